@@ -10,7 +10,7 @@ import functools
 import inspect
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar, cast
 
 import numpy as np
@@ -71,6 +71,14 @@ def shown(value: Any) -> str:
     return kind.__name__ if not text or len(text) > MOST_SHOWN else f"{kind.__name__} {text}"
 
 
+def among(value: object, options: Container[Any]) -> bool:
+    """Return whether a value of the user's is one of some words or numbers; what has no hash, as a list, is none."""
+    try:
+        return value in options
+    except TypeError:
+        return False
+
+
 def unfit(value: object, wanted: str, name: str = "", kind: type[E] = ArgumentError) -> E:
     """Return the error of an argument of a wrong type: the function and the parameter, what it takes, what it got."""
     return kind(f"{named(value, name)}: expected {wanted}, got {shown(value)}")
@@ -80,8 +88,10 @@ def unfit(value: object, wanted: str, name: str = "", kind: type[E] = ArgumentEr
 
 
 def _is_float(value: object) -> bool:
-    # a tensor counts as its element; a bool is a flag that has come to the wrong argument
-    return hasattr(value, "__float__") and not isinstance(value, bool) and getattr(value, "ndim", 0) == 0
+    # a tensor counts as its element; a bool is a flag that has come to the wrong argument; NumPy's complex numbers can
+    # be converted, with a warning
+    wrong = isinstance(value, bool | np.complexfloating)
+    return hasattr(value, "__float__") and not wrong and getattr(value, "ndim", 0) == 0
 
 
 def _of_class(name: str) -> Callable[[Any], bool]:

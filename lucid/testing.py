@@ -168,7 +168,9 @@ def _is_sequence(value: Any) -> bool:
 def _leaf_difference(
     actual: Any, expected: Any, given: tuple[float, float] | None, checks: dict[str, bool], *, equal_nan: bool
 ) -> str | None:
-    if actual is None or expected is None or isinstance(actual, str) or isinstance(expected, str):
+    if actual is not None and expected is not None and isinstance(actual, str) != isinstance(expected, str):
+        raise SettingError(f"A string was compared with something else: got {shown(actual)} and {shown(expected)}")
+    if actual is None or expected is None or isinstance(actual, str):
         return None if actual == expected else f"Expected {expected!r} but got {actual!r}."
     numbers = not (_has_array(actual) or _has_array(expected))
     arrays: list[Any] = []
@@ -185,7 +187,7 @@ def _leaf_difference(
                 f"assert_close: {name}: expected a tensor, a number, or a sequence of these, got {shown(value)}"
             )
     if not numbers and _has_array(actual) != _has_array(expected):
-        return f"A tensor was compared with a number: got {shown(actual)} and {shown(expected)}"
+        raise SettingError(f"A tensor was compared with a number: got {shown(actual)} and {shown(expected)}")
     ours, theirs = arrays
     dtypes = dtype_of(ours), dtype_of(theirs)
     facts: dict[str, tuple[Any, Any]] = {

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, cast
 
-from lucid.arguments import checked, unfit
+from lucid.arguments import among, checked, unfit
 from lucid.autograd.base import TensorBase, grad_of, is_tuple
 from lucid.autograd.engine.node import accumulator_of
 from lucid.autograd.function import Function
@@ -297,7 +297,7 @@ def checkpoint(
                 stacklevel=3,
             )
         return CheckpointFunction.apply(function, preserve_rng_state, *args)
-    if determinism_check not in {"default", "none"}:
+    if not among(determinism_check, {"default", "none"}):
         raise CheckpointError(f"checkpoint: determinism_check must be 'default' or 'none', got {determinism_check!r}")
     check_callable(context_fn, "checkpoint: context_fn")
     contexts: Any = context_fn()
@@ -380,6 +380,9 @@ def checkpoint_sequential(
     if not isinstance(functions, Iterable):
         raise unfit(functions, "a Sequential or a list of functions", "functions")
     steps: list[Any] = list(cast("Iterable[Any]", functions))
+    for step in steps:
+        if not callable(step):
+            raise unfit(step, "a callable", "functions")
     if not 1 <= segments <= len(steps):
         raise CheckpointError(f"checkpoint_sequential: expected 1 to {len(steps)} segments, got {segments}")
     if use_reentrant is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from lucid.arguments import checked, unfit
+from lucid.arguments import among, checked, unfit
 from lucid.autograd.base import TensorBase, describe, is_tuple, wrap
 from lucid.autograd.engine.node import accumulator_of
 from lucid.autograd.modes.state import enable_grad, thread
@@ -276,7 +276,7 @@ def _rows(output: Any, inputs: Tensors, *, strict: bool, create_graph: bool) -> 
 
 
 def _check_strategy(what: str, name: str, strategy: str) -> None:
-    if strategy not in {"forward-mode", "reverse-mode"}:
+    if not among(strategy, {"forward-mode", "reverse-mode"}):
         raise SettingError(f"{what}: expected {name}='reverse-mode', got {strategy!r}")
     if strategy != "reverse-mode":
         raise NotDifferentiableError(

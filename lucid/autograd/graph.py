@@ -6,7 +6,7 @@ import weakref
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from lucid.arguments import checked
+from lucid.arguments import among, checked
 from lucid.autograd.base import INFERENCE, TensorBase, describe, version_of, wrap
 from lucid.autograd.engine.node import Node
 from lucid.autograd.engine.retain import add_hook
@@ -231,7 +231,7 @@ def register_multi_grad_hook(
     >>> (x * 2 + y).sum().backward()
     [tensor([2.]), tensor([1.])]
     """
-    if mode not in {"all", "any"}:
+    if not among(mode, {"all", "any"}):
         raise SettingError(f"register_multi_grad_hook: mode must be 'all' or 'any', got {mode!r}")
     check_callable(fn, "register_multi_grad_hook: fn")
     fn = every_step_hook(fn, every_step)

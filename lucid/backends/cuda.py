@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from lucid.arguments import among
 from lucid.errors import ArgumentError
 
 __all__ = ["MatmulSettings", "get_float32_matmul_precision", "matmul", "set_float32_matmul_precision"]
@@ -68,7 +69,7 @@ def set_float32_matmul_precision(precision: str) -> None:
     True
     >>> lucid.set_float32_matmul_precision("highest")
     """
-    if precision not in PRECISIONS:
+    if not among(precision, PRECISIONS):
         raise ArgumentError(f"set_float32_matmul_precision: precision: expected one of {PRECISIONS}, got {precision!r}")
     matmul.allow_tf32 = precision != "highest"
 

@@ -6,7 +6,7 @@ import contextlib
 import functools
 from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, cast
 
-from lucid.arguments import checked, shown, unfit
+from lucid.arguments import among, checked, shown, unfit
 from lucid.autograd.base import TensorBase
 from lucid.backend.random.generator import watch_draws
 from lucid.errors import GraphError, SettingError, ShapeError
@@ -29,7 +29,7 @@ P = ParamSpec("P")
 
 def check_randomness(what: str, randomness: str) -> None:
     """Refuse an unknown way to treat random numbers."""
-    if randomness not in {"error", "different", "same"}:
+    if not among(randomness, {"error", "different", "same"}):
         raise SettingError(
             f"{what}: randomness: only allowed values are 'error', 'different' and 'same', got {randomness!r}"
         )

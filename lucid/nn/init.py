@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lucid.arguments import checked
+from lucid.arguments import among, checked
 from lucid.autograd.base import describe, wrap
 from lucid.autograd.modes.state import no_grad
 from lucid.backend.random import draws
@@ -188,6 +188,8 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Gener
     """
     if tensor.ndim != 2:
         raise ShapeError(f"sparse_: only tensors with 2 dimensions are supported, got {describe(tensor)}")
+    if not math.isfinite(sparsity):
+        raise SettingError(f"sparse_: sparsity: expected a share, from 0 to 1, got {sparsity}")
     source = _generator(generator)
     rows, columns = tensor.shape
     values = draws.normal(source, tensor.shape, np.float32, 0.0, std)
@@ -220,9 +222,9 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     >>> round(nn.init.calculate_gain("leaky_relu", 0.2), 4)
     1.3868
     """
-    if nonlinearity in LINEAR:
+    if among(nonlinearity, LINEAR):
         return 1.0
-    if nonlinearity in GAINS:
+    if among(nonlinearity, GAINS):
         return GAINS[nonlinearity]
     if nonlinearity == "leaky_relu":
         if param is None:
@@ -282,7 +284,7 @@ def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Generator | Non
 
 def _kaiming_std(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float:
     mode = mode.lower()
-    if mode not in {"fan_in", "fan_out"}:
+    if not among(mode, {"fan_in", "fan_out"}):
         raise SettingError(f"mode {mode!r} not supported: expected 'fan_in' or 'fan_out'")
     return calculate_gain(nonlinearity, a) / math.sqrt(fans(tensor)[mode == "fan_out"])
 

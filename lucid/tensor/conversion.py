@@ -17,7 +17,7 @@ from lucid.errors import DtypeError, ShapeError
 from lucid.ops.base.core import clone
 from lucid.ops.base.dims import sizes_in
 from lucid.ops.base.promotion import cast_to
-from lucid.ops.base.scalars import as_bool
+from lucid.ops.base.scalars import as_bool, as_scalar
 from lucid.ops.creation.constructors import TYPES, TensorType, construct, type_of
 from lucid.ops.creation.data import pinned
 from lucid.ops.creation.filling import shape_of
@@ -292,7 +292,7 @@ def filled(
     made_of = dtype_of(self.array) if dtype is None else as_dtype(dtype)
     target = device_of(self.array) if device is None else as_device(device)
     shape = shape_of((size,), "new tensor", made_of.numpy)
-    number = to_device(asarray(value, made_of, "cpu"), target)
+    number = to_device(asarray(as_scalar(value, "fill_value"), made_of, "cpu"), target)
     xp = namespace(number)
     with on(number):
         made: Any = wrap(xp.full(shape, number, made_of.numpy))

@@ -404,6 +404,7 @@ VALUES = {
     "tensordot": {"dims": constant(1)},
     "tile": {"dims": constant((2, 1))},
     "to": {"args": constant(("cpu",))},
+    "Transformer": each("num_encoder_layers num_decoder_layers dim_feedforward", constant(1)),
     "unflatten": {"dim": constant(1), "sizes": constant((1, 3))},
     "Unflatten": {"dim": constant(1)},
     "unfold": {"size": constant(1), **PLANE},
@@ -508,6 +509,10 @@ def wrong_values(parameter):
         values.append("a")
     if annotation.startswith("int"):
         values.append(1.5)
+    if annotation.startswith("float"):
+        values += [1j, np.complex64(1j)]
+    if annotation.startswith("str") and not re.search(r"Iterable|Sequence|list", annotation):
+        values.append([])  # it has no hash: sets and dicts of what there is raise for it
     if not re.search(r"str|Any|Iterable|Sequence|Literal", annotation):
         values.append([Wrong()])
     return values

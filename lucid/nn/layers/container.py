@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import operator
 from collections import OrderedDict
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, cast, overload
 
-from lucid.arguments import checked
+from lucid.arguments import checked, unfit
 from lucid.errors import ArgumentError, SettingError
 from lucid.nn.module.module import Module, indented
 from lucid.nn.module.paths import adopt
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
     from typing import Self
 
 
@@ -29,6 +30,18 @@ def position_in(index: int, size: int) -> int:
     if not -size <= position < size:
         raise IndexError(f"index {position} is out of range: expected one from {-size} to {size - 1}")
     return position % size
+
+
+def named_entries(given: Any, argument: str) -> dict[str, Any]:
+    """Return what is given to a container by names, as a mapping or as pairs."""
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise unfit(given, "a dict or pairs of names and values", argument)
+    if not hasattr(given, "keys"):
+        given = list(cast("Iterable[Any]", given))
+        for pair in given:
+            if not isinstance(pair, tuple | list) or len(cast("list[Any]", pair)) != 2:
+                raise unfit(pair, "a pair of a name and a value", argument)
+    return dict(cast("Any", given))
 
 
 class Numbered(Module):
@@ -247,5 +260,5 @@ class ModuleDict(Module):
 
     def update(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]]) -> None:
         """Add modules, of a mapping or of pairs, replacing those of the same names."""
-        for name, module in dict(modules).items():
+        for name, module in named_entries(modules, "modules").items():
             self.add_module(name, module)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from lucid.arguments import among
 from lucid.errors import SettingError, ShapeError
 from lucid.nn import functional as F
 from lucid.nn.layers.layer import draw_uniform, per_axis
@@ -64,7 +65,7 @@ class Convolution(Module):
         for name, channels in (("in_channels", in_channels), ("out_channels", out_channels)):
             if channels % groups:
                 raise SettingError(f"{name} must be divisible by groups: got {channels} and {groups}")
-        if padding_mode not in PADDING_MODES:
+        if not among(padding_mode, PADDING_MODES):
             raise SettingError(
                 f"{type(self).__name__}: padding_mode: expected one of {PADDING_MODES}, got {padding_mode!r}"
             )

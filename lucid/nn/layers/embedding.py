@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from lucid.arguments import among
 from lucid.autograd.modes.state import no_grad
 from lucid.errors import IndexOutOfRangeError, SettingError, ShapeError
 from lucid.nn import functional as F
@@ -173,7 +174,7 @@ class EmbeddingBag(Table):
         dtype: Dtype | None = None,
     ) -> None:
         super().__init__()
-        if mode not in {"sum", "mean", "max"}:
+        if not among(mode, {"sum", "mean", "max"}):
             raise SettingError(f"EmbeddingBag: mode has to be one of 'sum', 'mean' or 'max', got {mode!r}")
         self.max_norm = max_norm
         self.norm_type = norm_type

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from lucid.arguments import checked, unfit
+from lucid.arguments import checked
 from lucid.autograd.base import TensorBase
 from lucid.backend.device import device_of
 from lucid.backend.dtype import dtype_of
 from lucid.errors import ArgumentError
-from lucid.nn.layers.container import position_in
+from lucid.nn.layers.container import named_entries, position_in
 from lucid.nn.module.module import Module, ModuleAttributeError
 from lucid.nn.parameter import Buffer, Parameter
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from typing import Self
 
 
@@ -218,15 +218,7 @@ class ParameterDict(Module):
         >>> list(nn.ParameterDict({"b": 1, "a": 2})), list(nn.ParameterDict([("b", 1), ("a", 2)]))
         (['a', 'b'], ['b', 'a'])
         """
-        if isinstance(parameters, str) or not isinstance(parameters, Iterable):
-            raise unfit(parameters, "a dict or pairs of names and values", "parameters")
-        given: Any = parameters
-        if not hasattr(given, "keys"):
-            given = list(given)
-            for pair in given:
-                if not isinstance(pair, tuple | list):
-                    raise unfit(pair, "a pair of a name and a value", "parameters")
-        entries: dict[str, Any] = dict(given)
+        entries = named_entries(parameters, "parameters")
         sort = isinstance(parameters, Mapping) and not isinstance(parameters, OrderedDict)
         for key in sorted(entries) if sort else entries:
             self[key] = entries[key]

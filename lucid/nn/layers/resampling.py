@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from lucid.arguments import among
 from lucid.errors import SettingError
 from lucid.nn import functional as F
 from lucid.nn.layers.layer import Layer
@@ -82,7 +83,7 @@ class Upsample(Layer):
         recompute_scale_factor: bool | None = None,
     ) -> None:
         super().__init__()
-        if mode not in MODES:
+        if not among(mode, MODES):
             raise SettingError(f"Upsample: expected a mode of {', '.join(MODES)}, got {mode!r}")
         self.size = size
         self.scale_factor: Any = scale_factor

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from lucid.arguments import among
 from lucid.autograd.modes.state import no_grad
 from lucid.backend.limits import finfo
 from lucid.errors import NotDifferentiableError, SettingError, ShapeError
@@ -165,7 +166,7 @@ def check_map(weight: Tensor, orthogonal_map: str | None) -> str:
     real = not weight.is_complex()
     if orthogonal_map is None:
         return "householder" if real and weight.shape[-2] != weight.shape[-1] else "matrix_exp"
-    if orthogonal_map not in MAPS:
+    if not among(orthogonal_map, MAPS):
         raise SettingError(
             f"orthogonal: orthogonal_map: expected one of {', '.join(map(repr, MAPS))}, got {orthogonal_map!r}"
         )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from lucid.arguments import checked, unfit
+from lucid.arguments import among, checked, unfit
 from lucid.errors import DeviceError, SettingError, ShapeError
 from lucid.ops.base.promotion import only_tensors
 from lucid.ops.creation.data import tensor
@@ -325,7 +325,7 @@ def pad_sequence(
     tensor([[1., 1., 0.],
             [1., 1., 1.]])
     """
-    if padding_side not in {"right", "left"}:
+    if not among(padding_side, {"right", "left"}):
         raise SettingError(f"pad_sequence: padding_side should be either 'right' or 'left', got {padding_side!r}")
     only_tensors(*sequences)
     shapes = [tuple(sequence.shape) for sequence in sequences]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from lucid.arguments import among
 from lucid.autograd.recording.primitive import primitive
 from lucid.cuda.launch.elementwise import Elementwise
 from lucid.errors import CallError, DtypeError, ShapeError
@@ -190,7 +191,7 @@ def bias_activation(input: Tensor, bias: Tensor, activation: str) -> Tensor:
     tensor([[1.5000, 0.0000],
             [0.0000, 1.0000]])
     """
-    if not isinstance(activation, str) or activation not in ACTIVATIONS:
+    if not among(activation, ACTIVATIONS):
         raise ActivationError(
             f"bias_activation: expected activation to be one of {', '.join(map(repr, ACTIVATIONS))}, got {activation!r}"
         )

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from lucid.arguments import unfit
 from lucid.autograd.base import TensorBase
 from lucid.autograd.recording.namespace import CUDA
 from lucid.backend.dtype import result_type, scalar_dtype
 from lucid.errors import DtypeError
 from lucid.ops.base.promotion import OperandTypeError, as_operand, float_operand, promote, tensor_dtype
-from lucid.ops.base.scalars import as_number
+from lucid.ops.base.scalars import as_scalar
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -98,18 +100,20 @@ def refuse(name: str, kinds: str, *operands: Any, instead: str) -> None:
         The kinds that it refuses, as NumPy's letters: ``"b"`` bool, ``"iu"`` integers, ``"fV"`` floating, ``"c"``
         complex.
     *operands : Tensor or other
-        Only tensors are looked at.
+        Of what is no tensor, only complex numbers are looked at.
     instead : str
         What to do, for the message.
 
     Raises
     ------
     DtypeError
-        If a tensor is of one of the kinds.
+        If a tensor is of one of the kinds, or a number is complex and these are among them.
     """
     for operand in operands:
         if isinstance(operand, TensorBase) and operand.array.dtype.kind in kinds:
             raise DtypeError(f"{name}: got a tensor of {tensor_dtype(operand)}, which it is not defined on; {instead}")
+        if isinstance(operand, complex | np.complexfloating) and "c" in kinds:
+            raise unfit(operand, f"a real number: {instead}", kind=DtypeError)
 
 
 def as_factor(name: str, word: str, value: Any, *operands: Any) -> tuple[Any, Any]:
@@ -122,7 +126,7 @@ def as_factor(name: str, word: str, value: Any, *operands: Any) -> tuple[Any, An
     ArgumentError
         If it is no number.
     """
-    factor = as_number(value, word)
+    factor = as_scalar(value, word)
     dtype = result_type(*[o.array if isinstance(o, TensorBase) else o for o in map(as_operand, operands)])
     if isinstance(factor, bool) and dtype.category:
         raise DtypeError(f"{name}: expected {word} to be a number for operands of {dtype}, got {factor}")

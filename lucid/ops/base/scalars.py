@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import operator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lucid.arguments import named, unfit
 from lucid.autograd.base import TensorBase, describe
 from lucid.autograd.recording.views import live_edge
+from lucid.backend.arrays import asarray
 from lucid.backend.foreign.reading import plain as unmasked
-from lucid.errors import ArgumentError
+from lucid.errors import ArgumentError, DtypeError
+
+if TYPE_CHECKING:
+    from lucid.backend.dtype import dtype as dtype_class
 
 
 def as_int(value: Any, argument: str) -> int:
@@ -50,7 +54,20 @@ def as_bool(value: Any, argument: str) -> bool:
 
 
 def as_number(value: Any, argument: str) -> Any:
-    """Return `value` as a Python number.
+    """Return `value` as a real Python number.
+
+    Parameters, and what is refused, as for `as_scalar`; besides, a DtypeError says that a complex number is none.
+    """
+    if type(value) is float or type(value) is int:
+        return value
+    number = as_scalar(value, argument)
+    if isinstance(number, complex):
+        raise unfit(value, "a real number", argument, DtypeError)
+    return number
+
+
+def as_scalar(value: Any, argument: str) -> Any:
+    """Return `value` as a Python number, real or complex.
 
     Parameters
     ----------
@@ -76,6 +93,14 @@ def as_number(value: Any, argument: str) -> Any:
     elif isinstance(value, int | float | complex):
         return value
     raise no_number(value, "a number or a 0-dim tensor that does not require grad", argument)
+
+
+def as_element(value: Any, dtype: dtype_class, argument: str) -> Any:
+    """Return `value`, a number as for `as_scalar`, as an element of `dtype`; a DtypeError says that it does not fit."""
+    number = as_scalar(value, argument)
+    if isinstance(number, complex) and not dtype.is_complex:
+        raise DtypeError(f"{named(value, argument)}: complex numbers do not fit {dtype}, got {number}")
+    return asarray(number, dtype, "cpu").item()
 
 
 def plain(array: Any) -> Any:

@@ -8,7 +8,6 @@ import numpy as np
 
 from lucid.autograd.base import TensorBase
 from lucid.backend import gpu
-from lucid.backend.arrays import asarray
 from lucid.backend.device import as_device, device_of
 from lucid.backend.dtype import as_dtype, get_default_dtype, scalar_dtype
 from lucid.backend.functions import cupy_functions
@@ -16,7 +15,7 @@ from lucid.backend.memory import check_size, no_room
 from lucid.errors import ShapeError
 from lucid.ops.base.dims import sizes_in
 from lucid.ops.base.promotion import array_of, tensor_dtype
-from lucid.ops.base.scalars import as_number
+from lucid.ops.base.scalars import as_element, as_scalar
 from lucid.ops.creation.data import leaf
 
 if TYPE_CHECKING:
@@ -128,19 +127,13 @@ def full(
     >>> lucid.full((2,), 3.5)
     tensor([3.5000, 3.5000])
     """
-    array = isinstance(fill_value, TensorBase | np.ndarray)
-    value = as_number(fill_value, "fill_value") if array else fill_value
+    value = as_scalar(fill_value, "fill_value")
     if dtype is None:
-        dtype = tensor_dtype(fill_value) if isinstance(fill_value, TensorBase) else scalar_dtype(plain_number(value))
+        dtype = tensor_dtype(fill_value) if isinstance(fill_value, TensorBase) else scalar_dtype(value)
     kind = as_dtype(dtype).numpy
     shape = shape_of((size,), "full", kind)
-    number = asarray(value, dtype, "cpu").item()
+    number = as_element(value, as_dtype(dtype), "fill_value")
     return on_device(lambda xp: xp.full(shape, number, kind), device, requires_grad, pin_memory=pin_memory)
-
-
-def plain_number(value: Any) -> Any:
-    """Return a NumPy scalar as a Python number, and anything else unchanged."""
-    return value.item() if hasattr(value, "item") else value
 
 
 def zeros_like(

@@ -13,7 +13,7 @@ from lucid.backend.device import as_device
 from lucid.backend.dtype import as_dtype, get_default_dtype, int64
 from lucid.backend.memory import check_size
 from lucid.errors import ShapeError
-from lucid.ops.base.scalars import as_int, as_number
+from lucid.ops.base.scalars import as_int, as_number, as_scalar
 from lucid.ops.creation.filling import dtype_for, on_device
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def linspace(
     >>> lucid.linspace(0, 1, 5)
     tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
     """
-    first, last = as_number(start, "start"), as_number(end, "end")
+    first, last = as_scalar(start, "start"), as_scalar(end, "end")
     count = check_steps(steps, "linspace")
     kind = dtype_for(dtype)
     return on_device(lambda xp: astype(evenly(xp, first, last, count), kind), device, requires_grad)
@@ -127,7 +127,7 @@ def logspace(
     >>> lucid.logspace(0, 2, 3)
     tensor([  1.,  10., 100.])
     """
-    first, last = as_number(start, "start"), as_number(end, "end")
+    first, last = as_scalar(start, "start"), as_scalar(end, "end")
     count = check_steps(steps, "logspace")
     kind, base = dtype_for(dtype), as_number(base, "base")
     return on_device(lambda xp: astype(base ** evenly(xp, first, last, count), kind), device, requires_grad)

@@ -8,7 +8,7 @@ from lucid.backend.memory import check_size
 from lucid.errors import SettingError, ShapeError
 from lucid.ops.base.dims import tensors_in
 from lucid.ops.base.operands import tensor_operand
-from lucid.ops.base.promotion import array_of, promote
+from lucid.ops.base.promotion import array_of, only_tensors, promote
 from lucid.ops.base.scalars import as_int
 from lucid.ops.creation.ranges import arange, eye
 from lucid.ops.decomposition.inverses import inv
@@ -90,6 +90,7 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
     >>> lucid.linalg.vecdot(lucid.tensor([[1.0, 2.0], [3.0, 4.0]]), lucid.tensor([1.0, 1.0]))
     tensor([3., 7.])
     """
+    only_tensors(x, y)
     first, second = promote(x, y)
     return sum(mul(conj(first) if first.array.dtype.kind == "c" else first, second), dim)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from lucid.arguments import among
 from lucid.autograd.recording.primitive import primitive
 from lucid.errors import NotDifferentiableError, SettingError, ShapeError
 from lucid.ops.base.one_device import on_one_device
@@ -102,7 +103,7 @@ def qr(A: Tensor, mode: str = "reduced") -> qr_result:
             [0., 2.]])
     """
     a = matrices_of("linalg.qr", A)
-    if mode not in {"reduced", "complete", "r"}:
+    if not among(mode, {"reduced", "complete", "r"}):
         raise SettingError(f"linalg.qr: expected mode 'reduced', 'complete' or 'r', got {mode!r}")
     rows, columns = a.array.shape[-2:]
     if mode == "r":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
+from lucid.arguments import among
 from lucid.autograd.base import TensorBase
 from lucid.autograd.recording.primitive import primitive
 from lucid.errors import SettingError, ShapeError
@@ -171,7 +172,7 @@ def cond(A: Tensor, p: float | str | None = None) -> Tensor:
     a = matrices_of(name, A)
     if 0 in a.array.shape[-2:]:
         return sum(size_of(a), (-2, -1))
-    if p is None or p in {2, -2}:
+    if p is None or among(p, {2, -2}):
         values = svdvals(a)
         first, last = select(values, -1, 0), select(values, -1, -1)
         return div(last, first) if p == -2 else div(first, last)
@@ -201,7 +202,7 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
     a, b = matrices_of(name, A), numbers_of(name, B)
     alike(name, a, b)
     driver = ("gelsy" if a.device.type == "cpu" else "gels") if driver is None else driver
-    if driver not in DRIVERS:
+    if not among(driver, DRIVERS):
         raise SettingError(f"{name}: expected driver to be one of {', '.join(sorted(DRIVERS))}, got {driver!r}")
     one = b.array.ndim == a.array.ndim - 1
     wide = unsqueeze(b, -1) if one else matrices_of(name, b, "B")

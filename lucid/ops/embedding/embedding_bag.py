@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lucid.arguments import among
 from lucid.autograd.base import describe
 from lucid.autograd.modes.state import no_grad
 from lucid.autograd.recording.primitive import primitive
@@ -193,7 +194,7 @@ def embedding_bag(
     """
     scale_grad_by_freq, sparse = as_bool(scale_grad_by_freq, "scale_grad_by_freq"), as_bool(sparse, "sparse")
     last = as_bool(include_last_offset, "include_last_offset")
-    if mode not in {"sum", "mean", "max"}:
+    if not among(mode, {"sum", "mean", "max"}):
         raise SettingError(f"embedding_bag: mode has to be one of 'sum', 'mean' or 'max', got {mode!r}")
     if mode == "max" and (scale_grad_by_freq or sparse):
         raise SettingError("embedding_bag: mode='max' supports neither scale_grad_by_freq nor sparse: leave them out")

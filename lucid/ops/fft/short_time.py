@@ -16,6 +16,7 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING, Any
 
+from lucid.arguments import among
 from lucid.autograd.modes.casting import wide_in_autocast
 from lucid.autograd.recording.namespace import GRAPH
 from lucid.backend.dtype import dtype_of
@@ -117,7 +118,7 @@ def stft(
     if half and not both_real:
         raise SettingError("stft: Cannot have onesided output if window or input is complex: leave out onesided")
     weights = _weights("stft", window, size, width, x)
-    if pad_mode not in MODES:
+    if not among(pad_mode, MODES):
         raise SettingError(f"stft: pad_mode: expected one of {', '.join(MODES)}, got {pad_mode!r}")
     if as_bool(center, "center"):
         if align_to_window is not None:

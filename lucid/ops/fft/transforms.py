@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lucid.arguments import among
 from lucid.autograd.modes.casting import wide_in_autocast
 from lucid.autograd.recording.namespace import GRAPH
 from lucid.autograd.recording.primitive import primitive
@@ -168,7 +169,7 @@ def norm_of(name: str, norm: str | None) -> str:
         If it is none of the three.
     """
     known = "backward" if norm is None else norm
-    if not isinstance(known, str) or known not in ADJOINT:
+    if not among(known, ADJOINT):
         raise SettingError(
             f'{name}: norm: Invalid normalization mode: {norm!r}, expected "backward", "ortho" or "forward"'
         )

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from lucid.errors import DtypeError, ShapeError
 from lucid.ops.base.dims import dim_in
 from lucid.ops.base.operands import as_factor
-from lucid.ops.base.promotion import array_of, as_operand
+from lucid.ops.base.promotion import array_of, as_operand, tensor_dtype
+from lucid.ops.base.scalars import as_element
 from lucid.ops.elementwise.arithmetic import mul
 from lucid.ops.index.select import check_bounds, put, select_at
 from lucid.ops.shape.reshape import reshape
@@ -113,6 +114,8 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Number | Tensor) -
     """
     axis, indices = line(input, dim, index, "index_fill")
     new = as_operand(value)
-    if getattr(value, "ndim", 0):
+    if isinstance(new, complex):
+        new = as_element(new, tensor_dtype(input), "value")
+    elif getattr(value, "ndim", 0):
         raise ShapeError(f"index_fill: expected a number or a 0-dim tensor, got shape {list(new.shape)}")
     return put(input, new, indices, dims=(axis,), accumulate=False)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.base import TensorBase, wrap
 from lucid.autograd.recording.primitive import primitive
-from lucid.backend.arrays import asarray, namespace
+from lucid.backend.arrays import namespace
 from lucid.backend.dtype import dtype_of
 from lucid.cuda.launch import copying
 from lucid.cuda.launch.plans import launches_only
@@ -15,7 +15,7 @@ from lucid.ops.base.core import expand
 from lucid.ops.base.dims import common_shape
 from lucid.ops.base.one_device import on_one_device
 from lucid.ops.base.promotion import array_of, cast_to
-from lucid.ops.base.scalars import as_bool
+from lucid.ops.base.scalars import as_bool, as_element
 from lucid.ops.elementwise.selection import WHERE
 from lucid.ops.index.select import view_at
 from lucid.ops.shape.reshape import reshape
@@ -152,7 +152,7 @@ def masked_fill(input: Tensor, mask: Tensor, value: Number | Tensor) -> Tensor:
     elif type(value) is float and dtype.is_floating_point:
         new = value
     else:
-        new = asarray(value, dtype, "cpu").item()
+        new = as_element(value, dtype, "value")
     return _masked_fill(covering(input, mask), mask, new)
 
 

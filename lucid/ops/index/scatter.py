@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from lucid.arguments import among
 from lucid.autograd.base import TensorBase
 from lucid.autograd.recording.primitive import primitive
-from lucid.backend.arrays import asarray
 from lucid.errors import DtypeError, SettingError, ShapeError
 from lucid.ops.base.promotion import accumulation_dtype, array_of, tensor_dtype
+from lucid.ops.base.scalars import as_element
 from lucid.ops.index import select_cuda as kernels
 from lucid.ops.index.accumulation import add_at
 from lucid.ops.index.gather import flat_indices, gathered, prepared, shaped
@@ -82,14 +83,14 @@ def scatter(
     """
     if (src is None) == (value is None):
         raise SettingError("scatter: expected either src or value")
-    if reduce not in {None, "add"}:
+    if not among(reduce, {None, "add"}):
         raise SettingError(f"scatter: expected reduce to be None or 'add', got {reduce!r}")
     new: Any = value if src is None else src
     x, axis, indices = prepared(input, dim, index, "scatter")
     if isinstance(new, TensorBase):
         new = source_for(input, new, indices, "scatter")
     else:
-        new = asarray(new, tensor_dtype(input), "cpu").item()
+        new = as_element(new, tensor_dtype(input), "value")
     op = _scatter_add if reduce == "add" else _scatter
     return shaped(op(x, indices, new, dim=axis), input.array.shape)
 

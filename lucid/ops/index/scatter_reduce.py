@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from lucid.arguments import among
 from lucid.autograd.base import wrap
 from lucid.backend.arrays import namespace
 from lucid.errors import DtypeError, SettingError
@@ -78,7 +79,7 @@ def scatter_reduce(
 
 
 def _reduced(name: str, input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, include_self: bool) -> Any:
-    if reduce not in REDUCTIONS:
+    if not among(reduce, REDUCTIONS):
         raise SettingError(f"{name}: expected reduce to be one of {', '.join(REDUCTIONS)}, got {reduce!r}")
     include_self = as_bool(include_self, "include_self")
     x, axis, indices = prepared(input, dim, index, name)

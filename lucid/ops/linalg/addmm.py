@@ -9,7 +9,7 @@ from lucid.cuda.launch.plans import planned
 from lucid.cuda.libraries import blas
 from lucid.errors import DtypeError
 from lucid.ops.base.promotion import accumulation_dtype
-from lucid.ops.base.scalars import as_number
+from lucid.ops.base.scalars import as_number, as_scalar
 from lucid.ops.linalg.matrices import (
     broadcast_to_shape,
     of_dimensions,
@@ -89,8 +89,9 @@ def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, a
 
 def added_product(name: str, input: Tensor, a: Tensor, b: Tensor, beta: float, alpha: float) -> Any:
     """Return ``beta * input + alpha * (a @ b)`` of operands that have the right number of dimensions."""
-    beta, alpha = as_number(beta, "beta"), as_number(alpha, "alpha")
     same_dtype(name, input, a, b)
+    number = as_scalar if a.array.dtype.kind == "c" else as_number
+    beta, alpha = number(beta, "beta"), number(alpha, "alpha")
     if a.array.dtype.kind in "iu" and not (isinstance(beta, int) and isinstance(alpha, int)):
         raise DtypeError(f"{name}: expected beta and alpha to be integers for integer operands, got {beta} and {alpha}")
     same_inner(name, a.array.shape, b.array.shape)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from lucid.arguments import among
 from lucid.autograd.modes.casting import wide_in_autocast
 from lucid.autograd.recording.primitive import primitive
 from lucid.backend.arrays import astype
@@ -126,7 +127,7 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "use_mm_fo
     """
     order = _order("cdist", p)
     x1, x2 = wide_in_autocast(x1, cpu=True), wide_in_autocast(x2, cpu=True)
-    if compute_mode not in MODES:
+    if not among(compute_mode, MODES):
         raise SettingError(f"cdist: expected compute_mode to be one of {', '.join(MODES)}, got {compute_mode!r}")
     a, b = array_of(x1).shape, array_of(x2).shape
     same_dtype("cdist", x1, x2)

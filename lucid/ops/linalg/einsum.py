@@ -261,6 +261,8 @@ def tensordot(a: Tensor, b: Tensor, dims: int | Sequence[Sequence[int]] = 2) -> 
     x, y = a.array.shape, b.array.shape
     if not is_single(dims):
         pair = cast("Sequence[Sequence[int]]", dims)
+        if len(pair) != 2:
+            raise ShapeError(f"tensordot: dims: expected those of a and those of b, got {len(pair)} entries")
         first, second = dims_in(pair[0], len(x)), dims_in(pair[1], len(y))
     else:
         count = as_int(dims, "dims")

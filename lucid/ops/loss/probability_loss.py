@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from lucid.arguments import among
 from lucid.autograd.recording.primitive import primitive
 from lucid.cuda.launch.elementwise import Elementwise
 from lucid.cuda.switches import looked_at
@@ -261,7 +262,7 @@ def kl_div(input: Tensor, target: Tensor, reduction: str = "mean", log_target: b
     >>> lucid.nn.functional.kl_div(lucid.log(even), lucid.tensor([[1.0, 0.0]]), reduction="batchmean")
     tensor(0.6931)
     """
-    if reduction not in {"none", "batchmean", "mean", "sum"}:
+    if not among(reduction, {"none", "batchmean", "mean", "sum"}):
         raise ReductionError(
             f"kl_div: {reduction!r} is not a valid value for reduction: expected 'none', 'batchmean', 'mean' or 'sum'"
         )

@@ -9,6 +9,7 @@ import math
 import warnings
 from typing import TYPE_CHECKING, Any
 
+from lucid.arguments import among
 from lucid.backend.dtype import dtype_of
 from lucid.errors import CallError, DtypeError
 from lucid.ops.base.declaration import adjoint, fused
@@ -39,7 +40,7 @@ class LossSettingError(CallError):
 
 def check_reduction(name: str, reduction: str) -> None:
     """Refuse a reduction that does not exist."""
-    if reduction not in {"none", "mean", "sum"}:
+    if not among(reduction, {"none", "mean", "sum"}):
         raise ReductionError(
             f"{name}: {reduction!r} is not a valid value for reduction: expected 'none', 'mean' or 'sum'"
         )

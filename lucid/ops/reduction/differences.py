@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from lucid.errors import ShapeError
 from lucid.ops.base.dims import along, dim_in
 from lucid.ops.base.promotion import array_of
-from lucid.ops.base.scalars import as_int, as_number
+from lucid.ops.base.scalars import as_int, as_scalar
 from lucid.ops.elementwise.arithmetic import add, mul, sub
 from lucid.ops.elementwise.comparison import ne
 from lucid.ops.index.indexing import getitem
@@ -54,7 +54,7 @@ def _areas(name: str, y: Tensor, x: Tensor | None, dx: Number | None, dim: int) 
     axis = dim_in(dim, len(shape))
     heights = add(getitem(y, along(axis, slice(1, None))), getitem(y, along(axis, slice(None, -1))))
     if x is None:
-        return mul(heights, 0.5 if dx is None else as_number(dx, "dx") / 2), axis
+        return mul(heights, 0.5 if dx is None else as_scalar(dx, "dx") / 2), axis
     if dx is not None:
         raise ShapeError(f"{name}: expected x or dx, got both")
     places = array_of(x)

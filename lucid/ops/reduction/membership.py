@@ -16,7 +16,7 @@ from lucid.errors import DtypeError, SettingError, ShapeError
 from lucid.ops.base.dims import along, dim_in
 from lucid.ops.base.one_device import on_one_device
 from lucid.ops.base.promotion import array_of
-from lucid.ops.base.scalars import as_bool, as_int, as_number
+from lucid.ops.base.scalars import as_bool, as_int, as_number, as_scalar
 from lucid.ops.reduction.sorting import check_real, comparable, searchsorted
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def isin(
         check_real(tensor, "isin")
     device = device_of(tensors[0].array)
     given = [
-        x if isinstance(x, TensorBase) else as_number(x, name)
+        x if isinstance(x, TensorBase) else as_scalar(x, name)
         for x, name in ((elements, "elements"), (test_elements, "test_elements"))
     ]
     dtype = result_type(*[x.array if isinstance(x, TensorBase) else x for x in given])

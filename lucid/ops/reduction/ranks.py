@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from lucid.arguments import among
 from lucid.autograd.base import TensorBase, wrap
 from lucid.autograd.modes.casting import wide_in_autocast
 from lucid.backend.arrays import asarray
@@ -147,7 +148,7 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> ValuesIndices:
 def _quantile(
     name: str, input: Tensor, q: float | Tensor, dim: int | None, keepdim: bool, interpolation: str, *, skip: bool
 ) -> Any:
-    if interpolation not in INTERPOLATIONS:
+    if not among(interpolation, INTERPOLATIONS):
         raise SettingError(
             f"{name}: expected interpolation to be one of {', '.join(INTERPOLATIONS)}, got {interpolation!r}"
         )

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from lucid.arguments import among
 from lucid.autograd.base import TensorBase, wrap
 from lucid.autograd.recording.primitive import primitive
 from lucid.backend.arrays import asarray, namespace
@@ -216,7 +217,7 @@ def searchsorted(
     """
     out_int32 = as_bool(out_int32, "out_int32")
     right = as_bool(right, "right")
-    if side not in {None, "left", "right"} or (side == "left" and right):
+    if not among(side, {None, "left", "right"}) or (side == "left" and right):
         raise SettingError(
             f"searchsorted: expected side 'left' or 'right' that agrees with right={right}, got {side!r}"
         )

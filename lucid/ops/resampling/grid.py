@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lucid.arguments import among
 from lucid.autograd.base import wrap
 from lucid.autograd.modes.autocast import casting_on
 from lucid.autograd.modes.casting import wide_in_autocast
@@ -60,9 +61,9 @@ def grid_sample(
         raise DtypeError(
             f"grid_sample: expected a floating-point input, got {input.array.dtype}; convert it with .to(dtype)"
         )
-    if mode not in MOST_ORDERS:
+    if not among(mode, MOST_ORDERS):
         raise SettingError(f"grid_sample: expected a mode of {', '.join(MOST_ORDERS)}, got {mode!r}")
-    if padding_mode not in PADDINGS:
+    if not among(padding_mode, PADDINGS):
         raise SettingError(f"grid_sample: expected a padding_mode of {', '.join(PADDINGS)}, got {padding_mode!r}")
     aligned = align_corners is not None and as_bool(align_corners, "align_corners")
     x, points = input.array.shape, grid.array.shape

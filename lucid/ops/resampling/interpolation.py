@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from lucid.arguments import unfit
+from lucid.arguments import among, unfit
 from lucid.backend.memory import check_size
 from lucid.errors import DtypeError, SettingError, ShapeError
 from lucid.ops.base.promotion import only_tensors
@@ -55,7 +55,7 @@ def interpolate(
     only_tensors(input)
     shape = input.array.shape
     count = len(shape) - 2
-    if mode not in MODES:
+    if not among(mode, MODES):
         raise SettingError(f"interpolate: expected a mode of {', '.join(MODES)}, got {mode!r}")
     kind, dimensions = MODES[mode]
     if count not in dimensions:

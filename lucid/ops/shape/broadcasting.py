@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from lucid.arguments import among
 from lucid.autograd.recording.namespace import GRAPH
 from lucid.backend.dtype import int64
 from lucid.backend.memory import check_size
@@ -104,7 +105,7 @@ def meshgrid(*tensors: Tensor | Sequence[Tensor], indexing: str = "ij") -> tuple
             [2, 2, 2]])
     """
     given = tensors_in(tensors)
-    if indexing not in {"ij", "xy"}:
+    if not among(indexing, {"ij", "xy"}):
         raise SettingError(f"meshgrid: expected indexing 'ij' or 'xy', got {indexing!r}")
     for k, tensor in enumerate(given):
         if array_of(tensor).ndim > 1:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from lucid.arguments import among
 from lucid.autograd.modes.casting import wide_in_autocast
 from lucid.autograd.recording.primitive import primitive
-from lucid.backend.arrays import asarray
 from lucid.backend.memory import check_size
 from lucid.cuda.launch import copying as kernels
 from lucid.errors import SettingError, ShapeError
 from lucid.ops.base.core import clone
 from lucid.ops.base.dims import along, sizes_in
 from lucid.ops.base.promotion import accumulation_dtype, array_of, tensor_dtype
-from lucid.ops.base.scalars import as_number
+from lucid.ops.base.scalars import as_element, as_scalar
 from lucid.ops.index.select import view_at
 from lucid.ops.shape.splitting import spans
 
@@ -106,7 +106,7 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
     """
     counts = sizes_in((pad,))
     shape = array_of(input).shape
-    if mode not in MODES:
+    if not among(mode, MODES):
         raise SettingError(f"pad: expected a mode of {', '.join(MODES)}, got {mode!r}")
     if len(counts) % 2 or len(counts) // 2 > len(shape):
         raise ShapeError(
@@ -120,11 +120,11 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
             raise ShapeError(f"pad: ({before}, {after}) cuts off more than the size {size} of dimension {dim}")
     whole = [size + max(0, before) + max(0, after) for size, (before, after) in zip(shape, pads, strict=True)]
     check_size("pad", whole, input.array.itemsize)
-    value = 0 if value is None else as_number(value, "value")
+    value = 0 if value is None else as_scalar(value, "value")
     added = tuple([(max(0, before), max(0, after)) for before, after in pads])
     if mode == "constant":
         # what does not fit is refused as where a tensor is made of it
-        value = asarray(value, tensor_dtype(input), "cpu").item() if value else 0
+        value = as_element(value, tensor_dtype(input), "value") if value else 0
         return _pad(cut(input, pads), pads=added, value=value)
     if value:
         raise SettingError(f"pad: mode {mode!r} does not take a value, got {value}")

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, cast
 
-from lucid.arguments import shown
+from lucid.arguments import among, shown
 from lucid.backend import gpu
 from lucid.errors import ArgumentError, SettingError
 from lucid.ops.base.scalars import as_int
@@ -26,7 +26,7 @@ def check_reading(num_workers: int, timeout: float, prefetch_factor: int | None,
         )
     if not timeout >= 0:
         raise SettingError(f"DataLoader: timeout option should be non-negative, in seconds, got {timeout}")
-    if worker not in {"process", "thread"}:
+    if not among(worker, {"process", "thread"}):
         raise SettingError(f"DataLoader: worker: expected 'process' or 'thread', got {worker!r}")
     if prefetch_factor is not None and prefetch_factor < 1:
         raise SettingError(f"DataLoader: prefetch_factor option should be at least 1, got {prefetch_factor}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
+from lucid.arguments import among
 from lucid.errors import SettingError
 from lucid.nn import functional as F
 from lucid.nn.layers.distance import PairwiseDistance
@@ -108,7 +109,7 @@ class MultiMarginLoss(WeightedLoss):
         reduction: str = "mean",
     ) -> None:
         super().__init__(weight, size_average, reduce, reduction)
-        if p not in {1, 2}:
+        if not among(p, {1, 2}):
             raise SettingError(f"MultiMarginLoss: p: expected 1 or 2, got {p}")
         if weight is not None and weight.ndim != 1:
             raise SettingError(f"expected weight to be None or of one dimension, got shape {list(weight.shape)}")

@@ -7,7 +7,7 @@ import warnings
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
-from lucid.arguments import unfit
+from lucid.arguments import among, unfit
 from lucid.autograd.modes.casting import lower_in_autocast
 from lucid.errors import SettingError, ShapeError
 from lucid.nn import init
@@ -61,7 +61,7 @@ class RNNBase(Module):
         dtype: Dtype | None = None,
     ) -> None:
         super().__init__()
-        if mode not in STEPS:
+        if not among(mode, STEPS):
             raise SettingError(f"RNNBase: mode: expected one of {', '.join(STEPS)}, got {mode!r}")
         title = mode.partition("_")[0]
         if proj_size and (mode != "LSTM" or not 0 < proj_size < hidden_size):

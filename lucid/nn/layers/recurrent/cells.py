@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, cast
 
-from lucid.arguments import unfit
+from lucid.arguments import among, unfit
 from lucid.autograd.modes.casting import lower_in_autocast
 from lucid.errors import SettingError, ShapeError
 from lucid.nn import init
@@ -159,7 +159,7 @@ class RNNCell(RNNCellBase):
         device: Device = None,
         dtype: Dtype | None = None,
     ) -> None:
-        if nonlinearity not in {"tanh", "relu"}:
+        if not among(nonlinearity, {"tanh", "relu"}):
             raise SettingError(f"RNNCell: nonlinearity: expected 'tanh' or 'relu', got {nonlinearity!r}")
         super().__init__(input_size, hidden_size, bias, 1, device, dtype)
         self.nonlinearity = nonlinearity

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from lucid.arguments import among
 from lucid.errors import SettingError
 from lucid.nn.layers.ranges import ranged
 from lucid.nn.layers.recurrent.base import RNNBase
@@ -106,7 +107,7 @@ class RNN(RNNBase):
         device: Device = None,
         dtype: Dtype | None = None,
     ) -> None:
-        if nonlinearity not in {"tanh", "relu"}:
+        if not among(nonlinearity, {"tanh", "relu"}):
             raise SettingError(f"RNN: nonlinearity: expected 'tanh' or 'relu', got {nonlinearity!r}")
         super().__init__(
             f"RNN_{nonlinearity.upper()}", input_size, hidden_size, num_layers, bias, batch_first, dropout,
