@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -62,7 +62,7 @@ MOST = 1 << 40  # bytes: longer than a file whose structure the format holds
 
 
 # Dictionaries by the word for them in a file; those that have an attribute `_metadata`.
-MAPPINGS: dict[str, type[Any]] = {kind.__name__: kind for kind in (dict, OrderedDict, StateDict)}
+MAPPINGS: dict[str, type[Any]] = {kind.__name__: kind for kind in (dict, OrderedDict, Counter, StateDict)}
 ATTRIBUTED = {"OrderedDict", "StateDict"}
 
 
@@ -131,7 +131,7 @@ class Writer:
             advice = "; save dict() of it"
         raise UnsupportedObjectError(
             f"save: {named(path)} is a {kind.__qualname__}, which a checkpoint cannot hold: expected tensors, NumPy "
-            f"arrays, numbers, strings, bools, None, and dicts, OrderedDicts, lists and tuples of these{advice}"
+            f"arrays, numbers, strings, bools, None, and dicts, OrderedDicts, Counters, lists and tuples of these{advice}"
         )
 
     def mapping(self, value: dict[Any, Any], path: tuple[str, ...]) -> dict[str, Any]:

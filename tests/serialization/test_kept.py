@@ -45,6 +45,7 @@ KEPT = {
     "state dict of parameters": lambda: nn.Linear(2, 3).state_dict(keep_vars=True),
     "ordered": lambda: OrderedDict(b=1, a=[OrderedDict(), {}]),
     "ordered with versions": with_versions,
+    "counts": lambda: Counter("aab"),
     "parameter": lambda: nn.Parameter(lucid.ones(2, 3)),
     "frozen parameter": lambda: [nn.Parameter(lucid.ones(2), requires_grad=False)],
     "leaf": lambda: lucid.ones(2, requires_grad=True),
@@ -89,7 +90,6 @@ def tagged():
     ("make", "words"),
     [
         (lambda: defaultdict(list, a=[1]), "is a defaultdict, which a checkpoint cannot hold.*save dict.. of it"),
-        (lambda: Counter("aab"), "is a Counter, which a checkpoint cannot hold"),
         (lambda: Own(a=1), "is a Own, which a checkpoint cannot hold"),
         (tagged, r"is a OrderedDict with the attributes \['tag'\], of which a checkpoint holds none but _metadata"),
     ],
