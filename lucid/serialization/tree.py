@@ -131,7 +131,8 @@ class Writer:
             advice = "; save dict() of it"
         raise UnsupportedObjectError(
             f"save: {named(path)} is a {kind.__qualname__}, which a checkpoint cannot hold: expected tensors, NumPy "
-            f"arrays, numbers, strings, bools, None, and dicts, OrderedDicts, Counters, lists and tuples of these{advice}"
+            "arrays, numbers, strings, bools, None, and dicts, OrderedDicts, Counters, lists and tuples of these"
+            f"{advice}"
         )
 
     def mapping(self, value: dict[Any, Any], path: tuple[str, ...]) -> dict[str, Any]:
