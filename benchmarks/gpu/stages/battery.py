@@ -51,9 +51,8 @@ def compared(sample: Any, dtype: str) -> dict[str, object]:
     """Return whether two runs on CUDA have the same bits; AssertionError says where the CPU's numbers are others."""
     from tests.ops.test_samples import GRADIENT, VALUE, check_close
 
-    warnings.simplefilter("ignore")
-    np.seterr(all="ignore")
-    cpu, cuda, again = (outcome(sample, dtype, device) for device in ("cpu", "cuda", "cuda"))
+    with warnings.catch_warnings(action="ignore"), np.errstate(all="ignore"):
+        cpu, cuda, again = (outcome(sample, dtype, device) for device in ("cpu", "cuda", "cuda"))
     factor = sample.tolerance.get(dtype, VALUE[dtype]) / VALUE[dtype]
     for what, error, ours, theirs in zip(("value", "gradient"), (VALUE, GRADIENT), cuda, cpu, strict=True):
         for one, other in zip(ours, theirs, strict=True):
