@@ -198,6 +198,37 @@ struct FirstMin {
     }
 };
 
+// ---- many terms in one thread ----
+
+// Numbers that are added one after the other, and sums of such that are: a total rounds each number to its own digits.
+constexpr int AT_ONCE = 64, GROUPS_AT_ONCE = 32;
+
+// An op has an accumulator A, the A of nothing, and the A of two.
+template <typename R> struct Adding {
+    typedef R A;
+    __device__ __forceinline__ A identity() const { return 0; }
+    __device__ __forceinline__ A merge(A a, A b) const { return Sum()(a, b); }
+};
+
+// The A of what take(a, i) adds to a for i = first, first + step, ... below end, WIDTH numbers each time: in groups,
+// groups of these, and so on, LEVELS in all, so that few are added one after the other however many there are.
+template <int WIDTH = 1, int LEVELS = 4, int UNROLL = 4, typename Op, typename Take>
+__device__ __forceinline__ typename Op::A gathered(const Op& op, long long first, long long end, long long step,
+                                                   const Take& take) {
+    typename Op::A total = op.identity();
+    if constexpr (LEVELS == 1) {
+#pragma unroll UNROLL
+        for (long long i = first; i < end; i += step) take(total, i);
+    } else {
+        long long span = (AT_ONCE / WIDTH) * step;
+        for (int level = 2; level < LEVELS; ++level) span *= GROUPS_AT_ONCE;
+#pragma unroll 1
+        for (; first < end; first += span)
+            total = op.merge(total, gathered<WIDTH, LEVELS - 1, UNROLL>(op, first, min(first + span, end), step, take));
+    }
+    return total;
+}
+
 }  // namespace lucid
 
 #endif  // LUCID_LUCID_CUH

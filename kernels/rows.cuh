@@ -1,4 +1,4 @@
-// What kernels of whole rows share: sums, peaks and masses as ops of reduction.cuh, and rows held in registers.
+// What kernels of whole rows share: peaks and masses as ops of reduction.cuh, and rows held in registers.
 
 #ifndef LUCID_ROWS_CUH
 #define LUCID_ROWS_CUH
@@ -8,12 +8,6 @@
 namespace lucid {
 
 // ---- ops without settings ----
-
-template <typename R> struct Adding {
-    typedef R A;
-    __device__ A identity() const { return 0; }
-    __device__ A merge(A a, A b) const { return a + b; }
-};
 
 // The largest number; NaN is passed over.
 template <typename R> struct Peak {

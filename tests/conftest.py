@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 import hypothesis
+import numpy as np
 import pytest
 
 import lucid
@@ -83,18 +84,19 @@ def pytest_runtest_setup(item):
 
 @pytest.fixture(autouse=True)
 def nothing_left_behind():
-    """Fail a test that leaves a mode, the default dtype or the default device changed, rather than a later one."""
+    """Fail a test that leaves a mode, a default or what NumPy warns of changed, rather than a later one."""
     lucid.set_default_device(DEVICE)
-    device = lucid.get_default_device()
+    device, warns = lucid.get_default_device(), np.geterr()
     yield
-    left = lucid.is_grad_enabled(), lucid.get_default_dtype(), lucid.get_default_device()
+    left = lucid.is_grad_enabled(), lucid.get_default_dtype(), lucid.get_default_device(), np.geterr()
     casting = [kind for kind in ("cpu", "cuda") if lucid.is_autocast_enabled(kind)]
     for kind in casting:
         lucid.set_autocast_enabled(kind, False)
     lucid.set_grad_enabled(True)
     lucid.set_default_dtype(lucid.float32)
     lucid.set_default_device("cpu")
-    assert (*left, casting) == (True, lucid.float32, device, [])
+    np.seterr(**warns)
+    assert (*left, casting) == (True, lucid.float32, device, warns, [])
 
 
 @pytest.fixture

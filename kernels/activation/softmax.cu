@@ -51,7 +51,9 @@ __global__ void softmax_lines(const T* x, T* y, const __grid_constant__ Axes kep
     const Massing<R> op;
     Mass<R> a = op.identity();
     if (n < lines)
-        for (long long c = threadIdx.y; c < length; c += blockDim.y) a = op.merge(a, Mass<R>{(R)x_c[c * stride], 1});
+        a = gathered<1, 3, 1>(op, threadIdx.y, length, blockDim.y, [&](Mass<R>& mass, long long c) {
+            mass = op.merge(mass, Mass<R>{(R)x_c[c * stride], 1});
+        });
     a = merged_down(op, a, shared);
     if (n >= lines) return;
     // infinity less infinity: no element of such a line is known
@@ -92,8 +94,9 @@ __global__ void softmax_grad_lines(const T* dy, const T* y, T* dx, const __grid_
     const T* dy_c = dy + (n < lines ? kept.offset(n) : 0);
     R total = 0;
     if (n < lines)
-        for (long long c = threadIdx.y; c < length; c += blockDim.y)
-            total += (R)dy_c[c * stride] * (logarithm ? (R)1 : (R)y[first + c * inner]);
+        total = gathered<1, 3, 1>(Adding<R>(), threadIdx.y, length, blockDim.y, [&](R& sum, long long c) {
+            sum += (R)dy_c[c * stride] * (logarithm ? (R)1 : (R)y[first + c * inner]);
+        });
     total = merged_down(Adding<R>(), total, shared);
     if (n >= lines) return;
     for (long long c = threadIdx.y; c < length; c += blockDim.y) {

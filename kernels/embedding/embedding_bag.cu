@@ -24,14 +24,13 @@ __global__ void bag_sums(const T* __restrict__ table, const long long* __restric
                          long long stride_r, long long stride_c, long long padding) {
     LUCID_FOR(i, bags * columns) {
         const long long b = quotient(i, columns), c = i - b * columns, end = start_of(start_b, b + 1, bags, places);
-        Real<T> sum = 0;
-        for (long long n = start_of(start_b, b, bags, places); n < end; ++n) {
+        const auto add = [&](Real<T>& sum, long long n) {
             const long long r = row_n[n];
-            if (r == padding || r < 0 || r >= rows) continue;
+            if (r == padding || r < 0 || r >= rows) return;
             const Real<T> value = to_real(table[r * stride_r + c * stride_c]);
             sum += share_n ? share_n[n] * value : value;
-        }
-        sum_bc[i] = from_real<T>(sum);
+        };
+        sum_bc[i] = from_real<T>(gathered(Adding<Real<T>>(), start_of(start_b, b, bags, places), end, 1, add));
     }
 }
 

@@ -12,7 +12,7 @@
 // add_sorted: line k names picks order_k of places place_k, ascending, -1 for none; c = column, an element of what is
 // picked as a whole. Window w is lines 64 w to 64 w + 63. A place belongs to the window where it begins: this adds its
 // first lines to the table; lines that continue an earlier window's place are gathered in carry_wc. add_carries then adds
-// these to the window that owns them, one after the other.
+// these to the window that owns them, in their order.
 //
 // Launch: one thread an element (a line, a pair of window and column), any one-dimensional grid.
 
@@ -119,9 +119,18 @@ __global__ void add_carries(Real<T>* table, const long long* place_k, const Real
         const long long here = place_k[next - 1];
         const bool owned = begin == 0 || place_k[begin - 1] != here;
         if (here < 0 || here == skipped || !owned || place_k[next] != here) continue;
-        Real<T> sum = 0;
-        for (long long v = w + 1; v < windows && place_k[v * WINDOW] == here; ++v)
-            add(sum, carry_wc[wc + (v - w) * column_count]);
+        // places are sorted: the first window that begins with another one
+        long long first = w + 2, last = windows;
+        while (first < last) {
+            const long long middle = (first + last) / 2;
+            if (place_k[middle * WINDOW] == here)
+                first = middle + 1;
+            else
+                last = middle;
+        }
+        const Real<T> sum = gathered(Adding<Real<T>>(), w + 1, last, 1, [&](Real<T>& part, long long v) {
+            add(part, carry_wc[wc + (v - w) * column_count]);
+        });
         add(table[columns(wc - w * column_count).table + here * along], sum);
     }
 }

@@ -45,14 +45,14 @@ __device__ __forceinline__ long long offset_of(long long position, ChannelShape 
 }
 
 // Merges what the threads of one channel hold; the result is that of threadIdx.y == 0.
-template <typename Value, typename Merge>
-__device__ __forceinline__ void merge_by_channel(Value* of_thread, Value& mine, Merge merge) {
+template <typename Op>
+__device__ __forceinline__ void merge_by_channel(const Op& op, typename Op::A* of_thread, typename Op::A& mine) {
     const int place = threadIdx.y * blockDim.x + threadIdx.x;
     of_thread[place] = mine;
     for (int half = blockDim.y / 2; half; half /= 2) {
         __syncthreads();
         if ((int)threadIdx.y < half) {
-            merge(mine, of_thread[place + half * blockDim.x]);
+            mine = op.merge(mine, of_thread[place + half * blockDim.x]);
             of_thread[place] = mine;
         }
     }
@@ -67,28 +67,29 @@ __global__ void channel_moments(const T* x, Moments<Real<T>>* part_pc, ChannelSh
     DYN_SHARED(Moments<R>, of_thread);
     const long long c = (long long)blockIdx.x * blockDim.x + threadIdx.x;
     const Span span(shape.samples * shape.pixels, blockIdx.y, gridDim.y);
-    Moments<R> mine = {0, 0, 0};
-    if (c < shape.channels) {
-        for (long long i = span.first + threadIdx.y; i < span.end; i += LOADS * blockDim.y) {
-            R x_k[LOADS * VEC];
-            int have = 0;
+    const Merging<R> op;
+    Moments<R> mine = op.identity();
+    const auto push = [&](Moments<R>& moments, long long i) {
+        R x_k[LOADS * VEC];
+        int have = 0;
 #pragma unroll
-            for (int load = 0; load < LOADS; ++load) {
-                const long long position = i + load * blockDim.y;
-                R pack_k[VEC];
+        for (int load = 0; load < LOADS; ++load) {
+            const long long position = i + load * blockDim.y;
+            R pack_k[VEC];
 #pragma unroll
-                for (int k = 0; k < VEC; ++k) pack_k[k] = 0;
-                if (position < span.end) {
-                    read_pack<T, VEC>(x + offset_of<VEC>(position, shape, strides) + c * strides.c, pack_k);
-                    have += VEC;
-                }
-#pragma unroll
-                for (int k = 0; k < VEC; ++k) x_k[load * VEC + k] = pack_k[k];
+            for (int k = 0; k < VEC; ++k) pack_k[k] = 0;
+            if (position < span.end) {
+                read_pack<T, VEC>(x + offset_of<VEC>(position, shape, strides) + c * strides.c, pack_k);
+                have += VEC;
             }
-            mine.push(x_k, have);
+#pragma unroll
+            for (int k = 0; k < VEC; ++k) x_k[load * VEC + k] = pack_k[k];
         }
-    }
-    merge_by_channel(of_thread, mine, [](Moments<R>& a, const Moments<R>& b) { a.merge(b); });
+        moments.push(x_k, have);
+    };
+    if (c < shape.channels)
+        mine = gathered<LOADS * VEC, 2, 1>(op, span.first + threadIdx.y, span.end, LOADS * blockDim.y, push);
+    merge_by_channel(op, of_thread, mine);
     if (threadIdx.y == 0 && c < shape.channels) part_pc[blockIdx.y * shape.channels + c] = mine;
 }
 
@@ -98,12 +99,13 @@ __global__ void merge_moments(const Moments<Real<T>>* part_pc, Real<T>* mean_c, 
     typedef Real<T> R;
     DYN_SHARED(Moments<R>, of_thread);
     const long long c = (long long)blockIdx.x * blockDim.x + threadIdx.x;
-    Moments<R> mine = {0, 0, 0};
+    const Merging<R> op;
+    Moments<R> mine = op.identity();
     if (c < channels)
         for (long long p = threadIdx.y; p < parts; p += blockDim.y) mine.merge(part_pc[p * channels + c]);
-    merge_by_channel(of_thread, mine, [](Moments<R>& a, const Moments<R>& b) { a.merge(b); });
+    merge_by_channel(op, of_thread, mine);
     if (threadIdx.y == 0 && c < channels) {
-        mean_c[c] = mine.mean;
+        mean_c[c] = mine.mean();
         variance_c[c] = mine.m2 / mine.count;
     }
 }
@@ -118,15 +120,16 @@ __global__ void follow(T* running_mean_c, T* running_variance_c, const Real<T>* 
     const long long c = (long long)blockIdx.x * blockDim.x + threadIdx.x;
     if (c >= channels) return;
     if (batches) momentum = 1.0 / ((double)*batches + 1);
-    R mean = 0, variance = 0;
-    for (long long i = 0; i < instances; ++i) {
-        mean += mean_ic[i * channels + c];
-        variance += variance_ic[i * channels + c];
-    }
+    // those of the mean and of the variance
+    const auto add = [&](Sums<R>& sums, long long i) {
+        sums.bias += mean_ic[i * channels + c];
+        sums.weight += variance_ic[i * channels + c];
+    };
+    const Sums<R> sums = gathered(AddingBoth<R>(), 0, instances, 1, add);
     const R keep = (R)(1 - momentum), take = (R)momentum;
-    const R unbiased = variance / (R)instances * (R)correction;
+    const R unbiased = sums.weight / (R)instances * (R)correction;
     if (running_mean_c)
-        running_mean_c[c] = from_real<T>(to_real(running_mean_c[c]) * keep + mean / (R)instances * take);
+        running_mean_c[c] = from_real<T>(to_real(running_mean_c[c]) * keep + sums.bias / (R)instances * take);
     if (running_variance_c)
         running_variance_c[c] = from_real<T>(to_real(running_variance_c[c]) * keep + unbiased * take);
 }
@@ -154,10 +157,6 @@ __global__ void channel_apply(const T* x, const Real<T>* mean_c, const Real<T>* 
 
 // ---- gradients ----
 
-template <typename R> struct Sums {
-    R bias, weight;
-};
-
 // The statistic of sample n and channel c is number n * statistics_n + c / group of them.
 template <typename T, int VEC>
 __global__ void channel_sums(const T* grad, const T* x, const Real<T>* mean_i, const Real<T>* variance_i,
@@ -167,25 +166,22 @@ __global__ void channel_sums(const T* grad, const T* x, const Real<T>* mean_i, c
     DYN_SHARED(Sums<R>, of_thread);
     const long long c = (long long)blockIdx.x * blockDim.x + threadIdx.x;
     const Span span(shape.samples * shape.pixels, blockIdx.y, gridDim.y);
-    Sums<R> mine = {0, 0};
-    if (c < shape.channels) {
-        for (long long i = span.first + threadIdx.y; i < span.end; i += blockDim.y) {
-            const long long statistic = quotient(i, shape.pixels) * statistics_n + c / group;
-            const R mean = mean_i[statistic], scale = inverse_root(variance_i[statistic] + (R)eps);
-            R grad_k[VEC], x_k[VEC];
-            read_pack<T, VEC>(grad + offset_of<VEC>(i, shape, grad_strides) + c * grad_strides.c, grad_k);
-            read_pack<T, VEC>(x + offset_of<VEC>(i, shape, strides) + c * strides.c, x_k);
+    const AddingBoth<R> op;
+    Sums<R> mine = op.identity();
+    const auto add = [&](Sums<R>& sums, long long i) {
+        const long long statistic = quotient(i, shape.pixels) * statistics_n + c / group;
+        const R mean = mean_i[statistic], scale = inverse_root(variance_i[statistic] + (R)eps);
+        R grad_k[VEC], x_k[VEC];
+        read_pack<T, VEC>(grad + offset_of<VEC>(i, shape, grad_strides) + c * grad_strides.c, grad_k);
+        read_pack<T, VEC>(x + offset_of<VEC>(i, shape, strides) + c * strides.c, x_k);
 #pragma unroll
-            for (int k = 0; k < VEC; ++k) {
-                mine.bias += grad_k[k];
-                mine.weight += grad_k[k] * ((x_k[k] - mean) * scale);
-            }
+        for (int k = 0; k < VEC; ++k) {
+            sums.bias += grad_k[k];
+            sums.weight += grad_k[k] * ((x_k[k] - mean) * scale);
         }
-    }
-    merge_by_channel(of_thread, mine, [](Sums<R>& a, const Sums<R>& b) {
-        a.bias += b.bias;
-        a.weight += b.weight;
-    });
+    };
+    if (c < shape.channels) mine = gathered<VEC, 2, 1>(op, span.first + threadIdx.y, span.end, blockDim.y, add);
+    merge_by_channel(op, of_thread, mine);
     if (threadIdx.y == 0 && c < shape.channels) part_pc[blockIdx.y * shape.channels + c] = mine;
 }
 
@@ -199,10 +195,12 @@ __global__ void merge_sums(const Real<T>* first_pc, const Real<T>* second_pc, Re
     R* out_c = blockIdx.y ? out_second_c : out_first_c;
     if (!out_c) return;
     const long long c = (long long)blockIdx.x * blockDim.x + threadIdx.x;
+    const Adding<R> op;
     R mine = 0;
     if (c < channels)
-        for (long long p = threadIdx.y; p < parts; p += blockDim.y) mine += part_pc[(p * channels + c) * step];
-    merge_by_channel(of_thread, mine, [](R& a, const R& b) { a += b; });
+        mine = gathered<1, 2>(op, threadIdx.y, parts, blockDim.y,
+                              [&](R& sum, long long p) { sum += part_pc[(p * channels + c) * step]; });
+    merge_by_channel(op, of_thread, mine);
     if (threadIdx.y == 0 && c < channels) out_c[c] = mine;
 }
 

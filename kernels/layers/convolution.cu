@@ -108,16 +108,15 @@ __global__ void depthwise_weight_grad(const T* g_nop, const T* x_nchw, T* dw_ok,
     const int i = place / windows.x.kernel, j = place % windows.x.kernel, area = windows.y.out * windows.x.out;
     const T* g_np = g_nop + o * g_steps.c;
     const T* x_nhw = x_nchw + o / multiplier * x_steps.c;
-    R sum = 0;
-    for (long long at = threadIdx.x; at < (long long)images * area; at += blockDim.x) {
+    const auto add = [&](R& sum, long long at) {
         const long long n = at / area;
         const int p = (int)(at % area), y = p / windows.x.out, x = p % windows.x.out;
         const int h = windows.y.begin(y) + i * windows.y.dilation, w = windows.x.begin(x) + j * windows.x.dilation;
         if (h >= 0 && h < windows.y.size && w >= 0 && w < windows.x.size)
             sum += to_real(g_np[n * g_steps.n + y * g_steps.h + x * g_steps.w]) *
                    to_real(x_nhw[n * x_steps.n + h * x_steps.h + w * x_steps.w]);
-    }
-    sum = block_sum(sum);
+    };
+    const R sum = block_sum(gathered(Adding<R>(), threadIdx.x, (long long)images * area, blockDim.x, add));
     if (threadIdx.x == 0) dw_ok[(long long)o * windows.places() + place] = from_real<T>(sum);
 }
 

@@ -23,6 +23,8 @@
 namespace lucid {
 
 constexpr int MAX_THREADS = 512;
+// Blocks of that many threads that a processor holds, so that one reads while the other waits.
+template <typename T> constexpr int blocks_held = sizeof(T) < 8 ? 2 : 1;
 
 struct RowShape {
     long long rows;
@@ -95,10 +97,7 @@ template <int COUNT, typename R> __device__ __forceinline__ void row_sums(R (&su
 // Those of the whole block, the same for each of its threads.
 template <typename R> __device__ __forceinline__ Moments<R> block_moments(Moments<R> mine) {
     __shared__ Moments<R> part_w[32];
-    mine = warp_reduce(mine, [](Moments<R> a, const Moments<R>& b) {
-        a.merge(b);
-        return a;
-    });
+    mine = warp_reduce(mine, [](const Moments<R>& a, const Moments<R>& b) { return Merging<R>().merge(a, b); });
     if (threadIdx.x % 32 == 0) part_w[threadIdx.x / 32] = mine;
     __syncthreads();
     Moments<R> all = part_w[0];
@@ -131,23 +130,30 @@ __global__ void __launch_bounds__(MAX_THREADS)
     const T* x_l = row_of(x, row < shape.rows ? row : 0, shape, strides);
     R x_pk[PACKS][VEC];
     read_row(x_l, strides.l, length, x_pk);
-    R sum_k[1] = {0}, mean = 0;
+    R total_k[1] = {0}, mean = 0;
     if (center) {
 #pragma unroll
         for (int p = 0; p < PACKS; ++p)
 #pragma unroll
-            for (int k = 0; k < VEC; ++k) sum_k[0] += x_pk[p][k];
-        row_sums(sum_k);
-        mean = sum_k[0] / (R)shape.length;
-        sum_k[0] = 0;
+            for (int k = 0; k < VEC; ++k) total_k[0] += x_pk[p][k];
+        row_sums(total_k);
+        mean = total_k[0] / (R)shape.length;
     }
+    R sum_k[2] = {0, 0};
 #pragma unroll
     for (int p = 0; p < PACKS; ++p)
         if (place_of<VEC>(p) < length)
 #pragma unroll
-            for (int k = 0; k < VEC; ++k) sum_k[0] += (x_pk[p][k] - mean) * (x_pk[p][k] - mean);
+            for (int k = 0; k < VEC; ++k) {
+                const R distance = x_pk[p][k] - mean;
+                sum_k[0] += distance * distance;
+                sum_k[1] += distance;
+            }
     row_sums(sum_k);
-    const R variance = sum_k[0] / (R)shape.length;
+    const R count = (R)shape.length;
+    const R variance = (center ? about_the_mean(sum_k[0], sum_k[1], count) : sum_k[0]) / count;
+    // of equal numbers the sum may be rounded, and the root of eps makes of that more than they are apart
+    if (center) mean += sum_k[1] / count;
     const R scale = inverse_root(variance + (R)eps);
     const int first = (int)(row % shape.groups) * shape.channels;
 #pragma unroll
@@ -164,22 +170,23 @@ __global__ void __launch_bounds__(MAX_THREADS)
 }
 
 template <typename T, typename W, int VEC>
-__global__ void long_rows_forward(const T* x, const W* weight_a, const W* bias_a, T* out_rl, Real<T>* mean_r,
-                                  Real<T>* variance_r, RowShape shape, RowStrides strides, double eps, int center) {
+__global__ void __launch_bounds__(MAX_THREADS, blocks_held<T>)
+    long_rows_forward(const T* x, const W* weight_a, const W* bias_a, T* out_rl, Real<T>* mean_r, Real<T>* variance_r,
+                      RowShape shape, RowStrides strides, double eps, int center) {
     typedef Real<T> R;
     const long long row = blockIdx.x;
     const T* x_l = row_of(x, row, shape, strides);
     const int first = (int)(row % shape.groups) * shape.channels, step = blockDim.x * VEC;
-    Moments<R> mine = {0, 0, 0};
     R x_k[VEC];
-    for (long long l = threadIdx.x * VEC; l < shape.length; l += step) {
+    const auto push = [&](Moments<R>& moments, long long l) {
         read_pack<T, VEC>(x_l + l * strides.l, x_k);
-        mine.push(x_k, VEC);
-    }
-    mine = block_moments(mine);
+        moments.push(x_k, VEC);
+    };
+    const Moments<R> all =
+        block_moments(gathered<VEC, 3, 1>(Merging<R>(), threadIdx.x * VEC, shape.length, step, push));
     // the mean square is the variance and the square of the mean
-    const R variance = mine.m2 / (R)shape.length + (center ? (R)0 : mine.mean * mine.mean);
-    const R mean = center ? mine.mean : (R)0, scale = inverse_root(variance + (R)eps);
+    const R variance = all.m2 / (R)shape.length + (center ? (R)0 : all.mean() * all.mean());
+    const R mean = center ? all.mean() : (R)0, scale = inverse_root(variance + (R)eps);
     for (long long l = threadIdx.x * VEC; l < shape.length; l += step) {
         read_pack<T, VEC>(x_l + l * strides.l, x_k);
         write_pack_of_row<T, W, VEC>(out_rl + row * shape.length, x_k, weight_a, bias_a, first, (int)l, shape.inner,
@@ -197,7 +204,7 @@ __global__ void long_rows_forward(const T* x, const W* weight_a, const W* bias_a
 template <typename T, typename W, int VEC>
 __device__ __forceinline__ void take_pack(const T* grad, const T* x, const W* weight_a, int first, int l, int inner,
                                           Real<T> mean, Real<T> scale, Real<T> (&h_k)[VEC], Real<T> (&y_k)[VEC],
-                                          Real<T> (&sum_k)[2]) {
+                                          Sums<Real<T>>& sums) {
     Real<T> weight_k[VEC];
     read_pack<T, VEC>(grad, h_k);
     read_pack<T, VEC>(x, y_k);
@@ -206,8 +213,8 @@ __device__ __forceinline__ void take_pack(const T* grad, const T* x, const W* we
     for (int k = 0; k < VEC; ++k) {
         y_k[k] = (y_k[k] - mean) * scale;
         h_k[k] *= weight_k[k];
-        sum_k[0] += h_k[k];
-        sum_k[1] += h_k[k] * y_k[k];
+        sums.bias += h_k[k];
+        sums.weight += h_k[k] * y_k[k];
     }
 }
 
@@ -232,13 +239,16 @@ __device__ __forceinline__ void write_part(const R (&sum_pk)[PACKS][VEC], int le
 #pragma unroll
         for (int k = 0; k < VEC; ++k) of_thread[place + k] = sum_pk[p][k];
         __syncthreads();
+        // pairs, and pairs of these
+        for (unsigned apart = 1; apart < blockDim.y; apart *= 2) {
+            if (threadIdx.y % (2 * apart) == 0)
+#pragma unroll
+                for (int k = 0; k < VEC; ++k) of_thread[place + k] += of_thread[place + apart * blockDim.x * VEC + k];
+            __syncthreads();
+        }
         if (threadIdx.y == 0 && l < length)
 #pragma unroll
-            for (int k = 0; k < VEC; ++k) {
-                R sum = 0;
-                for (int y = 0; y < (int)blockDim.y; ++y) sum += of_thread[y * blockDim.x * VEC + place + k];
-                part_bl[(long long)blockIdx.x * length + l + k] = sum;
-            }
+            for (int k = 0; k < VEC; ++k) part_bl[(long long)blockIdx.x * length + l + k] = of_thread[place + k];
         __syncthreads();
     }
 }
@@ -301,25 +311,28 @@ __global__ void __launch_bounds__(MAX_THREADS)
 }
 
 template <typename T, typename W, int VEC>
-__global__ void long_rows_backward(const T* grad, const T* x, const W* weight_a, const Real<T>* mean_r,
-                                   const Real<T>* variance_r, T* to_x_rl, RowShape shape, RowStrides grad_strides,
-                                   RowStrides strides, double eps, int center) {
+__global__ void __launch_bounds__(MAX_THREADS, blocks_held<T>)
+    long_rows_backward(const T* grad, const T* x, const W* weight_a, const Real<T>* mean_r, const Real<T>* variance_r,
+                       T* to_x_rl, RowShape shape, RowStrides grad_strides, RowStrides strides, double eps,
+                       int center) {
     typedef Real<T> R;
     const long long row = blockIdx.x;
     const T* grad_l = row_of(grad, row, shape, grad_strides);
     const T* x_l = row_of(x, row, shape, strides);
     const int first = (int)(row % shape.groups) * shape.channels, step = blockDim.x * VEC;
     const R mean = mean_r[row], scale = inverse_root(variance_r[row] + (R)eps);
-    R h_k[VEC], y_k[VEC], sum_k[2] = {0, 0};
-    for (long long l = threadIdx.x * VEC; l < shape.length; l += step)
+    R h_k[VEC], y_k[VEC];
+    const auto take = [&](Sums<R>& sums, long long l) {
         take_pack<T, W, VEC>(grad_l + l * grad_strides.l, x_l + l * strides.l, weight_a, first, (int)l, shape.inner,
-                             mean, scale, h_k, y_k, sum_k);
+                             mean, scale, h_k, y_k, sums);
+    };
+    const Sums<R> mine = gathered<VEC, 3, 1>(AddingBoth<R>(), threadIdx.x * VEC, shape.length, step, take);
+    R sum_k[2] = {mine.bias, mine.weight};
     row_sums(sum_k);
     const R mean_k[2] = {center ? sum_k[0] / (R)shape.length : (R)0, sum_k[1] / (R)shape.length};
-    R unused_k[2] = {0, 0};
+    Sums<R> unused = {0, 0};
     for (long long l = threadIdx.x * VEC; l < shape.length; l += step) {
-        take_pack<T, W, VEC>(grad_l + l * grad_strides.l, x_l + l * strides.l, weight_a, first, (int)l, shape.inner,
-                             mean, scale, h_k, y_k, unused_k);
+        take(unused, l);
         write_to_x<T, VEC>(to_x_rl + row * shape.length + l, h_k, y_k, mean_k, scale);
     }
 }

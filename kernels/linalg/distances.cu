@@ -26,6 +26,14 @@ template <typename R> __device__ __forceinline__ R taken(R total, R difference, 
     return order == LARGEST_OF ? Max()(total, size) : total + pow(size, p);
 }
 
+// What `taken` gathers, as an op of `gathered`.
+template <typename R> struct Taking {
+    typedef R A;
+    int order;
+    __device__ A identity() const { return 0; }
+    __device__ A merge(A a, A b) const { return order == LARGEST_OF ? Max()(a, b) : a + b; }
+};
+
 template <typename T>
 __global__ void distances(const T* a_nik, const T* b_njk, T* out_nij, int rows, int columns, int depth, double p,
                           int order) {
@@ -36,17 +44,17 @@ __global__ void distances(const T* a_nik, const T* b_njk, T* out_nij, int rows, 
     const long long n = blockIdx.x / (unsigned)(across * down);
     const int x = (int)threadIdx.x, y = (int)threadIdx.y;
     const int top = tile / across * DISTANCE_TILE, left = tile % across * DISTANCE_TILE;
-    R total = 0;
-    for (int start = 0; start < depth; start += DISTANCE_TILE) {
-        const int k = start + x;
+    const auto take = [&](R& sum, long long start) {
+        const int k = (int)start + x;
         // zeros beyond the rows and the depth: their difference adds nothing
         a_ik[y][x] = top + y < rows && k < depth ? to_real(a_nik[(n * rows + top + y) * depth + k]) : (R)0;
         b_jk[y][x] = left + y < columns && k < depth ? to_real(b_njk[(n * columns + left + y) * depth + k]) : (R)0;
         __syncthreads();
         for (int inner = 0; inner < DISTANCE_TILE; ++inner)
-            total = taken(total, a_ik[y][inner] - b_jk[x][inner], (R)p, order);
+            sum = taken(sum, a_ik[y][inner] - b_jk[x][inner], (R)p, order);
         __syncthreads();
-    }
+    };
+    R total = gathered<DISTANCE_TILE, 3, 1>(Taking<R>{order}, 0, depth, DISTANCE_TILE, take);
     if (top + y >= rows || left + x >= columns) return;
     if (order == LENGTH) total = sqrt(total);
     if (order == POWER) total = pow(total, (R)(1 / p));
@@ -75,13 +83,12 @@ __global__ void distances_grad(const T* g_nij, const T* distance_nij, const T* a
         const long long first = n * rows * columns + i * i_step;
         const R a = to_real(a_nik[at]);
         const T* b_j = b_njk + n * columns * depth + k;
-        R total = 0;
-        for (int j = 0; j < columns; ++j) {
+        const auto add = [&](R& sum, long long j) {
             const long long pair = first + j * j_step;
-            const R difference = a - to_real(b_j[(long long)j * depth]);
-            total += to_real(g_nij[pair]) * slope_of<T>(difference, to_real(distance_nij[pair]), (R)p, order);
-        }
-        out_nik[at] = from_real<T>(total);
+            const R difference = a - to_real(b_j[j * depth]);
+            sum += to_real(g_nij[pair]) * slope_of<T>(difference, to_real(distance_nij[pair]), (R)p, order);
+        };
+        out_nik[at] = from_real<T>(gathered<1, 3, 1>(Adding<R>(), 0, columns, 1, add));
     }
 }
 

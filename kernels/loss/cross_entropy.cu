@@ -58,13 +58,14 @@ __global__ void cross_entropy(const T* x_nc, const long long* target_n, const T*
     constexpr int V = Pack<T>::WIDTH;
     const long long n = (long long)blockIdx.x * blockDim.y + threadIdx.y;
     const Crossing<R> op;
-    Crossed<R> a = op.identity();
+    typedef Crossed<R> A;
+    A a = op.identity();
     const T* x_c = x_nc + n * row_step;
     const bool smooth = smoothing != 0;
     // what logits have in common would take the digits of their differences
     R shift = smooth && n < rows ? (R)x_c[0] : 0;
     if (!(shift - shift == 0)) shift = 0;
-    const auto take = [&](long long c, R x) {
+    const auto take = [&](A& a, long long c, R x) {
         a.mass = Massing<R>().merge(a.mass, Mass<R>{x, 1});
         if (smooth) {
             const R weight = weight_c ? (R)weight_c[c] : (R)1;
@@ -74,13 +75,14 @@ __global__ void cross_entropy(const T* x_nc, const long long* target_n, const T*
     };
     if (n < rows) {
         if (vectors) {
-            for (long long c = threadIdx.x * V; c < classes; c += blockDim.x * V) {
+            a = gathered<V, 2, 1>(op, threadIdx.x * V, classes, blockDim.x * V, [&](A& a, long long c) {
                 const Pack<T> v = *(const Pack<T>*)(x_c + c);
 #pragma unroll
-                for (int k = 0; k < V; ++k) take(c + k, (R)v.value_k[k]);
-            }
+                for (int k = 0; k < V; ++k) take(a, c + k, (R)v.value_k[k]);
+            });
         } else {
-            for (long long c = threadIdx.x; c < classes; c += blockDim.x) take(c, (R)x_c[c * class_step]);
+            a = gathered<1, 2, 1>(op, threadIdx.x, classes, blockDim.x,
+                                  [&](A& a, long long c) { take(a, c, (R)x_c[c * class_step]); });
         }
     }
     a = merged(op, a, blockDim.x);
@@ -175,14 +177,12 @@ template <typename T>
 __global__ void loss_total(const Total<T>* loss_n, const Total<T>* weight_n, T* loss, Total<T>* total, long long rows,
                            int final, int mean) {
     typedef Total<T> R;
-    R losses = 0, weights = 0;
-#pragma unroll 4
-    for (long long n = threadIdx.x; n < rows; n += blockDim.x) {
-        weights += weight_n[n];
-        if (!final) losses += loss_n[n];
-    }
-    weights = merged(Adding<R>(), weights, blockDim.x);
-    losses = merged(Adding<R>(), losses, blockDim.x);
+    const Adding<R> op;
+    const auto sum_of = [&](const R* value_n) {
+        return merged(op, gathered(op, threadIdx.x, rows, blockDim.x, [&](R& sum, long long n) { sum += value_n[n]; }),
+                      blockDim.x);
+    };
+    const R weights = sum_of(weight_n), losses = final ? (R)0 : sum_of(loss_n);
     if (threadIdx.x != 0) return;
     *total = weights;
     if (!final) *loss = (T)(mean ? losses / weights : losses);

@@ -86,12 +86,12 @@ __global__ void avg_pool(const T* x_nchw, T* out_ncyx, long long planes, int cha
                              [&](int h, int w, int) { sum += to_real(image_hw[h * steps.h + w * steps.w]); });
         } else {
             const int top = windows.y.begin(y), left = windows.x.begin(x);
-            for (int number = lane; number < windows.places(); number += LANES) {
-                const int h = top + number / windows.x.kernel, w = left + number % windows.x.kernel;
+            sum = warp_sum(gathered<1, 4, 1>(Adding<R>(), lane, windows.places(), LANES, [&](R& part, long long place) {
+                const int number = (int)place, h = top + number / windows.x.kernel;
+                const int w = left + number % windows.x.kernel;
                 if (h >= 0 && h < windows.y.size && w >= 0 && w < windows.x.size)
-                    sum += to_real(image_hw[h * steps.h + w * steps.w]);
-            }
-            sum = warp_sum(sum);
+                    part += to_real(image_hw[h * steps.h + w * steps.w]);
+            }));
         }
         if (lane == 0)
             out_ncyx[(plane * windows.y.out + y) * windows.x.out + x] =
@@ -135,12 +135,14 @@ __global__ void part_means(const T* x_nchw, T* out_ncyx, long long planes, int c
     typedef Real<T> R;
     for_each_pixel(planes, rows.parts, columns.parts, [&](long long plane, int y, int x) {
         const T* image_hw = x_nchw + plane / channels * steps.n + plane % channels * steps.c;
-        R sum = 0;
-        for (int h = rows.begin(y); h < rows.end(y); ++h)
-            for (int w = columns.begin(x); w < columns.end(x); ++w) {
-                const R value = to_real(image_hw[h * steps.h + w * steps.w]);
-                sum += spread ? value / ((R)rows.exchanged().count(h) * (R)columns.exchanged().count(w)) : value;
-            }
+        const Adding<R> op;
+        R sum = gathered<1, 2, 1>(op, rows.begin(y), rows.end(y), 1, [&](R& lines, long long h) {
+            lines += gathered<1, 3, 1>(op, columns.begin(x), columns.end(x), 1, [&](R& line, long long w) {
+                const R value = to_real(image_hw[(int)h * steps.h + (int)w * steps.w]);
+                line +=
+                    spread ? value / ((R)rows.exchanged().count((int)h) * (R)columns.exchanged().count((int)w)) : value;
+            });
+        });
         if (!spread) sum /= (R)rows.count(y) * (R)columns.count(x);
         out_ncyx[(plane * rows.parts + y) * columns.parts + x] = from_real<T>(sum);
     });

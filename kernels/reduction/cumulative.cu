@@ -31,7 +31,7 @@ template <typename T> using Running = typename RunningOf<T>::type;
 
 template <typename T> struct CumulativeSum {
     typedef Total<T> A;
-    static constexpr bool FACTOR = false;
+    static constexpr bool FACTOR = false, GROUPED = true;
     __device__ A of(T x, T) const { return (A)x; }
     __device__ A identity() const { return 0; }
     __device__ A merge(A before, A after) const { return Sum()(before, after); }
@@ -41,7 +41,7 @@ template <typename T> struct CumulativeSum {
 
 template <typename T> struct CumulativeProduct {
     typedef Running<T> A;
-    static constexpr bool FACTOR = false;
+    static constexpr bool FACTOR = false, GROUPED = false;
     __device__ A of(T x, T) const { return (A)x; }
     __device__ A identity() const { return 1; }
     __device__ A merge(A before, A after) const { return Product()(before, after); }
@@ -56,7 +56,7 @@ template <typename R> struct Linear {
 
 template <typename T> struct Recurrence {
     typedef Linear<Total<T>> A;
-    static constexpr bool FACTOR = true;
+    static constexpr bool FACTOR = true, GROUPED = false;
     __device__ A of(T x, T factor) const { return A{(Total<T>)x, (Total<T>)factor}; }
     __device__ A identity() const { return A{0, 1}; }
     __device__ A merge(A before, A after) const {
@@ -66,6 +66,26 @@ template <typename T> struct Recurrence {
         return A{__shfl_up_sync(0xffffffffu, a.total, lanes), __shfl_up_sync(0xffffffffu, a.factor, lanes)};
     }
     __device__ Total<T> value(A a) const { return a.total; }
+};
+
+// What a line amounts to so far: a group of elements, and all groups before it, of which sums round less than of one
+// element after the other. Products of groups may leave the range that those of the line stay in.
+template <typename Op> struct Stretch {
+    typename Op::A groups, group;
+    int taken = 0;
+
+    __device__ __forceinline__ Stretch(const Op& op) : groups(op.identity()), group(op.identity()) {}
+    __device__ __forceinline__ void take(const Op& op, typename Op::A a) {
+        group = op.merge(group, a);
+        if (Op::GROUPED && ++taken == AT_ONCE) {
+            groups = op.merge(groups, group);
+            group = op.identity();
+            taken = 0;
+        }
+    }
+    __device__ __forceinline__ typename Op::A all(const Op& op) const {
+        return Op::GROUPED ? op.merge(groups, group) : group;
+    }
 };
 
 // ---- kernels ----
@@ -95,10 +115,10 @@ __global__ void scan_lines(const T* x, const T* factor, void* y, const __grid_co
     if (n >= lines) return;
     const Line<T> line{x + kept.offset(n), factor + factor_kept.offset(n), x_step, factor_step};
     const long long start = first + n / inner * length * inner + n % inner;
-    typename Scan<T>::A a = op.identity();
+    Stretch<Scan<T>> before(op);
     for (long long c = 0; c < length; ++c) {
-        a = op.merge(a, line.at(op, c));
-        store_as(y, start + c * y_step, op.value(a), dtype);
+        before.take(op, line.at(op, c));
+        store_as(y, start + c * y_step, op.value(before.all(op)), dtype);
     }
 }
 
@@ -138,18 +158,20 @@ __global__ void scan_rows(const T* x, const T* factor, void* y, void* totals_nk,
     const long long start = first + n / inner * length * inner + n % inner;
     const Part part(length, chunk, chunks);
     A* totals_k = (A*)totals_nk + n * chunks;
-    A carry = op.identity(), all;
+    Stretch<Scan<T>> before(op);
+    A all;
     if (chunks > 1 && !totals_only) {
         scanned(op, (int)threadIdx.x < chunk ? totals_k[threadIdx.x] : op.identity(), part_w, all);
-        carry = all;
+        before.take(op, all);
     }
     for (long long base = part.first; base < part.last; base += blockDim.x) {
         const long long c = base + threadIdx.x;
         A a = scanned(op, c < part.last ? line.at(op, c) : op.identity(), part_w, all);
-        if (!totals_only && c < part.last) store_as(y, start + c * y_step, op.value(op.merge(carry, a)), dtype);
-        carry = op.merge(carry, all);
+        if (!totals_only && c < part.last)
+            store_as(y, start + c * y_step, op.value(op.merge(before.all(op), a)), dtype);
+        before.take(op, all);
     }
-    if (totals_only && threadIdx.x == 0) totals_k[chunk] = carry;
+    if (totals_only && threadIdx.x == 0) totals_k[chunk] = before.all(op);
 }
 
 template <typename T>

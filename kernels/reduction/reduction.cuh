@@ -160,12 +160,12 @@ __device__ __forceinline__ void finish(const Op& op, void* out, void* partial, l
 
 // ---- kernels ----
 
-// Takes WIDTH elements at a time of those of a part of a row that are this thread's.
+// The A of those elements of a part of a row that are this thread's, WIDTH at a time.
 template <int WIDTH, bool ONE_AXIS, typename T, typename Op>
-__device__ __forceinline__ void take_row(const Op& op, typename Op::A& a, const T* x_i, const Axes& reduced,
-                                         const Part& part) {
-#pragma unroll(!ONE_AXIS ? 1 : WIDTH > 1 ? 2 : 4)
-    for (long long u = part.first + threadIdx.x; u < part.last; u += blockDim.x) {
+__device__ __forceinline__ typename Op::A taken_of_row(const Op& op, const T* x_i, const Axes& reduced,
+                                                       const Part& part) {
+    constexpr int UNROLL = !ONE_AXIS ? 1 : WIDTH > 1 ? 2 : 4;
+    const auto take = [&](typename Op::A& a, long long u) {
         const T* from = x_i + reduced.offset_along<ONE_AXIS>(u * WIDTH);
         if constexpr (WIDTH > 1) {
             const Pack<T> v = *(const Pack<T>*)from;
@@ -174,7 +174,8 @@ __device__ __forceinline__ void take_row(const Op& op, typename Op::A& a, const 
         } else {
             op.take(a, *from, u);
         }
-    }
+    };
+    return gathered<WIDTH, 2, UNROLL>(op, part.first + threadIdx.x, part.last, blockDim.x, take);
 }
 
 template <typename T, template <typename> class Gather>
@@ -190,39 +191,61 @@ __global__ void reduce_rows(const T* x, void* out, void* partial, const __grid_c
         const Part part(vectors ? length / V : length, blockIdx.y, gridDim.y);
         if (reduced.count > 1) {
             if (vectors)
-                take_row<V, false>(op, a, x_i, reduced, part);
+                a = taken_of_row<V, false>(op, x_i, reduced, part);
             else
-                take_row<1, false>(op, a, x_i, reduced, part);
+                a = taken_of_row<1, false>(op, x_i, reduced, part);
         } else if (vectors) {
-            take_row<V, true>(op, a, x_i, reduced, part);
+            a = taken_of_row<V, true>(op, x_i, reduced, part);
             if (blockIdx.y == gridDim.y - 1) {
 #pragma unroll 1
                 for (long long i = length - length % V + threadIdx.x; i < length; i += blockDim.x)
                     op.take(a, x_i[i], i);
             }
         } else {
-            take_row<1, true>(op, a, x_i, reduced, part);
+            a = taken_of_row<1, true>(op, x_i, reduced, part);
         }
     }
     a = merged(op, a, blockDim.x);
     if (row < rows && threadIdx.x == 0) finish(op, out, partial, row, a);
 }
 
-// Takes the elements of a part of WIDTH columns, side by side in memory, that are this thread's.
+// WIDTH columns side by side.
+template <typename Op, int WIDTH> struct Columns {
+    struct A {
+        typename Op::A a_k[WIDTH];
+    };
+    Op op;
+    __device__ __forceinline__ A identity() const {
+        A a;
+#pragma unroll
+        for (int k = 0; k < WIDTH; ++k) a.a_k[k] = op.identity();
+        return a;
+    }
+    __device__ __forceinline__ A merge(A a, const A& b) const {
+#pragma unroll
+        for (int k = 0; k < WIDTH; ++k) a.a_k[k] = op.merge(a.a_k[k], b.a_k[k]);
+        return a;
+    }
+};
+
+// The A of those elements of a part of WIDTH columns, side by side in memory, that are this thread's.
 template <int WIDTH, bool ONE_AXIS, typename T, typename Op>
-__device__ __forceinline__ void take_columns(const Op& op, typename Op::A (&a_k)[WIDTH], const T* x_i,
-                                             const Axes& reduced, const Part& part) {
-#pragma unroll(!ONE_AXIS ? 1 : WIDTH > 1 ? 2 : 4)
-    for (long long i = part.first + threadIdx.y; i < part.last; i += blockDim.y) {
+__device__ __forceinline__ typename Columns<Op, WIDTH>::A taken_of_columns(const Op& op, const T* x_i,
+                                                                           const Axes& reduced, const Part& part) {
+    constexpr int UNROLL = !ONE_AXIS ? 1 : WIDTH > 1 ? 2 : 4;
+    const auto take = [&](typename Columns<Op, WIDTH>::A& a, long long i) {
         const T* from = x_i + reduced.offset_along<ONE_AXIS>(i);
         if constexpr (WIDTH > 1) {
             const Pack<T> v = *(const Pack<T>*)from;
 #pragma unroll
-            for (int k = 0; k < WIDTH; ++k) op.take(a_k[k], v.value_k[k], i);
+            for (int k = 0; k < WIDTH; ++k) op.take(a.a_k[k], v.value_k[k], i);
         } else {
-            op.take(a_k[0], *from, i);
+            op.take(a.a_k[0], *from, i);
         }
-    }
+    };
+    // each level has an A for each column in registers; where these are too many, results have half the digits
+    constexpr int LEVELS = sizeof(typename Columns<Op, WIDTH>::A) <= 128 ? 2 : 1;
+    return gathered<1, LEVELS, UNROLL>(Columns<Op, WIDTH>{op}, part.first + threadIdx.y, part.last, blockDim.y, take);
 }
 
 template <int WIDTH, typename T, typename Op>
@@ -232,21 +255,19 @@ __device__ __forceinline__ void columns_of_thread(const Op& op, const T* x, void
     typedef typename Op::A A;
     const int across = (int)blockDim.x, down = (int)blockDim.y;
     const long long column = ((long long)blockIdx.x * across + threadIdx.x) * WIDTH;
-    A a_k[WIDTH];
-#pragma unroll
-    for (int k = 0; k < WIDTH; ++k) a_k[k] = op.identity();
+    typename Columns<Op, WIDTH>::A taken = Columns<Op, WIDTH>{op}.identity();
     if (column < columns) {
         const T* x_i = x + kept.offset(column);
         const Part part(length, blockIdx.y, gridDim.y);
         if (reduced.count > 1)
-            take_columns<WIDTH, false>(op, a_k, x_i, reduced, part);
+            taken = taken_of_columns<WIDTH, false>(op, x_i, reduced, part);
         else
-            take_columns<WIDTH, true>(op, a_k, x_i, reduced, part);
+            taken = taken_of_columns<WIDTH, true>(op, x_i, reduced, part);
     }
     A* mine = shared + threadIdx.y * across + threadIdx.x;  // of each k the threads lie together
     const int apart = across * down;
 #pragma unroll
-    for (int k = 0; k < WIDTH; ++k) mine[k * apart] = a_k[k];
+    for (int k = 0; k < WIDTH; ++k) mine[k * apart] = taken.a_k[k];
     __syncthreads();
     for (int half = down / 2; half; half /= 2) {
         if ((int)threadIdx.y < half) {
@@ -285,8 +306,9 @@ __global__ void reduce_partials(const void* partial, void* out, long long rows, 
     const long long row = (long long)blockIdx.x * blockDim.y + threadIdx.y;
     A a = op.identity();
     if (row < rows)
-        for (long long c = threadIdx.x; c < chunks; c += blockDim.x)
-            a = op.merge(a, ((const A*)partial)[row * chunks + c]);
+        a = gathered<1, 2, 1>(op, threadIdx.x, chunks, blockDim.x, [&](A& total, long long c) {
+            total = op.merge(total, ((const A*)partial)[row * chunks + c]);
+        });
     a = merged(op, a, blockDim.x);
     if (row < rows && threadIdx.x == 0) op.finish(out, row, a);
 }

@@ -12,16 +12,16 @@ from lucid.backend.capture import capture_of_this_thread
 from lucid.backend.dtype import float16, float32, float64
 from lucid.cuda.steps.scale import following_scale, update_scale
 from lucid.errors import ArgumentError, CaptureError, DtypeError, LucidError, SettingError
-from lucid.nn.utils.gradients import arrays_of, changed_on_device
+from lucid.nn.utils.gradients import arrays_of, changed_on_device, multiplied
 from lucid.ops.creation.filling import full, zeros
 from lucid.ops.elementwise.nonfinite import isfinite
 from lucid.optim.base.skipping import step_unless, why_on_host
+from lucid.optim.optimizer import Optimizer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from lucid.backend.device import Device
-    from lucid.optim.optimizer import Optimizer
 
 __all__ = ["GradScaler"]
 
@@ -154,6 +154,9 @@ class GradScaler:
             If it was called for this optimizer since the last `update`, or the optimizer made its step already.
         DtypeError
             If a gradient is of float16. Nothing is changed then.
+        DeviceError
+            If the optimizer's step would be refused, since a parameter, its gradient and its state lie on several
+            devices. Nothing is changed then.
         """
         if not self._enabled:
             return
@@ -163,13 +166,16 @@ class GradScaler:
                 "unscale_() has already been called on this optimizer since the last update(): call it once per step, "
                 "before step()"
             )
-        params = [param for group in optimizer.param_groups for param in group["params"]]
-        grads = [param.stored_grad for param in with_grads(params)]
+        groups = [with_grads(group["params"]) for group in optimizer.param_groups]
+        grads = [param.stored_grad for params in groups for param in params]
         if float16.numpy in {grad.array.dtype for grad in grads}:
             raise DtypeError(
                 "unscale_: expected gradients wider than float16, which loses what scaling saved: keep parameters in "
                 "float32 and convert them in forward"
             )
+        if isinstance(optimizer, Optimizer):
+            for params, group in zip(groups, optimizer.param_groups, strict=True):
+                optimizer._check_devices(params, group)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
         self._undo_with_capture()
         with no_grad():
             self._found[key] = self._unscale(grads)
@@ -210,7 +216,7 @@ class GradScaler:
             self._refuse_capture(
                 "unscaling gradients on several devices, or on the CPU,", "keep all of an optimizer on one CUDA device"
             )
-            return _unscale(grads, 1 / self._read()[0])
+            return multiplied(grads, 1 / self._read()[0])
         device = grads[0].device
         scale = self._on(device).scale.to(device)
         found: Any = zeros((), dtype=float32, device=device)
@@ -284,12 +290,15 @@ class GradScaler:
         if isinstance(found, TensorBase):
             why = why_on_host(optimizer, gpu.device_index(found.array))
             if why is None:
+                result = step_unless(optimizer, found.array, **kwargs)
                 self._stepped.add(key)
-                return step_unless(optimizer, found.array, **kwargs)
+                return result
             self._refuse_capture(f"a step of {type(optimizer).__name__} that only the host can leave out", why)
             found = self._found[key] = bool(cast("Any", found).item())
+        result = None if found else optimizer.step(**kwargs)
+        # only now, so that one that was refused can be made once what was wrong is mended
         self._stepped.add(key)
-        return None if found else optimizer.step(**kwargs)
+        return result
 
     def update(self, new_scale: float | None = None) -> None:
         """Choose the factor of the next step, after all optimizers made theirs.
@@ -429,16 +438,3 @@ class GradScaler:
         self._check(scale, growth, backoff, interval)
         self._write(float(scale), tracker)
         self._growth_factor, self._backoff_factor, self._growth_interval = growth, backoff, interval
-
-
-def _unscale(grads: list[Any], factor: float) -> bool:
-    """Return whether an element is infinite or NaN, after multiplying all by `factor`; one question to each device."""
-    flags: list[Any] = []
-    for device in {grad.device: None for grad in grads if grad.is_cuda}:
-        found: Any = zeros((), dtype=float32, device=device)
-        grads = changed_on_device(grads, lambda arrays, found=found: arrays.unscale(factor, found.array))
-        flags.append(found)
-    for grad in grads:
-        grad.mul_(factor)
-        flags.append(~isfinite(grad).all())
-    return any(flag.item() for flag in flags)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from itertools import zip_longest
+from itertools import count, zip_longest
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import numpy as np
@@ -36,6 +36,8 @@ class InferenceVersion(list[int]):
 
 
 INFERENCE = InferenceVersion()
+# Numbers of leaves, in the order in which they were made.
+births = count(1)
 
 
 class TensorBase:

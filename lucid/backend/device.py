@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from lucid.backend.arrays import Array
 
 
-__all__ = ["CPU", "Device", "as_device", "device", "device_of", "get_default_device", "set_default_device"]
+__all__ = [
+    "CPU", "Device", "as_device", "beside", "device", "device_of", "get_default_device", "set_default_device",
+]  # fmt: skip
 
 _SPELLING = re.compile(r"(cpu|cuda)(?::(0|[1-9][0-9]*))?")
 
@@ -220,3 +222,18 @@ def device_of(array: Array) -> device:
     if gpu.is_gpu_array(array):
         return _cuda(gpu.device_index(array))
     raise DeviceError(f"expected a NumPy or CuPy array, got {type(array).__name__}")
+
+
+def beside(a: Array, b: Array) -> bool:
+    """Return whether two arrays lie on one device.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lucid.backend.device import beside
+    >>> beside(np.zeros(3), np.zeros(3))
+    True
+    """
+    if type(a) is not type(b):
+        return device_of(a) is device_of(b)
+    return not gpu.is_gpu_array(a) or gpu.device_index(a) == gpu.device_index(b)

@@ -49,7 +49,7 @@ class Bernoulli(Odds):
 
     def log_prob(self, value: Tensor) -> Tensor:
         """Return the logarithm of the probability of 0 or 1."""
-        self._check_value(value, (value == 0) | (value == 1), "of 0 and 1")
+        self._check_value(value, lambda: (value == 0) | (value == 1), "of 0 and 1")
         logits, wanted = broadcast_tensors(self.logits, value.to(self.logits.dtype))
         return -binary_cross_entropy_with_logits(logits, wanted, reduction="none")
 

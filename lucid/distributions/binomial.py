@@ -61,8 +61,11 @@ class Binomial(Odds):
 
     def log_prob(self, value: Tensor) -> Tensor:
         """Return the logarithm of the probability of counts."""
-        met = (value >= 0) & (value <= self.total_count) & (value == value.floor())
-        self._check_value(value, met, "of whole numbers from 0 to total_count")
+        self._check_value(
+            value,
+            lambda: (value >= 0) & (value <= self.total_count) & (value == value.floor()),
+            "of whole numbers from 0 to total_count",
+        )
         n = self.total_count
         ways = lgamma(n + 1) - lgamma(value + 1) - lgamma(n - value + 1)
         return ways + value * self.logits - n * softplus(self.logits)

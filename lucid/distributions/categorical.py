@@ -92,8 +92,11 @@ class Categorical(Distribution):
 
     def log_prob(self, value: Tensor) -> Tensor:
         """Return the logarithm of the probability of indices."""
-        inside = (value >= 0) & (value < self._events) & (value == value.floor())
-        self._check_value(value, inside, f"of whole numbers from 0 to {self._events - 1}")
+        self._check_value(
+            value,
+            lambda: (value >= 0) & (value < self._events) & (value == value.floor()),
+            f"of whole numbers from 0 to {self._events - 1}",
+        )
         index, logits = broadcast_tensors(value.long().unsqueeze(-1), self.logits)
         return logits.gather(-1, index[..., :1]).squeeze(-1)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from lucid.arguments import unfit
 from lucid.autograd.modes.state import no_grad
 from lucid.errors import ArgumentError, SettingError
 from lucid.ops.base.dims import sizes_in
@@ -14,7 +15,7 @@ from lucid.tensor import Tensor
 from lucid.tensor.layout import Size
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 __all__ = ["Distribution", "broadcast_all"]
 
@@ -127,11 +128,11 @@ class Distribution:
         """Return the parameter that was given, of those that can stand for each other."""
         return next(value for value in vars(self).values() if isinstance(value, Tensor))
 
-    def _check_value(self, value: Tensor, met: Tensor, wanted: str) -> None:
-        """Raise unless values are ones that can be drawn."""
+    def _check_value(self, value: Tensor, met: Callable[[], Tensor], wanted: str) -> None:
+        """Raise unless values are ones that can be drawn, for which ``met()`` holds."""
         if not isinstance(value, Tensor):
-            raise ArgumentError(f"{type(self).__name__}: value: expected a tensor, got {type(value).__name__}")
-        self._check("values", value, met, wanted)
+            raise unfit(value, "a Tensor", "value")
+        self._check("values", value, met(), wanted)
 
     def __repr__(self) -> str:
         shown = {name.lstrip("_"): value for name, value in vars(self).items() if isinstance(value, Tensor)}

@@ -64,13 +64,13 @@ class Normal(Distribution):
 
     def log_prob(self, value: Tensor) -> Tensor:
         """Return the logarithm of the density."""
-        self._check_value(value, ~isnan(value), "that are numbers")
+        self._check_value(value, lambda: ~isnan(value), "that are numbers")
         away = (value - self.loc) / self.scale
         return -0.5 * away.square() - self.scale.log() - 0.5 * math.log(2 * math.pi)
 
     def cdf(self, value: Tensor) -> Tensor:
         """Return ``(1 + erf((x - loc) / (scale * sqrt(2)))) / 2``."""
-        self._check_value(value, ~isnan(value), "that are numbers")
+        self._check_value(value, lambda: ~isnan(value), "that are numbers")
         return 0.5 * (1 + erf((value - self.loc) / (self.scale * math.sqrt(2))))
 
     def icdf(self, value: Tensor) -> Tensor:

@@ -49,13 +49,13 @@ class Uniform(Distribution):
 
     def log_prob(self, value: Tensor) -> Tensor:
         """Return ``-log(high - low)``; of what is not within, where values are not looked at, minus infinity."""
+        self._check_value(value, lambda: (value >= self.low) & (value <= self.high), "from low to high")
         within = (value >= self.low) & (value < self.high)
-        self._check_value(value, (value >= self.low) & (value <= self.high), "from low to high")
         return where(within, -(self.high - self.low).log(), -math.inf)
 
     def cdf(self, value: Tensor) -> Tensor:
         """Return how much of the length lies below."""
-        self._check_value(value, (value >= self.low) & (value <= self.high), "from low to high")
+        self._check_value(value, lambda: (value >= self.low) & (value <= self.high), "from low to high")
         return ((value - self.low) / (self.high - self.low)).clamp(0, 1)
 
     def icdf(self, value: Tensor) -> Tensor:

@@ -228,6 +228,12 @@ class Optimizer:
         """
         return None
 
+    def _check_devices(self, params: list[Tensor], group: Group) -> None:
+        """Raise `DeviceError` if a step would, since what it takes for `params`, of one group, lies on several devices.
+
+        Here nothing is known of what a step takes, and nothing refused.
+        """
+
     def update(self, params: list[Tensor], group: Group) -> None:
         """Change `params`, those of one group that have a gradient; called with gradients off.
 
@@ -272,6 +278,7 @@ class Optimizer:
         """Return what changes parameters, those of each group that have a gradient: what is refused is so before."""
         for params, group in zip(given, self.param_groups, strict=True):
             self._check_shapes(params, group)
+            self._check_devices(params, group)
         return partial(self._update_groups, given)
 
     def _update_groups(self, given: list[list[Tensor]]) -> None:

@@ -14,9 +14,10 @@ from lucid.backend.device import as_device
 from lucid.errors import SettingError, ShapeError
 from lucid.nn.layers.normalisation.batch import BatchNorm
 from lucid.nn.module.module import Module
+from lucid.ops.base.one_device import check_one_device
 from lucid.ops.creation.data import tensor
 from lucid.optim.base.settings import one_of, rate, share, whole
-from lucid.optim.lr_scheduler.groups import Rate, per_group, require
+from lucid.optim.lr_scheduler.groups import Rate, beside, per_group, require
 from lucid.optim.lr_scheduler.scheduler import LRScheduler
 from lucid.tensor import Tensor
 
@@ -114,8 +115,12 @@ def get_swa_multi_avg_fn() -> Averages:
 def _in_place(average: Average) -> Averages:
     @no_grad()
     def update(averages: list[Tensor], new: list[Tensor], num_averaged: Tensor | int) -> None:
-        for old, current in zip(averages, new, strict=True):
-            old.copy_(average(old, current, num_averaged))
+        pairs = list(zip(averages, new, strict=True))
+        for number, pair in enumerate(pairs):
+            check_one_device(f"average {number}", *pair)
+        for old, current in pairs:
+            count = num_averaged.to(old.device) if isinstance(num_averaged, Tensor) else num_averaged
+            old.copy_(average(old, current, count))
 
     return update
 
@@ -253,7 +258,8 @@ def update_bn(loader: Iterable[Any], model: Module, device: Device = None) -> No
     loader : iterable of Tensor, or of list or tuple
         The inputs of the model; of a list or tuple the first entry.
     model : Module
-        It is called with each, in training mode; modes and momenta are put back, also where it raises.
+        It is called with each, in training mode; modes and momenta are put back, also where it raises, and the
+        statistics then too.
     device : device, optional
         Where the inputs are moved.
 
@@ -271,6 +277,7 @@ def update_bn(loader: Iterable[Any], model: Module, device: Device = None) -> No
         return
     modes = [(module, module.training) for module in model.modules()]
     momenta = [layer.momentum for layer in layers]
+    before = [(buffer, buffer.clone()) for layer in layers for buffer in layer.buffers(recurse=False)]
     try:
         model.train()
         for layer in layers:
@@ -279,6 +286,9 @@ def update_bn(loader: Iterable[Any], model: Module, device: Device = None) -> No
         for batch in loader:
             given = cast("Tensor", batch[0] if isinstance(batch, list | tuple) else batch)
             model(given if target is None else given.to(target))
+    except BaseException:
+        _copy(*zip(*before, strict=True))
+        raise
     finally:
         for layer, momentum in zip(layers, momenta, strict=True):
             layer.momentum = momentum
@@ -342,7 +352,7 @@ class SWALR(LRScheduler):
         before, now = self._part(step - 1), self._part(step)
         rates: list[Rate] = []
         for group in self.optimizer.param_groups:
-            target = group["swa_lr"]
+            target = beside(group["swa_lr"], group["lr"])
             # of the rates of the epoch before, the first one is found again
             first = target if before == 1 else (group["lr"] - before * target) / (1 - before)
             rates.append(target * now + first * (1 - now))

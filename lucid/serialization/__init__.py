@@ -9,28 +9,28 @@ from __future__ import annotations
 import io
 import json
 import os
-import re
 import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
-from lucid.backend.device import as_device
 from lucid.errors import CheckpointError
+from lucid.serialization.bounded import Bounded
 from lucid.serialization.files import open_regular, replace
 from lucid.serialization.format import encode, read_contents
-from lucid.serialization.pytorch import MAGIC, read_pytorch
+from lucid.serialization.locations import Locations
+from lucid.serialization.pytorch import is_pytorch, read_pytorch
+from lucid.serialization.refusals import checked, shown
 from lucid.serialization.source import Source
 from lucid.serialization.tree import Reader, UnsupportedObjectError, Writer
 from lucid.serialization.weights import read_index, read_weights
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
 __all__ = ["load", "save"]
 
 FORMAT = "lucid"
 VERSION = 1
-PYTORCH = re.compile(re.escape(MAGIC) + rb"|PK\x03\x04.{26}.{1,400}?/data\.pkl", re.DOTALL)
 
 
 def save(obj: object, f: str | os.PathLike[str] | BinaryIO) -> None:
@@ -48,7 +48,7 @@ def save(obj: object, f: str | os.PathLike[str] | BinaryIO) -> None:
     ------
     CheckpointError
         If `obj` holds something else, which is also a TypeError and names its path, or nests deeper than 100 levels;
-        if `f` is a fifo or a device. Nothing is written then.
+        if so many numbers are keys that no load would take them; if `f` is a fifo or a device. Nothing is written then.
     OSError
         If the file cannot be written. What was there stays.
 
@@ -75,8 +75,8 @@ def save(obj: object, f: str | os.PathLike[str] | BinaryIO) -> None:
     """
     writer = Writer()
     tree = json.dumps(writer.tree(obj))
-    metadata = {"format": FORMAT, "version": str(VERSION), "tree": tree, "crc32": str(zlib.crc32(tree.encode()))}
-    pieces = encode(metadata, writer.arrays)
+    own = {"format": FORMAT, "version": str(VERSION), "tree": tree, "crc32": str(zlib.crc32(tree.encode()))}
+    pieces = encode(writer.metadata() | own, writer.arrays, writer.size(tree))
     if isinstance(f, str | os.PathLike):
         replace(f, lambda file: write(file, pieces))
         return
@@ -120,11 +120,13 @@ def load(
     Parameters
     ----------
     f : str, path or binary file object
-        The file; of weights in several safetensors files their index, ``model.safetensors.index.json``. A file object
-        holds the checkpoint from where it stands to its end, and can seek.
-    map_location : str, device or dict of str to str, optional
-        Where tensors go: one device for all, or a device for each that they were saved on. By default each goes back to
-        its own.
+        The file; of weights in several files their index, ``model.safetensors.index.json`` or
+        ``pytorch_model.bin.index.json``. A file object holds the checkpoint from where it stands to its end, and can
+        seek.
+    map_location : str, device, dict of str to str, or callable, optional
+        Where tensors go: one device for all, a device for each that they were saved on, or what a function of the
+        memory and that device returns: memory (``storage.cuda()``), a device, or None for that one. By default each
+        goes back to its own.
     weights_only : bool, optional
         Changes nothing: in no case is anything unpickled or run. It is here for code that was written for PyTorch.
     mmap : bool, optional
@@ -135,14 +137,14 @@ def load(
     -------
     object
         Dicts, lists and tuples as they were, subclasses of dict as dict; tensors as leaves. Of a safetensors file that
-        others wrote, a dict of tensors by name. Of PyTorch's, an OrderedDict stays one, and tensors that shared memory
-        do on.
+        others wrote, a dict of tensors by name, tied ones by all names that its metadata tell. Of PyTorch's, an
+        OrderedDict stays one, and tensors that shared memory do on.
 
     Raises
     ------
     CheckpointError
         If the file is truncated or corrupt, or none of these; if it holds objects of other classes, which is also a
-        TypeError and names them; if it is a fifo or a device.
+        TypeError and names them; if these would take far more memory than it has bytes; if it is a fifo or a device.
     FileNotFoundError
         If there is no such file.
     DeviceError
@@ -151,7 +153,8 @@ def load(
     Notes
     -----
     A file from a stranger is safe to load: nothing in it is run or looked up by name, every length is compared with the
-    size of the file before memory is asked for, and all bytes of tensors that `save` wrote have checksums.
+    size of the file before memory is asked for, small objects are counted, and all bytes of tensors that `save` wrote
+    have checksums.
     To a CUDA device tensors go through page-locked memory, while the next ones are read.
 
     Examples
@@ -166,12 +169,7 @@ def load(
         raise UnsupportedObjectError(f"load: weights_only: expected a bool, got {type(weights_only).__qualname__}")
     if mmap is not None and type(mmap) is not bool:
         raise UnsupportedObjectError(f"load: mmap: expected a bool, got {type(mmap).__qualname__}")
-    everywhere = None if map_location is None or isinstance(map_location, dict) else str(as_device(map_location))
-    moved = cast("dict[str, Any]", map_location) if isinstance(map_location, dict) else {}
-
-    def place(saved: str) -> str:
-        return everywhere or str(moved.get(saved, saved))
-
+    place = Locations(map_location)
     if isinstance(f, str | os.PathLike):
         if os.fspath(f).endswith(".json"):
             return read_index(Path(f), place, mapped=bool(mmap))
@@ -183,38 +181,39 @@ def load(
     return read(f, repr(f), place, mapped=bool(mmap))
 
 
-def read(file: BinaryIO, name: str, place: Callable[[str], str], *, mapped: bool) -> Any:
-    """Return the object of the checkpoint that begins where `file` stands.
+def read(opened: BinaryIO, name: str, place: Locations, *, mapped: bool) -> Any:
+    """Return the object of the checkpoint that begins where `opened` stands.
 
     Raises
     ------
     CheckpointError
         If it is not a whole one.
     """
-    begin = file.tell()
-    start = file.read(512)
-    file.seek(begin)
-    if PYTORCH.match(start):
-        if mapped:
-            raise CheckpointError(f"load: mmap=True: expected a safetensors file, got a checkpoint of PyTorch, {name}")
-        return read_pytorch(file, name, place)
-    contents = read_contents(file, name)
-    metadata = contents.metadata
-    source = Source(file, name, mapped=mapped)
-    try:
-        if metadata.get("format") != FORMAT and "tree" not in metadata:
-            return read_weights(source, contents, place)
-        if metadata.get("format") != FORMAT or "tree" not in metadata:
-            raise CheckpointError(f"load: {name} is corrupt: a part of what lucid.save wrote is gone; save it again")
-        check_version(name, metadata.get("version"))
-        return Reader(source, contents, place).object()
-    finally:
-        source.finish()
+    with checked(name, "is truncated, corrupt or no checkpoint", place):
+        file = Bounded(opened)
+        if is_pytorch(file):
+            return read_pytorch(file, name, place, mapped=mapped)
+        contents = read_contents(file, name)
+        metadata = contents.metadata
+        source = Source(file, name, mapped=mapped)
+        try:
+            if metadata.get("format") != FORMAT and "tree" not in metadata:
+                return read_weights(source, contents, place)
+            if metadata.get("format") != FORMAT or "tree" not in metadata:
+                raise CheckpointError(
+                    f"load: {name} is corrupt: a part of what lucid.save wrote is gone; save it again"
+                )
+            check_version(name, metadata.get("version"))
+            return Reader(source, contents, place).object()
+        finally:
+            source.finish()
 
 
 def check_version(source: str, version: str | None) -> None:
     """Raise a CheckpointError unless this lucid reads that version of the format."""
     if version != str(VERSION):
+        plain = version is not None and version.isdecimal() and len(version) < 20
+        found = f"version {version if plain else shown(version)}"
         raise CheckpointError(
-            f"load: {source} has version {version} of the format: expected {VERSION}; a newer lucid may have written it"
+            f"load: {source} has {found} of the format: expected {VERSION}; a newer lucid may have written it"
         )

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
 from lucid.errors import CheckpointError
+from lucid.serialization.refusals import checked
+from lucid.serialization.text import read_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from lucid.backend.arrays import Array
+    from lucid.serialization.bounded import Bounded
 
-__all__ = ["Contents", "as_bytes", "encode", "fill", "read_contents"]
+__all__ = ["PLACE", "Contents", "as_bytes", "encode", "read_contents"]
 
 LONGEST_HEADER = 100_000_000  # what readers of the format accept
+PLACE = 200  # bytes of an entry in memory
 DTYPES = {
     "bool": "BOOL",
     "uint8": "U8",
@@ -36,12 +39,21 @@ DTYPES = {
 }
 
 
+class Entry(NamedTuple):
+    """What a header says of an array: dtype and shape as they stand there, and its place among the arrays' bytes."""
+
+    dtype: Any
+    shape: Any
+    begin: int
+    end: int
+
+
 class Contents(NamedTuple):
-    """The header of a file: its metadata, where each array's bytes begin and end, and what the header says of each."""
+    """The header of a file: its metadata, its arrays, and where their bytes begin."""
 
     metadata: dict[str, str]
-    offsets: dict[str, tuple[int, int]]
-    entries: dict[str, dict[str, Any]]
+    arrays: dict[str, Entry]
+    start: int
 
 
 def as_bytes(array: Array) -> Array:
@@ -49,8 +61,10 @@ def as_bytes(array: Array) -> Array:
     return array.reshape(-1).view(np.uint8)
 
 
-def encode(metadata: Mapping[str, str], arrays: Mapping[str, Array]) -> list[Any]:
+def encode(metadata: Mapping[str, str], arrays: Mapping[str, Array], size: int = 0) -> list[Any]:
     """Return the pieces of a file, in their order: its header, and the memory of each array.
+
+    A file that would have less than `size` bytes gets spaces behind its header, which every reader takes.
 
     Raises
     ------
@@ -66,6 +80,7 @@ def encode(metadata: Mapping[str, str], arrays: Mapping[str, Array]) -> list[Any
         header[name] = {"dtype": DTYPES[array.dtype.name], "shape": array.shape, "data_offsets": [begin, end]}
         pieces.append(as_bytes(array))
     text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * max(size - 8 - len(text) - end, 0)
     text += b" " * (-len(text) % 8)
     if len(text) > LONGEST_HEADER:
         raise CheckpointError(
@@ -75,74 +90,75 @@ def encode(metadata: Mapping[str, str], arrays: Mapping[str, Array]) -> list[Any
     return [len(text).to_bytes(8, "little") + text, *pieces]
 
 
-def fill(file: BinaryIO, buffer: Any) -> None:
-    """Fill a buffer from a file.
-
-    Raises
-    ------
-    EOFError
-        If the file ends before.
-    """
-    view = memoryview(buffer)
-    while view:
-        if hasattr(file, "readinto"):
-            count = cast("Any", file).readinto(view)
-        else:
-            piece = file.read(len(view))
-            count = len(piece)
-            view[:count] = piece
-        if not count:
-            raise EOFError(f"it ends {len(view):,} bytes early")
-        view = view[count:]
-
-
-def read_contents(file: BinaryIO, source: str) -> Contents:
-    """Return the header of a file that begins where `file` stands; `source` names it in errors.
+def read_contents(file: Bounded, source: str) -> Contents:
+    """Return the header of a file; `source` names it in errors.
 
     Raises
     ------
     CheckpointError
         If it is not a whole file of this format.
     """
-    begin = file.tell()
-    file.seek(0, os.SEEK_END)
-    size = file.tell() - begin
-    file.seek(begin)
-    start = bytearray(min(size, 512))
-    try:
-        fill(file, start)
-        length = int.from_bytes(start[:8], "little")
-        if size < 8 or length > min(size - 8, LONGEST_HEADER):
+    file.seek(0)
+    what = (
+        "is truncated, corrupt or no checkpoint: expected a safetensors file written by lucid.save, found "
+        f"{file.size:,} bytes that do not read as one"
+    )
+    with checked(source, lambda: looks_like(file.start) or what):
+        length = int.from_bytes(file.read(8), "little")
+        if length > min(file.size - 8, LONGEST_HEADER):
             raise ValueError("its header is longer than it may be")
-        text = bytearray(length)
-        file.seek(begin + 8)
-        fill(file, text)
-        header = json.loads(text.decode())
-        metadata = header.pop("__metadata__", {})
-        if not all(isinstance(value, str) for value in metadata.values()):
-            raise ValueError("its metadata are not words")
-        offsets = {name: tuple(entry["data_offsets"]) for name, entry in header.items()}
-        end = 0
-        # without holes and overlaps, so that no array is larger than its part of the file
-        for left, right in sorted(offsets.values()):
-            if type(left) is not int or type(right) is not int or left != end or right < left:
-                raise ValueError(f"the bytes {left} to {right} do not follow those up to {end}")
-            end = right
-        if end != size - 8 - length:
-            raise ValueError(f"expected {end:,} bytes of arrays, found {size - 8 - length:,}")
-    except (ValueError, TypeError, KeyError, AttributeError, EOFError, RecursionError) as error:
-        for beginning, looks, advice in FOREIGN:
-            if re.match(beginning, start, re.DOTALL):
-                raise CheckpointError(
-                    f"load: {source} looks like {looks}: expected a safetensors file written by lucid.save; {advice}"
-                ) from None
-        raise CheckpointError(
-            f"load: {source} is truncated, corrupt or no checkpoint: expected a safetensors file written by "
-            f"lucid.save, found {size:,} bytes that do not read as one ({error})"
-        ) from error
-    arrays = begin + 8 + length
-    places = {name: (arrays + left, arrays + right) for name, (left, right) in offsets.items()}
-    return Contents(metadata, places, header)
+        before = file.budget.left
+        json = read_json(bytes(file.array(length)).decode(), file.budget)
+        parsed = before - file.budget.left
+        metadata, arrays = dict[str, str](), dict[str, Entry]()
+        codes = {code: code for code in DTYPES.values()}  # so that there is one text of each
+        for name in json.items():
+            if name == "__metadata__":
+                metadata = json.value()
+                if not all(isinstance(value, str) for value in metadata.values()):
+                    raise ValueError("its metadata are not words")
+                continue
+            left = file.budget.left
+            entry = json.value()
+            file.budget.left = left  # it is free again
+            file.budget.take(PLACE)
+            begin, end = entry["data_offsets"]
+            if name in arrays:
+                raise ValueError("an array has two places")
+            code, shape = entry.get("dtype"), entry.get("shape")
+            file.budget.key(name, len(arrays))
+            arrays[name] = Entry(
+                codes.get(str(code), code),
+                tuple(cast("list[Any]", shape)) if isinstance(shape, list) else shape,
+                begin,
+                end,
+            )
+        json.end()
+        file.budget.left += parsed  # it is free again
+        check_offsets([(entry.begin, entry.end) for entry in arrays.values()], file.size - 8 - length)
+    return Contents(metadata, arrays, 8 + length)
+
+
+def looks_like(start: bytes) -> str:
+    """Return what the beginning of another program's file looks like, and what to do; nothing for an unknown one."""
+    for beginning, looks, advice in FOREIGN:
+        if re.match(beginning, start, re.DOTALL):
+            return f"looks like {looks}: expected a safetensors file written by lucid.save; {advice}"
+    return ""
+
+
+def check_offsets(places: list[tuple[Any, Any]], expected: int) -> None:
+    """Raise unless arrays follow each other: without overlaps none is larger than its part of the file."""
+    if not all(type(left) is int and type(right) is int for left, right in places):
+        raise ValueError("a place of an array is no whole number")
+    places.sort()
+    end = 0
+    for left, right in places:
+        if left != end or right < left:
+            raise ValueError(f"the bytes {left} to {right} do not follow those up to {end}")
+        end = right
+    if end != expected:
+        raise ValueError(f"expected {end:,} bytes of arrays, found {expected:,}")
 
 
 NUMPY = "numpy.load reads it, and lucid.tensor makes tensors of its arrays"

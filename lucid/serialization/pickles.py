@@ -1,336 +1,284 @@
-"""PyTorch's pickles without pickle: the opcodes that `torch.save` writes, and the few names that it uses.
+"""PyTorch's pickles without pickle: the opcodes that `torch.save` writes, under Python 2 too, and the names it uses.
 
-Opcodes and their arguments are read as `pickletools` describes them; here each builds plain values. A name in the text
-is never imported or looked up: it stands for one of `CALLS` and `VALUES`, or the file is refused.
+Each opcode builds plain values, which are taken from the budget of the file. A name in the text is never imported or
+looked up: it stands for one of those in `lucid.serialization.calls`, or the file is refused.
 """
 
 from __future__ import annotations
 
+import itertools
 import pickletools
+import struct
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 
-import numpy as np
-
-from lucid.autograd.base import is_tuple
-from lucid.backend.device import device
-from lucid.backend.dtype import DTYPES, dtype
-from lucid.errors import CheckpointError
+from lucid.serialization.bounded import DICT, LEVELS, LIST, NODE, NUMBER, SLOT, TUPLE, weight
+from lucid.serialization.calls import Name, Storage, called, expect, is_a, named
+from lucid.serialization.refusals import NotLoaded
 from lucid.tensor.layout import Size
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from typing import BinaryIO
+    from collections.abc import Callable
 
-__all__ = ["Mark", "NotLoadedError", "Storage", "Tensor", "unpickle"]
+    from lucid.serialization.bounded import Bounded
 
-LEVELS = 100
+__all__ = ["unpickle"]
 
-
-class NotLoadedError(CheckpointError, TypeError):
-    """A file holds something else than tensors and plain values."""
-
-
-class Storage(NamedTuple):
-    """Memory that tensors share: its elements, and the device on which it was saved."""
-
-    array: Any
-    location: str
-
-
-class Tensor(NamedTuple):
-    """A tensor of the file: where it lies in a storage, and what is to be made of it."""
-
-    storage: Storage
-    offset: int
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]
-    requires_grad: bool
-    parameter: bool = False
-
-
-class _Name(NamedTuple):
-    """What a name of the file stands for: it is called by its text, never looked up."""
-
-    text: str
+SMALL = 8  # entries of a container that is sooner looked through again than noted
+BATCH = 2000  # entries that pickle puts into a container at once
+GAP = 256  # places of the memo that may be left out
 
 
 class Mark:
     """Where the arguments of an opcode begin."""
 
 
-STORAGES = {
-    "FloatStorage": "float32",
-    "DoubleStorage": "float64",
-    "HalfStorage": "float16",
-    "BFloat16Storage": "bfloat16",
-    "LongStorage": "int64",
-    "IntStorage": "int32",
-    "ShortStorage": "int16",
-    "CharStorage": "int8",
-    "ByteStorage": "uint8",
-    "BoolStorage": "bool",
-    "ComplexFloatStorage": "complex64",
-    "ComplexDoubleStorage": "complex128",
-}
-SIMPLE = {
-    "NONE": None,
-    "NEWTRUE": True,
-    "NEWFALSE": False,
-}
-LITERALS = {
-    "BININT", "BININT1", "BININT2", "LONG1", "LONG4", "BINFLOAT", "BINUNICODE", "SHORT_BINUNICODE", "BINUNICODE8",
-    "BINBYTES", "SHORT_BINBYTES", "BINBYTES8",
-}  # fmt: skip
-OPCODES = LITERALS | SIMPLE.keys() | {
-    "PROTO", "FRAME", "BINPUT", "LONG_BINPUT", "MEMOIZE", "BINGET", "LONG_BINGET", "MARK", "EMPTY_DICT", "EMPTY_LIST",
-    "EMPTY_TUPLE", "EMPTY_SET", "TUPLE", "TUPLE1", "TUPLE2", "TUPLE3", "APPEND", "APPENDS", "ADDITEMS", "SETITEM",
-    "SETITEMS", "GLOBAL", "STACK_GLOBAL", "BINPERSID", "REDUCE", "BUILD", "STOP",
-}  # fmt: skip
+MARK = Mark()
+# opcodes of a number or a text: how it, or its length, is packed
+NUMBERS = {"J": "<i", "K": "<B", "M": "<H", "G": ">d"}
+TEXTS = {"X": "<I", "\x8c": "<B", "\x8d": "<Q", "U": "<B", "T": "<I"}
+BYTES = {"B": "<I", "C": "<B", "\x8e": "<Q", "\x96": "<Q"}
+LONGS = {"\x8a": "<B", "\x8b": "<I"}
+MEMOS = {"q": "<B", "r": "<I", "h": "<B", "j": "<I"}
+PACKED = {code: struct.Struct(how) for code, how in (NUMBERS | TEXTS | BYTES | LONGS | MEMOS).items()}
+VALUES = {"N": None, "\x88": True, "\x89": False, ")": ()}
 
 
-def is_a(value: Any, *kinds: type[Any]) -> bool:
-    """Tell whether a value is of one of these classes, and of none below them."""
-    return type(value) in kinds
-
-
-def _plain(keys: Any) -> bool:
-    """Tell whether keys are plain values: hashing tuples in tuples may take as long as whoever made them wishes."""
-    return all(type(key) in {str, int, float, bool, bytes, type(None)} for key in keys)
-
-
-def _expect(met: bool, what: str) -> None:
-    if not met:
-        raise ValueError(f"expected {what}")
-
-
-def _tensor(
-    storage: Any,
-    offset: Any,
-    shape: Any,
-    strides: Any,
-    requires_grad: Any = False,
-    _hooks: Any = None,
-    bits: Any = None,
-) -> Tensor:
-    """Return a tensor that lies within its storage; `bits` say what is to be done to each number that is read."""
-    for bit in ("conj", "neg"):
-        if is_a(bits, dict) and bits.get(bit):
-            raise NotLoadedError(f"holds a {bit} view: save its resolve_{bit}(); it is a tensor")
-    _expect(isinstance(storage, Storage) and type(offset) is int, "a storage and an offset")
-    _expect(is_tuple(shape) and is_tuple(strides) and len(shape) == len(strides), "sizes and strides")
-    _expect(len(shape) <= 64 and all(type(n) is int and n >= 0 for n in (offset, *shape, *strides)), "sizes from 0 on")
-    _expect(type(requires_grad) is bool, "true or false for requires_grad")
-    if 0 not in shape:
-        last = offset + sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True))
-        _expect(last < len(storage.array), f"elements up to {last} of a storage of {len(storage.array)}")
-    return Tensor(storage, offset, tuple(shape), tuple(strides), requires_grad)
-
-
-def _tensor_of_dtype(
-    storage: Any, offset: Any, shape: Any, strides: Any, requires_grad: Any, hooks: Any, kind: Any, bits: Any = None
-) -> Tensor:
-    """Return a tensor of a storage that is bytes."""
-    _expect(isinstance(storage, Storage) and isinstance(kind, dtype), "a storage and a dtype")
-    size = kind.numpy.itemsize
-    whole = storage.array.view(np.uint8)
-    typed = Storage(whole[: len(whole) // size * size].view(kind.numpy), storage.location)
-    return _tensor(typed, offset, shape, strides, requires_grad, hooks, bits)
-
-
-def _parameter(data: Any, requires_grad: Any, *_hooks_and_state: Any) -> Tensor:
-    _expect(isinstance(data, Tensor) and type(requires_grad) is bool, "a tensor, and whether it requires grad")
-    return data._replace(requires_grad=requires_grad, parameter=True)
-
-
-def _with_attributes(function: Any, kind: Any, arguments: Any, _state: Any) -> Any:
-    """Return a tensor without the attributes that it had."""
-    _expect(
-        isinstance(function, _Name) and isinstance(kind, _Name) and isinstance(arguments, tuple), "a tensor's parts"
-    )
-    if kind.text not in {"torch.Tensor", "torch._tensor.Tensor", "torch.nn.parameter.Parameter"}:
-        raise NotLoadedError(f"holds a {kind.text}")
-    return _called(function, arguments)
-
-
-def _ordered() -> OrderedDict[Any, Any]:
-    return OrderedDict()
-
-
-def _size(sizes: Any = ()) -> Size:
-    _expect(is_tuple(sizes) and all(type(n) is int for n in sizes), "whole numbers in a size")
-    return Size(sizes)
-
-
-def _counts(counts: Any = None) -> dict[Any, Any]:
-    """Return the counts of a Counter, as in lucid's own files; schedules keep their milestones in one."""
-    _expect(counts is None or is_a(counts, dict), "a dict of counts")
-    return counts or {}
-
-
-def _set(items: Any) -> set[Any]:
-    _expect(is_a(items, list) and _plain(items), "plain values in a set")
-    return set(items)
-
-
-def _complex(real: Any, imaginary: Any) -> complex:
-    _expect(is_a(real, float) and is_a(imaginary, float), "two numbers")
-    return complex(real, imaginary)
-
-
-def _encoded(text: Any, code: Any) -> bytes:
-    """Return bytes, which protocol 2 has no opcode for."""
-    _expect(is_a(text, str) and code == "latin1", "letters that stand for bytes")
-    return text.encode("latin1")
-
-
-CALLS: dict[str, Callable[..., Any]] = {
-    **{f"{module}.set": _set for module in ("builtins", "__builtin__")},
-    **{f"{module}.complex": _complex for module in ("builtins", "__builtin__")},
-    "_codecs.encode": _encoded,
-    "collections.Counter": _counts,
-    "collections.OrderedDict": _ordered,
-    "torch.Size": _size,
-    "torch._utils._rebuild_tensor": _tensor,
-    "torch._utils._rebuild_tensor_v2": _tensor,
-    "torch._utils._rebuild_tensor_v3": _tensor_of_dtype,
-    "torch._utils._rebuild_parameter": _parameter,
-    "torch._utils._rebuild_parameter_with_state": _parameter,
-    "torch._tensor._rebuild_from_type_v2": _with_attributes,
-    "torch.device": device,
-}
-VALUES = {f"torch.{name}": known for name, known in DTYPES.items()}
-# named by others of these, and never called
-KNOWN = {
-    "torch.Tensor", "torch._tensor.Tensor", "torch.nn.parameter.Parameter", "torch.storage.UntypedStorage",
-    "torch.serialization._get_layout",
-} | {f"torch.{name}" for name in STORAGES}  # fmt: skip
-
-
-def _named(module: str, name: str) -> Any:
-    """Return what a name stands for."""
-    text = f"{module}.{name}"
-    if text in VALUES:
-        return VALUES[text]
-    if text in CALLS or text in KNOWN:
-        return _Name(text)
-    raise NotLoadedError(f"holds a {text}")
-
-
-def _called(function: Any, arguments: Any) -> Any:
-    """Return what a call of the file gives."""
-    _expect(isinstance(function, _Name) and function.text in CALLS and is_tuple(arguments), "a known call")
-    return CALLS[function.text](*arguments)
-
-
-def _opcodes(file: BinaryIO) -> Iterator[tuple[str, Any]]:
-    """Read the name and the argument of each opcode up to the last; what `torch.save` does not write is refused."""
-    known = cast("dict[str, Any]", getattr(pickletools, "code2op"))  # noqa: B009  the stubs do not know it
-    name = ""
-    while name != "STOP":
-        code = file.read(1).decode("latin1")
-        if code not in known:
-            raise ValueError(f"{code!r} is no opcode")
-        name = known[code].name
-        if name not in OPCODES:
-            raise NotLoadedError(f"holds an object that takes the opcode {name}")
-        # a name is two lines as they stand, which pickletools would unescape
-        argument = tuple(_line(file) for _ in range(2)) if name == "GLOBAL" else None
-        yield name, argument or (known[code].arg and known[code].arg.reader(file))
-
-
-def _line(file: BinaryIO) -> str:
-    line = file.readline()
-    if not line.endswith(b"\n"):
-        raise EOFError("it ends in a name")
-    return line[:-1].decode()
-
-
-def unpickle(file: BinaryIO, stored: Callable[[Any], Storage]) -> Any:
+def unpickle(file: Bounded, stored: Callable[[Any], Storage]) -> Any:
     """Return the value of the pickle at which a file stands, and leave the file behind it.
 
     Parameters
     ----------
-    file : binary file object
+    file : Bounded
     stored : callable
         Gives the storage that a persistent id means.
 
     Raises
     ------
-    NotLoadedError
-        If it names something else than tensors and plain values.
-    ValueError, TypeError, LookupError, AttributeError, EOFError, OverflowError, RecursionError
+    NotLoaded
+        If it holds something else than tensors and plain values.
+    TooMuch
+        If these are more than its length allows.
+    Exception
         If it is none that `torch.save` writes.
     """
-    stack: list[Any] = []
-    memo: dict[int, Any] = {}
+    value = _Unpickler(file, stored).value()
+    _look_through(value, 0, {})
+    return value
 
-    def since_mark() -> list[Any]:
-        place = len(stack) - 1
-        while not isinstance(stack[place], Mark):
+
+class _Unpickler:
+    """The stack and the memo of one pickle; each method is an opcode, by `OPCODES`."""
+
+    def __init__(self, file: Bounded, stored: Callable[[Any], Storage]) -> None:
+        self.file = file
+        self.budget = file.budget
+        self.stored = stored
+        self.stack: list[Any] = []
+        self.memo: list[Any] = []
+
+    def value(self) -> Any:
+        """Return the value at the end."""
+        read, push = self.file.read, self.stack.append
+        while True:
+            code = read(1).decode("latin1")
+            if code in NUMBERS:
+                number = self.packed(code)
+                self.budget.take(NUMBER if code != "K" else 0)
+                push(number)
+            elif code in MEMOS:
+                self.remember(code)
+            elif code in TEXTS:
+                self.text(code)
+            elif code in VALUES:
+                push(VALUES[code])
+            elif code == "(":
+                push(MARK)
+            elif code == ".":
+                if len(self.stack) > 1:
+                    raise NotLoaded("holds values that nothing takes up")
+                return self.stack.pop()
+            elif code in OPCODES:
+                OPCODES[code](self)
+            else:
+                self.unknown(code)
+
+    def unknown(self, code: str) -> None:
+        """Refuse an opcode that is not known."""
+        known = cast("dict[str, Any]", getattr(pickletools, "code2op"))  # noqa: B009  the stubs do not know it
+        if code not in known:
+            raise ValueError(f"{code!r} is no opcode")
+        raise NotLoaded(f"holds an object that takes the opcode {known[code].name}")
+
+    def packed(self, code: str) -> Any:
+        """Return the number that follows an opcode."""
+        how = PACKED[code]
+        return how.unpack(self.file.read(how.size))[0]
+
+    def mark(self) -> int:
+        """Return where the last mark stands."""
+        place = len(self.stack) - 1
+        while self.stack[place] is not MARK:
             place -= 1
-            _expect(place >= 0, "a mark")
-        items = stack[place + 1 :]
-        del stack[place:]
+            expect(place >= 0, "a mark")
+        return place
+
+    def remember(self, code: str) -> None:
+        """Put what is last into the memo, or what stands there on the stack."""
+        place, memo = self.packed(code), self.memo
+        if code in {"h", "j"}:
+            value = memo[place]
+            expect(value is not MARK, "a memo that was set")
+            self.stack.append(value)
+        else:
+            self.put(place)
+
+    def put(self, place: int) -> None:
+        """Put what is last at a place of the memo; places are counted, from 0 or, by Python 2, from 1 on."""
+        expect(place <= len(self.memo) + GAP, "a memo whose places are counted")
+        while len(self.memo) <= place:
+            self.budget.take(SLOT)
+            self.memo.append(MARK)
+        self.memo[place] = self.stack[-1]
+
+    def text(self, code: str) -> None:
+        """Push a text; those of Python 2, too, are UTF-8."""
+        data = self.file.read(self.packed(code))
+        value = str(data, "utf-8", "surrogatepass" if code not in {"U", "T"} else "strict")
+        self.budget.take(weight(value))
+        self.stack.append(value)
+
+    def bytes(self, code: str) -> None:
+        """Push bytes, which may be changed or not."""
+        data = self.file.read(self.packed(code))
+        self.budget.take(weight(data))
+        self.stack.append(data if code != "\x96" else bytearray(data))
+
+    def long(self, code: str) -> None:
+        """Push an integer of any length."""
+        number = int.from_bytes(self.file.read(self.packed(code)), "little", signed=True)
+        self.budget.take(weight(number))
+        self.stack.append(number)
+
+    def new(self, make: Callable[[], Any], size: int) -> None:
+        """Push a container."""
+        self.budget.take(size + SLOT)
+        self.stack.append(make())
+
+    def tuple(self, count: int | None) -> None:
+        """Push a tuple of the last values, or of those behind the mark."""
+        place = self.mark() if count is None else len(self.stack) - count
+        expect(place >= 0, f"{count} values")
+        begin = place + 1 if count is None else place
+        self.budget.take(TUPLE + SLOT * (len(self.stack) - begin))
+        self.stack.append(tuple(self.taken(place, begin)))
+
+    def taken(self, place: int, begin: int) -> list[Any]:
+        """Return what stands on the stack from `begin` on, and take away what stands from `place` on."""
+        items = self.stack[begin:]
+        del self.stack[place:]
         return items
 
-    for name, argument in _opcodes(file):
-        if name in LITERALS:
-            stack.append(argument)
-        elif name in SIMPLE:
-            stack.append(SIMPLE[name])
-        elif name in {"PROTO", "FRAME"}:
-            pass
-        elif name in {"BINPUT", "LONG_BINPUT"}:
-            memo[argument] = stack[-1]
-        elif name == "MEMOIZE":
-            memo[len(memo)] = stack[-1]
-        elif name in {"BINGET", "LONG_BINGET"}:
-            stack.append(memo[argument])
-        elif name == "MARK":
-            stack.append(Mark())
-        elif name == "EMPTY_DICT":
-            stack.append({})
-        elif name == "EMPTY_LIST":
-            stack.append([])
-        elif name == "EMPTY_TUPLE":
-            stack.append(())
-        elif name == "EMPTY_SET":
-            stack.append(set())
-        elif name == "TUPLE":
-            stack.append(tuple(since_mark()))
-        elif name in {"TUPLE1", "TUPLE2", "TUPLE3"}:
-            count = int(name[-1])
-            _expect(len(stack) >= count, f"{count} values")
-            stack[-count:] = [tuple(stack[-count:])]
-        elif name in {"APPEND", "APPENDS", "ADDITEMS"}:
-            items = [stack.pop()] if name == "APPEND" else since_mark()
-            target: Any = stack[-1]
-            _expect(is_a(target, set if name == "ADDITEMS" else list), "a list or a set")
-            _expect(name != "ADDITEMS" or _plain(items), "plain values in a set")
-            (target.update if name == "ADDITEMS" else target.extend)(items)
-        elif name in {"SETITEM", "SETITEMS"}:
-            items = [stack.pop(-2), stack.pop()] if name == "SETITEM" else since_mark()
-            _expect(is_a(stack[-1], dict, OrderedDict) and len(items) % 2 == 0, "a dict, and keys and values")
-            _expect(_plain(items[::2]), "plain values as keys")
-            stack[-1].update(zip(items[::2], items[1::2], strict=True))
-        elif name == "GLOBAL":
-            stack.append(_named(*argument))
-        elif name == "STACK_GLOBAL":
-            attribute, module = stack.pop(), stack.pop()
-            _expect(isinstance(module, str) and isinstance(attribute, str), "two words")
-            stack.append(_named(module, attribute))
-        elif name == "BINPERSID":
-            stack.append(stored(stack.pop()))
-        elif name == "REDUCE":
-            arguments, function = stack.pop(), stack.pop()
-            stack.append(_called(function, arguments))
-        elif name == "BUILD":
-            state: Any = stack.pop()
-            _expect(is_a(stack[-1], OrderedDict) and is_a(state, dict), "the attributes of an OrderedDict")
-            if is_a(state.get("_metadata"), dict, OrderedDict):
-                vars(stack[-1])["_metadata"] = state["_metadata"]
-        elif name == "STOP":
-            _expect(len(stack) == 1, "one value at the end")
-            return stack.pop()
-    raise EOFError("it has no end")
+    def batch(self, place: int, begin: int) -> list[Any]:
+        """Return what goes into a container, which pickle writes in short batches: of longer ones there are copies."""
+        count = len(self.stack) - begin
+        self.budget.take(3 * SLOT * count if count > BATCH else 0)
+        return self.taken(place, begin)
+
+    def container(self, place: int, *kinds: type[Any]) -> Any:
+        """Return the container before a place on the stack, to which goes what stands from there on."""
+        expect(place > 0 and is_a(self.stack[place - 1], *kinds), "a container to put something into")
+        return self.stack[place - 1]
+
+    def append(self, place: int, begin: int) -> None:
+        """Append to a list what stands from `begin` on, and take away what stands from `place` on."""
+        target = self.container(place, list)
+        self.budget.take(SLOT * (len(self.stack) - begin))
+        target.extend(self.batch(place, begin))
+
+    def add(self, place: int) -> None:
+        """Add to a set what stands behind a mark."""
+        target = self.container(place, set)
+        for item in self.batch(place, place + 1):
+            self.budget.key(item, len(target))
+            target.add(item)
+
+    def set_items(self, place: int, begin: int) -> None:
+        """Set entries of a dict: keys and values in turn, from `begin` on."""
+        target = self.container(place, dict, OrderedDict)
+        items = self.batch(place, begin)
+        expect(len(items) % 2 == 0, "keys and values")
+        extra = NODE if is_a(target, OrderedDict) else 0
+        for at in range(0, len(items), 2):
+            self.budget.key(items[at], len(target))
+            self.budget.take(extra)
+            target[items[at]] = items[at + 1]
+
+    def name(self) -> None:
+        """Push what a name stands for."""
+        self.stack.append(named(self.budget, self.file.line().decode(), self.file.line().decode()))
+
+    def name_on_stack(self) -> None:
+        """Push what a name stands for whose two words are on the stack."""
+        attribute, module = self.stack.pop(), self.stack.pop()
+        expect(isinstance(module, str) and isinstance(attribute, str), "two words")
+        self.stack.append(named(self.budget, module, attribute))
+
+    def call(self) -> None:
+        """Push what a call gives."""
+        arguments, function = self.stack.pop(), self.stack.pop()
+        self.stack.append(called(self.budget, function, arguments))
+
+    def build(self) -> None:
+        """Give an OrderedDict the one attribute that it may have."""
+        state: Any = self.stack.pop()
+        expect(is_a(self.stack[-1], OrderedDict) and is_a(state, dict, OrderedDict), "the attributes of an OrderedDict")
+        if is_a(state.get("_metadata"), dict, OrderedDict):
+            self.budget.take(DICT)
+            vars(self.stack[-1])["_metadata"] = state["_metadata"]
+
+
+OPCODES: dict[str, Callable[[_Unpickler], Any]] = {
+    "\x80": lambda pickle: pickle.file.read(1),  # the protocol
+    "\x95": lambda pickle: pickle.file.read(8),  # a frame
+    "\x94": lambda pickle: pickle.put(len(pickle.memo)),
+    **{code: lambda pickle, code=code: pickle.bytes(code) for code in BYTES},
+    **{code: lambda pickle, code=code: pickle.long(code) for code in LONGS},
+    "}": lambda pickle: pickle.new(dict, DICT),
+    "]": lambda pickle: pickle.new(list, LIST),
+    "\x8f": lambda pickle: pickle.new(set, 4 * LIST),
+    "t": lambda pickle: pickle.tuple(None),
+    **{code: lambda pickle, count=count: pickle.tuple(count) for count, code in enumerate("\x85\x86\x87", 1)},
+    "a": lambda pickle: pickle.append(place := len(pickle.stack) - 1, place),
+    "e": lambda pickle: pickle.append(place := pickle.mark(), place + 1),
+    "\x90": lambda pickle: pickle.add(pickle.mark()),
+    "s": lambda pickle: pickle.set_items(place := len(pickle.stack) - 2, place),
+    "u": lambda pickle: pickle.set_items(place := pickle.mark(), place + 1),
+    "c": _Unpickler.name,
+    "\x93": _Unpickler.name_on_stack,
+    "Q": lambda pickle: pickle.stack.append(pickle.stored(pickle.stack.pop())),
+    "R": _Unpickler.call,
+    "b": _Unpickler.build,
+}
+
+
+def _look_through(value: Any, level: int, known: dict[int, int]) -> int:
+    """Return how many levels of containers a value has; raise if they are too many, or one is no plain value."""
+    if level > LEVELS:
+        raise NotLoaded(f"holds containers nested deeper than {LEVELS} levels, or inside of themselves")
+    if isinstance(value, Name | Storage | Mark):
+        raise NotLoaded("holds a storage, or the name of a class")
+    if not isinstance(value, tuple | list | dict) or isinstance(value, Size):
+        return 0
+    container = cast("dict[Any, Any] | list[Any]", value)
+    height = known.get(id(container))
+    if height is None:
+        items: Any = container.values() if isinstance(container, dict) else container
+        if isinstance(container, OrderedDict):
+            items = itertools.chain(items, vars(container).values())
+        height = 1 + max((_look_through(each, level + 1, known) for each in items), default=0)
+        if height > 1 or len(container) > SMALL:  # what is small and flat takes less time than memory
+            known[id(container)] = height
+    if level + height > LEVELS:
+        _look_through(None, LEVELS + 1, known)
+    return height

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import mmap
-from typing import TYPE_CHECKING, Any, BinaryIO
+import os
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,10 +12,11 @@ from lucid.backend import gpu
 from lucid.backend.arrays import to_device
 from lucid.backend.device import as_device
 from lucid.errors import CheckpointError
-from lucid.serialization.format import as_bytes, fill
+from lucid.serialization.format import as_bytes
 
 if TYPE_CHECKING:
     from lucid.backend.arrays import Array
+    from lucid.serialization.bounded import Bounded
 
 __all__ = ["Source"]
 
@@ -27,7 +29,7 @@ class Source:
 
     Parameters
     ----------
-    file : binary file object
+    file : Bounded
     name : str
         What errors call it.
     mapped : bool
@@ -35,28 +37,30 @@ class Source:
         is not written to the file.
     """
 
-    def __init__(self, file: BinaryIO, name: str, *, mapped: bool = False) -> None:
+    def __init__(self, file: Bounded, name: str, *, mapped: bool = False) -> None:
         self.file = file
         self.name = name
         self.waiting: list[Any] = []
         self.pages: Array | None = None
         if mapped:
             try:
-                pages = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
+                if os.fstat(file.file.fileno()).st_size != file.begin + file.size:
+                    raise ValueError("what is read is not what is on the disk")
+                pages = mmap.mmap(file.file.fileno(), file.begin + file.size, access=mmap.ACCESS_COPY)
             except (AttributeError, OSError, ValueError) as error:
                 raise CheckpointError(
                     f"load: mmap=True: expected a file on the disk with something in it, got {name} ({error})"
                 ) from error
-            self.pages = np.frombuffer(pages, np.uint8)
+            self.pages = np.frombuffer(pages, np.uint8)[file.begin :]
 
     def read(self, begin: int, count: int, kind: np.dtype[Any]) -> Array:
-        """Return `count` elements of a dtype on the CPU."""
+        """Return `count` elements of a dtype, which lie in the file from `begin` on, on the CPU."""
         if self.pages is not None:
             array = self.pages[begin : begin + count * kind.itemsize].view(kind)
             return array if array.flags.aligned else array.copy()
         array = np.empty(count, kind)
         self.file.seek(begin)
-        fill(self.file, as_bytes(array))
+        self.file.fill(array)
         return array
 
     def to(self, array: Array, where: str) -> Array:

@@ -52,7 +52,8 @@ def ufunc_call(_self: object, ufunc: Any, method: str, *inputs: object, **option
     >>> np.exp(x) * np.float64(2)
     tensor([2.0000, 5.4366], grad_fn=<MulBackward0>)
     """
-    name = f"numpy.{ufunc.__name__}"
+    # other packages have ufuncs too, such as scipy.special, and none says whose it is
+    name = f"numpy.{ufunc.__name__}" if getattr(np, ufunc.__name__, None) is ufunc else f"the ufunc {ufunc.__name__}"
     if method != "__call__":
         raise NumpyCallError(f"{name}.{method} cannot be recorded: use lucid's function, or tensor.detach().numpy()")
     if options:

@@ -15,9 +15,10 @@ from lucid.backend.arrays import namespace
 from lucid.backend.device import device_of
 from lucid.backend.dtype import dtype_of
 from lucid.backend.random.draws import bernoulli, exponential, normal, randint, uniform
-from lucid.backend.random.generator import default_generator_for
 from lucid.errors import DtypeError, SettingError
+from lucid.ops.base.one_device import check_one_device
 from lucid.ops.base.scalars import as_int
+from lucid.ops.creation.generators import stream_for
 from lucid.tensor.inplace import check_target, copy_
 
 if TYPE_CHECKING:
@@ -31,11 +32,14 @@ if TYPE_CHECKING:
 WHOLE = {"float16": 2**11, "bfloat16": 2**8, "float32": 2**24, "float64": 2**53}
 
 
-def filled(self: Tensor, generator: Generator | None, draw: Callable[[Generator, Any], Array]) -> Tensor:
-    """Return the tensor after `draw`, given the generator and the array module, has made its new values."""
+def filled(name: str, self: Tensor, generator: Generator | None, draw: Callable[[Generator, Any], Array]) -> Tensor:
+    """Return the tensor after `draw`, given the generator and the array module, has made its new values.
+
+    A generator of another kind of device raises a DeviceError.
+    """
     check_target(self)
     array = self.array
-    chosen = default_generator_for(str(device_of(array))) if generator is None else generator
+    chosen = stream_for(name, generator, device_of(array))
     if type(array) is np.ndarray:
         return copy_(self, wrap(thread.state.quiet(draw, chosen, np)))
     with gpu.use_device(gpu.device_index(array)):
@@ -81,7 +85,9 @@ def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Gen
     """
     check_float(self, "normal_")
     array = self.array
-    return filled(self, generator, lambda chosen, xp: normal(chosen, array.shape, array.dtype, mean, std, xp))
+    return filled(
+        "normal_", self, generator, lambda chosen, xp: normal(chosen, array.shape, array.dtype, mean, std, xp)
+    )
 
 
 @checked
@@ -113,7 +119,9 @@ def uniform_(self: Tensor, low: float = 0.0, high: float = 1.0, *, generator: Ge
     """
     check_float(self, "uniform_")
     array = self.array
-    return filled(self, generator, lambda chosen, xp: uniform(chosen, array.shape, array.dtype, low, high, xp))
+    return filled(
+        "uniform_", self, generator, lambda chosen, xp: uniform(chosen, array.shape, array.dtype, low, high, xp)
+    )
 
 
 @checked
@@ -144,7 +152,9 @@ def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Generator | Non
     """
     check_float(self, "exponential_")
     array = self.array
-    return filled(self, generator, lambda chosen, xp: exponential(chosen, array.shape, array.dtype, lambd, xp))
+    return filled(
+        "exponential_", self, generator, lambda chosen, xp: exponential(chosen, array.shape, array.dtype, lambd, xp)
+    )
 
 
 @checked
@@ -178,7 +188,9 @@ def log_normal_(self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator:
         raise SettingError(f"log_normal_: expected std > 0, got {std}")
     array = self.array
     wide = working(array.dtype)
-    return filled(self, generator, lambda chosen, xp: xp.exp(normal(chosen, array.shape, wide, mean, std, xp)))
+    return filled(
+        "log_normal_", self, generator, lambda chosen, xp: xp.exp(normal(chosen, array.shape, wide, mean, std, xp))
+    )
 
 
 @checked
@@ -217,7 +229,7 @@ def cauchy_(self: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator:
         # a tangent of an angle between -pi / 2 and pi / 2
         return median + sigma * xp.tan(uniform(chosen, array.shape, wide, -math.pi / 2, math.pi / 2, xp))
 
-    return filled(self, generator, draw)
+    return filled("cauchy_", self, generator, draw)
 
 
 @checked
@@ -259,7 +271,7 @@ def geometric_(self: Tensor, p: float, *, generator: Generator | None = None) ->
         trials = xp.maximum(xp.ceil(exponential(chosen, array.shape, wide, rate, xp)), 1)
         return trials if dtype.is_floating_point else xp.minimum(trials, np.iinfo(array.dtype).max).astype(array.dtype)
 
-    return filled(self, generator, draw)
+    return filled("geometric_", self, generator, draw)
 
 
 @checked
@@ -288,9 +300,12 @@ def bernoulli_(self: Tensor, p: float | Tensor = 0.5, *, generator: Generator | 
     """
     shape = self.array.shape
     if isinstance(p, TensorBase):
+        check_one_device("bernoulli_", self, p)
         chance: Array = p.array
-        return filled(self, generator, lambda chosen, xp: uniform(chosen, shape, np.float32, xp=xp) < chance)
-    return filled(self, generator, lambda chosen, xp: bernoulli(chosen, p, shape, xp))
+        return filled(
+            "bernoulli_", self, generator, lambda chosen, xp: uniform(chosen, shape, np.float32, xp=xp) < chance
+        )
+    return filled("bernoulli_", self, generator, lambda chosen, xp: bernoulli(chosen, p, shape, xp))
 
 
 @checked
@@ -336,4 +351,4 @@ def random_(self: Tensor, *bounds: int | None, generator: Generator | None = Non
             f"{largest}"
         )
     whole = np.dtype(np.int64)
-    return filled(self, generator, lambda chosen, xp: randint(chosen, low, high, array.shape, whole, xp))
+    return filled("random_", self, generator, lambda chosen, xp: randint(chosen, low, high, array.shape, whole, xp))

@@ -11,7 +11,7 @@ import pytest
 import lucid
 from lucid import amp, nn, optim
 from lucid.backend import gpu
-from lucid.errors import CaptureError, DtypeError
+from lucid.errors import CaptureError, DeviceError, DtypeError
 from tests.captures import Recorded
 from tests.device import DEVICE
 
@@ -731,3 +731,25 @@ def test_an_optimizer_without_gradients_makes_no_step():
     scaler, param = lucid.amp.GradScaler(), lucid.ones(2, requires_grad=True)
     with pytest.raises(RuntimeError, match="no parameter of the optimizer has a gradient"):
         scaler.step(lucid.optim.SGD([param], lr=0.1))
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("capturable", [False, True])
+def test_a_step_that_was_refused_is_made_once_its_state_is_moved(capturable):
+    """Gradients are not unscaled, and the scaler does not take the step for made."""
+    weight = lucid.tensor([1.0, 2.0], requires_grad=True)
+    optimizer = lucid.optim.Adam([weight], lr=0.5, capturable=capturable)
+    scaler = lucid.amp.GradScaler(init_scale=4.0)
+    for device in ("cpu", "cuda"):
+        weight.data, weight.grad = weight.detach().to(device), None
+        scaler.scale((weight * 3).sum()).backward()
+        if device == "cuda":
+            with pytest.raises(DeviceError, match="lies on cuda:0, and its exp_avg on cpu"):
+                scaler.step(optimizer)
+            assert weight.grad.tolist() == [12, 12]
+            assert weight.grad._version == 0
+            optimizer.load_state_dict(optimizer.state_dict())
+        scaler.step(optimizer)
+        scaler.update()
+    np.testing.assert_allclose(weight.tolist(), [0, 1], atol=1e-6)
+    assert scaler.get_scale() == 4

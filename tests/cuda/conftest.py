@@ -162,7 +162,7 @@ class FakeCupy(types.ModuleType):
                 raise TypeError("Unsupported type <class 'numpy.ndarray'>")
             return self.ndarray(np.stack([item.values for item in data]))
         if not isinstance(data, np.ndarray):
-            return data.array
+            return data.lender.array
         self.malloc(data.nbytes)
         self.log.append(("asarray", self.current, blocking))
         return self.ndarray(data.copy())

@@ -181,5 +181,6 @@ def test_sequences_of_cuda_arrays_become_one_array(fake_cupy):
 def test_cuda_array_interface_is_taken_without_a_copy(fake_cupy):
     """What speaks CUDA's array interface enters through CuPy."""
     inner = to_device(np.arange(3), "cuda:1")
-    lends = types.SimpleNamespace(__cuda_array_interface__={}, array=inner)
+    interface = {"typestr": "<i8", "shape": (3,), "data": (0, False), "version": 3}
+    lends = types.SimpleNamespace(__cuda_array_interface__=interface, array=inner)
     assert asarray(lends) is inner

@@ -89,6 +89,18 @@ def test_a_policy_gradient():
         (lambda: Normal("a", 1.0), ArgumentError, "Normal: loc: expected a tensor or a number, got str"),
         (lambda: Normal(0.0, 1.0, 3), ArgumentError, "Normal: validate_args: expected a bool, got 3"),
         (lambda: Uniform(1.0, 1.0), SettingError, "Uniform: expected high above low"),
+        *(
+            (lambda made=made, name=name: getattr(made, name)(1), ArgumentError, "value: expected a Tensor, got int 1")
+            for made in (
+                Normal(0.0, 1.0),
+                Uniform(0.0, 1.0),
+                Bernoulli(0.5),
+                Binomial(2, 0.5),
+                Categorical(lucid.ones(3)),
+            )
+            for name in ("log_prob", "cdf")
+            if getattr(type(made), name) is not getattr(lucid.distributions.Distribution, name)
+        ),
         (lambda: Bernoulli(1.5), SettingError, "Bernoulli: expected probs between 0 and 1"),
         (lambda: Bernoulli(), SettingError, "either probs or logits, got both or neither"),
         (lambda: Bernoulli(0.5, 0.5), SettingError, "either probs or logits, got both or neither"),

@@ -220,3 +220,24 @@ def test_swa_goes_on_from_where_the_rate_is():
         )
         schedule.step()
     assert [group["swa_lr"] for group in optimizer.param_groups] == [0.01, 0.01]
+
+
+def test_statistics_of_an_update_that_raises(rng):
+    """A batch that the model does not take leaves the statistics as they were."""
+    model = model_of()
+    model(lucid.tensor(rng.standard_normal((5, 3)), device=DEVICE))
+    before = arrays(model.buffers())
+    batches = [lucid.tensor(rng.standard_normal((5, columns)), device=DEVICE) for columns in (3, 2)]
+    with pytest.raises(ShapeError):
+        m.update_bn(batches, model)
+    for old, now in zip(before, arrays(model.buffers()), strict=True):
+        np.testing.assert_array_equal(now, old)
+
+
+@pytest.mark.parametrize("make", [m.get_swa_multi_avg_fn, m.get_ema_multi_avg_fn])
+def test_lists_of_other_lengths(make):
+    """They are refused before the first average has changed."""
+    averages = [lucid.zeros(2, device=DEVICE), lucid.zeros(2, device=DEVICE)]
+    with pytest.raises(ValueError, match="shorter"):
+        make()(averages, [lucid.ones(2, device=DEVICE)], 1)
+    assert [average.tolist() for average in averages] == [[0, 0], [0, 0]]

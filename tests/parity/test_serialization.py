@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import zipfile
 
 import numpy as np
 import pytest
@@ -12,6 +13,8 @@ import torch
 import lucid
 from lucid.errors import CheckpointError
 from tests.device import DEVICE
+from tests.serialization.test_pytorch import archive
+from tests.stress import checkpoints
 
 
 def values():
@@ -204,3 +207,106 @@ def test_file_objects_end_where_pytorchs_do():
         file.seek(0)
         assert package.load(file)["x"].tolist() == [1, 1]
         assert not file.closed
+
+
+@pytest.mark.parametrize("protocol", [2, 3, 4, 5])
+@pytest.mark.parametrize("zipped", [True, False], ids=["zip", "old"])
+def test_each_protocol_of_pickle(tmp_path, zipped, protocol):
+    """Files of each protocol that PyTorch is told to use are loaded, with keys of all plain kinds."""
+    saved = values() | {("a", 1): b"", 2.5: bytearray(b"x"), b"k": {(1, (2, None)), 3}, torch.float32: torch.arange(3)}
+    saved |= {1j: 0, True: 1, None: torch.device("cuda", 1)}
+    path = tmp_path / "model.pt"
+    torch.save(saved, path, _use_new_zipfile_serialization=zipped, pickle_protocol=protocol)
+    found = lucid.load(path, map_location=DEVICE)
+    found[torch.float32] = found.pop(lucid.float32)
+    found[None], saved[None] = str(found[None]), str(saved[None])
+    order = [key for key in saved if key in found]
+    assert same({key: found[key] for key in order}, saved)
+
+
+def test_an_archive_without_checksums(tmp_path):
+    """PyTorch can be told to compute none, and its file is whole for it."""
+    torch.serialization.set_crc32_options(False)
+    try:
+        torch.save({"x": torch.arange(3.0)}, tmp_path / "x.pt")
+    finally:
+        torch.serialization.set_crc32_options(True)
+    assert lucid.load(tmp_path / "x.pt")["x"].tolist() == [0, 1, 2]
+
+
+def test_no_name_that_pytorch_allows_is_called_damage():
+    """Of each name that it loads with weights_only=True a file is loaded, or refused by what it holds."""
+    allowed = torch._weights_only_unpickler._get_allowed_globals()
+    assert len(allowed) > 50
+    for text in allowed:
+        module, _, name = text.rpartition(".")
+        named = f"c{module}\n{name}\n".encode()
+        for opcodes in (named, named + b")R", named + b")\x81", b"}" + named + b"K\1s"):
+            try:
+                torch.load(with_version(archive(opcodes)), weights_only=True)
+            except Exception:  # noqa: BLE001  what it refuses may be called anything
+                continue
+            assert is_no_damage(outcome(opcodes)), (text, opcodes)
+
+
+def outcome(opcodes):
+    """Return what an archive of these opcodes gives, a value or an error."""
+    try:
+        return lucid.load(archive(opcodes))
+    except CheckpointError as error:
+        return error
+
+
+def is_no_damage(found):
+    """Tell whether something was loaded, or refused by what it is."""
+    return not isinstance(found, CheckpointError) or "which is not loaded" in str(found)
+
+
+def with_version(file):
+    """Return an archive with what PyTorch asks each for."""
+    with zipfile.ZipFile(file, "a") as out:
+        out.writestr("a/version", "3\n")
+    file.seek(0)
+    return file
+
+
+@pytest.mark.parametrize(
+    "opcodes",
+    [
+        b"}K\1K\2\x86K\3s",
+        b"]q\0h\0a",
+        b"]" * 150 + b"a" * 149,
+        b"ccollections\nOrderedDict\n](K\1K\2\x86e\x85R",
+        b"ccollections\nOrderedDict\n}K\1K\2s\x85R",
+        b"ccollections\nOrderedDict\n)R}U\1aK\1sb",
+        b"c__builtin__\nset\n(K\1K\2t\x85R",
+        b"ccollections\nCounter\n}U\1aK\1s\x85R",
+        b"}ctorch\nSize\nK\1\x85\x85RK\1s",
+        b"NN",
+    ],
+)
+def test_nothing_that_pytorch_loads_is_called_damage(opcodes):
+    """What PyTorch loads with weights_only=True is loaded with the same value, or refused by what it holds."""
+    expected = torch.load(with_version(archive(opcodes)), weights_only=True)
+    found = outcome(opcodes)
+    assert is_no_damage(found)
+    assert isinstance(found, CheckpointError) or found == expected
+
+
+def test_the_command_that_compares_real_files(tmp_path):
+    """It looks into wheels, finds what is not the same, and names what neither loads."""
+    torch.save({"a": torch.arange(3.0), "b": [1, torch.float16]}, tmp_path / "one.pt")
+    torch.save(torch.nn.Linear(1, 1), tmp_path / "module.pth")
+    with zipfile.ZipFile(tmp_path / "x.whl", "w") as wheel:
+        wheel.write(tmp_path / "one.pt", "x/two.pt")
+    counts = checkpoints.run(tmp_path)
+    assert (counts.files, counts.leaves, counts.faults) == (3, 6, [])
+    assert ["module.pth" in line for line in counts.refused] == [True]
+    ours, theirs = lucid.load(tmp_path / "one.pt"), torch.load(tmp_path / "one.pt")
+    for changed in (
+        {"a": lucid.arange(4.0)},
+        {"a": ours["a"] + 1},
+        {"a": ours["a"].double()},
+        {"b": [2, ours["b"][1]]},
+    ):
+        assert [*checkpoints.differences(ours | changed, theirs)]

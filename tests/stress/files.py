@@ -1,8 +1,10 @@
-"""Threads of several processes save and load one path at once: each load must give one of the saves, whole.
+"""Files under attack: threads of several processes that save and load one path at once, and files from strangers.
 
-    python -m tests.stress.files --loads 5000
+    python -m tests.stress.files --loads 5000    # each load must give one of the saves, whole
+    python -m tests.stress.files --files 20000   # of files changed at random each is a value or a CheckpointError, soon
 
-The exit status is 0 if no load failed and none was wrong.
+The exit status is 0 if no load failed and none was wrong. `--keep FOLDER` is where files go that are not as they
+should be, `--seed` draws others.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from pathlib import Path
 
 import lucid
 from lucid.errors import LucidError
+from tests.stress import mutants
 
 PROCESSES = 2
 READERS = WRITERS = 2  # threads in each process
@@ -123,15 +126,42 @@ def run(loads):
 def main():
     """Run the command and return its exit status."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--loads", type=int, default=5000)
-    counts = run(parser.parse_args().loads)
+    parser.add_argument("--loads", type=int, default=0)
+    parser.add_argument("--files", type=int, default=0)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--keep", type=Path)
+    given = parser.parse_args()
+    failed = 0
+    if given.loads or not given.files:
+        failed += race(given.loads or 5000)
+    if given.files:
+        failed += strangers(given.files, given.seed, given.keep)
+    return 1 if failed else 0
+
+
+def strangers(files, seed, keep):
+    """Load so many changed files, print what was found, and return how many faults there are."""
+    if keep:
+        keep.mkdir(parents=True, exist_ok=True)
+    finds = mutants.run(files, seed, keep)
+    for line in sorted(set(finds.faults)):
+        print(f"{finds.faults.count(line)} x {line}")
+    kinds = {"raw ": "raw errors", "foreign": "with foreign bytes", "over ": "too late", "of memory": "too large"}
+    found = [f"{sum(mark in line for line in finds.faults)} {kind}" for mark, kind in kinds.items()]
+    print(f"{finds.files} files, {finds.loaded} loaded, {', '.join(found)}, {len(finds.faults)} faults")
+    return len(finds.faults)
+
+
+def race(loads):
+    """Load one path so often, print what happened, and return how many faults there are."""
+    counts = run(loads)
     for line in sorted(set(counts.faults)):
         print(f"{counts.faults.count(line)} x {line}")
     print(
         f"{counts.loads} loads, {counts.saves} saves, {len(counts.seen)} different saves loaded, "
         f"{len(counts.faults)} faults"
     )
-    return 1 if counts.faults else 0
+    return len(counts.faults)
 
 
 if __name__ == "__main__":

@@ -138,6 +138,7 @@ class TestUfuncs:
         array = np.zeros(2)
         for act, match in [
             (lambda: np.cbrt(x), "numpy.cbrt has no op in lucid"),
+            (lambda: np.frompyfunc(abs, 1, 1)(x), r"the ufunc abs \(vectorized\) has no op in lucid"),
             (lambda: np.add.reduce(x), r"numpy.add.reduce cannot be recorded"),
             (lambda: np.add(array, x, out=array), "out cannot be used"),
             (lambda: np.exp(x, where=np.array([True, False])), "where cannot be used"),

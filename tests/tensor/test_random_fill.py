@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import lucid
-from lucid.errors import DtypeError, InplaceError, SettingError
+from lucid.errors import DeviceError, DtypeError, InplaceError, SettingError
 from tests.gradients import numbers
 
 COUNT = 20000
@@ -70,3 +70,20 @@ def test_bad_input(name):
     call, error, text = BAD[name]
     with pytest.raises(error, match=text):
         call()
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(("here", "there"), [("cpu", "cuda"), ("cuda", "cpu")])
+def test_a_generator_of_another_kind_of_device(here, there):
+    """It is refused, as by the functions that draw new tensors, and neither the tensor nor the generator has moved."""
+    x, generator = lucid.zeros(3, device=here), lucid.Generator(there, 5)
+    state = generator.get_state().tolist()
+    for draw in (
+        x.normal_, x.uniform_, x.exponential_, x.log_normal_, x.cauchy_, x.bernoulli_, x.random_,
+        lambda generator: x.geometric_(0.5, generator=generator),
+    ):  # fmt: skip
+        with pytest.raises(DeviceError, match=rf"_: Expected a '{here}' device type .* found '{there}"):
+            draw(generator=generator)
+    assert x.tolist() == [0, 0, 0]
+    assert x._version == 0
+    assert generator.get_state().tolist() == state

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from lucid.autograd.base import is_numpy
-from lucid.autograd.engine.node import SMALL_BYTES, Node
+from lucid.autograd.engine.node import SMALL_BYTES, Node, moved_error
 from lucid.autograd.modes.state import thread
 from lucid.autograd.recording.namespace import CUDA, GRAPH
 from lucid.backend import gpu
+from lucid.backend.device import beside
 from lucid.cuda.launch.accumulation import MAX_TERMS, SUMMABLE, total
 
 if TYPE_CHECKING:
@@ -57,6 +58,8 @@ class Sums(dict[Key, list[Any]]):
             return old
         if waiting:
             old = self._sum(old, waiting, more=False)
+        if not beside(old, grad):
+            raise moved_error(old, grad)
         with gpu.use_device(gpu.device_index(old)):
             if waiting is not None and old.dtype == dtype:
                 return CUDA.add_into(old, grad)
@@ -79,6 +82,8 @@ class Sums(dict[Key, list[Any]]):
         terms = [old, *waiting]
         self.held -= sum([grad.nbytes for grad in waiting])
         waiting.clear()
+        if len({term.data.device_id for term in terms}) > 1:
+            raise moved_error(old, next(term for term in terms if not beside(term, old)))
         with gpu.use_device(gpu.device_index(old)):
             return total(terms, more=more)
 
@@ -99,6 +104,8 @@ def contribute(buffers: dict[Node, Any], sums: Sums, node: Node, output: int, gr
         slots[slot] = grad
     elif graph:
         slots[slot] = GRAPH.add(old, grad)
+    elif type(old) is not type(grad) and not beside(old, grad):
+        raise moved_error(old, grad)
     elif not is_numpy(old):
         slots[slot] = sums.add(key, old, grad)
     elif key in sums and old.dtype == grad.dtype:

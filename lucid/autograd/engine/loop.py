@@ -259,6 +259,8 @@ def _run(this: Pass, roots: Sequence[tuple[Edge, Any]], state: ThreadState, grap
                     buffers[target] = add(old, grad)
                 except NumPyComplaints:
                     buffers[target] = quiet(add, old, grad)
+                except TypeError:  # arrays of two libraries, which are refused there
+                    contribute(buffers, sums, target, output, grad, graph=graph)
             else:
                 contribute(buffers, sums, target, output, grad, graph=graph)
         # the leaf that runs next must find its buffer in nobody else's hands

@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lucid.autograd.base import TensorBase, grad_of, wrap
+from lucid.autograd.base import TensorBase, births, grad_of, wrap
 from lucid.autograd.hooks.firing import check_callable, every_step_hook
 from lucid.autograd.hooks.handle import RemovableHandle
 from lucid.autograd.modes.state import NumPyComplaints, thread
 from lucid.autograd.recording.namespace import GRAPH
 from lucid.backend import gpu
+from lucid.backend.device import beside, device_of
 from lucid.backend.locks import new_lock, new_rlock
 from lucid.backend.memory import writeable
 from lucid.backend.ownership import ARGUMENT, SOLE, getrefcount, references
-from lucid.errors import GraphError, HookTypeError
+from lucid.errors import DeviceError, GraphError, HookTypeError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -272,13 +273,15 @@ class Node:
 class AccumulateGrad(Node):
     """The end of the graph at a leaf: adds the gradient of a pass to the leaf's `.grad`.
 
-    It belongs to the leaf for the leaf's whole life, and holds it weakly.
+    It belongs to the leaf for the leaf's whole life, and holds it weakly. `born` counts these ends, by which what a
+    function makes itself is told from what it finds.
     """
 
-    __slots__ = ("leaf",)
+    __slots__ = ("born", "leaf")
 
     def __init__(self, leaf: TensorBase) -> None:
         self.sequence = 0
+        self.born = next(births)
         self.edges = ()
         self.extra = None
         self.leaf = weakref.ref(leaf)
@@ -317,6 +320,8 @@ class AccumulateGrad(Node):
                     grad = grad.copy()
                 leaf.stored_grad = wrap(grad)
                 return ()
+            if not (type(old.array) is type(grad) is ndarray or beside(old.array, grad)):
+                raise moved_error(old.array, grad)
             try:
                 old.version[0] += 1
             except AttributeError:
@@ -348,6 +353,14 @@ class AccumulateGrad(Node):
                 else:
                     leaf.stored_grad = wrap(total)
         return ()
+
+
+def moved_error(old: Any, new: Any) -> DeviceError:
+    """Return the error of two gradients of one tensor that lie on two devices."""
+    return DeviceError(
+        f"backward: a tensor has a gradient on {device_of(old)} and gets one on {device_of(new)}: its data was set to "
+        "another device in between; clear its grad, or compute the loss anew after the move"
+    )
 
 
 def is_sole_view(array: Array) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from lucid.autograd.base import INFERENCE, describe, version_of
+from lucid.autograd.base import INFERENCE, births, describe, version_of
 from lucid.autograd.modes.leaving import Context, together
 from lucid.autograd.modes.state import thread, unusual
 from lucid.errors import CheckpointError
@@ -72,6 +72,8 @@ class Reads(Context):
         self.check = check
         self.known = {id(tensor): tensor for tensor in known}
         self.found: dict[int, Read] = {}
+        # leaves made from now on are the function's own, others in each run
+        self.began = next(births)
         # of the first run, once it is done: which it has changed or replaced itself
         self.own: set[int] = set()
         self.replaced: set[tuple[int, str]] = set()
@@ -101,7 +103,8 @@ class Reads(Context):
             If the first run has not read it, or it was changed in place since.
         """
         key = id(read.tensor)
-        if key in self.found or key in self.known:
+        accumulator = getattr(read.tensor, "accumulator", None)
+        if key in self.found or key in self.known or (accumulator is not None and accumulator.born > self.began):
             return
         self.found[key] = read
         first = self.first
@@ -114,11 +117,16 @@ class Reads(Context):
                 f"reads {read}, which the first run did not read"
                 + (f" ({others[0]} in its place)" if len(others) == 1 else "")
             )
-        elif None not in {before.version, read.version} and before.version != read.version and key not in first.own:
+        elif key not in first.own and self.changed(before.version, read.version):
             self._refuse(
                 f"reads {read} at version {read.version}, which the first run read at version {before.version}: it was "
                 "changed by an inplace operation in between"
             )
+
+    @staticmethod
+    def changed(before: int | None, now: int | None) -> bool:
+        """Return whether a tensor of this version in the first run was changed in place since."""
+        return None not in {before, now} and before != now
 
     def end(self, count: int | None = None) -> None:
         """Compare what was read with the `count` first tensors that the first run has read, all if None.

@@ -9,6 +9,7 @@ from lucid.autograd.base import TensorBase, describe, version_of, wrap_on_graph
 from lucid.autograd.hooks.firing import check_callable, fire, hook_name
 from lucid.autograd.modes.leaving import Context
 from lucid.autograd.modes.state import no_grad, thread
+from lucid.backend.device import device_of
 from lucid.errors import GraphError, HookError, HookTypeError, InplaceError
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ class SavedTensorHooks:
 class Packed:
     """One saved tensor, in the form that its pack hook gave it."""
 
-    __slots__ = ("hooks", "payload", "shape")
+    __slots__ = ("device", "hooks", "payload", "shape")
 
     def __init__(self, hooks: SavedTensorHooks, tensor: Any) -> None:
         version = version_of(tensor)[0]
@@ -46,6 +47,7 @@ class Packed:
             fire((hooks.pack,), call, None, "pack hook", lambda: f"a saved tensor of {describe(tensor)}")
         self.hooks = hooks
         self.shape = tensor.array.shape
+        self.device = device_of(tensor.array)
         if tensor.version[0] != version:
             raise HookError(
                 f"pack hook {hook_name(hooks.pack)} changed its input in place: return a changed copy instead"
@@ -62,10 +64,10 @@ class Packed:
             raise HookTypeError(
                 f"unpack hook {hook_name(unpack)}: expected a Tensor to be returned, got {type(tensor).__name__}"
             )
-        if tensor.array.shape != self.shape:
+        if tensor.array.shape != self.shape or device_of(tensor.array) is not self.device:
             raise HookError(
-                f"unpack hook {hook_name(unpack)}: expected a tensor of shape {self.shape}, as was packed, got "
-                f"{describe(tensor)}"
+                f"unpack hook {hook_name(unpack)}: expected a tensor of shape {self.shape}, on {self.device}, as was "
+                f"packed, got {describe(tensor)}"
             )
         return tensor
 

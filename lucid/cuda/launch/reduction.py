@@ -40,6 +40,10 @@ __all__ = [
 # Loads of a thread before it is worth another one, and threads of a block.
 LOADS = 8
 BLOCK = 256
+# Loads that a thread makes at most: it adds up groups of them, and more groups would round more.
+LONGEST = 2048
+# What the second dimension of a grid has at most.
+MOST_CHUNKS = 65535
 # Rows that fill a device with one warp each; blocks that fill it; blocks that are too few.
 MANY_ROWS = 2048
 FULL = 1024
@@ -286,10 +290,11 @@ def columns_shape(columns: int, length: int, width: int) -> tuple[tuple[int, int
 
 
 def chunks_of(blocks: int, loads: int, threads: int) -> int:
-    """Return into how many chunks rows are cut: one, unless blocks are few and rows are long."""
+    """Return into how many chunks rows are cut: one, unless blocks are few and rows are long, or these very long."""
+    needed = min(-(-loads // (LONGEST * threads)), MOST_CHUNKS)
     if not 0 < blocks < FEW:
-        return 1
-    return max(1, min(FULL // blocks, loads // (2 * LOADS * threads)))
+        return max(1, needed)
+    return max(1, min(FULL // blocks, loads // (2 * LOADS * threads)), needed)
 
 
 def merge_block(rows: int, chunks: int) -> tuple[int, int]:

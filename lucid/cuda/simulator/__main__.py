@@ -10,15 +10,17 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+from lucid.cuda.build.nvrtc import compiler
 from lucid.cuda.simulator.bootstrap import start
 from lucid.cuda.simulator.settings import whole_number
+from lucid.cuda.simulator.source import arguments
 from lucid.errors import LucidError
 
 if TYPE_CHECKING:
     from types import TracebackType
 
 _SETTING = "LUCID_CUDA_SIMULATOR"
-_OURS = frozenset({__file__, runpy.__file__, "<frozen runpy>"})
+_OURS = frozenset({__file__, arguments.__file__, runpy.__file__, "<frozen runpy>"})
 
 
 def main() -> None:
@@ -26,10 +28,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         prog="python -m lucid.cuda.simulator",
         description="Run a script, or a module, that uses CuPy on CUDA devices simulated on the CPU.",
-        usage="%(prog)s [--devices N] (SCRIPT | -m MODULE | -c CODE) [ARGUMENT ...]",
+        usage="%(prog)s [--devices N] [--nvrtc] (SCRIPT | -m MODULE | -c CODE) [ARGUMENT ...]",
         allow_abbrev=False,
     )
     parser.add_argument("--devices", type=_number, metavar="N", help=f"1 to 64; default: ${_SETTING}, else 1")
+    parser.add_argument("--nvrtc", action="store_true", help="let NVIDIA's compiler, installed, check each source too")
     # each takes all that follows, which is the script's
     parser.add_argument("-m", dest="module", nargs=argparse.REMAINDER, help="run a module, as python -m does")
     parser.add_argument("-c", dest="code", nargs=argparse.REMAINDER, help="run code, as python -c does")
@@ -40,7 +43,11 @@ def main() -> None:
         parser.error("name a script, -m and a module, or -c and code")
     try:
         os.environ[_SETTING] = str(given.devices or whole_number(_SETTING, 1, 64) or 1)
+        if given.nvrtc:
+            os.environ["LUCID_SIMULATOR_NVRTC"] = "1"
         start()
+        if given.nvrtc:
+            compiler()  # by its path, after ours of its name
     except LucidError as error:
         parser.exit(1, f"{parser.prog}: {error}\n")
     sys.excepthook = _print_without_us
@@ -74,6 +81,12 @@ def _search_first(folder: str) -> None:
 def _print_without_us(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
     while traceback is not None and traceback.tb_frame.f_code.co_filename in _OURS:
         traceback = traceback.tb_next
+    place = traceback
+    while place is not None and place.tb_next is not None:
+        if place.tb_next.tb_frame.f_code.co_filename in _OURS:
+            place.tb_next = place.tb_next.tb_next
+        else:
+            place = place.tb_next
     sys.__excepthook__(kind, error.with_traceback(traceback), traceback)
 
 

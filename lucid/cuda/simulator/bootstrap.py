@@ -15,18 +15,21 @@ from lucid.backend import gpu
 from lucid.cuda.launch import kernels
 from lucid.cuda.simulator.absence import refuse_what_is_absent
 from lucid.cuda.simulator.blocks import Blocks
-from lucid.cuda.simulator.compilation import FOLDER, compiled, line_of, sanitizes, variables
+from lucid.cuda.simulator.compilation import FOLDER, compiled, line_of, sanitizes
 from lucid.cuda.simulator.driver import SimulatedDriver
 from lucid.cuda.simulator.redirection import redirect
 from lucid.cuda.simulator.runtime import executes, library, runtime
-from lucid.cuda.simulator.settings import whole_number
+from lucid.cuda.simulator.settings import nvrtc, whole_number
+from lucid.cuda.simulator.source.arguments import compare_arguments
+from lucid.cuda.simulator.source.declarations import symbols
+from lucid.cuda.simulator.source.nvidia import compiles
 from lucid.cuda.simulator.wheels import INSTALL, installed
 from lucid.errors import CudaUnavailableError, LucidError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from lucid.cuda.simulator.compilation import Symbol
+    from lucid.cuda.simulator.source.declarations import Symbol
     from lucid.cuda.simulator.wheels import Cuda
 
 __all__ = ["start"]
@@ -112,6 +115,8 @@ class _Simulated:
         thrust = library("liblucid_thrust.so", "libraries/thrust.cpp")
         self._blocks = Blocks(self._driver)
         self._apart = sanitizes()
+        self._compares = False
+        self._sources: dict[str, str] = {}  # by the paths of their libraries
         major, minor = cuda.major, cuda.version % 1000 // 10
         self._versions = f"-D__CUDACC_VER_MAJOR__={major}", f"-D__CUDACC_VER_MINOR__={minor}"  # as NVRTC defines them
         # kept for as long as the libraries may call them
@@ -167,18 +172,20 @@ class _Simulated:
 
     def _compile(self, source: bytes, names: bytes, options: bytes) -> tuple[int, str]:
         try:
-            path = compiled(
-                source.decode(),
-                names.decode().split("\x1f") if names else [],
-                [*self._versions, *(options.decode().split("\x1f") if options else [])],
-                [FOLDER / "toolkit/include", self._cupy / "_core/include"],
-            )
+            text, called = source.decode(), names.decode().split("\x1f") if names else []
+            given, headers = options.decode().split("\x1f") if options else [], self._cupy / "_core/include"
+            path = compiled(text, called, [*self._versions, *given], [FOLDER / "toolkit/include", headers])
+            if nvrtc():
+                compiles(text, called, given, [headers])
         except (LucidError, OSError) as error:
             return _COMPILATION_FAILED, str(error)
+        self._sources[str(path)] = text
         return 0, f"{_MARK}{path}"
 
-    def _load(self, path: bytes, unit: int) -> tuple[int, str]:
-        shared, others = variables(Path(path.decode()))
+    def _load(self, path: bytes, unit: int | None) -> tuple[int, str]:
+        shared, others = symbols(Path(path.decode()))
+        if not unit:
+            return len(others), ""
         offsets, _, names = _columns(shared)
         self._driver.lucid_load(unit, path, len(shared), offsets, names)
         self._driver.lucid_declare(unit, len(others), *_columns(others))
@@ -188,6 +195,9 @@ class _Simulated:
         cupy, hooks = sys.modules.get("cupy"), sys.modules.get("cupy.cuda.memory_hook")
         if cupy is None or hooks is None or getattr(cupy.__spec__, "_initializing", False):
             return 0, ""  # CuPy is being imported
+        if not self._compares:
+            self._compares = True
+            compare_arguments(cupy, self._sources.get)
         if not executes():
             return 1, ""  # no access is checked, and a hook would only take time
         self._blocks.watch(hooks)

@@ -11,15 +11,13 @@ from typing import TYPE_CHECKING
 
 from lucid.cuda.simulator.builder import build
 from lucid.cuda.simulator.settings import whole_number
+from lucid.cuda.simulator.source.declarations import marked, symbols
 from lucid.errors import KernelError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["FOLDER", "Symbol", "compiled", "line_of", "sanitizes", "source_for_host", "variables"]
-
-# Of a variable: offset in its library, size, name.
-Symbol = tuple[int, int, bytes]
+__all__ = ["FOLDER", "compiled", "line_of", "sanitizes", "source_for_host"]
 
 FOLDER = Path(__file__).parent
 _OPTIONS = (
@@ -50,16 +48,7 @@ _SHARED = re.compile(
 _ALIGN = re.compile(r"__align__\(\w+\)")
 _DECLARED = re.compile(r"(.*?)\b(\w+)\s*((?:\[[^][]*\]\s*)*)", re.DOTALL)
 _BETWEEN = re.compile(r",(?=\s*\w+\s*(?:\[|,|$))")
-_SYMBOL = re.compile(r"^([0-9a-f]+) ([0-9a-f]+) [bBdD] (?:lucid_source::\(anonymous namespace\)::)?(.+)$", re.MULTILINE)
-_SHARED_SYMBOL = re.compile(r".*\blucid_shared_(\w+)")
 _INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*[<\"](.+)[>\"].*$", re.MULTILINE)
-# What is constant, or a function, is none. The bounds keep the time in proportion to the text, where nothing ends.
-_VARIABLE = re.compile(
-    r'^([ \t]*(?:(?:static|volatile|extern(?:\s+"C")?)\s+)*)__device__\b'
-    r"(?![^;=*]{0,999}?\bconst(?:expr)?\b[^;=*]{0,999}[;=])(?![^;=]{0,999}\boperator\b)"
-    r"(?=(?:(?:__align__|alignas)\s*\([^()]{0,99}\)|[^(){};=]){0,999}[;=])",
-    re.MULTILINE,
-)
 # What g++ says of what CUDA has and the simulator has not.
 _NO_HEADER = re.compile(r"fatal error: (\S+): No such file")
 _UNKNOWN = re.compile(r"error: ['\u2018](\w+)['\u2019] (?:was not declared|is not a member|has not been declared)")
@@ -72,6 +61,19 @@ _OF_THE_HOST = (
 _OF_STD = re.compile(r"^[ \t]*namespace\s+std\b|\b(?:struct|class)\s+std::\w+\s*<", re.MULTILINE)
 _BOUNDS = r"(?:__launch_bounds__\s*\([^)]*\)\s*)?"
 _KERNEL = re.compile(rf"__global__\s+{_BOUNDS}void\s+{_BOUNDS}(\w+)\s*\(")
+_BOUNDED = re.compile(
+    r"__global__\s+(?:static\s+)?(?:void\s+)?__launch_bounds__\s*\(([^,()]*)[^()]*\)\s*(?:void\s+)?(\w+)\s*\("
+)
+_NUMBER = r"(?:#[ \t]*define[ \t]+{0}[ \t]+|\bconstexpr\s+[\w ]*\b{0}\s*=\s*)(\d+)\s*[;\n]"
+# CuPy's fused kernels with reductions wait for all blocks, and stride over the grid: one block does what all would.
+_WAITS = "_cg::grid_group _grid = _cg::this_grid();"
+_GRID = (
+    "namespace cooperative_groups { struct grid_group {}; inline grid_group this_grid() { return {}; }"
+    " inline void sync(grid_group) { __syncthreads(); } }"
+)
+_EXPORTED = '__attribute__((visibility("default"))) extern const'
+_PLAIN_SHARED = 48 << 10
+_AROUND_SHARED = 128  # bytes that LUCID_SHARED adds
 _PLAIN = re.compile(r'\bextern\s+"C"\s*')
 _LINKAGE = re.compile(r'\bextern\s+"C"(\s*\{)?')
 _NO_CODE = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])'", re.DOTALL)
@@ -130,7 +132,7 @@ def source_for_host(text: str, names: Sequence[str], *, flushes: bool = False) -
     KernelError
         If it has a kernel of CuPy's that needs more than CUDA promises.
     """
-    source = _VARIABLE.sub(r"\1LUCID_VARIABLE", _SHARED.sub(_in_memory_of_a_block, text))
+    source = marked(_SHARED.sub(_in_memory_of_a_block, text))
     # The host has functions of C, with which none of the source's may be confused.
     # With words left of it, a variable would only be declared.
     source = _LINKAGE.sub(lambda of: f'extern "C++"{of[1]}' if of[1] else "", source)
@@ -146,7 +148,10 @@ def source_for_host(text: str, names: Sequence[str], *, flushes: bool = False) -
     begin, end, inside = "namespace lucid_source { namespace {", "} } using namespace lucid_source;", "lucid_source::"
     if _OF_STD.search(source):
         begin, end, inside = "", "", "::"
-    lines = ['#include "device/device.h"', *(f"#include <{name}>" for name in headers)]
+    one_block = _WAITS in source
+    if one_block:
+        headers.remove("cooperative_groups.h")
+    lines = ['#include "device/device.h"', *([_GRID] if one_block else []), *(f"#include <{name}>" for name in headers)]
     if inside != "::":
         # One of the source's stands beside those of its name that CUDA has, and does not hide them.
         code = _code(source)
@@ -161,7 +166,24 @@ def source_for_host(text: str, names: Sequence[str], *, flushes: bool = False) -
     lines += ["};", "}", "const lucid_simulator::Unit lucid_unit = {", "lucid_instances::all,"]
     lines += [f"{len(kernels)}, __start_lucid_constant, __stop_lucid_constant, __start_lucid_variable,"]
     lines += [f"__stop_lucid_variable, {str(flushes).lower()}}};", ""]
+    bounds = _bounds(_code(text))
+    if most := [bounds.get(name.partition("<")[0].rpartition("::")[2].strip(), 0) for name in kernels]:
+        if any(most):
+            lines += [f'extern "C" {{ {_EXPORTED} unsigned lucid_most_threads[] = {{{str(most)[1:-1]}}}; }}', ""]
+    if one_block:
+        lines += [f'extern "C" {{ {_EXPORTED} bool lucid_one_block = true; }}', ""]
     return "\n".join(lines)
+
+
+def _bounds(code: str) -> dict[str, int]:
+    """Return the threads of the launch bounds of kernels, where these are a number or the name of one."""
+    found: dict[str, int] = {}
+    for bound, name in _BOUNDED.findall(code):
+        most = bound.strip()
+        values = {most} if most.isdigit() else set(re.findall(_NUMBER.format(re.escape(most)), code))
+        if len(values) == 1 and f"typename {most}" not in code:
+            found[name] = int(*values)
+    return found
 
 
 def _of_cuda(code: str) -> set[str]:
@@ -234,11 +256,20 @@ def compiled(text: str, names: Sequence[str], options: Sequence[str], folders: S
         raise KernelError(f"kernel.cu: {_OF_THE_HOST.format(hosts[0])}")
     source = source_for_host(text, names, flushes=flushes)
     try:
-        return build(stem, _headers(), flags, folder=FOLDER, what=stem, source=source)
+        path = build(stem, _headers(), flags, folder=FOLDER, what=stem, source=source)
     except KernelError as error:
         if words := _explained(str(error), text):
             raise KernelError(f"{error}\n{words}") from error
         raise
+    known = symbols(path)
+    own = [size - _AROUND_SHARED for _, size, _ in known.shared]
+    least = sum(own) if len({*names, *_plain_kernels(text)}) == 1 else max(own, default=0)
+    if least > _PLAIN_SHARED:
+        raise KernelError(
+            f"kernel.cu: {stem} has {least:,} bytes of static shared memory, of which CUDA takes {_PLAIN_SHARED:,}: "
+            "what is larger is dynamic, extern __shared__, and allowed by max_dynamic_shared_size_bytes"
+        )
+    return path
 
 
 def _headers_of_the_host(text: str) -> list[str]:
@@ -266,18 +297,6 @@ def _explained(said: str, text: str) -> str:
     if "/usr/" in said and (hosts := _headers_of_the_host(text)):
         words.append(_OF_THE_HOST.format(hosts[0]))
     return "; ".join(words)
-
-
-def variables(library: Path) -> tuple[list[Symbol], list[Symbol]]:
-    """Where in a library its shared variables are, how large and what they are called, and the same of all others."""
-    command = [shutil.which("nm") or "nm", "--demangle", "--print-size", str(library)]
-    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout  # noqa: S603
-    shared: list[Symbol] = []
-    others: list[Symbol] = []
-    for offset, size, name in _SYMBOL.findall(told):
-        found = _SHARED_SYMBOL.fullmatch(name)
-        (shared if found else others).append((int(offset, 16), int(size, 16), (found[1] if found else name).encode()))
-    return sorted(shared), sorted(others)
 
 
 def line_of(library: str, address: str) -> str:

@@ -91,6 +91,8 @@ def _driver() -> ctypes.CDLL:
         ("lucid_counts", address),
         ("lucid_each_kernel", None, address, ctypes.c_int),
         ("lucid_parameters", ctypes.c_char_p, address, address),
+        ("lucid_path", ctypes.c_char_p, address),
+        ("lucid_name", ctypes.c_char_p, address),
         ("lucid_hand_out", None, size, size),
         ("lucid_set_capacity", size, size),
     ):

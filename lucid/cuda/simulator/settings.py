@@ -6,7 +6,7 @@ import os
 
 from lucid.errors import SettingError
 
-__all__ = ["whole_number"]
+__all__ = ["nvrtc", "whole_number"]
 
 
 def whole_number(name: str, default: int, most: int) -> int:
@@ -21,3 +21,8 @@ def whole_number(name: str, default: int, most: int) -> int:
     if not (text.isascii() and text.isdigit()) or len(text) > len(str(most)) or int(text) > most:
         raise SettingError(f"the environment variable {name} holds a whole number of 0 to {most:,}, got {text!r}")
     return int(text)
+
+
+def nvrtc() -> bool:
+    """Whether NVIDIA's compiler compiles each source too: under LUCID_SIMULATOR_NVRTC=1."""
+    return whole_number("LUCID_SIMULATOR_NVRTC", 0, 1) == 1

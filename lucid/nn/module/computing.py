@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     from lucid.tensor import Tensor
@@ -35,7 +35,7 @@ def without_computed(attributes: dict[str, Any]) -> dict[str, Any]:
 
 def compute_missing(module: Any) -> None:
     """Compute what `without_computed` has left out."""
-    attributes = vars(module)
+    attributes = cast("dict[str, Any]", vars(module))
     for hook in attributes.get("_forward_pre_hooks", {}).values():
         if isinstance(hook, Computing) and hook.attribute not in attributes:
             attributes[hook.attribute] = hook.computed(module)

@@ -10,7 +10,7 @@ from lucid.backend.capture import changes
 from lucid.backend.device import as_device
 from lucid.backend.dtype import as_dtype
 from lucid.backend.sharing import shared
-from lucid.errors import DtypeError
+from lucid.errors import DtypeError, SettingError
 from lucid.nn.module.tree import Tree
 from lucid.nn.parameter import UninitializedTensorMixin
 from lucid.ops.base.formats import check_memory_format
@@ -149,6 +149,8 @@ class Conversion(Tree):
         ------
         DeviceError
             If it is on a CUDA device, whose memory is not shared. Nothing is changed then.
+        SettingError
+            If it has tensors whose elements a lazy module makes in its first call. Nothing is changed then.
 
         Examples
         --------
@@ -156,6 +158,11 @@ class Conversion(Tree):
         >>> nn.Linear(2, 3).share_memory()
         Linear(in_features=2, out_features=3, bias=True)
         """
+        for name, tensor in (*self.named_parameters(), *self.named_buffers()):
+            if isinstance(tensor, UninitializedTensorMixin):
+                raise SettingError(
+                    f"share_memory: {name} has no elements yet, which would not be shared: call the module once before"
+                )
         return self._apply(lambda tensor: wrap(shared(tensor.array)))
 
     def cpu(self) -> Self:

@@ -12,10 +12,12 @@ from lucid.arguments import checked, unfit
 from lucid.autograd.base import TensorBase, versions_of, with_grads, wrap
 from lucid.autograd.modes.state import no_grad
 from lucid.backend import gpu
-from lucid.backend.dtype import as_dtype, promote_types
+from lucid.backend.dtype import as_dtype, float32, promote_types
 from lucid.cuda.launch.multi_tensor import Arrays
 from lucid.errors import CaptureError, SettingError, ShapeError
 from lucid.ops.base.promotion import only_tensors
+from lucid.ops.creation.filling import zeros
+from lucid.ops.elementwise.nonfinite import isfinite
 from lucid.ops.elementwise.selection import clamp
 from lucid.ops.reduction.norms import norm
 from lucid.ops.shape.joining import cat, stack
@@ -93,6 +95,19 @@ def changed_on_device(
     return others + [plain[position] for position in left]
 
 
+def multiplied(grads: list[Any], factor: float) -> bool:
+    """Return whether an element is infinite or NaN, after multiplying all by `factor`; one question to each device."""
+    flags: list[Any] = []
+    for device in {grad.device: None for grad in grads if grad.is_cuda}:
+        found: Any = zeros((), dtype=float32, device=device)
+        grads = changed_on_device(grads, lambda arrays, found=found: arrays.unscale(factor, found.array))
+        flags.append(found)
+    for grad in grads:
+        grad.mul_(factor)
+        flags.append(~isfinite(grad).all())
+    return any(flag.item() for flag in flags)
+
+
 @checked
 def get_total_norm(
     tensors: Tensor | Iterable[Tensor],
@@ -105,7 +120,7 @@ def get_total_norm(
     Parameters
     ----------
     tensors : Tensor or iterable of Tensor
-        On one device.
+        Where they lie on several devices, their norms are brought to that of the first one.
     norm_type : float or "inf"
         The p of the norm; ``inf`` gives the largest magnitude.
     error_if_nonfinite : bool
@@ -130,22 +145,36 @@ def _total_norm(given: list[Any], arrays: Arrays | None, norm_type: float | str,
         )
     order = _order(norm_type)
     with no_grad():
-        total: Any = NotImplemented
-        if not given:
-            total = wrap(np.zeros((), np.float32))
-        elif arrays is not None:
-            dtype = functools.reduce(promote_types, map(as_dtype, arrays.dtypes))
-            total = arrays.total_norm(order, dtype.numpy)
-            total = total if total is NotImplemented else wrap(total)
-        if total is NotImplemented:
-            norms = [norm(tensor, order) for tensor in given]
-            total = norm(stack(norms), order)
+        total = _norm_there(arrays, order) if given else wrap(np.zeros((), np.float32))
+        if total is None:
+            norms = _norms(given, order)
+            total = norm(stack([each.to(norms[0].device) for each in norms]), order)
         if error_if_nonfinite and not math.isfinite(float(total)):
             raise RuntimeError(
                 f"the total norm of order {norm_type} for gradients from `parameters` is non-finite ({float(total)}), "
                 "so it cannot be clipped: pass error_if_nonfinite=False to scale by it anyway"
             )
     return total
+
+
+def _norm_there(arrays: Arrays | None, order: float) -> Any:
+    """Return the norm of arrays on one CUDA device as a tensor; None where no kernel makes it, or without arrays."""
+    if arrays is None or len(arrays.devices) != 1:
+        return None
+    total = arrays.total_norm(order, functools.reduce(promote_types, map(as_dtype, arrays.dtypes)).numpy)
+    return None if total is NotImplemented else wrap(total)
+
+
+def _norms(given: list[Any], order: float) -> list[Any]:
+    """Return norms of which that of all tensors is the norm: one for each tensor, or each of several devices."""
+    groups: dict[Any, list[Any]] = {}
+    for tensor in given:
+        groups.setdefault(tensor.device, []).append(tensor)
+    norms: list[Any] = []
+    for group in groups.values():
+        together = _norm_there(arrays_of(group), order) if len(groups) > 1 else None
+        norms += [norm(tensor, order) for tensor in group] if together is None else [together]
+    return norms
 
 
 @checked
@@ -172,8 +201,9 @@ def _scale_down(grads: list[Any], looked_at: Arrays | None, max_norm: float, tot
             grads = changed_on_device(grads, lambda arrays: arrays.clip_by_norm(total_norm.array, max_norm), looked_at)
         if grads:
             scale = clamp(max_norm / (total_norm + 1e-6), max=1.0)
+            scales = {device: scale.to(device) for device in {grad.device for grad in grads}}
             for grad in grads:
-                grad.mul_(scale.to(grad.device))
+                grad.mul_(scales[grad.device])
 
 
 @checked
@@ -202,7 +232,7 @@ def clip_grad_norm_(
     Returns
     -------
     Tensor
-        The norm before scaling, of no dimension, on the device of the gradients.
+        The norm before scaling, of no dimension, on the device of the first gradient.
 
     Raises
     ------
@@ -268,6 +298,9 @@ def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
 def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
     """Set the elements of all parameters from one vector, as `parameters_to_vector` gives it.
 
+    Each parameter stays on its device, wherever the vector is, so that its gradient and an optimizer's state are beside
+    it still.
+
     Raises
     ------
     TypeError
@@ -285,5 +318,5 @@ def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
     with no_grad():
         for target in targets:
             stop = start + target.array.size
-            target.data = vec.detach()[start:stop].reshape(target.shape).to(target.dtype)
+            target.data = vec.detach()[start:stop].reshape(target.shape).to(target.device, target.dtype)
             start = stop

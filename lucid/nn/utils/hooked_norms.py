@@ -12,6 +12,7 @@ from lucid.errors import SettingError
 from lucid.nn.module.computing import Computing
 from lucid.nn.parameter import Parameter
 from lucid.nn.utils import norms
+from lucid.ops.base.one_device import check_one_device
 from lucid.ops.reduction.norms import normalize
 
 if TYPE_CHECKING:
@@ -98,6 +99,7 @@ class _SpectralNorm(_Norm):
     def __call__(self, module: Any, inputs: Any) -> None:
         if module.training and not recomputing():
             weight, u, v = [self.part(module, suffix) for suffix in self.parts]
+            check_one_device("spectral_norm", weight, u, v)
             with no_grad():
                 matrix = norms.as_matrix(weight, self.dim)
                 for _ in range(self.n_power_iterations):

@@ -14,6 +14,7 @@ from lucid.nn.module.module import Module
 from lucid.nn.utils import norms
 from lucid.nn.utils.orthogonality import Orthogonal, check_map
 from lucid.nn.utils.parametrize import register_parametrization
+from lucid.ops.base.one_device import check_one_device
 from lucid.ops.reduction.norms import normalize
 
 if TYPE_CHECKING:
@@ -106,6 +107,7 @@ class _SpectralNorm(Module):
             return normalize(weight, dim=0, eps=self.eps)
         matrix = norms.as_matrix(weight, self.dim)
         if self.training and not recomputing():
+            check_one_device("spectral_norm", weight, self._u, self._v)
             self._iterate(matrix.detach(), self.n_power_iterations)
         return norms.by_spectrum(weight, matrix, self._u, self._v)
 

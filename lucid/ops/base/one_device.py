@@ -7,13 +7,22 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from lucid.autograd.base import TensorBase, describe
 from lucid.backend.arrays import on
-from lucid.backend.device import device_of
+from lucid.backend.device import beside
 from lucid.errors import DeviceError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 F = TypeVar("F", bound="Callable[..., Any]")
+
+
+def check_one_device(name: str, first: TensorBase, *others: TensorBase | None) -> None:
+    """Raise `DeviceError` unless all tensors that there are lie on one device."""
+    home = first.array
+    for other in others:
+        if other is not None and not beside(other.array, home):
+            got = "; ".join(describe(tensor) for tensor in (first, *others) if tensor is not None)
+            raise DeviceError(f"{name}: expected all tensors on the same device, got {got}; move one with .to(device)")
 
 
 def on_one_device(function: F) -> F:
@@ -30,13 +39,7 @@ def on_one_device(function: F) -> F:
         tensors += [arg for name, arg in kwargs.items() if isinstance(arg, TensorBase) and name not in numbers]
         if not tensors:
             return function(*args, **kwargs)
-        device = device_of(tensors[0].array)
-        if any(device_of(tensor.array) is not device for tensor in tensors[1:]):
-            got = "; ".join(describe(tensor) for tensor in tensors)
-            raise DeviceError(
-                f"{function.__name__.strip('_')}: expected all tensors on the same device, got {got}; "
-                "move one with .to(device)"
-            )
+        check_one_device(function.__name__.strip("_"), *tensors)
         with on(tensors[0].array):
             return function(*args, **kwargs)
 

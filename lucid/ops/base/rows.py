@@ -29,6 +29,9 @@ FEW = 2048
 ROWS_AT_ONCE = 32
 # Elements that NumPy converts at a time: it adds pairs among these, and the sums of each such part one after the other.
 CONVERTED_AT_ONCE = 8192
+# Parts of the squares about a mean that are those about the number that it was rounded to. Of more the mean is taken
+# again: numbers that lie close together far from 0 would keep it.
+MOST_DRIFT = 2.0**-16
 # np.sum without its wrapper, which costs a small sum more than the sum itself
 _add_reduce: Any = np.add.reduce
 _ONES = {char: np.ones(ROWS_AT_ONCE, char) for char in "fd"}

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.arguments import unfit
 from lucid.autograd.base import wrap
-from lucid.backend.device import as_device
+from lucid.backend.arrays import to_device
+from lucid.backend.device import CPU, as_device
 from lucid.backend.dtype import dtype_of, uint8
 from lucid.backend.random import generator as state
 from lucid.errors import DeviceError, DtypeError
@@ -53,11 +54,11 @@ class Generator(state.Generator):
 
 
 def bytes_of(value: Tensor) -> Any:
-    """Return the array of a generator's state."""
+    """Return the array of a generator's state, on the CPU: a checkpoint may have been loaded to another device."""
     tensor = tensor_operand(value)
     if tensor.array.dtype != uint8.numpy:
         raise DtypeError(f"expected a generator state of dtype uint8, got {dtype_of(tensor.array)}")
-    return tensor.array
+    return to_device(tensor.array, CPU)
 
 
 def manual_seed(seed: int) -> state.Generator:

@@ -15,7 +15,7 @@ from lucid.backend.memory import check_size
 from lucid.backend.random import draws as draw
 from lucid.errors import DtypeError, ShapeError
 from lucid.ops.base.dims import common_shape
-from lucid.ops.base.one_device import on_one_device
+from lucid.ops.base.one_device import check_one_device, on_one_device
 from lucid.ops.base.operands import tensor_operand
 from lucid.ops.base.scalars import as_bool, as_int, as_number
 from lucid.ops.creation.filling import shape_of
@@ -92,6 +92,7 @@ def normal(
     if bool(tensors) == (size is not None):
         raise ShapeError("normal: expected either tensors, whose shape is taken, or numbers and a size")
     if tensors:
+        check_one_device("normal", *tensors)
         shape = common_shape(*[t.array.shape for t in tensors])
         dtype, where = dtype_of(tensors[0].array), device_of(tensors[0].array)
     else:

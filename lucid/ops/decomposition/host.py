@@ -109,10 +109,10 @@ def inverse(a: Array) -> tuple[Array, Array]:
 def cholesky(a: Array) -> tuple[Array, Array]:
     """Return L of ``a = L @ L.mH`` and the first leading minor that is not positive, counted from 1, or 0."""
     with contextlib.suppress(np.linalg.LinAlgError):
-        factors = np.linalg.cholesky(a)
+        factors = cast("Array", np.linalg.cholesky(a))
         # NumPy says nothing of NaN
         if np.isfinite(factors).all():
-            return cast("Array", factors), no_zeros(a)
+            return factors, no_zeros(a)
     out = np.tril(a)
     info = no_zeros(a)
     for k in range(a.shape[-1]):

@@ -174,6 +174,7 @@ def lu(A: Tensor, *, pivot: bool = True) -> lu_result:
     return lu_unpack(packed, pivots)
 
 
+@on_one_device
 def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True) -> lu_result:
     """Return the permutation and triangles that `linalg.lu_factor` packed into `LU_data` and `LU_pivots`.
 

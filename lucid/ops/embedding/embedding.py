@@ -15,6 +15,7 @@ from lucid.backend.arrays import namespace
 from lucid.backend.dtype import dtype_of
 from lucid.cuda.switches import looked_at
 from lucid.errors import DtypeError, IndexOutOfRangeError, ShapeError
+from lucid.ops.base.one_device import check_one_device
 from lucid.ops.base.operands import tensor_operand
 from lucid.ops.base.promotion import accumulation_dtype
 from lucid.ops.base.scalars import as_bool, as_int, as_number
@@ -130,8 +131,12 @@ def rows_named(name: str, input: Tensor, weight: Tensor, padding_idx: int | None
     return index, table, padding_idx
 
 
-def shorten(weight: Tensor, index: Tensor, max_norm: float, norm_type: float) -> None:
-    """Shorten the rows in use that are longer than `max_norm`, in place; no graph sees it but the version does."""
+def shorten(name: str, weight: Tensor, index: Tensor, max_norm: float, norm_type: float, *more: Tensor | None) -> None:
+    """Shorten the rows in use that are longer than `max_norm`, in place; no graph sees it but the version does.
+
+    All that the op takes, `more` too, is on one device, or the op would be refused once the rows have changed.
+    """
+    check_one_device(name, weight, index, *more)
     array = weight.array
     xp = namespace(array)
     if gpu.is_gpu_array(array):
@@ -176,5 +181,5 @@ def embedding(
     sparse = as_bool(sparse, "sparse")
     index, table, padding = rows_named("embedding", input, weight, padding_idx)
     if max_norm is not None:
-        shorten(table, index, as_number(max_norm, "max_norm"), as_number(norm_type, "norm_type"))
+        shorten("embedding", table, index, as_number(max_norm, "max_norm"), as_number(norm_type, "norm_type"))
     return _embedding(table, index, padding=padding, by_frequency=scale_grad_by_freq)

@@ -8,6 +8,8 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from lucid.arguments import among
 from lucid.autograd.base import describe
 from lucid.autograd.modes.state import no_grad
@@ -17,6 +19,7 @@ from lucid.cuda.switches import looked_at
 from lucid.errors import DtypeError, SettingError, ShapeError
 from lucid.ops.base.operands import tensor_operand
 from lucid.ops.base.promotion import accumulation_dtype, cast_to
+from lucid.ops.base.rows import ROWS_AT_ONCE, array_sum
 from lucid.ops.base.scalars import as_bool, as_number
 from lucid.ops.creation.filling import zeros
 from lucid.ops.creation.ranges import arange
@@ -31,8 +34,6 @@ from lucid.ops.shape.reshape import reshape
 
 if TYPE_CHECKING:
     from types import ModuleType
-
-    import numpy as np
 
     from lucid.autograd.recording.namespace import Namespace
     from lucid.backend.arrays import Array, Ints
@@ -58,6 +59,11 @@ def _bag_sums(
     if padding is not None:
         values[index == padding] = 0
     total = sums_at(xp, (starts.size, weight.shape[1]), (0,), [bag], values)
+    if xp is np and len(index) > ROWS_AT_ONCE:
+        # rows were added one after the other: of many the sum would be rounded too often
+        ends = np.append(starts[1:], len(index))
+        for b in np.flatnonzero(ends - starts > ROWS_AT_ONCE):
+            total[b] = array_sum(values[starts[b] : ends[b]], (0,))
     return total.astype(weight.dtype, copy=False)
 
 
@@ -206,7 +212,8 @@ def embedding_bag(
     starts = None if offsets is None else tensor_operand(offsets)
     index, starts, shares = _places(index, starts, shares, last and index.ndim == 1)
     if max_norm is not None:
-        shorten(table, index, as_number(max_norm, "max_norm"), as_number(norm_type, "norm_type"))
+        longest, order = as_number(max_norm, "max_norm"), as_number(norm_type, "norm_type")
+        shorten("embedding_bag", table, index, longest, order, starts, shares)
     index, starts = cast_to(index, as_dtype("int64")).contiguous(), cast_to(starts, as_dtype("int64")).contiguous()
     bag = _bag_numbers(starts, places=index.array.size)
     work = as_dtype(accumulation_dtype(table.array.dtype))

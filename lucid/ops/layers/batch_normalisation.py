@@ -22,6 +22,7 @@ from lucid.backend import gpu
 from lucid.backend.arrays import astype
 from lucid.errors import ShapeError
 from lucid.ops.base.promotion import accumulation_dtype
+from lucid.ops.base.rows import array_sum
 from lucid.ops.base.scalars import as_bool, as_number
 from lucid.ops.layers import batch_normalisation_cuda as kernels
 from lucid.ops.layers.normalisation import channels_of, check_affine, real_operand
@@ -111,6 +112,11 @@ def _follow(running: Tensor, value: Array, momentum: float) -> None:
         change_in_place(running, wrap(astype(moved, old.dtype)))
 
 
+def _mean_of_instances(statistic: Array, channels: int) -> Any:
+    by_instance = statistic.reshape(-1, channels)
+    return array_sum(by_instance, (0,)) / len(by_instance) if type(statistic) is np.ndarray else by_instance.mean(0)
+
+
 def _track(
     running_mean: Tensor | None,
     running_var: Tensor | None,
@@ -131,10 +137,10 @@ def _track(
         momentum = momentum.number()
     if running_mean is not None:
         channels = running_mean.array.shape[0]
-        _follow(running_mean, mean.array.reshape(-1, channels).mean(0), momentum)
+        _follow(running_mean, _mean_of_instances(mean.array, channels), momentum)
     if running_var is not None:
         channels = running_var.array.shape[0]
-        _follow(running_var, variance.array.reshape(-1, channels).mean(0) * correction, momentum)
+        _follow(running_var, _mean_of_instances(variance.array, channels) * correction, momentum)
 
 
 def _follow_by_kernel(

@@ -11,12 +11,15 @@ import numpy as np
 from lucid.backend import gpu
 from lucid.cuda.launch.kernels import C_TYPES, VECTOR_BYTES, Kernel
 from lucid.cuda.launch.plans import empty
+from lucid.cuda.launch.reduction import LONGEST, MOST_CHUNKS
 
 if TYPE_CHECKING:
     from lucid.backend.arrays import Array
 
 # Blocks that keep the largest devices busy; also how many parts a long sum is cut into.
 BLOCKS = 264
+# Numbers of Moments in normalisation.cuh.
+_MOMENTS = 4
 # What a grid has at most.
 MAX_BLOCKS = 2**31 - 1
 
@@ -38,7 +41,6 @@ _channel_sums = Kernel("batch_normalisation", "lucid::channel_sums", PACKED)
 _merge_sums = Kernel("batch_normalisation", "lucid::merge_sums", PLAIN)
 _channel_backward = Kernel("batch_normalisation", "lucid::channel_backward", WEIGHTED)
 _follow = Kernel("batch_normalisation", "lucid::follow", PLAIN)
-
 
 # Plans of each kind that are remembered, by shapes and strides.
 REMEMBERED = 1024
@@ -158,7 +160,8 @@ def _channel_launch(sizes: tuple[int, int, int], strides: tuple[int, int, int], 
     across = min(32, power_of_two(channels)) if side_by_side or channels > MAX_BLOCKS else 1
     along = min(256 // across, max(power_of_two(positions), 32 // across))
     blocks = -(-channels // across)
-    parts = max(1, min(-(-2 * BLOCKS // blocks), -(-positions // (4 * along)), 65535))
+    parts = min(-(-2 * BLOCKS // blocks), -(-positions // (4 * along)))
+    parts = max(1, min(max(parts, -(-positions // (LONGEST * along))), MOST_CHUNKS))
     return (blocks, parts), (across, along)
 
 
@@ -167,8 +170,8 @@ def moments(name: str, part: Cut, sizes: tuple[int, int, int], mean: Array, vari
     samples, channels, pixels = sizes
     vec = vec_of(pixels, part)
     grid, block = _channel_launch(sizes, part.strides, vec)
-    parts = empty((grid[1], channels, 3), mean.dtype)
-    size = 3 * mean.dtype.itemsize
+    parts = empty((grid[1], channels, _MOMENTS), mean.dtype)
+    size = _MOMENTS * mean.dtype.itemsize
     launch = _channel_moments[name, str(vec)]
     launch(
         grid, block, part.array.data.ptr, parts.data.ptr, samples, channels, pixels // vec, *part.strides,

@@ -19,6 +19,7 @@ from lucid.backend.dtype import dtype_of, float32
 from lucid.backend.limits import finfo
 from lucid.errors import DtypeError, SettingError, ShapeError
 from lucid.ops.base.dims import sizes_in
+from lucid.ops.base.one_device import check_one_device
 from lucid.ops.base.operands import tensor_operand
 from lucid.ops.base.promotion import accumulation_dtype, array_of
 from lucid.ops.base.scalars import as_int, as_number
@@ -115,7 +116,8 @@ def rms_norm(input: Tensor, normalized_shape: Sizes, weight: Tensor | None = Non
 def channels_of(name: str, x: Tensor, parameters: dict[str, Tensor | None]) -> tuple[int, tuple[int, ...]]:
     """Return the number of channels, and the shape in which values for each of them meet the input.
 
-    An input of fewer than two dimensions, or a running statistic of another size, raises a ShapeError.
+    An input of fewer than two dimensions, or a running statistic of another size, raises a ShapeError; one on another
+    device a DeviceError, since what follows would change the other before it fails.
     """
     shape = x.array.shape
     if len(shape) < 2:
@@ -126,6 +128,7 @@ def channels_of(name: str, x: Tensor, parameters: dict[str, Tensor | None]) -> t
                 f"{name}: {role} should contain {shape[1]} elements, one for each channel of the input of shape "
                 f"{list(shape)}, got shape {list(parameter.array.shape)}"
             )
+    check_one_device(name, x, *parameters.values())
     return shape[1], (1, shape[1], *(1,) * (len(shape) - 2))
 
 

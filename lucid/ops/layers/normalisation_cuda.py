@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 __all__ = ["normalise", "normalise_grad"]
 
 MAX_LENGTH = 2**31 - 1
+# Of so many tiles of rows, one after the other, a block adds up gradients of weights: more would round more.
+TILES_AT_ONCE = 128
 
 _rows_forward = Kernel("normalisation", "lucid::rows_forward", WEIGHTED)
 _long_rows_forward = Kernel("normalisation", "lucid::long_rows_forward", WEIGHTED)
@@ -151,7 +153,8 @@ def _rows_grad(
                 rows, constant("normalisation.cu", "MAX_THREADS"), *pointers, wanted, *rest
             )
     elif columns or wanted:
-        blocks = min(-(-rows // block[1]), BLOCKS if columns else 2**31 - 1)
+        tiles = -(-rows // block[1])
+        blocks = min(tiles, max(BLOCKS, -(-tiles // TILES_AT_ONCE))) if columns else tiles
         parts = empty((2, blocks, length) if columns else 0, real_of(x))
         sums = _two(parts, to_weight, to_bias, blocks * length)
         shared = block[0] * block[1] * vec * parts.dtype.itemsize if columns else 0

@@ -12,6 +12,7 @@ from lucid.ops.base.core import sum_to_array
 from lucid.ops.base.promotion import accumulation_dtype
 from lucid.ops.base.rows import (
     LONG_ROW,
+    MOST_DRIFT,
     ROWS_BLOCK,
     about_the_mean,
     array_sum,
@@ -66,7 +67,14 @@ def _forward(
     mean: Any = _total(xp, x, dim) / count if center else xp.zeros(kept_shape(x.shape, dim), x.dtype)
     source = xp.subtract(x, mean, out=out) if center else x
     squares = _inner(xp, source, source, dim)
-    variance = (about_the_mean(xp, squares, _total(xp, source, dim), count) if center else squares) / count
+    if center:
+        drift = _total(xp, source, dim)
+        if xp is np and np.any(drift / count * drift > MOST_DRIFT * squares):
+            mean = mean + drift / count
+            source = xp.subtract(x, mean, out=out)
+            squares, drift = _inner(xp, source, source, dim), _total(xp, source, dim)
+        squares = about_the_mean(xp, squares, drift, count)
+    variance = squares / count
     scale = 1 / xp.sqrt(variance + eps)
     if weight is not None and weight.shape == scale.shape:
         scale, weight = scale * weight, None

@@ -19,6 +19,7 @@ from lucid.backend.memory import check_size
 from lucid.errors import DtypeError, SettingError, ShapeError
 from lucid.ops.base.dims import common_shape
 from lucid.ops.base.promotion import accumulation_dtype, array_of
+from lucid.ops.base.rows import sum_of
 from lucid.ops.base.scalars import as_bool, as_number
 from lucid.ops.creation.ranges import triu_indices
 from lucid.ops.elementwise.arithmetic import add, sub
@@ -52,14 +53,14 @@ def _norms(xp: ModuleType, differences: Any, p: float) -> Any:
     """Return the norms along the last axis."""
     if p == 0:
         return xp.sum(differences != 0, -1).astype(differences.dtype)
-    size = xp.abs(differences)
+    size, last = xp.abs(differences), (differences.ndim - 1,)
     if p == 1:
-        return xp.sum(size, -1)
+        return sum_of(xp, size, last)
     if p == 2:
-        return xp.sqrt(xp.sum(xp.square(size), -1))
+        return xp.sqrt(sum_of(xp, xp.square(size), last))
     if math.isinf(p):
         return xp.max(size, -1)
-    return xp.power(xp.sum(xp.power(size, p), -1), 1 / p)
+    return xp.power(sum_of(xp, xp.power(size, p), last), 1 / p)
 
 
 def _by_product(xp: ModuleType, a: Any, b: Any) -> Any:

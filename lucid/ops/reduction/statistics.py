@@ -74,7 +74,7 @@ def out_of_range(squares: Array) -> bool:
     return not squares.ndim and not LEAST_SQUARES <= squares < np.inf
 
 
-MOMENTS = Reduction("statistics", "Moments", lambda dtype: 8 + 2 * total_bytes(dtype))
+MOMENTS = Reduction("statistics", "Moments", lambda dtype: 8 + -(-3 * total_bytes(dtype) // 8) * 8)
 # What the kernel is to give.
 VARIANCE, DEVIATION = range(2)
 

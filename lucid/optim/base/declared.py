@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from lucid.optim.base.settings import check_implementation
+from lucid.optim.base.slots import check_devices
 from lucid.optim.optimizer import Optimizer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from lucid.optim.optimizer import Group, Params
+    from lucid.tensor import Tensor
 
 
 class DeclaredOptimizer(Optimizer):
@@ -39,6 +41,13 @@ class DeclaredOptimizer(Optimizer):
         """Raise if a setting of `group` is out of its range."""
         for name, check in self.ranges.items():
             check(group[name], name)
+
+    def _check_devices(self, params: list[Tensor], group: Group) -> None:
+        """Raise `DeviceError` where a gradient, or state that is no number, is elsewhere than its parameter."""
+        for param in params:
+            state = self.state.get(param) or {}
+            named = [(f"its {name}", value.array) for name, value in state.items() if name not in self.scalars]
+            check_devices(param.array, [("its gradient", param.stored_grad.array), *named])
 
 
 def _frozen(value: object) -> Any:

@@ -109,6 +109,13 @@ class ElementwiseOptimizer(DeclaredOptimizer):
         """Change the parameters of one group; each has a gradient."""
         self._step_of(params, group)()
 
+    def _check_devices(self, params: list[Tensor], group: Group) -> None:
+        """Raise `DeviceError` if a step would; what the last one found is known to lie together."""
+        form = vars(self).get("_forms", {}).get(id(group))
+        asked = Asked(self.state_names(group), counts_there(self, group), captured=False)
+        if form is None or form.grads(params, self.state, asked) is None:
+            super()._check_devices(params, group)
+
     def _prepared(self, given: list[list[Tensor]]) -> Callable[[], None]:
         attributes = vars(self)
         known: dict[int, Form | None] = attributes.get("_forms", {})

@@ -10,15 +10,13 @@ import numpy as np
 from lucid.autograd.base import versions_of
 from lucid.backend import gpu
 from lucid.backend.capture import capture_of_this_thread
-from lucid.backend.device import device_of
 from lucid.cuda.launch.multi_tensor import dense, step_tables, step_there
 from lucid.cuda.steps.numbers import RowNumbers
-from lucid.errors import DeviceError
 from lucid.optim.base.blocks import update_in_blocks
 from lucid.optim.base.capturing import refuse_without_kernels
 from lucid.optim.base.counts import Counts
 from lucid.optim.base.settings import flag, given_of, numbers_of
-from lucid.optim.base.slots import moved
+from lucid.optim.base.slots import check_devices, moved
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -107,7 +105,9 @@ class Form:
             held = [[state[name] for name in scalars] for state in states]
         self._state = _columns(states, [name for name in asked.names if name not in scalars])
         whole = list(map(list, zip(grads, self._arrays, *self._state.values(), strict=True)))
-        _check_devices(whole, ("gradient", "parameter", *self._state))
+        names = ["its gradient", "itself", *[f"its {name}" for name in self._state]]
+        for row in whole:
+            check_devices(row[1], zip(names, row, strict=True))
         count = len(optimizer.formula_numbers)
 
         counted = [position for position, on_device in enumerate(there) if on_device]
@@ -295,18 +295,6 @@ class Form:
 
     def __reduce__(self) -> tuple[type[None], tuple[()]]:
         return type(None), ()
-
-
-def _check_devices(rows: Iterable[Sequence[Array]], names: Sequence[str]) -> None:
-    """Raise `DeviceError` where what a step changes together lies on several devices."""
-    for row in rows:
-        home = device_of(row[1])
-        for array, name in zip(row, names, strict=True):
-            if device_of(array) is not home:
-                raise DeviceError(
-                    f"step: a parameter of shape {row[1].shape} lies on {home}, and its {name} on {device_of(array)}: "
-                    "expected both on one device; move parameters before the optimizer is made, or load its state again"
-                )
 
 
 def _columns(states: Sequence[Any], names: Iterable[str]) -> dict[str, list[Array]]:

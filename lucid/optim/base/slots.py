@@ -9,7 +9,8 @@ import numpy as np
 from lucid.autograd.base import wrap
 from lucid.backend import gpu
 from lucid.backend.arrays import namespace, to_device
-from lucid.backend.device import device_of
+from lucid.backend.device import beside, device_of
+from lucid.errors import DeviceError
 from lucid.optim.base.settings import rate_of
 
 if TYPE_CHECKING:
@@ -71,9 +72,20 @@ def moved(state: Mapping[str, Tensor], names: Iterable[str], like: Array) -> dic
     elsewhere: dict[str, Tensor] = {}
     for name in names:
         array = state[name].array
-        if type(array) is not type(like) or (type(like) is not np.ndarray and device_of(array) != device_of(like)):
+        if not beside(array, like):
             elsewhere[name] = wrap(to_device(array, device_of(like)))
     return elsewhere
+
+
+def check_devices(param: Array, beside_it: Iterable[tuple[str, Array]]) -> None:
+    """Raise `DeviceError` where something that a step takes with a parameter, by its name, lies on another device."""
+    for name, array in beside_it:
+        if not beside(array, param):
+            raise DeviceError(
+                f"step: a parameter of shape {param.shape} lies on {device_of(param)}, and {name} on "
+                f"{device_of(array)}: expected both on one device; move parameters before the optimizer is made, or, "
+                "moved since, clear their gradients and load the optimizer's state_dict() again, which moves the state"
+            )
 
 
 def put(array: Array, value: float) -> None:

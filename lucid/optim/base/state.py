@@ -140,8 +140,8 @@ def _by_name(optimizer: Optimizer, saved_groups: Any) -> list[Any]:
     Where the names are others everything stays at its place, as in PyTorch, with a warning.
     """
     saved_groups = list(saved_groups)
-    own = [group.get("param_names") for group in optimizer.param_groups]
-    saved = [group.get("param_names") for group in saved_groups]
+    own: list[Any] = [group.get("param_names") for group in optimizer.param_groups]
+    saved: list[Any] = [group.get("param_names") for group in saved_groups]
     if None in own or None in saved or own == saved:
         return saved_groups
     known, given = ([name for names in each for name in names] for each in (own, saved))
@@ -155,7 +155,7 @@ def _by_name(optimizer: Optimizer, saved_groups: Any) -> list[Any]:
         )
         return saved_groups
     of_names = {frozenset(names): group for names, group in zip(saved, saved_groups, strict=True)}
-    groups = [of_names.get(frozenset(names)) for names in own]
+    groups: list[Any] = [of_names.get(frozenset(names)) for names in own]
     if None in groups:
         warnings.warn(
             "load_state_dict: the parameters of the state dict are in other groups: state goes by name, and settings "

@@ -5,18 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from lucid.arguments import checked, unfit
+from lucid.autograd.base import TensorBase, with_grads
 from lucid.autograd.modes.state import enable_grad, no_grad
 from lucid.errors import SettingError
 from lucid.ops.elementwise.complex import complex as complex_of
 from lucid.ops.shape.joining import cat, stack
 from lucid.optim.base.declared import DeclaredOptimizer
 from lucid.optim.base.settings import at_least_zero, count, one_of, rate, rate_of
+from lucid.optim.base.slots import check_devices
 from lucid.optim.lbfgs.line_search import Point, strong_wolfe
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from lucid.optim.optimizer import Params
+    from lucid.optim.optimizer import Group, Params
     from lucid.tensor import Tensor
 
 # a pair of steps of less curvature says nothing
@@ -101,6 +103,20 @@ class LBFGS(DeclaredOptimizer):
         if self.param_groups:
             raise SettingError("LBFGS doesn't support per-parameter options (parameter groups): put all into one list")
         super().add_param_group(param_group)
+        if not self.param_groups[0]["params"]:
+            self.param_groups.clear()
+            raise SettingError("LBFGS: expected a group with parameters, got an empty one")
+
+    def _check_devices(self, params: list[Tensor], group: Group) -> None:
+        """Raise `DeviceError` where parameters, and what is kept of their steps, lie on several devices."""
+        if not params:
+            return
+        first = params[0]
+        beside = [("another one", param.array) for param in params]
+        for name, value in self.state.get(first, {}).items():
+            kept = cast("list[Any]", value if isinstance(value, list) else [value])
+            beside += [(f"its {name}", each.array) for each in kept if isinstance(each, TensorBase)]
+        check_devices(first.array, beside)
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Return what the first call of `closure` returns, after up to `max_iter` steps.
@@ -114,6 +130,8 @@ class LBFGS(DeclaredOptimizer):
         if not callable(closure):
             raise unfit(closure, "a callable that computes the loss anew", "closure")
         run = enable_grad()(closure)
+        group = self.param_groups[0]
+        self._check_devices(group["params"], group)
         with no_grad():
             return self._steps(run)
 
@@ -122,6 +140,8 @@ class LBFGS(DeclaredOptimizer):
         params: list[Tensor] = group["params"]
         lr, tolerance = rate_of(group), group["tolerance_change"]
         first_loss = run()
+        for param in with_grads(params):
+            check_devices(param.array, [("its gradient", param.stored_grad.array)])
         loss, grad = float(first_loss), _flat_gradient(params)
         # as in PyTorch what is kept of all parameters is the state of the first
         state = self.state[params[0]]

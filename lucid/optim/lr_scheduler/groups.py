@@ -26,6 +26,11 @@ def copied(value: object) -> Any:
     return value.detach().clone() if isinstance(value, Tensor) else value
 
 
+def beside(value: object, rate: object) -> Any:
+    """Return a setting; one that a tensor holds on the device of a group's learning rate, if that is a tensor too."""
+    return value.to(rate.device) if isinstance(value, Tensor) and isinstance(rate, Tensor) else value
+
+
 def write_rate(group: Group, value: Rate) -> None:
     """Give a group its learning rate; one that a tensor holds is written in place, where graphs read it."""
     rate: object = group["lr"]
@@ -66,4 +71,4 @@ def per_group(optimizer: Optimizer, value: object, name: str, check: Callable[[A
         )
     for each in values:
         check(each, name)
-    return [copied(each) for each in values]
+    return [beside(copied(each), group["lr"]) for each, group in zip(values, optimizer.param_groups, strict=True)]

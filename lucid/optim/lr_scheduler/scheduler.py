@@ -16,7 +16,7 @@ from lucid.backend import gpu
 from lucid.errors import CaptureError, SettingError, StateDictError
 from lucid.ops.creation.data import tensor
 from lucid.optim.base.settings import number, whole
-from lucid.optim.lr_scheduler.groups import Rate, copied, read, write_rate
+from lucid.optim.lr_scheduler.groups import Rate, beside, copied, read, write_rate
 from lucid.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -200,10 +200,11 @@ class LRScheduler:
         )
 
     def _with_base(self) -> Iterator[tuple[Rate, Group]]:
-        """Yield the first learning rate of each group, and the group."""
+        """Yield the first learning rate of each group, beside the one of now, and the group."""
         if len(self.base_lrs) != len(self.optimizer.param_groups):
             raise self._other_groups(len(self.base_lrs))
-        yield from zip(self.base_lrs, self.optimizer.param_groups, strict=True)
+        for base, group in zip(self.base_lrs, self.optimizer.param_groups, strict=True):
+            yield beside(base, group["lr"]), group
 
     def get_last_lr(self) -> list[Rate]:
         """Return the learning rate of each group since the last step; tensors are copies."""
@@ -287,9 +288,8 @@ class LRScheduler:
         if isinstance(value, Real) or not hasattr(value, "__array__"):
             return copy.deepcopy(value)
         groups = self.optimizer.param_groups
-        rate: object = groups[place]["lr"] if place < len(groups) else None
         taken = value if isinstance(value, Tensor) else tensor(value)
-        return taken.detach().clone().to(rate.device if isinstance(rate, Tensor) else taken.device)
+        return beside(taken.detach().clone(), groups[place]["lr"] if place < len(groups) else None)
 
 
 def _undone_if_it_raises(init: Callable[..., None]) -> Callable[..., None]:

@@ -268,3 +268,19 @@ def test_no_parameter_outlives_its_graph():
     del m, y
     gc.collect()
     assert weight() is None
+
+
+@kinds
+def test_leaves_that_a_function_makes_are_its_own(reentrant):
+    """Each run makes others, as a hook does that computes a gradient inside."""
+    weight = nn.Parameter(lucid.ones(3))
+
+    def function(x):
+        with lucid.enable_grad():
+            fresh = lucid.full((3,), 2.0, requires_grad=True)
+            scale = lucid.autograd.grad((fresh * fresh).sum(), fresh)[0]
+        return (x * weight * scale).sum()
+
+    x = lucid.ones(3, requires_grad=True)
+    checkpoint(function, x, use_reentrant=reentrant).backward()
+    assert x.grad.tolist() == weight.grad.tolist() == [4.0] * 3

@@ -13,7 +13,7 @@ import pytest
 import lucid
 from lucid import nn
 from lucid.backend.sharing import block_of
-from lucid.errors import InplaceError
+from lucid.errors import InplaceError, SettingError
 
 
 def add_one(module, ready, done):
@@ -140,3 +140,16 @@ def test_memory_of_a_device_is_not_shared():
     module = nn.Linear(1, 1).cuda()
     with pytest.raises(RuntimeError, match="share_memory"):
         module.share_memory()
+
+
+@pytest.mark.parametrize(
+    "made", [lambda: nn.LazyLinear(3), lambda: nn.Sequential(nn.Linear(2, 2), nn.LazyBatchNorm1d())]
+)
+def test_what_has_no_elements_is_not_shared(made):
+    """A lazy module is called first: what its first call makes would lie in memory of its own."""
+    module = made()
+    before = [p.data_ptr() for p in module[0].parameters()] if isinstance(module, nn.Sequential) else []
+    with pytest.raises(SettingError, match=r"share_memory: .*weight has no elements yet"):
+        module.share_memory()
+    if before:
+        assert [p.data_ptr() for p in module[0].parameters()] == before

@@ -49,3 +49,56 @@ def test_the_order_as_a_word(rng):
     np.testing.assert_array_equal(weight.grad.cpu().numpy(), array)
     nn.utils.clip_grad_norm_([weight], 0.5, norm_type="inf")
     np.testing.assert_allclose(weight.grad.cpu().numpy(), array * min(1.0, 0.5 / largest), rtol=1e-5)
+
+
+PLACES = [("cpu", "cuda:0"), ("cuda:0", "cpu"), ("cuda:0", "cuda:1")]
+
+
+def spread(rng, here, there):
+    """Return parameters on two devices, with gradients that lie beside them, and these in NumPy."""
+    if lucid.cuda.device_count() < 2 and "cuda:1" in (here, there):
+        pytest.skip("needs two CUDA devices")
+    arrays = [rng.standard_normal(size).astype(np.float32) for size in (3, 4, 5, 6)]
+    weights = [nn.Parameter(lucid.zeros(len(a), device=d)) for a, d in zip(arrays, (here, there) * 2, strict=True)]
+    for weight, array in zip(weights, arrays, strict=True):
+        weight.grad = lucid.tensor(array, device=weight.device)
+    return weights, arrays
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("order", [2.0, 1.0, "inf", 3.0])
+@pytest.mark.parametrize(("here", "there"), PLACES)
+def test_norm_over_devices(order, here, there, rng):
+    """It is that of all together, on the device of the first, by which each is scaled where it lies."""
+    weights, arrays = spread(rng, here, there)
+    expected = np.linalg.norm(np.concatenate(arrays), float(order))
+    total = nn.utils.clip_grad_norm_(weights, 0.5, order)
+    assert total.device == weights[0].device
+    np.testing.assert_allclose(total.item(), expected, rtol=1e-5)
+    np.testing.assert_allclose(nn.utils.get_total_norm([w.grad for w in weights], order).item(), 0.5, rtol=1e-4)
+    for weight, array in zip(weights, arrays, strict=True):
+        assert weight.grad.device == weight.device
+        np.testing.assert_allclose(weight.grad.cpu().numpy(), array * (0.5 / expected), rtol=1e-4)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(("here", "there"), PLACES)
+def test_norms_that_are_counted_over_devices(here, there, rng):
+    """Of order 0 the norm of norms is how many tensors have one, wherever they lie, as in PyTorch."""
+    weights, _ = spread(rng, here, there)
+    weights[1].grad.zero_()
+    assert nn.utils.get_total_norm([weight.grad for weight in weights], 0.0).item() == 3
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(("here", "there"), PLACES)
+def test_a_vector_elsewhere_leaves_parameters_where_they_are(here, there, rng):
+    """They get its elements beside their gradients, on which a step goes on."""
+    weights, _ = spread(rng, here, there)
+    optimizer = lucid.optim.Adam(weights)
+    optimizer.step()
+    vector = rng.standard_normal(18).astype(np.float32)
+    nn.utils.vector_to_parameters(lucid.tensor(vector, device=there), weights)
+    assert [str(weight.device) for weight in weights] == [here, there] * 2
+    np.testing.assert_array_equal(np.concatenate([weight.detach().cpu().numpy() for weight in weights]), vector)
+    optimizer.step()

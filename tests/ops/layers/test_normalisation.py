@@ -16,6 +16,7 @@ from lucid.ops.layers.normalisation import group_norm, layer_norm, rms_norm
 from lucid.ops.reduction.sums import mean, sum
 from tests.device import DEVICE
 from tests.gradients import numbers
+from tests.stress.rounding import NORMS
 
 
 def by_hand(x, dim, eps=1e-5):
@@ -96,6 +97,15 @@ def test_a_large_mean_does_not_swallow_the_spread(rng):
     for got in (rows, [one.T for one in columns]):
         for one, expected, allowed in zip(got, exact, (2**-10, 2**-9), strict=True):
             assert np.sqrt(np.mean((one - expected) ** 2)) < allowed * np.sqrt(np.mean(expected**2))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
+@pytest.mark.parametrize("count", [3, 1000, 10000])
+@pytest.mark.parametrize("norm", NORMS)
+def test_equal_numbers_are_at_their_mean(norm, count, dtype, rng):
+    """Nothing is left of numbers that are all the same: the error of a rounded mean is not divided by sqrt(eps)."""
+    x = lucid.full((count, 3), float(rng.uniform(1e7, 2e7)), dtype=getattr(lucid, dtype))
+    assert not numbers(NORMS[norm](x)).astype(np.float64).any()
 
 
 @pytest.mark.parametrize("count", [64, LONG_ROW // 2])

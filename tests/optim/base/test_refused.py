@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import lucid
+from lucid import optim
 from lucid.errors import DeviceError, GraphError, ShapeError
 from lucid.optim.base.slots import Slot
 from tests.device import DEVICE
 from tests.optim.base.test_forms import Training, each_optimizer, first_state
+from tests.optimizers import OTHERS, USUAL
 
 
 def wrong_shape(training):
@@ -96,6 +99,36 @@ def test_state_on_another_device_is_refused(name, begin, end, rng):
     with pytest.raises(DeviceError, match=f"of shape .5, 2. lies on {end}.*and its {state} on {begin}"):
         training.optimizer.step()
     assert (training.values(), training.versions()) == (before, versions)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("kind", [*USUAL, *OTHERS])
+@pytest.mark.parametrize(("begin", "end"), [("cpu", "cuda"), ("cuda", "cpu")])
+def test_the_remedy_of_a_refusal(kind, begin, end, rng):
+    """State that is loaded again lies beside its moved parameter, and training goes on as if it had never moved."""
+    arrays = [rng.standard_normal((3, 2)).astype("f") for _ in range(5)]
+
+    def trained(*devices):
+        weight = lucid.tensor(arrays[0], device=devices[0], requires_grad=True)
+        optimizer = getattr(optim, kind)([weight], lr=0.1, **USUAL.get(kind, {}))
+
+        def closure():
+            weight.grad = (weight.detach() * 2 + lucid.tensor(array, device=weight.device)).detach()
+            return (weight.detach() ** 2).sum()
+
+        for array, device in zip(arrays[1:], devices, strict=True):
+            if weight.device.type != device:
+                weight.data, weight.grad = weight.detach().to(device), None
+                closure()
+                with pytest.raises(DeviceError, match="load the optimizer's state_dict") as refused:
+                    optimizer.step(closure)
+                assert end in str(refused.value)
+                optimizer.load_state_dict(optimizer.state_dict())
+            optimizer.step(closure)
+        return weight.detach().cpu().numpy()
+
+    expected = trained(begin, begin, begin, begin)
+    np.testing.assert_allclose(trained(begin, begin, end, end), expected, rtol=1e-4, atol=1e-5)
 
 
 @each_optimizer

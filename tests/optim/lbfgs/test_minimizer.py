@@ -9,6 +9,7 @@ import pytest
 
 import lucid
 from lucid import optim
+from lucid.errors import SettingError
 
 
 def rosenbrock(x):
@@ -177,3 +178,9 @@ def test_bad_settings(setting):
     for wrong in (None, 3):
         with pytest.raises(TypeError, match="closure"):
             optim.LBFGS([x]).step(wrong)
+
+
+def test_a_group_without_parameters_is_refused():
+    """Where it is made, and the optimizer has no group then."""
+    with pytest.raises(SettingError, match="LBFGS: expected a group with parameters, got an empty one"):
+        optim.LBFGS([{"params": []}])

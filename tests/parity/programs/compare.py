@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 import traceback
 from collections import Counter
+from unittest.mock import patch
 
 import torch
 import torch.utils.checkpoint
 
 import lucid
+from lucid.autograd.modes.reading import Reads
 from tests.device import DEVICE
 from tests.parity.programs.generator import generate, shortened
 from tests.parity.programs.machine import Machine, Raised
@@ -25,9 +27,12 @@ torch.set_num_threads(1)
 
 def outcome(lib, program):
     """Return the machine that has run a program."""
-    machine = Machine(lib, program)
-    machine.run(program.steps)
-    machine.end()
+    # between forward and backward parameters change and hooks come, so that a checkpoint reads something else when it
+    # runs again, which PyTorch's does not see: docs/hooks.md
+    with patch.multiple(Reads, changed=lambda *_: False, _refuse=lambda *_: None):
+        machine = Machine(lib, program)
+        machine.run(program.steps)
+        machine.end()
     return machine
 
 

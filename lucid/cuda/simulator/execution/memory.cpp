@@ -196,7 +196,19 @@ void mark(uintptr_t address, size_t size, Access access) {
     }
 }
 
+// Accesses until Python is asked whether a Ctrl-C has come: a kernel that waits for another block does so for ever.
+constexpr uint64_t most_patience = 1 << 24;
+uint64_t patience;
+
+bool interrupted;
+
+__attribute__((noinline)) void pause() {
+    patience = most_patience;
+    if (signalled()) interrupted = true, lucid_simulator_fail("interrupted");
+}
+
 inline void check(uintptr_t address, size_t size, Access access, void* return_address) {
+    if (!--patience) pause();
     if (recent[address / unit_size % 1024].holds(address, size)) {
         moved[(int)access] += size;
         if (marking) mark(address, size, access);
@@ -254,6 +266,8 @@ void begin_launch(const Instance* instance, const unsigned char* packed, size_t 
     memset(marked_unit, 0, sizeof marked_unit);
     memset(recent, 0, sizeof recent);
     moved[0] = moved[1] = 0;
+    patience = most_patience;
+    interrupted = false;
     latest = {};
     parameters = {(uintptr_t)packed, (uintptr_t)packed + instance->size};
     const uintptr_t begin = (uintptr_t)lucid_dynamic_shared;
@@ -265,6 +279,20 @@ void fill_shared() {
     memset((void*)dynamic.begin, garbage, dynamic.end - dynamic.begin);
     for (const Variable& variable : library->shared)
         memset((void*)variable.range.begin, garbage, variable.range.end - variable.range.begin);
+}
+
+bool was_interrupted() { return interrupted; }
+
+size_t least_shared(const Unit* unit) {
+    const auto found = libraries.find(unit);
+    if (found == libraries.end()) return 0;
+    size_t sum = 0, largest = 0;
+    for (const Variable& variable : found->second.shared) {
+        const size_t size = variable.range.end - variable.range.begin;
+        sum += size;
+        largest = std::max(largest, size);
+    }
+    return unit->count == 1 ? sum : largest;
 }
 
 void forget_fault() { fault_library = nullptr; }
@@ -404,6 +432,13 @@ LUCID_EXPORT void lucid_load(const Unit* loaded, const char* path, unsigned coun
     }
     if (count) entry.statics = {entry.shared.front().range.begin - room, entry.shared.back().range.end + room};
 }
+
+// The path as which the library of a kernel was built; "" if it was not told.
+LUCID_EXPORT const char* lucid_path(const Instance* instance) {
+    const auto found = libraries.find(instance->unit);
+    return found == libraries.end() ? "" : found->second.path.c_str();
+}
+LUCID_EXPORT const char* lucid_name(const Instance* instance) { return instance->name; }
 
 // Whose code the marks of the report mean; null if it has none.
 LUCID_EXPORT const char* lucid_fault_library() { return fault_library; }

@@ -18,6 +18,13 @@ namespace lucid_simulator {
 
 struct Work;
 
+// Whether the last launch was stopped because Python has to go on: its report is the error there.
+bool was_interrupted();
+
+// Bytes of static shared memory that a kernel of the unit has at least: all if it is the only one, else the largest
+// variable, since nobody knows which kernel uses which.
+size_t least_shared(const Unit* unit);
+
 constexpr int of_host = -1, any_device = -2;
 
 // Memory in use: of a device, or of the host where the devices can reach it.

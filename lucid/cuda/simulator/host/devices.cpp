@@ -1,4 +1,6 @@
 // The devices, which answer as an H200 does, and which of them a thread uses.
+#include <dlfcn.h>
+
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -122,6 +124,34 @@ Answer ask(const std::function<void()>& call) {
     return outer;
 }
 
+bool signalled() {
+    struct Error {
+        void *kind, *value, *traceback;
+    };
+    static const auto hold = (int (*)())dlsym(RTLD_DEFAULT, "PyGILState_Ensure");
+    static const auto let_go = (void (*)(int))dlsym(RTLD_DEFAULT, "PyGILState_Release");
+    static const auto answer_signals = (int (*)())dlsym(RTLD_DEFAULT, "PyErr_CheckSignals");
+    static const auto fetch = (void (*)(void**, void**, void**))dlsym(RTLD_DEFAULT, "PyErr_Fetch");
+    static const auto restore = (void (*)(void*, void*, void*))dlsym(RTLD_DEFAULT, "PyErr_Restore");
+    static const auto call_later = (int (*)(int (*)(void*), void*))dlsym(RTLD_DEFAULT, "Py_AddPendingCall");
+    if (!hold || !let_go || !answer_signals || !fetch || !restore || !call_later) return false;
+    const int state = hold();
+    const bool raised = answer_signals() != 0;
+    if (raised) {
+        Error* error = new Error{};
+        fetch(&error->kind, &error->value, &error->traceback);
+        call_later(
+            [](void* kept) {
+                const Error error = *(Error*)kept;
+                delete (Error*)kept;
+                return restore(error.kind, error.value, error.traceback), -1;
+            },
+            error);
+    }
+    let_go(state);
+    return raised;
+}
+
 int device_count() {
     static const int count = number_in("LUCID_CUDA_SIMULATOR", 1);
     return count;
@@ -161,8 +191,17 @@ LUCID_CUDA int cudaSetDevice(int index) { return set_current_device(index); }
 LUCID_CUDA int cudaGetDeviceCount(int* out) { return *out = device_count(), success; }
 LUCID_CUDA int cudaDriverGetVersion(int* out) { return *out = LUCID_VERSION, success; }
 LUCID_CUDA int cudaRuntimeGetVersion(int* out) { return *out = LUCID_VERSION, success; }
-LUCID_CUDA int cuInit(unsigned) { return success; }
 LUCID_CUDA int cuDriverGetVersion(int* out) { return *out = LUCID_VERSION, success; }
+// CuPy begins none of it by these. Whoever does, such as numba and cuda-python, wants a whole driver, and sees no device.
+LUCID_CUDA int cuInit(unsigned) { return no_device; }
+LUCID_CUDA int cuGetProcAddress_v2(const char* name, void** out, int, uint64_t, int* found) {
+    *out = strcmp(name, "cuDriverGetVersion") == 0 ? (void*)cuDriverGetVersion : (void*)cuInit;
+    if (found) *found = 0;
+    return success;
+}
+LUCID_CUDA int cuGetProcAddress(const char* name, void** out, int version, uint64_t flags) {
+    return cuGetProcAddress_v2(name, out, version, flags, nullptr);
+}
 
 LUCID_CUDA int cudaDeviceGetAttribute(int* out, int which, int index) {
     if (!is_device(index)) return fail(invalid_device);

@@ -76,7 +76,7 @@ int queue_own(void* stream, const std::string& name, const std::vector<Touched>&
 struct Python {
     // Gives an NVRTC error and the log, or 0 and what the source becomes. Names and options are joined by 0x1f.
     void (*compile)(const char* source, const char* names, const char* options);
-    // A library of kernels was loaded.
+    // A library of kernels was loaded; of no unit: gives how many variables it has.
     void (*load)(const char* path, const void* unit);
     // A thread uses a device, and is not known yet; gives whether it is now.
     void (*enter)();
@@ -95,6 +95,10 @@ struct Answer {
 // Gives what Python answers to a call. A Ctrl-C may come at any line of Python, also at the first: there is no answer
 // then, and the Ctrl-C comes again, where Python goes on.
 Answer ask(const std::function<void()>& call);
+
+// Lets Python answer signals that have come. Whether an answer was an error, as that to a Ctrl-C is: it comes again where
+// Python goes on. Only in Python's main thread.
+bool signalled();
 
 // What tests count; lucid.cuda.simulator.counting has the same fields.
 struct Counts {

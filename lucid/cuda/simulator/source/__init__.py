@@ -1,0 +1,1 @@
+"""What the simulator reads of a source of CUDA C++, beside what g++ compiles."""

@@ -1,0 +1,44 @@
+"""What NVIDIA's own compiler says of a source, which needs no GPU: g++ takes more than CUDA does."""
+
+from __future__ import annotations
+
+import hashlib
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from lucid.cuda.build.image import OPTIONS
+from lucid.cuda.build.nvrtc import compiler
+from lucid.cuda.cache import keep, read
+from lucid.cuda.launch.kernels import Unit
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+__all__ = ["compiles"]
+
+_ARCHITECTURE = "sm_90"  # as device.h has it
+# Lucid's own and the architecture are given once.
+_GIVEN = ("-arch", "--gpu-architecture", "-std", "--std", "-ftz", "--ftz", "--device-as-default", "-D__CUDACC_VER_")
+
+
+def compiles(text: str, names: Sequence[str], options: Sequence[str], folders: Sequence[Path]) -> None:
+    """Compile a source for the device that is simulated, unless that was done before.
+
+    Raises
+    ------
+    KernelError
+        If NVRTC finds an error in it.
+    CudaUnavailableError
+        If it is not installed.
+    """
+    given = [each for each in options if not each.startswith(_GIVEN)]
+    given += [f"-I{folder}" for folder in folders if f"-I{folder}" not in given]
+    nvrtc = compiler()
+    parts = [nvrtc.version, *OPTIONS, *given, *names, text]
+    file = f"nvrtc-{hashlib.sha256(chr(0).join(parts).encode()).hexdigest()[:24]}"
+    if read(file) is not None:
+        return
+    nvrtc.told(Unit("kernel.cu", "kernel", text, dict.fromkeys(names, "")), _ARCHITECTURE, given)
+    with suppress(OSError):
+        keep(file, b"")

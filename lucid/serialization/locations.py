@@ -1,0 +1,84 @@
+"""Where tensors of a file go: what `map_location` may be."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from lucid.backend.device import as_device, device
+from lucid.errors import ArgumentError
+
+__all__ = ["Locations", "Saved"]
+
+
+class Saved:
+    """The memory of a saved tensor, as a function given for `map_location` gets it: it says where it goes.
+
+    It is on the CPU, where what was read lies; `cuda`, `cpu` and `to` give one that is elsewhere.
+    """
+
+    def __init__(self, where: Any = "cpu") -> None:
+        self.device = device(where)
+
+    def __repr__(self) -> str:
+        return f"<memory of a saved tensor, on {self.device}>"
+
+    def cpu(self) -> Saved:
+        """Return one on the CPU."""
+        return Saved()
+
+    def cuda(self, device: Any = None, non_blocking: bool = False) -> Saved:
+        """Return one on a CUDA device, by default the current one."""
+        del non_blocking
+        return Saved("cuda" if device is None else device)
+
+    def to(self, device: Any, non_blocking: bool = False) -> Saved:
+        """Return one on a device."""
+        del non_blocking
+        return Saved(device)
+
+
+class Locations:
+    """Gives the device on which goes what was saved on another.
+
+    Parameters
+    ----------
+    given : str, device, dict, callable or None
+        As `map_location` of `load`.
+    """
+
+    def __init__(self, given: Any) -> None:
+        self.given = given
+        self.raised: Exception | None = None  # what a function of the user's raised, which is no fault of the file
+        if given is not None and not isinstance(given, dict) and not callable(given):
+            self.given = str(as_device(given))
+
+    def __call__(self, saved: str) -> str:
+        """Return the device for what was saved on `saved`.
+
+        Raises
+        ------
+        ArgumentError
+            If a function gives something else than memory, a device or None.
+        """
+        if self.given is None:
+            return saved
+        if isinstance(self.given, str):
+            return self.given
+        given: Any = self.given
+        if isinstance(given, dict):
+            return str(cast("dict[str, Any]", given).get(saved, saved))
+        try:
+            found = given(Saved(), saved)
+            if found is None:
+                return saved
+            if isinstance(found, Saved):
+                return str(found.device)
+            if isinstance(found, str | device):
+                return str(found)
+            raise ArgumentError(
+                "load: map_location: expected a function of (storage, location) that returns the storage, a device or "
+                f"None, got one that returned {type(found).__qualname__}"
+            )
+        except Exception as error:
+            self.raised = error
+            raise

@@ -1,0 +1,65 @@
+"""Under LUCID_SIMULATOR_NVRTC=1 what NVIDIA's compiler refuses is refused, which g++ may take."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from lucid.cuda.build.nvrtc import compiler
+from lucid.errors import CudaUnavailableError
+
+ROOT = Path(__file__).parents[4]
+
+pytestmark = pytest.mark.skipif(find_spec("cupy") is None, reason="needs CuPy: pip install '.[simulator]'")
+
+# What g++ takes and CUDA does not, and NVRTC's words.
+REFUSED = {
+    "@ int y[n]; y[0] = n; x[0] = y[0]; }": "must have a constant value",
+    '@ x[0] = n; asm volatile("nop"); }': "ptxas",
+    "@ x[0] = __builtin_popcount(n); }": '"__builtin_popcount" is undefined',
+    "@ if (n > 3) throw 1; }": "does not support exception handling",
+}
+TAKEN = ["@ x[0] = n; }", "int kept; int twice(int a) { return 2 * a; }\n@ kept = twice(n); x[0] = kept; }"]
+
+CODE = """import cupy
+for text in {texts!r}:
+    kernel = cupy.RawKernel(text.replace("@", 'extern "C" __global__ void f(int* x, int n) {{'), "f")
+    try:
+        kernel((1,), (1,), (cupy.zeros(2, cupy.int32), cupy.int32(1)))
+        print("ran")
+    except (cupy.cuda.compiler.CompileException, cupy.cuda.driver.CUDADriverError) as error:
+        print(str(error).replace(chr(10), " "))
+"""
+
+
+@pytest.fixture(autouse=True)
+def _nvrtc():
+    try:
+        compiler()
+    except CudaUnavailableError:
+        pytest.skip("needs NVRTC: pip install '.[nvrtc]'")
+
+
+def run(texts, *options, **variables):
+    """Print for each source whether its kernel ran."""
+    command = [sys.executable, "-m", "lucid.cuda.simulator", *options, "-c", CODE.format(texts=texts)]
+    environment = os.environ | {"PYTHONPATH": str(ROOT), **variables}
+    ran = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout.splitlines()
+
+
+def test_what_gpp_takes():
+    """Only with the option, or the setting, it is refused, with NVRTC's words; so it is the next time."""
+    assert run([*REFUSED, *TAKEN]) == ["ran"] * 6
+    for options, variables in ((["--nvrtc"], {}), ([], {"LUCID_SIMULATOR_NVRTC": "1"})):
+        *refused, first, second = run([*REFUSED, *TAKEN], *options, **variables)
+        for words, told in zip(REFUSED.values(), refused, strict=True):
+            assert told.startswith("NVRTC cannot compile kernel.cu")
+            assert words in told
+        assert (first, second) == ("ran", "ran")
