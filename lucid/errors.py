@@ -117,7 +117,7 @@ class NotATensorError(HookTypeError, AssertionError):
     """What is to be differentiated is no tensor, or none that requires grad."""
 
 
-class SettingError(CallError, NotImplementedError, AssertionError):
+class SettingError(CallError, AssertionError):
     """A setting of a call has a value that it cannot have, or excludes another."""
 
 

@@ -6,12 +6,14 @@ import contextlib
 import warnings
 import weakref
 
+import numpy as np
 import pytest
 
 import lucid
 from lucid import Tensor, nn
 from lucid.arguments import checked
 from lucid.errors import ArgumentError
+from lucid.utils.checkpoint import checkpoint_sequential
 
 ones = lucid.ones
 
@@ -30,6 +32,11 @@ ones = lucid.ones
         (lambda: nn.LayerNorm(2, eps="a"), "LayerNorm: eps: expected"),
         (lambda: nn.Dropout(p="a"), "Dropout: p: expected"),
         (lambda: nn.Conv2d(2, 2, 3, bias="no"), "Conv2d: bias: expected"),
+        (lambda: nn.LayerNorm(2, eps=np.complex64(1)), "LayerNorm: eps: expected"),
+        (lambda: nn.ModuleDict([1, 2]), "ModuleDict: modules.*: expected a pair of a name and a value"),
+        (lambda: nn.ParameterDict([("a", 1, 2)]), "ParameterDict: parameters.*: expected a pair of a name and a value"),
+        (lambda: nn.init.sparse_(ones(2, 2), float("nan")), "sparse_: sparsity: expected a share"),
+        (lambda: checkpoint_sequential([1], 1, ones(2)), "checkpoint_sequential: functions.*: expected a callable"),
     ],
 )
 def test_the_function_that_was_called_and_its_parameter_are_named(call, message):

@@ -179,3 +179,14 @@ def test_forms_of_tensors():
         make_tensor(2, dtype=lucid.float32, device=DEVICE, low=3, high=3)
     with pytest.raises(DtypeError, match="requires_grad: expected a floating-point or complex dtype"):
         make_tensor(2, dtype=lucid.int64, device=DEVICE, requires_grad=True)
+
+
+@pytest.mark.parametrize("other", [1.0, 1j, "a"])
+def test_what_cannot_be_compared_is_a_mistake_in_the_call_too(other):
+    """It is a failure of the comparison, and a TypeError as well."""
+    for pair in ((lucid.ones(2), other), (other, lucid.ones(2))):
+        for kind in (AssertionError, TypeError):
+            with pytest.raises(kind, match="was compared with"):
+                assert_close(*pair)
+    with pytest.raises(AssertionError, match="Expected 'b' but got 'a'"):
+        assert_close("a", "b")

@@ -36,12 +36,13 @@ def named_entries(given: Any, argument: str) -> dict[str, Any]:
     """Return what is given to a container by names, as a mapping or as pairs."""
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise unfit(given, "a dict or pairs of names and values", argument)
-    if not hasattr(given, "keys"):
-        given = list(cast("Iterable[Any]", given))
-        for pair in given:
+    entries = cast("Any", given)
+    if not hasattr(entries, "keys"):
+        entries = list(entries)
+        for pair in entries:
             if not isinstance(pair, tuple | list) or len(cast("list[Any]", pair)) != 2:
-                raise unfit(pair, "a pair of a name and a value", argument)
-    return dict(cast("Any", given))
+                raise unfit(cast("Any", pair), "a pair of a name and a value", argument)
+    return dict(entries)
 
 
 class Numbered(Module):

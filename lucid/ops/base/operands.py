@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -113,7 +113,7 @@ def refuse(name: str, kinds: str, *operands: Any, instead: str) -> None:
         if isinstance(operand, TensorBase) and operand.array.dtype.kind in kinds:
             raise DtypeError(f"{name}: got a tensor of {tensor_dtype(operand)}, which it is not defined on; {instead}")
         if isinstance(operand, complex | np.complexfloating) and "c" in kinds:
-            raise unfit(operand, f"a real number: {instead}", kind=DtypeError)
+            raise unfit(cast("Any", operand), f"a real number: {instead}", kind=DtypeError)
 
 
 def as_factor(name: str, word: str, value: Any, *operands: Any) -> tuple[Any, Any]:

@@ -33,7 +33,7 @@ from lucid.ops.index.select import narrow, unfold
 from lucid.ops.reduction.extremes import amin
 from lucid.ops.shape.axes import transpose
 from lucid.ops.shape.broadcasting import broadcast_to
-from lucid.ops.shape.padding import MODES, pad
+from lucid.ops.shape.padding import MODES, ModeError, pad
 from lucid.ops.shape.reshape import squeeze, unsqueeze
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def stft(
         raise SettingError("stft: Cannot have onesided output if window or input is complex: leave out onesided")
     weights = _weights("stft", window, size, width, x)
     if not among(pad_mode, MODES):
-        raise SettingError(f"stft: pad_mode: expected one of {', '.join(MODES)}, got {pad_mode!r}")
+        raise ModeError(f"stft: pad_mode: expected one of {', '.join(MODES)}, got {pad_mode!r}")
     if as_bool(center, "center"):
         if align_to_window is not None:
             raise SettingError("stft: align_to_window should only be set when center = false")

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from lucid.arguments import among, unfit
+from lucid.arguments import among
 from lucid.backend.memory import check_size
 from lucid.errors import DtypeError, SettingError, ShapeError
 from lucid.ops.base.promotion import only_tensors
 from lucid.ops.base.scalars import as_bool, as_int, as_number, is_single
 from lucid.ops.resampling.interpolation_primitives import interpolated
 from lucid.ops.resampling.taps import Axis
+from lucid.ops.shape.padding import ModeError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,7 +57,7 @@ def interpolate(
     shape = input.array.shape
     count = len(shape) - 2
     if not among(mode, MODES):
-        raise SettingError(f"interpolate: expected a mode of {', '.join(MODES)}, got {mode!r}")
+        raise ModeError(f"interpolate: expected a mode of {', '.join(MODES)}, got {mode!r}")
     kind, dimensions = MODES[mode]
     if count not in dimensions:
         wanted = " or ".join(str(dim + 2) for dim in dimensions)
@@ -112,8 +113,6 @@ def sizes_and_factors(
         return tuple(sizes), [None] * len(shape)
     if scale_factor is not None and size is None:
         factors = [as_number(each, "scale_factor") for each in for_each("scale_factor", scale_factor, len(shape))]
-        if any(isinstance(factor, complex) for factor in factors):
-            raise unfit(scale_factor, "real numbers", "scale_factor")
         if not all(0 < factor < math.inf for factor in factors):
             raise SettingError(f"interpolate: expected scale_factor to be above 0 and finite, got {scale_factor}")
         return tuple([math.floor(n * factor) for n, factor in zip(shape, factors, strict=True)]), factors

@@ -25,6 +25,11 @@ if TYPE_CHECKING:
     from lucid.backend.arrays import Array, Ints, Number
     from lucid.tensor import Tensor
 
+
+class ModeError(SettingError, NotImplementedError):
+    """A way of padding or resizing is unknown: PyTorch says that it is not implemented."""
+
+
 MODES = ("constant", "reflect", "replicate", "circular")
 # Where an edge is cut off, these modes fill the other one from what is left, the others from all that was there.
 CUT_FIRST = ("constant", "circular")
@@ -107,7 +112,7 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
     counts = sizes_in((pad,))
     shape = array_of(input).shape
     if not among(mode, MODES):
-        raise SettingError(f"pad: expected a mode of {', '.join(MODES)}, got {mode!r}")
+        raise ModeError(f"pad: expected a mode of {', '.join(MODES)}, got {mode!r}")
     if len(counts) % 2 or len(counts) // 2 > len(shape):
         raise ShapeError(
             f"pad: expected a pair of numbers for each of the last dimensions, at most {len(shape)} pairs, got {counts}"

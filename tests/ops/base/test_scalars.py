@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import lucid
-from lucid.errors import ArgumentError
+from lucid.errors import ArgumentError, DtypeError, LucidError
 from lucid.nn import functional
-from lucid.ops.base.scalars import as_number, is_single
+from lucid.ops.base.scalars import as_number, as_scalar, is_single
 from tests.number_rows import ROWS, Inputs
 
 # A device or its number, and numbers that no op sees.
@@ -113,9 +113,66 @@ def test_numbers_of_every_dtype(dtype):
     tensor = lucid.tensor(1, dtype=getattr(lucid, dtype))
     array = tensor.cpu().numpy()
     for value in (tensor, array, array[()]):
-        number = as_number(value, "p")
+        number = as_scalar(value, "p")
         assert type(number) in {bool, int, float, complex}
         assert number == 1
+        if isinstance(number, complex):
+            with pytest.raises(DtypeError, match="expected a real number, got"):
+                as_number(value, "p")
+        else:
+            assert type(as_number(value, "p")) is type(number)
+            assert as_number(value, "p") == 1
+
+
+# Calls that mix real tensors with complex numbers, or give several numbers where one is meant.
+MISFITS = {
+    "addmm alpha": (lambda x: lucid.addmm(x, x, x, alpha=1j), "alpha: expected a real number"),
+    "addmm beta": (lambda x: lucid.addmm(x, x, x, beta=np.complex64(1j)), "beta: expected a real number"),
+    "addmv alpha": (lambda x: lucid.addmv(x[0], x, x[0], alpha=1j), "alpha: expected a real number"),
+    "addr beta": (lambda x: lucid.addr(x, x[0], x[0], beta=1j), "beta: expected a real number"),
+    "arange": (lambda _: lucid.arange(0, 1j), "end: expected a real number"),
+    "copysign": (lambda x: lucid.copysign(x, 1j), "other: expected a real number"),
+    "fmod": (lambda x: lucid.fmod(x, 1j), "other: expected a real number"),
+    "remainder": (lambda x: x % 1j, "expected a real number"),
+    "remainder of a number": (lambda x: lucid.remainder(1j, x), "input: expected a real number"),
+    "floor_divide": (lambda x: x // np.complex64(1j), "expected a real number"),
+    "hypot": (lambda x: lucid.hypot(x, 1j), "other: expected a real number"),
+    "logaddexp": (lambda x: lucid.logaddexp(x, 1j), "other: expected a real number"),
+    "index_fill": (lambda x: x.index_fill(0, lucid.tensor([0]), 1j), "value: complex numbers do not fit"),
+    "masked_fill": (lambda x: x.masked_fill(x > 0, [1.0, 2.0]), "value: expected a number"),
+    "masked_fill_": (lambda x: x.masked_fill_(x > 0, []), "value: expected a number"),
+    "masked_fill complex": (lambda x: x.masked_fill(x > 0, 1j), "value: complex numbers do not fit"),
+    "scatter": (lambda x: x.scatter(0, lucid.tensor([[0, 1]]), value=(1, 2)), "value: expected a number"),
+    "full": (lambda _: lucid.full((2,), [1.0, 2.0]), "fill_value: expected a number"),
+    "full_like": (lambda x: lucid.full_like(x, []), "fill_value: expected a number"),
+    "new_full": (lambda x: x.new_full((2,), [1.0, 2.0]), "fill_value: expected a number"),
+    "new_full complex": (lambda x: x.new_full((2,), 1j), "complex numbers do not fit"),
+    "vecdot": (lambda x: lucid.linalg.vecdot(3, x), "x: expected a Tensor"),
+    "tensordot": (lambda x: lucid.tensordot(x, x, dims=[]), "dims: expected those of a and those of b"),
+    "tensordot of three": (lambda x: lucid.tensordot(x, x, dims=[[0], [0], [0]]), "got 3 entries"),
+}
+
+
+@pytest.mark.parametrize("misfit", MISFITS)
+def test_a_number_that_does_not_fit(misfit):
+    """It is refused by lucid, as every error class that PyTorch has for it, and changes nothing."""
+    call, message = MISFITS[misfit]
+    x = lucid.eye(2) + 1
+    with pytest.raises(LucidError, match=message) as error:
+        call(x)
+    assert isinstance(error.value, TypeError)
+    assert isinstance(error.value, RuntimeError)
+    assert x.tolist() == [[2.0, 1.0], [1.0, 2.0]]
+
+
+def test_complex_numbers_where_tensors_are_complex():
+    """What takes complex tensors takes such numbers."""
+    x = lucid.eye(2) + 0j
+    assert lucid.addmm(x, x, x, alpha=2j)[0, 0].item() == 1 + 2j
+    assert x.masked_fill(lucid.tensor(True), 2j)[0, 1].item() == 2j
+    assert x.new_full((), 2j).item() == lucid.full((), 2j).item() == 2j
+    assert lucid.nn.functional.pad(x, (1, 0), value=2j)[0, 0].item() == 2j
+    assert x.index_fill(0, lucid.tensor([0]), 2j)[0, 0].item() == 2j
 
 
 def test_single_or_several():
