@@ -102,7 +102,9 @@ def to_pytorch(value):
 def error_of(function, *args, **kwargs):
     """Return what a call raises; None if nothing."""
     try:
-        function(*args, **kwargs)
+        made = function(*args, **kwargs)
+        if type(made).__name__.endswith("Handle"):
+            made.remove()
     except Exception as error:  # noqa: BLE001  # which classes are raised is what is looked at
         return error
     return None
