@@ -149,6 +149,8 @@ class Reduction:
         itemsize = x.dtype.itemsize
         address = x.data.ptr
         plan = plan_of(x.shape, x.strides, itemsize, dim, address % VECTOR_BYTES == 0, self.ordered)
+# Bytes of dynamic shared memory: a block has 48 KiB, of which some are static.
+MOST_SHARED = 40 << 10
         if plan is None:
             return NotImplemented
         out = empty(result_shape(x.shape, dim, keepdim), dtype)
@@ -157,11 +159,15 @@ class Reduction:
         across, chunks = plan.grid
         partial = empty(plan.rows * chunks * size, np.uint8) if chunks > 1 else None
         kernel = self.rows if plan.by_rows else self.columns
+        wide, deep = plan.block
+        shared = 0 if plan.by_rows else wide * deep * plan.columns * size
+        while shared > MOST_SHARED:
+            deep, shared = deep // 2, shared // 2
         kernel[instance](
-            (across, chunks, 1), (*plan.block, 1),
+            (across, chunks, 1), (wide, deep, 1),
             address + plan.first * itemsize, out.data.ptr, 0 if partial is None else partial.data.ptr,
             *plan.kept, *plan.reduced, plan.rows, plan.length, plan.vectors, setting, flavour,
-            shared=0 if plan.by_rows else plan.block[0] * plan.block[1] * plan.columns * size,
+            shared=shared,
         )  # fmt: skip
         if partial is not None:
             threads, rows = merge_block(plan.rows, chunks)

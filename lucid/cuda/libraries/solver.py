@@ -193,7 +193,8 @@ def det(a: Array) -> Array:
 
 def qr(a: Array, *, complete: bool) -> tuple[Array, Array]:
     """Return Q and R; with `complete` Q is square."""
-    return _contiguous(*gpu.cupy().linalg.qr(a, "complete" if complete else "reduced"))
+    with _looked_at():
+        return _contiguous(*gpu.cupy().linalg.qr(a, "complete" if complete else "reduced"))
 
 
 def reflectors(a: Array) -> tuple[Array, Array]:
@@ -245,11 +246,18 @@ def check_finite(a: Array) -> None:
 
 
 @contextlib.contextmanager
-def _converging(a: Array) -> Generator[None]:
+def _looked_at() -> Generator[None]:
     """Let CuPy look at what the libraries say, and name its error by lucid's."""
-    check_finite(a)
     try:
         with gpu.part("cupyx").errstate(linalg="raise"):
             yield
     except np.linalg.LinAlgError as error:
         raise no_convergence() from error
+
+
+@contextlib.contextmanager
+def _converging(a: Array) -> Generator[None]:
+    """Look at the input of an iteration, and at what the library says of it."""
+    check_finite(a)
+    with _looked_at():
+        yield
