@@ -52,6 +52,10 @@ FEW = FULL // 2
 Axis = tuple[int, int]
 
 
+# Bytes of dynamic shared memory: a block has 48 KiB, of which some are static.
+MOST_SHARED = 40 << 10
+
+
 class Plan(NamedTuple):
     """How a reduction walks through an array of one shape, layout and alignment.
 
@@ -149,8 +153,6 @@ class Reduction:
         itemsize = x.dtype.itemsize
         address = x.data.ptr
         plan = plan_of(x.shape, x.strides, itemsize, dim, address % VECTOR_BYTES == 0, self.ordered)
-# Bytes of dynamic shared memory: a block has 48 KiB, of which some are static.
-MOST_SHARED = 40 << 10
         if plan is None:
             return NotImplemented
         out = empty(result_shape(x.shape, dim, keepdim), dtype)
