@@ -21,6 +21,12 @@ def draw(rng, *shape):
     return lucid.tensor(rng.standard_normal(shape).astype(np.float32), requires_grad=True)
 
 
+def here(call):
+    """Return named arguments of a call, tensors on the device of the test."""
+    on = lucid.get_default_device()
+    return {name: value.to(on) if isinstance(value, lucid.Tensor) else value for name, value in (call or {}).items()}
+
+
 def attention(call=None, **settings):
     """Return what makes attention of four features and its arguments."""
 
@@ -28,7 +34,7 @@ def attention(call=None, **settings):
         layer = nn.MultiheadAttention(4, 2, **settings)
         x = draw(rng, 3, 5, 4)
         keys = [draw(rng, 3, 5, settings.get(name, 4)) for name in ("kdim", "vdim")]
-        return layer, (x, *keys), call or {}
+        return layer, (x, *keys), here(call)
 
     return make
 
@@ -38,7 +44,8 @@ def layer_of_transformer(kind, call=None, sources=1, **settings):
 
     def make(rng):
         args = [draw(rng, 3, 5, 4) for _ in range(sources)]
-        return kind(4, 2, dim_feedforward=6, **settings), args, call or {}
+        made = {name: value() if name == "activation" else value for name, value in settings.items()}
+        return kind(4, 2, dim_feedforward=6, **made), args, here(call)
 
     return make
 
@@ -84,7 +91,7 @@ COMPOSED = {
     "encoder layer": layer_of_transformer(ENCODER),
     "encoder layer, norm first": layer_of_transformer(ENCODER, norm_first=True, batch_first=True, bias=False),
     "encoder layer, mask": layer_of_transformer(ENCODER, {"src_mask": MASK(3), "is_causal": True}),
-    "encoder layer, module": layer_of_transformer(ENCODER, activation=nn.PReLU()),
+    "encoder layer, module": layer_of_transformer(ENCODER, activation=nn.PReLU),
     "decoder layer": layer_of_transformer(DECODER, sources=2),
     "decoder layer, norm first": layer_of_transformer(DECODER, sources=2, norm_first=True, dropout=0.0),
     "encoder": stack(nn.TransformerEncoder, ENCODER, 1),

@@ -14,7 +14,8 @@ from tests.optimizers import COUNTED_THERE, NAMES, USUAL
 # makes a step cheaper.
 FOR_EACH = 28, 0
 BESIDE = 80
-BESIDE_CLIPPING = 140
+# a look at whether all gradients are on one device is among these
+BESIDE_CLIPPING = 144
 FEW, MANY = 10, 60
 
 
