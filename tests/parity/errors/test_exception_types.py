@@ -90,6 +90,9 @@ MADE = {
 }
 
 
+pytestmark = pytest.mark.cpu("a number on another device is refused before its value is looked at")
+
+
 def to_pytorch(value):
     """Return an argument as PyTorch takes it; raise LookupError for what only lucid has."""
     if type(value) in MADE:
