@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 from lucid.arguments import checked, shown
 from lucid.autograd.base import TensorBase, describe
 from lucid.autograd.modes.state import no_grad
-from lucid.errors import ArgumentError, SettingError
+from lucid.errors import ArgumentError, LucidError, SettingError
 from lucid.nn.layers.container import ModuleDict, ModuleList
 from lucid.nn.module.module import Module
 from lucid.nn.parameter import Parameter
@@ -74,6 +74,16 @@ def _like(what: str, got: Any, shape: tuple[int, ...], dtype: object) -> None:
         )
 
 
+@contextlib.contextmanager
+def _not_implemented() -> Generator[None]:
+    """Let a parametrization say that it has no inverse; what lucid refuses in one that it has is an error."""
+    try:
+        yield
+    except NotImplementedError as error:
+        if isinstance(error, LucidError):
+            raise
+
+
 class ParametrizationList(ModuleList):
     """The parametrizations of one tensor, the first to be registered first, and what they compute it from.
 
@@ -94,7 +104,7 @@ class ParametrizationList(ModuleList):
             for module in reversed(list(self)):
                 inverse = getattr(module, "right_inverse", None)
                 if inverse is not None:
-                    with contextlib.suppress(NotImplementedError):
+                    with _not_implemented():
                         value = inverse(value)
         self.is_tensor = isinstance(value, TensorBase)
         values = self._checked(value, 1 if self.is_tensor else None)
@@ -280,7 +290,7 @@ def register_parametrization(
             _like("a parametrization", after, before.shape, before.dtype)
             inverse = getattr(parametrization, "right_inverse", None)
             if inverse is not None:
-                with contextlib.suppress(NotImplementedError):
+                with _not_implemented():
                     _like("right_inverse", inverse(after), before.shape, before.dtype)
         own[tensor_name].append(parametrization)
         own[tensor_name].unsafe |= unsafe

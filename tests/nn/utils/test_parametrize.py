@@ -10,7 +10,7 @@ import pytest
 
 import lucid
 from lucid import nn
-from lucid.errors import ArgumentError, SettingError
+from lucid.errors import ArgumentError, DtypeError, SettingError
 from lucid.nn.utils import parametrizations, parametrize
 from tests.gradients import numbers
 
@@ -265,3 +265,20 @@ def test_a_buffer_of_several_tensors_stays_a_buffer():
     parametrize.remove_parametrizations(module, "kept")
     assert [name for name, _ in module.named_buffers()] == ["kept"]
     assert not list(module.parameters())
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_an_inverse_that_fails_is_not_one_that_is_missing(first):
+    """Errors of lucid that are NotImplementedErrors too, of dtypes, come out; the plain one says that there is none."""
+    layer = nn.Linear(2, 2)
+    if not first:
+        parametrize.register_parametrization(layer, "weight", Scaled())
+    with pytest.raises(DtypeError, match="bitwise_not"):
+        parametrize.register_parametrization(layer, "weight", Fault(lambda x: x, lambda x: ~x))
+    assert parametrize.is_parametrized(layer) is not first
+
+    def missing(x):
+        raise NotImplementedError
+
+    parametrize.register_parametrization(layer, "weight", Fault(lambda x: x, missing))
+    assert parametrize.is_parametrized(layer, "weight")
