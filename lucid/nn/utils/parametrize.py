@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 from lucid.arguments import checked, shown
 from lucid.autograd.base import TensorBase, describe
 from lucid.autograd.modes.state import no_grad
-from lucid.errors import ArgumentError, LucidError, SettingError
+from lucid.errors import ArgumentError, DtypeError, SettingError
 from lucid.nn.layers.container import ModuleDict, ModuleList
 from lucid.nn.module.module import Module
 from lucid.nn.parameter import Parameter
@@ -76,12 +76,13 @@ def _like(what: str, got: Any, shape: tuple[int, ...], dtype: object) -> None:
 
 @contextlib.contextmanager
 def _not_implemented() -> Generator[None]:
-    """Let a parametrization say that it has no inverse; what lucid refuses in one that it has is an error."""
+    """Let a parametrization say that it has no inverse; a dtype that an inverse of it refuses is an error."""
     try:
         yield
-    except NotImplementedError as error:
-        if isinstance(error, LucidError):
-            raise
+    except DtypeError:
+        raise
+    except NotImplementedError:
+        pass
 
 
 class ParametrizationList(ModuleList):
