@@ -6,20 +6,22 @@ import argparse
 import os
 import runpy
 import sys
+from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
 from lucid.cuda.build.nvrtc import compiler
 from lucid.cuda.simulator.bootstrap import start
-from lucid.cuda.simulator.settings import whole_number
+from lucid.cuda.simulator.settings import nvrtc, whole_number
 from lucid.cuda.simulator.source import arguments
-from lucid.errors import LucidError
+from lucid.errors import CudaUnavailableError, LucidError
 
 if TYPE_CHECKING:
     from types import TracebackType
 
 _SETTING = "LUCID_CUDA_SIMULATOR"
+_NVRTC = "LUCID_SIMULATOR_NVRTC"
 _OURS = frozenset({__file__, arguments.__file__, runpy.__file__, "<frozen runpy>"})
 
 
@@ -28,11 +30,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         prog="python -m lucid.cuda.simulator",
         description="Run a script, or a module, that uses CuPy on CUDA devices simulated on the CPU.",
-        usage="%(prog)s [--devices N] [--nvrtc] (SCRIPT | -m MODULE | -c CODE) [ARGUMENT ...]",
+        usage="%(prog)s [--devices N] [--no-nvrtc] (SCRIPT | -m MODULE | -c CODE) [ARGUMENT ...]",
         allow_abbrev=False,
     )
     parser.add_argument("--devices", type=_number, metavar="N", help=f"1 to 64; default: ${_SETTING}, else 1")
-    parser.add_argument("--nvrtc", action="store_true", help="let NVIDIA's compiler, installed, check each source too")
+    parser.add_argument(
+        "--nvrtc",
+        action=argparse.BooleanOptionalAction,
+        help=f"let NVIDIA's compiler check each source too; default: ${_NVRTC}, else if it is installed",
+    )
     # each takes all that follows, which is the script's
     parser.add_argument("-m", dest="module", nargs=argparse.REMAINDER, help="run a module, as python -m does")
     parser.add_argument("-c", dest="code", nargs=argparse.REMAINDER, help="run code, as python -c does")
@@ -43,11 +49,8 @@ def main() -> None:
         parser.error("name a script, -m and a module, or -c and code")
     try:
         os.environ[_SETTING] = str(given.devices or whole_number(_SETTING, 1, 64) or 1)
-        if given.nvrtc:
-            os.environ["LUCID_SIMULATOR_NVRTC"] = "1"
         start()
-        if given.nvrtc:
-            compiler()  # by its path, after ours of its name
+        _choose_nvrtc(given.nvrtc)
     except LucidError as error:
         parser.exit(1, f"{parser.prog}: {error}\n")
     sys.excepthook = _print_without_us
@@ -70,6 +73,18 @@ def _number(text: str) -> int:
     if not (text.isascii() and text.isdigit() and 1 <= int(text[:9]) <= 64):
         raise argparse.ArgumentTypeError(f"expected a whole number of 1 to 64, got {text!r}")
     return int(text)
+
+
+def _choose_nvrtc(asked: bool | None) -> None:
+    """Have NVIDIA's compiler asked or not, as the option or the setting says, otherwise if it is installed."""
+    if asked is None and _NVRTC not in os.environ:
+        with suppress(CudaUnavailableError):
+            compiler()  # by its path, after ours of its name
+            asked = True
+    if asked is not None:
+        os.environ[_NVRTC] = str(int(asked))
+    if nvrtc():
+        compiler()
 
 
 def _search_first(folder: str) -> None:

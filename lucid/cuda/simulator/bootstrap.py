@@ -47,13 +47,17 @@ _OTHERS = ("cudart", "nvrtc", "cublasLt")
 _MARK = "lucid simulator\n"
 # Of Python, in a report of who queued what.
 _LINES = 2
+# What Python imports when it starts.
+_CHILDREN = str(FOLDER / "children")
 _CODE = re.compile(r"\{code ([0-9a-f]+)\}")
 
 _state: _Simulated | None = None
 
 
 def start() -> None:
-    """Give this process the devices that LUCID_CUDA_SIMULATOR asks for; once is enough.
+    """Give this process, and the Python processes that it starts, the devices that LUCID_CUDA_SIMULATOR asks for.
+
+    Once is enough.
 
     Raises
     ------
@@ -68,6 +72,8 @@ def start() -> None:
         _state = _Simulated(*installed())
         gpu.simulate()
         kernels.drive(SimulatedDriver)
+        others = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+        os.environ["PYTHONPATH"] = os.pathsep.join(dict.fromkeys([_CHILDREN, *filter(None, others)]))
 
 
 class _Python(ctypes.Structure):

@@ -1,4 +1,4 @@
-"""Under LUCID_SIMULATOR_NVRTC=1 what NVIDIA's compiler refuses is refused, which g++ may take."""
+"""Where NVRTC is installed, what NVIDIA's compiler refuses is refused, which g++ may take."""
 
 from __future__ import annotations
 
@@ -48,16 +48,18 @@ def _nvrtc():
 def run(texts, *options, **variables):
     """Print for each source whether its kernel ran."""
     command = [sys.executable, "-m", "lucid.cuda.simulator", *options, "-c", CODE.format(texts=texts)]
-    environment = os.environ | {"PYTHONPATH": str(ROOT), **variables}
+    environment = {key: value for key, value in os.environ.items() if key != "LUCID_SIMULATOR_NVRTC"}
+    environment |= {"PYTHONPATH": str(ROOT), **variables}
     ran = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
     return ran.stdout.splitlines()
 
 
 def test_what_gpp_takes():
-    """Only with the option, or the setting, it is refused, with NVRTC's words; so it is the next time."""
-    assert run([*REFUSED, *TAKEN]) == ["ran"] * 6
-    for options, variables in ((["--nvrtc"], {}), ([], {"LUCID_SIMULATOR_NVRTC": "1"})):
+    """It is refused with NVRTC's words, so too the next time, unless the option or the setting says otherwise."""
+    for options, variables in ((["--no-nvrtc"], {"LUCID_SIMULATOR_NVRTC": "1"}), ([], {"LUCID_SIMULATOR_NVRTC": "0"})):
+        assert run([*REFUSED, *TAKEN], *options, **variables) == ["ran"] * 6
+    for options, variables in (([], {}), (["--nvrtc"], {"LUCID_SIMULATOR_NVRTC": "0"})):
         *refused, first, second = run([*REFUSED, *TAKEN], *options, **variables)
         for words, told in zip(REFUSED.values(), refused, strict=True):
             assert told.startswith("NVRTC cannot compile kernel.cu")
