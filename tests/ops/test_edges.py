@@ -226,3 +226,11 @@ def test_running_integrals_of_large_samples_do_not_overflow():
     np.testing.assert_allclose(lucid.cumulative_trapezoid(y).tolist(), [1.5e38, 3e38, 3e38], rtol=1e-6)
     assert lucid.trapezoid(lucid.tensor([1, 2, 4])).item() == 4.5
     assert lucid.cumulative_trapezoid(lucid.tensor([1, 2, 4]), dx=2).tolist() == [3.0, 9.0]
+
+
+def test_slopes_of_a_quotient_do_not_overflow_on_the_way():
+    """The square of a divisor may leave the range of numbers while the slope does not."""
+    for numerator, divisor, slope in ((1e-30, 1e-25, -1e20), (1e30, 1e25, -1e-20), (1e-30, -1e-25, -1e20)):
+        a, b = (lucid.tensor(number, requires_grad=True) for number in (numerator, divisor))
+        lucid.div(a, b).backward()
+        np.testing.assert_allclose([a.grad.item(), b.grad.item()], [1 / divisor, slope], rtol=1e-5)

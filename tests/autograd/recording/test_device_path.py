@@ -299,3 +299,19 @@ def test_views_of_every_dtype_are_recorded(dtype, rng):
         (grad,) = lucid.autograd.grad(view.sum(), x)
         assert grad.tolist() == [[0.0, 1.0, 0.0]] * 2
     assert not lucid.ones(2, 3, dtype=lucid.int64, device="cuda").T.requires_grad
+
+
+@every_op
+def test_alignment_is_part_of_the_form(op, rng):
+    """Operands that begin between two packs are not read by packs, whatever was planned for others of their form."""
+    for shift in (0, 0, 1, 1, 0, 3):
+        values = [rng.standard_normal(shift + size).astype(np.float32) for size in (16, 16, 4)]
+        found = []
+        for device in ("cuda", "cpu"):
+            bases = [lucid.tensor(value, device=device, requires_grad=True) for value in values]
+            x, w, b = (base[shift:] for base in bases)
+            out = op(x.view(4, 4), w.view(4, 4), b)
+            out.backward(out.detach() * 0.5 + 1)
+            found.append([out.detach(), *[t.grad for t in bases if t.grad is not None]])
+        for one, other in zip(*found, strict=True):
+            np.testing.assert_allclose(one.numpy(force=True), other.numpy(force=True), rtol=1e-4, atol=1e-5)

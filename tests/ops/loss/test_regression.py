@@ -7,6 +7,7 @@ import pytest
 
 import lucid
 from lucid.errors import DtypeError, IndexOutOfRangeError, ShapeError
+from lucid.nn.functional import gaussian_nll_loss
 from lucid.ops.base.rows import ROWS_BLOCK
 from lucid.ops.loss.cross_entropy import SmoothingError, cross_entropy
 from lucid.ops.loss.likelihood import nll_loss
@@ -239,3 +240,29 @@ def test_smooth_labels_beside_a_large_mean(weighted, rng):
     got, gradient = loss(near, lucid.float32)
     np.testing.assert_allclose(got, expected, rtol=2e-5)
     np.testing.assert_allclose(gradient, loss(near.astype(np.float64), lucid.float64)[1], rtol=2e-5, atol=1e-6)
+
+
+def test_smooth_labels_beside_an_infinite_logit():
+    """An impossible class, the first, has an infinite share in a smoothed loss; the gradient is that of the rest."""
+    x = lucid.tensor([[-np.inf, 1.0, 2.0], [0.0, 1.0, 2.0]], dtype=lucid.float64, requires_grad=True)
+    out = cross_entropy(x, lucid.tensor([1, 1]), label_smoothing=0.3, reduction="none")
+    high = 1 / (1 + np.exp(-1))
+    whole = np.exp([0, 1, 2]) / np.exp([0, 1, 2]).sum()
+    other = 0.7 * -np.log(whole[1]) - 0.1 * np.log(whole).sum()
+    np.testing.assert_allclose(numbers(out), [np.inf, other], rtol=1e-12)
+    out.backward(lucid.tensor([2.0, 3.0], dtype=lucid.float64))
+    spread = np.array([0.1, 0.8, 0.1])
+    expected = [2 * (np.array([0, 1 - high, high]) - spread), 3 * (whole - spread)]
+    np.testing.assert_allclose(numbers(x.grad), expected, rtol=1e-12)
+
+
+def test_variances_below_eps():
+    """They count as eps, in the loss and in its gradients, but the gradient reaches them as if they were it."""
+    x, variance = (lucid.tensor(v, dtype=lucid.float64, requires_grad=True) for v in ([0.5, -1.0, 2.0], [1e-9, 0.0, 2]))
+    target, upstream = np.array([1.0, 1.0, 1.0]), np.array([1.0, -2.0, 3.0])
+    out = gaussian_nll_loss(x, lucid.tensor(target), variance, eps=0.01, reduction="none")
+    out.backward(lucid.tensor(upstream))
+    used, distance = np.array([0.01, 0.01, 2.0]), numbers(x) - target
+    np.testing.assert_allclose(numbers(out), (np.log(used) + distance**2 / used) / 2, rtol=1e-12)
+    np.testing.assert_allclose(numbers(variance.grad), upstream * (1 / used - distance**2 / used**2) / 2, rtol=1e-12)
+    np.testing.assert_allclose(numbers(x.grad), upstream * distance / used, rtol=1e-12)

@@ -17,3 +17,17 @@ def test_topk_of_long_rows(largest, rng):
     order = np.argsort(-values if largest else values, axis=1)[:, :7]
     np.testing.assert_array_equal(numbers(found.indices), order)
     np.testing.assert_array_equal(numbers(found.values), np.take_along_axis(values, order, 1))
+
+
+def test_stable_orders_of_equal_elements(rng):
+    """Equal elements keep their order upwards and downwards alike, NaN counts as the largest, and so in long rows."""
+    values = rng.integers(0, 5, (3, 1500)).astype(np.float64)
+    values[values == 4] = np.nan
+    number = np.nan_to_num(values, nan=4)
+    for descending in (False, True):
+        order = np.argsort(-number if descending else number, axis=1, kind="stable")
+        found = lucid.sort(lucid.tensor(values), descending=descending, stable=True)
+        np.testing.assert_array_equal(numbers(found.indices), order)
+        np.testing.assert_array_equal(numbers(found.values), np.take_along_axis(values, order, 1))
+        places = lucid.argsort(lucid.tensor(values), 1, descending, stable=True)
+        np.testing.assert_array_equal(numbers(places), order)

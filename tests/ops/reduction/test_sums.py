@@ -186,6 +186,11 @@ def test_too_few_elements_for_a_variance():
     """With nothing left to divide by the variance is NaN, as 0 / 0, or infinite."""
     assert np.isnan(float(var(lucid.tensor([2.0]))))
     assert float(var(lucid.tensor([2.0, 3.0]), correction=2)) == float("inf")
+    nothing = lucid.ones(0, 3, requires_grad=True)
+    for whole in (var(nothing), var(nothing, 0), lucid.std(lucid.ones(3, 0), 1), lucid.var_mean(nothing)[0]):
+        assert np.isnan(numbers(whole)).all()
+    var(nothing, 0).sum().backward()
+    assert nothing.grad.shape == (0, 3)
 
 
 def test_norm_refuses_unknown_orders():

@@ -171,3 +171,26 @@ def test_no_points(mode, points, channels):
     assert grads[1].shape == grid.shape
     again = lucid.autograd.grad(grads[0].sum() + grads[1].sum(), (x, grid), allow_unused=True)
     assert all(grad is None or not numbers(grad).any() for grad in again)
+
+
+@pytest.mark.parametrize("aligned", [True, False])
+def test_reflections(aligned, rng):
+    """Positions far beyond both ends are reflected at the outer elements, or at their edges, as often as it takes."""
+    values, size = rng.standard_normal(5), 5
+    points = np.array([-1.3, -2.9, -5.2, -7.75, 1.3, 2.9, 5.2, 0.4])
+    place = (points + 1) / 2 * (size - 1) if aligned else ((points + 1) * size - 1) / 2
+    least, most = (0, size - 1) if aligned else (-0.5, size - 0.5)
+    there, sign = place.copy(), np.ones(8)
+    for _ in range(20):
+        for beyond, border in ((there < least, least), (there > most, most)):
+            there, sign = np.where(beyond, 2 * border - there, there), np.where(beyond, -sign, sign)
+    sign[(there <= 0) | (there >= size - 1)] = 0
+    there = there.clip(0, size - 1)
+    x = lucid.tensor(values[None, None, None])
+    grid = lucid.tensor(np.stack([points, 0 * points], -1)[None, None], requires_grad=True)
+    out = grid_sample(x, grid, padding_mode="reflection", align_corners=aligned)
+    np.testing.assert_allclose(numbers(out)[0, 0, 0], np.interp(there, np.arange(size), values), rtol=1e-9)
+    upstream = rng.standard_normal(8)
+    out.backward(lucid.tensor(upstream[None, None, None]))
+    slopes = sign * np.diff(values)[np.minimum(there.astype(int), size - 2)] * (size - 1 if aligned else size) / 2
+    np.testing.assert_allclose(numbers(grid.grad)[0, 0, :, 0], upstream * slopes, rtol=1e-9)
