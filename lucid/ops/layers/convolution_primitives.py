@@ -14,6 +14,7 @@ import numpy as np
 
 from lucid.autograd.recording.primitive import primitive
 from lucid.ops.base.promotion import accumulation_dtype
+from lucid.ops.base.rows import row_products
 from lucid.ops.layers import convolution_cuda as on_cuda
 from lucid.ops.layers.windows import Axis, axes_of, taps, window_count, window_size
 from lucid.ops.linalg.matrices import product
@@ -193,7 +194,11 @@ def convolution_weight_grad(
     result = xp.zeros((g.shape[1], x.shape[1] // groups, *kernel), dtype)
     total = kernels_of(result, groups, dtype)
     for images, columns in columns_of(xp, x, axes, groups, dtype):
-        total += product(xp, rows_of(g[images], groups, dtype), columns.swapaxes(-1, -2))
+        rows = rows_of(g[images], groups, dtype)
+        if xp is np and rows.shape[1] == 1:  # depthwise: of one row BLAS makes long sums
+            total += row_products(columns, rows).swapaxes(-1, -2)
+        else:
+            total += product(xp, rows, columns.swapaxes(-1, -2))
     return result.astype(g.dtype, copy=False)
 
 

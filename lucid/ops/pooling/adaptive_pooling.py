@@ -14,6 +14,7 @@ import numpy as np
 from lucid.autograd.recording.primitive import primitive
 from lucid.ops.base.dims import along
 from lucid.ops.base.promotion import accumulation_dtype
+from lucid.ops.base.rows import ROWS_AT_ONCE, sum_of
 from lucid.ops.pooling import pooling_cuda as kernels
 
 if TYPE_CHECKING:
@@ -31,7 +32,8 @@ def bounds(size: int, parts: int) -> tuple[Any, Any]:
 
 def part_sums(xp: ModuleType, x: Array, parts: Ints) -> Array:
     """Return the sums of parts of the last dimensions."""
-    if xp is np:
+    short = all(n <= ROWS_AT_ONCE * count for n, count in zip(x.shape[-len(parts) :], parts, strict=True))
+    if xp is np and short:
         total = x
         if parts[-1] != x.shape[-1]:
             rows = x.reshape(-1, x.shape[-1]) @ membership(x.shape[-1], parts[-1], x.dtype)
@@ -56,6 +58,9 @@ def membership(size: int, parts: int, dtype: np.dtype[Any]) -> np.ndarray[Any, A
 def sums_along(xp: ModuleType, x: Array, axis: int, parts: int) -> Array:
     """Return the sums of parts along one dimension; only elements of a part are touched."""
     begin, end = bounds(x.shape[axis], parts)
+    if (end - begin).max(initial=0) > ROWS_AT_ONCE:
+        sums = [sum_of(xp, x[along(axis, slice(*part))], (axis,)) for part in zip(begin, end, strict=True)]
+        return xp.stack(sums, axis)
     total = xp.take(x, xp.asarray(begin), axis)
     for step in range(1, int((end - begin).max(initial=0))):
         longer = np.flatnonzero(begin + step < end)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ import numpy as np
 from lucid.autograd.recording.primitive import primitive
 from lucid.ops.base.declaration import adjoint
 from lucid.ops.base.promotion import accumulation_dtype
+from lucid.ops.base.rows import ROWS_AT_ONCE, sum_of
 from lucid.ops.layers.windows import Axis, elements_in, taps, window_count, window_size
 from lucid.ops.pooling import pooling_cuda as on_cuda
 
@@ -159,11 +161,17 @@ def avg_pool(xp: ModuleType, x: Array, *, axes: tuple[Axis, ...], divisor: float
     lead = x.shape[: -len(axes)]
     if are_large_tiles(axes):
         tiles = x.reshape(*lead, *[size for axis in axes for size in (axis.out, axis.kernel)])
-        total = xp.sum(tiles, tuple(range(len(lead) + 1, tiles.ndim, 2)), dtype)
+        total = sum_of(xp, tiles, tuple(range(len(lead) + 1, tiles.ndim, 2)), dtype)
     else:
         total = xp.zeros((*lead, *window_count(axes)), dtype)
-        for tap in taps(axes):
-            total[(..., *tap.windows)] += x[(..., *tap.elements)]
+        every = taps(axes)
+        large = window_size(axes) > ROWS_AT_ONCE  # then it is summed up in groups, which rounds less
+        while group := [*itertools.islice(every, ROWS_AT_ONCE)]:
+            part = xp.zeros_like(total) if large else total
+            for tap in group:
+                part[(..., *tap.windows)] += x[(..., *tap.elements)]
+            if large:
+                total += part
     return divided(xp, total, axes, divisor, padded=padded).astype(x.dtype, copy=False)
 
 

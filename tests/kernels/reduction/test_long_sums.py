@@ -9,11 +9,10 @@ from lucid.cuda.launch import reduction
 from lucid.ops.layers import batch_normalisation_cuda, normalisation_cuda
 from lucid.ops.loss import cross_entropy_cuda
 from lucid.ops.reduction import cumulative_cuda
-from tests.stress.rounding import errors_of, rows_of
+from tests.stress.rounding import ROWS, errors_of
 
 pytestmark = pytest.mark.gpu
 
-ROWS = rows_of("cuda")
 # No other test has arrays of these lengths: launches are remembered by shape.
 MANY, MORE = 8221, 12347
 

@@ -22,9 +22,8 @@ from lucid.ops.base.rows import (
 )
 from tests.device import DEVICE
 from tests.gradients import numbers
-from tests.stress.rounding import rows_of, worst_of
+from tests.stress.rounding import ROWS, worst_of
 
-ROWS = rows_of(DEVICE)
 LARGEST = 2**20 if DEVICE == "cpu" else 2**14
 
 
