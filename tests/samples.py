@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pytest
 
 import tests.sample_rows as rows_package
 
@@ -112,3 +113,16 @@ def all_samples() -> list[Sample]:
     if doubled:
         raise ValueError(f"rows of the same name: {sorted(doubled)}")
     return table
+
+
+def check_each(check, cases, rng):
+    """Call `check(*case, rng)` for each case, with random numbers of its own; fail with all that fail, by name."""
+    failures = {}
+    for case, own in zip(cases, rng.spawn(len(cases)), strict=True):
+        try:
+            check(*case, own)
+        except (Exception, pytest.fail.Exception) as error:  # noqa: BLE001 - the other cases are tried all the same
+            failures[" ".join(case)] = error
+            error.add_note(f"in the case {' '.join(case)}")
+    if failures:
+        raise BaseExceptionGroup(f"fail: {', '.join(failures)}", list(failures.values()))

@@ -23,7 +23,7 @@ from tests.gradients import flat, is_floating, numbers, outputs_and_gradients, r
 from tests.ops.test_samples import GRADIENT, SAMPLES, VALUE, check_close
 from tests.optimizers import USUAL
 from tests.sample_rows.linalg import decomposition
-from tests.samples import FLOATS, INTEGERS
+from tests.samples import FLOATS, INTEGERS, check_each
 
 pytestmark = pytest.mark.gpu
 
@@ -42,40 +42,6 @@ def outcome(act):
         return act()
     except Exception as error:  # noqa: BLE001 - whatever it is, both devices must raise it
         return type(error)
-
-
-def check_each(check, cases, rng):
-    """Call `check(*case, rng)` for each case, with random numbers of its own; fail with all that fail, by name."""
-    failures = {}
-    for case, own in zip(cases, rng.spawn(len(cases)), strict=True):
-        try:
-            check(*case, own)
-        except (Exception, pytest.fail.Exception) as error:  # noqa: BLE001 - the other cases are tried all the same
-            failures[" ".join(case)] = error
-            error.add_note(f"in the case {' '.join(case)}")
-    if failures:
-        raise BaseExceptionGroup(f"fail: {', '.join(failures)}", list(failures.values()))
-
-
-def test_every_case_that_fails_is_named(rng):
-    """One that fails keeps no other from being tried, and each has random numbers of its own."""
-    drawn = {}
-
-    def check(how, dtype, rng):
-        drawn[how, dtype] = rng.standard_normal()
-        if how == "raises":
-            pytest.fail(dtype)
-        assert how == "passes"
-
-    cases = [("fails", "int8"), ("passes", "int8"), ("raises", "bool"), ("passes", "bool")]
-    with pytest.raises(BaseExceptionGroup, match="fail: fails int8, raises bool") as raised:
-        check_each(check, cases, rng)
-    assert [error.__notes__ for error in raised.value.exceptions] == [
-        ["in the case fails int8"],
-        ["in the case raises bool"],
-    ]
-    assert len(set(drawn.values())) == len(drawn) == len(cases)
-    check_each(check, [("passes", "int8")], rng)
 
 
 # ---- layouts ----

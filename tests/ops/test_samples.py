@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import subprocess
 import sys
@@ -23,7 +24,7 @@ from tests.gradients import (
     random_like,
     tensors_of,
 )
-from tests.samples import all_samples
+from tests.samples import all_samples, check_each
 
 SAMPLES = all_samples()
 
@@ -40,15 +41,9 @@ def rows(keep=lambda sample: True):
     return pytest.mark.parametrize("sample", [pytest.param(s, id=s.name) for s in SAMPLES if keep(s)])
 
 
-def rows_and_dtypes():
-    """Parametrise a test over the rows and the dtypes of each."""
-    cases = [
-        pytest.param(s, dtype, id=f"{s.name}-{dtype}")
-        for s in SAMPLES
-        for dtype in s.dtypes
-        if any(is_floating(a) and a.dtype.kind != "c" for a in s.inputs(np.random.default_rng(0)))
-    ]
-    return pytest.mark.parametrize(("sample", "dtype"), cases)
+def of_real_numbers(sample):
+    """Tell whether a row has floating-point inputs, which are tried in its dtypes."""
+    return any(is_floating(a) and a.dtype.kind != "c" for a in sample.inputs(np.random.default_rng(0)))
 
 
 def value_of(sample, arrays):
@@ -79,26 +74,25 @@ def check_close(got, expected, error, what, terms=0.0):
     np.testing.assert_allclose(got, expected, rtol=0, atol=error * largest, equal_nan=True, err_msg=what)
 
 
-def check_same(sample, tensors, arrays, rng, error=1e-12):
-    """Fail unless the op gives the same values and gradients for `tensors` as for contiguous copies of `arrays`."""
-    upstream = {}
+def test_every_case_that_fails_is_named(rng):
+    """One that fails keeps no other from being tried, and each has random numbers of its own."""
+    drawn = {}
 
-    def draw(place, array):
-        return upstream.setdefault(place, random_like(rng, array))
+    def check(how, dtype, rng):
+        drawn[how, dtype] = rng.standard_normal()
+        if how == "raises":
+            pytest.fail(dtype)
+        assert how == "passes"
 
-    plain = tensors_of([np.ascontiguousarray(a).reshape(a.shape) for a in arrays], sample.constants)
-    if not sample.differentiable:
-        for got, expected in zip(flat(sample.op(*tensors)), flat(sample.op(*plain)), strict=True):
-            check_close(numbers(got), numbers(expected), error, "value")
-        return
-    values, grads = outputs_and_gradients(sample.op, tensors, draw)
-    plain_values, plain_grads = outputs_and_gradients(sample.op, plain, draw)
-    for got, expected in zip(values, plain_values, strict=True):
-        check_close(numbers(got), numbers(expected), error, "value")
-    for got, expected in zip(grads, plain_grads, strict=True):
-        assert (got is None) == (expected is None)
-        if got is not None:
-            check_close(numbers(got), numbers(expected), error, "gradient")
+    cases = [("fails", "int8"), ("passes", "int8"), ("raises", "bool"), ("passes", "bool")]
+    with pytest.raises(BaseExceptionGroup, match="fail: fails int8, raises bool") as raised:
+        check_each(check, cases, rng)
+    assert [error.__notes__ for error in raised.value.exceptions] == [
+        ["in the case fails int8"],
+        ["in the case raises bool"],
+    ]
+    assert len(set(drawn.values())) == len(drawn) == len(cases)
+    check_each(check, [("passes", "int8")], rng)
 
 
 @rows(lambda s: s.reference is not None)
@@ -153,9 +147,13 @@ def test_both_forms_of_a_rule_agree(sample, rng):
         check_close(numbers(got), numbers(expected), 1e-12, "gradient")
 
 
-@rows_and_dtypes()
-def test_dtype(sample, dtype, rng):
+@rows(of_real_numbers)
+def test_dtype(sample, rng):
     """In each dtype the result is near the one in float64, and gradients have their input's shape and dtype."""
+    check_each(functools.partial(check_dtype, sample), [(dtype,) for dtype in sample.dtypes], rng)
+
+
+def check_dtype(sample, dtype, rng):
     rounded = [numbers(t) for t in tensors_of(sample.inputs(rng), dtype=dtype, requires_grad=False)]
     exact = [a.astype(np.float64) if is_floating(a) and a.dtype.kind != "c" else a for a in rounded]
     tensors = tensors_of(exact, sample.constants, dtype=dtype, requires_grad=sample.differentiable)
@@ -199,10 +197,13 @@ SHRINKINGS = {
 }
 
 
-@pytest.mark.parametrize("how", SHRINKINGS)
 @rows(lambda s: s.broadcasts)
-def test_broadcasting(sample, how, rng):
+def test_broadcasting(sample, rng):
     """An operand of size 1 acts as if repeated, and its gradient is the sum over the repetitions."""
+    check_each(functools.partial(check_broadcasting, sample), [(how,) for how in SHRINKINGS], rng)
+
+
+def check_broadcasting(sample, how, rng):
     arrays = [np.asarray(a) for a in sample.inputs(rng)]
     shape = np.broadcast_shapes(*[a.shape for a in arrays])
     for place, array in enumerate(arrays):
@@ -265,18 +266,35 @@ STRIDES = {
 }
 
 
-@pytest.mark.parametrize("how", STRIDES)
 @rows()
-def test_strides(sample, how, rng):
+def test_strides(sample, rng):
     """Values and gradients depend on the elements, not on how they lie in memory."""
     arrays = [np.asarray(a) for a in sample.inputs(rng)]
-    tensors = []
-    for place, array in enumerate(arrays):
-        tensor = wrap(STRIDES[how](array) if array.ndim else array.copy())
-        if sample.differentiable and is_floating(array) and place not in sample.constants:
-            tensor.requires_grad_()
-        tensors.append(tensor)
-    check_same(sample, tensors, arrays, rng)
+    upstream = {}
+
+    def draw(place, array):
+        return upstream.setdefault(place, random_like(rng, array))
+
+    def outcome(lay):
+        tensors = [wrap(lay(array) if array.ndim else array.copy()) for array in arrays]
+        if not sample.differentiable:
+            return flat(sample.op(*tensors)), []
+        for place, array in enumerate(arrays):
+            tensors[place].requires_grad_(is_floating(array) and place not in sample.constants)
+        return outputs_and_gradients(sample.op, tensors, draw)
+
+    plain_values, plain_grads = outcome(lambda a: np.ascontiguousarray(a).reshape(a.shape))
+
+    def check(how, _):
+        values, grads = outcome(STRIDES[how])
+        for got, expected in zip(values, plain_values, strict=True):
+            check_close(numbers(got), numbers(expected), 1e-12, "value")
+        for got, expected in zip(grads, plain_grads, strict=True):
+            assert (got is None) == (expected is None)
+            if got is not None:
+                check_close(numbers(got), numbers(expected), 1e-12, "gradient")
+
+    check_each(check, [(how,) for how in STRIDES], rng)
 
 
 @rows()
@@ -316,9 +334,13 @@ def test_no_grad(sample, rng):
 
 
 @pytest.mark.gpu
-@rows_and_dtypes()
-def test_cuda(sample, dtype, rng):
+@rows(of_real_numbers)
+def test_cuda(sample, rng):
     """Both devices give the same values and gradients, on their own device, within the dtype's tolerance."""
+    check_each(functools.partial(check_devices, sample), [(dtype,) for dtype in sample.dtypes], rng)
+
+
+def check_devices(sample, dtype, rng):
     arrays = sample.inputs(rng)
     upstream = {}
 
@@ -417,9 +439,6 @@ def public_ops():
 PUBLIC = public_ops()
 
 
-every_public_op = pytest.mark.parametrize("op", sorted(PUBLIC, key=lambda op: op.__name__), ids=lambda op: op.__name__)
-
-
 # The pages that say what holds for all ops of a kind, and the parameters that they explain.
 PAGES = {
     "lucid.ops.base.declaration": {"input", "other"},
@@ -462,26 +481,26 @@ def page_of(op):
     return next((page for page in PAGES if f"`{page}`" in text or op.__module__ == page), None)
 
 
-@every_public_op
-def test_every_op_is_documented(op):
+def test_every_op_is_documented():
     """A public op says what comes out and shows it, and what each parameter is, unless the page of its kind says so."""
-    text = inspect.getdoc(op)
-    assert text
-    assert ">>> " in text
-    parameters = set(inspect.signature(op).parameters)
-    page = page_of(op)
-    assert page, f"{op.__module__} names no page of PAGES, which says what holds for all ops of the kind"
-    missing = {name for name in parameters - PAGES[page] if f"`{name}`" not in text}
-    assert not missing, f"{op.__name__} does not say what {missing} is"
+    texts = {op: inspect.getdoc(op) or "" for op in PUBLIC}
+    assert not [op.__name__ for op, text in texts.items() if ">>> " not in text], "they have no example"
+    without = {op.__module__ for op in PUBLIC if page_of(op) is None}
+    assert not without, "they name no page of PAGES, which says what holds for all ops of the kind"
+    missing = {
+        f"{op.__name__}.{name}"
+        for op, text in texts.items()
+        for name in set(inspect.signature(op).parameters) - PAGES[page_of(op)]
+        if f"`{name}`" not in text
+    }
+    assert not missing, "they are not explained"
 
 
-@every_public_op
-def test_a_docstring_does_not_repeat_its_page(op):
+def test_a_docstring_does_not_repeat_its_page():
     """What holds for every op of a kind is said once: the docstring has no sections, and fits an editor's window."""
-    text = inspect.getdoc(op)
-    assert "\n---" not in text
-    assert "cannot be broadcast" not in text
-    assert len(text.splitlines()) <= 12
+    texts = {op.__name__: inspect.getdoc(op) for op in PUBLIC}
+    assert not [name for name, text in texts.items() if "\n---" in text or "cannot be broadcast" in text]
+    assert not [name for name, text in texts.items() if len(text.splitlines()) > 12]
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -491,11 +510,14 @@ def test_a_page_explains_its_parameters(page):
     assert all(f"`{name}`" in text or name in {"input", "other"} for name in PAGES[page])
 
 
-@every_public_op
-def test_a_page_is_found_by_help(op):
+def test_a_page_is_found_by_help():
     """`help` of where a function is public names the page that says what holds for its kind."""
-    spaces = [space for space in (lucid, lucid.nn.functional, lucid.linalg) if PUBLIC[op] & set(space.__all__)]
-    assert any(f"`{page_of(op)}`" in space.__doc__ for space in spaces)
+    spaces = {space: set(space.__all__) for space in (lucid, lucid.nn.functional, lucid.linalg)}
+    assert not [
+        op.__name__
+        for op, names in PUBLIC.items()
+        if not any(f"`{page_of(op)}`" in space.__doc__ for space, public in spaces.items() if names & public)
+    ]
 
 
 # Public functions that are no ops on tensors, by module or by name, each with the reason.

