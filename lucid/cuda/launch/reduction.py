@@ -164,7 +164,8 @@ class Reduction:
         wide, deep = plan.block
         shared = 0 if plan.by_rows else wide * deep * plan.columns * size
         while shared > MOST_SHARED:
-            deep, shared = deep // 2, shared // 2
+            wide, deep = (wide, deep // 2) if deep > 1 else (wide // 2, 1)
+            across, shared = -(-plan.rows // (wide * plan.columns)), shared // 2
         kernel[instance](
             (across, chunks, 1), (wide, deep, 1),
             address + plan.first * itemsize, out.data.ptr, 0 if partial is None else partial.data.ptr,
