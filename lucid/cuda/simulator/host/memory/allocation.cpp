@@ -51,12 +51,10 @@ size_t room = 150754820096;
 
 void fill(uintptr_t begin, size_t size) {
     if (!executes()) return;
-    if (size >= sparse) {
-        const uintptr_t first = (begin + 4095) / 4096 * 4096, end = (begin + size) / 4096 * 4096;
-        madvise((void*)first, end - first, MADV_DONTNEED);
-    } else {
+    if (size >= sparse)
+        clear(begin, size);
+    else
         memset((void*)begin, in_part() ? 0 : garbage, size);
-    }
 }
 
 int allocate(void** out, size_t size, int device, Pool* pool = nullptr, bool managed = false) {
@@ -105,6 +103,14 @@ int release(void* address, bool of_the_host) {
 }  // namespace
 
 size_t capacity() { return room; }
+
+void clear(uintptr_t begin, size_t size) {
+    if (size < sparse) return (void)memset((void*)begin, 0, size);
+    const uintptr_t first = (begin + 4095) / 4096 * 4096, last = (begin + size) / 4096 * 4096;
+    memset((void*)begin, 0, first - begin);
+    madvise((void*)first, last - first, MADV_DONTNEED);
+    memset((void*)last, 0, begin + size - last);
+}
 
 void give_out_again(const Block& block) {
     std::lock_guard<std::mutex> guard(lock);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 namespace lucid_simulator {
 
@@ -9,6 +10,8 @@ struct Block;
 
 // Bytes of each device.
 size_t capacity();
+// Makes bytes of a device zeros; where they are many, the host gets their memory back.
+void clear(uintptr_t begin, size_t size);
 // What a graph does where its capture was given memory that it has given back.
 void give_out_again(const Block& block);
 

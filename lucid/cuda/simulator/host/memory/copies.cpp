@@ -3,6 +3,7 @@
 
 #include "execution/memory.h"
 #include "host/capture.h"
+#include "host/memory/allocation.h"
 #include "host/memory/host_memory.h"
 #include "host/memory/order.h"
 #include "host/state.h"
@@ -72,7 +73,10 @@ int finish(int code) {
 int fill(void* to, int value, size_t size, void* stream) {
     if (!size) return make_context(), success;
     const auto work = [=] {
-        if (executes()) memset(to, value, size);
+        if (executes() && !value)
+            clear((uintptr_t)to, size);
+        else if (executes())
+            memset(to, value, size);
         ++counts.copies;
     };
     const int code = queue_own(stream, "a fill", {{(uintptr_t)to, size, true}}, work, false);
