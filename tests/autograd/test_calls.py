@@ -8,6 +8,7 @@ import pytest
 
 import lucid
 from lucid import nn
+from tests.autograd.calls import calls
 from tests.device import DEVICE
 
 # The most calls of each, on the CPU and on a simulated device that is watched; the hook that is counted is one of
@@ -24,23 +25,6 @@ BOUNDS = {
     "forward hook": (1, 1),
 }  # fmt: skip
 MANY = 10
-
-
-def calls(function):
-    """Return the names of what a call of `function` calls, itself left out."""
-    names = []
-
-    def note(frame, event, argument):
-        if event == "call":
-            names.append(frame.f_code.co_qualname)
-
-    before = sys.getprofile()
-    sys.setprofile(note)
-    try:
-        function()
-    finally:
-        sys.setprofile(before)
-    return names[1:]
 
 
 def hook(*_):

@@ -7,6 +7,7 @@ import pytest
 
 import lucid
 from lucid.errors import ArgumentError, DeviceError, DtypeError, InplaceError, ShapeError
+from tests.device import DEVICE
 
 
 def leaf(rng, *shape):
@@ -84,7 +85,7 @@ METHODS = {
     "copy_": lambda t: t.copy_(lucid.tensor(OTHER[0])),
     "fill_": lambda t: t.fill_(2.0),
     "zero_": lambda t: t.zero_(),
-    "uniform_": lambda t: t.uniform_(generator=lucid.Generator("cpu", 3)),
+    "uniform_": lambda t: t.uniform_(generator=lucid.Generator(DEVICE, 3)),
     "twice": lambda t: t.mul_(2).exp_(),
     "item": lambda t: assign(t, 1, 5.0),
     "slice": lambda t: assign(t, (slice(None), 0), lucid.tensor(OTHER[:, 1])),
@@ -313,7 +314,7 @@ class TestRandom:
     @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
     def test_distributions(self, dtype):
         """Means, deviations and bounds are those asked for; equal seeds give equal numbers."""
-        generator = lucid.Generator("cpu", 11)
+        generator = lucid.Generator(DEVICE, 11)
         x = lucid.zeros(20000, dtype=dtype)
         spread = 5 / np.sqrt(20000)
         values = x.normal_(2, 0.5, generator=generator).double()
@@ -327,7 +328,7 @@ class TestRandom:
         values = x.bernoulli_(0.25, generator=generator).double()
         assert set(values.tolist()) == {0.0, 1.0}
         assert abs(float(values.mean()) - 0.25) < 0.5 * spread
-        again = [lucid.zeros(5).normal_(generator=lucid.Generator("cpu", 3)).tolist() for _ in range(2)]
+        again = [lucid.zeros(5).normal_(generator=lucid.Generator(DEVICE, 3)).tolist() for _ in range(2)]
         assert again[0] == again[1]
 
     def test_chances_of_each_element(self):
@@ -337,7 +338,7 @@ class TestRandom:
 
     def test_whole_numbers(self):
         """random_ draws whole numbers between its bounds, by default all that the dtype holds exactly."""
-        generator = lucid.Generator("cpu", 5)
+        generator = lucid.Generator(DEVICE, 5)
         assert set(lucid.zeros(200, dtype=lucid.int8).random_(-2, 3, generator=generator).tolist()) == set(range(-2, 3))
         assert set(lucid.zeros(200, dtype=lucid.uint8).random_(3, generator=generator).tolist()) == {0, 1, 2}
         values = lucid.zeros(500).random_(generator=generator)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
-
 import numpy as np
 import pytest
 
 import lucid
 from lucid.autograd.recording import primitive as module
 from lucid.autograd.recording.namespace import CPU, GRAPH
+from tests.autograd.calls import calls
 
 
 @pytest.fixture
@@ -82,24 +81,6 @@ def test_a_rule_runs_its_kernel_on_a_device(declare):
     assert ran == [(2,)]
 
 
-def calls_of(run):
-    """Return the functions of lucid that `run()` calls, by name."""
-    names = []
-
-    def note(frame, event, argument):
-        if event == "call" and frame.f_globals.get("__name__", "").startswith("lucid."):
-            names.append(frame.f_code.co_qualname)
-
-    run()
-    before = sys.getprofile()
-    sys.setprofile(note)
-    try:
-        run()
-    finally:
-        sys.setprofile(before)
-    return names
-
-
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 def test_the_short_path_is_one_call(dtype):
     """An operator on floating-point tensors of the CPU, or on one and a number, is one call inside lucid."""
@@ -108,7 +89,8 @@ def test_the_short_path_is_one_call(dtype):
     )
     constant = lucid.tensor([2.0, -3.0], dtype=getattr(lucid, dtype), device="cpu")
     for run in (lambda: a * b, lambda: a + constant, lambda: constant - a, lambda: a * 2.0, lambda: a / 3):
-        assert calls_of(run) == ["_binary.<locals>.call"]
+        run()
+        assert calls(run, "lucid.") == ["_binary.<locals>.call"]
 
 
 def test_operators_leave_the_short_path_once():
@@ -116,8 +98,8 @@ def test_operators_leave_the_short_path_once():
     x = lucid.tensor([2, 3], device="cpu")
     # and through that for CUDA arrays, once there are any
     most = 1 + lucid.cuda.is_available()
-    assert calls_of(lambda: x * x).count("_binary.<locals>.call") <= most
-    assert calls_of(lambda: lucid.mul(x, x)).count("_binary.<locals>.call") <= most
+    assert calls(lambda: x * x, "lucid.").count("_binary.<locals>.call") <= most
+    assert calls(lambda: lucid.mul(x, x), "lucid.").count("_binary.<locals>.call") <= most
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import sys
 import warnings
 from pathlib import Path
 
@@ -13,6 +12,7 @@ import pytest
 import lucid
 from lucid import nn
 from lucid.errors import HookError
+from tests.autograd.calls import calls
 
 contract = pytest.mark.contract
 PACKAGE = str(Path(lucid.__file__).parent)
@@ -478,22 +478,6 @@ def test_saving_names_what_a_file_cannot_hold(tmp_path):
     assert lucid.load(tmp_path / "state")["handler"] == "text"
 
 
-def called(function):
-    """Return the functions of lucid that run while `function` does."""
-    names = []
-
-    def note(frame, event, argument):
-        if event == "call" and frame.f_code.co_filename.startswith(PACKAGE):
-            names.append(frame.f_code.co_name)
-
-    sys.setprofile(note)
-    try:
-        function()
-    finally:
-        sys.setprofile(None)
-    return names
-
-
 @contract("0.10")
 @pytest.mark.cpu("another device has its own path through the engine")
 def test_without_hooks_one_truth_test(rng):
@@ -507,6 +491,10 @@ def test_without_hooks_one_truth_test(rng):
             return x
 
     module, x = Same(), leaf(rng, 3)
+
+    def called(function):
+        return [name.split(".")[-1] for name in calls(function, "lucid.")]
+
     assert called(lambda: module(x)) == ["call"]
     with module.register_full_backward_hook(lambda *_: None):
         assert len(called(lambda: module(x))) > 1

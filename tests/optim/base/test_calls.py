@@ -6,7 +6,7 @@ import pytest
 
 import lucid
 from lucid import nn, optim
-from tests.autograd.test_calls import calls
+from tests.autograd.calls import calls
 from tests.device import DEVICE
 from tests.optimizers import COUNTED_THERE, NAMES, USUAL
 
