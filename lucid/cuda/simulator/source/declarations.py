@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
+from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
+
+from lucid.cuda.cache import keep, read
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -117,10 +121,18 @@ def symbols(library: Path) -> Symbols:
     Those that stand in no section of ours, since nothing marks them, are the device's too: CuPy tells NVRTC that all is
     of which nothing is said.
     """
-    command = [shutil.which("nm") or "nm", "--demangle", "--format=sysv", str(library)]
-    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout  # noqa: S603
+    file = f"{library.stem}.variables"  # asking for them takes as long as loading a library
+    kept = read(file)
+    if kept is None:
+        command = [shutil.which("nm") or "nm", "--demangle", "--format=sysv", str(library)]
+        told = subprocess.run(command, capture_output=True, text=True, check=True).stdout  # noqa: S603
+        kept = json.dumps(
+            [line for line in _LINE.findall(told) if line[3].startswith((".data", ".bss", "lucid_"))]
+        ).encode()
+        with suppress(OSError):
+            keep(file, kept)
     made = Symbols([], [])
-    for name, offset, size, section in _LINE.findall(told):
+    for name, offset, size, section in json.loads(kept):
         plain = name.removeprefix(_SOURCE).removeprefix(_NAMELESS)
         shared = _SHARED.fullmatch(plain)
         if shared or section.startswith("lucid_") or (plain != name and section in _PLAIN):
