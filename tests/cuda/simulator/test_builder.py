@@ -58,6 +58,7 @@ def test_what_cuda_has_and_the_simulator_has_not(source, words):
 
 
 @needs_cupy
+@pytest.mark.usefixtures("gpp_alone")
 def test_headers_that_declare_what_is_there():
     """Headers of the toolkit may be included, and CUDA's constants have their values."""
     cupy = gpu.cupy()
@@ -88,6 +89,7 @@ def test_constants_of_both_precisions():
 
 
 @needs_cupy
+@pytest.mark.usefixtures("gpp_alone")
 def test_headers_of_the_host_beside_cudas():
     """A header of the host that declares what CUDA has too, such as clock, does not hide it or clash with it."""
     cupy = gpu.cupy()

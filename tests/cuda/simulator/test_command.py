@@ -36,7 +36,7 @@ np.testing.assert_array_equal(y.get(), 3 * host)
 squared = cupy.ElementwiseKernel("T a, T b", "T c", "c = (a - b) * (a - b)", "squared")
 np.testing.assert_array_equal(squared(x[:, None], x[:7]).get(), (host[:, None] - host[:7]) ** 2)
 
-norm = cupy.ReductionKernel("T x", "T y", "x * x", "a + b", "y = sqrt(a)", "0", "norm")
+norm = cupy.ReductionKernel("T x", "T y", "x * x", "a + b", "y = sqrt(a)", "0", "l2norm")
 rows = x.reshape(4, 250)
 np.testing.assert_allclose(norm(rows, axis=1).get(), np.sqrt((rows.get() ** 2).sum(1)), rtol=1e-5)
 

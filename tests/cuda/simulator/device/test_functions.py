@@ -487,6 +487,7 @@ def test_lanes_that_agree():
     assert got.tolist() == [0xFFFFF] * 20
 
 
+@pytest.mark.usefixtures("gpp_alone")
 def test_kernels_named_like_functions():
     """A kernel may have the name of one of CUDA's functions, and call it."""
     cupy = gpu.cupy()

@@ -152,6 +152,7 @@ def test_undefined_behaviour(device, monkeypatch, body, right, wrong, words):
         "namespace std { template <> struct is_floating_point<Mine> { static constexpr bool value = true; }; }",
     ],
 )
+@pytest.mark.usefixtures("gpp_alone")
 def test_what_a_source_adds_to_the_standard_library(device, added):
     """It may specialise what the library has, as CuPy's filters of images do."""
     put, get = device

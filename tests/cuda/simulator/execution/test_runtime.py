@@ -182,6 +182,7 @@ def test_atomics_and_half_types(device, rng):
     put, get = device
     for name, dtype in DTYPES.items():
         run = launcher(
+            "#include <cuda_bf16.h>\n#include <cuda_fp16.h>\n"
             "template <typename T> __global__ void f(T* sum, const T* x, T* product, T* narrow, const double* wide) {"
             " const int i = blockIdx.x * blockDim.x + threadIdx.x;"
             " atomicAdd(sum, T(1)); product[i] = x[i] * x[i] + x[i]; narrow[i] = T(wide[i]); }",
