@@ -18,7 +18,7 @@ from tests.seeds.drawing import VARIABLE, numbers_of, seed_examples, seed_genera
 
 TESTS = Path(__file__).parent
 # Folders of tests of sources, processes and scripts: but for those marked `gpu`, they run on the CPU alone.
-HOST = {"benchmarks", "compat", "examples", "laws", "utils"}
+HOST = {"benchmarks", "compat", "examples", "laws", "seeds", "utils"}
 REQUIRES_GPU = os.environ.get("LUCID_REQUIRE_GPU") == "1"
 
 # Every run is the same run, whatever the machine, and however busy it is; `python -m tests.seeds` draws others.

@@ -14,7 +14,7 @@ import lucid
 from lucid.errors import CheckpointError
 from tests.device import DEVICE
 from tests.serialization.test_pytorch import archive
-from tests.stress import checkpoints
+from tests.parity import checkpoints
 
 
 def values():
