@@ -13,8 +13,8 @@ import torch
 import lucid
 from lucid.errors import CheckpointError
 from tests.device import DEVICE
-from tests.serialization.test_pytorch import archive
 from tests.parity import checkpoints
+from tests.serialization.test_pytorch import archive
 
 
 def values():
