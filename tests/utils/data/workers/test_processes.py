@@ -160,9 +160,9 @@ def _start_a_thread():
 
 
 def test_leaving_the_loop():
-    """A `break` after one batch, a hundred times, and an exception in the loop leave nothing."""
+    """A `break` after one batch, twenty times, and an exception in the loop leave nothing."""
     with nothing_left():
-        for _ in range(100):
+        for _ in range(20):
             _left_early()
         with pytest.raises(ZeroDivisionError):
             _left_by_an_error()
