@@ -56,6 +56,7 @@ def value_and_gradient(op, array, upstream):
 
 
 @pytest.mark.parametrize("name", SMOOTH | PIECEWISE)
+@pytest.mark.cpu("blocks are of NumPy arrays")
 def test_large_arrays(name, rng):
     """float32 in many blocks, of any layout, is as near to float64 as in one; a broadcast gradient too."""
     op = (SMOOTH | PIECEWISE)[name]

@@ -49,6 +49,7 @@ def test_exponentials_that_fit_one_by_one():
 @pytest.mark.parametrize("op", BOTH)
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
 @pytest.mark.parametrize("columns", [7, 1000, ROWS_BLOCK + 3])
+@pytest.mark.cpu("blocks are of NumPy arrays")
 def test_many_blocks(op, dtype, columns, rng):
     """Rows in several blocks, longer than one too, are as near to float64 as few are; so is the gradient."""
     rows = max(3, 2 * ROWS_BLOCK // columns + 5)

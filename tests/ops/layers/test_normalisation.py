@@ -53,6 +53,7 @@ def test_third_derivative(op, reference, rng):
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
 @pytest.mark.parametrize("columns", [3, 1000, ROWS_BLOCK + 1])
 @pytest.mark.parametrize("op", [layer_norm, rms_norm])
+@pytest.mark.cpu("blocks are of NumPy arrays")
 def test_many_blocks(op, dtype, columns, rng):
     """Rows in several blocks, and longer ones, are as near to float64 as few are, with all gradients."""
     rows = max(3, 2 * ROWS_BLOCK // columns + 1)
