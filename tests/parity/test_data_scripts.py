@@ -6,6 +6,8 @@ import pytest
 
 from tests.utils.data.test_docs import ROOT, printed
 
+pytestmark = pytest.mark.cpu("data are read on the host")
+
 SCRIPTS = {
     "samples by index, and streams that divide themselves among workers": """
 import math

@@ -21,6 +21,8 @@ from lucid.serialization.bounded import Bounded
 from tests.serialization.test_pytorch import archive, number, tensor
 from tests.stress import mutants
 
+pytestmark = pytest.mark.cpu("files are read on the host")
+
 MANY = 20_000
 PRIME = (1 << 61) - 1
 HUGE = b"\x8b" + struct.pack("<I", 3000) + b"\x7f" * 3000  # a number of more digits than Python writes
