@@ -21,7 +21,7 @@ test: ## the tests on the CPU, and the examples in docstrings
 	$(PYTEST) --doctest-modules $(or $(T),--ignore tests/parity --ignore tests/kernels --ignore tests/cuda)
 
 parity: ## comparisons with PyTorch, on the CPU
-	$(PYTEST) $(or $(T),tests/parity)
+	$(PYTEST) $(or $(T),tests/parity tests/benchmarks/test_host.py)
 
 kernels: ## the tests of kernels and of lucid.cuda, on simulated devices
 	$(SIMULATED) $(PYTEST) $(or $(T),tests/kernels tests/cuda --ignore tests/kernels/test_nvrtc.py)
