@@ -54,7 +54,7 @@ def resumed(x):
     optimizer = lucid.optim.SGD([param], lr=0.1, momentum=0.9)
     param.grad = x.clone()
     optimizer.step()
-    optimizer.load_state_dict(copy.deepcopy(optimizer.state_dict()))
+    optimizer.load_state_dict(optimizer.state_dict())
     optimizer.step()
     return optimizer.state[param]["momentum_buffer"]
 
