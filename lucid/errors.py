@@ -21,6 +21,7 @@ __all__ = [
     "GraphError",
     "HookError",
     "HookTypeError",
+    "IndexKindError",
     "IndexOutOfRangeError",
     "InplaceError",
     "KernelError",
@@ -83,6 +84,10 @@ class LinAlgError(LucidError, RuntimeError, ValueError):
 
 class IndexOutOfRangeError(CallError, IndexError):
     """An index or a dimension lies outside of what it indexes."""
+
+
+class IndexKindError(ShapeError, DtypeError, IndexError):
+    """What stands in brackets is no index, or its dtype or shape cannot index here."""
 
 
 class GraphError(LucidError, RuntimeError):

@@ -87,6 +87,9 @@ SCHEDULES = {
     "sequence, cycles": lambda m, o: m.SequentialLR(
         o, [m.CyclicLR(o, 0.01, 0.2, 3), m.PolynomialLR(o, 9, 2.0), m.SWALR(o, 0.03, 5)], [7, 19]
     ),
+    "sequence, cycles that are left out": lambda m, o: m.SequentialLR(
+        o, [m.StepLR(o, 2), m.CyclicLR(o, 0.01, 0.2, 3), m.ExponentialLR(o, 0.9)], [6, 6]
+    ),
     "sequence in a sequence": lambda m, o: m.SequentialLR(
         o,
         [m.SequentialLR(o, [m.ConstantLR(o, 0.5, 4), m.ExponentialLR(o, 0.9)], [6]), m.LinearLR(o, 0.2)],
@@ -101,6 +104,15 @@ SCHEDULES = {
             m.SequentialLR(o, [m.ConstantLR(o, 0.5, 3), m.ExponentialLR(o, 0.9)], [5]),
             m.MultiplicativeLR(o, lambda _: 0.99),
         ]
+    ),
+    "chain of cycles, of which the later one ends first": lambda m, o: m.ChainedScheduler(
+        [
+            m.SequentialLR(o, [m.CyclicLR(o, 0.01, 0.2, 3), m.ExponentialLR(o, 0.9)], [15]),
+            m.SequentialLR(o, [m.OneCycleLR(o, 0.5, total_steps=40), m.StepLR(o, 2)], [5]),
+        ]
+    ),
+    "chain of cycles, of which the first one never ends": lambda m, o: m.ChainedScheduler(
+        [m.CyclicLR(o, 0.01, 0.2, 3), m.SequentialLR(o, [m.OneCycleLR(o, 0.5, total_steps=40), m.StepLR(o, 2)], [5])]
     ),
     "chain in a sequence": lambda m, o: m.SequentialLR(
         o, [m.ChainedScheduler([m.LinearLR(o), m.ExponentialLR(o, 0.9)]), m.ConstantLR(o, 0.3, 4)], [8]

@@ -36,6 +36,7 @@ __all__ = [
     "Number",
     "asarray",
     "astype",
+    "copied",
     "infer_dtype",
     "is_array",
     "namespace",
@@ -107,6 +108,12 @@ def on(array: Array) -> AbstractContextManager[Any]:
     return nullcontext() if isinstance(array, (np.ndarray, np.generic)) else gpu.use_device(gpu.device_index(array))
 
 
+def copied(array: Array) -> Array:
+    """Copy of an array, on its device: CuPy's own copies lie on the current one, wherever their array does."""
+    with on(array):
+        return array.copy()
+
+
 def zeros_beside(array: Array, shape: tuple[int, ...] | None = None) -> Array:
     """Zeros of the dtype and device of ``array``, of its shape unless another is given."""
     with on(array):
@@ -151,7 +158,7 @@ def astype(array: Array, dtype: object, copy: bool = False) -> Array:
     """
     target = as_dtype(dtype).numpy
     if array.dtype == target:
-        return array.copy() if copy else array
+        return copied(array) if copy else array
     if array.dtype.kind == "c" and target.kind not in "cb":
         array = array.real
     elif (array.dtype, target) in _WIDENING and type(array) is np.ndarray:
@@ -251,7 +258,7 @@ def asarray(data: Any, dtype: Any = None, device: Any = None, copy: bool = False
     stays = device is None and gpu.is_gpu_array(source)
     converted = astype(source, wanted)
     moved = converted if stays else to_device(converted, device)
-    return moved.copy() if copy and moved is source else moved
+    return copied(moved) if copy and moved is source else moved
 
 
 def _as_array(data: object) -> Array | None:

@@ -10,6 +10,7 @@ import numpy as np
 from lucid.autograd.base import TensorBase, describe, version_of, wrap
 from lucid.autograd.engine.node import accumulator_of
 from lucid.autograd.modes.decorating import check_bool
+from lucid.backend.arrays import copied
 from lucid.backend.device import device_of
 from lucid.backend.sharing import tensor_classes
 from lucid.errors import DtypeError, SettingError
@@ -78,7 +79,7 @@ class Parameter(Tensor):
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         if id(self) in memo:
             return memo[id(self)]
-        made = rebuild(type(self), self.array.copy(), str(device_of(self.array)), self.requires_grad, {})
+        made = rebuild(type(self), copied(self.array), str(device_of(self.array)), self.requires_grad, {})
         memo[id(self)] = made
         for name, value in vars(self).items():
             setattr(made, name, copy.deepcopy(value, memo))

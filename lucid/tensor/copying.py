@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.base import grad_of, mark_inference
 from lucid.autograd.engine.node import accumulator_of
-from lucid.backend.arrays import on, to_device
+from lucid.backend.arrays import copied, to_device
 from lucid.backend.device import device_of
 from lucid.errors import GraphError
 
@@ -63,8 +63,7 @@ def deep_copy(self: Tensor, memo: dict[int, Any]) -> Tensor:
     if id(self) in memo:
         return memo[id(self)]
     check_leaf(self, "the deepcopy protocol")
-    with on(self.array):
-        array = self.array.copy()
+    array = copied(self.array)
     made = rebuild(type(self), array, str(device_of(array)), self.requires_grad, {})
     memo[id(self)] = made
     made.stored_grad = copy.deepcopy(grad_of(self), memo)

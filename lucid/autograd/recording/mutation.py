@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from lucid.autograd.base import TensorBase, version_of, wrap
 from lucid.autograd.modes.state import thread
 from lucid.autograd.recording.saved import saved_tensors_hooks
+from lucid.backend.arrays import copied
 from lucid.errors import GraphError
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ class _Block:
         for reference in references:
             kept = reference()
             if kept is not None:
-                kept.array = kept.array.copy()
+                kept.array = copied(kept.array)
 
 
 class allow_mutation_on_saved_tensors(saved_tensors_hooks):

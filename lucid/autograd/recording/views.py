@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import weakref
-from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -15,6 +14,7 @@ from lucid.autograd.recording.attach import attach
 from lucid.autograd.recording.mutation import keep_saved
 from lucid.autograd.recording.namespace import CUDA
 from lucid.backend import gpu
+from lucid.backend.arrays import copied
 from lucid.backend.dtype import can_cast, dtype_of
 from lucid.backend.memory import writeable
 from lucid.errors import DeviceError, DtypeError, InplaceError, ShapeError
@@ -204,8 +204,7 @@ def _take_over(target: TensorBase, counter: dict[Any, Any]) -> None:
     base = target if target.origin is None else target.origin.base
     if "own" not in counter:
         array = base.array
-        with nullcontext() if type(array) is np.ndarray else gpu.use_device(gpu.device_index(array)):
-            own = counter["own"] = array.copy()
+        own = counter["own"] = copied(array)
         others = [reference() for reference in counter.pop("tensors", ())]
         for each in (base, *others):
             if each is not None and each.array.shape == array.shape:

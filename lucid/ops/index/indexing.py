@@ -15,7 +15,7 @@ from lucid.autograd.base import TensorBase, wrap
 from lucid.autograd.recording.views import change_in_place
 from lucid.backend.arrays import asarray, is_array, namespace, on
 from lucid.backend.device import device_of
-from lucid.errors import DtypeError, IndexOutOfRangeError, SettingError, ShapeError
+from lucid.errors import DtypeError, IndexKindError, IndexOutOfRangeError, SettingError
 from lucid.ops.base.promotion import array_of, cast_to, tensor_dtype
 from lucid.ops.base.scalars import as_bool
 from lucid.ops.index.accumulation import neighbours
@@ -155,7 +155,7 @@ def indices_of(item: Tensor, dim: int, shape: tuple[int, ...]) -> list[Any]:
     if array.dtype.kind != "b":
         return [item]
     if array.shape != shape[dim : dim + array.ndim]:
-        raise ShapeError(
+        raise IndexKindError(
             f"The shape of the mask {list(array.shape)} at index {dim} does not match the shape of the indexed tensor "
             f"{list(shape)} there"
         )
@@ -190,13 +190,13 @@ def as_index(item: Any, array: Array) -> Any:
     elif hasattr(item, "__index__"):
         return operator.index(item)
     else:
-        raise DtypeError(
+        raise IndexKindError(
             "only integers, slices (`:`), ellipsis (`...`), None and integer or bool tensors are valid indices, got "
             f"{type(item).__name__}"
         )
     kind = tensor.array.dtype
     if kind.kind not in "ib":
-        raise DtypeError(
+        raise IndexKindError(
             f"tensors used as indices must be of int8, int16, int32, int64 or bool, got {kind.name}; convert it with "
             ".to(lucid.int64), or a mask with .to(lucid.bool)"
         )

@@ -10,7 +10,7 @@ from lucid.autograd.recording.primitive import primitive
 from lucid.backend.memory import check_size
 from lucid.cuda.launch import copying
 from lucid.cuda.switches import looked_at
-from lucid.errors import IndexOutOfRangeError, ShapeError
+from lucid.errors import IndexKindError, IndexOutOfRangeError, ShapeError
 from lucid.ops.base.dims import along, dim_in
 from lucid.ops.base.promotion import accumulation_dtype, array_of
 from lucid.ops.base.scalars import as_int
@@ -138,7 +138,7 @@ def check_indices(shape: tuple[int, ...], dims: tuple[int, ...], indices: tuple[
     try:
         common = np.broadcast_shapes(*shapes)
     except ValueError as error:
-        raise ShapeError(
+        raise IndexKindError(
             "shape mismatch: indexing tensors could not be broadcast together with shapes "
             + ", ".join(str(list(s)) for s in shapes)
         ) from error

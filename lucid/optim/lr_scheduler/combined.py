@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any, cast
 
 from lucid.arguments import checked, unfit
@@ -14,7 +14,7 @@ from lucid.optim.lr_scheduler.plateau import ReduceLROnPlateau
 from lucid.optim.lr_scheduler.scheduler import LRScheduler, all_or_nothing
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from lucid.optim.optimizer import Optimizer
 
@@ -54,6 +54,9 @@ class Combined(LRScheduler):
         for each in self._schedulers:
             each._undo()  # noqa: SLF001
 
+    def _parts(self, ago: int) -> Iterator[tuple[int, LRScheduler]]:
+        return chain.from_iterable(each._parts(ago) for each in self._schedulers)  # noqa: SLF001
+
     def _take_over(self) -> None:
         _to_first_rates(self.optimizer)
         self._begin_anew()
@@ -78,13 +81,12 @@ class Combined(LRScheduler):
             each._adopt(state)  # noqa: SLF001
 
     def _write_back(self) -> None:
-        for each in self._begun():
-            each._write_back()  # noqa: SLF001
+        # rates are those of this one; momenta those of whichever part gave the groups theirs last
+        parts = sorted(self._parts(0), key=lambda part: part[0], reverse=True)
+        for _, each in parts:
+            if each.last_epoch >= 0:
+                each._write_momentums()  # noqa: SLF001
         super()._write_back()
-
-    def _begun(self) -> list[LRScheduler]:
-        """Return the schedules that have changed groups, the last one last."""
-        return self._schedulers
 
     def _check_state(self, state_dict: Mapping[str, Any]) -> None:
         super()._check_state(state_dict)
@@ -166,8 +168,11 @@ class SequentialLR(Combined):
                 scheduler.step()
             self._last_lr = scheduler.get_last_lr()
 
-    def _begun(self) -> list[LRScheduler]:
-        return self._schedulers[: bisect_right(self._milestones, self.last_epoch) + 1]
+    def _parts(self, ago: int) -> Iterator[tuple[int, LRScheduler]]:
+        # the last one never ends
+        ends = [*self._milestones, self.last_epoch + 1]
+        for end, each in zip(ends, self._schedulers, strict=True):
+            yield from each._parts(ago + max(0, self.last_epoch + 1 - end))  # noqa: SLF001
 
     def _begin_anew(self) -> None:
         self.last_epoch = 0

@@ -188,6 +188,16 @@ class LRScheduler:
         """Begin where another schedule has ended, whose learning rates are forgotten."""
         self._update_lr(0)
 
+    def _parts(self, ago: int) -> Iterator[tuple[int, LRScheduler]]:
+        """Yield each schedule in this one that is none of others, after how many steps ago its last turn was.
+
+        A turn may not have come yet: then the schedule's `last_epoch` is below 0.
+        """
+        yield ago, self
+
+    def _write_momentums(self) -> None:
+        """Give groups the momenta of `last_epoch`, in a schedule that has them."""
+
     def _begin_anew(self) -> None:
         """Begin with the learning rates that are there."""
         self.last_epoch = -1

@@ -66,6 +66,36 @@ MISTAKES = {
 }
 
 
+NO_INDICES = {
+    "float": lambda: 1.5,
+    "complex": lambda: 1j,
+    "string": lambda: "a",
+    "set": lambda: {0},
+    "dict": lambda: {0: 1},
+    "object": object,
+    "NumPy's float": lambda: np.float32(1),
+    "float beside an int": lambda: (0, 1.5),
+    "list of floats": lambda: [1.5],
+    "float tensor": lambda: lucid.ones(2),
+    "complex tensor": lambda: lucid.ones(2, dtype=lucid.complex64),
+    "mask of another shape": lambda: lucid.ones(3, dtype=lucid.bool),
+    "list of bools": lambda: [True],
+    "no broadcast": lambda: ([0, 1], [0, 1, 2]),
+}
+
+
+@pytest.mark.usefixtures("indices_are_read")
+@pytest.mark.parametrize("name", NO_INDICES)
+def test_what_is_no_index_is_an_index_error(name):
+    """Reading and assigning raise Python's error of what stands in brackets, which programs that try one catch."""
+    x, index = lucid.tensor(np.arange(6.0).reshape(2, 3)), NO_INDICES[name]()
+    with pytest.raises(IndexError, match=r"indices|mask|shape mismatch"):
+        x[index]
+    with pytest.raises(IndexError, match=r"indices|mask|shape mismatch"):
+        x[index] = 0.0
+    np.testing.assert_array_equal(x.numpy(force=True), np.arange(6.0).reshape(2, 3))
+
+
 @pytest.mark.usefixtures("indices_are_read")
 @pytest.mark.parametrize("name", MISTAKES)
 def test_mistakes_are_explained(name):
