@@ -167,7 +167,7 @@ class Optimizer:
         TypeError
             If it is no dict, or a parameter is no tensor, or the parameters are a set.
         ValueError
-            If a parameter is no leaf or is in another group, only some have names, or a setting is missing or out of its range.
+            If a parameter is no leaf or is in another group, only some have names, or a setting is missing or wrong.
         """
         if not isinstance(param_group, Mapping):
             raise ArgumentError(f"param_group: expected a dict, got {type(param_group).__name__}")
