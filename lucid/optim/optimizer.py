@@ -16,6 +16,7 @@ from lucid.backend.capture import captures, note_assigned
 from lucid.backend.interrupts import uninterrupted
 from lucid.errors import ArgumentError, SettingError, ShapeError
 from lucid.optim.base.entries import Entries, State, as_state, note_replaced
+from lucid.optim.base.settings import refuse_missing, required
 from lucid.optim.base.state import loaded, packed
 from lucid.optim.base.stepping import (
     register_optimizer_step_post_hook,
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
     from lucid.autograd.hooks.table import RemovableHandle
 
-__all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]
+__all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook", "required"]
 
 Group: TypeAlias = dict[str, Any]
 """The parameters of a group under ``"params"``, and its settings under their names."""
@@ -166,7 +167,7 @@ class Optimizer:
         TypeError
             If it is no dict, or a parameter is no tensor, or the parameters are a set.
         ValueError
-            If a parameter is no leaf or is in another group, only some have names, or a setting is out of its range.
+            If a parameter is no leaf or is in another group, only some have names, or a setting is missing or wrong.
         """
         if not isinstance(param_group, Mapping):
             raise ArgumentError(f"param_group: expected a dict, got {type(param_group).__name__}")
@@ -189,6 +190,7 @@ class Optimizer:
         group: Group = {**self.defaults, **param_group, "params": params}
         if named:
             group["param_names"] = [entry[0] for entry in named]
+        refuse_missing(group)
         self._check_params(group)
         self.check_group(group)
         self.param_groups.append(group)

@@ -881,3 +881,18 @@ def test_no_epochs_of_warming_up():
             assert optimizer.param_groups[0]["lr"] == factor
             optimizer.step()
             schedule.step()
+
+
+def test_older_name_of_the_base_class():
+    """A schedule that inherits from the base class by its older name is one like all others."""
+
+    class Halved(m._LRScheduler):
+        def get_lr(self):
+            return [rate * 0.5**self.last_epoch for rate in self.base_lrs]
+
+    optimizer = optim.SGD([lucid.zeros(1, requires_grad=True)], lr=1.0)
+    schedule = Halved(optimizer)
+    optimizer.step()
+    schedule.step()
+    assert schedule.get_last_lr() == [0.5]
+    assert isinstance(schedule, m.LRScheduler)

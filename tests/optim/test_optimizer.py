@@ -15,6 +15,7 @@ import pytest
 import lucid
 from lucid import optim
 from lucid.errors import HookError, HookTypeError, ShapeError, StateDictError
+from lucid.optim.optimizer import required
 from tests import optimizers
 
 SETTINGS = {name: {"lr": 0.1, **settings} for name, settings in optimizers.USUAL.items()}
@@ -789,3 +790,28 @@ def test_the_second_step_of_a_parameter_given_twice_is_no_first_one():
     one.step()
     one.step()
     assert twice.item() == alone.item()
+
+
+def test_required_setting():
+    """A default that is `required` is given by every group, else nothing changes; copies and pickles keep asking."""
+
+    class Descent(lucid.optim.Optimizer):
+        def __init__(self, params, lr=required):
+            super().__init__(params, {"lr": lr, "scale": 1.0})
+
+        def update(self, params, group):
+            for param in params:
+                param.sub_(param.grad, alpha=group["lr"])
+
+    first, second = (lucid.ones(2, requires_grad=True) for _ in range(2))
+    with pytest.raises(ValueError, match="didn't specify a value of required optimization parameter lr: give it in"):
+        Descent([first])
+    optimizer = Descent([{"params": [first], "lr": 0.5}])
+    for each in (optimizer, copy.deepcopy(optimizer)):
+        with pytest.raises(ValueError, match="required optimization parameter lr"):
+            each.add_param_group({"params": [second]})
+        assert len(each.param_groups) == 1
+    assert pickle.loads(pickle.dumps(required)) is required
+    first.sum().backward()
+    optimizer.step()
+    assert first.tolist() == [0.5, 0.5]

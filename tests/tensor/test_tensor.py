@@ -457,3 +457,14 @@ def test_no_reference_cycles(change, rng):
     del y
     assert tensor() is None
     assert node() is None
+
+
+def test_data_assigned_before_backward():
+    """What a pass recorded keeps its values: the gradient is that of the loss which was computed."""
+    weight = lucid.tensor([3.0, 4.0], requires_grad=True)
+    x = lucid.tensor([1.0, 2.0], requires_grad=True)
+    loss = x @ weight
+    weight.data = lucid.tensor([7.0, 7.0])
+    (loss + x @ weight).backward()
+    assert x.grad.tolist() == [10.0, 11.0]
+    assert weight.grad.tolist() == [2.0, 4.0]

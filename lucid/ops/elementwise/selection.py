@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lucid.autograd.base import TensorBase
+from lucid.autograd.base import TensorBase, wrap
 from lucid.autograd.recording.namespace import CUDA
 from lucid.autograd.recording.primitive import primitive
+from lucid.backend.arrays import namespace
 from lucid.backend.dtype import bfloat16, result_type
 from lucid.cuda.launch.elementwise import ALL, Elementwise
-from lucid.errors import CallError, DtypeError
+from lucid.errors import ArgumentError, CallError, DtypeError
 from lucid.ops.base.blocks import drop_where, in_blocks, keep_where
 from lucid.ops.base.operands import refuse, summed, tensor_operand
-from lucid.ops.base.promotion import cast_to, promote, tensor_dtype
+from lucid.ops.base.promotion import array_of, cast_to, promote, tensor_dtype
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -82,16 +83,34 @@ def _where_b(m: Namespace, grad: Array, condition: Any, b_shape: Ints) -> Any:
     return m.sum_to(m.where(condition, 0, grad), shape=b_shape)
 
 
-def where(condition: Tensor, input: Tensor | Number, other: Tensor | Number) -> Tensor:
+_NOT_GIVEN: Any = object()
+
+
+def places(condition: Tensor) -> tuple[Tensor, ...]:
+    """Return for each dimension the indices where `condition` is not zero, of shape (count,)."""
+    array = array_of(condition)
+    return tuple([wrap(part) for part in namespace(array).nonzero(array if array.ndim else array.reshape(1))])
+
+
+def where(condition: Tensor, input: Any = _NOT_GIVEN, other: Any = _NOT_GIVEN) -> Any:
     """Return `input` where `condition` holds and `other` elsewhere; all three broadcast against each other.
 
-    A `condition` that is not of bools raises a DtypeError.
+    A `condition` that is not of bools raises a DtypeError. Of a condition alone it is ``nonzero(condition,
+    as_tuple=True)``.
 
     >>> import lucid
     >>> x = lucid.tensor([1.0, -2.0, 3.0])
     >>> lucid.where(x > 0, x, 0.0)
     tensor([1., 0., 3.])
+    >>> lucid.where(x > 0)
+    (tensor([0, 2]),)
     """
+    if other is _NOT_GIVEN:
+        if input is _NOT_GIVEN:
+            return places(condition)
+        raise ArgumentError("where: expected a condition, input and other, or a condition alone, got no other")
+    if input is _NOT_GIVEN:
+        raise ArgumentError("where: expected a condition, input and other, or a condition alone, got no input")
     mask = tensor_operand(condition)
     if mask.array.dtype.kind != "b":
         raise DtypeError(f"where: expected a condition of bools, got {tensor_dtype(mask)}; compare it with something")

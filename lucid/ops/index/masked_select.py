@@ -16,7 +16,7 @@ from lucid.ops.base.dims import common_shape
 from lucid.ops.base.one_device import on_one_device
 from lucid.ops.base.promotion import array_of, cast_to
 from lucid.ops.base.scalars import as_bool, as_element
-from lucid.ops.elementwise.selection import WHERE
+from lucid.ops.elementwise.selection import WHERE, places
 from lucid.ops.index.select import view_at
 from lucid.ops.shape.reshape import reshape
 
@@ -206,10 +206,10 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
             [1, 0]])
     """
     as_tuple = as_bool(as_tuple, "as_tuple")
+    if as_tuple:
+        return places(input)
     array = array_of(input)
     xp = namespace(array)
-    if as_tuple:
-        return tuple([wrap(part) for part in xp.nonzero(array if array.ndim else array.reshape(1))])
     if not array.ndim:
         return wrap(xp.zeros((int(array != 0), 0), xp.int64))
     return wrap(xp.stack(xp.nonzero(array), axis=1))

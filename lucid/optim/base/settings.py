@@ -6,6 +6,7 @@ A check takes the value and the name of a setting, and raises unless the one may
 from __future__ import annotations
 
 import math
+from enum import Enum
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, cast
 
@@ -25,6 +26,26 @@ if TYPE_CHECKING:
 
 # how messages call a setting, as PyTorch's do
 _TITLES = {"lr": "learning rate", "eps": "epsilon value"}
+
+
+class _Required(Enum):
+    """Of one member, which stays itself in copies and pickles."""
+
+    REQUIRED = "<required parameter>"
+
+
+required = _Required.REQUIRED
+"""The default of a setting that has none: every group names it, as optimizers written for PyTorch ask for."""
+
+
+def refuse_missing(group: Group) -> None:
+    """Raise if a group lacks a setting that is `required`."""
+    for name, value in group.items():
+        if value is required:
+            raise SettingError(
+                f"parameter group didn't specify a value of required optimization parameter {name}: give it in the "
+                "group, or as the optimizer's argument"
+            )
 
 
 def number(value: object, name: str) -> None:

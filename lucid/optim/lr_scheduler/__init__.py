@@ -53,3 +53,6 @@ __all__ = [
     "SequentialLR",
     "StepLR",
 ]
+
+# the base class by the name that schedules written for older versions of PyTorch import
+_LRScheduler = LRScheduler

@@ -269,3 +269,27 @@ def test_index_put_takes_a_single_bool(rng):
     x = lucid.tensor(rng.standard_normal((2, 3)))
     assert indexing.index_put(x, (lucid.tensor(True),), lucid.tensor(7.0).double()).tolist() == [[7.0] * 3] * 2
     assert indexing.index_put(x, (lucid.tensor(False),), lucid.tensor(7.0).double()).tolist() == x.tolist()
+
+
+@pytest.mark.parametrize("array", [[[0.0, 2.0], [-1.0, 0.0]], [[True, False]], [0, 3, 4], 5, False, []], ids=str)
+def test_where_of_a_condition_alone(array):
+    """The indices of what is not zero, one tensor for each dimension, as NumPy's: they index the condition."""
+    condition = lucid.tensor(array)
+    found = lucid.where(condition)
+    expected = np.nonzero(np.atleast_1d(np.asarray(array)))
+    assert isinstance(found, tuple)
+    assert [part.tolist() for part in found] == [part.tolist() for part in expected]
+    assert all(part.dtype == lucid.int64 for part in found)
+    assert [part.tolist() for part in lucid.nonzero(condition, as_tuple=True)] == [part.tolist() for part in expected]
+
+
+@pytest.mark.parametrize(
+    ("given", "missing"), [((1.0,), {}), ((), {"input": 1.0}), ((), {"other": 1.0})], ids=["first", "input", "other"]
+)
+def test_where_with_one_of_two_values(given, missing):
+    condition = lucid.tensor([True, False])
+    with pytest.raises(TypeError, match="expected a condition, input and other, or a condition alone, got no"):
+        lucid.where(condition, *given, **missing)
+    for none in ((None,), (None, None), (1.0, None), (None, 1.0)):
+        with pytest.raises(TypeError):
+            lucid.where(condition, *none)
