@@ -537,3 +537,51 @@ def test_a_decorator_has_no_arguments_of_a_function():
         checkpoint(use_reentrant=False, x=3)
     with pytest.raises(HookTypeError, match="checkpoint: function"):
         checkpoint(use_reentrant=False)(3)
+
+
+def test_what_comes_out_may_be_changed_in_place():
+    """It is computed anew for backward: what became of the first one is nobody's concern, as without a checkpoint."""
+    x = lucid.tensor([0.0, 1.0], requires_grad=True)
+    y = checkpoint(lambda t: t.exp(), x, use_reentrant=False)
+    y.mul_(2)
+    y.sum().backward()
+    np.testing.assert_allclose(x.grad.cpu().numpy(), 2 * np.exp([0.0, 1.0]), rtol=1e-6)
+
+
+def test_inner_settings_are_taken_back_to_the_outer_ones(rng):
+    """A block within another one ends with the other one's setting."""
+    x, runs = leaf(rng, 2), []
+
+    def function(t):
+        y = t.exp()
+        runs.append("saved")
+        y = y.cos()
+        if len(runs) == 3:  # in the second run
+            y = y.sin()
+        runs.append("done")
+        return y
+
+    with set_checkpoint_debug_enabled(True), set_checkpoint_early_stop(False):
+        with set_checkpoint_debug_enabled(False), set_checkpoint_early_stop(True):
+            pass
+        y = checkpoint(function, x, use_reentrant=False)
+    with pytest.raises(CheckpointError, match="different number of tensors was saved") as caught:
+        y.sum().backward()
+    assert "debug=True shows" not in str(caught.value)
+
+
+def test_a_run_that_counts_no_changes_is_not_compared():
+    """One tensor may be a parameter here and a buffer there: of the latter a read does not say how often it changed."""
+    trained, kept = nn.Module(), nn.Module()
+    trained.w = nn.Parameter(lucid.ones(2))
+    kept.register_buffer("w", trained.w)
+    order = [trained, kept]
+
+    def function(t):
+        first, second = (module.w for module in order)
+        order.reverse()
+        return (t * first).exp() * second
+
+    x = lucid.zeros(2, requires_grad=True)
+    checkpoint(function, x, use_reentrant=False).sum().backward()
+    assert x.grad.tolist() == [1.0, 1.0]

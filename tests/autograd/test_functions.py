@@ -379,3 +379,14 @@ def test_changed_operand_of_a_narrowed_pass() -> None:
         for run in (lambda: lucid.autograd.grad(z, x, retain_graph=True), lambda: z.backward(retain_graph=True)):
             with pytest.raises(RuntimeError, match="modified by an inplace operation"):
                 run()
+
+
+def test_a_root_by_itself_alone() -> None:
+    """Its gradient is the one that the pass begins with, though nothing else has to run."""
+    z = (lucid.ones(2, requires_grad=True) * 2).sum()
+    (grad,) = lucid.autograd.grad(z, [z], [lucid.tensor(3.0)], retain_graph=True)
+    assert grad.item() == 3.0
+    z.retain_grad()
+    z.backward(lucid.tensor(4.0), inputs=[z])
+    assert z.grad is not None
+    assert z.grad.item() == 4.0

@@ -5,6 +5,7 @@ import platform
 import runpy
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -48,3 +49,38 @@ def test_memory_that_is_not_there_is_done_without(monkeypatch):
 
     monkeypatch.setattr(np, "empty", refuse)
     assert "byte_bounds" in runpy.run_path(memory.__file__)
+
+
+@pytest.mark.parametrize(
+    ("shape", "steps", "expected"),
+    [
+        ((2, 2), (1, 1), True),
+        ((3, 3), (2, 1), True),
+        ((3, 2), (2, 1), False),
+        ((2, 3), (1, 2), False),
+        ((2, 3), (1, 1), True),
+        ((2, 3), (0, 1), True),
+        ((2, 1), (1, 0), False),
+        ((2, 1, 2), (2, 1, 1), False),
+    ],
+)
+def test_elements_that_share_memory(shape, steps, expected):
+    """Strides of which one is no larger than what the smaller ones reach meet in some element; sizes of 1 do not."""
+    array = np.lib.stride_tricks.as_strided(np.zeros(9, np.int8), shape, steps)
+    places = {sum(i * step for i, step in zip(index, steps, strict=True)) for index in np.ndindex(*shape)}
+    assert (len(places) < array.size) == expected
+    assert memory.overlapping(array) == expected
+    assert memory.writeable(array) == (not expected)
+
+
+@pytest.mark.parametrize("steps", [(1, 1), (2, 1), (-1, 1), (1, -2), (-2, -1)])
+def test_where_the_memory_of_an_array_begins_and_ends(steps):
+    """As NumPy says of its own, forwards or backwards; an array without elements has none."""
+    array = np.zeros((4, 6))[:: steps[0], :: steps[1]]
+    for each in (array, array[:0]):
+        start = each.__array_interface__["data"][0]
+        there = SimpleNamespace(
+            data=SimpleNamespace(ptr=start), size=each.size, shape=each.shape, strides=each.strides, itemsize=8
+        )
+        expected = np.lib.array_utils.byte_bounds(each) if each.size else (start, start)
+        assert memory.byte_bounds(there) == expected

@@ -158,3 +158,9 @@ def test_repr():
     """A distribution shows its parameters, or their shapes."""
     assert repr(Normal(0.0, lucid.tensor(2.0, device="cpu"))) == "Normal(loc: 0.0, scale: 2.0)"
     assert repr(Categorical(lucid.ones(2, 3))) == "Categorical(probs: lucid.Size([2, 3]))"
+
+
+def test_no_numbers_of_trials_have_no_draws():
+    """Of parameters without elements a sample is empty, of the shape that is asked for."""
+    for kind in (lambda p: lucid.distributions.Binomial(p, probs=p), lambda p: lucid.distributions.Bernoulli(probs=p)):
+        assert kind(lucid.zeros(0, 3)).sample((2,)).shape == (2, 0, 3)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -228,3 +230,10 @@ def test_what_is_refused(what):
     with pytest.raises(kind, match=match) as error:
         call(lucid.tensor([[1.0, 2.0], [3.0, 4.0]]))
     assert isinstance(error.value, ValueError | IndexError)
+
+
+@pytest.mark.parametrize("make", [lambda: lucid.tensor([1.0, math.nan]), lambda: math.nan], ids=["tensor", "number"])
+def test_one_object_for_all_is_itself(make):
+    """What each call returns need not be compared where it is one object, even if that is not equal to itself."""
+    same = make()
+    assert vmap(lambda x: same, out_dims=None)(lucid.ones(3)) is same

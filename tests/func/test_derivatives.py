@@ -226,6 +226,10 @@ def test_what_comes_beside_keeps_its_own_way_to_the_outside(rng):
     _, aux = grad(func, has_aux=True)(x)
     (by_weight,) = lucid.autograd.grad(aux.sum(), weight)
     np.testing.assert_allclose(numbers(by_weight), numbers(x) ** 2, rtol=1e-12)
+    # a pass that asks for nothing in particular goes through the shared nodes again
+    _, aux = grad(func, has_aux=True)(x)
+    aux.sum().backward()
+    np.testing.assert_allclose(numbers(weight.grad), numbers(x) ** 2, rtol=1e-12)
 
 
 def test_no_grad_outside_and_inside(rng):
@@ -515,3 +519,11 @@ def test_aux_with_a_graph(name):
     assert joined.requires_grad
     joined.sum().backward()
     assert w.grad.tolist() == x.tolist()
+
+
+@pytest.mark.parametrize("number", [-3, -2, -1, 0, 1, 2])
+def test_arguments_are_counted_from_the_end_too(number, rng):
+    """A number below zero names the argument that Python's index names, of any number of arguments."""
+    args = [draw(rng, 2) for _ in range(3)]
+    slope = grad(lambda *each: sum((k + 1) * x.sum() for k, x in enumerate(each)), argnums=number)(*args)
+    np.testing.assert_array_equal(numbers(slope), [1.0, 2.0, 3.0][number])

@@ -896,3 +896,13 @@ def test_older_name_of_the_base_class():
     schedule.step()
     assert schedule.get_last_lr() == [0.5]
     assert isinstance(schedule, m.LRScheduler)
+
+
+def test_a_first_step_within_a_sequence_is_no_step_of_the_optimizer():
+    """What begins it takes no warning from a schedule that steps too early."""
+    optimizer = lucid.optim.SGD([lucid.ones(1, requires_grad=True)], lr=1.0)
+    chain = OURS.ChainedScheduler([OURS.ExponentialLR(optimizer, 0.5)])
+    OURS.SequentialLR(optimizer, [chain, OURS.ConstantLR(optimizer)], [3])
+    other = OURS.ExponentialLR(optimizer, 0.5)
+    with pytest.warns(UserWarning, match=r"Detected call of `lr_scheduler.step\(\)` before `optimizer.step\(\)`"):
+        other.step()

@@ -14,6 +14,7 @@ from safetensors.numpy import load_file, save_file
 
 import lucid
 from lucid.errors import ArgumentError, CheckpointError
+from lucid.serialization.locations import Locations
 from tests.device import DEVICE
 from tests.serialization.test_pytorch import archive, number, tensor
 from tests.stress import mutants
@@ -261,6 +262,12 @@ def test_a_function_says_where_tensors_go(name):
     assert (tensor[0] if name == "own" else tensor).device.type == lucid.device(DEVICE).type
 
 
+def test_a_dict_leaves_what_it_does_not_name_where_it_was():
+    """Of several devices `map_location` may name some."""
+    places = Locations({"cuda:1": "cuda:0", "cuda:2": "cpu"})
+    assert [places(saved) for saved in ("cuda:0", "cuda:1", "cuda:2", "cpu")] == ["cuda:0", "cuda:0", "cpu", "cpu"]
+
+
 @pytest.mark.parametrize("name", ["own", "safetensors", "zip", "old"])
 def test_what_such_a_function_raises_comes_out(name):
     """An error of the user's own function is no damage of the file; neither is a value that it may not give."""
@@ -276,3 +283,11 @@ def test_what_such_a_function_raises_comes_out(name):
     if not lucid.cuda.is_available():
         with pytest.raises(lucid.errors.CudaUnavailableError):
             lucid.load(io.BytesIO(data), map_location=lambda storage, location: storage.cuda())
+
+
+def test_metadata_do_not_replace_a_tensor_of_the_file(tmp_path):
+    """Names that are tied to another tensor's stand for it only where the file has no tensor of that name."""
+    a, b = np.ones(2, np.float32), np.zeros(3, np.float32)
+    save_file({"a": a, "b": b}, tmp_path / "x.safetensors", metadata={"a": "b", "c": "b", "d": "e"})
+    found = lucid.load(tmp_path / "x.safetensors", map_location=DEVICE)
+    assert {name: each.tolist() for name, each in found.items()} == {"a": [1.0] * 2, "b": [0.0] * 3, "c": [0.0] * 3}

@@ -149,6 +149,24 @@ def test_allow_mutation() -> None:
         z.backward()
 
 
+def test_allow_mutation_belongs_to_the_thread_that_enters() -> None:
+    """A block made by one thread is open for another one that enters it."""
+    x, block = leaf(2.0), allow_mutation_on_saved_tensors()
+
+    def run() -> None:
+        with block:
+            y = x * 3
+            z = y * y
+            y.mul_(100)
+            z.backward()
+
+    other = threading.Thread(target=run)
+    other.start()
+    other.join()
+    assert x.grad is not None
+    assert x.grad.item() == 36.0
+
+
 @contract("2.6")
 def test_changes_and_freed_graphs_are_detected() -> None:
     """A changed saved tensor names versions; a second backward says retain_graph."""

@@ -70,6 +70,20 @@ def test_other_dtypes():
     assert lucid.from_dlpack(np.ones(2, ml_dtypes.bfloat16)).dtype is lucid.bfloat16
 
 
+@pytest.mark.cpu("what NumPy exports")
+def test_elements_of_several_lanes():
+    """Vectors as elements are refused: a tensor has none, and one of their lanes is not the memory."""
+
+    class Vectors(Lender):
+        def __dlpack__(self, **options):
+            capsule = super().__dlpack__(**options)
+            dlpack._look_in(capsule)[0].lanes = 2
+            return capsule
+
+    with pytest.raises(DtypeError, match="DLPack's kind 2 of 32 bits and 2 lanes"):
+        lucid.from_dlpack(Vectors(np.zeros(2, np.float32)))
+
+
 def test_other_devices():
     """Memory that is neither the CPU's nor CUDA's is refused by its number."""
     with pytest.raises(DeviceError, match="kind of device 10: copy the array to the CPU first"):

@@ -102,3 +102,20 @@ def test_a_vector_elsewhere_leaves_parameters_where_they_are(here, there, rng):
     assert [str(weight.device) for weight in weights] == [here, there] * 2
     np.testing.assert_array_equal(np.concatenate([weight.detach().cpu().numpy() for weight in weights]), vector)
     optimizer.step()
+
+
+def test_a_millionth_keeps_small_norms_from_dividing():
+    """As in PyTorch a gradient is scaled by ``max_norm / (norm + 1e-6)``, and never made longer."""
+    weight = nn.Parameter(lucid.zeros(1, dtype=lucid.float64, device=DEVICE))
+    for size, most, expected in ((1e-6, 1e-6, 5e-7), (3e-6, 1e-6, 0.75e-6), (1e-6, 1.0, 1e-6), (0.0, 1e-6, 0.0)):
+        weight.grad = lucid.full((1,), size, dtype=lucid.float64, device=DEVICE)
+        nn.utils.clip_grad_norm_(weight, most)
+        np.testing.assert_allclose(weight.grad.item(), expected, rtol=1e-9)
+
+
+def test_values_are_clipped_on_both_sides():
+    """What is between the bounds stays, they too."""
+    weight = nn.Parameter(lucid.zeros(5, device=DEVICE))
+    weight.grad = lucid.tensor([-5.0, -2.0, 0.5, 2.0, 5.0], device=DEVICE)
+    nn.utils.clip_grad_value_(weight, 2.0)
+    assert weight.grad.tolist() == [-2.0, -2.0, 0.5, 2.0, 2.0]

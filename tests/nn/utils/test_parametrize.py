@@ -234,6 +234,8 @@ def test_unsafe_ones_and_names():
     assert not other.parametrizations.bias.training
     parametrize.register_parametrization(other, "bias", Scaled(), unsafe=True)
     assert other.parametrizations.bias.unsafe
+    parametrize.register_parametrization(other, "bias", Scaled())
+    assert other.parametrizations.bias.unsafe, "a safe one behind it does not make it safe"
     frozen = nn.Linear(2, 2).requires_grad_(False)
     frozen.weight.data = lucid.ones(2, 2)
     parametrize.register_parametrization(frozen, "weight", Outer())

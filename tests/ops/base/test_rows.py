@@ -12,6 +12,7 @@ from lucid.ops.base.rows import (
     LONG_ROW,
     ROWS_AT_ONCE,
     SUMMED_AT_ONCE,
+    about_the_mean,
     array_sum,
     by_rows,
     column_sums,
@@ -174,3 +175,21 @@ def test_roundings(name, rng):
     """Of the cases that ``python -m tests.stress.rounding`` goes through, one in so many."""
     worst, place = worst_of(name, LARGEST, DEVICE, rng, first=list(ROWS).index(name), step=97)
     assert worst <= ROWS[name].allowed, place
+
+
+def test_squares_about_the_mean_are_never_negative():
+    """What is taken from the sum of squares may be larger by a rounding: no root of it is NaN."""
+    drift = np.array([1 + 2.0**-26, 3.0])
+    squares = np.array([1 + 2.0**-25, 9.0])
+    assert (drift * drift > squares).tolist() == [True, False]
+    np.testing.assert_array_equal(about_the_mean(np, squares, drift, 1), [0.0, 0.0])
+
+
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+def test_an_infinite_part_leaves_the_other_one(dtype):
+    """A sum of one complex number many times is infinite in the part that is, and counts the other."""
+    x = np.array([[complex(np.inf, 1)], [complex(2, -np.inf)], [complex(3, 4)]], dtype)
+    found = array_sum(np.broadcast_to(x, (3, 2 * ROWS_AT_ONCE)), (1,))
+    many = 2 * ROWS_AT_ONCE
+    np.testing.assert_array_equal(found.real, [np.inf, 2 * many, 3 * many])
+    np.testing.assert_array_equal(found.imag, [many, -np.inf, 4 * many])

@@ -305,3 +305,14 @@ def test_the_gradient_of_a_mantissa_at_the_ends_of_a_dtype(dtype, rng):
     assert found.tolist() == exponents.tolist()
     mantissa.backward(upstream)
     assert numbers(x.grad).tolist() == (numbers(upstream) / 2.0**exponents).astype(dtype).tolist()
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+def test_what_is_not_finite_becomes_a_number(dtype):
+    """Without settings NaN is 0 and infinities are the ends of the dtype; what is given goes before."""
+    x, ends = (
+        lucid.tensor([math.nan, math.inf, -math.inf, 2.0], dtype=getattr(lucid, dtype)),
+        lucid.finfo(getattr(lucid, dtype)),
+    )
+    assert lucid.nan_to_num(x).tolist() == [0.0, ends.max, ends.min, 2.0]
+    assert lucid.nan_to_num(x, 1.0, neginf=-3.0).tolist() == [1.0, ends.max, -3.0, 2.0]

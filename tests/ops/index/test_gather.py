@@ -38,6 +38,7 @@ MISTAKES = {
     "named": (lambda x: scattering.scatter(x, 0, index([2]), 1.0), IndexOutOfRangeError, "^scatter: index 2 "),
     "source precision": (lambda x: scattering.scatter(x, 0, index([0]), x.double()), DtypeError, "got float64"),
     "windows": (lambda x: x.unfold(0, 2, 0), ShapeError, "a step above zero, got 0"),
+    "no step": (lambda x: lucid.slice_scatter(x, x, step=0), ShapeError, "^slice_scatter: expected a step above zero"),
     "value": (lambda x: x.__setitem__(index(0, 1), x.new_zeros(2, 2, 3)), ShapeError, "to indexing result of shape"),
     "cat nothing": (lambda x: joining.cat([]), ShapeError, "non-empty list"),
     "cat sizes": (lambda x: joining.cat([x, x[:, :2]]), ShapeError, r"\[2, 2\] for tensor number 1"),
@@ -189,3 +190,14 @@ def test_products_of_any_number_at_a_place(count, rng):
     out.backward(lucid.tensor(upstream))
     share = np.take_along_axis(upstream * expected, places, 0) / source
     np.testing.assert_allclose(src.grad.cpu().numpy(), share, rtol=1e-10)
+
+
+@pytest.mark.parametrize("include_self", [True, False])
+def test_means_of_scattered_integers_are_rounded_down(include_self):
+    """They stay integers, and the one below is taken, of numbers below zero too."""
+    x = lucid.tensor([1, -2, 9])
+    out = x.scatter_reduce(
+        0, lucid.tensor([0, 1, 0, 1]), lucid.tensor([4, -3, 3, 0]), "mean", include_self=include_self
+    )
+    assert out.dtype == lucid.int64
+    assert out.tolist() == ([2, -2, 9] if include_self else [3, -2, 9])

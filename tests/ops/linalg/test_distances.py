@@ -100,3 +100,11 @@ def test_what_does_not_fit_is_refused(call, error, text):
     """Orders, modes, shapes and dtypes that do not fit raise an error that names them."""
     with pytest.raises(error, match=text):
         call(lucid.ones(2, 3))
+
+
+def test_many_rows_far_from_zero_are_some_distance_apart(rng):
+    """Where a product takes all digits of small distances it leaves 0 or a rounding, not the root of one below 0."""
+    x = lucid.tensor(1000 + 1e-3 * rng.standard_normal((40, 7)), dtype=lucid.float32)
+    out = numbers(lucid.cdist(x, x, compute_mode="use_mm_for_euclid_dist"))
+    assert (out >= 0).all()
+    assert (out < 10).all()

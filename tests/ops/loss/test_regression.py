@@ -211,6 +211,13 @@ def test_impossible_is_not_punished():
     assert out.tolist() == [0.0, 2.0]
 
 
+def test_the_divergence_of_one_number_is_a_batch_of_one():
+    """Without a dimension there is nothing to divide by."""
+    out = kl_div(lucid.tensor(-1.0), lucid.tensor(1.0), reduction="batchmean")
+    assert out.shape == ()
+    assert out.item() == 1.0
+
+
 def test_equal_numbers_have_no_slope(rng):
     """At a difference of zero the absolute error has gradient 0."""
     x = lucid.tensor(rng.standard_normal(3), requires_grad=True)
@@ -266,3 +273,10 @@ def test_variances_below_eps():
     np.testing.assert_allclose(numbers(out), (np.log(used) + distance**2 / used) / 2, rtol=1e-12)
     np.testing.assert_allclose(numbers(variance.grad), upstream * (1 / used - distance**2 / used**2) / 2, rtol=1e-12)
     np.testing.assert_allclose(numbers(x.grad), upstream * distance / used, rtol=1e-12)
+
+
+def test_a_difference_that_is_no_number_has_no_slope():
+    """Of an absolute error its gradient is 0, as that of the absolute value of NaN."""
+    x = lucid.tensor([np.inf, np.nan, 3.0], requires_grad=True)
+    l1_loss(x, lucid.tensor([np.inf, 1.0, 1.0]), reduction="sum").backward()
+    assert x.grad.tolist() == [0.0, 0.0, 1.0]

@@ -149,3 +149,14 @@ def test_layers_go_back_to_the_size_that_is_asked_for(axes, rng):
 def test_windows_are_drawn_where_the_input_is():
     """On a device that is not the default one the random numbers lie on it, too."""
     assert F.fractional_max_pool2d(lucid.ones(1, 2, 5, 5, device="cuda"), 2, 3).is_cuda
+
+
+@pytest.mark.parametrize("axes", [2, 3])
+def test_of_more_random_samples_than_images_the_first_are_taken(axes, rng):
+    """Samples for a whole batch also serve a part of it: those of images that are not there are left out."""
+    pool = getattr(F, f"fractional_max_pool{axes}d")
+    x = lucid.tensor(rng.standard_normal((2, 3, *[11] * axes)))
+    samples = lucid.tensor(rng.uniform(0, 1, (5, 3, axes)))
+    expected = numbers(pool(x, 2, 5, _random_samples=samples[:2]))
+    np.testing.assert_array_equal(numbers(pool(x, 2, 5, _random_samples=samples)), expected)
+    assert (numbers(pool(x, 2, 5, _random_samples=samples[3:])) != expected).any()

@@ -186,6 +186,7 @@ def test_too_few_elements_for_a_variance():
     """With nothing left to divide by the variance is NaN, as 0 / 0, or infinite."""
     assert np.isnan(float(var(lucid.tensor([2.0]))))
     assert float(var(lucid.tensor([2.0, 3.0]), correction=2)) == float("inf")
+    assert float(var(lucid.tensor([2.0, 3.0]), correction=5)) == float("inf"), "a divisor below 0 counts as 0"
     nothing = lucid.ones(0, 3, requires_grad=True)
     for whole in (var(nothing), var(nothing, 0), lucid.std(lucid.ones(3, 0), 1), lucid.var_mean(nothing)[0]):
         assert np.isnan(numbers(whole)).all()
@@ -296,3 +297,20 @@ def test_halves_are_accumulated_in_float32(sample, dtype, rng):
         fits = (np.abs(exact) < 6e4) & (np.abs(exact) > 1e-4)
         error = np.abs(numbers(out)[fits].astype(np.float64) - exact[fits])
         assert (error <= 2 * lucid.finfo(dtype).eps * np.abs(exact[fits])).all()
+
+
+def test_counts_of_a_histogram_are_numpys(rng):
+    """The end of the last bin is in it, whether the range is that of the elements or given; what is outside is not."""
+    x = rng.integers(0, 9, 60).astype(np.float32)
+    np.testing.assert_array_equal(numbers(lucid.histc(lucid.tensor(x), 4)), np.histogram(x, 4)[0])
+    given = lucid.histc(lucid.tensor(x), 4, 2, 6)
+    np.testing.assert_array_equal(numbers(given), np.histogram(x, 4, (2, 6))[0])
+
+
+@pytest.mark.parametrize("order", [float("inf"), -float("inf")])
+def test_no_largest_and_no_smallest_size_of_nothing(order):
+    """A norm of infinite order is an extreme, which needs an element; one of another order is 0."""
+    with pytest.raises(IndexOutOfRangeError, match=r"^norm.*reduction dim 1 to have non-zero size"):
+        norm(lucid.ones(2, 0), order, 1)
+    assert norm(lucid.ones(0, 2), order, 1).shape == (0,)
+    assert norm(lucid.ones(2, 0), 3, 1).tolist() == [0.0, 0.0]

@@ -371,3 +371,25 @@ def test_whole_numbers_of_numpy_are_as_good():
     two = np.int64(2)
     assert list(DistributedSampler(range(8), two, 0, seed=two)) == list(DistributedSampler(range(8), 2, 0, seed=2))
     assert list(BatchSampler(range(5), two, False)) == [[0, 1], [2, 3], [4]]
+
+
+def test_a_position_belongs_to_the_epoch_that_it_was_taken_in():
+    """Batches of a sampler that tells no position of its own begin there, unless another epoch is set meanwhile."""
+
+    class Own(RandomSampler):
+        def __iter__(self):
+            yield from super().__iter__()
+
+    def batches():
+        return BatchSampler(Own(range(8), generator=lucid.Generator().manual_seed(0)), 2, False)
+
+    whole = batches()
+    whole.set_epoch(0)
+    first, second = list(whole), list(whole)
+    there = batches()
+    there.set_epoch(0)
+    there.load_state_dict({"position": 4})
+    assert list(there) == first[2:]
+    there.load_state_dict({"position": 4})
+    there.set_epoch(1)
+    assert list(there) == second
