@@ -32,6 +32,7 @@ from lucid.ops.base.operands import tensor_operand
 from lucid.ops.base.promotion import accumulation_dtype, cast_to
 from lucid.ops.base.rows import array_sum
 from lucid.ops.base.scalars import as_bool
+from lucid.ops.elementwise.comparison import ne
 from lucid.ops.elementwise.nonfinite import isnan
 from lucid.ops.elementwise.selection import where
 
@@ -220,15 +221,18 @@ def _all_cuda(x: Array, *, dim: Ints, keepdim: bool) -> Any:
 
 
 def _tested(test: Primitive, input: Tensor, dim: Dims, keepdim: bool) -> Any:
-    x = tensor_operand(input)
-    found = test(x, dim=reduced_dims(dim, x.array.ndim), keepdim=as_bool(keepdim, "keepdim"))
+    x, keepdim = tensor_operand(input), as_bool(keepdim, "keepdim")
+    if isinstance(dim, tuple | list) and not dim:
+        found: Any = ne(x, 0)
+    else:
+        found = test(x, dim=reduced_dims(dim, x.array.ndim), keepdim=keepdim)
     return cast_to(found, uint8) if x.array.dtype == uint8.numpy else found
 
 
 def any(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
     """Return whether one element, or one along `dim`, is not zero; False where there are none.
 
-    The result is of bools, of uint8 if `input` is.
+    The result is of bools, of uint8 if `input` is. An empty tuple names no dimension here: each element is tested.
 
     >>> import lucid
     >>> lucid.any(lucid.tensor([[0, 1], [0, 0]]), 1)
@@ -240,7 +244,7 @@ def any(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
 def all(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
     """Return whether no element, or none along `dim`, is zero; True where there are none.
 
-    The result is of bools, of uint8 if `input` is.
+    The result is of bools, of uint8 if `input` is. An empty tuple names no dimension here: each element is tested.
 
     >>> import lucid
     >>> lucid.all(lucid.tensor([[0, 1], [1, 1]]), 1)

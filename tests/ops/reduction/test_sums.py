@@ -314,3 +314,15 @@ def test_no_largest_and_no_smallest_size_of_nothing(order):
         norm(lucid.ones(2, 0), order, 1)
     assert norm(lucid.ones(0, 2), order, 1).shape == (0,)
     assert norm(lucid.ones(2, 0), 3, 1).tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "float32"])
+def test_tests_over_no_dimension(dtype):
+    """An empty tuple names no dimension, where other reductions take all: each element is tested."""
+    x = lucid.tensor([[2, 0], [1, 3]], dtype=getattr(lucid, dtype))
+    for test in (all, any):
+        for keepdim in (False, True):
+            found = test(x, (), keepdim)
+            assert found.tolist() == [[1, 0], [1, 1]]
+            assert found.dtype == (lucid.uint8 if dtype == "uint8" else lucid.bool)
+    assert float(sum(x, ())) == float(sum(x))
