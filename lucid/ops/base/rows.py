@@ -80,7 +80,7 @@ def row_sums(x: Array) -> Array:
 
 def row_products(x: Array, y: Array) -> Array:
     """Return the sum of ``x * y`` over the last dimension of two arrays of NumPy's, which is kept."""
-    length = x.shape[-1]
+    x, length = x.conj(), x.shape[-1]  # `vecdot` takes the conjugate of its first operand
     if length <= CONVERTED_AT_ONCE:
         return np.vecdot(x, y)[..., None]
     # BLAS adds as few as sixteen sums one number after the other

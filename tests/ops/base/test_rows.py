@@ -34,6 +34,8 @@ def test_rows_against_numpy(columns, rng):
     x, y = rng.standard_normal((2, 5, 2 * columns))[..., ::2]
     np.testing.assert_allclose(row_sums(x), x.sum(1, keepdims=True), rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(row_products(x, y), (x * y).sum(1, keepdims=True), rtol=1e-12, atol=1e-12)
+    turned = y + 1j * x
+    np.testing.assert_allclose(row_products(turned, x), (turned * x).sum(1, keepdims=True), rtol=1e-12, atol=1e-12)
     np.testing.assert_array_equal(row_maxima(x), x.max(1, keepdims=True))
 
 

@@ -118,6 +118,7 @@ ROWS = [
     row("pointwise steps", conv2d, convolved, X, (6, 4, 1, 1), B, stride=2, padding=1),
     row("one image", conv2d, convolved, (4, 6, 7), W, B),
     row("complex", conv2d, convolved, X, W, B, kind=complex, padding=1),
+    row("complex depthwise", conv2d, convolved, X, (4, 1, 3, 3), (4,), kind=complex, padding=1, groups=4),
     row("plain", conv1d, flat(convolved), (3, 4, 9), (6, 4, 3), B),
     row("everything", conv1d, flat(convolved), (3, 4, 9), (6, 2, 3), B, stride=2, padding=1, dilation=2, groups=2),
     row("one sequence", conv1d, flat(convolved), (4, 9), (6, 4, 3), B),
