@@ -19,7 +19,7 @@ from lucid.errors import KernelError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["build"]
+__all__ = ["build", "portable"]
 
 _log = logging.getLogger("lucid.cuda")
 
@@ -47,8 +47,23 @@ def _compiler() -> tuple[str, str]:
     return path, told.stdout.splitlines()[0]
 
 
+def portable(arguments: Sequence[str], places: Sequence[Path]) -> list[str]:
+    """Return arguments with numbers for folders, so that installations in several places share what is made."""
+    moved = list(arguments)
+    for number, place in enumerate(places):
+        moved = [argument.replace(str(place), f"<{number}>") for argument in moved]
+    return moved
+
+
 def build(
-    name: str, text: str, arguments: Sequence[str], *, what: str, source: str | None = None, folder: Path | None = None
+    name: str,
+    text: str,
+    arguments: Sequence[str],
+    *,
+    what: str,
+    source: str | None = None,
+    folder: Path | None = None,
+    places: Sequence[Path] = (),
 ) -> Path:
     """Library that g++ makes, or that was kept when it was made before.
 
@@ -67,6 +82,8 @@ def build(
         C++ for g++ to read from its standard input.
     folder : pathlib.Path, optional
         Where g++ runs; by default here.
+    places : sequence of pathlib.Path, optional
+        Folders in `arguments` that may be anywhere: what is in them is told by `text`.
 
     Returns
     -------
@@ -79,7 +96,9 @@ def build(
     """
     compiler, version = _compiler()
     # Libraries of the time before they had checksums have other keys.
-    key = hashlib.sha256("\0".join(["checked", version, *arguments, text, source or ""]).encode()).hexdigest()[:24]
+    key = hashlib.sha256(
+        "\0".join(["checked", version, *portable(arguments, places), text, source or ""]).encode()
+    ).hexdigest()[:24]
     file = f"{name[:60]}-{key}.so"
     if path := find(file):
         return path

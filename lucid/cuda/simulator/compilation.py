@@ -227,7 +227,9 @@ def _of_a_toolkit(option: str) -> bool:
     return option.startswith("-I") and Path(option[2:], "cuda_runtime.h").exists()
 
 
-def compiled(text: str, names: Sequence[str], options: Sequence[str], folders: Sequence[Path]) -> Path:
+def compiled(
+    text: str, names: Sequence[str], options: Sequence[str], folders: Sequence[Path], version: str = ""
+) -> Path:
     """Library that holds the kernels of a source, built unless it was before.
 
     Parameters
@@ -240,6 +242,8 @@ def compiled(text: str, names: Sequence[str], options: Sequence[str], folders: S
         NVRTC's, of which definitions, folders of headers and the last ``-ftz`` count.
     folders : sequence of pathlib.Path
         Folders of headers that come before those.
+    version : str, default ""
+        What tells these headers from others, wherever the folders are.
 
     Raises
     ------
@@ -256,7 +260,8 @@ def compiled(text: str, names: Sequence[str], options: Sequence[str], folders: S
         raise KernelError(f"kernel.cu: {_OF_THE_HOST.format(hosts[0])}")
     source = source_for_host(text, names, flushes=flushes)
     try:
-        path = build(stem, _headers(), flags, folder=FOLDER, what=stem, source=source)
+        places = FOLDER, *folders
+        path = build(stem, _headers() + version, flags, folder=FOLDER, what=stem, source=source, places=places)
     except KernelError as error:
         if words := _explained(str(error), text):
             raise KernelError(f"{error}\n{words}") from error

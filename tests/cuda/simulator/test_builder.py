@@ -109,6 +109,18 @@ def test_built_once(tmp_path, monkeypatch, caplog):
     assert list(tmp_path.glob("*.so")) == [first]
 
 
+def test_installations_share_libraries(tmp_path, monkeypatch):
+    """Where CuPy's headers are makes no other library, but of which version they are does."""
+    monkeypatch.setattr(cache, "folder", lambda: tmp_path)
+    text, names = 'extern "C" __global__ void f() {}', []
+    for place, version in (("here", "1"), ("elsewhere", "1"), ("here", "2")):
+        folder = tmp_path / place
+        folder.mkdir(exist_ok=True)
+        options = [f"-I{folder}/cub"]
+        names.append(compilation.compiled(text, [], options, [folder], version))
+    assert names[0] == names[1] != names[2]
+
+
 def test_processes_build_at_once(tmp_path):
     """Processes that need the same library at the same time all get one that works."""
     text = (

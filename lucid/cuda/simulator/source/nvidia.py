@@ -10,6 +10,8 @@ from lucid.cuda.build.image import OPTIONS
 from lucid.cuda.build.nvrtc import compiler
 from lucid.cuda.cache import keep, read
 from lucid.cuda.launch.kernels import Unit
+from lucid.cuda.simulator.builder import portable
+from lucid.cuda.simulator.compilation import FOLDER
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,8 +24,8 @@ _ARCHITECTURE = "sm_90"  # as device.h has it
 _GIVEN = ("-arch", "--gpu-architecture", "-std", "--std", "-ftz", "--ftz", "--device-as-default", "-D__CUDACC_VER_")
 
 
-def compiles(text: str, names: Sequence[str], options: Sequence[str], folders: Sequence[Path]) -> None:
-    """Compile a source for the device that is simulated, unless that was done before.
+def compiles(text: str, names: Sequence[str], options: Sequence[str], folders: Sequence[Path], version: str) -> None:
+    """Compile a source for the device that is simulated, with headers of a version, unless that was done before.
 
     Raises
     ------
@@ -35,7 +37,7 @@ def compiles(text: str, names: Sequence[str], options: Sequence[str], folders: S
     given = [each for each in options if not each.startswith(_GIVEN)]
     given += [f"-I{folder}" for folder in folders if f"-I{folder}" not in given]
     nvrtc = compiler()
-    parts = [nvrtc.version, *OPTIONS, *given, *names, text]
+    parts = [nvrtc.version, version, *OPTIONS, *portable(given, [FOLDER, *folders]), *names, text]
     file = f"nvrtc-{hashlib.sha256(chr(0).join(parts).encode()).hexdigest()[:24]}"
     if read(file) is not None:
         return
