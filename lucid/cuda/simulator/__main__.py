@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from lucid.cuda.build.nvrtc import compiler
 from lucid.cuda.simulator.bootstrap import start
-from lucid.cuda.simulator.settings import nvrtc, whole_number
+from lucid.cuda.simulator.settings import NVRTC, nvrtc, whole_number
 from lucid.cuda.simulator.source import arguments
 from lucid.errors import CudaUnavailableError, LucidError
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 _SETTING = "LUCID_CUDA_SIMULATOR"
-_NVRTC = "LUCID_SIMULATOR_NVRTC"
 _OURS = frozenset({__file__, arguments.__file__, runpy.__file__, "<frozen runpy>"})
 
 
@@ -37,7 +36,7 @@ def main() -> None:
     parser.add_argument(
         "--nvrtc",
         action=argparse.BooleanOptionalAction,
-        help=f"let NVIDIA's compiler check each source too; default: ${_NVRTC}, else if it is installed",
+        help=f"let NVIDIA's compiler check each source too; default: ${NVRTC}, else if it is installed",
     )
     # each takes all that follows, which is the script's
     parser.add_argument("-m", dest="module", nargs=argparse.REMAINDER, help="run a module, as python -m does")
@@ -77,12 +76,12 @@ def _number(text: str) -> int:
 
 def _choose_nvrtc(asked: bool | None) -> None:
     """Have NVIDIA's compiler asked or not, as the option or the setting says, otherwise if it is installed."""
-    if asked is None and _NVRTC not in os.environ:
+    if asked is None and NVRTC not in os.environ:
         with suppress(CudaUnavailableError):
             compiler()  # by its path, after ours of its name
             asked = True
     if asked is not None:
-        os.environ[_NVRTC] = str(int(asked))
+        os.environ[NVRTC] = str(int(asked))
     if nvrtc():
         compiler()
 

@@ -6,7 +6,9 @@ import os
 
 from lucid.errors import SettingError
 
-__all__ = ["nvrtc", "whole_number"]
+__all__ = ["NVRTC", "nvrtc", "whole_number"]
+
+NVRTC = "LUCID_SIMULATOR_NVRTC"
 
 
 def whole_number(name: str, default: int, most: int) -> int:
@@ -25,4 +27,4 @@ def whole_number(name: str, default: int, most: int) -> int:
 
 def nvrtc() -> bool:
     """Whether NVIDIA's compiler compiles each source too: under LUCID_SIMULATOR_NVRTC=1."""
-    return whole_number("LUCID_SIMULATOR_NVRTC", 0, 1) == 1
+    return whole_number(NVRTC, 0, 1) == 1
