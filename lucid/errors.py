@@ -30,6 +30,7 @@ __all__ = [
     "NestingError",
     "NotATensorError",
     "NotDifferentiableError",
+    "NumberRangeError",
     "OutOfMemoryError",
     "SettingError",
     "ShapeError",
@@ -56,6 +57,10 @@ class ShapeError(CallError):
 
 class DtypeError(CallError, NotImplementedError):
     """A dtype is unknown, unsupported by the operation, or would lose what the cast may not lose."""
+
+
+class NumberRangeError(DtypeError, OverflowError):
+    """A number is too large for the dtype that it was to have."""
 
 
 class DeviceError(CallError):

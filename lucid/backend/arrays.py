@@ -25,7 +25,7 @@ from lucid.backend.dtype import (
 )
 from lucid.backend.foreign.reading import check_unmasked, read
 from lucid.backend.functions import cupy_functions
-from lucid.errors import DeviceError, DtypeError, ShapeError
+from lucid.errors import DeviceError, DtypeError, NumberRangeError, ShapeError
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -301,7 +301,9 @@ def _from_sequence(data: object, wanted: dtype | None) -> np.ndarray[Any, Any]:
             return np.array(data, target.numpy)
     except ValueError as error:
         raise _why_not(data, target, error) from error
-    except (TypeError, OverflowError) as error:
+    except OverflowError as error:
+        raise NumberRangeError(f"cannot make an array of {target}: {error}") from error
+    except TypeError as error:
         raise DtypeError(f"cannot make an array of {target}: {error}") from error
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from lucid.arguments import among
 from lucid.autograd.modes.state import no_grad
-from lucid.errors import IndexOutOfRangeError, SettingError, ShapeError
+from lucid.errors import SettingError, ShapeError
 from lucid.nn import functional as F
 from lucid.nn import init
 from lucid.nn.layers.ranges import ranged
@@ -51,7 +51,7 @@ class Table(Module):
         self.embedding_dim = embedding_dim
         if padding_idx is not None:
             if not -num_embeddings <= padding_idx < num_embeddings:
-                raise IndexOutOfRangeError(
+                raise SettingError(
                     f"padding_idx must be within num_embeddings: expected one in [{-num_embeddings}, "
                     f"{num_embeddings - 1}], got {padding_idx}"
                 )

@@ -11,6 +11,7 @@ from lucid.arguments import named, unfit
 from lucid.autograd.base import TensorBase, describe
 from lucid.autograd.recording.views import live_edge
 from lucid.backend.arrays import asarray
+from lucid.backend.dtype import bfloat16
 from lucid.backend.foreign.reading import plain as unmasked
 from lucid.errors import ArgumentError, DtypeError
 
@@ -88,7 +89,7 @@ def as_scalar(value: Any, argument: str) -> Any:
             return plain(value.array)
     elif isinstance(value, np.ndarray | np.generic):
         array: Any = unmasked(value)
-        if not array.ndim and array.dtype.kind in "biufcV":
+        if not array.ndim and (array.dtype.kind in "biufc" or array.dtype == bfloat16.numpy):
             return plain(array)
     elif isinstance(value, int | float | complex):
         return value

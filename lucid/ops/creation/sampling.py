@@ -144,7 +144,7 @@ def multinomial(
     array = x.array
     if not dtype_of(array).is_floating_point:
         raise DtypeError(f"multinomial: expected weights of a real floating-point dtype, got {dtype_of(array)}")
-    if array.ndim not in {1, 2} or not array.size:
+    if array.ndim not in {1, 2} or not array.shape[-1]:
         raise ShapeError(f"multinomial: expected weights of shape (C,) or (N, C), got {list(array.shape)}")
     num_samples = as_int(num_samples, "num_samples")
     if num_samples < 1:
@@ -155,7 +155,7 @@ def multinomial(
         weighted = np.isfinite(weights) & (weights > 0)
         if not (weighted | (weights == 0)).all():
             raise ProbabilityError("multinomial: probability tensor contains either `inf`, `nan` or element < 0")
-        possible = int(weighted.sum(-1).min())
+        possible = int(weighted.sum(-1).min()) if len(weights) else possible
         if not possible:
             raise ProbabilityError("multinomial: invalid multinomial distribution (sum of probabilities <= 0)")
     if not replacement and num_samples > possible:
@@ -166,6 +166,8 @@ def multinomial(
     check_size("multinomial", (*array.shape[:-1], num_samples), 8)
 
     def make(stream: Generator, xp: ModuleType) -> Array:
+        if not len(weights):
+            return xp.empty((0, num_samples), np.int64)
         if replacement:
             sums = xp.cumsum(weights, 1)
             drawn = draw.uniform(stream, (len(weights), num_samples), np.float64, xp=xp) * sums[:, -1:]

@@ -14,7 +14,7 @@ from lucid.backend import gpu
 from lucid.backend.arrays import namespace
 from lucid.backend.dtype import dtype_of
 from lucid.cuda.switches import looked_at
-from lucid.errors import DtypeError, IndexOutOfRangeError, ShapeError
+from lucid.errors import DtypeError, IndexOutOfRangeError, SettingError, ShapeError
 from lucid.ops.base.one_device import check_one_device
 from lucid.ops.base.operands import tensor_operand
 from lucid.ops.base.promotion import accumulation_dtype
@@ -107,6 +107,8 @@ def rows_named(name: str, input: Tensor, weight: Tensor, padding_idx: int | None
         If the table is no matrix.
     IndexOutOfRangeError
         If a number names no row.
+    SettingError
+        If `padding_idx` names none.
     """
     index, table = tensor_operand(input), tensor_operand(weight)
     if dtype_of(index.array).category != 1:
@@ -117,7 +119,7 @@ def rows_named(name: str, input: Tensor, weight: Tensor, padding_idx: int | None
     if padding_idx is not None:
         padding_idx = as_int(padding_idx, "padding_idx")
         if not -rows <= padding_idx < rows:
-            raise IndexOutOfRangeError(
+            raise SettingError(
                 f"{name}: padding_idx must be within num_embeddings, [{-rows}, {rows - 1}], got {padding_idx}"
             )
         padding_idx %= rows

@@ -254,7 +254,8 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     """
     array = array_of(input)
     if array.dtype.kind not in "iu" or array.ndim != 1 or (array.size and int(array.min()) < 0):
-        raise ShapeError(
+        kind = ShapeError if array.dtype.kind in "iu" else DtypeError
+        raise kind(
             f"bincount only supports 1-d non-negative integral inputs, got shape {list(array.shape)}, "
             f"{array.dtype.name}"
         )

@@ -12,7 +12,7 @@ import numpy as np
 from lucid.autograd.recording.primitive import primitive
 from lucid.backend import gpu
 from lucid.cuda.launch import copying
-from lucid.errors import ShapeError
+from lucid.errors import IndexOutOfRangeError, ShapeError
 from lucid.ops.base.core import clone
 from lucid.ops.base.dims import dim_in
 from lucid.ops.base.promotion import array_of
@@ -92,7 +92,7 @@ def _diagonal_put_vjp(m: Namespace, grad: Array, offset: int, dim1: int, dim2: i
 def check_matrices(input: Tensor, name: str) -> None:
     """Raise unless `input` has two dimensions or more."""
     if array_of(input).ndim < 2:
-        raise ShapeError(f"{name}: expected at least 2 dimensions, got shape {list(input.array.shape)}")
+        raise IndexOutOfRangeError(f"{name}: expected at least 2 dimensions, got shape {list(input.array.shape)}")
 
 
 def tril(input: Tensor, diagonal: int = 0) -> Tensor:

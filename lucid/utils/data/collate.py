@@ -13,7 +13,7 @@ from lucid.backend import gpu
 from lucid.backend.device import CPU
 from lucid.backend.dtype import float64
 from lucid.backend.foreign.reading import is_masked, plain
-from lucid.errors import ArgumentError, ShapeError
+from lucid.errors import ArgumentError, IndexOutOfRangeError, ShapeError
 from lucid.ops.creation.data import as_tensor, tensor
 from lucid.ops.shape.joining import stack
 
@@ -109,7 +109,7 @@ def _like(data: Any, made: Any, mutable: type[Any]) -> Any:
 def collate(batch: Sequence[Any], names: Sequence[Any], memory: Memory) -> Any:
     """Return what `default_collate` does, in ``memory(shape, dtype)``; errors call sample i by ``names[i]``."""
     if not len(batch):
-        raise ArgumentError("default_collate: expected at least one sample, got an empty batch")
+        raise IndexOutOfRangeError("default_collate: expected at least one sample, got an empty batch")
     first: Any = batch[0]
     if isinstance(first, TensorBase):
         return _collate_tensors(batch, names, memory)

@@ -133,7 +133,7 @@ class TensorDataset(Dataset["tuple[Tensor, ...]"]):
 
     Raises
     ------
-    ShapeError
+    SettingError
         If their sizes in dimension 0 differ, or there is none.
 
     Examples
@@ -150,7 +150,7 @@ class TensorDataset(Dataset["tuple[Tensor, ...]"]):
                 raise unfit(tensor, "a Tensor", "tensors")
         sizes = [tuple(tensor.shape) for tensor in tensors]
         if not sizes or not all(size and size[0] == sizes[0][0] for size in sizes):
-            raise ShapeError(
+            raise SettingError(
                 "TensorDataset: Size mismatch between tensors: expected at least one tensor, of equal sizes in "
                 f"dimension 0, got shapes {sizes}"
             )
@@ -225,7 +225,7 @@ class ConcatDataset(Dataset[T_co]):
 
     Raises
     ------
-    ArgumentError
+    SettingError
         If one of them is an IterableDataset: put those into a `ChainDataset`.
     """
 
@@ -234,7 +234,7 @@ class ConcatDataset(Dataset[T_co]):
         if not self.datasets:
             raise SettingError("ConcatDataset: datasets should not be an empty iterable")
         if any(isinstance(dataset, IterableDataset) for dataset in self.datasets):
-            raise ArgumentError("ConcatDataset: expected datasets with indices, got an IterableDataset: ChainDataset")
+            raise SettingError("ConcatDataset: expected datasets with indices, got an IterableDataset: ChainDataset")
         self.cumulative_sizes = list(itertools.accumulate(size_of(each, "ConcatDataset") for each in self.datasets))
 
     def __getitem__(self, index: int) -> T_co:

@@ -207,7 +207,7 @@ ERRORS = {
     "chunk": (lambda x: splitting.chunk(x, 0), ShapeError, "greater than 0"),
     "narrow": (lambda x: select.narrow(x, 0, 1, 3), ShapeError, r"start \(1\) \+ length \(3\) exceeds"),
     "select": (lambda x: select.select(x, 0, 2), IndexOutOfRangeError, r"index 2 out of range.*\[2, 3\]"),
-    "tril": (lambda x: diagonal.tril(x[0]), ShapeError, "at least 2 dimensions"),
+    "tril": (lambda x: diagonal.tril(x[0]), IndexOutOfRangeError, "at least 2 dimensions"),
     "diagonal": (lambda x: diagonal.diagonal(x, 0, 0, -2), ShapeError, "identical"),
     "pad odd": (lambda x: padding.pad(x, (1,)), ShapeError, "pair of numbers"),
     "pad mirror": (lambda x: padding.pad(x, (3, 0), "reflect"), ShapeError, "at most 2 elements to dimension 1"),

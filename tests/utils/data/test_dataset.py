@@ -59,7 +59,7 @@ def test_a_batch_out_of_range(tensors, index):
 def test_tensors_that_do_not_fit():
     """Sizes in dimension 0 are equal, and there is one."""
     for given in ([lucid.zeros(2), lucid.zeros(3)], [], [lucid.zeros(())]):
-        with pytest.raises(ShapeError, match="Size mismatch"):
+        with pytest.raises(SettingError, match="Size mismatch"):
             TensorDataset(*given)
     with pytest.raises(ArgumentError, match="expected a Tensor"):
         TensorDataset(np.zeros(3))
@@ -147,7 +147,7 @@ def test_concatenation():
             dataset[index]
     with pytest.raises(SettingError, match="empty"):
         ConcatDataset([])
-    with pytest.raises(ArgumentError, match="ChainDataset"):
+    with pytest.raises(SettingError, match="ChainDataset"):
         ConcatDataset([Stream()])
 
 
