@@ -59,10 +59,10 @@ def reference_of(sample, arrays):
     return [np.asarray(part) for part in (result if isinstance(result, tuple | list) else [result])]
 
 
-def check_close(got, expected, error, what, terms=0.0):
+def check_close(got, expected, error, what, moved=lambda: 0.0):
     """Fail unless two arrays have one shape and differ by no more than `error`, relative to the largest element.
 
-    Or to what its `terms` sum to without their signs: one element that they cancel to has no others beside it.
+    Or by no more than what `moved()` says, where terms cancel in all elements and none of them is large.
     """
     assert got.shape == expected.shape, f"{what}: shape {got.shape}, expected {expected.shape}"
     if not is_floating(expected):
@@ -70,8 +70,9 @@ def check_close(got, expected, error, what, terms=0.0):
         return
     kind = np.complex128 if expected.dtype.kind == "c" else np.float64
     got, expected = got.astype(kind), expected.astype(kind)
-    largest = np.abs(expected[np.isfinite(expected)]).max(initial=terms)
-    np.testing.assert_allclose(got, expected, rtol=0, atol=error * largest, equal_nan=True, err_msg=what)
+    allowed = error * np.abs(expected[np.isfinite(expected)]).max(initial=0.0)
+    if not np.allclose(got, expected, rtol=0, atol=allowed, equal_nan=True):
+        np.testing.assert_allclose(got, expected, rtol=0, atol=allowed + moved(), equal_nan=True, err_msg=what)
 
 
 def test_every_case_that_fails_is_named(rng):
@@ -163,30 +164,61 @@ def check_dtype(sample, dtype, rng):
     def draw(place, array):
         return upstream.setdefault(place, random_like(rng, array))
 
-    grads = double_grads = ()
-    if sample.differentiable:
-        values, grads = outputs_and_gradients(sample.op, tensors, draw)
-        double_values, double_grads = outputs_and_gradients(sample.op, doubles, draw)
-    else:
-        values, double_values = flat(sample.op(*tensors)), flat(sample.op(*doubles))
-    for got, expected in zip(values, double_values, strict=True):
+    moved = functools.cache(lambda: moves(sample, exact, dtype, draw, rng))
+    (values, grads), (double_values, double_grads) = [results(sample, inputs, draw) for inputs in (tensors, doubles)]
+    for place, (got, expected) in enumerate(zip(values, double_values, strict=True)):
         if expected.dtype == lucid.float64:
             assert str(got.dtype) == f"lucid.{dtype}"
         else:
             assert got.dtype == expected.dtype or dtype != "float64"
-        check_close(numbers(got), numbers(expected), sample.tolerance.get(dtype, VALUE[dtype]), "value")
+        error = sample.tolerance.get(dtype, VALUE[dtype])
+        check_close(numbers(got), numbers(expected), error, "value", lambda at=place: errors_by(moved, dtype, 0, at))
         assert got.device == tensors[0].device
     wanted = [tensor for tensor in tensors if tensor.requires_grad]
-    terms = [0.0] * len(wanted)
-    if any(tensor.numel() == 1 for tensor in wanted):
-        _, unsigned = outputs_and_gradients(sample.op, doubles, lambda place, _: np.abs(upstream[place]))
-        sums = [None if g is None else np.abs(numbers(g)) for g in unsigned]
-        terms = [0.0 if g is None or g.size != 1 else float(g.max()) for g in sums]
-    for tensor, got, expected, of_terms in zip(wanted, grads, double_grads, terms, strict=False):
+    for place, (tensor, got, expected) in enumerate(zip(wanted, grads, double_grads, strict=False)):
         if got is not None:
             assert (got.dtype, got.shape, got.device) == (tensor.dtype, tensor.shape, tensor.device)
             error = sample.tolerance.get(dtype, VALUE[dtype]) * GRADIENT[dtype] / VALUE[dtype]
-            check_close(numbers(got), numbers(expected), error, "gradient", of_terms)
+            check_close(
+                numbers(got), numbers(expected), error, "gradient", lambda at=place: errors_by(moved, dtype, 1, at)
+            )
+
+
+def errors_by(moved, dtype, part, place):
+    """Return the error allowed to a value (`part` 0) or gradient (1) which moves like that with the inputs."""
+    return 4 * (1, GRADIENT[dtype] / VALUE[dtype])[part] * moved()[part][place]
+
+
+def results(sample, tensors, draw):
+    """Return what a row's op gives, and its gradients where it has some."""
+    if sample.differentiable:
+        return outputs_and_gradients(sample.op, tensors, draw)
+    return flat(sample.op(*tensors)), []
+
+
+def moves(sample, arrays, dtype, draw, rng):
+    """Return how far each value and gradient in float64 moves as the inputs do, about as much as a dtype rounds them.
+
+    A sum of terms that cancel loses as much by its own rounding.
+    """
+
+    def numbers_at(inputs):
+        tensors = tensors_of(inputs, sample.constants, requires_grad=sample.differentiable)
+        return [
+            [None if t is None else numbers(t).astype(np.complex128) for t in part]
+            for part in results(sample, tensors, draw)
+        ]
+
+    here = numbers_at(arrays)
+    far = [[0.0] * len(part) for part in here]
+    for own in rng.spawn(4):
+        shares = [1 + VALUE[dtype] / 8 * own.choice([-1, 1], a.shape) if is_floating(a) else 1 for a in arrays]
+        near = numbers_at([a * share if is_floating(a) else a for a, share in zip(arrays, shares, strict=True)])
+        for part, place in ((part, place) for part in range(2) for place in range(len(here[part]))):
+            if here[part][place] is not None:
+                by = np.abs(near[part][place] - here[part][place]).max(initial=0.0)
+                far[part][place] = max(far[part][place], by)
+    return far
 
 
 SHRINKINGS = {
@@ -347,23 +379,24 @@ def check_devices(sample, dtype, rng):
     def draw(place, array):
         return upstream.setdefault(place, random_like(rng, array))
 
-    results = {}
+    by_device = {}
     for device in ("cpu", "cuda"):
         tensors = tensors_of(arrays, sample.constants, dtype=dtype, device=device, requires_grad=sample.differentiable)
-        values, grads = flat(sample.op(*tensors)), []
-        if sample.differentiable:
-            values, grads = outputs_and_gradients(sample.op, tensors, draw)
+        values, grads = results(sample, tensors, draw)
         assert all(out.device.type == device for out in [*values, *grads] if out is not None)
-        results[device] = [[None if t is None else numbers(t) for t in part] for part in (values, grads)]
+        by_device[device] = [[None if t is None else numbers(t) for t in part] for part in (values, grads)]
     scale = sample.tolerance.get(dtype, VALUE[dtype]) / VALUE[dtype]
-    for what, error, here, there in zip(
-        ("value", "gradient"), (VALUE[dtype], GRADIENT[dtype]), results["cpu"], results["cuda"], strict=True
+    moved = functools.cache(lambda: moves(sample, arrays, dtype, draw, rng))
+    for part, (what, error, here, there) in enumerate(
+        zip(("value", "gradient"), (VALUE[dtype], GRADIENT[dtype]), by_device["cpu"], by_device["cuda"], strict=True)
     ):
-        for expected, got in zip(here, there, strict=True):
+        for place, (expected, got) in enumerate(zip(here, there, strict=True)):
             assert (got is None) == (expected is None)
             if got is not None:
                 assert got.dtype == expected.dtype
-                check_close(got, expected, 2 * error * scale, what)
+                check_close(
+                    got, expected, 2 * error * scale, what, lambda at=(part, place): 2 * errors_by(moved, dtype, *at)
+                )
 
 
 # Primitives that no row can reach on the CPU, each with the reason.
