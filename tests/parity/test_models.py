@@ -14,7 +14,7 @@ import lucid
 from tests.device import DEVICE
 
 MODELS = Path(__file__).parents[2] / "examples" / "models"
-STEPS = 100
+STEPS = 100 if DEVICE == "cpu" else 20  # of which the first few show a wrong kernel
 
 
 def module_of(library, stem):
@@ -109,7 +109,7 @@ def losses_of(library, model, batches):
 
 @pytest.mark.parametrize("stem", TABLE)
 def test_a_model_is_pytorchs(stem, rng):
-    """State dicts go both ways; outputs, gradients and a hundred losses agree within what float32 gives."""
+    """State dicts go both ways; outputs, gradients and the losses of many steps agree within what float32 gives."""
     make, draw = TABLE[stem]
     model, twin = make(module_of("lucid", stem)), make(module_of("torch", stem))
     state = {key: in_numpy(value) for key, value in twin.state_dict().items()}
