@@ -70,6 +70,8 @@ OFF, PLAIN, SPECIAL = 0, 1, 2
 # The states whose recording may not be PLAIN, and those whose modes may not be ORDINARY. Empty, it tells an op what it
 # needs to know of its thread for a quarter of what the thread's own state costs.
 unusual: set[ThreadState] = set()
+# Those whose autocast may be on: empty, it tells an op in `no_grad` that nothing is to be cast.
+casting: set[ThreadState] = set()
 
 
 class ThreadState:
@@ -134,7 +136,9 @@ class ThreadState:
         return PLAIN
 
     def settle(self) -> None:
-        """Leave `unusual` if nothing is unusual any more: the end of a block does not do it."""
+        """Leave `casting` and `unusual` if nothing is unusual any more: the end of a block does not do it."""
+        if self.autocast is AUTOCAST_OFF and not self.autocast_nesting and not self.passes:
+            casting.discard(self)
         if (
             self.grad_mode is GRAD
             and not self.saved_hooks
@@ -165,15 +169,16 @@ class ThreadState:
 
 
 class _End:
-    """Goes with its thread, and takes the thread's state off `unusual`, where nothing else would any more."""
+    """Goes with its thread, and takes the thread's state off the sets of states, where nothing else would any more."""
 
     __slots__ = ("_state",)
 
     def __init__(self, state: ThreadState) -> None:
         self._state = state
 
-    def __del__(self, states: set[ThreadState] = unusual) -> None:
-        states.discard(self._state)
+    def __del__(self, sets: tuple[set[ThreadState], ...] = (unusual, casting)) -> None:
+        for states in sets:
+            states.discard(self._state)
 
 
 class _Thread(threading.local):
@@ -186,7 +191,8 @@ class _Thread(threading.local):
 
 def _only_this_thread() -> None:
     """Forget the states of threads that a fork has left behind."""
-    unusual.intersection_update({thread.state})
+    for states in (unusual, casting):
+        states.intersection_update({thread.state})
 
 
 if hasattr(os, "register_at_fork"):

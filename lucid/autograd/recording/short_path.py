@@ -17,7 +17,7 @@ from lucid.autograd.base import TensorBase, broadcast_error, mark_inference, reg
 from lucid.autograd.engine.node import sequences
 from lucid.autograd.modes.casting import cast_operands
 from lucid.autograd.modes.reading import note_leaves, watching
-from lucid.autograd.modes.state import PLAIN, NumPyComplaints, thread, unusual
+from lucid.autograd.modes.state import GRAD, PLAIN, NumPyComplaints, casting, thread, unusual
 from lucid.autograd.recording.views import live_edge
 from lucid.backend import gpu
 from lucid.cuda.launch.elementwise import Elementwise
@@ -101,7 +101,7 @@ def _unary(primitive: Primitive, general: Callable[..., Any], arrays: Arrays) ->
         nonlocal plan, saves
         if not isinstance(x, TensorBase):
             return general(x)
-        if policy is not None and unusual:
+        if casting and policy is not None:
             (x,) = cast_operands(primitive.name, policy, (x,))
         array = x.array
         dtype = array.dtype
@@ -111,9 +111,12 @@ def _unary(primitive: Primitive, general: Callable[..., Any], arrays: Arrays) ->
             return general(x)
         state = thread.state
         edge = x.edge if x.origin is None or not differentiable else live_edge(x)
-        recording = edge is not None and differentiable and (state.recording if unusual else PLAIN)
-        if recording and recording != PLAIN:
-            return general(x)
+        recording = edge is not None and differentiable
+        if recording and unusual:
+            # what `recording` asks first, without the call
+            recording = state.grad_mode is GRAD
+            if recording and state.recording != PLAIN:
+                return general(x)
         try:
             out = state.quiet(function, array)
         except (TypeError, MemoryError):
@@ -199,7 +202,7 @@ def _binary(primitive: Primitive, general: Callable[..., Any], arrays: Arrays) -
 
     def call(a: Any, b: Any) -> Any:
         only = None
-        if policy is not None and unusual:
+        if casting and policy is not None:
             a, b = cast_operands(name, policy, (a, b))
         if type(b) is Tensor or isinstance(b, TensorBase):
             y = b.array
@@ -228,6 +231,13 @@ def _binary(primitive: Primitive, general: Callable[..., Any], arrays: Arrays) -
             except (TypeError, MemoryError, *NumPyComplaints):
                 # operands of two devices; or infinities, where NumPy's warnings are turned into errors
                 return general(a, b)
+            if a.edge is b.edge is a.origin is b.origin is None:
+                tensor: Any = new_tensor()
+                tensor.array = out if type(out) is ndarray else asarray(out)
+                tensor.edge = tensor.origin = None
+                if unusual:
+                    mark_inference(tensor)
+                return tensor
             first = a.edge if a.origin is None or not differentiable else live_edge(a)
             second = b.edge if b.origin is None or not differentiable else live_edge(b)
             forms = among_tensors
@@ -249,17 +259,19 @@ def _binary(primitive: Primitive, general: Callable[..., Any], arrays: Arrays) -
             if only is b:
                 first, second = None, first
             forms = beside_number
-        tensor: Any = new_tensor()
+        tensor = new_tensor()
         tensor.array = out if type(out) is ndarray else asarray(out)
         tensor.origin = None
         if first is not None:
             needed = FIRST if second is None else BOTH
         else:
             needed = 0 if second is None else SECOND
-        if needed and unusual and (recording := thread.state.recording) != PLAIN:
-            if recording:
+        if needed and unusual:
+            state = thread.state
+            if state.grad_mode is not GRAD:
+                needed = 0
+            elif state.recording != PLAIN:
                 return general(a, b)
-            needed = 0
         if not needed or not differentiable:
             tensor.edge = None
             if unusual:

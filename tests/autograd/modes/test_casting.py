@@ -296,3 +296,33 @@ def test_nothing_is_kept_without_recording():
             out = x @ x
         assert out.dtype is HALF
         assert not out.requires_grad
+
+
+def test_autocast_holds_after_a_block_without_it():
+    """An op that finds nothing unusual in an inner block, or in a hook of a pass, does not end the mode outside of it."""
+    x = lucid.ones(2, 2, requires_grad=True, device=DEVICE)
+
+    def product_without(_=None):
+        with lucid.autocast(DEVICE, enabled=False):
+            return (lucid.ones(2, 2, device=DEVICE) @ lucid.ones(2, 2, device=DEVICE) + x).exp()
+
+    lower = lucid.get_autocast_dtype(DEVICE)
+    with lucid.autocast(DEVICE):
+        assert product_without().dtype == lucid.float32
+        assert (x @ x).dtype == lower
+
+    lucid.set_autocast_enabled(DEVICE, True)
+    try:
+        y = (x @ x).sum()
+
+        def hook(grad):
+            lucid.set_autocast_enabled(DEVICE, False)
+            with lucid.enable_grad():
+                assert (x @ x).exp().dtype == lucid.float32
+
+        y.register_hook(hook)
+        y.backward()
+        assert (x @ x).dtype == lower
+    finally:
+        lucid.set_autocast_enabled(DEVICE, False)
+    assert (x @ x).dtype == lucid.float32
