@@ -299,7 +299,7 @@ def test_nothing_is_kept_without_recording():
 
 
 def test_autocast_holds_after_a_block_without_it():
-    """An op that finds nothing unusual in an inner block, or in a hook of a pass, does not end the mode outside of it."""
+    """An op that finds nothing unusual in an inner block, or in a hook of a pass, does not end the mode around it."""
     x = lucid.ones(2, 2, requires_grad=True, device=DEVICE)
 
     def product_without(_=None):
