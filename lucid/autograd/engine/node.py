@@ -11,6 +11,7 @@ import numpy as np
 from lucid.autograd.base import TensorBase, births, grad_of, wrap
 from lucid.autograd.hooks.firing import check_callable, every_step_hook
 from lucid.autograd.hooks.handle import RemovableHandle
+from lucid.autograd.hooks.registration import HookList
 from lucid.autograd.modes.state import NumPyComplaints, thread
 from lucid.autograd.recording.namespace import GRAPH
 from lucid.backend import gpu
@@ -77,15 +78,15 @@ class Extra:
     )
 
     def __init__(self) -> None:
-        self.tensor_hooks: dict[int, list[Callable[..., Any]]] = {}
+        self.tensor_hooks: dict[int, HookList] = {}
         self.retained: dict[int, weakref.ref[TensorBase]] = {}
         self.expected: dict[int, tuple[tuple[int, ...], Any]] = {}
-        self.prehooks: list[Callable[..., Any]] = []
-        self.posthooks: list[Callable[..., Any]] = []
-        self.accumulated: list[Callable[..., Any]] = []
+        self.prehooks = HookList()
+        self.posthooks = HookList()
+        self.accumulated = HookList()
         self.metadata: dict[Any, Any] = {}
         self.stream: Any = None
-        self.light: list[Callable[..., Any]] | None = None
+        self.light: HookList | None = None
 
     def settle(self) -> None:
         """Set `light` after something was registered."""
@@ -238,10 +239,9 @@ class Node:
         check_callable(hook, "Node.register_hook")
         hook = every_step_hook(hook, every_step)
         hooks = self.rare().posthooks
-        hooks.append(hook)
+        hooks.add(hook, self if isinstance(self, AccumulateGrad) else None)
         self.rare().settle()
-        handle = RemovableHandle(hooks, hook)
-        return handle.lasting(self) if isinstance(self, AccumulateGrad) else handle
+        return RemovableHandle(hooks, hook)
 
     def register_prehook(self, hook: Callable[..., Any], *, every_step: bool = False) -> RemovableHandle:
         """Return the handle of ``hook(grad_outputs)``, called before the node runs.
@@ -261,10 +261,9 @@ class Node:
         check_callable(hook, "Node.register_prehook")
         hook = every_step_hook(hook, every_step)
         hooks = self.rare().prehooks
-        hooks.append(hook)
+        hooks.add(hook, self if isinstance(self, AccumulateGrad) else None)
         self.rare().settle()
-        handle = RemovableHandle(hooks, hook)
-        return handle.lasting(self) if isinstance(self, AccumulateGrad) else handle
+        return RemovableHandle(hooks, hook)
 
     def __repr__(self) -> str:
         return f"<{self.name()} object at {id(self):#x}>"

@@ -10,6 +10,7 @@ from lucid.autograd.base import TensorBase, describe
 from lucid.autograd.engine.node import AccumulateGrad
 from lucid.autograd.hooks.firing import check_callable, every_step_hook
 from lucid.autograd.hooks.handle import RemovableHandle
+from lucid.autograd.hooks.registration import HookList
 from lucid.autograd.recording.views import live_edge
 from lucid.backend.gpu import is_gpu_array
 from lucid.errors import GraphError, HookError
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from lucid.autograd.base import Edge
 
 
-def hooks_of(tensor: TensorBase) -> list[Callable[..., Any]]:
+def hooks_of(tensor: TensorBase) -> HookList:
     """Return the list of the tensor's hooks, which lives on the node that takes its gradient.
 
     Raises
@@ -37,7 +38,7 @@ def hooks_of(tensor: TensorBase) -> list[Callable[..., Any]]:
     node, output = edge
     extra = node.rare()
     extra.expected[output] = (tensor.array.shape, tensor.array.dtype)
-    hooks = extra.tensor_hooks.setdefault(output, [])
+    hooks = extra.tensor_hooks.setdefault(output, HookList())
     # a bfloat16 gradient may have to be cast back before a hook sees it, and several outputs come as a list
     if node.outputs == 1 and tensor.array.dtype.kind == "f":
         extra.settle()
@@ -78,10 +79,10 @@ def register_hook(tensor: TensorBase, hook: Callable[..., Any], *, every_step: b
 def add_hook(tensor: TensorBase, hook: Callable[..., Any]) -> RemovableHandle:
     """Return the handle of what is called with the gradient of a tensor that requires grad."""
     hooks = hooks_of(tensor)
-    hooks.append(hook)
-    edge, handle = tensor.edge, RemovableHandle(hooks, hook)
+    edge = tensor.edge
     leaf = edge is not None and type(edge[0]) is AccumulateGrad and is_gpu_array(tensor.array)
-    return handle.lasting(edge[0]) if edge is not None and leaf else handle
+    hooks.add(hook, edge[0] if edge is not None and leaf else None)
+    return RemovableHandle(hooks, hook)
 
 
 def register_post_accumulate_grad_hook(
@@ -99,9 +100,9 @@ def register_post_accumulate_grad_hook(
         )
     hook = every_step_hook(hook, every_step)
     hooks = edge[0].rare().accumulated
-    hooks.append(hook)
+    hooks.add(hook, edge[0])
     edge[0].rare().settle()
-    return RemovableHandle(hooks, hook).lasting(edge[0])
+    return RemovableHandle(hooks, hook)
 
 
 def retain_grad(tensor: TensorBase) -> None:

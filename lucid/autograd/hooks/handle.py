@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import weakref
 from itertools import chain
 from typing import TYPE_CHECKING, Self
 
-from lucid.backend.capture import changes
-from lucid.backend.locks import new_rlock
+from lucid.autograd.hooks.firing import stands_for
+from lucid.autograd.hooks.registration import HookList, changing
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-# What registers and removes holds it: finding a hook and taking it out are two steps, and so are a table and its marks.
-# Reentrant: what goes with a hook may remove others as it goes.
-changing = new_rlock()
 
 
 class Handle:
@@ -61,19 +56,12 @@ class RemovableHandle(Handle):
     tensor([4., 8.])
     """
 
-    __slots__ = ("__weakref__", "_hook", "_hooks_list", "_place", "_removed")
+    __slots__ = ("__weakref__", "_hook", "_hooks_list", "_removed")
 
     def __init__(self, hooks_list: list[Callable[..., object]], hook: Callable[..., object]) -> None:
-        self._place: weakref.ref[object] | None = None
         self._hooks_list = hooks_list
         self._hook = hook
         self._removed = False
-
-    def lasting(self, place: object) -> Self:
-        """Return this handle, of a hook on a leaf: captured steps that reach it have to know that it comes and goes."""
-        self._place = weakref.ref(place)
-        changes.hook(place)
-        return self
 
     def remove(self) -> None:
         """Take the hook off its list; a second call does nothing."""
@@ -84,10 +72,10 @@ class RemovableHandle(Handle):
             count = len(hooks)
             # from both ends: hooks go in the order in which they came, or newest first
             for index in chain.from_iterable(zip(range((count + 1) // 2), range(count - 1, -1, -1), strict=False)):
-                if hooks[index] is self._hook:
-                    del hooks[index]
+                if stands_for(hooks[index], self._hook):
+                    if isinstance(hooks, HookList):
+                        hooks.take(index)
+                    else:
+                        del hooks[index]
                     break
             self._removed = True
-            place = None if self._place is None else self._place()
-            if place is not None:
-                changes.hook(place)

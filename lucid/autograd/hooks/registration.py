@@ -8,7 +8,11 @@ import weakref
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
+from lucid.backend.capture import changes
+from lucid.backend.locks import new_rlock
+
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from types import CodeType
 
     from lucid.autograd.hooks.table import HookTable
@@ -18,34 +22,48 @@ if TYPE_CHECKING:
 scopes: ContextVar[tuple[weakref.WeakSet[Registration], ...]] = ContextVar("scopes", default=())
 
 
-class HookList(list[Any]):
-    """The hooks of one kind on a tensor or a node, in the order of firing.
+# What registers and removes holds it: finding a hook and taking it out are two steps, and so are a table and its marks.
+# Reentrant: what goes with a hook may remove others as it goes.
+changing = new_rlock()
 
-    Attributes
-    ----------
-    registrations : list of Registration
-        One for each hook.
-    """
+
+class HookList(list[Any]):
+    """The hooks of one kind on a tensor or a node, in the order of firing, and the registration of each."""
 
     __slots__ = ("__weakref__", "registrations")
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.registrations: list[Registration] = []
+    registrations: list[Registration]
 
-    def add(self, hook: Any) -> None:
-        """Append a hook that is registered now."""
-        self.registrations.append(Registration(self))
-        self.append(hook)
+    def add(self, hook: Any, leaf: object = None) -> None:
+        """Append a hook that is registered now.
+
+        Captured steps that reach a `leaf` have to know that its hooks come and go.
+        """
+        with changing:
+            if not self:
+                self.registrations = []
+            self.registrations.append(Registration(self, leaf=leaf))
+            self.append(hook)
+        if leaf is not None:
+            changes.hook(leaf)
 
     def take(self, index: int) -> None:
         """Take the hook at `index` off."""
         del self[index]
-        del self.registrations[index]
+        leaf = self.registrations.pop(index).leaf
+        if leaf is not None and (node := leaf()) is not None:
+            changes.hook(node)
+
+    def take_registered(self, registration: Registration) -> None:
+        """Take the hook of a registration off, if it is still there."""
+        for index, each in enumerate(self.registrations):
+            if each is registration:
+                self.take(index)
+                break
 
 
 class Registration:
-    """When and where a hook was registered, and how it is taken off or exchanged; it goes with the hook.
+    """When and where a hook was registered, and how it is reached in its table or list; it goes with the hook.
 
     Attributes
     ----------
@@ -53,26 +71,38 @@ class Registration:
         The table or list that holds the hook, and this object.
     key : int
         The handle's id in a table; -1 in a list.
+    marks : tuple of weakref
+        Tables that say more about the hook, under the same key.
+    leaf : weakref or None
+        The node of the leaf that the hook hangs on, where captured steps have to know of it.
     code, line
         Where the call outside of lucid stands that registered it.
     time : float
         When, by `time.monotonic`.
     """
 
-    __slots__ = ("__weakref__", "code", "container", "key", "line", "time")
+    __slots__ = ("__weakref__", "code", "container", "key", "leaf", "line", "marks", "time")
 
-    def __init__(self, container: HookTable | HookList, key: int = -1) -> None:
-        self.container = weakref.ref(container)
+    def __init__(
+        self, container: HookTable | HookList, key: int = -1, marks: Sequence[HookTable] = (), leaf: object = None
+    ) -> None:
+        self.container: weakref.ref[Any] = weakref.ref(container)
         self.key = key
+        self.marks: tuple[weakref.ref[HookTable], ...] = tuple(map(weakref.ref, marks)) if marks else ()
+        self.leaf = None if leaf is None else weakref.ref(leaf)
         self.code, self.line = caller()
         self.time = time.monotonic()
         for scope in scopes.get():
             scope.add(self)
 
+    def place(self) -> str:
+        """Return file and line of the call that registered it."""
+        return "unknown" if self.code is None else f"{self.code.co_filename}:{self.line}"
+
 
 def caller() -> tuple[CodeType | None, int]:
     """Return the code and line, outside of lucid, that lucid was called from."""
-    frame = sys._getframe(2)  # noqa: SLF001  Python's own way
-    while frame is not None and frame.f_globals.get("__name__", "").startswith("lucid."):
+    frame = sys._getframe(2)  # noqa: SLF001  # Python's own way to the caller
+    while frame is not None and str(frame.f_globals.get("__name__", "")).startswith("lucid."):
         frame = frame.f_back
     return (None, 0) if frame is None else (frame.f_code, frame.f_lineno)

@@ -11,7 +11,8 @@ from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.hooks.firing import StandIn, check_callable, hook_name
-from lucid.autograd.hooks.handle import Handle, changing
+from lucid.autograd.hooks.handle import Handle
+from lucid.autograd.hooks.registration import Registration, changing
 from lucid.backend.capture import changes
 
 if TYPE_CHECKING:
@@ -89,6 +90,7 @@ class HookTable(OrderedDict[int, Any]):
         self.attached = active is not None
         self.active = ActiveHooks() if active is None else active
         self.options: dict[int, Any] = {}
+        self.registrations: dict[int, Registration] = {}
 
     def attach(self, active: ActiveHooks | None) -> None:
         """Enter the table among the active hooks of an owner, or, with None, of none any more."""
@@ -132,6 +134,7 @@ class HookTable(OrderedDict[int, Any]):
         with changing:
             super().__delitem__(key)
             self.options.pop(key, None)
+            self.registrations.pop(key, None)
             self._changed()
 
     # OrderedDict's own take entries out past `__delitem__`
@@ -157,6 +160,7 @@ class HookTable(OrderedDict[int, Any]):
         with changing:
             super().clear()
             self.options.clear()
+            self.registrations.clear()
             self._changed()
 
     def move_to_end(self, key: int, last: bool = True) -> None:
@@ -294,6 +298,7 @@ def register(
         table[handle.id] = hook
         if prepend:
             table.move_to_end(handle.id, last=False)
+        table.registrations[handle.id] = Registration(table, handle.id, marks)
     return handle
 
 

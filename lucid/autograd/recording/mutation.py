@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from lucid.backend.arrays import Array
 
 
-class _Kept:
-    """A saved array, shared with the tensor until that is changed."""
+class Kept:
+    """The values that a tensor has now: its array, shared until that is changed in place."""
 
     __slots__ = ("__weakref__", "array")
 
@@ -24,22 +24,41 @@ class _Kept:
         self.array = array
 
 
-class _Block:
-    """The hooks of one :class:`allow_mutation_on_saved_tensors`, and what was saved under them."""
+class Keeping:
+    """Values of tensors, of which each is copied just before it changes in place."""
 
     def __init__(self) -> None:
         # by identity of a version counter, which stands for the memory: the counter itself and what shares its memory
-        self._kept: dict[int, tuple[list[int], list[weakref.ref[_Kept]]]] = {}
-        self.state = thread.state
+        self._kept: dict[int, tuple[list[int], list[weakref.ref[Kept]]]] = {}
 
-    def pack(self, tensor: TensorBase) -> _Kept:
-        """Return what stands for a tensor that is saved."""
-        kept = _Kept(tensor.array)
+    def pack(self, tensor: TensorBase) -> Kept:
+        """Return what keeps the values that `tensor` has now."""
+        kept = Kept(tensor.array)
         counter = version_of(tensor)
         self._kept.setdefault(id(counter), (counter, []))[1].append(weakref.ref(kept))
         return kept
 
-    def unpack(self, kept: _Kept) -> Any:
+    def keep(self, counter: list[int]) -> None:
+        """Copy what is kept of the memory that `counter` stands for, before it changes."""
+        _, references = self._kept.pop(id(counter), (counter, []))
+        for reference in references:
+            kept = reference()
+            if kept is not None:
+                kept.array = copied(kept.array)
+
+
+# Those whose values are kept whichever thread changes them, as long as they live.
+everywhere: weakref.WeakSet[Keeping] = weakref.WeakSet()
+
+
+class _Block(Keeping):
+    """The hooks of one :class:`allow_mutation_on_saved_tensors`, and what was saved under them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.state = thread.state
+
+    def unpack(self, kept: Kept) -> Any:
         """Return the values at saving as a tensor; raise `GraphError` after the block."""
         if not any(hooks.before_change == self.keep for hooks in self.state.saved_hooks):
             raise GraphError(
@@ -47,14 +66,6 @@ class _Block:
                 "call backward inside of it"
             )
         return wrap(kept.array)
-
-    def keep(self, counter: list[int]) -> None:
-        """Copy what is saved of the memory that `counter` stands for, before it changes."""
-        _, references = self._kept.pop(id(counter), (counter, []))
-        for reference in references:
-            kept = reference()
-            if kept is not None:
-                kept.array = copied(kept.array)
 
 
 class allow_mutation_on_saved_tensors(saved_tensors_hooks):
@@ -95,7 +106,9 @@ class allow_mutation_on_saved_tensors(saved_tensors_hooks):
 
 
 def keep_saved(counter: list[int]) -> None:
-    """Let every :class:`allow_mutation_on_saved_tensors` of this thread keep what is about to change."""
+    """Let what is kept of a memory be copied, by this thread's :class:`allow_mutation_on_saved_tensors` too."""
+    for keeping in everywhere:
+        keeping.keep(counter)
     for hooks in thread.state.saved_hooks:
         if hooks.before_change is not None:
             hooks.before_change(counter)

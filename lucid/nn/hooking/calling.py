@@ -11,7 +11,7 @@ from lucid.autograd.base import INFERENCE, TensorBase, version_of
 from lucid.autograd.engine.node import AccumulateGrad
 from lucid.autograd.engine.retain import register_hook
 from lucid.autograd.hooks.firing import StandIn, add_hook_note, fire, hook_name
-from lucid.autograd.hooks.handle import changing
+from lucid.autograd.hooks.registration import changing
 from lucid.autograd.modes.state import thread
 from lucid.autograd.recording.views import live_edge
 from lucid.backend.capture import captures, note_places

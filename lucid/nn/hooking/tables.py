@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.hooks.firing import fire, hook_name
-from lucid.autograd.hooks.handle import changing
+from lucid.autograd.hooks.registration import changing
 from lucid.autograd.hooks.table import ActiveHooks, HookTable
 from lucid.errors import HookTypeError
 from lucid.nn.module.paths import module_path

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from lucid.autograd.hooks.table import Entry, RemovableHandle
 
 # the hooks of all optimisers
-_pre_hooks = HookTable("step pre-hooks of all optimizers")
-_post_hooks = HookTable("step post-hooks of all optimizers")
+pre_hooks = HookTable("step pre-hooks of all optimizers")
+post_hooks = HookTable("step post-hooks of all optimizers")
 
 
 def register_optimizer_step_pre_hook(hook: Callable[..., Any], *, every_step: bool = False) -> RemovableHandle:
@@ -39,7 +39,7 @@ def register_optimizer_step_pre_hook(hook: Callable[..., Any], *, every_step: bo
     ...     optimizer.step()
     SGD
     """
-    return register(_pre_hooks, every_step_hook(hook, every_step), "register_optimizer_step_pre_hook")
+    return register(pre_hooks, every_step_hook(hook, every_step), "register_optimizer_step_pre_hook")
 
 
 def register_optimizer_step_post_hook(hook: Callable[..., Any], *, every_step: bool = False) -> RemovableHandle:
@@ -47,7 +47,7 @@ def register_optimizer_step_post_hook(hook: Callable[..., Any], *, every_step: b
 
     It fires after the optimiser's own hooks.
     """
-    return register(_post_hooks, every_step_hook(hook, every_step), "register_optimizer_step_post_hook")
+    return register(post_hooks, every_step_hook(hook, every_step), "register_optimizer_step_post_hook")
 
 
 def with_step_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
@@ -66,9 +66,9 @@ def _step_with_hooks(optimizer: Any, step: Callable[..., Any], args: tuple[Any, 
     own_pre_hooks, own_post_hooks = optimizer._optimizer_step_pre_hooks, optimizer._optimizer_step_post_hooks  # noqa: SLF001
     name = type(optimizer).__name__
     if captures:
-        note_places(table.active for table in (_pre_hooks, own_pre_hooks, own_post_hooks, _post_hooks))
-    if _pre_hooks or own_pre_hooks:
-        hooks = _pre_hooks.snapshot() + own_pre_hooks.snapshot()
+        note_places(table.active for table in (pre_hooks, own_pre_hooks, own_post_hooks, post_hooks))
+    if pre_hooks or own_pre_hooks:
+        hooks = pre_hooks.snapshot() + own_pre_hooks.snapshot()
         args, kwargs = fire(hooks, partial(_call_pre_hook, optimizer), (args, kwargs), "step pre-hook", name)
     # stored past `__setattr__`: a Ctrl-C that came as that begins would leave the mark on
     attributes: dict[str, Any] = optimizer.__dict__
@@ -80,8 +80,8 @@ def _step_with_hooks(optimizer: Any, step: Callable[..., Any], args: tuple[Any, 
         result = step(*args, **kwargs)
     finally:
         attributes["_stepping"] = False
-    if own_post_hooks or _post_hooks:
-        hooks = own_post_hooks.snapshot() + _post_hooks.snapshot()
+    if own_post_hooks or post_hooks:
+        hooks = own_post_hooks.snapshot() + post_hooks.snapshot()
         fire(hooks, lambda hook, _: hook.func(optimizer, args, kwargs), None, "step post-hook", name)
     return result
 

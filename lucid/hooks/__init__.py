@@ -1,0 +1,33 @@
+"""Tools made of hooks: see, keep, change and scope what flows through a model, by the paths of its modules.
+
+`table` lists every hook, where it was registered and by whom, and takes off what a library left behind; `scope` and
+`HookGroup` take hooks off together, whoever registered them; `points` says what can be named; `capture`
+keeps activations and gradients, `edit` replaces them, `tap` makes any value of a program one of them, and `guard` stops
+at the first number that is not finite. Each works by hooks that a ``with`` block puts on and takes off: a model is as
+before after it, also after an error.
+
+`lucid.nn.hooks` and `lucid.utils.hooks` hold the handles and the `Hook` objects of modules.
+"""
+
+from lucid.hooks.capturing import Captured, capture
+from lucid.hooks.editing import edit
+from lucid.hooks.guarding import NotFiniteError, guard
+from lucid.hooks.listing import Row, Table, table
+from lucid.hooks.points import points
+from lucid.hooks.scoping import HookGroup, scope
+from lucid.hooks.taps import tap
+
+__all__ = [
+    "Captured",
+    "HookGroup",
+    "NotFiniteError",
+    "Row",
+    "Table",
+    "capture",
+    "edit",
+    "guard",
+    "points",
+    "scope",
+    "table",
+    "tap",
+]

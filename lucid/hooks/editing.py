@@ -1,0 +1,120 @@
+"""What modules return, and the gradients of it, replaced by the paths of modules."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from lucid.arguments import unfit
+from lucid.autograd.base import TensorBase
+from lucid.autograd.engine.retain import register_hook
+from lucid.autograd.hooks.firing import check_callable
+from lucid.autograd.recording.views import live_edge
+from lucid.errors import SettingError
+from lucid.hooks.points import points
+from lucid.hooks.scoping import scope
+from lucid.hooks.taps import Listener, listeners
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from lucid.nn.module.module import Module
+
+    Change = Callable[[Any], Any]
+
+
+class edit(scope):
+    """A block in which modules return what functions make of their outputs, and gradients are what others make of them.
+
+    Parameters
+    ----------
+    model : Module, optional
+        What is changed; with None only taps are.
+    outputs : dict of str to callable, optional
+        By patterns of paths, as `points` reads them: ``function(output)`` gives what takes the output's place, or None
+        to leave it. Where several patterns match a module, their functions run in order.
+    grads : dict of str to callable, optional
+        The same for the gradient of a module's output, which must be a tensor: ``function(grad)``.
+    taps : dict of str to callable, optional
+        The same for the values of taps, by patterns as of file names.
+
+    Raises
+    ------
+    SettingError
+        If a pattern matches no module, or nothing is to be edited; nothing is registered then.
+    HookTypeError
+        If a function is not callable.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> from lucid import hooks, nn
+    >>> model = nn.Sequential(nn.Identity(), nn.Identity())
+    >>> with hooks.edit(model, {"0": lambda output: output * 0}):
+    ...     model(lucid.ones(2))
+    tensor([0., 0.])
+    >>> x = lucid.ones(2, requires_grad=True)
+    >>> with hooks.edit(model, grads={"1": lambda grad: -grad}):
+    ...     model(x).sum().backward()
+    >>> x.grad
+    tensor([-1., -1.])
+    """
+
+    def __init__(
+        self,
+        model: Module | None = None,
+        outputs: Mapping[str, Change] | None = None,
+        *,
+        grads: Mapping[str, Change] | None = None,
+        taps: Mapping[str, Change] | None = None,
+    ) -> None:
+        super().__init__()
+        for name, changes in (("outputs", outputs), ("grads", grads), ("taps", taps)):
+            if changes is not None and not isinstance(changes, Mapping):
+                raise unfit(changes, "a dictionary of patterns to functions", name)
+            for pattern, change in (changes or {}).items():
+                check_callable(change, f"edit: {name}[{pattern!r}]")
+        if not (outputs or grads or taps) or (model is None and (outputs or grads)):
+            raise SettingError("edit: expected a model with outputs or grads to edit, or taps")
+        self._hooks = [
+            (module, make(change))
+            for make, changes in ((_output_hook, outputs), (_grad_hook, grads))
+            for pattern, change in (changes or {}).items()
+            for module in points(model, pattern).values()  # pyright: ignore[reportArgumentType]  # it was looked at
+        ]
+        self._listeners = tuple([Listener((pattern,), _tap_hook(change)) for pattern, change in (taps or {}).items()])
+
+    def __enter__(self) -> Any:
+        super().__enter__()
+        for module, hook in self._hooks:
+            module.register_forward_hook(hook)
+        listeners.set((*listeners.get(), *self._listeners))
+        return self
+
+    def __exit__(self, *exception: object) -> bool | None:
+        listeners.set(tuple([each for each in listeners.get() if each not in self._listeners]))
+        super().__exit__(*exception)
+
+
+def _tap_hook(change: Change) -> Any:
+    def hook(_name: str, value: Any) -> Any:
+        return change(value)
+
+    return hook
+
+
+def _output_hook(change: Change) -> Any:
+    def hook(_module: Module, _args: tuple[Any, ...], output: Any) -> Any:
+        return change(output)
+
+    return hook
+
+
+def _grad_hook(change: Change) -> Any:
+    def hook(_module: Module, _args: tuple[Any, ...], output: Any) -> None:
+        if not isinstance(output, TensorBase):
+            raise unfit(output, "a tensor, as its gradient is edited", "the output of a module")
+        if live_edge(output) is not None:
+            register_hook(output, change)
+
+    return hook

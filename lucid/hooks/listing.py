@@ -1,0 +1,321 @@
+"""Every hook that is registered, and where: a table that switches hooks off and takes them off."""
+
+from __future__ import annotations
+
+import fnmatch
+import weakref
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from lucid.arguments import unfit
+from lucid.autograd.base import TensorBase
+from lucid.autograd.engine.node import AccumulateGrad, Node
+from lucid.autograd.hooks.firing import Resting, hook_name
+from lucid.autograd.hooks.handle import Handle
+from lucid.autograd.hooks.registration import HookList, changing
+from lucid.autograd.hooks.table import KINDS, HookTable
+from lucid.autograd.recording.views import live_edge
+from lucid.hooks.points import expression
+from lucid.hooks.scoping import take_off
+from lucid.nn.hooking.tables import global_tables
+from lucid.nn.module.module import Module
+from lucid.optim.base import stepping
+from lucid.optim.optimizer import Optimizer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from rich.table import Table as RichTable
+
+    from lucid.autograd.hooks.registration import Registration
+
+# Tables that say more about the hooks of another.
+MARKS = ("_with_kwargs", "_always_called")
+COLUMNS = ("path", "kind", "number", "name", "registered", "enabled")
+
+
+def kind_of(table: HookTable) -> str:
+    """Return in words which hooks a table holds: ``forward hook`` for ``_forward_hooks``."""
+    words = table.kind.strip("_").replace("_", " ").removeprefix("optimizer ").partition(" of all")[0]
+    return words.replace("pre hook", "pre-hook").replace("post hook", "post-hook").removesuffix("s")
+
+
+class Row(Handle):
+    """One hook, as it was when the table was made; a handle that takes it off, and switches it off for a while.
+
+    It keeps neither the hook nor what that hangs on alive.
+
+    Attributes
+    ----------
+    path : str
+        Of the module in its model, of the parameter or buffer, of the node as ``MulBackward0 12``, with its number in
+        the order of recording; ``all modules`` and ``all optimizers`` for hooks of these, the class of an optimizer.
+    kind : str
+        Such as ``forward hook``, ``tensor hook``, ``post-accumulate hook``, ``node prehook``.
+    number : int
+        Its place among the hooks of this kind there, in the order of firing.
+    name : str
+        The function's qualified name, with the file and line where it is defined.
+    registered : str
+        File and line of the call that registered it; ``unknown`` for what a copied or loaded module brought along.
+    """
+
+    __slots__ = ("_container", "_key", "_registration", "kind", "name", "number", "path", "registered")
+
+    def __init__(self, path: str, kind: str, number: int, hook: Any, container: Any, key: int) -> None:
+        self.path = path
+        self.kind = kind
+        self.number = number
+        self.name = hook_name(hook)
+        self._container = weakref.ref(container)
+        self._key = key
+        if isinstance(container, HookList):
+            registration: Registration | None = container.registrations[number]
+        else:
+            registration = container.registrations.get(key)
+        self._registration = None if registration is None else weakref.ref(registration)
+        self.registered = "unknown" if registration is None else registration.place()
+
+    def remove(self) -> None:
+        """Take the hook off; nothing happens where it is off already."""
+        if self._registration is not None:
+            registration = self._registration()
+            if registration is not None:
+                take_off(registration)
+            return
+        with changing:
+            table = self._container()
+            if table is not None and self._key in table:
+                del table[self._key]
+
+    def _place(self) -> tuple[Any, int] | None:
+        """Return what holds the hook, and under which key or index; None once it is off."""
+        container = self._container()
+        if container is None:
+            return None
+        if not isinstance(container, HookList):
+            return (container, self._key) if self._key in container else None
+        registration = None if self._registration is None else self._registration()
+        places = [at for at, each in enumerate(container.registrations) if each is registration]
+        return (container, places[0]) if places else None
+
+    @property
+    def enabled(self) -> bool:
+        """Whether the hook is called when its moment comes; set, it rests in its place, or is called again."""
+        place = self._place()
+        return place is not None and not isinstance(place[0][place[1]], Resting)
+
+    @enabled.setter
+    def enabled(self, value: bool) -> None:
+        with changing:
+            place = self._place()
+            if place is None or value is not isinstance(place[0][place[1]], Resting):
+                return
+            container, key = place
+            hook = container[key]
+            container[key] = hook.func if value else Resting(hook)
+
+    def __repr__(self) -> str:
+        state = "" if self.enabled else ", off"
+        return f"<{self.kind} {self.number} of {self.path or 'the model'}: {self.name}, from {self.registered}{state}>"
+
+
+class Table(Sequence[Row]):
+    """The hooks that `table` found: a sequence of rows; printed, a table.
+
+    Its methods act on all rows; `filter` gives a smaller table.
+    """
+
+    def __init__(self, rows: Iterable[Row]) -> None:
+        self._rows = tuple(rows)
+
+    def __getitem__(self, index: int | slice[Any, Any, Any]) -> Any:
+        return Table(self._rows[index]) if isinstance(index, slice) else self._rows[index]
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def filter(
+        self,
+        path: str = "**",
+        kind: str = "*",
+        name: str = "*",
+        file: str = "*",
+    ) -> Table:
+        """Return the table of the rows that match all of these.
+
+        Parameters
+        ----------
+        path : str
+            A pattern of paths, as `points` reads it.
+        kind, name : str
+            Patterns as of file names, of the kind, and of the function's qualified name.
+        file : str
+            A pattern of the file whose call registered the hook.
+        """
+        matches = expression(path).match
+
+        def fits(row: Row) -> bool:
+            return (
+                matches(f".{row.path}" if row.path else "") is not None
+                and fnmatch.fnmatchcase(row.kind, kind)
+                and fnmatch.fnmatchcase(row.name.partition(" (")[0], name)
+                and fnmatch.fnmatchcase(row.registered.rpartition(":")[0] or row.registered, file)
+            )
+
+        return Table([row for row in self._rows if fits(row)])
+
+    def remove(self) -> None:
+        """Take all these hooks off."""
+        for row in self._rows:
+            row.remove()
+
+    def disable(self) -> None:
+        """Let all these hooks rest: they stay in their places, and are not called."""
+        for row in self._rows:
+            row.enabled = False
+
+    def enable(self) -> None:
+        """Let all these hooks be called again."""
+        for row in self._rows:
+            row.enabled = True
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """Return the rows as dictionaries of plain values, for other programs."""
+        return [{column: getattr(row, column) for column in COLUMNS} for row in self._rows]
+
+    def __rich__(self) -> RichTable:
+        """Return what rich prints."""
+        from rich.table import Table as Rich  # noqa: PLC0415  # only who prints a table needs it
+
+        made = Rich(*COLUMNS)
+        for row in self.to_dicts():
+            made.add_row(*map(str, row.values()))
+        return made
+
+    def __str__(self) -> str:
+        from rich.console import Console  # noqa: PLC0415  # as above
+
+        console = Console(width=200, no_color=True)
+        with console.capture() as captured:
+            console.print(self)
+        return captured.get().rstrip()
+
+    def __repr__(self) -> str:
+        return f"<table of {len(self)} hooks>"
+
+
+def _of_table(path: str, table: HookTable) -> Iterator[Row]:
+    kind = kind_of(table)
+    for number, (key, hook) in enumerate(list(table.items())):
+        yield Row(path, kind, number, hook, table, key)
+
+
+def _of_list(path: str, kind: str, hooks: HookList) -> Iterator[Row]:
+    for number, hook in enumerate(list(hooks)):
+        yield Row(path, kind, number, hook, hooks, -1)
+
+
+def _of_node(path: str, node: Node, output: int | None = None) -> Iterator[Row]:
+    """Give the rows of one output of a node, or of all, and of the node."""
+    extra = node.extra
+    if extra is None:
+        return
+    for number, hooks in list(extra.tensor_hooks.items()):
+        if output is None or number == output:
+            yield from _of_list(path, "tensor hook", hooks)
+    yield from _of_list(path, "node prehook", extra.prehooks)
+    yield from _of_list(path, "post-accumulate hook", extra.accumulated)
+    yield from _of_list(path, "node posthook", extra.posthooks)
+
+
+def _of_owner(path: str, owner: Any) -> Iterator[Row]:
+    """Give the rows of a module's or an optimizer's own tables."""
+    state: dict[str, Any] = owner.__dict__
+    for kind in sorted(KINDS & state.keys()):
+        if not kind.endswith(MARKS):
+            yield from _of_table(path, state[kind])
+
+
+def _of_module(model: Module) -> Iterator[Row]:
+    for path, module in model.named_modules():
+        yield from _of_owner(path, module)
+    for path, tensor in (*model.named_parameters(), *model.named_buffers()):
+        edge = live_edge(tensor)
+        if edge is not None:
+            yield from _of_node(path, edge[0], edge[1])
+
+
+def _of_graph(tensor: Any) -> Iterator[Row]:
+    """Give the rows of all nodes from which the gradient of a tensor flows on, in the order of a pass."""
+    edge = live_edge(tensor)
+    waiting, seen = [] if edge is None else [edge[0]], set[Node]()
+    nodes: list[Node] = []
+    while waiting:
+        node = waiting.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        nodes.append(node)
+        waiting += [next_node for next_node, _ in node.next_functions if next_node is not None]
+    for node in sorted(nodes, key=lambda node: -node.sequence):
+        leaf = node.variable if isinstance(node, AccumulateGrad) else None
+        path = f"{node.name()} {node.sequence}" if leaf is None else f"leaf of shape {tuple(leaf.array.shape)}"
+        yield from _of_node(path, node)
+
+
+def table(*objects: Module | TensorBase | Optimizer) -> Table:
+    """Return a table of every hook on some objects, and of those that hold for all modules and all optimizers.
+
+    Parameters
+    ----------
+    *objects : Module, Tensor or Optimizer
+        Of a module all modules in it are looked through, with their parameters and buffers; of a tensor the graph from
+        which it was computed; of an optimizer its own hooks.
+
+    Returns
+    -------
+    Table
+        Rows in the order of the objects, those for all modules and optimizers last. Rows do not keep anything alive.
+
+    Raises
+    ------
+    ArgumentError
+        If an object is none of these.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> from lucid import hooks, nn
+    >>> model = nn.Sequential(nn.Linear(2, 2), nn.ReLU())
+    >>> def twice(module, args, output):
+    ...     return output * 2
+    >>> _ = model[0].register_forward_hook(twice)
+    >>> _ = model[0].weight.register_hook(lambda grad: None)
+    >>> found = hooks.table(model)
+    >>> [(row.path, row.kind) for row in found]
+    [('0', 'forward hook'), ('0.weight', 'tensor hook')]
+    >>> found.filter("0").disable()
+    >>> model[0]._forward_hooks and found[0].enabled
+    False
+    >>> found.remove()
+    >>> len(hooks.table(model))
+    0
+    """
+    rows: list[Row] = []
+    with changing:
+        for each in objects:
+            if isinstance(each, Module):
+                rows += _of_module(each)
+            elif isinstance(each, TensorBase):
+                rows += _of_graph(each)
+            elif isinstance(each, Optimizer):
+                rows += _of_owner(type(each).__name__, each)
+            else:
+                raise unfit(each, "a Module, a Tensor or an Optimizer", "objects")
+        for shared in vars(global_tables).values():
+            if not shared.kind.endswith(MARKS):
+                rows += _of_table("all modules", shared)
+        for shared in (stepping.pre_hooks, stepping.post_hooks):
+            rows += _of_table("all optimizers", shared)
+    return Table(rows)

@@ -1,0 +1,113 @@
+"""Sets of hooks that are taken off, or switched off, together."""
+
+from __future__ import annotations
+
+import weakref
+from typing import TYPE_CHECKING, Self
+
+from lucid.autograd.hooks.registration import HookList, Registration, changing, scopes
+from lucid.errors import HookError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+def take_off(registration: Registration) -> None:
+    """Take a hook off; nothing happens where that has been done, or its owner is gone."""
+    with changing:
+        container = registration.container()
+        if isinstance(container, HookList):
+            container.take_registered(registration)
+        elif container is not None:
+            for table in (container, *(mark() for mark in registration.marks)):
+                if table is not None and registration.key in table:
+                    del table[registration.key]
+
+
+class HookGroup:
+    """The hooks that are registered in its blocks, wherever they hang, to be taken off together.
+
+    What it holds does not keep modules, tensors or graphs alive, and a hook that was taken off, or whose owner is gone,
+    is in it no more.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> from lucid import hooks, nn
+    >>> model = nn.Sequential(nn.Linear(2, 2), nn.ReLU())
+    >>> group = hooks.HookGroup()
+    >>> with group:
+    ...     _ = model.register_forward_hook(lambda module, args, output: None)
+    ...     _ = model[0].weight.register_hook(lambda grad: None)
+    >>> len(group), len(model._forward_hooks)
+    (2, 1)
+    >>> group.remove()
+    >>> len(group), len(model._forward_hooks)
+    (0, 0)
+    """
+
+    def __init__(self) -> None:
+        self._registrations: weakref.WeakSet[Registration] = weakref.WeakSet()
+
+    def __enter__(self) -> Self:
+        """Let what this thread, or this asynchronous task, registers from now on be in the group.
+
+        Raises
+        ------
+        HookError
+            If a block of it is open here.
+        """
+        if any(each is self._registrations for each in scopes.get()):
+            raise HookError(f"this {type(self).__name__} is open already: leave its block, or use another one inside")
+        scopes.set((*scopes.get(), self._registrations))
+        return self
+
+    def __exit__(self, *exception: object) -> bool | None:
+        # by identity: an asynchronous task may leave blocks in another order than it entered them
+        scopes.set(tuple([each for each in scopes.get() if each is not self._registrations]))
+
+    def __len__(self) -> int:
+        return len(self._registrations)
+
+    def __iter__(self) -> Iterator[Registration]:
+        return iter(sorted(self._registrations, key=lambda registration: registration.time))
+
+    def remove(self) -> None:
+        """Take all its hooks off; new ones may come."""
+        for registration in list(self._registrations):
+            take_off(registration)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {len(self)} hooks>"
+
+
+class scope(HookGroup):
+    """A block at whose end every hook is taken off that was registered in it, and no other.
+
+    Hooks of modules, tensors, nodes, optimizers and of all modules count, whoever registers them, as long as it happens
+    on this thread, or in this asynchronous task, before the block ends, by an exception or not. Blocks nest: the hooks
+    of an inner one are in the outer one, too.
+
+    Raises
+    ------
+    HookError
+        If a block of the same object is open here.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> from lucid import hooks, nn
+    >>> layer = nn.Linear(2, 2)
+    >>> before = layer.register_forward_hook(lambda module, args, output: output * 2)
+    >>> with hooks.scope() as inside:
+    ...     _ = layer.register_forward_hook(lambda module, args, output: output + 1)
+    ...     _ = layer.weight.register_hook(lambda grad: -grad)
+    ...     print(inside)
+    <scope of 2 hooks>
+    >>> len(layer._forward_hooks)
+    1
+    """
+
+    def __exit__(self, *exception: object) -> bool | None:
+        super().__exit__(*exception)
+        self.remove()

@@ -1,0 +1,240 @@
+"""`lucid.hooks.capture` and `tap`: what is kept, by which name, and that it stays as it was."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+
+import numpy as np
+import pytest
+
+import lucid
+from lucid import hooks, nn
+from lucid.errors import ArgumentError, SettingError
+from tests.device import DEVICE
+
+
+def net():
+    """Return a small model in which one module is used twice, and one changes its input in place."""
+    shared = nn.Linear(3, 3, device=DEVICE)
+    return nn.Sequential(
+        shared, nn.ReLU(inplace=True), shared, nn.Sequential(nn.Tanh(), nn.Linear(3, 1, device=DEVICE))
+    )
+
+
+def batch(rng):
+    return lucid.tensor(rng.normal(size=(4, 3)), dtype=lucid.float32, device=DEVICE, requires_grad=True)
+
+
+def steps(model, x):
+    """Return what the modules of `net` return in turn, computed without hooks and without changes in place."""
+    shared, last = model[0], model[3][1]
+    first = shared(x)
+    second = first.clip(min=0)
+    third = shared(second)
+    fourth = third.tanh()
+    return first, second, third, fourth, last(fourth)
+
+
+def test_outputs_inputs_and_gradients(rng):
+    model, x = net(), batch(rng)
+    expected = steps(model, x)
+    upstream = lucid.tensor(rng.normal(size=(4, 1)), dtype=lucid.float32, device=DEVICE)
+    grads = lucid.autograd.grad(expected[-1], expected[:-1], upstream)
+    with hooks.capture(model, "**", what=("input", "output", "grad")) as kept:
+        model(x).backward(upstream)
+    for (path, call), value, grad in zip([("0", 0), ("1", 0), ("0", 1), ("3.0", 0)], expected, grads, strict=False):
+        np.testing.assert_allclose(kept[path, "output", call].numpy(force=True), value.numpy(force=True), rtol=1e-6)
+        if (path, call) != ("0", 0):  # what is changed in place has the gradient of the new value
+            got = kept[path, "grad", call].numpy(force=True)
+            np.testing.assert_allclose(got, grad.numpy(force=True), rtol=1e-5, atol=1e-7)
+    np.testing.assert_array_equal(kept["3.1", "input"][0].numpy(force=True), kept["3.0", "output"].numpy(force=True))
+    np.testing.assert_array_equal(kept["", "output"].numpy(force=True), kept["3", "output"].numpy(force=True))
+    np.testing.assert_array_equal(kept["", "grad"].numpy(force=True), upstream.numpy(force=True))
+    assert not any(module._forward_hooks for module in model.modules())
+
+
+def test_values_stay_when_the_program_changes_its_own(rng):
+    """Also after the block, through a view, and where a copy was made before."""
+    model = nn.Sequential(nn.Identity(), nn.Identity())
+    x = lucid.tensor(rng.normal(size=(2, 3)), device=DEVICE)
+    before = x.numpy(force=True).copy()
+    with hooks.capture(model, "*") as kept:
+        model(x)
+        x[0].mul_(2)
+        model(x)
+        between = x.numpy(force=True).copy()
+    x.zero_()
+    for call, values in ((0, before), (1, between)):
+        for path in ("0", "1"):
+            np.testing.assert_array_equal(kept[path, "output", call].numpy(force=True), values)
+    own = kept["0", "output", 0]
+    own.zero_()
+    np.testing.assert_array_equal(kept["1", "output", 0].numpy(force=True), before)
+
+
+def test_names_of_values(rng):
+    model = net()
+    with hooks.capture(model, ["0", "3.*"]) as kept:
+        model(batch(rng))
+    assert list(kept) == [("0", "output", 0), ("0", "output", 1), ("3.0", "output", 0), ("3.1", "output", 0)]
+    assert kept["3.0"].shape == (4, 3)
+    with pytest.raises(KeyError, match="names 2 values"):
+        kept["0"]
+    with pytest.raises(KeyError, match=r"nothing of this name was kept, but .*'3.1'"):
+        kept["1"]
+    assert "0" not in kept or kept["0", "output", 1].shape == (4, 3)
+    assert len(kept) == 4
+
+
+def test_with_their_graphs(rng):
+    model, x = net(), batch(rng)
+    with hooks.capture(model, "3.0", detach=False) as kept:
+        model(x).sum().backward(retain_graph=True)
+    (grad,) = lucid.autograd.grad(model[3][1](kept["3.0"]).sum(), model[0].bias)
+    np.testing.assert_allclose(grad.numpy(force=True), model[0].bias.grad.numpy(force=True), rtol=1e-5)
+
+
+def test_moved_and_cast(rng):
+    class Pair(nn.Module):
+        def forward(self, x):
+            return {"value": x * 2, "index": x.argmax(1), "name": "pair"}
+
+    model, x = Pair(), batch(rng)
+    with hooks.capture(model, "", device="cpu", dtype=lucid.float16) as kept:
+        model(x)
+    value = kept[""]
+    assert (value["value"].dtype, value["index"].dtype, value["name"]) == (lucid.float16, lucid.int64, "pair")
+    assert value["value"].device.type == value["index"].device.type == "cpu"
+    np.testing.assert_array_equal(value["value"].numpy(), (x * 2).half().numpy(force=True))
+
+
+def test_gradients_of_several_outputs(rng):
+    class Two(nn.Module):
+        def forward(self, x):
+            return x * 2, x * 3
+
+    model, x = Two(), batch(rng)
+    with hooks.capture(model, "", what="grad") as kept:
+        model(x)[1].sum().backward()
+    first, second = kept[""]
+    assert first is None
+    assert (second == 1).all()
+
+
+def test_the_forward_ends_early(rng):
+    model, x, called = net(), batch(rng), []
+    model[3].register_forward_pre_hook(lambda *_: called.append(1))
+    after = []
+    with hooks.capture(model, "0", stop_at="1") as kept:
+        model(x)
+        after.append(1)
+    assert list(kept) == [("0", "output", 0)]
+    assert not called
+    assert not after
+    assert model(x).shape == (4, 1)
+    with pytest.raises(SettingError, match="no gradients"):
+        hooks.capture(model, "0", what="grad", stop_at="1")
+
+
+def test_taps(rng):
+    """They are kept and edited by name, in code without modules, and are nothing but their value otherwise."""
+    x = batch(rng)
+
+    def energy(x):
+        return hooks.tap("force.x", hooks.tap("step", x * 2) + 1).sum()
+
+    assert hooks.tap("step", x) is x
+    with hooks.capture(taps="force*", what=("output", "grad")) as kept:
+        (grad,) = lucid.autograd.grad(energy(x), x)
+    assert list(kept) == [("force.x", "output", 0), ("force.x", "grad", 0)]
+    np.testing.assert_allclose(kept["force.x", "output"].numpy(force=True), (x * 2 + 1).numpy(force=True))
+    assert (kept["force.x", "grad"] == 1).all()
+    assert (grad == 2).all()
+    with hooks.edit(taps={"step": lambda value: value * 0}):
+        assert energy(x).item() == 12
+    assert hooks.tap("step", x) is x
+    with pytest.raises(ArgumentError, match="name: expected a str"):
+        hooks.tap(3, x)
+    with pytest.raises(ArgumentError, match="value: expected a Tensor"):
+        hooks.tap("a", 3)
+
+
+def test_mistakes_leave_nothing(rng):
+    model = net()
+    for wrong, kind, message in (
+        (lambda: hooks.capture(model, "0.attn"), SettingError, "no module of Sequential has a path like '0.attn'"),
+        (lambda: hooks.capture(model, "3.O"), SettingError, r"near are \['3"),
+        (lambda: hooks.capture(model, what="outputs"), SettingError, "expected some of"),
+        (lambda: hooks.capture(), SettingError, "expected a model, or taps="),
+        (lambda: hooks.capture(model, 3), ArgumentError, "pattern: expected a str or several"),
+        (lambda: hooks.capture(print), ArgumentError, "model: expected a Module"),
+        (lambda: hooks.capture(model, stop_at="9"), SettingError, "'9'"),
+        (lambda: hooks.edit(model), SettingError, "expected a model with outputs"),
+        (lambda: hooks.edit(model, {"7": print}), SettingError, "'7'"),
+        (lambda: hooks.edit(model, {"0": 3}), TypeError, "callable hook, got int"),
+        (lambda: hooks.edit(model, print), ArgumentError, "dictionary"),
+        (lambda: hooks.guard(model, "x"), SettingError, "'x'"),
+    ):
+        with pytest.raises(kind, match=message):
+            wrong()
+    assert not any(module._forward_hooks for module in model.modules())
+
+
+def test_nothing_outlives_what_was_kept(rng):
+    model, x = net(), batch(rng)
+    with hooks.capture(model, "0", what=("output", "grad")) as kept:
+        y = model(x)
+        y.sum().backward()
+    graph = weakref.ref(y.grad_fn)
+    del y
+    assert graph() is None  # detached values hold no graph
+    model_alive = weakref.ref(model)
+    del model
+    gc.collect()
+    assert model_alive() is None
+    assert kept["0", "output", 0].shape == (4, 3)
+
+
+def test_edits_of_outputs_and_gradients(rng):
+    """Functions of several patterns run in order, None leaves a value, and all is as before after the block."""
+    model, x = nn.Sequential(nn.Identity(), nn.Identity()), batch(rng)
+    seen = []
+    with hooks.edit(
+        model,
+        {"*": lambda output: output + 1, "1": lambda output: seen.append(output.detach().numpy(force=True))},
+        grads={"0": lambda grad: grad * 3},
+    ):
+        model(x).sum().backward()
+    np.testing.assert_allclose(seen[0], (x + 2).numpy(force=True), rtol=1e-6)
+    assert (x.grad == 3).all()
+    assert model(x) is x
+    with pytest.raises(ZeroDivisionError), hooks.edit(model, {"1": lambda output: 1 / 0}):
+        model(x)
+    assert model(x) is x
+
+
+def test_the_first_number_that_is_not_finite(rng):
+    model, x = net(), batch(rng)
+    with hooks.guard(model):
+        model(x).sum().backward()
+    with lucid.no_grad():
+        model[3][1].weight[0, 1] = float("nan")
+    with (
+        pytest.raises(
+            hooks.NotFiniteError, match=r"output of 3.1 \(Linear\), made by .*: 4 NaN and 0 infinite of 4"
+        ) as caught,
+        hooks.guard(model),
+    ):
+        model(x)
+    assert (caught.value.path, caught.value.what) == ("3.1", "output")
+    model = nn.Sequential(nn.Linear(3, 3, device=DEVICE), nn.Tanh())
+    with (
+        hooks.guard(model),
+        pytest.raises(hooks.NotFiniteError, match=r"gradient of the output of 0 \(Linear\)") as caught,
+    ):
+        y = model(x)
+        y.register_hook(lambda grad: grad * float("inf"))
+        (y * 0 + 1).sum().backward()
+    assert caught.value.what == "gradient"
+    assert not any(module._forward_hooks for module in model.modules())

@@ -1,0 +1,187 @@
+"""`lucid.hooks.table`: every hook, where it was registered; and that rows switch hooks off and take them off."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import gc
+import inspect
+import weakref
+
+import pytest
+
+import lucid
+from lucid import hooks, nn
+from lucid.autograd.graph import register_multi_grad_hook
+from lucid.errors import ArgumentError
+from lucid.nn.modules.module import register_module_forward_hook
+from lucid.optim.optimizer import register_optimizer_step_post_hook
+from tests.device import DEVICE
+
+
+def keep(*_):
+    """Leave everything as it is."""
+
+
+def net():
+    return nn.Sequential(nn.Linear(2, 2, device=DEVICE), nn.Sequential(nn.Tanh()))
+
+
+def test_every_kind_is_seen():
+    model = net()
+    optimizer = lucid.optim.SGD(model.parameters())
+    y = model(lucid.ones(1, 2, device=DEVICE))
+    with hooks.scope():
+        model.register_forward_pre_hook(keep, with_kwargs=True)
+        model[0].register_forward_hook(keep, always_call=True)
+        model[0].register_full_backward_hook(keep)
+        model[1][0].register_full_backward_pre_hook(keep)
+        model[1].register_state_dict_hook(keep)
+        model[0].weight.register_hook(keep)
+        model[0].weight.register_post_accumulate_grad_hook(keep)
+        y.register_hook(keep)
+        y.grad_fn.register_prehook(keep)
+        y.grad_fn.register_hook(keep)
+        register_multi_grad_hook((model[0].bias,), keep)
+        optimizer.register_step_pre_hook(keep)
+        register_module_forward_hook(keep)
+        register_optimizer_step_post_hook(keep)
+        found = hooks.table(model, y, optimizer)
+        seen = [(row.path, row.kind) for row in found]
+        node = f"{y.grad_fn.name()} {y.grad_fn.sequence}"
+        of_the_model = [
+            ("", "forward pre-hook"), ("0", "backward hook"), ("0", "forward hook"), ("1", "state dict hook"),
+            ("1.0", "backward pre-hook"), ("0.weight", "tensor hook"), ("0.weight", "post-accumulate hook"),
+            ("0.bias", "tensor hook"),
+        ]  # fmt: skip
+        assert seen[: len(of_the_model)] == of_the_model
+        of_the_graph = seen[len(of_the_model) : -3]
+        assert of_the_graph[:3] == [(node, "tensor hook"), (node, "node prehook"), (node, "node posthook")]
+        assert sorted(of_the_graph[3:]) == [
+            ("leaf of shape (2, 2)", "post-accumulate hook"),
+            ("leaf of shape (2, 2)", "tensor hook"),
+            ("leaf of shape (2,)", "tensor hook"),
+        ]
+        assert seen[-3:] == [
+            ("SGD", "step pre-hook"), ("all modules", "forward hook"),
+            ("all optimizers", "step post-hook"),
+        ]  # fmt: skip
+        assert all(row.registered.startswith(__file__) for row in found)
+        assert all(row.enabled for row in found)
+        assert {row.name.partition(" ")[0] for row in found} == {"keep"}
+        found.remove()
+        assert len(hooks.table(model, y, optimizer)) == 0
+
+
+def test_rows_say_who_registered_and_in_which_order():
+    model = net()
+    model.register_forward_hook(functools.partial(keep, 1))
+    line = inspect.currentframe().f_lineno - 1
+    model.register_forward_hook(lambda *_: None, prepend=True)
+    first, second = hooks.table(model)
+    assert (first.number, second.number) == (0, 1)
+    assert "<lambda>" in first.name
+    assert second.registered == f"{__file__}:{line}"
+    assert second.name.startswith(f"keep ({__file__}:")
+    assert repr(second) == f"<forward hook 1 of the model: {second.name}, from {second.registered}>"
+    printed = str(hooks.table(model).filter(name="keep"))
+    assert "forward hook" in printed
+    assert "<lambda>" not in printed
+    assert hooks.table(model).to_dicts()[1]["number"] == 1
+
+
+def test_filters():
+    model = net()
+    model[0].register_forward_hook(keep)
+    model[1][0].register_forward_hook(keep)
+    model[1][0].register_forward_pre_hook(lambda *_: None)
+    model[0].bias.register_hook(keep)
+    found = hooks.table(model)
+    assert [row.path for row in found.filter("1.**")] == ["1.0", "1.0"]
+    assert [row.path for row in found.filter(kind="tensor*")] == ["0.bias"]
+    assert [row.kind for row in found.filter(name="*<lambda>")] == ["forward pre-hook"]
+    assert len(found.filter(file=__file__)) == 4
+    assert len(found.filter(file="elsewhere")) == 0
+    found.filter(kind="forward*").remove()
+    assert [row.path for row in hooks.table(model)] == ["0.bias"]
+    assert isinstance(found[:2], hooks.Table)
+
+
+@pytest.mark.parametrize("every_step", [False, True])
+def test_a_hook_that_rests_keeps_its_place(every_step):
+    model, fired, x = net(), [], lucid.ones(1, 2, device=DEVICE)
+    handles = [model.register_forward_hook(lambda *_, n=n: fired.append(n), every_step=every_step) for n in range(3)]
+    weight = model[0].weight
+    handles += [weight.register_hook(lambda grad, n=n: fired.append(n), every_step=every_step) for n in range(3, 6)]
+    found = hooks.table(model)
+    found[1].enabled = found[4].enabled = False
+    model(x).sum().backward()
+    assert fired == [0, 2, 3, 5]
+    assert [row.enabled for row in hooks.table(model)] == [True, False, True, True, False, True]
+    found.disable()
+    found.disable()
+    model(x).sum().backward()
+    assert fired == [0, 2, 3, 5]
+    found.enable()
+    model(x).sum().backward()
+    assert fired == [0, 2, 3, 5, 0, 1, 2, 3, 4, 5]
+    found.disable()
+    for handle in handles:
+        handle.remove()
+    assert len(hooks.table(model)) == 0
+    assert not any(row.enabled for row in found)
+    found.enable()
+    found.remove()
+    assert len(hooks.table(model)) == 0
+
+
+def test_a_hook_that_is_registered_twice():
+    """Each row is that of its own registration, also once the other is off."""
+    weight = lucid.ones(2, requires_grad=True, device=DEVICE)
+    fired = []
+
+    def hook(grad):
+        fired.append(1)
+
+    weight.register_hook(hook)
+    weight.register_hook(hook)
+    first, second = hooks.table(weight)
+    second.enabled = False
+    first.remove()
+    assert [row.enabled for row in hooks.table(weight)] == [False]
+    second.enabled = True
+    weight.sum().backward()
+    assert fired == [1]
+
+
+def test_copies_bring_their_hooks_along():
+    model = net()
+    model[0].register_forward_hook(keep)
+    copied = copy.deepcopy(model)
+    (row,) = hooks.table(copied)
+    row.enabled = False
+    assert hooks.table(model)[0].enabled
+    row.remove()
+    assert len(hooks.table(copied)) == 0
+    assert len(hooks.table(model)) == 1
+
+
+def test_rows_keep_nothing_alive():
+    model = net()
+    y = model(lucid.ones(1, 2, device=DEVICE))
+    held = lucid.ones(3, device=DEVICE)
+    y.register_hook(functools.partial(keep, held))
+    model[0].register_forward_hook(functools.partial(keep, model))
+    found = hooks.table(model, y)
+    alive = [weakref.ref(each) for each in (model, y.grad_fn, held)]
+    del model, y, held
+    gc.collect()
+    assert [each() for each in alive] == [None] * 3
+    assert [row.enabled for row in found] == [False] * len(found)
+    found.remove()
+    found.enable()
+
+
+def test_other_objects_are_refused():
+    with pytest.raises(ArgumentError, match="expected a Module, a Tensor or an Optimizer, got int 3"):
+        hooks.table(3)
