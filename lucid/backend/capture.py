@@ -52,12 +52,12 @@ class Changes:
 
     def replace(self, old: object) -> None:
         """Take note that a module has another tensor in place of this one."""
-        for watch in list(self.watches):
+        for watch in list(self.watches) if self.watches else ():
             watch.replaced(old)
 
     def hook(self, place: object) -> None:
         """Take note that a hook was added or removed at a place, as `note_places` is given them."""
-        for watch in list(self.watches):
+        for watch in list(self.watches) if self.watches else ():  # to iterate over none takes a while, too
             watch.hook_changed(place)
 
 

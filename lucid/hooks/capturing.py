@@ -59,6 +59,8 @@ class Captured(Mapping[Any, Any]):
         def kept(leaf: Any) -> Any:
             if not isinstance(leaf, TensorBase):
                 return leaf
+            if detach and device is None and dtype is None:
+                return self._keeping.pack(leaf)
             tensor = cast("Tensor", leaf)
             if detach:
                 tensor = tensor.detach()
