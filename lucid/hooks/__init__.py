@@ -1,6 +1,7 @@
 """Tools made of hooks: see, keep, change and scope what flows through a model, by the paths of its modules.
 
-`table` lists every hook, where it was registered and by whom, and takes off what a library left behind; `scope` and
+`table` lists every hook, where it was registered and by whom, and takes off what a library left behind; `explain` says
+which will fire, `leaks` which hold tensors; `scope` and
 `HookGroup` take hooks off together, whoever registered them; `points` says what can be named; `capture`
 keeps activations and gradients, `edit` replaces them, `tap` makes any value of a program one of them, and `guard` stops
 at the first number that is not finite. Each works by hooks that a ``with`` block puts on and takes off: a model is as
@@ -11,7 +12,9 @@ before after it, also after an error.
 
 from lucid.hooks.capturing import Captured, capture
 from lucid.hooks.editing import edit
+from lucid.hooks.explaining import explain
 from lucid.hooks.guarding import NotFiniteError, guard
+from lucid.hooks.leaking import Leak, leaks
 from lucid.hooks.listing import Row, Table, table
 from lucid.hooks.points import points
 from lucid.hooks.scoping import HookGroup, scope
@@ -20,12 +23,15 @@ from lucid.hooks.taps import tap
 __all__ = [
     "Captured",
     "HookGroup",
+    "Leak",
     "NotFiniteError",
     "Row",
     "Table",
     "capture",
     "edit",
+    "explain",
     "guard",
+    "leaks",
     "points",
     "scope",
     "table",

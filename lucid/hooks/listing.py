@@ -79,7 +79,7 @@ class Row(Handle):
     def remove(self) -> None:
         """Take the hook off; nothing happens where it is off already."""
         if self._registration is not None:
-            registration = self._registration()
+            registration = self.registration()
             if registration is not None:
                 take_off(registration)
             return
@@ -95,15 +95,24 @@ class Row(Handle):
             return None
         if not isinstance(container, HookList):
             return (container, self._key) if self._key in container else None
-        registration = None if self._registration is None else self._registration()
+        registration = self.registration()
         places = [at for at, each in enumerate(container.registrations) if each is registration]
         return (container, places[0]) if places else None
+
+    def registration(self) -> Registration | None:
+        """Return what is known of the hook's registration; None once it is off, or where nothing is."""
+        return None if self._registration is None else self._registration()
+
+    def hook(self) -> Any:
+        """Return the function that stands there now, or what stands for it; None once it is off."""
+        place = self._place()
+        return None if place is None else place[0][place[1]]
 
     @property
     def enabled(self) -> bool:
         """Whether the hook is called when its moment comes; set, it rests in its place, or is called again."""
-        place = self._place()
-        return place is not None and not isinstance(place[0][place[1]], Resting)
+        hook = self.hook()
+        return hook is not None and not isinstance(hook, Resting)
 
     @enabled.setter
     def enabled(self, value: bool) -> None:
@@ -246,6 +255,12 @@ def _of_module(model: Module) -> Iterator[Row]:
             yield from _of_node(path, edge[0], edge[1])
 
 
+def node_path(node: Node) -> str:
+    """Return how a table calls a node of the graph."""
+    leaf = node.variable if isinstance(node, AccumulateGrad) else None
+    return f"{node.name()} {node.sequence}" if leaf is None else f"leaf of shape {tuple(leaf.array.shape)}"
+
+
 def _of_graph(tensor: Any) -> Iterator[Row]:
     """Give the rows of all nodes from which the gradient of a tensor flows on, in the order of a pass."""
     edge = live_edge(tensor)
@@ -259,9 +274,7 @@ def _of_graph(tensor: Any) -> Iterator[Row]:
         nodes.append(node)
         waiting += [next_node for next_node, _ in node.next_functions if next_node is not None]
     for node in sorted(nodes, key=lambda node: -node.sequence):
-        leaf = node.variable if isinstance(node, AccumulateGrad) else None
-        path = f"{node.name()} {node.sequence}" if leaf is None else f"leaf of shape {tuple(leaf.array.shape)}"
-        yield from _of_node(path, node)
+        yield from _of_node(node_path(node), node)
 
 
 def table(*objects: Module | TensorBase | Optimizer) -> Table:

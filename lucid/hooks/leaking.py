@@ -1,0 +1,172 @@
+"""Hooks that keep tensors and graphs alive."""
+
+from __future__ import annotations
+
+import gc
+import time
+import types
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
+
+from lucid.autograd.base import TensorBase
+from lucid.autograd.engine.node import AccumulateGrad, Extra, Node
+from lucid.autograd.hooks.firing import StandIn
+from lucid.autograd.hooks.registration import HookList
+from lucid.autograd.hooks.table import HookTable
+from lucid.hooks.listing import Row, Table, kind_of, node_path
+from lucid.nn.module.module import Module
+from lucid.nn.module.paths import module_path
+from lucid.optim.optimizer import Optimizer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# More objects than these behind one hook are not looked at: it holds a program, rather than tensors.
+MOST_OBJECTS = 10_000
+
+
+class Leak(Row):
+    """A hook that holds tensors.
+
+    Attributes
+    ----------
+    tensors : int
+        How many of them, those of modules and optimizers that it holds left out.
+    bytes : int
+        What their arrays take, each counted once.
+    graph : bool
+        Whether one of them was recorded, so that its graph is held, too, with all that this keeps for backward.
+    age : float or None
+        Seconds since the hook was registered.
+    """
+
+    __slots__ = ("age", "bytes", "graph", "tensors")
+
+    tensors: int
+    bytes: int
+    graph: bool
+    age: float | None
+
+    def __repr__(self) -> str:
+        graph = " and a graph" if self.graph else ""
+        return f"{super().__repr__()[:-1]}, holds {self.tensors} tensors of {self.bytes:,} bytes{graph}>"
+
+
+def leaks() -> Table:
+    """Return a table of the hooks of this process that hold tensors, those of most bytes first.
+
+    A hook holds what its function closes over, its default and bound arguments, and the attributes of the object whose
+    method it is. Whatever it holds lives as long as the hook is registered: an activation that a hook of a parameter
+    closes over, for one, keeps the whole graph of its step.
+
+    Returns
+    -------
+    Table
+        Of `Leak` rows; they keep nothing alive themselves. The path of a hook on a module is its class and its place in
+        its model.
+
+    Notes
+    -----
+    It collects garbage and looks at every object of the process: seconds in a large one.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> from lucid import hooks
+    >>> weight = lucid.ones(2, requires_grad=True)
+    >>> activation = weight * 2
+    >>> _ = weight.register_hook(lambda grad, kept=activation: grad * kept.detach())
+    >>> leak = hooks.leaks().filter(file="*doctest*")[0]
+    >>> leak.kind, leak.tensors, leak.bytes, leak.graph
+    ('tensor hook', 1, 8, True)
+    """
+    gc.collect()
+    rows: list[Leak] = []
+    now = time.monotonic()
+    for container in gc.get_objects():
+        if not isinstance(container, HookTable | HookList) or not container:
+            continue
+        hooks: list[tuple[int, Any]] = (
+            [*container.items()] if isinstance(container, HookTable) else [(-1, hook) for hook in container]
+        )
+        path = kind = ""
+        for number, (key, hook) in enumerate(hooks):
+            tensors = held_by(hook)
+            if not tensors:
+                continue
+            if not kind:
+                path, kind = owner_of(container)
+            row = Leak(path, kind, number, hook, container, key)
+            row.tensors = len(tensors)
+            arrays = {id(array): array for tensor in tensors for array in [tensor.array]}
+            row.bytes = sum(array.nbytes for array in arrays.values())
+            row.graph = any(t.edge is not None and not isinstance(t.edge[0], AccumulateGrad) for t in tensors)
+            registration = row.registration()
+            row.age = None if registration is None else now - registration.time
+            rows.append(row)
+    rows.sort(key=lambda row: -row.bytes)
+    return Table(rows)
+
+
+def held_by(hook: Any) -> list[TensorBase]:
+    """Return the tensors that a hook keeps alive, but for those of modules and optimizers."""
+    waiting, seen, tensors = [hook], set[int](), list[TensorBase]()
+    while waiting and len(seen) < MOST_OBJECTS:
+        value = waiting.pop()
+        if id(value) in seen:
+            continue
+        seen.add(id(value))
+        if isinstance(value, TensorBase):
+            tensors.append(value)
+        else:
+            waiting += parts_of(value)
+    return tensors
+
+
+def parts_of(value: Any) -> Iterator[Any]:
+    """Give what a hook's function, or what it holds, holds."""
+    if isinstance(value, types.FunctionType):
+        yield from value.__defaults__ or ()
+        yield from (value.__kwdefaults__ or {}).values()
+        for cell in value.__closure__ or ():
+            try:
+                yield cell.cell_contents
+            except ValueError:  # a name that has no value yet
+                continue
+    elif isinstance(value, types.MethodType):
+        yield value.__self__
+        yield value.__func__
+    elif isinstance(value, partial):
+        yield from cast("tuple[Any, ...]", (value.func, *value.args, *value.keywords.values()))
+    elif isinstance(value, StandIn):
+        yield getattr(value, "func", None)
+    elif isinstance(value, dict):
+        yield from cast("dict[Any, Any]", value).values()
+    elif isinstance(value, list | tuple | set | frozenset):
+        yield from cast("list[Any]", value)
+    elif not isinstance(value, type | types.ModuleType | Module | Optimizer | Node):
+        yield from getattr(value, "__dict__", {}).values()
+
+
+def owner_of(container: HookTable | HookList) -> tuple[str, str]:
+    """Return in words what the hooks of a table or a list hang on, and their kind."""
+    if isinstance(container, HookTable):
+        for owner in owners_of(container, (Module, Optimizer)):
+            path = module_path(owner) if isinstance(owner, Module) else type(owner).__name__
+            return path.removeprefix("module "), kind_of(container)
+        return "all", kind_of(container)
+    for extra in owners_of(container, (Extra,)):
+        kinds = {id(extra.prehooks): "node prehook", id(extra.posthooks): "node posthook"}
+        kind = kinds.get(id(container)) or ("post-accumulate hook" if extra.accumulated is container else "tensor hook")
+        for node in owners_of(extra, (Node,)):
+            return node_path(node), kind
+    return "a node that is gone", "tensor hook"
+
+
+def owners_of(value: Any, kinds: tuple[type, ...]) -> Iterator[Any]:
+    """Give the objects of some classes that hold a value as an attribute, or in a dictionary that is one."""
+    for referrer in gc.get_referrers(value):
+        if isinstance(referrer, kinds):
+            yield referrer
+        elif type(referrer) is dict:
+            yield from (each for each in gc.get_referrers(referrer) if isinstance(each, kinds))  # pyright: ignore[reportUnknownArgumentType]

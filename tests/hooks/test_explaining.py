@@ -1,0 +1,84 @@
+"""`lucid.hooks.explain`: what it says fires is what fires, in that order, and what it says does not fire does not."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+import lucid
+from lucid import hooks, nn
+from lucid.errors import ArgumentError
+from lucid.nn.modules.module import register_module_forward_hook
+from tests.device import DEVICE
+
+
+def named(fired, name):
+    def hook(*_):
+        fired.append(name)
+
+    hook.__qualname__ = name
+    return hook
+
+
+def said(text):
+    """Return the names of the hooks that fire, in order, and of those that do not, as a text says."""
+    fire = re.findall(r"^  \d+\. .* (\w+) \(", text, re.MULTILINE)
+    return fire, re.findall(r"^  will not fire: .* (\w+) \(.*?\): ", text, re.MULTILINE)
+
+
+def test_a_module():
+    layer, fired = nn.Linear(2, 2, device=DEVICE), []
+    with hooks.scope():
+        layer.register_full_backward_hook(named(fired, "full"))
+        layer.register_forward_hook(named(fired, "second"))
+        layer.register_forward_hook(named(fired, "first"), prepend=True)
+        layer.register_forward_pre_hook(named(fired, "before"), every_step=True)
+        layer.register_full_backward_pre_hook(named(fired, "pre"))
+        register_module_forward_hook(named(fired, "all"))
+        evaluated = nn.Hook(named(fired, "evaluated"), train_update=False)
+        evaluated.register(layer)
+        hooks.table(layer).filter(name="second").disable()
+        x = lucid.ones(1, 2, device=DEVICE, requires_grad=True)
+        fire, rest = said(hooks.explain(layer))
+        layer(x).sum().backward()
+        assert fired == fire == ["before", "all", "first", "pre", "full"]
+        assert sorted(rest) == ["evaluated", "second"]
+        text = hooks.explain(layer)
+        assert "trainexec" in text
+        assert "switched off" in text
+        assert "in each replay" in text
+        layer.eval()
+        with lucid.no_grad():
+            fired.clear()
+            fire, rest = said(hooks.explain(layer))
+            layer(x)
+        assert fired == fire == ["before", "evaluated", "all", "first"]
+        assert sorted(rest) == ["full", "pre", "second"]
+        for parameter in layer.parameters():
+            parameter.requires_grad_(False)
+        assert "if an input requires grad" in hooks.explain(layer)
+    assert hooks.explain(layer) == "module Linear\n  no hooks"
+
+
+def test_a_tensor():
+    fired = []
+    x = lucid.ones(2, device=DEVICE, requires_grad=True)
+    x.register_post_accumulate_grad_hook(named(fired, "after"))
+    x.register_hook(named(fired, "grad"))
+    y = x * x
+    y.grad_fn.register_hook(named(fired, "node"))
+    y.register_hook(named(fired, "made"))
+    hooks.table(x).filter(name="after").disable()
+    assert said(hooks.explain(y))[0] == ["made", "node"]
+    assert "a leaf" in hooks.explain(x)
+    assert re.search(r"after \(.*: will not fire, as it is switched off", hooks.explain(x))
+    y.sum().backward()
+    assert fired == ["made", "node", "grad"]
+    assert "none will fire: a backward pass has freed" in hooks.explain(y)
+    assert "does not require grad" in hooks.explain(x.detach())
+
+
+def test_nothing_else_is_explained():
+    with pytest.raises(ArgumentError, match="expected a Module or a Tensor"):
+        hooks.explain(3)

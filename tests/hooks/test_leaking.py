@@ -1,0 +1,101 @@
+"""`lucid.hooks.leaks`: the hooks that hold tensors, however they do, and no others."""
+
+from __future__ import annotations
+
+import functools
+import gc
+import weakref
+
+import pytest
+
+import lucid
+from lucid import hooks, nn
+from tests.device import DEVICE
+
+
+class Recorder:
+    def __init__(self, *values):
+        self.values = {"kept": list(values)}
+
+    def method(self, *_):
+        pass
+
+    def __call__(self, *_):
+        pass
+
+
+def closing_over(value):
+    return lambda *_: value and None
+
+
+def with_default(value):
+    def hook(*_, kept=value):
+        return None
+
+    return hook
+
+
+HOLDERS = {
+    "closure": closing_over,
+    "default": with_default,
+    "partial": lambda value: functools.partial(lambda *_, kept=None: None, kept=value),
+    "method": lambda value: Recorder(value).method,
+    "object": Recorder,
+    "closure of a closure": lambda value: closing_over(closing_over({"a": [(value,)]})),
+}
+
+
+def own():
+    """Return the leaks of this file's hooks."""
+    return hooks.leaks().filter(file=__file__)
+
+
+@pytest.mark.parametrize("how", HOLDERS)
+def test_however_it_is_held(how):
+    model = nn.Sequential(nn.Linear(2, 2, device=DEVICE))
+    held = lucid.ones(3, 5, device=DEVICE)
+    with hooks.scope():
+        model[0].register_forward_hook(HOLDERS[how](held))
+        model[0].register_forward_hook(lambda *_: None)
+        model[0].weight.register_hook(HOLDERS[how]((held, model[0].weight * 2)))
+        with_graph, without = own()
+        assert (without.path, without.kind, without.number) == ("Sequential.0 (Linear)", "forward hook", 0)
+        assert (without.tensors, without.bytes, without.graph) == (1, 60, False)
+        assert (with_graph.kind, with_graph.path) == ("tensor hook", "leaf of shape (2, 2)")
+        assert (with_graph.tensors, with_graph.bytes, with_graph.graph) == (2, 76, True)
+        assert 0 <= without.age < 1000
+        assert "holds 2 tensors of 76 bytes and a graph" in repr(with_graph)
+        own().remove()
+        assert len(own()) == 0
+        alive = weakref.ref(held)
+        del held, with_graph, without
+        gc.collect()
+        assert alive() is None
+
+
+def test_kinds_of_nodes():
+    x = lucid.ones(2, requires_grad=True, device=DEVICE)
+    y, held = x * 2, lucid.ones(1, device=DEVICE)
+    with hooks.scope():
+        x.register_post_accumulate_grad_hook(closing_over(held))
+        y.register_hook(closing_over(held))
+        y.grad_fn.register_hook(closing_over(held))
+        y.grad_fn.register_prehook(closing_over(held))
+        assert sorted(row.kind for row in own()) == [
+            "node posthook", "node prehook", "post-accumulate hook", "tensor hook",
+        ]  # fmt: skip
+
+
+def test_modules_are_no_leak():
+    """A hook that is a method of a module, or closes over one, or over the optimizer, holds no more than others do."""
+
+    class Layer(nn.Linear):
+        def hook(self, *_):
+            pass
+
+    layer = Layer(2, 2, device=DEVICE)
+    optimizer = lucid.optim.SGD(layer.parameters())
+    with hooks.scope():
+        layer.register_forward_hook(layer.hook)
+        layer.weight.register_post_accumulate_grad_hook(closing_over((optimizer, layer)))
+        assert len(own()) == 0
