@@ -1,11 +1,11 @@
 """Tools made of hooks: see, keep, change and scope what flows through a model, by the paths of its modules.
 
 `table` lists every hook, where it was registered and by whom, and takes off what a library left behind; `explain` says
-which will fire, `leaks` which hold tensors; `scope` and
-`HookGroup` take hooks off together, whoever registered them; `points` says what can be named; `capture`
-keeps activations and gradients, `edit` replaces them, `tap` makes any value of a program one of them, and `guard` stops
-at the first number that is not finite. Each works by hooks that a ``with`` block puts on and takes off: a model is as
-before after it, also after an error.
+which will fire, `leaks` which hold tensors; `scope` and `HookGroup` take hooks off together, whoever registered them.
+`points` and `parameters` say what can be named; `capture` keeps activations and gradients, `edit` replaces them, `tap`
+makes any value of a program one of them, `guard` stops at the first number that is not finite, and `step_in_backward`
+trains without keeping gradients. What works by a ``with`` block takes off at its end what it has put on, also after an
+error: a model is then as before.
 
 `lucid.nn.hooks` and `lucid.utils.hooks` hold the handles and the `Hook` objects of modules.
 """
@@ -16,8 +16,9 @@ from lucid.hooks.explaining import explain
 from lucid.hooks.guarding import NotFiniteError, guard
 from lucid.hooks.leaking import Leak, leaks
 from lucid.hooks.listing import Row, Table, table
-from lucid.hooks.points import points
+from lucid.hooks.points import parameters, points
 from lucid.hooks.scoping import HookGroup, scope
+from lucid.hooks.stepping import step_in_backward
 from lucid.hooks.taps import tap
 
 __all__ = [
@@ -32,8 +33,10 @@ __all__ = [
     "explain",
     "guard",
     "leaks",
+    "parameters",
     "points",
     "scope",
+    "step_in_backward",
     "table",
     "tap",
 ]

@@ -11,6 +11,7 @@ from lucid.autograd.engine.retain import register_hook
 from lucid.autograd.hooks.firing import check_callable
 from lucid.autograd.recording.views import live_edge
 from lucid.errors import SettingError
+from lucid.hooks.points import parameters as chosen_parameters
 from lucid.hooks.points import points
 from lucid.hooks.scoping import scope
 from lucid.hooks.taps import Listener, listeners
@@ -35,6 +36,8 @@ class edit(scope):
         to leave it. Where several patterns match a module, their functions run in order.
     grads : dict of str to callable, optional
         The same for the gradient of a module's output, which must be a tensor: ``function(grad)``.
+    parameters : dict of str to callable, optional
+        The same for the gradients of parameters, by patterns of their paths: before they are added to ``.grad``.
     taps : dict of str to callable, optional
         The same for the values of taps, by patterns as of file names.
 
@@ -53,6 +56,11 @@ class edit(scope):
     >>> with hooks.edit(model, {"0": lambda output: output * 0}):
     ...     model(lucid.ones(2))
     tensor([0., 0.])
+    >>> layer = nn.Linear(2, 2)
+    >>> with hooks.edit(layer, parameters={"*": lambda grad: grad.clamp(-1, 1)}):
+    ...     (layer(lucid.ones(1, 2)) * 100).sum().backward()
+    >>> layer.bias.grad
+    tensor([1., 1.])
     >>> x = lucid.ones(2, requires_grad=True)
     >>> with hooks.edit(model, grads={"1": lambda grad: -grad}):
     ...     model(x).sum().backward()
@@ -66,21 +74,33 @@ class edit(scope):
         outputs: Mapping[str, Change] | None = None,
         *,
         grads: Mapping[str, Change] | None = None,
+        parameters: Mapping[str, Change] | None = None,
         taps: Mapping[str, Change] | None = None,
     ) -> None:
         super().__init__()
-        for name, changes in (("outputs", outputs), ("grads", grads), ("taps", taps)):
+        for name, changes in (
+            ("outputs", outputs),
+            ("grads", grads),
+            ("parameters", parameters),
+            ("taps", taps),
+        ):
             if changes is not None and not isinstance(changes, Mapping):
                 raise unfit(changes, "a dictionary of patterns to functions", name)
             for pattern, change in (changes or {}).items():
                 check_callable(change, f"edit: {name}[{pattern!r}]")
-        if not (outputs or grads or taps) or (model is None and (outputs or grads)):
-            raise SettingError("edit: expected a model with outputs or grads to edit, or taps")
+        of_the_model = outputs or grads or parameters
+        if not (of_the_model or taps) or (model is None and of_the_model):
+            raise SettingError("edit: expected a model with outputs, grads or parameters to edit, or taps")
         self._hooks = [
             (module, make(change))
             for make, changes in ((_output_hook, outputs), (_grad_hook, grads))
             for pattern, change in (changes or {}).items()
             for module in points(model, pattern).values()  # pyright: ignore[reportArgumentType]  # it was looked at
+        ]
+        self._parameters = [
+            (parameter, change)
+            for pattern, change in (parameters or {}).items()
+            for parameter in chosen_parameters(model, pattern).values()  # pyright: ignore[reportArgumentType]  # as above
         ]
         self._listeners = tuple([Listener((pattern,), _tap_hook(change)) for pattern, change in (taps or {}).items()])
 
@@ -88,6 +108,8 @@ class edit(scope):
         super().__enter__()
         for module, hook in self._hooks:
             module.register_forward_hook(hook)
+        for parameter, change in self._parameters:
+            register_hook(parameter, change)
         listeners.set((*listeners.get(), *self._listeners))
         return self
 

@@ -6,10 +6,16 @@ import difflib
 import fnmatch
 import re
 from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from lucid.arguments import unfit
 from lucid.errors import SettingError
 from lucid.nn.module.module import Module
+
+if TYPE_CHECKING:
+    from lucid.nn.parameter import Parameter
+
+T = TypeVar("T")
 
 NEAREST, SHOWN = 3, 8
 
@@ -51,18 +57,38 @@ def points(model: Module, pattern: str | Iterable[str] = "**") -> dict[str, Modu
     >>> list(hooks.points(model)), list(hooks.points(model, "**.1")), list(hooks.points(model, "*"))
     (['', '0', '1', '1.0', '1.1'], ['1', '1.1'], ['0', '1'])
     """
+    modules = dict(module_of(model).named_modules())
+    return chosen(modules, pattern, f"module of {type(model).__name__}")
+
+
+def parameters(model: Module, pattern: str | Iterable[str] = "**") -> dict[str, Parameter]:
+    """Return the parameters of a model whose paths match, by path; patterns and errors are those of `points`.
+
+    >>> from lucid import hooks, nn
+    >>> list(hooks.parameters(nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 1)), "*.bias"))
+    ['0.bias', '1.bias']
+    """
+    return chosen(dict(module_of(model).named_parameters()), pattern, f"parameter of {type(model).__name__}")
+
+
+def module_of(model: Any) -> Module:
+    """Return `model`, or raise if it is no module."""
     if not isinstance(model, Module):
         raise unfit(model, "a Module", "model")
+    return model
+
+
+def chosen(values: dict[str, T], pattern: str | Iterable[str], what: str) -> dict[str, T]:
+    """Return the values whose paths match one of the patterns, in their order; a SettingError if none does of one."""
     patterns = [pattern] if isinstance(pattern, str) else [*pattern] if isinstance(pattern, Iterable) else []
     if not patterns or not all(isinstance(each, str) for each in patterns):
         raise unfit(pattern, "a str or several", "pattern")
-    modules = dict(model.named_modules())
-    chosen: set[str] = set()
+    paths: set[str] = set()
     for each in patterns:
         matches = expression(each).match
-        paths = {path for path in modules if matches(f".{path}" if path else "")}
-        if not paths:
-            near = difflib.get_close_matches(each, modules, NEAREST, 0.4) or list(modules)[:SHOWN]
-            raise SettingError(f"no module of {type(model).__name__} has a path like {each!r}: near are {near}")
-        chosen |= paths
-    return {path: module for path, module in modules.items() if path in chosen}
+        fits = {path for path in values if matches(f".{path}" if path else "")}
+        if not fits:
+            near = difflib.get_close_matches(each, values, NEAREST, 0.4) or list(values)[:SHOWN]
+            raise SettingError(f"no {what} has a path like {each!r}: near are {near}")
+        paths |= fits
+    return {path: value for path, value in values.items() if path in paths}
