@@ -225,7 +225,7 @@ def _of_list(path: str, kind: str, hooks: HookList) -> Iterator[Row]:
         yield Row(path, kind, number, hook, hooks, -1)
 
 
-def _of_node(path: str, node: Node, output: int | None = None) -> Iterator[Row]:
+def rows_of_node(path: str, node: Node, output: int | None = None) -> Iterator[Row]:
     """Give the rows of one output of a node, or of all, and of the node."""
     extra = node.extra
     if extra is None:
@@ -252,7 +252,7 @@ def _of_module(model: Module) -> Iterator[Row]:
     for path, tensor in (*model.named_parameters(), *model.named_buffers()):
         edge = live_edge(tensor)
         if edge is not None:
-            yield from _of_node(path, edge[0], edge[1])
+            yield from rows_of_node(path, edge[0], edge[1])
 
 
 def node_path(node: Node) -> str:
@@ -274,7 +274,7 @@ def _of_graph(tensor: Any) -> Iterator[Row]:
         nodes.append(node)
         waiting += [next_node for next_node, _ in node.next_functions if next_node is not None]
     for node in sorted(nodes, key=lambda node: -node.sequence):
-        yield from _of_node(node_path(node), node)
+        yield from rows_of_node(node_path(node), node)
 
 
 def table(*objects: Module | TensorBase | Optimizer) -> Table:

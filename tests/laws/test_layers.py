@@ -50,6 +50,7 @@ LAYERS = (
         "profiler",
         "testing",
         "types",
+        "viz",
     },
     {"lucid"},
 )
