@@ -102,7 +102,7 @@ class Registration:
 
 def caller() -> tuple[CodeType | None, int]:
     """Return the code and line, outside of lucid, that lucid was called from."""
-    frame = sys._getframe(2)  # noqa: SLF001  # Python's own way to the caller
+    frame = sys._getframe(2)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
     while frame is not None and str(frame.f_globals.get("__name__", "")).startswith("lucid."):
         frame = frame.f_back
     return (None, 0) if frame is None else (frame.f_code, frame.f_lineno)

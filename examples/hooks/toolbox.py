@@ -1,0 +1,129 @@
+"""The tools of `lucid.hooks`, each in a few lines, and what they print.
+
+python examples/hooks/toolbox.py
+"""
+
+from __future__ import annotations
+
+# ruff: noqa: ARG005, D401 - hooks take what they are given; docstrings are titles
+import argparse
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+import lucid
+from lucid import hooks, nn, viz
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def model() -> nn.Module:
+    """Return a small model."""
+    return nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Sequential(nn.Linear(8, 8), nn.ReLU()), nn.Linear(8, 1))
+
+
+def clumsy_library(net: nn.Module) -> None:
+    """Leave hooks behind."""
+    activations: list[lucid.Tensor] = []
+    for module in net.modules():
+        module.register_forward_hook(lambda module, args, output: activations.append(output))
+    next(net.parameters()).register_hook(lambda grad: None)
+
+
+def listing() -> None:
+    """A table of every hook, what they hold, and an end to what a library left behind."""
+    net = model()
+    clumsy_library(net)
+    net(lucid.ones(2, 4))
+    found = hooks.table(net)
+    print(
+        len(found), "hooks;", "the first:", found[0].kind, "registered by line", found[0].registered.rpartition(":")[2]
+    )
+    print("they hold", max(leak.bytes for leak in hooks.leaks()), "bytes and a graph")
+    found.filter(file=__file__).remove()
+    print("left:", len(hooks.table(net)))
+    print(hooks.explain(net))
+
+
+def scopes() -> None:
+    """What is registered in a scope goes with it, whoever registers it."""
+    net = model()
+    mine = net.register_forward_hook(lambda module, args, output: None)
+    with hooks.scope() as inside:
+        clumsy_library(net)
+        print("inside:", len(inside))
+    print("after:", len(hooks.table(net)), "which is mine")
+    mine.remove()
+
+
+def capturing() -> None:
+    """Activations and gradients by path; a tap names any other value."""
+    net = model()
+    with hooks.capture(net, ["*", "2.**"], what=("output", "grad"), taps="loss*") as kept:
+        hooks.tap("loss", net(lucid.ones(2, 4)).square().mean()).backward()
+    for key in list(kept)[:4]:
+        print(*key, tuple(kept[key].shape))
+    print("the tap's gradient:", kept["loss", "grad"].item())
+
+
+def editing() -> None:
+    """Outputs, gradients of outputs, and gradients of parameters, replaced by path."""
+    net, x = model(), lucid.ones(2, 4, requires_grad=True)
+    with hooks.edit(
+        net, {"1": lambda output: output * 0}, parameters={"**.bias": lambda grad: grad.clamp(-0.125, 0.125)}
+    ):
+        net(x).sum().backward()
+    print("nothing passes a zero:", x.grad.abs().sum().item())
+    print(
+        "no bias beyond 0.125:",
+        max(p.grad.abs().max().item() for p in hooks.parameters(net, "**.bias").values()) <= 0.125,
+    )
+
+
+def guarding() -> None:
+    """The first number that is not finite is an error that names its module."""
+    net = model()
+    with lucid.no_grad():
+        net[2][0].weight[0, 0] = float("inf")
+    try:
+        with hooks.guard(net):
+            net(lucid.ones(2, 4))
+    except hooks.NotFiniteError as error:
+        print(error)
+
+
+def stepping() -> None:
+    """Each parameter is stepped as its gradient comes, which is freed then."""
+    net = model()
+    hooks.step_in_backward(net, lambda parameters: lucid.optim.AdamW(parameters, lr=0.01))
+    for _ in range(30):
+        loss = (net(lucid.ones(2, 4)) - 3).square().mean()
+        loss.backward()
+    print(f"loss {loss.item():.2f}; gradients in memory: {sum(p.grad is not None for p in net.parameters())}")
+
+
+def drawing() -> None:
+    """The graph of a backward pass, for graphviz."""
+    net = model()
+    net[0].weight.register_hook(lambda grad: None)
+    picture = viz.graph(net(lucid.ones(2, 4)).sum(), model=net)
+    print(*[line.strip() for line in str(picture).splitlines() if "bold" in line], sep="\n")
+
+
+SHOWN: list[Callable[[], None]] = [listing, scopes, capturing, editing, guarding, stepping, drawing]
+
+
+def main() -> None:
+    """Show each tool."""
+    argparse.ArgumentParser(description=__doc__.partition("\n")[0], allow_abbrev=False).parse_args()
+    lucid.manual_seed(0)
+    console = Console(highlight=False)
+    for show in SHOWN:
+        console.print(f"[bold]{show.__doc__.rstrip('.')}[/]")
+        show()
+        console.print()
+
+
+if __name__ == "__main__":
+    main()
