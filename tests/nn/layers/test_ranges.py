@@ -120,8 +120,14 @@ def test_nan_is_no_setting(kind, given, name):
         (lambda: nn.Dropout(10**400), r"Dropout: p: expected a number in \[0, 1\], got int"),
         (lambda: nn.Dropout(np.True_), r"Dropout: p: expected a number in \[0, 1\], got bool"),
         (lambda: nn.Softshrink(-1.0), "Softshrink: lambd: expected a number of at least 0"),
-        (lambda: nn.FractionalMaxPool2d(2, output_ratio=(0.5, 1)), "FractionalMaxPool2d: output_ratio must be between 0"),
-        (lambda: nn.FractionalMaxPool3d(2, output_ratio=0.0), "FractionalMaxPool3d: output_ratio must be between 0 and"),
+        (
+            lambda: nn.FractionalMaxPool2d(2, output_ratio=(0.5, 1)),
+            "FractionalMaxPool2d: output_ratio must be between 0",
+        ),
+        (
+            lambda: nn.FractionalMaxPool3d(2, output_ratio=0.0),
+            "FractionalMaxPool3d: output_ratio must be between 0 and",
+        ),
         (lambda: nn.Embedding(3, 2, 3), r"padding_idx must be within num_embeddings: expected one in \[-3, 2\], got 3"),
         (lambda: nn.EmbeddingBag(3, 2, padding_idx=-4), r"padding_idx must be within .* in \[-3, 2\], got -4"),
         (
