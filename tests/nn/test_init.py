@@ -46,7 +46,7 @@ def scaled():
     kinds = (("leaky_relu", 0, 2**0.5), ("leaky_relu", 2.0, 0.4**0.5), ("relu", 2.0, 2**0.5), ("tanh", 0, 5 / 3))
     for (mode, fan), (name, a, gain) in itertools.product((("fan_in", INPUTS), ("fan_out", OUTPUTS)), kinds):
         for fill in (init.kaiming_uniform_, init.kaiming_normal_):
-            call = lambda t, g, fill=fill, a=a, mode=mode, name=name: fill(t, a, mode, name, g)  # noqa: E731  one of many
+            call = lambda t, g, fill=fill, a=a, mode=mode, name=name: fill(t, a, mode, name, g)
             yield call, gain / fan**0.5, fill is init.kaiming_uniform_
 
 
@@ -99,7 +99,7 @@ def test_a_cut_normal_distribution(rng):
 @pytest.mark.parametrize("shape", [(4, 2, 3), (2, 4, 3), (4, 4, 2), (6, 2, 3, 4), (2, 3, 3, 2, 5)])
 @pytest.mark.parametrize("groups", [1, 2])
 def test_an_identity_of_channels(shape, groups, rng):
-    """A convolution by `dirac_` gives each group's outputs the inputs of their numbers, and zeros where there is none."""
+    """A convolution by `dirac_` gives outputs of each group the inputs of their numbers, and else zeros."""
     weight = lucid.empty(shape)
     assert init.dirac_(weight, groups) is weight
     each, (_, inputs, *field) = shape[0] // groups, shape

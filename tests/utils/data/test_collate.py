@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import lucid
-from lucid.errors import ArgumentError, ShapeError
+from lucid.errors import ArgumentError, IndexOutOfRangeError, ShapeError
 from lucid.utils.data import DataLoader, default_collate, default_convert
 
 
@@ -83,7 +83,7 @@ def test_containers():
         ([np.array(["a"])], ArgumentError, "found an array of <U1 in sample 0"),
         ([lucid.zeros(1, device="cpu"), 1], ArgumentError, "found int in sample 1"),
         ([np.zeros(1), 1], ArgumentError, "found int in sample 1"),
-        ([], ArgumentError, "at least one sample"),
+        ([], IndexOutOfRangeError, "at least one sample"),
         ([{"a": 1}, {"b": 1}], KeyError, "a"),
     ],
 )
