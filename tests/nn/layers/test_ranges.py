@@ -128,6 +128,8 @@ def test_nan_is_no_setting(kind, given, name):
             lambda: nn.FractionalMaxPool3d(2, output_ratio=0.0),
             "FractionalMaxPool3d: output_ratio must be between 0 and",
         ),
+        (lambda: nn.Hardtanh(1.0, 1.0), "Hardtanh: expected min_val < max_val, got 1.0 and 1.0"),
+        (lambda: nn.Hardtanh(1.0, 0.5), "Hardtanh: expected min_val < max_val, got 1.0 and 0.5"),
         (lambda: nn.Embedding(3, 2, 3), r"padding_idx must be within num_embeddings: expected one in \[-3, 2\], got 3"),
         (lambda: nn.EmbeddingBag(3, 2, padding_idx=-4), r"padding_idx must be within .* in \[-3, 2\], got -4"),
         (
