@@ -170,7 +170,8 @@ class InPlaceMethods(Attributes):
     i0_ = in_place(special.i0)
     squeeze_ = reshaped_in_place(reshape.squeeze)
     unsqueeze_ = reshaped_in_place(reshape.unsqueeze)
-    transpose_ = swapaxes_ = swapdims_ = reshaped_in_place(axes.transpose)
+    transpose_ = swapdims_ = reshaped_in_place(axes.transpose)
+    swapaxes_ = reshaped_in_place(axes.swapaxes)
     t_ = reshaped_in_place(axes.t)
     as_strided_ = reshaped_in_place(strided.as_strided)
 

@@ -294,7 +294,8 @@ class Methods(Attributes):
     contiguous = shape.contiguous
     clone = shape.clone
     permute = axes.permute
-    transpose = swapaxes = swapdims = axes.transpose
+    transpose = swapdims = axes.transpose
+    swapaxes = axes.swapaxes
     t = axes.t
     movedim = moveaxis = axes.movedim
     flip = axes.flip

@@ -104,6 +104,14 @@ def test_older_names():
         assert not lucid.is_autocast_enabled("cuda")
         assert lucid.get_autocast_dtype("cuda") is lucid.bfloat16
         assert not lucid.is_autocast_cache_enabled()
+    # its dtype is half precision, whatever was set for others
+    before = lucid.get_autocast_dtype("cuda")
+    lucid.set_autocast_dtype("cuda", lucid.bfloat16)
+    try:
+        with autocast(enabled=False):
+            assert lucid.get_autocast_dtype("cuda") is lucid.float16
+    finally:
+        lucid.set_autocast_dtype("cuda", before)
 
 
 @pytest.mark.parametrize(

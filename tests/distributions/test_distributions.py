@@ -164,3 +164,79 @@ def test_no_numbers_of_trials_have_no_draws():
     """Of parameters without elements a sample is empty, of the shape that is asked for."""
     for kind in (lambda p: lucid.distributions.Binomial(p, probs=p), lambda p: lucid.distributions.Bernoulli(probs=p)):
         assert kind(lucid.zeros(0, 3)).sample((2,)).shape == (2, 0, 3)
+
+
+def test_what_is_sure_or_impossible():
+    """Chances of 0 and 1 are chances: what is drawn is always the same, and its variance and entropy are nothing."""
+    chances = lucid.tensor([0.0, 1.0])
+    for distribution, sure in ((Bernoulli(chances), [0, 1]), (Binomial(3, chances), [0, 3])):
+        assert distribution.sample((50,)).unique(dim=0).tolist() == [sure]
+        assert (distribution.mean.tolist(), distribution.variance.tolist()) == (sure, [0, 0])
+        np.testing.assert_allclose(distribution.log_prob(lucid.tensor(sure).float()).tolist(), [0, 0], atol=1e-5)
+    np.testing.assert_allclose(Bernoulli(chances).entropy().tolist(), [0, 0], atol=1e-5)
+    one = Categorical(lucid.tensor([0.0, 2.0, 0.0]))
+    assert one.sample((50,)).unique().tolist() == [1]
+    assert one.mode.item() == 1
+
+
+@pytest.mark.parametrize("make", [lambda p: Bernoulli(p), lambda p: Categorical(lucid.stack([1 - p, p], -1))])
+def test_all_values(make):
+    """They come along a new first dimension, and their probabilities sum to 1; only expanded they fill the others."""
+    distribution = make(lucid.tensor([[0.2, 0.9, 0.5]]))
+    plain, wide = distribution.enumerate_support(expand=False), distribution.enumerate_support()
+    assert (plain.shape, plain.flatten().tolist()) == ((2, 1, 1), [0, 1])
+    assert (wide.shape, wide.tolist()) == ((2, 1, 3), [[[0] * 3], [[1] * 3]])
+    for values in (plain, wide):
+        found = distribution.log_prob(values).exp()
+        np.testing.assert_allclose(found.tolist(), [[[0.8, 0.1, 0.5]], [[0.2, 0.9, 0.5]]], rtol=1e-5)
+
+
+def test_divergences_are_sums_over_what_can_be():
+    """They are sums of ``p * (log(p) - log(q))``, over values or a fine grid; of one from itself 0."""
+    grid = lucid.linspace(-20.0, 20.0, 80_001, dtype=lucid.float64)
+    step = 40.0 / 80_000
+    number = lambda x: lucid.tensor(x, dtype=lucid.float64)
+    normals = Normal(number(0.5), 1.5), Normal(number(-1.0), 2.0)
+    uniforms = Uniform(number(-1.0), 2.0, False), Uniform(number(-2.0), 2.5, False)
+    coins = Bernoulli(number(0.3)), Bernoulli(number(0.9))
+    choices = Categorical(number([0.2, 0.5, 0.3])), Categorical(number([0.6, 0.3, 0.1]))
+    for (p, q), values, each in (
+        (normals, grid, step),
+        (uniforms, grid, step),
+        (coins, number([0.0, 1.0]), 1),
+        (choices, lucid.arange(3), 1),
+    ):
+        for a, b in ((p, q), (p, p)) if p is uniforms[0] else ((p, q), (q, p), (p, p)):
+            logs = a.log_prob(values)
+            terms = lucid.where(logs > -math.inf, logs.exp() * (logs - b.log_prob(values)), 0.0)
+            assert kl_divergence(a, b).item() == pytest.approx(terms.sum().item() * each, abs=1e-3)
+
+
+def test_divergences_from_what_cannot_be():
+    """What p never gives adds nothing; what p gives and q never does makes it infinite, on either side of a range."""
+    one = Uniform(0.0, 1.0)
+    for low, high, infinite in (
+        (0.0, 1.0, False),
+        (-1.0, 2.0, False),
+        (0.5, 2.0, True),
+        (-1.0, 0.5, True),
+        (0.2, 0.8, True),
+    ):
+        assert math.isinf(kl_divergence(one, Uniform(low, high)).item()) == infinite
+    for p, q, expected in ((0.0, 0.0, 0), (1.0, 1.0, 0), (0.0, 0.5, math.log(2)), (1.0, 0.5, math.log(2))):
+        assert kl_divergence(Bernoulli(p), Bernoulli(q)).item() == pytest.approx(expected, abs=1e-5)
+    for p, q in ((0.0, 1.0), (1.0, 0.0), (0.5, 0.0), (0.5, 1.0)):
+        assert kl_divergence(Bernoulli(p), Bernoulli(q)).item() == math.inf
+    sure, fair = Categorical(lucid.tensor([0.0, 1.0])), Categorical(lucid.tensor([1.0, 1.0]))
+    assert kl_divergence(sure, fair).item() == pytest.approx(math.log(2), rel=1e-5)
+    assert kl_divergence(fair, sure).item() == math.inf
+
+
+@pytest.mark.parametrize("dtype", [lucid.float16, lucid.float64])
+def test_a_number_beside_a_tensor_has_its_dtype(dtype):
+    """On either side, so that what is drawn and computed has it too."""
+    half = lucid.tensor([0.5, 0.25], dtype=dtype)
+    for made in (Normal(half, 2.0), Normal(0, half), Uniform(half, 2), Uniform(-1.0, half), Binomial(3, half)):
+        parameters = [value for value in vars(made).values() if isinstance(value, lucid.Tensor)]
+        assert {each.dtype for each in (*parameters, made.sample((2,)), made.mean)} == {dtype}
+        assert {each.shape for each in parameters} == {(2,)}

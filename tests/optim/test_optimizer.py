@@ -158,14 +158,21 @@ def test_minimum_of_a_bowl(name):
 
 def test_zero_grad():
     """Gradients become None, or zeros in the same tensor, out of their graph."""
-    x = lucid.tensor([1.0, 2.0], requires_grad=True)
-    optimizer = optim.SGD([x])
+    x = lucid.nn.Parameter(lucid.tensor([1.0, 2.0]))
+    holder, optimizer = lucid.nn.ParameterList([x]), optim.SGD([x])
     (x**3).sum().backward(create_graph=True)
     grad = x.grad
     optimizer.zero_grad(set_to_none=False)
     assert x.grad is grad
     assert x.grad.tolist() == [0, 0]
     assert not x.grad.requires_grad
+    # one of the user's own that is a leaf and requires grad, which nothing may change in place
+    given = x.grad = lucid.ones(2, requires_grad=True)
+    for clear in (optimizer.zero_grad, holder.zero_grad):
+        given.requires_grad = True
+        clear(set_to_none=False)
+        assert x.grad is given
+        assert (given.tolist(), given.requires_grad) == ([0, 0], False)
     optimizer.zero_grad()
     assert x.grad is None
 
@@ -309,6 +316,10 @@ def test_a_refused_group_is_not_added():
         with pytest.raises((TypeError, ValueError)):
             optimizer.add_param_group(group)
     assert picture([a, b], optimizer) == before
+    optimizer = optim.SGD([("a", a), ("b", b)])
+    with pytest.raises(ValueError, match="expected all parameter groups with names or all without"):
+        optimizer.add_param_group({"params": [c]})
+    assert len(optimizer.param_groups) == 1
 
 
 def test_duplicates_in_a_group_are_warned_of():

@@ -72,6 +72,7 @@ def test_an_ordered_dict_of_pairs():
         (b"\x88", True),
         (b"ctorch\nfloat32\n", lucid.float32),
         (b"ctorch\ndevice\nX\3\0\0\0cpu\x85R", lucid.device("cpu")),
+        *[(b"ctorch\ndevice\nX\4\0\0\0cuda" + number(n) + b"\x86R", lucid.device("cuda", n)) for n in (0, 1, 65535)],
         (b"ctorch\nSize\nK\1K\2\x86\x85R", lucid.Size([1, 2])),
         (b"cbuiltins\ncomplex\nG?\xf0\0\0\0\0\0\0G?\xf0\0\0\0\0\0\0\x86R", 1 + 1j),
     ],

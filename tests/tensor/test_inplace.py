@@ -211,6 +211,8 @@ def test_a_value_that_nothing_saved_may_change(rng):
         (lambda t: t.add_("a"), TypeError, "str"),
         (lambda t: t.expand(2, 2, 3).add_(1), InplaceError, "clone"),
         (lambda t: t.fill_diagonal_(lucid.zeros(2)), ShapeError, "no dimension"),
+        (lambda t: t[:1].expand(3, 3).fill_diagonal_(1), InplaceError, "clone"),
+        (lambda t: t[:, :1].expand(2, 2).fill_diagonal_(1), InplaceError, "clone"),
         (lambda t: t[0].fill_diagonal_(1), ShapeError, "matrix"),
         (lambda t: t.uniform_(2, 1), ValueError, "low <= high"),
         (lambda t: t.long().normal_(), DtypeError, "floating-point"),

@@ -9,6 +9,7 @@ import pytest
 
 import lucid
 from lucid.errors import DtypeError
+from lucid.tensor.numpy_calls import UFUNCS
 
 
 @pytest.mark.cpu("what NumPy and tensors share is the host's memory")
@@ -84,6 +85,11 @@ BINARY = [
     "maximum", "minimum", "arctan2", "logaddexp", "equal", "not_equal", "less", "less_equal",
     "greater", "greater_equal", "matmul",
 ]  # fmt: skip
+# Ufuncs that are tried on integers: those of bits, and one whose results are floating-point all the same.
+WHOLE = {
+    "bitwise_and", "bitwise_or", "bitwise_xor", "float_power", "gcd", "invert", "lcm", "left_shift", "logical_and",
+    "logical_not", "logical_or", "logical_xor", "right_shift",
+}  # fmt: skip
 
 
 class TestUfuncs:
@@ -108,6 +114,18 @@ class TestUfuncs:
         assert isinstance(out, lucid.Tensor)
         first, second = (b, a) if side == "right" else (a, b)
         np.testing.assert_allclose(out.numpy(force=True), getattr(np, name)(first, second), rtol=1e-12)
+
+    @pytest.mark.parametrize("name", sorted(UFUNCS.keys() - {*UNARY, *BINARY}))
+    def test_of_other_kinds(self, name, rng):
+        """Those of bits and whole numbers, and all others, have NumPy's values, and its kind of them."""
+        ufunc, arrays = getattr(np, name), list(rng.integers(1, 6, (getattr(np, name).nin, 5)))
+        if name not in WHOLE:
+            arrays[0] = arrays[0] + 0.5
+            arrays[1:] = arrays[1:] if name == "ldexp" else [array - 3.5 for array in arrays[1:]]
+        got, expected = ufunc(*map(lucid.tensor, arrays)), ufunc(*arrays)
+        for out, values in zip(*[x if isinstance(x, tuple) else (x,) for x in (got, expected)], strict=True):
+            assert out.is_floating_point() == (values.dtype.kind == "f")
+            np.testing.assert_allclose(out.numpy(force=True), values, rtol=1e-12)
 
     @pytest.mark.cpu("a NumPy array meets no tensor of another device")
     @pytest.mark.parametrize("act", [operator.add, operator.sub, operator.mul, operator.truediv, operator.pow])
@@ -211,6 +229,9 @@ FUNCTIONS = {
     "nan_to_num": lambda t: np.nan_to_num(t),
     "copy": lambda t: np.copy(t),
     "real": lambda t: np.real(t),
+    "amax": lambda t: np.amax(t, axis=0),
+    "amin": lambda t: np.amin(t, axis=1),
+    "take_along_axis": lambda t: np.take_along_axis(t, np.argsort(t, axis=1), axis=1),
 }
 
 

@@ -229,6 +229,16 @@ def test_hooks_of_a_leaf_expect_its_new_shape(rng):
     assert x.grad.tolist() == (upstream * 2.0).tolist()
 
 
+def test_what_is_the_same_view():
+    """`is_set_to` tells views of the same elements in the same layout from all others."""
+    x = lucid.ones(3, 3)
+    for same in (x, x[:], x.view(3, 3), x.t().t(), x.detach()):
+        assert x.is_set_to(same)
+    for other in (x.t(), x[:1], x[1:], x.view(9), x.view(1, 9), x.clone(), x[:, :1].expand(3, 3)):
+        assert not x.is_set_to(other)
+        assert not other.is_set_to(x)
+
+
 def test_nothing_is_lazily_conjugated():
     """`conj` computes: what asks for the bit is told no, what resolves it gives the tensor, and the graph, itself."""
     x = lucid.tensor([1 + 2j], requires_grad=True)

@@ -27,6 +27,12 @@ def default_options():
         (lucid.tensor([np.nan, np.inf, 1.5]), "tensor([   nan,    inf, 1.5000])"),
         (lucid.tensor([1 + 2j]), "tensor([1.+2.j])"),
         (lucid.tensor([1e-6, 1.0]), "tensor([1.0000e-06, 1.0000e+00])"),
+        (lucid.tensor([1.01e-4, 0.1]), "tensor([0.0001, 0.1000])"),
+        (lucid.tensor([0.99e-4, 0.05]), "tensor([9.9000e-05, 5.0000e-02])"),
+        (lucid.tensor([0.0625, 62.5]), "tensor([ 0.0625, 62.5000])"),
+        (lucid.tensor([0.0625, 62.75]), "tensor([6.2500e-02, 6.2750e+01])"),
+        (lucid.tensor([1e8, 1e6]), "tensor([100000000.,   1000000.])"),
+        (lucid.tensor([1.5e8]), "tensor([1.5000e+08])"),
         (lucid.ones(1, requires_grad=True) * 2, "tensor([2.], grad_fn=<MulBackward0>)"),
     ],
 )

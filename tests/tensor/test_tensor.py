@@ -221,6 +221,9 @@ class TestData:
         with pytest.raises(DtypeError, match="floating point or complex"):
             x.data = lucid.tensor([1, 2])
         assert x.tolist() == [1.0, 1.0]
+        for dtype in (lucid.float16, lucid.bfloat16, lucid.float64, lucid.complex64, lucid.complex128):
+            x.data = lucid.ones(2, dtype=dtype)
+            assert (x.dtype, x.requires_grad) == (dtype, True)
 
 
 class TestDetach:
@@ -321,6 +324,9 @@ class TestConversion:
         assert x.new_empty(2, 2).shape == (2, 2)
         made = x.new_tensor([1, 2], requires_grad=True)
         assert (made.dtype, made.requires_grad, made.is_leaf) == (lucid.float64, True, True)
+        for data in (lucid.zeros(2, dtype=lucid.float64), np.zeros(2), lucid.zeros(2, dtype=lucid.float64)[:]):
+            x.new_tensor(data).fill_(7)
+            assert data.tolist() == [0, 0]
 
 
 class TestPython:
@@ -336,7 +342,8 @@ class TestPython:
     def test_numbers(self):
         """A tensor of one element stands in for a number where Python wants one."""
         assert (float(lucid.tensor([1.5])), int(lucid.tensor(-1.7)), complex(lucid.tensor(2j))) == (1.5, -1, 2j)
-        assert [10, 20, 30][lucid.tensor(1)] == 20
+        for dtype in (lucid.int64, lucid.int8, lucid.uint8, lucid.bool):
+            assert [10, 20, 30][lucid.tensor([1], dtype=dtype)] == 20
         with pytest.raises(TypeError, match="only integer tensors"):
             [1, 2][lucid.tensor(1.0)]
         with pytest.raises(TypeError, match="complex"):

@@ -142,6 +142,9 @@ def test_other_structures_are_refused():
         tree_map(max, [1], 2)
     with pytest.raises(ArgumentError, match="expected the keys"):
         tree_map(max, {"a": 1}, {"b": 2})
+    for one, other in (({"a": 1}, {"a": 1, "b": 2}), ({"a": 1, "b": 2}, {"a": 1}), ({"a": 1}, {})):
+        with pytest.raises(ArgumentError, match="expected the keys"):
+            tree_map(max, one, other)
     with pytest.raises(ShapeError, match="expected 2 entries in each tree, got 1"):
         tree_map(max, [1, 2], [3])
     with pytest.raises(ShapeError, match="leaves: expected 2, got 1"):

@@ -121,3 +121,30 @@ def test_a_key_that_cannot_be_taken():
         with pytest.raises(KeyError):
             given[key] = lucid.ones(1)
     assert (list(given), given.training) == (["a"], True)
+
+
+@pytest.mark.parametrize("kind", [lambda modules: nn.Sequential(*modules), nn.ModuleList])
+def test_lists_of_modules_are_lists(kind):
+    """Inserting, taking out, joining and slicing give at each position what they give of a list; others are refused."""
+    modules = [nn.Linear(1, size) for size in (1, 2, 3)]
+    new = nn.ReLU()
+    for position in range(-3, 4):
+        expected = [*modules]
+        expected.insert(position, new)
+        made = kind(modules).insert(position, new)
+        assert [*made] == expected
+        assert [name for name, _ in made.named_children()] == ["0", "1", "2", "3"]
+    for position in (-4, 4):
+        made = kind(modules)
+        with pytest.raises(IndexError, match="expected one from -3 to 3"):
+            made.insert(position, new)
+        assert [*made] == modules
+    for position in (-3, -1, 0, 2, slice(1, None), slice(None, None, -1)):
+        expected, made = [*modules], kind(modules)
+        taken = made.pop(position)
+        assert (taken if isinstance(position, int) else [*taken]) == expected[position]
+        del expected[position]
+        assert [*made] == expected
+    assert [*kind(modules) + kind([new])] == [*modules, new]
+    assert [*kind([new]) + kind(modules)] == [new, *modules]
+    assert [*kind(modules).extend([new, new])] == [*modules, new, new]

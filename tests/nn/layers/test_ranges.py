@@ -121,6 +121,18 @@ def test_nan_is_no_setting(kind, given, name):
         (lambda: nn.Dropout(np.True_), r"Dropout: p: expected a number in \[0, 1\], got bool"),
         (lambda: nn.Softshrink(-1.0), "Softshrink: lambd: expected a number of at least 0"),
         (
+            lambda: nn.FractionalMaxPool2d(2, output_ratio=(0.5, 1)),
+            "FractionalMaxPool2d: output_ratio must be between 0",
+        ),
+        (
+            lambda: nn.FractionalMaxPool3d(2, output_ratio=0.0),
+            "FractionalMaxPool3d: output_ratio must be between 0 and",
+        ),
+        (lambda: nn.Hardtanh(1.0, 1.0), "Hardtanh: expected min_val < max_val, got 1.0 and 1.0"),
+        (lambda: nn.Hardtanh(1.0, 0.5), "Hardtanh: expected min_val < max_val, got 1.0 and 0.5"),
+        (lambda: nn.Embedding(3, 2, 3), r"padding_idx must be within num_embeddings: expected one in \[-3, 2\], got 3"),
+        (lambda: nn.EmbeddingBag(3, 2, padding_idx=-4), r"padding_idx must be within .* in \[-3, 2\], got -4"),
+        (
             lambda: nn.TransformerEncoderLayer(8, 2, dim_feedforward=-1),
             "dim_feedforward: expected a whole number of at least 0",
         ),
@@ -141,6 +153,7 @@ def test_the_message_says_what_may_be(make, message):
         lambda: nn.Hardshrink(-1.0), lambda: nn.PairwiseDistance(float("inf")), lambda: nn.Hardtanh(0, float("inf")),
         lambda: nn.Conv2d(3, 4, 3, padding="same"), lambda: nn.MaxPool3d((2,), stride=[1]), lambda: nn.Dropout(1),
         lambda: nn.SmoothL1Loss(beta=0), lambda: nn.AvgPool2d(2, divisor_override=-3), lambda: nn.RNNCell(0, 3),
+        lambda: nn.CosineEmbeddingLoss(-1.0), lambda: nn.CosineEmbeddingLoss(1.0), lambda: nn.Embedding(3, 2, -3),
     ],
 )  # fmt: skip
 def test_the_ends_of_ranges_are_in_them(make):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+
 import numpy as np
 import pytest
 
@@ -237,6 +239,61 @@ def test_losses(name, reduction, rng):
     rest = [lucid.tensor(array) for array in TARGETS[kind](rng)]
     got, expected = getattr(nn, name)(**settings)(x, *rest), LOSS_FUNCTIONS[name](x, *rest, **settings)
     np.testing.assert_allclose(numbers(got), numbers(expected), rtol=1e-12)
+
+
+def taken(layer, args, monkeypatch, **named):
+    """Return by name what one call of a layer hands to each function of `F`, which is not computed."""
+    calls = []
+
+    def noting(function):
+        signature = inspect.signature(function)
+
+        def call(*args, **kwargs):
+            # what one wrapper takes for all functions is in none of their signatures
+            more = {key: kwargs.pop(key) for key in {"inplace"} & kwargs.keys() - signature.parameters.keys()}
+            bound = signature.bind(*args, **kwargs)
+            bound.apply_defaults()
+            calls.append({**bound.arguments, **more})
+            return args[0]
+
+        return call
+
+    with monkeypatch.context() as patch:
+        for name, function in vars(F).items():
+            if inspect.isfunction(function):
+                patch.setattr(F, name, noting(function))
+        layer(*args, **named)
+    return calls
+
+
+def test_settings_reach_the_function(monkeypatch, rng):
+    """What a layer keeps of a setting, and what its call is given, is what the function of that name gets."""
+    lost, seen = [], 0
+    layers = {}
+    for name in [name for name in LAYERS if name != "nested" and not name.startswith("Transformer")]:
+        x = lucid.tensor(input_of(name, rng))
+        layers[name] = LAYERS[name](nn).double(), [x, OF_TWO[name](x)] if name in OF_TWO else [x]
+    for name, (kind, settings) in LOSSES.items():
+        settings = {key: lucid.tensor(rng.random(v)) if isinstance(v, tuple) else v for key, v in settings.items()}
+        rest = [lucid.tensor(array) for array in TARGETS[kind](rng)]
+        layers[name] = getattr(nn, name)(**settings), [lucid.tensor(rng.random((5, 3))), *rest]
+    for name, (layer, args) in layers.items():
+        calls = taken(layer, args, monkeypatch)
+        if len(calls) != 1:
+            continue  # a function that is no name of `F`, or several
+        for setting in calls[0].keys() & inspect.signature(type(layer)).parameters.keys() & vars(layer).keys():
+            before, seen = getattr(layer, setting), seen + 1
+            setattr(layer, setting, 0.123)
+            if taken(layer, args, monkeypatch)[0][setting] != 0.123:
+                lost.append((name, setting))
+            setattr(layer, setting, before)
+        given = inspect.signature(layer.forward).parameters.items()
+        for argument in [key for key, value in given if value.default is None and key in calls[0]]:
+            seen += 1
+            if taken(layer, args, monkeypatch, **{argument: 0.123})[0][argument] != 0.123:
+                lost.append((name, argument))
+    assert not lost
+    assert seen > 150
 
 
 @pytest.mark.parametrize(

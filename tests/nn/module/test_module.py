@@ -49,6 +49,8 @@ def test_shared_parts_come_once():
     assert len(list(net.parameters())) == 5
     assert len(list(net.named_parameters(remove_duplicate=False))) == 7
     assert len(list(net.modules())) == 5
+    assert list(net.children()) == [net.first, net.second]
+    assert [name for name, _ in net.named_children()] == ["first", "second"]
 
 
 def test_attributes_are_registered_by_type():
@@ -187,6 +189,9 @@ def test_conversion_keeps_parameters_and_replaces_buffers(rng):
     wave.register_buffer("phase", lucid.ones(1, dtype=lucid.complex64))
     assert wave.double().phase.dtype is lucid.complex64
     assert wave.to(lucid.complex128).phase.dtype is lucid.complex128
+    # integers alone by the one conversion that is of all tensors
+    assert net.type(lucid.float16) is net
+    assert {tensor.dtype for tensor in (*net.parameters(), *net.buffers())} == {lucid.float16}
 
 
 def test_a_failed_conversion_changes_nothing():
@@ -337,6 +342,10 @@ def test_parameters_as_a_vector(rng):
     new = lucid.tensor(rng.standard_normal(vector.shape), dtype=lucid.float32)
     nn.utils.vector_to_parameters(new, net.parameters())
     assert np.array_equal(nn.utils.parameters_to_vector(net.parameters()).detach().cpu().numpy(), new.cpu().numpy())
+    for dtype in (lucid.float64, lucid.float16):
+        nn.utils.vector_to_parameters(new.to(dtype), net.parameters())
+        assert {parameter.dtype for parameter in net.parameters()} == {lucid.float32}
+    nn.utils.vector_to_parameters(new, net.parameters())
     with pytest.raises(RuntimeError, match="expected a vector of"):
         nn.utils.vector_to_parameters(new[1:], net.parameters())
     assert np.array_equal(nn.utils.parameters_to_vector(net.parameters()).detach().cpu().numpy(), new.cpu().numpy())

@@ -206,6 +206,12 @@ def test_extra_state():
     del state["0._extra_state"]
     with pytest.raises(StateDictError, match=r'Missing.*"0._extra_state"'):
         other.load_state_dict(state)
+    # of a module that has none it is unexpected
+    state["1._extra_state"] = state["0._extra_state"] = {"count": 7}
+    with pytest.raises(StateDictError, match=r'Unexpected.*"1._extra_state"'):
+        other.load_state_dict(state)
+    assert other[0].count == 5
+    assert other.load_state_dict(state, strict=False).unexpected_keys == ["1._extra_state"]
 
 
 def test_older_batch_norm():
@@ -326,6 +332,22 @@ def test_loading_pre_hooks():
     module[1][0]._register_load_state_dict_pre_hook(lambda m, entries, prefix, *rest: seen.append(m), with_module=True)
     module.load_state_dict(state)
     assert seen[-3:-1] == ["1.0.", module[1][0]]
+
+
+@pytest.mark.parametrize("assign", [False, True])
+def test_what_a_load_tells_of_itself(assign):
+    """Hooks and loading methods in PyTorch's form read the layout's version, and whether tensors are assigned."""
+    told = []
+
+    class Noting(nn.BatchNorm1d):
+        def _load_from_state_dict(self, state_dict, prefix, local_metadata, *rest):
+            told.append(local_metadata)
+            super()._load_from_state_dict(state_dict, prefix, local_metadata, *rest)
+
+    module = nn.Sequential(Noting(2))
+    module[0]._register_load_state_dict_pre_hook(lambda entries, prefix, metadata, *rest: told.append(metadata))
+    module.load_state_dict(nn.Sequential(nn.BatchNorm1d(2)).state_dict(), assign=assign)
+    assert [(each["version"], each["assign_to_params_buffers"]) for each in told] == [(2, assign)] * 2
 
 
 def test_loading_hooks_run_in_the_mode_of_the_caller():

@@ -208,3 +208,16 @@ def test_mistakes():
         Forgetful()(1)
     with pytest.raises(NotImplementedError, match="initialize_parameters"):
         nn.modules.lazy.LazyModuleMixin()(1)
+
+
+@pytest.mark.parametrize("name", [name for name in KINDS if name.isalnum()])
+def test_a_dtype_is_kept_until_there_are_elements(name, rng):
+    """What is given as `dtype` holds for each parameter and buffer of real numbers, before the first call and after."""
+    sizes = (3,) if name == "Linear" else () if "Norm" in name else (2, 1)
+    layer = getattr(nn, f"Lazy{name}")(*sizes, dtype=lucid.float64)
+    x = lucid.tensor(rng.standard_normal(KINDS[name][2]))
+    for _ in range(2):
+        tensors = [*layer.parameters(), *layer.buffers()]
+        assert {tensor.dtype for tensor in tensors} <= {lucid.float64, lucid.int64}
+        assert len(tensors) == (5 if "Norm" in name else 2)
+        assert layer(x).dtype is lucid.float64

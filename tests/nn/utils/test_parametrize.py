@@ -284,3 +284,22 @@ def test_an_inverse_that_fails_is_not_one_that_is_missing(first):
 
     parametrize.register_parametrization(layer, "weight", Fault(lambda x: x, missing))
     assert parametrize.is_parametrized(layer, "weight")
+
+
+def test_an_assigned_value_of_another_dtype():
+    """What `right_inverse` makes of an assigned value has the dtype of the original, or nothing is changed."""
+
+    class Turned(nn.Module):
+        def forward(self, x):
+            return -x
+
+        def right_inverse(self, x):
+            return -x
+
+    layer = parametrize.register_parametrization(nn.Linear(2, 2), "weight", Turned())
+    layer.weight = lucid.ones(2, 2)
+    assert layer.parametrizations.weight.original.tolist() == [[-1, -1], [-1, -1]]
+    with pytest.raises(SettingError, match=r"'right_inverse' must return lucid\.float32, as at first, got .*float64"):
+        layer.weight = lucid.zeros(2, 2, dtype=lucid.float64)
+    assert layer.parametrizations.weight.original.tolist() == [[-1, -1], [-1, -1]]
+    assert layer.weight.dtype is lucid.float32

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import lucid
-from lucid.errors import ArgumentError, ShapeError
-from lucid.utils.data import DataLoader, default_collate, default_convert
+from lucid.errors import ArgumentError, IndexOutOfRangeError, ShapeError
+from lucid.utils.data import DataLoader, IterableDataset, default_collate, default_convert
 
 
 class Point(NamedTuple):
@@ -83,7 +83,7 @@ def test_containers():
         ([np.array(["a"])], ArgumentError, "found an array of <U1 in sample 0"),
         ([lucid.zeros(1, device="cpu"), 1], ArgumentError, "found int in sample 1"),
         ([np.zeros(1), 1], ArgumentError, "found int in sample 1"),
-        ([], ArgumentError, "at least one sample"),
+        ([], IndexOutOfRangeError, "at least one sample"),
         ([{"a": 1}, {"b": 1}], KeyError, "a"),
     ],
 )
@@ -101,6 +101,19 @@ def test_a_loader_names_indices():
     with pytest.raises(KeyError) as caught:
         list(DataLoader([{"a": 1}, {"b": 2}], batch_size=2, sampler=[1, 0]))
     assert "sample 0 has no entry 'b'" in caught.value.__notes__[0]
+
+
+def test_a_loader_counts_the_samples_of_a_stream():
+    """Of a stream it is the numbers of the samples from its beginning on that are named."""
+
+    class Ragged(IterableDataset):
+        def __iter__(self):
+            return iter([np.zeros(1), np.zeros(1), np.zeros(1), np.zeros(2)])
+
+    batches = iter(DataLoader(Ragged(), batch_size=2))
+    assert next(batches).shape == (2, 1)
+    with pytest.raises(ShapeError, match=r"sample 2 has shape \(1,\), sample 3 has \(2,\)"):
+        next(batches)
 
 
 def test_conversion():

@@ -57,6 +57,9 @@ def test_structures(rng):
     assert (got[0]["n"], got[1].y, got[3].name, got[4]) == (3, None, "r", text)
     assert (type(got[1]), type(got[2]), type(got[3])) == (Pair, tuple, Record)
     assert item[3].x is array
+    for kept in (np.array(["a", "b"]), np.array([b"a"]), np.array([None, "a"]), np.array([{}, 1], object)):
+        (found,) = prefetch([kept], DEVICE)
+        assert found is kept
     (ordered,) = prefetch([OrderedDict(b=array, a=1)], DEVICE)
     assert list(ordered) == ["b", "a"]
     assert isinstance(ordered, OrderedDict)

@@ -82,3 +82,23 @@ def test_what_does_not_fit():
     for make in (lambda: nn.GRUCell(-1, 4), lambda: nn.LSTMCell(3, 0), lambda: nn.RNNCell(3, 4, nonlinearity="elu")):
         with pytest.raises(SettingError):
             make()
+
+
+@pytest.mark.parametrize(
+    ("made", "text"),
+    [
+        (nn.LSTMCell(3, 4), "LSTMCell(3, 4)"),
+        (nn.GRUCell(3, 4, bias=False), "GRUCell(3, 4, bias=False)"),
+        (nn.RNNCell(3, 4), "RNNCell(3, 4)"),
+        (nn.RNNCell(3, 4, False, "relu"), "RNNCell(3, 4, bias=False, nonlinearity=relu)"),
+        (nn.GRU(3, 4), "GRU(3, 4)"),
+        (nn.RNN(3, 4, 2, bias=False, dropout=0.5), "RNN(3, 4, num_layers=2, bias=False, dropout=0.5)"),
+        (
+            nn.LSTM(3, 4, batch_first=True, bidirectional=True, proj_size=2),
+            "LSTM(3, 4, proj_size=2, batch_first=True, bidirectional=True)",
+        ),
+    ],
+)
+def test_settings_are_shown_where_they_are_not_the_usual(made, text):
+    """The repr of a cell or a layer has its sizes, and of the other settings those that were chosen."""
+    assert repr(made) == text

@@ -1,0 +1,59 @@
+"""Running statistics of batch and instance normalisation: when they move, and how they begin anew."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import lucid
+from lucid import nn
+from tests.gradients import numbers
+
+KINDS = [nn.BatchNorm1d, nn.InstanceNorm1d]
+
+
+def statistics(layer):
+    """Return the running statistics as numbers."""
+    return [numbers(layer.running_mean).tolist(), numbers(layer.running_var).tolist(), int(layer.num_batches_tracked)]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_beginning_anew(kind, rng):
+    """A reset gives the statistics that the layer was made with, and that of the parameters those too."""
+    layer = kind(2, affine=True, track_running_stats=True)
+    first = statistics(layer)
+    assert first == [[0, 0], [1, 1], 0]
+    for reset in (layer.reset_running_stats, layer.reset_parameters):
+        layer(lucid.tensor(rng.standard_normal((3, 2, 4)), dtype=lucid.float32))
+        assert statistics(layer)[:2] != first[:2]
+        with lucid.no_grad():
+            layer.weight.fill_(3)
+            layer.bias.fill_(4)
+        reset()
+        assert statistics(layer) == first
+    assert (layer.weight.tolist(), layer.bias.tolist()) == ([1, 1], [0, 0])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_tracking_of_a_layer_that_has_statistics(kind, rng):
+    """Where `track_running_stats` is set to False later, a batch in training is normalised by its own."""
+    layer = kind(2, track_running_stats=True)
+    layer.track_running_stats = False
+    x = rng.standard_normal((3, 2, 4)) + 5
+    axes = (0, 2) if kind is nn.BatchNorm1d else 2
+    mean, variance = x.mean(axes, keepdims=True), x.var(axes, keepdims=True)
+    got = numbers(layer(lucid.tensor(x, dtype=lucid.float32)))
+    np.testing.assert_allclose(got, (x - mean) / np.sqrt(variance + 1e-5), rtol=1e-4, atol=1e-5)
+    if kind is nn.BatchNorm1d:
+        assert statistics(layer) == [[0, 0], [1, 1], 0]
+
+
+def test_no_momentum(rng):
+    """Without one the statistics of batches are their mean over all of them, and those of instances stay."""
+    batches = rng.standard_normal((3, 4, 2, 5)) + 5
+    layer, alone = nn.BatchNorm1d(2, momentum=None), nn.InstanceNorm1d(2, momentum=None, track_running_stats=True)
+    for batch in lucid.tensor(batches, dtype=lucid.float32):
+        layer(batch)
+        alone(batch)
+    np.testing.assert_allclose(numbers(layer.running_mean), batches.mean((0, 1, 3)), rtol=1e-5)
+    assert statistics(alone) == [[0, 0], [1, 1], 0]

@@ -1,0 +1,157 @@
+"""First values of parameters: ranges and deviations by the numbers of inputs and outputs, and what has a pattern."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+import lucid
+from lucid import nn
+from lucid.errors import SettingError, ShapeError
+from lucid.nn import init
+from tests.gradients import numbers
+
+# of a convolution with 60 channels of 2 x 5 into 40: inputs that each output sums, and outputs that each input reaches
+SHAPE, INPUTS, OUTPUTS = (40, 60, 2, 5), 600, 400
+GAINS = {
+    "linear": 1.0, "sigmoid": 1.0, "conv1d": 1.0, "conv2d": 1.0, "conv3d": 1.0, "conv_transpose1d": 1.0,
+    "conv_transpose2d": 1.0, "conv_transpose3d": 1.0, "tanh": 5 / 3, "relu": 2**0.5, "selu": 0.75,
+}  # fmt: skip
+
+
+def seeded(rng):
+    """Return a generator with a seed of the test's."""
+    return lucid.Generator().manual_seed(int(rng.integers(2**32)))
+
+
+def test_gains():
+    """Each nonlinearity has the gain of the table, a leaky one that of its slope; others are refused."""
+    for name, gain in GAINS.items():
+        assert init.calculate_gain(name) == pytest.approx(gain)
+    assert init.calculate_gain("leaky_relu") == pytest.approx((2 / (1 + 0.01**2)) ** 0.5)
+    assert init.calculate_gain("leaky_relu", 3) == pytest.approx(0.2**0.5)
+    with pytest.raises(SettingError, match="unsupported nonlinearity 'gelu': expected one of linear, "):
+        init.calculate_gain("gelu")
+
+
+def scaled():
+    """Yield what fills a weight, the deviation of its values, and whether they are uniform."""
+    glorot = (2 / (INPUTS + OUTPUTS)) ** 0.5
+    for gain in (1.0, 3.0):
+        yield lambda t, g, gain=gain: init.xavier_uniform_(t, gain, g), gain * glorot, True
+        yield lambda t, g, gain=gain: init.xavier_normal_(t, gain, g), gain * glorot, False
+    kinds = (("leaky_relu", 0, 2**0.5), ("leaky_relu", 2.0, 0.4**0.5), ("relu", 2.0, 2**0.5), ("tanh", 0, 5 / 3))
+    for (mode, fan), (name, a, gain) in itertools.product((("fan_in", INPUTS), ("fan_out", OUTPUTS)), kinds):
+        for fill in (init.kaiming_uniform_, init.kaiming_normal_):
+            call = lambda t, g, fill=fill, a=a, mode=mode, name=name: fill(t, a, mode, name, g)
+            yield call, gain / fan**0.5, fill is init.kaiming_uniform_
+
+
+@pytest.mark.parametrize(("fill", "deviation", "uniform"), [*scaled()])
+def test_spread_by_inputs_and_outputs(fill, deviation, uniform, rng):
+    """Values have mean 0 and the deviation of the formula; uniform ones end at the root of three times as much."""
+    weight = lucid.empty(SHAPE)
+    assert fill(weight, seeded(rng)) is weight
+    values = numbers(weight)
+    assert abs(values.mean()) < 0.03 * deviation
+    assert values.std() == pytest.approx(deviation, rel=0.03)
+    farthest = np.abs(values).max() / (deviation * 3**0.5)
+    assert (0.99 < farthest <= 1 + 1e-6) if uniform else farthest > 1.7
+
+
+@pytest.mark.parametrize(
+    ("fill", "dimensions"),
+    [
+        *[(each, (0, 1)) for each in (init.xavier_uniform_, init.xavier_normal_, init.kaiming_uniform_)],
+        *[(each, (0, 1)) for each in (init.kaiming_normal_, init.orthogonal_)],
+        *[(each, (1, 3)) for each in (init.eye_, lambda t: init.sparse_(t, 0.5))],
+        (init.dirac_, (2, 6)),
+    ],
+)
+def test_dimensions_that_are_refused(fill, dimensions):
+    """A weight of too few dimensions, or of too many, is refused and left as it is."""
+    for count in dimensions:
+        weight = lucid.full((2,) * count, 7.0)
+        with pytest.raises(ShapeError, match="dimensions"):
+            fill(weight)
+        assert (numbers(weight) == 7).all()
+
+
+def test_a_cut_normal_distribution(rng):
+    """Values keep within both bounds, and between them follow the normal distribution."""
+    weight = lucid.empty(200, 200)
+    init.trunc_normal_(weight, 1.0, 2.0, 0.0, 6.0, generator=seeded(rng))
+    values = np.sort(numbers(weight).ravel())
+    assert 0 <= values[0] < 0.01
+    assert 5.8 < values[-1] <= 6
+    below = np.array([0.5 * (1 + math.erf((x - 1) / 2 / 2**0.5)) for x in (0.0, 1.0, 3.0, 6.0)])
+    expected = (below - below[0]) / (below[-1] - below[0])
+    np.testing.assert_allclose(np.searchsorted(values, [1.0, 3.0]) / values.size, expected[1:3], atol=0.01)
+    with pytest.raises(SettingError, match="expected a < b"):
+        init.trunc_normal_(weight, a=1.0, b=1.0)
+    with pytest.raises(SettingError, match="expected at least 1e-3"):
+        init.trunc_normal_(weight, a=9.0, b=10.0)
+
+
+@pytest.mark.parametrize("shape", [(4, 2, 3), (2, 4, 3), (4, 4, 2), (6, 2, 3, 4), (2, 3, 3, 2, 5)])
+@pytest.mark.parametrize("groups", [1, 2])
+def test_an_identity_of_channels(shape, groups, rng):
+    """A convolution by `dirac_` gives outputs of each group the inputs of their numbers, and else zeros."""
+    weight = lucid.empty(shape)
+    assert init.dirac_(weight, groups) is weight
+    each, (_, inputs, *field) = shape[0] // groups, shape
+    centre = tuple(size // 2 for size in field)
+    expected = np.zeros(shape)
+    for output, channel in itertools.product(range(shape[0]), range(inputs)):
+        expected[(output, channel, *centre)] = output % each == channel
+    np.testing.assert_array_equal(numbers(weight), expected)
+    with pytest.raises(ShapeError, match="must be divisible by groups=7"):
+        init.dirac_(weight, 7)
+
+
+@pytest.mark.parametrize(("rows", "sparsity", "zeros"), [(7, 0.5, 4), (10, 0.31, 4), (5, 0.0, 0), (5, 1.0, 5)])
+def test_zeros_in_each_column(rows, sparsity, zeros, rng):
+    """Each column has as many zeros as the share of its rows, rounded up, at places of its own; the rest is normal."""
+    weight = lucid.empty(rows, 300)
+    init.sparse_(weight, sparsity, 0.25, seeded(rng))
+    values = numbers(weight)
+    assert ((values == 0).sum(0) == zeros).all()
+    if 0 < zeros < rows:
+        assert len({tuple(column) for column in (values == 0).T}) > 5
+    if zeros < rows:
+        assert values[values != 0].std() == pytest.approx(0.25, rel=0.1)
+
+
+@pytest.mark.parametrize("shape", [(5, 5), (3, 7), (7, 3), (4, 2, 3)])
+def test_an_orthogonal_matrix(shape, rng):
+    """Rows, or columns where these are fewer, are orthogonal and as long as the gain."""
+    weight = lucid.empty(shape, dtype=lucid.float64)
+    init.orthogonal_(weight, 3.0, seeded(rng))
+    matrix = numbers(weight).reshape(shape[0], -1)
+    square = matrix @ matrix.T if matrix.shape[0] <= matrix.shape[1] else matrix.T @ matrix
+    np.testing.assert_allclose(square, 9 * np.eye(len(square)), atol=1e-12)
+
+
+def test_orthogonal_matrices_are_drawn_evenly(rng):
+    """No element has a sign of its own: of many matrices each has mean 0, those on the diagonal too."""
+    source, weight = seeded(rng), lucid.empty(2, 2)
+    drawn = np.array([numbers(init.orthogonal_(weight, 1.0, source)).copy() for _ in range(2000)])
+    np.testing.assert_allclose(drawn.mean(0), np.zeros((2, 2)), atol=0.08)
+
+
+def test_fills_go_past_the_graph(rng):
+    """A parameter, which gradients go to, is filled in place and stays a leaf; without elements there is a warning."""
+    for fill in (init.uniform_, init.normal_, init.zeros_, init.ones_, init.eye_, init.kaiming_normal_):
+        weight = nn.Parameter(lucid.full((3, 3), 7.0))
+        assert fill(weight) is weight
+        assert (weight.is_leaf, weight.requires_grad) == (True, True)
+        assert (numbers(weight) != 7).all()
+    np.testing.assert_array_equal(numbers(init.eye_(lucid.empty(2, 3))), np.eye(2, 3))
+    for fill in (init.kaiming_uniform_, init.kaiming_normal_):
+        with pytest.warns(UserWarning, match="zero-element"):
+            fill(lucid.empty(0, 3))
+    with pytest.raises(SettingError, match="mode 'fan' not supported: expected 'fan_in' or 'fan_out'"):
+        init.kaiming_normal_(lucid.empty(2, 2), mode="fan")

@@ -1,0 +1,66 @@
+"""Settings of optimizers at the ends of their ranges: the end itself is taken or refused as its range says."""
+
+from __future__ import annotations
+
+import inspect
+import math
+
+import pytest
+
+import lucid
+from lucid import optim
+from lucid.errors import LucidError
+from lucid.optim.base import settings
+from tests.optimizers import NAMES, USUAL
+
+LITTLE = 1e-9
+BELOW = (-LITTLE, math.inf, math.nan)
+# by the check of a range: what is in it, as near to its ends as can be, and what is not
+ENDS = {
+    settings.rate: ((0, 0.0, 1e30), BELOW),
+    settings.at_least_zero: ((0, 0.0, 1e30), BELOW),
+    settings.finite: ((-1e30, 1e30), (math.inf, -math.inf, math.nan)),
+    settings.share: ((0, 1, 1.0), (-LITTLE, 1 + LITTLE, math.nan)),
+    settings.decays: (
+        ((0, 0), (1 - LITTLE, 1 - LITTLE)),
+        ((1, 0.5), (0.5, 1.0), (-LITTLE, 0.5), (0.5, math.nan), (0.5,)),
+    ),
+    settings.factors: (((LITTLE, 1 + LITTLE), (1 - LITTLE, 1e30)), ((0, 2), (1, 2), (0.5, 1), (0.5, math.inf))),
+    settings.limits: (((0, 0), (0, 1), (2, 2)), ((-LITTLE, 1), (2, 2 - LITTLE), (1,))),
+    settings.flag: ((0, 1, True, False), (2, -1, 1.0, "yes", None)),
+    settings.choice: ((0, 1, True, None), (2, -1, 1.0, "yes")),
+}
+
+
+def made(name, **given):
+    """Return an optimizer of one parameter, with its usual settings but for what is given."""
+    return getattr(optim, name)([lucid.ones(1, requires_grad=True)], **{**USUAL[name], **given})
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_ends_of_ranges(name):
+    """Each setting takes what is in its range and is kept as it is; what is next to it is refused by its name."""
+    kind = getattr(optim, name)
+    for setting, check in kind.ranges.items():
+        if setting not in inspect.signature(kind).parameters:
+            continue
+        inside, outside = ENDS[check]
+        for value in inside:
+            assert made(name, **{setting: value}).param_groups[0][setting] == value
+        for value in outside:
+            with pytest.raises(
+                (ValueError, TypeError), match=setting.removesuffix("s") if setting != "lr" else "rate"
+            ) as error:
+                made(name, **{setting: value})
+            assert isinstance(error.value, LucidError)
+
+
+@pytest.mark.parametrize("given", [{"momentum": 0}, {"dampening": 0.1}, {"dampening": -0.1}])
+def test_nesterov_needs_momentum_and_no_dampening(given):
+    """Nesterov's momentum is one that nothing dampens, nor the reverse; in a group too."""
+    with pytest.raises(ValueError, match="Nesterov momentum requires a momentum and zero dampening: got momentum"):
+        made("SGD", nesterov=True, **given)
+    optimizer = made("SGD", nesterov=True)
+    with pytest.raises(ValueError, match="Nesterov"):
+        optimizer.add_param_group({"params": [lucid.ones(1, requires_grad=True)], **given})
+    assert len(optimizer.param_groups) == 1
