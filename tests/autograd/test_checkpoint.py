@@ -183,8 +183,10 @@ def test_random_numbers_are_repeated(rng, use_reentrant, device):
     assert run(lambda x: checkpoint(function, x, use_reentrant=use_reentrant)) == run(function)
 
 
-def test_random_numbers_are_left_alone_on_request(rng):
-    """With preserve_rng_state=False the recomputation draws others."""
+@both_forms
+@pytest.mark.parametrize("call", [checkpoint, lambda f, x, **settings: checkpoint_sequential([f, f], 2, x, **settings)])
+def test_random_numbers_are_left_alone_on_request(call, use_reentrant, rng):
+    """With preserve_rng_state=False the recomputation draws others, in each form and of each segment."""
     x = leaf(rng, 1000)
     seen = []
 
@@ -194,9 +196,23 @@ def test_random_numbers_are_left_alone_on_request(rng):
 
     for preserve in (True, False):
         seen.clear()
-        checkpoint(function, x, use_reentrant=False, preserve_rng_state=preserve).backward(like(rng, x))
-        assert len(seen) == 2
-        assert (seen[0] == seen[1]) is preserve
+        out = call(function, x, use_reentrant=use_reentrant, preserve_rng_state=preserve)
+        runs = len(seen)
+        out.backward(like(rng, x))
+        assert len(seen) == runs + 1
+        assert (seen[0] == seen[-1]) is preserve
+
+
+@both_forms
+@pytest.mark.parametrize("layer", [nn.BatchNorm1d, lambda n: nn.InstanceNorm1d(n, track_running_stats=True)])
+def test_running_statistics_move_once(layer, use_reentrant, rng):
+    """The recomputation leaves them as they are: they have seen the batch, and so has its number."""
+    x, moved = leaf(rng, 4, 3, 5), []
+    for run in (lambda f: f(x), lambda f: checkpoint(f, x, use_reentrant=use_reentrant)):
+        module = layer(3).to(lucid.float64)
+        run(module).backward(like(rng, x))
+        moved.append({name: value.tolist() for name, value in module.named_buffers()})
+    assert moved[0] == moved[1]
 
 
 def test_the_recomputation_stops_early(rng):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -164,3 +165,58 @@ def test_no_numbers_of_trials_have_no_draws():
     """Of parameters without elements a sample is empty, of the shape that is asked for."""
     for kind in (lambda p: lucid.distributions.Binomial(p, probs=p), lambda p: lucid.distributions.Bernoulli(probs=p)):
         assert kind(lucid.zeros(0, 3)).sample((2,)).shape == (2, 0, 3)
+
+
+@pytest.mark.parametrize("expand", [True, False])
+@pytest.mark.parametrize("make", [Bernoulli, lambda p: Categorical(lucid.stack([1 - p, p], -1))])
+def test_all_values_in_turn(make, expand):
+    """Each value stands along a new first dimension, for each of the batch or once for all; their chances add up to 1."""
+    distribution = make(lucid.tensor([0.25, 0.5, 0.75]))
+    values = distribution.enumerate_support(expand)
+    assert values.shape == ((2, 3) if expand else (2, 1))
+    assert values[:, 0].tolist() == [0, 1]
+    np.testing.assert_allclose(distribution.log_prob(values).exp().sum(0).cpu().numpy(), 1, rtol=1e-6)
+
+
+@pytest.mark.parametrize(("p", "q"), [*itertools.product((0.0, 0.25, 0.5, 1.0), repeat=2)])
+def test_divergences_of_trials(p, q):
+    """They are sums over what `p` can draw, and infinite where `q` never draws it; of what `p` never draws they are 0."""
+    terms = ((p, q), (1 - p, 1 - q))
+    expected = sum(math.log(one / other) * one if other else math.inf for one, other in terms if one)
+    coins = kl_divergence(Bernoulli(p), Bernoulli(q))
+    sides = kl_divergence(*[Categorical(lucid.tensor([1 - chance, chance])) for chance in (p, q)])
+    assert (coins.item(), sides.item()) == pytest.approx((expected, expected), rel=1e-5, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "expected"),
+    [(1, 2, 0.0), (0, 2, math.log(2)), (0, 4, math.log(4)), (1.5, 3, math.inf), (0, 1.5, math.inf), (3, 4, math.inf)],
+)
+def test_divergences_of_lengths(low, high, expected):
+    """That of numbers of [1, 2) is the logarithm of how much longer the other length is, or infinite if one sticks out."""
+    assert kl_divergence(Uniform(1, 2), Uniform(low, high)).item() == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("make", [Bernoulli, lambda p: Binomial(3, p), lambda p: Categorical(lucid.stack([1 - p, p]))])
+def test_what_is_certain_has_finite_logits(make):
+    """The logits of chances of 0 and 1 are numbers, as large as the dtype can tell from these."""
+    for p in (0.0, 1.0):
+        assert make(lucid.tensor(p)).logits.isfinite().all()
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda x: Normal(x, 2.0),
+        lambda x: Normal(0.0, x),
+        lambda x: Uniform(x, 2.0),
+        lambda x: Uniform(0.0, x),
+        lambda x: Binomial(3, x),
+        lambda x: Binomial(x.ceil(), 0.5),
+    ],
+)
+def test_numbers_beside_tensors_have_their_dtype(make):
+    """What is given as a number is of the dtype of the tensor beside it, and so is a draw."""
+    distribution = make(lucid.tensor([0.5, 0.25]).double())
+    parameters = [value for value in vars(distribution).values() if isinstance(value, lucid.Tensor)]
+    assert {each.dtype for each in (*parameters, distribution.sample())} == {lucid.float64}
