@@ -170,7 +170,7 @@ def test_no_numbers_of_trials_have_no_draws():
 @pytest.mark.parametrize("expand", [True, False])
 @pytest.mark.parametrize("make", [Bernoulli, lambda p: Categorical(lucid.stack([1 - p, p], -1))])
 def test_all_values_in_turn(make, expand):
-    """Each value stands along a new first dimension, for each of the batch or once for all; their chances add up to 1."""
+    """Each value stands along a new first dimension, for each of the batch or once for all; chances add up to 1."""
     distribution = make(lucid.tensor([0.25, 0.5, 0.75]))
     values = distribution.enumerate_support(expand)
     assert values.shape == ((2, 3) if expand else (2, 1))
@@ -180,7 +180,7 @@ def test_all_values_in_turn(make, expand):
 
 @pytest.mark.parametrize(("p", "q"), [*itertools.product((0.0, 0.25, 0.5, 1.0), repeat=2)])
 def test_divergences_of_trials(p, q):
-    """They are sums over what `p` can draw, and infinite where `q` never draws it; of what `p` never draws they are 0."""
+    """They are sums over what `p` can draw, infinite where `q` never draws it; what `p` never draws adds nothing."""
     terms = ((p, q), (1 - p, 1 - q))
     expected = sum(math.log(one / other) * one if other else math.inf for one, other in terms if one)
     coins = kl_divergence(Bernoulli(p), Bernoulli(q))
@@ -193,7 +193,7 @@ def test_divergences_of_trials(p, q):
     [(1, 2, 0.0), (0, 2, math.log(2)), (0, 4, math.log(4)), (1.5, 3, math.inf), (0, 1.5, math.inf), (3, 4, math.inf)],
 )
 def test_divergences_of_lengths(low, high, expected):
-    """That of numbers of [1, 2) is the logarithm of how much longer the other length is, or infinite if one sticks out."""
+    """That of [1, 2) is the logarithm of how much longer the other length is, or infinite where it sticks out."""
     assert kl_divergence(Uniform(1, 2), Uniform(low, high)).item() == pytest.approx(expected, rel=1e-6)
 
 
