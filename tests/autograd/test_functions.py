@@ -112,16 +112,6 @@ def test_batched_gradients_use_the_graph_up(retain_graph: bool | None) -> None:
             lucid.autograd.grad(y, x, rows[0])
 
 
-@pytest.mark.parametrize("run", [lucid.autograd.backward, lambda y, seed: lucid.autograd.grad(y, y, seed)])
-def test_a_real_tensor_has_no_complex_gradient(run) -> None:
-    """It is refused, where a cast would lose the imaginary part; a complex tensor takes a real one."""
-    y = leaf(1.0, 2.0) * 2
-    with pytest.raises(RuntimeError, match=r"gradient 0 is complex128 .*float64: expected a real gradient"):
-        run(y, lucid.tensor([1j, 2.0], dtype=lucid.complex128))
-    z = lucid.tensor([1j, 2.0], dtype=lucid.complex128, requires_grad=True)
-    run(z * 2, lucid.ones(2, dtype=lucid.float64))
-
-
 def test_several_roots_share_one_pass() -> None:
     """Gradients of two roots add up, also where one root lies upstream of the other."""
     x = leaf(2.0)
