@@ -89,6 +89,21 @@ def test_nan_names_the_forward_line() -> None:
 
 
 @pytest.mark.usefixtures("detecting")
+@pytest.mark.parametrize("dtype", [lucid.float16, lucid.bfloat16, lucid.float32, lucid.complex64, lucid.complex128])
+def test_nan_of_any_dtype_is_seen(dtype) -> None:
+    """A gradient that is no number is one in complex numbers and half types too, and without `check_nan` passes."""
+    for check_nan in (True, False):
+        x = lucid.zeros(1, dtype=dtype, requires_grad=True)
+        y = (x / x).real.sum() if dtype.is_complex else (x / x).sum()
+        with set_detect_anomaly(True, check_nan):
+            if check_nan:
+                messages(y.backward, RuntimeError)
+            else:
+                assert messages(y.backward) == []
+                assert x.grad.isnan().all()
+
+
+@pytest.mark.usefixtures("detecting")
 def test_a_backward_that_raises_is_explained() -> None:
     """Another exception keeps its type and gets the forward line as a note, and a warning says the same."""
     x = leaf(1.0)

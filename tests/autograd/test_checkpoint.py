@@ -183,8 +183,10 @@ def test_random_numbers_are_repeated(rng, use_reentrant, device):
     assert run(lambda x: checkpoint(function, x, use_reentrant=use_reentrant)) == run(function)
 
 
-def test_random_numbers_are_left_alone_on_request(rng):
-    """With preserve_rng_state=False the recomputation draws others."""
+@both_forms
+@pytest.mark.parametrize("call", [checkpoint, lambda f, x, **settings: checkpoint_sequential([f, f], 2, x, **settings)])
+def test_random_numbers_are_left_alone_on_request(call, use_reentrant, rng):
+    """With preserve_rng_state=False the recomputation draws others, in each form and of each segment."""
     x = leaf(rng, 1000)
     seen = []
 
@@ -194,9 +196,11 @@ def test_random_numbers_are_left_alone_on_request(rng):
 
     for preserve in (True, False):
         seen.clear()
-        checkpoint(function, x, use_reentrant=False, preserve_rng_state=preserve).backward(like(rng, x))
-        assert len(seen) == 2
-        assert (seen[0] == seen[1]) is preserve
+        out = call(function, x, use_reentrant=use_reentrant, preserve_rng_state=preserve)
+        runs = len(seen)
+        out.backward(like(rng, x))
+        assert len(seen) == runs + 1
+        assert (seen[0] == seen[-1]) is preserve
 
 
 def test_the_recomputation_stops_early(rng):

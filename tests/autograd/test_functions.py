@@ -98,6 +98,20 @@ def test_batched_gradients() -> None:
     np.testing.assert_array_equal(jacobian.cpu().numpy(), np.diag([2.0, 4.0, 6.0]))
 
 
+@pytest.mark.parametrize("retain_graph", [None, False, True])
+def test_batched_gradients_use_the_graph_up(retain_graph: bool | None) -> None:
+    """Its rows share one graph, which the last of them frees unless it is to be kept."""
+    x = leaf(1.0, 2.0)
+    y = x * x
+    rows = lucid.eye(2, dtype=lucid.float64)
+    lucid.autograd.grad(y, x, rows, retain_graph=retain_graph, is_grads_batched=True)
+    if retain_graph:
+        assert lucid.autograd.grad(y, x, rows[0])[0].tolist() == [2.0, 0.0]
+    else:
+        with pytest.raises(RuntimeError, match="through the graph a second time"):
+            lucid.autograd.grad(y, x, rows[0])
+
+
 def test_several_roots_share_one_pass() -> None:
     """Gradients of two roots add up, also where one root lies upstream of the other."""
     x = leaf(2.0)

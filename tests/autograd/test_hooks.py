@@ -347,6 +347,20 @@ def test_multi_output_nodes_call_the_hooks_of_all_outputs() -> None:
     assert x.grad.tolist() == [0.0, 2.0, 2.0]
 
 
+@pytest.mark.parametrize("first", ["a", "b"])
+def test_the_first_gradient_of_several_tensors_is_one(first: str) -> None:
+    """A multi-grad hook with ``mode="any"`` waits for a gradient; one with "all" has None for an output without one."""
+    parts = dict(zip("ab", leaf(1.0, 2.0).split(1), strict=True))
+    seen = {"any": [], "all": []}
+    for mode, calls in seen.items():
+        lucid.autograd.graph.register_multi_grad_hook(list(parts.values()), calls.append, mode=mode)
+    (parts[first] * 3).backward()
+    assert [grad.tolist() for grad in seen["any"]] == [[3.0]]
+    ((one, other),) = seen["all"]
+    given, missing = (one, other) if first == "a" else (other, one)
+    assert (given.tolist(), missing) == ([3.0], None)
+
+
 @contract("1.7")
 def test_nodes_upstream_of_a_none_still_execute() -> None:
     """If a Function returns None, upstream nodes run and their hooks get None."""

@@ -240,3 +240,10 @@ def test_a_number_beside_a_tensor_has_its_dtype(dtype):
         parameters = [value for value in vars(made).values() if isinstance(value, lucid.Tensor)]
         assert {each.dtype for each in (*parameters, made.sample((2,)), made.mean)} == {dtype}
         assert {each.shape for each in parameters} == {(2,)}
+
+
+@pytest.mark.parametrize("make", [Bernoulli, lambda p: Binomial(3, p), lambda p: Categorical(lucid.stack([1 - p, p]))])
+def test_what_is_certain_has_finite_logits(make):
+    """The logits of chances of 0 and 1 are numbers, as large as the dtype can tell from these."""
+    for p in (0.0, 1.0):
+        assert make(lucid.tensor(p)).logits.isfinite().all()

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
+from collections import OrderedDict, defaultdict
+from typing import NamedTuple
+
 import numpy as np
 import pytest
 
@@ -10,6 +14,7 @@ from lucid import nn
 from lucid.autograd.modes.state import thread
 from lucid.errors import ArgumentError, DtypeError, GraphError, InplaceError, SettingError, ShapeError
 from lucid.func import functional_call, grad, grad_and_value, jvp, linearize, vjp, vmap
+from lucid.func.trees import leaves
 from lucid.utils.checkpoint import checkpoint
 from tests.gradients import numbers
 
@@ -133,6 +138,50 @@ def test_strict_jvp(rng):
     assert (value.requires_grad, pushed.requires_grad) == (True, False)
     with pytest.raises(GraphError, match=r"output 0 .* is independent"):
         jvp(lambda x: aside * 1, (x,), (x,), strict=True)
+    np.testing.assert_array_equal(numbers(linearize(lambda x: aside * 1, x)[1](x)), 0)
+
+
+@dataclasses.dataclass(frozen=True)
+class Pair:
+    """Two numbers with names."""
+
+    x: object
+    y: object
+
+
+class Named(NamedTuple):
+    """Two numbers with names."""
+
+    x: object
+    y: object
+
+
+class Listed(list):
+    """A list of the user's own."""
+
+
+@pytest.mark.parametrize(
+    "tree",
+    [
+        lambda a, b: (a, b),
+        lambda a, b: [a, b],
+        lambda a, b: {"x": a, "y": b},
+        lambda a, b: OrderedDict(x=a, y=b),
+        lambda a, b: defaultdict(list, x=a, y=b),
+        lambda a, b: Listed([a, b]),
+        Named,
+        Pair,
+    ],
+)
+def test_a_structure_keeps_its_type(tree, rng):
+    """Gradients, outputs and their tangents come in what arguments and outputs came in, of the user's types too."""
+    a, b = draw(rng, 3), draw(rng, 2)
+    slopes = grad(lambda given: sum(cube(leaf) for leaf in leaves(given)))(tree(a, b))
+    value, pushed = jvp(lambda a, b: tree(a * 2, b * 2), (a, b), (a, b))
+    for found, factor in ((slopes, None), (value, 2), (pushed, 2)):
+        assert type(found) is type(tree(a, b))
+        for got, x in zip(leaves(found), (a, b), strict=True):
+            np.testing.assert_allclose(numbers(got), factor * numbers(x) if factor else 3 * numbers(x) ** 2, rtol=1e-12)
 
 
 # ---- nesting ----

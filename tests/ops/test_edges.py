@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import lucid
+from tests.device import shares_memory
 
 NAN, INF = math.nan, math.inf
 
@@ -92,6 +93,80 @@ def test_weighed_covariances(rng):
     np.testing.assert_allclose(lucid.cov(lucid.tensor(z)).numpy(force=True), np.cov(z))
     with pytest.raises(ValueError, match="fweights to be 4 integers"):
         lucid.cov(lucid.tensor(x), fweights=a)
+
+
+@pytest.mark.parametrize("correction", [4, 5, 7])
+def test_covariances_of_too_few_observations(correction, rng):
+    """Where none are left to divide by the sums are divided by 0, as in NumPy, and never by less."""
+    x = rng.standard_normal((2, 4))
+    sums = np.cov(x, ddof=0) * 4
+    expected = np.copysign(INF, sums)
+    for settings in ({}, {"fweights": lucid.ones(4).long()}, {"aweights": lucid.ones(4)}):
+        found = lucid.cov(lucid.tensor(x), correction=correction, **settings)
+        np.testing.assert_array_equal(found.numpy(force=True), expected)
+
+
+@pytest.mark.parametrize("dim", [0, 1, 2, -1])
+def test_places_of_samples_that_are_broadcast(dim, rng):
+    """Of fewer dimensions than the samples, the places are those of the last ones; one dimension is that of `dim`."""
+    y = rng.standard_normal((3, 3, 3))
+    for shape in ((3,), (3, 3, 3)) if dim == 0 else ((3,), (3, 3), (3, 3, 3)):
+        x = rng.standard_normal(shape)
+        found = lucid.trapezoid(lucid.tensor(y), lucid.tensor(x), dim=dim)
+        line = x.reshape([-1 if d == dim % 3 else 1 for d in range(3)]) if len(shape) == 1 else x
+        expected = np.trapezoid(y, np.broadcast_to(line, y.shape), axis=dim)
+        np.testing.assert_allclose(found.numpy(force=True), expected, rtol=1e-12)
+        running = lucid.cumulative_trapezoid(lucid.tensor(y), lucid.tensor(x), dim=dim)
+        np.testing.assert_allclose(running.select(dim, -1).numpy(force=True), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("value", [0.0, 2.0, -3.0])
+def test_a_histogram_of_no_range(value):
+    """Bounds that are one number other than 0 reach one to each side of it; both 0, the data say the range."""
+    x = lucid.tensor([value - 0.75, value - 0.25, value, value + 0.75, value + 2.0])
+    low, high = (value - 1, value + 1) if value else (value - 0.75, value + 2.0)
+    expected, _ = np.histogram(x.numpy(force=True), 4, (low, high))
+    assert lucid.histc(x, 4, value, value).tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: lucid.matrix_power(x, 1),
+        lambda x: lucid.linalg.matrix_power(x, 1),
+        lambda x: lucid.diff(x, 0),
+        lambda x: lucid.logcumsumexp(x[:1], 0),
+        lambda x: lucid.cumsum(x[:1], 0),
+        lambda x: lucid.cumprod(x[:1], 0),
+        lambda x: lucid.cummax(x[:1], 0).values,
+        lambda x: lucid.rot90(x, 4),
+        lambda x: lucid.roll(x, 0),
+        lambda x: lucid.flip(x, ()),
+        lambda x: lucid.diag(x),
+        lambda x: lucid.tril(x, 5),
+        lambda x: lucid.tile(x, 1),
+        lambda x: lucid.repeat_interleave(x, 1, 0),
+        lambda x: lucid.cat([x]),
+        lambda x: lucid.nn.functional.pad(x, (0, 0)),
+        lambda x: lucid.nn.functional.pad(x, (0, 0), "circular"),
+        lambda x: lucid.sort(x[0, 0]).values,
+        lambda x: lucid.kthvalue(x[0, 0], 1).values,
+        lambda x: lucid.median(x[0, 0], 0).values,
+        lambda x: lucid.index_select(x, 0, lucid.tensor([0, 1])),
+        lambda x: lucid.pow(x, 1),
+        lambda x: lucid.clamp(x, -9, 9),
+        lambda x: lucid.floor(x.long()),
+        lambda x: lucid.round(x.long()),
+        lambda x: lucid.nan_to_num(x.long()),
+    ],
+)
+def test_a_result_that_changes_nothing_is_no_alias(call):
+    """An op that has nothing to do returns a tensor of its own: what is written to it is not seen in the operand."""
+    x = lucid.ones(2, 2)
+    out = call(x)
+    assert not shares_memory(out, x)
+    out.fill_(7)
+    assert x.tolist() == [[1.0, 1.0], [1.0, 1.0]]
 
 
 def test_products_of_complex_vectors(rng):

@@ -91,6 +91,14 @@ def test_leaky_relu_bends_at_zero_whatever_its_slope(negative_slope):
     np.testing.assert_array_equal(got, [math.inf, np.float32(3e38), 2.0, -2 * np.float32(negative_slope), NAN])
 
 
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("op", [F.elu, F.selu, F.celu, lambda x: F.celu(x, 0.5)])
+def test_exponential_units_at_nan(op, dtype):
+    """What is no number is bent nowhere: it stays NaN, and has the slope of what is above zero."""
+    assert math.isnan(op(lucid.tensor(NAN, dtype=getattr(lucid, dtype))).item())
+    assert slope(op, NAN, dtype) == slope(op, 1.0, dtype)
+
+
 def test_gelu_at_infinity():
     """It goes to 0 from below and to infinity, with slopes of 0 and 1: no product of infinity and zero."""
     value = F.gelu(lucid.tensor([-math.inf, -1e4, math.inf])).tolist()

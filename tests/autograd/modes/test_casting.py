@@ -147,6 +147,21 @@ def test_a_leaf_is_cast_once():
     assert kept() is None
 
 
+def test_a_block_begins_without_the_casts_of_another():
+    """What the outermost block has cast ends with it: each casts anew, so that each step can go backward."""
+    weight, x = lucid.ones(2, 2, requires_grad=True), lucid.full((1, 2), 2.0)
+    seen = []
+    for _ in range(2):
+        with lucid.autocast(DEVICE):
+            with lucid.autocast(DEVICE):
+                y = x @ weight
+            seen.append(casts_of(y)[0])
+            assert casts_of(x @ weight)[0] is seen[-1]
+        y.sum().backward()
+    assert seen[0] is not seen[1]
+    assert weight.grad.tolist() == [[4.0, 4.0], [4.0, 4.0]]
+
+
 def test_a_leaf_that_has_changed_is_cast_again():
     """What a leaf gets in place, or in its place, inside of the block is what is used from then on."""
     weight = lucid.ones(2, 2, requires_grad=True)

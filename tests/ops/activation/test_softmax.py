@@ -79,6 +79,16 @@ def test_mistakes(op):
         op(lucid.tensor([1.0]), 1)
 
 
+@pytest.mark.parametrize("op", [softmax, log_softmax, softmin])
+def test_the_dimension_that_is_not_named(op, rng):
+    """It is the first of none, one and three dimensions, and else the second, with a warning."""
+    for ndim in range(6):
+        x = lucid.tensor(rng.standard_normal((2, 3, 2, 2, 2)[:ndim]))
+        with pytest.warns(UserWarning, match=f"implicit dimension choice for {op.__name__}"):
+            found = op(x)
+        assert found.tolist() == op(x, 0 if ndim in {0, 1, 3} else 1).tolist()
+
+
 def test_dtype_is_cast_before():
     """With dtype= integers are allowed, and the sum is exact in the wider type."""
     out = softmax(lucid.tensor([1, 2]), 0, dtype=lucid.float64)

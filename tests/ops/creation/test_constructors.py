@@ -62,6 +62,18 @@ def test_tensors():
         lucid.LongTensor(x)
 
 
+@each_type
+def test_a_tensor_of_another_type_is_no_data(kind):
+    """It is refused, by any type but its own: on the same memory it would be read as what it is not."""
+    x = lucid.ones(2, dtype=kind.dtype, device="cpu")
+    for other in ON_CPU.values():
+        if other is kind:
+            assert other(x).dtype == kind.dtype
+        else:
+            with pytest.raises(DtypeError, match=f"expected a tensor of {other.dtype}, got"):
+                other(x)
+
+
 def test_the_default_dtype():
     """`Tensor` makes tensors of it, on the default device."""
     assert lucid.Tensor([1, 2]).dtype == lucid.float32

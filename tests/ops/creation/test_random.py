@@ -40,6 +40,11 @@ CREATORS = [
     lambda **settings: bernoulli(lucid.full((3, 4), 0.5), **settings),
     lambda **settings: multinomial(lucid.ones(20), 12, **settings),
     lambda **settings: multinomial(lucid.ones(20), 12, True, **settings),
+    lambda **settings: rand_like(lucid.ones(12), **settings),
+    lambda **settings: randn_like(lucid.ones(12), **settings),
+    lambda **settings: randint_like(lucid.ones(12), 10, **settings),
+    lambda **settings: normal(lucid.zeros(12), 1.0, **settings),
+    lambda **settings: bernoulli(lucid.ones(12), 0.5, **settings),
 ]
 
 

@@ -69,6 +69,27 @@ def test_solving_by_factors_of_a_cycle(adjoint, rng):
     np.testing.assert_allclose(numbers(x), np.linalg.solve(a.T if adjoint else a, b), rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.parametrize("is_complex", [False, True])
+def test_products_of_reflections(is_complex, rng):
+    """They are those of the matrices 1 - tau v v^H in their order; turned, of their adjoints in the other one."""
+
+    def draw(*shape):
+        return rng.standard_normal(shape) + 1j * rng.standard_normal(shape) * is_complex
+
+    a, tau, x = draw(4, 3), draw(3), draw(4, 4)
+    a, tau, x = (array if is_complex else array.real for array in (a, tau, x))
+    q = np.eye(4)
+    for k in range(3):
+        v = np.concatenate([np.zeros(k), [1.0], a[k + 1 :, k]])
+        q = q @ (np.eye(4) - tau[k] * np.outer(v, v.conj()))
+    given = lucid.tensor(a), lucid.tensor(tau)
+    np.testing.assert_allclose(numbers(linalg.householder_product(*given)), q[:, :3], rtol=1e-10, atol=1e-10)
+    for turned, matrix in ((False, q), (True, q.conj().T)):
+        for left, expected in ((True, matrix @ x), (False, x @ matrix)):
+            found = lucid.ormqr(*given, lucid.tensor(x), left, turned)
+            np.testing.assert_allclose(numbers(found), expected, rtol=1e-10, atol=1e-10)
+
+
 def test_svd_without_vectors_has_zeros_in_their_place(rng):
     """`lucid.svd` gives square zeros for U and V where these are not computed: U of the rows, V of the columns."""
     a = rng.standard_normal((2, 4, 3))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import warnings
 
@@ -179,10 +180,45 @@ def test_integers_wrap():
     np.testing.assert_array_equal(numbers(True + lucid.tensor([3])), [4])
 
 
+@pytest.mark.parametrize("name", ["uint8", "int8", "int16", "int32", "int64"])
+def test_integers_at_the_ends_of_a_dtype(name):
+    """The least and the largest number of a dtype stay what they are beside its tensors, and the next ones wrap."""
+    info = np.iinfo(name)
+    x = lucid.tensor([0], dtype=getattr(lucid, name))
+    for number in (info.min, info.max, info.min - 1, info.max + 1):
+        expected = (number - info.min) % 2**info.bits + info.min
+        assert (x + number).tolist() == [expected]
+        assert (x | number).dtype is x.dtype
+
+
 def test_integers_to_negative_powers_of_tensors():
     """Integers to tensors of negative integers give the fraction without its digits: 0, and 1 or -1 for those."""
     out = lucid.tensor([2, 1, -1, -1, 3]) ** lucid.tensor([-1, -3, -3, -2, 2])
     np.testing.assert_array_equal(numbers(out), [0, 1, -1, 1, 9])
+
+
+def test_dtypes_that_are_not_mixed():
+    """A step takes values of the dtype of its input alone; a quotient that is added divides integers by a fraction."""
+    kinds = [lucid.float32, lucid.float64, lucid.float16, lucid.int32, lucid.int64]
+    for first, second in itertools.permutations(kinds, 2):
+        with pytest.raises(RuntimeError, match="heaviside: expected input and values of one dtype"):
+            lucid.heaviside(lucid.ones(1, dtype=first), lucid.ones(1, dtype=second))
+    x, half = lucid.tensor([3]), lucid.tensor([0.5])
+    for a, b, expected in ((x, half, 6.0), (half, x, 0.5 / 3)):
+        np.testing.assert_allclose(numbers(lucid.addcdiv(lucid.zeros(1), a, b)), [expected], rtol=1e-6)
+    with pytest.raises(RuntimeError, match="addcdiv"):
+        lucid.addcdiv(lucid.zeros(1), x, x)
+
+
+@pytest.mark.parametrize("dtype", [lucid.float16, lucid.bfloat16, lucid.float32, lucid.float64])
+def test_questions_about_nan(dtype):
+    """NaN is a real number, has an angle that is none, and is greater than nothing."""
+    x = lucid.tensor([math.nan, 1.0, -1.0], dtype=dtype)
+    assert lucid.isreal(x).tolist() == [True, True, True]
+    np.testing.assert_allclose(numbers(lucid.angle(x)).astype(float), [math.nan, 0.0, math.pi], rtol=1e-2)
+    assert lucid.signbit(x)[1:].tolist() == [False, True]
+    for op in (lucid.isposinf, lucid.isneginf, lucid.isinf, lucid.isfinite):
+        assert op(x).tolist()[0] is False
 
 
 def test_equal():

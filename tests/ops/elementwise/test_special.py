@@ -61,6 +61,15 @@ def test_polygamma_steps_and_mirrors(n):
     np.testing.assert_allclose(far, (-1) ** (n + 1) * math.factorial(n - 1) * 1e9**-n, rtol=1e-8)
 
 
+@pytest.mark.parametrize("n", [9, 20, 21, 60, 120, 170])
+def test_polygamma_of_high_order(n):
+    """It is a sum of powers, of which few count, up to the last order whose factorial is a float64."""
+    x = np.array([1.0, 2.5, 4.0])
+    sums = [math.fsum((value + k) ** -(n + 1.0) for k in range(2000)) for value in x]
+    expected = (-1) ** (n + 1) * float(math.factorial(n)) * np.array(sums)
+    np.testing.assert_allclose(numbers(lucid.polygamma(n, lucid.tensor(x))), expected, rtol=1e-13)
+
+
 def test_bessel_functions(rng):
     """The functions of order 0 and 1 are integrals of exponentials of a cosine, up to where they overflow."""
     x = np.concatenate([np.linspace(-30, 30, 301), [500.0, 712.0, -712.0], [19.999, 20.001]])

@@ -97,6 +97,32 @@ def test_windows_that_begin_with_the_signal_end_with_it(width, rng):
     np.testing.assert_allclose(found.cpu().numpy(), np.fft.rfft(frames).T, atol=1e-12)
 
 
+@pytest.mark.parametrize("name", ["fft2", "ifft2", "fftn", "ifftn", "rfft2", "rfftn"])
+def test_a_size_of_minus_one_is_the_own(name, rng):
+    """In `s` it stands for the size that the input has, beside sizes that cut or fill up."""
+    x = lucid.tensor(rng.standard_normal((4, 5)))
+    reference = getattr(np.fft, name)
+    for s, sizes in (((-1, 3), (4, 3)), ((6, -1), (6, 5)), ((-1, -1), (4, 5))):
+        found = getattr(lucid.fft, name)(x, s, (0, 1)).cpu().numpy()
+        np.testing.assert_allclose(found, reference(x.cpu().numpy(), sizes, (0, 1)), atol=1e-12)
+
+
+@pytest.mark.parametrize("normalized", [True, False])
+@pytest.mark.parametrize("center", [True, False])
+@pytest.mark.parametrize("kind", ["real", "both halves", "complex"])
+def test_signals_come_back(kind, center, normalized, rng):
+    """The short-time transform there and back gives the signal, of real and complex numbers, in either scale."""
+    x = rng.standard_normal((2, 40)) if kind != "complex" else complex_normal(rng, 2, 40)
+    window = lucid.tensor(rng.uniform(1, 2, 8))
+    settings = {"window": window, "center": center, "normalized": normalized, "onesided": kind == "real"}
+    spectra = lucid.stft(lucid.tensor(x), 8, 4, return_complex=True, **settings)
+    whole = np.fft.fft(x[:, 16:24] * window.cpu().numpy()) / (np.sqrt(8) if normalized else 1)
+    found = spectra[:, :, 5 if center else 4].cpu().numpy()
+    np.testing.assert_allclose(found, whole[:, : found.shape[1]], atol=1e-12)
+    back = lucid.istft(spectra, 8, 4, return_complex=kind == "complex", **settings)
+    np.testing.assert_allclose(back.cpu().numpy(), x, atol=1e-12)
+
+
 def test_nodes():
     """The nodes have PyTorch's names."""
     x = lucid.ones(4, requires_grad=True)

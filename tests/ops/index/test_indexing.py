@@ -190,6 +190,16 @@ def test_sums_of_rows(rows, width, rng):
     np.testing.assert_allclose(sums_at(np, (rows, width), (0,), (index,), values), expected, atol=1e-12)
 
 
+@pytest.mark.parametrize("bits", [8, 16, 20])
+def test_rows_whose_numbers_share_bits(bits, rng):
+    """Rows that are a power of two apart are different ones, however they alternate."""
+    rows = 2**bits + 3
+    index = np.tile([1, 1 + 2**bits, 2, 1, 2 + 2**bits], 30)
+    values = rng.standard_normal((len(index), 20))
+    expected = direct_sums((rows, 20), (0,), (index,), values)
+    np.testing.assert_allclose(sums_at(np, (rows, 20), (0,), (index,), values), expected, atol=1e-12)
+
+
 def test_sums_over_random_dimensions(rng):
     """Indices of any dimensions, apart or neighbours, broadcast and add up to the direct sum."""
     for _ in range(200):

@@ -25,3 +25,26 @@ def test_without_the_last_product(rng):
     np.testing.assert_array_equal(numbers(weights), numbers(same))
     with pytest.raises(ArgumentError, match="out_proj_weight: expected a Tensor with out_proj_bias, got None"):
         run(None, b_out)
+
+
+@pytest.mark.parametrize("hidden", [False, True])
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("added", ["nothing", "zeros", "biases", "both"])
+def test_results_are_the_same_with_and_without_weights(added, causal, hidden, rng):
+    """Whatever keys are added, hidden, or said to come later: asking for the weights changes no result."""
+    x, w_in, w_out = (lucid.tensor(rng.standard_normal(shape)) for shape in ((3, 2, 4), (12, 4), (4, 4)))
+    biases = [lucid.tensor(rng.standard_normal((1, 1, 4))) if added in {"biases", "both"} else None for _ in range(2)]
+    later = lucid.ones(3, 3).triu(1).bool()
+    padding = lucid.tensor([[False, False, True], [False, True, False]]) if hidden else None
+
+    def run(need_weights):
+        return lucid.nn.functional.multi_head_attention_forward(
+            x, x, x, 4, 2, w_in, None, *biases, added in {"zeros", "both"}, 0.0, w_out, None,
+            key_padding_mask=padding, need_weights=need_weights, attn_mask=later if causal else None, is_causal=causal,
+        )  # fmt: skip
+
+    (with_weights, weights), (without, nothing) = run(True), run(False)
+    assert nothing is None
+    np.testing.assert_allclose(numbers(weights).sum(-1), 1, rtol=1e-12)
+    assert weights.shape[-1] == 3 + {"nothing": 0, "both": 2}.get(added, 1)
+    np.testing.assert_allclose(numbers(without), numbers(with_weights), rtol=1e-10, atol=1e-12)

@@ -31,3 +31,38 @@ def test_stable_orders_of_equal_elements(rng):
         np.testing.assert_array_equal(numbers(found.values), np.take_along_axis(values, order, 1))
         places = lucid.argsort(lucid.tensor(values), 1, descending, stable=True)
         np.testing.assert_array_equal(numbers(places), order)
+
+
+@pytest.mark.parametrize("right", [False, True])
+@pytest.mark.parametrize("side", [None, "left", "right"])
+def test_the_side_of_equal_elements(side, right):
+    """`right` and `side` are two names of one thing: NumPy's places, or a refusal where left and right are meant."""
+    row, values = [1.0, 2.0, 2.0, 3.0], [0.0, 2.0, 3.0, 4.0]
+    given = lucid.tensor(row), lucid.tensor(values)
+    if side == "left" and right:
+        with pytest.raises(ValueError, match="expected side 'left' or 'right' that agrees with right=True, got 'left'"):
+            lucid.searchsorted(*given, side=side, right=right)
+        return
+    found = lucid.searchsorted(*given, side=side, right=right)
+    assert found.tolist() == np.searchsorted(row, values, "right" if right or side == "right" else "left").tolist()
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64", "int32", "int64"])
+def test_sums_of_weights_at_places(dtype):
+    """Weights of float32 are summed in it, all others in float64; without weights places are counted."""
+    places = lucid.tensor([0, 2, 2])
+    found = lucid.bincount(places, lucid.tensor([1.0, 2.0, 3.0]).to(getattr(lucid, dtype)), 4)
+    assert found.tolist() == [1, 0, 5, 0]
+    assert found.dtype is (lucid.float32 if dtype == "float32" else lucid.float64)
+    assert lucid.bincount(places).tolist() == [1, 0, 2]
+
+
+@pytest.mark.parametrize("equal_nan", [False, True])
+def test_infinities_are_close_to_themselves_alone(equal_nan):
+    """No tolerance reaches from a number to an infinity, or from one infinity to the other."""
+    values = [1.0, np.inf, -np.inf, np.nan]
+    a, b = np.meshgrid(values, values)
+    for rtol, atol in ((1e-5, 1e-8), (10.0, 1e300), (0.0, 0.0)):
+        found = lucid.isclose(lucid.tensor(a), lucid.tensor(b), rtol, atol, equal_nan)
+        expected = np.equal(a, b) | (equal_nan & np.isnan(a) & np.isnan(b))
+        np.testing.assert_array_equal(numbers(found), expected)

@@ -151,6 +151,26 @@ def test_unbind_of_a_number():
         splitting.unbind(lucid.tensor(1.0))
 
 
+@pytest.mark.parametrize("chunks", [1, 2, 5])
+@pytest.mark.parametrize("length", [0, 1, 4, 7])
+def test_chunks_of_any_length(length, chunks):
+    """They are of one size but for the last, no more than were asked for; of nothing there are as many, all empty."""
+    parts = lucid.arange(length).chunk(chunks)
+    size = -(-length // chunks)
+    expected = [list(range(length))[k : k + size] for k in range(0, length, size)] if length else [[]] * chunks
+    assert [part.tolist() for part in parts] == expected
+
+
+@pytest.mark.parametrize("make", [lambda n: n, lambda n: [n], lambda n: lucid.tensor(n), lambda n: lucid.tensor([n])])
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_one_number_of_copies_is_that_of_each_slice(make, count, rng):
+    """It is a number, or the only element of a sequence or tensor."""
+    x = rng.standard_normal((3, 2))
+    for dim in (0, 1, None):
+        found = lucid.tensor(x).repeat_interleave(make(count), dim)
+        np.testing.assert_array_equal(found.numpy(force=True), np.repeat(x, count, dim))
+
+
 def test_viewable_agrees_with_numpy(rng):
     """Whether memory can be seen in a shape is what NumPy finds when it must not copy."""
     sizes = [1, 2, 3, 4]

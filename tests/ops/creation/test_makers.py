@@ -1,0 +1,51 @@
+"""What holds for all functions that make tensors of no tensor's elements."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+
+import lucid
+from tests.device import DEVICE
+
+MAKERS = {
+    "arange": (5,), "as_tensor": ([1, 2],), "asarray": ([1, 2],), "bartlett_window": (4,), "blackman_window": (4,),
+    "empty": (2,), "empty_like": (lucid.ones(2, device="cpu"),), "eye": (2,), "frombuffer": (bytearray(64),),
+    "full": ((2,), 1), "full_like": (lucid.ones(2, device="cpu"), 1), "hamming_window": (4,), "hann_window": (4,),
+    "kaiser_window": (4,), "linspace": (0, 1, 3), "logspace": (0, 1, 3), "normal": (0.0, 1.0, (2,)), "ones": (2,),
+    "ones_like": (lucid.ones(2, device="cpu"),), "rand": (2,), "rand_like": (lucid.ones(2, device="cpu"),),
+    "randint": (3, (2,)), "randint_like": (lucid.ones(2, device="cpu"), 3), "randn": (2,),
+    "randn_like": (lucid.ones(2, device="cpu"),), "randperm": (3,), "scalar_tensor": (1,), "tensor": ([1, 2],),
+    "tril_indices": (2, 3), "triu_indices": (2, 3), "zeros": (2,), "zeros_like": (lucid.ones(2, device="cpu"),),
+}  # fmt: skip
+OF_FRACTIONS = {"normal", "rand", "rand_like", "randn", "randn_like"} | {name for name in MAKERS if "window" in name}
+
+
+def test_every_maker_is_tried():
+    """Each public function of `lucid.ops.creation` with a dtype has a row."""
+    found = {
+        name
+        for name in lucid.__all__
+        if getattr(getattr(getattr(lucid, name), "__wrapped__", None), "__module__", "").startswith(
+            "lucid.ops.creation"
+        )
+        and "dtype" in inspect.signature(getattr(lucid, name)).parameters
+    }
+    assert found == set(MAKERS)
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_the_dtype_that_is_asked_for(name):
+    """What is made is of it, be it wider or narrower, whole or not, than what is made without."""
+    make, wanted = getattr(lucid, name), [lucid.float16, lucid.bfloat16, lucid.float64]
+    for dtype in wanted if name in OF_FRACTIONS else [*wanted, lucid.int16, lucid.int32, lucid.int64]:
+        assert make(*MAKERS[name], dtype=dtype).dtype is dtype
+
+
+@pytest.mark.parametrize("periodic", [True, False])
+@pytest.mark.parametrize("name", [name for name in MAKERS if "window" in name])
+def test_a_window_of_few_samples(name, periodic):
+    """One of no samples is empty, and one of one sample is 1, whether it is periodic or not."""
+    for count in (0, 1):
+        assert getattr(lucid, name)(count, periodic, device=DEVICE).tolist() == [1.0] * count
