@@ -328,7 +328,8 @@ def arrays(length, width, dtype, offset, rng):
 def errors_of(row, array, layout, device):
     """Return by how many roundings of its dtype the result is off, at most; 0 where it has no size."""
     xp = np if device == "cpu" else gpu.cupy()
-    known = LAYOUTS[layout](np, array).astype(np.longdouble)
+    # columns that lie together are summed in pairs: 2**20 additions in a row round by more than a float64's last place
+    known = LAYOUTS[layout](np, array).astype(np.longdouble, order="F")
     tensor = wrap(LAYOUTS[layout](xp, lucid.tensor(array, device=device).array))
     result = row.call(tensor)
     expected = row.exact(known)
