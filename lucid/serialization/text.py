@@ -27,7 +27,15 @@ def read_json(text: str, budget: Budget) -> Json | Parsed:
     if 2 * most > budget.left:  # twice, as tensors are still to come
         return Json(text, budget)
     budget.take(most)
-    return Parsed(json.loads(text))
+    return Parsed(json.loads(text, object_pairs_hook=once_each))
+
+
+def once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the object of these names and values; a ValueError if a name stands twice."""
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        raise ValueError("expected each name once")
+    return made
 
 
 class Parsed:
