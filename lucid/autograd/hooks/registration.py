@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import sys
-import time
 import weakref
 from contextvars import ContextVar
+from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from lucid.backend.capture import changes
@@ -13,9 +15,12 @@ from lucid.backend.locks import new_rlock
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from types import CodeType
+    from types import FrameType
 
     from lucid.autograd.hooks.table import HookTable
+
+# The beginning of the names of lucid's own files, whose functions register on behalf of others.
+PACKAGE = f"{Path(__file__).parents[2]}{os.sep}"
 
 # The sets of registrations that are open here, those of inner scopes last. A context variable, so that what other
 # threads register stays out.
@@ -75,13 +80,13 @@ class Registration:
         Tables that say more about the hook, under the same key.
     leaf : weakref or None
         The node of the leaf that the hook hangs on, where captured steps have to know of it.
-    code, line
-        Where the call outside of lucid stands that registered it.
+    code, instruction
+        Where the call outside of lucid stands that registered it: a function's code, and the instruction in it.
     time : float
         When, by `time.monotonic`.
     """
 
-    __slots__ = ("__weakref__", "code", "container", "key", "leaf", "line", "marks", "time")
+    __slots__ = ("__weakref__", "code", "container", "instruction", "key", "leaf", "marks", "time")
 
     def __init__(
         self, container: HookTable | HookList, key: int = -1, marks: Sequence[HookTable] = (), leaf: object = None
@@ -90,19 +95,18 @@ class Registration:
         self.key = key
         self.marks: tuple[weakref.ref[HookTable], ...] = tuple(map(weakref.ref, marks)) if marks else ()
         self.leaf = None if leaf is None else weakref.ref(leaf)
-        self.code, self.line = caller()
-        self.time = time.monotonic()
+        # the frame itself would keep alive what its function knows
+        frame: FrameType | None = sys._getframe(2)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+        while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
+            frame = frame.f_back
+        self.code, self.instruction = (None, 0) if frame is None else (frame.f_code, frame.f_lasti)
+        self.time = monotonic()
         for scope in scopes.get():
             scope.add(self)
 
     def place(self) -> str:
         """Return file and line of the call that registered it."""
-        return "unknown" if self.code is None else f"{self.code.co_filename}:{self.line}"
-
-
-def caller() -> tuple[CodeType | None, int]:
-    """Return the code and line, outside of lucid, that lucid was called from."""
-    frame = sys._getframe(2)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
-    while frame is not None and str(frame.f_globals.get("__name__", "")).startswith("lucid."):
-        frame = frame.f_back
-    return (None, 0) if frame is None else (frame.f_code, frame.f_lineno)
+        if self.code is None:
+            return "unknown"
+        lines = (line for begin, end, line in self.code.co_lines() if begin <= self.instruction < end)
+        return f"{self.code.co_filename}:{next(lines, None) or self.code.co_firstlineno}"
