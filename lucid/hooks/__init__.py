@@ -3,9 +3,9 @@
 `table` lists every hook, where it was registered and by whom, and takes off what a library left behind; `explain` says
 which will fire, `leaks` which hold tensors; `scope` and `HookGroup` take hooks off together, whoever registered them.
 `points` and `parameters` say what can be named; `capture` keeps activations and gradients, `edit` replaces them, `tap`
-makes any value of a program one of them, `guard` stops at the first number that is not finite, and `step_in_backward`
-trains without keeping gradients. What works by a ``with`` block takes off at its end what it has put on, also after an
-error: a model is then as before.
+makes any value of a program one of them, `guard` stops at the first number that is not finite, `trace` takes the time
+of each module, and `step_in_backward` trains without keeping gradients. What works by a ``with`` block takes off at its
+end what it has put on, also after an error: a model is then as before.
 
 `lucid.nn.hooks` and `lucid.utils.hooks` hold the handles and the `Hook` objects of modules.
 """
@@ -20,6 +20,7 @@ from lucid.hooks.points import parameters, points
 from lucid.hooks.scoping import HookGroup, scope
 from lucid.hooks.stepping import step_in_backward
 from lucid.hooks.taps import tap
+from lucid.hooks.tracing import trace
 
 __all__ = [
     "Captured",
@@ -39,4 +40,5 @@ __all__ = [
     "step_in_backward",
     "table",
     "tap",
+    "trace",
 ]
