@@ -110,7 +110,7 @@ MISTAKES = {
     "k": (lambda x: x.topk(4), IndexOutOfRangeError, "expected 0 to 3, got 4"),
     "rows": (lambda x: lucid.searchsorted(lucid.stack([x, x]), x), ShapeError, "one sorted row"),
     "side": (lambda x: lucid.searchsorted(x, x, side="left", right=True), ValueError, "agrees"),
-    "float counts": (lucid.bincount, ShapeError, "integral"),
+    "float counts": (lucid.bincount, DtypeError, "integral"),
     "negative counts": (lambda x: lucid.bincount(lucid.tensor([-1])), ShapeError, "non-negative"),
 }
 
