@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
+import re
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lucid.cuda.build.image import OPTIONS
@@ -15,13 +18,25 @@ from lucid.cuda.simulator.compilation import FOLDER
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
 __all__ = ["compiles"]
 
 _ARCHITECTURE = "sm_90"  # as device.h has it
 # Lucid's own and the architecture are given once.
 _GIVEN = ("-arch", "--gpu-architecture", "-std", "--std", "-ftz", "--ftz", "--device-as-default", "-D__CUDACC_VER_")
+
+
+@functools.cache
+def anywhere(option: str) -> str:
+    """Return an option, with its version in place of the folder where it names the headers of a CUDA toolkit."""
+    if not option.startswith("-I"):
+        return option
+    try:
+        text = Path(option[2:], "cuda_runtime_api.h").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return option
+    version = re.search(r"#define\s+CUDART_VERSION\s+(\d+)", text)
+    return option if version is None else f"-I<toolkit {version[1]}>"
 
 
 def compiles(text: str, names: Sequence[str], options: Sequence[str], folders: Sequence[Path], version: str) -> None:
@@ -37,7 +52,8 @@ def compiles(text: str, names: Sequence[str], options: Sequence[str], folders: S
     given = [each for each in options if not each.startswith(_GIVEN)]
     given += [f"-I{folder}" for folder in folders if f"-I{folder}" not in given]
     nvrtc = compiler()
-    parts = [nvrtc.version, version, *OPTIONS, *portable(given, [FOLDER, *folders]), *names, text]
+    told = [anywhere(each) for each in portable(given, [FOLDER, *folders])]
+    parts = [nvrtc.version, version, *OPTIONS, *told, *names, text]
     file = f"nvrtc-{hashlib.sha256(chr(0).join(parts).encode()).hexdigest()[:24]}"
     if read(file) is not None:
         return

@@ -7,10 +7,12 @@ import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from lucid.cuda.build.nvrtc import compiler
+from lucid.cuda.simulator.source import nvidia
 from lucid.errors import CudaUnavailableError
 
 ROOT = Path(__file__).parents[4]
@@ -65,3 +67,20 @@ def test_what_gpp_takes():
             assert told.startswith("NVRTC cannot compile kernel.cu")
             assert words in told
         assert (first, second) == ("ran", "ran")
+
+
+def test_answers_do_not_depend_on_where_headers_lie(tmp_path, monkeypatch):
+    """Environments in several folders share them: no path stands in what is hashed, but the version of the toolkit."""
+    hashed = []
+    monkeypatch.setattr(nvidia, "compiler", lambda: SimpleNamespace(version="12.9"))
+    monkeypatch.setattr(nvidia, "read", lambda file: hashed.append(file) or b"")
+    for place, version in (("one", 12090), ("another", 12090), ("newer", 13000)):
+        cupy, toolkit = tmp_path / place / "cupy/include", tmp_path / place / "toolkit/include"
+        for folder in (cupy, toolkit):
+            folder.mkdir(parents=True)
+        (toolkit / "cuda_runtime_api.h").write_text(f"#define CUDART_VERSION  {version}\n")
+        nvidia.compiles("", ["f"], [f"-I{cupy}/cub", f"-I{toolkit}", "-DN=3"], [cupy], "14.2")
+    one, another, newer = hashed
+    assert one == another != newer
+    assert nvidia.anywhere("-DN=3") == "-DN=3"
+    assert nvidia.anywhere(f"-I{tmp_path}") == f"-I{tmp_path}"
