@@ -15,7 +15,14 @@ from lucid.autograd.modes.autocast import casting_on, without_autocast
 from lucid.autograd.modes.state import inference_mode, thread, unusual
 from lucid.autograd.recording.namespace import PRIMITIVES
 from lucid.autograd.recording.primitive import primitive
-from lucid.autograd.recording.views import before_change, change_in_place, check_change, live_edge, rebase
+from lucid.autograd.recording.views import (
+    before_change,
+    change_in_place,
+    check_change,
+    live_edge,
+    memory_error,
+    rebase,
+)
 from lucid.backend import gpu
 from lucid.backend.device import device_of
 from lucid.backend.dtype import can_cast, dtype_of
@@ -300,6 +307,8 @@ def fill_diagonal_(self: Tensor, fill_value: object) -> Tensor:
     if self.array.ndim != 2:
         raise ShapeError(f"fill_diagonal_: expected a matrix, got {describe(self)}")
     check_target(self)
+    if not writeable(self.array):  # its diagonal may not share what the matrix does
+        raise memory_error(self)
     fill_(diagonal.diagonal(self), fill_value)
     return self
 

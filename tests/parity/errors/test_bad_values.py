@@ -204,6 +204,7 @@ def outcome(lib, call):
     return None
 
 
+@pytest.mark.cpu("kernels look at indices later")
 @pytest.mark.filterwarnings("ignore")
 def test_same_kind_of_error():
     """Of PyTorch's own exceptions, as that of a singular matrix, it is the builtin that they are."""
