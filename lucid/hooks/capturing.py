@@ -99,7 +99,11 @@ class Captured(Mapping[Any, Any]):
 
 
 class StopForward(BaseException):
-    """All that was asked for is there: it ends the forward, and passes by what catches errors."""
+    """All that a `capture` asked for is there: it ends the forward, and passes by what catches errors."""
+
+    def __init__(self, asked_by: capture) -> None:
+        super().__init__()
+        self.asked_by = asked_by
 
 
 class capture(scope):
@@ -186,21 +190,22 @@ class capture(scope):
 
     def __enter__(self) -> Any:
         super().__enter__()
-        try:
-            for path, module in self._modules.items():
-                module.register_forward_hook(_Keep(self, path))
-            if self._last is not None:
-                self._last.register_forward_hook(_stop)
-        except BaseException:
-            super().__exit__()
-            raise
-        listeners.set((*listeners.get(), self._listener))
         return self.kept
 
-    def __exit__(self, kind: type[BaseException] | None = None, *exception: object) -> bool:
+    def _begin(self) -> None:
+        for path, module in self._modules.items():
+            module.register_forward_hook(_Keep(self, path))
+        if self._last is not None:
+            self._last.register_forward_hook(self._stop)
+        listeners.set((*listeners.get(), self._listener))
+
+    def __exit__(self, *exception: object) -> bool | None:
         listeners.set(tuple([each for each in listeners.get() if each is not self._listener]))
-        super().__exit__()
-        return kind is not None and self._last is not None and issubclass(kind, StopForward)
+        super().__exit__(*exception)
+        return any(isinstance(each, StopForward) and each.asked_by is self for each in exception)
+
+    def _stop(self, *_: object) -> None:
+        raise StopForward(self)
 
     def keep(self, path: str, args: Any, output: Any) -> None:
         """Keep what is asked for of one call."""
@@ -244,7 +249,3 @@ class _Keep:
 
     def __call__(self, module: Module, args: tuple[Any, ...], output: Any) -> None:
         self.owner.keep(self.path, args, output)
-
-
-def _stop(*_: object) -> None:
-    raise StopForward

@@ -37,7 +37,8 @@ class edit(scope):
     grads : dict of str to callable, optional
         The same for the gradient of a module's output, which must be a tensor: ``function(grad)``.
     parameters : dict of str to callable, optional
-        The same for the gradients of parameters, by patterns of their paths: before they are added to ``.grad``.
+        The same for the gradients of parameters, by patterns of their paths: before they are added to
+        ``.grad``. Parameters that require none are passed over.
     taps : dict of str to callable, optional
         The same for the values of taps, by patterns as of file names.
 
@@ -104,14 +105,13 @@ class edit(scope):
         ]
         self._listeners = tuple([Listener((pattern,), _tap_hook(change)) for pattern, change in (taps or {}).items()])
 
-    def __enter__(self) -> Any:
-        super().__enter__()
+    def _begin(self) -> None:
         for module, hook in self._hooks:
             module.register_forward_hook(hook)
         for parameter, change in self._parameters:
-            register_hook(parameter, change)
+            if parameter.requires_grad:
+                register_hook(parameter, change)
         listeners.set((*listeners.get(), *self._listeners))
-        return self
 
     def __exit__(self, *exception: object) -> bool | None:
         listeners.set(tuple([each for each in listeners.get() if each not in self._listeners]))

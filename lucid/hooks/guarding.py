@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from lucid.autograd.base import TensorBase
 from lucid.autograd.engine.retain import register_hook
 from lucid.autograd.hooks.structure import map_leaves
-from lucid.autograd.modes.state import no_grad
+from lucid.autograd.modes.state import no_grad, thread
 from lucid.autograd.recording.views import live_edge
 from lucid.errors import LucidError
 from lucid.hooks.points import points
@@ -85,11 +85,9 @@ class guard(scope):
         self._modules = points(model, pattern)
         self._backward = backward
 
-    def __enter__(self) -> Any:
-        super().__enter__()
+    def _begin(self) -> None:
         for path, module in self._modules.items():
             module.register_forward_hook(self._hook(path))
-        return self
 
     def _hook(self, path: str) -> Any:
         backward = self._backward
@@ -113,7 +111,7 @@ def check(tensor: Any, path: str, what: str, where: str) -> None:
     """Raise NotFiniteError unless all numbers of a tensor are finite."""
     array = tensor.array
     # a sum is finite only if all its terms are, and takes one pass over them; it may overflow, too
-    if array.dtype.kind in "biu" or not array.size or isfinite(complex(array.sum())):
+    if array.dtype.kind in "biu" or not array.size or isfinite(complex(thread.state.quiet(array.sum))):
         return
     with no_grad():
         finite = tensor.detach().isfinite()

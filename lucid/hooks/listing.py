@@ -15,7 +15,8 @@ from lucid.autograd.hooks.handle import Handle
 from lucid.autograd.hooks.registration import HookList, changing
 from lucid.autograd.hooks.table import KINDS, HookTable
 from lucid.autograd.recording.views import live_edge
-from lucid.hooks.points import expression
+from lucid.hooks.points import matches
+from lucid.hooks.printing import printed
 from lucid.hooks.scoping import take_off
 from lucid.nn.hooking.tables import global_tables
 from lucid.nn.module.module import Module
@@ -162,11 +163,10 @@ class Table(Sequence[Row]):
         file : str
             A pattern of the file whose call registered the hook.
         """
-        matches = expression(path).match
 
         def fits(row: Row) -> bool:
             return (
-                matches(f".{row.path}" if row.path else "") is not None
+                matches(row.path, path)
                 and fnmatch.fnmatchcase(row.kind, kind)
                 and fnmatch.fnmatchcase(row.name.partition(" (")[0], name)
                 and fnmatch.fnmatchcase(row.registered.rpartition(":")[0] or row.registered, file)
@@ -203,12 +203,7 @@ class Table(Sequence[Row]):
         return made
 
     def __str__(self) -> str:
-        from rich.console import Console  # noqa: PLC0415  # as above
-
-        console = Console(width=200, no_color=True)
-        with console.capture() as captured:
-            console.print(self)
-        return captured.get().rstrip()
+        return printed(self)
 
     def __repr__(self) -> str:
         return f"<table of {len(self)} hooks>"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import fnmatch
-import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -20,17 +19,18 @@ T = TypeVar("T")
 NEAREST, SHOWN = 3, 8
 
 
-def expression(pattern: str) -> re.Pattern[str]:
-    """Return the regular expression of a pattern of paths, as `points` explains it."""
-    parts = pattern.split(".")
-    if parts == [""]:
-        return re.compile(r"\Z")
-    made = ""
-    for part in parts:
-        # `**` takes its dot along, so that it may stand for no name at all
-        made += r"(?:\.[^.]+)*" if part == "**" else r"\." + fnmatch.translate(part)[4:-3].replace(".*", "[^.]*")
-    # paths are matched with a dot in front of each name
-    return re.compile(made + r"\Z")
+def matches(path: str, pattern: str) -> bool:
+    """Return whether a path is what a pattern describes, name by name, as `points` explains it."""
+    return _match(path.split(".") if path else [], pattern.split(".") if pattern else [])
+
+
+def _match(names: list[str], parts: list[str]) -> bool:
+    if not parts:
+        return not names
+    first, *rest = parts
+    if first == "**":
+        return any(_match(names[skipped:], rest) for skipped in range(len(names) + 1))
+    return bool(names) and fnmatch.fnmatchcase(names[0], first) and _match(names[1:], rest)
 
 
 def points(model: Module, pattern: str | Iterable[str] = "**") -> dict[str, Module]:
@@ -85,8 +85,7 @@ def chosen(values: dict[str, T], pattern: str | Iterable[str], what: str) -> dic
         raise unfit(pattern, "a str or several", "pattern")
     paths: set[str] = set()
     for each in patterns:
-        matches = expression(each).match
-        fits = {path for path in values if matches(f".{path}" if path else "")}
+        fits = {path for path in values if matches(path, each)}
         if not fits:
             near = difflib.get_close_matches(each, values, NEAREST, 0.4) or list(values)[:SHOWN]
             raise SettingError(f"no {what} has a path like {each!r}: near are {near}")

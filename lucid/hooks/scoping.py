@@ -1,9 +1,9 @@
-"""Sets of hooks that are taken off, or switched off, together."""
+"""Sets of hooks that are taken off together."""
 
 from __future__ import annotations
 
 import weakref
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from lucid.autograd.hooks.registration import HookList, Registration, changing, scopes
 from lucid.errors import HookError
@@ -108,6 +108,18 @@ class scope(HookGroup):
     1
     """
 
+    def __enter__(self) -> Any:
+        super().__enter__()
+        try:
+            self._begin()
+        except BaseException:
+            self.__exit__(None, None, None)
+            raise
+        return self
+
     def __exit__(self, *exception: object) -> bool | None:
         super().__exit__(*exception)
         self.remove()
+
+    def _begin(self) -> None:
+        """Register the hooks of a tool that is a scope; what it has put on goes if this raises."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from lucid.autograd.recording.attach import node_creation_hook
 from lucid.cuda.streams import Event
 from lucid.hooks.points import points
+from lucid.hooks.printing import printed
 from lucid.hooks.scoping import scope
 
 if TYPE_CHECKING:
@@ -156,15 +157,13 @@ class trace(scope):
         self.spans: list[Span] = []
         self.regions: dict[str, Region] = {}
 
-    def __enter__(self) -> Any:
-        super().__enter__()
+    def _begin(self) -> None:
         self._began = perf_counter_ns()
+        if self._creation is not None:
+            self._creation.__enter__()
         for path, module in self._modules.items():
             module.register_forward_pre_hook(self._entering(path), prepend=True)
             module.register_forward_hook(self._leaving(path))
-        if self._creation is not None:
-            self._creation.__enter__()
-        return self
 
     def __exit__(self, *exception: object) -> bool | None:
         if self._creation is not None:
@@ -173,8 +172,8 @@ class trace(scope):
         self._calls.clear()
         self._kept.clear()
         if self._marks:
-            self._marks[-1][2].synchronize()
             for place, begin, end in self._marks:
+                end.synchronize()  # they may lie in several streams
                 took = begin.elapsed_time(end) * 1e3
                 self.spans[place] = span = self.spans[place]._replace(device=took)
                 region = self.regions[span.path]
@@ -279,9 +278,4 @@ class trace(scope):
         return made
 
     def __str__(self) -> str:
-        from rich.console import Console  # noqa: PLC0415  # as above
-
-        console = Console(width=160, no_color=True)
-        with console.capture() as captured:
-            console.print(self)
-        return captured.get().rstrip()
+        return printed(self)

@@ -238,3 +238,77 @@ def test_the_first_number_that_is_not_finite(rng):
         (y * 0 + 1).sum().backward()
     assert caught.value.what == "gradient"
     assert not any(module._forward_hooks for module in model.modules())
+
+
+def test_patterns_go_name_by_name():
+    """No sign of a pattern stands for the dot between two names, but ``**``, which stands for any number of names."""
+    model = nn.ModuleDict({"a": nn.ModuleDict({"b": nn.Identity(), "bc": nn.Identity()}), "axb": nn.Identity()})
+    for pattern, paths in (
+        ("a?b", ["axb"]), ("a[!x]b", None), ("a*", ["a", "axb"]), ("*.b*", ["a.b", "a.bc"]), ("**.b", ["a.b"]),
+        ("a.**", ["a", "a.b", "a.bc"]), ("**.**", ["", "a", "a.b", "a.bc", "axb"]), ("", [""]), ("*b*c*", None),
+        ("**.*b*c*", ["a.bc"]),
+    ):  # fmt: skip
+        if paths is None:
+            with pytest.raises(SettingError, match="has a path like"):
+                hooks.points(model, pattern)
+        else:
+            assert list(hooks.points(model, pattern)) == paths
+
+
+def test_each_early_end_is_that_of_its_own_block(rng):
+    """An inner block that would end later lets the end of an outer one pass."""
+    model, reached = net(), []
+    with hooks.capture(model, "0", stop_at="0"):
+        with hooks.capture(model, "0", stop_at="3"):
+            model(batch(rng))
+        reached.append("between")
+    assert reached == []
+    assert len(hooks.table(model)) == 0
+
+
+@pytest.mark.parametrize(
+    "tool",
+    [
+        lambda model: hooks.capture(model),
+        lambda model: hooks.edit(model, {"**": lambda output: None}),
+        lambda model: hooks.guard(model),
+        lambda model: hooks.trace(model),
+    ],
+)
+def test_a_tool_that_fails_to_begin_leaves_nothing(tool, monkeypatch, rng):
+    model = net()
+
+    def refuse(*_, **__):
+        raise KeyError("no more hooks")
+
+    made = tool(model)
+    monkeypatch.setattr(model[3][1], "register_forward_hook", refuse)
+    with pytest.raises(KeyError, match="no more hooks"), made:
+        pass
+    assert len(hooks.table(model)) == 0
+    with hooks.scope() as inside:  # no scope is open any more
+        model.register_forward_hook(lambda *_: None)
+        assert len(inside) == 1
+    assert model(batch(rng)).grad_fn.name() == "LinearBackward0"
+
+
+def test_frozen_parameters_are_passed_over(rng):
+    model = net()
+    model[0].weight.requires_grad_(False)
+    with hooks.edit(model, parameters={"**": lambda grad: grad * 0}):
+        model(batch(rng)).sum().backward()
+    assert (model[0].bias.grad == 0).all()
+    assert model[0].weight.grad is None
+
+
+@pytest.mark.filterwarnings("error")
+def test_infinities_that_cancel_are_seen():
+    x = lucid.tensor([float("inf"), float("-inf"), 3e38, 3e38], device=DEVICE)
+    model = nn.Identity()
+    with hooks.guard(model), pytest.raises(hooks.NotFiniteError, match="0 NaN and 2 infinite of 4 numbers"):
+        model(x)
+    with hooks.guard(model):
+        model(x[2:])  # of which only the sum overflows
+        model(lucid.ones(0, device=DEVICE))
+        model(lucid.ones(3, dtype=lucid.bfloat16, device=DEVICE))
+        model(lucid.full((4,), 6e4, dtype=lucid.float16, device=DEVICE))

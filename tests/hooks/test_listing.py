@@ -185,3 +185,16 @@ def test_rows_keep_nothing_alive():
 def test_other_objects_are_refused():
     with pytest.raises(ArgumentError, match="expected a Module, a Tensor or an Optimizer, got int 3"):
         hooks.table(3)
+
+
+def test_a_copy_leaves_the_hook_behind_that_rests():
+    """As one that does not: that of a Hook belongs to one live object."""
+    layer, fired = nn.Identity(), []
+    hook = nn.Hook(posthook=lambda *_: fired.append(1))
+    hook.register(layer)
+    hooks.table(layer).disable()
+    copied = copy.deepcopy(layer)
+    assert len(hooks.table(copied)) == 0
+    hooks.table(layer).enable()
+    layer(lucid.ones(1))
+    assert fired == [1]

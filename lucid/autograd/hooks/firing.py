@@ -35,29 +35,21 @@ class EveryStep(StandIn):
         return self.func(*args, **kwargs) if capture is None else capture.call_outside(self.func, args, kwargs)
 
 
-class Tool(StandIn):
-    """The base of what takes a hook's place for a while, where it is registered."""
+class Resting(StandIn):
+    """A hook that is switched off, in its place: it leaves everything as it is."""
 
     __slots__ = ("func",)
 
     def __init__(self, func: Callable[..., Any]) -> None:
         self.func = func
 
-
-class Resting(Tool):
-    """A hook that is switched off: it leaves everything as it is."""
-
-    __slots__ = ()
-
     def __call__(self, *args: object, **kwargs: object) -> None:
         """Do nothing."""
 
 
-def stands_for(hook: Any, registered: object) -> bool:
-    """Return whether `hook` is what was registered, or stands in its place."""
-    while isinstance(hook, Tool):
-        hook = cast("Any", hook).func
-    return hook is registered
+def registered_hook(hook: Any) -> Any:
+    """Return what was registered where `hook` stands: itself, or the hook that rests there."""
+    return hook.func if isinstance(hook, Resting) else hook
 
 
 def every_step_hook(hook: Any, every_step: bool) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import chain
 from typing import TYPE_CHECKING, Self
 
-from lucid.autograd.hooks.firing import stands_for
+from lucid.autograd.hooks.firing import registered_hook
 from lucid.autograd.hooks.registration import HookList, changing
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class RemovableHandle(Handle):
             count = len(hooks)
             # from both ends: hooks go in the order in which they came, or newest first
             for index in chain.from_iterable(zip(range((count + 1) // 2), range(count - 1, -1, -1), strict=False)):
-                if stands_for(hooks[index], self._hook):
+                if registered_hook(hooks[index]) is self._hook:
                     if isinstance(hooks, HookList):
                         hooks.take(index)
                     else:

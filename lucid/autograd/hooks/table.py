@@ -10,7 +10,7 @@ from collections import OrderedDict
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
-from lucid.autograd.hooks.firing import StandIn, check_callable, hook_name
+from lucid.autograd.hooks.firing import StandIn, check_callable, hook_name, registered_hook
 from lucid.autograd.hooks.handle import Handle
 from lucid.autograd.hooks.registration import Registration, changing
 from lucid.backend.capture import changes
@@ -172,7 +172,7 @@ class HookTable(OrderedDict[int, Any]):
     def _kept(self) -> list[tuple[int, Any]]:
         """Return the entries that go along with a copy."""
         with changing:
-            return [(key, hook) for key, hook in self.items() if not isinstance(hook, Fleeting)]
+            return [(key, hook) for key, hook in self.items() if not isinstance(registered_hook(hook), Fleeting)]
 
     def __deepcopy__(self, memo: dict[int, Any]) -> HookTable:
         copied = HookTable(self.kind, deepcopy(self.active, memo))
@@ -184,7 +184,7 @@ class HookTable(OrderedDict[int, Any]):
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         entries = self._kept()
-        for _, hook in entries:
+        for hook in (registered_hook(each) for _, each in entries):
             if isinstance(hook, types.FunctionType) and (
                 "<locals>" in hook.__qualname__ or "<lambda>" in hook.__qualname__
             ):

@@ -107,8 +107,9 @@ class allow_mutation_on_saved_tensors(saved_tensors_hooks):
 
 def keep_saved(counter: list[int]) -> None:
     """Let what is kept of a memory be copied, by this thread's :class:`allow_mutation_on_saved_tensors` too."""
-    for keeping in everywhere:
-        keeping.keep(counter)
+    if everywhere:  # to iterate over none takes longer than a small op
+        for keeping in list(everywhere):
+            keeping.keep(counter)
     for hooks in thread.state.saved_hooks:
         if hooks.before_change is not None:
             hooks.before_change(counter)
