@@ -37,7 +37,8 @@ def with_default(value):
 
 HOLDERS = {
     "closure": closing_over,
-    "default": with_default,
+    "default": lambda value: lambda grad, args=None, output=value: None,
+    "keyword default": with_default,
     "partial": lambda value: functools.partial(lambda *_, kept=None: None, kept=value),
     "method": lambda value: Recorder(value).method,
     "object": Recorder,

@@ -96,9 +96,28 @@ def test_others_stay():
             gone.remove()
             assert (len(outer), len(inner)) == (2, 1)
             module(lucid.ones(1, 2, device=DEVICE))
+        module.register_forward_hook(lambda *_: fired.append("late"))
         module(lucid.ones(1, 2, device=DEVICE))
     module(lucid.ones(1, 2, device=DEVICE))
-    assert fired == ["first", "outer", "inner", "first", "outer", "first"]
+    assert fired == ["first", "outer", "inner", "first", "outer", "late", "first"]
+
+
+@pytest.mark.parametrize("which", [0, 1, 2])
+def test_one_of_several_goes(which):
+    """By its handle, by its row, and by its scope: the others stay, with their registrations."""
+    for how in ("handle", "row", "scope"):
+        weight, fired, handles = layer().weight, [], []
+        for number in range(3):
+            with hooks.scope() if how == "scope" and number == which else hooks.HookGroup():
+                handles.append(weight.register_hook(lambda grad, number=number: fired.append(number)))
+                rows = list(hooks.table(weight))
+        if how == "handle":
+            handles[which].remove()
+        elif how == "row":
+            rows[which].remove()
+        weight.sum().backward()
+        assert fired == [number for number in range(3) if number != which]
+        assert len(hooks.table(weight)) == 2
 
 
 def test_an_exception_takes_them_off_too():
