@@ -111,7 +111,32 @@ def drawing() -> None:
     print(*[line.strip() for line in str(picture).splitlines() if "bold" in line], sep="\n")
 
 
-SHOWN: list[Callable[[], None]] = [listing, scopes, capturing, editing, guarding, stepping, drawing]
+class Halves(hooks.FunctionHook):
+    """Halves what every exponential returns."""
+
+    def after(self, call: hooks.Call, output: lucid.Tensor) -> lucid.Tensor | None:
+        """Return half of the output of `exp`."""
+        return output / 2 if call.name == "exp" else None
+
+
+def functions() -> None:
+    """Every op of a block: counted, timed, and replaced."""
+    net = model()
+    with hooks.FlopHook() as arithmetic, hooks.MemoryHook() as memory, hooks.TimerHook() as timer, Halves():
+        print("half of e:", lucid.ones(1).exp().item())
+        net(lucid.ones(2, 4)).sum().backward()
+    print(arithmetic.total, "operations in products,", memory.made.total(), "bytes of new arrays")
+    print("ops that took time:", sum(took > 0 for took in timer.host.values()))
+
+
+def summing_up() -> None:
+    """What a model is made of."""
+    print(viz.summary(model(), lucid.ones(2, 4)))
+
+
+SHOWN: list[Callable[[], None]] = [
+    listing, scopes, capturing, editing, guarding, stepping, functions, drawing, summing_up,
+]  # fmt: skip
 
 
 def main() -> None:

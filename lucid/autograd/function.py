@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 from lucid.autograd.base import INFERENCE, TensorBase, is_numpy, version_of, wrap_on_graph
 from lucid.autograd.engine.node import AccumulateGrad, Node
 from lucid.autograd.hooks.firing import check_callable
+from lucid.autograd.hooks.functions import seen
 from lucid.autograd.modes.reading import note_leaves, watching
-from lucid.autograd.modes.state import no_grad, thread
+from lucid.autograd.modes.state import intercepted, no_grad, thread
 from lucid.autograd.recording.attach import attach, created
 from lucid.autograd.recording.context import FunctionCtx
 from lucid.autograd.recording.function_node import BackwardCFunction, FunctionNode
@@ -154,6 +155,13 @@ class Function(metaclass=_FunctionMeta):
         UserWarning
             If the call is recorded and a tensor marked dirty is no input.
         """
+        if intercepted and thread.state.function_hooks:
+            return seen(cls.__name__, cls._applied, args, kwargs, inner=True)
+        return cls._applied(*args, **kwargs)
+
+    @classmethod
+    def _applied(cls, *args: Any, **kwargs: Any) -> Any:
+        """Return what `apply` does, past the hooks of functions."""
         two_steps = cls.setup_context is not Function.setup_context
         if two_steps or kwargs:
             args = cls._bound(args, kwargs, defaults=two_steps)

@@ -4,7 +4,8 @@
 which will fire, `leaks` which hold tensors; `scope` and `HookGroup` take hooks off together, whoever registered them.
 `points` and `parameters` say what can be named; `capture` keeps activations and gradients, `edit` replaces them, `tap`
 makes any value of a program one of them, `guard` stops at the first number that is not finite, `trace` takes the time
-of each module, and `step_in_backward` trains without keeping gradients. What works by a ``with`` block takes off at its
+of each module, `step_in_backward` trains without keeping gradients, and a `FunctionHook` sees each op of a thread.
+What works by a ``with`` block takes off at its
 end what it has put on, also after an error: a model is then as before.
 
 `lucid.nn.hooks` and `lucid.utils.hooks` hold the handles and the `Hook` objects of modules.
@@ -13,6 +14,7 @@ end what it has put on, also after an error: a model is then as before.
 from lucid.hooks.capturing import Captured, capture
 from lucid.hooks.editing import edit
 from lucid.hooks.explaining import explain
+from lucid.hooks.functions import Call, FlopHook, FunctionHook, MemoryHook, PrintHook, TimerHook
 from lucid.hooks.guarding import NotFiniteError, guard
 from lucid.hooks.leaking import Leak, leaks
 from lucid.hooks.listing import Row, Table, table
@@ -23,12 +25,18 @@ from lucid.hooks.taps import tap
 from lucid.hooks.tracing import trace
 
 __all__ = [
+    "Call",
     "Captured",
+    "FlopHook",
+    "FunctionHook",
     "HookGroup",
     "Leak",
+    "MemoryHook",
     "NotFiniteError",
+    "PrintHook",
     "Row",
     "Table",
+    "TimerHook",
     "capture",
     "edit",
     "explain",

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 from lucid.autograd.base import INFERENCE, TensorBase, describe, version_of, wrap_on_graph
 from lucid.autograd.engine.node import AccumulateGrad
 from lucid.autograd.engine.retain import expect_form
+from lucid.autograd.hooks.functions import seen, seen_as_one
 from lucid.autograd.modes.autocast import casting_on, without_autocast
-from lucid.autograd.modes.state import inference_mode, thread, unusual
+from lucid.autograd.modes.state import inference_mode, intercepted, thread, unusual
 from lucid.autograd.recording.namespace import PRIMITIVES
 from lucid.autograd.recording.primitive import primitive
 from lucid.autograd.recording.views import (
@@ -114,9 +115,12 @@ def in_place(function: Callable[Concatenate[Tensor, P], Tensor]) -> Callable[Con
     direct = isinstance(kernel, Elementwise) and kernel.out is None
 
     def change(self: Tensor, /, *args: P.args, **kwargs: P.kwargs) -> Tensor:
-        if unusual and casting_on():
-            with without_autocast():
-                return change(self, *args, **kwargs)
+        if intercepted:
+            if thread.state.function_hooks:
+                return seen(change.__name__, change, (self, *args), kwargs)
+            if casting_on():
+                with without_autocast():
+                    return change(self, *args, **kwargs)
         if not check_target(self, (*args, *kwargs.values())):
             if direct and not kwargs and len(args) == len(kernel.operands) - 1 and wrote(kernel, self, args):
                 return self
@@ -191,6 +195,7 @@ def fits(shape: Ints, into: Ints) -> bool:
     )
 
 
+@seen_as_one
 def copy_(self: Tensor, src: object, non_blocking: bool = False) -> Tensor:
     """Return this tensor after copying the elements of `src` into it.
 
@@ -229,6 +234,7 @@ def copy_(self: Tensor, src: object, non_blocking: bool = False) -> Tensor:
     return change_in_place(self, source)
 
 
+@seen_as_one
 def fill_(self: Tensor, value: object) -> Tensor:
     """Return this tensor after setting all elements to `value`, a number or a tensor of no dimension.
 
@@ -265,6 +271,7 @@ def fill(input: Tensor, value: Number | Tensor) -> Tensor:
     return fill_(clone(input), value)
 
 
+@seen_as_one
 def zero_(self: Tensor) -> Tensor:
     """Return this tensor after setting all elements to zero.
 
@@ -282,6 +289,7 @@ def zero_(self: Tensor) -> Tensor:
     return copy_(self, 0)
 
 
+@seen_as_one
 def fill_diagonal_(self: Tensor, fill_value: object) -> Tensor:
     """Return this matrix after setting the elements of its main diagonal to `fill_value`.
 
@@ -321,6 +329,8 @@ def reshaped_in_place(function: Callable[Concatenate[Tensor, P], Tensor]) -> Cal
     """
 
     def change(self: Tensor, /, *args: P.args, **kwargs: P.kwargs) -> Tensor:
+        if intercepted and thread.state.function_hooks:
+            return seen(name, change, (self, *args), kwargs)
         check_target(self)
         view = self.origin
         if view is None and version_of(self) is not INFERENCE and references(self, "version") > SOLE:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,8 @@ import numpy as np
 
 from lucid.arguments import checked
 from lucid.autograd.base import TensorBase, wrap
-from lucid.autograd.modes.state import thread
+from lucid.autograd.hooks.functions import seen
+from lucid.autograd.modes.state import intercepted, thread
 from lucid.backend import gpu
 from lucid.backend.arrays import namespace
 from lucid.backend.device import device_of
@@ -37,6 +39,9 @@ def filled(name: str, self: Tensor, generator: Generator | None, draw: Callable[
 
     A generator of another kind of device raises a DeviceError.
     """
+    if intercepted and thread.state.function_hooks:
+        again: Any = functools.partial(filled, name, generator=generator, draw=draw)
+        return seen(name, again, (self,), {})
     check_target(self)
     array = self.array
     chosen = stream_for(name, generator, device_of(array))

@@ -1,5 +1,6 @@
-"""Pictures of what lucid does: the graph of a backward pass, with the hooks on it."""
+"""Pictures of what lucid does: the graph of a backward pass with the hooks on it, and the table of a model."""
 
 from lucid.viz.graph import DotMissingError, Graph, graph
+from lucid.viz.summary import Line, Summary, summary
 
-__all__ = ["DotMissingError", "Graph", "graph"]
+__all__ = ["DotMissingError", "Graph", "Line", "Summary", "graph", "summary"]

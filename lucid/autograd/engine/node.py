@@ -111,9 +111,13 @@ class Node:
         How many outputs the node has.
     kept : tuple
         What the node keeps for its backward; the second entry is what `release` frees, empty if nothing.
+    runs_ops : bool
+        Whether its backward calls what a user wrote, whose ops are seen by hooks of functions.
     """
 
     __slots__ = ("__weakref__", "edges", "extra", "sequence")
+
+    runs_ops = False
 
     # a subclass whose nodes differ in these makes slots of them
     outputs: Any = 1

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from lucid.arguments import checked, unfit
 from lucid.autograd.modes.decorating import Decorating, check_bool
 from lucid.autograd.modes.leaving import Context, together
-from lucid.autograd.modes.state import AUTOCAST_OFF, Autocast, casting, thread, unusual
+from lucid.autograd.modes.state import AUTOCAST_OFF, Autocast, intercepted, thread, unusual
 from lucid.backend.dtype import as_dtype, bfloat16, float16
 from lucid.backend.gpu import is_available
 from lucid.errors import SettingError
@@ -40,7 +40,7 @@ class AutocastAs(Context):
             ends += ((state.autocast_cache.clear,),)
         self.undo.append(together((unusual.add, state), *ends))
         state.before_change()
-        casting.add(state)
+        intercepted.add(state)
         state.autocast_nesting = nesting + 1
         state.autocast = AUTOCAST_OFF if mode == AUTOCAST_OFF else mode
 
@@ -139,7 +139,7 @@ def changed(mode: Autocast, device_type: str, *, enabled: bool | None = None, dt
 def switch(mode: Autocast) -> None:
     """Let this thread's ops choose their dtypes as `mode` says, from now on."""
     thread.state.before_change()
-    casting.add(thread.state)
+    intercepted.add(thread.state)
     thread.state.autocast = AUTOCAST_OFF if mode == AUTOCAST_OFF else mode
 
 

@@ -70,8 +70,8 @@ OFF, PLAIN, SPECIAL = 0, 1, 2
 # The states whose recording may not be PLAIN, and those whose modes may not be ORDINARY. Empty, it tells an op what it
 # needs to know of its thread for a quarter of what the thread's own state costs.
 unusual: set[ThreadState] = set()
-# Those whose autocast may be on: empty, it tells an op in `no_grad` that nothing is to be cast.
-casting: set[ThreadState] = set()
+# Those whose ops may be intercepted, by autocast or by function hooks: empty, it tells an op that nothing comes first.
+intercepted: set[ThreadState] = set()
 
 
 class ThreadState:
@@ -83,6 +83,7 @@ class ThreadState:
     where they are not None; `multithreading` is only noted. `runs` are those of checkpointed functions, innermost last,
     `levels` what functions that are being differentiated have changed. `autocast` is `AUTOCAST_OFF` itself where it is
     equal; `autocast_cache` holds casts of leaves by id, until `autocast_nesting`, which counts blocks, is 0 again.
+    `function_hooks` see the ops that come, `waiting_hooks` the end of the one that runs.
     """
 
     __slots__ = (
@@ -94,6 +95,7 @@ class ThreadState:
         "creation_hooks",
         "debug",
         "early_stop",
+        "function_hooks",
         "grad_mode",
         "levels",
         "multithreading",
@@ -102,6 +104,7 @@ class ThreadState:
         "runs",
         "saved_hooks",
         "saved_hooks_disabled",
+        "waiting_hooks",
     )
 
     def __init__(self) -> None:
@@ -116,6 +119,8 @@ class ThreadState:
         self.saved_hooks: list[SavedTensorHooks] = []  # innermost first, as `list.remove` takes the first of equals
         self.saved_hooks_disabled: str | None = None
         self.creation_hooks: tuple[Callable[..., Any], ...] = ()
+        self.function_hooks: tuple[Any, ...] = ()
+        self.waiting_hooks: tuple[Any, ...] = ()
         self.passes: list[Pass] = []
         self.runs: tuple[Reads, ...] = ()
         self.levels: tuple[list[weakref.ref[TensorBase]], ...] = ()
@@ -136,9 +141,9 @@ class ThreadState:
         return PLAIN
 
     def settle(self) -> None:
-        """Leave `casting` and `unusual` if nothing is unusual any more: the end of a block does not do it."""
-        if self.autocast is AUTOCAST_OFF and not self.autocast_nesting and not self.passes:
-            casting.discard(self)
+        """Leave `intercepted` and `unusual` if nothing is unusual any more: the end of a block does not do it."""
+        if self.autocast is AUTOCAST_OFF and not (self.autocast_nesting or self.passes or self.function_hooks):
+            intercepted.discard(self)
         if (
             self.grad_mode is GRAD
             and not self.saved_hooks
@@ -176,7 +181,7 @@ class _End:
     def __init__(self, state: ThreadState) -> None:
         self._state = state
 
-    def __del__(self, sets: tuple[set[ThreadState], ...] = (unusual, casting)) -> None:
+    def __del__(self, sets: tuple[set[ThreadState], ...] = (unusual, intercepted)) -> None:
         for states in sets:
             states.discard(self._state)
 
@@ -191,7 +196,7 @@ class _Thread(threading.local):
 
 def _only_this_thread() -> None:
     """Forget the states of threads that a fork has left behind."""
-    for states in (unusual, casting):
+    for states in (unusual, intercepted):
         states.intersection_update({thread.state})
 
 

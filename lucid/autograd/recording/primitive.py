@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.base import INFERENCE, TensorBase, describe, is_tuple, shape_error, version_of, wrap, wrap_on_graph
+from lucid.autograd.hooks.functions import seen
 from lucid.autograd.modes.casting import POLICIES, cast_operands
 from lucid.autograd.modes.reading import note_leaves, watching
-from lucid.autograd.modes.state import PLAIN, casting, thread, unusual
+from lucid.autograd.modes.state import PLAIN, intercepted, thread, unusual
 from lucid.autograd.recording.attach import attach, created
 from lucid.autograd.recording.device_path import caller
 from lucid.autograd.recording.namespace import CPU, GRAPH, PRIMITIVES
@@ -261,8 +262,11 @@ class Primitive:
 
     def __call__(self, *operands: Any, **settings: Any) -> Any:
         """Return the output for `operands`, recorded if one of them requires grad."""
-        if casting and self.policy is not None:
-            operands = cast_operands(self.name, self.policy, operands)
+        if intercepted:
+            if thread.state.function_hooks:
+                return seen(self.name, self, operands, settings)
+            if self.policy is not None:
+                operands = cast_operands(self.name, self.policy, operands)
         arrays: list[Any] = []
         edges: list[Edge | None] = []
         kind: Any = None

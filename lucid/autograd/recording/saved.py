@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from lucid.arguments import checked
 from lucid.autograd.base import TensorBase, describe, version_of, wrap_on_graph
 from lucid.autograd.hooks.firing import check_callable, fire, hook_name
+from lucid.autograd.hooks.functions import not_of_the_op
 from lucid.autograd.modes.leaving import Context
 from lucid.autograd.modes.state import no_grad, thread
 from lucid.backend.device import device_of
@@ -41,7 +42,7 @@ class Packed:
         version = version_of(tensor)[0]
 
         def call(pack: Callable[[Any], Any], _: None) -> None:
-            self.payload = pack(tensor)
+            self.payload = not_of_the_op(pack, tensor)
 
         with no_grad():
             fire((hooks.pack,), call, None, "pack hook", lambda: f"a saved tensor of {describe(tensor)}")
@@ -59,7 +60,7 @@ class Packed:
             return fire((self.hooks.unpack,), self._unpacked, self.payload, "unpack hook", "a saved tensor")
 
     def _unpacked(self, unpack: Callable[[Any], Any], payload: Any) -> TensorBase:
-        tensor = unpack(payload)
+        tensor = not_of_the_op(unpack, payload)
         if not isinstance(tensor, TensorBase):
             raise HookTypeError(
                 f"unpack hook {hook_name(unpack)}: expected a Tensor to be returned, got {type(tensor).__name__}"

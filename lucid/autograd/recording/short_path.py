@@ -15,9 +15,10 @@ import numpy as np
 
 from lucid.autograd.base import TensorBase, broadcast_error, mark_inference, registered, version_of
 from lucid.autograd.engine.node import sequences
+from lucid.autograd.hooks.functions import seen
 from lucid.autograd.modes.casting import cast_operands
 from lucid.autograd.modes.reading import note_leaves, watching
-from lucid.autograd.modes.state import GRAD, PLAIN, NumPyComplaints, casting, thread, unusual
+from lucid.autograd.modes.state import GRAD, PLAIN, NumPyComplaints, intercepted, thread, unusual
 from lucid.autograd.recording.views import live_edge
 from lucid.backend import gpu
 from lucid.cuda.launch.elementwise import Elementwise
@@ -101,8 +102,11 @@ def _unary(primitive: Primitive, general: Callable[..., Any], arrays: Arrays) ->
         nonlocal plan, saves
         if not isinstance(x, TensorBase):
             return general(x)
-        if casting and policy is not None:
-            (x,) = cast_operands(primitive.name, policy, (x,))
+        if intercepted:
+            if thread.state.function_hooks:
+                return seen(primitive.name, call, (x,), {})
+            if policy is not None:
+                (x,) = cast_operands(primitive.name, policy, (x,))
         array = x.array
         dtype = array.dtype
         if type(array) is not ndarray or (
@@ -202,8 +206,11 @@ def _binary(primitive: Primitive, general: Callable[..., Any], arrays: Arrays) -
 
     def call(a: Any, b: Any) -> Any:
         only = None
-        if casting and policy is not None:
-            a, b = cast_operands(name, policy, (a, b))
+        if intercepted:
+            if thread.state.function_hooks:
+                return seen(name, call, (a, b), {})
+            if policy is not None:
+                a, b = cast_operands(name, policy, (a, b))
         if type(b) is Tensor or isinstance(b, TensorBase):
             y = b.array
             try:

@@ -9,7 +9,8 @@ import numpy as np
 
 from lucid.autograd.base import INFERENCE, Lent, TensorBase, describe, is_tuple, version_of, wrap, wrap_on_graph
 from lucid.autograd.engine.node import AccumulateGrad, Node
-from lucid.autograd.modes.state import inference_mode, thread
+from lucid.autograd.hooks.functions import seen
+from lucid.autograd.modes.state import inference_mode, intercepted, thread
 from lucid.autograd.recording.attach import attach
 from lucid.autograd.recording.mutation import keep_saved
 from lucid.autograd.recording.namespace import CUDA
@@ -271,6 +272,8 @@ def change_in_place(target: Any, value: Any) -> Any:
     ShapeError, DtypeError, DeviceError
         If `value` does not fit. Nothing is changed then.
     """
+    if intercepted and thread.state.function_hooks:
+        return seen("copy_", change_in_place, (target, value), {})
     array: Array = target.array
     source: Array = value.array
     if source.shape != array.shape:

@@ -112,6 +112,7 @@ class Frontier(Node):
 
     __slots__ = ("expected", "outputs", "skeleton")
 
+    runs_ops = True
     skeleton: Any
     expected: list[Any]
 

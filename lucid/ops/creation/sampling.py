@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.base import TensorBase
+from lucid.autograd.hooks.functions import seen_as_one
 from lucid.backend import gpu
 from lucid.backend.arrays import astype
 from lucid.backend.device import device_of
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from lucid.tensor import Tensor
 
 
+@seen_as_one
 def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | None = None) -> Tensor:
     """Return 1 with the probability that `input` holds, or with probability `p`, and 0 otherwise.
 
@@ -67,6 +69,7 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | N
     return drawn("bernoulli", make, generator, device_of(array))
 
 
+@seen_as_one
 def normal(
     mean: float | Tensor = 0.0,
     std: float | Tensor = 1.0,
@@ -124,6 +127,7 @@ def _largest(xp: ModuleType, keys: Array, count: int) -> Array:
     return np.take_along_axis(places, order, 1)
 
 
+@seen_as_one
 @on_one_device
 def multinomial(
     input: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None

@@ -10,6 +10,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.base import wrap
+from lucid.autograd.hooks.functions import seen_as_one
 from lucid.autograd.recording.namespace import GRAPH
 from lucid.autograd.recording.primitive import primitive
 from lucid.backend.arrays import namespace
@@ -174,6 +175,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
     return gather(x, axis, expand(indices, shape=tuple(common)))
 
 
+@seen_as_one
 @on_one_device
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     """Return for each class in `tensor` a row of zeros with a one at its index, along a new last dimension; int64.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.base import TensorBase, wrap
+from lucid.autograd.hooks.functions import seen_as_one
 from lucid.autograd.recording.primitive import primitive
 from lucid.backend.arrays import namespace
 from lucid.backend.dtype import dtype_of
@@ -193,6 +194,7 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     return _masked_scatter(whole, where, view_at(reshape(source, source.array.size), index=(slice(0, count), ...)))
 
 
+@seen_as_one
 @on_one_device
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     """Return where `input` is not zero: the indices in each row, in order, of shape (count, dimensions); int64.

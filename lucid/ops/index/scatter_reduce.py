@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.arguments import among
 from lucid.autograd.base import wrap
+from lucid.autograd.hooks.functions import seen_as_one
 from lucid.backend.arrays import namespace
 from lucid.errors import DtypeError, SettingError
 from lucid.ops.base.one_device import on_one_device
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 REDUCTIONS = ("sum", "prod", "mean", "amax", "amin")
 
 
+@seen_as_one
 @on_one_device
 def _extremes(input: Tensor, index: Tensor, src: Tensor, *, dim: int, largest: bool, include_self: bool) -> Any:
     """Return the extremes of all that meet at each place; NaN if one is."""

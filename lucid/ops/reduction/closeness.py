@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lucid.autograd.hooks.functions import seen_as_one
 from lucid.autograd.recording.primitive import primitive
 from lucid.cuda.launch.elementwise import ALL, Elementwise
 from lucid.errors import CallError, DtypeError
@@ -87,6 +88,7 @@ def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e
     return bool(isclose(input, other, rtol, atol, equal_nan).array.all())
 
 
+@seen_as_one
 @on_one_device
 def equal(input: Tensor, other: Tensor) -> bool:
     """Return whether two tensors have the same shape and elements, as a bool, for which it waits for the device.

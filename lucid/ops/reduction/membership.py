@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.base import TensorBase, wrap
+from lucid.autograd.hooks.functions import seen_as_one
 from lucid.backend.arrays import asarray, namespace
 from lucid.backend.device import device_of
 from lucid.backend.dtype import result_type
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from lucid.tensor import Tensor
 
 
+@seen_as_one
 @on_one_device
 def isin(
     elements: Tensor | Number, test_elements: Tensor | Number, *, assume_unique: bool = False, invert: bool = False
@@ -76,6 +78,7 @@ def bucketize(input: Tensor | Number, boundaries: Tensor, *, out_int32: bool = F
     return searchsorted(boundaries, input, out_int32=out_int32, right=right)
 
 
+@seen_as_one
 @on_one_device
 def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
     """Return how many elements lie in each of `bins` parts of equal width from `min` to `max`, both included.
@@ -110,6 +113,7 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
     return wrap(xp.bincount(part, minlength=count + 1)[:count].astype(array.dtype))
 
 
+@seen_as_one
 @on_one_device
 def unique_consecutive(
     input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None

@@ -14,6 +14,7 @@ import numpy as np
 
 from lucid.arguments import among
 from lucid.autograd.base import TensorBase, wrap
+from lucid.autograd.hooks.functions import seen_as_one
 from lucid.autograd.recording.primitive import primitive
 from lucid.backend.arrays import asarray, namespace
 from lucid.backend.device import device_of
@@ -126,6 +127,7 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = 
     return sort_result(*_sort(input, dim=axis, descending=as_bool(descending, "descending")))
 
 
+@seen_as_one
 @on_one_device
 def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
     """Return the indices that sort `input` along a dimension.
@@ -162,6 +164,7 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
     return topk_result(*_topk(input, k=count, dim=axis, largest=largest))
 
 
+@seen_as_one
 @on_one_device
 def unique(
     input: Tensor,
@@ -196,6 +199,7 @@ def unique(
     return tuple(parts) if len(parts) > 1 else parts[0]
 
 
+@seen_as_one
 @on_one_device
 def searchsorted(
     sorted_sequence: Tensor,
@@ -240,6 +244,7 @@ def searchsorted(
     return wrap(out)
 
 
+@seen_as_one
 @on_one_device
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
     """Return how often each of 0, 1, ... occurs in one dimension of integers, or the sum of its `weights`.

@@ -32,6 +32,9 @@ def test_toolbox(monkeypatch, capsys):
     assert "nothing passes a zero: 0.0\nno bias beyond 0.125: True" in text
     assert re.search(r"output of 2\.0 \(Linear\), made by LinearBackward0,\s+of shape \(2, 8\)", text)
     assert float(re.search(r"loss ([\d.]+); gradients in memory: 0", text)[1]) < 9
+    assert "half of e: 1.35914" in text
+    assert re.search(r"\d{3} operations in products, \d+ bytes of new arrays", text)
+    assert "121 parameters, 121 trained" in text
     assert 'label="0.weight (8, 4)\\n1 tensor hook" shape=box style=bold' in text
 
 

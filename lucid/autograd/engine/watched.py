@@ -1,0 +1,181 @@
+"""A node beside which more happens than its backward: hooks, captured gradients, a search for anomalies."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from lucid.autograd.anomaly import check_grads
+from lucid.autograd.base import TensorBase, describe, grad_of, is_list, wrap
+from lucid.autograd.engine.node import AccumulateGrad
+from lucid.autograd.hooks.firing import fire, hook_name
+from lucid.autograd.hooks.functions import Call, call_hooked
+from lucid.autograd.hooks.gradients import fire_node_hooks, fire_tensor_hooks
+from lucid.autograd.modes.state import thread
+from lucid.autograd.recording.namespace import GRAPH
+from lucid.autograd.recording.views import given_back, lent
+from lucid.backend import gpu
+from lucid.errors import HookTypeError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from lucid.autograd.engine.node import Extra, Node
+    from lucid.autograd.engine.passes import Pass
+    from lucid.autograd.recording.namespace import Namespace
+    from lucid.backend.arrays import Array
+
+
+def run_on_device(
+    index: int | None, run: Callable[..., tuple[Any, ...]], m: Namespace, grad: Array, quiet: Callable[..., Any]
+) -> tuple[Any, ...]:
+    """Return ``run(m, grad, quiet)``, a node's, on a CUDA device; None stands for the CPU."""
+    return run(m, grad, quiet) if index is None else gpu.run_on(index, run, m, grad, quiet)
+
+
+def run_watched(
+    this: Pass,
+    node: Node,
+    m: Namespace,
+    grad: Array,
+    quiet: Callable[..., Any],
+    index: int | None = None,
+    *,
+    fired: bool = False,
+) -> tuple[Any, ...] | None:
+    """Run a node that has hooks, is captured, or is searched for anomalies; None if it is only captured.
+
+    `index` is that of the CUDA device of its gradient. With `fired` its tensor hooks have been called, and have just
+    hung others of their kinds on it.
+
+    The order is the contract's: tensor hooks of its outputs, retained gradients, capture, prehooks, the node (at a
+    leaf the accumulation and its hooks), posthooks.
+    """
+    extra = node.extra
+    if extra is not None:
+        if extra.tensor_hooks or extra.retained:
+            grad = _fire_output_hooks(node, extra, grad, graph=m is GRAPH, fired=fired)
+    positions = this.captures.get(node)
+    if positions is not None:
+        for output, position in positions.items():
+            captured = grad[output] if is_list(grad) else grad
+            this.captured[position] = _as_tensor(captured)
+    if this.needed is not None and node not in this.needed:
+        return None
+    if extra is not None and extra.prehooks:
+        shown = _as_tensors(grad, node)
+        given = fire_node_hooks(extra.prehooks, shown, (), "node prehook", node.name())
+        if m is GRAPH:
+            received = grad if is_list(grad) else [grad] * node.outputs
+            given = tuple(map(given_back, given, shown, received))
+        grad = _as_buffer(given, node, graph=m is GRAPH)
+    posthooks = tuple(extra.posthooks) if extra is not None else ()
+    outputs = _as_tensors(grad, node) if posthooks else ()
+    wanted = this.wanted(node)
+    run = node.backward if wanted is None else partial(node.backward_to, wanted)
+    if thread.state.function_hooks:
+        grads = _seen_by_function_hooks(node, partial(run_on_device, index, run, m, grad, quiet), grad, m)
+    else:
+        grads = run_on_device(index, run, m, grad, quiet)
+    if thread.state.anomaly:
+        check_grads(node, grads)
+    if extra is not None and extra.accumulated:
+        _fire_accumulated(node, extra)
+    if posthooks and extra is not None:
+        posthooks = [hook for hook in posthooks if hook in extra.posthooks]
+        shown = tuple(None if edge is None else lent(g) for edge, g in zip(node.edges, grads, strict=True))
+        given = fire_node_hooks(posthooks, shown, (outputs,), "node posthook", node.name())
+        grads = (
+            tuple(map(given_back, given, shown, grads))
+            if m is GRAPH
+            else tuple(None if g is None else g.array for g in given)
+        )
+    return grads
+
+
+def _seen_by_function_hooks(node: Node, run: Callable[[], tuple[Any, ...]], grad: Any, m: Namespace) -> tuple[Any, ...]:
+    """Return the gradients that a node's backward gives, after the function hooks of this thread."""
+    given: list[Any] = []
+
+    def backward() -> tuple[Any, ...]:
+        given[:] = run()
+        return tuple(None if edge is None else lent(g) for edge, g in zip(node.edges, given, strict=True))
+
+    call = Call(node.name(), "backward", _as_tensors(grad, node), {}, node)
+    shown, after = call_hooked(call, backward, inner=node.runs_ops)
+    if m is not GRAPH:
+        return tuple(None if g is None else g.array for g in after)
+    return tuple(map(given_back, after, shown, given))
+
+
+def _fire_output_hooks(node: Node, extra: Extra, grad: Any, *, graph: bool, fired: bool) -> Any:
+    """Return what a node has received after the tensor hooks of its outputs, and set retained gradients."""
+    buffer: list[Any] = list(grad) if is_list(grad) else [grad]
+    if len(buffer) != node.outputs:
+        buffer = [None] * node.outputs
+    for output in dict.fromkeys((*extra.tensor_hooks, *extra.retained)):
+        tensor = _as_tensor(buffer[output])
+        expected = extra.expected.get(output)
+        if tensor is not None and expected is not None and tensor.array.dtype != expected[1]:
+            tensor = GRAPH.cast(tensor, dtype=expected[1]) if graph else wrap(tensor.array.astype(expected[1]))
+        hooks = extra.tensor_hooks.get(output)
+        if hooks and not fired:
+            shown = lent(tensor)
+            after = fire_tensor_hooks(hooks, shown, expected, partial(owner_of, node, output))
+            tensor = given_back(after, shown, tensor) if graph else after
+        buffer[output] = tensor if graph or tensor is None else tensor.array
+    # once the hooks of all outputs have run: one that raises leaves no gradient behind
+    for output, kept in tuple(extra.retained.items()):
+        keeper, tensor = kept(), _as_tensor(buffer[output])
+        if keeper is not None and tensor is not None:
+            old = grad_of(keeper)
+            keeper.stored_grad = GRAPH.clone(tensor) if old is None else GRAPH.add(old, tensor)
+    return _packed(buffer, node)
+
+
+def owner_of(node: Node, output: int) -> str:
+    """Return in words which tensor the hooks of an output hang on."""
+    expected = node.rare().expected.get(output)
+    if isinstance(node, AccumulateGrad):
+        leaf = node.variable
+        return "a leaf tensor" if leaf is None else f"the leaf tensor of {describe(leaf)}"
+    form = "" if expected is None else f" of shape {expected[0]}, {expected[1].name}"
+    return f"the tensor{form} made by {node.name()} (output {output})"
+
+
+def _fire_accumulated(node: Node, extra: Extra) -> None:
+    """Call the post-accumulate hooks of a leaf with the leaf."""
+    leaf = node.variable if isinstance(node, AccumulateGrad) else None
+    if leaf is not None:
+        fire(tuple(extra.accumulated), _call_accumulated, leaf, "post-accumulate hook", partial(owner_of, node, 0))
+
+
+def _call_accumulated(hook: Callable[[TensorBase], object], leaf: TensorBase) -> None:
+    result = hook(leaf)
+    if result is not None:
+        raise HookTypeError(
+            f"post-accumulate hook {hook_name(hook)}: expected None to be returned, got {type(result).__name__}"
+        )
+
+
+def _as_tensor(grad: Any) -> Any:
+    return grad if grad is None or isinstance(grad, TensorBase) else wrap(grad)
+
+
+def _as_tensors(grad: Any, node: Node) -> tuple[Any, ...]:
+    """Return what a node has received as hooks get it: one tensor or None for each output."""
+    if is_list(grad):
+        return tuple(lent(g) for g in grad)
+    return (lent(grad),) if node.outputs == 1 else (None,) * node.outputs
+
+
+def _as_buffer(tensors: tuple[Any, ...], node: Node, *, graph: bool) -> Any:
+    """Return the reverse of `_as_tensors`."""
+    return _packed([g if g is None or graph else g.array for g in tensors], node)
+
+
+def _packed(grads: list[Any], node: Node) -> Any:
+    """Return what a node receives with one gradient or None for each output: None where no output has any."""
+    if node.outputs == 1:
+        return grads[0]
+    return grads if any(g is not None for g in grads) else None

@@ -1,0 +1,162 @@
+"""What fires before and after each op of a thread, forward and backward."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
+
+from lucid.autograd.base import TensorBase, is_tuple
+from lucid.autograd.hooks.firing import fire
+from lucid.autograd.hooks.gradients import check_replacement
+from lucid.autograd.modes.state import intercepted, thread
+from lucid.errors import HookTypeError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from lucid.autograd.engine.node import Node
+
+T = TypeVar("T")
+F = TypeVar("F", bound="Callable[..., Any]")
+
+
+class Call:
+    """One run of an op, as the hooks of functions see it.
+
+    Attributes
+    ----------
+    name : str
+        Of the op: ``mul``; with an underscore at the end where it changes its first operand, ``add_``; of a `Function`
+        that of its class; in backward that of the node, ``MulBackward0``.
+    phase : {"forward", "backward"}
+        Which of them.
+    inputs : tuple
+        The operands, in their positions; in backward the gradients of the node's outputs, None where none came.
+    settings : dict
+        What was given beside them.
+    node : Node or None
+        In backward the node that runs.
+    """
+
+    __slots__ = ("inputs", "name", "node", "phase", "settings")
+
+    def __init__(
+        self, name: str, phase: str, inputs: tuple[Any, ...], settings: dict[str, Any], node: Node | None = None
+    ) -> None:
+        self.name = name
+        self.phase = phase
+        self.inputs = inputs
+        self.settings = settings
+        self.node = node
+
+    def __repr__(self) -> str:
+        return f"<{self.phase} of {self.name}>"
+
+
+def not_of_the_op(function: Callable[..., T], *arguments: Any) -> T:
+    """Return ``function(*arguments)``, a user's that an op calls: hooks that wait for the end of the op see its ops."""
+    state = thread.state
+    hooks = state.waiting_hooks
+    if not hooks:
+        return function(*arguments)
+    intercepted.add(state)
+    state.waiting_hooks, state.function_hooks = (), hooks
+    try:
+        return function(*arguments)
+    finally:
+        state.function_hooks, state.waiting_hooks = (), hooks
+
+
+class Seeing(Protocol):
+    """What is asked of a hook of functions."""
+
+    def before(self, call: Call) -> None: ...  # noqa: D102  # of a protocol
+    def after(self, call: Call, output: Any) -> Any: ...  # noqa: D102  # as above
+    def failed(self, call: Call, error: BaseException) -> None: ...  # noqa: D102  # as above
+
+
+def seen(
+    name: str, run: Callable[..., T], inputs: tuple[Any, ...], settings: dict[str, Any], *, inner: bool = False
+) -> T:
+    """Return ``run(*inputs, **settings)``, an op's forward, as the function hooks of this thread leave it.
+
+    `inner` says whether the ops that it runs are seen, too: those of a user's function are.
+    """
+    return call_hooked(Call(name, "forward", inputs, settings), lambda: run(*inputs, **settings), inner=inner)[1]
+
+
+def seen_as_one(function: F) -> F:
+    """Return an op that is made of others, and is seen by the function hooks of a thread as one, under its name."""
+    name = function.__name__.lstrip("_")
+
+    @functools.wraps(function)
+    def op(*args: Any, **kwargs: Any) -> Any:
+        if intercepted and thread.state.function_hooks:
+            return seen(name, function, args, kwargs)
+        return function(*args, **kwargs)
+
+    return cast("F", op)
+
+
+def call_hooked(call: Call, run: Callable[[], T], *, inner: bool) -> tuple[T, T]:
+    """Return what ``run()`` has returned, and what the function hooks of this thread have made of it.
+
+    They see no op that one of them runs itself. Each that was told of the call hears of its end, by an output or by an
+    error, the innermost first.
+    """
+    state = thread.state
+    hooks: tuple[Seeing, ...] = state.function_hooks
+    told: list[Seeing] = []
+
+    def before(hook: Seeing, _: None) -> None:
+        hook.before(call)
+        told.append(hook)
+
+    def after(hook: Seeing, output: Any) -> Any:
+        told.pop()
+        result = hook.after(call, output)
+        return None if result is None else _fitted(hook, call, result, output)
+
+    def owner() -> str:
+        return f"the {call.phase} of {call.name}"
+
+    state.function_hooks = ()
+    try:
+        fire(hooks, before, None, "function hook", owner)
+        if inner:
+            intercepted.add(state)
+            state.function_hooks = hooks
+        else:
+            state.waiting_hooks = hooks
+        try:
+            output = run()
+        finally:
+            state.function_hooks = state.waiting_hooks = ()
+        return output, fire(told[::-1], after, output, "function hook", owner)
+    except BaseException as error:
+        while told:
+            told.pop().failed(call, error)
+        raise
+    finally:
+        intercepted.add(state)  # an op that found none may have taken it off
+        state.function_hooks = hooks
+
+
+def _fitted(hook: Seeing, call: Call, new: Any, old: Any) -> Any:
+    """Return what a hook has returned instead of an output, if it may stand there."""
+    kind = f"function hook of the {call.phase} of {call.name}"
+    if call.name.endswith("_") and call.phase == "forward":
+        raise HookTypeError(f"{kind}: expected None, as the op has changed its first operand: change that, got {new!r}")
+    if not is_tuple(old):
+        wanted = cast("type[Any]", TensorBase if isinstance(old, TensorBase) else type(old))
+        if not isinstance(new, wanted):
+            name = "Tensor" if wanted is TensorBase else wanted.__name__
+            raise HookTypeError(f"{kind}: expected None or a {name} to be returned, got {type(new).__name__}")
+        return new
+    entries = cast("tuple[Any, ...]", new)
+    if not isinstance(new, tuple) or len(entries) != len(old):
+        raise HookTypeError(f"{kind}: expected None or a tuple of {len(old)} to be returned, got {new!r}")
+    for one, other in zip(entries, old, strict=True):
+        if call.phase == "backward" and one is not None:
+            check_replacement(hook, kind, one, None, other)
+    return entries

@@ -1,0 +1,91 @@
+"""Hooks of functions: what sees every op that a thread runs, forward and backward."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self, cast
+
+from lucid.autograd.modes.leaving import Context
+from lucid.autograd.modes.state import intercepted, thread
+from lucid.errors import HookError
+
+if TYPE_CHECKING:
+    from lucid.autograd.hooks.functions import Call
+
+
+def outputs_of(output: Any) -> tuple[Any, ...]:
+    """Return what an op has returned as a tuple, also where it is one value."""
+    return cast("tuple[Any, ...]", output) if isinstance(output, tuple) else (output,)
+
+
+class FunctionHook(Context):
+    """A block in which `before` and `after` are called around each op of this thread, forward and backward.
+
+    Subclass it and write the methods that you need. Every op with tensors for operands counts, once: those that record
+    nothing, views, in-place ops, ops of a `Function` beside the Function itself, and in backward each node. What one op
+    does inside, as its conversions, is part of it, and what a hook runs itself is seen by none. Blocks nest: `before`
+    is called from the outermost to the innermost, `after` and `failed` the other way round.
+
+    Raises
+    ------
+    HookError
+        If a block of the same object is open on this thread.
+
+    Notes
+    -----
+    Where no block is open an op looks at nothing for it that it did not look at before. Constructors, which take no
+    tensors, and the steps of optimizers, which work on arrays, are no ops. A pass that runs sees the hooks that were
+    there when it began.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> from lucid import hooks
+    >>> class Names(hooks.FunctionHook):
+    ...     def before(self, call):
+    ...         print(call.phase, call.name, [tuple(x.shape) for x in call.inputs])
+    >>> x = lucid.ones(3, requires_grad=True)
+    >>> with Names():
+    ...     (x * x).sum().backward()
+    forward mul [(3,), (3,)]
+    forward sum [(3,)]
+    backward SumBackward0 [()]
+    backward MulBackward0 [(3,)]
+    backward AccumulateGrad [(3,)]
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+
+    def before(self, call: Call) -> None:
+        """Hear of an op that begins now.
+
+        Parameters
+        ----------
+        call : Call
+            What runs; the same object comes to `after` or `failed`.
+        """
+
+    def after(self, call: Call, output: Any) -> Any:  # for those that override it
+        """Return None, or what takes the place of the output.
+
+        Parameters
+        ----------
+        call : Call
+            What has run.
+        output : Tensor or tuple
+            What it has returned; in backward the gradient of each input of the node, None where none goes on. What an
+            in-place op returns is its first operand, and nothing can take its place.
+        """
+        return None
+
+    def failed(self, call: Call, error: BaseException) -> None:
+        """Hear that an op of which `before` was told ends by an error, its own or that of another hook."""
+
+    def __enter__(self) -> Self:
+        state = thread.state
+        if self in state.function_hooks:
+            raise HookError(f"this {type(self).__name__} is open on this thread already: use another one inside")
+        self.undo.append((setattr, state, "function_hooks", state.function_hooks))
+        intercepted.add(state)
+        state.function_hooks = (*state.function_hooks, self)
+        return self

@@ -1,0 +1,73 @@
+"""The memory that ops make."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from lucid.autograd.base import TensorBase
+from lucid.backend import gpu
+from lucid.hooks.functions.hook import outputs_of
+from lucid.hooks.functions.sums import Sums
+
+if TYPE_CHECKING:
+    from lucid.autograd.hooks.functions import Call
+
+
+class MemoryHook(Sums):
+    """A block that counts the bytes which each op of this thread gives out and takes of a device's pool.
+
+    Attributes
+    ----------
+    calls : Counter of str
+        How often each op has run.
+    made : Counter of str
+        Bytes of new arrays among the outputs by the name of the op: views and operands given back count nothing.
+    held : Counter of str
+        By how many bytes CuPy's memory pools hold more after the op than before, its temporaries given back: 0 on the
+        CPU, where nobody counts.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> from lucid import hooks
+    >>> with hooks.MemoryHook() as memory:
+    ...     x = lucid.ones(100).exp().view(10, 10)
+    >>> memory.made["exp"], memory.made["view"]
+    (400, 0)
+    """
+
+    columns: ClassVar[tuple[str, ...]] = ("made bytes", "held bytes")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.made: Counter[str] = Counter()
+        self.held: Counter[str] = Counter()
+        self._open: list[int] = []
+
+    def before(self, call: Call) -> None:  # as `FunctionHook` calls it
+        """Note what is held."""
+        self._open.append(_held())
+
+    def after(self, call: Call, output: Any) -> None:
+        """Count what the op has made."""
+        given = [x.array for x in call.inputs if isinstance(x, TensorBase)]
+        own = {id(array) for array in given}
+        self.calls[call.name] += 1
+        for each in outputs_of(output):
+            if isinstance(each, TensorBase) and id(each.array) not in own and each.origin is None:
+                self.made[call.name] += each.array.nbytes
+        self.held[call.name] += _held() - self._open.pop()
+
+    def failed(self, call: Call, error: BaseException) -> None:  # as above
+        """Forget an op that has made nothing."""
+        self._open.pop()
+
+    def values(self, name: str) -> tuple[float | None, ...]:
+        """Return what was made, and held."""
+        return self.made[name], self.held[name]
+
+
+def _held() -> int:
+    """Return the bytes that arrays hold in the memory pool of the current device; 0 before CuPy is loaded."""
+    return gpu.cupy().get_default_memory_pool().used_bytes() if gpu.is_loaded() else 0

@@ -1,0 +1,61 @@
+"""Every op, printed."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any, TextIO
+
+from lucid.autograd.base import TensorBase, describe
+from lucid.hooks.functions.hook import FunctionHook, outputs_of
+
+if TYPE_CHECKING:
+    from lucid.autograd.hooks.functions import Call
+
+
+class PrintHook(FunctionHook):
+    """A block that prints each op of this thread when it ends: its phase, its name, operands and output.
+
+    Parameters
+    ----------
+    file : file, optional
+        Where to; by default what is `sys.stdout` at that moment.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> from lucid import hooks
+    >>> x = lucid.ones(2, requires_grad=True)
+    >>> with hooks.PrintHook():
+    ...     (x * 3).backward(lucid.ones(2))
+    forward mul: shape (2,), float32 on cpu, 3 -> shape (2,), float32 on cpu
+    backward MulBackward0: shape (2,), float32 on cpu -> shape (2,), float32 on cpu, None
+    backward AccumulateGrad: shape (2,), float32 on cpu
+    """
+
+    def __init__(self, file: TextIO | None = None) -> None:
+        super().__init__()
+        self._file = file
+        self._depth = 0
+
+    def before(self, call: Call) -> None:  # as `FunctionHook` calls it
+        """Go one op deeper."""
+        self._depth += 1
+
+    def after(self, call: Call, output: Any) -> None:
+        """Print what has run."""
+        outputs = outputs_of(output)
+        self._print(call, f" -> {', '.join(map(_word, outputs))}" if outputs else "")
+
+    def failed(self, call: Call, error: BaseException) -> None:
+        """Print what has raised."""
+        self._print(call, f" raises {type(error).__name__}")
+
+    def _print(self, call: Call, end: str) -> None:
+        self._depth -= 1
+        given = [*map(_word, call.inputs), *(f"{name}={value!r}" for name, value in call.settings.items())]
+        line = f"{'  ' * self._depth}{call.phase} {call.name}: {', '.join(given)}{end}"
+        print(line, file=self._file or sys.stdout)
+
+
+def _word(value: Any) -> str:
+    return describe(value) if isinstance(value, TensorBase) else repr(value)

@@ -1,0 +1,48 @@
+"""Numbers summed up by the names of ops, and the table of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, ClassVar
+
+from lucid.hooks.functions.hook import FunctionHook
+from lucid.hooks.printing import printed
+
+if TYPE_CHECKING:
+    from rich.table import Table as RichTable
+
+
+class Sums(FunctionHook):
+    """What the hooks of functions that count have in common.
+
+    Attributes
+    ----------
+    calls : Counter of str
+        How often each op has run.
+    """
+
+    columns: ClassVar[tuple[str, ...]]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls: Counter[str] = Counter()
+
+    def values(self, name: str) -> tuple[float | None, ...]:
+        """Return what is told of an op beside its calls; the table goes by the first."""
+        raise NotImplementedError
+
+    def __rich__(self) -> RichTable:
+        """Return what rich prints: a row for each op, those with the most first."""
+        from rich.table import Table as Rich  # noqa: PLC0415  # only who prints a table needs it
+
+        made = Rich()
+        made.add_column("op")
+        for column in ("calls", *self.columns):
+            made.add_column(column, justify="right")
+        for name in sorted(self.calls, key=lambda name: (-(self.values(name)[0] or 0), name)):
+            values = (self.calls[name], *self.values(name))
+            made.add_row(name, *["" if value is None else f"{value:,.0f}" for value in values])
+        return made
+
+    def __str__(self) -> str:
+        return printed(self)

@@ -1,0 +1,82 @@
+"""A law: a hook of functions sees every op of the table, on every path, and changes nothing by looking."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import lucid
+from lucid import hooks
+from lucid._C import _current_graph_task_execution_order as nodes_of_this_pass
+from tests.gradients import flat, numbers, tensors_of
+from tests.samples import all_samples
+
+SAMPLES = all_samples()
+# Constructors: they look at the form of a tensor alone.
+UNSEEN = {"rand_like", "randn_like", "randint_like"}
+
+
+class Seen(hooks.FunctionHook):
+    """Keeps what it is told, and how it ended."""
+
+    def __init__(self):
+        super().__init__()
+        self.calls, self.open = [], []
+
+    def before(self, call):
+        self.open.append(call)
+
+    def after(self, call, output):
+        assert self.open.pop() is call
+        self.calls.append((call, output))
+
+    def failed(self, call, error):
+        assert self.open.pop() is call
+        self.calls.append((call, error))
+
+    def names(self, phase="forward"):
+        return [call.name for call, _ in self.calls if call.phase == phase]
+
+
+def run(sample, arrays, rng):
+    """Return a row's outputs and gradients, and which nodes its backward has run."""
+    lucid.manual_seed(0)
+    tensors = tensors_of(arrays, sample.constants)
+    outputs = [out for out in flat(sample.op(*tensors)) if isinstance(out, lucid.Tensor)]
+    nodes = []
+    if any(out.requires_grad for out in outputs):
+        wanted = [out for out in outputs if out.requires_grad]
+        wanted[0].register_hook(lambda _: nodes.extend(node.name() for node in nodes_of_this_pass()))
+        generator = np.random.default_rng(5)
+        ones = [lucid.tensor(generator.normal(size=out.shape), dtype=out.dtype, device=out.device) for out in wanted]
+        lucid.autograd.backward(wanted, ones)
+    grads = [t.grad for t in tensors if isinstance(t, lucid.Tensor)]
+    return [numbers(x) for x in (*outputs, *(g for g in grads if g is not None))], nodes
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("sample", [pytest.param(s, id=s.name) for s in SAMPLES])
+def test_every_op_is_seen(sample, rng):
+    """In each mode; the values and gradients are those without hooks, and each node that runs is seen once."""
+    arrays = sample.inputs(rng)
+    plain, _ = run(sample, arrays, rng)
+    with Seen() as seen:
+        watched, nodes = run(sample, arrays, rng)
+        outputs = [
+            out for out in flat(sample.op(*tensors_of(arrays, sample.constants))) if isinstance(out, lucid.Tensor)
+        ]
+    assert len(plain) == len(watched)
+    for one, other in zip(plain, watched, strict=True):
+        np.testing.assert_array_equal(one, other)
+    if sample.name.partition(":")[0] not in UNSEEN:
+        assert seen.names(), "no op was seen"
+        made = {id(x.array) for call, result in seen.calls for x in flat((call.inputs, result)) if hasattr(x, "array")}
+        # what a differentiable op gives beside its values, as positions of maxima, it may make on its own
+        wanted = [out for out in outputs if out.requires_grad] or outputs
+        assert all(id(out.array) in made for out in wanted), "an op was not seen that made an output"
+    assert sorted(seen.names("backward")) == sorted(nodes)
+    for mode in (lucid.no_grad, lucid.inference_mode):
+        with mode(), Seen() as again:
+            sample.op(*tensors_of(arrays, requires_grad=False))
+        assert bool(again.names()) == bool(seen.names())
+        assert not again.open

@@ -1,0 +1,66 @@
+"""`lucid.viz.summary`: figures worked out by hand, shared and unused modules, and a model that is left as it was."""
+
+from __future__ import annotations
+
+import pytest
+
+import lucid
+from lucid import hooks, nn, viz
+from lucid.errors import ArgumentError
+from tests.device import DEVICE
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(1, 4, 3, device=DEVICE)
+        self.norm = nn.BatchNorm2d(4, device=DEVICE)
+        self.head = nn.Linear(4, 4, device=DEVICE)
+        self.unused = nn.Linear(3, 3, device=DEVICE)
+        self.drop = nn.Dropout(0.5)
+        self.unused.requires_grad_(False)
+
+    def forward(self, x, *, twice=True):
+        x = self.drop(self.norm(self.conv(x))).mean((2, 3))
+        return (self.head(self.head(x)), x) if twice else self.head(x)
+
+
+def test_figures():
+    model = Net()
+    found = viz.summary(model, lucid.ones(2, 1, 6, 6, device=DEVICE))
+    lines = {line.path: line for line in found}
+    assert list(lines) == ["", "conv", "norm", "head", "unused", "drop"]
+    conv, head = 2 * (2 * 4 * 4 * 4) * 9, 2 * 2 * 4 * 4
+    assert lines["conv"] == ("conv", "Conv2d", 1, [(2, 4, 4, 4)], 40, 40, conv, 512)
+    assert lines["head"] == ("head", "Linear", 2, [(2, 4)], 20, 20, 2 * head, 64)
+    assert lines["unused"] == ("unused", "Linear", 0, [], 12, 0, 0, 0)
+    assert lines[""] == ("", "Net", 1, [(2, 4), (2, 4)], 80, 68, conv + 2 * head, 64)
+    assert found.to_dicts()[1]["outputs"] == [(2, 4, 4, 4)]
+    text = str(found)
+    assert "80 parameters, 68 trained" in text
+    assert "head: Linear (2 calls)" in text
+    assert "unused: Linear (0 calls)" in text
+    assert repr(found) == "<summary of 6 modules>"
+
+
+def test_the_model_stays_as_it_was():
+    """Modes, running statistics, hooks, gradients and random numbers, also after a forward that raises."""
+    model = Net()
+    model.head.eval()
+    before = [tensor.tolist() for tensor in model.state_dict().values()]
+    lucid.manual_seed(3)
+    viz.summary(model, lucid.ones(2, 1, 6, 6, device=DEVICE), twice=False)
+    with pytest.raises(TypeError, match="nothing"):
+        viz.summary(model, lucid.ones(2, 1, 6, 6, device=DEVICE), nothing=1)
+    after = lucid.rand(3).tolist()
+    lucid.manual_seed(3)
+    assert lucid.rand(3).tolist() == after
+    assert [tensor.tolist() for tensor in model.state_dict().values()] == before
+    assert [module.training for module in model.modules()] == [True, True, True, False, True, True]
+    assert len(hooks.table(model)) == 0
+    assert all(parameter.grad is None for parameter in model.parameters())
+
+
+def test_what_is_no_module():
+    with pytest.raises(ArgumentError, match="model: expected a Module, got"):
+        viz.summary(lucid.ones(1))
