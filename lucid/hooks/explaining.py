@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from lucid.arguments import unfit
 from lucid.autograd.base import TensorBase, describe
 from lucid.autograd.engine.node import AccumulateGrad
-from lucid.autograd.hooks.firing import EveryStep, Resting, StandIn
+from lucid.autograd.hooks.firing import EveryStep, StandIn
 from lucid.autograd.modes.state import thread
 from lucid.autograd.recording.views import live_edge
 from lucid.hooks.listing import node_path, table
@@ -80,7 +80,7 @@ def _of_module(module: Module) -> Iterator[str]:
 def _why_not(module: Module, row: Row) -> str:
     """Return why a hook of a module will not fire in a call now; nothing if it will."""
     hook: Any = row.hook()
-    if isinstance(hook, Resting):
+    if not row.enabled:
         return "it is switched off; set enabled of its row in hooks.table"
     inner: Any = hook
     while isinstance(inner, StandIn):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from lucid.arguments import unfit
 from lucid.autograd.base import TensorBase
 from lucid.autograd.engine.node import AccumulateGrad, Node
-from lucid.autograd.hooks.firing import Resting, hook_name
+from lucid.autograd.hooks.firing import Counted, hook_name, without
 from lucid.autograd.hooks.handle import Handle
 from lucid.autograd.hooks.registration import HookList, changing
 from lucid.autograd.hooks.table import KINDS, HookTable
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 # Tables that say more about the hooks of another.
 MARKS = ("_with_kwargs", "_always_called")
 COLUMNS = ("path", "kind", "number", "name", "registered", "enabled")
+COUNTS = ("calls", "time")  # where they are counted
 
 
 def kind_of(table: HookTable) -> str:
@@ -59,15 +60,20 @@ class Row(Handle):
         The function's qualified name, with the file and line where it is defined.
     registered : str
         File and line of the call that registered it; ``unknown`` for what a copied or loaded module brought along.
+    calls : int or None
+        How often it was called in the block of `counting` that gave this row; None for rows of `table`.
+    time : float or None
+        Microseconds of the host that these calls took.
     """
 
-    __slots__ = ("_container", "_key", "_registration", "kind", "name", "number", "path", "registered")
+    __slots__ = ("_container", "_count", "_key", "_name", "_registration", "kind", "number", "path", "registered")
 
     def __init__(self, path: str, kind: str, number: int, hook: Any, container: Any, key: int) -> None:
         self.path = path
         self.kind = kind
         self.number = number
-        self.name = hook_name(hook)
+        self._name = hook_name(hook)
+        self._count: Counted | None = None
         self._container = weakref.ref(container)
         self._key = key
         if isinstance(container, HookList):
@@ -104,26 +110,29 @@ class Row(Handle):
         """Return what is known of the hook's registration; None once it is off, or where nothing is."""
         return None if self._registration is None else self._registration()
 
-    def hook(self) -> Any:
-        """Return the function that stands there now, or what stands for it; None once it is off."""
-        place = self._place()
-        return None if place is None else place[0][place[1]]
-
     @property
-    def enabled(self) -> bool:
-        """Whether the hook is called when its moment comes; set, it rests in its place, or is called again."""
-        hook = self.hook()
-        return hook is not None and not isinstance(hook, Resting)
+    def name(self) -> str:
+        """The function's qualified name, with the file and line where it is defined."""
+        return self._name
 
-    @enabled.setter
-    def enabled(self, value: bool) -> None:
+    def begin_counting(self) -> None:
+        """Count the hook's calls from now on."""
         with changing:
             place = self._place()
-            if place is None or value is not isinstance(place[0][place[1]], Resting):
-                return
-            container, key = place
-            hook = container[key]
-            container[key] = hook.func if value else Resting(hook)
+            if place is not None:
+                container, key = place
+                container[key] = self._count = Counted(container[key])
+
+    def end_counting(self) -> None:
+        """Count no more; `calls` and `time` stay as they are."""
+        with changing:
+            place = self._place()
+            if place is not None and self._count is not None:
+                container, key = place
+                container[key] = without(container[key], self._count)
+
+    def _counted(self) -> Counted | None:
+        return self._count or super()._counted()
 
     def __repr__(self) -> str:
         state = "" if self.enabled else ", off"
@@ -191,15 +200,18 @@ class Table(Sequence[Row]):
 
     def to_dicts(self) -> list[dict[str, Any]]:
         """Return the rows as dictionaries of plain values, for other programs."""
-        return [{column: getattr(row, column) for column in COLUMNS} for row in self._rows]
+        counted = () if all(row.calls is None for row in self._rows) else COUNTS
+        return [{column: getattr(row, column) for column in (*COLUMNS, *counted)} for row in self._rows]
 
     def __rich__(self) -> RichTable:
         """Return what rich prints."""
         from rich.table import Table as Rich  # noqa: PLC0415  # only who prints a table needs it
 
-        made = Rich(*COLUMNS)
-        for row in self.to_dicts():
-            made.add_row(*map(str, row.values()))
+        rows = self.to_dicts()
+        made = Rich(*(rows[0] if rows else COLUMNS))
+        for row in rows:
+            made.add_row(*["" if value is None else f"{value:,.0f}" if isinstance(value, float) else str(value)
+                           for value in row.values()])  # fmt: skip
         return made
 
     def __str__(self) -> str:

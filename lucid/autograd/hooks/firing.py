@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from functools import partial
+from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from lucid.backend.capture import capture_of_this_thread, captures
 from lucid.errors import HookTypeError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 Hook = TypeVar("Hook")
 Value = TypeVar("Value")
@@ -35,7 +36,15 @@ class EveryStep(StandIn):
         return self.func(*args, **kwargs) if capture is None else capture.call_outside(self.func, args, kwargs)
 
 
-class Resting(StandIn):
+class Swapped(StandIn):
+    """The base of what stands for a while in the place of a hook that is registered."""
+
+    __slots__ = ()
+
+    func: Any
+
+
+class Resting(Swapped):
     """A hook that is switched off, in its place: it leaves everything as it is."""
 
     __slots__ = ("func",)
@@ -47,9 +56,50 @@ class Resting(StandIn):
         """Do nothing."""
 
 
+class Counted(Swapped):
+    """A hook whose calls are counted, with the nanoseconds that they take."""
+
+    __slots__ = ("calls", "func", "time")
+
+    def __init__(self, func: Callable[..., Any]) -> None:
+        self.func = func
+        self.calls = self.time = 0
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Return what the hook returns."""
+        begin = perf_counter_ns()
+        try:
+            return self.func(*args, **kwargs)
+        finally:
+            self.calls += 1
+            self.time += perf_counter_ns() - begin
+
+
+def stand_ins(hook: Any) -> Iterator[Any]:
+    """Give `hook`, what it stands for, and so on, up to what was registered."""
+    while isinstance(hook, Swapped):
+        yield hook
+        hook = hook.func
+    yield hook
+
+
 def registered_hook(hook: Any) -> Any:
-    """Return what was registered where `hook` stands: itself, or the hook that rests there."""
-    return hook.func if isinstance(hook, Resting) else hook
+    """Return what was registered where `hook` stands."""
+    return [*stand_ins(hook)][-1]
+
+
+def is_resting(hook: Any) -> bool:
+    """Return whether what was registered where `hook` stands is switched off."""
+    return any(isinstance(each, Resting) for each in stand_ins(hook))
+
+
+def without(hook: Any, stand_in: Swapped) -> Any:
+    """Return what stands in the place of `hook` once `stand_in` is gone."""
+    if hook is stand_in:
+        return hook.func
+    if isinstance(hook, Swapped):
+        hook.func = without(hook.func, stand_in)
+    return hook
 
 
 def every_step_hook(hook: Any, every_step: bool) -> Any:

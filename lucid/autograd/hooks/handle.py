@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from itertools import chain
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
-from lucid.autograd.hooks.firing import registered_hook
+from lucid.autograd.hooks.firing import Counted, Resting, hook_name, is_resting, registered_hook, stand_ins, without
 from lucid.autograd.hooks.registration import HookList, changing
 
 if TYPE_CHECKING:
@@ -13,13 +13,68 @@ if TYPE_CHECKING:
 
 
 class Handle:
-    """What a registration returns: a call, `remove` and the end of a ``with`` block take the hook off."""
+    """What a registration returns: a call, `remove` and the end of a ``with`` block take the hook off.
+
+    What it says of the hook it looks up where that stands, so that none of it costs a hook that fires anything.
+    """
 
     __slots__ = ()
 
     def remove(self) -> None:
         """Take the hook off; a second call does nothing."""
         raise NotImplementedError
+
+    def _place(self) -> tuple[Any, int] | None:
+        """Return what holds the hook, and under which key or index; None once it is off."""
+        raise NotImplementedError
+
+    def hook(self) -> Any:
+        """Return the function that stands there now, or what stands for it; None once it is off."""
+        with changing:
+            place = self._place()
+            return None if place is None else place[0][place[1]]
+
+    @property
+    def name(self) -> str:
+        """The function's qualified name, with the file and line where it is defined; empty once it is off."""
+        hook = self.hook()
+        return "" if hook is None else hook_name(hook)
+
+    @property
+    def enabled(self) -> bool:
+        """Whether the hook is called when its moment comes; set, it rests in its place, or is called again."""
+        hook = self.hook()
+        return hook is not None and not is_resting(hook)
+
+    @enabled.setter
+    def enabled(self, value: bool) -> None:
+        with changing:
+            place = self._place()
+            if place is None or value is self.enabled:
+                return
+            container, key = place
+            hook = container[key]
+            resting = next((each for each in stand_ins(hook) if isinstance(each, Resting)), None)
+            container[key] = Resting(hook) if resting is None else without(hook, resting)
+
+    def _counted(self) -> Counted | None:
+        return next((each for each in stand_ins(self.hook()) if isinstance(each, Counted)), None)
+
+    @property
+    def calls(self) -> int | None:
+        """How often it was called since the block of `lucid.hooks.counting` around began; None outside of any."""
+        counted = self._counted()
+        return None if counted is None else counted.calls
+
+    @property
+    def time(self) -> float | None:
+        """Microseconds of the host that these calls took; None outside of any such block."""
+        counted = self._counted()
+        return None if counted is None else counted.time / 1e3
+
+    def __repr__(self) -> str:
+        state = "removed" if self.hook() is None else self.name if self.enabled else f"{self.name}, off"
+        return f"<{type(self).__name__}: {state}>"
 
     def __call__(self) -> None:
         """Take the hook off, as `remove` does."""
@@ -66,16 +121,22 @@ class RemovableHandle(Handle):
     def remove(self) -> None:
         """Take the hook off its list; a second call does nothing."""
         with changing:
-            if self._removed:
-                return
-            hooks = self._hooks_list
-            count = len(hooks)
-            # from both ends: hooks go in the order in which they came, or newest first
-            for index in chain.from_iterable(zip(range((count + 1) // 2), range(count - 1, -1, -1), strict=False)):
-                if registered_hook(hooks[index]) is self._hook:
-                    if isinstance(hooks, HookList):
-                        hooks.take(index)
-                    else:
-                        del hooks[index]
-                    break
+            place = self._place()
+            if place is not None:
+                hooks, index = place
+                if isinstance(hooks, HookList):
+                    hooks.take(index)
+                else:
+                    del hooks[index]
             self._removed = True
+
+    def _place(self) -> tuple[Any, int] | None:
+        if self._removed:
+            return None
+        hooks = self._hooks_list
+        count = len(hooks)
+        # from both ends: hooks go in the order in which they came, or newest first
+        for index in chain.from_iterable(zip(range((count + 1) // 2), range(count - 1, -1, -1), strict=False)):
+            if registered_hook(hooks[index]) is self._hook:
+                return hooks, index
+        return None

@@ -10,7 +10,7 @@ from collections import OrderedDict
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
-from lucid.autograd.hooks.firing import StandIn, check_callable, hook_name, registered_hook
+from lucid.autograd.hooks.firing import Resting, StandIn, check_callable, hook_name, is_resting, registered_hook
 from lucid.autograd.hooks.handle import Handle
 from lucid.autograd.hooks.registration import Registration, changing
 from lucid.backend.capture import changes
@@ -172,7 +172,11 @@ class HookTable(OrderedDict[int, Any]):
     def _kept(self) -> list[tuple[int, Any]]:
         """Return the entries that go along with a copy."""
         with changing:
-            return [(key, hook) for key, hook in self.items() if not isinstance(registered_hook(hook), Fleeting)]
+            kept = [(key, hook) for key, hook in self.items() if not isinstance(registered_hook(hook), Fleeting)]
+        # a copy is switched off where this one is, and is not counted
+        return [
+            (key, Resting(registered_hook(hook)) if is_resting(hook) else registered_hook(hook)) for key, hook in kept
+        ]
 
     def __deepcopy__(self, memo: dict[int, Any]) -> HookTable:
         copied = HookTable(self.kind, deepcopy(self.active, memo))
@@ -259,6 +263,10 @@ class RemovableHandle(Handle):
                 table = ref()
                 if table is not None and self.id in table:
                     del table[self.id]
+
+    def _place(self) -> tuple[Any, int] | None:
+        table = self.hooks_dict_ref()
+        return None if table is None or self.id not in table else (table, self.id)
 
     def __getstate__(self) -> tuple[Any, ...]:
         return self.id, self.hooks_dict_ref(), tuple(ref() for ref in self.extra_dict_ref)
