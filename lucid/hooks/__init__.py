@@ -11,6 +11,7 @@ after an error: a model is then as before.
 `lucid.nn.hooks` and `lucid.utils.hooks` hold the handles and the `Hook` objects of modules.
 """
 
+from lucid.autograd.hooks.context import HookContext
 from lucid.hooks.capturing import Captured, capture
 from lucid.hooks.counting import counting
 from lucid.hooks.editing import edit
@@ -30,6 +31,7 @@ __all__ = [
     "Captured",
     "FlopHook",
     "FunctionHook",
+    "HookContext",
     "HookGroup",
     "Leak",
     "MemoryHook",

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from lucid.autograd.hooks.registration import Registration
 
 # Tables that say more about the hooks of another.
-MARKS = ("_with_kwargs", "_always_called")
+MARKS = ("_with_kwargs", "_always_called", "_with_context")
 COLUMNS = ("path", "kind", "number", "name", "registered", "enabled")
 COUNTS = ("calls", "time")  # where they are counted
 

@@ -56,7 +56,7 @@ def backward(
 
 
 def register_hook(
-    self: Tensor, hook: Callable[[Tensor], Tensor | None], *, every_step: bool = False
+    self: Tensor, hook: Callable[..., Tensor | None], *, every_step: bool = False, with_context: bool = False
 ) -> RemovableHandle:
     """Return the handle of ``hook(grad)``, which sees this tensor's gradient in each backward pass and may replace it.
 
@@ -71,6 +71,8 @@ def register_hook(
         later hooks included. It runs with grad mode off, on under ``create_graph=True``.
     every_step : bool
         Whether each replay of a captured step calls it; see `lucid.cuda.graphed_step`.
+    with_context : bool
+        Whether it is called ``hook(grad, context)``, with a `lucid.hooks.HookContext`.
 
     Returns
     -------
@@ -99,11 +101,11 @@ def register_hook(
     tensor([20., 40.])
     >>> handle.remove()
     """
-    return retain.register_hook(self, hook, every_step=every_step)
+    return retain.register_hook(self, hook, every_step=every_step, with_context=with_context)
 
 
 def register_post_accumulate_grad_hook(
-    self: Tensor, hook: Callable[[Tensor], None], *, every_step: bool = False
+    self: Tensor, hook: Callable[..., None], *, every_step: bool = False, with_context: bool = False
 ) -> RemovableHandle:
     """Return the handle of ``hook(tensor)``, called after a backward pass has updated this leaf's `.grad`.
 
@@ -114,6 +116,8 @@ def register_post_accumulate_grad_hook(
         where the pass brought no gradient.
     every_step : bool
         As for `register_hook`.
+    with_context : bool
+        Whether it is called ``hook(tensor, context)``, with a `lucid.hooks.HookContext`.
 
     Returns
     -------
@@ -138,7 +142,7 @@ def register_post_accumulate_grad_hook(
     >>> x
     tensor([0.7000], requires_grad=True)
     """
-    return retain.register_post_accumulate_grad_hook(self, hook, every_step=every_step)
+    return retain.register_post_accumulate_grad_hook(self, hook, every_step=every_step, with_context=with_context)
 
 
 def retain_grad(self: Tensor) -> None:

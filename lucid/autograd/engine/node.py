@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.base import TensorBase, births, grad_of, wrap
+from lucid.autograd.hooks.context import in_context
 from lucid.autograd.hooks.firing import check_callable, every_step_hook
 from lucid.autograd.hooks.handle import RemovableHandle
 from lucid.autograd.hooks.registration import HookList
@@ -111,13 +112,9 @@ class Node:
         How many outputs the node has.
     kept : tuple
         What the node keeps for its backward; the second entry is what `release` frees, empty if nothing.
-    runs_ops : bool
-        Whether its backward calls what a user wrote, whose ops are seen by hooks of functions.
     """
 
     __slots__ = ("__weakref__", "edges", "extra", "sequence")
-
-    runs_ops = False
 
     # a subclass whose nodes differ in these makes slots of them
     outputs: Any = 1
@@ -225,7 +222,9 @@ class Node:
     def _sequence_nr(self) -> int:
         return self.sequence
 
-    def register_hook(self, hook: Callable[..., Any], *, every_step: bool = False) -> RemovableHandle:
+    def register_hook(
+        self, hook: Callable[..., Any], *, every_step: bool = False, with_context: bool = False
+    ) -> RemovableHandle:
         """Return the handle of ``hook(grad_inputs, grad_outputs)``, called after the node has run.
 
         Parameters
@@ -234,6 +233,8 @@ class Node:
             Returns None, or a tuple that replaces all of `grad_inputs`.
         every_step : bool
             Whether each replay of a captured step calls it; see `lucid.cuda.graphed_step`.
+        with_context : bool
+            Whether it gets a `lucid.hooks.HookContext` as its last argument.
 
         Raises
         ------
@@ -241,20 +242,22 @@ class Node:
             If `hook` is not callable.
         """
         check_callable(hook, "Node.register_hook")
-        hook = every_step_hook(hook, every_step)
+        hook = every_step_hook(in_context(hook, with_context, "node post"), every_step)
         hooks = self.rare().posthooks
         hooks.add(hook, self if isinstance(self, AccumulateGrad) else None)
         self.rare().settle()
         return RemovableHandle(hooks, hook)
 
-    def register_prehook(self, hook: Callable[..., Any], *, every_step: bool = False) -> RemovableHandle:
+    def register_prehook(
+        self, hook: Callable[..., Any], *, every_step: bool = False, with_context: bool = False
+    ) -> RemovableHandle:
         """Return the handle of ``hook(grad_outputs)``, called before the node runs.
 
         Parameters
         ----------
         hook : callable
             Returns None, or a tuple that replaces all of `grad_outputs`.
-        every_step : bool
+        every_step, with_context : bool
             As for `register_hook`.
 
         Raises
@@ -263,7 +266,7 @@ class Node:
             If `hook` is not callable.
         """
         check_callable(hook, "Node.register_prehook")
-        hook = every_step_hook(hook, every_step)
+        hook = every_step_hook(in_context(hook, with_context, "node pre"), every_step)
         hooks = self.rare().prehooks
         hooks.add(hook, self if isinstance(self, AccumulateGrad) else None)
         self.rare().settle()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.base import TensorBase, describe
 from lucid.autograd.engine.node import AccumulateGrad
+from lucid.autograd.hooks.context import in_context
 from lucid.autograd.hooks.firing import check_callable, every_step_hook
 from lucid.autograd.hooks.handle import RemovableHandle
 from lucid.autograd.hooks.registration import HookList
@@ -70,10 +71,12 @@ def registered_hooks(tensor: TensorBase, kind: str) -> OrderedDict[int, Callable
     return OrderedDict(enumerate(hooks)) if hooks else None
 
 
-def register_hook(tensor: TensorBase, hook: Callable[..., Any], *, every_step: bool = False) -> RemovableHandle:
+def register_hook(
+    tensor: TensorBase, hook: Callable[..., Any], *, every_step: bool = False, with_context: bool = False
+) -> RemovableHandle:
     """Return the handle of a tensor hook; see `Tensor.register_hook`."""
     check_callable(hook, "Tensor.register_hook")
-    return add_hook(tensor, every_step_hook(hook, every_step))
+    return add_hook(tensor, every_step_hook(in_context(hook, with_context, "gradient"), every_step))
 
 
 def add_hook(tensor: TensorBase, hook: Callable[..., Any]) -> RemovableHandle:
@@ -86,7 +89,7 @@ def add_hook(tensor: TensorBase, hook: Callable[..., Any]) -> RemovableHandle:
 
 
 def register_post_accumulate_grad_hook(
-    tensor: TensorBase, hook: Callable[..., Any], *, every_step: bool = False
+    tensor: TensorBase, hook: Callable[..., Any], *, every_step: bool = False, with_context: bool = False
 ) -> RemovableHandle:
     """Return the handle of a post-accumulate hook; see `Tensor.register_post_accumulate_grad_hook`."""
     check_callable(hook, "Tensor.register_post_accumulate_grad_hook")
@@ -98,7 +101,7 @@ def register_post_accumulate_grad_hook(
             f"post accumulate grad hooks cannot be registered on non-leaf tensors ({describe(tensor)}, made by "
             f"{edge[0].name()}): use register_hook there"
         )
-    hook = every_step_hook(hook, every_step)
+    hook = every_step_hook(in_context(hook, with_context, "accumulated"), every_step)
     hooks = edge[0].rare().accumulated
     hooks.add(hook, edge[0])
     edge[0].rare().settle()

@@ -13,7 +13,8 @@ from lucid.autograd.hooks.functions import Call, call_hooked
 from lucid.autograd.hooks.gradients import fire_node_hooks, fire_tensor_hooks
 from lucid.autograd.modes.state import thread
 from lucid.autograd.recording.namespace import GRAPH
-from lucid.autograd.recording.views import given_back, lent
+from lucid.autograd.recording.primitive_node import PrimitiveNode
+from lucid.autograd.recording.views import CopySlices, given_back, lent
 from lucid.backend import gpu
 from lucid.errors import HookTypeError
 
@@ -102,7 +103,9 @@ def _seen_by_function_hooks(node: Node, run: Callable[[], tuple[Any, ...]], grad
         return tuple(None if edge is None else lent(g) for edge, g in zip(node.edges, given, strict=True))
 
     call = Call(node.name(), "backward", _as_tensors(grad, node), {}, node)
-    shown, after = call_hooked(call, backward, inner=node.runs_ops)
+    # of what is no rule of lucid's own a user's part is seen: a Function, hooks of modules
+    inner = not isinstance(node, PrimitiveNode | CopySlices | AccumulateGrad)
+    shown, after = call_hooked(call, backward, inner=inner)
     if m is not GRAPH:
         return tuple(None if g is None else g.array for g in after)
     return tuple(map(given_back, after, shown, given))

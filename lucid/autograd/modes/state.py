@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from lucid.autograd.base import TensorBase
     from lucid.autograd.engine.passes import Pass
+    from lucid.autograd.hooks.context import CallRecord
     from lucid.autograd.modes.reading import Reads
     from lucid.autograd.recording.saved import SavedTensorHooks
 
@@ -83,6 +84,7 @@ class ThreadState:
     where they are not None; `multithreading` is only noted. `runs` are those of checkpointed functions, innermost last,
     `levels` what functions that are being differentiated have changed. `autocast` is `AUTOCAST_OFF` itself where it is
     equal; `autocast_cache` holds casts of leaves by id, until `autocast_nesting`, which counts blocks, is 0 again.
+    `calls` are those of modules whose hooks ask for context, innermost last.
     `function_hooks` see the ops that come, `waiting_hooks` the end of the one that runs.
     """
 
@@ -91,6 +93,7 @@ class ThreadState:
         "autocast",
         "autocast_cache",
         "autocast_nesting",
+        "calls",
         "changes",
         "creation_hooks",
         "debug",
@@ -122,6 +125,7 @@ class ThreadState:
         self.function_hooks: tuple[Any, ...] = ()
         self.waiting_hooks: tuple[Any, ...] = ()
         self.passes: list[Pass] = []
+        self.calls: tuple[CallRecord, ...] = ()
         self.runs: tuple[Reads, ...] = ()
         self.levels: tuple[list[weakref.ref[TensorBase]], ...] = ()
         self.changes = 0

@@ -44,7 +44,6 @@ class FunctionNode(BackwardCFunction):
 
     __slots__ = ("arguments", "ctx", "forms", "kept", "outputs", "targets", "tensor_arguments")
 
-    runs_ops = True
     function: type[Function]
     ctx: FunctionCtx
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from lucid.autograd.base import Edge
+    from lucid.autograd.hooks.context import CallRecord
     from lucid.autograd.hooks.table import Entry
     from lucid.nn.module.module import Module
 
@@ -112,7 +113,6 @@ class Frontier(Node):
 
     __slots__ = ("expected", "outputs", "skeleton")
 
-    runs_ops = True
     skeleton: Any
     expected: list[Any]
 
@@ -180,15 +180,21 @@ class ModuleInputBackward(Frontier):
         What is called. It is held by the graph of its outputs, so that the hooks fire also if nobody else holds it.
     pre_hooks, hooks : sequence of Entry
         Full backward pre-hooks and full backward hooks, in the order of firing, each with its `Form` or None.
+
+    Attributes
+    ----------
+    record : CallRecord or None
+        Of the call, where a hook of the module asks for context.
     """
 
-    __slots__ = ("deep", "hooks", "joined", "module", "pre_hooks", "with_kwargs")
+    __slots__ = ("deep", "hooks", "joined", "module", "pre_hooks", "record", "with_kwargs")
 
     def __init__(self, module: Module, pre_hooks: Sequence[Entry], hooks: Sequence[Entry]) -> None:
         self.module = module
         self.pre_hooks = pre_hooks
         self.hooks = hooks
         self.deep = self.with_kwargs = False
+        self.record: CallRecord | None = None
         for hook in hooks:
             if hook.option is not None:
                 self.deep |= hook.option.structured

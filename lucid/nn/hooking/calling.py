@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from lucid.autograd.base import INFERENCE, TensorBase, version_of
 from lucid.autograd.engine.node import AccumulateGrad
 from lucid.autograd.engine.retain import register_hook
+from lucid.autograd.hooks.context import CallRecord
 from lucid.autograd.hooks.firing import StandIn, add_hook_note, fire, hook_name
 from lucid.autograd.hooks.registration import changing
 from lucid.autograd.modes.state import thread
@@ -41,6 +42,8 @@ def call(self: Any, *args: Any, **kwargs: Any) -> Any:
             if output is not NotImplemented:
                 return output
         this = Call(self, args, kwargs)
+        if "_hooks_with_context" in own:
+            return _call_in_context(this, own)
         try:
             return this.call(own)
         except Exception:
@@ -104,7 +107,7 @@ class Call:
         self.called: set[int] = set()
 
     # errors pass over functions of this name: the module's forward is what the user called
-    def call(self, own: ActiveHooks) -> Any:
+    def call(self, own: ActiveHooks, record: CallRecord | None = None) -> Any:
         """Return the output after all hooks."""
         module = self.module
         call = None
@@ -121,6 +124,7 @@ class Call:
                 pre_hooks = global_tables.backward_pre.snapshot() + pre_hooks
                 hooks = global_tables.backward.snapshot() + hooks
             call = ModuleInputBackward(module, pre_hooks, hooks)
+            call.record = record
         output_hooks = module._output_hooks.snapshot() if "_output_hooks" in own else ()  # noqa: SLF001
         if "_output_hooks" in everywhere:
             output_hooks = global_tables.output.snapshot() + output_hooks
@@ -202,6 +206,22 @@ class Call:
                     UserWarning,
                     stacklevel=3,
                 )
+
+
+def _call_in_context(this: Call, own: ActiveHooks) -> Any:
+    """Return the output of a call after all hooks, of which some ask for context."""
+    state = thread.state
+    calls = state.calls
+    record = CallRecord(this.module)
+    state.calls = (*calls, record)
+    try:
+        return this.call(own, record)
+    except Exception:
+        if "_forward_hooks_always_called" in own or "_forward_hooks_always_called" in everywhere:
+            this.call_after_error()
+        raise
+    finally:
+        state.calls = calls
 
 
 def _both(hook: Any, result: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:

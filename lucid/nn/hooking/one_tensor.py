@@ -55,6 +55,7 @@ class OneTensorCall(ModuleInputBackward):
     deep: Any = False
     with_kwargs: Any = False
     joined: Any = True
+    record: Any = None
 
     def name(self) -> str:
         """Return the name that the node of any call has."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from lucid.autograd.hooks.context import in_context
 from lucid.autograd.hooks.firing import every_step_hook
-from lucid.autograd.hooks.table import RemovableHandle, TableAttribute, register
+from lucid.autograd.hooks.table import HookTable, RemovableHandle, TableAttribute, register
 from lucid.nn.hooking.boundary import FULL, PRE, Form
 from lucid.nn.hooking.forms import is_full_backward_hook, takes_pytorch_form
+from lucid.nn.hooking.in_call import InCall
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,7 +22,8 @@ class HookMethods:
 
     Every registration returns a `lucid.nn.hooks.RemovableHandle`; what cannot be called it refuses with a TypeError. A
     table maps handle ids to hooks; those named after another with a suffix mark which of its hooks were registered with
-    that option. With `every_step` each replay of a captured step calls the hook; see `lucid.cuda.graphed_step`.
+    that option. With `every_step` each replay of a captured step calls the hook; see `lucid.cuda.graphed_step`. With
+    `with_context` a hook of calls gets a `lucid.hooks.HookContext` after its other arguments.
     """
 
     _forward_pre_hooks = TableAttribute(counted=True)
@@ -31,13 +34,23 @@ class HookMethods:
     _backward_pre_hooks = TableAttribute(counted=True)
     _backward_hooks = TableAttribute(counted=True)
     _output_hooks = TableAttribute(counted=True)
+    _hooks_with_context = TableAttribute(counted=True)
     _state_dict_pre_hooks = TableAttribute()
     _state_dict_hooks = TableAttribute()
     _load_state_dict_pre_hooks = TableAttribute()
     _load_state_dict_post_hooks = TableAttribute()
 
+    def _marks_of(self, with_context: bool) -> list[HookTable]:
+        return [self._hooks_with_context] if with_context else []
+
     def register_forward_pre_hook(
-        self, hook: Hook, *, prepend: bool = False, with_kwargs: bool = False, every_step: bool = False
+        self,
+        hook: Hook,
+        *,
+        prepend: bool = False,
+        with_kwargs: bool = False,
+        every_step: bool = False,
+        with_context: bool = False,
     ) -> RemovableHandle:
         """Return the handle of a hook that is called before `forward`, and may replace its arguments.
 
@@ -60,8 +73,9 @@ class HookMethods:
         >>> module(lucid.zeros(2))
         tensor([1., 1.])
         """
-        hook = every_step_hook(hook, every_step)
+        hook = every_step_hook(in_context(hook, with_context, "forward pre", InCall), every_step)
         marks = [self._forward_pre_hooks_with_kwargs] if with_kwargs else []
+        marks += self._marks_of(with_context)
         return register(self._forward_pre_hooks, hook, "register_forward_pre_hook", prepend=prepend, marks=marks)
 
     def register_forward_hook(
@@ -72,6 +86,7 @@ class HookMethods:
         with_kwargs: bool = False,
         always_call: bool = False,
         every_step: bool = False,
+        with_context: bool = False,
     ) -> RemovableHandle:
         """Return the handle of a hook that is called after `forward`, and may replace its output.
 
@@ -97,8 +112,9 @@ class HookMethods:
         >>> module(lucid.ones(2))
         tensor([3., 3.])
         """
-        hook = every_step_hook(hook, every_step)
+        hook = every_step_hook(in_context(hook, with_context, "forward", InCall), every_step)
         marks = [self._forward_hooks_with_kwargs] if with_kwargs else []
+        marks += self._marks_of(with_context)
         if always_call:
             marks.append(self._forward_hooks_always_called)
         return register(self._forward_hooks, hook, "register_forward_hook", prepend=prepend, marks=marks)
@@ -111,6 +127,7 @@ class HookMethods:
         aligned: bool = False,
         structured: bool = False,
         every_step: bool = False,
+        with_context: bool = False,
     ) -> RemovableHandle:
         """Return the handle of a hook that sees the gradients of the outputs before the module's backward.
 
@@ -139,10 +156,10 @@ class HookMethods:
         tensor([10., 10.])
         """
         form = Form(structured=structured, aligned=aligned)
-        hook = every_step_hook(hook, every_step)
+        hook = every_step_hook(in_context(hook, with_context, "backward pre", InCall), every_step)
         return register(
             self._backward_pre_hooks, hook, "register_full_backward_pre_hook", prepend=prepend,
-            option=None if form == PRE else form,
+            marks=self._marks_of(with_context), option=None if form == PRE else form,
         )  # fmt: skip
 
     def register_full_backward_hook(
@@ -154,6 +171,7 @@ class HookMethods:
         with_kwargs: bool = False,
         structured: bool = False,
         every_step: bool = False,
+        with_context: bool = False,
     ) -> RemovableHandle:
         """Return the handle of a hook that sees the gradients of the inputs, and may replace them.
 
@@ -196,9 +214,10 @@ class HookMethods:
         (tensor([1., 1.]),)
         """
         form = Form(structured, with_kwargs, aligned)
+        hook = every_step_hook(in_context(hook, with_context, "backward", InCall), every_step)
         return register(
-            self._backward_hooks, every_step_hook(hook, every_step), "register_full_backward_hook", prepend=prepend,
-            option=None if form == FULL else form,
+            self._backward_hooks, hook, "register_full_backward_hook", prepend=prepend,
+            marks=self._marks_of(with_context), option=None if form == FULL else form,
         )  # fmt: skip
 
     def register_backward_hook(self, hook: Hook, *, every_step: bool = False) -> RemovableHandle:

@@ -38,6 +38,18 @@ def adopt(parent: Module, child: Module | None) -> None:
 
 def module_path(module: Tree) -> str:
     """Return the module's class, and its dotted path from the top of its model where it is part of one."""
+    top, names = _way(module)
+    kind = type(module).__name__
+    return f"module {'.'.join([type(top).__name__, *names])} ({kind})" if names else f"module {kind}"
+
+
+def names_of(module: Tree) -> str:
+    """Return the dotted path of a module from the top of its model; empty where it is the top."""
+    return ".".join(_way(module)[1])
+
+
+def _way(module: Tree) -> tuple[Tree, list[str]]:
+    """Return the top of the model, and the names from there to a module."""
     names: list[str] = []
     top: Tree = module
     while (parent := parent_of(top)) is not None:
@@ -46,8 +58,7 @@ def module_path(module: Tree) -> str:
             break
         names.append(name)
         top = parent
-    kind = type(module).__name__
-    return f"module {'.'.join([type(top).__name__, *reversed(names)])} ({kind})" if names else f"module {kind}"
+    return top, names[::-1]
 
 
 def saved_as(module: Tree, prefix: str) -> str:
