@@ -6,8 +6,6 @@ import functools
 import gc
 import weakref
 
-import pytest
-
 import lucid
 from lucid import hooks, nn
 from tests.device import DEVICE
@@ -51,25 +49,31 @@ def own():
     return hooks.leaks().filter(file=__file__)
 
 
-@pytest.mark.parametrize("how", HOLDERS)
-def test_however_it_is_held(how):
-    model = nn.Sequential(nn.Linear(2, 2, device=DEVICE))
+def test_however_it_is_held():
+    """A module's and a tensor's hook of each way, on one model: each look goes through all objects of the process."""
+    model = nn.ModuleDict({how.replace(" ", "_"): nn.Linear(2, 2, device=DEVICE) for how in HOLDERS})
     held = lucid.ones(3, 5, device=DEVICE)
     with hooks.scope():
-        model[0].register_forward_hook(HOLDERS[how](held))
-        model[0].register_forward_hook(lambda *_: None)
-        model[0].weight.register_hook(HOLDERS[how]((held, model[0].weight * 2)))
-        with_graph, without = own()
-        assert (without.path, without.kind, without.number) == ("Sequential.0 (Linear)", "forward hook", 0)
-        assert (without.tensors, without.bytes, without.graph) == (1, 60, False)
-        assert (with_graph.kind, with_graph.path) == ("tensor hook", "leaf of shape (2, 2)")
-        assert (with_graph.tensors, with_graph.bytes, with_graph.graph) == (2, 76, True)
-        assert 0 <= without.age < 1000
-        assert "holds 2 tensors of 76 bytes and a graph" in repr(with_graph)
-        own().remove()
+        for layer, holder in zip(model.values(), HOLDERS.values(), strict=True):
+            layer.register_forward_hook(holder(held))
+            layer.register_forward_hook(lambda *_: None)
+            layer.weight.register_hook(holder((held, layer.weight * 2)))
+        found = own()
+        with_graph, without = found[: len(model)], found[len(model) :]
+        assert {row.path for row in without} == {f"ModuleDict.{name} (Linear)" for name in model}
+        assert {(row.kind, row.number, row.tensors, row.bytes, row.graph) for row in without} == {
+            ("forward hook", 0, 1, 60, False)
+        }
+        assert len(with_graph) == len(without) == len(model)
+        assert {(row.kind, row.path, row.tensors, row.bytes, row.graph) for row in with_graph} == {
+            ("tensor hook", "leaf of shape (2, 2)", 2, 76, True)
+        }
+        assert all(0 <= row.age < 1000 for row in found)
+        assert "holds 2 tensors of 76 bytes and a graph" in repr(with_graph[0])
+        found.remove()
         assert len(own()) == 0
         alive = weakref.ref(held)
-        del held, with_graph, without
+        del held, with_graph, without, found
         gc.collect()
         assert alive() is None
 
