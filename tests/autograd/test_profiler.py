@@ -10,6 +10,7 @@ import pytest
 
 import lucid
 from lucid.autograd.profiler import record_function
+from lucid.errors import ShapeError
 
 
 @pytest.fixture
@@ -65,10 +66,24 @@ def test_importing_lucid_does_not_load_it():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_ranges_of_all_ops_are_refused(ranges):
-    """`emit_nvtx` says what to use in its place, rather than name nothing; disabled it does nothing, as in PyTorch."""
-    with pytest.raises(NotImplementedError, match="record_function"):
-        lucid.autograd.profiler.emit_nvtx()
+def test_ranges_of_all_ops(ranges):
+    """Forward and backward, also of ops that record nothing or raise; an op ends its own range alone."""
+    x = lucid.ones(2, requires_grad=True)
+    with lucid.autograd.profiler.emit_nvtx():
+        (x * 2).sum().backward()
+        with lucid.no_grad(), pytest.raises(ShapeError):
+            x + lucid.ones(3)
+    names = ["mul", "sum", "SumBackward0", "MulBackward0", "AccumulateGrad", "add"]
+    assert ranges == [event for name in names for event in (("push", name, "lucid"), ("pop", "lucid"))]
+    ranges.clear()
+    with lucid.autograd.profiler.emit_nvtx(record_shapes=True):
+        x.exp().view(2, 1)
+    assert [event[1] for event in ranges if event[0] == "push"] == ["exp [(2,)]", "view [(2,)]"]
+
+
+def test_ranges_of_no_op(ranges):
+    """Disabled it names nothing, and its block ends as any."""
     with lucid.autograd.profiler.emit_nvtx(enabled=False):
         lucid.ones(2).sum()
+    lucid.ones(2).sum()
     assert not ranges

@@ -52,7 +52,6 @@ EXEMPT = {
     "lucid.cuda.memory_allocated.device": NO_CUDA,
     "lucid.cuda.memory_reserved.device": NO_CUDA,
     "lucid.cuda.stream.stream": NO_CUDA,
-    "lucid.autograd.profiler.emit_nvtx": "is not there: the error says what is instead",
     "lucid.nn.SyncBatchNorm": "is not there: the error says what is instead",
     "lucid.autograd.graph.queue_callback": "is called from inside of a pass; see tests/parity/autograd/test_running.py",
     "lucid.nn.hooks.ContextualHook": "takes names of methods of the class; see tests/nn/hooking/test_hook_errors.py",

@@ -1,8 +1,8 @@
 """Hooks of functions, which see every op of a thread, and four of them: time, memory, arithmetic, printing."""
 
+from lucid.autograd.hooks.function_hook import FunctionHook
 from lucid.autograd.hooks.functions import Call
 from lucid.hooks.functions.flops import FlopHook
-from lucid.hooks.functions.hook import FunctionHook
 from lucid.hooks.functions.memory import MemoryHook
 from lucid.hooks.functions.printer import PrintHook
 from lucid.hooks.functions.timer import TimerHook

@@ -7,7 +7,7 @@ from collections import Counter
 from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from lucid.hooks.functions.hook import outputs_of
+from lucid.autograd.hooks.function_hook import outputs_of
 from lucid.hooks.functions.sums import Sums
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING, Any, TextIO
 
 from lucid.autograd.base import TensorBase, describe
-from lucid.hooks.functions.hook import FunctionHook, outputs_of
+from lucid.autograd.hooks.function_hook import FunctionHook, outputs_of
 
 if TYPE_CHECKING:
     from lucid.autograd.hooks.functions import Call

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, ClassVar
 
-from lucid.hooks.functions.hook import FunctionHook
+from lucid.autograd.hooks.function_hook import FunctionHook
 from lucid.hooks.printing import printed
 
 if TYPE_CHECKING:
