@@ -15,6 +15,15 @@ BEGINNING = re.search(r"^```python\n(.*?)^```$", TEXT, re.DOTALL | re.MULTILINE)
 RECIPES = dict(re.findall(r"^<!-- recipe: (\S+) -->\n```python\n(.*?)^```$", TEXT, re.DOTALL | re.MULTILINE))
 
 
+def check(text):
+    """Fail unless a program prints what the comments beside its prints say."""
+    with warnings.catch_warnings():
+        # anomaly detection warns that it is on, and of what it has found
+        warnings.simplefilter("ignore", UserWarning)
+        _, printed = run(BEGINNING + text)
+    assert printed == re.findall(r"^.*\)  # (.*)$", text, re.MULTILINE)
+
+
 def test_there_are_six():
     """Every block of code but the beginning is a recipe."""
     assert [*RECIPES] == ["activations", "intermediate", "clip", "nan", "freeze", "accumulate"]
@@ -23,9 +32,9 @@ def test_there_are_six():
 
 @pytest.mark.parametrize("name", RECIPES)
 def test_recipe(name):
-    """A recipe prints what the comments beside its prints say."""
-    with warnings.catch_warnings():
-        # anomaly detection warns that it is on, and of what it has found
-        warnings.simplefilter("ignore", UserWarning)
-        _, printed = run(BEGINNING + RECIPES[name])
-    assert printed == re.findall(r"^.*\)  # (.*)$", RECIPES[name], re.MULTILINE)
+    check(RECIPES[name])
+
+
+def test_one_program():
+    """They run in their order, one after the other, as well as alone."""
+    check("".join(RECIPES.values()))

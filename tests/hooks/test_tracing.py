@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import gc
+import importlib
 import json
+import re
+from html.parser import HTMLParser
 
 import pytest
 
 import lucid
 from lucid import hooks, nn
-from lucid.errors import SettingError
+from lucid.autograd.modes.state import thread
+from lucid.errors import HookError, SettingError, ShapeError
 from tests.device import DEVICE
+
+trace_module = importlib.import_module("lucid.hooks.tracing.trace")  # the name in the package is the class
 
 
 def net():
@@ -93,3 +100,132 @@ def test_files_and_tables(tmp_path):
     assert "1.0" in str(seen)
     with pytest.raises(SettingError, match="'7'"):
         hooks.trace(model, "7")
+
+
+class Page(HTMLParser):
+    """What a page consists of: texts by the element around them, and whether each that begins ends."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.texts, self.attributes = [], [], []
+        self.feed(text)
+        self.close()
+        assert not self.open
+
+    def handle_starttag(self, tag, attrs):
+        self.attributes.append((tag, dict(attrs)))
+        if tag != "meta":
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.attributes.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if data.strip():
+            self.texts.append((self.open[-1] if self.open else "", data))
+
+    def of(self, tag):
+        return [text for around, text in self.texts if around == tag]
+
+
+def test_a_page(tmp_path):
+    """It needs nothing beside itself, shows each span in its row, and the modules and hooks by name, escaped."""
+    model = net()
+    model.add_module("<b>", nn.Linear(3, 2, device=DEVICE))
+    handle = model[0].register_forward_hook(lambda *_: None)
+    with hooks.trace(model, ops=True) as seen:
+        model(lucid.ones(2, 3, device=DEVICE)).sum().backward()
+    seen.save(tmp_path / "trace.html")
+    text = (tmp_path / "trace.html").read_text(encoding="utf-8")
+    assert not re.search(r"<script|https?://", text)
+    page = Page(text)
+    assert page.of("h1") == ["Trace of Sequential"]
+    assert page.of("h2") == ["Timeline", "Modules", "Hooks"]
+    titles = page.of("title")
+    for name in ("0 Linear", "1.0 Tanh", "1.0 tanh", "<b> Linear", "0 LinearBackward0", "Sequential", "outside sum"):
+        assert any((title.startswith(f"{name}: ") and title.endswith(" us")) or DEVICE == "cuda" for title in titles), (
+            name
+        )
+    bars = [attributes for tag, attributes in page.attributes if tag == "rect"]
+    assert len(bars) == len(titles) - 1
+    rows = {float(bar["y"]) for bar in bars}
+    assert len(rows) == max(span.depth for span in seen.spans) + 2
+    assert all(0 <= float(bar["x"]) <= float(bar["x"]) + float(bar["width"]) <= 1161 for bar in bars)
+    cells = page.of("td")
+    assert "  <b>" in cells
+    assert handle.name in cells
+    assert "forward hook" in cells
+    handle.remove()
+    del model
+    gc.collect()
+    seen.save(tmp_path / "later.html")
+    assert "None but those of the trace." in (tmp_path / "later.html").read_text(encoding="utf-8")
+    with pytest.raises(SettingError, match=r"ends in \.json or \.html, got 'trace\.txt'"):
+        seen.save(tmp_path / "trace.txt")
+    assert not (tmp_path / "trace.txt").exists()
+
+
+def test_ops():
+    """Each op is a span in that of its module, and the bytes that it makes count there; views make none."""
+    model = nn.Sequential(nn.Linear(8, 2, device=DEVICE), nn.Flatten(0))
+    x = lucid.ones(16, 8, device=DEVICE)
+    with hooks.trace(model, ops=True) as seen:
+        y = model(x)
+        y.sum().backward()
+    ops = [(span.path, span.name, span.depth) for span in seen.spans if span.phase == "op"]
+    assert ops == [("0", "linear", 2), ("1", "view", 2), ("outside", "sum", 0)]
+    assert {path: region.made for path, region in seen.regions.items()} == {
+        "0": 16 * 2 * 4, "1": 0, "": None, "outside": 4,
+    }  # fmt: skip
+    by_name = {span.name: span for span in seen.spans}
+    assert by_name["Linear"].begin <= by_name["linear"].begin <= by_name["linear"].end <= by_name["Linear"].end
+    assert all((span.device is not None) == (DEVICE == "cuda") for span in seen.spans)
+    with hooks.trace(model, ops=True, backward=False) as seen:
+        model(x).sum().backward()
+    assert {span.phase for span in seen.spans} == {"op", "forward"}
+
+
+def test_norms_of_gradients():
+    """Of a module's own parameters, as they are at the end of the block."""
+    model = nn.Sequential(nn.Linear(3, 2, device=DEVICE), nn.Linear(2, 1, bias=False, device=DEVICE))
+    with hooks.trace(model) as seen:
+        model(lucid.ones(4, 3, device=DEVICE)).sum().backward()
+    expected = [sum(float((p.grad**2).sum()) for p in layer.parameters()) ** 0.5 for layer in model]
+    assert seen.regions["0"].grad == pytest.approx(expected[0], rel=1e-6)
+    assert seen.regions["1"].grad == pytest.approx(expected[1], rel=1e-6)
+    assert seen.regions[""].grad is None
+    assert f"{expected[0]:.3g}" in str(seen)
+
+
+def test_ranges_for_profilers(monkeypatch):
+    """A range of the path around each call, which ends also where the call raises."""
+    events = []
+    monkeypatch.setattr(trace_module, "begin_range", events.append)
+    monkeypatch.setattr(trace_module, "end_range", lambda: events.append("end"))
+    model = nn.Sequential(nn.Identity(), nn.Sequential(nn.Linear(3, 2, device=DEVICE)))
+    with hooks.trace(model, nvtx=True):
+        model(lucid.ones(1, 3, device=DEVICE))
+        with pytest.raises(ShapeError):
+            model(lucid.ones(1, 4, device=DEVICE))
+    calls = ["Sequential", "0", "end", "1", "1.0"]
+    assert events == [*calls, "end", "end", "end", *calls, "end", "end", "end"]
+
+
+def test_threads_and_blocks_inside_of_each_other():
+    """What another thread runs is not seen; two traces of one model see the same."""
+    model = net()
+    x = lucid.ones(1, 3, device=DEVICE)
+    with hooks.trace(model) as outer, hooks.trace(model, "1.0") as inner:
+        model(x).sum().backward()
+    assert outer.regions["1.0"].calls == inner.regions["1.0"].calls == 1
+    assert [s.name for s in outer.spans if s.phase == "backward"] == [
+        s.name for s in inner.spans if s.phase == "backward"
+    ]
+    assert {s.path for s in inner.spans if s.phase == "backward"} == {"1.0", "outside"}
+    with pytest.raises(HookError, match="open"), outer, outer:
+        pass
+    assert len(hooks.table(model)) == 0
+    assert not thread.state.node_hooks

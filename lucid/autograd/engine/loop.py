@@ -107,7 +107,7 @@ alone_in_loop = 0  # until it is measured, below
 def _run(this: Pass, roots: Sequence[tuple[Edge, Any]], state: ThreadState, graph: bool) -> None:
     """Run the nodes of a pass whose gradients are tensors with `graph` and raw arrays without."""
     keep, needed, captures, counts = this.keep, this.needed, this.captures, this.counts
-    watched = bool(captures) or needed is not None or state.anomaly is not None or bool(state.function_hooks)
+    watched = bool(captures) or needed is not None or state.anomaly is not None or bool(state.node_hooks)
     ndarray, quiet, add = np.ndarray, state.quiet, np.add
     plain, device_array = not (graph or watched), gpu.array_type()
     default = gpu.default_stream().ptr if device_array is not None else None

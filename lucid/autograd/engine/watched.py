@@ -74,7 +74,7 @@ def run_watched(
     outputs = _as_tensors(grad, node) if posthooks else ()
     wanted = this.wanted(node)
     run = node.backward if wanted is None else partial(node.backward_to, wanted)
-    if thread.state.function_hooks:
+    if thread.state.node_hooks:
         grads = _seen_by_function_hooks(node, partial(run_on_device, index, run, m, grad, quiet), grad, m)
     else:
         grads = run_on_device(index, run, m, grad, quiet)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Self, cast
 
-from lucid.autograd.modes.leaving import Context
+from lucid.autograd.modes.leaving import Context, together
 from lucid.autograd.modes.state import intercepted, thread
 from lucid.errors import HookError
 
@@ -24,6 +24,11 @@ class FunctionHook(Context):
     nothing, views, in-place ops, ops of a `Function` beside the Function itself, and in backward each node. What one op
     does inside, as its conversions, is part of it, and what a hook runs itself is seen by none. Blocks nest: `before`
     is called from the outermost to the innermost, `after` and `failed` the other way round.
+
+    Attributes
+    ----------
+    phases : tuple of str
+        Of which it is told: ``("forward", "backward")``, unless a subclass or an object says less.
 
     Raises
     ------
@@ -52,6 +57,8 @@ class FunctionHook(Context):
     backward MulBackward0 [(3,)]
     backward AccumulateGrad [(3,)]
     """
+
+    phases: tuple[str, ...] = ("forward", "backward")
 
     def __init__(self) -> None:
         super().__init__()
@@ -83,9 +90,16 @@ class FunctionHook(Context):
 
     def __enter__(self) -> Self:
         state = thread.state
-        if self in state.function_hooks:
+        if self in state.function_hooks or self in state.node_hooks:
             raise HookError(f"this {type(self).__name__} is open on this thread already: use another one inside")
-        self.undo.append((setattr, state, "function_hooks", state.function_hooks))
-        intercepted.add(state)
-        state.function_hooks = (*state.function_hooks, self)
+        before = state.function_hooks, state.node_hooks
+        forward, backward = "forward" in self.phases, "backward" in self.phases
+        fields = ("function_hooks", "node_hooks")
+        self.undo.append(together(*[(setattr, state, *each) for each in zip(fields, before, strict=True)]))
+        if forward:
+            intercepted.add(state)
+        state.function_hooks, state.node_hooks = (
+            (*before[0], self) if forward else before[0],
+            (*before[1], self) if backward else before[1],
+        )
         return self

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 from lucid.autograd.base import TensorBase, is_tuple
 from lucid.autograd.hooks.firing import fire
 from lucid.autograd.hooks.gradients import check_replacement
-from lucid.autograd.modes.state import intercepted, thread
+from lucid.autograd.modes.state import NOTHING_WAITS, intercepted, thread
 from lucid.errors import HookTypeError
 
 if TYPE_CHECKING:
@@ -56,15 +56,17 @@ class Call:
 def not_of_the_op(function: Callable[..., T], *arguments: Any) -> T:
     """Return ``function(*arguments)``, a user's that an op calls: hooks that wait for the end of the op see its ops."""
     state = thread.state
-    hooks = state.waiting_hooks
-    if not hooks:
+    waiting = state.waiting_hooks
+    if waiting is NOTHING_WAITS:
         return function(*arguments)
     intercepted.add(state)
-    state.waiting_hooks, state.function_hooks = (), hooks
+    state.waiting_hooks = NOTHING_WAITS
+    state.function_hooks, state.node_hooks = waiting
     try:
         return function(*arguments)
     finally:
-        state.function_hooks, state.waiting_hooks = (), hooks
+        state.function_hooks = state.node_hooks = ()
+        state.waiting_hooks = waiting
 
 
 class Seeing(Protocol):
@@ -105,7 +107,7 @@ def call_hooked(call: Call, run: Callable[[], T], *, inner: bool) -> tuple[T, T]
     error, the innermost first.
     """
     state = thread.state
-    hooks: tuple[Seeing, ...] = state.function_hooks
+    both = state.function_hooks, state.node_hooks
     told: list[Seeing] = []
 
     def before(hook: Seeing, _: None) -> None:
@@ -120,18 +122,19 @@ def call_hooked(call: Call, run: Callable[[], T], *, inner: bool) -> tuple[T, T]
     def owner() -> str:
         return f"the {call.phase} of {call.name}"
 
-    state.function_hooks = ()
+    state.function_hooks = state.node_hooks = ()
     try:
-        fire(hooks, before, None, "function hook", owner)
+        fire(both[call.phase == "backward"], before, None, "function hook", owner)
         if inner:
             intercepted.add(state)
-            state.function_hooks = hooks
+            state.function_hooks, state.node_hooks = both
         else:
-            state.waiting_hooks = hooks
+            state.waiting_hooks = both
         try:
             output = run()
         finally:
-            state.function_hooks = state.waiting_hooks = ()
+            state.function_hooks = state.node_hooks = ()
+            state.waiting_hooks = NOTHING_WAITS
         return output, fire(told[::-1], after, output, "function hook", owner)
     except BaseException as error:
         while told:
@@ -139,7 +142,7 @@ def call_hooked(call: Call, run: Callable[[], T], *, inner: bool) -> tuple[T, T]
         raise
     finally:
         intercepted.add(state)  # an op that found none may have taken it off
-        state.function_hooks = hooks
+        state.function_hooks, state.node_hooks = both
 
 
 def _fitted(hook: Seeing, call: Call, new: Any, old: Any) -> Any:

@@ -75,6 +75,10 @@ unusual: set[ThreadState] = set()
 intercepted: set[ThreadState] = set()
 
 
+# Of hooks of functions, in both directions, that an op runs under.
+NOTHING_WAITS: tuple[tuple[Any, ...], tuple[Any, ...]] = (), ()
+
+
 class ThreadState:
     """What one thread does when an op is applied.
 
@@ -85,7 +89,8 @@ class ThreadState:
     `levels` what functions that are being differentiated have changed. `autocast` is `AUTOCAST_OFF` itself where it is
     equal; `autocast_cache` holds casts of leaves by id, until `autocast_nesting`, which counts blocks, is 0 again.
     `calls` are those of modules whose hooks ask for context, innermost last.
-    `function_hooks` see the ops that come, `waiting_hooks` the end of the one that runs.
+    `function_hooks` see the ops that come, `node_hooks` those of backward, and `waiting_hooks`, of both kinds, the end
+    of the one that runs.
     """
 
     __slots__ = (
@@ -102,6 +107,7 @@ class ThreadState:
         "grad_mode",
         "levels",
         "multithreading",
+        "node_hooks",
         "passes",
         "quiet",
         "runs",
@@ -123,7 +129,8 @@ class ThreadState:
         self.saved_hooks_disabled: str | None = None
         self.creation_hooks: tuple[Callable[..., Any], ...] = ()
         self.function_hooks: tuple[Any, ...] = ()
-        self.waiting_hooks: tuple[Any, ...] = ()
+        self.node_hooks: tuple[Any, ...] = ()
+        self.waiting_hooks = NOTHING_WAITS
         self.passes: list[Pass] = []
         self.calls: tuple[CallRecord, ...] = ()
         self.runs: tuple[Reads, ...] = ()

@@ -276,6 +276,22 @@ def test_only_this_thread_and_only_the_block():
     assert thread.state not in intercepted
 
 
+@pytest.mark.parametrize("phase", ["forward", "backward"])
+def test_one_phase_alone(phase):
+    class One(Seen):
+        phases = (phase,)
+
+    x = ones(2)
+    with One() as seen, Seen() as both:
+        (x * 2).sum().backward()
+    assert seen.names(phase) == both.names(phase)
+    assert len(seen.calls) == len(seen.names(phase)) > 0
+    with One() as seen, pytest.raises(HookError, match="open on this thread already"), seen:
+        pass
+    assert not thread.state.function_hooks
+    assert not thread.state.node_hooks
+
+
 def test_autocast_inside():
     """Operands are cast as part of the op, and the block of a hook inside of one of autocast ends neither."""
     layer = nn.Linear(3, 3, device=DEVICE)

@@ -1,0 +1,336 @@
+"""When each module ran, forward and backward, and what its forward keeps for backward."""
+
+from __future__ import annotations
+
+import json
+import weakref
+from bisect import bisect_right
+from pathlib import Path
+from time import perf_counter_ns
+from typing import TYPE_CHECKING, Any
+
+from lucid.autograd.base import TensorBase
+from lucid.autograd.engine.node import AccumulateGrad, sequences
+from lucid.autograd.engine.passes import sequence_of
+from lucid.autograd.hooks.function_hook import FunctionHook, outputs_of
+from lucid.autograd.hooks.structure import map_leaves
+from lucid.autograd.profiler import begin_range, end_range
+from lucid.autograd.recording.views import live_edge
+from lucid.cuda.streams import Event
+from lucid.errors import SettingError
+from lucid.hooks.listing import table
+from lucid.hooks.points import points
+from lucid.hooks.printing import printed
+from lucid.hooks.scoping import scope
+from lucid.hooks.tracing.page import page
+from lucid.hooks.tracing.spans import Region, Span, chrome_events, table_of
+from lucid.nn.utils import get_total_norm
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterable
+
+    from rich.table import Table as RichTable
+
+    from lucid.autograd.engine.node import Node
+    from lucid.autograd.hooks.functions import Call as OpCall
+    from lucid.nn.module.module import Module
+
+MICRO = 1e-3  # microseconds of a nanosecond
+OUTSIDE = "outside"
+
+
+class Call:
+    """A call of a module that has not ended."""
+
+    __slots__ = ("begin", "inner", "mark", "module", "path")
+
+    def __init__(self, path: str, module: Module, mark: Any) -> None:
+        self.path = path
+        self.module = module
+        self.mark = mark
+        self.inner = 0
+        self.begin = perf_counter_ns()
+
+
+class Ops(FunctionHook):
+    """Tells a trace of each op, or only of those that backward runs."""
+
+    def __init__(self, owner: trace, phases: tuple[str, ...]) -> None:
+        super().__init__()
+        self.phases = phases
+        self._owner = owner
+        self._open: list[tuple[int, Any]] = []
+
+    def before(self, call: OpCall) -> None:
+        """Take the time."""
+        mark = self._owner.mark() if "forward" in self.phases else None
+        self._open.append((perf_counter_ns(), mark))
+
+    def after(self, call: OpCall, output: Any) -> None:
+        """Note what has passed since."""
+        end = perf_counter_ns()
+        begin, mark = self._open.pop()
+        owner = self._owner
+        if call.node is None:
+            owner.op(call, output, begin, end, mark)
+        elif not isinstance(call.node, AccumulateGrad):
+            owner.add(owner.path_of(call.node), call.name, "backward", begin, end, 0, mark)
+
+    def failed(self, call: OpCall, error: BaseException) -> None:
+        """Forget an op that has raised."""
+        self._open.pop()
+
+
+class trace(scope):
+    """A block that notes when each module of a model ran, forward and backward, and what its forward keeps.
+
+    Parameters
+    ----------
+    model : Module
+        What is watched.
+    pattern : str or iterable of str
+        Which of its modules, as `points` reads it; by default all.
+    backward : bool
+        Whether the backward of what is recorded inside of each module is timed; the default.
+    ops : bool
+        Whether each op has a span of its own, with its time on the device, and the bytes are counted that it makes.
+    nvtx : bool
+        Whether each call of a module is a range of its path for NVIDIA's profilers.
+
+    Attributes
+    ----------
+    spans : list of Span
+        In the order in which they ended.
+    regions : dict of str to Region
+        Sums by path, which `print` shows as a table.
+
+    Raises
+    ------
+    SettingError
+        If a pattern matches no module.
+
+    Notes
+    -----
+    Times are those of the host's clock: on a CUDA device a call ends when its work is queued. What the device took
+    comes from marks in its stream, which are read once, at the end of the block. In a captured step only the capture
+    is seen. It belongs to the thread that enters it.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> from lucid import hooks, nn
+    >>> model = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1))
+    >>> with hooks.trace(model) as seen:
+    ...     model(lucid.ones(2, 4)).sum().backward()
+    >>> [(region.path, region.calls, region.kept) for region in seen.regions.values()]
+    [('0', 1, 32), ('1', 1, 64), ('2', 1, 0), ('', 1, 0), ('outside', 0, 0)]
+    """
+
+    def __init__(
+        self,
+        model: Module,
+        pattern: str | Iterable[str] = "**",
+        *,
+        backward: bool = True,
+        ops: bool = False,
+        nvtx: bool = False,
+    ) -> None:
+        super().__init__()
+        self._model = weakref.ref(model)
+        self._modules = points(model, pattern)
+        self._title = f"Trace of {type(model).__name__}"
+        self._own = {id(tensor.array) for tensor in (*model.parameters(), *model.buffers())}
+        self._on_device = any(tensor.is_cuda for tensor in model.parameters())
+        phases = (("forward",) if ops else ()) + (("backward",) if backward else ())
+        self._ops = Ops(self, phases) if phases else None
+        self._nvtx = nvtx
+        self._calls: list[Call] = []
+        self._kept: set[int] = set()
+        self._marks: list[tuple[int, Any, Any]] = []
+        # at which numbers of nodes which module began, or went on after one inside
+        self._numbers: list[int] = []
+        self._paths: list[str] = []
+        self._began = 0
+        self.spans: list[Span] = []
+        self.regions: dict[str, Region] = {}
+
+    def _begin(self) -> None:
+        self._began = perf_counter_ns()
+        for path, module in self._modules.items():
+            module.register_forward_pre_hook(self._entering(path), prepend=True)
+            module.register_forward_hook(self._leaving(path))
+        if self._ops is not None:
+            self._ops.__enter__()
+
+    def __exit__(self, *exception: object) -> bool | None:
+        if self._ops is not None and self._ops.undo:
+            self._ops.__exit__(None, None, None)
+        ended = super().__exit__(*exception)
+        while self._calls:  # that have raised
+            self._pop()
+        self._kept.clear()
+        for place, begin, end in self._marks:
+            end.synchronize()  # they may lie in several streams
+            took = begin.elapsed_time(end) * 1e3
+            self.spans[place] = span = self.spans[place]._replace(device=took)
+            if span.phase == "forward":
+                region = self.regions[span.path]
+                region.device = took + (region.device or 0.0)
+        self._marks.clear()
+        for path, region in self.regions.items():
+            grads = [p.grad for p in self._modules[path].parameters(recurse=False)] if path in self._modules else []
+            if any(grad is not None for grad in grads):
+                region.grad = get_total_norm([grad for grad in grads if grad is not None]).item()
+        return ended
+
+    def mark(self) -> Any:
+        """Return a mark in the device's stream; None on the CPU."""
+        if not self._on_device:
+            return None
+        event = Event(enable_timing=True)
+        event.record()
+        return event
+
+    def _entering(self, path: str) -> Any:
+        def enter(module: Module, _args: Any) -> None:
+            if not self._calls:
+                self._kept.clear()  # arrays of an earlier call may be gone, and others in their places
+            if self._nvtx:
+                begin_range(path or type(module).__name__)
+            self._note(path)
+            self._calls.append(Call(path, module, self.mark()))
+
+        return enter
+
+    def _leaving(self, path: str) -> Any:
+        def leave(module: Module, _args: Any, output: Any) -> None:
+            end = perf_counter_ns()
+            if not any(call.path == path and call.module is module for call in self._calls):
+                return
+            while True:  # those above it have raised
+                call = self._pop()
+                if call.path == path and call.module is module:
+                    break
+            took = end - call.begin
+            if self._calls:
+                self._calls[-1].inner += took
+            region = self._region(path, type(module).__name__)
+            region.calls += 1
+            region.own += (took - call.inner) * MICRO
+            self.add(path, region.kind, "forward", call.begin, end, len(self._calls), call.mark)
+            if not self._calls:
+                self._count_kept(output)
+
+        return leave
+
+    def _pop(self) -> Call:
+        """Return the innermost call, which is no more."""
+        call = self._calls.pop()
+        if self._nvtx:
+            end_range()
+        self._note(self._calls[-1].path if self._calls else OUTSIDE)
+        return call
+
+    def _note(self, path: str) -> None:
+        """Note that nodes from now on belong to a path."""
+        self._numbers.append(next(sequences))
+        self._paths.append(path)
+
+    def path_of(self, node: Node) -> str:
+        """Return the path of the module in which a node was recorded."""
+        place = bisect_right(self._numbers, node.sequence) - 1
+        return self._paths[place] if place >= 0 else OUTSIDE
+
+    def _count_kept(self, output: Any) -> None:
+        """Add up what the graph of an output keeps, of the nodes that the call has recorded."""
+        if self._ops is None or "backward" not in self._ops.phases:
+            return
+        waiting: list[Node] = []
+        first = self._numbers[0]
+
+        def see(leaf: Any) -> None:
+            edge = live_edge(leaf) if isinstance(leaf, TensorBase) else None
+            if edge is not None:
+                waiting.append(edge[0])
+
+        map_leaves(output, see)
+        nodes: set[Node] = set()
+        while waiting:
+            node = waiting.pop()
+            if node not in nodes and not isinstance(node, AccumulateGrad) and node.sequence >= first:
+                nodes.add(node)
+                waiting += [edge[0] for edge in node.edges if edge is not None]
+        for node in sorted(nodes, key=sequence_of):
+            path = self.path_of(node)
+            region = self._region(path, type(self._modules[path]).__name__ if path in self._modules else "")
+            for array in node.kept[1] or ():
+                # a view keeps the whole of what it is a view of, which others may keep, too
+                base = getattr(array, "base", None)
+                whole = array if base is None or not hasattr(base, "nbytes") else base
+                if hasattr(whole, "nbytes") and id(whole) not in self._kept and not self._own & {id(array), id(whole)}:
+                    self._kept.add(id(whole))
+                    region.kept += whole.nbytes
+
+    def _region(self, path: str, kind: str = "") -> Region:
+        """Return the sums of a path, made when it comes up first."""
+        region = self.regions.get(path)
+        if region is None:
+            region = self.regions[path] = Region(path, kind)
+        return region
+
+    def op(self, call: OpCall, output: Any, begin: int, end: int, mark: Any) -> None:
+        """Note an op, and the bytes that it has made."""
+        around = self._calls[-1] if self._calls else None
+        path = OUTSIDE if around is None else around.path
+        region = self._region(path, "" if around is None else type(around.module).__name__)
+        given = {id(x.array) for x in call.inputs if isinstance(x, TensorBase)}
+        region.made = region.made or 0
+        for each in outputs_of(output):
+            if isinstance(each, TensorBase) and each.origin is None and id(each.array) not in given:
+                region.made += each.array.nbytes
+        self.add(path, call.name, "op", begin, end, len(self._calls), mark)
+
+    def add(self, path: str, name: str, phase: str, begin: int, end: int, depth: int, mark: Any) -> None:
+        """Note a span, and add it to the sums of its path."""
+        if mark is not None:
+            self._marks.append((len(self.spans), mark, self.mark()))
+        begun, ended = (begin - self._began) * MICRO, (end - self._began) * MICRO
+        self.spans.append(Span(path, name, phase, begun, ended, depth, None))
+        region = self._region(path)
+        if phase == "forward":
+            region.forward += ended - begun
+        elif phase == "backward":
+            region.backward += ended - begun
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the trace to a file, in the format of the ending.
+
+        Parameters
+        ----------
+        path : path
+            ``.json`` for Chrome's trace format, which chrome://tracing and Perfetto show; ``.html`` for a page of its
+            own with the timeline, the modules and the hooks that are on the model.
+
+        Raises
+        ------
+        SettingError
+            If the name has another ending.
+        """
+        file = Path(path)
+        if file.suffix == ".json":
+            text = json.dumps(chrome_events(self.spans))
+        elif file.suffix == ".html":
+            model = self._model()
+            rows = [self.regions[path] for path in (*self._modules, OUTSIDE) if path in self.regions]
+            text = page(self._title, self.spans, rows, table() if model is None else table(model))
+        else:
+            raise SettingError(f"trace.save: expected a file name that ends in .json or .html, got {file.name!r}")
+        file.write_text(text, encoding="utf-8")
+
+    def __rich__(self) -> RichTable:
+        """Return what rich prints: a row for each path, times in microseconds, those of most time first."""
+        return table_of(self.regions.values())
+
+    def __str__(self) -> str:
+        return printed(self)
