@@ -12,7 +12,8 @@ after an error: a model is then as before.
 """
 
 from lucid.autograd.hooks.context import HookContext
-from lucid.hooks.capturing import Captured, capture
+from lucid.hooks.captured import Captured
+from lucid.hooks.capturing import capture
 from lucid.hooks.counting import counting
 from lucid.hooks.editing import edit
 from lucid.hooks.explaining import explain

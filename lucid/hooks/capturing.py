@@ -2,100 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any
 
 from lucid.arguments import among, unfit
-from lucid.autograd.base import TensorBase, wrap
+from lucid.autograd.base import TensorBase
 from lucid.autograd.engine.retain import register_hook
 from lucid.autograd.hooks.structure import map_leaves
-from lucid.autograd.recording.mutation import Keeping, Kept, everywhere
 from lucid.autograd.recording.views import live_edge
 from lucid.errors import SettingError
+from lucid.hooks.captured import Captured, Key
 from lucid.hooks.points import points
 from lucid.hooks.scoping import scope
 from lucid.hooks.taps import Listener, listeners
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Iterable
 
     from lucid.nn.module.module import Module
-    from lucid.tensor import Tensor
 
 WHAT = ("input", "output", "grad")
-
-
-class Key(NamedTuple):
-    """What was kept: the path of a module or the name of a tap, which of its values, and of which call, from 0 on."""
-
-    path: str
-    what: str
-    call: int
-
-
-class Captured(Mapping[Any, Any]):
-    """What a `capture` has kept, by (path, what, call) in the order in which it came.
-
-    A path alone, or a path and what, name the value if there is one of that: ``kept["0"]`` is
-    ``kept["0", "output", 0]`` where module 0 was called once and only its output was kept. Values are as the hooks saw
-    them, with a tensor of their own in place of each tensor; they stay as they were where the program changes its
-    tensors in place later.
-    """
-
-    def __init__(self) -> None:
-        self._values: dict[Key, Any] = {}
-        self._keeping = Keeping()
-        everywhere.add(self._keeping)
-        self._calls: dict[str, int] = {}
-
-    def count(self, path: str) -> int:
-        """Return the number of a new call of what is at `path`."""
-        number = self._calls[path] = self._calls.get(path, -1) + 1
-        return number
-
-    def keep(self, key: Key, value: Any, *, detach: bool, device: Any, dtype: Any) -> None:
-        """Keep a value, the tensors in it detached or as they are, moved and cast where that is asked for."""
-
-        def kept(leaf: Any) -> Any:
-            if not isinstance(leaf, TensorBase):
-                return leaf
-            if detach and device is None and dtype is None:
-                return self._keeping.pack(leaf)
-            tensor = cast("Tensor", leaf)
-            if detach:
-                tensor = tensor.detach()
-            if device is not None:
-                tensor = tensor.to(device)
-            if dtype is not None and tensor.is_floating_point():
-                tensor = tensor.to(dtype)
-            return self._keeping.pack(tensor) if detach else tensor
-
-        self._values[key] = map_leaves(value, kept)
-
-    def _key(self, key: Any) -> Key:
-        parts = cast("tuple[Any, ...]", key) if isinstance(key, tuple) else (key,)
-        if parts in self._values:
-            return Key(*parts)
-        matches = [each for each in self._values if each[: len(parts)] == parts]
-        if len(matches) == 1:
-            return matches[0]
-        if matches:
-            raise KeyError(f"{key!r} names {len(matches)} values: {[tuple(each) for each in matches]}")
-        raise KeyError(f"{key!r}: nothing of this name was kept, but {[tuple(each) for each in self._values]}")
-
-    def __getitem__(self, key: Any) -> Any:
-        """Return a value by its key, or by the beginning of it; a KeyError lists what there is."""
-        value = self._values[self._key(key)]
-        return map_leaves(value, lambda leaf: wrap(leaf.array) if isinstance(leaf, Kept) else leaf)
-
-    def __iter__(self) -> Iterator[Key]:
-        return iter(self._values)
-
-    def __len__(self) -> int:
-        return len(self._values)
-
-    def __repr__(self) -> str:
-        return f"<{len(self)} captured values of {', '.join(map(repr, dict.fromkeys(key.path for key in self)))}>"
 
 
 class StopForward(BaseException):
@@ -129,6 +55,9 @@ class capture(scope):
     stop_at : str, optional
         The path of a module: what would come after its first call is not computed, and the block that called the model
         ends there. Its gradients can not be kept.
+    folder : path, optional
+        Where values are written as they come, a safetensors file each, so that none stays in memory; a new or empty
+        folder, which is made. `Captured.load` reads it in another process.
 
     Returns
     -------
@@ -166,6 +95,7 @@ class capture(scope):
         device: Any = None,
         dtype: Any = None,
         stop_at: str | None = None,
+        folder: str | os.PathLike[str] | None = None,
     ) -> None:
         super().__init__()
         self._what = (what,) if isinstance(what, str) else tuple(what)
@@ -186,13 +116,16 @@ class capture(scope):
             self._last = None
         self._how = {"detach": detach, "device": device, "dtype": dtype}
         self._listener = Listener(self._taps, self._tapped)
-        self.kept = Captured()
+        if folder is not None and not detach:
+            raise SettingError("capture: folder: files hold no graphs; leave detach=False out")
+        self.kept = Captured(folder)
 
     def __enter__(self) -> Any:
         super().__enter__()
         return self.kept
 
     def _begin(self) -> None:
+        self.kept.begin()
         for path, module in self._modules.items():
             module.register_forward_hook(_Keep(self, path))
         if self._last is not None:
@@ -202,6 +135,7 @@ class capture(scope):
     def __exit__(self, *exception: object) -> bool | None:
         listeners.set(tuple([each for each in listeners.get() if each is not self._listener]))
         super().__exit__(*exception)
+        self.kept.end()
         return any(isinstance(each, StopForward) and each.asked_by is self for each in exception)
 
     def _stop(self, *_: object) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import gc
+import subprocess
+import sys
 import weakref
 
 import numpy as np
@@ -10,7 +13,8 @@ import pytest
 
 import lucid
 from lucid import hooks, nn
-from lucid.errors import ArgumentError, SettingError
+from lucid.errors import ArgumentError, CheckpointError, SettingError
+from lucid.hooks import captured as captured_module
 from tests.device import DEVICE
 
 
@@ -312,3 +316,68 @@ def test_infinities_that_cancel_are_seen():
         model(lucid.ones(0, device=DEVICE))
         model(lucid.ones(3, dtype=lucid.bfloat16, device=DEVICE))
         model(lucid.full((4,), 6e4, dtype=lucid.float16, device=DEVICE))
+
+
+def test_into_a_folder(tmp_path):
+    """Nothing stays in memory: values are read from their files, in this process and in another, of any dtype."""
+    model = nn.Sequential(nn.Linear(3, 4, device=DEVICE), nn.ReLU(inplace=True))
+    x = lucid.ones(2, 3, device=DEVICE, requires_grad=True)
+    with hooks.capture(model, what=("input", "output", "grad"), folder=tmp_path / "new" / "kept") as kept:
+        for _ in range(2):
+            model(x).sum().backward()
+    with hooks.capture(model, what=("input", "output")) as expected:
+        model(x)
+    assert list(kept)[:2] == [("0", "input", 0), ("0", "output", 0)]
+    for key in expected:
+        assert_same(kept[key], expected[key])
+    assert_same(kept["1", "grad", 1], lucid.ones(2, 4, device=DEVICE))
+    again = hooks.Captured.load(tmp_path / "new" / "kept")
+    assert list(again) == list(kept)
+    assert_same(again["0", "input", 1], (x,))
+    code = f"from lucid import hooks; print(hooks.Captured.load({str(kept.folder)!r})['1', 'output', 0].shape)"
+    assert subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout == (
+        "lucid.Size([2, 4])\n"
+    )
+    half = tmp_path / "half"
+    with hooks.capture(model, "0", dtype=lucid.bfloat16, device="cpu", folder=half) as kept:
+        model(x)
+    assert (kept["0"].dtype, kept["0"].device.type) == (lucid.bfloat16, "cpu")
+
+
+def assert_same(one, other):
+    pairs = zip(one, other, strict=True) if isinstance(one, tuple) else [(one, other)]
+    for a, b in pairs:
+        assert a.dtype is b.dtype
+        assert a.tolist() == b.tolist()
+        assert not a.requires_grad
+
+
+def test_folders_that_cannot_be_used(tmp_path, monkeypatch):
+    """A folder with files is refused and left alone; a disk that is full is an error of the hook, and no more."""
+    model = nn.Identity()
+    (tmp_path / "mine.txt").write_text("here", encoding="utf-8")
+    with pytest.raises(SettingError, match="expected a new or an empty one"), hooks.capture(model, folder=tmp_path):
+        pass
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
+    assert len(hooks.table(model)) == 0
+    with pytest.raises(SettingError, match="files hold no graphs"):
+        hooks.capture(model, detach=False, folder=tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+
+    def full(value, path):
+        raise OSError(errno.ENOSPC, "No space left on device", str(path))
+
+    monkeypatch.setattr(captured_module, "save", full)
+    with (
+        pytest.raises(OSError, match="No space left") as caught,
+        hooks.capture(model, folder=tmp_path / "full") as kept,
+    ):
+        model(lucid.ones(1, device=DEVICE))
+    assert "raised by hook" in caught.value.__notes__[0]
+    assert len(kept) == len(hooks.table(model)) == 0
+    assert list(hooks.Captured.load(tmp_path / "full")) == []
+    with pytest.raises(CheckpointError, match=r"index\.json is no index of captured values"):
+        hooks.Captured.load(tmp_path)
+    (tmp_path / "index.json").write_text('[{"path": "", "what": "output", "call": 0, "file": "../other"}]')
+    with pytest.raises(CheckpointError, match="leads out of the folder"):
+        hooks.Captured.load(tmp_path)

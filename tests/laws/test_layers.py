@@ -23,7 +23,6 @@ LAYERS = (
     {"nn", "data"},
     {"optim"},
     {
-        "hooks",
         "amp",
         "fft",
         "func",
@@ -37,6 +36,7 @@ LAYERS = (
         "_C",
         "_utils",
     },
+    {"hooks"},
     {
         "accelerator",
         "compiler",

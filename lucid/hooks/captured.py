@@ -1,0 +1,157 @@
+"""What a `capture` has kept, in memory or in the files of a folder."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+from lucid.autograd.base import TensorBase, wrap
+from lucid.autograd.hooks.structure import map_leaves
+from lucid.autograd.recording.mutation import Keeping, Kept, everywhere
+from lucid.errors import CheckpointError, SettingError
+from lucid.serialization import load, save
+
+if TYPE_CHECKING:
+    import os
+
+    from lucid.tensor import Tensor
+
+INDEX = "index.json"
+
+
+class Key(NamedTuple):
+    """What was kept: the path of a module or the name of a tap, which of its values, and of which call, from 0 on."""
+
+    path: str
+    what: str
+    call: int
+
+
+class Stored(NamedTuple):
+    """The file that holds a value."""
+
+    path: Path
+
+
+class Captured(Mapping[Any, Any]):
+    """What a `capture` has kept, by (path, what, call) in the order in which it came.
+
+    A path alone, or a path and what, name the value if there is one of that: ``kept["0"]`` is
+    ``kept["0", "output", 0]`` where module 0 was called once and only its output was kept. Values are as the hooks saw
+    them, with a tensor of their own in place of each tensor; they stay as they were where the program changes its
+    tensors in place later. Those in a folder are read when they are asked for.
+
+    Attributes
+    ----------
+    folder : Path or None
+        Where the values are.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str] | None = None) -> None:
+        self.folder = None if folder is None else Path(folder)
+        self._begun = False
+        self._values: dict[Key, Any] = {}
+        self._keeping = Keeping()
+        everywhere.add(self._keeping)
+        self._calls: dict[str, int] = {}
+
+    def count(self, path: str) -> int:
+        """Return the number of a new call of what is at `path`."""
+        number = self._calls[path] = self._calls.get(path, -1) + 1
+        return number
+
+    def keep(self, key: Key, value: Any, *, detach: bool, device: Any, dtype: Any) -> None:
+        """Keep a value, the tensors in it detached or as they are, moved and cast where that is asked for."""
+        folder = self.folder
+
+        def kept(leaf: Any) -> Any:
+            if not isinstance(leaf, TensorBase):
+                return leaf
+            if detach and device is None and dtype is None and folder is None:
+                return self._keeping.pack(leaf)
+            tensor = cast("Tensor", leaf)
+            if detach:
+                tensor = tensor.detach()
+            if device is not None:
+                tensor = tensor.to(device)
+            if dtype is not None and tensor.is_floating_point():
+                tensor = tensor.to(dtype)
+            return self._keeping.pack(tensor) if detach and folder is None else tensor
+
+        value = map_leaves(value, kept)
+        if folder is not None:
+            stored = self._values.get(key) or Stored(folder / f"{len(self._values):06d}.safetensors")
+            save(value, stored.path)
+            value = stored
+        self._values[key] = value
+
+    def begin(self) -> None:
+        """Make the folder, if there is to be one.
+
+        Raises
+        ------
+        SettingError
+            If it has files that are not of this object.
+        """
+        folder = self.folder
+        if folder is not None:
+            folder.mkdir(parents=True, exist_ok=True)
+            if not self._values and any(folder.iterdir()):
+                raise SettingError(f"capture: folder: expected a new or an empty one, got {folder}, which has files")
+            self._begun = True
+
+    def end(self) -> None:
+        """Write which file of the folder holds which value."""
+        if self.folder is not None and self._begun:
+            rows = [{**key._asdict(), "file": stored.path.name} for key, stored in self._values.items()]
+            (self.folder / INDEX).write_text(json.dumps(rows, indent=0), encoding="utf-8")
+
+    @classmethod
+    def load(cls, folder: str | os.PathLike[str]) -> Captured:
+        """Return what a `capture` has written into a folder; each value is read when it is asked for.
+
+        Raises
+        ------
+        CheckpointError
+            If the folder has no index, or one that is none.
+        """
+        found = cls(folder)
+        path = Path(folder) / INDEX
+        try:
+            for row in json.loads(path.read_text(encoding="utf-8")):
+                name = row["file"]
+                if Path(name).name != name:
+                    raise ValueError(f"the name {name!r} leads out of the folder")
+                found._values[Key(row["path"], row["what"], row["call"])] = Stored(Path(folder) / name)
+        except (OSError, ValueError, TypeError, KeyError) as error:
+            raise CheckpointError(f"Captured.load: {path} is no index of captured values: {error!r}") from error
+        return found
+
+    def _key(self, key: Any) -> Key:
+        parts = cast("tuple[Any, ...]", key) if isinstance(key, tuple) else (key,)
+        if parts in self._values:
+            return Key(*parts)
+        matches = [each for each in self._values if each[: len(parts)] == parts]
+        if len(matches) == 1:
+            return matches[0]
+        if matches:
+            raise KeyError(f"{key!r} names {len(matches)} values: {[tuple(each) for each in matches]}")
+        raise KeyError(f"{key!r}: nothing of this name was kept, but {[tuple(each) for each in self._values]}")
+
+    def __getitem__(self, key: Any) -> Any:
+        """Return a value by its key, or by the beginning of it; a KeyError lists what there is."""
+        value = self._values[self._key(key)]
+        if isinstance(value, Stored):
+            return load(value.path)
+        return map_leaves(value, lambda leaf: wrap(leaf.array) if isinstance(leaf, Kept) else leaf)
+
+    def __iter__(self) -> Iterator[Key]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} captured values of {', '.join(map(repr, dict.fromkeys(key.path for key in self)))}>"
