@@ -81,8 +81,10 @@ def __getattr__(name: str) -> object:
 
 
 def _code(function: Any) -> CodeType:
-    """Return the code in which a function names its parameters: that of a decorated one."""
-    return getattr(function, "__wrapped__", function).__code__
+    """Return the code in which a function names its parameters: of a decorated one that of the innermost."""
+    while hasattr(function, "__wrapped__"):
+        function = function.__wrapped__
+    return function.__code__
 
 
 def _parameters(function: Any) -> tuple[str, ...]:
