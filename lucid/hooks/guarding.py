@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import weakref
 from cmath import isfinite
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from lucid.autograd.base import TensorBase
+from lucid.autograd.base import TensorBase, wrap
+from lucid.autograd.engine.node import AccumulateGrad
 from lucid.autograd.engine.retain import register_hook
+from lucid.autograd.hooks.function_hook import FunctionHook, outputs_of
+from lucid.autograd.hooks.registration import Caller
 from lucid.autograd.hooks.structure import map_leaves
 from lucid.autograd.modes.state import no_grad, thread
 from lucid.autograd.recording.views import live_edge
@@ -18,6 +22,8 @@ from lucid.hooks.scoping import scope
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from lucid.autograd.engine.node import Node
+    from lucid.autograd.hooks.functions import Call
     from lucid.nn.module.module import Module
 
 
@@ -28,8 +34,8 @@ class NotFiniteError(LucidError, FloatingPointError, RuntimeError):
     ----------
     path : str
         Of the module in its model.
-    what : {"output", "gradient"}
-        Which of its values.
+    what : {"output", "gradient", "op"}
+        Which of its values; ``"op"`` where an op inside was looked at.
     """
 
     def __init__(self, message: str, path: str, what: str) -> None:
@@ -52,6 +58,9 @@ class guard(scope):
         Which of its modules, as `points` reads it; by default all.
     backward : bool
         Whether the gradients of their outputs are looked at, too; the default.
+    ops : bool
+        Whether each op is looked at, in its forward and its backward, inside of modules and outside: the error then
+        names the op that makes such numbers of finite ones, the line where it stands, and what it was given.
 
     Raises
     ------
@@ -80,14 +89,29 @@ class guard(scope):
     output of 0 (Linear), made by LinearBackward0, of shape (1, 2): 0 NaN and 2 infinite of 2 numbers
     """
 
-    def __init__(self, model: Module, pattern: str | Iterable[str] = "**", *, backward: bool = True) -> None:
+    def __init__(
+        self, model: Module, pattern: str | Iterable[str] = "**", *, backward: bool = True, ops: bool = False
+    ) -> None:
         super().__init__()
         self._modules = points(model, pattern)
         self._backward = backward
+        self._ops = Ops(backward=backward) if ops else None
 
     def _begin(self) -> None:
+        ops = self._ops
         for path, module in self._modules.items():
+            if ops is not None:
+                module.register_forward_pre_hook(partial(ops.begin_call, path), prepend=True)
             module.register_forward_hook(self._hook(path))
+            if ops is not None:
+                module.register_forward_hook(partial(ops.end_call, path), always_call=True)
+        if ops is not None:
+            ops.__enter__()
+
+    def __exit__(self, *exception: object) -> bool | None:
+        if self._ops is not None and self._ops.undo:
+            self._ops.__exit__(None, None, None)
+        return super().__exit__(*exception)
 
     def _hook(self, path: str) -> Any:
         backward = self._backward
@@ -107,28 +131,96 @@ class guard(scope):
         return hook
 
 
-def check(tensor: Any, path: str, what: str, where: str) -> None:
-    """Raise NotFiniteError unless all numbers of a tensor are finite."""
+class Ops(FunctionHook):
+    """Looks at what each op gives, and knows where those stand that were recorded."""
+
+    def __init__(self, *, backward: bool) -> None:
+        super().__init__()
+        if not backward:
+            self.phases = ("forward",)
+        self._paths: list[str] = []
+        self._changed: list[str | None] = []
+        self._recorded: weakref.WeakKeyDictionary[Node, tuple[str, Caller]] = weakref.WeakKeyDictionary()
+
+    def begin_call(self, path: str, _module: Module, _args: Any) -> None:
+        """Begin the call of a module."""
+        self._paths.append(path)
+
+    def end_call(self, path: str, _module: Module, _args: Any, _output: Any) -> None:
+        """End the call of a module, also one that has raised."""
+        self._paths.pop()
+
+    def before(self, call: Call) -> None:
+        """Look at operands that the op is about to change."""
+        self._changed.append(given_to(call) if call.name.endswith("_") else None)
+
+    def failed(self, call: Call, error: BaseException) -> None:
+        """Forget an op that has raised."""
+        self._changed.pop()
+
+    def after(self, call: Call, output: Any) -> None:
+        """Raise if an op makes numbers that are not finite of others that are."""
+        node, before = call.node, self._changed.pop()
+        path, caller = (self._paths[-1] if self._paths else "", Caller())
+        if node is None:
+            edge = next((x.edge for x in outputs_of(output) if isinstance(x, TensorBase) and x.edge is not None), None)
+            if edge is not None:
+                self._recorded[edge[0]] = path, caller
+        elif isinstance(node, AccumulateGrad):
+            return
+        else:
+            path, caller = self._recorded.get(node, ("", None))
+        bad = next((x for x in outputs_of(output) if isinstance(x, TensorBase) and not all_finite(x)), None)
+        operands = None if bad is None else given_to(call) if before is None else before
+        if not operands:
+            return  # what was not finite before is told where it came from
+        where = f"{call.name}{f' in {path}' if path else ''}"
+        where += ", of an op that was recorded outside of the block" if caller is None else f" at {caller}"
+        what = "op" if node is None else "gradient"
+        raise NotFiniteError(f"{where} gives {numbers_of(bad)}. It got numbers {operands}", path, what)
+
+
+def given_to(call: Call) -> str:
+    """Return in words what an op is given; nothing if some of it is not finite."""
+    tensors: list[Any] = [x for x in call.inputs if isinstance(x, TensorBase)]
+    if not all(map(all_finite, tensors)):
+        return ""
+    with no_grad():
+        return "; ".join(f"{extent_of(x.detach())}, of shape {tuple(x.shape)}" for x in tensors) or "none"
+
+
+def all_finite(tensor: TensorBase) -> bool:
+    """Return whether all numbers of a tensor are finite."""
     array = tensor.array
     # a sum is finite only if all its terms are, and takes one pass over them; it may overflow, too
     if array.dtype.kind in "biu" or not array.size or isfinite(complex(thread.state.quiet(array.sum))):
-        return
+        return True
     with no_grad():
-        finite = tensor.detach().isfinite()
-        if bool(finite.all()):
-            return
-        nan = int(tensor.detach().isnan().sum())
+        return bool(wrap(array).isfinite().all())
+
+
+def extent_of(tensor: Any) -> str:
+    """Return in words from where to where the numbers of a tensor reach."""
+    if not tensor.numel() or tensor.is_complex():
+        return "nothing" if not tensor.numel() else "complex numbers"
+    return f"from {tensor.min().item():.4g} to {tensor.max().item():.4g}"
+
+
+def numbers_of(tensor: Any) -> str:
+    """Return in words how many numbers of a tensor are not finite, and where the others are."""
+    with no_grad():
+        tensor = tensor.detach()
+        finite = tensor.isfinite()
+        nan = int(tensor.isnan().sum())
         infinite = tensor.numel() - int(finite.sum()) - nan
+        others = tensor[finite]
+        extent = f"; the others reach {extent_of(others)}" if others.numel() and not tensor.is_complex() else ""
+        return f"{nan} NaN and {infinite} infinite of {tensor.numel()} numbers{extent}"
+
+
+def check(tensor: Any, path: str, what: str, where: str) -> None:
+    """Raise NotFiniteError unless all numbers of a tensor are finite."""
+    if not all_finite(tensor):
         made = "" if tensor.grad_fn is None else f" made by {tensor.grad_fn.name()},"
-        others = tensor.detach()[finite]
-        extent = (
-            f"; the others reach from {others.min().item():.4g} to {others.max().item():.4g}"
-            if (others.numel() and not tensor.is_complex())
-            else ""
-        )
-        raise NotFiniteError(
-            f"{what} of {where},{made} of shape {tuple(tensor.shape)}: {nan} NaN and {infinite} infinite of "
-            f"{tensor.numel()} numbers{extent}",
-            path,
-            what,
-        )
+        text = f"{what} of {where},{made} of shape {tuple(tensor.shape)}: {numbers_of(tensor)}"
+        raise NotFiniteError(text, path, what)

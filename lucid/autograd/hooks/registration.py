@@ -67,6 +67,27 @@ class HookList(list[Any]):
                 break
 
 
+class Caller:
+    """Where the innermost call outside of lucid's own files stands at this moment; printed, its file and line.
+
+    It holds a function's code and the instruction in it: the frame itself would keep alive what its function knows.
+    """
+
+    __slots__ = ("code", "instruction")
+
+    def __init__(self) -> None:
+        frame: FrameType | None = sys._getframe(1)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+        while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
+            frame = frame.f_back
+        self.code, self.instruction = (None, 0) if frame is None else (frame.f_code, frame.f_lasti)
+
+    def __str__(self) -> str:
+        if self.code is None:
+            return "unknown"
+        lines = (line for begin, end, line in self.code.co_lines() if begin <= self.instruction < end)
+        return f"{self.code.co_filename}:{next(lines, None) or self.code.co_firstlineno}"
+
+
 class Registration:
     """When and where a hook was registered, and how it is reached in its table or list; it goes with the hook.
 
@@ -80,13 +101,13 @@ class Registration:
         Tables that say more about the hook, under the same key.
     leaf : weakref or None
         The node of the leaf that the hook hangs on, where captured steps have to know of it.
-    code, instruction
-        Where the call outside of lucid stands that registered it: a function's code, and the instruction in it.
+    caller : Caller
+        Where the call outside of lucid stands that registered it.
     time : float
         When, by `time.monotonic`.
     """
 
-    __slots__ = ("__weakref__", "code", "container", "instruction", "key", "leaf", "marks", "time")
+    __slots__ = ("__weakref__", "caller", "container", "key", "leaf", "marks", "time")
 
     def __init__(
         self, container: HookTable | HookList, key: int = -1, marks: Sequence[HookTable] = (), leaf: object = None
@@ -95,18 +116,11 @@ class Registration:
         self.key = key
         self.marks: tuple[weakref.ref[HookTable], ...] = tuple(map(weakref.ref, marks)) if marks else ()
         self.leaf = None if leaf is None else weakref.ref(leaf)
-        # the frame itself would keep alive what its function knows
-        frame: FrameType | None = sys._getframe(2)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
-        while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
-            frame = frame.f_back
-        self.code, self.instruction = (None, 0) if frame is None else (frame.f_code, frame.f_lasti)
+        self.caller = Caller()
         self.time = monotonic()
         for scope in scopes.get():
             scope.add(self)
 
     def place(self) -> str:
         """Return file and line of the call that registered it."""
-        if self.code is None:
-            return "unknown"
-        lines = (line for begin, end, line in self.code.co_lines() if begin <= self.instruction < end)
-        return f"{self.code.co_filename}:{next(lines, None) or self.code.co_firstlineno}"
+        return str(self.caller)

@@ -1,0 +1,115 @@
+"""`lucid.hooks.guard` with ``ops=True``: the first op, its line, what it was given; forward and backward."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+import lucid
+from lucid import hooks, nn
+from lucid.autograd.function import Function
+from lucid.autograd.modes.state import thread
+from tests.device import DEVICE
+
+HERE = __file__
+
+
+def line():
+    """Return the number of the line that calls."""
+    return sys._getframe(1).f_lineno
+
+
+class Entropy(nn.Module):
+    def forward(self, x):
+        self.at = line() + 1
+        return (x.log() * x).sum()
+
+
+def model():
+    return nn.Sequential(nn.Softmax(-1), Entropy())
+
+
+def ones(*shape):
+    return lucid.ones(*shape, device=DEVICE, requires_grad=True)
+
+
+def far(*numbers):
+    return lucid.tensor(numbers, device=DEVICE, requires_grad=True)
+
+
+def test_the_op_and_not_what_follows():
+    """`log` is what makes infinity of a finite number; the product with it, and the sum, only hand on."""
+    net = model()
+    with pytest.raises(hooks.NotFiniteError) as caught, hooks.guard(net, ops=True):
+        net(far(0.0, 1000.0))
+    assert (caught.value.path, caught.value.what) == ("1", "op")
+    assert str(caught.value) == (
+        f"log in 1 at {HERE}:{net[1].at} gives 0 NaN and 1 infinite of 2 numbers; the others reach from 0 to 0. "
+        "It got numbers from 0 to 1, of shape (2,)"
+    )
+    with pytest.raises(hooks.NotFiniteError, match="output of 1 ") as plain, hooks.guard(net):
+        net(far(0.0, 1000.0))
+    assert plain.value.what == "output"
+    assert len(hooks.table(net)) == 0
+    assert not thread.state.function_hooks
+    assert not thread.state.node_hooks
+
+
+def test_backward_names_the_line_of_the_forward():
+    net = model()
+    x = lucid.tensor([0.0, 1.0], device=DEVICE, requires_grad=True)
+    with hooks.guard(net, ops=True):
+        at = line() + 1
+        y = x.sqrt()
+        with pytest.raises(hooks.NotFiniteError) as caught:
+            (y * 2).sum().backward()
+    assert (caught.value.path, caught.value.what) == ("", "gradient")
+    assert str(caught.value).startswith(f"SqrtBackward0 at {HERE}:{at} gives 0 NaN and 1 infinite of 2 numbers")
+    y = x.sqrt()
+    outside = "SqrtBackward0, of an op that was recorded outside of the block"
+    with pytest.raises(hooks.NotFiniteError, match=outside), hooks.guard(net, ops=True):
+        y.sum().backward()
+    with hooks.guard(net, ops=True, backward=False):
+        x.sqrt().sum().backward()
+
+
+def test_what_was_not_finite_before_is_told_by_the_module():
+    net = nn.Sequential(nn.Identity(), nn.Linear(2, 1, device=DEVICE))
+    with pytest.raises(hooks.NotFiniteError, match=r"output of 0 \(Identity\)"), hooks.guard(net, ops=True):
+        net(far(float("nan"), 1.0))
+
+
+class Divides(Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x / 2
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad / 0
+
+
+def test_functions_in_place_ops_and_modules_that_raise():
+    net = nn.Sequential(Entropy())
+    with hooks.guard(net, ops=True):
+        with pytest.raises(hooks.NotFiniteError, match=r"div in \? at|div at"):
+            Divides.apply(ones(2)).sum().backward()
+        with pytest.raises(hooks.NotFiniteError, match=r"log_ at .* gives 0 NaN and 2 infinite of 2 numbers"):
+            lucid.zeros(2, device=DEVICE).log_()
+        far(float("inf")).detach().add_(1)  # was infinite before
+        with pytest.raises(AttributeError):
+            net(None)
+        with pytest.raises(hooks.NotFiniteError, match="log at"):
+            far(0.0).log()
+
+
+def test_a_training_that_is_sound_is_as_without(rng):
+    net = nn.Sequential(nn.Linear(3, 4, device=DEVICE), nn.GELU(), nn.BatchNorm1d(4, device=DEVICE))
+    x = lucid.tensor(rng.normal(size=(5, 3)), dtype=lucid.float32, device=DEVICE)
+    net(x).square().sum().backward()
+    expected = [p.grad.tolist() for p in net.parameters()]
+    net.zero_grad()
+    with hooks.guard(net, ops=True):
+        net(x).square().sum().backward()
+    assert [p.grad.tolist() for p in net.parameters()] == expected
