@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import runpy
 import sys
@@ -52,3 +53,18 @@ def test_interpretability(monkeypatch, capsys):
     steered = [int(chance) for chance in re.findall(r"word 3 has +(\d+)%", text)]
     assert steered[0] < steered[1] < steered[2]
     assert len(re.findall(r"\d+:\d+%", text)) == 11
+
+
+@pytest.mark.cpu("the words of the page are those of the CPU")
+def test_the_walk_through(monkeypatch, capsys, tmp_path):
+    """The example prints what docs/hooks-debugging.md shows, and writes a page and a graph."""
+    text = printed(monkeypatch, capsys, "nan_at_step_57.py", "--out", str(tmp_path))
+    page = (FOLDER.parents[1] / "docs" / "hooks-debugging.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```\n```\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    said = [line for block in blocks for line in block.splitlines()]
+    printed_lines = text.replace(f"{FOLDER}{os.sep}", "").splitlines()
+    assert len(said) == 6
+    assert [line for line in said if line not in printed_lines] == []
+    assert "the loss is NaN at step 57" in printed_lines
+    assert "LogBackward0" in (tmp_path / "graph.dot").read_text(encoding="utf-8")
+    assert "Trace of Task" in (tmp_path / "trace.html").read_text(encoding="utf-8")
