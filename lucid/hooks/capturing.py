@@ -127,7 +127,7 @@ class capture(scope):
     def _begin(self) -> None:
         self.kept.begin()
         for path, module in self._modules.items():
-            module.register_forward_hook(_Keep(self, path))
+            module.register_forward_hook(CaptureHook(self, path))
         if self._last is not None:
             self._last.register_forward_hook(self._stop)
         listeners.set((*listeners.get(), self._listener))
@@ -174,7 +174,7 @@ class capture(scope):
         self.keep(name, None, value)
 
 
-class _Keep:
+class CaptureHook:
     """The forward hook of one module, which goes with its `capture`."""
 
     def __init__(self, owner: capture, path: str) -> None:
@@ -182,4 +182,5 @@ class _Keep:
         self.path = path
 
     def __call__(self, module: Module, args: tuple[Any, ...], output: Any) -> None:
+        """Keep what is asked for."""
         self.owner.keep(self.path, args, output)

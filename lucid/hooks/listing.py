@@ -60,13 +60,26 @@ class Row(Handle):
         The function's qualified name, with the file and line where it is defined.
     registered : str
         File and line of the call that registered it; ``unknown`` for what a copied or loaded module brought along.
+    tags : tuple of str
+        Of the groups and scopes in which it was registered.
     calls : int or None
         How often it was called in the block of `counting` that gave this row; None for rows of `table`.
     time : float or None
         Microseconds of the host that these calls took.
     """
 
-    __slots__ = ("_container", "_count", "_key", "_name", "_registration", "kind", "number", "path", "registered")
+    __slots__ = (
+        "_container",
+        "_count",
+        "_key",
+        "_name",
+        "_registration",
+        "kind",
+        "number",
+        "path",
+        "registered",
+        "tags",
+    )
 
     def __init__(self, path: str, kind: str, number: int, hook: Any, container: Any, key: int) -> None:
         self.path = path
@@ -82,6 +95,7 @@ class Row(Handle):
             registration = container.registrations.get(key)
         self._registration = None if registration is None else weakref.ref(registration)
         self.registered = "unknown" if registration is None else registration.place()
+        self.tags: tuple[str, ...] = () if registration is None else registration.tags
 
     def remove(self) -> None:
         """Take the hook off; nothing happens where it is off already."""
@@ -160,6 +174,7 @@ class Table(Sequence[Row]):
         kind: str = "*",
         name: str = "*",
         file: str = "*",
+        tag: str = "*",
     ) -> Table:
         """Return the table of the rows that match all of these.
 
@@ -171,6 +186,9 @@ class Table(Sequence[Row]):
             Patterns as of file names, of the kind, and of the function's qualified name.
         file : str
             A pattern of the file whose call registered the hook.
+        tag : str
+            A pattern of the tag of a group or scope in which it was registered; but for ``"*"`` it leaves out what has
+            none.
         """
 
         def fits(row: Row) -> bool:
@@ -179,6 +197,7 @@ class Table(Sequence[Row]):
                 and fnmatch.fnmatchcase(row.kind, kind)
                 and fnmatch.fnmatchcase(row.name.partition(" (")[0], name)
                 and fnmatch.fnmatchcase(row.registered.rpartition(":")[0] or row.registered, file)
+                and (tag == "*" or any(fnmatch.fnmatchcase(each, tag) for each in row.tags))
             )
 
         return Table([row for row in self._rows if fits(row)])

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import weakref
 from typing import TYPE_CHECKING, Any, Self
 
-from lucid.autograd.hooks.registration import HookList, Registration, changing, scopes
+from lucid.arguments import unfit
+from lucid.autograd.hooks.registration import HookList, Registrations, changing, scopes
 from lucid.errors import HookError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from lucid.autograd.hooks.registration import Registration
 
 
 def take_off(registration: Registration) -> None:
@@ -30,6 +32,16 @@ class HookGroup:
     What it holds does not keep modules, tensors or graphs alive, and a hook that was taken off, or whose owner is gone,
     is in it no more.
 
+    Parameters
+    ----------
+    tag : str
+        A word for its hooks, by which `Table.filter` chooses them; by default none.
+
+    Raises
+    ------
+    ArgumentError
+        If the tag is no string.
+
     Examples
     --------
     >>> import lucid
@@ -46,8 +58,10 @@ class HookGroup:
     (0, 0)
     """
 
-    def __init__(self) -> None:
-        self._registrations: weakref.WeakSet[Registration] = weakref.WeakSet()
+    def __init__(self, tag: str = "") -> None:
+        if type(tag) is not str:
+            raise unfit(tag, "a str", "tag")
+        self._registrations = Registrations(tag)
 
     def __enter__(self) -> Self:
         """Let what this thread, or this asynchronous task, registers from now on be in the group.
@@ -87,6 +101,11 @@ class scope(HookGroup):
     Hooks of modules, tensors, nodes, optimizers and of all modules count, whoever registers them, as long as it happens
     on this thread, or in this asynchronous task, before the block ends, by an exception or not. Blocks nest: the hooks
     of an inner one are in the outer one, too.
+
+    Parameters
+    ----------
+    tag : str
+        As for `HookGroup`.
 
     Raises
     ------

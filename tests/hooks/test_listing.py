@@ -198,3 +198,21 @@ def test_a_copy_leaves_the_hook_behind_that_rests():
     hooks.table(layer).enable()
     layer(lucid.ones(1))
     assert fired == [1]
+
+
+def test_tags():
+    """A row has the words of all groups that were open; a filter by a tag leaves out what has none."""
+    model = nn.Linear(2, 2, device=DEVICE)
+    with hooks.HookGroup("outer"), hooks.HookGroup(), hooks.scope("inner one"):
+        model.register_forward_hook(lambda *_: None)
+        model.weight.register_hook(lambda _: None)
+        assert [row.tags for row in hooks.table(model)] == [("outer", "inner one")] * 2
+        assert len(hooks.table(model).filter(tag="inner*")) == 2
+    with hooks.HookGroup("outer"):
+        model.register_forward_hook(lambda *_: None)
+    model.register_forward_hook(lambda *_: None)
+    assert [row.tags for row in hooks.table(model)] == [("outer",), ()]
+    assert len(hooks.table(model).filter(tag="outer")) == 1
+    assert len(hooks.table(model).filter(tag="*")) == 2
+    with pytest.raises(ArgumentError, match="tag: expected a str, got int 3"):
+        hooks.HookGroup(3)

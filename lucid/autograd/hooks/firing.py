@@ -116,8 +116,9 @@ def note_fired(hooks: Iterable[object], kind: str) -> None:
         inner: object = hook
         while isinstance(inner, StandIn) and not isinstance(inner, EveryStep):
             inner = cast("Any", inner).func
-        # checkpointing and the like hang hooks of lucid's own
-        own = str(getattr(inner, "__module__", "")).startswith("lucid.")
+        # checkpointing and the like hang hooks of lucid's own; tools are named as a user's are
+        module = str(getattr(inner, "__module__", ""))
+        own = module.startswith("lucid.") and not module.startswith("lucid.hooks.")
         if capture is not None and not own and not isinstance(inner, EveryStep):
             capture.fired[hook_name(inner)] = kind
 

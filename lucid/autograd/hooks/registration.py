@@ -24,7 +24,7 @@ PACKAGE = f"{Path(__file__).parents[2]}{os.sep}"
 
 # The sets of registrations that are open here, those of inner scopes last. A context variable, so that what other
 # threads register stays out.
-scopes: ContextVar[tuple[weakref.WeakSet[Registration], ...]] = ContextVar("scopes", default=())
+scopes: ContextVar[tuple[Registrations, ...]] = ContextVar("scopes", default=())
 
 
 # What registers and removes holds it: finding a hook and taking it out are two steps, and so are a table and its marks.
@@ -67,6 +67,14 @@ class HookList(list[Any]):
                 break
 
 
+class Registrations(weakref.WeakSet["Registration"]):
+    """Those that belong together, and a word for them, by which tables choose; empty if they have none."""
+
+    def __init__(self, tag: str = "") -> None:
+        super().__init__()
+        self.tag = tag
+
+
 class Caller:
     """Where the innermost call outside of lucid's own files stands at this moment; printed, its file and line.
 
@@ -103,11 +111,13 @@ class Registration:
         The node of the leaf that the hook hangs on, where captured steps have to know of it.
     caller : Caller
         Where the call outside of lucid stands that registered it.
+    tags : tuple of str
+        Of the groups and scopes that were open.
     time : float
         When, by `time.monotonic`.
     """
 
-    __slots__ = ("__weakref__", "caller", "container", "key", "leaf", "marks", "time")
+    __slots__ = ("__weakref__", "caller", "container", "key", "leaf", "marks", "tags", "time")
 
     def __init__(
         self, container: HookTable | HookList, key: int = -1, marks: Sequence[HookTable] = (), leaf: object = None
@@ -118,7 +128,9 @@ class Registration:
         self.leaf = None if leaf is None else weakref.ref(leaf)
         self.caller = Caller()
         self.time = monotonic()
-        for scope in scopes.get():
+        opened = scopes.get()
+        self.tags = tuple([scope.tag for scope in opened if scope.tag]) if opened else ()
+        for scope in opened:
             scope.add(self)
 
     def place(self) -> str:
