@@ -107,12 +107,17 @@ def ratio(library: Any, key: str) -> float:
     """Return the time of a task over that of the same runs without hooks: the shortest of several, in turn."""
     function = getattr(library, key)
     net, x = ready(library), batch(library)
-    runs = 2 if key == "patch" else 1
     best = [float("inf")] * 2
+    backward = key in {"gradients", "clip"}
+
+    def plain() -> None:
+        for _ in range(2 if key == "patch" else 1):
+            bare(net, x, backward=backward)
+
     for _ in range(ROUNDS):
         if key == "sweep":
             model.forgetful(net)
-        for which, run in enumerate((lambda: function(net, x), lambda: [bare(net, x, backward=key in {"gradients", "clip"}) for _ in range(runs)])):
+        for which, run in enumerate((lambda: function(net, x), plain)):
             begin = time.perf_counter()
             run()
             best[which] = min(best[which], time.perf_counter() - begin)
@@ -152,7 +157,7 @@ def attempt(function: Any) -> Any:
     """Return what a function gives, or the class of what it raises."""
     try:
         return function()
-    except Exception as error:  # noqa: BLE001  whatever a library raises is its answer
+    except Exception as error:
         return type(error).__name__
 
 
@@ -185,10 +190,12 @@ def main() -> None:
             cells.append(str(Cell(statements(function), names(function), ratio(library, key))))
             print(f"{task} with {title}: {cells[-1]}", flush=True)
         rows.append(f"| {task} | {' | '.join(cells)} |")
-    rows += ["", "| keeping outputs with | a module that runs twice | changed in place later | hooks after an error |", "|---|---|---|---|"]
+    rows += ["", "| keeping outputs with | a module that runs twice | changed in place later | hooks after an error |"]
+    rows += ["|---" * 4 + "|"]
     rows += [f"| {title} | {trouble(library)} |" for title, library in libraries.items() if title != "TransformerLens"]
-    versions = [f"{title} {importlib.metadata.version('torch' if 'PyTorch' in title else name.replace('_', '-'))}"
-                for title, name in LIBRARIES.items() if title in libraries and name != "baukit"]  # fmt: skip
+    packages = {title: "torch" if name == "pytorch" else name.replace("_", "-") for title, name in LIBRARIES.items()}
+    installed = [title for title in libraries if title not in {"baukit", "lucid"}]
+    versions = [f"{title} {importlib.metadata.version(packages[title])}" for title in installed]
     rows += ["", f"{', '.join(versions)}."]
     text = "\n".join(rows)
     if options.write is None:

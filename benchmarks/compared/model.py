@@ -82,4 +82,4 @@ def hooks_on(net: Any) -> int:
         for module in net.modules()
         for name in ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
     )
-    return modules + sum(len(parameter._backward_hooks or ()) for parameter in net.parameters())  # noqa: SLF001  both have it
+    return modules + sum(len(parameter._backward_hooks or ()) for parameter in net.parameters())

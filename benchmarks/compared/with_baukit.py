@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 from baukit import Trace, TraceDict
+
 from benchmarks.compared import model
 
 LIB = torch

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from benchmarks.compared import model
 from captum.attr import LayerActivation
+
+from benchmarks.compared import model
 
 LIB = torch
 

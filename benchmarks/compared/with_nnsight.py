@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
-from benchmarks.compared import model
 import nnsight
+import torch
 from nnsight import NNsight
+
+from benchmarks.compared import model
 
 LIB = torch
 

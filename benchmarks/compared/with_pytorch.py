@@ -8,8 +8,9 @@ import time
 from typing import Any
 
 import torch
-from benchmarks.compared import model
 from torch.utils.flop_counter import FlopCounterMode
+
+from benchmarks.compared import model
 
 LIB = torch
 GATES: list[Any] = []
@@ -23,7 +24,7 @@ def capture(net: Any, x: Any) -> Any:
     kept, handles = {}, []
     for path, module in net.named_modules():
         if fnmatch.fnmatch(path, "*.attn"):
-            hook = lambda module, args, output, path=path: kept.update({path: output.detach()})  # noqa: E731  one line
+            hook = lambda module, args, output, path=path: kept.update({path: output.detach()})
             handles.append(module.register_forward_hook(hook))
     try:
         net(x)
@@ -37,7 +38,7 @@ def gradients(net: Any, x: Any) -> Any:
     kept, handles = {}, []
     for path, module in net.named_modules():
         if fnmatch.fnmatch(path, "*.attn"):
-            hook = lambda module, args, output, path=path: (  # noqa: E731  one line
+            hook = lambda module, args, output, path=path: (
                 output.register_hook(lambda grad: kept.update({path: grad.detach()})), None
             )[1]  # fmt: skip
             handles.append(module.register_forward_hook(hook))
@@ -62,7 +63,7 @@ def ablate(net: Any, x: Any) -> Any:
         return net(x)
 
 
-class Stop(Exception):  # noqa: N818  no error
+class Stop(Exception):
     pass
 
 
@@ -96,11 +97,11 @@ def nan(net: Any, x: Any) -> Any:
 
 def sweep(net: Any, x: Any) -> Any:
     for module in net.modules():
-        for hooks in (module._forward_hooks, module._forward_pre_hooks, module._backward_hooks):  # noqa: SLF001
+        for hooks in (module._forward_hooks, module._forward_pre_hooks, module._backward_hooks):
             for key in [key for key, hook in hooks.items() if hook.__code__.co_filename.endswith("model.py")]:
                 del hooks[key]
     for parameter in net.parameters():
-        hooks = parameter._backward_hooks or {}  # noqa: SLF001
+        hooks = parameter._backward_hooks or {}
         for key in [key for key, hook in hooks.items() if hook.__code__.co_filename.endswith("model.py")]:
             del hooks[key]
     return net(x)
@@ -123,8 +124,8 @@ def scoped(net: Any, x: Any) -> Any:
 def times(net: Any, x: Any) -> Any:
     begun, took, handles = {}, {}, []
     for path, module in net.named_modules():
-        before = lambda module, args, path=path: begun.update({path: time.perf_counter()})  # noqa: E731  one line
-        after = lambda module, args, output, path=path: took.update({path: time.perf_counter() - begun[path]})  # noqa: E731
+        before = lambda module, args, path=path: begun.update({path: time.perf_counter()})
+        after = lambda module, args, output, path=path: took.update({path: time.perf_counter() - begun[path]})
         handles += [module.register_forward_pre_hook(before), module.register_forward_hook(after)]
     try:
         net(x)

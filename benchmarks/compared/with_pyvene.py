@@ -6,6 +6,7 @@ from typing import Any
 
 import pyvene
 import torch
+
 from benchmarks.compared import model
 
 LIB = torch

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from benchmarks.compared import model
 from transformer_lens import HookedTransformer, HookedTransformerConfig
+
+from benchmarks.compared import model
 
 LIB = torch
 

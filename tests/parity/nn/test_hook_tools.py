@@ -11,11 +11,11 @@ import torch
 
 import lucid
 
-SOURCE = (Path(__file__).parents[3] / "examples" / "hook_tools.py").read_text(encoding="utf-8")
+SOURCE = (Path(__file__).parent / "hook_tools.py").read_text(encoding="utf-8")
 
 
 def tools(library):
-    """Return the module of examples/hook_tools.py with the import of a library."""
+    """Return the module of hook_tools.py with the import of a library."""
     assert SOURCE.count("import lucid as torch\n") == 1
     module = types.ModuleType("hook_tools")
     code = SOURCE.replace("import lucid as torch\n", f"import {library} as torch\n")

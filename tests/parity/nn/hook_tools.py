@@ -1,7 +1,5 @@
 """Four tools that live on hooks, written for PyTorch: only the line that says what `torch` is decides what they run on.
 
-    python examples/hook_tools.py
-
 Recording activations, clipping gradients as they come, extracting features and watching the largest singular values are
 what hook-based packages do with PyTorch's modules. They use what such packages use: handles gathered in lists,
 `with_kwargs`, `prepend`, names from `named_modules`, hook dictionaries of which the lengths are read, and
@@ -10,8 +8,6 @@ what hook-based packages do with PyTorch's modules. They use what such packages 
 
 from __future__ import annotations
 
-# ruff: noqa: ARG001 - hooks take what they are given
-import argparse
 import contextlib
 import functools
 from typing import TYPE_CHECKING, Any, Self
@@ -168,7 +164,7 @@ class SpectralMonitor:
                 module.register_buffer("spectral_v", torch.ones_like(module.weight[0]).detach())
                 self.handles += [
                     module.register_forward_pre_hook(self._hook(name), prepend=True),
-                    module._register_load_state_dict_pre_hook(self._fill, with_module=True),  # noqa: SLF001  as tools do
+                    module._register_load_state_dict_pre_hook(self._fill, with_module=True),
                 ]
 
     def _hook(self, name: str) -> Any:
@@ -204,32 +200,3 @@ def make_model() -> Any:
             numbers = torch.arange(parameter.numel(), dtype=torch.float64)
             parameter.copy_((numbers * numbers + 1).sin().reshape(parameter.shape))
     return model
-
-
-def main() -> None:
-    """Use all four on one model, and print what they saw."""
-    argparse.ArgumentParser(description=__doc__.partition("\n")[0], allow_abbrev=False).parse_args()
-    model = make_model()
-    x = torch.linspace(-1.0, 1.0, 12).reshape(3, 4).requires_grad_()
-    with ActivationRecorder(model, nn.Linear) as recorder:
-        model(x).square().mean().backward()
-    for name, (activation,) in recorder.activations.items():
-        print(f"{name:4} returned {tuple(activation.shape)}, mean {activation.mean().item():8.4f},", end=" ")
-        print(f"its gradient has norm {recorder.gradients[name][0].norm().item():.4f}")
-    print("hooks left behind:", hook_count(model))
-    features = FeatureExtractor(model, ["1", "2.0"])(x)
-    print("features:", {name: tuple(feature.shape) for name, feature in features.items()})
-
-    model = make_model()
-    monitor = SpectralMonitor(model, bound=1.5)
-    clipper = GradientClipper(model, 0.1, lambda parameters: torch.optim.SGD(parameters, lr=0.5))
-    for _ in range(20):
-        model(x).square().mean().backward()
-    for name, history in monitor.history.items():
-        print(f"{name:4} largest singular value {history[0]:.4f} -> {history[-1]:.4f}")
-    norms = clipper.norms["0.weight"]
-    print(f"gradient of 0.weight: norm {norms[0]:.4f} -> {norms[-1]:.4f}, clipped at {clipper.max_norm}")
-
-
-if __name__ == "__main__":
-    main()
