@@ -24,9 +24,11 @@ def check(text):
     assert printed == re.findall(r"^.*\)  # (.*)$", text, re.MULTILINE)
 
 
-def test_there_are_six():
+def test_there_are_seven():
     """Every block of code but the beginning is a recipe."""
-    assert [*RECIPES] == ["activations", "intermediate", "clip", "nan", "freeze", "accumulate"]
+    assert [*RECIPES] == [
+        "activations", "histograms", "intermediate", "clip", "nan", "freeze", "accumulate",
+    ]  # fmt: skip
     assert TEXT.count("```python") == 1 + len(RECIPES)
 
 
