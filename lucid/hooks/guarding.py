@@ -15,7 +15,8 @@ from lucid.autograd.hooks.registration import Caller
 from lucid.autograd.hooks.structure import map_leaves
 from lucid.autograd.modes.state import no_grad, thread
 from lucid.autograd.recording.views import live_edge
-from lucid.errors import LucidError
+from lucid.backend.capture import capture_of_this_thread
+from lucid.errors import CaptureError, LucidError
 from lucid.hooks.points import points
 from lucid.hooks.scoping import scope
 
@@ -192,6 +193,11 @@ def given_to(call: Call) -> str:
 def all_finite(tensor: TensorBase) -> bool:
     """Return whether all numbers of a tensor are finite."""
     array = tensor.array
+    if capture_of_this_thread() is not None:
+        raise CaptureError(
+            "hooks.guard: a look at numbers waits for the device, and cannot be captured: leave the block before the "
+            "step is captured, or guard the same step without a graph"
+        )
     # a sum is finite only if all its terms are, and takes one pass over them; it may overflow, too
     if array.dtype.kind in "biu" or not array.size or isfinite(complex(thread.state.quiet(array.sum))):
         return True

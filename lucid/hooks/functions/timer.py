@@ -7,11 +7,21 @@ from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from lucid.autograd.base import TensorBase, is_numpy
+from lucid.backend.capture import capture_of_this_thread
 from lucid.cuda.streams import Event
 from lucid.hooks.functions.sums import Sums
 
 if TYPE_CHECKING:
     from lucid.autograd.hooks.functions import Call
+
+
+def device_mark() -> Event | None:
+    """Return a mark in the current stream, between which and another the device's time is taken; None in a capture."""
+    if capture_of_this_thread() is not None:
+        return None  # such a mark is one of each replay, and cannot be waited for
+    event = Event(enable_timing=True)
+    event.record()
+    return event
 
 
 class TimerHook(Sums):
@@ -62,8 +72,7 @@ class TimerHook(Sums):
         """Take the time."""
         mark = None
         if any(isinstance(x, TensorBase) and not is_numpy(x.array) for x in call.inputs):
-            mark = Event(enable_timing=True)
-            mark.record()
+            mark = device_mark()
         self._open.append([perf_counter_ns(), 0, mark, []])
 
     def after(self, call: Call, output: Any) -> None:  # as `FunctionHook` calls it
@@ -74,8 +83,7 @@ class TimerHook(Sums):
         self.host[call.name] += (end - begin - inner) / 1e3
         around = self._open[-1] if self._open else None
         if mark is not None:
-            last = Event(enable_timing=True)
-            last.record()
+            last = device_mark()
             self._marks.append((call.name, mark, last, inner_marks))
             if around is not None:
                 around[3].append((mark, last))

@@ -16,8 +16,8 @@ from lucid.autograd.hooks.function_hook import FunctionHook, outputs_of
 from lucid.autograd.hooks.structure import map_leaves
 from lucid.autograd.profiler import begin_range, end_range
 from lucid.autograd.recording.views import live_edge
-from lucid.cuda.streams import Event
 from lucid.errors import SettingError
+from lucid.hooks.functions.timer import device_mark
 from lucid.hooks.listing import table
 from lucid.hooks.points import points
 from lucid.hooks.printing import printed
@@ -186,11 +186,7 @@ class trace(scope):
 
     def mark(self) -> Any:
         """Return a mark in the device's stream; None on the CPU."""
-        if not self._on_device:
-            return None
-        event = Event(enable_timing=True)
-        event.record()
-        return event
+        return device_mark() if self._on_device else None
 
     def _entering(self, path: str) -> Any:
         def enter(module: Module, _args: Any) -> None:

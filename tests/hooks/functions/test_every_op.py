@@ -78,5 +78,5 @@ def test_every_op_is_seen(sample, rng):
     for mode in (lucid.no_grad, lucid.inference_mode):
         with mode(), Seen() as again:
             sample.op(*tensors_of(arrays, requires_grad=False))
-        assert bool(again.names()) == bool(seen.names())
+        assert again.names() or sample.name in UNSEEN
         assert not again.open
