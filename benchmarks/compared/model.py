@@ -7,11 +7,11 @@ from typing import Any
 WIDTH, HEADS, LAYERS, VOCABULARY, CONTEXT, BATCH = 128, 4, 4, 200, 64, 4
 
 
-def gpt(lib: Any, tap: Any = lambda name, x: x, *, overwrites: bool = False) -> Any:
+def gpt(lib: Any, tap: Any = lambda name, x: x, *, trouble: str = "") -> Any:
     """Return the model in a library's modules.
 
-    `tap` sees the gate of each block, which no module returns; with `overwrites` what attention gives is set to zero in
-    place afterwards.
+    `tap` sees the gate of each block, which no module returns. As `trouble` the last block is the first once more
+    (``"twice"``), what attention gives is set to zero in place afterwards (``"overwrites"``), or the head raises.
     """
     nn, functional = lib.nn, lib.nn.functional
 
@@ -39,7 +39,7 @@ def gpt(lib: Any, tap: Any = lambda name, x: x, *, overwrites: bool = False) -> 
         def forward(self, x):
             y = self.attn(self.ln_1(x))
             x = x + y
-            if overwrites:
+            if trouble == "overwrites":
                 y.zero_()
             gate = tap("gate", self.ln_2(x).mean(-1, keepdim=True).sigmoid())
             return x + gate * self.mlp(self.ln_2(x))
@@ -49,12 +49,16 @@ def gpt(lib: Any, tap: Any = lambda name, x: x, *, overwrites: bool = False) -> 
             super().__init__()
             self.embed = nn.Embedding(VOCABULARY, WIDTH)
             self.blocks = nn.ModuleList([Block() for _ in range(LAYERS)])
+            if trouble == "twice":
+                self.blocks[-1] = self.blocks[0]
             self.head = nn.Linear(WIDTH, VOCABULARY)
 
         def forward(self, tokens):
             x = self.embed(tokens)
             for block in self.blocks:
                 x = block(x)
+            if trouble == "raises":
+                raise RuntimeError("the head fails")
             return self.head(x)
 
     lib.manual_seed(0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pyvene
@@ -13,7 +14,9 @@ LIB = torch
 
 
 def net(**settings: Any) -> Any:
-    return model.gpt(torch, **settings)
+    made = model.gpt(torch, **settings)
+    made.config = SimpleNamespace(hidden_size=model.WIDTH)  # it asks for one
+    return made
 
 
 def capture(net: Any, x: Any) -> Any:

@@ -7,7 +7,7 @@ from cmath import isfinite
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from lucid.autograd.base import TensorBase, wrap
+from lucid.autograd.base import INFERENCE, TensorBase, version_of, wrap
 from lucid.autograd.engine.node import AccumulateGrad
 from lucid.autograd.engine.retain import register_hook
 from lucid.autograd.hooks.function_hook import FunctionHook, outputs_of
@@ -21,7 +21,7 @@ from lucid.hooks.points import points
 from lucid.hooks.scoping import scope
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from lucid.autograd.engine.node import Node
     from lucid.autograd.hooks.functions import Call
@@ -96,6 +96,7 @@ class guard(scope):
         super().__init__()
         self._modules = points(model, pattern)
         self._backward = backward
+        self._last: tuple[Callable[[], Any], int] = (lambda: None), 0
         self._ops = Ops(backward=backward) if ops else None
 
     def _begin(self) -> None:
@@ -123,7 +124,13 @@ class guard(scope):
             def look(tensor: Any) -> None:
                 if not isinstance(tensor, TensorBase):
                     return
-                check(tensor, path, "output", where)
+                # what a module only hands on has been looked at
+                counter, (last, version) = version_of(tensor), self._last
+                if counter is INFERENCE:
+                    check(tensor, path, "output", where)
+                elif last() is not tensor or counter[0] != version:
+                    check(tensor, path, "output", where)
+                    self._last = weakref.ref(tensor), counter[0]
                 if backward and live_edge(tensor) is not None:
                     register_hook(tensor, partial(check, path=path, what="gradient", where=f"the output of {where}"))
 

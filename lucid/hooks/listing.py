@@ -193,10 +193,10 @@ class Table(Sequence[Row]):
 
         def fits(row: Row) -> bool:
             return (
-                matches(row.path, path)
-                and fnmatch.fnmatchcase(row.kind, kind)
-                and fnmatch.fnmatchcase(row.name.partition(" (")[0], name)
-                and fnmatch.fnmatchcase(row.registered.rpartition(":")[0] or row.registered, file)
+                (path == "**" or matches(row.path, path))
+                and (kind == "*" or fnmatch.fnmatchcase(row.kind, kind))
+                and (name == "*" or fnmatch.fnmatchcase(row.name.partition(" (")[0], name))
+                and (file == "*" or fnmatch.fnmatchcase(row.registered.rpartition(":")[0] or row.registered, file))
                 and (tag == "*" or any(fnmatch.fnmatchcase(each, tag) for each in row.tags))
             )
 
