@@ -79,9 +79,13 @@ class step_in_backward:
                 raise unfit(optimizer, "a function that returns an Optimizer", "make")
             self.optimizers.append(optimizer)
         self._group = HookGroup()
-        with self._group:
-            for parameter, optimizer in zip(trained, self.optimizers, strict=True):
-                register_post_accumulate_grad_hook(parameter, _Step(optimizer, every))
+        try:
+            with self._group:
+                for parameter, optimizer in zip(trained, self.optimizers, strict=True):
+                    register_post_accumulate_grad_hook(parameter, _Step(optimizer, every))
+        except BaseException:
+            self.remove()  # one of them takes no hook
+            raise
 
     def remove(self) -> None:
         """Leave gradients to others from now on; the optimizers and their states stay."""

@@ -100,7 +100,7 @@ class _Watch(scope):
         super().__init__()
         self._modules = modules
         self._counted = counted
-        self._begun: list[int] = []
+        self._begun: list[tuple[Module, int]] = []
         self.calls = dict.fromkeys(modules, 0)
         self.flops = dict.fromkeys(modules, 0)
         self.bytes = dict.fromkeys(modules, 0)
@@ -111,13 +111,16 @@ class _Watch(scope):
             module.register_forward_pre_hook(self._enter, prepend=True)
             module.register_forward_hook(self._leaving(path))
 
-    def _enter(self, _module: Module, _args: Any) -> None:
-        self._begun.append(self._counted.total)
+    def _enter(self, module: Module, _args: Any) -> None:
+        self._begun.append((module, self._counted.total))
 
     def _leaving(self, path: str) -> Any:
-        def leave(_module: Module, _args: Any, output: Any) -> None:
+        def leave(module: Module, _args: Any, output: Any) -> None:
+            called, begun = self._begun.pop()
+            while called is not module:  # that has raised inside
+                called, begun = self._begun.pop()
             self.calls[path] += 1
-            self.flops[path] += self._counted.total - self._begun.pop()
+            self.flops[path] += self._counted.total - begun
             self.outputs[path] = []
             map_leaves(output, lambda leaf: self._returned(path, leaf))
 

@@ -10,7 +10,7 @@ import pytest
 
 import lucid
 from lucid import hooks, nn
-from lucid.errors import SettingError
+from lucid.errors import HookError, SettingError
 from tests.device import DEVICE
 
 
@@ -70,6 +70,10 @@ def test_mistakes_register_nothing():
         hooks.step_in_backward(model, lambda p: None)
     with pytest.raises(TypeError, match="parameters: expected a Module or an iterable"):
         hooks.step_in_backward(model[0].weight, lucid.optim.SGD)
+    first, second = model[0].weight, model[4].weight
+    for wrong, message in ((second.detach(), "doesn't require gradient"), (second * 2, "on non-leaf tensors")):
+        with pytest.raises(HookError, match=message):  # when that of the first is there
+            hooks.step_in_backward([first, wrong], lambda p: lucid.optim.SGD([first]))
     assert len(hooks.table(model)) == 0
 
 
