@@ -9,11 +9,10 @@ from lucid.arguments import unfit
 from lucid.autograd.base import TensorBase
 from lucid.autograd.engine.retain import register_hook
 from lucid.autograd.hooks.firing import check_callable
-from lucid.autograd.recording.views import live_edge
-from lucid.errors import SettingError
+from lucid.errors import ArgumentError, SettingError
+from lucid.hooks.points import called
 from lucid.hooks.points import parameters as chosen_parameters
-from lucid.hooks.points import points
-from lucid.hooks.scoping import scope
+from lucid.hooks.scoping import tool
 from lucid.hooks.taps import Listener, listeners
 
 if TYPE_CHECKING:
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     Change = Callable[[Any], Any]
 
 
-class edit(scope):
+class edit(tool):
     """A block in which modules return what functions make of their outputs, and gradients are what others make of them.
 
     Parameters
@@ -94,16 +93,18 @@ class edit(scope):
             raise SettingError("edit: expected a model with outputs, grads or parameters to edit, or taps")
         self._hooks = [
             (module, make(change))
-            for make, changes in ((_output_hook, outputs), (_grad_hook, grads))
+            for make, changes in ((_output_hook, outputs), (self._grad_hook, grads))
             for pattern, change in (changes or {}).items()
-            for module in points(model, pattern).values()  # pyright: ignore[reportArgumentType]  # it was looked at
+            for module in called(model, pattern).values()  # pyright: ignore[reportArgumentType]  # it was looked at
         ]
         self._parameters = [
             (parameter, change)
             for pattern, change in (parameters or {}).items()
             for parameter in chosen_parameters(model, pattern).values()  # pyright: ignore[reportArgumentType]  # as above
         ]
-        self._listeners = tuple([Listener((pattern,), _tap_hook(change)) for pattern, change in (taps or {}).items()])
+        self._listeners = tuple(
+            [Listener((pattern,), self._tap_hook(change)) for pattern, change in (taps or {}).items()]
+        )
 
     def _begin(self) -> None:
         for module, hook in self._hooks:
@@ -117,26 +118,26 @@ class edit(scope):
         listeners.set(tuple([each for each in listeners.get() if each not in self._listeners]))
         super().__exit__(*exception)
 
+    def _tap_hook(self, change: Change) -> Any:
+        def hook(_name: str, value: Any) -> Any:
+            return change(value) if self._open else None
 
-def _tap_hook(change: Change) -> Any:
-    def hook(_name: str, value: Any) -> Any:
-        return change(value)
+        return hook
 
-    return hook
+    def _grad_hook(self, change: Change) -> Any:
+        def hook(module: Module, _args: tuple[Any, ...], output: Any) -> None:
+            if not isinstance(output, TensorBase):
+                raise ArgumentError(
+                    f"edit: grads: expected a module that returns a tensor, got {type(module).__name__}, which returned a "
+                    f"{type(output).__name__}: name a module inside of it that does"
+                )
+            self._hook_gradient(output, change)
+
+        return hook
 
 
 def _output_hook(change: Change) -> Any:
     def hook(_module: Module, _args: tuple[Any, ...], output: Any) -> Any:
         return change(output)
-
-    return hook
-
-
-def _grad_hook(change: Change) -> Any:
-    def hook(_module: Module, _args: tuple[Any, ...], output: Any) -> None:
-        if not isinstance(output, TensorBase):
-            raise unfit(output, "a tensor, as its gradient is edited", "the output of a module")
-        if live_edge(output) is not None:
-            register_hook(output, change)
 
     return hook

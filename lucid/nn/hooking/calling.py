@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from lucid.autograd.hooks.table import ActiveHooks, Entry
 
 
+class StopForward(BaseException):
+    """The base of what ends a forward early and on purpose: it passes by what catches errors."""
+
+
 def call(self: Any, *args: Any, **kwargs: Any) -> Any:
     """Return ``forward(*args, **kwargs)`` after every hook has had its say."""
     own = self._active_hooks
@@ -46,7 +50,7 @@ def call(self: Any, *args: Any, **kwargs: Any) -> Any:
             return _call_in_context(this, own)
         try:
             return this.call(own)
-        except Exception:
+        except (Exception, StopForward):
             if "_forward_hooks_always_called" in own or "_forward_hooks_always_called" in everywhere:
                 this.call_after_error()
             raise
@@ -216,7 +220,7 @@ def _call_in_context(this: Call, own: ActiveHooks) -> Any:
     state.calls = (*calls, record)
     try:
         return this.call(own, record)
-    except Exception:
+    except (Exception, StopForward):
         if "_forward_hooks_always_called" in own or "_forward_hooks_always_called" in everywhere:
             this.call_after_error()
         raise
