@@ -128,7 +128,7 @@ class capture(tool):
     def _begin(self) -> None:
         self.kept.begin()
         for path, module in self._modules.items():
-            module.register_forward_hook(CaptureHook(self, path), with_kwargs=True)
+            module.register_forward_hook(CaptureHook(self, path), with_kwargs="kwargs" in self._what)
         if self._last is not None:
             self._last.register_forward_hook(self._stop)
         listeners.set((*listeners.get(), self._listener))
@@ -142,11 +142,11 @@ class capture(tool):
     def _stop(self, *_: object) -> None:
         raise AllKept(self)
 
-    def keep(self, path: str, given: dict[str, Any], output: Any) -> None:
-        """Keep what is asked for of one call, which was given a tuple and a dictionary of arguments, a tap none."""
+    def keep(self, path: str, given: tuple[Any, ...], output: Any) -> None:
+        """Keep what is asked for of one call, which was given a tuple of arguments, and a dictionary; a tap nothing."""
         kept, how = self.kept, self._how
         call = kept.count(path)
-        for what, arguments in given.items():
+        for what, arguments in zip(WHAT, given, strict=False):
             if what in self._what:
                 kept.keep(Key(path, what, call), arguments, **how)
         if "output" in self._what:
@@ -177,7 +177,7 @@ class capture(tool):
 
     def _tapped(self, name: str, value: Any) -> None:
         if self._open:
-            self.keep(name, {}, value)
+            self.keep(name, (), value)
 
 
 class CaptureHook:
@@ -187,6 +187,7 @@ class CaptureHook:
         self.owner = owner
         self.path = path
 
-    def __call__(self, module: Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
+    def __call__(self, module: Module, args: tuple[Any, ...], *rest: Any) -> None:
         """Keep what is asked for."""
-        self.owner.keep(self.path, {"input": args, "kwargs": kwargs}, output)
+        *kwargs, output = rest
+        self.owner.keep(self.path, (args, *kwargs), output)

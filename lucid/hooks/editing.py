@@ -128,8 +128,8 @@ class edit(tool):
         def hook(module: Module, _args: tuple[Any, ...], output: Any) -> None:
             if not isinstance(output, TensorBase):
                 raise ArgumentError(
-                    f"edit: grads: expected a module that returns a tensor, got {type(module).__name__}, which returned a "
-                    f"{type(output).__name__}: name a module inside of it that does"
+                    f"edit: grads: expected a module that returns a tensor, got {type(module).__name__}, which "
+                    f"returned {type(output).__name__}: name a module inside of it that does"
                 )
             self._hook_gradient(output, change)
 

@@ -138,7 +138,7 @@ def parts_of(value: Any) -> Iterator[Any]:
     elif isinstance(value, StandIn):
         yield getattr(value, "func", None)
     elif isinstance(value, types.GeneratorType):
-        yield from inspect.getgeneratorlocals(value).values()
+        yield from inspect.getgeneratorlocals(value).values()  # pyright: ignore[reportUnknownArgumentType]
     elif not isinstance(value, UNSEEN):
         yield from gc.get_referents(value)
 

@@ -61,7 +61,7 @@ def points(model: Module, pattern: str | Iterable[str] = "**") -> dict[str, Modu
     (['', '0', '1', '1.0', '1.1'], ['1', '1.1'], ['0', '1'])
     """
     every = module_of(model).named_modules
-    return chosen(lambda **how: dict(every(**how)), pattern, f"module of {type(model).__name__}")
+    return chosen(lambda once: every(remove_duplicate=once), pattern, f"module of {type(model).__name__}")
 
 
 def called(model: Module, pattern: str | Iterable[str]) -> dict[str, Module]:
@@ -86,7 +86,7 @@ def parameters(model: Module, pattern: str | Iterable[str] = "**") -> dict[str, 
     ['0.bias', '1.bias']
     """
     every = module_of(model).named_parameters
-    return chosen(lambda **how: dict(every(**how)), pattern, f"parameter of {type(model).__name__}")
+    return chosen(lambda once: every(remove_duplicate=once), pattern, f"parameter of {type(model).__name__}")
 
 
 def module_of(model: Any) -> Module:
@@ -96,23 +96,23 @@ def module_of(model: Any) -> Module:
     return model
 
 
-def chosen(every: Callable[..., dict[str, T]], pattern: str | Iterable[str], what: str) -> dict[str, T]:
+def chosen(every: Callable[[bool], Iterable[tuple[str, T]]], pattern: str | Iterable[str], what: str) -> dict[str, T]:
     """Return the values whose paths match one of the patterns, in their order; a SettingError if none does of one.
 
-    ``every()`` gives all by path, ``every(remove_duplicate=False)`` with each path of those that have several.
+    ``every(True)`` gives all with their paths, ``every(False)`` also with the further paths of what has several.
     """
     patterns = [pattern] if isinstance(pattern, str) else [*pattern] if isinstance(pattern, Iterable) else []
     if not patterns or not all(isinstance(each, str) for each in patterns):
         raise unfit(pattern, "a str or several", "pattern")
-    values, paths = every(), set[str]()
+    values, paths = dict(every(True)), set[str]()
     for each in patterns:
         fits = {path for path in values if matches(path, each)}
         if not fits:
-            for path, value in every(remove_duplicate=False).items():
+            for path, value in every(False):
                 if matches(path, each):
                     first = next(name for name, known in values.items() if known is value)
                     raise SettingError(
-                        f"{each!r} names no {what} of its own: {path!r} is the same as {first!r}, which stands for both"
+                        f"{each!r} names no {what} of its own: {path!r} is the same one as {first!r}: go by that"
                     )
             near = difflib.get_close_matches(each, values, NEAREST, 0.4) or list(values)[:SHOWN]
             raise SettingError(f"no {what} has a path like {each!r}: near are {near}")

@@ -57,7 +57,7 @@ class ActiveHooks(dict[str, tuple[Entry, ...]]):
     Attributes
     ----------
     special : bool
-        Whether there are others than a module's forward hooks and forward pre-hooks without options.
+        Whether there are others than a module's forward hooks and forward pre-hooks, without options but `always_call`.
     """
 
     __slots__ = ("__weakref__", "special")
@@ -74,7 +74,7 @@ class ActiveHooks(dict[str, tuple[Entry, ...]]):
         return ActiveHooks, ()
 
 
-PLAIN = {"_forward_hooks", "_forward_pre_hooks"}
+PLAIN = {"_forward_hooks", "_forward_pre_hooks", "_forward_hooks_always_called"}
 _REQUIRED: Any = object()
 
 
