@@ -67,7 +67,8 @@ class step_in_backward:
             parameters = parameters.parameters()
         elif not isinstance(parameters, Iterable) or isinstance(parameters, TensorBase):
             raise unfit(parameters, "a Module or an iterable of tensors", "parameters")
-        trained = [each for each in parameters if each.requires_grad]
+        # an optimizer says what it thinks of what is no tensor
+        trained = [each for each in parameters if getattr(each, "requires_grad", True)]
         if not trained:
             raise SettingError("step_in_backward: expected at least one parameter that requires grad, got none")
         if type(every) is not int or every < 1:
@@ -85,9 +86,13 @@ class step_in_backward:
                 )
             self.optimizers.append(optimizer)
         self._group = HookGroup()
-        with self._group:
-            for parameter, optimizer in zip(trained, self.optimizers, strict=True):
-                register_post_accumulate_grad_hook(parameter, _Step(optimizer, every))
+        try:
+            with self._group:
+                for parameter, optimizer in zip(trained, self.optimizers, strict=True):
+                    register_post_accumulate_grad_hook(parameter, _Step(optimizer, every))
+        except BaseException:
+            self.remove()
+            raise
 
     def remove(self) -> None:
         """Leave gradients to others from now on; the optimizers and their states stay."""
