@@ -33,6 +33,8 @@ class edit(tool):
     outputs : dict of str to callable, optional
         By patterns of paths, as `points` reads them: ``function(output)`` gives what takes the output's place, or None
         to leave it. Where several patterns match a module, their functions run in order.
+    inputs : dict of str to callable, optional
+        The same for positional arguments: ``function(args)`` takes their tuple, and gives a tuple, or the only one.
     grads : dict of str to callable, optional
         The same for the gradient of a module's output, which must be a tensor: ``function(grad)``.
     parameters : dict of str to callable, optional
@@ -56,6 +58,9 @@ class edit(tool):
     >>> with hooks.edit(model, {"0": lambda output: output * 0}):
     ...     model(lucid.ones(2))
     tensor([0., 0.])
+    >>> with hooks.edit(model, inputs={"1": lambda args: args[0] + 1}):
+    ...     model(lucid.ones(2))
+    tensor([2., 2.])
     >>> layer = nn.Linear(2, 2)
     >>> with hooks.edit(layer, parameters={"*": lambda grad: grad.clamp(-1, 1)}):
     ...     (layer(lucid.ones(1, 2)) * 100).sum().backward()
@@ -73,6 +78,7 @@ class edit(tool):
         model: Module | None = None,
         outputs: Mapping[str, Change] | None = None,
         *,
+        inputs: Mapping[str, Change] | None = None,
         grads: Mapping[str, Change] | None = None,
         parameters: Mapping[str, Change] | None = None,
         taps: Mapping[str, Change] | None = None,
@@ -80,6 +86,7 @@ class edit(tool):
         super().__init__()
         for name, changes in (
             ("outputs", outputs),
+            ("inputs", inputs),
             ("grads", grads),
             ("parameters", parameters),
             ("taps", taps),
@@ -88,15 +95,11 @@ class edit(tool):
                 raise unfit(changes, "a dictionary of patterns to functions", name)
             for pattern, change in (changes or {}).items():
                 check_callable(change, f"edit: {name}[{pattern!r}]")
-        of_the_model = outputs or grads or parameters
+        of_the_model = outputs or inputs or grads or parameters
         if not (of_the_model or taps) or (model is None and of_the_model):
-            raise SettingError("edit: expected a model with outputs, grads or parameters to edit, or taps")
-        self._hooks = [
-            (module, make(change))
-            for make, changes in ((_output_hook, outputs), (self._grad_hook, grads))
-            for pattern, change in (changes or {}).items()
-            for module in called(model, pattern).values()  # pyright: ignore[reportArgumentType]  # it was looked at
-        ]
+            raise SettingError("edit: expected a model with outputs, inputs, grads or parameters to edit, or taps")
+        self._before = _hooks(model, inputs, _input_hook)
+        self._after = _hooks(model, outputs, _output_hook) + _hooks(model, grads, self._grad_hook)
         self._parameters = [
             (parameter, change)
             for pattern, change in (parameters or {}).items()
@@ -107,7 +110,9 @@ class edit(tool):
         )
 
     def _begin(self) -> None:
-        for module, hook in self._hooks:
+        for module, hook in self._before:
+            module.register_forward_pre_hook(hook)
+        for module, hook in self._after:
             module.register_forward_hook(hook)
         for parameter, change in self._parameters:
             if parameter.requires_grad:
@@ -136,8 +141,24 @@ class edit(tool):
         return hook
 
 
+def _hooks(model: Any, changes: Mapping[str, Change] | None, make: Callable[[Change], Any]) -> list[tuple[Module, Any]]:
+    """Return the modules that patterns name, each with the hook that is made of a change."""
+    return [
+        (module, make(change))
+        for pattern, change in (changes or {}).items()
+        for module in called(model, pattern).values()
+    ]
+
+
 def _output_hook(change: Change) -> Any:
     def hook(_module: Module, _args: tuple[Any, ...], output: Any) -> Any:
         return change(output)
+
+    return hook
+
+
+def _input_hook(change: Change) -> Any:
+    def hook(_module: Module, args: tuple[Any, ...]) -> Any:
+        return change(args)
 
     return hook

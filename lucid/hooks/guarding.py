@@ -59,7 +59,8 @@ class guard(watching):
         Whether the gradients of their outputs are looked at, too; the default.
     ops : bool
         Whether each op is looked at, in its forward and its backward, inside of modules and outside: the error then
-        names the op that makes such numbers of finite ones, the line where it stands, and what it was given.
+        names the op that makes such numbers of finite ones, the line where it stands, and what it was given. One that
+        is given an infinite number, as ``masked_fill(mask, -inf)``, makes none.
 
     Raises
     ------
@@ -180,7 +181,9 @@ class Ops(FunctionHook):
 def given_to(call: Call) -> str:
     """Return in words what an op is given; nothing if some of it is not finite."""
     tensors: list[Any] = [x for x in call.inputs if isinstance(x, TensorBase)]
-    if not all(map(all_finite, tensors)):
+    numbers = [x for x in (*call.inputs, *call.settings.values()) if isinstance(x, float | complex)]
+    # what fills with minus infinity on purpose, as a mask of attention does, is given it
+    if not all(map(isfinite, numbers)) or not all(map(all_finite, tensors)):
         return ""
     with no_grad():
         return "; ".join(f"{extent_of(x.detach())}, of shape {tuple(x.shape)}" for x in tensors) or "none"

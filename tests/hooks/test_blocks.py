@@ -22,6 +22,7 @@ MAKE = {
     "edit": lambda model: hooks.edit(
         model,
         {"0": lambda output: output * 2},
+        inputs={"1": lambda args: args[0] * 2},
         grads={"2": lambda grad: grad * 2},
         parameters={"**.bias": lambda grad: grad * 2},
         taps={"*": lambda value: value * 2},

@@ -539,3 +539,20 @@ def test_gradients_of_several_outputs_are_not_edited(rng):
         ),
     ):
         model(batch(rng), scale=1)
+
+
+def test_edits_of_arguments(rng):
+    """A tuple takes the place of all, anything else is the only one, None leaves them; named ones stay."""
+    model, x = nn.Sequential(nn.Identity(), nn.Tanh()), batch(rng)
+    edited = {"0": lambda args: (args[0] * 2,), "1": lambda args: args[0] + 1, "*": lambda args: None}
+    with hooks.edit(model, inputs=edited), hooks.capture(model, what="input") as kept:
+        output = model(x)
+    assert output.tolist() == (x * 2 + 1).tanh().tolist() != model(x).tolist()
+    assert kept["0", "input"][0].tolist() == (x * 2).tolist()
+    pair, scale = Pair(), lucid.ones(1, device=DEVICE)
+    with hooks.edit(pair, inputs={"": lambda args: args[0] * 0}):
+        assert pair(x, scale=scale)[1].abs().sum().item() == 0
+    with pytest.raises(SettingError, match="near are"):
+        hooks.edit(model, inputs={"7": print})
+    with pytest.raises(SettingError, match="outputs, inputs, grads or parameters"):
+        hooks.edit(model, inputs={})
