@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from lucid.autograd.base import TensorBase, wrap
 from lucid.autograd.hooks.structure import map_leaves
 from lucid.autograd.recording.mutation import Keeping, Kept, everywhere
+from lucid.backend.arrays import copied
 from lucid.errors import CheckpointError, SettingError
 from lucid.serialization import load, save
 
@@ -40,8 +42,9 @@ class Captured(Mapping[Any, Any]):
 
     A path alone, or a path and what, name the value if there is one of that: ``kept["0"]`` is
     ``kept["0", "output", 0]`` where module 0 was called once and only its output was kept. Values are as the hooks saw
-    them, with a tensor of their own in place of each tensor; they stay as they were where the program changes its
-    tensors in place later. Those in a folder are read when they are asked for.
+    them, with a tensor of their own in place of each tensor: they stay as they were where the program changes its
+    tensors in place later, and where it changes what it has read here. Those in a folder are read when they are asked
+    for.
 
     Attributes
     ----------
@@ -49,18 +52,33 @@ class Captured(Mapping[Any, Any]):
         Where the values are.
     """
 
-    def __init__(self, folder: str | os.PathLike[str] | None = None) -> None:
+    def __init__(self, folder: str | os.PathLike[str] | None = None, *, grads: bool = False) -> None:
         self.folder = None if folder is None else Path(folder)
+        self._grads = grads
         self._begun = False
         self._values: dict[Key, Any] = {}
         self._keeping = Keeping()
         everywhere.add(self._keeping)
-        self._calls: dict[str, int] = {}
+        self._calls: dict[str, Iterator[int]] = {}
 
     def count(self, path: str) -> int:
-        """Return the number of a new call of what is at `path`."""
-        number = self._calls[path] = self._calls.get(path, -1) + 1
-        return number
+        """Return the number of a new call of what is at `path`: another one on each thread that asks at once."""
+        return next(self._calls.setdefault(path, itertools.count()))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        values = {key: value if isinstance(value, Stored) else self[key] for key, value in self._values.items()}
+        return Captured._of, (self.folder, values)
+
+    @classmethod
+    def _of(cls, folder: Path | None, values: dict[Key, Any]) -> Captured:
+        """Return what was copied or pickled."""
+        found = cls(folder)
+        for key, value in values.items():
+            if isinstance(value, Stored):
+                found._values[key] = value
+            else:
+                found.keep(key, value, detach=True, device=None, dtype=None)
+        return found
 
     def keep(self, key: Key, value: Any, *, detach: bool, device: Any, dtype: Any) -> None:
         """Keep a value, the tensors in it detached or as they are, moved and cast where that is asked for."""
@@ -80,7 +98,7 @@ class Captured(Mapping[Any, Any]):
                 tensor = tensor.to(dtype)
             return self._keeping.pack(tensor) if detach and folder is None else tensor
 
-        value = map_leaves(value, kept)
+        value = map_leaves(value, kept, fresh=True)
         if folder is not None:
             stored = self._values.get(key) or Stored(folder / f"{len(self._values):06d}.safetensors")
             save(value, stored.path)
@@ -138,14 +156,17 @@ class Captured(Mapping[Any, Any]):
             return matches[0]
         if matches:
             raise KeyError(f"{key!r} names {len(matches)} values: {[tuple(each) for each in matches]}")
-        raise KeyError(f"{key!r}: nothing of this name was kept, but {[tuple(each) for each in self._values]}")
+        text = f"{key!r}: nothing of this name was kept, but {[tuple(each) for each in self._values]}"
+        if self._grads and "grad" in parts:
+            text += "; gradients come from backward passes inside of the block, through what was recorded in it"
+        raise KeyError(text)
 
     def __getitem__(self, key: Any) -> Any:
         """Return a value by its key, or by the beginning of it; a KeyError lists what there is."""
         value = self._values[self._key(key)]
         if isinstance(value, Stored):
             return load(value.path)
-        return map_leaves(value, lambda leaf: wrap(leaf.array) if isinstance(leaf, Kept) else leaf)
+        return map_leaves(value, lambda leaf: wrap(copied(leaf.array)) if isinstance(leaf, Kept) else leaf, fresh=True)
 
     def __iter__(self) -> Iterator[Key]:
         return iter(self._values)

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.arguments import among, unfit
 from lucid.autograd.base import TensorBase
-from lucid.autograd.engine.retain import register_hook
+from lucid.autograd.engine.running import current_graph_task_id
 from lucid.autograd.hooks.structure import map_leaves
-from lucid.autograd.recording.views import live_edge
 from lucid.errors import SettingError
 from lucid.hooks.captured import Captured, Key
-from lucid.hooks.points import points
-from lucid.hooks.scoping import scope
+from lucid.hooks.points import called
+from lucid.hooks.scoping import tool
 from lucid.hooks.taps import Listener, listeners
+from lucid.nn.hooking.calling import StopForward
 
 if TYPE_CHECKING:
     import os
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 
     from lucid.nn.module.module import Module
 
-WHAT = ("input", "output", "grad")
+WHAT = ("input", "kwargs", "output", "grad")
 
 
-class StopForward(BaseException):
-    """All that a `capture` asked for is there: it ends the forward, and passes by what catches errors."""
+class AllKept(StopForward):
+    """All that a `capture` asked for is there."""
 
     def __init__(self, asked_by: capture) -> None:
         super().__init__()
         self.asked_by = asked_by
 
 
-class capture(scope):
+class capture(tool):
     """A block that keeps what modules take and return, and the gradients of what they return.
 
     Parameters
@@ -41,10 +41,11 @@ class capture(scope):
         What is looked into; with None only taps are kept.
     pattern : str or iterable of str
         Which modules, as `points` reads it; by default all of them.
-    what : str or iterable of {"input", "output", "grad"}
-        ``"input"`` is the tuple of positional arguments after the forward pre-hooks, ``"output"`` what the module
-        returns after the forward hooks that were there before, ``"grad"`` the gradient of that: of a module that
-        returns several tensors, a tuple, with None for one that gets none. By default the output.
+    what : str or iterable of {"input", "kwargs", "output", "grad"}
+        ``"input"`` is the tuple of positional arguments after the forward pre-hooks, ``"kwargs"`` the dictionary of the
+        others, ``"output"`` what the module returns after the forward hooks that were there before, ``"grad"`` the
+        gradient of that, from the last backward pass in the block that brings one: of a module that returns several
+        tensors, a tuple, with None for one that gets none. By default the output.
     taps : str or iterable of str
         Which taps, by patterns as of file names; each is kept as an output, and its gradient where that is asked for.
     detach : bool
@@ -105,20 +106,20 @@ class capture(scope):
         self._taps = (taps,) if isinstance(taps, str) else tuple(taps)
         if model is None and not self._taps:
             raise SettingError("capture: expected a model, or taps=, got neither")
-        self._modules = {} if model is None else points(model, pattern)
+        self._modules = {} if model is None else called(model, pattern)
         if stop_at is not None:
             if model is None or type(stop_at) is not str:
                 raise unfit(stop_at, "the path of a module of a model", "stop_at")
             if "grad" in self._what:
                 raise SettingError("capture: stop_at: a forward that ends early has no gradients; leave one out")
-            self._last: Module | None = next(iter(points(model, stop_at).values()))
+            self._last: Module | None = next(iter(called(model, stop_at).values()))
         else:
             self._last = None
         self._how = {"detach": detach, "device": device, "dtype": dtype}
         self._listener = Listener(self._taps, self._tapped)
         if folder is not None and not detach:
             raise SettingError("capture: folder: files hold no graphs; leave detach=False out")
-        self.kept = Captured(folder)
+        self.kept = Captured(folder, grads="grad" in self._what)
 
     def __enter__(self) -> Any:
         super().__enter__()
@@ -127,7 +128,7 @@ class capture(scope):
     def _begin(self) -> None:
         self.kept.begin()
         for path, module in self._modules.items():
-            module.register_forward_hook(CaptureHook(self, path))
+            module.register_forward_hook(CaptureHook(self, path), with_kwargs="kwargs" in self._what)
         if self._last is not None:
             self._last.register_forward_hook(self._stop)
         listeners.set((*listeners.get(), self._listener))
@@ -136,17 +137,18 @@ class capture(scope):
         listeners.set(tuple([each for each in listeners.get() if each is not self._listener]))
         super().__exit__(*exception)
         self.kept.end()
-        return any(isinstance(each, StopForward) and each.asked_by is self for each in exception)
+        return any(isinstance(each, AllKept) and each.asked_by is self for each in exception)
 
     def _stop(self, *_: object) -> None:
-        raise StopForward(self)
+        raise AllKept(self)
 
-    def keep(self, path: str, args: Any, output: Any) -> None:
-        """Keep what is asked for of one call."""
+    def keep(self, path: str, given: tuple[Any, ...], output: Any) -> None:
+        """Keep what is asked for of one call, which was given a tuple of arguments, and a dictionary; a tap nothing."""
         kept, how = self.kept, self._how
         call = kept.count(path)
-        if "input" in self._what and args is not None:
-            kept.keep(Key(path, "input", call), args, **how)
+        for what, arguments in zip(WHAT, given, strict=False):
+            if what in self._what:
+                kept.keep(Key(path, what, call), arguments, **how)
         if "output" in self._what:
             kept.keep(Key(path, "output", call), output, **how)
         if "grad" in self._what:
@@ -157,21 +159,25 @@ class capture(scope):
         map_leaves(output, lambda leaf: tensors.append(leaf) if isinstance(leaf, TensorBase) else None)
         single = isinstance(output, TensorBase)
         grads: list[Any] = [None] * len(tensors)
+        brought_by: list[Any] = [None]
         kept, how = self.kept, self._how
 
         def hook_of(place: int) -> Any:
             def keep_grad(grad: Any) -> None:
+                if brought_by[0] != current_graph_task_id():
+                    brought_by[0] = current_graph_task_id()
+                    grads[:] = [None] * len(grads)
                 grads[place] = grad
                 kept.keep(key, grads[0] if single else tuple(grads), **how)
 
             return keep_grad
 
         for place, tensor in enumerate(tensors):
-            if live_edge(tensor) is not None:
-                register_hook(tensor, hook_of(place))
+            self._hook_gradient(tensor, hook_of(place))
 
     def _tapped(self, name: str, value: Any) -> None:
-        self.keep(name, None, value)
+        if self._open:
+            self.keep(name, (), value)
 
 
 class CaptureHook:
@@ -181,6 +187,7 @@ class CaptureHook:
         self.owner = owner
         self.path = path
 
-    def __call__(self, module: Module, args: tuple[Any, ...], output: Any) -> None:
+    def __call__(self, module: Module, args: tuple[Any, ...], *rest: Any) -> None:
         """Keep what is asked for."""
-        self.owner.keep(self.path, args, output)
+        *kwargs, output = rest
+        self.owner.keep(self.path, (args, *kwargs), output)

@@ -9,11 +9,10 @@ from lucid.arguments import unfit
 from lucid.autograd.base import TensorBase
 from lucid.autograd.engine.retain import register_hook
 from lucid.autograd.hooks.firing import check_callable
-from lucid.autograd.recording.views import live_edge
-from lucid.errors import SettingError
+from lucid.errors import ArgumentError, SettingError
+from lucid.hooks.points import called
 from lucid.hooks.points import parameters as chosen_parameters
-from lucid.hooks.points import points
-from lucid.hooks.scoping import scope
+from lucid.hooks.scoping import tool
 from lucid.hooks.taps import Listener, listeners
 
 if TYPE_CHECKING:
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     Change = Callable[[Any], Any]
 
 
-class edit(scope):
+class edit(tool):
     """A block in which modules return what functions make of their outputs, and gradients are what others make of them.
 
     Parameters
@@ -34,6 +33,8 @@ class edit(scope):
     outputs : dict of str to callable, optional
         By patterns of paths, as `points` reads them: ``function(output)`` gives what takes the output's place, or None
         to leave it. Where several patterns match a module, their functions run in order.
+    inputs : dict of str to callable, optional
+        The same for positional arguments: ``function(args)`` takes their tuple, and gives a tuple, or the only one.
     grads : dict of str to callable, optional
         The same for the gradient of a module's output, which must be a tensor: ``function(grad)``.
     parameters : dict of str to callable, optional
@@ -57,6 +58,9 @@ class edit(scope):
     >>> with hooks.edit(model, {"0": lambda output: output * 0}):
     ...     model(lucid.ones(2))
     tensor([0., 0.])
+    >>> with hooks.edit(model, inputs={"1": lambda args: args[0] + 1}):
+    ...     model(lucid.ones(2))
+    tensor([2., 2.])
     >>> layer = nn.Linear(2, 2)
     >>> with hooks.edit(layer, parameters={"*": lambda grad: grad.clamp(-1, 1)}):
     ...     (layer(lucid.ones(1, 2)) * 100).sum().backward()
@@ -74,6 +78,7 @@ class edit(scope):
         model: Module | None = None,
         outputs: Mapping[str, Change] | None = None,
         *,
+        inputs: Mapping[str, Change] | None = None,
         grads: Mapping[str, Change] | None = None,
         parameters: Mapping[str, Change] | None = None,
         taps: Mapping[str, Change] | None = None,
@@ -81,6 +86,7 @@ class edit(scope):
         super().__init__()
         for name, changes in (
             ("outputs", outputs),
+            ("inputs", inputs),
             ("grads", grads),
             ("parameters", parameters),
             ("taps", taps),
@@ -89,24 +95,24 @@ class edit(scope):
                 raise unfit(changes, "a dictionary of patterns to functions", name)
             for pattern, change in (changes or {}).items():
                 check_callable(change, f"edit: {name}[{pattern!r}]")
-        of_the_model = outputs or grads or parameters
+        of_the_model = outputs or inputs or grads or parameters
         if not (of_the_model or taps) or (model is None and of_the_model):
-            raise SettingError("edit: expected a model with outputs, grads or parameters to edit, or taps")
-        self._hooks = [
-            (module, make(change))
-            for make, changes in ((_output_hook, outputs), (_grad_hook, grads))
-            for pattern, change in (changes or {}).items()
-            for module in points(model, pattern).values()  # pyright: ignore[reportArgumentType]  # it was looked at
-        ]
+            raise SettingError("edit: expected a model with outputs, inputs, grads or parameters to edit, or taps")
+        self._before = _hooks(model, inputs, _input_hook)
+        self._after = _hooks(model, outputs, _output_hook) + _hooks(model, grads, self._grad_hook)
         self._parameters = [
             (parameter, change)
             for pattern, change in (parameters or {}).items()
             for parameter in chosen_parameters(model, pattern).values()  # pyright: ignore[reportArgumentType]  # as above
         ]
-        self._listeners = tuple([Listener((pattern,), _tap_hook(change)) for pattern, change in (taps or {}).items()])
+        self._listeners = tuple(
+            [Listener((pattern,), self._tap_hook(change)) for pattern, change in (taps or {}).items()]
+        )
 
     def _begin(self) -> None:
-        for module, hook in self._hooks:
+        for module, hook in self._before:
+            module.register_forward_pre_hook(hook)
+        for module, hook in self._after:
             module.register_forward_hook(hook)
         for parameter, change in self._parameters:
             if parameter.requires_grad:
@@ -117,12 +123,31 @@ class edit(scope):
         listeners.set(tuple([each for each in listeners.get() if each not in self._listeners]))
         super().__exit__(*exception)
 
+    def _tap_hook(self, change: Change) -> Any:
+        def hook(_name: str, value: Any) -> Any:
+            return change(value) if self._open else None
 
-def _tap_hook(change: Change) -> Any:
-    def hook(_name: str, value: Any) -> Any:
-        return change(value)
+        return hook
 
-    return hook
+    def _grad_hook(self, change: Change) -> Any:
+        def hook(module: Module, _args: tuple[Any, ...], output: Any) -> None:
+            if not isinstance(output, TensorBase):
+                raise ArgumentError(
+                    f"edit: grads: expected a module that returns a tensor, got {type(module).__name__}, which "
+                    f"returned {type(output).__name__}: name a module inside of it that does"
+                )
+            self._hook_gradient(output, change)
+
+        return hook
+
+
+def _hooks(model: Any, changes: Mapping[str, Change] | None, make: Callable[[Change], Any]) -> list[tuple[Module, Any]]:
+    """Return the modules that patterns name, each with the hook that is made of a change."""
+    return [
+        (module, make(change))
+        for pattern, change in (changes or {}).items()
+        for module in called(model, pattern).values()
+    ]
 
 
 def _output_hook(change: Change) -> Any:
@@ -132,11 +157,8 @@ def _output_hook(change: Change) -> Any:
     return hook
 
 
-def _grad_hook(change: Change) -> Any:
-    def hook(_module: Module, _args: tuple[Any, ...], output: Any) -> None:
-        if not isinstance(output, TensorBase):
-            raise unfit(output, "a tensor, as its gradient is edited", "the output of a module")
-        if live_edge(output) is not None:
-            register_hook(output, change)
+def _input_hook(change: Change) -> Any:
+    def hook(_module: Module, args: tuple[Any, ...]) -> Any:
+        return change(args)
 
     return hook

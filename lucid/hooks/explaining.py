@@ -58,8 +58,8 @@ def explain(subject: Module | TensorBase) -> str:
 
 def _of_module(module: Module) -> Iterator[str]:
     yield module_path(module)
-    rows = [row for row in table(module) if row.path in {"", "all modules"}]
-    rows = [row for row in rows if row.kind in KINDS]
+    every = table(module)
+    rows = [row for row in every if row.path in {"", "all modules"} and row.kind in KINDS]
     # a stable sort: those of all modules are last in the table, and first in a call
     rows.sort(key=lambda row: (KINDS.index(row.kind), row.path == ""))
     number = 0
@@ -75,6 +75,9 @@ def _of_module(module: Module) -> Iterator[str]:
             yield f"  {number}. {row.kind}{whose} {row.name}{_remark(row)}{condition}"
     if not rows:
         yield "  no hooks"
+    inner = len([row for row in every if row.path not in {"", "all modules", "all optimizers"}])
+    if inner:
+        yield f"  and {inner} on what is in it, which hooks.table lists"
 
 
 def _why_not(module: Module, row: Row) -> str:

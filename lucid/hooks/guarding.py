@@ -9,16 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.base import INFERENCE, TensorBase, version_of, wrap
 from lucid.autograd.engine.node import AccumulateGrad
-from lucid.autograd.engine.retain import register_hook
 from lucid.autograd.hooks.function_hook import FunctionHook, outputs_of
 from lucid.autograd.hooks.registration import Caller
 from lucid.autograd.hooks.structure import map_leaves
 from lucid.autograd.modes.state import no_grad, thread
-from lucid.autograd.recording.views import live_edge
 from lucid.backend.capture import capture_of_this_thread
 from lucid.errors import CaptureError, LucidError
-from lucid.hooks.points import points
-from lucid.hooks.scoping import scope
+from lucid.hooks.points import called
+from lucid.hooks.watching import watching
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -48,7 +46,7 @@ class NotFiniteError(LucidError, FloatingPointError, RuntimeError):
         return type(self), (self.args[0], self.path, self.what)
 
 
-class guard(scope):
+class guard(watching):
     """A block that stops at the first output or gradient of a module with NaN or infinity, and names the module.
 
     Parameters
@@ -61,7 +59,8 @@ class guard(scope):
         Whether the gradients of their outputs are looked at, too; the default.
     ops : bool
         Whether each op is looked at, in its forward and its backward, inside of modules and outside: the error then
-        names the op that makes such numbers of finite ones, the line where it stands, and what it was given.
+        names the op that makes such numbers of finite ones, the line where it stands, and what it was given. One that
+        is given an infinite number, as ``masked_fill(mask, -inf)``, makes none.
 
     Raises
     ------
@@ -93,22 +92,20 @@ class guard(scope):
     def __init__(
         self, model: Module, pattern: str | Iterable[str] = "**", *, backward: bool = True, ops: bool = False
     ) -> None:
-        super().__init__()
-        self._modules = points(model, pattern)
+        super().__init__(called(model, pattern))
         self._backward = backward
         self._last: tuple[Callable[[], Any], int] = (lambda: None), 0
-        self._ops = Ops(backward=backward) if ops else None
+        self._ops = Ops(self._innermost, backward=backward) if ops else None
 
     def _begin(self) -> None:
-        ops = self._ops
         for path, module in self._modules.items():
-            if ops is not None:
-                module.register_forward_pre_hook(partial(ops.begin_call, path), prepend=True)
             module.register_forward_hook(self._hook(path))
-            if ops is not None:
-                module.register_forward_hook(partial(ops.end_call, path), always_call=True)
-        if ops is not None:
-            ops.__enter__()
+        if self._ops is not None:
+            super()._begin()
+            self._ops.__enter__()
+
+    def _call_begins(self, path: str, module: Module) -> str:
+        return path
 
     def __exit__(self, *exception: object) -> bool | None:
         if self._ops is not None and self._ops.undo:
@@ -131,8 +128,9 @@ class guard(scope):
                 elif last() is not tensor or counter[0] != version:
                     check(tensor, path, "output", where)
                     self._last = weakref.ref(tensor), counter[0]
-                if backward and live_edge(tensor) is not None:
-                    register_hook(tensor, partial(check, path=path, what="gradient", where=f"the output of {where}"))
+                if backward:
+                    where_it_came = f"the output of {where}"
+                    self._hook_gradient(tensor, partial(check, path=path, what="gradient", where=where_it_came))
 
             map_leaves(output, look)
 
@@ -142,21 +140,13 @@ class guard(scope):
 class Ops(FunctionHook):
     """Looks at what each op gives, and knows where those stand that were recorded."""
 
-    def __init__(self, *, backward: bool) -> None:
+    def __init__(self, innermost: Callable[[], str | None], *, backward: bool) -> None:
         super().__init__()
+        self._innermost = innermost
         if not backward:
             self.phases = ("forward",)
-        self._paths: list[str] = []
         self._changed: list[str | None] = []
         self._recorded: weakref.WeakKeyDictionary[Node, tuple[str, Caller]] = weakref.WeakKeyDictionary()
-
-    def begin_call(self, path: str, _module: Module, _args: Any) -> None:
-        """Begin the call of a module."""
-        self._paths.append(path)
-
-    def end_call(self, path: str, _module: Module, _args: Any, _output: Any) -> None:
-        """End the call of a module, also one that has raised."""
-        self._paths.pop()
 
     def before(self, call: Call) -> None:
         """Look at operands that the op is about to change."""
@@ -169,7 +159,7 @@ class Ops(FunctionHook):
     def after(self, call: Call, output: Any) -> None:
         """Raise if an op makes numbers that are not finite of others that are."""
         node, before = call.node, self._changed.pop()
-        path, caller = (self._paths[-1] if self._paths else "", Caller())
+        path, caller = self._innermost() or "", Caller()
         if node is None:
             edge = next((x.edge for x in outputs_of(output) if isinstance(x, TensorBase) and x.edge is not None), None)
             if edge is not None:
@@ -191,7 +181,9 @@ class Ops(FunctionHook):
 def given_to(call: Call) -> str:
     """Return in words what an op is given; nothing if some of it is not finite."""
     tensors: list[Any] = [x for x in call.inputs if isinstance(x, TensorBase)]
-    if not all(map(all_finite, tensors)):
+    numbers = [x for x in (*call.inputs, *call.settings.values()) if isinstance(x, float | complex)]
+    # what fills with minus infinity on purpose, as a mask of attention does, is given it
+    if not all(map(isfinite, numbers)) or not all(map(all_finite, tensors)):
         return ""
     with no_grad():
         return "; ".join(f"{extent_of(x.detach())}, of shape {tuple(x.shape)}" for x in tensors) or "none"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import gc
+import inspect
 import time
 import types
-from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.base import TensorBase
 from lucid.autograd.engine.node import AccumulateGrad, Extra, Node
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 # More objects than these behind one hook are not looked at: it holds a program, rather than tensors.
 MOST_OBJECTS = 10_000
+# What belongs to others, or to the program.
+UNSEEN = (type, types.ModuleType, types.FrameType, types.CodeType, Module, Optimizer, Node)
 
 
 class Leak(Row):
@@ -56,9 +58,9 @@ class Leak(Row):
 def leaks() -> Table:
     """Return a table of the hooks of this process that hold tensors, those of most bytes first.
 
-    A hook holds what its function closes over, its default and bound arguments, and the attributes of the object whose
-    method it is. Whatever it holds lives as long as the hook is registered: an activation that a hook of a parameter
-    closes over, for one, keeps the whole graph of its step.
+    A hook holds what its function closes over, its default and bound arguments, and what the object holds whose method
+    it is, a list whose ``append`` it is, or a generator. Whatever it holds lives as long as the hook is registered: an
+    activation that a hook of a parameter closes over, for one, keeps the whole graph of its step.
 
     Returns
     -------
@@ -131,7 +133,7 @@ def held_by(hook: Any) -> list[TensorBase]:
 
 def parts_of(value: Any) -> Iterator[Any]:
     """Give what a hook's function, or what it holds, holds."""
-    if isinstance(value, types.FunctionType):
+    if isinstance(value, types.FunctionType):  # not the names of its file, which hold the program
         yield from value.__defaults__ or ()
         yield from (value.__kwdefaults__ or {}).values()
         for cell in value.__closure__ or ():
@@ -139,19 +141,12 @@ def parts_of(value: Any) -> Iterator[Any]:
                 yield cell.cell_contents
             except ValueError:  # a name that has no value yet
                 continue
-    elif isinstance(value, types.MethodType):
-        yield value.__self__
-        yield value.__func__
-    elif isinstance(value, partial):
-        yield from cast("tuple[Any, ...]", (value.func, *value.args, *value.keywords.values()))
     elif isinstance(value, StandIn):
         yield getattr(value, "func", None)
-    elif isinstance(value, dict):
-        yield from cast("dict[Any, Any]", value).values()
-    elif isinstance(value, list | tuple | set | frozenset):
-        yield from cast("list[Any]", value)
-    elif not isinstance(value, type | types.ModuleType | Module | Optimizer | Node):
-        yield from getattr(value, "__dict__", {}).values()
+    elif isinstance(value, types.GeneratorType):
+        yield from inspect.getgeneratorlocals(value).values()  # pyright: ignore[reportUnknownArgumentType]
+    elif not isinstance(value, UNSEEN):
+        yield from gc.get_referents(value)
 
 
 def owner_of(container: HookTable | HookList) -> tuple[str, str]:

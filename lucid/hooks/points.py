@@ -12,6 +12,8 @@ from lucid.errors import SettingError
 from lucid.nn.module.module import Module
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from lucid.nn.parameter import Parameter
 
 T = TypeVar("T")
@@ -48,7 +50,8 @@ def points(model: Module, pattern: str | Iterable[str] = "**") -> dict[str, Modu
     Raises
     ------
     SettingError
-        If a pattern matches nothing; the message has the paths that are nearest to it.
+        If a pattern matches nothing; the message has the paths that are nearest to it, or the first path of what it
+        names.
 
     Examples
     --------
@@ -57,8 +60,22 @@ def points(model: Module, pattern: str | Iterable[str] = "**") -> dict[str, Modu
     >>> list(hooks.points(model)), list(hooks.points(model, "**.1")), list(hooks.points(model, "*"))
     (['', '0', '1', '1.0', '1.1'], ['1', '1.1'], ['0', '1'])
     """
-    modules = dict(module_of(model).named_modules())
-    return chosen(modules, pattern, f"module of {type(model).__name__}")
+    every = module_of(model).named_modules
+    return chosen(lambda once: every(remove_duplicate=once), pattern, f"module of {type(model).__name__}")
+
+
+def called(model: Module, pattern: str | Iterable[str]) -> dict[str, Module]:
+    """Return `points`, of which some can be called; a SettingError for a pattern of containers alone."""
+    for each in [pattern] if isinstance(pattern, str) else pattern if isinstance(pattern, Iterable) else ():
+        modules = points(model, each)
+        if all(getattr(module.forward, "__func__", None) is Module.forward for module in modules.values()):
+            path, module = next(iter(modules.items()))
+            inner = f"{path}.*" if path else "*"
+            raise SettingError(
+                f"{each!r} names only what is never called, so that no hook on it fires: {path!r} is a "
+                f"{type(module).__name__}, which has no forward: name modules in it, as by {inner!r}"
+            )
+    return points(model, pattern)
 
 
 def parameters(model: Module, pattern: str | Iterable[str] = "**") -> dict[str, Parameter]:
@@ -68,7 +85,8 @@ def parameters(model: Module, pattern: str | Iterable[str] = "**") -> dict[str, 
     >>> list(hooks.parameters(nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 1)), "*.bias"))
     ['0.bias', '1.bias']
     """
-    return chosen(dict(module_of(model).named_parameters()), pattern, f"parameter of {type(model).__name__}")
+    every = module_of(model).named_parameters
+    return chosen(lambda once: every(remove_duplicate=once), pattern, f"parameter of {type(model).__name__}")
 
 
 def module_of(model: Any) -> Module:
@@ -78,15 +96,24 @@ def module_of(model: Any) -> Module:
     return model
 
 
-def chosen(values: dict[str, T], pattern: str | Iterable[str], what: str) -> dict[str, T]:
-    """Return the values whose paths match one of the patterns, in their order; a SettingError if none does of one."""
+def chosen(every: Callable[[bool], Iterable[tuple[str, T]]], pattern: str | Iterable[str], what: str) -> dict[str, T]:
+    """Return the values whose paths match one of the patterns, in their order; a SettingError if none does of one.
+
+    ``every(True)`` gives all with their paths, ``every(False)`` also with the further paths of what has several.
+    """
     patterns = [pattern] if isinstance(pattern, str) else [*pattern] if isinstance(pattern, Iterable) else []
     if not patterns or not all(isinstance(each, str) for each in patterns):
         raise unfit(pattern, "a str or several", "pattern")
-    paths: set[str] = set()
+    values, paths = dict(every(True)), set[str]()
     for each in patterns:
         fits = {path for path in values if matches(path, each)}
         if not fits:
+            for path, value in every(False):
+                if matches(path, each):
+                    first = next(name for name, known in values.items() if known is value)
+                    raise SettingError(
+                        f"{each!r} names no {what} of its own: {path!r} is the same one as {first!r}: go by that"
+                    )
             near = difflib.get_close_matches(each, values, NEAREST, 0.4) or list(values)[:SHOWN]
             raise SettingError(f"no {what} has a path like {each!r}: near are {near}")
         paths |= fits

@@ -5,12 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Self
 
 from lucid.arguments import unfit
+from lucid.autograd.engine.retain import register_hook
 from lucid.autograd.hooks.registration import HookList, Registrations, changing, scopes
+from lucid.autograd.recording.views import live_edge
 from lucid.errors import HookError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
+    from lucid.autograd.base import TensorBase
     from lucid.autograd.hooks.registration import Registration
 
 
@@ -127,18 +130,52 @@ class scope(HookGroup):
     1
     """
 
+    def __exit__(self, *exception: object) -> bool | None:
+        super().__exit__(*exception)
+        self.remove()
+
+
+class _Temporary(HookGroup):
+    """The hooks of one block of a tool."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._registrations.temporary = True
+
+
+class tool:
+    """The base of blocks that take off at their end what they have put on, and nothing else.
+
+    What the program inside of the block registers stays. Copies and pickles of modules that are made there go without
+    the block's own hooks.
+    """
+
+    def __init__(self) -> None:
+        self._group = _Temporary()
+        self._open = False
+
     def __enter__(self) -> Any:
-        super().__enter__()
+        if self._open:
+            raise HookError(f"this {type(self).__name__} is open already: leave its block, or use another one inside")
+        self._open = True
         try:
-            self._begin()
+            with self._group:
+                self._begin()
         except BaseException:
             self.__exit__(None, None, None)
             raise
         return self
 
     def __exit__(self, *exception: object) -> bool | None:
-        super().__exit__(*exception)
-        self.remove()
+        self._open = False
+        self._group.remove()
 
     def _begin(self) -> None:
-        """Register the hooks of a tool that is a scope; what it has put on goes if this raises."""
+        """Register the hooks of the block; what it has put on goes if this raises."""
+        raise NotImplementedError
+
+    def _hook_gradient(self, tensor: TensorBase, hook: Callable[[Any], Any]) -> None:
+        """Hang a hook of the block on a tensor that the program has made inside of it, if it has a gradient."""
+        if self._open and live_edge(tensor) is not None:
+            with self._group:
+                register_hook(tensor, hook)

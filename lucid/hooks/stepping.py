@@ -27,7 +27,7 @@ class step_in_backward:
     Parameters
     ----------
     parameters : Module or iterable of Tensor
-        What is trained: of a module its parameters that require grad.
+        What is trained: of these, or of a module's parameters, those that require grad.
     make : callable
         ``make([parameter])`` gives the optimizer of one parameter, such as ``lambda p: lucid.optim.AdamW(p, lr=1e-3)``.
     every : int
@@ -41,7 +41,7 @@ class step_in_backward:
     Raises
     ------
     SettingError
-        If there is no parameter, or `every` is less than 1.
+        If there is no parameter, an optimizer has others than its own, or `every` is less than 1.
 
     Notes
     -----
@@ -64,10 +64,11 @@ class step_in_backward:
         self, parameters: Module | Iterable[Tensor], make: Callable[[list[Tensor]], Optimizer], *, every: int = 1
     ) -> None:
         if isinstance(parameters, Module):
-            parameters = [each for each in parameters.parameters() if each.requires_grad]
+            parameters = parameters.parameters()
         elif not isinstance(parameters, Iterable) or isinstance(parameters, TensorBase):
             raise unfit(parameters, "a Module or an iterable of tensors", "parameters")
-        trained = list(parameters)
+        # an optimizer says what it thinks of what is no tensor
+        trained = [each for each in parameters if getattr(each, "requires_grad", True)]
         if not trained:
             raise SettingError("step_in_backward: expected at least one parameter that requires grad, got none")
         if type(every) is not int or every < 1:
@@ -77,6 +78,12 @@ class step_in_backward:
             optimizer = make([parameter])
             if not isinstance(optimizer, Optimizer):
                 raise unfit(optimizer, "a function that returns an Optimizer", "make")
+            steps = [each for group in optimizer.param_groups for each in group["params"]]
+            if len(steps) != 1 or steps[0] is not parameter:
+                raise SettingError(
+                    f"step_in_backward: make: expected an optimizer of the one parameter that it is given, got one of "
+                    f"{len(steps)}, which would step others before their gradients are there"
+                )
             self.optimizers.append(optimizer)
         self._group = HookGroup()
         try:

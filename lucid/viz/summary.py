@@ -11,7 +11,7 @@ from lucid.autograd.modes.state import no_grad
 from lucid.hooks.functions import FlopHook
 from lucid.hooks.points import points
 from lucid.hooks.printing import printed
-from lucid.hooks.scoping import scope
+from lucid.hooks.watching import watching
 
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
@@ -93,38 +93,26 @@ class Summary(Sequence[Line]):
         return f"<summary of {len(self)} modules>"
 
 
-class _Watch(scope):
+class _Watch(watching):
     """Counts calls, operations and outputs of all modules of a model."""
 
     def __init__(self, modules: dict[str, Module], counted: FlopHook) -> None:
-        super().__init__()
-        self._modules = modules
+        super().__init__(modules)
         self._counted = counted
-        self._begun: list[tuple[Module, int]] = []
         self.calls = dict.fromkeys(modules, 0)
         self.flops = dict.fromkeys(modules, 0)
         self.bytes = dict.fromkeys(modules, 0)
         self.outputs: dict[str, list[tuple[int, ...]]] = {path: [] for path in modules}
 
-    def _begin(self) -> None:
-        for path, module in self._modules.items():
-            module.register_forward_pre_hook(self._enter, prepend=True)
-            module.register_forward_hook(self._leaving(path))
+    def _call_begins(self, path: str, module: Module) -> tuple[str, int]:
+        return path, self._counted.total
 
-    def _enter(self, module: Module, _args: Any) -> None:
-        self._begun.append((module, self._counted.total))
-
-    def _leaving(self, path: str) -> Any:
-        def leave(module: Module, _args: Any, output: Any) -> None:
-            called, begun = self._begun.pop()
-            while called is not module:  # that has raised inside
-                called, begun = self._begun.pop()
-            self.calls[path] += 1
-            self.flops[path] += self._counted.total - begun
-            self.outputs[path] = []
-            map_leaves(output, lambda leaf: self._returned(path, leaf))
-
-        return leave
+    def _call_returns(self, call: tuple[str, int], output: Any) -> None:
+        path, before = call
+        self.calls[path] += 1
+        self.flops[path] += self._counted.total - before
+        self.outputs[path] = []
+        map_leaves(output, lambda leaf: self._returned(path, leaf))
 
     def _returned(self, path: str, leaf: Any) -> None:
         if isinstance(leaf, TensorBase):

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import errno
 import gc
+import pickle
 import subprocess
 import sys
+import threading
 import weakref
 from collections import OrderedDict, defaultdict
 from typing import Any, NamedTuple
@@ -337,7 +340,10 @@ def test_edits_of_outputs_and_gradients(rng):
         model(x)
     assert model(x) is x
     model = Several(2, 3)
-    with hooks.edit(model, grads={"": print}), pytest.raises(ArgumentError, match="expected a tensor, as its gradient"):
+    with (
+        hooks.edit(model, grads={"": print}),
+        pytest.raises(ArgumentError, match="expected a module that returns a tensor"),
+    ):
         model(x)
 
 
@@ -518,3 +524,178 @@ def test_a_block_that_is_entered_again_goes_on(tmp_path):
             model(lucid.full((1,), number, device=DEVICE))
     assert list(kept) == list(hooks.Captured.load(tmp_path)) == [("", "output", 0), ("", "output", 1)]
     assert [value.item() for value in kept.values()] == [0, 1]
+    (tmp_path / "index.json").write_text('[{"path": "", "what": "output", "call": 0, "file": "../other"}]')
+    with pytest.raises(CheckpointError, match="leads out of the folder"):
+        hooks.Captured.load(tmp_path)
+
+
+class NamedInput(nn.Module):
+    """Takes its input by name, and returns two tensors."""
+
+    def forward(self, x, *, scale):
+        return x * scale, x * 2
+
+
+def test_arguments_by_name(rng):
+    x = batch(rng)
+    model, scale = NamedInput(), lucid.ones(4, 3, device=DEVICE)
+    with hooks.capture(model, what=("input", "kwargs")) as kept:
+        model(x, scale=scale)
+        model(x=x, scale=scale)
+        scale.mul_(2)
+    assert kept["", "input", 0][0].tolist() == x.tolist()
+    assert {name: value.tolist() for name, value in kept["", "kwargs", 0].items()} == {"scale": [[1.0] * 3] * 4}
+    assert (kept["", "input", 1], set(kept["", "kwargs", 1])) == ((), {"x", "scale"})
+
+
+def test_gradients_are_those_of_one_pass(rng):
+    """What an earlier pass brought to another output is not among those of a later one."""
+    model, x = NamedInput(), batch(rng)
+    with hooks.capture(model, what="grad") as kept:
+        first, second = model(x, scale=lucid.ones(1, device=DEVICE))
+        first.sum().backward(retain_graph=True)
+        assert (kept[""][0].tolist(), kept[""][1]) == ([[1.0] * 3] * 4, None)
+        (second * 3).sum().backward()
+        assert (kept[""][0], kept[""][1].tolist()) == (None, [[3.0] * 3] * 4)
+        first, second = model(x, scale=lucid.ones(1, device=DEVICE))
+        (first + second * 3).sum().backward()
+    assert [grad[0, 0].item() for grad in kept["", "grad", 1]] == [1.0, 3.0]
+
+
+def test_what_was_read_is_the_readers(rng):
+    """Neither what was kept, nor the program's own tensors, nor what backward needs changes with it."""
+    model, x = net(), batch(rng)
+    with hooks.capture(model, "**.0") as kept:
+        output = model(x)
+        expected = [kept[key].tolist() for key in kept]
+        for key in kept:
+            kept[key].zero_()
+        output.sum().backward()
+        changed, x.grad = x.grad, None
+    assert [kept[key].tolist() for key in kept] == expected
+    model(x).sum().backward()
+    assert changed.tolist() == x.grad.tolist()
+    # a clean activation in the place of another one, which the next module changes in place
+    with hooks.edit(model, {"0": lambda output: kept["0", "output", 1]}):
+        model(x)
+    assert kept["0", "output", 1].tolist() == expected[[*kept].index(("0", "output", 1))]
+
+
+@pytest.mark.parametrize("detach", [True, False])
+def test_what_holds_tensors_is_kept_as_it_was(detach):
+    class Layers(nn.Module):
+        def forward(self, x, cache):
+            cache.append(x)
+            return {"last": [x], "empty": cache[1:]}
+
+    cache = []
+    x, model = lucid.ones(2, device=DEVICE), Layers()
+    with hooks.capture(model, what=("input", "output"), detach=detach) as kept:
+        model.register_forward_pre_hook(lambda module, args: None)
+        with hooks.edit(model, {"": lambda output: output["last"].append(3)}):
+            output = model(x, cache)
+        output["last"].append(4)
+        output["empty"].append(5)
+        cache.append(6)
+    assert (len(kept["", "output"]["last"]), kept["", "output"]["empty"]) == (1, [])
+    kept["", "output"]["empty"].append(7)
+    assert kept["", "output"]["empty"] == []
+    assert len(kept["", "input"][1]) == 1  # as it is when the module returns
+
+
+def test_copies_and_pickles(rng, tmp_path):
+    model, x = net(), batch(rng)
+    for folder in (None, tmp_path):
+        with hooks.capture(model, "3.*", folder=folder) as kept:
+            model(x)
+        for copied in (copy.copy(kept), copy.deepcopy(kept), pickle.loads(pickle.dumps(kept))):
+            assert [(*key, copied[key].tolist()) for key in copied] == [(*key, kept[key].tolist()) for key in kept]
+
+
+def test_threads_that_call_at_once():
+    model, x = nn.Identity(), lucid.ones(1, device=DEVICE)
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with hooks.capture(model) as kept:
+            threads = [threading.Thread(target=lambda: [model(x) for _ in range(200)]) for _ in range(4)]
+            for each in threads:
+                each.start()
+            for each in threads:
+                each.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert len(kept) == 800
+
+
+def test_gradients_that_did_not_come_are_explained(rng):
+    model = net()
+    with hooks.capture(model, "0", what=("output", "grad")) as kept:
+        loss = model(batch(rng)).sum()
+    loss.backward()
+    with pytest.raises(KeyError, match="backward passes inside of the block"):
+        kept["0", "grad"]
+    with pytest.raises(KeyError) as raised:
+        kept["1", "output"]
+    assert "backward" not in str(raised.value)
+
+
+class Tied(nn.Module):
+    """Calls the blocks of a list, which has no forward; the head has the weight of the embedding."""
+
+    def __init__(self):
+        super().__init__()
+        self.embedding = nn.Embedding(5, 3)
+        self.act = nn.ReLU()
+        self.blocks = nn.ModuleList([nn.Linear(3, 3), self.act])
+        self.head = nn.Linear(3, 5, bias=False)
+        self.head.weight = self.embedding.weight
+
+
+@pytest.mark.parametrize(
+    "tool", [hooks.capture, hooks.guard, hooks.trace, lambda model, pattern: hooks.edit(model, {pattern: print})]
+)
+def test_what_is_never_called_is_refused(tool):
+    model = Tied()
+    with pytest.raises(SettingError, match=r"'blocks' is a ModuleList, which has no forward: .* 'blocks\.\*'"):
+        tool(model, "blocks")
+    with pytest.raises(SettingError, match=r"'' is a Tied, which has no forward"):
+        tool(model, "")
+    tool(model, "blocks.**")
+    tool(model, "**")
+
+
+def test_a_further_path_is_told_the_first():
+    model = Tied()
+    with pytest.raises(SettingError, match=r"'blocks\.1' is the same one as 'act': go by that"):
+        hooks.points(model, "blocks.1")
+    with pytest.raises(SettingError, match=r"'head\.weight' is the same one as 'embedding\.weight'"):
+        hooks.edit(model, parameters={"head.*": print})
+    assert list(hooks.points(model, "blocks.*")) == ["blocks.0"]
+
+
+def test_gradients_of_several_outputs_are_not_edited(rng):
+    with (
+        hooks.edit(model := NamedInput(), grads={"": lambda grad: grad}),
+        pytest.raises(
+            ArgumentError, match="edit: grads: expected a module that returns a tensor, got NamedInput, which retur"
+        ),
+    ):
+        model(batch(rng), scale=1)
+
+
+def test_edits_of_arguments(rng):
+    """A tuple takes the place of all, anything else is the only one, None leaves them; named ones stay."""
+    model, x = nn.Sequential(nn.Identity(), nn.Tanh()), batch(rng)
+    edited = {"0": lambda args: (args[0] * 2,), "1": lambda args: args[0] + 1, "*": lambda args: None}
+    with hooks.edit(model, inputs=edited), hooks.capture(model, what="input") as kept:
+        output = model(x)
+    assert output.tolist() == (x * 2 + 1).tanh().tolist() != model(x).tolist()
+    assert kept["0", "input"][0].tolist() == (x * 2).tolist()
+    pair, scale = NamedInput(), lucid.ones(1, device=DEVICE)
+    with hooks.edit(pair, inputs={"": lambda args: args[0] * 0}):
+        assert pair(x, scale=scale)[1].abs().sum().item() == 0
+    with pytest.raises(SettingError, match="near are"):
+        hooks.edit(model, inputs={"7": print})
+    with pytest.raises(SettingError, match="outputs, inputs, grads or parameters"):
+        hooks.edit(model, inputs={})

@@ -113,3 +113,15 @@ def test_a_tensor():
 def test_nothing_else_is_explained():
     with pytest.raises(ArgumentError, match="expected a Module or a Tensor"):
         hooks.explain(3)
+
+
+def test_what_is_in_a_module():
+    """Hooks on modules and parameters inside fire, too, and are counted, not explained."""
+    model = nn.Sequential(nn.Linear(2, 2), nn.Sequential(nn.ReLU()))
+    model[1][0].register_forward_hook(lambda *_: None)
+    model[0].weight.register_hook(lambda grad: None)
+    assert hooks.explain(model).splitlines()[1:] == [
+        "  no hooks",
+        "  and 2 on what is in it, which hooks.table lists",
+    ]
+    assert "what is in it" not in hooks.explain(model[1][0])

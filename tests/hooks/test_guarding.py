@@ -150,3 +150,16 @@ def test_a_training_that_is_sound_is_as_without(rng):
     with hooks.guard(net, ops=True):
         net(x).square().sum().backward()
     assert [p.grad.tolist() for p in net.parameters()] == expected
+
+
+def test_infinities_that_are_given_are_not_made():
+    """A mask fills with minus infinity on purpose, by a number or by a tensor; what it makes of that is looked at."""
+    x = lucid.tensor([1.0, -1.0], device=DEVICE, requires_grad=True)
+    mask = x > 0
+    with hooks.guard(nn.Identity(), ops=True):
+        x.masked_fill(mask, float("-inf")).softmax(-1).sum().backward()
+        lucid.where(mask, x, float("-inf")).max()
+        (x.detach().clone().masked_fill_(mask, float("-inf")) * 1).exp()
+        nn.functional.pad(x, (1, 1), value=float("-inf")).max()
+        with pytest.raises(hooks.NotFiniteError, match=r"div at .* gives 0 NaN and 2 infinite"):
+            x / 0

@@ -10,7 +10,7 @@ import pytest
 
 import lucid
 from lucid import hooks, nn
-from lucid.errors import HookError, SettingError
+from lucid.errors import SettingError
 from tests.device import DEVICE
 
 
@@ -54,10 +54,20 @@ def test_frozen_parameters_and_removal(rng):
     steps = hooks.step_in_backward(model, lambda p: lucid.optim.SGD(p, lr=0.1))
     assert len(steps.optimizers) == 9
     steps.remove()
+    steps = hooks.step_in_backward(model.parameters(), lambda p: lucid.optim.SGD(p, lr=0.1))
+    assert len(steps.optimizers) == 9
+    steps.remove()
     before = model[0].weight.numpy(force=True).copy()
     model(lucid.tensor(rng.normal(size=(4, 6)), dtype=lucid.float32, device=DEVICE)).sum().backward()
     np.testing.assert_array_equal(model[0].weight.numpy(force=True), before)
     assert model[0].weight.grad is not None
+
+
+def unchecked(tensor):
+    """Return an optimizer of a tensor that none would take."""
+    optimizer = lucid.optim.SGD([lucid.ones(1, requires_grad=True)])
+    optimizer.param_groups[0]["params"] = [tensor]
+    return optimizer
 
 
 def test_mistakes_register_nothing():
@@ -68,12 +78,22 @@ def test_mistakes_register_nothing():
         hooks.step_in_backward(model, lucid.optim.SGD, every=0)
     with pytest.raises(TypeError, match="make: expected a function that returns an Optimizer"):
         hooks.step_in_backward(model, lambda p: None)
+    with pytest.raises(
+        SettingError, match=r"make: expected an optimizer of the one parameter .*, got one of 10, which"
+    ):
+        hooks.step_in_backward(model, lambda p: lucid.optim.SGD(model.parameters()), every=2)
+    with pytest.raises(SettingError, match="make: expected an optimizer of the one parameter"):
+        hooks.step_in_backward(model, lambda p: lucid.optim.SGD([model[0].weight]))
+    with pytest.raises(SettingError, match="at least one parameter that requires grad"):
+        hooks.step_in_backward([lucid.ones(1)], lucid.optim.SGD)
+    with pytest.raises(TypeError, match="str"):
+        hooks.step_in_backward([model[0].weight, "weight"], lucid.optim.SGD)
+    refused = model[0].weight * 2
+    for make in (lucid.optim.SGD, lambda p: lucid.optim.SGD(p) if p[0] is not refused else unchecked(refused)):
+        with pytest.raises((ValueError, RuntimeError), match="leaf"):
+            hooks.step_in_backward([model[0].weight, refused], make)
     with pytest.raises(TypeError, match="parameters: expected a Module or an iterable"):
         hooks.step_in_backward(model[0].weight, lucid.optim.SGD)
-    first, second = model[0].weight, model[4].weight
-    for wrong, message in ((second.detach(), "doesn't require gradient"), (second * 2, "on non-leaf tensors")):
-        with pytest.raises(HookError, match=message):  # when that of the first is there
-            hooks.step_in_backward([first, wrong], lambda p: lucid.optim.SGD([first]))
     assert len(hooks.table(model)) == 0
 
 

@@ -6,6 +6,7 @@ import gc
 import importlib
 import json
 import re
+import threading
 from html.parser import HTMLParser
 
 import pytest
@@ -99,6 +100,35 @@ def test_calls_that_raise(rng):
         model[0](x)
     assert (seen.spans[0].path, seen.spans[0].depth) == ("0", 1)
     assert {path: region.calls for path, region in seen.regions.items()} == {"0": 3}
+
+
+def test_training_goes_on_after_an_error():
+    """As where a batch is passed over: later calls stand in none that raised, and what they keep is counted."""
+    model = nn.Sequential(nn.Tanh(), nn.Linear(3, 2, device=DEVICE))
+    x = lucid.ones(4, 3, device=DEVICE, requires_grad=True)
+    with hooks.trace(model) as seen:
+        with pytest.raises(ShapeError):
+            model(lucid.ones(4, 5, device=DEVICE))
+        model(x).sum().backward()
+        (x * 2).sum().backward()
+    calls = [(span.path, span.depth) for span in seen.spans if span.phase == "forward"]
+    assert calls == [("0", 1), ("0", 1), ("1", 1), ("", 0)]
+    assert seen.regions["0"].kept == 4 * 3 * 4
+    outside = [span.name for span in seen.spans if span.phase == "backward" and span.path == "outside"]
+    assert outside == ["SumBackward0", "SumBackward0", "MulBackward0"]
+
+
+def test_what_other_threads_call(rng):
+    model = net()
+    with hooks.trace(model) as seen:
+        threads = [threading.Thread(target=lambda: [model(lucid.ones(1, 3, device=DEVICE)) for _ in range(50)])
+                   for _ in range(2)]  # fmt: skip
+        for each in threads:
+            each.start()
+        model(lucid.ones(1, 3, device=DEVICE))
+        for each in threads:
+            each.join()
+    assert seen.regions[""].calls == 1
 
 
 def test_files_and_tables(tmp_path):

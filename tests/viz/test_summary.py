@@ -100,3 +100,39 @@ def test_the_model_stays_as_it_was():
 def test_what_is_no_module():
     with pytest.raises(ArgumentError, match="model: expected a Module, got"):
         viz.summary(lucid.ones(1))
+
+
+def test_errors_that_the_model_catches():
+    """The operations of a call are its own, whatever has raised inside of it; the model's own hooks stay."""
+
+    class Fails(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = nn.Linear(3, 3, device=DEVICE)
+
+        def forward(self, x):
+            raise ValueError(str(self.layer(x).shape))
+
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first = nn.Linear(3, 3, device=DEVICE)
+            self.fails = Fails()
+
+        def forward(self, x):
+            self.handle = self.register_forward_hook(lambda module, args, output: None)
+            try:
+                return self.fails(self.first(x))
+            except ValueError:
+                return self.first(x)
+
+    model = Model()
+    found = viz.summary(model, lucid.ones(2, 3, device=DEVICE))
+    product = 2 * 2 * 3 * 3
+    assert {line.path: (line.calls, line.flops) for line in found} == {
+        "": (1, 3 * product),
+        "first": (2, 2 * product),
+        "fails": (0, 0),
+        "fails.layer": (1, product),
+    }
+    assert len(hooks.table(model)) == 1

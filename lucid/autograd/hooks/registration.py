@@ -68,11 +68,20 @@ class HookList(list[Any]):
 
 
 class Registrations(weakref.WeakSet["Registration"]):
-    """Those that belong together, and a word for them, by which tables choose; empty if they have none."""
+    """Those that belong together.
 
-    def __init__(self, tag: str = "") -> None:
+    Attributes
+    ----------
+    tag : str
+        A word for them, by which tables choose; empty if they have none.
+    temporary : bool
+        Whether they are of a tool's block: copies and pickles of a module that are made inside of it go without them.
+    """
+
+    def __init__(self, tag: str = "", *, temporary: bool = False) -> None:
         super().__init__()
         self.tag = tag
+        self.temporary = temporary
 
 
 class Caller:
@@ -113,11 +122,13 @@ class Registration:
         Where the call outside of lucid stands that registered it.
     tags : tuple of str
         Of the groups and scopes that were open.
+    temporary : bool
+        Whether a tool registered it for its block.
     time : float
         When, by `time.monotonic`.
     """
 
-    __slots__ = ("__weakref__", "caller", "container", "key", "leaf", "marks", "tags", "time")
+    __slots__ = ("__weakref__", "caller", "container", "key", "leaf", "marks", "tags", "temporary", "time")
 
     def __init__(
         self, container: HookTable | HookList, key: int = -1, marks: Sequence[HookTable] = (), leaf: object = None
@@ -130,8 +141,10 @@ class Registration:
         self.time = monotonic()
         opened = scopes.get()
         self.tags = tuple([scope.tag for scope in opened if scope.tag]) if opened else ()
+        self.temporary = False
         for scope in opened:
             scope.add(self)
+            self.temporary |= scope.temporary
 
     def place(self) -> str:
         """Return file and line of the call that registered it."""

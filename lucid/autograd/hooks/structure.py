@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-def map_leaves(value: Any, function: Callable[[Any], Any]) -> Any:
+def map_leaves(value: Any, function: Callable[[Any], Any], *, fresh: bool = False) -> Any:
     """Return `value` with each leaf replaced by what `function` makes of it; `value` itself if no leaf changes.
 
     Parameters
@@ -19,11 +19,13 @@ def map_leaves(value: Any, function: Callable[[Any], Any]) -> Any:
         Tuples (named ones too), lists, dictionaries and dataclass instances are walked; everything else is a leaf.
     function : callable
         Called with the leaves in order.
+    fresh : bool
+        Whether all that holds leaves is made anew, so that later changes of one are not seen in the other.
     """
     if isinstance(value, dict):
         entries = cast("dict[Any, Any]", value)
-        changed = {key: map_leaves(entry, function) for key, entry in entries.items()}
-        if all(changed[key] is entry for key, entry in entries.items()):
+        changed = {key: map_leaves(entry, function, fresh=fresh) for key, entry in entries.items()}
+        if not fresh and all(changed[key] is entry for key, entry in entries.items()):
             return entries
         if type(value) is dict:  # pyright: ignore[reportUnknownArgumentType]
             return changed
@@ -33,13 +35,13 @@ def map_leaves(value: Any, function: Callable[[Any], Any]) -> Any:
         return made
     if isinstance(value, tuple | list):
         before = cast("tuple[Any, ...] | list[Any]", value)
-        after = [map_leaves(entry, function) for entry in before]
-        same = all(new is old for new, old in zip(after, before, strict=True))
+        after = [map_leaves(entry, function, fresh=fresh) for entry in before]
+        same = not fresh and all(new is old for new, old in zip(after, before, strict=True))
         return before if same else rebuilt(before, after)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
-        news = {name: map_leaves(entry, function) for name, entry in fields.items()}
-        if all(news[name] is entry for name, entry in fields.items()):
+        news = {name: map_leaves(entry, function, fresh=fresh) for name, entry in fields.items()}
+        if not fresh and all(news[name] is entry for name, entry in fields.items()):
             return value
         made = copy.copy(value)
         for name, entry in news.items():

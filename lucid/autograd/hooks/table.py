@@ -25,6 +25,19 @@ class Fleeting(StandIn):
     __slots__ = ()
 
 
+class Temporary(Fleeting):
+    """A hook that a tool has registered for its block."""
+
+    __slots__ = ("func",)
+
+    def __init__(self, func: Callable[..., Any]) -> None:
+        self.func = func
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Return what the hook returns."""
+        return self.func(*args, **kwargs)
+
+
 class Entry(StandIn):
     """One hook of a table in a snapshot: the hook, its handle's id, and what its registration asked for."""
 
@@ -44,7 +57,7 @@ class ActiveHooks(dict[str, tuple[Entry, ...]]):
     Attributes
     ----------
     special : bool
-        Whether there are others than a module's forward hooks and forward pre-hooks without options.
+        Whether there are others than a module's forward hooks and forward pre-hooks, without options but `always_call`.
     """
 
     __slots__ = ("__weakref__", "special")
@@ -61,7 +74,7 @@ class ActiveHooks(dict[str, tuple[Entry, ...]]):
         return ActiveHooks, ()
 
 
-PLAIN = {"_forward_hooks", "_forward_pre_hooks"}
+PLAIN = {"_forward_hooks", "_forward_pre_hooks", "_forward_hooks_always_called"}
 _REQUIRED: Any = object()
 
 
@@ -298,6 +311,9 @@ def register(
     check_callable(hook, where)
     handle = RemovableHandle(table, extra_dict=marks)
     with changing:
+        registration = Registration(table, handle.id, marks)
+        if registration.temporary:
+            hook = Temporary(hook)
         for mark in marks:
             # a mark stays behind with its hook
             mark[handle.id] = hook if isinstance(hook, Fleeting) else True
@@ -306,7 +322,7 @@ def register(
         table[handle.id] = hook
         if prepend:
             table.move_to_end(handle.id, last=False)
-        table.registrations[handle.id] = Registration(table, handle.id, marks)
+        table.registrations[handle.id] = registration
     return handle
 
 

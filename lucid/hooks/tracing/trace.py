@@ -19,11 +19,11 @@ from lucid.autograd.recording.views import live_edge
 from lucid.errors import SettingError
 from lucid.hooks.functions.timer import device_mark
 from lucid.hooks.listing import table
-from lucid.hooks.points import points
+from lucid.hooks.points import called
 from lucid.hooks.printing import printed
-from lucid.hooks.scoping import scope
 from lucid.hooks.tracing.page import page
 from lucid.hooks.tracing.spans import Region, Span, chrome_events, table_of
+from lucid.hooks.watching import watching
 from lucid.nn.utils import get_total_norm
 
 if TYPE_CHECKING:
@@ -43,11 +43,11 @@ OUTSIDE = "outside"
 class Call:
     """A call of a module that has not ended."""
 
-    __slots__ = ("begin", "inner", "mark", "module", "path")
+    __slots__ = ("begin", "inner", "kind", "mark", "path")
 
-    def __init__(self, path: str, module: Module, mark: Any) -> None:
+    def __init__(self, path: str, kind: str, mark: Any) -> None:
         self.path = path
-        self.module = module
+        self.kind = kind
         self.mark = mark
         self.inner = 0
         self.begin = perf_counter_ns()
@@ -82,7 +82,7 @@ class Ops(FunctionHook):
         self._open.pop()
 
 
-class trace(scope):
+class trace(watching):
     """A block that notes when each module of a model ran, forward and backward, and what its forward keeps.
 
     Parameters
@@ -136,16 +136,16 @@ class trace(scope):
         ops: bool = False,
         nvtx: bool = False,
     ) -> None:
-        super().__init__()
+        modules = called(model, pattern)
+        super().__init__(modules)
         self._model = weakref.ref(model)
-        self._modules = points(model, pattern)
+        self._kinds = {path: type(module).__name__ for path, module in modules.items()}
         self._title = f"Trace of {type(model).__name__}"
         self._own = {id(tensor.array) for tensor in (*model.parameters(), *model.buffers())}
         self._on_device = any(tensor.is_cuda for tensor in model.parameters())
         phases = (("forward",) if ops else ()) + (("backward",) if backward else ())
         self._ops = Ops(self, phases) if phases else None
         self._nvtx = nvtx
-        self._calls: list[Call] = []
         self._kept: set[int] = set()
         self._marks: list[tuple[int, Any, Any]] = []
         # at which numbers of nodes which module began, or went on after one inside
@@ -157,9 +157,7 @@ class trace(scope):
 
     def _begin(self) -> None:
         self._began = perf_counter_ns()
-        for path, module in self._modules.items():
-            module.register_forward_pre_hook(self._entering(path), prepend=True)
-            module.register_forward_hook(self._leaving(path))
+        super()._begin()
         if self._ops is not None:
             self._ops.__enter__()
 
@@ -167,8 +165,6 @@ class trace(scope):
         if self._ops is not None and self._ops.undo:
             self._ops.__exit__(None, None, None)
         ended = super().__exit__(*exception)
-        while self._calls:  # that have raised
-            self._pop()
         self._kept.clear()
         for place, begin, end in self._marks:
             end.synchronize()  # they may lie in several streams
@@ -179,7 +175,8 @@ class trace(scope):
                 region.device = took + (region.device or 0.0)
         self._marks.clear()
         for path, region in self.regions.items():
-            grads = [p.grad for p in self._modules[path].parameters(recurse=False)] if path in self._modules else []
+            module = self._modules.get(path)
+            grads = [] if module is None else [p.grad for p in module.parameters(recurse=False)]
             if any(grad is not None for grad in grads):
                 region.grad = get_total_norm([grad for grad in grads if grad is not None]).item()
         return ended
@@ -188,45 +185,32 @@ class trace(scope):
         """Return a mark in the device's stream; None on the CPU."""
         return device_mark() if self._on_device else None
 
-    def _entering(self, path: str) -> Any:
-        def enter(module: Module, _args: Any) -> None:
-            if not self._calls:
-                self._kept.clear()  # arrays of an earlier call may be gone, and others in their places
-            if self._nvtx:
-                begin_range(path or type(module).__name__)
-            self._note(path)
-            self._calls.append(Call(path, module, self.mark()))
+    def _call_begins(self, path: str, module: Module) -> Call:
+        if not self._calls:
+            self._kept.clear()  # arrays of an earlier call may be gone, and others in their places
+        kind = type(module).__name__
+        if self._nvtx:
+            begin_range(path or kind)
+        self._note(path)
+        return Call(path, kind, self.mark())
 
-        return enter
+    def _call_returns(self, call: Call, output: Any) -> None:
+        end, depth = perf_counter_ns(), len(self._calls) - 1
+        took = end - call.begin
+        if depth:
+            self._calls[-2][1].inner += took
+        region = self._region(call.path, call.kind)
+        region.calls += 1
+        region.own += (took - call.inner) * MICRO
+        self.add(call.path, call.kind, "forward", call.begin, end, depth, call.mark)
+        if not depth:
+            self._count_kept(output)
 
-    def _leaving(self, path: str) -> Any:
-        def leave(module: Module, _args: Any, output: Any) -> None:
-            end = perf_counter_ns()
-            if not any(call.path == path and call.module is module for call in self._calls):
-                return
-            while True:  # those above it have raised
-                call = self._pop()
-                if call.path == path and call.module is module:
-                    break
-            took = end - call.begin
-            if self._calls:
-                self._calls[-1].inner += took
-            region = self._region(path, type(module).__name__)
-            region.calls += 1
-            region.own += (took - call.inner) * MICRO
-            self.add(path, region.kind, "forward", call.begin, end, len(self._calls), call.mark)
-            if not self._calls:
-                self._count_kept(output)
-
-        return leave
-
-    def _pop(self) -> Call:
-        """Return the innermost call, which is no more."""
-        call = self._calls.pop()
+    def _call_ends(self, call: Call) -> None:
         if self._nvtx:
             end_range()
-        self._note(self._calls[-1].path if self._calls else OUTSIDE)
-        return call
+        around = self._innermost()
+        self._note(OUTSIDE if around is None else around.path)
 
     def _note(self, path: str) -> None:
         """Note that nodes from now on belong to a path."""
@@ -259,7 +243,7 @@ class trace(scope):
                 waiting += [edge[0] for edge in node.edges if edge is not None]
         for node in sorted(nodes, key=sequence_of):
             path = self.path_of(node)
-            region = self._region(path, type(self._modules[path]).__name__ if path in self._modules else "")
+            region = self._region(path, self._kinds.get(path, ""))
             for array in node.kept[1] or ():
                 # a view keeps the whole of what it is a view of, which others may keep, too
                 base = getattr(array, "base", None)
@@ -277,9 +261,9 @@ class trace(scope):
 
     def op(self, call: OpCall, output: Any, begin: int, end: int, mark: Any) -> None:
         """Note an op, and the bytes that it has made."""
-        around = self._calls[-1] if self._calls else None
+        around = self._innermost()
         path = OUTSIDE if around is None else around.path
-        region = self._region(path, "" if around is None else type(around.module).__name__)
+        region = self._region(path, self._kinds.get(path, ""))
         given = {id(x.array) for x in call.inputs if isinstance(x, TensorBase)}
         region.made = region.made or 0
         for each in outputs_of(output):
@@ -318,7 +302,7 @@ class trace(scope):
             text = json.dumps(chrome_events(self.spans))
         elif file.suffix == ".html":
             model = self._model()
-            rows = [self.regions[path] for path in (*self._modules, OUTSIDE) if path in self.regions]
+            rows = [self.regions[path] for path in (*self._kinds, OUTSIDE) if path in self.regions]
             text = page(self._title, self.spans, rows, table() if model is None else table(model))
         else:
             raise SettingError(f"trace.save: expected a file name that ends in .json or .html, got {file.name!r}")

@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from lucid.autograd.hooks.table import ActiveHooks, Entry
 
 
+class StopForward(BaseException):
+    """The base of what ends a forward early and on purpose: it passes by what catches errors."""
+
+
 def call(self: Any, *args: Any, **kwargs: Any) -> Any:
     """Return ``forward(*args, **kwargs)`` after every hook has had its say."""
     own = self._active_hooks
@@ -46,41 +50,59 @@ def call(self: Any, *args: Any, **kwargs: Any) -> Any:
             return _call_in_context(this, own)
         try:
             return this.call(own)
-        except Exception:
+        except (Exception, StopForward):
             if "_forward_hooks_always_called" in own or "_forward_hooks_always_called" in everywhere:
                 this.call_after_error()
             raise
     # What most hooks are, in straight-line code: one adds 0.2 us so, and 0.95 by `Call` and `fire`. These take over
     # where hooks have changed since the last call, which forward or another thread may also do meanwhile.
     at: Any = None
-    hooks = own.get("_forward_pre_hooks")
-    if hooks is not None:
-        if not hooks or own.special:
-            args, kwargs = Call(self, args, kwargs).fire_pre_hooks()
-            hooks = ()
-        try:
-            for at in hooks:
-                hook = at.func
-                result = hook(self, args)
-                if result is not None:
-                    args = result if isinstance(result, tuple) else (result,)  # pyright: ignore[reportUnknownVariableType]
-        except Exception as error:
-            add_hook_note(error, at, "forward pre-hook", module_path(self), hooks.index(at))
-            raise
-    output = self.forward(*args, **kwargs)
-    hooks = own.get("_forward_hooks")
-    if hooks is not None:
-        if not hooks or own.special:
-            return Call(self, args, kwargs, output).fire_forward_hooks()
-        try:
-            for at in hooks:
-                hook = at.func
-                result = hook(self, args, output)
-                if result is not None:
-                    output = result
-        except Exception as error:
-            add_hook_note(error, at, "forward hook", module_path(self), hooks.index(at))
-            raise
+    output: Any = None
+    called: set[int] | None = None
+    try:
+        hooks = own.get("_forward_pre_hooks")
+        if hooks is not None:
+            if not hooks or own.special:
+                this = Call(self, args, kwargs)
+                try:
+                    this.fire_pre_hooks()
+                finally:
+                    args, kwargs = this.args, this.kwargs
+                hooks = ()
+            try:
+                for at in hooks:
+                    hook = at.func
+                    result = hook(self, args)
+                    if result is not None:
+                        args = result if isinstance(result, tuple) else (result,)  # pyright: ignore[reportUnknownVariableType]
+            except Exception as error:
+                add_hook_note(error, at, "forward pre-hook", module_path(self), hooks.index(at))
+                raise
+        output = self.forward(*args, **kwargs)
+        hooks = own.get("_forward_hooks")
+        if hooks is not None:
+            if not hooks or own.special:
+                this = Call(self, args, kwargs, output)
+                try:
+                    return this.fire_forward_hooks()
+                finally:
+                    called, output = this.called, this.output
+            try:
+                for at in hooks:
+                    hook = at.func
+                    result = hook(self, args, output)
+                    if result is not None:
+                        output = result
+            except (Exception, StopForward) as error:
+                called = {each.id for each in hooks[: hooks.index(at) + 1]}
+                add_hook_note(error, at, "forward hook", module_path(self), hooks.index(at))
+                raise
+    except (Exception, StopForward):
+        if "_forward_hooks_always_called" in own:
+            this = Call(self, args, kwargs, output)
+            this.called = called or set()
+            this.call_after_error()
+        raise
     return output
 
 
@@ -216,7 +238,7 @@ def _call_in_context(this: Call, own: ActiveHooks) -> Any:
     state.calls = (*calls, record)
     try:
         return this.call(own, record)
-    except Exception:
+    except (Exception, StopForward):
         if "_forward_hooks_always_called" in own or "_forward_hooks_always_called" in everywhere:
             this.call_after_error()
         raise

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import lucid
-from lucid import nn
+from lucid import hooks, nn
 from lucid.errors import HookError
 from tests.autograd.calls import calls
 
@@ -509,3 +509,65 @@ def test_without_hooks_one_truth_test(rng):
     y = x * x
     y.register_hook(lambda grad: None)
     assert hook_functions(y)
+
+
+@pytest.mark.parametrize("calls_before", [0, 2], ids=["first call", "later call"])
+@pytest.mark.parametrize("full", [False, True], ids=["straight", "full"])
+@pytest.mark.parametrize("fails", ["pre-hook", "forward", "hook", "stop"])
+def test_always_called_hooks_on_both_ways(fails, full, calls_before):
+    """What a module call does in straight-line code, and in full beside hooks of other kinds, is the same.
+
+    The first call after a registration and later ones take the hooks from elsewhere, too. A forward that
+    `lucid.hooks.capture` ends early has ended by an error.
+    """
+    seen, failing = [], []
+
+    class Module(nn.Module):
+        def forward(self, x):
+            if failing and fails == "forward":
+                raise ValueError("of the test")
+            return x + 1
+
+    module = Module()
+
+    def fail(*_):
+        if failing and fails in {"hook", "pre-hook"}:
+            raise ValueError("of the test")
+
+    module.register_forward_pre_hook(lambda module, args: (args[0] * 2,))
+    if fails == "pre-hook":
+        module.register_forward_pre_hook(fail)
+    for name in "abc":
+        if name == "b" and fails == "hook":
+            module.register_forward_hook(fail)
+        note = lambda module, args, output, name=name: seen.append((name, args[0].item(), output and output.item()))
+        module.register_forward_hook(note, always_call=True)
+        module.register_forward_hook(lambda module, args, output: output * 3)
+    if full:
+        module.register_full_backward_hook(lambda *_: None)
+    x = lucid.ones(1)
+    for _ in range(calls_before):
+        module(x)
+    del seen[:]
+    failing.append(1)
+    if fails == "stop":
+        with hooks.capture(module, stop_at=""):
+            module(x)
+        expected = [("a", 2.0, 3.0), ("b", 2.0, 9.0), ("c", 2.0, 27.0)]
+    else:
+        with pytest.raises(ValueError, match="of the test"):
+            module(x)
+        nothing = {"pre-hook": [2.0, None], "forward": [2.0, None], "hook": [2.0, 9.0]}[fails]
+        expected = [(name, *nothing) for name in "abc"]
+        if fails == "hook":
+            expected[0] = ("a", 2.0, 3.0)
+    assert seen == expected
+
+
+def test_a_forward_that_ends_early_calls_what_is_always_called():
+    seen = []
+    module = nn.Sequential(nn.Identity(), nn.Identity())
+    module.register_forward_hook(lambda module, args, output: seen.append(output), always_call=True)
+    with hooks.capture(module, "0", stop_at="0"):
+        module(lucid.ones(1))
+    assert seen == [None]

@@ -1,0 +1,74 @@
+"""The calls of modules that run at a moment."""
+
+from __future__ import annotations
+
+from functools import partial
+from threading import get_ident
+from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
+
+from lucid.hooks.scoping import tool
+
+if TYPE_CHECKING:
+    from lucid.nn.module.module import Module
+
+
+class watching(tool):
+    """The base of blocks that know which calls of modules run on the thread that has entered them.
+
+    A call ends when it returns or raises, or when one around it ends: what goes past Python's errors, such as a
+    keyboard interrupt, calls no hook.
+    """
+
+    def __init__(self, modules: dict[str, Module]) -> None:
+        super().__init__()
+        # what a block has found outlives the model
+        self._modules = WeakValueDictionary(modules)
+        self._calls: list[tuple[Module, Any]] = []
+        self._thread = 0
+
+    def _begin(self) -> None:
+        self._thread = get_ident()
+        for path, module in self._modules.items():
+            module.register_forward_pre_hook(partial(self._enter, path), prepend=True)
+            module.register_forward_hook(self._return)
+            module.register_forward_hook(self._leave, always_call=True)
+
+    def __exit__(self, *exception: object) -> bool | None:
+        super().__exit__(*exception)
+        while self._calls:
+            self._call_ends(self._calls.pop()[1])
+
+    def _enter(self, path: str, module: Module, _args: Any) -> None:
+        if get_ident() == self._thread:
+            self._calls.append((module, self._call_begins(path, module)))
+
+    def _return(self, module: Module, _args: Any, output: Any) -> None:
+        if self._drop_to(module):
+            self._call_returns(self._calls[-1][1], output)
+
+    def _leave(self, module: Module, _args: Any, _output: Any) -> None:
+        if self._drop_to(module):
+            self._call_ends(self._calls.pop()[1])
+
+    def _drop_to(self, module: Module) -> bool:
+        """Return whether a call of this module runs here, after an end to what was left inside of it."""
+        if get_ident() != self._thread or not any(each is module for each, _ in self._calls):
+            return False
+        while self._calls[-1][0] is not module:
+            self._call_ends(self._calls.pop()[1])
+        return True
+
+    def _innermost(self) -> Any:
+        """Return what stands for the innermost call; None outside of all."""
+        return self._calls[-1][1] if self._calls else None
+
+    def _call_begins(self, path: str, module: Module) -> Any:
+        """Return what stands for a call."""
+        raise NotImplementedError
+
+    def _call_returns(self, call: Any, output: Any) -> None:
+        """Look at what a call returns, which has not ended yet."""
+
+    def _call_ends(self, call: Any) -> None:
+        """Forget a call, which may have raised, and is the innermost no more."""
