@@ -102,10 +102,10 @@ def _seen_by_function_hooks(node: Node, run: Callable[[], tuple[Any, ...]], grad
         given[:] = run()
         return tuple(None if edge is None else lent(g) for edge, g in zip(node.edges, given, strict=True))
 
-    call = Call(node.name(), "backward", _as_tensors(grad, node), {}, node)
     # of what is no rule of lucid's own a user's part is seen: a Function, hooks of modules
     inner = not isinstance(node, PrimitiveNode | CopySlices | AccumulateGrad)
-    shown, after = call_hooked(call, backward, inner=inner)
+    call = Call(node.name(), "backward", _as_tensors(grad, node), {}, node, inner=inner)
+    shown, after = call_hooked(call, backward)
     if m is not GRAPH:
         return tuple(None if g is None else g.array for g in after)
     return tuple(map(given_back, after, shown, given))

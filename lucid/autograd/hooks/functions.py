@@ -6,9 +6,9 @@ import functools
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from lucid.autograd.base import TensorBase, is_tuple
-from lucid.autograd.hooks.firing import fire
+from lucid.autograd.hooks.firing import add_hook_note, fire
 from lucid.autograd.hooks.gradients import check_replacement
-from lucid.autograd.modes.state import NOTHING_WAITS, intercepted, thread
+from lucid.autograd.modes.state import intercepted, thread
 from lucid.errors import HookTypeError
 
 if TYPE_CHECKING:
@@ -36,18 +36,34 @@ class Call:
         What was given beside them.
     node : Node or None
         In backward the node that runs.
+    inner : bool
+        Whether the ops that it runs are seen, too: those of a `Function` are, and those of hooks of modules.
+    around : Call or None
+        That of the op which runs this one.
+    data : dict
+        Of the hooks: what one puts there when the op begins it finds at the end.
     """
 
-    __slots__ = ("inputs", "name", "node", "phase", "settings")
+    __slots__ = ("around", "data", "inner", "inputs", "name", "node", "phase", "settings")
 
     def __init__(
-        self, name: str, phase: str, inputs: tuple[Any, ...], settings: dict[str, Any], node: Node | None = None
+        self,
+        name: str,
+        phase: str,
+        inputs: tuple[Any, ...],
+        settings: dict[str, Any],
+        node: Node | None = None,
+        *,
+        inner: bool = False,
     ) -> None:
         self.name = name
         self.phase = phase
         self.inputs = inputs
         self.settings = settings
         self.node = node
+        self.inner = inner
+        self.around: Call | None = thread.state.call
+        self.data: dict[Any, Any] = {}
 
     def __repr__(self) -> str:
         return f"<{self.phase} of {self.name}>"
@@ -56,17 +72,16 @@ class Call:
 def not_of_the_op(function: Callable[..., T], *arguments: Any) -> T:
     """Return ``function(*arguments)``, a user's that an op calls: hooks that wait for the end of the op see its ops."""
     state = thread.state
-    waiting = state.waiting_hooks
-    if waiting is NOTHING_WAITS:
+    if not state.hooks_wait:
         return function(*arguments)
     intercepted.add(state)
-    state.waiting_hooks = NOTHING_WAITS
-    state.function_hooks, state.node_hooks = waiting
+    state.hooks_wait = False
+    state.function_hooks, state.node_hooks = state.open_hooks, state.open_node_hooks
     try:
         return function(*arguments)
     finally:
         state.function_hooks = state.node_hooks = ()
-        state.waiting_hooks = waiting
+        state.hooks_wait = True
 
 
 class Seeing(Protocol):
@@ -84,7 +99,8 @@ def seen(
 
     `inner` says whether the ops that it runs are seen, too: those of a user's function are.
     """
-    return call_hooked(Call(name, "forward", inputs, settings), lambda: run(*inputs, **settings), inner=inner)[1]
+    call = Call(name, "forward", inputs, settings, inner=inner)
+    return call_hooked(call, lambda: run(*inputs, **settings))[1]
 
 
 def seen_as_one(function: F) -> F:
@@ -100,14 +116,14 @@ def seen_as_one(function: F) -> F:
     return cast("F", op)
 
 
-def call_hooked(call: Call, run: Callable[[], T], *, inner: bool) -> tuple[T, T]:
+def call_hooked(call: Call, run: Callable[[], T]) -> tuple[T, T]:
     """Return what ``run()`` has returned, and what the function hooks of this thread have made of it.
 
     They see no op that one of them runs itself. Each that was told of the call hears of its end, by an output or by an
-    error, the innermost first.
+    error, the innermost first, also where its block has ended meanwhile.
     """
     state = thread.state
-    both = state.function_hooks, state.node_hooks
+    opened = state.open_node_hooks if call.phase == "backward" else state.open_hooks
     told: list[Seeing] = []
 
     def before(hook: Seeing, _: None) -> None:
@@ -124,31 +140,46 @@ def call_hooked(call: Call, run: Callable[[], T], *, inner: bool) -> tuple[T, T]
 
     state.function_hooks = state.node_hooks = ()
     try:
-        fire(both[call.phase == "backward"], before, None, "function hook", owner)
-        if inner:
+        fire(tuple(opened.values()), before, None, "function hook", owner)
+        if call.inner:
             intercepted.add(state)
-            state.function_hooks, state.node_hooks = both
-        else:
-            state.waiting_hooks = both
         try:
+            state.call = call
+            if call.inner:
+                state.function_hooks, state.node_hooks = state.open_hooks, state.open_node_hooks
+            else:
+                state.hooks_wait = True
             output = run()
         finally:
             state.function_hooks = state.node_hooks = ()
-            state.waiting_hooks = NOTHING_WAITS
+            state.hooks_wait = False
+            state.call = call.around
         return output, fire(told[::-1], after, output, "function hook", owner)
     except BaseException as error:
-        while told:
-            told.pop().failed(call, error)
+        _tell_of_error(told, call, error, owner())
         raise
     finally:
+        # stores first: no interrupt falls between them
+        state.function_hooks, state.node_hooks = state.open_hooks, state.open_node_hooks
         intercepted.add(state)  # an op that found none may have taken it off
-        state.function_hooks, state.node_hooks = both
+
+
+def _tell_of_error(told: list[Seeing], call: Call, error: BaseException, owner: str) -> None:
+    """Tell the hooks that an op has raised, the last first; what one of them raises the others are told instead."""
+    while told:
+        hook = told.pop()
+        try:
+            hook.failed(call, error)
+        except BaseException as another:
+            add_hook_note(another, hook, "function hook", owner, len(told))
+            _tell_of_error(told, call, another, owner)
+            raise
 
 
 def _fitted(hook: Seeing, call: Call, new: Any, old: Any) -> Any:
     """Return what a hook has returned instead of an output, if it may stand there."""
     kind = f"function hook of the {call.phase} of {call.name}"
-    if call.name.endswith("_") and call.phase == "forward":
+    if call.name.endswith("_") and call.phase == "forward" and not call.inner:
         raise HookTypeError(f"{kind}: expected None, as the op has changed its first operand: change that, got {new!r}")
     if not is_tuple(old):
         wanted = cast("type[Any]", TensorBase if isinstance(old, TensorBase) else type(old))
