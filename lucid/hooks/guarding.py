@@ -147,7 +147,6 @@ class Ops(FunctionHook):
         if not backward:
             self.phases = ("forward",)
         self._paths: list[str] = []
-        self._changed: list[str | None] = []
         self._recorded: weakref.WeakKeyDictionary[Node, tuple[str, Caller]] = weakref.WeakKeyDictionary()
 
     def begin_call(self, path: str, _module: Module, _args: Any) -> None:
@@ -160,15 +159,12 @@ class Ops(FunctionHook):
 
     def before(self, call: Call) -> None:
         """Look at operands that the op is about to change."""
-        self._changed.append(given_to(call) if call.name.endswith("_") else None)
-
-    def failed(self, call: Call, error: BaseException) -> None:
-        """Forget an op that has raised."""
-        self._changed.pop()
+        if call.name.endswith("_"):
+            call.data[self] = given_to(call)
 
     def after(self, call: Call, output: Any) -> None:
         """Raise if an op makes numbers that are not finite of others that are."""
-        node, before = call.node, self._changed.pop()
+        node, before = call.node, call.data.pop(self, None)
         path, caller = (self._paths[-1] if self._paths else "", Caller())
         if node is None:
             edge = next((x.edge for x in outputs_of(output) if isinstance(x, TensorBase) and x.edge is not None), None)

@@ -60,26 +60,21 @@ class Ops(FunctionHook):
         super().__init__()
         self.phases = phases
         self._owner = owner
-        self._open: list[tuple[int, Any]] = []
 
     def before(self, call: OpCall) -> None:
         """Take the time."""
         mark = self._owner.mark() if "forward" in self.phases else None
-        self._open.append((perf_counter_ns(), mark))
+        call.data[self] = perf_counter_ns(), mark
 
     def after(self, call: OpCall, output: Any) -> None:
         """Note what has passed since."""
         end = perf_counter_ns()
-        begin, mark = self._open.pop()
+        begin, mark = call.data.pop(self)
         owner = self._owner
         if call.node is None:
             owner.op(call, output, begin, end, mark)
         elif not isinstance(call.node, AccumulateGrad):
             owner.add(owner.path_of(call.node), call.name, "backward", begin, end, 0, mark)
-
-    def failed(self, call: OpCall, error: BaseException) -> None:
-        """Forget an op that has raised."""
-        self._open.pop()
 
 
 class trace(scope):
