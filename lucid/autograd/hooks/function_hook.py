@@ -65,8 +65,9 @@ class FunctionHook(Context):
     phases: tuple[str, ...] = ("forward", "backward")
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        """Return a hook that is in no block, whatever the constructor of a subclass does, or leaves out."""
         made = super().__new__(cls)
-        Context.__init__(made)  # a subclass may have a constructor of its own that does not
+        Context.__init__(made)
         return made
 
     def __init__(self) -> None:
@@ -106,7 +107,7 @@ class FunctionHook(Context):
         here = id(self)  # a subclass may say that others are equal
         if here in forward or here in backward:
             raise HookError(f"this {type(self).__name__} is open on this thread already: use another one inside")
-        self.undo.append(together((forward.pop, here, None), (backward.pop, here, None)))
+        self._here().undo.append(together((forward.pop, here, None), (backward.pop, here, None)))
         intercepted.add(state)
         # stores alone, no calls: no interrupt falls between them
         if "forward" in phases:

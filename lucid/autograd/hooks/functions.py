@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from inspect import signature
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from lucid.autograd.base import TensorBase, is_tuple
@@ -92,6 +93,21 @@ class Seeing(Protocol):
     def failed(self, call: Call, error: BaseException) -> None: ...  # noqa: D102  # as above
 
 
+def in_positions(
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Return the arguments of an op with tensors that were given by keywords in their positions, as operands are."""
+    if not any(isinstance(value, TensorBase) for value in kwargs.values()):
+        return args, kwargs
+    rest = dict(kwargs)
+    found = list(args)
+    for name, parameter in list(signature(function).parameters.items())[len(args) :]:
+        if name not in rest or parameter.kind is not parameter.POSITIONAL_OR_KEYWORD:
+            break
+        found.append(rest.pop(name))
+    return tuple(found), rest
+
+
 def seen(
     name: str, run: Callable[..., T], inputs: tuple[Any, ...], settings: dict[str, Any], *, inner: bool = False
 ) -> T:
@@ -110,7 +126,7 @@ def seen_as_one(function: F) -> F:
     @functools.wraps(function)
     def op(*args: Any, **kwargs: Any) -> Any:
         if intercepted and thread.state.function_hooks:
-            return seen(name, function, args, kwargs)
+            return seen(name, function, *in_positions(function, args, kwargs))
         return function(*args, **kwargs)
 
     return cast("F", op)

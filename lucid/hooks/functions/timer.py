@@ -57,6 +57,11 @@ class TimerHook(Sums):
         self._device: Counter[str] = Counter()
         self._marks: list[tuple[str, Any, Any, list[tuple[Any, Any]]]] = []
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a copy gets: marks in a stream are read before."""
+        _ = self.device
+        return super().__getstate__()
+
     @property
     def device(self) -> Counter[str]:
         """Microseconds by the name of the op."""

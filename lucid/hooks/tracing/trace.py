@@ -15,7 +15,7 @@ from lucid.autograd.engine.passes import sequence_of
 from lucid.autograd.hooks.function_hook import FunctionHook, outputs_of
 from lucid.autograd.hooks.structure import map_leaves
 from lucid.autograd.profiler import begin_range, end_range
-from lucid.autograd.recording.views import live_edge
+from lucid.autograd.recording.views import recorded_since
 from lucid.errors import SettingError
 from lucid.hooks.functions.timer import device_mark
 from lucid.hooks.listing import table
@@ -237,22 +237,9 @@ class trace(scope):
         """Add up what the graph of an output keeps, of the nodes that the call has recorded."""
         if self._ops is None or "backward" not in self._ops.phases:
             return
-        waiting: list[Node] = []
-        first = self._numbers[0]
-
-        def see(leaf: Any) -> None:
-            edge = live_edge(leaf) if isinstance(leaf, TensorBase) else None
-            if edge is not None:
-                waiting.append(edge[0])
-
-        map_leaves(output, see)
-        nodes: set[Node] = set()
-        while waiting:
-            node = waiting.pop()
-            if node not in nodes and not isinstance(node, AccumulateGrad) and node.sequence >= first:
-                nodes.add(node)
-                waiting += [edge[0] for edge in node.edges if edge is not None]
-        for node in sorted(nodes, key=sequence_of):
+        leaves: list[Any] = []
+        map_leaves(output, leaves.append)
+        for node in sorted(recorded_since(leaves, self._numbers[0]), key=sequence_of):
             path = self.path_of(node)
             region = self._region(path, type(self._modules[path]).__name__ if path in self._modules else "")
             for array in node.kept[1] or ():
