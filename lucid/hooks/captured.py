@@ -57,6 +57,16 @@ class Captured(Mapping[Any, Any]):
         everywhere.add(self._keeping)
         self._calls: dict[str, int] = {}
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a copy gets: the values so far, which no block adds to."""
+        values = {key: map_leaves(value, _shown) for key, value in self._values.items()}
+        return {"folder": self.folder, "_values": values, "_calls": dict(self._calls)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Become a copy."""
+        Captured.__init__(self)
+        self.__dict__.update(state)
+
     def count(self, path: str) -> int:
         """Return the number of a new call of what is at `path`."""
         number = self._calls[path] = self._calls.get(path, -1) + 1
@@ -145,7 +155,7 @@ class Captured(Mapping[Any, Any]):
         value = self._values[self._key(key)]
         if isinstance(value, Stored):
             return load(value.path)
-        return map_leaves(value, lambda leaf: wrap(leaf.array) if isinstance(leaf, Kept) else leaf)
+        return map_leaves(value, _shown)
 
     def __iter__(self) -> Iterator[Key]:
         return iter(self._values)
@@ -155,3 +165,7 @@ class Captured(Mapping[Any, Any]):
 
     def __repr__(self) -> str:
         return f"<{len(self)} captured values of {', '.join(map(repr, dict.fromkeys(key.path for key in self)))}>"
+
+
+def _shown(leaf: Any) -> Any:
+    return wrap(leaf.array) if isinstance(leaf, Kept) else leaf

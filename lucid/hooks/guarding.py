@@ -19,11 +19,13 @@ from lucid.backend.capture import capture_of_this_thread
 from lucid.errors import CaptureError, LucidError
 from lucid.hooks.points import points
 from lucid.hooks.scoping import scope
+from lucid.nn.hooking.in_call import watch_calls
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from lucid.autograd.engine.node import Node
+    from lucid.autograd.hooks.context import CallRecord
     from lucid.autograd.hooks.functions import Call
     from lucid.nn.module.module import Module
 
@@ -103,10 +105,8 @@ class guard(scope):
         ops = self._ops
         for path, module in self._modules.items():
             if ops is not None:
-                module.register_forward_pre_hook(partial(ops.begin_call, path), prepend=True)
+                watch_calls(module, partial(ops.begin_call, path))
             module.register_forward_hook(self._hook(path))
-            if ops is not None:
-                module.register_forward_hook(partial(ops.end_call, path), always_call=True)
         if ops is not None:
             ops.__enter__()
 
@@ -149,13 +149,10 @@ class Ops(FunctionHook):
         self._paths: list[str] = []
         self._recorded: weakref.WeakKeyDictionary[Node, tuple[str, Caller]] = weakref.WeakKeyDictionary()
 
-    def begin_call(self, path: str, _module: Module, _args: Any) -> None:
+    def begin_call(self, path: str, record: CallRecord) -> None:
         """Begin the call of a module."""
         self._paths.append(path)
-
-    def end_call(self, path: str, _module: Module, _args: Any, _output: Any) -> None:
-        """End the call of a module, also one that has raised."""
-        self._paths.pop()
+        record.ends.append(self._paths.pop)
 
     def before(self, call: Call) -> None:
         """Look at operands that the op is about to change."""

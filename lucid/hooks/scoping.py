@@ -130,7 +130,11 @@ class scope(HookGroup):
     def __enter__(self) -> Any:
         super().__enter__()
         try:
-            self._begin()
+            self._registrations.of_a_tool = True
+            try:
+                self._begin()
+            finally:
+                self._registrations.of_a_tool = False
         except BaseException:
             self.__exit__(None, None, None)
             raise

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lucid.autograd.base import TensorBase
@@ -12,10 +13,12 @@ from lucid.hooks.functions import FlopHook
 from lucid.hooks.points import points
 from lucid.hooks.printing import printed
 from lucid.hooks.scoping import scope
+from lucid.nn.hooking.in_call import watch_calls
 
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
 
+    from lucid.autograd.hooks.context import CallRecord
     from lucid.nn.module.module import Module
 
 
@@ -100,7 +103,6 @@ class _Watch(scope):
         super().__init__()
         self._modules = modules
         self._counted = counted
-        self._begun: list[int] = []
         self.calls = dict.fromkeys(modules, 0)
         self.flops = dict.fromkeys(modules, 0)
         self.bytes = dict.fromkeys(modules, 0)
@@ -108,20 +110,16 @@ class _Watch(scope):
 
     def _begin(self) -> None:
         for path, module in self._modules.items():
-            module.register_forward_pre_hook(self._enter, prepend=True)
-            module.register_forward_hook(self._leaving(path))
+            watch_calls(module, self._enter, partial(self._leave, path))
 
-    def _enter(self, _module: Module, _args: Any) -> None:
-        self._begun.append(self._counted.total)
+    def _enter(self, record: CallRecord) -> None:
+        record.notes[self] = self._counted.total
 
-    def _leaving(self, path: str) -> Any:
-        def leave(_module: Module, _args: Any, output: Any) -> None:
-            self.calls[path] += 1
-            self.flops[path] += self._counted.total - self._begun.pop()
-            self.outputs[path] = []
-            map_leaves(output, lambda leaf: self._returned(path, leaf))
-
-        return leave
+    def _leave(self, path: str, record: CallRecord, output: Any) -> None:
+        self.calls[path] += 1
+        self.flops[path] += self._counted.total - record.notes[self]
+        self.outputs[path] = []
+        map_leaves(output, lambda leaf: self._returned(path, leaf))
 
     def _returned(self, path: str, leaf: Any) -> None:
         if isinstance(leaf, TensorBase):

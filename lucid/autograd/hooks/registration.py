@@ -68,11 +68,16 @@ class HookList(list[Any]):
 
 
 class Registrations(weakref.WeakSet["Registration"]):
-    """Those that belong together, and a word for them, by which tables choose; empty if they have none."""
+    """Those that belong together, and a word for them, by which tables choose; empty if they have none.
+
+    While `of_a_tool` is set they are those that the block of a tool puts on, which stay behind when their owner is
+    copied or pickled: the end of the block would not find them on the copy.
+    """
 
     def __init__(self, tag: str = "") -> None:
         super().__init__()
         self.tag = tag
+        self.of_a_tool = False
 
 
 class Caller:
@@ -115,9 +120,11 @@ class Registration:
         Of the groups and scopes that were open.
     time : float
         When, by `time.monotonic`.
+    of_a_tool : bool
+        Whether the block of a tool has put it on.
     """
 
-    __slots__ = ("__weakref__", "caller", "container", "key", "leaf", "marks", "tags", "time")
+    __slots__ = ("__weakref__", "caller", "container", "key", "leaf", "marks", "of_a_tool", "tags", "time")
 
     def __init__(
         self, container: HookTable | HookList, key: int = -1, marks: Sequence[HookTable] = (), leaf: object = None
@@ -130,8 +137,10 @@ class Registration:
         self.time = monotonic()
         opened = scopes.get()
         self.tags = tuple([scope.tag for scope in opened if scope.tag]) if opened else ()
+        self.of_a_tool = False
         for scope in opened:
             scope.add(self)
+            self.of_a_tool = self.of_a_tool or scope.of_a_tool
 
     def place(self) -> str:
         """Return file and line of the call that registered it."""

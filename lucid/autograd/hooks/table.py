@@ -45,12 +45,15 @@ class ActiveHooks(dict[str, tuple[Entry, ...]]):
     ----------
     special : bool
         Whether there are others than a module's forward hooks and forward pre-hooks without options.
+    calls : int
+        How many calls of the module its hooks with context have seen.
     """
 
-    __slots__ = ("__weakref__", "special")
+    __slots__ = ("__weakref__", "calls", "special")
 
     def __init__(self) -> None:
         self.special = False
+        self.calls = 0
 
     # The tables enter themselves again wherever they are copied to.
     def __deepcopy__(self, memo: dict[int, Any]) -> ActiveHooks:
@@ -172,7 +175,12 @@ class HookTable(OrderedDict[int, Any]):
     def _kept(self) -> list[tuple[int, Any]]:
         """Return the entries that go along with a copy."""
         with changing:
-            kept = [(key, hook) for key, hook in self.items() if not isinstance(registered_hook(hook), Fleeting)]
+            kept = [
+                (key, hook)
+                for key, hook in self.items()
+                if not isinstance(registered_hook(hook), Fleeting)
+                and not (key in self.registrations and self.registrations[key].of_a_tool)
+            ]
         # a copy is switched off where this one is, and is not counted
         return [
             (key, Resting(registered_hook(hook)) if is_resting(hook) else registered_hook(hook)) for key, hook in kept
@@ -306,7 +314,9 @@ def register(
         table[handle.id] = hook
         if prepend:
             table.move_to_end(handle.id, last=False)
-        table.registrations[handle.id] = Registration(table, handle.id, marks)
+        registration = Registration(table, handle.id, marks)
+        for each in (table, *marks):
+            each.registrations[handle.id] = registration
     return handle
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import weakref
 from bisect import bisect_right
+from functools import partial
 from pathlib import Path
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,7 @@ from lucid.hooks.printing import printed
 from lucid.hooks.scoping import scope
 from lucid.hooks.tracing.page import page
 from lucid.hooks.tracing.spans import Region, Span, chrome_events, table_of
+from lucid.nn.hooking.in_call import watch_calls
 from lucid.nn.utils import get_total_norm
 
 if TYPE_CHECKING:
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from rich.table import Table as RichTable
 
     from lucid.autograd.engine.node import Node
+    from lucid.autograd.hooks.context import CallRecord
     from lucid.autograd.hooks.functions import Call as OpCall
     from lucid.nn.module.module import Module
 
@@ -43,11 +46,11 @@ OUTSIDE = "outside"
 class Call:
     """A call of a module that has not ended."""
 
-    __slots__ = ("begin", "inner", "mark", "module", "path")
+    __slots__ = ("begin", "inner", "kind", "mark", "path")
 
-    def __init__(self, path: str, module: Module, mark: Any) -> None:
+    def __init__(self, path: str, kind: str, mark: Any) -> None:
         self.path = path
-        self.module = module
+        self.kind = kind
         self.mark = mark
         self.inner = 0
         self.begin = perf_counter_ns()
@@ -153,8 +156,8 @@ class trace(scope):
     def _begin(self) -> None:
         self._began = perf_counter_ns()
         for path, module in self._modules.items():
-            module.register_forward_pre_hook(self._entering(path), prepend=True)
-            module.register_forward_hook(self._leaving(path))
+            kind = type(module).__name__
+            watch_calls(module, partial(self._enter, path, kind), self._leave)
         if self._ops is not None:
             self._ops.__enter__()
 
@@ -162,8 +165,6 @@ class trace(scope):
         if self._ops is not None and self._ops.undo:
             self._ops.__exit__(None, None, None)
         ended = super().__exit__(*exception)
-        while self._calls:  # that have raised
-            self._pop()
         self._kept.clear()
         for place, begin, end in self._marks:
             end.synchronize()  # they may lie in several streams
@@ -183,45 +184,40 @@ class trace(scope):
         """Return a mark in the device's stream; None on the CPU."""
         return device_mark() if self._on_device else None
 
-    def _entering(self, path: str) -> Any:
-        def enter(module: Module, _args: Any) -> None:
-            if not self._calls:
-                self._kept.clear()  # arrays of an earlier call may be gone, and others in their places
-            if self._nvtx:
-                begin_range(path or type(module).__name__)
-            self._note(path)
-            self._calls.append(Call(path, module, self.mark()))
+    def _enter(self, path: str, kind: str, record: CallRecord) -> None:
+        """Begin the call of a module."""
+        if not self._calls:
+            self._kept.clear()  # arrays of an earlier call may be gone, and others in their places
+        if self._nvtx:
+            begin_range(path or kind)
+        self._note(path)
+        record.ends.append(self._end)
+        record.notes[self] = call = Call(path, kind, self.mark())
+        self._calls.append(call)
 
-        return enter
+    def _leave(self, record: CallRecord, output: Any) -> None:
+        """Note a call that has not raised."""
+        end = perf_counter_ns()
+        call: Call | None = record.notes.get(self)
+        if call is None:
+            return
+        took = end - call.begin
+        depth = len(self._calls) - 1
+        if depth:
+            self._calls[-2].inner += took
+        region = self._region(call.path, call.kind)
+        region.calls += 1
+        region.own += (took - call.inner) * MICRO
+        self.add(call.path, call.kind, "forward", call.begin, end, depth, call.mark)
+        if not depth:
+            self._count_kept(output)
 
-    def _leaving(self, path: str) -> Any:
-        def leave(module: Module, _args: Any, output: Any) -> None:
-            end = perf_counter_ns()
-            if not any(call.path == path and call.module is module for call in self._calls):
-                return
-            while True:  # those above it have raised
-                call = self._pop()
-                if call.path == path and call.module is module:
-                    break
-            took = end - call.begin
-            if self._calls:
-                self._calls[-1].inner += took
-            region = self._region(path, type(module).__name__)
-            region.calls += 1
-            region.own += (took - call.inner) * MICRO
-            self.add(path, region.kind, "forward", call.begin, end, len(self._calls), call.mark)
-            if not self._calls:
-                self._count_kept(output)
-
-        return leave
-
-    def _pop(self) -> Call:
-        """Return the innermost call, which is no more."""
-        call = self._calls.pop()
+    def _end(self) -> None:
+        """End the innermost call, by an error or none."""
+        self._calls.pop()
         if self._nvtx:
             end_range()
         self._note(self._calls[-1].path if self._calls else OUTSIDE)
-        return call
 
     def _note(self, path: str) -> None:
         """Note that nodes from now on belong to a path."""
@@ -261,7 +257,7 @@ class trace(scope):
         """Note an op, and the bytes that it has made."""
         around = self._calls[-1] if self._calls else None
         path = OUTSIDE if around is None else around.path
-        region = self._region(path, "" if around is None else type(around.module).__name__)
+        region = self._region(path, "" if around is None else around.kind)
         given = {id(x.array) for x in call.inputs if isinstance(x, TensorBase)}
         region.made = region.made or 0
         for each in outputs_of(output):

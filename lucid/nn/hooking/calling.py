@@ -222,6 +222,8 @@ def _call_in_context(this: Call, own: ActiveHooks) -> Any:
         raise
     finally:
         state.calls = calls
+        while record.ends:
+            record.ends.pop()()
 
 
 def _both(hook: Any, result: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
