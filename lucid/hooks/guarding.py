@@ -166,9 +166,10 @@ class Ops(FunctionHook):
         first, before = call.data.pop(self)
         outputs = outputs_of(output)
         here = (self._paths[-1] if self._paths else "", Caller()) if node is None else self._recorded.get(node)
-        for each in recorded_since(outputs, first) if here is not None else ():
-            self._recorded.setdefault(each, here)
         path, caller = here or ("", None)
+        if here is not None:
+            for each in recorded_since(outputs, first):
+                self._recorded.setdefault(each, here)
         bad = next((x for x in outputs if isinstance(x, TensorBase) and not all_finite(x)), None)
         operands = None if bad is None else given_to(call) if before is None else before
         if not operands:

@@ -1,4 +1,4 @@
-"""Tools where calls of modules raise, models are copied or called by other threads, and what goes to another process."""
+"""Tools where calls of modules raise, and models or what was kept of them are copied or used by other threads."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_ranges_of_a_call_that_raises(monkeypatch, error):
 @pytest.mark.parametrize("error", ERRORS)
 def test_guard_of_a_call_that_raises(error):
     model = nn.Sequential(Catches(error)).to(DEVICE)
-    with hooks.guard(model, ops=True), pytest.raises(hooks.NotFiniteError, match="^log in 0 at ") as caught:
+    with hooks.guard(model, ops=True), pytest.raises(hooks.NotFiniteError, match=r"^log in 0 at ") as caught:
         model(ones(2, 2) * 0)
     assert caught.value.path == "0"
 
@@ -176,8 +176,12 @@ def test_modules_that_say_they_are_equal():
 
     first, second = Same(), Same()
     calls = []
+
+    def note(module, args, output, context):
+        calls.append(context.call)
+
     for module in (first, second):
-        module.register_forward_hook(lambda module, args, output, context: calls.append(context.call), with_context=True)
+        module.register_forward_hook(note, with_context=True)
     for module in (first, first, second):
         module(ones(1))
     assert calls == [0, 1, 0]

@@ -198,15 +198,22 @@ def _fitted(hook: Seeing, call: Call, new: Any, old: Any) -> Any:
     if call.name.endswith("_") and call.phase == "forward" and not call.inner:
         raise HookTypeError(f"{kind}: expected None, as the op has changed its first operand: change that, got {new!r}")
     if not is_tuple(old):
-        wanted = cast("type[Any]", TensorBase if isinstance(old, TensorBase) else type(old))
-        if not isinstance(new, wanted):
-            name = "Tensor" if wanted is TensorBase else wanted.__name__
-            raise HookTypeError(f"{kind}: expected None or a {name} to be returned, got {type(new).__name__}")
+        _check_type(new, old, f"{kind}: expected None or")
         return new
     entries = cast("tuple[Any, ...]", new)
     if not isinstance(new, tuple) or len(entries) != len(old):
         raise HookTypeError(f"{kind}: expected None or a tuple of {len(old)} to be returned, got {new!r}")
-    for one, other in zip(entries, old, strict=True):
-        if call.phase == "backward" and one is not None:
+    for k, (one, other) in enumerate(zip(entries, old, strict=True)):
+        if call.phase == "forward":
+            _check_type(one, other, f"{kind}: expected as entry {k}")
+        elif one is not None:
             check_replacement(hook, kind, one, None, other)
     return entries
+
+
+def _check_type(new: Any, old: Any, expected: str) -> None:
+    """Raise `HookTypeError` unless a value is of the type of the one in whose place it stands."""
+    wanted = cast("type[Any]", TensorBase if isinstance(old, TensorBase) else type(old))
+    if not isinstance(new, wanted):
+        name = "None" if old is None else "a Tensor" if wanted is TensorBase else f"a {wanted.__name__}"
+        raise HookTypeError(f"{expected} {name} to be returned, got {type(new).__name__}")

@@ -167,7 +167,7 @@ class FlopHook(Sums):
 
     def before(self, call: Call) -> None:  # as `FunctionHook` calls it
         """Note which nodes there are."""
-        if call.node in self._nodes if call.phase == "backward" else call.name in COUNTS and not call.inner:
+        if call.node in self._nodes if call.node is not None else call.name in COUNTS and not call.inner:
             call.data[self] = next(sequences)
 
     def after(self, call: Call, output: Any) -> None:
@@ -176,7 +176,7 @@ class FlopHook(Sums):
         if first is None:
             return
         outputs = outputs_of(output)
-        if call.phase == "forward":
+        if call.node is None:
             count = COUNTS[call.name](call.inputs, call.settings, outputs[0])
             each = _products(*call.inputs[:3]) if call.name == "attention" else (count,)
         else:
