@@ -113,3 +113,23 @@ def test_a_training_that_is_sound_is_as_without(rng):
     with hooks.guard(net, ops=True):
         net(x).square().sum().backward()
     assert [p.grad.tolist() for p in net.parameters()] == expected
+
+
+def test_ops_of_a_second_derivative():
+    """A node that a backward with `create_graph` has recorded is told by the op of the forward."""
+    x = lucid.zeros(2, device=DEVICE, requires_grad=True)
+    with hooks.guard(nn.Identity(), ops=True):
+        (grad,) = lucid.autograd.grad(((x + 1).sqrt() - 1).pow(1.5).sum(), x, create_graph=True)
+        with pytest.raises(hooks.NotFiniteError, match=r"^\w+ at .*test_guarding.py:\d+ gives ") as caught:
+            grad.sum().backward()
+    assert caught.value.what == "gradient"
+
+
+def test_ops_in_place_on_views():
+    """The node of a view's change, and of the view, are known by the lines where they stand."""
+    x = lucid.zeros(2, device=DEVICE, requires_grad=True)
+    y = x * 1
+    with hooks.guard(nn.Identity(), ops=True):
+        y[:1].sqrt_()
+        with pytest.raises(hooks.NotFiniteError, match=r"^SqrtBackward0 at .*test_guarding.py:\d+ gives "):
+            y.sum().backward()
