@@ -42,8 +42,9 @@ class FunctionHook(Context):
     Notes
     -----
     Where no block is open an op looks at nothing for it that it did not look at before. Constructors, which take no
-    tensors, and the steps of optimizers, which work on arrays, are no ops. A pass that runs sees the hooks that were
-    there when it began. A block may end inside of its own hook, and blocks in any order: each takes off what it put on.
+    tensors, `detach`, and the steps of optimizers, which work on arrays, are no ops. A pass that runs sees the hooks
+    that were there when it began. A block may end inside of its own hook, and blocks in any order: each takes off what
+    it put on.
 
     Examples
     --------
