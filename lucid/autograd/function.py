@@ -156,6 +156,8 @@ class Function(metaclass=_FunctionMeta):
             If the call is recorded and a tensor marked dirty is no input.
         """
         if intercepted and thread.state.function_hooks:
+            if kwargs:
+                args, kwargs = cls._bound(args, kwargs, defaults=cls.setup_context is not Function.setup_context), {}
             return seen(cls.__name__, cls._applied, args, kwargs, inner=True)
         return cls._applied(*args, **kwargs)
 

@@ -8,11 +8,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.base import INFERENCE, TensorBase, version_of, wrap
-from lucid.autograd.engine.node import AccumulateGrad
+from lucid.autograd.engine.node import AccumulateGrad, sequences
 from lucid.autograd.hooks.function_hook import FunctionHook, outputs_of
 from lucid.autograd.hooks.registration import Caller
 from lucid.autograd.hooks.structure import map_leaves
 from lucid.autograd.modes.state import no_grad, thread
+from lucid.autograd.recording.views import recorded_since
 from lucid.backend.capture import capture_of_this_thread
 from lucid.errors import CaptureError, LucidError
 from lucid.hooks.points import called
@@ -145,30 +146,25 @@ class Ops(FunctionHook):
         self._innermost = innermost
         if not backward:
             self.phases = ("forward",)
-        self._changed: list[str | None] = []
         self._recorded: weakref.WeakKeyDictionary[Node, tuple[str, Caller]] = weakref.WeakKeyDictionary()
 
     def before(self, call: Call) -> None:
         """Look at operands that the op is about to change."""
-        self._changed.append(given_to(call) if call.name.endswith("_") else None)
-
-    def failed(self, call: Call, error: BaseException) -> None:
-        """Forget an op that has raised."""
-        self._changed.pop()
+        call.data[self] = next(sequences), given_to(call) if call.name.endswith("_") else None
 
     def after(self, call: Call, output: Any) -> None:
         """Raise if an op makes numbers that are not finite of others that are."""
-        node, before = call.node, self._changed.pop()
-        path, caller = self._innermost() or "", Caller()
-        if node is None:
-            edge = next((x.edge for x in outputs_of(output) if isinstance(x, TensorBase) and x.edge is not None), None)
-            if edge is not None:
-                self._recorded[edge[0]] = path, caller
-        elif isinstance(node, AccumulateGrad):
+        node = call.node
+        if isinstance(node, AccumulateGrad):
             return
-        else:
-            path, caller = self._recorded.get(node, ("", None))
-        bad = next((x for x in outputs_of(output) if isinstance(x, TensorBase) and not all_finite(x)), None)
+        first, before = call.data.pop(self)
+        outputs = outputs_of(output)
+        here = (self._innermost() or "", Caller()) if node is None else self._recorded.get(node)
+        path, caller = here or ("", None)
+        if here is not None:
+            for each in recorded_since(outputs, first):
+                self._recorded.setdefault(each, here)
+        bad = next((x for x in outputs if isinstance(x, TensorBase) and not all_finite(x)), None)
         operands = None if bad is None else given_to(call) if before is None else before
         if not operands:
             return  # what was not finite before is told where it came from

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 from lucid.autograd.base import INFERENCE, TensorBase, describe, version_of, wrap_on_graph
 from lucid.autograd.engine.node import AccumulateGrad
 from lucid.autograd.engine.retain import expect_form
-from lucid.autograd.hooks.functions import seen, seen_as_one
+from lucid.autograd.hooks.functions import in_positions, seen, seen_as_one
 from lucid.autograd.modes.autocast import casting_on, without_autocast
 from lucid.autograd.modes.state import inference_mode, intercepted, thread, unusual
 from lucid.autograd.recording.namespace import PRIMITIVES
@@ -117,7 +117,7 @@ def in_place(function: Callable[Concatenate[Tensor, P], Tensor]) -> Callable[Con
     def change(self: Tensor, /, *args: P.args, **kwargs: P.kwargs) -> Tensor:
         if intercepted:
             if thread.state.function_hooks:
-                return seen(change.__name__, change, (self, *args), kwargs)
+                return seen(change.__name__, change, *in_positions(function, (self, *args), kwargs))
             if casting_on():
                 with without_autocast():
                     return change(self, *args, **kwargs)
@@ -330,7 +330,7 @@ def reshaped_in_place(function: Callable[Concatenate[Tensor, P], Tensor]) -> Cal
 
     def change(self: Tensor, /, *args: P.args, **kwargs: P.kwargs) -> Tensor:
         if intercepted and thread.state.function_hooks:
-            return seen(name, change, (self, *args), kwargs)
+            return seen(name, change, *in_positions(function, (self, *args), kwargs))
         check_target(self)
         view = self.origin
         if view is None and version_of(self) is not INFERENCE and references(self, "version") > SOLE:

@@ -163,3 +163,23 @@ def test_infinities_that_are_given_are_not_made():
         nn.functional.pad(x, (1, 1), value=float("-inf")).max()
         with pytest.raises(hooks.NotFiniteError, match=r"div at .* gives 0 NaN and 2 infinite"):
             x / 0
+
+
+def test_ops_of_a_second_derivative():
+    """A node that a backward with `create_graph` has recorded is told by the op of the forward."""
+    x = lucid.zeros(2, device=DEVICE, requires_grad=True)
+    with hooks.guard(nn.Identity(), ops=True):
+        (grad,) = lucid.autograd.grad(((x + 1).sqrt() - 1).pow(1.5).sum(), x, create_graph=True)
+        with pytest.raises(hooks.NotFiniteError, match=r"^\w+ at .*test_guarding.py:\d+ gives ") as caught:
+            grad.sum().backward()
+    assert caught.value.what == "gradient"
+
+
+def test_ops_in_place_on_views():
+    """The node of a view's change, and of the view, are known by the lines where they stand."""
+    x = lucid.zeros(2, device=DEVICE, requires_grad=True)
+    y = x * 1
+    with hooks.guard(nn.Identity(), ops=True):
+        y[:1].sqrt_()
+        with pytest.raises(hooks.NotFiniteError, match=r"^SqrtBackward0 at .*test_guarding.py:\d+ gives "):
+            y.sum().backward()

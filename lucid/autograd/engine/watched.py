@@ -66,16 +66,13 @@ def run_watched(
     if extra is not None and extra.prehooks:
         shown = _as_tensors(grad, node)
         given = fire_node_hooks(extra.prehooks, shown, (), "node prehook", node.name())
-        if m is GRAPH:
-            received = grad if is_list(grad) else [grad] * node.outputs
-            given = tuple(map(given_back, given, shown, received))
-        grad = _as_buffer(given, node, graph=m is GRAPH)
+        grad = _received(node, given, shown, grad, graph=m is GRAPH)
     posthooks = tuple(extra.posthooks) if extra is not None else ()
     outputs = _as_tensors(grad, node) if posthooks else ()
     wanted = this.wanted(node)
     run = node.backward if wanted is None else partial(node.backward_to, wanted)
     if thread.state.node_hooks:
-        grads = _seen_by_function_hooks(node, partial(run_on_device, index, run, m, grad, quiet), grad, m)
+        grads = _seen_by_function_hooks(node, lambda grad: run_on_device(index, run, m, grad, quiet), grad, m)
     else:
         grads = run_on_device(index, run, m, grad, quiet)
     if thread.state.anomaly:
@@ -94,18 +91,22 @@ def run_watched(
     return grads
 
 
-def _seen_by_function_hooks(node: Node, run: Callable[[], tuple[Any, ...]], grad: Any, m: Namespace) -> tuple[Any, ...]:
-    """Return the gradients that a node's backward gives, after the function hooks of this thread."""
+def _seen_by_function_hooks(
+    node: Node, run: Callable[[Any], tuple[Any, ...]], grad: Any, m: Namespace
+) -> tuple[Any, ...]:
+    """Return the gradients that a node's backward, ``run(grad)``, gives, after the function hooks of this thread."""
     given: list[Any] = []
+    received = _as_tensors(grad, node)
 
     def backward() -> tuple[Any, ...]:
-        given[:] = run()
+        # a hook may have changed them in place
+        given[:] = run(_received(node, received, received, grad, graph=m is GRAPH))
         return tuple(None if edge is None else lent(g) for edge, g in zip(node.edges, given, strict=True))
 
-    call = Call(node.name(), "backward", _as_tensors(grad, node), {}, node)
     # of what is no rule of lucid's own a user's part is seen: a Function, hooks of modules
     inner = not isinstance(node, PrimitiveNode | CopySlices | AccumulateGrad)
-    shown, after = call_hooked(call, backward, inner=inner)
+    call = Call(node.name(), "backward", received, {}, node, inner=inner)
+    shown, after = call_hooked(call, backward)
     if m is not GRAPH:
         return tuple(None if g is None else g.array for g in after)
     return tuple(map(given_back, after, shown, given))
@@ -175,6 +176,13 @@ def _as_tensors(grad: Any, node: Node) -> tuple[Any, ...]:
 def _as_buffer(tensors: tuple[Any, ...], node: Node, *, graph: bool) -> Any:
     """Return the reverse of `_as_tensors`."""
     return _packed([g if g is None or graph else g.array for g in tensors], node)
+
+
+def _received(node: Node, given: tuple[Any, ...], shown: tuple[Any, ...], grad: Any, *, graph: bool) -> Any:
+    """Return what a node has received, once hooks that were shown it have given other gradients, or changed these."""
+    if graph:
+        given = tuple(map(given_back, given, shown, grad if is_list(grad) else [grad] * node.outputs))
+    return _as_buffer(given, node, graph=graph)
 
 
 def _packed(grads: list[Any], node: Node) -> Any:

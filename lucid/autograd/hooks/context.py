@@ -22,10 +22,6 @@ if TYPE_CHECKING:
     from lucid.backend.device import device as Device
 
 
-# The number of the next call of each module whose hooks ask for context.
-_numbers: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
-
-
 class CallRecord:
     """One call of a module, as all its hooks that asked for context know it, forward and backward.
 
@@ -42,8 +38,9 @@ class CallRecord:
     __slots__ = ("data", "module", "number")
 
     def __init__(self, module: Any) -> None:
-        self.number = _numbers.get(module, 0)
-        _numbers[module] = self.number + 1
+        active = module._active_hooks  # noqa: SLF001  which a module that says it is equal to others has for itself
+        self.number = active.calls
+        active.calls += 1
         self.module = weakref.ref(module)
         self.data: dict[Any, Any] = {}
 

@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 from lucid.autograd.modes.leaving import Context, together
 from lucid.autograd.modes.state import intercepted, thread
-from lucid.errors import HookError
+from lucid.errors import HookError, SettingError
 
 if TYPE_CHECKING:
     from lucid.autograd.hooks.functions import Call
+
+PHASES = {"forward", "backward"}
 
 
 def outputs_of(output: Any) -> tuple[Any, ...]:
@@ -34,12 +36,15 @@ class FunctionHook(Context):
     ------
     HookError
         If a block of the same object is open on this thread.
+    SettingError
+        If `phases` has another word than these two.
 
     Notes
     -----
     Where no block is open an op looks at nothing for it that it did not look at before. Constructors, which take no
-    tensors, and the steps of optimizers, which work on arrays, are no ops. A pass that runs sees the hooks that were
-    there when it began.
+    tensors, `detach`, and the steps of optimizers, which work on arrays, are no ops. A pass that runs sees the hooks
+    that were there when it began. A block may end inside of its own hook, and blocks in any order: each takes off what
+    it put on.
 
     Examples
     --------
@@ -59,6 +64,12 @@ class FunctionHook(Context):
     """
 
     phases: tuple[str, ...] = ("forward", "backward")
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        """Return a hook that is in no block, whatever the constructor of a subclass does, or leaves out."""
+        made = super().__new__(cls)
+        Context.__init__(made)
+        return made
 
     def __init__(self) -> None:
         super().__init__()
@@ -90,16 +101,18 @@ class FunctionHook(Context):
 
     def __enter__(self) -> Self:
         state = thread.state
-        if self in state.function_hooks or self in state.node_hooks:
+        phases = {self.phases} if isinstance(self.phases, str) else set(self.phases)
+        if not phases <= PHASES:
+            raise SettingError(f"{type(self).__name__}.phases: expected some of {sorted(PHASES)}, got {self.phases!r}")
+        forward, backward = state.open_hooks, state.open_node_hooks
+        here = id(self)  # a subclass may say that others are equal
+        if here in forward or here in backward:
             raise HookError(f"this {type(self).__name__} is open on this thread already: use another one inside")
-        before = state.function_hooks, state.node_hooks
-        forward, backward = "forward" in self.phases, "backward" in self.phases
-        fields = ("function_hooks", "node_hooks")
-        self.undo.append(together(*[(setattr, state, *each) for each in zip(fields, before, strict=True)]))
-        if forward:
-            intercepted.add(state)
-        state.function_hooks, state.node_hooks = (
-            (*before[0], self) if forward else before[0],
-            (*before[1], self) if backward else before[1],
-        )
+        self._here().undo.append(together((forward.pop, here, None), (backward.pop, here, None)))
+        intercepted.add(state)
+        # stores alone, no calls: no interrupt falls between them
+        if "forward" in phases:
+            forward[here] = self
+        if "backward" in phases:
+            backward[here] = self
         return self

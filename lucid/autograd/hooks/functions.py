@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import functools
+from inspect import signature
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from lucid.autograd.base import TensorBase, is_tuple
-from lucid.autograd.hooks.firing import fire
+from lucid.autograd.hooks.firing import add_hook_note, fire
 from lucid.autograd.hooks.gradients import check_replacement
-from lucid.autograd.modes.state import NOTHING_WAITS, intercepted, thread
+from lucid.autograd.modes.state import intercepted, thread
 from lucid.errors import HookTypeError
 
 if TYPE_CHECKING:
@@ -36,18 +37,34 @@ class Call:
         What was given beside them.
     node : Node or None
         In backward the node that runs.
+    inner : bool
+        Whether the ops that it runs are seen, too: those of a `Function` are, and those of hooks of modules.
+    around : Call or None
+        That of the op which runs this one.
+    data : dict
+        Of the hooks: what one puts there when the op begins it finds at the end.
     """
 
-    __slots__ = ("inputs", "name", "node", "phase", "settings")
+    __slots__ = ("around", "data", "inner", "inputs", "name", "node", "phase", "settings")
 
     def __init__(
-        self, name: str, phase: str, inputs: tuple[Any, ...], settings: dict[str, Any], node: Node | None = None
+        self,
+        name: str,
+        phase: str,
+        inputs: tuple[Any, ...],
+        settings: dict[str, Any],
+        node: Node | None = None,
+        *,
+        inner: bool = False,
     ) -> None:
         self.name = name
         self.phase = phase
         self.inputs = inputs
         self.settings = settings
         self.node = node
+        self.inner = inner
+        self.around: Call | None = thread.state.call
+        self.data: dict[Any, Any] = {}
 
     def __repr__(self) -> str:
         return f"<{self.phase} of {self.name}>"
@@ -56,17 +73,16 @@ class Call:
 def not_of_the_op(function: Callable[..., T], *arguments: Any) -> T:
     """Return ``function(*arguments)``, a user's that an op calls: hooks that wait for the end of the op see its ops."""
     state = thread.state
-    waiting = state.waiting_hooks
-    if waiting is NOTHING_WAITS:
+    if not state.hooks_wait:
         return function(*arguments)
     intercepted.add(state)
-    state.waiting_hooks = NOTHING_WAITS
-    state.function_hooks, state.node_hooks = waiting
+    state.hooks_wait = False
+    state.function_hooks, state.node_hooks = state.open_hooks, state.open_node_hooks
     try:
         return function(*arguments)
     finally:
         state.function_hooks = state.node_hooks = ()
-        state.waiting_hooks = waiting
+        state.hooks_wait = True
 
 
 class Seeing(Protocol):
@@ -77,6 +93,21 @@ class Seeing(Protocol):
     def failed(self, call: Call, error: BaseException) -> None: ...  # noqa: D102  # as above
 
 
+def in_positions(
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Return the arguments of an op with tensors that were given by keywords in their positions, as operands are."""
+    if not any(isinstance(value, TensorBase) for value in kwargs.values()):
+        return args, kwargs
+    rest = dict(kwargs)
+    found = list(args)
+    for name, parameter in list(signature(function).parameters.items())[len(args) :]:
+        if name not in rest or parameter.kind is not parameter.POSITIONAL_OR_KEYWORD:
+            break
+        found.append(rest.pop(name))
+    return tuple(found), rest
+
+
 def seen(
     name: str, run: Callable[..., T], inputs: tuple[Any, ...], settings: dict[str, Any], *, inner: bool = False
 ) -> T:
@@ -84,7 +115,8 @@ def seen(
 
     `inner` says whether the ops that it runs are seen, too: those of a user's function are.
     """
-    return call_hooked(Call(name, "forward", inputs, settings), lambda: run(*inputs, **settings), inner=inner)[1]
+    call = Call(name, "forward", inputs, settings, inner=inner)
+    return call_hooked(call, lambda: run(*inputs, **settings))[1]
 
 
 def seen_as_one(function: F) -> F:
@@ -94,20 +126,20 @@ def seen_as_one(function: F) -> F:
     @functools.wraps(function)
     def op(*args: Any, **kwargs: Any) -> Any:
         if intercepted and thread.state.function_hooks:
-            return seen(name, function, args, kwargs)
+            return seen(name, function, *in_positions(function, args, kwargs))
         return function(*args, **kwargs)
 
     return cast("F", op)
 
 
-def call_hooked(call: Call, run: Callable[[], T], *, inner: bool) -> tuple[T, T]:
+def call_hooked(call: Call, run: Callable[[], T]) -> tuple[T, T]:
     """Return what ``run()`` has returned, and what the function hooks of this thread have made of it.
 
     They see no op that one of them runs itself. Each that was told of the call hears of its end, by an output or by an
-    error, the innermost first.
+    error, the innermost first, also where its block has ended meanwhile.
     """
     state = thread.state
-    both = state.function_hooks, state.node_hooks
+    opened = state.open_node_hooks if call.phase == "backward" else state.open_hooks
     told: list[Seeing] = []
 
     def before(hook: Seeing, _: None) -> None:
@@ -124,42 +156,64 @@ def call_hooked(call: Call, run: Callable[[], T], *, inner: bool) -> tuple[T, T]
 
     state.function_hooks = state.node_hooks = ()
     try:
-        fire(both[call.phase == "backward"], before, None, "function hook", owner)
-        if inner:
+        fire(tuple(opened.values()), before, None, "function hook", owner)
+        if call.inner:
             intercepted.add(state)
-            state.function_hooks, state.node_hooks = both
-        else:
-            state.waiting_hooks = both
         try:
+            state.call = call
+            if call.inner:
+                state.function_hooks, state.node_hooks = state.open_hooks, state.open_node_hooks
+            else:
+                state.hooks_wait = True
             output = run()
         finally:
             state.function_hooks = state.node_hooks = ()
-            state.waiting_hooks = NOTHING_WAITS
+            state.hooks_wait = False
+            state.call = call.around
         return output, fire(told[::-1], after, output, "function hook", owner)
     except BaseException as error:
-        while told:
-            told.pop().failed(call, error)
+        _tell_of_error(told, call, error, owner())
         raise
     finally:
+        # stores first: no interrupt falls between them
+        state.function_hooks, state.node_hooks = state.open_hooks, state.open_node_hooks
         intercepted.add(state)  # an op that found none may have taken it off
-        state.function_hooks, state.node_hooks = both
+
+
+def _tell_of_error(told: list[Seeing], call: Call, error: BaseException, owner: str) -> None:
+    """Tell the hooks that an op has raised, the last first; what one of them raises the others are told instead."""
+    while told:
+        hook = told.pop()
+        try:
+            hook.failed(call, error)
+        except BaseException as another:
+            add_hook_note(another, hook, "function hook", owner, len(told))
+            _tell_of_error(told, call, another, owner)
+            raise
 
 
 def _fitted(hook: Seeing, call: Call, new: Any, old: Any) -> Any:
     """Return what a hook has returned instead of an output, if it may stand there."""
     kind = f"function hook of the {call.phase} of {call.name}"
-    if call.name.endswith("_") and call.phase == "forward":
+    if call.name.endswith("_") and call.phase == "forward" and not call.inner:
         raise HookTypeError(f"{kind}: expected None, as the op has changed its first operand: change that, got {new!r}")
     if not is_tuple(old):
-        wanted = cast("type[Any]", TensorBase if isinstance(old, TensorBase) else type(old))
-        if not isinstance(new, wanted):
-            name = "Tensor" if wanted is TensorBase else wanted.__name__
-            raise HookTypeError(f"{kind}: expected None or a {name} to be returned, got {type(new).__name__}")
+        _check_type(new, old, f"{kind}: expected None or")
         return new
     entries = cast("tuple[Any, ...]", new)
     if not isinstance(new, tuple) or len(entries) != len(old):
         raise HookTypeError(f"{kind}: expected None or a tuple of {len(old)} to be returned, got {new!r}")
-    for one, other in zip(entries, old, strict=True):
-        if call.phase == "backward" and one is not None:
+    for k, (one, other) in enumerate(zip(entries, old, strict=True)):
+        if call.phase == "forward":
+            _check_type(one, other, f"{kind}: expected as entry {k}")
+        elif one is not None:
             check_replacement(hook, kind, one, None, other)
     return entries
+
+
+def _check_type(new: Any, old: Any, expected: str) -> None:
+    """Raise `HookTypeError` unless a value is of the type of the one in whose place it stands."""
+    wanted = cast("type[Any]", TensorBase if isinstance(old, TensorBase) else type(old))
+    if not isinstance(new, wanted):
+        name = "None" if old is None else "a Tensor" if wanted is TensorBase else f"a {wanted.__name__}"
+        raise HookTypeError(f"{expected} {name} to be returned, got {type(new).__name__}")

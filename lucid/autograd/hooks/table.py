@@ -58,12 +58,15 @@ class ActiveHooks(dict[str, tuple[Entry, ...]]):
     ----------
     special : bool
         Whether there are others than a module's forward hooks and forward pre-hooks, without options but `always_call`.
+    calls : int
+        How many calls of the module its hooks with context have seen.
     """
 
-    __slots__ = ("__weakref__", "special")
+    __slots__ = ("__weakref__", "calls", "special")
 
     def __init__(self) -> None:
         self.special = False
+        self.calls = 0
 
     # The tables enter themselves again wherever they are copied to.
     def __deepcopy__(self, memo: dict[int, Any]) -> ActiveHooks:

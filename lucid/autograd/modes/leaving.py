@@ -25,11 +25,12 @@ class _Exit:
     """`__exit__` of a `Context`."""
 
     def __get__(self, context: Context | None, kind: type[Context]) -> Any:
-        return self if context is None else context.leave()
+        # what a subclass of a user calls `leave` is another thing
+        return self if context is None else Context.leave(context)
 
     def __call__(self, context: Context, *exception: object) -> None:
         """Leave `context`: `contextlib.ExitStack` takes `__exit__` from the class."""
-        context.leave()(*exception)
+        Context.leave(context)(*exception)
 
 
 class _Blocks:

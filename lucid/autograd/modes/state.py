@@ -17,11 +17,12 @@ from lucid.backend.dtype import bfloat16, dtype, float16
 
 if TYPE_CHECKING:
     import weakref
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
     from lucid.autograd.base import TensorBase
     from lucid.autograd.engine.passes import Pass
     from lucid.autograd.hooks.context import CallRecord
+    from lucid.autograd.hooks.functions import Call
     from lucid.autograd.modes.reading import Reads
     from lucid.autograd.recording.saved import SavedTensorHooks
 
@@ -75,10 +76,6 @@ unusual: set[ThreadState] = set()
 intercepted: set[ThreadState] = set()
 
 
-# Of hooks of functions, in both directions, that an op runs under.
-NOTHING_WAITS: tuple[tuple[Any, ...], tuple[Any, ...]] = (), ()
-
-
 class ThreadState:
     """What one thread does when an op is applied.
 
@@ -89,8 +86,9 @@ class ThreadState:
     `levels` what functions that are being differentiated have changed. `autocast` is `AUTOCAST_OFF` itself where it is
     equal; `autocast_cache` holds casts of leaves by id, until `autocast_nesting`, which counts blocks, is 0 again.
     `calls` are those of modules whose hooks ask for context, innermost last.
-    `function_hooks` see the ops that come, `node_hooks` those of backward, and `waiting_hooks`, of both kinds, the end
-    of the one that runs.
+    `open_hooks` and `open_node_hooks` hold the hooks of functions whose blocks are open, by their ids, for forward and
+    backward. `function_hooks` and `node_hooks` are these, or empty while what runs is seen by none; `hooks_wait` says
+    that this is an op, whose end they will hear of. `call` is the innermost that runs of those that they have seen.
     """
 
     __slots__ = (
@@ -98,6 +96,7 @@ class ThreadState:
         "autocast",
         "autocast_cache",
         "autocast_nesting",
+        "call",
         "calls",
         "changes",
         "creation_hooks",
@@ -105,15 +104,17 @@ class ThreadState:
         "early_stop",
         "function_hooks",
         "grad_mode",
+        "hooks_wait",
         "levels",
         "multithreading",
         "node_hooks",
+        "open_hooks",
+        "open_node_hooks",
         "passes",
         "quiet",
         "runs",
         "saved_hooks",
         "saved_hooks_disabled",
-        "waiting_hooks",
     )
 
     def __init__(self) -> None:
@@ -128,9 +129,12 @@ class ThreadState:
         self.saved_hooks: list[SavedTensorHooks] = []  # innermost first, as `list.remove` takes the first of equals
         self.saved_hooks_disabled: str | None = None
         self.creation_hooks: tuple[Callable[..., Any], ...] = ()
-        self.function_hooks: tuple[Any, ...] = ()
-        self.node_hooks: tuple[Any, ...] = ()
-        self.waiting_hooks = NOTHING_WAITS
+        self.open_hooks: dict[int, Any] = {}
+        self.open_node_hooks: dict[int, Any] = {}
+        self.function_hooks: Collection[Any] = self.open_hooks
+        self.node_hooks: Collection[Any] = self.open_node_hooks
+        self.hooks_wait = False
+        self.call: Call | None = None
         self.passes: list[Pass] = []
         self.calls: tuple[CallRecord, ...] = ()
         self.runs: tuple[Reads, ...] = ()

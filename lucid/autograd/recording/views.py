@@ -21,7 +21,7 @@ from lucid.backend.memory import writeable
 from lucid.errors import DeviceError, DtypeError, InplaceError, ShapeError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from lucid.autograd.base import Edge
     from lucid.autograd.recording.namespace import Namespace
@@ -145,6 +145,25 @@ def live_edge(tensor: TensorBase, *, shown: bool = False) -> Edge | None:
                 rebase(tensor, replay(steps, base).edge)
     view.seen = version_of(tensor)[0]
     return tensor.edge
+
+
+def recorded_since(tensors: Iterable[Any], first: int) -> set[Node]:
+    """Return the nodes that lead to some tensors, leaves left out, of those whose numbers begin at `first`.
+
+    Of a view those of its base count, too, where a change in place stands.
+    """
+    waiting: list[Node] = []
+    for tensor in tensors:
+        if isinstance(tensor, TensorBase):
+            base = tensor if tensor.origin is None else tensor.origin.base
+            waiting += [edge[0] for edge in (tensor.edge, base.edge) if edge is not None]
+    nodes: set[Node] = set()
+    while waiting:
+        node = waiting.pop()
+        if node.sequence >= first and node not in nodes and not isinstance(node, AccumulateGrad):
+            nodes.add(node)
+            waiting += [edge[0] for edge in node.edges if edge is not None]
+    return nodes
 
 
 class CopySlices(Node):

@@ -7,7 +7,10 @@ from collections import Counter
 from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from lucid.autograd.engine.node import sequences
 from lucid.autograd.hooks.function_hook import outputs_of
+from lucid.autograd.recording.primitive_node import PrimitiveNode
+from lucid.autograd.recording.views import recorded_since
 from lucid.hooks.functions.sums import Sums
 
 if TYPE_CHECKING:
@@ -45,30 +48,82 @@ def _transposed(inputs: tuple[Any, ...], _: dict[str, Any], __: Any) -> int:
     return 2 * inputs[0].array.size * prod(weight[1:])
 
 
+def _of_stacks(inputs: tuple[Any, ...], _: dict[str, Any], out: Any) -> int:
+    stack = inputs[1].array.shape
+    return 2 * out.array.size * stack[0] * stack[-1]
+
+
+def _outer(_: tuple[Any, ...], __: dict[str, Any], out: Any) -> int:
+    return 2 * out.array.size
+
+
 def _attention(inputs: tuple[Any, ...], _: dict[str, Any], __: Any) -> int:
-    q, k, v = (x.array.shape for x in inputs[:3])
-    return 2 * prod(q[:-1]) * k[-2] * (q[-1] + v[-1])
+    return sum(_products(*inputs[:3]))
 
 
-# By the name of the op: the count of its forward, and the operands whose gradient is a product of the same size each.
-COUNTS: dict[str, tuple[Count, tuple[int, ...]]] = {
-    "matmul": (_matmul, (0, 1)),
-    "linear": (_second, (1, 2)),
-    "addmm": (_second, (1, 2)),
-    "contract": (_contract, (0, 1)),
-    "convolution": (_convolution, (0, 1)),
-    "convolution_input_grad": (_transposed, (0, 1)),
-    "attention": (_attention, ()),
+def _products(q: Any, k: Any, v: Any) -> tuple[int, int]:
+    """Return what the scores of attention take, and their product with the values."""
+    scores = 2 * prod(q.array.shape[:-1]) * k.array.shape[-2]
+    return scores * q.array.shape[-1], scores * v.array.shape[-1]
+
+
+# By the name of the op: the count of its forward.
+COUNTS: dict[str, Count] = {
+    "matmul": _matmul,
+    "linear": _second,
+    "addmm": _second,
+    "contract": _contract,
+    "convolution": _convolution,
+    "convolution_input_grad": _transposed,
+    "attention": _attention,
+    # in place these are one op
+    "matmul_": _matmul,
+    "addmm_": _second,
+    "baddbmm_": _second,
+    "addmv_": _second,
+    "addbmm_": _of_stacks,
+    "addr_": _outer,
 }
-# The backward of attention makes the scores again, and has four products of their size beside that.
-ATTENTION_BACKWARD = 5 / 2
+# By the name of the primitive: the operands whose gradient is a product of the same size each.
+OPERANDS = {
+    "matmul": (0, 1),
+    "linear": (1, 2),
+    "addmm": (1, 2),
+    "contract": (0, 1),
+    "convolution": (0, 1),
+    "convolution_input_grad": (0, 1),
+    "convolution_weight_grad": (0, 1),
+    "attention": (),
+}
+
+
+def _attention_backward(each: tuple[int, ...], grads: tuple[Any, ...]) -> int:
+    q, k, v, bias = (grad is not None for grad in grads[:4])
+    if not (q or k or v or bias):
+        return 0
+    scores, values = each
+    # the scores are made again
+    return scores * (1 + q + k) + values * (v + (q or k or bias))
+
+
+def _of_gradients(grad: Any, grads: tuple[Any, ...]) -> int:
+    """Return what each product of the backward of a product of matrices takes."""
+    a, b = grads
+    if a is None and b is None:
+        return 0
+    return 2 * grad.array.size * (a.array.shape[-1] if a is not None else b.array.shape[-2])
+
+
+def _primitive_of(node: Any) -> str:
+    return node.primitive.name if isinstance(node, PrimitiveNode) else ""
 
 
 class FlopHook(Sums):
     """A block that counts the arithmetic of products on this thread, two operations for a product and its sum.
 
     Products of matrices, `einsum`, linear layers, convolutions and attention count, as in PyTorch's `FlopCounterMode`:
-    what they leave out is small beside them. The backward of an op counts if its forward was in a block of this object.
+    what they leave out is small beside them. The backward of an op counts if its forward was in a block of this object,
+    for the gradients that the pass asks for; so does that of what a backward with ``create_graph`` has recorded there.
 
     Attributes
     ----------
@@ -93,27 +148,49 @@ class FlopHook(Sums):
     def __init__(self) -> None:
         super().__init__()
         self.flops: Counter[str] = Counter()
-        self._nodes: weakref.WeakKeyDictionary[Node, tuple[str, int]] = weakref.WeakKeyDictionary()
+        # of each node the count of each of its products; of attention those of the scores and of the values
+        self._nodes: weakref.WeakKeyDictionary[Node, tuple[int, ...]] = weakref.WeakKeyDictionary()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a copy gets: the counts alone."""
+        return {name: value for name, value in super().__getstate__().items() if name != "_nodes"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Become a copy."""
+        super().__setstate__(state)
+        self._nodes = weakref.WeakKeyDictionary()
 
     @property
     def total(self) -> int:
         """All operations."""
         return self.flops.total()
 
+    def before(self, call: Call) -> None:  # as `FunctionHook` calls it
+        """Note which nodes there are."""
+        if call.node in self._nodes if call.node is not None else call.name in COUNTS and not call.inner:
+            call.data[self] = next(sequences)
+
     def after(self, call: Call, output: Any) -> None:
         """Count an op."""
-        node = call.node
-        if node is not None:
-            if node in self._nodes:
-                name, count = self._nodes[node]
-                asked_for = sum(node.edges[k] is not None for k in COUNTS[name][1])
-                self._add(call.name, int(count * (ATTENTION_BACKWARD if name == "attention" else asked_for)))
-        elif call.name in COUNTS:
-            out = outputs_of(output)[0]
-            count = COUNTS[call.name][0](call.inputs, call.settings, out)
-            self._add(call.name, count)
-            if out.edge is not None:
-                self._nodes[out.edge[0]] = call.name, count
+        first = call.data.pop(self, None)
+        if first is None:
+            return
+        outputs = outputs_of(output)
+        if call.node is None:
+            count = COUNTS[call.name](call.inputs, call.settings, outputs[0])
+            each = _products(*call.inputs[:3]) if call.name == "attention" else (count,)
+        else:
+            name, each = _primitive_of(call.node), self._nodes[call.node]
+            if name == "attention":
+                count, each = _attention_backward(each, outputs), ()
+            else:
+                # what has no count was recorded by the backward of attention
+                each = each or (_of_gradients(call.inputs[0], outputs),)
+                count = each[0] * sum(outputs[k] is not None for k in OPERANDS[name])
+        self._add(call.name, count)
+        for node in recorded_since(outputs, first):
+            if _primitive_of(node) in OPERANDS:
+                self._nodes[node] = each
 
     def _add(self, name: str, count: int) -> None:
         self.calls[name] += 1

@@ -43,11 +43,10 @@ class MemoryHook(Sums):
         super().__init__()
         self.made: Counter[str] = Counter()
         self.held: Counter[str] = Counter()
-        self._open: list[int] = []
 
     def before(self, call: Call) -> None:  # as `FunctionHook` calls it
         """Note what is held."""
-        self._open.append(_held())
+        call.data[self] = _held()
 
     def after(self, call: Call, output: Any) -> None:
         """Count what the op has made."""
@@ -57,11 +56,7 @@ class MemoryHook(Sums):
         for each in outputs_of(output):
             if isinstance(each, TensorBase) and id(each.array) not in own and each.origin is None:
                 self.made[call.name] += each.array.nbytes
-        self.held[call.name] += _held() - self._open.pop()
-
-    def failed(self, call: Call, error: BaseException) -> None:  # as above
-        """Forget an op that has made nothing."""
-        self._open.pop()
+        self.held[call.name] += _held() - call.data.pop(self)
 
     def values(self, name: str) -> tuple[float | None, ...]:
         """Return what was made, and held."""

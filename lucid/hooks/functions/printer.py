@@ -35,11 +35,14 @@ class PrintHook(FunctionHook):
     def __init__(self, file: TextIO | None = None) -> None:
         super().__init__()
         self._file = file
-        self._depth = 0
 
     def before(self, call: Call) -> None:  # as `FunctionHook` calls it
-        """Go one op deeper."""
-        self._depth += 1
+        """Note how many ops lie around this one, of those that are printed."""
+        depth, around = 0, call.around
+        while around is not None:
+            depth += self in around.data
+            around = around.around
+        call.data[self] = depth
 
     def after(self, call: Call, output: Any) -> None:
         """Print what has run."""
@@ -51,9 +54,8 @@ class PrintHook(FunctionHook):
         self._print(call, f" raises {type(error).__name__}")
 
     def _print(self, call: Call, end: str) -> None:
-        self._depth -= 1
         given = [*map(_word, call.inputs), *(f"{name}={value!r}" for name, value in call.settings.items())]
-        line = f"{'  ' * self._depth}{call.phase} {call.name}: {', '.join(given)}{end}"
+        line = f"{'  ' * call.data.pop(self)}{call.phase} {call.name}: {', '.join(given)}{end}"
         print(line, file=self._file or sys.stdout)
 
 

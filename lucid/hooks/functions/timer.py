@@ -55,8 +55,12 @@ class TimerHook(Sums):
         super().__init__()
         self.host: Counter[str] = Counter()
         self._device: Counter[str] = Counter()
-        self._open: list[list[Any]] = []  # of each: begin, time of inner ones, mark, inner marks
         self._marks: list[tuple[str, Any, Any, list[tuple[Any, Any]]]] = []
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a copy gets: marks in a stream are read before."""
+        _ = self.device
+        return super().__getstate__()
 
     @property
     def device(self) -> Counter[str]:
@@ -73,15 +77,18 @@ class TimerHook(Sums):
         mark = None
         if any(isinstance(x, TensorBase) and not is_numpy(x.array) for x in call.inputs):
             mark = device_mark()
-        self._open.append([perf_counter_ns(), 0, mark, []])
+        call.data[self] = [perf_counter_ns(), 0, mark, []]  # begin, time of inner ones, mark, inner marks
 
     def after(self, call: Call, output: Any) -> None:  # as `FunctionHook` calls it
         """Add the time."""
         end = perf_counter_ns()
-        begin, inner, mark, inner_marks = self._open.pop()
+        begin, inner, mark, inner_marks = call.data.pop(self)
         self.calls[call.name] += 1
         self.host[call.name] += (end - begin - inner) / 1e3
-        around = self._open[-1] if self._open else None
+        outer = call.around
+        while outer is not None and self not in outer.data:
+            outer = outer.around  # of another phase, or begun before the block
+        around = None if outer is None else outer.data[self]
         if mark is not None:
             last = device_mark()
             self._marks.append((call.name, mark, last, inner_marks))

@@ -15,7 +15,7 @@ from lucid.autograd.engine.passes import sequence_of
 from lucid.autograd.hooks.function_hook import FunctionHook, outputs_of
 from lucid.autograd.hooks.structure import map_leaves
 from lucid.autograd.profiler import begin_range, end_range
-from lucid.autograd.recording.views import live_edge
+from lucid.autograd.recording.views import recorded_since
 from lucid.errors import SettingError
 from lucid.hooks.functions.timer import device_mark
 from lucid.hooks.listing import table
@@ -60,26 +60,21 @@ class Ops(FunctionHook):
         super().__init__()
         self.phases = phases
         self._owner = owner
-        self._open: list[tuple[int, Any]] = []
 
     def before(self, call: OpCall) -> None:
         """Take the time."""
         mark = self._owner.mark() if "forward" in self.phases else None
-        self._open.append((perf_counter_ns(), mark))
+        call.data[self] = perf_counter_ns(), mark
 
     def after(self, call: OpCall, output: Any) -> None:
         """Note what has passed since."""
         end = perf_counter_ns()
-        begin, mark = self._open.pop()
+        begin, mark = call.data.pop(self)
         owner = self._owner
         if call.node is None:
             owner.op(call, output, begin, end, mark)
         elif not isinstance(call.node, AccumulateGrad):
             owner.add(owner.path_of(call.node), call.name, "backward", begin, end, 0, mark)
-
-    def failed(self, call: OpCall, error: BaseException) -> None:
-        """Forget an op that has raised."""
-        self._open.pop()
 
 
 class trace(watching):
@@ -226,22 +221,9 @@ class trace(watching):
         """Add up what the graph of an output keeps, of the nodes that the call has recorded."""
         if self._ops is None or "backward" not in self._ops.phases:
             return
-        waiting: list[Node] = []
-        first = self._numbers[0]
-
-        def see(leaf: Any) -> None:
-            edge = live_edge(leaf) if isinstance(leaf, TensorBase) else None
-            if edge is not None:
-                waiting.append(edge[0])
-
-        map_leaves(output, see)
-        nodes: set[Node] = set()
-        while waiting:
-            node = waiting.pop()
-            if node not in nodes and not isinstance(node, AccumulateGrad) and node.sequence >= first:
-                nodes.add(node)
-                waiting += [edge[0] for edge in node.edges if edge is not None]
-        for node in sorted(nodes, key=sequence_of):
+        leaves: list[Any] = []
+        map_leaves(output, leaves.append)
+        for node in sorted(recorded_since(leaves, self._numbers[0]), key=sequence_of):
             path = self.path_of(node)
             region = self._region(path, self._kinds.get(path, ""))
             for array in node.kept[1] or ():

@@ -203,6 +203,26 @@ def test_gradient_changed_in_place():
     assert (x.grad.tolist(), y.grad.tolist()) == ([0, 0, 0], [1, 1, 1])
 
 
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_gradient_changed_in_place_before_a_node(create_graph):
+    """The node goes on with what the hook has made of it, and nobody else's memory is changed, as in a prehook."""
+
+    class Doubles(hooks.FunctionHook):
+        def before(self, call):
+            if call.name in {"ExpBackward0", "SplitBackward0", "AccumulateGrad"}:
+                for grad in call.inputs:
+                    if grad is not None:
+                        grad.mul_(2)
+
+    x, given = ones(4), ones(2, grad=False)
+    y = x.split(2)[0].exp()
+    with Doubles():
+        y.backward(given, create_graph=create_graph)
+    np.testing.assert_allclose(x.grad.tolist(), [8 * np.e, 8 * np.e, 0, 0], rtol=1e-6)
+    assert given.tolist() == [1, 1]
+    assert x.grad.requires_grad == create_graph
+
+
 @pytest.mark.parametrize(
     ("name", "result", "message"),
     [
@@ -212,6 +232,8 @@ def test_gradient_changed_in_place():
         ("MulBackward0", (3, None), "expected None or a Tensor to be returned, got int"),
         ("MulBackward0", (lucid.ones(4), None), "must have the same shape, dtype and device"),
         ("add_", lucid.ones(3), "has changed its first operand"),
+        ("split", (3, lucid.ones(1)), "expected as entry 0 a Tensor to be returned, got int"),
+        ("split", (None, lucid.ones(1)), "expected as entry 0 a Tensor to be returned, got NoneType"),
     ],
 )
 def test_results_that_do_not_fit(name, result, message):
@@ -223,6 +245,7 @@ def test_results_that_do_not_fit(name, result, message):
     with pytest.raises((HookTypeError, HookError), match=message) as caught, Wrong():
         (x * ones(3)).backward(ones(3, grad=False))
         ones(3, grad=False).add_(1)
+        ones(3).split(2)
     assert any("function hook number 0 of the" in note and name in note for note in caught.value.__notes__)
     assert not thread.state.function_hooks
 

@@ -1,0 +1,92 @@
+"""`lucid.hooks.FlopHook` beside PyTorch's `FlopCounterMode`: the same programs, the same counts."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch.utils.flop_counter import FlopCounterMode
+
+import lucid
+from lucid import hooks
+
+
+def ones(m, *shape, **settings):
+    return m.ones(*shape, requires_grad=True, **settings)
+
+
+def asked_for(m):
+    a, b = ones(m, 2, 3), ones(m, 3, 4)
+    m.autograd.grad((a @ b).sum(), a)
+
+
+def second(m):
+    a, b = ones(m, 2, 3, 5, 5), ones(m, 4, 3, 3, 3)
+    (grad,) = m.autograd.grad((m.nn.functional.conv2d(a, b) ** 2).sum(), a, create_graph=True)
+    (grad**2).sum().backward()
+
+
+def third(m):
+    a = ones(m, 3, 3)
+    (first,) = m.autograd.grad((a @ a @ a).sum(), a, create_graph=True)
+    (again,) = m.autograd.grad((first * first).sum(), a, create_graph=True)
+    (again * again).sum().backward()
+
+
+def in_checkpoint(use_reentrant):
+    def program(m):
+        a, b = ones(m, 2, 3), ones(m, 3, 4)
+        m.utils.checkpoint.checkpoint(lambda a, b: (a @ b).sin(), a, b, use_reentrant=use_reentrant).sum().backward()
+
+    return program
+
+
+def retained(m):
+    y = (ones(m, 2, 3) @ ones(m, 3, 4)).sum()
+    y.backward(retain_graph=True)
+    y.backward()
+
+
+def in_autocast(m):
+    layer = m.nn.Linear(3, 4)
+    with m.autocast("cpu", dtype=m.bfloat16):
+        layer(m.ones(2, 3)).float().sum().backward()
+
+
+def layers(make, *shape):
+    def program(m):
+        out = make(m)(ones(m, *shape))
+        (out if isinstance(out, m.Tensor) else out[0]).sum().backward()
+
+    return program
+
+
+PROGRAMS = {
+    "asked for": asked_for,
+    "second derivative": second,
+    "third derivative": third,
+    "reentrant checkpoint": in_checkpoint(use_reentrant=True),
+    "checkpoint": in_checkpoint(use_reentrant=False),
+    "autocast": in_autocast,
+    "broadcast": lambda m: (ones(m, 5, 1, 2, 3) @ ones(m, 6, 3, 4)).sum().backward(),
+    "einsum of stacks": lambda m: m.einsum("...ij,...jk", ones(m, 2, 5, 2, 3), ones(m, 5, 3, 4)).sum().backward(),
+    "einsum of three": lambda m: m.einsum("ij,jk,kl->il", ones(m, 2, 3), ones(m, 3, 4), ones(m, 4, 5)).sum().backward(),
+    "tensordot": lambda m: m.tensordot(ones(m, 2, 3, 4), ones(m, 3, 4, 5), 2).sum().backward(),
+    "retained graph": retained,
+    "complex": lambda m: (ones(m, 2, 3, dtype=m.complex64) @ ones(m, 3, 4, dtype=m.complex64)).abs().sum().backward(),
+    "empty": lambda m: (ones(m, 0, 3) @ ones(m, 3, 4)).sum().backward(),
+    "strided": layers(lambda m: m.nn.Conv1d(4, 6, 3, stride=2, padding=1), 2, 4, 8),
+    "dilated": layers(lambda m: m.nn.Conv2d(4, 6, 3, dilation=2), 2, 4, 8, 8),
+    "transposed": layers(lambda m: m.nn.ConvTranspose2d(4, 6, 3, stride=2, padding=1, output_padding=1), 2, 4, 8, 8),
+    "GRU": layers(lambda m: m.nn.GRU(3, 5, num_layers=2, bidirectional=True), 7, 2, 3),
+    "vjp": lambda m: m.func.vjp(lambda w: m.ones(5, 3) @ w, m.ones(3, 4))[1](m.ones(5, 4)),
+    "vmap of grad": lambda m: m.func.vmap(m.func.grad(lambda v: ((v @ m.ones(3, 4)) ** 2).sum()))(m.ones(5, 3)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_counts(name):
+    with hooks.FlopHook() as counted:
+        PROGRAMS[name](lucid)
+    with FlopCounterMode(display=False) as theirs:
+        PROGRAMS[name](torch)
+    assert counted.total == theirs.get_total_flops()
