@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import time
 import types
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.base import TensorBase
@@ -12,7 +13,7 @@ from lucid.autograd.engine.node import AccumulateGrad, Extra, Node
 from lucid.autograd.hooks.firing import StandIn
 from lucid.autograd.hooks.registration import HookList
 from lucid.autograd.hooks.table import HookTable
-from lucid.hooks.listing import Row, Table, kind_of, node_path
+from lucid.hooks.listing import Row, Table, kind_of, node_path, shared_tables
 from lucid.nn.module.module import Module
 from lucid.nn.module.paths import module_path
 from lucid.optim.optimizer import Optimizer
@@ -68,7 +69,8 @@ def leaks() -> Table:
 
     Notes
     -----
-    It collects garbage and looks at every object of the process: seconds in a large one.
+    It collects garbage and looks at every object of the process, but for those that `gc.freeze` has set aside: seconds
+    in a large one.
 
     Examples
     --------
@@ -84,8 +86,12 @@ def leaks() -> Table:
     gc.collect()
     rows: list[Leak] = []
     now = time.monotonic()
-    for container in gc.get_objects():
-        if not isinstance(container, HookTable | HookList) or not container:
+    objects = chain((each for _, each in shared_tables()), gc.get_objects())
+    containers: dict[int, HookTable | HookList] = {
+        id(each): each for each in objects if isinstance(each, HookTable | HookList)
+    }
+    for container in containers.values():
+        if not container:
             continue
         hooks: list[tuple[int, Any]] = (
             [*container.items()] if isinstance(container, HookTable) else [(-1, hook) for hook in container]
@@ -143,10 +149,13 @@ def parts_of(value: Any) -> Iterator[Any]:
 def owner_of(container: HookTable | HookList) -> tuple[str, str]:
     """Return in words what the hooks of a table or a list hang on, and their kind."""
     if isinstance(container, HookTable):
+        for path, shared in shared_tables():
+            if shared is container:
+                return path, kind_of(container)
         for owner in owners_of(container, (Module, Optimizer)):
             path = module_path(owner) if isinstance(owner, Module) else type(owner).__name__
             return path.removeprefix("module "), kind_of(container)
-        return "all", kind_of(container)
+        return "unknown", kind_of(container)
     for extra in owners_of(container, (Extra,)):
         kinds = {id(extra.prehooks): "node prehook", id(extra.posthooks): "node posthook"}
         kind = kinds.get(id(container)) or ("post-accumulate hook" if extra.accumulated is container else "tensor hook")

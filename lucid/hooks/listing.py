@@ -281,6 +281,15 @@ def _of_module(model: Module) -> Iterator[Row]:
             yield from rows_of_node(path, edge[0], edge[1])
 
 
+def shared_tables() -> Iterator[tuple[str, HookTable]]:
+    """Give the tables of the hooks of all modules and of all optimizers, each with the path of its rows."""
+    for shared in vars(global_tables).values():
+        if not shared.kind.endswith(MARKS):
+            yield "all modules", shared
+    for shared in (stepping.pre_hooks, stepping.post_hooks):
+        yield "all optimizers", shared
+
+
 def node_path(node: Node) -> str:
     """Return how a table calls a node of the graph."""
     leaf = node.variable if isinstance(node, AccumulateGrad) else None
@@ -352,9 +361,6 @@ def table(*objects: Module | TensorBase | Optimizer) -> Table:
                 rows += _of_owner(type(each).__name__, each)
             else:
                 raise unfit(each, "a Module, a Tensor or an Optimizer", "objects")
-        for shared in vars(global_tables).values():
-            if not shared.kind.endswith(MARKS):
-                rows += _of_table("all modules", shared)
-        for shared in (stepping.pre_hooks, stepping.post_hooks):
-            rows += _of_table("all optimizers", shared)
+        for path, shared in shared_tables():
+            rows += _of_table(path, shared)
     return Table(rows)

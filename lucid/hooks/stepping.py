@@ -91,7 +91,7 @@ class step_in_backward:
                 for parameter, optimizer in zip(trained, self.optimizers, strict=True):
                     register_post_accumulate_grad_hook(parameter, _Step(optimizer, every))
         except BaseException:
-            self.remove()
+            self.remove()  # one of them takes no hook
             raise
 
     def remove(self) -> None:

@@ -28,7 +28,7 @@ __all__ = [
 ]  # fmt: skip
 
 TIMES = 9  # of a file's length, which objects may take beside the file itself
-ROOM = 1 << 17  # bytes that they may take anyway
+ROOM = 1 << 19  # bytes that they may take anyway
 LEVELS = 100  # of nesting; far within what Python's stack holds, so that what is loaded can be walked through and saved
 BLOCK = 1 << 16  # bytes that are read at once
 

@@ -23,7 +23,14 @@ WORST = {"[": 96, "{": 256, ",": 48, ":": 64, '"': 32}
 
 def read_json(text: str, budget: Budget) -> Json | Parsed:
     """Return a JSON text to be read: parsed at once where the budget has room for whatever it may be, as most have."""
-    most = len(text) + sum(text.count(letter) * size for letter, size in WORST.items())
+    # the tree of a header is one text, whose letters make nothing until it is read itself
+    begin = text.find('"tree":"')
+    end = text.find('","', begin + 8) if begin >= 0 else -1
+    parts = [(0, len(text))] if end < 0 else [(0, begin), (end, len(text))]
+    # of a text with one wide letter each takes four bytes
+    width = 1 if text.isascii() and "\\u" not in text else 4
+    most = 3 * width * len(text)  # beside the values it is there as bytes, and in parts
+    most += sum(text.count(letter, *part) * size for letter, size in WORST.items() for part in parts)
     if 2 * most > budget.left:  # twice, as tensors are still to come
         return Json(text, budget)
     budget.take(most)

@@ -86,7 +86,9 @@ def test_older_names():
 
     assert lucid.cuda.amp.autocast is autocast
     assert issubclass(autocast, lucid.autocast)
-    assert GradScaler(4.0, 3.0).state_dict()["growth_factor"] == 3.0
+    given = (4.0, 3.0, 0.25, 7)
+    assert GradScaler(*given).state_dict() == amp.GradScaler("cuda", *given).state_dict()
+    assert (GradScaler().is_enabled(), GradScaler(*given, False).is_enabled()) == (True, False)
 
     class Context:
         pass

@@ -535,6 +535,28 @@ def test_it_decorates(reentrant):
     assert x.grad.tolist() == plain.grad.tolist()
 
 
+@both_forms
+@pytest.mark.parametrize("casts", [True, False])
+def test_autocast_is_that_of_the_forward(use_reentrant, casts, rng):
+    """The second run casts as the first did, whatever is on around backward, which goes on as before."""
+    x, seen = leaf(rng, 3, 3).detach().float().requires_grad_(), []
+
+    def function(x):
+        seen.append((lucid.is_autocast_enabled(DEVICE), lucid.get_autocast_dtype(DEVICE)))
+        return (x @ x).float().sum()
+
+    with lucid.autocast(DEVICE, dtype=lucid.float16, enabled=casts):
+        y = checkpoint(function, x, use_reentrant=use_reentrant)
+    with lucid.autocast(DEVICE, dtype=lucid.bfloat16, enabled=not casts):
+        y.backward()
+        assert lucid.is_autocast_enabled(DEVICE) is not casts
+        assert lucid.get_autocast_dtype(DEVICE) is lucid.bfloat16
+    assert seen == [(casts, lucid.float16)] * 2
+    with lucid.autocast(DEVICE, dtype=lucid.float16, enabled=casts):
+        (expected,) = lucid.autograd.grad(function(x), x)
+    assert x.grad.tolist() == expected.tolist()
+
+
 def test_a_decorator_has_no_arguments_of_a_function():
     """What only a function could take is refused where there is none, and so is what is no function."""
     with pytest.raises(CheckpointError, match="without a function there are no arguments for it: x"):

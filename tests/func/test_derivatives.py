@@ -408,6 +408,19 @@ def test_what_is_refused(what):
     np.testing.assert_array_equal(numbers(x), X)
 
 
+@pytest.mark.parametrize("call", ["grad", "grad_and_value", "jacrev", "jacfwd", "vjp", "jvp"])
+@pytest.mark.parametrize("shape", [lambda y: y, lambda y: (y,), lambda y: [y, 1], lambda y: (y, 1, 2)])
+def test_beside_an_output_is_one_thing(call, shape):
+    """Where `has_aux` is asked for, what is no pair is refused by all: fewer, more, and a list of two."""
+    x, transform = lucid.tensor(X), getattr(lucid.func, call)
+    given = {"vjp": (x,), "jvp": ((x,), (x,))}.get(call)
+    with pytest.raises(SettingError, match="has_aux=True: expected the function to return a tuple"):
+        if given is None:
+            transform(lambda x: shape(cube(x)), has_aux=True)(x)
+        else:
+            transform(lambda x: shape(cube(x)), *given, has_aux=True)
+
+
 def test_a_function_that_raises_leaves_nothing_behind(rng):
     """Its error comes out as it is, and grad mode is as before."""
 

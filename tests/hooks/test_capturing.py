@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import errno
 import gc
 import pickle
@@ -10,6 +11,8 @@ import subprocess
 import sys
 import threading
 import weakref
+from collections import OrderedDict, defaultdict
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -61,12 +64,13 @@ def test_outputs_inputs_and_gradients(rng):
     assert not any(module._forward_hooks for module in model.modules())
 
 
-def test_values_stay_when_the_program_changes_its_own(rng):
-    """Also after the block, through a view, and where a copy was made before."""
+@pytest.mark.parametrize("moved", [{}, {"dtype": lucid.float64}, {"device": DEVICE}], ids=str)
+def test_values_stay_when_the_program_changes_its_own(rng, moved):
+    """Also after the block, through a view, where a copy was made before, and moved to where they are already."""
     model = nn.Sequential(nn.Identity(), nn.Identity())
-    x = lucid.tensor(rng.normal(size=(2, 3)), device=DEVICE)
+    x = lucid.tensor(rng.normal(size=(2, 3)), dtype=lucid.float64, device=DEVICE)
     before = x.numpy(force=True).copy()
-    with hooks.capture(model, "*") as kept:
+    with hooks.capture(model, "*", **moved) as kept:
         model(x)
         x[0].mul_(2)
         model(x)
@@ -116,17 +120,117 @@ def test_moved_and_cast(rng):
     np.testing.assert_array_equal(value["value"].numpy(), (x * 2).half().numpy(force=True))
 
 
-def test_gradients_of_several_outputs(rng):
-    class Two(nn.Module):
-        def forward(self, x):
-            return x * 2, x * 3
+class Rows(list):
+    """A list with a name."""
 
-    model, x = Two(), batch(rng)
+    name = ""
+
+
+class Fields(dict):
+    """A dictionary with a name."""
+
+    name = ""
+
+
+class Pair(NamedTuple):
+    first: Any
+    second: Any
+
+
+@dataclasses.dataclass(frozen=True)
+class Output:
+    value: Any
+    word: str
+
+
+def named(value):
+    value.name = "named"
+    return value
+
+
+STRUCTURES = {
+    "list": lambda x: [x, 3],
+    "list of another class": lambda x: named(Rows([x, 3])),
+    "dictionary of another class": lambda x: named(Fields(value=x, word="a")),
+    "defaultdict": lambda x: defaultdict(list, value=x),
+    "OrderedDict": lambda x: OrderedDict(b=x, a=3),
+    "named tuple": lambda x: Pair(x, (x, None)),
+    "frozen dataclass": lambda x: Output([x], "a"),
+}
+
+
+@pytest.mark.parametrize("structure", STRUCTURES)
+@pytest.mark.parametrize("tool", ["capture", "structured"])
+def test_structures_keep_their_types(structure, tool):
+    """What holds tensors stays of its class, with all that it is beside them: what is kept, and what hooks leave."""
+
+    class Gives(nn.Module):
+        def forward(self, x):
+            return STRUCTURES[structure](x * 1)
+
+    model, x = Gives(), lucid.ones(2, device=DEVICE, requires_grad=True)
+    if tool == "capture":
+        with hooks.capture(model) as kept:
+            model(x)
+        got = kept[""]
+    else:
+        model.register_full_backward_hook(lambda *_: None)
+        got = model(x)
+    expected = STRUCTURES[structure](x)
+    assert type(got) is type(expected)
+    assert leaves(got) == leaves(expected)
+    assert getattr(got, "name", None) == getattr(expected, "name", None)
+    assert getattr(got, "default_factory", None) is getattr(expected, "default_factory", None)
+
+
+def leaves(value):
+    """Return a structure as plain lists."""
+    if isinstance(value, lucid.Tensor):
+        return value.tolist()
+    if isinstance(value, dict):
+        return [[key, leaves(entry)] for key, entry in value.items()]
+    if isinstance(value, list | tuple):
+        return [leaves(entry) for entry in value]
+    return leaves(list(vars(value).values())) if isinstance(value, Output) else value
+
+
+class Several(nn.Module):
+    """Returns a tuple of products with some numbers."""
+
+    def __init__(self, *factors):
+        super().__init__()
+        self.factors = factors
+
+    def forward(self, x):
+        return tuple(x * factor for factor in self.factors)
+
+
+def test_gradients_of_several_outputs(rng):
+    """They are a tuple as the outputs are, also of one, with None for what gets none."""
+    x = batch(rng)
+    model = Several(2, 3)
     with hooks.capture(model, "", what="grad") as kept:
         model(x)[1].sum().backward()
     first, second = kept[""]
     assert first is None
     assert (second == 1).all()
+    model = Several(2)
+    with hooks.capture(model, "", what="grad") as kept:
+        model(x)[0].sum().backward()
+    (only,) = kept[""]
+    assert only.shape == x.shape
+
+
+def test_each_value_has_a_file_of_its_own(tmp_path):
+    """Also the gradients of several outputs, which are written again as each comes."""
+    model, x = nn.ModuleList([Several(2, 3), Several(4, 5, 6)]), lucid.ones(2, device=DEVICE, requires_grad=True)
+    with hooks.capture(model, "*", what=("output", "grad"), folder=tmp_path) as kept:
+        for number, module in enumerate(model):
+            sum(output.sum() * (number + k) for k, output in enumerate(module(x), start=1)).backward()
+    assert [grad.tolist() for grad in kept["0", "grad"]] == [[1, 1], [2, 2]]
+    assert [grad.tolist() for grad in kept["1", "grad"]] == [[2, 2], [3, 3], [4, 4]]
+    assert [output.tolist() for output in kept["1", "output"]] == [[4, 4], [5, 5], [6, 6]]
+    assert len([*tmp_path.glob("*.safetensors")]) == len(kept) == 4
 
 
 def test_the_forward_ends_early(rng):
@@ -161,10 +265,26 @@ def test_taps(rng):
     with hooks.edit(taps={"step": lambda value: value * 0}):
         assert energy(x).item() == 12
     assert hooks.tap("step", x) is x
+    with hooks.capture(taps="step", what=("input", "output")) as kept:  # a tap has no input
+        energy(x)
+    assert list(kept) == [("step", "output", 0)]
     with pytest.raises(ArgumentError, match="name: expected a str"):
         hooks.tap(3, x)
     with pytest.raises(ArgumentError, match="value: expected a Tensor"):
         hooks.tap("a", 3)
+
+
+def test_several_tools_on_one_tap():
+    """Each is given what those before it have made of the value, the outermost first."""
+    x = lucid.ones(2, device=DEVICE)
+    with (
+        hooks.capture(taps="*") as before,
+        hooks.edit(taps={"a": lambda value: value + 1, "?": lambda value: value * 3}),
+        hooks.edit(taps={"a": lambda value: None}),
+        hooks.capture(taps="*") as after,
+    ):
+        assert hooks.tap("a", x).tolist() == [6, 6]
+    assert (before["a"].tolist(), after["a"].tolist()) == ([1, 1], [6, 6])
 
 
 def test_mistakes_leave_nothing(rng):
@@ -219,6 +339,12 @@ def test_edits_of_outputs_and_gradients(rng):
     with pytest.raises(ZeroDivisionError), hooks.edit(model, {"1": lambda output: 1 / 0}):
         model(x)
     assert model(x) is x
+    model = Several(2, 3)
+    with (
+        hooks.edit(model, grads={"": print}),
+        pytest.raises(ArgumentError, match="expected a module that returns a tensor"),
+    ):
+        model(x)
 
 
 def test_the_first_number_that_is_not_finite(rng):
@@ -381,12 +507,29 @@ def test_folders_that_cannot_be_used(tmp_path, monkeypatch):
     assert list(hooks.Captured.load(tmp_path / "full")) == []
     with pytest.raises(CheckpointError, match=r"index\.json is no index of captured values"):
         hooks.Captured.load(tmp_path)
+    row = '{"path": "", "what": "output", "call": 0, "file": "../other"}'
+    for text in ("", "3", "[3]", "[{}]", row, row.replace(', "file": "../other"', "").join("[]"), f"[{row}]"):
+        (tmp_path / "index.json").write_text(text, encoding="utf-8")
+        with pytest.raises(CheckpointError, match=r"index\.json is no index of captured values") as caught:
+            hooks.Captured.load(tmp_path)
+    assert "leads out of the folder" in str(caught.value)
+
+
+def test_a_block_that_is_entered_again_goes_on(tmp_path):
+    """Calls are counted on, in the same folder, whose index has all of them."""
+    model = nn.Identity()
+    block = hooks.capture(model, folder=tmp_path)
+    for number in range(2):
+        with block as kept:
+            model(lucid.full((1,), number, device=DEVICE))
+    assert list(kept) == list(hooks.Captured.load(tmp_path)) == [("", "output", 0), ("", "output", 1)]
+    assert [value.item() for value in kept.values()] == [0, 1]
     (tmp_path / "index.json").write_text('[{"path": "", "what": "output", "call": 0, "file": "../other"}]')
     with pytest.raises(CheckpointError, match="leads out of the folder"):
         hooks.Captured.load(tmp_path)
 
 
-class Pair(nn.Module):
+class NamedInput(nn.Module):
     """Takes its input by name, and returns two tensors."""
 
     def forward(self, x, *, scale):
@@ -395,7 +538,7 @@ class Pair(nn.Module):
 
 def test_arguments_by_name(rng):
     x = batch(rng)
-    model, scale = Pair(), lucid.ones(4, 3, device=DEVICE)
+    model, scale = NamedInput(), lucid.ones(4, 3, device=DEVICE)
     with hooks.capture(model, what=("input", "kwargs")) as kept:
         model(x, scale=scale)
         model(x=x, scale=scale)
@@ -407,7 +550,7 @@ def test_arguments_by_name(rng):
 
 def test_gradients_are_those_of_one_pass(rng):
     """What an earlier pass brought to another output is not among those of a later one."""
-    model, x = Pair(), batch(rng)
+    model, x = NamedInput(), batch(rng)
     with hooks.capture(model, what="grad") as kept:
         first, second = model(x, scale=lucid.ones(1, device=DEVICE))
         first.sum().backward(retain_graph=True)
@@ -533,9 +676,9 @@ def test_a_further_path_is_told_the_first():
 
 def test_gradients_of_several_outputs_are_not_edited(rng):
     with (
-        hooks.edit(model := Pair(), grads={"": lambda grad: grad}),
+        hooks.edit(model := NamedInput(), grads={"": lambda grad: grad}),
         pytest.raises(
-            ArgumentError, match="edit: grads: expected a module that returns a tensor, got Pair, which retur"
+            ArgumentError, match="edit: grads: expected a module that returns a tensor, got NamedInput, which retur"
         ),
     ):
         model(batch(rng), scale=1)
@@ -549,7 +692,7 @@ def test_edits_of_arguments(rng):
         output = model(x)
     assert output.tolist() == (x * 2 + 1).tanh().tolist() != model(x).tolist()
     assert kept["0", "input"][0].tolist() == (x * 2).tolist()
-    pair, scale = Pair(), lucid.ones(1, device=DEVICE)
+    pair, scale = NamedInput(), lucid.ones(1, device=DEVICE)
     with hooks.edit(pair, inputs={"": lambda args: args[0] * 0}):
         assert pair(x, scale=scale)[1].abs().sum().item() == 0
     with pytest.raises(SettingError, match="near are"):

@@ -144,6 +144,7 @@ def test_recomputation():
     keep(layer, seen, "forward_pre_hook")
     checkpoint(layer, ones(1, 3), use_reentrant=False).sum().backward()
     assert [(c.call, c.recomputing) for c in seen] == [(0, False), (1, True)]
+    assert [(c.node, c.backward) for c in seen] == [(None, None)] * 2  # a forward, though a pass runs it
 
 
 def test_hooks_that_come_while_the_module_runs():
@@ -154,6 +155,18 @@ def test_hooks_that_come_while_the_module_runs():
     assert [(c.phase, c.call) for c in seen] == [("forward", 0)]
     layer(ones(1))
     assert seen[-1].call == 1
+
+
+def test_hooks_that_come_in_a_call_inside_of_another():
+    """They are told of a call of their own module, and share no data with the hooks of the one around."""
+    layer = nn.Identity()
+    model, around, seen = nn.Sequential(layer), [], []
+    keep(model, around, "forward_pre_hook")
+    model(ones(1))
+    layer.register_forward_pre_hook(lambda module, args: None if seen else keep(module, seen, "forward_hook"))
+    model(ones(1))
+    assert [(c.module, c.call) for c in (*around, *seen)] == [(model, 0), (model, 1), (layer, 0)]
+    assert seen[0].data is not around[1].data
 
 
 def test_copies_options_and_removal():

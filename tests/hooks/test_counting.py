@@ -108,6 +108,19 @@ def test_blocks_inside_of_each_other():
     assert handle.hook() is nothing
 
 
+def test_one_object_inside_of_itself():
+    """Each end is that of the block that began last."""
+    model = nn.Identity()
+    handle = model.register_forward_hook(nothing)
+    counting = hooks.counting(model)
+    with counting as outer:
+        with counting as inner:
+            model(lucid.ones(1))
+        model(lucid.ones(1))
+    assert (outer[0].calls, inner[0].calls) == (2, 1)
+    assert handle.hook() is nothing
+
+
 def test_blocks_that_end_in_another_order():
     """As those of two threads do: each takes off its own."""
     model = nn.Identity()

@@ -61,6 +61,32 @@ def test_a_module():
     assert hooks.explain(layer) == "module Linear\n  no hooks"
 
 
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize(("train", "evaluate"), [(True, False), (False, True), (False, False)])
+def test_a_hook_of_one_mode(training, train, evaluate):
+    """One that does not run in the module's mode is said to be at rest, with the setting by which it is."""
+    layer, fired = nn.Identity().train(training), []
+    hook = nn.Hook(posthook=named(fired, "one"), train_update=train, eval_update=evaluate)
+    hook.register(layer)
+    text = hooks.explain(layer)
+    layer(lucid.ones(1, device=DEVICE))
+    assert said(text) == (fired, [] if fired else ["one"])
+    assert fired == ["one"] * (train if training else evaluate)
+    assert fired or ("(trainexec)" if training else "(evalexec)") in text
+
+
+def test_parameters_of_inner_modules():
+    """A backward hook waits for an input that requires grad only where no parameter does, also of a module inside."""
+    layer = nn.Linear(2, 2, device=DEVICE)
+    model, fired = nn.Sequential(layer), []
+    model.register_full_backward_pre_hook(named(fired, "pre"))
+    assert "if an input requires grad" not in hooks.explain(model)
+    model(lucid.ones(1, 2, device=DEVICE)).sum().backward()
+    assert fired == ["pre"]
+    layer.requires_grad_(False)
+    assert "if an input requires grad, as no parameter does" in hooks.explain(model)
+
+
 def test_a_tensor():
     fired = []
     x = lucid.ones(2, device=DEVICE, requires_grad=True)
@@ -71,6 +97,11 @@ def test_a_tensor():
     y.register_hook(named(fired, "made"))
     hooks.table(x).filter(name="after").disable()
     assert said(hooks.explain(y))[0] == ["made", "node"]
+    assert "in each replay" not in hooks.explain(y)
+    with y.register_hook(named(fired, "always"), every_step=True):
+        assert re.search(
+            r"2\. tensor hook always \(.*\), also in each replay of a captured step$", hooks.explain(y), re.MULTILINE
+        )
     assert "a leaf" in hooks.explain(x)
     assert re.search(r"after \(.*: will not fire, as it is switched off", hooks.explain(x))
     y.sum().backward()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import sys
 
 import pytest
@@ -102,6 +104,41 @@ def test_functions_in_place_ops_and_modules_that_raise():
             net(None)
         with pytest.raises(hooks.NotFiniteError, match="log at"):
             far(0.0).log()
+
+
+class Lowers(nn.Module):
+    """Gives back its input, which it has changed in place, and what is a part of it."""
+
+    def forward(self, x):
+        x[0] -= 1
+        return x.log_()
+
+
+def test_what_a_module_changes_in_place_and_gives_back():
+    """The tensor is the one that was sound when the module before gave it; what it only hands on is not looked at."""
+    net = nn.Sequential(nn.Identity(), nn.Identity(), Lowers(), nn.Identity())
+    with (
+        pytest.raises(hooks.NotFiniteError, match=r"output of 2 \(Lowers\)") as caught,
+        hooks.guard(net),
+    ):
+        net(lucid.ones(2, device=DEVICE))
+    assert (caught.value.path, caught.value.what) == ("2", "output")
+
+
+@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda error: pickle.loads(pickle.dumps(error))])
+def test_errors_travel(again):
+    """To another process, as of a worker, with the path and what it was."""
+    error = hooks.NotFiniteError("text", "1.0", "gradient")
+    other = again(error)
+    assert (type(other), str(other), other.path, other.what) == (hooks.NotFiniteError, "text", "1.0", "gradient")
+
+
+def test_complex_numbers_have_no_extent():
+    """They are counted, and named, as they are not ordered."""
+    z = lucid.tensor([0j, 1 + 1j], device=DEVICE)
+    with pytest.raises(hooks.NotFiniteError) as caught, hooks.guard(nn.Identity(), ops=True):
+        z.reciprocal()
+    assert str(caught.value).endswith(" of 2 numbers. It got numbers complex numbers, of shape (2,)")
 
 
 def test_a_training_that_is_sound_is_as_without(rng):

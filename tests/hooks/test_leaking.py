@@ -9,6 +9,8 @@ import weakref
 
 import lucid
 from lucid import hooks, nn
+from lucid.nn.modules.module import register_module_forward_hook
+from lucid.optim.optimizer import register_optimizer_step_post_hook
 from tests.device import DEVICE
 
 
@@ -68,6 +70,8 @@ HOLDERS = {
     "partial": lambda value: functools.partial(lambda *_, kept=None: None, kept=value),
     "method": lambda value: Recorder(value).method,
     "object": Recorder,
+    "set": lambda value: closing_over({*value} if isinstance(value, tuple) else {value}),
+    "frozenset": lambda value: closing_over(frozenset({value})),
     "closure of a closure": lambda value: closing_over(closing_over({"a": [(value,)]})),
 }
 
@@ -116,6 +120,31 @@ def test_kinds_of_nodes():
         y.grad_fn.register_prehook(closing_over(held))
         assert sorted(row.kind for row in own()) == [
             "node posthook", "node prehook", "post-accumulate hook", "tensor hook",
+        ]  # fmt: skip
+
+
+def test_arrays_that_several_tensors_share():
+    """Each counts once, and each tensor does."""
+    layer, held = nn.Identity(), lucid.ones(3, 5, device=DEVICE, requires_grad=True)
+    with hooks.scope():
+        layer.register_forward_hook(closing_over([held, held.detach(), held]))
+        (row,) = own()
+        assert (row.tensors, row.bytes, row.graph) == (2, 60, False)
+
+
+def test_owners_of_tables():
+    """A hook of an optimizer is named by its class, one of all of them, or of all modules, as in other tables.
+
+    The tables of these are found though `gc.freeze` has set them aside, as the tests do with all that was imported.
+    """
+    held = lucid.ones(1, device=DEVICE)
+    optimizer = lucid.optim.SGD([lucid.ones(1, device=DEVICE, requires_grad=True)])
+    with hooks.scope():
+        optimizer.register_step_pre_hook(closing_over(held))
+        register_optimizer_step_post_hook(closing_over(held))
+        register_module_forward_hook(closing_over(held))
+        assert sorted((row.path, row.kind) for row in own()) == [
+            ("SGD", "step pre-hook"), ("all modules", "forward hook"), ("all optimizers", "step post-hook"),
         ]  # fmt: skip
 
 

@@ -14,7 +14,9 @@ import lucid
 from lucid import hooks, nn
 from lucid.autograd.graph import register_multi_grad_hook
 from lucid.errors import ArgumentError
+from lucid.nn.modules import module as module_hooks
 from lucid.nn.modules.module import register_module_forward_hook
+from lucid.optim import optimizer as optimizer_hooks
 from lucid.optim.optimizer import register_optimizer_step_post_hook
 from tests.device import DEVICE
 
@@ -71,6 +73,30 @@ def test_every_kind_is_seen():
         assert {row.name.partition(" ")[0] for row in found} == {"keep"}
         found.remove()
         assert len(hooks.table(model, y, optimizer)) == 0
+
+
+EVERYWHERE = {
+    name: (whose, register)
+    for whose, namespace in (("all modules", module_hooks), ("all optimizers", optimizer_hooks))
+    for name, register in vars(namespace).items()
+    if name.startswith("register_")
+}
+
+
+@pytest.mark.parametrize("name", EVERYWHERE)
+def test_hooks_of_all_modules_and_optimizers(name):
+    """Each kind is in every table, also in one of nothing else."""
+    whose, register = EVERYWHERE[name]
+
+    def hook(one, two):
+        """Leave everything as it is."""
+
+    with hooks.scope():
+        register(hook)
+        (row,) = hooks.table()
+        assert (row.path, row.hook()) == (whose, hook)
+        row.remove()
+        assert len(hooks.table()) == 0
 
 
 def test_rows_say_who_registered_and_in_which_order():
@@ -158,7 +184,8 @@ def test_copies_bring_their_hooks_along():
     model = net()
     model[0].register_forward_hook(keep)
     copied = copy.deepcopy(model)
-    (row,) = hooks.table(copied)
+    (row,) = hooks.table(copied).filter(file="unknown")  # nobody has registered it there
+    assert row.registered == "unknown"
     row.enabled = False
     assert hooks.table(model)[0].enabled
     row.remove()

@@ -175,13 +175,32 @@ def test_blocks_of_one_object():
     assert not module._forward_hooks
 
 
+@pytest.mark.parametrize("kind", [hooks.HookGroup, hooks.scope])
+def test_blocks_that_end_in_another_order(kind):
+    """One that ends before those inside of it takes its own hooks along, and the others still get theirs."""
+    outer, inner, module = kind(), kind(), layer()
+    outer.__enter__()
+    inner.__enter__()
+    outer.__exit__(None, None, None)
+    module.register_forward_hook(keep)
+    assert (len(outer), len(inner)) == (0, 1)
+    inner.__exit__(None, None, None)
+    module.register_forward_hook(keep)
+    assert len(module._forward_hooks) == (1 if kind is hooks.scope else 2)
+    assert len(inner) == (0 if kind is hooks.scope else 1)
+
+
 def test_groups_last():
+    """They give what they hold in the order of registration, wherever it hangs."""
     group, module = hooks.HookGroup(), layer()
     for _ in range(2):
         with group:
-            module.register_forward_hook(keep)
-    assert len(group) == 2
-    assert [registration.place().rpartition(":")[0] for registration in group] == [__file__] * 2
+            module.register_forward_hook(keep, prepend=True)
+            module.weight.register_hook(keep)
+    assert len(group) == 4
+    assert [registration.place().rpartition(":")[0] for registration in group] == [__file__] * 4
+    assert [registration.time for registration in group] == sorted(registration.time for registration in group)
+    assert [registration.key >= 0 for registration in group] == [True, False, True, False]
     group.remove()
     assert len(group) == 0
     assert not module._forward_hooks

@@ -69,6 +69,23 @@ def test_bytes_that_backward_needs():
     assert sum(region.kept for region in seen.regions.values()) == 0
 
 
+class Part(nn.Module):
+    """Squares the first row of what it makes."""
+
+    def forward(self, x):
+        y = x * 2
+        return y[:1] * y[:1]
+
+
+def test_bytes_of_views_and_of_what_was_recorded_before():
+    """A view keeps all of the array that it is of; the graph of an input is not the model's."""
+    x = lucid.ones(16, 8, device=DEVICE, requires_grad=True).exp()  # which keeps its output
+    model = Part()
+    with hooks.trace(model) as seen:
+        model(x)
+    assert {path: region.kept for path, region in seen.regions.items()} == {"": 16 * 8 * 4}
+
+
 def test_calls_that_raise(rng):
     class Fails(nn.Module):
         def forward(self, x):
@@ -126,8 +143,14 @@ def test_files_and_tables(tmp_path):
         ("1.0 Tanh", "forward", "X"), ("1 Sequential", "forward", "X"),
     ]  # fmt: skip
     assert written[1]["ts"] <= written[0]["ts"]
-    assert "Sequential" in str(seen)
-    assert "1.0" in str(seen)
+    assert written[1]["ts"] + written[1]["dur"] >= written[0]["ts"] + written[0]["dur"]
+    for event, span in zip(written, seen.spans, strict=True):
+        assert (event["ts"], event["dur"]) == pytest.approx((span.begin, span.end - span.begin), abs=1e-3)
+        assert event["tid"] == "forward"
+    for first, last in (("1", "1.0"), ("1.0", "1")):  # those of most time first
+        seen.regions[first].own += 1e6 + seen.regions[last].own
+        text = str(seen)
+        assert 0 < text.index(f" {first} ") < text.index(f" {last} ")
     with pytest.raises(SettingError, match="'7'"):
         hooks.trace(model, "7")
 
@@ -213,6 +236,9 @@ def test_ops():
     by_name = {span.name: span for span in seen.spans}
     assert by_name["Linear"].begin <= by_name["linear"].begin <= by_name["linear"].end <= by_name["Linear"].end
     assert all((span.device is not None) == (DEVICE == "cuda") for span in seen.spans)
+    with hooks.trace(nn.ReLU(inplace=True), ops=True) as seen:
+        x.clone().add_(1)
+    assert (seen.regions["outside"].made, [span.name for span in seen.spans]) == (16 * 8 * 4, ["clone", "add_"])
     with hooks.trace(model, ops=True, backward=False) as seen:
         model(x).sum().backward()
     assert {span.phase for span in seen.spans} == {"op", "forward"}

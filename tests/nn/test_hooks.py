@@ -149,27 +149,31 @@ def test_handles_pickle_with_their_module():
     assert twin.register_forward_hook(top_level_hook).id > handle.id
 
 
-@contract("8.1")
-@contract("8.3")
-@pytest.mark.parametrize("copied", [copy.deepcopy, pickled])
-def test_options_go_along_with_a_copy(copied):
-    """A copy's hooks are called as they were registered; taking one off there changes nothing for the original."""
-    FORMS.clear()
-    module = nn.Identity()
-    handles = [
+def register_forms(module):
+    """Return the handles of hooks whose registrations ask for another form than the usual."""
+    return [
         module.register_forward_hook(note_form, with_kwargs=True, always_call=True),
         module.register_full_backward_hook(note_form, with_kwargs=True),
         module.register_state_dict_post_hook(note_form),
         module._register_load_state_dict_pre_hook(note_form, with_module=True),
     ]
-    twin, its_handles = copied((module, handles))
 
-    def forms(of):
-        FORMS.clear()
-        of(lucid.ones(1, requires_grad=True)).backward()
-        of.load_state_dict(of.state_dict())
-        return list(FORMS)
 
+def forms(module):
+    """Return with how many arguments the hooks of a module are called in a step, saving and loading."""
+    FORMS.clear()
+    module(lucid.ones(1, requires_grad=True)).backward()
+    module.load_state_dict(module.state_dict())
+    return list(FORMS)
+
+
+@contract("8.1")
+@contract("8.3")
+@pytest.mark.parametrize("copied", [copy.deepcopy, pickled])
+def test_options_go_along_with_a_copy(copied):
+    """A copy's hooks are called as they were registered; taking one off there changes nothing for the original."""
+    module = nn.Identity()
+    twin, its_handles = copied((module, register_forms(module)))
     assert forms(twin) == forms(module) == [4, 4, 4, 8]
     for handle in its_handles:
         handle.remove()
@@ -294,6 +298,15 @@ def test_a_table_that_was_replaced_comes_back():
         handles[1].remove()
         assert called(module) == []
     assert not module._active_hooks
+
+
+def test_tables_that_another_module_is_given():
+    """Their hooks are called there as they were registered, and still where they were."""
+    module, other = nn.Identity(), nn.Identity()
+    register_forms(module)
+    for table in TABLES:
+        setattr(other, table, getattr(module, table))
+    assert forms(other) == forms(module) == [4, 4, 4, 8]
 
 
 @contract("8.2")

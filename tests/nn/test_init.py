@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 
@@ -140,6 +141,24 @@ def test_orthogonal_matrices_are_drawn_evenly(rng):
     source, weight = seeded(rng), lucid.empty(2, 2)
     drawn = np.array([numbers(init.orthogonal_(weight, 1.0, source)).copy() for _ in range(2000)])
     np.testing.assert_allclose(drawn.mean(0), np.zeros((2, 2)), atol=0.08)
+
+
+DRAWING = [
+    init.uniform_, init.normal_, init.trunc_normal_, init.xavier_uniform_, init.xavier_normal_, init.kaiming_uniform_,
+    init.kaiming_normal_, init.orthogonal_, functools.partial(init.sparse_, sparsity=0.5),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("fill", DRAWING)
+def test_a_generator_that_is_given_is_the_one_that_is_drawn_from(fill, rng):
+    """Its state alone decides on the values, and the default generator's stays."""
+    source, before = seeded(rng), lucid.get_rng_state().tolist()
+    start = source.get_state()
+    first = numbers(fill(lucid.empty(4, 4), generator=source)).copy()
+    assert lucid.get_rng_state().tolist() == before
+    assert source.get_state().tolist() != start.tolist()
+    source.set_state(start)
+    np.testing.assert_array_equal(numbers(fill(lucid.empty(4, 4), generator=source)), first)
 
 
 def test_fills_go_past_the_graph(rng):

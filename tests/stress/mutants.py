@@ -24,7 +24,7 @@ import lucid
 from lucid.errors import CheckpointError, DeviceError
 
 SECONDS = 5  # more is a fault
-TIMES, ROOM = 10, 1 << 19  # bytes that a load may take: so many times the file's, and what Python takes for anything
+TIMES, ROOM = 10, 1 << 20  # bytes that a load may take: so many times the file's, and what Python takes for anything
 CANARY = 0xA5
 MAGIC, VERSION = 0x1950A86A20F9469CFC6C, 1001
 VALUES = np.arange(1, 13, dtype="<f4").reshape(3, 4) * np.float32(1.7)

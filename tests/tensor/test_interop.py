@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 import lucid
 from lucid.errors import DtypeError
+from lucid.tensor import numpy_calls
 from lucid.tensor.numpy_calls import UFUNCS
 
 
@@ -234,8 +236,31 @@ FUNCTIONS = {
     "take_along_axis": lambda t: np.take_along_axis(t, np.argsort(t, axis=1), axis=1),
 }
 
+# What each of NumPy's functions cannot do without; of the others the tensor alone.
+NEEDED = {
+    "reshape": lambda x: (x, 16), "expand_dims": lambda x: (x, 1), "swapaxes": lambda x: (x, 0, 1),
+    "moveaxis": lambda x: (x, 0, 1), "roll": lambda x: (x, 5), "array_split": lambda x: (x, 2),
+    "broadcast_to": lambda x: (x, (2, 4, 4)), "tile": lambda x: (x, 2), "repeat": lambda x: (x, 2),
+    "clip": lambda x: (x, -0.5, 0.5), "where": lambda x: (x > 0, x, -x), "imag": lambda x: (x * 1j,),
+    "take_along_axis": lambda x: (x, np.argsort(x, 0), 0), "outer": lambda x: (x[0], x[1]),
+    **dict.fromkeys(("dot", "tensordot"), lambda x: (x, x)),
+    **dict.fromkeys(("concatenate", "stack", "hstack", "vstack"), lambda x: ([x, x],)),
+}  # fmt: skip
+
 
 class TestFunctions:
+    @pytest.mark.parametrize("name", numpy_calls.FUNCTIONS)
+    def test_what_is_left_out_is_numpys_own(self, name, rng):
+        """Each function has NumPy's defaults: its axis, its count of degrees of freedom, its order."""
+        function = functools.reduce(getattr, name.split("."), np)
+        values = rng.standard_normal((4, 4)) * rng.permuted(np.arange(16) % 3 > 0).reshape(4, 4)
+        arguments = NEEDED.get(name, lambda x: (x,))
+        found, expected = (function(*arguments(x)) for x in (lucid.tensor(values), values))
+        for one, other in zip(*(x if name == "array_split" else [x] for x in (found, expected)), strict=True):
+            assert isinstance(one, lucid.Tensor)
+            assert tuple(one.shape) == np.shape(other)
+            np.testing.assert_allclose(one.cpu().numpy(), other, rtol=1e-12, atol=1e-15)
+
     @pytest.mark.parametrize("name", FUNCTIONS)
     def test_values_and_graph(self, name):
         """NumPy's function of a tensor has NumPy's values and stays on the graph."""

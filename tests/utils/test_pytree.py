@@ -102,8 +102,15 @@ def test_dictionaries_of_all_kinds_go_together_by_their_keys(kind, other):
 
 
 def test_what_is_a_leaf_can_be_said():
-    """What `is_leaf` says so of is not walked."""
-    assert tree_leaves([(1, 2), [3]], is_leaf=lambda value: isinstance(value, tuple)) == [(1, 2), 3]
+    """What `is_leaf` says so of is not walked, whichever function is asked."""
+    tree, leaves = [(1, 2), [3]], [(1, 2), 3]
+    pairs = {"is_leaf": lambda value: isinstance(value, tuple)}
+    assert tree_leaves(tree, **pairs) == leaves
+    found, structure = tree_flatten(tree, **pairs)
+    assert (found, structure) == (leaves, tree_structure(tree, **pairs))
+    assert structure.num_leaves == 2
+    assert tree_map(str, tree, **pairs) == ["(1, 2)", ["3"]]
+    assert tree_map_only(tuple, sum, tree, **pairs) == [3, [3]]
 
 
 @pytest.mark.parametrize(

@@ -41,6 +41,9 @@ def test_several_roots_and_names():
     text = str(viz.graph(model(x), model[0](x), model=model))
     for name in ("0.weight (2, 2)", "0.bias (2,)", "1.weight (2, 2)", "1.bias (2,)"):
         assert text.count(f'"{name}"') == 1
+    quoted = nn.ModuleDict({'a"b': nn.Linear(2, 2, bias=False, device=DEVICE)})
+    text = str(viz.graph(quoted['a"b'](x), model=quoted))
+    assert r'[label="a\"b.weight (2, 2)" shape=box]' in text
 
 
 def test_files(tmp_path, monkeypatch):

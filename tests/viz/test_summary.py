@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import pytest
 
 import lucid
@@ -37,10 +39,44 @@ def test_figures():
     assert lines[""] == ("", "Net", 1, [(2, 4), (2, 4)], 80, 68, conv + 2 * head, 64)
     assert found.to_dicts()[1]["outputs"] == [(2, 4, 4, 4)]
     text = str(found)
-    assert "80 parameters, 68 trained" in text
+    assert f"80 parameters, 68 trained; {conv + 2 * head:,} operations in products" in text
     assert "head: Linear (2 calls)" in text
     assert "unused: Linear (0 calls)" in text
     assert repr(found) == "<summary of 6 modules>"
+
+
+class Fails(nn.Module):
+    def forward(self, x):
+        raise KeyError("inside")
+
+
+class Catches(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(4, 4, device=DEVICE)
+        self.fails = Fails()
+
+    def forward(self, x):
+        x = self.layer(x)
+        with contextlib.suppress(KeyError):
+            self.fails(x)
+        return self.layer(x)
+
+
+def test_a_call_that_raises_inside():
+    """It is no call, and takes nothing of what the calls around it have counted."""
+    found = viz.summary(nn.Sequential(Catches(), nn.Linear(4, 4, device=DEVICE)), lucid.ones(2, 4, device=DEVICE))
+    one = 2 * 2 * 4 * 4
+    assert {line.path: (line.calls, line.flops) for line in found} == {
+        "": (1, 3 * one), "0": (1, 2 * one), "0.layer": (2, 2 * one), "0.fails": (0, 0), "1": (1, one),
+    }  # fmt: skip
+
+
+def test_names_stand_further_in_the_deeper_they_are():
+    model = nn.Sequential(nn.Identity(), nn.Sequential(nn.Sequential(nn.Tanh())))
+    lines = str(viz.summary(model, lucid.ones(1, device=DEVICE))).splitlines()
+    shown = [line.strip("│").split("│")[0].removeprefix(" ").rstrip() for line in lines if ":" in line]
+    assert shown == ["  0: Identity", "  1: Sequential", "    0: Sequential", "      0: Tanh"]
 
 
 def test_the_model_stays_as_it_was():

@@ -20,7 +20,7 @@ body { font: 14px/1.4 system-ui, sans-serif; margin: 2em auto; max-width: 1200px
 h1 { font-size: 1.4em } h2 { font-size: 1.1em; margin-top: 2em }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums }
 th, td { text-align: right; padding: 2px 10px; border-bottom: 1px solid #ddd; white-space: pre }
-th { background: #f4f4f4 } th:first-child, td:first-child, td.text { text-align: left }
+th { background: #f4f4f4 } th.text, td.text { text-align: left }
 svg { display: block; background: #fafafa; border: 1px solid #ddd } svg text { font: 11px system-ui, sans-serif }
 p.key span { padding: 1px 8px; color: #fff; margin-right: 1em }
 """
@@ -86,18 +86,33 @@ def _timeline(spans: Sequence[Span], whole: float) -> str:
 
 
 def _table(rows: list[dict[str, Any]], *, tree: bool = False) -> str:
-    """Return a table of dictionaries of the same keys; as a `tree` the first column is set in by its depth."""
-    head = "".join(f"<th>{escape(column)}</th>" for column in rows[0]) if rows else ""
+    """Return a table of dictionaries of the same keys; as a `tree` paths stand below those that they begin with."""
+    first = rows[0] if rows else {}
+    words = {column for column, value in first.items() if isinstance(value, str)}
+    head = "".join(f"<th{_kind(column in words)}>{escape(column)}</th>" for column in first)
     lines = [f"<tr>{head}</tr>"]
+    paths = {row["path"] for row in rows} if tree else set[str]()
     for row in rows:
         cells: list[str] = []
-        for place, value in enumerate(row.values()):
+        for column, value in row.items():
             text = "" if value is None else f"{value:,.4g}" if isinstance(value, float) else str(value)
-            if tree and not place:
-                text = "  " * (text.count(".") + bool(text)) + (text.rpartition(".")[2] or "(the model)")
+            if tree and column == "path":
+                text = _below(text, paths)
             elif type(value) is int or (isinstance(value, float) and abs(value) >= 1000):
                 text = f"{value:,.0f}"
-            kind = ' class="text"' if isinstance(value, str) else ""
-            cells.append(f"<td{kind}>{escape(text)}</td>")
+            cells.append(f"<td{_kind(column in words)}>{escape(text)}</td>")
         lines.append(f"<tr>{''.join(cells)}</tr>")
     return "<table>\n" + "\n".join(lines) + "\n</table>"
+
+
+def _kind(words: bool) -> str:
+    return ' class="text"' if words else ""
+
+
+def _below(path: str, paths: set[str]) -> str:
+    """Return what a path has beyond the nearest one above it, set in by the number of those."""
+    if not path:
+        return "(the model)"
+    names = path.split(".")
+    above = [k for k in range(len(names)) if ".".join(names[:k]) in paths]
+    return "  " * len(above) + ".".join(names[above[-1] if above else 0 :])

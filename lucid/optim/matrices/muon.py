@@ -8,7 +8,7 @@ from lucid.arguments import checked
 from lucid.backend.dtype import bfloat16
 from lucid.errors import DtypeError, SettingError, ShapeError
 from lucid.optim.base.declared import DeclaredOptimizer
-from lucid.optim.base.settings import at_least_zero, flag, number, one_of, rate, rate_of, whole
+from lucid.optim.base.settings import at_least_zero, finite, flag, one_of, rate, rate_of, whole
 
 if TYPE_CHECKING:
     from lucid.optim.optimizer import Group, Params
@@ -19,9 +19,9 @@ MOST_STEPS = 99
 
 def _coefficients(value: Any, name: str) -> None:
     if type(value) not in {tuple, list} or len(value) != 3:
-        raise SettingError(f"Invalid {name}: expected three numbers, got {value}")
+        raise SettingError(f"Invalid {name}: expected three finite numbers, got {value}")
     for each in value:
-        number(each, name)
+        finite(each, name)
 
 
 def _steps(value: Any, name: str) -> None:

@@ -201,3 +201,14 @@ def test_means_of_scattered_integers_are_rounded_down(include_self):
     )
     assert out.dtype == lucid.int64
     assert out.tolist() == ([2, -2, 9] if include_self else [3, -2, 9])
+
+
+@pytest.mark.parametrize("reduce", ["sum", "prod", "mean", "amax", "amin"])
+def test_what_is_left_out_has_no_part_in_the_gradient(reduce):
+    """Of a place that is written, even with the number that was there; elsewhere the gradient goes to the input."""
+    x, src = (lucid.tensor(values, requires_grad=True) for values in ([2.0, 3.0, 5.0], [2.0, 5.0]))
+    out = x.scatter_reduce(0, lucid.tensor([0, 2]), src, reduce, include_self=False)
+    assert out.tolist() == [2.0, 3.0, 5.0]
+    out.backward(lucid.tensor([7.0, 11.0, 13.0]))
+    assert x.grad.tolist() == [0.0, 11.0, 0.0]
+    assert src.grad.tolist() == [7.0, 13.0]

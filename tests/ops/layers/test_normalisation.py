@@ -337,3 +337,15 @@ def test_second_derivative_of_a_row_of_zeros(dtype, op):
 
     for got, exact in zip(second(getattr(lucid, dtype)), second(lucid.float64), strict=True):
         np.testing.assert_allclose(got, exact, rtol=2e-2, atol=2.0)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "added"), [("float16", 2**-23), ("bfloat16", 2**-23), ("float32", 2**-23), ("float64", 2**-52)]
+)
+def test_rms_norm_adds_the_eps_of_what_it_computes_in(dtype, added):
+    """Half types are computed in float32, whose eps small numbers are divided with; nn.RMSNorm does the same."""
+    size = added**0.5
+    x = lucid.tensor([size, -size], dtype=getattr(lucid, dtype))
+    expected = np.array([1, -1]) * 0.5**0.5
+    for out in (rms_norm(x, (2,)), lucid.nn.RMSNorm(2, dtype=x.dtype)(x)):
+        np.testing.assert_allclose(out.to(lucid.float64).cpu().numpy(force=True), expected, rtol=1e-2)

@@ -11,7 +11,7 @@ import lucid
 from lucid import optim
 from lucid.errors import LucidError
 from lucid.optim.base import settings
-from tests.optimizers import NAMES, USUAL
+from tests.optimizers import NAMES, OTHERS, USUAL
 
 LITTLE = 1e-9
 BELOW = (-LITTLE, math.inf, math.nan)
@@ -29,22 +29,33 @@ ENDS = {
     settings.limits: (((0, 0), (0, 1), (2, 2)), ((-LITTLE, 1), (2, 2 - LITTLE), (1,))),
     settings.flag: ((0, 1, True, False), (2, -1, 1.0, "yes", None)),
     settings.choice: ((0, 1, True, None), (2, -1, 1.0, "yes")),
+    settings.count: ((1, 10**6), (0, -1)),
+}
+# those of one optimizer alone
+OWN = {
+    ("Muon", "ns_steps"): ((0, 99), (-1, 100)),
+    ("Muon", "ns_coefficients"): (((0, -1e30, 1e30),), ((1.0, 2.0), (1.0,) * 4, (1.0, 2.0, math.nan))),
+    ("Muon", "adjust_lr_fn"): ((None, "original", "match_rms_adamw"), ("other", "")),
+    ("Adafactor", "beta2_decay"): ((0, -1e30), (LITTLE, math.nan)),
+    ("Adafactor", "d"): ((1, 1e30), (1 - LITTLE, math.nan)),
+    ("Adafactor", "eps"): (((None, 0), (0.0, 0.0)), ((-LITTLE, 0), (0, -LITTLE), (0, None), (0,))),
+    ("LBFGS", "line_search_fn"): ((None, "strong_wolfe"), ("wolfe", "")),
 }
 
 
 def made(name, **given):
     """Return an optimizer of one parameter, with its usual settings but for what is given."""
-    return getattr(optim, name)([lucid.ones(1, requires_grad=True)], **{**USUAL[name], **given})
+    return getattr(optim, name)([lucid.ones(1, 1, requires_grad=True)], **{**USUAL.get(name, {}), **given})
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [*NAMES, *OTHERS])
 def test_ends_of_ranges(name):
     """Each setting takes what is in its range and is kept as it is; what is next to it is refused by its name."""
     kind = getattr(optim, name)
     for setting, check in kind.ranges.items():
         if setting not in inspect.signature(kind).parameters:
             continue
-        inside, outside = ENDS[check]
+        inside, outside = OWN[name, setting] if (name, setting) in OWN else ENDS[check]
         for value in inside:
             assert made(name, **{setting: value}).param_groups[0][setting] == value
         for value in outside:

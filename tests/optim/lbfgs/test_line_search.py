@@ -14,11 +14,12 @@ CURVES = {
     "a minimum near the start": (lambda t: (100 * t - 1) ** 2, lambda t: 200 * (100 * t - 1)),
     "waves": (lambda t: 0.1 * t * t - math.sin(3 * t), lambda t: 0.2 * t - 3 * math.cos(3 * t)),
     "a wall": (lambda t: -t + math.exp(8 * (t - 1)), lambda t: -1 + 8 * math.exp(8 * (t - 1))),
+    "a narrow valley": (lambda t: math.log1p(100 * (t - 1) ** 2), lambda t: 200 * (t - 1) / (1 + 100 * (t - 1) ** 2)),
 }
 
 
 @pytest.mark.parametrize("name", CURVES)
-@pytest.mark.parametrize("first", [0.01, 1.0, 40.0])
+@pytest.mark.parametrize("first", [0.01, 1.0, 3.0, 40.0])
 def test_the_conditions_hold(name, first):
     """Loss and slope at the point found have come down enough, in few evaluations, all of which are counted."""
     loss, slope = CURVES[name]

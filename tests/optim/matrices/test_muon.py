@@ -109,7 +109,7 @@ BAD = {
     "eps": (-1.0, "epsilon"),
     "ns_steps": (100, "at most 99"),
     "ns_steps ": (-1, "whole number"),
-    "ns_coefficients": ((1.0, 2.0), "expected three numbers"),
+    "ns_coefficients": ((1.0, 2.0), "expected three finite numbers"),
     "adjust_lr_fn": ("other", "'original', 'match_rms_adamw'"),
 }
 

@@ -1,0 +1,62 @@
+"""Copies with another part: it lies where NumPy's view of the same settings lies, and gradients go where values do."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import lucid
+
+SHAPE = (3, 4, 5)
+PLACED = {
+    "select_scatter": [((0, -1), lambda x: x[-1]), ((-1, 2), lambda x: x[..., 2])],
+    "slice_scatter": [((), lambda x: x), ((1, 1), lambda x: x[:, 1:]), ((2, -4, -1, 2), lambda x: x[..., -4:-1:2])],
+    "diagonal_scatter": [
+        (setting, lambda x, setting=setting: np.diagonal(x, *setting))
+        for setting in ((), (1,), (-2,), (1, 0, 2), (1, 2, 0), (-1, 2, 1), (2, -1, -3))
+    ],
+    "as_strided_scatter": [
+        (((2, 3), (7, 2)), lambda x: np.lib.stride_tricks.as_strided(x, (2, 3), (56, 16))),
+        (((4,), (11,), 9), lambda x: x.reshape(-1)[9:43:11]),
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "part"),
+    [(name, settings, part) for name, rows in PLACED.items() for settings, part in rows],
+)
+def test_the_part_lies_where_its_view_lies(name, settings, part, rng):
+    """Elsewhere the copy is the input; the gradient of each element goes to where it came from."""
+    places = part(np.arange(np.prod(SHAPE)).reshape(SHAPE))
+    whole, new, upstream = (rng.standard_normal(shape) for shape in (SHAPE, places.shape, SHAPE))
+    x, src = (lucid.tensor(values, requires_grad=True) for values in (whole, new))
+    out = getattr(lucid, name)(x, src, *settings)
+    expected = whole.copy()
+    expected.reshape(-1)[places] = new
+    np.testing.assert_array_equal(out.cpu().numpy(force=True), expected)
+    out.backward(lucid.tensor(upstream))
+    np.testing.assert_array_equal(src.grad.cpu().numpy(), upstream.reshape(-1)[places])
+    kept = upstream.copy()
+    kept.reshape(-1)[places] = 0
+    np.testing.assert_array_equal(x.grad.cpu().numpy(), kept)
+    np.testing.assert_array_equal(x.cpu().numpy(force=True), whole)
+
+
+@pytest.mark.parametrize("accumulate", [False, True])
+@pytest.mark.parametrize("changed", ["put", "put_"])
+def test_put_replaces_or_adds_in_flat_order(accumulate, changed, rng):
+    """Places count through the rows, from the end below zero; what is added at one place twice is added twice."""
+    whole, index = rng.standard_normal((3, 4)), np.array([[1, -1], [6, 3]])
+    if accumulate:
+        index[1, 1] = 1
+    new = rng.standard_normal((2, 2))
+    expected = whole.reshape(-1).copy()
+    if accumulate:
+        np.add.at(expected, index.ravel(), new.ravel())
+    else:
+        expected[index.ravel()] = new.ravel()
+    x = lucid.tensor(whole)
+    out = getattr(x, changed)(lucid.tensor(index), lucid.tensor(new), accumulate)
+    np.testing.assert_allclose(out.cpu().numpy().ravel(), expected, rtol=1e-15)
+    assert (out is x) == (changed == "put_")
