@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import inspect
 import time
 import types
 from itertools import chain
@@ -143,8 +142,6 @@ def parts_of(value: Any) -> Iterator[Any]:
                 continue
     elif isinstance(value, StandIn):
         yield getattr(value, "func", None)
-    elif isinstance(value, types.GeneratorType):
-        yield from inspect.getgeneratorlocals(value).values()  # pyright: ignore[reportUnknownArgumentType]
     elif not isinstance(value, UNSEEN):
         yield from gc.get_referents(value)
 
