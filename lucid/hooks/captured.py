@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from lucid.autograd.base import TensorBase, wrap
 from lucid.autograd.hooks.structure import map_leaves
 from lucid.autograd.recording.mutation import Keeping, Kept, everywhere
+from lucid.backend.locks import new_lock
 from lucid.errors import CheckpointError, SettingError
 from lucid.serialization import load, save
 
@@ -56,11 +57,14 @@ class Captured(Mapping[Any, Any]):
         self._keeping = Keeping()
         everywhere.add(self._keeping)
         self._calls: dict[str, int] = {}
+        self._files = 0
+        # several threads may call one model, and no value may take the place of another's
+        self._numbering = new_lock()
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a copy gets: the values so far, which no block adds to."""
         values = {key: map_leaves(value, _shown) for key, value in self._values.items()}
-        return {"folder": self.folder, "_values": values, "_calls": dict(self._calls)}
+        return {"folder": self.folder, "_values": values, "_calls": dict(self._calls), "_files": self._files}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Become a copy."""
@@ -69,7 +73,8 @@ class Captured(Mapping[Any, Any]):
 
     def count(self, path: str) -> int:
         """Return the number of a new call of what is at `path`."""
-        number = self._calls[path] = self._calls.get(path, -1) + 1
+        with self._numbering:
+            number = self._calls[path] = self._calls.get(path, -1) + 1
         return number
 
     def keep(self, key: Key, value: Any, *, detach: bool, device: Any, dtype: Any) -> None:
@@ -92,7 +97,11 @@ class Captured(Mapping[Any, Any]):
 
         value = map_leaves(value, kept)
         if folder is not None:
-            stored = self._values.get(key) or Stored(folder / f"{len(self._values):06d}.safetensors")
+            stored = self._values.get(key)
+            if stored is None:
+                with self._numbering:
+                    stored = Stored(folder / f"{self._files:06d}.safetensors")
+                    self._files += 1
             save(value, stored.path)
             value = stored
         self._values[key] = value

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lucid.autograd.base import TensorBase
 from lucid.autograd.hooks.structure import map_leaves
-from lucid.autograd.modes.state import no_grad
+from lucid.autograd.modes.state import no_grad, thread
 from lucid.hooks.functions import FlopHook
 from lucid.hooks.points import points
 from lucid.hooks.printing import printed
@@ -117,7 +117,9 @@ class _Watch(scope):
 
     def _leave(self, path: str, record: CallRecord, output: Any) -> None:
         self.calls[path] += 1
-        self.flops[path] += self._counted.total - record.notes[self]
+        if not any(each is not record and each.module() is record.module() for each in thread.state.calls):
+            # a module that calls itself has counted it as part of the outer call
+            self.flops[path] += self._counted.total - record.notes[self]
         self.outputs[path] = []
         map_leaves(output, lambda leaf: self._returned(path, leaf))
 
