@@ -59,7 +59,9 @@ class Captured(Mapping[Any, Any]):
         self._values: dict[Key, Any] = {}
         self._keeping = Keeping()
         everywhere.add(self._keeping)
+        # counters that several threads can ask at once, so that no value takes the place of another's
         self._calls: dict[str, Iterator[int]] = {}
+        self._files = itertools.count()
 
     def count(self, path: str) -> int:
         """Return the number of a new call of what is at `path`: another one on each thread that asks at once."""
@@ -100,7 +102,7 @@ class Captured(Mapping[Any, Any]):
 
         value = map_leaves(value, kept, fresh=True)
         if folder is not None:
-            stored = self._values.get(key) or Stored(folder / f"{len(self._values):06d}.safetensors")
+            stored = self._values.get(key) or Stored(folder / f"{next(self._files):06d}.safetensors")
             save(value, stored.path)
             value = stored
         self._values[key] = value

@@ -63,6 +63,11 @@ class watching(tool):
         """Return what stands for the innermost call; None outside of all."""
         return self._calls[-1][1] if self._calls else None
 
+    def _is_inside_itself(self) -> bool:
+        """Return whether the module of the innermost call is called by itself."""
+        module = self._calls[-1][0]
+        return any(each is module for each, _ in self._calls[:-1])
+
     def _call_begins(self, path: str, module: Module) -> Any:
         """Return what stands for a call."""
         raise NotImplementedError

@@ -110,7 +110,8 @@ class _Watch(watching):
     def _call_returns(self, call: tuple[str, int], output: Any) -> None:
         path, before = call
         self.calls[path] += 1
-        self.flops[path] += self._counted.total - before
+        if not self._is_inside_itself():  # which has counted it as part of the outer call
+            self.flops[path] += self._counted.total - before
         self.outputs[path] = []
         map_leaves(output, lambda leaf: self._returned(path, leaf))
 

@@ -185,3 +185,54 @@ def test_modules_that_say_they_are_equal():
     for module in (first, first, second):
         module(ones(1))
     assert calls == [0, 1, 0]
+
+
+class Again(nn.Module):
+    """Calls itself."""
+
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.Linear(2, 2)
+
+    def forward(self, x, times=3):
+        x = self.inner(x)
+        return self(x, times - 1) if times else x
+
+
+def test_module_that_calls_itself():
+    """What an inner call takes is part of the outer one, and counts once."""
+    model = Again().to(DEVICE)
+    lines = {line.path: line for line in viz.summary(model, ones(1, 2))}
+    assert {path: (line.calls, line.flops) for path, line in lines.items()} == {"": (4, 32), "inner": (4, 32)}
+    with hooks.trace(model) as seen:
+        model(ones(1, 2))
+    whole = [span for span in seen.spans if span.path == ""]
+    assert len(whole) == seen.regions[""].calls == 4
+    outer = next(span for span in whole if span.depth == 0)
+    assert seen.regions[""].forward == outer.end - outer.begin
+    assert seen.regions[""].device == outer.device
+    assert (outer.device is None) == (DEVICE == "cpu")
+
+
+@pytest.mark.parametrize("folder", [False, True])
+def test_captures_of_several_threads(folder, tmp_path):
+    """Each value has its number, and its file."""
+    model = nn.Identity()
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with hooks.capture(model, folder=tmp_path / "kept" if folder else None) as kept:
+
+            def work(first):
+                for k in range(first, first + 30):
+                    model(lucid.tensor(k, device=DEVICE))
+
+            threads = [threading.Thread(target=work, args=(30 * n,)) for n in range(4)]
+            for each in threads:
+                each.start()
+            for each in threads:
+                each.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert [key.call for key in sorted(kept)] == list(range(120))
+    assert sorted(kept[key].item() for key in kept) == list(range(120))

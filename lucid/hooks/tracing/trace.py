@@ -142,7 +142,7 @@ class trace(watching):
         self._ops = Ops(self, phases) if phases else None
         self._nvtx = nvtx
         self._kept: set[int] = set()
-        self._marks: list[tuple[int, Any, Any]] = []
+        self._marks: list[tuple[int, Any, Any, bool]] = []
         # at which numbers of nodes which module began, or went on after one inside
         self._numbers: list[int] = []
         self._paths: list[str] = []
@@ -161,11 +161,11 @@ class trace(watching):
             self._ops.__exit__(None, None, None)
         ended = super().__exit__(*exception)
         self._kept.clear()
-        for place, begin, end in self._marks:
+        for place, begin, end, summed in self._marks:
             end.synchronize()  # they may lie in several streams
             took = begin.elapsed_time(end) * 1e3
             self.spans[place] = span = self.spans[place]._replace(device=took)
-            if span.phase == "forward":
+            if span.phase == "forward" and summed:
                 region = self.regions[span.path]
                 region.device = took + (region.device or 0.0)
         self._marks.clear()
@@ -197,7 +197,9 @@ class trace(watching):
         region = self._region(call.path, call.kind)
         region.calls += 1
         region.own += (took - call.inner) * MICRO
-        self.add(call.path, call.kind, "forward", call.begin, end, depth, call.mark)
+        # of a module that calls itself the outer call has the time of the inner ones
+        summed = not self._is_inside_itself()
+        self.add(call.path, call.kind, "forward", call.begin, end, depth, call.mark, summed=summed)
         if not depth:
             self._count_kept(output)
 
@@ -253,14 +255,16 @@ class trace(watching):
                 region.made += each.array.nbytes
         self.add(path, call.name, "op", begin, end, len(self._calls), mark)
 
-    def add(self, path: str, name: str, phase: str, begin: int, end: int, depth: int, mark: Any) -> None:
-        """Note a span, and add it to the sums of its path."""
+    def add(
+        self, path: str, name: str, phase: str, begin: int, end: int, depth: int, mark: Any, *, summed: bool = True
+    ) -> None:
+        """Note a span, and add it to the sums of its path where it is not part of another one of these."""
         if mark is not None:
-            self._marks.append((len(self.spans), mark, self.mark()))
+            self._marks.append((len(self.spans), mark, self.mark(), summed))
         begun, ended = (begin - self._began) * MICRO, (end - self._began) * MICRO
         self.spans.append(Span(path, name, phase, begun, ended, depth, None))
         region = self._region(path)
-        if phase == "forward":
+        if phase == "forward" and summed:
             region.forward += ended - begun
         elif phase == "backward":
             region.backward += ended - begun
