@@ -95,6 +95,7 @@ def test_names_of_values(rng):
     with pytest.raises(KeyError, match=r"nothing of this name was kept, but .*'3.1'"):
         kept["1"]
     assert "0" not in kept or kept["0", "output", 1].shape == (4, 3)
+    assert repr(kept) == "<4 captured values of '0', '3.0', '3.1'>"
     assert len(kept) == 4
 
 

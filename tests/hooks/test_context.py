@@ -53,6 +53,8 @@ def test_each_phase_of_a_call():
     assert {c.device.type for c in seen} == {DEVICE}
     assert (seen[0].stream is None) == (DEVICE == "cpu")
     assert repr(seen[0]) == "<forward pre of 1.0, call 0: (4, 3)>"
+    model.eval()(ones(4, 3))
+    assert [(c.call, c.training) for c in seen[4:]] == [(1, False)] * 2
 
 
 def test_a_backward_has_the_number_and_the_data_of_its_forward():

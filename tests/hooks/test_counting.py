@@ -72,6 +72,17 @@ def test_every_kind_of_hook_is_counted(monkeypatch):
     assert "calls" not in str(hooks.table(model))
 
 
+def test_a_table_of_some_that_are_counted():
+    """It has counts where any hook of it has, and nothing for one that came later."""
+    model = nn.Identity()
+    model.register_forward_hook(nothing)
+    with hooks.counting(model):
+        model(lucid.ones(1))
+        model.register_forward_hook(nothing)
+        assert [row["calls"] for row in hooks.table(model).to_dicts()] == [1, None]
+    assert "calls" not in hooks.table(model).to_dicts()[0]
+
+
 def test_one_that_raises_or_is_off():
     """A call that raises counts; a hook that rests is not called; one taken off inside keeps its count."""
     model = nn.Identity()

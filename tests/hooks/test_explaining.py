@@ -45,6 +45,7 @@ def test_a_module():
         assert fired == fire == ["before", "all", "first", "pre", "full"]
         assert sorted(rest) == ["evaluated", "second"]
         text = hooks.explain(layer)
+        assert text.count("of all modules") == text.count("forward hook of all modules all (") == 1
         assert "trainexec" in text
         assert "switched off" in text
         assert "in each replay" in text

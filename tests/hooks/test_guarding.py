@@ -106,6 +106,26 @@ def test_functions_in_place_ops_and_modules_that_raise():
             far(0.0).log()
 
 
+def test_gradients_are_not_looked_at_on_request():
+    net, x = nn.Sequential(nn.Identity()), ones(2)
+    for backward in (True, False):
+        with hooks.guard(net, backward=backward):
+            y = net(x * 1)
+            if backward:
+                with pytest.raises(hooks.NotFiniteError, match="gradient of the output of 0"):
+                    (y * float("inf")).sum().backward()
+            else:
+                (y * float("inf")).sum().backward()
+    assert x.grad.tolist() == [float("inf")] * 2
+
+
+@pytest.mark.parametrize("mode", [lucid.no_grad, lucid.inference_mode, lucid.enable_grad])
+def test_outputs_are_looked_at_in_every_mode(mode):
+    net = model()
+    with mode(), pytest.raises(hooks.NotFiniteError, match=r"output of 1 \(Entropy\)"), hooks.guard(net):
+        net(lucid.tensor([0.0, 1000.0], device=DEVICE))
+
+
 class Lowers(nn.Module):
     """Gives back its input, which it has changed in place, and what is a part of it."""
 

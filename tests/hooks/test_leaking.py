@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import functools
 import gc
+import types
 import weakref
 
 import lucid
@@ -68,6 +69,9 @@ HOLDERS = {
     "default": lambda value: lambda grad, args=None, output=value: None,
     "keyword default": with_default,
     "partial": lambda value: functools.partial(lambda *_, kept=None: None, kept=value),
+    "argument of a partial": lambda value: functools.partial(lambda *_: None, value),
+    "function of a partial": lambda value: functools.partial(closing_over(value), 1),
+    "function of a method": lambda value: types.MethodType(closing_over(value), Recorder()),
     "method": lambda value: Recorder(value).method,
     "object": Recorder,
     "set": lambda value: closing_over({*value} if isinstance(value, tuple) else {value}),
@@ -108,6 +112,18 @@ def test_however_it_is_held():
         del held, with_graph, without, found
         gc.collect()
         assert alive() is None
+
+
+def test_hooks_that_others_stand_for():
+    """Those with options, and those that are off, hold what they close over."""
+    layer, held = nn.Identity(), lucid.ones(3, device=DEVICE)
+    with hooks.scope():
+        layer.register_forward_hook(closing_over(held), every_step=True)
+        layer.register_forward_hook(closing_over(held), with_context=True, every_step=True)
+        layer.register_forward_hook(closing_over(held)).enabled = False
+        layer.register_forward_hook(closing_over(3), with_context=True)
+        with hooks.counting(layer):
+            assert [(row.number, row.tensors) for row in own()] == [(0, 1), (1, 1), (2, 1)]
 
 
 def test_kinds_of_nodes():

@@ -110,10 +110,33 @@ def test_rows_say_who_registered_and_in_which_order():
     assert second.registered == f"{__file__}:{line}"
     assert second.name.startswith(f"keep ({__file__}:")
     assert repr(second) == f"<forward hook 1 of the model: {second.name}, from {second.registered}>"
+    second.enabled = False
+    assert repr(second).endswith(f"from {second.registered}, off>")
     printed = str(hooks.table(model).filter(name="keep"))
     assert "forward hook" in printed
     assert "<lambda>" not in printed
     assert hooks.table(model).to_dicts()[1]["number"] == 1
+
+
+PREPENDED = [
+    (owner, name)
+    for owner in (nn.Module, lucid.optim.Optimizer)
+    for name in dir(owner)
+    if name.startswith("register_") and "prepend" in inspect.signature(getattr(owner, name)).parameters
+]
+
+
+@pytest.mark.parametrize(("owner", "name"), PREPENDED)
+def test_what_is_prepended_fires_first(owner, name):
+    """Of every registration that takes `prepend`: the newest of these first, then the others as they came."""
+    model, fired = nn.Linear(2, 2, device=DEVICE), []
+    optimizer = lucid.optim.SGD(model.parameters())
+    subject = model if owner is nn.Module else optimizer
+    for number, prepend in enumerate([False, True, False, True]):
+        getattr(subject, name)(lambda *_, number=number: fired.append(number), prepend=prepend)
+    model(lucid.ones(1, 2, device=DEVICE, requires_grad=True)).sum().backward()
+    optimizer.load_state_dict(optimizer.state_dict())
+    assert fired == [3, 1, 0, 2]
 
 
 def test_filters():
@@ -124,6 +147,9 @@ def test_filters():
     model[0].bias.register_hook(keep)
     found = hooks.table(model)
     assert [row.path for row in found.filter("1.**")] == ["1.0", "1.0"]
+    assert [row.path for row in found.filter("*")] == ["0"]
+    with model[1].register_forward_hook(keep):
+        assert [row.path for row in hooks.table(model).filter("1.**")] == ["1", "1.0", "1.0"]
     assert [row.path for row in found.filter(kind="tensor*")] == ["0.bias"]
     assert [row.kind for row in found.filter(name="*<lambda>")] == ["forward pre-hook"]
     assert len(found.filter(file=__file__)) == 4

@@ -74,8 +74,9 @@ def test_mistakes_register_nothing():
     model = net()
     with pytest.raises(SettingError, match="at least one parameter"):
         hooks.step_in_backward([], lucid.optim.SGD)
-    with pytest.raises(SettingError, match="every: expected an int of 1 or more, got 0"):
-        hooks.step_in_backward(model, lucid.optim.SGD, every=0)
+    for every in (0, -1, True, 1.0, None):
+        with pytest.raises(SettingError, match=f"every: expected an int of 1 or more, got {every}"):
+            hooks.step_in_backward(model, lucid.optim.SGD, every=every)
     with pytest.raises(TypeError, match="make: expected a function that returns an Optimizer"):
         hooks.step_in_backward(model, lambda p: None)
     with pytest.raises(

@@ -207,7 +207,12 @@ def test_a_page(tmp_path):
     rows = {float(bar["y"]) for bar in bars}
     assert len(rows) == max(span.depth for span in seen.spans) + 2
     assert all(0 <= float(bar["x"]) <= float(bar["x"]) + float(bar["width"]) <= 1161 for bar in bars)
+    (box,) = [attributes["viewbox"] for tag, attributes in page.attributes if tag == "svg"]
+    width, height = map(float, box.split()[2:])
+    assert width == 1160
+    assert all(float(bar["y"]) + float(bar["height"]) <= height for bar in bars)
     cells = page.of("td")
+    assert "  outside" in cells
     assert "  <b>" in cells
     assert handle.name in cells
     assert "forward hook" in cells

@@ -555,6 +555,49 @@ def test_structures_of_another_form_are_refused(rng):
             out["sum"].sum().backward()
 
 
+def test_inputs_that_get_no_gradient_have_zeros(rng):
+    """What forward does not use, and what needs no gradient: of the shape and dtype of the input."""
+
+    class First(nn.Module):
+        def forward(self, x, *others):
+            return x * 2
+
+    x, unused, plain = leaf(rng, 2), leaf(rng, 3), lucid.ones(4, dtype=lucid.float32)
+    module, seen = First(), []
+    module.register_full_backward_hook(lambda m, grad_input, grad_output: seen.extend(grad_input))
+    module(x, unused, plain).sum().backward()
+    assert [(g.tolist(), g.dtype) for g in seen] == [
+        ([2.0] * 2, x.dtype), ([0.0] * 3, unused.dtype), ([0.0] * 4, plain.dtype),
+    ]  # fmt: skip
+
+
+@dataclasses.dataclass
+class Given:
+    x: object
+
+
+class Other(Given):
+    """Has the same fields."""
+
+
+@contract("5.8")
+@pytest.mark.parametrize("wrong", [Other, lambda x: {"x": x}, lambda x: x], ids=["dataclass", "dict", "tensor"])
+def test_replacements_of_another_class_are_refused(wrong, rng):
+    """What stands for a dataclass is one of its class; of that it may be another object."""
+
+    class Doubles(nn.Module):
+        def forward(self, given):
+            return given.x * 2
+
+    x, module = leaf(rng, 2), Doubles()
+    with module.register_full_backward_hook(lambda m, gi, go: (Given(gi[0].x * 10),), structured=True):
+        module(Given(x)).sum().backward()
+    assert x.grad.tolist() == [20.0] * 2
+    module.register_full_backward_hook(lambda m, gi, go: (wrong(gi[0].x),), structured=True)
+    with pytest.raises(HookTypeError, match="invalid grad_input: expected a Given, got"):
+        module(Given(x)).sum().backward()
+
+
 @contract("5.8")
 def test_dataclasses(rng):
     """Dataclasses, frozen ones too, pass the boundary with their type, and their gradients come in one."""

@@ -49,8 +49,9 @@ def test_several_roots_and_names():
 def test_files(tmp_path, monkeypatch):
     """The text needs no program; a picture is what ``dot`` makes of it, and an error that says so where it is not."""
     picture = viz.graph(lucid.ones(1, requires_grad=True) * 2)
-    picture.save(tmp_path / "graph.dot")
-    assert (tmp_path / "graph.dot").read_text(encoding="utf-8") == picture.dot
+    for name in ("graph.dot", "graph.gv"):
+        picture.save(tmp_path / name)
+        assert (tmp_path / name).read_text(encoding="utf-8") == picture.dot
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(viz.DotMissingError, match="graphviz's dot is not installed"):
         picture.save(tmp_path / "graph.svg")
@@ -73,6 +74,8 @@ def test_what_has_no_graph():
         viz.graph()
     with pytest.raises(TypeError, match="expected a Tensor"):
         viz.graph(3)
+    with pytest.raises(TypeError, match="model: expected a Module, got"):
+        viz.graph(lucid.ones(1, requires_grad=True), model=3)
     x = lucid.ones(1, requires_grad=True)
     for _ in range(2001):
         x = x * 2

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
+
 import numpy as np
 import pytest
 
@@ -80,3 +83,34 @@ def test_every_op_is_seen(sample, rng):
             sample.op(*tensors_of(arrays, requires_grad=False))
         assert again.names() or sample.name in UNSEEN
         assert not again.open
+
+
+NO_OPS = {"detach_", "requires_grad_", "share_memory_"}
+IN_PLACE = [name for name in dir(lucid.Tensor) if name.endswith("_") and not name.startswith("_")]
+HALVES, WHOLE, LINE = lucid.full((2, 2), 0.5), lucid.tensor([[0, 1], [1, 0]]), lucid.full((2,), 3.0)
+INDEX, MASK, CUBE = lucid.tensor([0, 1]), lucid.tensor([[True, False], [True, True]]), lucid.full((2, 2, 2), 0.5)
+OPERANDS = (HALVES, WHOLE, CUBE, LINE)
+ARGUMENTS = [
+    (), (HALVES,), (WHOLE,), (LINE, LINE), (HALVES, HALVES), (HALVES, LINE), (0, INDEX, HALVES), (0, INDEX, 1.0),
+    (MASK, HALVES), (MASK, 1.0), (0, 1), (0,), (1,), (0.5,), (HALVES, 0.5), ((INDEX, INDEX), LINE), (INDEX, LINE),
+    (0, WHOLE, HALVES), (0, WHOLE, HALVES, "sum"), (0, INDEX, HALVES, "mean"), ((2, 2), (1, 2)), (2, 0, 1.0),
+    (CUBE, CUBE),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", [name for name in IN_PLACE if name not in NO_OPS])
+def test_every_in_place_method_is_one_op(name):
+    """Under its name, or that of the method of which it is another name; with the first arguments that fit.
+
+    It counts as one change of the tensor.
+    """
+    method = getattr(lucid.Tensor, name)
+    for x, args in itertools.product(OPERANDS, ARGUMENTS):
+        own = x.clone()
+        with Seen() as seen, contextlib.suppress(TypeError, ValueError, RuntimeError, IndexError):
+            method(own, *args)
+            break
+    assert seen.names() == [method.__name__]
+    ((call, output),) = seen.calls
+    assert call.inputs[0] is output is own
+    assert own._version == 1
