@@ -154,8 +154,7 @@ def test_the_order_of_a_pass_begins_with_leaves_that_are_roots():
     x, y = (lucid.ones((), requires_grad=True) for _ in range(2))
     out = (y * 2).exp()
     handles = [x.register_hook(lambda grad: told.append(lucid._C._current_graph_task_execution_order()))]
-    for tensor in (x, y, out):
-        handles.append(tensor.register_hook(lambda grad, tensor=tensor: ran.append(tensor)))
+    handles += [t.register_hook(lambda grad, t=t: ran.append(t)) for t in (x, y, out)]
     lucid.autograd.backward([out, x])
     assert [node.name() for node in told[0]] == ["AccumulateGrad", "ExpBackward0", "MulBackward0", "AccumulateGrad"]
     assert [node.variable for node in (told[0][0], told[0][-1])] == [x, y]
