@@ -146,3 +146,18 @@ def test_a_posthook_may_give_what_was_not_needed(rng):
     out.sum().backward(inputs=[x])
     np.testing.assert_array_equal(numbers(x.grad), numbers(w))
     assert w.grad is None
+
+
+def test_the_order_of_a_pass_begins_with_leaves_that_are_roots():
+    """Each node that runs is told once, in the order of the run, a leaf that backward began with among them."""
+    told, ran = [], []
+    x, y = (lucid.ones((), requires_grad=True) for _ in range(2))
+    out = (y * 2).exp()
+    handles = [x.register_hook(lambda grad: told.append(lucid._C._current_graph_task_execution_order()))]
+    handles += [t.register_hook(lambda grad, t=t: ran.append(t)) for t in (x, y, out)]
+    lucid.autograd.backward([out, x])
+    assert [node.name() for node in told[0]] == ["AccumulateGrad", "ExpBackward0", "MulBackward0", "AccumulateGrad"]
+    assert [node.variable for node in (told[0][0], told[0][-1])] == [x, y]
+    assert ran == [x, out, y]
+    for handle in handles:
+        handle.remove()

@@ -243,3 +243,35 @@ def test_what_a_function_hands_on_is_not_changed():
     Constant.apply(inner, scale).sum().backward()
     np.testing.assert_array_equal(numbers(scale), 3.0)
     np.testing.assert_array_equal(numbers(x.grad), 30.0)
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda y, w: y,
+        lambda y, w: y + w,
+        lambda y, w: y.view(2, 2) + w.view(2, 2),
+        lambda y, w: y.clone(),
+        lambda y, w: Same.apply(y),
+    ],
+    ids=["itself", "sum", "view", "clone", "function"],
+)
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_each_grad_is_memory_of_its_own(build, create_graph, rng):
+    """What `.grad` of a leaf or of a retained result holds is neither another's nor the one given to backward."""
+    x, w = (lucid.tensor(rng.standard_normal(4), requires_grad=True) for _ in range(2))
+    y = x + 0
+    out = build(y, w)
+    given = lucid.tensor(rng.standard_normal(tuple(out.shape)))
+    for tensor in (y, out):
+        tensor.retain_grad()
+    out.backward(given, create_graph=create_graph)
+    grads = {id(t): t.grad for t in (x, y, w, out) if t.grad is not None}
+    before = {key: grad.tolist() for key, grad in grads.items()}
+    kept = given.tolist()
+    for key, grad in grads.items():
+        with lucid.no_grad():
+            grad.add_(1)
+        assert given.tolist() == kept
+        assert [other for other, each in grads.items() if each.tolist() != before[other]] == [key]
+        before[key] = grad.tolist()

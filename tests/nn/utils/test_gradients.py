@@ -119,3 +119,20 @@ def test_values_are_clipped_on_both_sides():
     weight.grad = lucid.tensor([-5.0, -2.0, 0.5, 2.0, 5.0], device=DEVICE)
     nn.utils.clip_grad_value_(weight, 2.0)
     assert weight.grad.tolist() == [-2.0, -2.0, 0.5, 2.0, 2.0]
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
+@pytest.mark.parametrize("order", [1.0, 2.0, "inf"])
+def test_a_norm_that_is_no_number_is_refused_on_request(value, order):
+    """Infinity as much as NaN; the gradients are as they were, and without the request the norm comes out."""
+    x = nn.Parameter(lucid.zeros(2, device=DEVICE))
+    x.grad = lucid.tensor([3.0, value], device=DEVICE)
+    before = x.grad.tolist()
+    for call in (
+        lambda: nn.utils.clip_grad_norm_(x, 1.0, order, error_if_nonfinite=True),
+        lambda: nn.utils.get_total_norm(x.grad, order, error_if_nonfinite=True),
+    ):
+        with pytest.raises(RuntimeError, match="is non-finite"):
+            call()
+        np.testing.assert_array_equal(x.grad.tolist(), before)
+    assert not np.isfinite(nn.utils.get_total_norm(x.grad, order).item())

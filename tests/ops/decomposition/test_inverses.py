@@ -175,3 +175,13 @@ def test_a_power_of_matrices_is_a_tensor_of_its_own(n):
 def test_the_power_of_none_has_the_dtype_of_the_matrix(dtype):
     """A matrix to the power of 0 is the identity in the matrix's dtype."""
     assert lucid.matrix_power(lucid.ones(2, 2, dtype=dtype), 0).dtype is dtype
+
+
+@pytest.mark.parametrize("hermitian", [False, True])
+@pytest.mark.parametrize(("limits", "kept"), [({}, 1), ({"atol": 0.0}, 1), ({"atol": 1e-20}, 2), ({"atol": 1e-16}, 1)])
+def test_an_absolute_tolerance_stands_alone(hermitian, limits, kept):
+    """Above zero it replaces the relative one; at zero, or without it, what is below the eps of the largest is left."""
+    a = lucid.tensor(np.diag([1.0, 1e-17]))
+    assert linalg.matrix_rank(a, hermitian=hermitian, **limits).item() == kept
+    expected = np.diag([1.0, 1e17 if kept == 2 else 0.0])
+    np.testing.assert_allclose(numbers(linalg.pinv(a, hermitian=hermitian, **limits)), expected, rtol=1e-12)

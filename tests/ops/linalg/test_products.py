@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import subprocess
 import sys
 
@@ -175,3 +176,12 @@ def test_kron_takes_tensors():
     for operands in ((2, lucid.ones(2)), (lucid.ones(2), 2.0)):
         with pytest.raises(TypeError, match="Tensor"):
             lucid.kron(*operands)
+
+
+@pytest.mark.parametrize(("name", "reference"), [("vdot", np.vdot), ("linalg.vecdot", np.vdot), ("inner", np.inner)])
+def test_which_factor_is_conjugated(name, reference, rng):
+    """The first, or none, as NumPy says; of two complex vectors it is seen in the sign of the imaginary part."""
+    a, b = (rng.standard_normal(3) + 1j * rng.standard_normal(3) for _ in range(2))
+    function = functools.reduce(getattr, name.split("."), lucid)
+    out = function(lucid.tensor(a), lucid.tensor(b))
+    np.testing.assert_allclose(complex(out.item()), reference(a, b), rtol=1e-12)

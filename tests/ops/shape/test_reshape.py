@@ -262,3 +262,16 @@ def test_sums_to_a_size_are_sums():
         assert out.dtype is lucid.int64
         assert out.tolist() == [[300, 300]]
         assert x.sum_to_size(300, 2).dtype is dtype
+
+
+@pytest.mark.parametrize("name", ["tensor_split", "hsplit", "vsplit", "dsplit"])
+@pytest.mark.parametrize("places", [[2, 1], [0, 3, 2], [-1, 1], (3, -2)])
+def test_places_of_a_split_grow(name, places):
+    """A place before the last one, counted from the end too, is refused; NumPy's parts are what the others give."""
+    x = np.arange(64.0).reshape(4, 4, 4)
+    split, numpys = getattr(lucid, name), {"tensor_split": np.array_split}.get(name) or getattr(np, name)
+    with pytest.raises(ShapeError, match="tensor_split: expected places in growing order, got"):
+        split(lucid.tensor(x), places)
+    for good in ([1, 1, 3], [-3, -1], (0, 9), ()):
+        for part, expected in zip(split(lucid.tensor(x), good), numpys(x, good), strict=True):
+            np.testing.assert_array_equal(part.cpu().numpy(), expected)
