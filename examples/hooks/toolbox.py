@@ -5,7 +5,7 @@ python examples/hooks/toolbox.py
 
 from __future__ import annotations
 
-# ruff: noqa: ARG005, D401 - hooks take what they are given; docstrings are titles
+# ruff: noqa: ARG001, ARG005, D401 - hooks take what they are given; docstrings are titles
 import argparse
 from typing import TYPE_CHECKING
 
@@ -44,6 +44,35 @@ def listing() -> None:
     found.filter(file=__file__).remove()
     print("left:", len(hooks.table(net)))
     print(hooks.explain(net))
+
+
+def counting() -> None:
+    """How often each hook is called, and how long that takes."""
+    net = model()
+    clumsy_library(net)
+    with hooks.counting(net) as found:
+        for _ in range(3):
+            net(lucid.ones(2, 4)).sum().backward()
+    print("calls of each:", [row.calls for row in found])
+
+
+def note(module: nn.Module, args: object, output: lucid.Tensor, context: hooks.HookContext) -> None:
+    """Note the mean of what a call returns, for its backward."""
+    context.data["mean"] = output.mean().item()
+
+
+def recall(module: nn.Module, grad_input: object, grad_output: object, context: hooks.HookContext) -> None:
+    """Print what the forward of the same call has noted."""
+    print(f"{context.phase} of call {context.call} of {context.path!r}, whose mean was {context.data['mean']:.2f}")
+
+
+def contexts() -> None:
+    """A hook that asks for context is told of the call, and a backward of its forward."""
+    layer = nn.Linear(3, 3)
+    net = nn.Sequential(layer, nn.Tanh(), layer)
+    layer.register_forward_hook(note, with_context=True)
+    layer.register_full_backward_hook(recall, with_context=True)
+    net(lucid.ones(1, 3, requires_grad=True)).sum().backward()
 
 
 def scopes() -> None:
@@ -111,6 +140,18 @@ def drawing() -> None:
     print(*[line.strip() for line in str(picture).splitlines() if "bold" in line], sep="\n")
 
 
+def tracing() -> None:
+    """When each module ran, forward and backward, and what its forward keeps."""
+    net = model()
+    with hooks.trace(net, ops=True) as seen:
+        net(lucid.ones(2, 4)).sum().backward()
+    for region in seen.regions.values():
+        print(
+            f"{region.path or 'the model'}: {region.calls} calls, keeps {region.kept} bytes, makes {region.made or 0}"
+        )
+    print(sum(span.phase == "backward" for span in seen.spans), "spans of backward")
+
+
 class Halves(hooks.FunctionHook):
     """Halves what every exponential returns."""
 
@@ -135,7 +176,8 @@ def summing_up() -> None:
 
 
 SHOWN: list[Callable[[], None]] = [
-    listing, scopes, capturing, editing, guarding, stepping, functions, drawing, summing_up,
+    listing, counting, contexts, scopes, capturing, editing, guarding, stepping, tracing, functions, drawing,
+    summing_up,
 ]  # fmt: skip
 
 

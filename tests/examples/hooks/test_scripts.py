@@ -33,6 +33,10 @@ def test_toolbox(monkeypatch, capsys):
     assert "nothing passes a zero: 0.0\nno bias beyond 0.125: True" in text
     assert re.search(r"output of 2\.0 \(Linear\), made by LinearBackward0,\s+of shape \(2, 8\)", text)
     assert float(re.search(r"loss ([\d.]+); gradients in memory: 0", text)[1]) < 9
+    assert "calls of each: [3, 3, 3, 3, 3, 3, 3, 3]" in text
+    assert re.search(r"backward of call 1 of '0', whose mean was \S+\nbackward of call 0 of '0'", text)
+    assert "0: 1 calls, keeps 32 bytes, makes 64" in text
+    assert "6 spans of backward" in text
     assert "half of e: 1.35914" in text
     assert re.search(r"\d{3} operations in products, \d+ bytes of new arrays", text)
     assert "121 parameters, 121 trained" in text
