@@ -88,7 +88,7 @@ def leaks() -> Table:
     now = time.monotonic()
     objects = chain((each for _, each in shared_tables()), gc.get_objects())
     containers: dict[int, HookTable | HookList] = {
-        id(each): each for each in objects if isinstance(each, HookTable | HookList)
+        id(each): each for each in objects if is_a(each, HookTable | HookList)
     }
     for container in containers.values():
         if not container:
@@ -115,6 +115,11 @@ def leaks() -> Table:
     return Table(rows)
 
 
+def is_a(value: Any, kinds: Any) -> bool:
+    """Return whether a value is of some classes, without a question to itself: other libraries' may warn, or raise."""
+    return issubclass(type(value), kinds)
+
+
 def held_by(hook: Any) -> list[TensorBase]:
     """Return the tensors that a hook keeps alive, but for those of modules and optimizers."""
     waiting, seen, tensors = [hook], set[int](), list[TensorBase]()
@@ -123,7 +128,7 @@ def held_by(hook: Any) -> list[TensorBase]:
         if id(value) in seen:
             continue
         seen.add(id(value))
-        if isinstance(value, TensorBase):
+        if is_a(value, TensorBase):
             tensors.append(value)
         else:
             waiting += parts_of(value)
@@ -132,7 +137,7 @@ def held_by(hook: Any) -> list[TensorBase]:
 
 def parts_of(value: Any) -> Iterator[Any]:
     """Give what a hook's function, or what it holds, holds."""
-    if isinstance(value, types.FunctionType):  # not the names of its file, which hold the program
+    if is_a(value, types.FunctionType):  # not the names of its file, which hold the program
         yield from value.__defaults__ or ()
         yield from (value.__kwdefaults__ or {}).values()
         for cell in value.__closure__ or ():
@@ -140,9 +145,9 @@ def parts_of(value: Any) -> Iterator[Any]:
                 yield cell.cell_contents
             except ValueError:  # a name that has no value yet
                 continue
-    elif isinstance(value, StandIn):
+    elif is_a(value, StandIn):
         yield getattr(value, "func", None)
-    elif not isinstance(value, UNSEEN):
+    elif not is_a(value, UNSEEN):
         yield from gc.get_referents(value)
 
 
@@ -167,7 +172,7 @@ def owner_of(container: HookTable | HookList) -> tuple[str, str]:
 def owners_of(value: Any, kinds: tuple[type, ...]) -> Iterator[Any]:
     """Give the objects of some classes that hold a value as an attribute, or in a dictionary that is one."""
     for referrer in gc.get_referrers(value):
-        if isinstance(referrer, kinds):
+        if is_a(referrer, kinds):
             yield referrer
         elif type(referrer) is dict:
-            yield from (each for each in gc.get_referrers(referrer) if isinstance(each, kinds))  # pyright: ignore[reportUnknownArgumentType]
+            yield from (each for each in gc.get_referrers(referrer) if is_a(each, kinds))  # pyright: ignore[reportUnknownArgumentType]

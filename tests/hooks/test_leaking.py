@@ -177,3 +177,22 @@ def test_modules_are_no_leak():
         layer.register_forward_hook(layer.hook)
         layer.weight.register_post_accumulate_grad_hook(closing_over((optimizer, layer)))
         assert len(own()) == 0
+
+
+def test_objects_that_answer_for_themselves():
+    """A look at all objects of the process asks none of them: what another library keeps may warn, or raise."""
+
+    class Shy:
+        @property
+        def __class__(self):
+            raise FutureWarning("asked for its class")
+
+        def __getattr__(self, name):
+            raise FutureWarning(f"asked for {name}")
+
+    model, held = nn.Identity(), lucid.ones(1, device=DEVICE)
+    shy = [Shy()]
+    with hooks.scope():
+        model.register_forward_hook(closing_over((held, shy)))
+        assert [row.tensors for row in own()] == [1]
+    assert len(shy) == 1
