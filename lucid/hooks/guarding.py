@@ -116,24 +116,23 @@ class guard(watching):
     def _hook(self, path: str) -> Any:
         backward = self._backward
 
-        def hook(module: Module, _: tuple[Any, ...], output: Any) -> None:
-            where = f"{path or 'the model'} ({type(module).__name__})"
+        where = f"{path or 'the model'} ({type(self._modules[path]).__name__})"
+        of_gradient = partial(check, path=path, what="gradient", where=f"the output of {where}")
 
-            def look(tensor: Any) -> None:
-                if not isinstance(tensor, TensorBase):
-                    return
-                # what a module only hands on has been looked at
-                counter, (last, version) = version_of(tensor), self._last
-                if counter is INFERENCE:
-                    check(tensor, path, "output", where)
-                elif last() is not tensor or counter[0] != version:
-                    check(tensor, path, "output", where)
-                    self._last = weakref.ref(tensor), counter[0]
-                if backward:
-                    where_it_came = f"the output of {where}"
-                    self._hook_gradient(tensor, partial(check, path=path, what="gradient", where=where_it_came))
+        def look(tensor: Any) -> None:
+            if not isinstance(tensor, TensorBase):
+                return
+            counter, (last, version) = version_of(tensor), self._last
+            if counter is not INFERENCE:
+                if last() is tensor and counter[0] == version:
+                    return  # what a module only hands on has been looked at
+                self._last = weakref.ref(tensor), counter[0]
+            check(tensor, path, "output", where)
+            if backward:
+                self._hook_gradient(tensor, of_gradient)
 
-            map_leaves(output, look)
+        def hook(_module: Module, _args: tuple[Any, ...], output: Any) -> None:
+            look(output) if isinstance(output, TensorBase) else map_leaves(output, look)
 
         return hook
 

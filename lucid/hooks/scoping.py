@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from lucid.arguments import unfit
 from lucid.autograd.engine.retain import register_hook
-from lucid.autograd.hooks.registration import HookList, Registrations, changing, scopes
+from lucid.autograd.hooks.registration import Caller, HookList, Registrations, changing, scopes
 from lucid.autograd.recording.views import live_edge
 from lucid.errors import HookError
 
@@ -142,6 +142,10 @@ class _Temporary(HookGroup):
         super().__init__()
         self._registrations.temporary = True
 
+    def begin(self) -> None:
+        """Let the hooks from now on have been registered where the block stands."""
+        self._registrations.caller = Caller()
+
 
 class tool:
     """The base of blocks that take off at their end what they have put on, and nothing else.
@@ -158,6 +162,7 @@ class tool:
         if self._open:
             raise HookError(f"this {type(self).__name__} is open already: leave its block, or use another one inside")
         self._open = True
+        self._group.begin()
         try:
             with self._group:
                 self._begin()

@@ -76,12 +76,15 @@ class Registrations(weakref.WeakSet["Registration"]):
         A word for them, by which tables choose; empty if they have none.
     temporary : bool
         Whether they are of a tool's block: copies and pickles of a module that are made inside of it go without them.
+    caller : Caller or None
+        Where that block stands, which has registered all of them; None where each has a place of its own.
     """
 
     def __init__(self, tag: str = "", *, temporary: bool = False) -> None:
         super().__init__()
         self.tag = tag
         self.temporary = temporary
+        self.caller: Caller | None = None
 
 
 class Caller:
@@ -137,9 +140,9 @@ class Registration:
         self.key = key
         self.marks: tuple[weakref.ref[HookTable], ...] = tuple(map(weakref.ref, marks)) if marks else ()
         self.leaf = None if leaf is None else weakref.ref(leaf)
-        self.caller = Caller()
-        self.time = monotonic()
         opened = scopes.get()
+        self.caller = (opened[-1].caller if opened else None) or Caller()
+        self.time = monotonic()
         self.tags = tuple([scope.tag for scope in opened if scope.tag]) if opened else ()
         self.temporary = False
         for scope in opened:
