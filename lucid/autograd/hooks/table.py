@@ -25,19 +25,6 @@ class Fleeting(StandIn):
     __slots__ = ()
 
 
-class Temporary(Fleeting):
-    """A hook that a tool has registered for its block."""
-
-    __slots__ = ("func",)
-
-    def __init__(self, func: Callable[..., Any]) -> None:
-        self.func = func
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Return what the hook returns."""
-        return self.func(*args, **kwargs)
-
-
 class Entry(StandIn):
     """One hook of a table in a snapshot: the hook, its handle's id, and what its registration asked for."""
 
@@ -188,7 +175,9 @@ class HookTable(OrderedDict[int, Any]):
     def _kept(self) -> list[tuple[int, Any]]:
         """Return the entries that go along with a copy."""
         with changing:
-            kept = [(key, hook) for key, hook in self.items() if not isinstance(registered_hook(hook), Fleeting)]
+            left = {key for key, registration in self.registrations.items() if registration.temporary}
+            left |= {key for key, hook in self.items() if isinstance(registered_hook(hook), Fleeting)}
+            kept = [(key, hook) for key, hook in self.items() if key not in left]
         # a copy is switched off where this one is, and is not counted
         return [
             (key, Resting(registered_hook(hook)) if is_resting(hook) else registered_hook(hook)) for key, hook in kept
@@ -315,11 +304,10 @@ def register(
     handle = RemovableHandle(table, extra_dict=marks)
     with changing:
         registration = Registration(table, handle.id, marks)
-        if registration.temporary:
-            hook = Temporary(hook)
         for mark in marks:
             # a mark stays behind with its hook
             mark[handle.id] = hook if isinstance(hook, Fleeting) else True
+            mark.registrations[handle.id] = registration
         if option is not None:
             table.options[handle.id] = option
         table[handle.id] = hook
