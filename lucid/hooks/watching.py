@@ -54,12 +54,13 @@ class watching(tool):
     def _drop_to(self, module: Module) -> bool:
         """Return whether a call of this module runs here, after an end to what was left inside of it."""
         calls = self._calls
-        if calls and calls[-1][0] is module and get_ident() == self._thread:
-            return True
-        if get_ident() != self._thread or not any(each is module for each, _ in calls):
+        if not calls or get_ident() != self._thread:
             return False
-        while self._calls[-1][0] is not module:
-            self._call_ends(self._calls.pop()[1])
+        if calls[-1][0] is not module:
+            if all(each is not module for each, _ in calls):
+                return False
+            while calls[-1][0] is not module:
+                self._call_ends(calls.pop()[1])
         return True
 
     def _innermost(self) -> Any:

@@ -17,6 +17,8 @@ __all__ = ["Json", "Parsed", "read_json"]
 
 SPACE = re.compile(r"[ \t\n\r]*")
 LEAF = json.JSONDecoder()
+# up to the quote that ends it; possessive, as it would else keep each letter to go back to
+TREE = re.compile(r'"tree":"[^"\\]*+(?:\\.[^"\\]*+)*+"')
 # bytes that each of these letters may stand for, in a list, a dict, an element, an entry, a text
 WORST = {"[": 96, "{": 256, ",": 48, ":": 64, '"': 32}
 
@@ -24,9 +26,8 @@ WORST = {"[": 96, "{": 256, ",": 48, ":": 64, '"': 32}
 def read_json(text: str, budget: Budget) -> Json | Parsed:
     """Return a JSON text to be read: parsed at once where the budget has room for whatever it may be, as most have."""
     # the tree of a header is one text, whose letters make nothing until it is read itself
-    begin = text.find('"tree":"')
-    end = text.find('","', begin + 8) if begin >= 0 else -1
-    parts = [(0, len(text))] if end < 0 else [(0, begin), (end, len(text))]
+    tree = TREE.search(text)
+    parts = [(0, tree.start()), (tree.end(), len(text))] if tree else [(0, len(text))]
     # of a text with one wide letter each takes four bytes
     width = 1 if text.isascii() and "\\u" not in text else 4
     most = 3 * width * len(text)  # beside the values it is there as bytes, and in parts

@@ -66,6 +66,23 @@ def test_what_the_program_registers_inside_stays(name):
 
 
 @pytest.mark.parametrize("name", MAKE)
+def test_a_table_says_where_the_block_stands(name):
+    """Also of hooks of gradients, which come while the model runs; the program's own have places of their own."""
+    model, x = net(), inputs()
+    with MAKE[name](model):
+        output = model(x)
+        own = model.register_forward_hook(users)
+        rows = [*hooks.table(model, output)]
+    block = {row.registered for row in rows if row.name != own.name and not row.name.startswith("users")}
+    (mine,) = [row.registered for row in rows if row.name.startswith("users")]
+    assert len(block) == 1
+    (place,) = block
+    file, _, line = place.rpartition(":")
+    assert file == __file__
+    assert mine == f"{file}:{int(line) + 2}"
+
+
+@pytest.mark.parametrize("name", MAKE)
 @pytest.mark.parametrize("way", [copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))])
 def test_copies_go_without_the_tool(name, way):
     """With the program's own hooks they go, and they compute what the model computes outside of the block."""

@@ -62,3 +62,35 @@ def test_a_name_stands_once(read):
     for text in ('{"a": 1, "a": 2}', '{"b": {"a": 1, "a": 1}}'):
         with pytest.raises(ValueError, match="expected each name once"):
             read(text, Budget(10**6)).value()
+
+
+def quick_from(text):
+    """Return the least room, in bytes, with which the text is parsed at once."""
+    low, high, budget = 0, 10**9, Budget(0)
+    while low < high:
+        budget.left = middle = (low + high) // 2
+        low, high = (low, middle) if type(read_json(text, budget)) is Parsed else (middle + 1, high)
+    return low
+
+
+def test_letters_of_the_tree_make_nothing():
+    """The tree of a header is one text: its brackets count as letters, so that many small tensors are read quickly."""
+    tree = json.dumps(json.dumps([[0, {"a": "b"}]] * 1000))
+    plain = json.dumps("x" * (len(tree) - 2))
+    after = ',"b":[[],[]]}'
+    with_tree, without = (quick_from('{"tree":' + value + after) for value in (tree, plain))
+    assert with_tree == without
+    assert quick_from('{"other":' + tree + after) > 4 * without
+
+
+def test_only_the_tree_is_left_out():
+    """What comes after its last quote is counted, however it is written, as a file of a stranger may have it."""
+    lists = "[" + "[]," * 1000 + "[]]"
+    counted = quick_from('{"a":{"eert":"x"},"b":' + lists + ',"c":["d","e"]}')
+    assert quick_from('{"a":{"tree":"x"},"b":' + lists + ',"c":["d","e"]}') > 0.99 * counted
+
+
+@pytest.mark.parametrize("wide", ["\u00e9", "\\u00e9", "\U0001f600"], ids=["letter", "escape", "past the first plane"])
+def test_a_wide_letter_widens_all(wide):
+    """Python keeps a text with one wide letter at up to four bytes for each, and so they are counted."""
+    assert quick_from('["' + wide + "x" * 10_000 + '"]') > 3.5 * quick_from('["' + "x" * 10_000 + '"]')

@@ -83,7 +83,7 @@ class FunctionHook(Context):
             What runs; the same object comes to `after` or `failed`.
         """
 
-    def after(self, call: Call, output: Any) -> Any:  # for those that override it
+    def after(self, call: Call, output: Any) -> Any:
         """Return None, or what takes the place of the output.
 
         Parameters

@@ -165,7 +165,7 @@ class FlopHook(Sums):
         """All operations."""
         return self.flops.total()
 
-    def before(self, call: Call) -> None:  # as `FunctionHook` calls it
+    def before(self, call: Call) -> None:
         """Note which nodes there are."""
         if call.node in self._nodes if call.node is not None else call.name in COUNTS and not call.inner:
             call.data[self] = next(sequences)

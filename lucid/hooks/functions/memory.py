@@ -44,23 +44,26 @@ class MemoryHook(Sums):
         self.made: Counter[str] = Counter()
         self.held: Counter[str] = Counter()
 
-    def before(self, call: Call) -> None:  # as `FunctionHook` calls it
+    def before(self, call: Call) -> None:
         """Note what is held."""
         call.data[self] = _held()
 
     def after(self, call: Call, output: Any) -> None:
         """Count what the op has made."""
-        given = [x.array for x in call.inputs if isinstance(x, TensorBase)]
-        own = {id(array) for array in given}
         self.calls[call.name] += 1
-        for each in outputs_of(output):
-            if isinstance(each, TensorBase) and id(each.array) not in own and each.origin is None:
-                self.made[call.name] += each.array.nbytes
+        self.made[call.name] += bytes_made(call, output)
         self.held[call.name] += _held() - call.data.pop(self)
 
     def values(self, name: str) -> tuple[float | None, ...]:
         """Return what was made, and held."""
         return self.made[name], self.held[name]
+
+
+def bytes_made(call: Call, output: Any) -> int:
+    """Return the bytes of new arrays among what an op has returned: no views, and no operands given back."""
+    given = {id(x.array) for x in call.inputs if isinstance(x, TensorBase)}
+    tensors = [x for x in outputs_of(output) if isinstance(x, TensorBase)]
+    return sum(x.array.nbytes for x in tensors if x.origin is None and id(x.array) not in given)
 
 
 def _held() -> int:

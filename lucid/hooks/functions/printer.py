@@ -36,7 +36,7 @@ class PrintHook(FunctionHook):
         super().__init__()
         self._file = file
 
-    def before(self, call: Call) -> None:  # as `FunctionHook` calls it
+    def before(self, call: Call) -> None:
         """Note how many ops lie around this one, of those that are printed."""
         depth, around = 0, call.around
         while around is not None:

@@ -79,7 +79,7 @@ class TimerHook(Sums):
             mark = device_mark()
         call.data[self] = [perf_counter_ns(), 0, mark, []]  # begin, time of inner ones, mark, inner marks
 
-    def after(self, call: Call, output: Any) -> None:  # as `FunctionHook` calls it
+    def after(self, call: Call, output: Any) -> None:
         """Add the time."""
         end = perf_counter_ns()
         begin, inner, mark, inner_marks = call.data.pop(self)
@@ -97,7 +97,7 @@ class TimerHook(Sums):
         if around is not None:
             around[1] += end - begin
 
-    def failed(self, call: Call, error: BaseException) -> None:  # as above
+    def failed(self, call: Call, error: BaseException) -> None:
         """Add the time until the error."""
         self.after(call, None)
 

@@ -9,14 +9,14 @@ from pathlib import Path
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 
-from lucid.autograd.base import TensorBase
 from lucid.autograd.engine.node import AccumulateGrad, sequences
 from lucid.autograd.engine.passes import sequence_of
-from lucid.autograd.hooks.function_hook import FunctionHook, outputs_of
+from lucid.autograd.hooks.function_hook import FunctionHook
 from lucid.autograd.hooks.structure import map_leaves
 from lucid.autograd.profiler import begin_range, end_range
 from lucid.autograd.recording.views import recorded_since
 from lucid.errors import SettingError
+from lucid.hooks.functions.memory import bytes_made
 from lucid.hooks.functions.timer import device_mark
 from lucid.hooks.listing import table
 from lucid.hooks.points import called
@@ -33,14 +33,14 @@ if TYPE_CHECKING:
     from rich.table import Table as RichTable
 
     from lucid.autograd.engine.node import Node
-    from lucid.autograd.hooks.functions import Call as OpCall
+    from lucid.autograd.hooks.functions import Call
     from lucid.nn.module.module import Module
 
 MICRO = 1e-3  # microseconds of a nanosecond
 OUTSIDE = "outside"
 
 
-class Call:
+class ModuleCall:
     """A call of a module that has not ended."""
 
     __slots__ = ("begin", "inner", "kind", "mark", "path")
@@ -61,12 +61,12 @@ class Ops(FunctionHook):
         self.phases = phases
         self._owner = owner
 
-    def before(self, call: OpCall) -> None:
+    def before(self, call: Call) -> None:
         """Take the time."""
         mark = self._owner.mark() if "forward" in self.phases else None
         call.data[self] = perf_counter_ns(), mark
 
-    def after(self, call: OpCall, output: Any) -> None:
+    def after(self, call: Call, output: Any) -> None:
         """Note what has passed since."""
         end = perf_counter_ns()
         begin, mark = call.data.pop(self)
@@ -180,16 +180,16 @@ class trace(watching):
         """Return a mark in the device's stream; None on the CPU."""
         return device_mark() if self._on_device else None
 
-    def _call_begins(self, path: str, module: Module) -> Call:
+    def _call_begins(self, path: str, module: Module) -> ModuleCall:
         if not self._calls:
             self._kept.clear()  # arrays of an earlier call may be gone, and others in their places
         kind = type(module).__name__
         if self._nvtx:
             begin_range(path or kind)
         self._note(path)
-        return Call(path, kind, self.mark())
+        return ModuleCall(path, kind, self.mark())
 
-    def _call_returns(self, call: Call, output: Any) -> None:
+    def _call_returns(self, call: ModuleCall, output: Any) -> None:
         end, depth = perf_counter_ns(), len(self._calls) - 1
         took = end - call.begin
         if depth:
@@ -203,7 +203,7 @@ class trace(watching):
         if not depth:
             self._count_kept(output)
 
-    def _call_ends(self, call: Call) -> None:
+    def _call_ends(self, call: ModuleCall) -> None:
         if self._nvtx:
             end_range()
         around = self._innermost()
@@ -243,16 +243,12 @@ class trace(watching):
             region = self.regions[path] = Region(path, kind)
         return region
 
-    def op(self, call: OpCall, output: Any, begin: int, end: int, mark: Any) -> None:
+    def op(self, call: Call, output: Any, begin: int, end: int, mark: Any) -> None:
         """Note an op, and the bytes that it has made."""
         around = self._innermost()
         path = OUTSIDE if around is None else around.path
         region = self._region(path, self._kinds.get(path, ""))
-        given = {id(x.array) for x in call.inputs if isinstance(x, TensorBase)}
-        region.made = region.made or 0
-        for each in outputs_of(output):
-            if isinstance(each, TensorBase) and each.origin is None and id(each.array) not in given:
-                region.made += each.array.nbytes
+        region.made = (region.made or 0) + bytes_made(call, output)
         self.add(path, call.name, "op", begin, end, len(self._calls), mark)
 
     def add(
