@@ -12,7 +12,7 @@ from lucid.errors import SettingError
 from lucid.hooks.captured import Captured, Key
 from lucid.hooks.points import called
 from lucid.hooks.scoping import tool
-from lucid.hooks.taps import Listener, listeners
+from lucid.hooks.taps import Listener
 from lucid.nn.hooking.calling import StopForward
 
 if TYPE_CHECKING:
@@ -70,6 +70,12 @@ class capture(tool):
     SettingError
         If a pattern matches no module, or a setting has no meaning; nothing is registered then.
 
+    Warns
+    -----
+    UserWarning
+        At the end of a block in which no tap has matched a pattern of `taps` other than ``"*"``, with the nearest
+        names; not where the block raises.
+
     Notes
     -----
     In a step that is captured as a CUDA graph the hooks run when that is captured, as all do; see docs/speed.md.
@@ -116,7 +122,7 @@ class capture(tool):
         else:
             self._last = None
         self._how = {"detach": detach, "device": device, "dtype": dtype}
-        self._listener = Listener(self._taps, self._tapped)
+        self._listener = Listener("capture", self._taps, self._tapped)
         if folder is not None and not detach:
             raise SettingError("capture: folder: files hold no graphs; leave detach=False out")
         self.kept = Captured(folder, grads="grad" in self._what)
@@ -131,12 +137,14 @@ class capture(tool):
             module.register_forward_hook(CaptureHook(self, path), with_kwargs="kwargs" in self._what)
         if self._last is not None:
             self._last.register_forward_hook(self._stop)
-        listeners.set((*listeners.get(), self._listener))
+        self._listener.begin()
 
     def __exit__(self, *exception: object) -> bool | None:
-        listeners.set(tuple([each for each in listeners.get() if each is not self._listener]))
         super().__exit__(*exception)
+        self._listener.end()
         self.kept.end()
+        if not any(exception):  # a block that raised may not have come to its taps
+            self._listener.warn_of_unmatched()
         return any(isinstance(each, AllKept) and each.asked_by is self for each in exception)
 
     def _stop(self, *_: object) -> None:

@@ -13,7 +13,7 @@ from lucid.errors import ArgumentError, SettingError
 from lucid.hooks.points import called
 from lucid.hooks.points import parameters as chosen_parameters
 from lucid.hooks.scoping import tool
-from lucid.hooks.taps import Listener, listeners
+from lucid.hooks.taps import Listener
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,6 +49,12 @@ class edit(tool):
         If a pattern matches no module, or nothing is to be edited; nothing is registered then.
     HookTypeError
         If a function is not callable.
+
+    Warns
+    -----
+    UserWarning
+        At the end of a block in which no tap has matched a pattern of `taps` other than ``"*"``, with the nearest
+        names; not where the block raises.
 
     Examples
     --------
@@ -105,9 +111,9 @@ class edit(tool):
             for pattern, change in (parameters or {}).items()
             for parameter in chosen_parameters(model, pattern).values()  # pyright: ignore[reportArgumentType]  # as above
         ]
-        self._listeners = tuple(
-            [Listener((pattern,), self._tap_hook(change)) for pattern, change in (taps or {}).items()]
-        )
+        self._listeners = [
+            Listener("edit", (pattern,), self._tap_hook(change)) for pattern, change in (taps or {}).items()
+        ]
 
     def _begin(self) -> None:
         for module, hook in self._before:
@@ -117,11 +123,16 @@ class edit(tool):
         for parameter, change in self._parameters:
             if parameter.requires_grad:
                 register_hook(parameter, change)
-        listeners.set((*listeners.get(), *self._listeners))
+        for listener in self._listeners:
+            listener.begin()
 
     def __exit__(self, *exception: object) -> bool | None:
-        listeners.set(tuple([each for each in listeners.get() if each not in self._listeners]))
         super().__exit__(*exception)
+        for listener in self._listeners:
+            listener.end()
+        if not any(exception):
+            for listener in self._listeners:
+                listener.warn_of_unmatched()
 
     def _tap_hook(self, change: Change) -> Any:
         def hook(_name: str, value: Any) -> Any:

@@ -166,8 +166,8 @@ class tool:
         try:
             with self._group:
                 self._begin()
-        except BaseException:
-            self.__exit__(None, None, None)
+        except BaseException as error:
+            self.__exit__(type(error), error, error.__traceback__)
             raise
         return self
 

@@ -2,24 +2,54 @@
 
 from __future__ import annotations
 
+import difflib
 import fnmatch
+import warnings
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from lucid.arguments import unfit
 from lucid.autograd.base import TensorBase
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from lucid.tensor import Tensor
 
 
-class Listener(NamedTuple):
+class Listener:
     """What a tool does with the values of the taps whose names match one of its patterns."""
 
-    patterns: tuple[str, ...]
-    call: Callable[[str, Any], Any]
+    def __init__(self, tool: str, patterns: Iterable[str], call: Callable[[str, Any], Any]) -> None:
+        self._tool, self._patterns, self._call = tool, tuple(patterns), call
+        self._unmatched, self._others = set[str](), set[str]()
+
+    def begin(self) -> None:
+        """Listen, from now on."""
+        # "*" is for what there may be, all others are for what there should be
+        self._unmatched, self._others = set(self._patterns) - {"*"}, set[str]()
+        listeners.set((*listeners.get(), self))
+
+    def end(self) -> None:
+        """Listen no more."""
+        listeners.set(tuple([each for each in listeners.get() if each is not self]))
+
+    def warn_of_unmatched(self) -> None:
+        """Warn of each pattern that no tap has matched."""
+        for pattern in sorted(self._unmatched):
+            near = difflib.get_close_matches(pattern, self._others, cutoff=0.0)
+            others = f"the nearest others are {near}" if near else "it has no others"
+            warnings.warn(f"{self._tool}: taps: no tap of this block matches {pattern!r}: {others}", stacklevel=3)
+
+    def hear(self, name: str, value: Any) -> Any:
+        """Return what the tool makes of a tap's value; None leaves it as it is."""
+        matching = [pattern for pattern in self._patterns if fnmatch.fnmatchcase(name, pattern)]
+        if matching:
+            self._unmatched.difference_update(matching)
+            return self._call(name, value)
+        if self._unmatched:
+            self._others.add(name)
+        return None
 
 
 # What is listened to here, in the order of the tools: a context variable, as scopes are.
@@ -61,8 +91,7 @@ def tap(name: str, value: Tensor) -> Tensor:
     if not isinstance(value, TensorBase):
         raise unfit(value, "a Tensor", "value")
     for listener in listeners.get():
-        if any(fnmatch.fnmatchcase(name, pattern) for pattern in listener.patterns):
-            result = listener.call(name, value)
-            if result is not None:
-                value = result
+        result = listener.hear(name, value)
+        if result is not None:
+            value = result
     return value

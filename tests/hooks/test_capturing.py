@@ -249,45 +249,6 @@ def test_the_forward_ends_early(rng):
         hooks.capture(model, "0", what="grad", stop_at="1")
 
 
-def test_taps(rng):
-    """They are kept and edited by name, in code without modules, and are nothing but their value otherwise."""
-    x = batch(rng)
-
-    def energy(x):
-        return hooks.tap("force.x", hooks.tap("step", x * 2) + 1).sum()
-
-    assert hooks.tap("step", x) is x
-    with hooks.capture(taps="force*", what=("output", "grad")) as kept:
-        (grad,) = lucid.autograd.grad(energy(x), x)
-    assert list(kept) == [("force.x", "output", 0), ("force.x", "grad", 0)]
-    np.testing.assert_allclose(kept["force.x", "output"].numpy(force=True), (x * 2 + 1).numpy(force=True))
-    assert (kept["force.x", "grad"] == 1).all()
-    assert (grad == 2).all()
-    with hooks.edit(taps={"step": lambda value: value * 0}):
-        assert energy(x).item() == 12
-    assert hooks.tap("step", x) is x
-    with hooks.capture(taps="step", what=("input", "output")) as kept:  # a tap has no input
-        energy(x)
-    assert list(kept) == [("step", "output", 0)]
-    with pytest.raises(ArgumentError, match="name: expected a str"):
-        hooks.tap(3, x)
-    with pytest.raises(ArgumentError, match="value: expected a Tensor"):
-        hooks.tap("a", 3)
-
-
-def test_several_tools_on_one_tap():
-    """Each is given what those before it have made of the value, the outermost first."""
-    x = lucid.ones(2, device=DEVICE)
-    with (
-        hooks.capture(taps="*") as before,
-        hooks.edit(taps={"a": lambda value: value + 1, "?": lambda value: value * 3}),
-        hooks.edit(taps={"a": lambda value: None}),
-        hooks.capture(taps="*") as after,
-    ):
-        assert hooks.tap("a", x).tolist() == [6, 6]
-    assert (before["a"].tolist(), after["a"].tolist()) == ([1, 1], [6, 6])
-
-
 def test_mistakes_leave_nothing(rng):
     model = net()
     for wrong, kind, message in (
