@@ -111,7 +111,8 @@ class Workers:
         """Note the row at which a process ended, and start another, which goes on behind it."""
         (row, left), scope = worker.at(), worker.scope
         if code != LOST:  # it has written its row itself
-            where = {"row": row} if row else {}
+            # without a row all of its rows are left, to a run that goes on behind this one
+            where = {"row": row} if row else {"left": 1}
             words = f"its process ended with {code}" + ("" if row else " before its first row; see the log")
             self.facts(**where, ok=False, error=words, ended=code, group=scope.group, part=scope.part)
         if row and self.restarts < MOST_RESTARTS and time.time() < until - LEAST:

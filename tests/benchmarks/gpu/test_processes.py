@@ -46,10 +46,11 @@ def test_a_row_that_fails_costs_no_process(setting, workers):
 
 
 def test_a_process_that_falls_before_its_first_row_is_not_started_again(setting, workers):
-    """Whatever keeps it from beginning would keep the next one too; that is a failure of the stage."""
+    """Whatever keeps it from beginning would keep the next one too: the stage has failed, and is left to a later run."""
     workers("no_rows_at_all").wait(NEVER)
     (fact,) = read(setting.folder)
-    assert (fact["ok"], fact["error"]) == (False, "its process ended with 1 before its first row; see the log")
+    assert (fact["ok"], fact["left"]) == (False, 1)
+    assert fact["error"] == "its process ended with 1 before its first row; see the log"
     assert "ImportError: no rows at all" in (setting.folder / "log.txt").read_text(encoding="utf-8")
 
 
