@@ -83,22 +83,25 @@ class Workers:
     def wait(self, until: float) -> None:
         """Wait until all have ended, or end them when their time is over."""
         try:
-            while self.running:
-                for worker in [*self.running]:
-                    code = worker.process.poll()
-                    if code is None and time.time() <= until:
-                        continue
-                    self.running.remove(worker)
-                    # what it started goes with it
-                    end(worker.process)
-                    if code is None:
-                        self.stopped(worker)
-                    elif code:
-                        self.fell(worker, code, until)
-                time.sleep(0.02)
+            self._wait(until)
         finally:
             for worker in self.running:
                 end(worker.process)
+
+    def _wait(self, until: float) -> None:
+        while self.running:
+            for worker in [*self.running]:
+                code = worker.process.poll()
+                if code is None and time.time() <= until:
+                    continue
+                self.running.remove(worker)
+                # what it started goes with it
+                end(worker.process)
+                if code is None:
+                    self.stopped(worker)
+                elif code:
+                    self.fell(worker, code, until)
+            time.sleep(0.02)
 
     def stopped(self, worker: Worker) -> None:
         """Note the row that was under way when time was over, and how many are left with it."""

@@ -39,8 +39,10 @@ class Pair:
         ]
 
     def noise(self, shape):
-        real, imaginary = self.random.standard_normal((2, *shape)) * 3
-        return np.asarray(real + 1j * imaginary if np.dtype(self.dtype).kind == "c" else real, self.dtype)
+        noise = self.random.standard_normal(shape) * 3
+        if np.dtype(self.dtype).kind == "c":
+            noise = noise + 3j * self.random.standard_normal(shape)
+        return np.asarray(noise, self.dtype)
 
     def step(self, skip=()):
         for place, (ours, theirs) in enumerate(zip(self.ours, self.theirs, strict=True)):

@@ -83,12 +83,8 @@ def _ahead(items: Iterator[Any], where: device, depth: int) -> Iterator[Any]:
     ended: BaseException | None = None
     try:
         while True:
-            while ended is None and len(waiting) <= depth:
-                check_not_capturing("a batch that is copied ahead")
-                try:
-                    waiting.append(_queued(next(items), where, side))
-                except Exception as error:  # noqa: BLE001  raised below, after what came before it
-                    ended = error
+            if ended is None:
+                ended = _fill(waiting, items, where, side, depth)
             if not waiting:
                 if isinstance(ended, StopIteration) or ended is None:
                     return
@@ -104,6 +100,19 @@ def _ahead(items: Iterator[Any], where: device, depth: int) -> Iterator[Any]:
         close = getattr(items, "close", None)
         if close is not None:
             close()
+
+
+def _fill(
+    waiting: deque[tuple[Any, Any]], items: Iterator[Any], where: device, side: Stream, depth: int
+) -> Exception | None:
+    """Queue items until so many wait behind the next one; return what ended them, if they have ended."""
+    while len(waiting) <= depth:
+        check_not_capturing("a batch that is copied ahead")
+        try:
+            waiting.append(_queued(next(items), where, side))
+        except Exception as error:  # noqa: BLE001  raised by the caller, after what came before it
+            return error
+    return None
 
 
 def _queued(item: Any, where: device, side: Stream) -> tuple[Any, Any]:

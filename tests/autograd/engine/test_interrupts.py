@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import gc
 import signal
 import sys
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -27,7 +29,7 @@ from tests.stress import interrupts
 
 if TYPE_CHECKING:
     import contextlib
-    from collections.abc import Callable, Generator
+    from collections.abc import Callable, Generator, Iterator
 
 # a Ctrl-C inside of a weak reference's callback or a generator's end is shown and ignored by Python
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
@@ -121,6 +123,60 @@ ACTS: dict[str, Callable[[], None]] = {
     "create_graph": lambda: (X * X * X).backward(create_graph=True),
     "checkpoint": lambda: checkpoint(lambda x: x.exp().sin(), X, use_reentrant=False).sum().backward(),
 }
+
+
+def loops_in_blocks(node: ast.AST, in_block: bool = False) -> Iterator[int]:
+    """Give the lines of ``while`` loops with a condition that stand in a block which must see each interrupt."""
+    for child in ast.iter_child_nodes(node):
+        is_block = isinstance(node, ast.With | ast.AsyncWith) or (
+            isinstance(node, ast.Try)
+            and child in node.body
+            and (node.finalbody or any(is_for_interrupts(handler) for handler in node.handlers))
+        )
+        inside = (in_block or bool(is_block)) and not isinstance(child, ast.FunctionDef | ast.ClassDef | ast.Lambda)
+        if inside and isinstance(child, ast.While) and not isinstance(child.test, ast.Constant):
+            yield child.lineno
+        yield from loops_in_blocks(child, inside)
+
+
+def is_for_interrupts(handler: ast.ExceptHandler) -> bool:
+    """Tell whether a handler takes a KeyboardInterrupt."""
+    names = {node.id for node in ast.walk(handler.type) if isinstance(node, ast.Name)} if handler.type else None
+    return names is None or not names.isdisjoint({"BaseException", "KeyboardInterrupt"})
+
+
+@pytest.mark.parametrize(
+    ("block", "is_seen"),
+    [
+        ("with f():\n while g(): h()", True),
+        ("try:\n if x:\n  while g(): h()\nfinally:\n k()", True),
+        ("try:\n while g(): h()\nexcept (OSError, BaseException):\n k()", True),
+        ("try:\n while g(): h()\nexcept:\n k()", True),
+        ("try:\n while g(): h()\nexcept OSError:\n k()", False),
+        ("try:\n while True: h()\nfinally:\n k()", False),
+        ("try:\n k()\nfinally:\n while g(): h()", False),
+        ("with f():\n def inner():\n  while g(): h()", False),
+    ],
+)
+def test_loops_are_seen(block: str, is_seen: bool) -> None:
+    """What the next test looks for, in blocks that have it and in some that have not."""
+    assert bool([*loops_in_blocks(ast.parse(block))]) is is_seen
+
+
+def test_no_interrupt_passes_a_handler_by() -> None:
+    """Since Python 3.12 the jump back of ``while condition:`` lies outside of the handlers around the loop.
+
+    A Ctrl-C that falls there leaves locks closed and switches on: such loops are functions of their own, which are
+    called in the block. (A ``for`` and ``while True`` jump inside.)
+    """
+    root = Path(__file__).parents[3]
+    found = {
+        f"{path.relative_to(root)}:{line}"
+        for folder in ("lucid", "benchmarks", "examples")
+        for path in (root / folder).rglob("*.py")
+        for line in loops_in_blocks(ast.parse(path.read_text(encoding="utf-8")))
+    }
+    assert found == set()
 
 
 @pytest.mark.parametrize("name", ACTS)

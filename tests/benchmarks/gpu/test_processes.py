@@ -46,7 +46,7 @@ def test_a_row_that_fails_costs_no_process(setting, workers):
 
 
 def test_a_process_that_falls_before_its_first_row_is_not_started_again(setting, workers):
-    """Whatever keeps it from beginning would keep the next one too: the stage has failed, and is left to a later run."""
+    """Whatever keeps it from beginning would keep the next one too: the stage failed, and a later run takes it up."""
     workers("no_rows_at_all").wait(NEVER)
     (fact,) = read(setting.folder)
     assert (fact["ok"], fact["left"]) == (False, 1)
