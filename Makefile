@@ -1,10 +1,11 @@
 # What is run while working on lucid, and by .ci/run: `make` lists it. PYTHON is that of an environment with lucid
 # installed as CONTRIBUTING.md says; T narrows a target to some tests, as in `make test T=tests/nn`.
 PYTHON ?= .venv/bin/python
-PYTEST = $(PYTHON) -m pytest -q --numprocesses 2
+# two processes on two cores: a second thread of a library would wait for the other process's
+PYTEST = OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(PYTHON) -m pytest -q --numprocesses 2
 
 # simulated devices, kernels under the sanitizers, the order of threads permuted; nothing is left out for want of a GPU
-SIMULATED = OPENBLAS_NUM_THREADS=1 LUCID_CUDA_SIMULATOR=2 LUCID_SIMULATOR_SANITIZE=1 LUCID_SIMULATOR_SEED=1 LUCID_REQUIRE_GPU=1
+SIMULATED = LUCID_CUDA_SIMULATOR=2 LUCID_SIMULATOR_SANITIZE=1 LUCID_SIMULATOR_SEED=1 LUCID_REQUIRE_GPU=1
 
 .PHONY: help check test parity kernels device nvrtc rehearse bench
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import math
 
 import numpy as np
 import pytest
@@ -16,6 +17,10 @@ from tests.optimizers import SETTINGS
 # Sizes around the blocks in which a step runs: one element, below a block, and several blocks with a rest. Those of the
 # CPU hold 65,536 doubles, those of a CUDA device 2,048 elements or more.
 SHAPES = [(), (7,), (3, 5), (460, 301) if DEVICE == "cpu" else (90, 101)]
+
+# Of these each parameter and gradient is a part: drawing as many for each step takes longer than all steps.
+OFFSETS = 10_000
+PARTS = 3 * np.random.default_rng(0).standard_normal((2, OFFSETS + max(map(math.prod, SHAPES))))
 
 ALGORITHMS = {row: case for row, case in SETTINGS.items() if hasattr(torch.optim, case[0])}
 each_algorithm = pytest.mark.parametrize(("name", "settings"), ALGORITHMS.values(), ids=ALGORITHMS)
@@ -39,10 +44,9 @@ class Pair:
         ]
 
     def noise(self, shape):
-        noise = self.random.standard_normal(shape) * 3
-        if np.dtype(self.dtype).kind == "c":
-            noise = noise + 3j * self.random.standard_normal(shape)
-        return np.asarray(noise, self.dtype)
+        begin, count = self.random.integers(OFFSETS), math.prod(shape)
+        real, imaginary = (part[begin : begin + count].reshape(shape) for part in PARTS)
+        return np.asarray(real + 1j * imaginary if np.dtype(self.dtype).kind == "c" else real, self.dtype)
 
     def step(self, skip=()):
         for place, (ours, theirs) in enumerate(zip(self.ours, self.theirs, strict=True)):
