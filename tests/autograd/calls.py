@@ -6,15 +6,30 @@ import gc
 import sys
 
 
+def module_of(frame):
+    """Return the name of the module in which the function of a frame is."""
+    return frame.f_globals.get("__name__", "")
+
+
+def is_of_the_simulator(frame):
+    """Tell whether a function is a simulated device's, or is called by one of its own."""
+    while frame is not None:
+        if module_of(frame).startswith("lucid.cuda.simulator"):
+            return True
+        frame = frame.f_back
+    return False
+
+
 def calls(function, part=""):
     """Return the names of the functions in modules of `part` that a call of `function` calls, itself left out.
 
-    Whether a process has asked for peaks of memory, which are counted from then on, makes no difference.
+    Whether a process has asked for peaks of memory, which are counted from then on, makes no difference; nor does what
+    a simulated device calls, which looks at more once a process has a second stream.
     """
     names = []
 
     def note(frame, event, argument):
-        if event == "call" and frame.f_globals.get("__name__", "").startswith(part):
+        if event == "call" and module_of(frame).startswith(part) and not is_of_the_simulator(frame):
             name = frame.f_code.co_qualname
             if not name.startswith("PeakMemory."):
                 names.append(name)

@@ -11,12 +11,12 @@ from lucid import nn
 from tests.autograd.calls import calls
 from tests.device import DEVICE
 
-# The most calls of each, on the CPU and on a simulated device that is watched; the hook that is counted is one of
+# The most calls of each, on the CPU and on a device; the hook that is counted is one of
 # them. Lower them when a change makes one cheaper.
 BOUNDS = {
-    "add, recorded": (1, 9),
-    "add, no grad": (3, 11),
-    "exp, recorded": (2, 10),
+    "add, recorded": (1, 6),
+    "add, no grad": (3, 7),
+    "exp, recorded": (2, 7),
     "reshape": (18, 15),
     "node of add": (2, 4),
     "hook of a tensor": (2, 2),

@@ -15,7 +15,7 @@ from tests.optimizers import COUNTED_THERE, NAMES, USUAL
 FOR_EACH = 28, 0
 BESIDE = 80
 # a look at whether all gradients are on one device is among these
-BESIDE_CLIPPING = 144
+BESIDE_CLIPPING = 140
 FEW, MANY = 10, 60
 
 
