@@ -338,7 +338,7 @@ def errors_of(row, array, layout, device):
         return 0.0
     off = np.abs(numbers(result).astype(np.longdouble) - expected)
     rounding = EPSILONS[str(result.dtype).removeprefix("lucid.")]
-    if row.spread and layout in {"one row", "one number"}:
+    if row.spread and row.size is None and layout in {"one row", "one number"}:
         return float(off.max() / rounding / np.square(np.abs(known).max()))
     return float((off[off > 0] / rounding / np.broadcast_to(size, off.shape)[off > 0]).max(initial=0.0))
 
