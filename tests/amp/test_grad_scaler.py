@@ -211,6 +211,8 @@ def test_the_wrong_order_is_an_error():
         scaler.unscale_(optimizer)
     with pytest.raises(RuntimeError, match="closures"):
         scaler.step(optimizer, lambda: None)
+    with pytest.raises(RuntimeError, match="closures"):
+        scaler.step(optimizer, closure=lambda: None)
     scaler.step(optimizer)
     with pytest.raises(RuntimeError, match=r"step\(\) has already been called"):
         scaler.step(optimizer)
