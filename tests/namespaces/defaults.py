@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 import inspect
 from pathlib import Path
 from typing import Any
@@ -30,7 +32,9 @@ def shared(library: Any) -> dict[str, dict[str, str]]:
 
 def defaults(library: Any, name: str) -> dict[str, str]:
     """Return the parameters of something that have a default, with what it is; none where that is not told."""
-    value = library
+    parent, value = name.rpartition(".")[0], library
+    with contextlib.suppress(ImportError):  # of a class, or of a module that the other library has not
+        importlib.import_module(f"{library.__name__}.{parent}" if parent else library.__name__)
     for part in name.split("."):
         value = getattr(value, part, None)
     try:
