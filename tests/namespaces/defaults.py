@@ -1,6 +1,6 @@
 """The defaults of parameters that lucid has from PyTorch, written down for the tests that run without it.
 
-`python -m tests.namespaces.defaults > tests/namespaces/pytorch_defaults.txt` compares all public names anew.
+`python -m tests.namespaces.defaults torch > tests/namespaces/pytorch_defaults.txt` compares all public names anew.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import inspect
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +47,5 @@ def defaults(library: Any, name: str) -> dict[str, str]:
 
 
 if __name__ == "__main__":
-    import torch
-
-    for name, pairs in shared(torch).items():
-        print(f"{name}: {'; '.join('='.join(pair) for pair in pairs.items())}")
+    for path, pairs in shared(importlib.import_module(sys.argv[1])).items():
+        print(f"{path}: {'; '.join('='.join(pair) for pair in pairs.items())}")

@@ -1,11 +1,13 @@
 """What PyTorch's layers show and save, for each row of `tests.layers`, written down for the tests that run without it.
 
-`python -m tests.nn.layers.forms > tests/nn/layers/pytorch_forms.txt` writes it down anew.
+`python -m tests.nn.layers.forms torch.nn > tests/nn/layers/pytorch_forms.txt` writes it down anew.
 """
 
 from __future__ import annotations
 
+import importlib
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +34,5 @@ def form(name: str, nn: Any) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    from torch import nn
-
     for row in LAYERS:
-        print(json.dumps([row, form(row, nn)]))
+        print(json.dumps([row, form(row, importlib.import_module(sys.argv[1]))]))
