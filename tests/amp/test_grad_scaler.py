@@ -211,6 +211,8 @@ def test_the_wrong_order_is_an_error():
         scaler.unscale_(optimizer)
     with pytest.raises(RuntimeError, match="closures"):
         scaler.step(optimizer, lambda: None)
+    with pytest.raises(RuntimeError, match="closures"):
+        scaler.step(optimizer, closure=lambda: None)
     scaler.step(optimizer)
     with pytest.raises(RuntimeError, match=r"step\(\) has already been called"):
         scaler.step(optimizer)
@@ -753,3 +755,12 @@ def test_a_step_that_was_refused_is_made_once_its_state_is_moved(capturable):
         scaler.update()
     np.testing.assert_allclose(weight.tolist(), [0, 1], atol=1e-6)
     assert scaler.get_scale() == 4
+
+
+def test_the_state_of_a_scaler_that_was_off():
+    """It is empty, and is refused by one that is on, with the reason; one that is off takes any."""
+    state = amp.GradScaler(enabled=False).state_dict()
+    assert state == {}
+    with pytest.raises(RuntimeError, match="the state dict is empty: it was saved from a scaler with enabled=False"):
+        amp.GradScaler().load_state_dict(state)
+    amp.GradScaler(enabled=False).load_state_dict(state)

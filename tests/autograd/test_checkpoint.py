@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import gc
 import tracemalloc
 import weakref
@@ -611,3 +612,45 @@ def test_a_run_that_counts_no_changes_is_not_compared():
     x = lucid.zeros(2, requires_grad=True)
     checkpoint(function, x, use_reentrant=False).sum().backward()
     assert x.grad.tolist() == [1.0, 1.0]
+
+
+class Counts(lucid.nn.Module):
+    """Puts another buffer in the place of its own at each call."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = lucid.nn.Parameter(lucid.ones(3))
+        self.register_buffer("count", lucid.zeros(()))
+
+    def forward(self, x):
+        self.count = self.count + 1
+        return x * self.weight
+
+
+def test_a_buffer_that_the_function_replaces_may_be_another():
+    """What the first run has put in the place of a buffer is what the second one finds."""
+    module = Counts()
+    checkpoint(module, lucid.ones(3), use_reentrant=False).sum().backward()
+    assert module.weight.grad.tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize("reentrant", [True, False])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: lucid.nn.BatchNorm1d(3),
+        lambda: lucid.nn.utils.spectral_norm(lucid.nn.Linear(3, 2)),
+        lambda: lucid.nn.utils.parametrizations.spectral_norm(lucid.nn.Linear(3, 2)),
+    ],
+    ids=["batch norm", "spectral norm", "spectral norm, parametrized"],
+)
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+def test_a_second_run_moves_no_buffer(make, reentrant, rng):
+    """Statistics, counts and vectors that a call in training moves are moved once."""
+    module = make()
+    twin = copy.deepcopy(module)
+    x = lucid.tensor(rng.standard_normal((4, 3)), dtype=lucid.float32, requires_grad=True)
+    twin(x)
+    checkpoint(module, x, use_reentrant=reentrant).sum().backward()
+    for (name, buffer), (_, other) in zip(module.named_buffers(), twin.named_buffers(), strict=True):
+        assert lucid.equal(buffer, other), name

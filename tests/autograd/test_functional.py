@@ -112,3 +112,10 @@ def test_what_does_not_depend_on_an_input(name):
         assert found[1][1].tolist() == [0.0, 0.0]
     with pytest.raises(GraphError, match="is independent of number 1, which strict=True does not allow"):
         call(func, (x, y), *vector, strict=True)
+
+
+def test_a_function_without_curvature_has_no_strict_hessian(rng):
+    """The refusal is that of the Hessian, and says which input."""
+    x = lucid.tensor(rng.standard_normal(3))
+    with pytest.raises(GraphError, match="hessian: its derivative is independent of number 0"):
+        lucid.autograd.functional.hessian(lambda x: x.sum(), x, strict=True)

@@ -312,3 +312,11 @@ def test_large_jacobians_are_projected(rng):
     assert len(calls) < 10
     with pytest.raises(GradcheckError, match="slope"):
         gradcheck(without_half, x)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_outputs_without_a_graph_may_not_move(sign):
+    """An output that grows or falls with an input, and requires no grad, is a fault."""
+    x = lucid.ones(2, dtype=lucid.float64, requires_grad=True)
+    with pytest.raises(GradcheckError, match="no output requires grad"):
+        gradcheck(lambda x: x.detach() * sign, (x,))

@@ -247,3 +247,23 @@ def test_what_is_certain_has_finite_logits(make):
     """The logits of chances of 0 and 1 are numbers, as large as the dtype can tell from these."""
     for p in (0.0, 1.0):
         assert make(lucid.tensor(p)).logits.isfinite().all()
+
+
+def test_counts_are_whole_numbers():
+    """A count between two numbers has no probability, and is refused."""
+    with pytest.raises(SettingError, match="of whole numbers from 0 to total_count"):
+        Binomial(3, probs=0.5).log_prob(lucid.tensor(1.5))
+
+
+def test_what_can_be_drawn_has_the_dtype_of_draws():
+    """0 and 1 are of that of the parameters, indices are int64."""
+    probs = lucid.tensor([0.25, 0.75], dtype=lucid.float64)
+    for kind in (Bernoulli, Categorical):
+        assert kind(probs=probs).enumerate_support().dtype is kind(probs=probs).sample().dtype
+
+
+def test_one_number_is_shown():
+    """A parameter of one number is shown with it in any shape, others by their shape."""
+    one, several = lucid.tensor([1.0]), lucid.ones(3)
+    assert repr(Normal(one, one * 2)) == f"Normal(loc: {one}, scale: {one * 2})"
+    assert repr(Normal(several, 1.0)) == f"Normal(loc: {several.shape}, scale: {several.shape})"

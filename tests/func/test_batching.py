@@ -208,6 +208,12 @@ WRONG = {
     "sizes": (lambda x: vmap(lucid.dot)(x, x[:1]), ShapeError, "sizes \\[1, 2\\]"),
     "no tensor": (lambda x: vmap(lucid.mul)(x, 2.0), SettingError, "type float.*pass None"),
     "a fraction": (lambda x: vmap(len, in_dims=(0.5,))(x), SettingError, "in each place, got float 0.5"),
+    "a bool": (lambda x: vmap(len, in_dims=(True,))(x), SettingError, "in each place, got bool True"),
+    "out_dims bool": (
+        lambda x: vmap(len, out_dims=False),
+        SettingError,
+        "out_dims: expected an int .*, got bool False",
+    ),
     "other structure": (lambda x: vmap(len, in_dims=(0, 0))(x), SettingError, "not compatible.* 2 entries, got 1"),
     "no element": (lambda x: vmap(len)(x[:0]), ShapeError, "at least one element"),
     "out_dims": (lambda x: vmap(lambda row: row, out_dims=2)(x), IndexOutOfRangeError, "2"),

@@ -10,6 +10,7 @@ import lucid
 from lucid import hooks, nn
 from lucid.errors import ArgumentError
 from lucid.nn.modules.module import register_module_forward_hook
+from lucid.optim.optimizer import register_optimizer_step_post_hook
 from tests.device import DEVICE
 
 
@@ -126,3 +127,12 @@ def test_what_is_in_a_module():
         "  and 2 on what is in it, which hooks.table lists",
     ]
     assert "what is in it" not in hooks.explain(model[1][0])
+
+
+def test_hooks_of_optimizers_are_none_of_a_module():
+    """Those of all optimizers do not count as being on what is in a module."""
+    layer = nn.Linear(2, 2, device=DEVICE)
+    text = hooks.explain(layer)
+    with hooks.scope():
+        register_optimizer_step_post_hook(lambda *_: None)
+        assert hooks.explain(layer) == text

@@ -15,6 +15,7 @@ import lucid
 from lucid import hooks, nn
 from lucid.autograd.modes.state import thread
 from lucid.errors import HookError, SettingError, ShapeError
+from lucid.hooks.tracing.spans import Region, table_of
 from tests.device import DEVICE
 
 trace_module = importlib.import_module("lucid.hooks.tracing.trace")  # the name in the package is the class
@@ -290,3 +291,22 @@ def test_threads_and_blocks_inside_of_each_other():
         pass
     assert len(hooks.table(model)) == 0
     assert not thread.state.node_hooks
+
+
+def test_rows_are_in_the_order_of_time():
+    """What takes the most, forward and backward together, comes first."""
+    regions = [Region(path, "") for path in "abc"]
+    for region, own, backward in zip(regions, (3.0, 1.0, 2.0), (0.0, 5.0, 2.0), strict=True):
+        region.own, region.backward = own, backward
+    assert list(table_of(regions).columns[0].cells) == ["b", "c", "a"]
+
+
+def test_a_path_stands_below_the_one_it_is_in(tmp_path):
+    """A page shows of each module the names below that of the row above, further to the right."""
+    model = nn.Sequential(nn.Sequential(nn.ReLU()), nn.ReLU())
+    with hooks.trace(model) as seen:
+        model(lucid.ones(2))
+    seen.save(tmp_path / "trace.html")
+    text = (tmp_path / "trace.html").read_text(encoding="utf-8")
+    places = [text.index(f">{path}</td>") for path in ("(the model)", "  0", "    0", "  1")]
+    assert places == sorted(places)

@@ -174,3 +174,9 @@ def test_fills_go_past_the_graph(rng):
             fill(lucid.empty(0, 3))
     with pytest.raises(SettingError, match="mode 'fan' not supported: expected 'fan_in' or 'fan_out'"):
         init.kaiming_normal_(lucid.empty(2, 2), mode="fan")
+
+
+def test_a_truncated_normal_of_float64_is_drawn_in_it(rng):
+    """Its numbers are no numbers of float32."""
+    values = init.trunc_normal_(lucid.empty(100, dtype=lucid.float64), generator=seeded(rng))
+    assert (values != values.float().double()).any()

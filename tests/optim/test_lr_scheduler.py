@@ -906,3 +906,45 @@ def test_a_first_step_within_a_sequence_is_no_step_of_the_optimizer():
     other = OURS.ExponentialLR(optimizer, 0.5)
     with pytest.warns(UserWarning, match=r"Detected call of `lr_scheduler.step\(\)` before `optimizer.step\(\)`"):
         other.step()
+
+
+def test_an_epoch_that_is_given_is_that_of_the_plateau():
+    """The epoch of a metric may be said; it is counted on from there."""
+    schedule = m.ReduceLROnPlateau(optimizer_of())
+    with pytest.warns(UserWarning, match="epoch parameter"):
+        schedule.step(1.0, 7)
+    schedule.step(1.0)
+    assert schedule.last_epoch == 8
+
+
+def test_a_loaded_plateau_knows_what_is_worst():
+    """That of the mode that was saved."""
+    for mode, worst in (("max", -math.inf), ("min", math.inf)):
+        schedule = m.ReduceLROnPlateau(optimizer_of(), "max" if mode == "min" else "min")
+        schedule.load_state_dict(m.ReduceLROnPlateau(optimizer_of(), mode).state_dict())
+        assert (schedule.mode, schedule.mode_worse) == (mode, worst)
+
+
+def test_a_loaded_schedule_shares_nothing_with_the_state():
+    """What an attribute of the user's own holds is copied."""
+
+    class Own(m.LRScheduler):
+        def __init__(self, optimizer):
+            self.seen = {"epochs": []}
+            super().__init__(optimizer)
+
+        def get_lr(self):
+            return [group["lr"] for group in self.optimizer.param_groups]
+
+    saved = Own(optimizer_of()).state_dict()
+    schedule = Own(optimizer_of())
+    schedule.load_state_dict(saved)
+    schedule.seen["epochs"].append(1)
+    assert saved["seen"] == {"epochs": []}
+
+
+def test_a_tuple_of_settings_is_one_for_each_group():
+    """As a list is."""
+    functions = (lambda epoch: 0.5, lambda epoch: 0.25)
+    schedule = m.LambdaLR(optimizer_of(), functions)
+    np.testing.assert_allclose(schedule.get_last_lr(), BASE * (0.5, 0.25))

@@ -307,6 +307,17 @@ def test_bad_settings(name):
                 getattr(optim, name)(groups, **given)
 
 
+def test_a_result_that_keeps_its_gradient_is_a_parameter():
+    """What is no leaf is stepped too where `retain_grad` has it keep a gradient."""
+    x = lucid.ones(2, requires_grad=True)
+    y = x * 2
+    y.retain_grad()
+    optimizer = optim.SGD([y], lr=0.5)
+    (y * 3).sum().backward()
+    optimizer.step()
+    assert (y.tolist(), x.tolist()) == ([0.5, 0.5], [1.0, 1.0])
+
+
 def test_a_refused_group_is_not_added():
     """After an error in `add_param_group` the optimiser is as before."""
     a, b, c = parameters()
@@ -826,3 +837,9 @@ def test_required_setting():
     first.sum().backward()
     optimizer.step()
     assert first.tolist() == [0.5, 0.5]
+
+
+def test_settings_are_shown_in_order():
+    """The repr has a line for each setting of a group, by its name."""
+    shown = repr(optim.Adam([lucid.ones(1, requires_grad=True)])).splitlines()[2:-1]
+    assert [line.split(":")[0].strip() for line in shown] == sorted(optim.Adam([lucid.ones(1)]).defaults)

@@ -1,4 +1,4 @@
-"""The names that `python -m lucid.compat` counts are those that PyTorch has."""
+"""What tests and tools without PyTorch know of it is what it has: names, and defaults of parameters."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ import json
 import warnings
 from pathlib import Path
 
+import torch
+
 import lucid
+from tests.namespaces.defaults import shared, written
 from tests.parity.pytorch_names import NAMESPACES, names_in
 
 
@@ -17,3 +20,10 @@ def test_names_are_pytorchs():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of names that are deprecated
         assert {path: set(names) for path, names in rows.items()} == {path: names_in(path) for path in NAMESPACES}
+
+
+def test_defaults_are_pytorchs():
+    """`pytorch_defaults.txt` holds the defaults of all parameters that both libraries have, and only what is so."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # as above
+        assert written() == shared(torch)

@@ -74,7 +74,7 @@ def test_an_ordered_dict_of_pairs():
         (b"ctorch\ndevice\nX\3\0\0\0cpu\x85R", lucid.device("cpu")),
         *[(b"ctorch\ndevice\nX\4\0\0\0cuda" + number(n) + b"\x86R", lucid.device("cuda", n)) for n in (0, 1, 65535)],
         (b"ctorch\nSize\nK\1K\2\x86\x85R", lucid.Size([1, 2])),
-        (b"cbuiltins\ncomplex\nG?\xf0\0\0\0\0\0\0G?\xf0\0\0\0\0\0\0\x86R", 1 + 1j),
+        (b"cbuiltins\ncomplex\nG?\xf0\0\0\0\0\0\0G@\0\0\0\0\0\0\0\x86R", 1 + 2j),
     ],
     ids=lambda value: "" if isinstance(value, bytes) else repr(value),
 )
@@ -83,6 +83,22 @@ def test_keys_of_every_plain_kind(opcodes, expected):
     (key,) = loaded(archive(b"}" + opcodes + b"K\7s").getvalue())
     assert (key, type(key)) == (expected, type(expected))
     assert loaded(archive(b"c__builtin__\nset\n]" + opcodes + b"a\x85R").getvalue()) == {expected}
+
+
+TEXTS = ((b"X", "<I"), (b"\x8c", "<B"), (b"\x8d", "<Q"), (b"U", "<B"), (b"T", "<I"))
+BYTES = ((b"C", "<B"), (b"B", "<I"), (b"\x8e", "<Q"))
+LONGS = ((b"\x8a", "<B"), (b"\x8b", "<I"))
+PUT, GET = (b"q\0", b"r\0\0\0\0", b"\x94"), (b"h\0", b"j\0\0\0\0")
+
+
+@pytest.mark.parametrize(
+    "opcodes",
+    [code + struct.pack(how, 2) + b"ab" for code, how in TEXTS + BYTES + LONGS]
+    + [b"K\7" + put + get + b"\x86" for put in PUT for get in GET],
+)
+def test_each_width_of_a_length(opcodes):
+    """What is read is what Python reads, in however many bytes the length of a value, or its place, is written."""
+    assert loaded(archive(opcodes).getvalue()) == pickle.loads(opcodes + b".")
 
 
 def test_bytes_and_bytearrays():

@@ -10,6 +10,7 @@ import sys
 import tracemalloc
 import zipfile
 
+import numpy as np
 import pytest
 
 import lucid
@@ -18,6 +19,13 @@ from lucid.errors import CheckpointError
 MOST_CALLS = 100_000
 STORAGE = b"(X\x07\0\0\0storagectorch\nFloatStorage\nX\x01\0\0\0%bX\x03\0\0\0cpu"
 TENSOR = b"ctorch._utils\n_rebuild_tensor_v2\n(" + STORAGE + b"%btQ%b%b%b\x89Ntq\x00R"
+
+
+STORAGES = {
+    "FloatStorage": "f4", "DoubleStorage": "f8", "HalfStorage": "f2", "LongStorage": "i8", "IntStorage": "i4",
+    "ShortStorage": "i2", "CharStorage": "i1", "ByteStorage": "u1", "BoolStorage": "?", "ComplexFloatStorage": "c8",
+    "ComplexDoubleStorage": "c16",
+}  # fmt: skip
 
 
 def number(value):
@@ -52,6 +60,16 @@ def test_what_is_made_by_hand_is_read():
     assert lucid.load(archive(tensor())).tolist() == [1, 2, 3, 4]
     assert lucid.load(archive(tensor(offset=1, shape=(2, 2), strides=(1, 1)))).tolist() == [[2, 3], [3, 4]]
     assert lucid.load(archive(tensor(shape=(0, 5), strides=(5, 1)))).shape == (0, 5)
+
+
+@pytest.mark.parametrize("place", [b"torch", b"torch.cuda"])
+@pytest.mark.parametrize(("name", "kind"), STORAGES.items())
+def test_each_kind_of_storage(place, name, kind):
+    """The name of a storage says which dtype it has, and not where it is."""
+    values = np.array([1, 0, 1, 1]).astype(kind)
+    named = tensor().replace(b"ctorch\nFloatStorage", b"c" + place + b"\n" + name.encode())
+    found = lucid.load(archive(named, **{"0": values.tobytes()}), map_location="cpu").numpy()
+    assert (found.dtype, found.tolist()) == (values.dtype, values.tolist())
 
 
 def test_a_view_of_a_storage_of_the_old_form():

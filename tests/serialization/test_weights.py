@@ -11,6 +11,7 @@ from safetensors.numpy import save, save_file
 
 import lucid
 from lucid.errors import CheckpointError
+from lucid.serialization.refusals import some
 from lucid.serialization.source import Source
 from tests.device import DEVICE
 
@@ -176,3 +177,9 @@ def test_the_way_to_a_device_waits_for_all(tmp_path, rng, monkeypatch):
     assert len(finished) == 4
     for name, array in arrays.items():
         np.testing.assert_array_equal(weights[name].cpu().numpy(), array)
+
+
+def test_many_names_are_counted():
+    """Five of them are shown, and how many more there are."""
+    assert some([*"abcde"]) == "a, b, c, d, e"
+    assert some([*"abcdefg"]) == "a, b, c, d, e and 2 more"

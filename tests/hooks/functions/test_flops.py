@@ -120,3 +120,14 @@ def test_a_function_of_the_name_of_an_op():
     with hooks.FlopHook() as counted:
         linear.apply(ones(2, 2)).sum().backward()
     assert counted.flops == {"matmul": 16}
+
+
+def test_attention_of_which_the_mask_alone_is_trained():
+    """Its gradient takes the scores again, and one product with the values."""
+    q, k, v = (lucid.ones(2, 3, *shape, device=DEVICE) for shape in ((4, 5), (6, 5), (6, 7)))
+    scores, values = 2 * 24 * 6 * 5, 2 * 24 * 6 * 7
+    with hooks.FlopHook() as counted:
+        out = F.scaled_dot_product_attention(q, k, v, attn_mask=ones(4, 6))
+        assert counted.total == scores + values
+        out.sum().backward()
+    assert counted.total == 2 * (scores + values)

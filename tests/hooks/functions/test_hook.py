@@ -333,3 +333,14 @@ def test_nested_passes():
     with Seen() as seen:
         y.sum().backward()
     assert "ExpBackward0" in seen.names("backward")
+
+
+def test_what_goes_by_keyword_alone_stays_so():
+    """An op that is given its tensor by keyword is seen with it as an operand, other settings by their names."""
+    x = lucid.tensor([0.0, 2.0], device=DEVICE)
+    with Seen() as seen:
+        (places,) = lucid.nonzero(input=x, as_tuple=True)
+    assert places.tolist() == [1]
+    ((call, _),) = seen.calls
+    assert (call.name, call.settings) == ("nonzero", {"as_tuple": True})
+    assert call.inputs[0] is x

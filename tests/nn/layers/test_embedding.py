@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+
 import pytest
 
 import lucid
@@ -29,3 +31,18 @@ def test_the_row_of_padding(kind):
             zero = [not any(values) for values in layer.weight.tolist()]
             assert (layer.padding_idx, zero) == (row, [place == row for place in range(3)])
             layer.reset_parameters()
+
+
+@pytest.mark.parametrize("kind", [nn.Embedding, nn.EmbeddingBag])
+def test_settings_beside_given_rows(kind):
+    """Each is that of the layer that is made."""
+    given = {
+        "padding_idx": 1, "max_norm": 3.0, "norm_type": 1.0, "scale_grad_by_freq": True, "mode": "max",
+        "include_last_offset": True,
+    }  # fmt: skip
+    own = inspect.signature(kind.from_pretrained).parameters
+    assert own.keys() - given.keys() == {"embeddings", "freeze", "sparse"}
+    for name in own.keys() & given.keys():
+        layer = kind.from_pretrained(lucid.ones(3, 2), **{name: given[name]})
+        assert getattr(layer, name) == given[name]
+        assert getattr(kind.from_pretrained(lucid.ones(3, 2)), name) != given[name]

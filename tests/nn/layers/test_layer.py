@@ -6,6 +6,8 @@ import pytest
 
 import lucid
 from lucid import nn
+from tests.layers import LAYERS
+from tests.nn.layers import forms
 
 
 def test_settings_are_shown_as_they_are_written():
@@ -16,6 +18,12 @@ def test_settings_are_shown_as_they_are_written():
         "AvgPool1d(kernel_size=(2,), stride=(2,), padding=(0,))",
     ):
         assert repr(eval(f"nn.{written}")) == written
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_what_is_shown_and_saved(name):
+    """A layer shows itself, and names its state in files, as PyTorch's does, of which this is written down."""
+    assert forms.form(name, nn) == forms.written()[name]
 
 
 def test_a_size_is_kept_as_a_tuple():

@@ -349,3 +349,21 @@ def test_parameters_as_a_vector(rng):
     with pytest.raises(RuntimeError, match="expected a vector of"):
         nn.utils.vector_to_parameters(new[1:], net.parameters())
     assert np.array_equal(nn.utils.parameters_to_vector(net.parameters()).detach().cpu().numpy(), new.cpu().numpy())
+
+
+def test_a_copied_parameter_has_attributes_of_its_own():
+    """What a user has set on a parameter is copied with it."""
+    parameter = nn.Parameter(lucid.ones(1))
+    parameter.notes = ["mine"]
+    twin = copy.deepcopy(parameter)
+    twin.notes.append("its")
+    assert (parameter.notes, twin.notes) == (["mine"], ["mine", "its"])
+
+
+def test_a_buffer_that_is_not_saved_stays_so():
+    """Another tensor in its place is not saved either."""
+    module = nn.Module()
+    module.register_buffer("kept", lucid.zeros(1))
+    module.register_buffer("left_out", lucid.zeros(1), persistent=False)
+    module.kept = module.left_out = lucid.ones(1)
+    assert list(module.state_dict()) == ["kept"]

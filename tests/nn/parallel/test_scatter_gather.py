@@ -31,6 +31,8 @@ def test_parts_of_structures(rng):
         assert (list(part), type(part["more"]), part["more"][1], part["none"]) == (list(given), list, "word", ())
         np.testing.assert_array_equal(numbers(part["x"]), expected)
         np.testing.assert_array_equal(numbers(part["more"][0]), expected)
+    for nothing in ([], {}, ()):
+        assert scatter(nothing, [DEVICE, DEVICE]) == [nothing, nothing]
     assert len(scatter((lucid.tensor(array[:1]), 3), [DEVICE] * 3)) == 1
     with pytest.raises(ArgumentError, match="expected at least one device in target_gpus, got none"):
         scatter(given, [])

@@ -7,7 +7,7 @@ import pytest
 
 import lucid
 from lucid import nn
-from lucid.errors import ArgumentError
+from lucid.errors import ArgumentError, ShapeError
 from tests.device import DEVICE
 
 
@@ -136,3 +136,12 @@ def test_a_norm_that_is_no_number_is_refused_on_request(value, order):
             call()
         np.testing.assert_array_equal(x.grad.tolist(), before)
     assert not np.isfinite(nn.utils.get_total_norm(x.grad, order).item())
+
+
+@pytest.mark.parametrize("size", [2, 4])
+def test_a_vector_of_another_size(size):
+    """A vector has as many elements as the parameters, no fewer and no more; otherwise none is changed."""
+    weight = lucid.zeros(3)
+    with pytest.raises(ShapeError, match=f"expected a vector of 3 elements, .* got {size}"):
+        nn.utils.vector_to_parameters(lucid.ones(size), [weight])
+    assert weight.tolist() == [0, 0, 0]

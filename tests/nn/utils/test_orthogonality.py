@@ -116,3 +116,22 @@ def test_what_is_refused():
     module = orthogonal(nn.Linear(2, 3))
     with pytest.raises(ShapeError, match=r"expected a tensor of shape \[3, 2\]"):
         module.weight = lucid.ones(2, 3)
+
+
+@each_map
+def test_a_complex_weight_stays_unitary(orthogonal_map, rng):
+    """Whatever it is made of, not only where it begins."""
+    if orthogonal_map == "householder":
+        return
+    module = orthogonal(Weight(rng.standard_normal((4, 3)) + 0j), orthogonal_map=orthogonal_map)
+    values = rng.standard_normal((4, 3)) + 1j * rng.standard_normal((4, 3))
+    module.parametrizations.weight.original.data = lucid.tensor(values)
+    assert orthonormal(module.weight) < 1e-10
+
+
+def test_a_triangular_weight_is_taken_as_it_is():
+    """Columns that need no reflection keep their signs."""
+    module = orthogonal(Weight(np.eye(3)), orthogonal_map="householder", use_trivialization=False)
+    for signs in ([1.0, 1.0, 1.0], [1.0, -1.0, 1.0], [-1.0, 1.0, -1.0]):
+        module.weight = lucid.tensor(np.diag(signs))
+        np.testing.assert_allclose(numbers(module.weight), np.diag(signs), atol=1e-12)

@@ -138,6 +138,8 @@ def test_without_a_module():
         -1.0,
         2.0,
     ]
+    mask = lucid.tensor([0.0, 1.0, 1.0])
+    assert prune.L1Unstructured(1).prune(t, default_mask=mask).tolist() == [0.0, 0.0, 2.0]
 
     class EveryOther(prune.BasePruningMethod):
         PRUNING_TYPE = "unstructured"

@@ -178,3 +178,9 @@ def test_lengths_in_an_array_of_numpy(dtype, rng):
     packed, expected = (pack_padded_sequence(x, given, enforce_sorted=False) for given in (lengths, [1, 3]))
     for one, other in zip(packed, expected, strict=True):
         np.testing.assert_array_equal(one.cpu().numpy(), other.cpu().numpy())
+
+
+def test_the_longest_sequence_is_a_total_length():
+    """As many steps as it has may be asked for, and are what comes anyway."""
+    packed = pack_sequence([lucid.ones(3, 2), lucid.ones(1, 2)])
+    assert lucid.equal(pad_packed_sequence(packed, total_length=3)[0], pad_packed_sequence(packed)[0])

@@ -68,6 +68,14 @@ def test_tied_weights():
     assert net[1].weight is net[0].weight
 
 
+def test_a_module_in_two_places():
+    """Its parameters go by the names of each place, and what is given for one of them is for both."""
+    layer = nn.Linear(2, 2, bias=False)
+    x, new = lucid.tensor([[1.0, 2.0]]), lucid.eye(2) * 3
+    for name in ("0.weight", "1.weight"):
+        assert functional_call(nn.Sequential(layer, layer), {name: new}, x, strict=True).tolist() == [[9.0, 18.0]]
+
+
 def test_mistakes_leave_the_module_as_it_is():
     """Names that are not there or missing, several dictionaries with one name, and a call that raises."""
     layer, x = nn.Linear(2, 1), lucid.ones(2)

@@ -184,3 +184,14 @@ def test_a_group_without_parameters_is_refused():
     """Where it is made, and the optimizer has no group then."""
     with pytest.raises(SettingError, match="LBFGS: expected a group with parameters, got an empty one"):
         optim.LBFGS([{"params": []}])
+
+
+@pytest.mark.parametrize("lr", [0.01, 1.0, 30.0])
+@pytest.mark.parametrize("most", [3, 4, 5, 7])
+def test_line_searches_share_the_evaluations(lr, most):
+    """Each has what those before it have left of `max_eval`, and where the last one begins it takes one more."""
+    x = lucid.tensor([0.5, 2.0, -1.0], dtype=lucid.float64, requires_grad=True)
+    optimizer = optim.LBFGS([x], lr=lr, max_iter=30, max_eval=most, line_search_fn="strong_wolfe")
+    calls = []
+    optimizer.step(closure_of(optimizer, [x], lambda x: ((x - 3) ** 4).sum(), calls))
+    assert len(calls) <= most + 1

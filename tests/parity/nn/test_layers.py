@@ -12,6 +12,7 @@ import torch
 
 import lucid
 from tests.layers import LAYERS, LOSSES, OF_TWO, TARGETS, input_of
+from tests.nn.layers.forms import form, written
 
 INPLACE = {
     **dict.fromkeys(
@@ -52,14 +53,10 @@ def pair(make, rng):
 
 @pytest.mark.parametrize("name", list(LAYERS))
 def test_repr_and_state(name):
-    """The layer shows itself as PyTorch's does, and its state dict has the same keys, shapes and dtypes."""
-    theirs, ours = LAYERS[name](torch.nn), LAYERS[name](lucid.nn)
-    # a Linear under another name, which is there for quantisation
-    assert repr(ours) == repr(theirs).replace("NonDynamicallyQuantizable", "")
-    assert [(k, tuple(v.shape), str(v.dtype).removeprefix("torch.")) for k, v in theirs.state_dict().items()] == [
-        (k, v.shape, str(v.dtype).removeprefix("lucid.")) for k, v in ours.state_dict().items()
-    ]
-    assert dict(theirs.state_dict()._metadata) == ours.state_dict()._metadata
+    """The layer shows itself as PyTorch's does, its state dict has the same form, and both are what is written down."""
+    theirs = form(name, torch.nn)
+    assert form(name, lucid.nn) == theirs
+    assert written()[name] == theirs
 
 
 # CrossMapLRN2d: what PyTorch computes is not its formula, and its gradient not that of what it computes

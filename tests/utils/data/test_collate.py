@@ -192,3 +192,10 @@ def test_sequences_that_take_no_tensors():
     for sample in (array.array("i", [1, 2]), bytearray([1, 2])):
         assert [part.tolist() for part in default_collate([sample, sample])] == [[1, 1], [2, 2]]
         assert [part.tolist() for part in default_collate([sample])] == [[1], [2]]
+
+
+@pytest.mark.parametrize("other", [(1,), (1, 2, 3)])
+def test_samples_of_other_lengths(other):
+    """A sample with fewer or more entries than the first is named."""
+    with pytest.raises(ShapeError, match=f"sample 0 has 2 entries, sample 1 has {len(other)}"):
+        default_collate([(1, 2), other])

@@ -70,3 +70,12 @@ def test_targets_that_do_not_fit(rng):
         m(x, lucid.tensor([1, 2, 3]))
     with pytest.raises(ShapeError, match=r"got \[7, 8\] and \[\]"):
         m(x, lucid.tensor(1))
+
+
+def test_all_parameters_are_drawn_anew(rng):
+    """Those of the head, and both of each cluster."""
+    m, _ = made(rng)
+    for parameter in m.parameters():
+        parameter.data.fill_(7)
+    m.reset_parameters()
+    assert [name for name, parameter in m.named_parameters() if (parameter == 7).any()] == []

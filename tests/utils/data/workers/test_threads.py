@@ -12,6 +12,7 @@ import pytest
 import lucid
 from lucid.errors import WorkerError
 from lucid.utils.data import DataLoader, Dataset, IterableDataset, get_worker_info
+from lucid.utils.data.reading import Job, while_reading
 from tests.utils.data.datasets import Failing, Numbers, Slow, Stream
 from tests.utils.data.readers import nothing_left
 from tests.waiting import PATIENCE, until
@@ -197,3 +198,9 @@ def test_threads_divide_a_stream():
     loader = DataLoader(dataset, num_workers=2, worker="thread", worker_init_fn=divide)
     assert sorted(int(batch) for batch in loader) == list(range(8))
     assert (dataset.start, dataset.end) == (0, 8)
+
+
+def test_as_many_indices_as_are_shown():
+    """Of more than eight the rest is left out, which dots say."""
+    for count, end in ((8, "6, 7]"), (9, "6, 7, ...]")):
+        assert while_reading(Job(3, list(range(count)))).endswith(end)
