@@ -273,6 +273,10 @@ class TestConversion:
         copied = x.to(x, copy=True)
         assert copied is not x
         assert copied.data_ptr() != x.data_ptr()
+        # by position the flags are non_blocking, then copy
+        for target in ((lucid.float64,), (DEVICE,), (DEVICE, lucid.float64), (x,)):
+            assert x.to(*target, True, False) is x
+            assert x.to(*target, False, True) is not x
         for y in (x.to(lucid.float32), x.to(DEVICE, lucid.float32), x.to(lucid.ones(1)), x.to(dtype=np.float32)):
             assert y.dtype is lucid.float32
         y.backward(lucid.ones(3) * 0.5)

@@ -217,6 +217,8 @@ def test_normal():
     assert (abs(draws.mean(1) - numbers(mean)[:, 0]) < 5 * 3 / np.sqrt(MANY)).all()
     assert (abs(draws.std(1) - 3) < 5 * 3 / np.sqrt(MANY)).all()
     assert normal(5.0, lucid.zeros(2)).tolist() == [5.0, 5.0]
+    for first, second in ((lucid.float16, lucid.float64), (lucid.float64, lucid.float16)):
+        assert normal(lucid.zeros(2, dtype=first), lucid.ones(2, dtype=second)).dtype is first
     assert normal(lucid.ones(2, requires_grad=True), 1.0).requires_grad is False
     for args in ((0.0, 1.0), (lucid.zeros(2), 1.0, (2,))):
         with pytest.raises(ShapeError, match="either tensors"):

@@ -163,3 +163,18 @@ def test_errors():
     ):
         with pytest.raises(error, match=message):
             call()
+
+
+@pytest.mark.parametrize("center", [True, False])
+def test_a_length_is_that_of_the_signal(center, rng):
+    """So many samples come back, from the first one on; where no frame reaches there are zeros, and a warning."""
+    x, settings = rng.standard_normal(24), {"window": lucid.tensor(rng.uniform(1, 2, 8)), "center": center}
+    spectra = lucid.stft(lucid.tensor(x), 8, 4, return_complex=True, **settings)
+    for length in (5, 20, 24):
+        found = lucid.istft(spectra, 8, 4, length=length, **settings)
+        np.testing.assert_allclose(found.cpu().numpy(), x[:length], atol=1e-12)
+    with pytest.warns(UserWarning, match="length is beyond the last frame; zeros are added"):
+        found = lucid.istft(spectra, 8, 4, length=40, **settings).cpu().numpy()
+    assert found.shape == (40,)
+    np.testing.assert_allclose(found[:24], x, atol=1e-12)
+    assert not found[28 if center else 24 :].any()

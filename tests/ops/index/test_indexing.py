@@ -61,6 +61,11 @@ MISTAKES = {
         DtypeError,
         "mask of bools, got int64",
     ),
+    "index_fill value": (
+        lambda x: index_select.index_fill(x, 0, lucid.tensor([0]), x[0]),
+        ShapeError,
+        r"a number or a 0-dim tensor, got shape \[3\]",
+    ),
     "masked_fill value": (lambda x: masked_select.masked_fill(x, x > 1, x), ShapeError, "0-dim tensor"),
     "masked_scatter": (lambda x: masked_select.masked_scatter(x, x >= 0, x[0]), ShapeError, "source has only 3"),
 }
