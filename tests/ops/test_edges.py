@@ -207,7 +207,7 @@ def test_levels_of_quantiles():
         assert x[0].quantile(0.8, interpolation=name).item() == pytest.approx(value)
     with pytest.raises(ValueError, match=r"q must be in the range \[0, 1\] but got 2"):
         x.quantile(2.0)
-    for q in (-0.5, NAN):
+    for q in (-0.5, 1.5, NAN):
         with pytest.raises(ValueError, match=r"q must be in the range \[0, 1\] but got tensor"):
             x.quantile(lucid.tensor([0.5, q]))
     with pytest.raises(TypeError, match=r"quantile: q: expected a number .*, got list"):

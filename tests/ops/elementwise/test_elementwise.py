@@ -146,6 +146,13 @@ def test_clamp_bounds_the_wrong_way_round(rng):
     np.testing.assert_array_equal(gradient(lucid.clamp(x, low, high), low, rng), [0, 0])
 
 
+def test_clamp_between_equal_bounds():
+    """What is below both has no gradient but what is above has that of max; on the bounds it is the input's, as ever."""
+    x, low, high = leaf(0.0, 1.0, 5.0), leaf(1.0, 1.0, 1.0), leaf(1.0, 1.0, 1.0)
+    grads = lucid.autograd.grad(lucid.clamp(x, low, high).sum(), (x, low, high))
+    assert [grad.tolist() for grad in grads] == [[0, 1, 0], [0, 0, 0], [0, 0, 1]]
+
+
 def test_masks_stop_infinite_gradients(rng):
     """An infinite gradient of what where() leaves out becomes zero, not NaN."""
     x = leaf(0.0, 4.0)
