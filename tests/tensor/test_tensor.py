@@ -283,6 +283,8 @@ class TestConversion:
         assert x.grad.dtype is lucid.float64
         assert x.grad.tolist() == [0.5] * 3
         assert x.type_as(lucid.tensor([1])).dtype is lucid.int64
+        for name in ("LongTensor", "lucid.LongTensor", "torch.LongTensor"):
+            assert x.type(name).dtype is lucid.int64
         assert (x.type(), x.type(lucid.half).dtype) == (
             "lucid.DoubleTensor" if DEVICE == "cpu" else "lucid.cuda.DoubleTensor",
             lucid.float16,

@@ -178,3 +178,14 @@ def test_a_length_is_that_of_the_signal(center, rng):
     assert found.shape == (40,)
     np.testing.assert_allclose(found[:24], x, atol=1e-12)
     assert not found[28 if center else 24 :].any()
+
+
+def test_a_complex_window_has_both_halves(rng):
+    """Under one a real signal has all frequencies, in complex numbers without being asked for, and never half of them."""
+    x, window = rng.standard_normal(16), complex_normal(rng, 8)
+    given = {"hop_length": 4, "window": lucid.tensor(window), "center": False}
+    found = lucid.stft(lucid.tensor(x), 8, **given).cpu().numpy()
+    frames = np.lib.stride_tricks.sliding_window_view(x, 8)[::4] * window
+    np.testing.assert_allclose(found, np.fft.fft(frames).T, atol=1e-12)
+    with pytest.raises(SettingError, match="stft: Cannot have onesided output if window or input is complex"):
+        lucid.stft(lucid.tensor(x), 8, onesided=True, **given)
