@@ -103,8 +103,9 @@ def test_bounds_of_integers():
     assert (x.dtype, set(x.tolist())) == (lucid.int64, {2, 3, 4})
     assert set(randint(3, (1000,), dtype=lucid.float32, generator=Generator(DEVICE, 0)).tolist()) == {0.0, 1.0, 2.0}
     assert randint(low=4, high=5, size=(2,)).tolist() == [4, 4]
-    with pytest.raises(ShapeError, match="the size as a tuple"):
-        randint(5)
+    for given in ((5,), (0, 5, 3, (2,)), (5, 1, 2, 3)):
+        with pytest.raises(ShapeError, match="the size as a tuple"):
+            randint(*given)
     with pytest.raises(ValueError, match="low < high"):
         randint(5, 5, (2,))
 

@@ -296,6 +296,10 @@ def test_where_of_a_condition_alone(array):
     assert [part.tolist() for part in found] == [part.tolist() for part in expected]
     assert all(part.dtype == lucid.int64 for part in found)
     assert [part.tolist() for part in lucid.nonzero(condition, as_tuple=True)] == [part.tolist() for part in expected]
+    # rows of indices, of which those of a number have none
+    for rows in (lucid.nonzero(condition), lucid.argwhere(condition)):
+        assert rows.shape == np.argwhere(array).shape
+        assert rows.tolist() == np.argwhere(array).tolist()
 
 
 @pytest.mark.parametrize(

@@ -106,12 +106,13 @@ def test_settings_out_of_range():
 
 @pytest.mark.cpu("a CUDA device does not look at the values of probabilities")
 def test_probabilities_out_of_range():
-    """Numbers beyond 0 and 1, and NaN, are no probabilities."""
-    x = lucid.tensor([0.5, 2.0])
-    with pytest.raises(LossSettingError, match="between 0 and 1"):
-        binary_cross_entropy(x, x)
-    with pytest.raises(LossSettingError, match="between 0 and 1"):
-        binary_cross_entropy(lucid.tensor([float("nan")]), lucid.tensor([1.0]))
+    """Numbers beyond 0 and 1, and NaN, are no probabilities, neither in the input nor in the target."""
+    good = lucid.tensor([0.5, 1.0])
+    for number in (2.0, -0.5, float("nan")):
+        wrong = lucid.tensor([0.5, number])
+        for which, given in (("input", (wrong, good)), ("target", (good, wrong))):
+            with pytest.raises(LossSettingError, match=f"all elements of {which} should be between 0 and 1"):
+                binary_cross_entropy(*given)
 
 
 @pytest.mark.usefixtures("indices_are_read")
