@@ -359,3 +359,11 @@ def test_what_is_not_finite_becomes_a_number(dtype):
     )
     assert lucid.nan_to_num(x).tolist() == [0.0, ends.max, ends.min, 2.0]
     assert lucid.nan_to_num(x, 1.0, neginf=-3.0).tolist() == [1.0, ends.max, -3.0, 2.0]
+
+
+@pytest.mark.parametrize("decimals", range(-3, 4))
+def test_rounded_to_decimals_and_to_tens(decimals, rng):
+    """To digits behind the point, or before it, the nearest is taken, of two the even one, as NumPy's."""
+    values = np.concatenate([rng.uniform(-2000, 2000, 20), [1250, 1350, -1250, 15, 25, 500, 1500, 0.125, 0.375]])
+    found = lucid.round(lucid.tensor(values), decimals=decimals)
+    np.testing.assert_allclose(numbers(found), np.round(values, decimals), rtol=1e-15)
