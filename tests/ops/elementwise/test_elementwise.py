@@ -147,7 +147,7 @@ def test_clamp_bounds_the_wrong_way_round(rng):
 
 
 def test_clamp_between_equal_bounds():
-    """What is below both has no gradient but what is above has that of max; on the bounds it is the input's, as ever."""
+    """What is below both has no gradient, what is above has that of max; on the bounds it is the input's."""
     x, low, high = leaf(0.0, 1.0, 5.0), leaf(1.0, 1.0, 1.0), leaf(1.0, 1.0, 1.0)
     grads = lucid.autograd.grad(lucid.clamp(x, low, high).sum(), (x, low, high))
     assert [grad.tolist() for grad in grads] == [[0, 1, 0], [0, 0, 0], [0, 0, 1]]

@@ -181,7 +181,7 @@ def test_a_length_is_that_of_the_signal(center, rng):
 
 
 def test_a_complex_window_has_both_halves(rng):
-    """Under one a real signal has all frequencies, in complex numbers without being asked for, and never half of them."""
+    """Under one a real signal has all frequencies, as complex numbers without being asked, never half of them."""
     x, window = rng.standard_normal(16), complex_normal(rng, 8)
     given = {"hop_length": 4, "window": lucid.tensor(window), "center": False}
     found = lucid.stft(lucid.tensor(x), 8, **given).cpu().numpy()

@@ -77,3 +77,10 @@ def test_put_takes_as_many_elements_of_one_dtype(changed, accumulate):
         with pytest.raises(ShapeError, match="put: expected index and source of as many elements, of integers and"):
             getattr(x, changed)(index, source, accumulate)
     assert x.tolist() == [[0.0] * 3] * 2
+
+
+@pytest.mark.parametrize("step", [0, -1, -2])
+def test_slices_go_forwards(step):
+    """A step of nothing, or backwards, is refused as a shape that does not fit."""
+    with pytest.raises(ShapeError, match=f"slice_scatter: expected a step above zero, got {step}"):
+        lucid.slice_scatter(lucid.zeros(4), lucid.ones(4), step=step)
