@@ -189,3 +189,11 @@ def test_a_complex_window_has_both_halves(rng):
     np.testing.assert_allclose(found, np.fft.fft(frames).T, atol=1e-12)
     with pytest.raises(SettingError, match="stft: Cannot have onesided output if window or input is complex"):
         lucid.stft(lucid.tensor(x), 8, onesided=True, **given)
+
+
+def test_steps_beyond_the_window():
+    """Frames further apart than the window is long leave samples out, which is refused by the three sizes."""
+    spectra = lucid.ones(5, 4) + 0j
+    for hop, width in ((5, 4), (9, None)):
+        with pytest.raises(ShapeError, match=f"expected 0 < hop_length <= win_length, got hop_length={hop}"):
+            lucid.istft(spectra, 8, hop, width)
