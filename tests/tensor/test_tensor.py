@@ -273,12 +273,18 @@ class TestConversion:
         copied = x.to(x, copy=True)
         assert copied is not x
         assert copied.data_ptr() != x.data_ptr()
+        # by position the flags are non_blocking, then copy
+        for target in ((lucid.float64,), (DEVICE,), (DEVICE, lucid.float64), (x,)):
+            assert x.to(*target, True, False) is x
+            assert x.to(*target, False, True) is not x
         for y in (x.to(lucid.float32), x.to(DEVICE, lucid.float32), x.to(lucid.ones(1)), x.to(dtype=np.float32)):
             assert y.dtype is lucid.float32
         y.backward(lucid.ones(3) * 0.5)
         assert x.grad.dtype is lucid.float64
         assert x.grad.tolist() == [0.5] * 3
         assert x.type_as(lucid.tensor([1])).dtype is lucid.int64
+        for name in ("LongTensor", "lucid.LongTensor", "torch.LongTensor"):
+            assert x.type(name).dtype is lucid.int64
         assert (x.type(), x.type(lucid.half).dtype) == (
             "lucid.DoubleTensor" if DEVICE == "cpu" else "lucid.cuda.DoubleTensor",
             lucid.float16,

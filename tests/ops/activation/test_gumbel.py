@@ -47,3 +47,13 @@ def test_temperatures_and_shapes_that_do_not_fit():
     assert (numbers(lucid.get_rng_state()) == numbers(state)).all()
     with pytest.warns(UserWarning, match="`eps`"):
         F.gumbel_softmax(lucid.ones(3), eps=0.1)
+
+
+def test_the_temperature_divides(rng):
+    """Shares of one draw are as far apart, in their logarithms, as the temperature is low."""
+    logits, found = lucid.tensor(rng.standard_normal((3, 5))), []
+    for tau in (0.5, 2.0):
+        lucid.manual_seed(5)
+        logs = np.log(numbers(F.gumbel_softmax(logits, tau)))
+        found.append(tau * (logs - logs[:, :1]))
+    np.testing.assert_allclose(*found, rtol=1e-9, atol=1e-9)

@@ -43,6 +43,8 @@ def test_the_slope_at_zero(rng):
         (lambda: F.prelu(lucid.ones(2), lucid.ones(1, dtype=lucid.float64)), DtypeError, "float32, got.*float64"),
         (lambda: F.prelu(lucid.ones(2, dtype=lucid.int64), lucid.ones(1)), DtypeError, "int64"),
         (lambda: F.rrelu(lucid.ones(2), 0.5, 0.25), SettingError, "lower <= upper, got 0.5 and 0.25"),
+        (lambda: F.rrelu(lucid.ones(2), 0.25, float("inf")), SettingError, "finite lower <= upper, got 0.25 and inf"),
+        (lambda: F.rrelu(lucid.ones(2), -1e308, 1e308), SettingError, "finite lower <= upper"),
         (lambda: lucid.nn.RReLU(0.5, 0.25), SettingError, "lower <= upper, got 0.5 and 0.25"),
         (lambda: lucid.nn.CELU(0), SettingError, "other than 0"),
         (lambda: F.celu(lucid.ones(2), 0), SettingError, "not 0"),

@@ -92,6 +92,26 @@ def test_slope_at_the_kink(name, rng):
     np.testing.assert_allclose(grad, slope * upstream, rtol=1e-15)
 
 
+# Where pieces meet: the places, the values there, and the slopes.
+ENDS = {
+    "hardshrink": (lambda x: hardshrink(x, 0.5), (-0.5, 0.5), (0, 0), (0, 0)),
+    "softshrink": (lambda x: softshrink(x, 0.5), (-0.5, 0.5), (0, 0), (0, 0)),
+    "hardsigmoid": (hardsigmoid, (-3, 3), (0, 1), (0, 0)),
+    "hardswish": (hardswish, (-3, 3), (0, 3), (0, 1)),
+    "threshold": (lambda x: threshold(x, 0.5, 9), (0.5, np.nextafter(0.5, 1)), (9, np.nextafter(0.5, 1)), (0, 1)),
+}
+
+
+@pytest.mark.parametrize("name", ENDS)
+def test_value_and_slope_where_pieces_meet(name, rng):
+    """On a bound the value is that of both pieces, but for a threshold, and the slope what the docstring says."""
+    op, places, values, slopes = ENDS[name]
+    upstream = rng.uniform(0.5, 2, 2)
+    out, grad = value_and_gradient(op, np.array(places, float), upstream)
+    np.testing.assert_array_equal(out, values)
+    np.testing.assert_array_equal(grad, upstream * slopes)
+
+
 def test_relu_stops_infinite_gradients():
     """An infinite gradient becomes zero where the input is below zero, and not NaN."""
     _, grad = value_and_gradient(relu, np.array([-1.0, 2.0]), np.array([math.inf, -math.inf]))

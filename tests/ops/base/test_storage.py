@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
+import pytest
+
 import lucid
 
 
@@ -37,3 +40,17 @@ def test_shared_memory():
     x = lucid.zeros(2, device="cpu")
     assert not x.untyped_storage().is_shared()
     assert x.share_memory_()[1:].untyped_storage().is_shared()
+
+
+@pytest.mark.cpu("arrays of NumPy's")
+def test_bytes_between_elements_count():
+    """They are counted from the first element to the end of the last, and those of several elements once."""
+    memory = np.arange(6.0)
+    for array, count in (
+        (memory[::2], 5),
+        (memory.reshape(2, 3)[:, :2], 5),
+        (np.broadcast_to(memory[:3], (4, 3)), 3),
+        (memory[:0], 0),
+    ):
+        x = lucid.as_tensor(array)
+        assert (x.untyped_storage().nbytes(), x.storage().size()) == (8 * count, count)

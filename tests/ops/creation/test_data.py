@@ -61,3 +61,14 @@ def test_what_is_refused():
     for wrong in (3, [1], np.zeros((4, 3))[:, ::2]):
         with pytest.raises(DtypeError, match="expected an object with contiguous memory"):
             lucid.frombuffer(wrong, dtype=lucid.uint8)
+
+
+def test_a_tensor_that_requires_grad_stays_in_its_graph():
+    """`asarray` makes a leaf of what is in no graph, and leaves what is in one where it is, copied or not."""
+    x = lucid.ones(2, requires_grad=True)
+    for copy in (None, True, False):
+        y = lucid.asarray(x * 3, copy=copy, requires_grad=True)
+        (grad,) = lucid.autograd.grad(y.sum(), x)
+        assert grad.tolist() == [3.0, 3.0]
+        if copy is not False:
+            assert lucid.asarray([1.0], copy=copy, requires_grad=True).is_leaf

@@ -103,8 +103,9 @@ def test_bounds_of_integers():
     assert (x.dtype, set(x.tolist())) == (lucid.int64, {2, 3, 4})
     assert set(randint(3, (1000,), dtype=lucid.float32, generator=Generator(DEVICE, 0)).tolist()) == {0.0, 1.0, 2.0}
     assert randint(low=4, high=5, size=(2,)).tolist() == [4, 4]
-    with pytest.raises(ShapeError, match="the size as a tuple"):
-        randint(5)
+    for given in ((5,), (0, 5, 3, (2,)), (5, 1, 2, 3)):
+        with pytest.raises(ShapeError, match="the size as a tuple"):
+            randint(*given)
     with pytest.raises(ValueError, match="low < high"):
         randint(5, 5, (2,))
 
@@ -217,6 +218,8 @@ def test_normal():
     assert (abs(draws.mean(1) - numbers(mean)[:, 0]) < 5 * 3 / np.sqrt(MANY)).all()
     assert (abs(draws.std(1) - 3) < 5 * 3 / np.sqrt(MANY)).all()
     assert normal(5.0, lucid.zeros(2)).tolist() == [5.0, 5.0]
+    for first, second in ((lucid.float16, lucid.float64), (lucid.float64, lucid.float16)):
+        assert normal(lucid.zeros(2, dtype=first), lucid.ones(2, dtype=second)).dtype is first
     assert normal(lucid.ones(2, requires_grad=True), 1.0).requires_grad is False
     for args in ((0.0, 1.0), (lucid.zeros(2), 1.0, (2,))):
         with pytest.raises(ShapeError, match="either tensors"):

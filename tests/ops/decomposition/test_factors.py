@@ -187,3 +187,14 @@ def test_operands_stay_as_they_are(name, shape, turned, rng):
         assert np.isfinite(numbers(solved)).all()
         np.testing.assert_array_equal(numbers(b), before)
         np.testing.assert_array_equal(numbers(x), a)
+
+
+@pytest.mark.parametrize("driver", ["gels", "gelsd", "gelss"])
+@pytest.mark.parametrize("rows", [2, 3, 4])
+def test_what_is_left_is_told_of_more_equations_than_unknowns(rows, driver, rng):
+    """Sums of squares are given where there are more rows than columns, and no numbers elsewhere, as NumPy does."""
+    a, b = rng.standard_normal((rows, 3)), rng.standard_normal((rows, 2))
+    found = numbers(linalg.lstsq(lucid.tensor(a), lucid.tensor(b), driver=driver).residuals)
+    expected = np.linalg.lstsq(a, b, rcond=None)[1]
+    assert found.shape == expected.shape
+    np.testing.assert_allclose(found, expected, rtol=1e-9)

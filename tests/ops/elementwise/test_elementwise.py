@@ -146,6 +146,13 @@ def test_clamp_bounds_the_wrong_way_round(rng):
     np.testing.assert_array_equal(gradient(lucid.clamp(x, low, high), low, rng), [0, 0])
 
 
+def test_clamp_between_equal_bounds():
+    """What is below both has no gradient, what is above has that of max; on the bounds it is the input's."""
+    x, low, high = leaf(0.0, 1.0, 5.0), leaf(1.0, 1.0, 1.0), leaf(1.0, 1.0, 1.0)
+    grads = lucid.autograd.grad(lucid.clamp(x, low, high).sum(), (x, low, high))
+    assert [grad.tolist() for grad in grads] == [[0, 1, 0], [0, 0, 0], [0, 0, 1]]
+
+
 def test_masks_stop_infinite_gradients(rng):
     """An infinite gradient of what where() leaves out becomes zero, not NaN."""
     x = leaf(0.0, 4.0)
@@ -352,3 +359,11 @@ def test_what_is_not_finite_becomes_a_number(dtype):
     )
     assert lucid.nan_to_num(x).tolist() == [0.0, ends.max, ends.min, 2.0]
     assert lucid.nan_to_num(x, 1.0, neginf=-3.0).tolist() == [1.0, ends.max, -3.0, 2.0]
+
+
+@pytest.mark.parametrize("decimals", range(-3, 4))
+def test_rounded_to_decimals_and_to_tens(decimals, rng):
+    """To digits behind the point, or before it, the nearest is taken, of two the even one, as NumPy's."""
+    values = np.concatenate([rng.uniform(-2000, 2000, 20), [1250, 1350, -1250, 15, 25, 500, 1500, 0.125, 0.375]])
+    found = lucid.round(lucid.tensor(values), decimals=decimals)
+    np.testing.assert_allclose(numbers(found), np.round(values, decimals), rtol=1e-15)

@@ -144,6 +144,7 @@ def test_layer():
         (DtypeError, "input to hold integers", [[0.0]], {}),
         (SettingError, "mode has to be one of", [[0]], {"mode": "least"}),
         (SettingError, "scale_grad_by_freq", [[0]], {"mode": "max", "scale_grad_by_freq": True}),
+        (SettingError, "nor sparse", [[0]], {"mode": "max", "sparse": True}),
         (SettingError, "only supported for mode='sum'", [[0]], {"per_sample_weights": lucid.ones(1, 1)}),
         (ShapeError, "per_sample_weights of the shape", [[0]], {"per_sample_weights": lucid.ones(1), "mode": "sum"}),
         (DtypeError, "of the dtype of weight", [[0]],

@@ -163,3 +163,37 @@ def test_errors():
     ):
         with pytest.raises(error, match=message):
             call()
+
+
+@pytest.mark.parametrize("center", [True, False])
+def test_a_length_is_that_of_the_signal(center, rng):
+    """So many samples come back, from the first one on; where no frame reaches there are zeros, and a warning."""
+    x, settings = rng.standard_normal(24), {"window": lucid.tensor(rng.uniform(1, 2, 8)), "center": center}
+    spectra = lucid.stft(lucid.tensor(x), 8, 4, return_complex=True, **settings)
+    for length in (5, 20, 24):
+        found = lucid.istft(spectra, 8, 4, length=length, **settings)
+        np.testing.assert_allclose(found.cpu().numpy(), x[:length], atol=1e-12)
+    with pytest.warns(UserWarning, match="length is beyond the last frame; zeros are added"):
+        found = lucid.istft(spectra, 8, 4, length=40, **settings).cpu().numpy()
+    assert found.shape == (40,)
+    np.testing.assert_allclose(found[:24], x, atol=1e-12)
+    assert not found[28 if center else 24 :].any()
+
+
+def test_a_complex_window_has_both_halves(rng):
+    """Under one a real signal has all frequencies, as complex numbers without being asked, never half of them."""
+    x, window = rng.standard_normal(16), complex_normal(rng, 8)
+    given = {"hop_length": 4, "window": lucid.tensor(window), "center": False}
+    found = lucid.stft(lucid.tensor(x), 8, **given).cpu().numpy()
+    frames = np.lib.stride_tricks.sliding_window_view(x, 8)[::4] * window
+    np.testing.assert_allclose(found, np.fft.fft(frames).T, atol=1e-12)
+    with pytest.raises(SettingError, match="stft: Cannot have onesided output if window or input is complex"):
+        lucid.stft(lucid.tensor(x), 8, onesided=True, **given)
+
+
+def test_steps_beyond_the_window():
+    """Frames further apart than the window is long leave samples out, which is refused by the three sizes."""
+    spectra = lucid.ones(5, 4) + 0j
+    for hop, width in ((5, 4), (9, None)):
+        with pytest.raises(ShapeError, match=f"expected 0 < hop_length <= win_length, got hop_length={hop}"):
+            lucid.istft(spectra, 8, hop, width)

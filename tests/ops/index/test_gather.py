@@ -212,3 +212,13 @@ def test_what_is_left_out_has_no_part_in_the_gradient(reduce):
     out.backward(lucid.tensor([7.0, 11.0, 13.0]))
     assert x.grad.tolist() == [0.0, 11.0, 0.0]
     assert src.grad.tolist() == [7.0, 13.0]
+
+
+def test_bools_are_added_without_a_factor():
+    """Added to a bool is whether one of all holds; only a factor that is a fraction does not fit."""
+    x, index = lucid.tensor([True, False, False]), lucid.tensor([2, 2])
+    source = lucid.tensor([True, False])
+    assert lucid.index_add(x, 0, index, source).tolist() == [True, False, True]
+    assert lucid.index_add(x, 0, index, source, alpha=1).dtype is lucid.bool
+    with pytest.raises(DtypeError, match="index_add: expected alpha to be an integer"):
+        lucid.index_add(x, 0, index, source, alpha=0.5)

@@ -61,6 +61,11 @@ MISTAKES = {
         DtypeError,
         "mask of bools, got int64",
     ),
+    "index_fill value": (
+        lambda x: index_select.index_fill(x, 0, lucid.tensor([0]), x[0]),
+        ShapeError,
+        r"a number or a 0-dim tensor, got shape \[3\]",
+    ),
     "masked_fill value": (lambda x: masked_select.masked_fill(x, x > 1, x), ShapeError, "0-dim tensor"),
     "masked_scatter": (lambda x: masked_select.masked_scatter(x, x >= 0, x[0]), ShapeError, "source has only 3"),
 }
@@ -291,6 +296,10 @@ def test_where_of_a_condition_alone(array):
     assert [part.tolist() for part in found] == [part.tolist() for part in expected]
     assert all(part.dtype == lucid.int64 for part in found)
     assert [part.tolist() for part in lucid.nonzero(condition, as_tuple=True)] == [part.tolist() for part in expected]
+    # rows of indices, of which those of a number have none
+    for rows in (lucid.nonzero(condition), lucid.argwhere(condition)):
+        assert rows.shape == np.argwhere(array).shape
+        assert rows.tolist() == np.argwhere(array).tolist()
 
 
 @pytest.mark.parametrize(

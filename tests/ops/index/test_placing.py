@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import lucid
+from lucid.errors import ShapeError
 
 SHAPE = (3, 4, 5)
 PLACED = {
@@ -60,3 +61,26 @@ def test_put_replaces_or_adds_in_flat_order(accumulate, changed, rng):
     out = getattr(x, changed)(lucid.tensor(index), lucid.tensor(new), accumulate)
     np.testing.assert_allclose(out.cpu().numpy().ravel(), expected, rtol=1e-15)
     assert (out is x) == (changed == "put_")
+
+
+@pytest.mark.parametrize("changed", ["put", "put_"])
+@pytest.mark.parametrize("accumulate", [False, True])
+def test_put_takes_as_many_elements_of_one_dtype(changed, accumulate):
+    """Another number of elements, elements of another dtype and places that are no integers are refused."""
+    x, places = lucid.zeros(2, 3), lucid.tensor([0, 4])
+    for index, source in (
+        (places, lucid.ones(3)),
+        (places, lucid.ones(2, dtype=lucid.float64)),
+        (places, lucid.ones(2, dtype=lucid.int64)),
+        (places.float(), lucid.ones(2)),
+    ):
+        with pytest.raises(ShapeError, match="put: expected index and source of as many elements, of integers and"):
+            getattr(x, changed)(index, source, accumulate)
+    assert x.tolist() == [[0.0] * 3] * 2
+
+
+@pytest.mark.parametrize("step", [0, -1, -2])
+def test_slices_go_forwards(step):
+    """A step of nothing, or backwards, is refused as a shape that does not fit."""
+    with pytest.raises(ShapeError, match=f"slice_scatter: expected a step above zero, got {step}"):
+        lucid.slice_scatter(lucid.zeros(4), lucid.ones(4), step=step)

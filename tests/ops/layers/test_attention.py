@@ -144,3 +144,12 @@ def test_blocks(rng, monkeypatch):
     for other in results[1:]:
         for got, expected in zip(other, results[0], strict=True):
             np.testing.assert_allclose(got.numpy(force=True), expected.numpy(force=True), rtol=1e-11, atol=1e-12)
+
+
+def test_scores_of_nothing_weigh_all_alike(rng):
+    """A scale of 0 is one, and makes means of the values, of those that a query may see."""
+    q, k, v = (lucid.tensor(rng.standard_normal((2, 3, 4))) for _ in range(3))
+    expected = v.cumsum(1) / lucid.arange(1, 4, device=DEVICE).unsqueeze(1)
+    for scale in (0, 0.0):
+        out = scaled_dot_product_attention(q, k, v, scale=scale, is_causal=True)
+        np.testing.assert_allclose(out.cpu().numpy(), expected.cpu().numpy(), rtol=1e-12)

@@ -185,3 +185,10 @@ def test_which_factor_is_conjugated(name, reference, rng):
     function = functools.reduce(getattr, name.split("."), lucid)
     out = function(lucid.tensor(a), lucid.tensor(b))
     np.testing.assert_allclose(complex(out.item()), reference(a, b), rtol=1e-12)
+
+
+def test_cross_products_are_along_the_first_dimension_of_size_three(rng):
+    """Where several have that size, and none is named, it is the first one."""
+    a, b = rng.standard_normal((2, 2, 3, 3))
+    found = lucid.cross(lucid.tensor(a), lucid.tensor(b)).cpu().numpy()
+    np.testing.assert_allclose(found, np.cross(a, b, axis=1), rtol=1e-12, atol=1e-14)

@@ -106,12 +106,13 @@ def test_settings_out_of_range():
 
 @pytest.mark.cpu("a CUDA device does not look at the values of probabilities")
 def test_probabilities_out_of_range():
-    """Numbers beyond 0 and 1, and NaN, are no probabilities."""
-    x = lucid.tensor([0.5, 2.0])
-    with pytest.raises(LossSettingError, match="between 0 and 1"):
-        binary_cross_entropy(x, x)
-    with pytest.raises(LossSettingError, match="between 0 and 1"):
-        binary_cross_entropy(lucid.tensor([float("nan")]), lucid.tensor([1.0]))
+    """Numbers beyond 0 and 1, and NaN, are no probabilities, neither in the input nor in the target."""
+    good = lucid.tensor([0.5, 1.0])
+    for number in (2.0, -0.5, float("nan")):
+        wrong = lucid.tensor([0.5, number])
+        for which, given in (("input", (wrong, good)), ("target", (good, wrong))):
+            with pytest.raises(LossSettingError, match=f"all elements of {which} should be between 0 and 1"):
+                binary_cross_entropy(*given)
 
 
 @pytest.mark.usefixtures("indices_are_read")
@@ -280,3 +281,14 @@ def test_a_difference_that_is_no_number_has_no_slope():
     x = lucid.tensor([np.inf, np.nan, 3.0], requires_grad=True)
     l1_loss(x, lucid.tensor([np.inf, 1.0, 1.0]), reduction="sum").backward()
     assert x.grad.tolist() == [0.0, 0.0, 1.0]
+
+
+@pytest.mark.usefixtures("indices_are_read")
+@pytest.mark.parametrize("number", [-1e-3, -2.0])
+def test_variances_below_zero(number):
+    """They are refused as a number, and as one of several."""
+    x = lucid.ones(2, 3)
+    for variance in (number, lucid.full((2, 3), number), lucid.tensor([[1.0], [number]])):
+        with pytest.raises(LossSettingError, match="gaussian_nll_loss: var has negative"):
+            gaussian_nll_loss(x, x, variance)
+    assert gaussian_nll_loss(x, x, 0.0, eps=1.0).item() == 0

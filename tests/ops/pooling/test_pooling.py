@@ -74,6 +74,8 @@ def test_ties_go_to_the_first(rng):
 
 POSITIONS = {
     "volumes": lambda x: F.max_pool3d(x, (2, 3, 2), (1, 2, 3), (1, 1, 0), return_indices=True),
+    "dilated volumes": lambda x: F.max_pool3d(x, 2, 1, dilation=(2, 1, 3), return_indices=True),
+    "dilated images": lambda x: F.max_pool2d(x[0], (2, 3), (1, 2), dilation=(3, 2), return_indices=True),
     "parts": lambda x: F.adaptive_max_pool3d(x, (3, 4, 2), return_indices=True),
     "at random": lambda x: F.fractional_max_pool3d(x, 2, output_ratio=0.6, return_indices=True),
     "parts of images": lambda x: F.adaptive_max_pool2d(x[0], (4, 5), return_indices=True),

@@ -66,3 +66,16 @@ def test_infinities_are_close_to_themselves_alone(equal_nan):
         found = lucid.isclose(lucid.tensor(a), lucid.tensor(b), rtol, atol, equal_nan)
         expected = np.equal(a, b) | (equal_nan & np.isnan(a) & np.isnan(b))
         np.testing.assert_array_equal(numbers(found), expected)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+def test_every_nan_is_distinct(dtype):
+    """It equals nothing, not even the NaN beside it, whether all elements are compared or neighbours only."""
+    x = lucid.tensor([np.nan, 1.0, 1.0, np.nan, np.nan], dtype=getattr(lucid, dtype))
+    for function, expected, counts in (
+        (lucid.unique, [1, np.nan, np.nan, np.nan], [2, 1, 1, 1]),
+        (lucid.unique_consecutive, [np.nan, 1, np.nan, np.nan], [1, 2, 1, 1]),
+    ):
+        values, often = function(x, return_counts=True)
+        np.testing.assert_array_equal(numbers(values).astype(float), expected)
+        assert often.tolist() == counts

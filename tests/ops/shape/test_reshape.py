@@ -221,6 +221,7 @@ ERRORS = {
     "repeat too few": (lambda x: repeating.repeat(x, 2), ShapeError, "a number for each of the 2 dimensions"),
     "repeat negative": (lambda x: repeating.repeat(x, 2, -1), ShapeError, "zero or more"),
     "interleave": (lambda x: repeating.repeat_interleave(x, [1, 2, 3], 0), ShapeError, "each of the 2 slices"),
+    "combinations": (lambda x: lucid.combinations(x[0], -1), ShapeError, "r of zero or more, got -1"),
     "meshgrid": (lambda x: broadcasting.meshgrid(x), ShapeError, "at most one dimension"),
     "split sum": (lambda x: splitting.split(x, [1, 2]), ShapeError, "sum exactly to 2"),
     "split zero": (lambda x: splitting.split(x, 0), ShapeError, "above zero"),
@@ -275,3 +276,12 @@ def test_places_of_a_split_grow(name, places):
     for good in ([1, 1, 3], [-3, -1], (0, 9), ()):
         for part, expected in zip(split(lucid.tensor(x), good), numpys(x, good), strict=True):
             np.testing.assert_array_equal(part.cpu().numpy(), expected)
+
+
+@pytest.mark.parametrize("offset", range(-4, 5))
+def test_diagonals_beyond_the_corners_are_empty(offset):
+    """A diagonal is as long as NumPy's, in a view and in a copy; beyond the last one it has no elements."""
+    expected = np.diagonal(X, offset)
+    x = lucid.tensor(X)
+    for found in (lucid.diagonal(x, offset), lucid.linalg.diagonal(x, offset=offset), lucid.diag(x, offset)):
+        np.testing.assert_array_equal(found.numpy(force=True), expected)
