@@ -249,6 +249,7 @@ def test_what_is_certain_has_finite_logits(make):
         assert make(lucid.tensor(p)).logits.isfinite().all()
 
 
+@pytest.mark.cpu("values are looked at on the CPU")
 def test_counts_are_whole_numbers():
     """A count between two numbers has no probability, and is refused."""
     with pytest.raises(SettingError, match="of whole numbers from 0 to total_count"):

@@ -70,7 +70,8 @@ def _addcdiv(xp: ModuleType, x: Array, a: Array, b: Array, value: Array) -> Arra
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 1) -> Tensor:
     """Return ``input + value * tensor1 * tensor2``, elementwise.
 
-    A `value` that does not fit the dtype of `tensor1` and `tensor2`, a fraction for integers, raises a DtypeError.
+    A `value` that does not fit the dtype of `tensor1` and `tensor2`, a fraction for integers, raises a DtypeError; so
+    do bools alone.
 
     >>> import lucid
     >>> lucid.addcmul(lucid.tensor([1.0]), lucid.tensor([2.0]), lucid.tensor([3.0]), value=10)
@@ -79,6 +80,7 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 
     only_tensors(input, tensor1, tensor2)
     value, dtype = as_factor("addcmul", "value", value, input, tensor1, tensor2)
     x, a, b = promote(input, tensor1, tensor2)
+    refuse("addcmul", "b", x, instead="combine bools by | and &")
     return GRAPH.addcmul(x, a, b, 1 if type(value) is int and value == 1 else number_in(value, dtype, x.array))
 
 

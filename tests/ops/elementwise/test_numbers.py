@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import lucid
+from lucid.errors import DtypeError
 from lucid.ops.base.promotion import OperandTypeError
 from tests.device import DEVICE
 from tests.gradients import numbers
@@ -50,3 +51,14 @@ def test_factors_are_tensors(op):
     for given in ((x, 1.0, x), (x, x, 2.0), (1.0, x, x)):
         with pytest.raises(OperandTypeError):
             op(*given)
+
+
+@pytest.mark.parametrize("value", [1, 2])
+def test_products_of_bools_are_not_added(value):
+    """Bools alone are no numbers, whatever they are multiplied by; beside a number they count as 0 and 1."""
+    mask = lucid.tensor([True, False], device=DEVICE)
+    with pytest.raises(DtypeError, match="combine bools by"):
+        lucid.addcmul(mask, mask, mask, value=value)
+    with pytest.raises(DtypeError, match="combine bools by"):
+        mask.addcmul_(mask, mask, value=value)
+    assert lucid.addcmul(lucid.tensor([5, 5], device=DEVICE), mask, mask, value=value).tolist() == [5 + value, 5]
