@@ -147,8 +147,7 @@ def _total_norm(given: list[Any], arrays: Arrays | None, norm_type: float | str,
     with no_grad():
         total = _norm_there(arrays, order) if given else wrap(np.zeros((), np.float32))
         if total is None:
-            norms = _norms(given, order)
-            total = norm(stack([each.to(norms[0].device) for each in norms]), order)
+            total = norm(stack(_norms(given, order)), order)
         if error_if_nonfinite and not math.isfinite(float(total)):
             raise RuntimeError(
                 f"the total norm of order {norm_type} for gradients from `parameters` is non-finite ({float(total)}), "
@@ -165,16 +164,25 @@ def _norm_there(arrays: Arrays | None, order: float) -> Any:
     return None if total is NotImplemented else wrap(total)
 
 
+def _by_device(tensors: list[Any]) -> list[list[Any]]:
+    """Return tensors in lists of those that are on one device."""
+    groups: dict[int, list[Any]] = {}
+    for tensor in tensors:
+        index = -1 if type(tensor.array) is np.ndarray else gpu.device_index(tensor.array)
+        groups.setdefault(index, []).append(tensor)
+    return list(groups.values())
+
+
 def _norms(given: list[Any], order: float) -> list[Any]:
-    """Return norms of which that of all tensors is the norm: one for each tensor, or each of several devices."""
-    groups: dict[Any, list[Any]] = {}
-    for tensor in given:
-        groups.setdefault(tensor.device, []).append(tensor)
+    """Return norms of which that of all tensors is the norm, on one device: of each tensor, or of those of a device."""
+    groups = _by_device(given)
+    if len(groups) == 1:
+        return [norm(tensor, order) for tensor in given]
     norms: list[Any] = []
-    for group in groups.values():
-        together = _norm_there(arrays_of(group), order) if len(groups) > 1 else None
+    for group in groups:
+        together = _norm_there(arrays_of(group), order)
         norms += [norm(tensor, order) for tensor in group] if together is None else [together]
-    return norms
+    return [each.to(norms[0].device) for each in norms]
 
 
 @checked
@@ -201,9 +209,10 @@ def _scale_down(grads: list[Any], looked_at: Arrays | None, max_norm: float, tot
             grads = changed_on_device(grads, lambda arrays: arrays.clip_by_norm(total_norm.array, max_norm), looked_at)
         if grads:
             scale = clamp(max_norm / (total_norm + 1e-6), max=1.0)
-            scales = {device: scale.to(device) for device in {grad.device for grad in grads}}
-            for grad in grads:
-                grad.mul_(scales[grad.device])
+            for group in _by_device(grads):
+                factor = scale.to(group[0].device)
+                for grad in group:
+                    grad.mul_(factor)
 
 
 @checked
