@@ -37,6 +37,7 @@ DTYPES = {
     "float32": "F32",
     "float64": "F64",
 }
+CODES = {np.dtype(name): code for name, code in DTYPES.items()}
 
 
 class Entry(NamedTuple):
@@ -77,7 +78,7 @@ def encode(metadata: Mapping[str, str], arrays: Mapping[str, Array], size: int =
     # the widest first, so that each begins at a multiple of its own width, which readers that map the file count on
     for name, array in sorted(arrays.items(), key=lambda item: -item[1].itemsize):
         begin, end = end, end + array.nbytes
-        header[name] = {"dtype": DTYPES[array.dtype.name], "shape": array.shape, "data_offsets": [begin, end]}
+        header[name] = {"dtype": CODES[array.dtype], "shape": array.shape, "data_offsets": [begin, end]}
         pieces.append(as_bytes(array))
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * max(size - 8 - len(text) - end, 0)
