@@ -30,6 +30,12 @@ hypothesis.settings.load_profile("same")
 def pytest_configure(config):
     """Let workers of pytest-xdist, and what tests start, iterate over sets of strings in one order."""
     os.environ.setdefault("PYTHONHASHSEED", "0")
+    config.files_before = files_here()
+
+
+def files_here():
+    """Return what lies where pytest was started; caches of tools are not looked at."""
+    return {path.name for path in Path.cwd().iterdir() if not path.name.startswith((".", "__"))}
 
 
 def pytest_report_header(config):
@@ -148,8 +154,12 @@ def pytest_terminal_summary(terminalreporter, config):
             terminalreporter.write_line(row)
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_sessionfinish(session):
-    """Note which kernels were launched, for tests/kernels/table.py; each worker has a file of its own."""
+    """Fail a run that leaves files where it was started; note launched kernels, each worker in a file of its own."""
+    if left := files_here() - session.config.files_before:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        print(f"\ntests have left {sorted(left)} in {Path.cwd()}: write into tmp_path")
     folder = os.environ.get("LUCID_KERNEL_LOG")
     if folder and lucid.cuda.is_available():
         from tests.kernels.table import launched_names
