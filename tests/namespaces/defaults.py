@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import contextlib
+import enum
 import importlib
 import inspect
 import sys
@@ -38,6 +39,8 @@ def defaults(library: Any, name: str) -> dict[str, str]:
         importlib.import_module(f"{library.__name__}.{parent}" if parent else library.__name__)
     for part in name.split("."):
         value = getattr(value, part, None)
+    if isinstance(value, enum.EnumMeta):  # which Python calls, each version by parameters of its own
+        return {}
     try:
         parameters = inspect.signature(value).parameters.values()  # pyright: ignore[reportArgumentType]
     except (TypeError, ValueError):
