@@ -12,8 +12,8 @@ def module_of(frame):
 
 
 def is_of_the_simulator(frame):
-    """Tell whether a function is a simulated device's, or is called by one of its own."""
-    while frame is not None:
+    """Tell whether a function is a simulated device's, or is called by one that is, within what is counted."""
+    while frame is not None and frame.f_code is not calls.__code__:
         if module_of(frame).startswith("lucid.cuda.simulator"):
             return True
         frame = frame.f_back

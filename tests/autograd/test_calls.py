@@ -11,8 +11,8 @@ from lucid import nn
 from tests.autograd.calls import calls
 from tests.device import DEVICE
 
-# The most calls of each, on the CPU and on a device; the hook that is counted is one of
-# them. Lower them when a change makes one cheaper.
+# The most calls of each, on the CPU and on a device; the hook that is counted is one of them. Lower them when a change
+# makes one cheaper.
 BOUNDS = {
     "add, recorded": (1, 6),
     "add, no grad": (3, 7),

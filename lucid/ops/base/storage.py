@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from lucid.autograd.base import wrap
-from lucid.backend import gpu
-from lucid.backend.arrays import to_device
+from lucid.backend.arrays import namespace, to_device
 from lucid.backend.device import device_of
 from lucid.backend.dtype import dtype_of
 from lucid.backend.memory import forwards
@@ -112,9 +109,8 @@ class TypedStorage(UntypedStorage):
         """Return the elements as Python numbers, in the order in which they lie in memory."""
         if not self.size():
             return []
-        library = np if device_of(self._array).type == "cpu" else gpu.cupy()
         # an array of another library may have gaps, and overlap itself: no tensor is made of all of its memory
-        whole = library.lib.stride_tricks.as_strided(self._array, (self.size(),), (self.element_size(),))
+        whole = namespace(self._array).lib.stride_tricks.as_strided(self._array, (self.size(),), (self.element_size(),))
         return wrap(to_device(whole, "cpu")).tolist()
 
     def __getitem__(self, index: Any) -> Any:

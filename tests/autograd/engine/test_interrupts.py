@@ -129,11 +129,12 @@ def loops_in_blocks(node: ast.AST, in_block: bool = False) -> Iterator[int]:
     """Give the lines of ``while`` loops with a condition that stand in a block which must see each interrupt."""
     for child in ast.iter_child_nodes(node):
         is_block = isinstance(node, ast.With | ast.AsyncWith) or (
-            isinstance(node, ast.Try)
+            isinstance(node, ast.Try | ast.TryStar)
             and child in node.body
             and (node.finalbody or any(is_for_interrupts(handler) for handler in node.handlers))
         )
-        inside = (in_block or bool(is_block)) and not isinstance(child, ast.FunctionDef | ast.ClassDef | ast.Lambda)
+        own_code = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+        inside = (in_block or bool(is_block)) and not own_code
         if inside and isinstance(child, ast.While) and not isinstance(child.test, ast.Constant):
             yield child.lineno
         yield from loops_in_blocks(child, inside)
@@ -156,6 +157,7 @@ def is_for_interrupts(handler: ast.ExceptHandler) -> bool:
         ("try:\n while True: h()\nfinally:\n k()", False),
         ("try:\n k()\nfinally:\n while g(): h()", False),
         ("with f():\n def inner():\n  while g(): h()", False),
+        ("with f():\n async def inner():\n  while g(): h()", False),
     ],
 )
 def test_loops_are_seen(block: str, is_seen: bool) -> None:
