@@ -72,6 +72,8 @@ def test_a_pattern_of_no_tap(block):
             1 / 0
         with block("*"), block("used"), block("u*"):
             hooks.tap("used", x)
+        with hooks.capture(taps="*"), hooks.edit(taps={"*": lambda value: value}):
+            pass
         for name in ("used", "forse"):
             assert hooks.tap(name, x) is x
 

@@ -65,8 +65,13 @@ def test_structures(rng):
     assert isinstance(ordered, OrderedDict)
 
 
+# these tests of the host run with other tests' tensors on a device only where they are marked
+on_each = pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+
+
+@on_each
 @pytest.mark.parametrize("depth", [1, 2, 5])
-def test_order_and_depth(depth):
+def test_order_and_depth(depth, device):
     """Items come in order; on a device `depth` more are read before one is given, on the CPU none."""
     read = []
 
@@ -75,14 +80,15 @@ def test_order_and_depth(depth):
             read.append(number)
             yield np.full(2, number)
 
-    given = prefetch(items(), DEVICE, depth, convert=lambda array: array + 1)
+    given = prefetch(items(), device, depth, convert=lambda array: array + 1)
     for number in range(10):
         assert next(given).tolist() == [number + 1] * 2
-        assert len(read) == (min(number + depth + 1, 10) if DEVICE == "cuda" else number + 1)
+        assert len(read) == (min(number + depth + 1, 10) if device == "cuda" else number + 1)
     assert list(given) == []
 
 
-def test_an_iterator_that_fails():
+@on_each
+def test_an_iterator_that_fails(device):
     """What came before is given first."""
 
     def items():
@@ -90,7 +96,7 @@ def test_an_iterator_that_fails():
         yield np.ones(1)
         raise ValueError("broken")
 
-    given = prefetch(items(), DEVICE)
+    given = prefetch(items(), device)
     assert [next(given).tolist(), next(given).tolist()] == [[0], [1]]
     with pytest.raises(ValueError, match="broken"):
         next(given)
