@@ -17,7 +17,8 @@ from tests.device import DEVICE
 from tests.seeds.drawing import VARIABLE, numbers_of, seed_examples, seed_generators
 
 TESTS = Path(__file__).parent
-# Folders of tests of sources, processes and scripts: but for those marked `gpu`, they run on the CPU alone.
+# Folders of tests of sources, processes and scripts, which run on the CPU alone: but for those marked `gpu`, and for
+# the files that read `DEVICE`.
 HOST = {"benchmarks", "compat", "examples", "laws", "seeds", "utils"}
 REQUIRES_GPU = os.environ.get("LUCID_REQUIRE_GPU") == "1"
 
@@ -115,9 +116,10 @@ def indices_are_read():
 
 
 def says_the_same_anywhere(item):
-    """Tell whether the device of its tensors is nothing to a test."""
+    """Tell whether a test is of one of these folders and asks for no device: by `gpu`, or its file by `DEVICE`."""
     where = item.path.relative_to(TESTS).parts[0] if item.path.is_relative_to(TESTS) else ""
-    return where in HOST and not item.get_closest_marker("gpu")
+    asks = item.get_closest_marker("gpu") or hasattr(getattr(item, "module", None), "DEVICE")
+    return where in HOST and not asks
 
 
 def pytest_collection_modifyitems(config, items):
