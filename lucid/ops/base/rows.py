@@ -137,11 +137,13 @@ def array_sum(x: Array, axes: Ints | None, dtype: np.dtype[Any] | None = None, k
     if x.size <= ROWS_AT_ONCE or x.dtype.kind not in "fcV" or axes == ():
         return _add_reduce(x, axes, dtype, None, keepdims)
     in_order = x.flags.c_contiguous
-    if in_order and axes in {None, (x.ndim - 1,)} and (dtype is None or dtype == x.dtype):
+    if in_order and (axes is None or axes == (x.ndim - 1,)) and (dtype is None or dtype == x.dtype):
         return _add_reduce(x, axes, dtype, None, keepdims)
     reduced = range(x.ndim) if axes is None else axes
-    few = math.prod([x.shape[axis] for axis in reduced]) <= ROWS_AT_ONCE
-    if few and (x.size <= FEW or not in_order):
+    count = 1
+    for axis in reduced:
+        count *= x.shape[axis]
+    if count <= ROWS_AT_ONCE and (x.size <= FEW or not in_order):
         return _add_reduce(x, axes, dtype, None, keepdims)
     if not in_order:
         if x.flags.f_contiguous:

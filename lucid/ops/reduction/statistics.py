@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.recording.primitive import Primitive, primitive
-from lucid.backend.arrays import astype
 from lucid.cuda.launch.elementwise import Elementwise
 from lucid.cuda.launch.reduction import Reduction, sum_over, total_bytes
 from lucid.errors import CallError, DtypeError
 from lucid.ops.base.dims import dim_in
 from lucid.ops.base.operands import tensor_operand
 from lucid.ops.base.promotion import accumulation_dtype, in_float32
-from lucid.ops.base.rows import about_the_mean, sum_of
+from lucid.ops.base.rows import FEW, about_the_mean, sum_of
 from lucid.ops.base.scalars import as_bool, as_number
 from lucid.ops.reduction.extremes import ValuesIndices, check_ordered, element_at
 from lucid.ops.reduction.sorting import order_of
@@ -54,12 +53,22 @@ def _variance(xp: ModuleType, x: Array, dim: Ints, correction: float, keepdim: b
     """Return the variance; in float64 where the squares leave the range of float32, which their root may not."""
     work = accumulation_dtype(x.dtype)
     axis, count = axis_of(x, dim), count_of(x.shape, dim)
-    centred = xp.subtract(x, sum_of(xp, x, axis, work, keepdims=True) / count, dtype=work)
-    squares = sum_of(xp, xp.square(centred), axis, keepdims=keepdim)
-    if work == np.float32 and (xp is not np or out_of_range(squares)):
-        centred = centred.astype(np.float64)
-        squares = sum_of(xp, xp.square(centred), axis, keepdims=keepdim)
-    squares = about_the_mean(xp, squares, sum_of(xp, centred, axis, keepdims=keepdim), count)
+    if xp is np and x.size <= FEW and work == np.float32:
+        # the digits of float64 take the place of a second look at the mean and at the range
+        wide = x.astype(np.float64)
+        wide -= np.add.reduce(wide, axis, keepdims=True) / count
+        return np.add.reduce(np.square(wide, wide), axis, keepdims=keepdim) / _freedom(x.shape, dim, correction)
+    mean = sum_of(xp, x, axis, work, keepdims=True) / count
+
+    def squares_in(dtype: Any) -> Any:
+        centred = xp.subtract(x, mean, dtype=dtype)
+        drift = sum_of(xp, centred, axis, keepdims=keepdim)
+        squares = sum_of(xp, xp.square(centred, centred), axis, keepdims=keepdim)
+        return about_the_mean(xp, squares, drift, count)
+
+    squares = squares_in(work if xp is np else np.float64)
+    if work == np.float32 and xp is np and out_of_range(squares):
+        squares = squares_in(np.float64)
     return squares / _freedom(x.shape, dim, correction)
 
 
@@ -84,7 +93,7 @@ def _spread(name: str, flavour: int) -> tuple[Primitive, Primitive]:
     spread_of = _deviation if flavour == DEVIATION else _variance
 
     def alone(xp: ModuleType, x: Array, *, dim: Ints, correction: float, keepdim: bool) -> Array:
-        return astype(spread_of(xp, x, dim, correction, keepdim), x.dtype)
+        return xp.asarray(spread_of(xp, x, dim, correction, keepdim), x.dtype)
 
     def alone_cuda(x: Array, *, dim: Ints, correction: float, keepdim: bool) -> Any:
         return MOMENTS(x, dim, keepdim, x.dtype, _freedom(x.shape, dim, correction), flavour)
