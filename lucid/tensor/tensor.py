@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from typing import Self
 
     from lucid.backend.device import Device
-    from lucid.tensor import numpy_calls
+    from lucid.tensor.numpy_calls import protocols
 else:
-    numpy_calls = LaterModule("lucid.tensor.numpy_calls")
+    protocols = LaterModule("lucid.tensor.numpy_calls.protocols")
 
 
 class Tensor(Methods, InPlaceMethods):
@@ -143,8 +143,8 @@ class Tensor(Methods, InPlaceMethods):
     # ---- other libraries ----
 
     __array__ = interop.to_array
-    __array_ufunc__ = numpy_calls.ufunc_call
-    __array_function__ = numpy_calls.function_call
+    __array_ufunc__ = protocols.ufunc_call
+    __array_function__ = protocols.function_call
     __dlpack__ = interop.dlpack
     __dlpack_device__ = interop.dlpack_device
     __cuda_array_interface__ = property(interop.cuda_array_interface)

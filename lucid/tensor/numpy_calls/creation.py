@@ -1,0 +1,142 @@
+"""NumPy's functions that make arrays, where what they are made of or like is a tensor."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from lucid.autograd.base import TensorBase, wrap
+from lucid.backend.arrays import asarray
+from lucid.backend.device import device_of
+from lucid.ops.creation import filling
+from lucid.ops.elementwise import arithmetic, division, exponential, power
+from lucid.ops.index.indexing import getitem
+from lucid.ops.shape import axes, broadcasting, joining, reshape
+from lucid.tensor.numpy_calls.reductions import in_dtype
+from lucid.tensor.numpy_calls.rules import operand, rule, same_kind, tensor_of, tensors_in
+
+
+@rule("array", "?object dtype copy order ndmin")
+def array(object: Any, dtype: Any = None, copy: Any = True, order: str = "K", ndmin: int = 0) -> Any:
+    """Return ``numpy.array``: of nested lists of tensors and numbers too."""
+    del order
+    result = in_dtype(object, dtype)
+    if copy and result is object:
+        result = reshape.clone(result)
+    return (
+        reshape.reshape(result, (1,) * (ndmin - result.array.ndim) + tuple(result.array.shape))
+        if result.array.ndim < ndmin
+        else result
+    )
+
+
+@rule("asarray asanyarray ascontiguousarray asfortranarray asarray_chkfinite", "?a dtype order copy")
+def as_array(a: Any, dtype: Any = None, order: Any = None, copy: Any = None) -> Any:
+    """Return ``numpy.asarray``."""
+    return array(a, dtype, bool(copy), order)
+
+
+@rule("astype", "*x dtype copy")
+def as_type(x: Any, dtype: Any, copy: bool = True) -> Any:
+    """Return ``numpy.astype``."""
+    return array(x, dtype, copy)
+
+
+def _enter_like(name: str, function: Any) -> None:
+    def like(a: Any, dtype: Any = None, shape: Any = None) -> Any:
+        a = a.detach()
+        return function(
+            a if shape is None else broadcasting.broadcast_to(filling.zeros_like(a).sum(), shape), dtype=dtype
+        )
+
+    rule(name, "*a dtype shape")(like)
+
+
+_enter_like("zeros_like", filling.zeros_like)
+_enter_like("ones_like", filling.ones_like)
+_enter_like("empty_like", filling.empty_like)
+
+
+@rule("full_like", "?a ?fill_value dtype shape")
+def full_like(a: Any, fill_value: Any, dtype: Any = None, shape: Any = None) -> Any:
+    """Return ``numpy.full_like``: the gradient of what fills is the sum over all that it fills."""
+    like = next(tensors_in((a, fill_value)))
+    sizes = operand(a, like, strong=True).array.shape if shape is None else shape
+    own = operand(a, like, strong=True).array.dtype if dtype is None else dtype
+    return full(sizes, operand(fill_value, like, strong=True), own)
+
+
+@rule("full", "shape ?fill_value dtype")
+def full(shape: Any, fill_value: Any, dtype: Any = None) -> Any:
+    """Return ``numpy.full``."""
+    return reshape.clone(
+        broadcasting.broadcast_to(in_dtype(fill_value, dtype), (shape,) if np.ndim(shape) == 0 else shape)
+    )
+
+
+@rule("linspace", "*start *stop num endpoint retstep dtype axis")
+def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None,
+             axis: int = 0) -> Any:  # fmt: skip
+    """Return ``numpy.linspace``."""
+    like = start if isinstance(start, TensorBase) else stop
+    first, last = tensor_of(start, like), tensor_of(stop, like)
+    span = arithmetic.sub(last, first)
+    share = np.linspace(0, 1, num, endpoint=endpoint).astype(like.array.dtype).reshape(-1, *(1,) * span.array.ndim)
+    steps = wrap(asarray(share, device=device_of(like.array)))
+    # the ends meet what was given, as the sum of a start and a whole span need not
+    points = arithmetic.add(arithmetic.mul(first, arithmetic.sub(1, steps)), arithmetic.mul(last, steps))
+    points = axes.movedim(in_dtype(points, dtype), 0, axis) if points.array.ndim else points
+    parts = num - 1 if endpoint else num
+    return (points, arithmetic.mul(span, 1 / parts if parts > 0 else np.nan)) if retstep else points
+
+
+@rule("logspace", "*start *stop num endpoint base dtype axis")
+def logspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None,
+             axis: int = 0) -> Any:  # fmt: skip
+    """Return ``numpy.logspace``."""
+    return in_dtype(power.pow(base, linspace(start, stop, num, endpoint, axis=axis)), dtype)
+
+
+@rule("geomspace", "*start *stop num endpoint dtype axis")
+def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Any:
+    """Return ``numpy.geomspace``, of numbers of one sign."""
+    like = start if isinstance(start, TensorBase) else stop
+    first, last = tensor_of(start, like), tensor_of(stop, like)
+    ratio = exponential.log(division.div(last, first))
+    return in_dtype(arithmetic.mul(first, exponential.exp(linspace(0, ratio, num, endpoint, axis=axis))), dtype)
+
+
+@rule("meshgrid", "xi copy sparse indexing")
+def meshgrid(xi: tuple[Any, ...], copy: bool = True, sparse: bool = False, indexing: str = "xy") -> Any:
+    """Return ``numpy.meshgrid``."""
+    like = next(tensors_in(xi))
+    lines = [reshape.ravel(operand(each, like, strong=True)) for each in xi]
+    order = list(range(len(lines)))
+    if indexing == "xy" and len(lines) > 1:
+        order[:2] = [1, 0]
+    open_grid = [
+        reshape.reshape(line, [-1 if k == place else 1 for k in range(len(lines))])
+        for line, place in zip(lines, order, strict=True)
+    ]
+    grid = open_grid if sparse else broadcasting.broadcast_tensors(*open_grid)
+    return tuple([reshape.clone(each) if copy else each for each in grid])
+
+
+@rule("apply_along_axis", "func1d axis *arr args kwargs")
+def apply_along_axis(func1d: Any, axis: int, arr: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
+    """Return ``numpy.apply_along_axis``."""
+    lines = axes.movedim(arr, axis, -1)
+    shape = tuple(lines.array.shape[:-1])
+    results = [
+        operand(func1d(same_kind(getitem(lines, place), arr), *args, **(kwargs or {})), arr, strong=True)
+        for place in np.ndindex(shape)
+    ]
+    made = results[0].array.shape
+    whole = reshape.reshape(joining.stack(results), (*shape, *made))
+    k = axis % arr.array.ndim
+    return (
+        axes.movedim(whole, list(range(len(shape), len(shape) + len(made))), list(range(k, k + len(made))))
+        if made
+        else whole
+    )

@@ -1,0 +1,213 @@
+"""NumPy's differences, integrals and interpolations along an axis, convolutions and phases."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from lucid.autograd.base import TensorBase, wrap
+from lucid.backend.arrays import asarray
+from lucid.backend.device import device_of
+from lucid.errors import SettingError, ShapeError
+from lucid.ops.base.dims import dim_in
+from lucid.ops.elementwise import arithmetic, comparison, division, selection, trigonometry
+from lucid.ops.elementwise.complex import angle as angle_of
+from lucid.ops.elementwise.complex import conj
+from lucid.ops.elementwise.special import i0
+from lucid.ops.index.indexing import getitem
+from lucid.ops.linalg.products import matmul
+from lucid.ops.reduction import differences
+from lucid.ops.shape import axes, joining, reshape
+from lucid.tensor.numpy_calls.places import plain
+from lucid.tensor.numpy_calls.reductions import dims_of
+from lucid.tensor.numpy_calls.rules import enter, operand, rule, tensor_of
+
+
+def part(a: Any, axis: int, start: int | None, stop: int | None = None) -> Any:
+    """Return a slice along an axis."""
+    return getitem(a, (*(slice(None),) * axis, slice(start, stop)))
+
+
+@rule("diff", "*a n axis *prepend *append")
+def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Any:
+    """Return ``numpy.diff``."""
+    k = dim_in(axis, a.array.ndim)
+    sizes = [1 if j == k else size for j, size in enumerate(a.array.shape)]
+    ends = []
+    for end in (prepend, append):
+        tensor = None if end is None else tensor_of(end, a)
+        ends.append(tensor if tensor is None or tensor.array.ndim else tensor.expand(sizes))
+    return differences.diff(a, n, k, *ends)
+
+
+@rule("ediff1d", "*ary *to_end *to_begin")
+def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
+    """Return ``numpy.ediff1d``."""
+    ends = [None if end is None else reshape.ravel(tensor_of(end, ary)) for end in (to_begin, to_end)]
+    parts = [ends[0], differences.diff(reshape.ravel(ary)), ends[1]]
+    return joining.cat([each for each in parts if each is not None])
+
+
+@rule("trapezoid", "*y *x dx axis")
+def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
+    """Return ``numpy.trapezoid``."""
+    y = operand(y, x, strong=True)
+    if x is not None:
+        return differences.trapezoid(y, operand(x, y, strong=True), dim=axis)
+    if isinstance(dx, TensorBase):
+        return arithmetic.mul(differences.trapezoid(y, dim=axis), dx)
+    return differences.trapezoid(y, dx=dx, dim=axis)
+
+
+@rule("gradient", "*f varargs axis edge_order")
+def gradient(f: Any, varargs: tuple[Any, ...] = (), axis: Any = None, edge_order: int = 1) -> Any:
+    """Return ``numpy.gradient``: second-order differences, at the edges of `edge_order`."""
+    dims = dims_of(f, axis)
+    steps = list(varargs) * (len(dims) if len(varargs) == 1 else 1) or [1.0] * len(dims)
+    if len(steps) != len(dims):
+        raise SettingError(f"numpy.gradient: expected a spacing for each of {len(dims)} axes, got {len(steps)}")
+    results = [_slope(f, k, step, edge_order) for k, step in zip(dims, steps, strict=True)]
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+def _slope(f: Any, k: int, step: Any, edge_order: int) -> Any:
+    """Return the slope along a dimension, for a step, or the places of the samples."""
+    size = f.array.shape[k]
+    if size < edge_order + 1:
+        raise ShapeError(f"numpy.gradient: expected at least {edge_order + 1} elements along axis {k}, got {size}")
+    rises = differences.diff(f, dim=k)
+    if np.ndim(step.array if isinstance(step, TensorBase) else step):
+        places = tensor_of(step, f)
+        widths = reshape.reshape(differences.diff(places), [-1 if j == k else 1 for j in range(f.array.ndim)])
+        slopes = division.div(rises, widths)
+    else:
+        widths = None
+        slopes = division.div(rises, step)
+    first, last = part(slopes, k, 0, 1), part(slopes, k, -1)
+    before, after = part(slopes, k, None, -1), part(slopes, k, 1)
+    if widths is None:
+        inner = arithmetic.mul(arithmetic.add(before, after), 0.5)
+    else:
+        left, right = part(widths, k, None, -1), part(widths, k, 1)
+        inner = division.div(
+            arithmetic.add(arithmetic.mul(before, right), arithmetic.mul(after, left)), arithmetic.add(left, right)
+        )
+    if edge_order == 2:
+        first = (
+            arithmetic.sub(arithmetic.mul(first, 2), part(inner, k, 0, 1))
+            if widths is None
+            else _edge(slopes, widths, k, 0)
+        )
+        last = (
+            arithmetic.sub(arithmetic.mul(last, 2), part(inner, k, -1))
+            if widths is None
+            else _edge(slopes, widths, k, -1)
+        )
+    return joining.cat([first, inner, last], k)
+
+
+def _edge(slopes: Any, widths: Any, k: int, end: int) -> Any:
+    """Return the slope at an end of the parabola through the three samples nearest to it."""
+    near, far = (0, 1) if end == 0 else (-1, -2)
+
+    def at(x: Any, place: int) -> Any:
+        return part(x, k, place, place + 1 or None)
+
+    share = division.div(at(widths, near), arithmetic.add(at(widths, near), at(widths, far)))
+    bend = arithmetic.mul(arithmetic.sub(at(slopes, far), at(slopes, near)), share)
+    return arithmetic.sub(at(slopes, near), bend)
+
+
+@rule("interp", "*x *xp *fp *left *right period")
+def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
+    """Return ``numpy.interp``, with gradients by the places asked for, the places of samples, and the samples."""
+    like = next(each for each in (x, xp, fp) if isinstance(each, TensorBase))
+    x, xp, fp = (tensor_of(each, like) for each in (x, xp, fp))
+    if period is not None:
+        x, xp = (division.remainder(each, abs(period)) for each in (x, xp))
+        order = np.argsort(plain(xp))
+        xp, fp = getitem(xp, order), getitem(fp, order)
+        xp = joining.cat(
+            [arithmetic.sub(part(xp, 0, -1), abs(period)), xp, arithmetic.add(part(xp, 0, 0, 1), abs(period))]
+        )
+        fp = joining.cat([part(fp, 0, -1), fp, part(fp, 0, 0, 1)])
+        left = right = None
+    count = xp.array.shape[0]
+    if count == 1:
+        inside = arithmetic.add(arithmetic.mul(x, 0), getitem(fp, 0))
+    else:
+        place = np.clip(np.searchsorted(plain(xp), plain(x), "right"), 1, count - 1)
+        high, low = (wrap(asarray(np.asarray(each), device=device_of(like.array))) for each in (place, place - 1))
+        x0, x1, y0, y1 = getitem(xp, low), getitem(xp, high), getitem(fp, low), getitem(fp, high)
+        share = division.div(arithmetic.sub(x, x0), arithmetic.sub(x1, x0))
+        inside = arithmetic.add(y0, arithmetic.mul(arithmetic.sub(y1, y0), share))
+    ends = (
+        getitem(fp, 0) if left is None else tensor_of(left, like),
+        getitem(fp, -1) if right is None else tensor_of(right, like),
+    )
+    inside = selection.where(comparison.lt(x, getitem(xp, 0)), ends[0], inside)
+    return selection.where(comparison.gt(x, getitem(xp, -1)), ends[1], inside)
+
+
+# ---- convolutions ----
+
+
+def _sliding(a: Any, v: Any, mode: Any) -> Any:
+    """Return sums of products of a vector, moved along another one: by products with a matrix of its parts."""
+    if a.array.ndim != 1 or v.array.ndim != 1 or not a.array.size or not v.array.size:
+        raise ShapeError(f"expected vectors that are not empty, got shapes {a.array.shape} and {v.array.shape}")
+    long, short = len(a.array), len(v.array)
+    zeros = wrap(asarray(np.zeros(short - 1, a.array.dtype), device=device_of(a.array)))
+    padded = joining.cat([zeros, a, zeros])
+    rows = np.arange(long + short - 1)[:, None] + np.arange(short)
+    full = matmul(getitem(padded, wrap(asarray(rows, device=device_of(a.array)))), v)
+    if mode in {"full", 2}:
+        return full
+    if mode not in {"same", "valid", 0, 1}:
+        raise SettingError(f"expected mode 'full', 'same' or 'valid', got {mode!r}")
+    count = long if mode in {"same", 1} else long - short + 1
+    start = (short - 1) // 2 if mode in {"same", 1} else short - 1
+    return part(full, 0, start, start + count)
+
+
+@rule("convolve", "*a *v mode")
+def convolve(a: Any, v: Any, mode: Any = "full") -> Any:
+    """Return ``numpy.convolve``."""
+    like = a if isinstance(a, TensorBase) else v
+    a, v = (reshape.reshape(tensor_of(each, like), -1) if np.ndim(plain(each)) == 0 else each for each in (a, v))
+    if len(a.array) < len(v.array):
+        a, v = v, a
+    return _sliding(a, axes.flip(v, (0,)), mode)
+
+
+@rule("correlate", "*a *v mode")
+def correlate(a: Any, v: Any, mode: Any = "valid") -> Any:
+    """Return ``numpy.correlate``: the second vector is conjugated."""
+    like = a if isinstance(a, TensorBase) else v
+    a, v = (reshape.reshape(tensor_of(each, like), -1) if np.ndim(plain(each)) == 0 else each for each in (a, v))
+    other = conj(v)
+    if len(a.array) >= len(v.array):
+        return _sliding(a, other, mode)
+    return axes.flip(_sliding(other, a, mode), (0,))
+
+
+# ---- phases ----
+
+
+@rule("unwrap", "*p discont axis period")
+def unwrap(p: Any, discont: Any = None, axis: int = -1, period: float = 2 * np.pi) -> Any:
+    """Return ``numpy.unwrap``: what is added is constant around each number."""
+    values = plain(p)
+    steps = np.unwrap(values, discont, axis, period=period) - values
+    return arithmetic.add(p, wrap(asarray(steps, device=device_of(p.array))))
+
+
+@rule("angle", "*z deg")
+def angle(z: Any, deg: bool = False) -> Any:
+    """Return ``numpy.angle``."""
+    return trigonometry.rad2deg(angle_of(z)) if deg else angle_of(z)
+
+
+enter("sinc", "*x:input", trigonometry.sinc)
+enter("i0", "*x:input", i0)

@@ -1,0 +1,93 @@
+"""NumPy's functions that join arrays, and those that split them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lucid.errors import ShapeError
+from lucid.ops.base.dims import dim_in
+from lucid.ops.shape import joining, reshape, splitting, stacking
+from lucid.tensor.numpy_calls.reductions import in_dtype
+from lucid.tensor.numpy_calls.rules import operand, rule, tensors_in
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+@rule("concatenate concat", "**arrays axis dtype")
+def concatenated(arrays: Any, axis: Any = 0, dtype: Any = None) -> Any:
+    """Return ``numpy.concatenate``: without an axis, of all elements in a row."""
+    parts = [reshape.ravel(part) for part in arrays] if axis is None else arrays
+    if any(not part.array.ndim for part in parts):
+        raise ShapeError("numpy.concatenate: arrays of no dimension cannot be concatenated: stack() joins them")
+    return joining.cat([in_dtype(part, dtype) for part in parts], axis or 0)
+
+
+@rule("stack", "**arrays axis dtype")
+def stacked(arrays: Any, axis: int = 0, dtype: Any = None) -> Any:
+    """Return ``numpy.stack``."""
+    return joining.stack([in_dtype(part, dtype) for part in arrays], axis)
+
+
+def _enter_stack(name: str, function: Callable[[Any], Any], *, typed: bool) -> None:
+    def stack(tup: Any, dtype: Any = None) -> Any:
+        return function([in_dtype(part, dtype) for part in tup])
+
+    rule(name, "**tup dtype" if typed else "**tup")(stack)
+
+
+_enter_stack("hstack", joining.hstack, typed=True)
+_enter_stack("vstack row_stack", joining.vstack, typed=True)
+_enter_stack("dstack", stacking.dstack, typed=False)
+_enter_stack("column_stack", stacking.column_stack, typed=False)
+
+
+@rule("array_split", "*ary indices_or_sections axis")
+def unevenly_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
+    """Return ``numpy.array_split``: views."""
+    parts = indices_or_sections
+    return list(splitting.tensor_split(ary, int(parts) if np.ndim(parts) == 0 else np.asarray(parts).tolist(), axis))
+
+
+@rule("split", "*ary indices_or_sections axis")
+def evenly_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
+    """Return ``numpy.split``, which a count of parts must divide."""
+    if np.ndim(indices_or_sections) == 0 and ary.array.shape[dim_in(axis, ary.array.ndim)] % int(indices_or_sections):
+        raise ShapeError("numpy.split: array split does not result in an equal division: array_split() takes any count")
+    return unevenly_split(ary, indices_or_sections, axis)
+
+
+def _enter_split(name: str, least: int, axis: int) -> None:
+    def split(ary: Any, indices_or_sections: Any) -> Any:
+        if ary.array.ndim < least:
+            raise ShapeError(f"numpy.{name}: expected at least {least} dimensions, got {ary.array.ndim}")
+        return evenly_split(ary, indices_or_sections, min(axis, ary.array.ndim - 1))
+
+    rule(name, "*ary indices_or_sections")(split)
+
+
+_enter_split("hsplit", 1, 1)
+_enter_split("vsplit", 2, 0)
+_enter_split("dsplit", 3, 2)
+
+
+@rule("unstack", "*x axis")
+def unstacked(x: Any, axis: int = 0) -> Any:
+    """Return ``numpy.unstack``: views."""
+    return tuple(splitting.unbind(x, axis))
+
+
+def _enter_at_least(name: str, function: Callable[..., Any]) -> None:
+    def at_least(arys: tuple[Any, ...]) -> Any:
+        like = next(tensors_in(arys))
+        made = tuple([function(operand(each, like, strong=True)) for each in arys])
+        return made if len(made) > 1 else made[0]
+
+    rule(name, "arys")(at_least)
+
+
+_enter_at_least("atleast_1d", stacking.atleast_1d)
+_enter_at_least("atleast_2d", stacking.atleast_2d)
+_enter_at_least("atleast_3d", stacking.atleast_3d)

@@ -1,0 +1,278 @@
+"""NumPy's products, and `numpy.linalg`."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lucid.autograd.base import TensorBase
+from lucid.errors import ShapeError
+from lucid.ops.base.promotion import cast_to
+from lucid.backend.dtype import as_dtype
+from lucid.ops.base.dims import dim_in
+from lucid.ops.decomposition import (
+    chains,
+    inverses,
+    matrix_norms,
+    orthogonal,
+    pseudoinverse,
+    spectral,
+    triangular,
+)
+from lucid.ops.elementwise import arithmetic
+from lucid.ops.elementwise.complex import conj
+from lucid.ops.index.indexing import getitem
+from lucid.ops.linalg import composed, einsum, products
+from lucid.ops.reduction import sums
+from lucid.ops.shape import axes, broadcasting, joining, reshape
+from lucid.tensor.numpy_calls.places import plain
+from lucid.tensor.numpy_calls.rules import (
+    NumpyCallError,
+    enter,
+    operand,
+    pytorch_dtype,
+    rule,
+    tensor_of,
+    tensors_in,
+    to_one_dtype,
+)
+from lucid.tensor.numpy_calls.ufuncs import outer_operands, vector_products
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def pair(a: Any, b: Any) -> tuple[Any, Any]:
+    """Return two operands of which one may be a number, as tensors."""
+    like = a if isinstance(a, TensorBase) else b
+    return tensor_of(a, like), tensor_of(b, like)
+
+
+# ---- products ----
+
+
+@rule("dot", "*a *b")
+def dot(a: Any, b: Any) -> Any:
+    """Return ``numpy.dot``: over the last axis of the first and the last but one of the second."""
+    a, b = pair(a, b)
+    if not (a.array.ndim and b.array.ndim):
+        return arithmetic.mul(a, b)
+    if max(a.array.ndim, b.array.ndim) <= 2 or b.array.ndim == 1:
+        return products.matmul(a, b)
+    return einsum.tensordot(a, b, ([a.array.ndim - 1], [b.array.ndim - 2]))
+
+
+@rule("inner", "*a *b")
+def inner(a: Any, b: Any) -> Any:
+    """Return ``numpy.inner``: over the last axes."""
+    a, b = pair(a, b)
+    if not (a.array.ndim and b.array.ndim):
+        return arithmetic.mul(a, b)
+    return einsum.tensordot(a, b, ([a.array.ndim - 1], [b.array.ndim - 1]))
+
+
+@rule("vdot", "*a *b")
+def vdot(a: Any, b: Any) -> Any:
+    """Return ``numpy.vdot``: of all elements, those of the first conjugated."""
+    a, b = pair(a, b)
+    return sums.sum(arithmetic.mul(conj(reshape.ravel(a)), reshape.ravel(b)))
+
+
+@rule("outer linalg.outer", "*a *b *x1:a *x2:b")
+def outer(a: Any, b: Any) -> Any:
+    """Return ``numpy.outer``, of all elements."""
+    a, b = pair(a, b)
+    return arithmetic.mul(*outer_operands(reshape.ravel(a), reshape.ravel(b)))
+
+
+@rule("kron", "*a *b")
+def kron(a: Any, b: Any) -> Any:
+    """Return ``numpy.kron``."""
+    return composed.kron(*pair(a, b))
+
+
+@rule("tensordot linalg.tensordot", "*a *b *x1:a *x2:b axes")
+def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
+    """Return ``numpy.tensordot``."""
+    if np.ndim(axes) if not isinstance(axes, list | tuple) else True:
+        first, second = ([each] if np.ndim(each) == 0 else list(each) for each in axes)
+        return einsum.tensordot(a, b, (first, second))
+    return einsum.tensordot(a, b, axes)
+
+
+@rule("einsum", "operands optimize dtype")
+def sum_of_products(operands: tuple[Any, ...], optimize: Any = None, dtype: Any = None) -> Any:
+    """Return ``numpy.einsum``, of both forms; `optimize` is left to `lucid.einsum`."""
+    del optimize
+    like = next(tensors_in(operands))
+    at = range(1, len(operands)) if isinstance(operands[0], str) else range(0, len(operands) - len(operands) % 2, 2)
+    given: list[Any] = [list(each) if isinstance(each, tuple) else each for each in operands]
+    for k in at:
+        given[k] = operand(operands[k], like, strong=True)
+    to_one_dtype([(given, k) for k in at], pytorch_dtype if dtype is None else lambda _: as_dtype(dtype))
+    if isinstance(operands[0], str) and "->" not in operands[0]:
+        # repeated letters are summed over, and the others are in alphabetical order
+        letters = operands[0].replace(",", "").replace("...", "").replace(" ", "")
+        rest = "".join(sorted(letter for letter in set(letters) if letters.count(letter) == 1))
+        given[0] = f"{operands[0]}->{'...' if '...' in operands[0] else ''}{rest}"
+    return einsum.einsum(*given)
+
+
+@rule("cross linalg.cross", "*a *b *x1:a *x2:b axisa axisb axisc axis")
+def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: Any = None) -> Any:
+    """Return ``numpy.cross``, of vectors of two or three components."""
+    axisa, axisb, axisc = (axisa, axisb, axisc) if axis is None else (axis,) * 3
+    a, b = axes.movedim(a, axisa, -1), axes.movedim(b, axisb, -1)
+    sizes = a.array.shape[-1], b.array.shape[-1]
+    if not set(sizes) <= {2, 3}:
+        raise ShapeError(f"numpy.cross: expected vectors of 2 or 3 components, got {sizes[0]} and {sizes[1]}")
+
+    def component(x: Any, k: int) -> Any:
+        return getitem(x, (..., k)) if k < x.array.shape[-1] else None
+
+    def product(j: int, k: int) -> Any:
+        x, y = component(a, j), component(b, k)
+        return None if x is None or y is None else arithmetic.mul(x, y)
+
+    def difference(j: int, k: int) -> Any:
+        plus, minus = product(j, k), product(k, j)
+        if plus is None or minus is None:
+            return plus if minus is None and plus is not None else arithmetic.neg(minus) if minus is not None else None
+        return arithmetic.sub(plus, minus)
+
+    last = difference(0, 1)
+    if sizes == (2, 2):
+        return last
+    return axes.movedim(joining.stack([difference(1, 2), difference(2, 0), last], -1), -1, axisc)
+
+
+# ---- numpy.linalg ----
+
+
+@rule("linalg.norm", "*x ord axis keepdims")
+def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
+    """Return ``numpy.linalg.norm``."""
+    ndim = x.array.ndim
+    if ord is None and axis is None:
+        return matrix_norms.vector_norm(x, 2, tuple(range(ndim)) or None, keepdims)
+    dims = tuple(range(ndim)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+    if ord is None:
+        ord = 2 if len(dims) == 1 else "fro"
+    if len(dims) == 1:
+        return matrix_norms.vector_norm(x, ord, dims, keepdims)
+    if len(dims) != 2:
+        raise ShapeError(
+            "numpy.linalg.norm: expected an order for one or two axes: improper number of dimensions to norm"
+        )
+    return matrix_norms.matrix_norm(x, ord, dims, keepdims)
+
+
+@rule("linalg.vector_norm", "*x axis keepdims ord")
+def vector_norm(x: Any, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Any:
+    """Return ``numpy.linalg.vector_norm``."""
+    return matrix_norms.vector_norm(x, ord, tuple(range(x.array.ndim)) if axis is None else axis, keepdims)
+
+
+@rule("linalg.matrix_norm", "*x keepdims ord")
+def matrix_norm(x: Any, keepdims: bool = False, ord: Any = "fro") -> Any:
+    """Return ``numpy.linalg.matrix_norm``."""
+    return matrix_norms.matrix_norm(x, ord, (-2, -1), keepdims)
+
+
+@rule("linalg.solve", "*a *b")
+def solve(a: Any, b: Any) -> Any:
+    """Return ``numpy.linalg.solve``: what has one axis is a vector, all else matrices."""
+    if b.array.ndim == 1:
+        return reshape.squeeze(inverses.solve(a, reshape.unsqueeze(b, -1)), -1)
+    if b.array.ndim == a.array.ndim - 1:
+        b = broadcasting.broadcast_to(b, (*a.array.shape[:-2], *b.array.shape[-2:]))
+    return inverses.solve(a, b)
+
+
+@rule("linalg.lstsq", "*a *b rcond")
+def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
+    """Return ``numpy.linalg.lstsq``: the solution has a gradient, the rest has none."""
+    columns = reshape.unsqueeze(b, -1) if b.array.ndim == 1 else b
+    solution = pseudoinverse.lstsq(a, columns, rcond)[0]
+    _, residuals, rank, values = np.linalg.lstsq(plain(a), plain(b), rcond)
+    return reshape.squeeze(solution, -1) if b.array.ndim == 1 else solution, residuals, rank, values
+
+
+@rule("linalg.qr", "*a mode")
+def qr(a: Any, mode: str = "reduced") -> Any:
+    """Return ``numpy.linalg.qr``; the mode "raw" has no gradient."""
+    if mode not in {"reduced", "complete", "r"}:
+        raise NumpyCallError(f"numpy.linalg.qr: expected mode 'reduced', 'complete' or 'r' with a Tensor, got {mode!r}")
+    result = orthogonal.qr(a, mode)
+    return result[1] if mode == "r" else result
+
+
+@rule("linalg.svd", "*a full_matrices compute_uv hermitian")
+def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Any:
+    """Return ``numpy.linalg.svd``."""
+    del hermitian
+    return spectral.svd(a, full_matrices) if compute_uv else spectral.svdvals(a)
+
+
+@rule("linalg.eigh", "*a UPLO")
+def eigh(a: Any, UPLO: str = "L") -> Any:
+    """Return ``numpy.linalg.eigh``."""
+    return spectral.eigh(a, UPLO)
+
+
+@rule("linalg.eigvalsh", "*a UPLO")
+def eigvalsh(a: Any, UPLO: str = "L") -> Any:
+    """Return ``numpy.linalg.eigvalsh``."""
+    return spectral.eigvalsh(a, UPLO)
+
+
+@rule("linalg.pinv", "*a rcond hermitian rtol")
+def pinv(a: Any, rcond: Any = None, hermitian: bool = False, rtol: Any = None) -> Any:
+    """Return ``numpy.linalg.pinv``, whose cutoff is 1e-15 by default."""
+    limit = rtol if rcond is None else rcond
+    return pseudoinverse.pinv(a, rtol=1e-15 if limit is None else limit, hermitian=hermitian)
+
+
+@rule("linalg.cond", "*x p")
+def cond(x: Any, p: Any = None) -> Any:
+    """Return ``numpy.linalg.cond``."""
+    return pseudoinverse.cond(x, p)
+
+
+@rule("linalg.multi_dot", "**arrays")
+def multi_dot(arrays: Any) -> Any:
+    """Return ``numpy.linalg.multi_dot``."""
+    return chains.multi_dot(arrays)
+
+
+@rule("linalg.tensorinv", "*a ind")
+def tensorinv(a: Any, ind: int = 2) -> Any:
+    """Return ``numpy.linalg.tensorinv``."""
+    rows, columns = a.array.shape[:ind], a.array.shape[ind:]
+    return reshape.reshape(inverses.inv(reshape.reshape(a, math.prod(rows), -1)), (*columns, *rows))
+
+
+@rule("linalg.tensorsolve", "*a *b axes")
+def tensorsolve(a: Any, b: Any, axes: Any = None) -> Any:
+    """Return ``numpy.linalg.tensorsolve``."""
+    ndim = a.array.ndim
+    if axes is not None:
+        last = [dim_in(k, ndim) for k in axes]
+        a = _permuted(a, *[k for k in range(ndim) if k not in last], *last)
+    sizes = a.array.shape[b.array.ndim :]
+    return reshape.reshape(solve(reshape.reshape(a, b.array.size, -1), reshape.ravel(b)), sizes)
+
+
+_permuted = axes.permute
+
+enter("linalg.cholesky", "*a:A upper", triangular.cholesky)
+enter("linalg.det", "*a:A", inverses.det)
+enter("linalg.slogdet", "*a:A", inverses.slogdet)
+enter("linalg.inv", "*a:A", inverses.inv)
+enter("linalg.eig", "*a:A", spectral.eig)
+enter("linalg.eigvals", "*a:A", spectral.eigvals)
+enter("linalg.svdvals", "*x:A", spectral.svdvals)
+enter("linalg.matrix_power", "*a:A n", chains.matrix_power)
+enter("linalg.matmul", "*x1:input *x2:other", products.matmul)

@@ -1,0 +1,109 @@
+"""``numpy.pad`` in all of its modes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lucid.autograd.base import TensorBase
+from lucid.ops.elementwise import arithmetic
+from lucid.ops.shape import broadcasting, joining
+from lucid.tensor.numpy_calls.creation import linspace
+from lucid.tensor.numpy_calls.differences import part
+from lucid.tensor.numpy_calls.places import selected
+from lucid.tensor.numpy_calls.reductions import largest, smallest
+from lucid.tensor.numpy_calls.rules import NumpyCallError, rule, tensor_of
+from lucid.tensor.numpy_calls.statistics import mean, median
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+MOVING = frozenset(("constant", "edge", "empty", "reflect", "symmetric", "wrap"))
+"""The modes whose elements are those of the array, or constants."""
+
+OF_PARTS: dict[str, Callable[..., Any]] = {"maximum": largest, "mean": mean, "median": median, "minimum": smallest}
+"""The modes that pad with one number for each line, which is made of its part next to the edge."""
+
+
+@rule("pad", "*array pad_width mode kwargs")
+def pad(array: Any, pad_width: Any, mode: Any = "constant", kwargs: Any = None) -> Any:
+    """Return ``numpy.pad``."""
+    settings = dict(kwargs or {})
+    ndim = array.array.ndim
+    if isinstance(pad_width, dict):
+        pad_width = [pad_width.get(k, pad_width.get(k - ndim, 0)) for k in range(ndim)]
+    widths = np.broadcast_to(np.asarray(pad_width, dtype=np.int64), (ndim, 2)).tolist()
+    if callable(mode):
+        raise NumpyCallError(
+            "numpy.pad: expected the name of a mode with a Tensor, got a function: it changes in place"
+        )
+    if mode in MOVING and settings.get("reflect_type", "even") == "even":
+        return _moved(array, widths, mode, settings)
+    # NumPy's own checks of the mode and its settings
+    np.pad(np.zeros((1,) * ndim), widths, mode, **{key: plain_setting(value) for key, value in settings.items()})
+    result = array
+    for k, (before, after) in enumerate(widths):
+        if mode in OF_PARTS:
+            result = _of_parts(result, k, before, after, OF_PARTS[mode], pair_of(settings.get("stat_length"), k, ndim))
+        elif mode == "linear_ramp":
+            result = _ramps(result, k, before, after, pair_of(settings.get("end_values", 0), k, ndim))
+        else:
+            result = _reflected_oddly(result, k, before, after, mode)
+    return result
+
+
+def plain_setting(value: Any) -> Any:
+    """Return a setting for NumPy's check, which looks at no values."""
+    return 0 if isinstance(value, TensorBase) else value
+
+
+def pair_of(value: Any, k: int, ndim: int) -> tuple[Any, Any]:
+    """Return the settings of an axis before and behind it, of one that NumPy broadcasts to all."""
+    if value is None or isinstance(value, TensorBase):
+        return value, value
+    before, after = np.broadcast_to(np.asarray(value, object), (ndim, 2))[k]
+    return before, after
+
+
+def _moved(array: Any, widths: Any, mode: str, settings: dict[str, Any]) -> Any:
+    given = {"array": array, "pad_width": widths, "mode": mode, **settings}
+    if mode == "constant":
+        given["constant_values"] = tensor_of(settings.get("constant_values", 0), array)
+    return selected(np.pad, given, {"array", "constant_values"})
+
+
+def _of_parts(x: Any, k: int, before: int, after: int, reduce: Callable[..., Any], lengths: tuple[Any, Any]) -> Any:
+    size = x.array.shape[k]
+    first, last = (size if length is None else min(int(length), size) for length in lengths)
+
+    def padding(number: Any, count: int) -> Any:
+        return broadcasting.broadcast_to(number, [count if j == k else s for j, s in enumerate(x.array.shape)])
+
+    ends = reduce(part(x, k, 0, first), axis=k, keepdims=True), reduce(part(x, k, size - last), axis=k, keepdims=True)
+    return joining.cat([padding(ends[0], before), x, padding(ends[1], after)], k)
+
+
+def _ramps(x: Any, k: int, before: int, after: int, ends: tuple[Any, Any]) -> Any:
+    first, last = part(x, k, 0, 1), part(x, k, -1)
+
+    def ramp(edge: Any, end: Any, count: int) -> Any:
+        return linspace(tensor_of(end, x), edge.squeeze(k), count, endpoint=False, axis=k)
+
+    behind = ramp(last, ends[1], after)
+    return joining.cat([ramp(first, ends[0], before), x, behind.flip(k)], k)
+
+
+def _reflected_oddly(x: Any, k: int, before: int, after: int, mode: str) -> Any:
+    """Return an axis padded by its values turned about those at its edges, as often as it takes."""
+    while before or after:
+        size = x.array.shape[k]
+        inner = max(size - 1, 1) if mode == "reflect" else size
+        left, right = min(before, inner), min(after, inner)
+        skip = 1 if mode == "reflect" and size > 1 else 0
+        first, last = part(x, k, 0, 1), part(x, k, -1)
+        start = arithmetic.sub(arithmetic.mul(first, 2), part(x, k, skip, skip + left).flip(k))
+        end = arithmetic.sub(arithmetic.mul(last, 2), part(x, k, size - skip - right, size - skip).flip(k))
+        x = joining.cat([start, x, end], k)
+        before, after = before - left, after - right
+    return x

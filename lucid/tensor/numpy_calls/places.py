@@ -1,0 +1,91 @@
+"""NumPy's functions that only move elements: NumPy's own, of the numbers of places, says which comes where.
+
+Each element of the operands gets a number, from 1 on, and 0 is what fills. What the function makes of arrays of these
+numbers is the index with which the result is selected: all of NumPy's arguments, and none of its rules written again.
+It costs an array of integers on the host; what is called often has an op, in the files beside this one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lucid.autograd.base import TensorBase, wrap
+from lucid.backend.arrays import asarray, zeros_beside
+from lucid.backend.device import device_of
+from lucid.backend.dtype import dtype_of
+from lucid.ops.base.promotion import cast_to
+from lucid.ops.index.indexing import getitem
+from lucid.ops.shape.joining import cat
+from lucid.ops.shape.reshape import ravel
+from lucid.tensor.numpy_calls.rules import enter, operand, rule, tensors_in
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def selected(function: Callable[..., Any], arguments: dict[str, Any], moved: Any) -> Any:
+    """Return what `function` gives, of which the arguments named in `moved` hold what it moves."""
+    flat: list[Any] = []
+    like = next(tensors_in(arguments.values()))
+    count = 1
+
+    def numbers(value: Any) -> Any:
+        nonlocal count
+        if isinstance(value, list | tuple):
+            return [numbers(entry) for entry in value]
+        tensor = operand(value, like, strong=True)
+        size = tensor.array.size
+        flat.append(ravel(tensor))
+        count += size
+        return np.arange(count - size, count).reshape(tensor.array.shape)
+
+    order = function(**{key: numbers(value) if key in moved else plain(value) for key, value in arguments.items()})
+    fill = wrap(zeros_beside(flat[0].array, (1,)))
+    return taken(cat([fill, *flat]), order)
+
+
+def taken(line: Any, order: Any) -> Any:
+    """Return the elements of a vector at the places of an array, or of each of several."""
+    if isinstance(order, tuple | list):
+        return type(order)([taken(line, each) for each in order])
+    return getitem(line, wrap(asarray(np.ascontiguousarray(order), device=device_of(line.array))))
+
+
+def plain(value: Any) -> Any:
+    """Return an argument as NumPy takes it."""
+    if isinstance(value, TensorBase):
+        array: Any = value
+        return array.numpy(force=True)
+    return [plain(entry) for entry in value] if type(value) is list else value
+
+
+def enter_moving(name: str, takes: str, moved: str) -> None:
+    """Enter a function of which the arguments named in `moved` are only moved."""
+    function, names = getattr(np, name), frozenset(moved.split())
+
+    def moving(**arguments: Any) -> Any:
+        return selected(function, arguments, names)
+
+    enter(name, takes, moving)
+
+
+enter_moving("append", "*arr *values axis", "arr values")
+enter_moving("block", "arrays", "arrays")
+enter_moving("choose", "a choices mode", "choices")
+enter_moving("compress", "condition *a axis", "a")
+enter_moving("delete", "*arr obj axis", "arr")
+enter_moving("diag", "*v k", "v")
+enter_moving("diagflat", "*v k", "v")
+enter_moving("extract", "condition *arr", "arr")
+enter_moving("resize", "*a new_shape", "a")
+enter_moving("rot90", "*m k axes", "m")
+enter_moving("select", "condlist choicelist default", "choicelist default")
+
+
+@rule("insert", "*arr obj ?values axis")
+def inserted(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
+    """Return ``numpy.insert``: what is inserted comes to the dtype of the array."""
+    own = cast_to(operand(values, arr, strong=True), dtype_of(arr.array))
+    return selected(np.insert, {"arr": arr, "obj": obj, "values": own, "axis": axis}, {"arr", "values"})

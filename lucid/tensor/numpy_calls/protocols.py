@@ -1,0 +1,82 @@
+"""NumPy's functions called with tensors, by its protocols: those that have a rule stay on the graph, others raise."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import numpy as np
+
+from lucid.autograd.base import TensorBase
+from lucid.ops.base.promotion import OperandTypeError
+from lucid.tensor.numpy_calls.about import ABOUT
+from lucid.tensor.numpy_calls.rules import NumpyCallError, applied, pytorch_dtype
+from lucid.tensor.numpy_calls.table import RULES
+from lucid.tensor.numpy_calls.ufuncs import ufunc_result
+
+
+def ufunc_call(_self: object, ufunc: Any, method: str, *inputs: object, **options: object) -> Any:
+    """Return what NumPy's `ufunc` gives, by lucid's op of the same meaning.
+
+    Raises
+    ------
+    NumpyCallError
+        If lucid has no such op, or it is asked for with a method or option that the op has not.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> import numpy as np
+    >>> x = lucid.tensor([0.0, 1.0], requires_grad=True)
+    >>> np.exp(x) * np.float64(2)
+    tensor([2.0000, 5.4366], grad_fn=<MulBackward0>)
+    """
+    try:
+        return ufunc_result(ufunc, method, inputs, options)
+    except OperandTypeError:
+        return NotImplemented
+
+
+def function_call(_self: object, func: Any, _types: object, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Return what NumPy's function `func` gives, by the rule of its name.
+
+    Raises
+    ------
+    NumpyCallError
+        If there is none, or it is asked for with a parameter that the rule does not take.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> import numpy as np
+    >>> x = lucid.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+    >>> np.sum(x, axis=1)
+    tensor([3., 7.], grad_fn=<SumBackward0>)
+    """
+    name = name_of(func)
+    if name in RULES:
+        return applied(name, func, args, kwargs, pytorch_dtype)
+    if name in ABOUT:
+        return func(*map(as_plain, args), **{key: as_plain(value) for key, value in kwargs.items()})
+    raise no_rule(name)
+
+
+def name_of(func: Any) -> str:
+    """Return the name of a function of NumPy's below `numpy`."""
+    return f"{func.__module__}.{func.__name__}".removeprefix("numpy.")
+
+
+def no_rule(name: str) -> NumpyCallError:
+    """Return the error of a function that would leave the graph."""
+    return NumpyCallError(
+        f"numpy.{name} has no counterpart here that keeps a Tensor on the graph: use lucid's functions, or "
+        "tensor.detach().numpy()"
+    )
+
+
+def as_plain(value: object) -> Any:
+    """Return tensors as NumPy arrays, also inside lists and tuples."""
+    if isinstance(value, TensorBase):
+        return cast("Any", value).numpy(force=True)
+    if isinstance(value, list | tuple):
+        return [as_plain(entry) for entry in cast("Any", value)]
+    return value

@@ -1,0 +1,260 @@
+"""NumPy's reductions, and its cumulative functions: over an axis, several, or all elements."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lucid.autograd.base import wrap
+from lucid.backend.arrays import asarray
+from lucid.backend.device import device_of
+from lucid.backend.dtype import as_dtype
+from lucid.ops.base.dims import dim_in
+from lucid.ops.base.promotion import cast_to
+from lucid.ops.elementwise import arithmetic, comparison, nonfinite, selection
+from lucid.ops.index.gather import take_along_dim
+from lucid.ops.reduction import cumulative, extremes, running, sums
+from lucid.ops.shape import axes, broadcasting, diagonal, joining, reshape
+from lucid.tensor.numpy_calls.rules import rule, tensor_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+# ---- axes ----
+
+
+def dims_of(a: Any, axis: Any) -> tuple[int, ...]:
+    """Return the dimensions that an axis, several, or None for all, are."""
+    ndim = a.array.ndim
+    return tuple(range(ndim)) if axis is None else tuple([dim_in(k, ndim) for k in np.atleast_1d(axis).tolist()])
+
+
+def over(a: Any, axis: Any, keepdims: Any) -> tuple[Any, tuple[int, ...], bool]:
+    """Return what a reduction takes: a tensor, dimensions and whether they stay; of no axes, those of single elements."""
+    dims = dims_of(a, axis)
+    return (a, dims, bool(keepdims)) if dims else (reshape.unsqueeze(a, -1), (a.array.ndim,), False)
+
+
+def over_axes(reduce: Callable[[Any, int], Any], a: Any, axis: Any, keepdims: Any) -> Any:
+    """Return a reduction along one dimension, ``reduce(x, dim)``, over any number of axes."""
+    x, dims, keep = over(a, axis, keepdims)
+    if len(dims) == 1:
+        result = reduce(x, dims[0])
+        return reshape.unsqueeze(result, dims[0]) if keep else result
+    result = reduce(in_line(x, dims), -1)
+    return (
+        reshape.reshape(result, [1 if k in dims else size for k, size in enumerate(a.array.shape)]) if keep else result
+    )
+
+
+def in_line(a: Any, dims: tuple[int, ...]) -> Any:
+    """Return a tensor whose last dimension is all of these, in order."""
+    shape = a.array.shape
+    stay = [k for k in range(len(shape)) if k not in dims]
+    length = math.prod([shape[k] for k in dims])
+    return reshape.reshape(axes.permute(a, *stay, *dims), (*[shape[k] for k in stay], length))
+
+
+def with_initial(result: Any, initial: Any, op: Callable[[Any, Any], Any]) -> Any:
+    """Return the result of a reduction that begins with `initial`, which is none if it is None."""
+    return result if initial is None else op(result, initial)
+
+
+def in_dtype(a: Any, dtype: Any) -> Any:
+    """Return `a` in another dtype, if one is named."""
+    return a if dtype is None else cast_to(a, as_dtype(dtype))
+
+
+# ---- sums ----
+
+
+@rule("sum", "*a axis dtype keepdims initial")
+def total(a: Any, axis: Any = None, dtype: Any = None, keepdims: Any = False, initial: Any = None) -> Any:
+    """Return ``numpy.sum``."""
+    return with_initial(sums.sum(*over(in_dtype(a, dtype), axis, keepdims)), initial, arithmetic.add)
+
+
+@rule("prod", "*a axis dtype keepdims initial")
+def product(a: Any, axis: Any = None, dtype: Any = None, keepdims: Any = False, initial: Any = None) -> Any:
+    """Return ``numpy.prod``."""
+    result = over_axes(cumulative.prod, in_dtype(a, dtype), axis, keepdims)
+    return with_initial(result, initial, arithmetic.mul)
+
+
+@rule("nansum", "*a axis dtype keepdims initial")
+def total_without_nan(a: Any, axis: Any = None, dtype: Any = None, keepdims: Any = False, initial: Any = None) -> Any:
+    """Return ``numpy.nansum``."""
+    return total(without_nan(a, 0), axis, dtype, keepdims, initial)
+
+
+@rule("nanprod", "*a axis dtype keepdims initial")
+def product_without_nan(a: Any, axis: Any = None, dtype: Any = None, keepdims: Any = False, initial: Any = None) -> Any:
+    """Return ``numpy.nanprod``."""
+    return product(without_nan(a, 1), axis, dtype, keepdims, initial)
+
+
+def without_nan(a: Any, instead: Any) -> Any:
+    """Return `a` with a number in the place of each NaN."""
+    return selection.where(nonfinite.isnan(a), tensor_of(instead, a), a)
+
+
+@rule("trace", "*a offset axis1 axis2 dtype")
+def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> Any:
+    """Return ``numpy.trace``."""
+    return sums.sum(diagonal.diagonal(in_dtype(a, dtype), offset, axis1, axis2), -1)
+
+
+# ---- extremes ----
+
+
+def at_index(line: Any, index: Any) -> Any:
+    """Return the elements of the last dimension at an array of indices, one for each of the other dimensions."""
+    places = wrap(asarray(np.asarray(index)[..., None], device=device_of(line.array)))
+    return reshape.squeeze(take_along_dim(line, places, -1), -1)
+
+
+def extreme(a: Any, axis: Any, keepdims: Any, reduce: Callable[..., Any], place: Callable[..., Any]) -> Any:
+    """Return extremes; of complex numbers in NumPy's order, by the real part and then the imaginary one."""
+    if a.array.dtype.kind != "c":
+        return reduce(*over(a, axis, keepdims))
+    return over_axes(
+        lambda x, dim: at_index(axes.movedim(x, dim, -1), place(x.numpy(force=True), dim)), a, axis, keepdims
+    )
+
+
+@rule("max amax", "*a axis keepdims initial")
+def largest(a: Any, axis: Any = None, keepdims: Any = False, initial: Any = None) -> Any:
+    """Return ``numpy.max``."""
+    return with_initial(extreme(a, axis, keepdims, extremes.amax, np.argmax), initial, comparison.maximum)
+
+
+@rule("min amin", "*a axis keepdims initial")
+def smallest(a: Any, axis: Any = None, keepdims: Any = False, initial: Any = None) -> Any:
+    """Return ``numpy.min``."""
+    return with_initial(extreme(a, axis, keepdims, extremes.amin, np.argmin), initial, comparison.minimum)
+
+
+@rule("nanmax", "*a axis keepdims initial")
+def largest_number(a: Any, axis: Any = None, keepdims: Any = False, initial: Any = None) -> Any:
+    """Return ``numpy.nanmax``: NaN where there is nothing else."""
+    return of_numbers(a, axis, keepdims, -np.inf, largest, initial)
+
+
+@rule("nanmin", "*a axis keepdims initial")
+def smallest_number(a: Any, axis: Any = None, keepdims: Any = False, initial: Any = None) -> Any:
+    """Return ``numpy.nanmin``: NaN where there is nothing else."""
+    return of_numbers(a, axis, keepdims, np.inf, smallest, initial)
+
+
+def of_numbers(a: Any, axis: Any, keepdims: Any, last: float, reduce: Callable[..., Any], initial: Any) -> Any:
+    """Return a reduction of what is no NaN, or NaN where that is nothing."""
+    result = reduce(without_nan(a, last), axis, keepdims, initial)
+    nothing = sums.all(*over(nonfinite.isnan(a), axis, keepdims))
+    return selection.where(nothing, tensor_of(np.nan, a), result)
+
+
+@rule("ptp", "*a axis keepdims")
+def span(a: Any, axis: Any = None, keepdims: Any = False) -> Any:
+    """Return ``numpy.ptp``: the largest less the smallest."""
+    return arithmetic.sub(largest(a, axis, keepdims), smallest(a, axis, keepdims))
+
+
+@rule("argmax", "*a axis keepdims")
+def index_of_largest(a: Any, axis: Any = None, keepdims: Any = False) -> Any:
+    """Return ``numpy.argmax``."""
+    return extremes.argmax(a, axis, bool(keepdims))
+
+
+@rule("argmin", "*a axis keepdims")
+def index_of_smallest(a: Any, axis: Any = None, keepdims: Any = False) -> Any:
+    """Return ``numpy.argmin``."""
+    return extremes.argmin(a, axis, bool(keepdims))
+
+
+# ---- truth ----
+
+
+@rule("all", "*a axis keepdims")
+def all_true(a: Any, axis: Any = None, keepdims: Any = False) -> Any:
+    """Return ``numpy.all``."""
+    return sums.all(*over(a, axis, keepdims))
+
+
+@rule("any", "*a axis keepdims")
+def any_true(a: Any, axis: Any = None, keepdims: Any = False) -> Any:
+    """Return ``numpy.any``."""
+    return sums.any(*over(a, axis, keepdims))
+
+
+@rule("count_nonzero", "*a axis keepdims")
+def count_of_nonzero(a: Any, axis: Any = None, keepdims: Any = False) -> Any:
+    """Return ``numpy.count_nonzero``."""
+    return sums.sum(*over(comparison.ne(a, 0), axis, keepdims))
+
+
+# ---- running ----
+
+
+def along(a: Any, axis: Any) -> tuple[Any, int]:
+    """Return a tensor and the dimension along which it accumulates: without an axis, all elements in a row."""
+    return (reshape.ravel(a), 0) if axis is None else (a, dim_in(axis, a.array.ndim))
+
+
+@rule("cumsum add.accumulate", "*a axis dtype")
+def running_sum(a: Any, axis: Any = None, dtype: Any = None) -> Any:
+    """Return ``numpy.cumsum``."""
+    return cumulative.cumsum(*along(in_dtype(a, dtype), axis))
+
+
+@rule("cumprod multiply.accumulate", "*a axis dtype")
+def running_product(a: Any, axis: Any = None, dtype: Any = None) -> Any:
+    """Return ``numpy.cumprod``."""
+    return cumulative.cumprod(*along(in_dtype(a, dtype), axis))
+
+
+@rule("nancumsum", "*a axis dtype")
+def running_sum_without_nan(a: Any, axis: Any = None, dtype: Any = None) -> Any:
+    """Return ``numpy.nancumsum``."""
+    return running_sum(without_nan(a, 0), axis, dtype)
+
+
+@rule("nancumprod", "*a axis dtype")
+def running_product_without_nan(a: Any, axis: Any = None, dtype: Any = None) -> Any:
+    """Return ``numpy.nancumprod``."""
+    return running_product(without_nan(a, 1), axis, dtype)
+
+
+def _with_first(x: Any, axis: Any, include_initial: bool, running: Callable[..., Any], first: int) -> Any:
+    line, k = along(x, axis)
+    result = running(line, k)
+    if not include_initial:
+        return result
+    sizes = [1 if j == k else size for j, size in enumerate(line.array.shape)]
+    return joining.cat([broadcasting.broadcast_to(tensor_of(first, result), sizes), result], k)
+
+
+@rule("cumulative_sum", "*x axis dtype include_initial")
+def sum_so_far(x: Any, axis: Any = None, dtype: Any = None, include_initial: bool = False) -> Any:
+    """Return ``numpy.cumulative_sum``."""
+    return _with_first(in_dtype(x, dtype), axis, include_initial, running_sum, 0)
+
+
+@rule("cumulative_prod", "*x axis dtype include_initial")
+def product_so_far(x: Any, axis: Any = None, dtype: Any = None, include_initial: bool = False) -> Any:
+    """Return ``numpy.cumulative_prod``."""
+    return _with_first(in_dtype(x, dtype), axis, include_initial, running_product, 1)
+
+
+@rule("maximum.accumulate", "*array axis")
+def running_maximum(array: Any, axis: Any = 0) -> Any:
+    """Return ``numpy.maximum.accumulate``."""
+    return running.cummax(array, axis)[0]
+
+
+@rule("minimum.accumulate", "*array axis")
+def running_minimum(array: Any, axis: Any = 0) -> Any:
+    """Return ``numpy.minimum.accumulate``."""
+    return running.cummin(array, axis)[0]

@@ -1,0 +1,253 @@
+"""Rules: what NumPy's functions are on tensors, by NumPy's names and with NumPy's parameters.
+
+A rule is written once, in the file of its kind beside this one. NumPy's protocols call it (`protocols`), CuPy's, and
+`lucid.numpy`; they differ in what dtype operands come to, and in the class of what is returned.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+import numpy as np
+
+from lucid.autograd.base import TensorBase, wrap
+from lucid.backend.arrays import asarray
+from lucid.backend.device import device_of
+from lucid.backend.dtype import as_dtype, result_type
+from lucid.backend.gpu import is_gpu_array
+from lucid.errors import LucidError
+from lucid.ops.base.promotion import cast_to
+from lucid.ops.shape.joining import stack
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from lucid.backend.dtype import dtype
+
+
+class NumpyCallError(LucidError, TypeError):
+    """A NumPy function was called with a tensor that lucid cannot follow."""
+
+
+class Rule(NamedTuple):
+    """What a function of NumPy's is on tensors.
+
+    Attributes
+    ----------
+    function : callable
+        It gets its operands as tensors; Python's numbers, and None, stay what they are.
+    names : dict of str to str
+        NumPy's parameters that are taken, in order, and what `function` calls each.
+    operands : dict of str to str
+        Which of these are arrays: ``"*"`` one that comes to the common dtype of all such, ``"?"`` one that keeps its
+        own, ``"**"`` a sequence of arrays that come to the common dtype.
+    constants : dict
+        What is passed besides, because the defaults differ.
+    """
+
+    function: Callable[..., Any]
+    names: dict[str, str]
+    operands: dict[str, str]
+    constants: dict[str, Any]
+
+
+RULES: dict[str, Rule] = {}
+"""By the name of NumPy's function below `numpy`."""
+
+WEAK = frozenset((bool, int, float, complex))
+"""Python's numbers, which have no dtype of their own: those of NumPy's that inherit from them have one."""
+
+
+def enter(names: str, takes: str, function: Callable[..., Any], **constants: object) -> None:
+    """Enter a rule under each of NumPy's `names`.
+
+    Parameters
+    ----------
+    names : str
+        Separated by spaces.
+    takes : str
+        NumPy's parameters, in order, each as ``name``, or ``name:parameter`` where `function` calls it otherwise; an
+        array has ``*``, ``?`` or ``**`` in front, as `Rule` says.
+    function : callable
+    **constants
+    """
+    parameters, operands = {}, {}
+    for entry in takes.split():
+        theirs, _, ours = entry.lstrip("*?").partition(":")
+        parameters[theirs] = ours or theirs
+        if mark := entry[: len(entry) - len(entry.lstrip("*?"))]:
+            operands[theirs] = mark
+    for name in names.split():
+        RULES[name] = Rule(function, parameters, operands, constants)
+
+
+def rule(names: str, takes: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Enter the decorated function: see `enter`."""
+
+    def entered(function: Callable[..., Any]) -> Callable[..., Any]:
+        enter(names, takes, function)
+        return function
+
+    return entered
+
+
+# ---- calls ----
+
+
+class Parameters(NamedTuple):
+    """Those of a function of NumPy's: of each its default, and the name of what takes any number of arguments."""
+
+    defaults: dict[str, Any]
+    positional: tuple[str, ...]
+    rest: str | None
+
+
+@functools.cache
+def parameters_of(function: Any) -> Parameters | None:
+    """Return the parameters of a function of NumPy's; None before NumPy 2.4 of some that are written in C."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except ValueError:
+        return None
+    named = [p for p in parameters if p.kind not in {p.VAR_POSITIONAL, p.VAR_KEYWORD}]
+    return Parameters(
+        {p.name: None if p.default is p.empty else p.default for p in named},
+        tuple([p.name for p in named if p.kind is not p.KEYWORD_ONLY]),
+        next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), None),
+    )
+
+
+def bound(name: str, rule: Rule, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a call by NumPy's names, without those that are NumPy's defaults.
+
+    Raises
+    ------
+    NumpyCallError
+        If one is given that the rule does not take.
+    """
+    known = parameters_of(function)
+    defaults, positional, rest = known or Parameters({}, tuple(rule.names), None)
+    given = dict(zip(positional, args, strict=False))
+    if rest is not None:
+        given[rest] = args[len(positional) :]
+    elif len(args) > len(positional):
+        raise NumpyCallError(f"numpy.{name}: expected at most {len(positional)} arguments, got {len(args)}")
+    for key, value in kwargs.items():
+        if key in given:
+            raise NumpyCallError(f"numpy.{name}: {key} is given twice")
+        given[key] = value
+    for key, value in list(given.items()):
+        if value is np._NoValue or (key not in rule.names and value is defaults.get(key)):  # noqa: SLF001
+            del given[key]
+        elif key not in rule.names and not (key == "where" and value is True):
+            raise NumpyCallError(
+                f"numpy.{name}: with a Tensor only {', '.join(rule.names)} can be used, got {key}: leave it out, or "
+                "use tensor.detach().numpy()"
+            )
+    given.pop("where" if "where" not in rule.names else "", None)
+    return given
+
+
+def applied(
+    name: str,
+    function: Any,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    common: Callable[[list[Any]], dtype],
+) -> Any:
+    """Return what the rule of a function of NumPy's gives.
+
+    Parameters
+    ----------
+    name : str
+    function : callable
+        NumPy's own, for its parameters.
+    args, kwargs
+    common : callable
+        What gives the dtype of operands that must share one.
+    """
+    rule = RULES[name]
+    given = bound(name, rule, function, args, kwargs)
+    like = next(tensors_in(given.values()), None)
+    shared: list[tuple[Any, Any]] = []
+    for key, mark in rule.operands.items():
+        value = given.get(key)
+        if value is None:
+            continue
+        if mark == "**":
+            # one array is the sequence of its parts along the first axis
+            given[key] = [operand(entry, like, strong=True) for entry in value]
+            shared += [(given[key], k) for k in range(len(given[key]))]
+        else:
+            given[key] = operand(value, like)
+            shared += [(given, key)] if mark == "*" else []
+    if len(shared) > 1:
+        to_one_dtype(shared, common)
+    return rule.function(**rule.constants, **{rule.names[key]: value for key, value in given.items()})
+
+
+def to_one_dtype(places: list[tuple[Any, Any]], common: Callable[[list[Any]], dtype]) -> None:
+    """Bring the tensors at these places, containers and what is their key, to one dtype."""
+    values = [container[key] for container, key in places]
+    wanted = common(values)
+    for (container, key), value in zip(places, values, strict=True):
+        if isinstance(value, TensorBase):
+            container[key] = cast_to(value, wanted)
+
+
+def pytorch_dtype(values: list[Any]) -> dtype:
+    """Return the common dtype of tensors and numbers by PyTorch's rules."""
+    return result_type(*[value.array if isinstance(value, TensorBase) else value for value in values])
+
+
+def numpy_dtype(values: list[Any]) -> dtype:
+    """Return the common dtype of tensors and numbers by NumPy's rules: an array of no dimension counts as any other."""
+    return as_dtype(
+        np.result_type(*[value.array.dtype if isinstance(value, TensorBase) else value for value in values])
+    )
+
+
+# ---- operands ----
+
+
+def tensors_in(values: Any) -> Iterator[Any]:
+    """Yield the tensors among values, also those in lists and tuples."""
+    for value in values:
+        if isinstance(value, TensorBase):
+            yield value
+        elif type(value) in {list, tuple}:
+            yield from tensors_in(value)
+
+
+def operand(value: Any, like: Any, *, strong: bool = False) -> Any:
+    """Return an array, or nested lists of arrays and numbers, as a tensor; lists come to the device of `like`.
+
+    Numbers of Python's stay what they are unless `strong`.
+    """
+    if isinstance(value, TensorBase) or value is None or (type(value) in WEAK and not strong):
+        return value
+    if isinstance(value, np.ndarray | np.generic) or is_gpu_array(value):
+        return wrap(asarray(value))
+    if type(value) in {list, tuple} and next(tensors_in(value), None) is not None:
+        entries = [operand(entry, like, strong=True) for entry in cast("list[Any]", value)]
+        to_one_dtype([(entries, k) for k in range(len(entries))], numpy_dtype)
+        return stack(entries)
+    return wrap(asarray(np.asarray(value), device=None if like is None else device_of(like.array)))
+
+
+def tensor_of(value: Any, like: Any) -> Any:
+    """Return a number as a tensor beside `like`, in its dtype; a tensor as it is."""
+    return (
+        value
+        if isinstance(value, TensorBase)
+        else cast_to(operand(value, like, strong=True), as_dtype(like.array.dtype))
+    )
+
+
+def same_kind(made: Any, like: Any) -> Any:
+    """Return a tensor that was just made, in the class of `like`: what user code is given has the methods it expects."""
+    if type(made) is not type(like):
+        made.__class__ = type(like)
+    return made

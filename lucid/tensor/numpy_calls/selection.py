@@ -1,0 +1,178 @@
+"""NumPy's functions that choose among elements: by conditions, indices, order and bounds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from lucid.autograd.base import TensorBase, wrap
+from lucid.backend.arrays import asarray
+from lucid.backend.device import device_of
+from lucid.backend.dtype import as_dtype
+from lucid.ops.base.promotion import cast_to
+from lucid.ops.elementwise import arithmetic, comparison, nonfinite, rounding, selection
+from lucid.ops.elementwise.complex import complex as of_parts
+from lucid.ops.elementwise.complex import imag, real
+from lucid.ops.index.gather import take_along_dim
+from lucid.ops.index.indexing import getitem
+from lucid.ops.reduction import sorting
+from lucid.ops.shape import reshape
+from lucid.tensor.numpy_calls.places import plain
+from lucid.tensor.numpy_calls.reductions import along
+from lucid.tensor.numpy_calls.rules import enter, operand, rule, same_kind
+
+
+def index_beside(value: Any, like: Any) -> Any:
+    """Return indices, of any kind, as a tensor on the device of `like`."""
+    return value if isinstance(value, TensorBase) else wrap(asarray(np.asarray(value), device=device_of(like.array)))
+
+
+@rule("where", "?condition *x *y")
+def where(condition: Any, x: Any = None, y: Any = None) -> Any:
+    """Return ``numpy.where``; of a condition alone, its places."""
+    truth = comparison.ne(condition, 0) if condition.array.dtype.kind != "b" else condition
+    return selection.where(truth) if x is None and y is None else selection.where(truth, x, y)
+
+
+@rule("piecewise", "*x condlist funclist args kw")
+def piecewise(x: Any, condlist: Any, funclist: Any, args: tuple[Any, ...] = (), kw: Any = None) -> Any:
+    """Return ``numpy.piecewise``: each function of the elements for which its condition is the last that is true."""
+    conditions = plain(condlist)
+    stack = np.asarray(conditions, bool)
+    if stack.ndim == x.array.ndim or not isinstance(conditions, list | tuple):
+        stack = stack[None] if stack.shape == x.array.shape else stack
+    if len(funclist) == len(stack) + 1:
+        stack = np.concatenate([stack, ~stack.any(0, keepdims=True)])
+    result = arithmetic.mul(x.detach(), 0)
+    for truth, function in zip(stack, funclist, strict=True):
+        value = (
+            function(same_kind(getitem(x, np.nonzero(truth)), x), *args, **(kw or {}))
+            if callable(function)
+            else function
+        )
+        line = reshape.reshape(operand(value, x, strong=True), -1)
+        # each element has its turn in the order of its place
+        turn = (
+            np.maximum(np.cumsum(truth.ravel()) - 1, 0).reshape(truth.shape)
+            if line.array.size > 1
+            else np.zeros(truth.shape, int)
+        )
+        if line.array.size:
+            result = selection.where(index_beside(truth, x), getitem(line, index_beside(turn, x)), result)
+    return result
+
+
+@rule("take", "*a indices axis mode")
+def taken(a: Any, indices: Any, axis: Any = None, mode: str = "raise") -> Any:
+    """Return ``numpy.take``."""
+    line, k = along(a, axis)
+    size = line.array.shape[k]
+    index = np.asarray(plain(indices))
+    if index.dtype.kind not in "iu":
+        index = index.astype(np.int64, casting="safe") if index.size else index.astype(np.int64)
+    if mode != "raise":
+        index = index % size if mode == "wrap" else np.clip(index, 0, size - 1)
+    return getitem(line, (*(slice(None),) * k, index_beside(index, a)))
+
+
+@rule("take_along_axis", "*arr indices axis")
+def taken_along(arr: Any, indices: Any, axis: Any = -1) -> Any:
+    """Return ``numpy.take_along_axis``."""
+    line, k = along(arr, axis)
+    index = index_beside(indices, arr)
+    size = line.array.shape[k]
+    return take_along_dim(line, selection.where(comparison.lt(index, 0), arithmetic.add(index, size), index), k)
+
+
+@rule("clip", "*a *a_min *a_max *min *max")
+def clipped(a: Any, a_min: Any = None, a_max: Any = None, min: Any = None, max: Any = None) -> Any:
+    """Return ``numpy.clip``."""
+    low, high = (a_min if min is None else min), (a_max if max is None else max)
+    return selection.clamp(a, low, high) if low is not None or high is not None else reshape.clone(a)
+
+
+@rule("nan_to_num", "*x copy nan posinf neginf")
+def numbers_only(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
+    """Return ``numpy.nan_to_num``: always a copy."""
+    del copy
+    return nonfinite.nan_to_num(x, nan, posinf, neginf)
+
+
+@rule("sort", "*a axis kind order stable")
+def sorted_values(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, stable: Any = None) -> Any:
+    """Return ``numpy.sort``: always stable."""
+    del kind, order, stable
+    line, k = along(a, axis)
+    if line.array.dtype.kind == "c":
+        return take_along_dim(line, index_beside(np.argsort(plain(line), k, "stable"), line), k)
+    return sorting.sort(line, k)[0]
+
+
+@rule("argsort", "*a axis kind order stable")
+def order_of(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, stable: Any = None) -> Any:
+    """Return ``numpy.argsort``: always stable."""
+    del kind, order, stable
+    line, k = along(a, axis)
+    if line.array.dtype.kind == "c":
+        return index_beside(np.argsort(plain(line), k, "stable"), line)
+    return sorting.argsort(line, k)
+
+
+@rule("partition", "*a kth axis")
+def partitioned(a: Any, kth: Any, axis: Any = -1) -> Any:
+    """Return ``numpy.partition``."""
+    line, k = along(a, axis)
+    return take_along_dim(line, index_beside(np.argpartition(plain(line), kth, k), line), k)
+
+
+@rule("sort_complex", "*a")
+def sorted_complex(a: Any) -> Any:
+    """Return ``numpy.sort_complex``."""
+    wide = np.result_type(a.array.dtype, np.complex64)
+    return sorted_values(cast_to(a, as_dtype(wide)))
+
+
+@rule("unique", "*ar return_index return_inverse return_counts axis equal_nan")
+def unique(ar: Any, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False,
+           axis: Any = None, equal_nan: bool = True) -> Any:  # fmt: skip
+    """Return ``numpy.unique``: the gradient of each value goes to the first of its kind."""
+    _, first, *rest = np.unique(plain(ar), True, return_inverse, return_counts, axis, equal_nan=equal_nan)
+    values = taken(ar, first, axis)
+    rest = [*([first] if return_index else []), *rest]
+    return (values, *rest) if rest else values
+
+
+@rule("unique_values", "*x")
+def unique_values(x: Any) -> Any:
+    """Return ``numpy.unique_values``."""
+    return unique(x, equal_nan=False)
+
+
+@rule("real_if_close", "*a tol")
+def real_if_close(a: Any, tol: float = 100) -> Any:
+    """Return ``numpy.real_if_close``."""
+    return real(a) if a.array.dtype.kind == "c" and np.isrealobj(np.real_if_close(plain(a), tol)) else a
+
+
+@rule("imag", "*val")
+def imaginary(val: Any) -> Any:
+    """Return ``numpy.imag``; zeros of real numbers."""
+    return imag(val) if val.array.dtype.kind == "c" else arithmetic.mul(val.detach(), 0)
+
+
+@rule("round around", "*a decimals")
+def rounded(a: Any, decimals: int = 0) -> Any:
+    """Return ``numpy.round``."""
+    if a.array.dtype.kind == "c":
+        return of_parts(rounding.round(real(a), decimals=decimals), rounding.round(imag(a), decimals=decimals))
+    return rounding.round(a, decimals=decimals)
+
+
+@rule("fix", "*x")
+def fixed(x: Any) -> Any:
+    """Return ``numpy.fix``: towards 0."""
+    return rounding.trunc(x)
+
+
+enter("real", "*val:input", real)

@@ -1,0 +1,180 @@
+"""NumPy's functions of shapes: the same elements under another shape, and views of them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from lucid.autograd.base import TensorBase
+from lucid.errors import ShapeError
+from lucid.ops.base.dims import dim_in
+from lucid.ops.index.indexing import getitem
+from lucid.ops.shape import axes, broadcasting, diagonal, repeating, reshape
+from lucid.tensor.numpy_calls.reductions import trace
+from lucid.tensor.numpy_calls.rules import enter, operand, rule, tensors_in
+
+
+@rule("reshape", "*a shape order copy")
+def reshaped(a: Any, shape: Any, order: str = "C", copy: Any = None) -> Any:
+    """Return ``numpy.reshape``; of the order "F" by transposing twice."""
+    if order in {"C", "A"}:
+        result = reshape.reshape(a, shape)
+        return reshape.clone(result) if copy else result
+    sizes = tuple(
+        np.reshape(
+            np.empty(0, bool) if not math.prod(a.array.shape) else np.broadcast_to(True, a.array.shape), shape
+        ).shape
+    )
+    return transposed(reshape.reshape(transposed(a), sizes[::-1]))
+
+
+@rule("ravel", "*a order")
+def raveled(a: Any, order: str = "C") -> Any:
+    """Return ``numpy.ravel``."""
+    return reshape.ravel(transposed(a) if order == "F" else a)
+
+
+@rule("transpose permute_dims", "*a axes")
+def transposed(a: Any, axes: Any = None) -> Any:
+    """Return ``numpy.transpose``: without axes, all of them in reverse order."""
+    return _permuted(a, *(reversed(range(a.array.ndim)) if axes is None else axes))
+
+
+_permuted = axes.permute
+
+
+@rule("matrix_transpose linalg.matrix_transpose", "*x")
+def matrix_transposed(x: Any) -> Any:
+    """Return ``numpy.matrix_transpose``."""
+    return axes.transpose(x, -2, -1)
+
+
+@rule("rollaxis", "*a axis start")
+def axis_rolled(a: Any, axis: int, start: int = 0) -> Any:
+    """Return ``numpy.rollaxis``."""
+    ndim = a.array.ndim
+    before, to = dim_in(axis, ndim), start + ndim if start < 0 else start
+    return axes.movedim(a, before, to - (before < to))
+
+
+@rule("expand_dims", "*a axis")
+def expanded(a: Any, axis: Any) -> Any:
+    """Return ``numpy.expand_dims``: axes are those of the result."""
+    new = axis if isinstance(axis, tuple | list) else (axis,)
+    ndim = a.array.ndim + len(new)
+    places = {dim_in(k, ndim) for k in new}
+    if len(places) < len(new):
+        raise ShapeError(f"numpy.expand_dims: axis {axis} is repeated")
+    sizes = iter(a.array.shape)
+    return reshape.reshape(a, tuple([1 if k in places else next(sizes) for k in range(ndim)]))
+
+
+@rule("squeeze", "*a axis")
+def squeezed(a: Any, axis: Any = None) -> Any:
+    """Return ``numpy.squeeze``: an axis that is named must be of size 1."""
+    if axis is None:
+        return reshape.squeeze(a)
+    dims = [dim_in(k, a.array.ndim) for k in (axis if isinstance(axis, tuple) else (axis,))]
+    if any(a.array.shape[k] != 1 for k in dims):
+        raise ShapeError(
+            f"numpy.squeeze: cannot select an axis which has size not equal to one: {axis} of {a.array.shape}"
+        )
+    return reshape.squeeze(a, tuple(dims))
+
+
+@rule("flip", "*m axis")
+def flipped(m: Any, axis: Any = None) -> Any:
+    """Return ``numpy.flip``: without an axis, along all."""
+    return axes.flip(m, tuple(range(m.array.ndim)) if axis is None else axis)
+
+
+@rule("roll", "*a shift axis")
+def rolled(a: Any, shift: Any, axis: Any = None) -> Any:
+    """Return ``numpy.roll``: shifts and axes broadcast, and those of one axis add up."""
+    if axis is None:
+        return axes.roll(a, int(np.sum(shift)))
+    moves: dict[int, int] = {}
+    for step, along in np.broadcast(shift, axis):
+        place = dim_in(int(along), a.array.ndim)
+        moves[place] = moves.get(place, 0) + int(step)
+    return axes.roll(a, tuple(moves.values()), tuple(moves)) if moves else reshape.clone(a)
+
+
+@rule("broadcast_to", "*array shape")
+def broadcasted(array: Any, shape: Any) -> Any:
+    """Return ``numpy.broadcast_to``."""
+    return broadcasting.broadcast_to(array, (shape,) if np.ndim(shape) == 0 else shape)
+
+
+@rule("broadcast_arrays", "args")
+def broadcast_together(args: tuple[Any, ...]) -> Any:
+    """Return ``numpy.broadcast_arrays``."""
+    like = next(tensors_in(args))
+    return tuple(broadcasting.broadcast_tensors(*[operand(each, like, strong=True) for each in args]))
+
+
+@rule("tile", "*A reps")
+def tiled(A: Any, reps: Any) -> Any:
+    """Return ``numpy.tile``."""
+    return repeating.tile(A, tuple(np.atleast_1d(reps).tolist()))
+
+
+@rule("repeat", "*a repeats axis")
+def repeated(a: Any, repeats: Any, axis: Any = None) -> Any:
+    """Return ``numpy.repeat``."""
+    if isinstance(repeats, TensorBase):
+        return repeating.repeat_interleave(a, repeats, axis)
+    line, k = (reshape.ravel(a), 0) if axis is None else (a, dim_in(axis, a.array.ndim))
+    order = np.repeat(np.arange(line.array.shape[k]), repeats)
+    return getitem(line, (*(slice(None),) * k, order))
+
+
+@rule("tril", "*m k")
+def lower(m: Any, k: int = 0) -> Any:
+    """Return ``numpy.tril``: of a vector, the matrix whose rows it is."""
+    return diagonal.tril(_matrix(m), k)
+
+
+@rule("triu", "*m k")
+def upper(m: Any, k: int = 0) -> Any:
+    """Return ``numpy.triu``."""
+    return diagonal.triu(_matrix(m), k)
+
+
+def _matrix(m: Any) -> Any:
+    return broadcasting.broadcast_to(m, (m.array.shape[0],) * 2) if m.array.ndim == 1 else m
+
+
+@rule("linalg.diagonal", "*x offset")
+def matrix_diagonal(x: Any, offset: int = 0) -> Any:
+    """Return ``numpy.linalg.diagonal``: of the last two axes."""
+    return diagonal.diagonal(x, offset, -2, -1)
+
+
+@rule("linalg.trace", "*x offset dtype")
+def matrix_trace(x: Any, offset: int = 0, dtype: Any = None) -> Any:
+    """Return ``numpy.linalg.trace``: of the last two axes."""
+    return trace(x, offset, -2, -1, dtype)
+
+
+@rule("trim_zeros", "*filt trim axis")
+def trimmed(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
+    """Return ``numpy.trim_zeros``: the part between the first and the last number that is not zero."""
+    values = filt.numpy(force=True)
+    dims = range(values.ndim) if axis is None else [dim_in(k, values.ndim) for k in np.atleast_1d(axis).tolist()]
+    where = [np.flatnonzero(values.any(tuple([j for j in range(values.ndim) if j != k]))) for k in range(values.ndim)]
+    key = [slice(None)] * values.ndim
+    for k in dims:
+        first, last = (int(where[k][0]), int(where[k][-1]) + 1) if len(where[k]) else (values.shape[k], values.shape[k])
+        key[k] = slice(first if "f" in trim.lower() else 0, last if "b" in trim.lower() else values.shape[k])
+    return getitem(filt, tuple(key))
+
+
+enter("swapaxes", "*a:input axis1:dim0 axis2:dim1", axes.transpose)
+enter("moveaxis", "*a:input source destination", axes.movedim)
+enter("fliplr", "*m:input", axes.fliplr)
+enter("flipud", "*m:input", axes.flipud)
+enter("diagonal", "*a:input offset axis1:dim1 axis2:dim2", diagonal.diagonal)
+enter("copy", "*a:input order subok", lambda input, order="K", subok=False: reshape.clone(input))

@@ -1,0 +1,272 @@
+"""NumPy's averages, variances, quantiles and histograms; variances divide by the count, less `ddof`, 0 by default."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from lucid.autograd.base import TensorBase, wrap
+from lucid.backend.arrays import asarray
+from lucid.backend.device import device_of
+from lucid.ops.elementwise import arithmetic, comparison, division, nonfinite, power, selection
+from lucid.ops.elementwise.complex import conj, real
+from lucid.ops.index.index_select import index_add
+from lucid.ops.index.indexing import getitem
+from lucid.ops.reduction import covariance, sorting, statistics, sums
+from lucid.ops.shape import axes, joining, reshape
+from lucid.tensor.numpy_calls.places import plain
+from lucid.tensor.numpy_calls.reductions import dims_of, in_dtype, in_line, over, total, without_nan
+from lucid.tensor.numpy_calls.rules import NumpyCallError, rule, tensor_of
+
+# ---- means and variances ----
+
+
+@rule("mean", "*a axis dtype keepdims")
+def mean(a: Any, axis: Any = None, dtype: Any = None, keepdims: Any = False) -> Any:
+    """Return ``numpy.mean``."""
+    return sums.mean(*over(in_dtype(a, dtype), axis, keepdims))
+
+
+@rule("var", "*a axis dtype ddof keepdims *mean correction")
+def variance(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    ddof: Any = 0,
+    keepdims: Any = False,
+    mean: Any = None,
+    correction: Any = None,
+) -> Any:
+    """Return ``numpy.var``; of complex numbers that of their distances from the mean."""
+    x, dims, keep = over(in_dtype(a, dtype), axis, keepdims)
+    less = ddof if correction is None else correction
+    if mean is None and x.array.dtype.kind != "c":
+        return statistics.var(x, dims, correction=less, keepdim=keep)
+    away = arithmetic.sub(x, sums.mean(x, dims, True) if mean is None else mean)
+    squares = real(arithmetic.mul(away, conj(away)))
+    return division.div(sums.sum(squares, dims, keep), max(count_over(x, dims) - less, 0))
+
+
+@rule("std", "*a axis dtype ddof keepdims *mean correction")
+def deviation(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    ddof: Any = 0,
+    keepdims: Any = False,
+    mean: Any = None,
+    correction: Any = None,
+) -> Any:
+    """Return ``numpy.std``."""
+    if mean is not None or a.array.dtype.kind == "c":
+        return power.sqrt(variance(a, axis, dtype, ddof, keepdims, mean, correction))
+    x, dims, keep = over(in_dtype(a, dtype), axis, keepdims)
+    return statistics.std(x, dims, correction=ddof if correction is None else correction, keepdim=keep)
+
+
+def count_over(x: Any, dims: tuple[int, ...]) -> int:
+    """Return how many elements each result is made of."""
+    return math.prod([x.array.shape[k] for k in dims])
+
+
+@rule("average", "*a axis *weights returned keepdims")
+def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False, keepdims: Any = False) -> Any:
+    """Return ``numpy.average``."""
+    if weights is None:
+        result = mean(a, axis, None, keepdims)
+        weight: Any = tensor_of(count_over(a, dims_of(a, axis)), result)
+    else:
+        if weights.array.shape != a.array.shape:
+            dims = dims_of(a, axis)
+            order = sorted(range(len(dims)), key=dims.__getitem__)
+            sizes = [size if k in dims else 1 for k, size in enumerate(a.array.shape)]
+            weights = reshape.reshape(axes.permute(weights, *order), sizes)
+        weight = total(arithmetic.add(weights, arithmetic.mul(a.detach(), 0)), axis, None, keepdims)
+        result = division.div(total(arithmetic.mul(a, weights), axis, None, keepdims), weight)
+    return (result, arithmetic.add(weight, arithmetic.mul(result.detach(), 0))) if returned else result
+
+
+@rule("nanmean", "*a axis dtype keepdims")
+def mean_of_numbers(a: Any, axis: Any = None, dtype: Any = None, keepdims: Any = False) -> Any:
+    """Return ``numpy.nanmean``."""
+    return sums.nanmean(*over(in_dtype(a, dtype), axis, keepdims))
+
+
+@rule("nanvar", "*a axis dtype ddof keepdims *mean correction")
+def variance_of_numbers(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    ddof: Any = 0,
+    keepdims: Any = False,
+    mean: Any = None,
+    correction: Any = None,
+) -> Any:
+    """Return ``numpy.nanvar``: NaN where no more numbers are left than are taken from their count."""
+    x, dims, keep = over(in_dtype(a, dtype), axis, keepdims)
+    known = comparison.eq(nonfinite.isnan(x), 0)
+    away = arithmetic.sub(x, sums.nanmean(x, dims, True) if mean is None else mean)
+    away = selection.where(known, away, tensor_of(0, x))
+    squares = sums.sum(real(arithmetic.mul(away, conj(away))), dims, keep)
+    less = ddof if correction is None else correction
+    freedom = arithmetic.sub(sums.sum(known, dims, keep), less)
+    return division.div(squares, selection.where(comparison.gt(freedom, 0), freedom, tensor_of(np.nan, squares)))
+
+
+@rule("nanstd", "*a axis dtype ddof keepdims *mean correction")
+def deviation_of_numbers(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    ddof: Any = 0,
+    keepdims: Any = False,
+    mean: Any = None,
+    correction: Any = None,
+) -> Any:
+    """Return ``numpy.nanstd``."""
+    return power.sqrt(variance_of_numbers(a, axis, dtype, ddof, keepdims, mean, correction))
+
+
+@rule("cov", "*m *y rowvar bias ddof fweights aweights dtype")
+def covariances(
+    m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: Any = None, fweights: Any = None,
+    aweights: Any = None, dtype: Any = None,
+) -> Any:  # fmt: skip
+    """Return ``numpy.cov``."""
+    parts = [in_dtype(x, dtype) for x in (m, y) if x is not None]
+    rows = [reshape.reshape(x, 1, -1) if x.array.ndim < 2 else x if rowvar else axes.transpose(x, 0, 1) for x in parts]
+    weights = {
+        key: None if value is None else wrap(asarray(plain(value), device=device_of(m.array)))
+        for key, value in (("fweights", fweights), ("aweights", aweights))
+    }
+    less = (0 if bias else 1) if ddof is None else ddof
+    return covariance.cov(joining.cat(rows) if len(rows) > 1 else rows[0], correction=less, **weights)
+
+
+@rule("corrcoef", "*x *y rowvar dtype")
+def correlations(x: Any, y: Any = None, rowvar: bool = True, dtype: Any = None) -> Any:
+    """Return ``numpy.corrcoef``."""
+    c = covariances(x, y, rowvar, dtype=dtype)
+    if not c.array.ndim:
+        return division.div(c, c)
+    root = power.sqrt(real(getitem(c, (np.arange(len(c.array)),) * 2)))
+    scaled = division.div(division.div(c, reshape.unsqueeze(root, -1)), root)
+    return scaled if scaled.array.dtype.kind == "c" else selection.clamp(scaled, -1, 1)
+
+
+# ---- quantiles ----
+
+
+def quantiles(a: Any, q: Any, axis: Any, keepdims: Any, method: str) -> Any:
+    """Return quantiles: NumPy's own of the numbers from 0 to n - 1 say between which places each lies, and where."""
+    x, dims, keep = over(a, axis, keepdims)
+    line = sorting.sort(in_line(x, dims), -1)[0]
+    length = line.array.shape[-1]
+    if not length:
+        raise IndexError("numpy.quantile: expected at least one element, got none")
+    place = np.asarray(np.quantile(np.arange(length), q, method=method))
+    low = np.floor(place).astype(np.int64)
+    share = wrap(asarray((place - low).astype(line.array.dtype), device=device_of(line.array)))
+    first = getitem(line, (..., low))
+    result = arithmetic.add(
+        first, arithmetic.mul(arithmetic.sub(getitem(line, (..., np.minimum(low + 1, length - 1))), first), share)
+    )
+    # NaN is sorted to the end, and makes the whole of it one
+    last = getitem(line, (..., *(None,) * place.ndim, -1)) if place.ndim else getitem(line, (..., -1))
+    result = selection.where(nonfinite.isnan(last), last, result)
+    stay = result.array.ndim - place.ndim
+    result = axes.permute(result, *range(stay, result.array.ndim), *range(stay))
+    if keep:
+        kept = [1 if k in dims else size for k, size in enumerate(a.array.shape)]
+        return reshape.reshape(result, (*place.shape, *kept))
+    return result
+
+
+@rule("quantile", "*a q axis method keepdims")
+def quantile(a: Any, q: Any, axis: Any = None, method: str = "linear", keepdims: Any = False) -> Any:
+    """Return ``numpy.quantile``, by any of its methods."""
+    if isinstance(q, TensorBase):
+        raise NumpyCallError("numpy.quantile: expected q without gradient, got a Tensor: use q.detach().numpy()")
+    return quantiles(a, q, axis, keepdims, method)
+
+
+@rule("percentile", "*a q axis method keepdims")
+def percentile(a: Any, q: Any, axis: Any = None, method: str = "linear", keepdims: Any = False) -> Any:
+    """Return ``numpy.percentile``."""
+    return quantile(a, np.true_divide(q, 100) if not isinstance(q, TensorBase) else q, axis, method, keepdims)
+
+
+@rule("median", "*a axis keepdims")
+def median(a: Any, axis: Any = None, keepdims: Any = False) -> Any:
+    """Return ``numpy.median``: of an even count the mean of the two in the middle, which share the gradient."""
+    return quantiles(a, 0.5, axis, keepdims, "linear")
+
+
+def _of_numbers(a: Any, q: Any, axis: Any, keepdims: Any, method: str) -> Any:
+    """Return quantiles of what is no NaN, line after line: each has its own count of them."""
+    x, dims, keep = over(a, axis, keepdims)
+    line = in_line(x, dims)
+    known = ~np.isnan(line.numpy(force=True))
+    results = [
+        _known_quantiles(getitem(line, (*place, known[place])), q, method) for place in np.ndindex(known.shape[:-1])
+    ]
+    shape = np.shape(q)
+    whole = reshape.reshape(joining.stack(results, -1) if results else sums.sum(line, -1), (*shape, *known.shape[:-1]))
+    if keep:
+        return reshape.reshape(whole, (*shape, *[1 if k in dims else size for k, size in enumerate(a.array.shape)]))
+    return whole
+
+
+def _known_quantiles(line: Any, q: Any, method: str) -> Any:
+    if line.array.size:
+        return quantiles(line, q, None, False, method)
+    return wrap(asarray(np.full(np.shape(q), np.nan, line.array.dtype), device=device_of(line.array)))
+
+
+@rule("nanquantile", "*a q axis method keepdims")
+def quantile_of_numbers(a: Any, q: Any, axis: Any = None, method: str = "linear", keepdims: Any = False) -> Any:
+    """Return ``numpy.nanquantile``."""
+    return _of_numbers(a, plain(q), axis, keepdims, method)
+
+
+@rule("nanpercentile", "*a q axis method keepdims")
+def percentile_of_numbers(a: Any, q: Any, axis: Any = None, method: str = "linear", keepdims: Any = False) -> Any:
+    """Return ``numpy.nanpercentile``."""
+    return _of_numbers(a, np.true_divide(plain(q), 100), axis, keepdims, method)
+
+
+@rule("nanmedian", "*a axis keepdims")
+def median_of_numbers(a: Any, axis: Any = None, keepdims: Any = False) -> Any:
+    """Return ``numpy.nanmedian``."""
+    return _of_numbers(a, 0.5, axis, keepdims, "linear")
+
+
+# ---- counts ----
+
+
+@rule("bincount", "x *weights minlength")
+def weighted_counts(x: Any, weights: Any = None, minlength: int = 0) -> Any:
+    """Return ``numpy.bincount``, whose weights have a gradient."""
+    indices = plain(x)
+    if not isinstance(weights, TensorBase):
+        return np.bincount(indices, weights, minlength)
+    length = max(minlength, int(indices.max(initial=-1)) + 1)
+    zeros = wrap(asarray(np.zeros(length, weights.array.dtype), device=device_of(weights.array)))
+    return index_add(zeros, 0, wrap(asarray(indices, device=device_of(weights.array))), weights)
+
+
+@rule("histogram", "a bins range density *weights")
+def histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> Any:
+    """Return ``numpy.histogram``: the counts have no gradient by what is counted, but by the weights."""
+    values = plain(a).ravel()
+    if not isinstance(weights, TensorBase):
+        return np.histogram(values, bins, range, density, weights)
+    edges = np.histogram_bin_edges(values, bins, range, plain(weights))
+    inside = (values >= edges[0]) & (values <= edges[-1])
+    place = np.minimum(np.searchsorted(edges, values[inside], "right") - 1, len(edges) - 2)
+    counts = weighted_counts(place, getitem(reshape.ravel(weights), inside), len(edges) - 1)
+    if density:
+        counts = division.div(division.div(counts, tensor_of(np.diff(edges), counts)), sums.sum(counts))
+    return counts, edges

@@ -1,0 +1,230 @@
+"""NumPy's ufuncs: which op each is, and their methods."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lucid.backend.dtype import as_dtype
+from lucid.ops.activation.sigmoid import tanh
+from lucid.ops.base.promotion import cast_to
+from lucid.ops.elementwise import (
+    arithmetic,
+    comparison,
+    division,
+    exponential,
+    logic,
+    nonfinite,
+    power,
+    rounding,
+    trigonometry,
+)
+from lucid.ops.elementwise import complex as parts
+from lucid.ops.linalg import products
+from lucid.ops.reduction import sums
+from lucid.ops.shape import reshape
+from lucid.tensor.numpy_calls.rules import (
+    NumpyCallError,
+    applied,
+    operand,
+    pytorch_dtype,
+    tensors_in,
+    to_one_dtype,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from lucid.backend.dtype import dtype
+
+
+def cube_root(x: Any) -> Any:
+    """Return ``numpy.cbrt``, of negative numbers too; its slope at 0 is infinite."""
+    return arithmetic.mul(parts.sign(x), power.pow(parts.abs(x), 1 / 3))
+
+
+def quotient_and_rest(a: Any, b: Any) -> tuple[Any, Any]:
+    """Return ``numpy.divmod``."""
+    return division.floor_divide(a, b), division.remainder(a, b)
+
+
+def parts_of_numbers(x: Any) -> tuple[Any, Any]:
+    """Return ``numpy.modf``: the fraction, and the whole number before it."""
+    return rounding.frac(x), rounding.trunc(x)
+
+
+def vector_products(a: Any, b: Any) -> Any:
+    """Return ``numpy.vecdot``: sums over the last axis, of the conjugate of the first operand."""
+    return sums.sum(arithmetic.mul(parts.conj(a), b), -1)
+
+
+def matrix_vector(a: Any, b: Any) -> Any:
+    """Return ``numpy.matvec``."""
+    return reshape.squeeze(products.matmul(a, reshape.unsqueeze(b, -1)), -1)
+
+
+def vector_matrix(a: Any, b: Any) -> Any:
+    """Return ``numpy.vecmat``, with the conjugate of the vectors."""
+    return reshape.squeeze(products.matmul(reshape.unsqueeze(parts.conj(a), -2), b), -2)
+
+
+UFUNCS: dict[str, Callable[..., Any]] = {
+    "absolute": parts.abs,
+    "add": arithmetic.add,
+    "arccos": trigonometry.acos,
+    "arccosh": trigonometry.acosh,
+    "arcsin": trigonometry.asin,
+    "arcsinh": trigonometry.asinh,
+    "arctan": trigonometry.atan,
+    "arctan2": trigonometry.atan2,
+    "arctanh": trigonometry.atanh,
+    "bitwise_and": logic.bitwise_and,
+    "bitwise_or": logic.bitwise_or,
+    "bitwise_xor": logic.bitwise_xor,
+    "cbrt": cube_root,
+    "ceil": rounding.ceil,
+    "conjugate": parts.conj,
+    "copysign": arithmetic.copysign,
+    "cos": trigonometry.cos,
+    "cosh": trigonometry.cosh,
+    "deg2rad": trigonometry.deg2rad,
+    "degrees": trigonometry.rad2deg,
+    "divide": division.div,
+    "divmod": quotient_and_rest,
+    "equal": comparison.eq,
+    "exp": exponential.exp,
+    "exp2": exponential.exp2,
+    "expm1": exponential.expm1,
+    "fabs": parts.abs,
+    "float_power": power.float_power,
+    "floor": rounding.floor,
+    "floor_divide": division.floor_divide,
+    "fmax": comparison.fmax,
+    "fmin": comparison.fmin,
+    "fmod": division.fmod,
+    "frexp": power.frexp,
+    "gcd": division.gcd,
+    "greater": comparison.gt,
+    "greater_equal": comparison.ge,
+    "heaviside": comparison.heaviside,
+    "hypot": trigonometry.hypot,
+    "invert": logic.bitwise_not,
+    "isfinite": nonfinite.isfinite,
+    "isinf": nonfinite.isinf,
+    "isnan": nonfinite.isnan,
+    "lcm": division.lcm,
+    "ldexp": power.ldexp,
+    "left_shift": logic.bitwise_left_shift,
+    "less": comparison.lt,
+    "less_equal": comparison.le,
+    "log": exponential.log,
+    "log10": exponential.log10,
+    "log1p": exponential.log1p,
+    "log2": exponential.log2,
+    "logaddexp": exponential.logaddexp,
+    "logaddexp2": exponential.logaddexp2,
+    "logical_and": logic.logical_and,
+    "logical_not": logic.logical_not,
+    "logical_or": logic.logical_or,
+    "logical_xor": logic.logical_xor,
+    "matmul": products.matmul,
+    "matvec": matrix_vector,
+    "maximum": comparison.maximum,
+    "minimum": comparison.minimum,
+    "modf": parts_of_numbers,
+    "multiply": arithmetic.mul,
+    "negative": arithmetic.neg,
+    "nextafter": arithmetic.nextafter,
+    "not_equal": comparison.ne,
+    "positive": arithmetic.positive,
+    "power": power.pow,
+    "rad2deg": trigonometry.rad2deg,
+    "radians": trigonometry.deg2rad,
+    "reciprocal": division.reciprocal,
+    "remainder": division.remainder,
+    "right_shift": logic.bitwise_right_shift,
+    "rint": rounding.round,
+    "sign": parts.sgn,
+    "signbit": nonfinite.signbit,
+    "sin": trigonometry.sin,
+    "sinh": trigonometry.sinh,
+    "sqrt": power.sqrt,
+    "square": power.square,
+    "subtract": arithmetic.sub,
+    "tan": trigonometry.tan,
+    "tanh": tanh,
+    "trunc": rounding.trunc,
+    "vecdot": vector_products,
+    "vecmat": vector_matrix,
+}
+"""By the name of a ufunc, the op that it is in lucid; NumPy's other names are those of the same objects."""
+
+PRODUCTS = frozenset(("matmul", "matvec", "vecdot", "vecmat"))
+"""Those that need both operands in one dtype."""
+
+
+REDUCTIONS = {
+    "add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min", "logical_and": "all", "logical_or": "any",
+}  # fmt: skip
+ACCUMULATIONS = {name: f"{name}.accumulate" for name in ("add", "multiply", "maximum", "minimum")}
+"""The functions that a ufunc's methods are: what they sum or accumulate over is their first axis."""
+
+
+def title_of(ufunc: Any) -> str:
+    """Return what errors call a ufunc: other packages have some too, such as scipy.special, and none says whose it is."""
+    name = ufunc.__name__
+    return f"numpy.{name}" if getattr(np, name, None) is ufunc else f"the ufunc {name}"
+
+
+def ufunc_result(
+    ufunc: Any,
+    method: str,
+    inputs: tuple[Any, ...],
+    options: dict[str, Any],
+    common: Callable[[list[Any]], dtype] = pytorch_dtype,
+) -> Any:
+    """Return what a ufunc, or a method of it, gives of tensors, by the op of the same meaning.
+
+    Raises
+    ------
+    NumpyCallError
+        If lucid has no such op, or it is asked for with a method or option that the op has not.
+    """
+    name, title = ufunc.__name__, title_of(ufunc)
+    options = {
+        key: value for key, value in options.items() if not (value is None or (key == "where" and value is True))
+    }
+    op = UFUNCS.get(name)
+    if op is None or getattr(np, name, None) is not ufunc:
+        raise NumpyCallError(f"{title} has no op in lucid: use tensor.detach().numpy(), or lucid.autograd.Function")
+    if method == "reduce" and name in REDUCTIONS:
+        function = REDUCTIONS[name]
+        return applied(function, getattr(np, function), inputs, {"axis": 0, **options}, common)
+    if method == "accumulate" and name in ACCUMULATIONS:
+        return applied(ACCUMULATIONS[name], ufunc.accumulate, inputs, options, common)
+    if method == "outer" and not options:
+        first, second = outer_operands(*inputs)
+        return op(first, second)
+    if method != "__call__":
+        raise NumpyCallError(f"{title}.{method} cannot be recorded: use lucid's function, or tensor.detach().numpy()")
+    if wanted := options.pop("dtype", None):
+        inputs = tuple([cast_to(operand(value, None, strong=True), as_dtype(wanted)) for value in inputs])
+    if options:
+        raise NumpyCallError(
+            f"{title}: {', '.join(options)} cannot be used with a Tensor: NumPy does not record; assign the result, or "
+            "use tensor.detach().numpy()"
+        )
+    if name in PRODUCTS:
+        like = next(tensors_in(inputs))
+        operands = [operand(value, like) for value in inputs]
+        to_one_dtype([(operands, k) for k in range(len(operands))], common)
+        inputs = tuple(operands)
+    return op(*inputs)
+
+
+def outer_operands(a: Any, b: Any) -> tuple[Any, Any]:
+    """Return two operands, the first with as many axes more as the second has, so that all pairs meet."""
+    like = next(tensors_in((a, b)))
+    first, second = operand(a, like, strong=True), operand(b, like, strong=True)
+    return reshape.reshape(first, (*first.array.shape, *(1,) * second.array.ndim)), second
