@@ -5,11 +5,11 @@ from __future__ import annotations
 ABOUT = frozenset(
     (
         "allclose", "argpartition", "argwhere", "array2string", "array_equal", "array_equiv", "array_repr", "array_str",
-        "can_cast", "common_type", "digitize", "flatnonzero", "histogram_bin_edges", "in1d", "iscomplexobj", "isfortran",
-        "isin", "isreal", "isrealobj", "iscomplex", "isclose", "isneginf", "isposinf", "ix_", "lexsort", "may_share_memory",
-        "min_scalar_type", "nanargmax", "nanargmin", "ndim", "nonzero", "result_type", "save", "savetxt", "savez",
-        "savez_compressed", "searchsorted", "shape", "shares_memory", "size", "linalg.matrix_rank", "unique_counts",
-        "unique_inverse",
+        "can_cast", "common_type", "digitize", "flatnonzero", "histogram_bin_edges", "in1d", "iscomplexobj",
+        "isclose", "iscomplex", "isfortran", "isin", "isneginf", "isposinf", "isreal", "isrealobj", "ix_", "lexsort",
+        "linalg.matrix_rank", "may_share_memory", "min_scalar_type", "nanargmax", "nanargmin", "ndim", "nonzero",
+        "result_type", "save", "savetxt", "savez", "savez_compressed", "searchsorted", "shape", "shares_memory", "size",
+        "unique_counts", "unique_inverse",
     )
 )  # fmt: skip
 """What says something about arrays, or stores them: comparisons, places, sizes, files."""

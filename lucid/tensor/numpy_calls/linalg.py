@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from lucid.autograd.base import TensorBase
-from lucid.errors import ShapeError
-from lucid.ops.base.promotion import cast_to
 from lucid.backend.dtype import as_dtype
+from lucid.errors import ShapeError
 from lucid.ops.base.dims import dim_in
 from lucid.ops.decomposition import (
     chains,
@@ -38,10 +37,7 @@ from lucid.tensor.numpy_calls.rules import (
     tensors_in,
     to_one_dtype,
 )
-from lucid.tensor.numpy_calls.ufuncs import outer_operands, vector_products
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from lucid.tensor.numpy_calls.ufuncs import outer_operands
 
 
 def pair(a: Any, b: Any) -> tuple[Any, Any]:
@@ -271,8 +267,6 @@ enter("linalg.cholesky", "*a:A upper", triangular.cholesky)
 enter("linalg.det", "*a:A", inverses.det)
 enter("linalg.slogdet", "*a:A", inverses.slogdet)
 enter("linalg.inv", "*a:A", inverses.inv)
-enter("linalg.eig", "*a:A", spectral.eig)
-enter("linalg.eigvals", "*a:A", spectral.eigvals)
 enter("linalg.svdvals", "*x:A", spectral.svdvals)
 enter("linalg.matrix_power", "*a:A n", chains.matrix_power)
 enter("linalg.matmul", "*x1:input *x2:other", products.matmul)

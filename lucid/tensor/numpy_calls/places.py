@@ -16,10 +16,10 @@ from lucid.backend.arrays import asarray, zeros_beside
 from lucid.backend.device import device_of
 from lucid.backend.dtype import dtype_of
 from lucid.ops.base.promotion import cast_to
-from lucid.ops.index.indexing import getitem
+from lucid.ops.index.indexing import getitem, setitem
 from lucid.ops.shape.joining import cat
 from lucid.ops.shape.reshape import ravel
-from lucid.tensor.numpy_calls.rules import enter, operand, rule, tensors_in
+from lucid.tensor.numpy_calls.rules import NumpyCallError, enter, operand, rule, tensors_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -82,6 +82,35 @@ enter_moving("extract", "condition *arr", "arr")
 enter_moving("resize", "*a new_shape", "a")
 enter_moving("rot90", "*m k axes", "m")
 enter_moving("select", "condlist choicelist default", "choicelist default")
+
+
+def enter_writing(name: str, takes: str, target: str, values: str) -> None:
+    """Enter a function that writes `values` into the elements of `target`, and returns nothing."""
+    function = getattr(np, name)
+
+    def written(**arguments: Any) -> Any:
+        function(**arguments)
+        return arguments[target]
+
+    def writing(**arguments: Any) -> None:
+        into = arguments[target]
+        if not isinstance(into, TensorBase):
+            raise NumpyCallError(
+                f"numpy.{name}: {target} is no Tensor, and cannot hold what requires grad: make it one, "
+                "lucid.as_tensor(array)"
+            )
+        arguments[values] = cast_to(operand(arguments[values], into, strong=True), dtype_of(into.array))
+        setitem(into, ..., selected(written, arguments, {target, values}))
+
+    enter(name, takes, writing)
+
+
+enter_writing("copyto", "dst src casting where", "dst", "src")
+enter_writing("fill_diagonal", "a val wrap", "a", "val")
+enter_writing("place", "arr mask vals", "arr", "vals")
+enter_writing("put", "a ind v mode", "a", "v")
+enter_writing("put_along_axis", "arr indices values axis", "arr", "values")
+enter_writing("putmask", "a mask values", "a", "values")
 
 
 @rule("insert", "*arr obj ?values axis")

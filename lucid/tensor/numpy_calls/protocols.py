@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-import numpy as np
-
 from lucid.autograd.base import TensorBase
 from lucid.ops.base.promotion import OperandTypeError
 from lucid.tensor.numpy_calls.about import ABOUT

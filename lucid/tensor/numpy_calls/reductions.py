@@ -33,7 +33,7 @@ def dims_of(a: Any, axis: Any) -> tuple[int, ...]:
 
 
 def over(a: Any, axis: Any, keepdims: Any) -> tuple[Any, tuple[int, ...], bool]:
-    """Return what a reduction takes: a tensor, dimensions and whether they stay; of no axes, those of single elements."""
+    """Return what a reduction takes: a tensor, its dimensions, whether they stay; of no axes, of single elements."""
     dims = dims_of(a, axis)
     return (a, dims, bool(keepdims)) if dims else (reshape.unsqueeze(a, -1), (a.array.ndim,), False)
 

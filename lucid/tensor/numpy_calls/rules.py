@@ -247,7 +247,7 @@ def tensor_of(value: Any, like: Any) -> Any:
 
 
 def same_kind(made: Any, like: Any) -> Any:
-    """Return a tensor that was just made, in the class of `like`: what user code is given has the methods it expects."""
+    """Return a tensor that was just made in the class of `like`: user code that is given it expects its methods."""
     if type(made) is not type(like):
         made.__class__ = type(like)
     return made

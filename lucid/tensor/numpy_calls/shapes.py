@@ -172,9 +172,15 @@ def trimmed(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
     return getitem(filt, tuple(key))
 
 
+@rule("copy", "*a order subok")
+def copied(a: Any, order: str = "K", subok: bool = False) -> Any:
+    """Return ``numpy.copy``."""
+    del order, subok
+    return reshape.clone(a)
+
+
 enter("swapaxes", "*a:input axis1:dim0 axis2:dim1", axes.transpose)
 enter("moveaxis", "*a:input source destination", axes.movedim)
 enter("fliplr", "*m:input", axes.fliplr)
 enter("flipud", "*m:input", axes.flipud)
 enter("diagonal", "*a:input offset axis1:dim1 axis2:dim2", diagonal.diagonal)
-enter("copy", "*a:input order subok", lambda input, order="K", subok=False: reshape.clone(input))

@@ -17,7 +17,7 @@ from lucid.ops.index.indexing import getitem
 from lucid.ops.reduction import covariance, sorting, statistics, sums
 from lucid.ops.shape import axes, joining, reshape
 from lucid.tensor.numpy_calls.places import plain
-from lucid.tensor.numpy_calls.reductions import dims_of, in_dtype, in_line, over, total, without_nan
+from lucid.tensor.numpy_calls.reductions import dims_of, in_dtype, in_line, over, total
 from lucid.tensor.numpy_calls.rules import NumpyCallError, rule, tensor_of
 
 # ---- means and variances ----

@@ -2,32 +2,14 @@
 
 from __future__ import annotations
 
-from lucid.tensor.numpy_calls import (
-    creation,
-    differences,
-    fft,
-    joining,
-    linalg,
-    places,
-    padding,
-    polynomials,
-    reductions,
-    selection,
-    shapes,
-    statistics,
-)
+from importlib import import_module
+
 from lucid.tensor.numpy_calls.rules import RULES
 
-__all__ = [
-    "RULES",
-    "creation",
-    "differences",
-    "fft",
-    "joining",
-    "linalg",
-    "places",
-    "reductions",
-    "selection",
-    "shapes",
-    "statistics",
-]
+__all__ = ["RULES"]
+
+for _kind in (
+    "creation", "differences", "fft", "joining", "linalg", "padding", "places", "polynomials", "reductions",
+    "selection", "shapes", "statistics",
+):  # fmt: skip
+    import_module(f"lucid.tensor.numpy_calls.{_kind}")

@@ -172,7 +172,7 @@ ACCUMULATIONS = {name: f"{name}.accumulate" for name in ("add", "multiply", "max
 
 
 def title_of(ufunc: Any) -> str:
-    """Return what errors call a ufunc: other packages have some too, such as scipy.special, and none says whose it is."""
+    """Return what errors call a ufunc: other packages, such as scipy.special, have some too, and none says so."""
     name = ufunc.__name__
     return f"numpy.{name}" if getattr(np, name, None) is ufunc else f"the ufunc {name}"
 

@@ -1,0 +1,381 @@
+"""`ndarray`: a Tensor that behaves as NumPy's array."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lucid.autograd.base import TensorBase
+from lucid.backend import gpu
+from lucid.errors import DtypeError, SettingError
+from lucid.numpy.border import arrays, called, plain, settled, ufunc_called
+from lucid.ops.index import indexing
+from lucid.tensor import inplace, interop
+from lucid.tensor.numpy_calls.protocols import name_of
+from lucid.tensor.numpy_calls.rules import WEAK
+from lucid.tensor.tensor import Tensor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+OPERATORS = {
+    "add": "add", "sub": "subtract", "mul": "multiply", "truediv": "divide", "floordiv": "floor_divide",
+    "mod": "remainder", "pow": "power", "matmul": "matmul", "and": "bitwise_and", "or": "bitwise_or",
+    "xor": "bitwise_xor", "lshift": "left_shift", "rshift": "right_shift", "divmod": "divmod",
+}  # fmt: skip
+"""Operators of two operands and the ufunc that each is; all but the last in place too."""
+
+COMPARISONS = {
+    "lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal", "eq": "equal", "ne": "not_equal",
+}  # fmt: skip
+SIGNS = {"neg": "negative", "pos": "positive", "abs": "absolute", "invert": "invert"}
+
+METHODS = (
+    "all any argmax argmin argpartition argsort choose clip cumprod cumsum diagonal dot max mean min nonzero prod ravel "
+    "repeat round searchsorted squeeze std sum swapaxes take trace var"
+)
+"""The methods that are the function of their name, of this array."""
+
+
+class _Kind(type):
+    """The class of `ndarray`: NumPy's and CuPy's own arrays are instances of it too, as what comes out may be one."""
+
+    def __instancecheck__(cls, value: object) -> bool:
+        return type.__instancecheck__(cls, value) or isinstance(value, np.ndarray) or gpu.is_gpu_array(value)
+
+
+def function_of(name: str) -> Callable[..., Any]:
+    """Return a method that is NumPy's function of a name."""
+    function = getattr(np, name)
+
+    def method(self: ndarray, *args: Any, **kwargs: Any) -> Any:
+        return called(name, function, (self, *args), kwargs)
+
+    method.__name__, method.__doc__ = name, f"Return ``numpy.{name}`` of this array."
+    return method
+
+
+def operator_of(name: str) -> Callable[[Any, Any], Any]:
+    """Return an operator that is a ufunc."""
+    ufunc = getattr(np, name)
+
+    def operator(self: ndarray, other: Any) -> Any:
+        return ufunc_called(ufunc, "__call__", (self, other), {}) if is_operand(other) else NotImplemented
+
+    return operator
+
+
+def reflected_operator_of(name: str) -> Callable[[Any, Any], Any]:
+    """Return the operator of ``other op self``."""
+    ufunc = getattr(np, name)
+
+    def operator(self: ndarray, other: Any) -> Any:
+        return ufunc_called(ufunc, "__call__", (other, self), {}) if is_operand(other) else NotImplemented
+
+    return operator
+
+
+def in_place_operator_of(symbol: str) -> Callable[[Any, Any], Any]:
+    """Return the operator that changes this array, which keeps its dtype."""
+    change = getattr(Tensor, f"__i{symbol}__")
+
+    def operator(self: ndarray, other: Any) -> Any:
+        if type(other) not in WEAK:
+            other = (
+                other
+                if isinstance(other, TensorBase)
+                else np.asarray(plain(other))
+                if not gpu.is_gpu_array(other)
+                else other
+            )
+            own, theirs = self.array.dtype, getattr(other, "array", other).dtype
+            if not np.can_cast(theirs, own, "same_kind"):
+                raise DtypeError(
+                    f"{symbol}: the result of {theirs} cannot be written into an array of {own}: use astype()"
+                )
+            if theirs != own:
+                other = called("astype", np.astype, (other, own), {})
+        return change(self, other)
+
+    return operator
+
+
+def sign_of(name: str) -> Callable[[Any], Any]:
+    """Return an operator of one operand."""
+    ufunc = getattr(np, name)
+
+    def operator(self: ndarray) -> Any:
+        return ufunc_called(ufunc, "__call__", (self,), {})
+
+    return operator
+
+
+def is_operand(value: Any) -> bool:
+    """Return whether NumPy's operators take a value; what it is not, its own class may know."""
+    return isinstance(
+        value, TensorBase | np.ndarray | np.generic | int | float | complex | list | tuple
+    ) or gpu.is_gpu_array(value)
+
+
+# ---- indices ----
+
+
+def is_plain_index(key: Any) -> bool:
+    """Return whether PyTorch's indexing gives what NumPy's gives.
+
+    It does not for negative steps, bools that are no arrays, and integers beside arrays, which count as arrays to NumPy.
+    """
+    parts = key if type(key) is tuple else (key,)
+    numbers = several = False
+    for part in parts:
+        if part is None or part is ...:
+            continue
+        if isinstance(part, slice):
+            if part.step is not None and part.step < 0:
+                return False
+        elif isinstance(part, bool | np.bool_):
+            return False
+        elif isinstance(part, int | np.integer):
+            numbers = True
+        elif np.ndim(plain(part)):
+            several = True
+        else:
+            return False
+    return not (numbers and several)
+
+
+def places(key: Any, shape: tuple[int, ...]) -> tuple[Any, ...]:
+    """Return an index as one array for each dimension: NumPy's own index of the numbers of elements."""
+    size = int(np.prod(shape, dtype=np.int64))
+    key = tuple([on_host(part) for part in key]) if type(key) is tuple else on_host(key)
+    return np.unravel_index(np.arange(size).reshape(shape)[key], shape)
+
+
+def on_host(part: Any) -> Any:
+    """Return a part of an index as NumPy takes it."""
+    part = plain(part)
+    return part.get() if gpu.is_gpu_array(part) else part
+
+
+class ndarray(Tensor, metaclass=_Kind):
+    """An array whose operations are recorded: a Tensor with the methods, operators and attributes of NumPy's array.
+
+    It comes out of the functions of `lucid.numpy` where an operand requires grad, and out of nothing else;
+    ``asarray(tensor)`` makes one of a Tensor. Results that do not require grad are arrays of NumPy's, or CuPy's.
+    `backward`, `grad`, hooks and all else that NumPy does not name are the Tensor's.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> import lucid.numpy as np
+    >>> x = np.asarray(lucid.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True))
+    >>> x.std(axis=0), x.argmax(), x.size
+    (array([1., 1.], dtype=float32, grad_fn=<StdBackward0>), 3, 4)
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, shape: Any, dtype: Any = float, **options: Any) -> Any:
+        """Return an array of NumPy's whose elements are not set, as ``numpy.ndarray`` does."""
+        return np.ndarray(shape, dtype, **options)
+
+    # ---- attributes ----
+
+    @property
+    def dtype(self) -> np.dtype[Any]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """The dtype, one of NumPy's."""
+        return self.array.dtype
+
+    @property
+    def shape(self) -> tuple[int, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """The sizes of its dimensions."""
+        return self.array.shape
+
+    @property
+    def size(self) -> int:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """The number of elements."""
+        return self.array.size
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """The distance in bytes to the next element of each dimension."""
+        return self.array.strides
+
+    @property
+    def T(self) -> Any:
+        """A view with all dimensions in reverse order."""
+        return self.transpose()
+
+    @property
+    def mT(self) -> Any:
+        """A view with the last two dimensions exchanged."""
+        return self.swapaxes(-1, -2)
+
+    @property
+    def real(self) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """The real part."""
+        return called("real", np.real, (self,), {})
+
+    @property
+    def imag(self) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """The imaginary part; zeros of real numbers."""
+        return called("imag", np.imag, (self,), {})
+
+    @property
+    def flat(self) -> Any:
+        """All elements in a row."""
+        return self.ravel()
+
+    # ---- shapes ----
+
+    def reshape(self, *shape: Any, order: str = "C") -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Return the same elements under another shape, of one sequence or of several sizes."""
+        return called("reshape", np.reshape, (self, shape[0] if len(shape) == 1 else shape), {"order": order})
+
+    def transpose(self, *axes: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Return a view with dimensions in another order, without `axes` in reverse order."""
+        order = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes or None
+        return called("transpose", np.transpose, (self, order), {})
+
+    def flatten(self, order: str = "C") -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Return a copy of all elements in a row."""
+        return called("ravel", np.ravel, (self,), {"order": order}).copy()
+
+    # ---- copies ----
+
+    def astype(
+        self, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True
+    ) -> Any:
+        """Return the array in another dtype; a complex one as real numbers without its imaginary part."""
+        del order, subok
+        if not np.can_cast(self.array.dtype, dtype, casting):  # pyright: ignore[reportArgumentType]
+            raise DtypeError(
+                f"astype: cannot cast from {self.array.dtype} to {np.dtype(dtype)} by the rule {casting!r}"
+            )
+        return called("astype", np.astype, (self, dtype), {"copy": copy})
+
+    def copy(self, order: str = "C") -> Any:
+        """Return a copy, which is recorded."""
+        return called("copy", np.copy, (self,), {"order": order})
+
+    def view(self, *args: Any, **options: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Return a view of the same dtype; of another dtype, the bytes of a recorded array are not looked at."""
+        if args or options:
+            raise SettingError("view: the bytes of a recorded array cannot be another dtype: use astype(), or detach()")
+        return self[...]
+
+    # ---- parts ----
+
+    def __getitem__(self, key: Any) -> Any:
+        """Return a part, by NumPy's rules: slices give views, arrays copies, whose axes come first beside integers."""
+        key = plain_key(key)
+        if not is_plain_index(key):
+            key = places(key, self.array.shape)
+        return settled(indexing.getitem(self, key), ())
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        """Write into a part, by NumPy's rules."""
+        key = plain_key(key)
+        if not is_plain_index(key):
+            key = places(key, self.array.shape)
+        if not isinstance(value, TensorBase) and type(value) not in WEAK:
+            value = called("asarray", np.asarray, (value,), {})
+            if not isinstance(value, TensorBase):
+                value = value.astype(self.array.dtype, copy=False)
+        indexing.setitem(self, key, value)
+
+    def __iter__(self) -> Iterator[Any]:
+        """Return the parts along the first dimension."""
+        if not self.array.ndim:
+            raise TypeError("iteration over a 0-d array")
+        return (self[k] for k in range(len(self.array)))
+
+    def fill(self, value: Any) -> None:
+        """Write a number into all elements."""
+        self[...] = value
+
+    def sort(self, axis: int = -1, **settings: Any) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Sort in place along an axis."""
+        self[...] = called("sort", np.sort, (self, axis), settings)
+
+    def partition(self, kth: Any, axis: int = -1) -> None:
+        """Bring the elements in place as ``numpy.partition`` does."""
+        self[...] = called("partition", np.partition, (self, kth, axis), {})
+
+    def compress(self, condition: Any, axis: Any = None) -> Any:
+        """Return the parts for which a condition is true."""
+        return called("compress", np.compress, (condition, self, axis), {})
+
+    def conj(self) -> Any:
+        """Return the conjugate."""
+        return ufunc_called(np.conjugate, "__call__", (self,), {})
+
+    conjugate = conj
+
+    def put(self, indices: Any, values: Any, mode: str = "raise") -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Write values to places of the flattened array."""
+        called("put", np.put, (self, indices, values, mode), {})
+
+    def item(self, *place: Any) -> Any:
+        """Return one element as a number, without gradient."""
+        return on_host(self.detach().array).item(*place)
+
+    # ---- NumPy ----
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        """Return what a ufunc gives: see `lucid.numpy.border`."""
+        return ufunc_called(ufunc, method, inputs, options)
+
+    def __array_function__(self, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Return what a function of NumPy's gives: see `lucid.numpy.border`."""
+        del types
+        return called(name_of(func), func, args, kwargs)
+
+    def __divmod__(self, other: Any) -> Any: ...
+    def __rdivmod__(self, other: Any) -> Any: ...
+
+    def __repr__(self) -> str:
+        """Return NumPy's words for the elements, and the node that made it."""
+        words = repr(on_host(self.detach().array))
+        end = f", grad_fn=<{self.grad_fn.name()}>" if self.grad_fn is not None else ", requires_grad=True"
+        return f"{words[:-1]}{end if self.requires_grad else ''})"
+
+    def __format__(self, spec: str) -> str:
+        """Return a single element in a format."""
+        return format(on_host(self.detach().array)[()], spec) if not self.array.ndim else super().__format__(spec)
+
+    def __str__(self) -> str:
+        """Return NumPy's words for the elements."""
+        return str(on_host(self.detach().array))
+
+
+def plain_key(key: Any) -> Any:
+    """Return an index with arrays and numbers of NumPy's for tensors, and a list of numbers as the array that it is."""
+    if type(key) is tuple:
+        return tuple([plain_key(part) if type(part) is not tuple else np.asarray(part) for part in key])
+    if isinstance(key, TensorBase):
+        return plain(key)
+    if type(key) is list:
+        return np.asarray(plain(key)) if key else np.zeros(0, np.int64)
+    return key
+
+
+def _give_methods() -> None:
+    for name in METHODS.split():
+        setattr(ndarray, name, function_of(name))
+    for symbol, name in OPERATORS.items():
+        setattr(ndarray, f"__{symbol}__", operator_of(name))
+        setattr(ndarray, f"__r{symbol}__", reflected_operator_of(name))
+        if symbol != "divmod":
+            setattr(ndarray, f"__i{symbol}__", in_place_operator_of(symbol))
+    for symbol, name in COMPARISONS.items():
+        setattr(ndarray, f"__{symbol}__", operator_of(name))
+    for symbol, name in SIGNS.items():
+        setattr(ndarray, f"__{symbol}__", sign_of(name))
+    ndarray.__hash__ = object.__hash__
+    arrays.kind = ndarray
+
+
+_give_methods()
+del inplace, interop

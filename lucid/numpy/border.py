@@ -1,0 +1,207 @@
+"""The border between NumPy's functions and the graph: which of the two a call goes to, and what comes out of it.
+
+A call of which no operand is recorded is NumPy's own, or CuPy's, on plain arrays. Else it is the rule of
+`lucid.tensor.numpy_calls`, with operands of the dtype to which NumPy promotes them. What comes out is an `ndarray` if
+it requires grad, and a plain array if not: on nothing else does its class depend.
+
+Ops make tensors of one class. What an op has just made nobody else holds, so that its class can be exchanged in place,
+which costs 0.1 us; a tensor that was given stays what it was.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lucid.autograd.base import TensorBase
+from lucid.autograd.modes.state import thread
+from lucid.autograd.recording.views import live_edge
+from lucid.backend import gpu
+from lucid.backend.arrays import on
+from lucid.backend.dtype import as_dtype
+from lucid.ops.base.promotion import cast_to
+from lucid.ops.index.indexing import getitem
+from lucid.tensor.numpy_calls.about import ABOUT
+from lucid.tensor.numpy_calls.protocols import no_rule
+from lucid.tensor.numpy_calls.rules import WEAK, applied, numpy_dtype
+from lucid.tensor.numpy_calls.table import RULES
+from lucid.tensor.numpy_calls.ufuncs import ufunc_result
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+
+class _Arrays:
+    """The class of what is recorded here; `lucid.numpy.arrays` sets its own."""
+
+    kind: type[TensorBase] = TensorBase
+
+
+arrays = _Arrays()
+
+
+# ---- in ----
+
+
+def is_recorded(value: Any) -> bool:
+    """Return whether ops on a value are recorded: of a tensor that requires grad, while gradients are on."""
+    return isinstance(value, TensorBase) and live_edge(value) is not None and thread.state.grad_mode.enabled
+
+
+def any_recorded(values: Iterable[Any]) -> bool:
+    """Return whether one of the values is recorded, or one in lists and tuples of them."""
+    for value in values:
+        if isinstance(value, TensorBase):
+            if is_recorded(value):
+                return True
+        elif type(value) in {list, tuple} and any_recorded(value):
+            return True
+    return False
+
+
+def plain(value: Any) -> Any:
+    """Return the array of a tensor, also in lists and tuples; anything else as it is."""
+    if isinstance(value, TensorBase):
+        return value.array
+    if type(value) in {list, tuple} and any(isinstance(each, TensorBase | list | tuple) for each in value):
+        return type(value)([plain(each) for each in value])
+    return value
+
+
+def array_on_device(values: Iterable[Any]) -> Any:
+    """Return the first CuPy array among plain values; None if there is none."""
+    for value in values:
+        if gpu.is_gpu_array(value):
+            return value
+        if type(value) in {list, tuple} and (array := array_on_device(value)) is not None:
+            return array
+    return None
+
+
+def computed(name: str, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Return what a function gives of plain arrays: NumPy's, or CuPy's of its name where an array is on a device."""
+    args = plain(args)
+    kwargs = {key: plain(value) for key, value in kwargs.items()}
+    array = array_on_device((*args, *kwargs.values()))
+    if array is None:
+        return function(*args, **kwargs)
+    with on(array):
+        return on_device(name)(*args, **kwargs)
+
+
+def on_device(name: str) -> Any:
+    """Return CuPy's function of the name of one of NumPy's."""
+    try:
+        return functools.reduce(getattr, name.split("."), gpu.cupy())
+    except AttributeError:
+        raise AttributeError(f"cupy has no {name}: use x.get() for the array on the CPU") from None
+
+
+# ---- through ----
+
+
+def called(name: str, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Return what a function of NumPy's gives: recorded if one of its operands is."""
+    if not any_recorded(args) and not (kwargs and any_recorded(kwargs.values())):
+        return computed(name, function, args, kwargs)
+    if name in RULES:
+        return settled(applied(name, function, args, kwargs, numpy_dtype), (*args, *kwargs.values()))
+    if name in ABOUT:
+        return computed(name, function, args, kwargs)
+    raise no_rule(name)
+
+
+def ufunc_called(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """Return what a ufunc, or a method of it, gives: recorded if one of its operands is."""
+    if not any_recorded(inputs) and not (options and any_recorded(options.values())):
+        name = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
+        return computed(name, ufunc if method == "__call__" else getattr(ufunc, method), inputs, options)
+    if method in {"__call__", "outer"}:
+        inputs = promoted(ufunc, inputs)
+    return settled(ufunc_result(ufunc, method, inputs, options, numpy_dtype), inputs)
+
+
+def promoted(ufunc: np.ufunc, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return operands in the dtypes in which NumPy's ufunc takes them; Python's numbers stay what they are."""
+    arrays = [
+        x if type(x) in WEAK or isinstance(x, TensorBase) or gpu.is_gpu_array(x) else np.asarray(x) for x in inputs
+    ]
+    kinds = [type(x) if type(x) in WEAK else x.array.dtype if isinstance(x, TensorBase) else x.dtype for x in arrays]
+    wanted = resolved(ufunc, tuple(kinds))
+    return tuple([_in_dtype(x, dtype) for x, dtype in zip(arrays, wanted, strict=True)])
+
+
+def _in_dtype(x: Any, dtype: np.dtype[Any]) -> Any:
+    if isinstance(x, TensorBase):
+        return x if x.array.dtype == dtype else cast_to(x, as_dtype(dtype))
+    return x if type(x) in WEAK else x.astype(dtype, copy=False)
+
+
+@functools.cache
+def resolved(ufunc: np.ufunc, kinds: tuple[Any, ...]) -> tuple[np.dtype[Any], ...]:
+    """Return the dtypes of the loop that a ufunc takes for operands of some dtypes, or kinds of numbers."""
+    given = tuple([np.dtype(bool) if kind is bool else kind for kind in kinds])
+    return ufunc.resolve_dtypes((*given, *(None,) * ufunc.nout))[: len(kinds)]
+
+
+# ---- out ----
+
+
+def settled(result: Any, given: Iterable[Any]) -> Any:
+    """Return results as an `ndarray` where they require grad, and plain where not.
+
+    `given` are the arguments: of what is one of them, a view is returned.
+    """
+    if isinstance(result, TensorBase):
+        if live_edge(result) is None:
+            array = result.array
+            return array[()] if isinstance(array, np.ndarray) and not array.ndim else array
+        if type(result) is arrays.kind:
+            return result
+        if any(result is value for value in given):
+            result = getitem(result, ...)  # pyright: ignore[reportArgumentType]
+        result.__class__ = arrays.kind
+        return result
+    if isinstance(result, tuple) and hasattr(result, "_fields"):
+        return type(result)(*[settled(each, given) for each in result])  # pyright: ignore[reportUnknownVariableType]
+    if type(result) in {list, tuple}:
+        return type(result)([settled(each, given) for each in result])
+    return result
+
+
+def wrapped(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function of NumPy's as it is here."""
+    if isinstance(function, np.ufunc):
+        return Ufunc(function)
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return called(name, function, args, kwargs)
+
+    call.__module__ = "lucid.numpy"
+    return call
+
+
+class Ufunc:
+    """A ufunc of NumPy's, and its methods."""
+
+    def __init__(self, ufunc: np.ufunc) -> None:
+        self.ufunc = ufunc
+        self.__name__, self.__doc__ = ufunc.__name__, ufunc.__doc__
+
+    def __call__(self, *inputs: Any, **options: Any) -> Any:
+        """Return the ufunc of operands that broadcast."""
+        return ufunc_called(self.ufunc, "__call__", inputs, options)
+
+    def __repr__(self) -> str:
+        return f"<ufunc {self.__name__!r} of lucid.numpy>"
+
+    def __getattr__(self, name: str) -> Any:
+        if name in {"reduce", "accumulate", "outer", "reduceat", "at"}:
+            return functools.partial(self._method, name)
+        return getattr(self.ufunc, name)
+
+    def _method(self, method: str, *inputs: Any, **options: Any) -> Any:
+        return ufunc_called(self.ufunc, method, inputs, options)

@@ -1,0 +1,45 @@
+"""What makes arrays, on the device that is asked for: NumPy's function of the name, or CuPy's."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lucid.backend import gpu
+from lucid.backend.device import as_device
+from lucid.numpy.border import any_recorded, array_on_device, called, computed, on_device, plain
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+CREATED = frozenset(
+    (
+        "arange", "array", "asanyarray", "asarray", "ascontiguousarray", "empty", "eye", "full", "geomspace", "identity",
+        "indices", "linspace", "logspace", "ones", "tri", "zeros",
+    )
+)  # fmt: skip
+
+
+def creating(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return one of NumPy's functions that make arrays, with `device`, which is the default device if it is left out."""
+
+    @functools.wraps(function)
+    def create(*args: Any, device: Any = None, **kwargs: Any) -> Any:
+        if any_recorded(args) or any_recorded(kwargs.values()):
+            return called(name, function, args, kwargs)
+        args, kwargs = plain(args), {key: plain(value) for key, value in kwargs.items()}
+        if device is None and array_on_device((*args, *kwargs.values())) is not None:
+            return computed(name, function, args, kwargs)
+        place = as_device(device)
+        if place.type == "cpu":
+            return function(*args, **kwargs)
+        with gpu.use_device(place.index or 0):
+            return on_device(name)(*args, **kwargs)
+
+    create.__module__ = "lucid.numpy"
+    return create
+
+
+assert set(dir(np)) >= CREATED
