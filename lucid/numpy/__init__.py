@@ -20,38 +20,20 @@ True
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as _np
+import importlib as _importlib
+from typing import Any as _Any
 
 from lucid.numpy import fft, linalg, random
 from lucid.numpy.arrays import ndarray
-from lucid.numpy.border import wrapped as _wrapped
-from lucid.numpy.creation import CREATED as _CREATED
+from lucid.numpy.border import names_of as _names_of
 from lucid.numpy.creation import creating as _creating
 from lucid.numpy.joining import c_, r_
 
-newaxis = None
+__all__ = ["autograd", "c_", "fft", "linalg", "ndarray", "r_", "random"]  # pyright: ignore[reportUnsupportedDunderAll]
+
+_get, __dir__ = _names_of("", globals(), _creating)
 
 
-def __getattr__(name: str) -> Any:
-    if name == "autograd":
-        from importlib import import_module  # noqa: PLC0415 - it stands on `lucid.func`, which few need
-
-        return import_module("lucid.numpy.autograd")
-    try:
-        value = getattr(_np, name)
-    except AttributeError:
-        raise AttributeError(
-            f"module 'lucid.numpy' has no attribute {name!r}, nor has numpy {_np.__version__}"
-        ) from None
-    if name in _CREATED:
-        value = _creating(name, value)
-    elif callable(value) and not isinstance(value, type):
-        value = _wrapped(name, value)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *dir(_np)})
+def __getattr__(name: str) -> _Any:
+    # it stands on `lucid.func`, which few need
+    return _importlib.import_module("lucid.numpy.autograd") if name == "autograd" else _get(name)

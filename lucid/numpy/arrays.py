@@ -9,7 +9,7 @@ import numpy as np
 from lucid.autograd.base import TensorBase
 from lucid.backend import gpu
 from lucid.errors import DtypeError, SettingError
-from lucid.numpy.border import arrays, called, plain, settled, ufunc_called
+from lucid.numpy.border import arrays, called, is_array, plain, settled, ufunc_called
 from lucid.ops.index import indexing
 from lucid.tensor import inplace, interop
 from lucid.tensor.numpy_calls.protocols import name_of
@@ -32,8 +32,8 @@ COMPARISONS = {
 SIGNS = {"neg": "negative", "pos": "positive", "abs": "absolute", "invert": "invert"}
 
 METHODS = (
-    "all any argmax argmin argpartition argsort choose clip cumprod cumsum diagonal dot max mean min nonzero prod ravel "
-    "repeat round searchsorted squeeze std sum swapaxes take trace var"
+    "all any argmax argmin argpartition argsort choose clip cumprod cumsum diagonal dot max mean min nonzero prod "
+    "ravel repeat round searchsorted squeeze std sum swapaxes take trace var"
 )
 """The methods that are the function of their name, of this array."""
 
@@ -82,17 +82,11 @@ def in_place_operator_of(symbol: str) -> Callable[[Any, Any], Any]:
 
     def operator(self: ndarray, other: Any) -> Any:
         if type(other) not in WEAK:
-            other = (
-                other
-                if isinstance(other, TensorBase)
-                else np.asarray(plain(other))
-                if not gpu.is_gpu_array(other)
-                else other
-            )
-            own, theirs = self.array.dtype, getattr(other, "array", other).dtype
+            other = other if is_array(other) else np.asarray(plain(other))
+            own, theirs = self.array.dtype, other.array.dtype if isinstance(other, TensorBase) else other.dtype
             if not np.can_cast(theirs, own, "same_kind"):
                 raise DtypeError(
-                    f"{symbol}: the result of {theirs} cannot be written into an array of {own}: use astype()"
+                    f"{symbol}: a result of {theirs} cannot be written into an array of {own}: use astype()"
                 )
             if theirs != own:
                 other = called("astype", np.astype, (other, own), {})
@@ -113,9 +107,7 @@ def sign_of(name: str) -> Callable[[Any], Any]:
 
 def is_operand(value: Any) -> bool:
     """Return whether NumPy's operators take a value; what it is not, its own class may know."""
-    return isinstance(
-        value, TensorBase | np.ndarray | np.generic | int | float | complex | list | tuple
-    ) or gpu.is_gpu_array(value)
+    return is_array(value) or isinstance(value, int | float | complex | list | tuple)
 
 
 # ---- indices ----
@@ -124,7 +116,7 @@ def is_operand(value: Any) -> bool:
 def is_plain_index(key: Any) -> bool:
     """Return whether PyTorch's indexing gives what NumPy's gives.
 
-    It does not for negative steps, bools that are no arrays, and integers beside arrays, which count as arrays to NumPy.
+    It does not for negative steps, bools that are no arrays, and integers beside arrays, which are arrays to NumPy.
     """
     parts = key if type(key) is tuple else (key,)
     numbers = several = False

@@ -11,6 +11,7 @@ which costs 0.1 us; a tensor that was given stays what it was.
 from __future__ import annotations
 
 import functools
+import importlib
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -70,6 +71,11 @@ def plain(value: Any) -> Any:
     return value
 
 
+def is_array(value: Any) -> bool:
+    """Return whether a value is a tensor, or an array or scalar of NumPy's or CuPy's."""
+    return isinstance(value, TensorBase | np.ndarray | np.generic) or gpu.is_gpu_array(value)
+
+
 def array_on_device(values: Iterable[Any]) -> Any:
     """Return the first CuPy array among plain values; None if there is none."""
     for value in values:
@@ -125,9 +131,7 @@ def ufunc_called(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options:
 
 def promoted(ufunc: np.ufunc, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return operands in the dtypes in which NumPy's ufunc takes them; Python's numbers stay what they are."""
-    arrays = [
-        x if type(x) in WEAK or isinstance(x, TensorBase) or gpu.is_gpu_array(x) else np.asarray(x) for x in inputs
-    ]
+    arrays = [x if type(x) in WEAK or is_array(x) else np.asarray(x) for x in inputs]
     kinds = [type(x) if type(x) in WEAK else x.array.dtype if isinstance(x, TensorBase) else x.dtype for x in arrays]
     wanted = resolved(ufunc, tuple(kinds))
     return tuple([_in_dtype(x, dtype) for x, dtype in zip(arrays, wanted, strict=True)])
@@ -169,6 +173,38 @@ def settled(result: Any, given: Iterable[Any]) -> Any:
     if type(result) in {list, tuple}:
         return type(result)([settled(each, given) for each in result])
     return result
+
+
+def names_of(path: str, namespace: dict[str, Any], wrap: Callable[[str, Any], Any]) -> tuple[Callable[[str], Any], Any]:
+    """Return `__getattr__` and `__dir__` of a module that has all names of one of NumPy's.
+
+    Parameters
+    ----------
+    path : str
+        That of NumPy's, below `numpy`.
+    namespace : dict
+        The module's, which keeps what was asked for.
+    wrap : callable
+        What makes a function of NumPy's one of the module, by its path.
+    """
+    module: Any = importlib.import_module(f"numpy.{path}".rstrip("."))
+
+    def get(name: str) -> Any:
+        try:
+            value = getattr(module, name)
+        except AttributeError:
+            raise AttributeError(
+                f"module 'lucid.{module.__name__}' has no attribute {name!r}, nor has NumPy's"
+            ) from None
+        if callable(value) and not isinstance(value, type):
+            value = wrap(f"{path}.{name}".lstrip("."), value)
+        namespace[name] = value
+        return value
+
+    def names() -> list[str]:
+        return sorted({*namespace, *dir(module)})
+
+    return get, names
 
 
 def wrapped(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
