@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from lucid.arguments import shown
 from lucid.autograd.base import TensorBase, wrap
 from lucid.autograd.hooks.structure import map_leaves
@@ -39,7 +41,8 @@ def as_tensor(leaf: Any) -> Any:
         return leaf
     if not (is_array(leaf) or isinstance(leaf, bool | int | float | complex)):
         raise DtypeError(f"expected arrays and numbers, in tuples, lists and dictionaries, got {shown(leaf)}")
-    return wrap(asarray(leaf))
+    # a number of Python's is of double precision, as in NumPy
+    return wrap(asarray(leaf if is_array(leaf) else np.asarray(leaf)))
 
 
 def as_tensors(tree: Any) -> Any:
