@@ -31,6 +31,7 @@ OLD = "the form of defvjp before version 1.2, which warns that it is deprecated"
 NOT_APPLICABLE = {
     "test_scipy.py": "autograd.scipy: until there is lucid.scipy",
     "test_vspaces.py": SPACES,
+    "test_fft.py::test_rfftn_odd_not_implemented": "asks that odd sizes are refused, which have a gradient here",
     "test_misc.py::test_const_graph": TRACER,
     "test_misc.py::test_const_graph_args": TRACER,
     "test_wrappers.py::test_deprecated_defgrad_wrapper": OLD,
@@ -107,6 +108,9 @@ def stand_in():
         "autograd.misc.fixed_points": fixed_points,
     }.items():
         sys.modules[name] = module
+    # two helpers of its file that a test borrows
+    np.linalg._dot = np.matmul
+    np.linalg.T = lambda x: np.swapaxes(x, -1, -2)
     for name in [name for name in sys.modules if name.startswith("autograd.") and name.count(".") == 1]:
         setattr(made, name.partition(".")[2], sys.modules[name])
 

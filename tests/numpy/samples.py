@@ -138,6 +138,7 @@ CALLS = {
     "stack": ["np.stack([x, y])", "np.stack([x, y], axis=-1)", "np.stack([v, W], dtype=np.complex128)"],
     "hstack": ["np.hstack([x, y])", "np.hstack([v, 1.0])", "np.hstack((v, u), dtype=np.complex128)"],
     "vstack": ["np.vstack([x, v])", "np.vstack((v, u), dtype=np.complex128)"],
+    "row_stack": ["np.row_stack([x, v])", "np.row_stack((v, u), dtype=np.complex128)"],
     "dstack": ["np.dstack([x, y])"],
     "column_stack": ["np.column_stack([v, u])", "np.column_stack((x, x[:, 0]))"],
     "array_split": ["np.array_split(x, 3, axis=1)", "np.array_split(ary=x, indices_or_sections=[1])"],

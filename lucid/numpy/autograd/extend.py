@@ -157,7 +157,7 @@ def zeros_of(tensor: Any) -> Any:
 
 def name_of(fun: Any) -> str:
     """Return the name of a function, for messages."""
-    return getattr(fun, "__name__", repr(fun))
+    return getattr(fun, "__name__", "[unknown name]")
 
 
 def primitive(fun: Callable[..., Any]) -> Primitive:
