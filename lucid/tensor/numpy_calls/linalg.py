@@ -13,6 +13,7 @@ from lucid.errors import ShapeError
 from lucid.ops.base.dims import dim_in
 from lucid.ops.decomposition import (
     chains,
+    eigen,
     inverses,
     matrix_norms,
     orthogonal,
@@ -210,9 +211,7 @@ def hermitian_of(a: Any, *, upper: bool = False) -> Any:
     """Return the Hermitian matrix of which one triangle is read: the other has no influence, and no gradient."""
     if a.array.ndim < 2:
         return a
-    a = adjoint(a) if upper else a
-    below = diagonal.tril(a, -1)
-    # not of what lies below: that may be NaN
+    below = adjoint(diagonal.triu(a, 1)) if upper else diagonal.tril(a, -1)
     return arithmetic.add(arithmetic.add(below, adjoint(below)), real(diagonal.tril(diagonal.triu(a))))
 
 
@@ -226,19 +225,34 @@ def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: 
 @rule("linalg.eigh", "*a UPLO")
 def eigh(a: Any, UPLO: str = "L") -> Any:
     """Return ``numpy.linalg.eigh``."""
-    return spectral.eigh(hermitian_of(a, upper=UPLO.upper() == "U"))
+    return spectral.eigh(hermitian_of(a, upper=UPLO.upper() == "U"), UPLO)
 
 
 @rule("linalg.eigvalsh", "*a UPLO")
 def eigvalsh(a: Any, UPLO: str = "L") -> Any:
     """Return ``numpy.linalg.eigvalsh``."""
-    return spectral.eigvalsh(hermitian_of(a, upper=UPLO.upper() == "U"))
+    return spectral.eigvalsh(hermitian_of(a, upper=UPLO.upper() == "U"), UPLO)
 
 
 @rule("linalg.cholesky", "*a upper")
 def cholesky(a: Any, upper: bool = False) -> Any:
     """Return ``numpy.linalg.cholesky``."""
     return triangular.cholesky(hermitian_of(a, upper=bool(upper)), upper)
+
+
+@rule("linalg.eig", "*a")
+def eig(a: Any) -> Any:
+    """Return ``numpy.linalg.eig``: of a real matrix whose eigenvalues are all real, real numbers."""
+    result = eigen.eig(a)
+    if a.array.dtype.kind == "c" or bool((result.eigenvalues.array.imag != 0).any()):
+        return result
+    return eigen.eig_result(*[real(part) for part in result])
+
+
+@rule("linalg.eigvals", "*a")
+def eigvals(a: Any) -> Any:
+    """Return ``numpy.linalg.eigvals``: of a real matrix whose eigenvalues are all real, real numbers."""
+    return eig(a).eigenvalues
 
 
 @rule("linalg.pinv", "*a rcond hermitian rtol")
