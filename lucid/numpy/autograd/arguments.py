@@ -1,5 +1,4 @@
-"""Derivatives of functions of one argument, made those of functions of several.
-"""
+"""Derivatives of functions of one argument, made those of functions of several."""
 
 from __future__ import annotations
 
@@ -22,7 +21,7 @@ def of_argument(
     several = tuple(argnum) if isinstance(argnum, list) else argnum
 
     @functools.wraps(function)
-    def derived(*args: Any, **kwargs: Any) -> Any:
+    def derived(*args: object, **kwargs: object) -> Any:
         positions = chosen(args, several, name)
 
         @functools.wraps(function)

@@ -52,7 +52,7 @@ class Primitive:
     def __repr__(self) -> str:
         return f"<primitive {name_of(self)}>"
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: object, **kwargs: object) -> Any:
         """Return what the function gives of plain arrays, recorded where an argument is."""
         found = [leaf for leaf in leaves(args) if isinstance(leaf, TensorBase)]
         if not any(is_recorded(leaf) for leaf in found):
@@ -60,7 +60,9 @@ class Primitive:
         call = Call(self, args, kwargs)
         return outside(refilled(call.form, Recorded.apply(call, *found)))
 
-    def pulling(self, argnums: tuple[int, ...], ans: Any, args: tuple[Any, ...], kwargs: Any) -> Callable[[Any], Any]:
+    def pulling(
+        self, argnums: tuple[int, ...], ans: object, args: tuple[Any, ...], kwargs: Any
+    ) -> Callable[[Any], Any]:
         """Return what gives the gradients of some arguments, for that of the result."""
         if self.pull is not None:
             return self.pull(argnums, ans, args, kwargs)
@@ -70,7 +72,11 @@ class Primitive:
                 f"VJP of {name_of(self)} wrt argnums {argnums} not defined: give it one by defvjp"
             )
         zeros = tuple([outside(map_leaves(as_tensors(args[k]), zeros_of)) for k in argnums])
-        return make_vjp(lambda gs: push(argnums, gs, ans, args, kwargs))(zeros)[0]
+
+        def along(gs: Any) -> Any:
+            return push(argnums, gs, ans, args, kwargs)
+
+        return make_vjp(along)(zeros)[0]
 
 
 class Call:
@@ -128,14 +134,12 @@ class Recorded(Function):
         return (None, *ctx.call.gradients(saved[: ctx.count], saved[ctx.count :], grads))
 
 
-def plain_tree(tree: Any) -> Any:
+def plain_tree(tree: object) -> Any:
     """Return a tree with arrays for tensors; those of no dimension as NumPy's scalars."""
 
-    def bare(leaf: Any) -> Any:
-        if not isinstance(leaf, TensorBase):
-            return leaf
-        array = plain(leaf)
-        return array[()] if isinstance(array, np.ndarray) and not array.ndim else array
+    def bare(leaf: object) -> Any:
+        array: Any = plain(leaf)
+        return array[()] if leaf is not array and type(array) is np.ndarray and not array.ndim else array
 
     return map_leaves(tree, bare)
 
@@ -145,7 +149,7 @@ def shown_inside(tensor: Any) -> Any:
     return recorded(tensor) if is_recorded(tensor) else plain_tree(tensor)
 
 
-def is_traced(leaf: Any) -> bool:
+def is_traced(leaf: object) -> bool:
     """Return whether a leaf of the arguments of a call may get a gradient."""
     return isinstance(leaf, TensorBase) and leaf.edge is not None
 
@@ -201,6 +205,11 @@ def as_primitive(fun: Any) -> Primitive:
     return fun
 
 
+def _nothing(g: object) -> None:
+    """Return the gradient of an argument that has none."""
+    del g
+
+
 def defvjp_argnums(fun: Primitive, vjpmaker: Callable[..., Any]) -> None:
     """Give a primitive its derivative, for several arguments at once.
 
@@ -254,9 +263,9 @@ def defvjp(
     """
     makers = by_position("VJP", fun, vjpmakers, argnums)
 
-    def vjpmaker(argnum: int, ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[[Any], Any]:
+    def vjpmaker(argnum: int, ans: object, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[[Any], Any]:
         maker = defined("VJP", makers, fun, argnum)
-        return (lambda g: None) if maker is None else maker(ans, *args, **kwargs)
+        return _nothing if maker is None else maker(ans, *args, **kwargs)
 
     defvjp_argnum(fun, vjpmaker)
 
@@ -294,9 +303,7 @@ def defjvp_argnum(fun: Primitive, jvpmaker: Callable[..., Any]) -> None:
     defjvp_argnums(fun, push)
 
 
-def defjvp(
-    fun: Primitive, *jvpfuns: Callable[..., Any] | str | None, argnums: Iterable[int] | None = None
-) -> None:
+def defjvp(fun: Primitive, *jvpfuns: Callable[..., Any] | str | None, argnums: Iterable[int] | None = None) -> None:
     """Give a primitive its derivative along vectors, argument by argument.
 
     Parameters
@@ -325,7 +332,7 @@ def defjvp(
     """
     makers = by_position("JVP", fun, jvpfuns, argnums, words=("same",))
 
-    def jvpmaker(argnum: int, g: Any, ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def jvpmaker(argnum: int, g: object, ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         maker = defined("JVP", makers, fun, argnum)
         if maker is None:
             return 0.0 * ans
@@ -343,10 +350,14 @@ def def_linear(fun: Primitive) -> None:
     ----------
     fun : Primitive
     """
-    defjvp_argnum(fun, lambda argnum, g, ans, args, kwargs: linear_part(fun, argnum, g, args, kwargs))
+
+    def jvpmaker(argnum: int, g: object, _: object, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return linear_part(fun, argnum, g, args, kwargs)
+
+    defjvp_argnum(fun, jvpmaker)
 
 
-def linear_part(fun: Primitive, argnum: int, g: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def linear_part(fun: Primitive, argnum: int, g: object, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Return what the function itself gives with one argument exchanged."""
     return fun.fun(*args[:argnum], g, *args[argnum + 1 :], **kwargs)
 
@@ -374,5 +385,3 @@ def defined(kind: str, makers: dict[int, Any], fun: Any, argnum: int) -> Any:
     if argnum not in makers:
         raise NotDifferentiableError(f"{kind} of {name_of(fun)} wrt argnum {argnum} not defined")
     return makers[argnum]
-
-
