@@ -58,7 +58,8 @@ class Primitive:
         if not any(is_recorded(leaf) for leaf in found):
             return self.fun(*plain_tree(args), **kwargs)
         call = Call(self, args, kwargs)
-        return outside(refilled(call.form, Recorded.apply(call, *found)))
+        outputs = Recorded.apply(call, *found)
+        return outside(refilled(call.form, outputs))
 
     def pulling(
         self, argnums: tuple[int, ...], ans: object, args: tuple[Any, ...], kwargs: Any
@@ -311,7 +312,8 @@ def defjvp(fun: Primitive, *jvpfuns: Callable[..., Any] | str | None, argnums: I
     fun : Primitive
     *jvpfuns : callable, "same" or None
         For each argument ``jvpfun(g, ans, *args, **kwargs)``, the derivative of the result along `g` at that argument,
-        as in `defjvp_argnums`; "same" for a function that is linear in it, and None where it is zero.
+        as in `defjvp_argnums`; None where it is zero; "same" for a function that is linear in it, and is itself written
+        in functions that are differentiated.
     argnums : iterable of int, optional
         The positions of the arguments; the first ones by default.
 

@@ -19,6 +19,7 @@ from lucid.ops.elementwise import (
     nonfinite,
     power,
     rounding,
+    selection,
     trigonometry,
 )
 from lucid.ops.elementwise import complex as parts
@@ -57,9 +58,10 @@ def parts_of_numbers(x: Any) -> tuple[Any, Any]:
 
 
 def steps(x: Any, middle: Any) -> Any:
-    """Return ``numpy.heaviside``."""
+    """Return ``numpy.heaviside``, which is the second operand where the first is 0."""
     like = x if isinstance(x, TensorBase) else middle
-    return comparison.heaviside(tensor_of(x, like), tensor_of(middle, like))
+    x, middle = tensor_of(x, like), tensor_of(middle, like)
+    return selection.where(comparison.eq(x, 0), middle, comparison.heaviside(x, middle))
 
 
 def vector_products(a: Any, b: Any) -> Any:
