@@ -2,10 +2,10 @@
 
 import re
 
-import numpy
+import numpy as np
 import pytest
 
-import lucid.numpy as np
+import lucid.numpy as lnp
 from lucid.errors import ArgumentError, NotDifferentiableError
 from lucid.numpy.autograd import elementwise_grad, grad, jacobian, make_jvp, make_vjp
 from lucid.numpy.autograd.extend import (
@@ -21,7 +21,7 @@ from lucid.numpy.autograd.extend import (
 from lucid.numpy.autograd.test_util import check_grads
 from tests.numpy.autograd.calls import equal, on_host
 
-X, Y = numpy.array([0.5, 1.5]), numpy.array([2.0, -1.0])
+X, Y = np.array([0.5, 1.5]), np.array([2.0, -1.0])
 
 
 def made():
@@ -83,23 +83,23 @@ def test_derivatives_are_those_given_of_every_order_and_side(way):
     """Gradients, Jacobians and products from both sides follow from any one way of saying it; keywords come along."""
     f = made()
     way(f)
-    x, y = np.asarray(X), np.asarray(Y)
-    total = lambda x, y: np.sum(f(x, y, times=3.0))  # noqa: E731
+    x, y = lnp.asarray(X), lnp.asarray(Y)
+    total = lambda x, y: lnp.sum(f(x, y, times=3.0))
     equal(f(x, y), X**2 * Y)
     for found, expected in zip(grad(total, (0, 1))(x, y), (6 * X * Y, 3 * X**2), strict=True):
         equal(found, expected)
     equal(elementwise_grad(elementwise_grad(f))(x, y), 2 * Y)
-    equal(jacobian(f, 1)(x, y), numpy.diag(X**2))
-    equal(make_jvp(f, (0, 1))(x, y)((np.asarray(Y), np.asarray(X)))[1], 2 * X * Y * Y + X**2 * X)
-    equal(grad(lambda x: np.sum(grad(total)(x, y) * y))(x), 6 * Y * Y)
+    equal(jacobian(f, 1)(x, y), np.diag(X**2))
+    equal(make_jvp(f, (0, 1))(x, y)((lnp.asarray(Y), lnp.asarray(X)))[1], 2 * X * Y * Y + X**2 * X)
+    equal(grad(lambda x: lnp.sum(grad(total)(x, y) * y))(x), 6 * Y * Y)
     check_grads(f, (0, 1))(x, y)
 
 
 def test_a_result_saved_for_the_derivative_is_differentiated():
     """A rule may use the result, which is on the graph where it is differentiated itself."""
-    f = primitive(lambda x: np.exp(x))
+    f = primitive(lambda x: lnp.exp(x))
     defvjp(f, lambda ans, x: lambda g: g * ans)
-    equal(grad(grad(grad(f)))(0.5), numpy.exp(0.5))
+    equal(grad(grad(grad(f)))(0.5), np.exp(0.5))
 
 
 def test_containers_are_arguments_and_results():
@@ -110,13 +110,13 @@ def test_containers_are_arguments_and_results():
         return {"sum": p["a"] + p["b"][0], "double": (2 * p["a"] * scale,)}
 
     defvjp(f, lambda ans, p, scale: lambda g: {"b": [g["sum"]], "a": g["sum"] + 2 * scale * g["double"][0]}, None)
-    given = {"a": np.asarray(X), "b": [np.asarray(Y)]}
+    given = {"a": lnp.asarray(X), "b": [lnp.asarray(Y)]}
     vjp, out = make_vjp(f)(given, 3.0)
     equal(out["double"][0], 6 * X)
-    found = vjp({"sum": np.asarray(Y), "double": (np.asarray(X),)})
+    found = vjp({"sum": lnp.asarray(Y), "double": (lnp.asarray(X),)})
     equal(found["a"], Y + 6 * X)
     equal(found["b"][0], Y)
-    equal(grad(lambda s: np.sum(f(given, s)["sum"]))(3.0), 0)
+    equal(grad(lambda s: lnp.sum(f(given, s)["sum"]))(3.0), 0)
 
 
 def test_complex_rules_follow_the_convention_of_the_package():
@@ -126,21 +126,21 @@ def test_complex_rules_follow_the_convention_of_the_package():
     z, g = 0.3 + 0.4j, 1.0 - 2.0j
     equal(make_vjp(f)(z)[0](g), 2 * z * g)
     equal(make_jvp(f)(z)(g)[1], 2 * z * g)
-    equal(grad(lambda z: np.abs(f(z)) ** 2)(z), 4 * abs(z) ** 2 * numpy.conj(z))
+    equal(grad(lambda z: lnp.abs(f(z)) ** 2)(z), 4 * abs(z) ** 2 * np.conj(z))
 
 
 def test_a_linear_function_is_its_own_derivative():
     """It is called with what goes along, also where it is linear in one argument alone."""
-    f, g = (primitive(lambda x, y: np.sum(x * y**2)) for _ in range(2))
-    defjvp(f, "same", lambda g, ans, x, y: np.sum(2 * x * y * g))
-    for found, expected in zip(grad(f, (0, 1))(np.asarray(X), np.asarray(Y)), (Y**2, 2 * X * Y), strict=True):
+    f, g = (primitive(lambda x, y: lnp.sum(x * y**2)) for _ in range(2))
+    defjvp(f, "same", lambda g, ans, x, y: lnp.sum(2 * x * y * g))
+    for found, expected in zip(grad(f, (0, 1))(lnp.asarray(X), lnp.asarray(Y)), (Y**2, 2 * X * Y), strict=True):
         equal(found, expected)
     defjvp(g, "same", None)
-    for found, expected in zip(grad(g, (0, 1))(np.asarray(X), np.asarray(Y)), (Y**2, 0 * X), strict=True):
+    for found, expected in zip(grad(g, (0, 1))(lnp.asarray(X), lnp.asarray(Y)), (Y**2, 0 * X), strict=True):
         equal(found, expected)
-    h = primitive(lambda x, y: np.sum(x * y))
+    h = primitive(lambda x, y: lnp.sum(x * y))
     def_linear(h)
-    for found, expected in zip(grad(h, (0, 1))(np.asarray(X), np.asarray(Y)), (Y, X), strict=True):
+    for found, expected in zip(grad(h, (0, 1))(lnp.asarray(X), lnp.asarray(Y)), (Y, X), strict=True):
         equal(found, expected)
 
 
@@ -172,6 +172,6 @@ def test_what_is_not_defined_is_said():
     defvjp(f, lambda ans, x, y: lambda g: g * x, argnums=[1])
     equal(grad(f, 1)(2.0, 3.0), 2.0)
     with pytest.raises(ArgumentError, match="expected a function that primitive"):
-        defvjp(np.sin, None)
+        defvjp(lnp.sin, None)
     with pytest.raises(ArgumentError, match="Bad VJP 'same'"):
         defvjp(f, "same")
