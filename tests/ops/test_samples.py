@@ -365,6 +365,23 @@ def test_no_grad(sample, rng):
         check_close(numbers(got), numbers(expected), 1e-15, "value")
 
 
+@rows()
+def test_inference_mode(sample, rng):
+    """Each result is an inference tensor there, of the same values; a view of one that was made outside need not be."""
+    arrays = sample.inputs(rng)
+    tensors = tensors_of(arrays, sample.constants)
+    recorded = flat(sample.op(*tensors))
+    with lucid.inference_mode():
+        of_outside = flat(sample.op(*tensors))
+        of_inside = flat(sample.op(*tensors_of(arrays, sample.constants)))
+    assert all(out.is_inference() for out in of_inside)
+    assert all(out.is_inference() or out._base is not None for out in of_outside)
+    for got in (of_outside, of_inside):
+        assert not any(out.requires_grad for out in got)
+        for out, expected in zip(got, recorded, strict=True):
+            check_close(numbers(out), numbers(expected), 1e-15, "value")
+
+
 @pytest.mark.gpu
 @rows(of_real_numbers)
 def test_cuda(sample, rng):
