@@ -6,7 +6,6 @@ import contextlib
 import functools
 import gc
 import os
-import random
 import signal
 import subprocess
 import sys
@@ -270,32 +269,6 @@ def test_a_way_to_start_that_is_set_later():
         assert len(list(loader)) == len(loader)
         assert loader.multiprocessing_context.get_start_method() == method
     assert usual != "spawn"
-
-
-class Drawn(Dataset):
-    """What its worker drew from each generator when it began."""
-
-    def __len__(self):
-        return 2
-
-    def __getitem__(self, index):
-        return self.drawn
-
-
-def draw(number):
-    drawn = random.random(), np.random.random(), float(lucid.rand(1, device="cpu"))  # noqa: NPY002  the worker's stream
-    get_worker_info().dataset.drawn = drawn
-
-
-def test_random_numbers_where_workers_begin():
-    """Each worker of each epoch draws others in its `worker_init_fn`; a loader of the same seed draws them again."""
-    runs = []
-    for _ in range(2):
-        source = lucid.Generator().manual_seed(5)
-        loader = DataLoader(Drawn(), None, num_workers=2, worker_init_fn=draw, generator=source)
-        runs.append([sample for _ in range(2) for sample in loader])
-    assert runs[0] == runs[1]
-    assert [len(set(numbers)) for numbers in zip(*runs[0], strict=True)] == [4, 4, 4]
 
 
 class Counting(Dataset):
