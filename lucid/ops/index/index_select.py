@@ -118,4 +118,4 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Number | Tensor) -
         new = as_element(new, tensor_dtype(input), "value")
     elif getattr(value, "ndim", 0):
         raise ShapeError(f"index_fill: expected a number or a 0-dim tensor, got shape {list(new.shape)}")
-    return put(input, new, indices, dims=(axis,), accumulate=False)
+    return _written(input, axis, indices, new, accumulate=False)

@@ -224,9 +224,11 @@ def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
         raise ShapeError(f"unfold: expected a window of at most {have} places along dimension {axis}, got size {size}")
     if step <= 0:
         raise ShapeError(f"unfold: expected a step above zero, got {step}")
+    if not shape:
+        return narrow(reshape(input, 1), 0, 0, size)
     windows = (*shape[:axis], (have - size) // step + 1, *shape[axis + 1 :], size)
     check_size("unfold", windows, input.array.itemsize)
-    return _unfold(input if shape else reshape(input, 1), dim=axis, size=size, step=step)
+    return _unfold(input, dim=axis, size=size, step=step)
 
 
 @primitive(view=True)
