@@ -208,7 +208,8 @@ def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
 def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
     """Return a view of all windows of `size` elements along a `dimension`, `step` elements apart.
 
-    It counts the windows, and a new last dimension the elements in one. Windows share memory.
+    It counts the windows, and a new last dimension the elements in one. Windows share memory. Of a tensor without
+    dimensions, which has one window, the result has the last one alone.
 
     >>> import lucid
     >>> lucid.tensor([1, 2, 3, 4]).unfold(0, 2, 1)

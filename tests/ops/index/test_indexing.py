@@ -9,7 +9,7 @@ import lucid
 from lucid.errors import DtypeError, IndexOutOfRangeError, InplaceError, ShapeError
 from lucid.ops.index import index_select, indexing, masked_select, select
 from lucid.ops.index.accumulation import sums_at
-from tests.device import shares_memory
+from tests.device import DEVICE, shares_memory
 
 MISTAKES = {
     "int": (lambda x: x[2], IndexOutOfRangeError, "index 2 is out of bounds for dimension 0 with size 2"),
@@ -326,7 +326,7 @@ def test_an_empty_list_selects_nothing(index, rng):
     np.testing.assert_array_equal(x.numpy(force=True), values)
 
 
-ONE, FIRST, NEW = lucid.tensor(2.0), lucid.tensor([0]), lucid.tensor([5.0])
+ONE, FIRST, NEW = (lucid.tensor(values, device=DEVICE) for values in (2.0, [0], [5.0]))
 ALONG = {
     "index_select": (FIRST,), "index_add": (FIRST, NEW), "index_copy": (FIRST, NEW), "index_fill": (FIRST, 7.0),
     "index_reduce": (FIRST, NEW, "prod"), "scatter": (FIRST, NEW), "scatter_add": (FIRST, NEW),

@@ -7,6 +7,7 @@ import pytest
 
 import lucid
 from lucid.errors import ShapeError
+from tests.device import DEVICE
 
 SHAPE = (3, 4, 5)
 PLACED = {
@@ -86,8 +87,8 @@ def test_slices_go_forwards(step):
         lucid.slice_scatter(lucid.zeros(4), lucid.ones(4), step=step)
 
 
-X = lucid.tensor(np.arange(12.0).reshape(3, 4), device="cpu")
-ROW = lucid.tensor([1, 0], device="cpu")
+X = lucid.tensor(np.arange(12.0).reshape(3, 4), device=DEVICE)
+ROW = lucid.tensor([1, 0], device=DEVICE)
 COPIES = {
     "clone": (),
     "masked_fill": (X.T > 3, 0.0),
