@@ -197,23 +197,28 @@ def results(sample, tensors, draw):
 
 
 def moves(sample, arrays, dtype, draw, rng):
-    """Return how far each value and gradient in float64 moves as the inputs do, about as much as a dtype rounds them.
+    """Return how far each value and gradient in float64 moves as what goes in does, about as much as a dtype rounds it.
 
     A sum of terms that cancel loses as much by its own rounding.
     """
 
-    def numbers_at(inputs):
+    def numbers_at(inputs, draw):
         tensors = tensors_of(inputs, sample.constants, requires_grad=sample.differentiable)
         return [
             [None if t is None else numbers(t).astype(np.complex128) for t in part]
             for part in results(sample, tensors, draw)
         ]
 
-    here = numbers_at(arrays)
+    here = numbers_at(arrays, draw)
     far = [[0.0] * len(part) for part in here]
     for own in rng.spawn(4):
         shares = [1 + VALUE[dtype] / 8 * own.choice([-1, 1], a.shape) if is_floating(a) else 1 for a in arrays]
-        near = numbers_at([a * share if is_floating(a) else a for a, share in zip(arrays, shares, strict=True)])
+        near = numbers_at(
+            [a * share if is_floating(a) else a for a, share in zip(arrays, shares, strict=True)],
+            lambda place, array, own=own: (
+                draw(place, array) * (1 + VALUE[dtype] / 8 * own.choice([-1, 1], array.shape))
+            ),
+        )
         for part, place in ((part, place) for part in range(2) for place in range(len(here[part]))):
             if here[part][place] is not None:
                 by = np.abs(near[part][place] - here[part][place]).max(initial=0.0)
