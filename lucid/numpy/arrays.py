@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from lucid.backend import gpu
 from lucid.errors import DtypeError, SettingError
 from lucid.numpy.border import arrays, called, is_array, plain, settled, ufunc_called
 from lucid.ops.index import indexing
+from lucid.ops.shape.reshape import ravel
 from lucid.tensor import inplace, interop
 from lucid.tensor.numpy_calls.protocols import name_of
 from lucid.tensor.numpy_calls.rules import WEAK
@@ -81,6 +83,8 @@ def in_place_operator_of(symbol: str) -> Callable[[Any, Any], Any]:
     change = getattr(Tensor, f"__i{symbol}__")
 
     def operator(self: ndarray, other: Any) -> Any:
+        if isinstance(other, bool) and self.array.dtype.kind != "b":
+            other = int(other)
         if type(other) not in WEAK:
             other = other if is_array(other) else np.asarray(plain(other))
             own, theirs = self.array.dtype, other.array.dtype if isinstance(other, TensorBase) else other.dtype
@@ -137,11 +141,10 @@ def is_plain_index(key: Any) -> bool:
     return not (numbers and several)
 
 
-def places(key: Any, shape: tuple[int, ...]) -> tuple[Any, ...]:
-    """Return an index as one array for each dimension: NumPy's own index of the numbers of elements."""
-    size = int(np.prod(shape, dtype=np.int64))
+def places(key: Any, shape: tuple[int, ...]) -> Any:
+    """Return an index of the elements in a row: NumPy's own index of their numbers."""
     key = tuple([on_host(part) for part in key]) if type(key) is tuple else on_host(key)
-    return np.unravel_index(np.arange(size).reshape(shape)[key], shape)
+    return np.asarray(np.arange(math.prod(shape)).reshape(shape)[key])
 
 
 def on_host(part: Any) -> Any:
@@ -262,20 +265,23 @@ class ndarray(Tensor, metaclass=_Kind):
     def __getitem__(self, key: Any) -> Any:
         """Return a part, by NumPy's rules: slices give views, arrays copies, whose axes come first beside integers."""
         key = plain_key(key)
-        if not is_plain_index(key):
-            key = places(key, self.array.shape)
-        return settled(indexing.getitem(self, key), ())
+        if is_plain_index(key):
+            return settled(indexing.getitem(self, key), ())
+        return settled(indexing.getitem(ravel(self), places(key, self.array.shape)), ())
 
     def __setitem__(self, key: Any, value: Any) -> None:
         """Write into a part, by NumPy's rules."""
         key = plain_key(key)
+        into: Any = self
         if not is_plain_index(key):
-            key = places(key, self.array.shape)
+            # a view of one dimension more, as there is no place in an array of none
+            into = self if self.array.ndim else indexing.getitem(self, None)
+            key = np.unravel_index(places(key, self.array.shape), into.array.shape)
         if not isinstance(value, TensorBase) and type(value) not in WEAK:
             value = called("asarray", np.asarray, (value,), {})
             if not isinstance(value, TensorBase):
                 value = value.astype(self.array.dtype, copy=False)
-        indexing.setitem(self, key, value)
+        indexing.setitem(into, key, value)
 
     def __iter__(self) -> Iterator[Any]:
         """Return the parts along the first dimension."""

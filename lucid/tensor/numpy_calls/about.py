@@ -13,3 +13,14 @@ ABOUT = frozenset(
     )
 )  # fmt: skip
 """What says something about arrays, or stores them: comparisons, places, sizes, files."""
+
+CONSTANT = frozenset(("all", "any", "argmax", "argmin", "argsort", "count_nonzero"))
+"""Those with a rule: of tensors they give tensors, in `lucid.numpy` they are NumPy's own."""
+
+CONSTANT_UFUNCS = frozenset(
+    (
+        "bitwise_count", "equal", "greater", "greater_equal", "isfinite", "isinf", "isnan", "isnat", "less",
+        "less_equal", "logical_and", "logical_not", "logical_or", "logical_xor", "not_equal", "signbit", "spacing",
+    )
+)  # fmt: skip
+"""The same of ufuncs."""

@@ -84,9 +84,13 @@ def full_like(a: Any, fill_value: Any, dtype: Any = None, shape: Any = None) -> 
 @rule("full", "shape ?fill_value dtype")
 def full(shape: Any, fill_value: Any, dtype: Any = None) -> Any:
     """Return ``numpy.full``."""
-    return reshape.clone(
-        broadcasting.broadcast_to(in_dtype(fill_value, dtype), (shape,) if np.ndim(shape) == 0 else shape)
-    )
+    sizes = (shape,) if np.ndim(shape) == 0 else tuple(shape)
+    value = in_dtype(fill_value, dtype)
+    # as NumPy writes it, without sizes of 1 in front that the result has not
+    more = value.array.ndim - len(sizes)
+    if more > 0 and value.array.shape[:more] == (1,) * more:
+        value = reshape.reshape(value, tuple(value.array.shape[more:]))
+    return reshape.clone(broadcasting.broadcast_to(value, sizes))
 
 
 @rule("linspace", "*start *stop num endpoint retstep dtype axis")

@@ -10,7 +10,6 @@ from lucid.autograd.base import TensorBase, wrap
 from lucid.backend.arrays import asarray
 from lucid.backend.device import device_of
 from lucid.errors import SettingError, ShapeError
-from lucid.ops.base.dims import dim_in
 from lucid.ops.elementwise import arithmetic, comparison, division, selection, trigonometry
 from lucid.ops.elementwise.complex import angle as angle_of
 from lucid.ops.elementwise.complex import conj
@@ -21,7 +20,7 @@ from lucid.ops.reduction import differences
 from lucid.ops.shape import axes, joining, reshape
 from lucid.tensor.numpy_calls.places import plain
 from lucid.tensor.numpy_calls.reductions import dims_of
-from lucid.tensor.numpy_calls.rules import enter, operand, rule, tensor_of
+from lucid.tensor.numpy_calls.rules import axis_in, enter, operand, rule, tensor_of
 
 
 def part(a: Any, axis: int, start: int | None, stop: int | None = None) -> Any:
@@ -32,7 +31,7 @@ def part(a: Any, axis: int, start: int | None, stop: int | None = None) -> Any:
 @rule("diff", "*a n axis *prepend *append")
 def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Any:
     """Return ``numpy.diff``."""
-    k = dim_in(axis, a.array.ndim)
+    k = axis_in(axis, a.array.ndim)
     sizes = [1 if j == k else size for j, size in enumerate(a.array.shape)]
     ends = []
     for end in (prepend, append):

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.errors import ShapeError
-from lucid.ops.base.dims import dim_in
 from lucid.ops.shape import joining, reshape, splitting, stacking
 from lucid.tensor.numpy_calls.reductions import in_dtype
-from lucid.tensor.numpy_calls.rules import operand, rule, tensors_in
+from lucid.tensor.numpy_calls.rules import axis_in, operand, rule, tensors_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,7 +53,7 @@ def unevenly_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
 @rule("split", "*ary indices_or_sections axis")
 def evenly_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
     """Return ``numpy.split``, which a count of parts must divide."""
-    if np.ndim(indices_or_sections) == 0 and ary.array.shape[dim_in(axis, ary.array.ndim)] % int(indices_or_sections):
+    if np.ndim(indices_or_sections) == 0 and ary.array.shape[axis_in(axis, ary.array.ndim)] % int(indices_or_sections):
         raise ShapeError("numpy.split: array split does not result in an equal division: array_split() takes any count")
     return unevenly_split(ary, indices_or_sections, axis)
 

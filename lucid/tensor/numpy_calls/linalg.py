@@ -10,7 +10,6 @@ import numpy as np
 from lucid.autograd.base import TensorBase
 from lucid.backend.dtype import as_dtype
 from lucid.errors import ShapeError
-from lucid.ops.base.dims import dim_in
 from lucid.ops.decomposition import (
     chains,
     inverses,
@@ -29,6 +28,7 @@ from lucid.ops.shape import axes, broadcasting, joining, reshape
 from lucid.tensor.numpy_calls.places import plain
 from lucid.tensor.numpy_calls.rules import (
     NumpyCallError,
+    axis_in,
     enter,
     operand,
     pytorch_dtype,
@@ -46,6 +46,12 @@ def pair(a: Any, b: Any) -> tuple[Any, Any]:
     return tensor_of(a, like), tensor_of(b, like)
 
 
+def check_aligned(name: str, first: int, second: int) -> None:
+    """Refuse axes of two sizes: a size of 1 does not broadcast in a product."""
+    if first != second:
+        raise ShapeError(f"numpy.{name}: shapes not aligned: an axis of size {first} meets one of size {second}")
+
+
 # ---- products ----
 
 
@@ -55,6 +61,7 @@ def dot(a: Any, b: Any) -> Any:
     a, b = pair(a, b)
     if not (a.array.ndim and b.array.ndim):
         return arithmetic.mul(a, b)
+    check_aligned("dot", a.array.shape[-1], b.array.shape[-2:][0])
     if max(a.array.ndim, b.array.ndim) <= 2 or b.array.ndim == 1:
         return products.matmul(a, b)
     return einsum.tensordot(a, b, ([a.array.ndim - 1], [b.array.ndim - 2]))
@@ -66,6 +73,7 @@ def inner(a: Any, b: Any) -> Any:
     a, b = pair(a, b)
     if not (a.array.ndim and b.array.ndim):
         return arithmetic.mul(a, b)
+    check_aligned("inner", a.array.shape[-1], b.array.shape[-1])
     return einsum.tensordot(a, b, ([a.array.ndim - 1], [b.array.ndim - 1]))
 
 
@@ -94,6 +102,8 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
     """Return ``numpy.tensordot``."""
     if np.ndim(axes) if not isinstance(axes, list | tuple) else True:
         first, second = ([each] if np.ndim(each) == 0 else list(each) for each in axes)
+        for j, k in zip(first, second, strict=True):
+            check_aligned("tensordot", a.array.shape[j], b.array.shape[k])
         return einsum.tensordot(a, b, (first, second))
     return einsum.tensordot(a, b, axes)
 
@@ -255,7 +265,7 @@ def tensorsolve(a: Any, b: Any, axes: Any = None) -> Any:
     """Return ``numpy.linalg.tensorsolve``."""
     ndim = a.array.ndim
     if axes is not None:
-        last = [dim_in(k, ndim) for k in axes]
+        last = [axis_in(k, ndim) for k in axes]
         a = _permuted(a, *[k for k in range(ndim) if k not in last], *last)
     sizes = a.array.shape[b.array.ndim :]
     return reshape.reshape(solve(reshape.reshape(a, b.array.size, -1), reshape.ravel(b)), sizes)

@@ -11,13 +11,12 @@ from lucid.autograd.base import wrap
 from lucid.backend.arrays import asarray
 from lucid.backend.device import device_of
 from lucid.backend.dtype import as_dtype
-from lucid.ops.base.dims import dim_in
 from lucid.ops.base.promotion import cast_to
 from lucid.ops.elementwise import arithmetic, comparison, nonfinite, selection
 from lucid.ops.index.gather import take_along_dim
 from lucid.ops.reduction import cumulative, extremes, running, sums
 from lucid.ops.shape import axes, broadcasting, diagonal, joining, reshape
-from lucid.tensor.numpy_calls.rules import rule, tensor_of
+from lucid.tensor.numpy_calls.rules import axis_in, rule, tensor_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 def dims_of(a: Any, axis: Any) -> tuple[int, ...]:
     """Return the dimensions that an axis, several, or None for all, are."""
     ndim = a.array.ndim
-    return tuple(range(ndim)) if axis is None else tuple([dim_in(k, ndim) for k in np.atleast_1d(axis).tolist()])
+    return tuple(range(ndim)) if axis is None else tuple([axis_in(k, ndim) for k in np.atleast_1d(axis).tolist()])
 
 
 def over(a: Any, axis: Any, keepdims: Any) -> tuple[Any, tuple[int, ...], bool]:
@@ -200,7 +199,7 @@ def count_of_nonzero(a: Any, axis: Any = None, keepdims: Any = False) -> Any:
 
 def along(a: Any, axis: Any) -> tuple[Any, int]:
     """Return a tensor and the dimension along which it accumulates: without an axis, all elements in a row."""
-    return (reshape.ravel(a), 0) if axis is None else (a, dim_in(axis, a.array.ndim))
+    return (reshape.ravel(a), 0) if axis is None else (a, axis_in(axis, a.array.ndim))
 
 
 @rule("cumsum", "*a axis dtype")

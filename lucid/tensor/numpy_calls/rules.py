@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import operator
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
@@ -239,6 +240,14 @@ def operand(value: Any, like: Any, *, strong: bool = False) -> Any:
         to_one_dtype([(entries, k) for k in range(len(entries))], numpy_dtype)
         return stack(entries)
     return wrap(asarray(np.asarray(value), device=None if like is None else device_of(like.array)))
+
+
+def axis_in(axis: Any, ndim: int) -> int:
+    """Return an axis counted from the front; NumPy's AxisError, an IndexError and a ValueError, if there is none."""
+    number = operator.index(axis)
+    if not -ndim <= number < ndim:
+        raise np.exceptions.AxisError(number, ndim)
+    return number % ndim
 
 
 def tensor_of(value: Any, like: Any) -> Any:

@@ -21,6 +21,7 @@ from lucid.ops.shape import reshape
 from lucid.tensor.numpy_calls.places import plain
 from lucid.tensor.numpy_calls.reductions import along
 from lucid.tensor.numpy_calls.rules import enter, operand, rule, same_kind
+from lucid.tensor.numpy_calls.ufuncs import UFUNCS, is_complex
 
 
 def index_beside(value: Any, like: Any) -> Any:
@@ -89,13 +90,20 @@ def taken_along(arr: Any, indices: Any, axis: Any = -1) -> Any:
 def clipped(a: Any, a_min: Any = None, a_max: Any = None, min: Any = None, max: Any = None) -> Any:
     """Return ``numpy.clip``."""
     low, high = (a_min if min is None else min), (a_max if max is None else max)
-    return selection.clamp(a, low, high) if low is not None or high is not None else reshape.clone(a)
+    if low is None and high is None:
+        return reshape.clone(a)
+    if not any(is_complex(x) for x in (a, low, high)):
+        return selection.clamp(a, low, high)
+    above = a if low is None else UFUNCS["maximum"](a, low)
+    return above if high is None else UFUNCS["minimum"](above, high)
 
 
 @rule("nan_to_num", "*x copy nan posinf neginf")
 def numbers_only(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
     """Return ``numpy.nan_to_num``: always a copy."""
     del copy
+    if is_complex(x):
+        return of_parts(*[nonfinite.nan_to_num(part, nan, posinf, neginf) for part in (real(x), imag(x))])
     return nonfinite.nan_to_num(x, nan, posinf, neginf)
 
 
@@ -104,7 +112,7 @@ def sorted_values(a: Any, axis: Any = -1, kind: Any = None, stable: Any = None) 
     """Return ``numpy.sort``: always stable."""
     del kind, stable
     line, k = along(a, axis)
-    if line.array.dtype.kind == "c":
+    if is_complex(line):
         return take_along_dim(line, index_beside(np.argsort(plain(line), k, "stable"), line), k)
     return sorting.sort(line, k)[0]
 
@@ -114,7 +122,7 @@ def order_of(a: Any, axis: Any = -1, kind: Any = None, stable: Any = None) -> An
     """Return ``numpy.argsort``: always stable."""
     del kind, stable
     line, k = along(a, axis)
-    if line.array.dtype.kind == "c":
+    if is_complex(line):
         return index_beside(np.argsort(plain(line), k, "stable"), line)
     return sorting.argsort(line, k)
 
@@ -164,7 +172,7 @@ def imaginary(val: Any) -> Any:
 @rule("round around", "*a decimals")
 def rounded(a: Any, decimals: int = 0) -> Any:
     """Return ``numpy.round``."""
-    if a.array.dtype.kind == "c":
+    if is_complex(a):
         return of_parts(rounding.round(real(a), decimals=decimals), rounding.round(imag(a), decimals=decimals))
     return rounding.round(a, decimals=decimals)
 

@@ -10,15 +10,17 @@ import numpy as np
 from lucid.autograd.base import TensorBase, wrap
 from lucid.backend.arrays import asarray
 from lucid.backend.device import device_of
+from lucid.errors import DtypeError
 from lucid.ops.elementwise import arithmetic, comparison, division, nonfinite, power, selection
 from lucid.ops.elementwise.complex import conj, real
 from lucid.ops.index.index_select import index_add
 from lucid.ops.index.indexing import getitem
-from lucid.ops.reduction import covariance, sorting, statistics, sums
+from lucid.ops.reduction import covariance, statistics, sums
 from lucid.ops.shape import axes, joining, reshape
 from lucid.tensor.numpy_calls.places import plain
 from lucid.tensor.numpy_calls.reductions import dims_of, in_dtype, in_line, over, total
 from lucid.tensor.numpy_calls.rules import NumpyCallError, rule, tensor_of
+from lucid.tensor.numpy_calls.selection import sorted_values
 
 # ---- means and variances ----
 
@@ -143,7 +145,9 @@ def covariances(
     aweights: Any = None, dtype: Any = None,
 ) -> Any:  # fmt: skip
     """Return ``numpy.cov``."""
-    parts = [in_dtype(x, dtype) for x in (m, y) if x is not None]
+    given = [x for x in (m, y) if x is not None]
+    wanted = np.result_type(np.float64, *[x.array.dtype for x in given]) if dtype is None else dtype
+    parts = [in_dtype(x, wanted) for x in given]
     rows = [reshape.reshape(x, 1, -1) if x.array.ndim < 2 else x if rowvar else axes.transpose(x, 0, 1) for x in parts]
     weights = {
         key: None if value is None else wrap(asarray(plain(value), device=device_of(m.array)))
@@ -167,14 +171,19 @@ def correlations(x: Any, y: Any = None, rowvar: bool = True, dtype: Any = None) 
 # ---- quantiles ----
 
 
-def quantiles(a: Any, q: Any, axis: Any, keepdims: Any, method: str) -> Any:
-    """Return quantiles: NumPy's own of the numbers from 0 to n - 1 say between which places each lies, and where."""
+def quantiles(a: Any, q: Any, axis: Any, keepdims: Any, method: str | None = None) -> Any:
+    """Return quantiles, or of no method a median.
+
+    Between which two of n sorted numbers one lies, and where, NumPy's own quantile of the numbers from 0 to n - 1 says.
+    """
     x, dims, keep = over(a, axis, keepdims)
-    line = sorting.sort(in_line(x, dims), -1)[0]
+    line = sorted_values(in_line(x, dims))
     length = line.array.shape[-1]
+    if line.array.dtype.kind == "c" and method is not None:
+        raise DtypeError(f"numpy.quantile: expected real numbers, got {line.array.dtype}")
     if not length:
         raise IndexError("numpy.quantile: expected at least one element, got none")
-    place = np.asarray(np.quantile(np.arange(length), q, method=method))
+    place = np.asarray(np.quantile(np.arange(length), q, method=method or "linear"))
     low = np.floor(place).astype(np.int64)
     share = wrap(asarray((place - low).astype(line.array.dtype), device=device_of(line.array)))
     first = getitem(line, (..., low))
@@ -209,7 +218,10 @@ def percentile(a: Any, q: Any, axis: Any = None, method: str = "linear", keepdim
 @rule("median", "*a axis keepdims")
 def median(a: Any, axis: Any = None, keepdims: Any = False) -> Any:
     """Return ``numpy.median``: of an even count the mean of the two in the middle, which share the gradient."""
-    return quantiles(a, 0.5, axis, keepdims, "linear")
+    x, dims, keep = over(a, axis, keepdims)
+    if not count_over(x, dims):
+        return sums.mean(x, dims, keep)
+    return quantiles(a, 0.5, axis, keepdims)
 
 
 def _of_numbers(a: Any, q: Any, axis: Any, keepdims: Any, method: str) -> Any:
