@@ -330,6 +330,12 @@ class ndarray(Tensor, metaclass=_Kind):
         del types
         return called(name_of(func), func, args, kwargs)
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        """Return the values as an array of integers or bools, which carry no gradient, ``np.int64(x)``; or refuse."""
+        if dtype is not None and np.dtype(dtype).kind in "biu":
+            return interop.to_array(self.detach(), dtype, copy)
+        return interop.to_array(self, dtype, copy)
+
     def __divmod__(self, other: Any) -> Any: ...
     def __rdivmod__(self, other: Any) -> Any: ...
 
@@ -376,4 +382,4 @@ def _give_methods() -> None:
 
 
 _give_methods()
-del inplace, interop
+del inplace

@@ -12,6 +12,7 @@ from lucid.backend.dtype import as_dtype
 from lucid.errors import ShapeError
 from lucid.ops.decomposition import (
     chains,
+    eigen,
     inverses,
     matrix_norms,
     orthogonal,
@@ -19,12 +20,13 @@ from lucid.ops.decomposition import (
     spectral,
     triangular,
 )
+from lucid.ops.decomposition.operands import adjoint
 from lucid.ops.elementwise import arithmetic
-from lucid.ops.elementwise.complex import conj
+from lucid.ops.elementwise.complex import conj, real
 from lucid.ops.index.indexing import getitem
 from lucid.ops.linalg import composed, einsum, products
 from lucid.ops.reduction import sums
-from lucid.ops.shape import axes, broadcasting, joining, reshape
+from lucid.ops.shape import axes, broadcasting, diagonal, joining, reshape
 from lucid.tensor.numpy_calls.places import plain
 from lucid.tensor.numpy_calls.rules import (
     NumpyCallError,
@@ -215,29 +217,59 @@ def qr(a: Any, mode: str = "reduced") -> Any:
     return result[1] if mode == "r" else result
 
 
+def hermitian_of(a: Any, *, upper: bool = False) -> Any:
+    """Return the Hermitian matrix of which one triangle is read: the other has no influence, and no gradient."""
+    if a.array.ndim < 2:
+        return a
+    below = adjoint(diagonal.triu(a, 1)) if upper else diagonal.tril(a, -1)
+    return arithmetic.add(arithmetic.add(below, adjoint(below)), real(diagonal.tril(diagonal.triu(a))))
+
+
 @rule("linalg.svd", "*a full_matrices compute_uv hermitian")
 def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Any:
     """Return ``numpy.linalg.svd``."""
-    del hermitian
+    a = hermitian_of(a) if hermitian else a
     return spectral.svd(a, full_matrices) if compute_uv else spectral.svdvals(a)
 
 
 @rule("linalg.eigh", "*a UPLO")
 def eigh(a: Any, UPLO: str = "L") -> Any:
     """Return ``numpy.linalg.eigh``."""
-    return spectral.eigh(a, UPLO)
+    return spectral.eigh(hermitian_of(a, upper=UPLO.upper() == "U"), UPLO)
 
 
 @rule("linalg.eigvalsh", "*a UPLO")
 def eigvalsh(a: Any, UPLO: str = "L") -> Any:
     """Return ``numpy.linalg.eigvalsh``."""
-    return spectral.eigvalsh(a, UPLO)
+    return spectral.eigvalsh(hermitian_of(a, upper=UPLO.upper() == "U"), UPLO)
+
+
+@rule("linalg.cholesky", "*a upper")
+def cholesky(a: Any, upper: bool = False) -> Any:
+    """Return ``numpy.linalg.cholesky``."""
+    return triangular.cholesky(hermitian_of(a, upper=bool(upper)), upper)
+
+
+@rule("linalg.eig", "*a")
+def eig(a: Any) -> Any:
+    """Return ``numpy.linalg.eig``: of a real matrix whose eigenvalues are all real, real numbers."""
+    result = eigen.eig(a)
+    if a.array.dtype.kind == "c" or bool((result.eigenvalues.array.imag != 0).any()):
+        return result
+    return eigen.eig_result(*[real(part) for part in result])
+
+
+@rule("linalg.eigvals", "*a")
+def eigvals(a: Any) -> Any:
+    """Return ``numpy.linalg.eigvals``: of a real matrix whose eigenvalues are all real, real numbers."""
+    return eig(a).eigenvalues
 
 
 @rule("linalg.pinv", "*a rcond hermitian rtol")
 def pinv(a: Any, rcond: Any = None, hermitian: bool = False, rtol: Any = None) -> Any:
     """Return ``numpy.linalg.pinv``, whose cutoff is 1e-15 by default."""
     limit = rtol if rcond is None else rcond
+    a = hermitian_of(a) if hermitian else a
     return pseudoinverse.pinv(a, rtol=1e-15 if limit is None else limit, hermitian=hermitian)
 
 
@@ -273,7 +305,6 @@ def tensorsolve(a: Any, b: Any, axes: Any = None) -> Any:
 
 _permuted = axes.permute
 
-enter("linalg.cholesky", "*a:A upper", triangular.cholesky)
 enter("linalg.outer", "*x1:a *x2:b", outer)
 enter("linalg.tensordot", "*x1:a *x2:b axes", tensordot)
 enter("linalg.cross", "*x1:a *x2:b axis", cross)

@@ -63,9 +63,15 @@ def deviation(
 ) -> Any:
     """Return ``numpy.std``."""
     if mean is not None or a.array.dtype.kind == "c":
-        return power.sqrt(variance(a, axis, dtype, ddof, keepdims, mean, correction))
+        return _root(variance(a, axis, dtype, ddof, keepdims, mean, correction))
     x, dims, keep = over(in_dtype(a, dtype), axis, keepdims)
     return statistics.std(x, dims, correction=ddof if correction is None else correction, keepdim=keep)
+
+
+def _root(x: Any) -> Any:
+    """Return the root of a variance, with the gradient 0 where it is 0: all numbers are equal there."""
+    none = comparison.eq(x, 0)
+    return selection.where(none, tensor_of(0, x), power.sqrt(selection.where(none, tensor_of(1, x), x)))
 
 
 def count_over(x: Any, dims: tuple[int, ...]) -> int:
@@ -136,7 +142,7 @@ def deviation_of_numbers(
     correction: Any = None,
 ) -> Any:
     """Return ``numpy.nanstd``."""
-    return power.sqrt(variance_of_numbers(a, axis, dtype, ddof, keepdims, mean, correction))
+    return _root(variance_of_numbers(a, axis, dtype, ddof, keepdims, mean, correction))
 
 
 @rule("cov", "*m *y rowvar bias ddof fweights aweights dtype")
