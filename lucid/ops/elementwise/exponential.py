@@ -12,7 +12,7 @@ from lucid.autograd.recording.primitive import primitive
 from lucid.backend.dtype import as_dtype
 from lucid.ops.base.declaration import REAL, Fused, elementwise
 from lucid.ops.base.operands import of_one, refuse
-from lucid.ops.base.promotion import accumulation_dtype, cast_to, float_operand, promote_to_tensors
+from lucid.ops.base.promotion import accumulation_dtype, cast_to, float_operand, promote_to_tensors, tensor_dtype
 from lucid.ops.base.scalars import as_number
 from lucid.ops.elementwise.arithmetic import add, mul, neg, sub
 from lucid.ops.elementwise.comparison import eq, le
@@ -137,7 +137,7 @@ def logaddexp2(input: Tensor, other: Tensor | Number) -> Tensor:
     a, b = promote_to_tensors(input, other, at_least_float=True)
     # the sum may cancel, as at -1 and -1, where it is 0
     wide = as_dtype(accumulation_dtype(a.array.dtype))
-    return cast_to(div(logaddexp(*[mul(cast_to(x, wide), LN2) for x in (a, b)]), LN2), a.dtype)
+    return cast_to(div(logaddexp(*[mul(cast_to(x, wide), LN2) for x in (a, b)]), LN2), tensor_dtype(a))
 
 
 def xlogy(input: Tensor | Number, other: Tensor | Number) -> Tensor:

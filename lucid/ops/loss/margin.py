@@ -13,7 +13,7 @@ from lucid.errors import DtypeError, IndexOutOfRangeError, ShapeError
 from lucid.ops.activation.relu import relu
 from lucid.ops.activation.sigmoid import logsigmoid, softplus
 from lucid.ops.base.operands import tensor_operand
-from lucid.ops.base.promotion import array_of, cast_to
+from lucid.ops.base.promotion import array_of, cast_to, tensor_dtype
 from lucid.ops.base.scalars import as_bool, as_int, as_number
 from lucid.ops.creation.filling import zeros
 from lucid.ops.creation.ranges import arange
@@ -205,7 +205,7 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean
     counted = eq(cumsum(lt(y, 0), 1), 0)
     index = where(counted, y, 0)
     known = zeros(rows, classes, dtype=y.dtype, device=device_of(x.array))
-    own = ne(scatter_add(known, 1, index, cast_to(counted, y.dtype)), 0)
+    own = ne(scatter_add(known, 1, index, cast_to(counted, tensor_dtype(y))), 0)
     aim = unsqueeze(gather(x, 1, index), 2)
     losses = relu(add(sub(unsqueeze(x, 1), aim), 1))
     count = where(unsqueeze(own, 1), False, unsqueeze(counted, 2))

@@ -13,6 +13,7 @@ from lucid.ops.creation import filling
 from lucid.ops.elementwise import arithmetic, division, exponential, power
 from lucid.ops.index.indexing import getitem
 from lucid.ops.shape import axes, broadcasting, joining, reshape
+from lucid.tensor.numpy_calls.places import plain
 from lucid.tensor.numpy_calls.reductions import in_dtype
 from lucid.tensor.numpy_calls.rules import operand, rule, same_kind, tensor_of, tensors_in
 
@@ -31,10 +32,23 @@ def array(object: Any, dtype: Any = None, copy: Any = True, order: str = "K", nd
     )
 
 
-@rule("asarray asanyarray ascontiguousarray asfortranarray asarray_chkfinite", "?a dtype order copy")
+@rule("asarray asanyarray", "?a dtype order copy")
 def as_array(a: Any, dtype: Any = None, order: Any = None, copy: Any = None) -> Any:
     """Return ``numpy.asarray``."""
     return array(a, dtype, bool(copy), order)
+
+
+@rule("asarray_chkfinite", "?a dtype order")
+def as_finite_array(a: Any, dtype: Any = None, order: Any = None) -> Any:
+    """Return ``numpy.asarray_chkfinite``."""
+    np.asarray_chkfinite(plain(a))
+    return array(a, dtype, False, order)
+
+
+@rule("ascontiguousarray asfortranarray", "?a dtype")
+def in_order(a: Any, dtype: Any = None) -> Any:
+    """Return ``numpy.ascontiguousarray``: at least one dimension, the elements in order; no other order is kept."""
+    return array(reshape.contiguous(a), dtype, False, ndmin=1)
 
 
 @rule("astype", "*x dtype copy")
@@ -50,7 +64,7 @@ def _enter_like(name: str, function: Any) -> None:
             a if shape is None else broadcasting.broadcast_to(filling.zeros_like(a).sum(), shape), dtype=dtype
         )
 
-    rule(name, "*a dtype shape")(like)
+    rule(name, "*prototype:a dtype shape" if name == "empty_like" else "*a dtype shape")(like)
 
 
 _enter_like("zeros_like", filling.zeros_like)

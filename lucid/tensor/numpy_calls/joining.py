@@ -39,7 +39,7 @@ def _enter_stack(name: str, function: Callable[[Any], Any], *, typed: bool) -> N
 
 
 _enter_stack("hstack", joining.hstack, typed=True)
-_enter_stack("vstack row_stack", joining.vstack, typed=True)
+_enter_stack("vstack", joining.vstack, typed=True)
 _enter_stack("dstack", stacking.dstack, typed=False)
 _enter_stack("column_stack", stacking.column_stack, typed=False)
 

@@ -76,7 +76,7 @@ def vdot(a: Any, b: Any) -> Any:
     return sums.sum(arithmetic.mul(conj(reshape.ravel(a)), reshape.ravel(b)))
 
 
-@rule("outer linalg.outer", "*a *b *x1:a *x2:b")
+@rule("outer", "*a *b")
 def outer(a: Any, b: Any) -> Any:
     """Return ``numpy.outer``, of all elements."""
     a, b = pair(a, b)
@@ -89,7 +89,7 @@ def kron(a: Any, b: Any) -> Any:
     return composed.kron(*pair(a, b))
 
 
-@rule("tensordot linalg.tensordot", "*a *b *x1:a *x2:b axes")
+@rule("tensordot", "*a *b axes")
 def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
     """Return ``numpy.tensordot``."""
     if np.ndim(axes) if not isinstance(axes, list | tuple) else True:
@@ -116,7 +116,7 @@ def sum_of_products(operands: tuple[Any, ...], optimize: Any = None, dtype: Any 
     return einsum.einsum(*given)
 
 
-@rule("cross linalg.cross", "*a *b *x1:a *x2:b axisa axisb axisc axis")
+@rule("cross", "*a *b axisa axisb axisc axis")
 def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: Any = None) -> Any:
     """Return ``numpy.cross``, of vectors of two or three components."""
     axisa, axisb, axisc = (axisa, axisb, axisc) if axis is None else (axis,) * 3
@@ -201,7 +201,7 @@ def qr(a: Any, mode: str = "reduced") -> Any:
     """Return ``numpy.linalg.qr``; the mode "raw" has no gradient."""
     if mode not in {"reduced", "complete", "r"}:
         raise NumpyCallError(f"numpy.linalg.qr: expected mode 'reduced', 'complete' or 'r' with a Tensor, got {mode!r}")
-    result = orthogonal.qr(a, mode)
+    result = orthogonal.qr(a, "reduced" if mode == "r" else mode)
     return result[1] if mode == "r" else result
 
 
@@ -264,9 +264,12 @@ def tensorsolve(a: Any, b: Any, axes: Any = None) -> Any:
 _permuted = axes.permute
 
 enter("linalg.cholesky", "*a:A upper", triangular.cholesky)
+enter("linalg.outer", "*x1:a *x2:b", outer)
+enter("linalg.tensordot", "*x1:a *x2:b axes", tensordot)
+enter("linalg.cross", "*x1:a *x2:b axis", cross)
 enter("linalg.det", "*a:A", inverses.det)
 enter("linalg.slogdet", "*a:A", inverses.slogdet)
 enter("linalg.inv", "*a:A", inverses.inv)
 enter("linalg.svdvals", "*x:A", spectral.svdvals)
-enter("linalg.matrix_power", "*a:A n", chains.matrix_power)
+enter("linalg.matrix_power", "*a:input n", chains.matrix_power)
 enter("linalg.matmul", "*x1:input *x2:other", products.matmul)

@@ -33,6 +33,7 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", kwargs: Any = None) 
     ndim = array.array.ndim
     if isinstance(pad_width, dict):
         pad_width = [pad_width.get(k, pad_width.get(k - ndim, 0)) for k in range(ndim)]
+        pad_width = [np.broadcast_to(each, 2) for each in pad_width]
     widths = np.broadcast_to(np.asarray(pad_width, dtype=np.int64), (ndim, 2)).tolist()
     if callable(mode):
         raise NumpyCallError(
@@ -67,6 +68,8 @@ def pair_of(value: Any, k: int, ndim: int) -> tuple[Any, Any]:
 
 
 def _moved(array: Any, widths: Any, mode: str, settings: dict[str, Any]) -> Any:
+    # what is not set may as well be 0
+    mode = "constant" if mode == "empty" else mode
     given = {"array": array, "pad_width": widths, "mode": mode, **settings}
     if mode == "constant":
         given["constant_values"] = tensor_of(settings.get("constant_values", 0), array)

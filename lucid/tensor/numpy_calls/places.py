@@ -88,8 +88,10 @@ def enter_writing(name: str, takes: str, target: str, values: str) -> None:
     """Enter a function that writes `values` into the elements of `target`, and returns nothing."""
     function = getattr(np, name)
 
+    first = takes.split()[: 2 if name in {"copyto", "fill_diagonal"} else 3]
+
     def written(**arguments: Any) -> Any:
-        function(**arguments)
+        function(*[arguments[key] for key in first], **{key: v for key, v in arguments.items() if key not in first})
         return arguments[target]
 
     def writing(**arguments: Any) -> None:

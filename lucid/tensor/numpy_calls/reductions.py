@@ -203,13 +203,13 @@ def along(a: Any, axis: Any) -> tuple[Any, int]:
     return (reshape.ravel(a), 0) if axis is None else (a, dim_in(axis, a.array.ndim))
 
 
-@rule("cumsum add.accumulate", "*a axis dtype")
+@rule("cumsum", "*a axis dtype")
 def running_sum(a: Any, axis: Any = None, dtype: Any = None) -> Any:
     """Return ``numpy.cumsum``."""
     return cumulative.cumsum(*along(in_dtype(a, dtype), axis))
 
 
-@rule("cumprod multiply.accumulate", "*a axis dtype")
+@rule("cumprod", "*a axis dtype")
 def running_product(a: Any, axis: Any = None, dtype: Any = None) -> Any:
     """Return ``numpy.cumprod``."""
     return cumulative.cumprod(*along(in_dtype(a, dtype), axis))
@@ -246,6 +246,18 @@ def sum_so_far(x: Any, axis: Any = None, dtype: Any = None, include_initial: boo
 def product_so_far(x: Any, axis: Any = None, dtype: Any = None, include_initial: bool = False) -> Any:
     """Return ``numpy.cumulative_prod``."""
     return _with_first(in_dtype(x, dtype), axis, include_initial, running_product, 1)
+
+
+@rule("add.accumulate", "*array axis dtype")
+def accumulated_sum(array: Any, axis: int = 0, dtype: Any = None) -> Any:
+    """Return ``numpy.add.accumulate``."""
+    return running_sum(array, axis, dtype)
+
+
+@rule("multiply.accumulate", "*array axis dtype")
+def accumulated_product(array: Any, axis: int = 0, dtype: Any = None) -> Any:
+    """Return ``numpy.multiply.accumulate``."""
+    return running_product(array, axis, dtype)
 
 
 @rule("maximum.accumulate", "*array axis")

@@ -97,11 +97,12 @@ def rule(names: str, takes: str) -> Callable[[Callable[..., Any]], Callable[...,
 
 
 class Parameters(NamedTuple):
-    """Those of a function of NumPy's: of each its default, and the name of what takes any number of arguments."""
+    """Those of a function of NumPy's: of each its default, and the names of what takes any other arguments."""
 
     defaults: dict[str, Any]
     positional: tuple[str, ...]
-    rest: str | None
+    rest: str | None = None
+    keywords: str | None = None
 
 
 @functools.cache
@@ -116,6 +117,7 @@ def parameters_of(function: Any) -> Parameters | None:
         {p.name: None if p.default is p.empty else p.default for p in named},
         tuple([p.name for p in named if p.kind is not p.KEYWORD_ONLY]),
         next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), None),
+        next((p.name for p in parameters if p.kind is p.VAR_KEYWORD), None),
     )
 
 
@@ -127,17 +129,19 @@ def bound(name: str, rule: Rule, function: Any, args: tuple[Any, ...], kwargs: d
     NumpyCallError
         If one is given that the rule does not take.
     """
-    known = parameters_of(function)
-    defaults, positional, rest = known or Parameters({}, tuple(rule.names), None)
+    defaults, positional, rest, keywords = parameters_of(function) or Parameters({}, tuple(rule.names))
     given = dict(zip(positional, args, strict=False))
     if rest is not None:
         given[rest] = args[len(positional) :]
     elif len(args) > len(positional):
         raise NumpyCallError(f"numpy.{name}: expected at most {len(positional)} arguments, got {len(args)}")
+    others: dict[str, Any] = {}
     for key, value in kwargs.items():
         if key in given:
             raise NumpyCallError(f"numpy.{name}: {key} is given twice")
-        given[key] = value
+        (others if keywords in rule.names and key not in defaults else given)[key] = value
+    if others and keywords is not None:
+        given[keywords] = others
     for key, value in list(given.items()):
         if value is np._NoValue or (key not in rule.names and value is defaults.get(key)):  # noqa: SLF001
             del given[key]

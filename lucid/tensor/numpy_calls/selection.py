@@ -99,20 +99,20 @@ def numbers_only(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, 
     return nonfinite.nan_to_num(x, nan, posinf, neginf)
 
 
-@rule("sort", "*a axis kind order stable")
-def sorted_values(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, stable: Any = None) -> Any:
+@rule("sort", "*a axis kind stable")
+def sorted_values(a: Any, axis: Any = -1, kind: Any = None, stable: Any = None) -> Any:
     """Return ``numpy.sort``: always stable."""
-    del kind, order, stable
+    del kind, stable
     line, k = along(a, axis)
     if line.array.dtype.kind == "c":
         return take_along_dim(line, index_beside(np.argsort(plain(line), k, "stable"), line), k)
     return sorting.sort(line, k)[0]
 
 
-@rule("argsort", "*a axis kind order stable")
-def order_of(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, stable: Any = None) -> Any:
+@rule("argsort", "*a axis kind stable")
+def order_of(a: Any, axis: Any = -1, kind: Any = None, stable: Any = None) -> Any:
     """Return ``numpy.argsort``: always stable."""
-    del kind, order, stable
+    del kind, stable
     line, k = along(a, axis)
     if line.array.dtype.kind == "c":
         return index_beside(np.argsort(plain(line), k, "stable"), line)

@@ -91,7 +91,13 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
 @rule("nanmean", "*a axis dtype keepdims")
 def mean_of_numbers(a: Any, axis: Any = None, dtype: Any = None, keepdims: Any = False) -> Any:
     """Return ``numpy.nanmean``."""
-    return sums.nanmean(*over(in_dtype(a, dtype), axis, keepdims))
+    x, dims, keep = over(in_dtype(a, dtype), axis, keepdims)
+    return _mean_of_numbers(x, dims, keep)
+
+
+def _mean_of_numbers(x: Any, dims: tuple[int, ...], keep: bool) -> Any:
+    known = comparison.eq(nonfinite.isnan(x), 0)
+    return division.div(sums.sum(selection.where(known, x, tensor_of(0, x)), dims, keep), sums.sum(known, dims, keep))
 
 
 @rule("nanvar", "*a axis dtype ddof keepdims *mean correction")
@@ -107,12 +113,14 @@ def variance_of_numbers(
     """Return ``numpy.nanvar``: NaN where no more numbers are left than are taken from their count."""
     x, dims, keep = over(in_dtype(a, dtype), axis, keepdims)
     known = comparison.eq(nonfinite.isnan(x), 0)
-    away = arithmetic.sub(x, sums.nanmean(x, dims, True) if mean is None else mean)
+    away = arithmetic.sub(x, _mean_of_numbers(x, dims, True) if mean is None else mean)
     away = selection.where(known, away, tensor_of(0, x))
     squares = sums.sum(real(arithmetic.mul(away, conj(away))), dims, keep)
     less = ddof if correction is None else correction
     freedom = arithmetic.sub(sums.sum(known, dims, keep), less)
-    return division.div(squares, selection.where(comparison.gt(freedom, 0), freedom, tensor_of(np.nan, squares)))
+    enough = comparison.gt(freedom, 0)
+    spread = division.div(squares, selection.where(enough, freedom, tensor_of(1, freedom)))
+    return selection.where(enough, spread, tensor_of(np.nan, squares))
 
 
 @rule("nanstd", "*a axis dtype ddof keepdims *mean correction")
@@ -249,7 +257,7 @@ def median_of_numbers(a: Any, axis: Any = None, keepdims: Any = False) -> Any:
 @rule("bincount", "x *weights minlength")
 def weighted_counts(x: Any, weights: Any = None, minlength: int = 0) -> Any:
     """Return ``numpy.bincount``, whose weights have a gradient."""
-    indices = plain(x)
+    indices = np.asarray(plain(x))
     if not isinstance(weights, TensorBase):
         return np.bincount(indices, weights, minlength)
     length = max(minlength, int(indices.max(initial=-1)) + 1)
@@ -260,7 +268,7 @@ def weighted_counts(x: Any, weights: Any = None, minlength: int = 0) -> Any:
 @rule("histogram", "a bins range density *weights")
 def histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> Any:
     """Return ``numpy.histogram``: the counts have no gradient by what is counted, but by the weights."""
-    values = plain(a).ravel()
+    values = np.ravel(plain(a))
     if not isinstance(weights, TensorBase):
         return np.histogram(values, bins, range, density, weights)
     edges = np.histogram_bin_edges(values, bins, range, plain(weights))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lucid.autograd.base import TensorBase
 from lucid.backend.dtype import as_dtype
 from lucid.ops.activation.sigmoid import tanh
 from lucid.ops.base.promotion import cast_to
@@ -29,6 +30,7 @@ from lucid.tensor.numpy_calls.rules import (
     applied,
     operand,
     pytorch_dtype,
+    tensor_of,
     tensors_in,
     to_one_dtype,
 )
@@ -52,6 +54,12 @@ def quotient_and_rest(a: Any, b: Any) -> tuple[Any, Any]:
 def parts_of_numbers(x: Any) -> tuple[Any, Any]:
     """Return ``numpy.modf``: the fraction, and the whole number before it."""
     return rounding.frac(x), rounding.trunc(x)
+
+
+def steps(x: Any, middle: Any) -> Any:
+    """Return ``numpy.heaviside``."""
+    like = x if isinstance(x, TensorBase) else middle
+    return comparison.heaviside(tensor_of(x, like), tensor_of(middle, like))
 
 
 def vector_products(a: Any, b: Any) -> Any:
@@ -107,7 +115,7 @@ UFUNCS: dict[str, Callable[..., Any]] = {
     "gcd": division.gcd,
     "greater": comparison.gt,
     "greater_equal": comparison.ge,
-    "heaviside": comparison.heaviside,
+    "heaviside": steps,
     "hypot": trigonometry.hypot,
     "invert": logic.bitwise_not,
     "isfinite": nonfinite.isfinite,
@@ -192,9 +200,8 @@ def ufunc_result(
         If lucid has no such op, or it is asked for with a method or option that the op has not.
     """
     name, title = ufunc.__name__, title_of(ufunc)
-    options = {
-        key: value for key, value in options.items() if not (value is None or (key == "where" and value is True))
-    }
+    usual = {"out": None, "dtype": None, "where": True, "initial": np._NoValue}  # noqa: SLF001
+    options = {key: value for key, value in options.items() if key not in usual or value is not usual[key]}
     op = UFUNCS.get(name)
     if op is None or getattr(np, name, None) is not ufunc:
         raise NumpyCallError(f"{title} has no op in lucid: use tensor.detach().numpy(), or lucid.autograd.Function")

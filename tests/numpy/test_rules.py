@@ -1,0 +1,101 @@
+"""Every rule: NumPy's values, shapes and dtypes, and gradients by differences of what NumPy itself gives."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import lucid
+from lucid import numpy as lnp
+from lucid.tensor.numpy_calls import rules
+from lucid.tensor.numpy_calls.table import RULES
+from lucid.tensor.numpy_calls.ufuncs import UFUNCS
+from tests.numpy.samples import CALLS, INTEGERS, OPERANDS, UFUNC_CALLS
+
+STEP = 1e-6
+ROWS = [
+    *[(name, call) for name, calls in CALLS.items() for call in calls],
+    *[
+        (name, call)
+        for name in UFUNCS
+        if name not in INTEGERS.split()
+        for call in UFUNC_CALLS.get(name, [f"np.{name}({'x' if getattr(np, name).nin == 1 else 'p, y'})"])
+    ],
+]
+
+
+def test_every_parameter_of_every_rule_is_given(monkeypatch, rng):
+    """Each rule is called with each parameter that it takes, by one of the calls of which the values are compared."""
+    given = {}
+    bind = rules.bound
+
+    def noting(name, *args):
+        arguments = bind(name, *args)
+        given.setdefault(name, set()).update(arguments)
+        return arguments
+
+    monkeypatch.setattr(rules, "bound", noting)
+    values = {key: draw(rng) for key, draw in OPERANDS.items()}
+    operands = {**values, **{key: lnp.asarray(leaf_of(value)) for key, value in values.items() if key.islower()}}
+    for _, call in ROWS:
+        evaluated(call, lnp, operands)
+    missing = [f"{name}({key}=)" for name, rule in RULES.items() for key in rule.names if key not in given.get(name, ())]
+    assert not missing, ", ".join(missing)
+
+
+def evaluated(call, module, operands):
+    """Return what a call gives, as a list of results."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        result = eval(call, {"np": module, **operands})
+    return list(result) if isinstance(result, tuple | list) else [result]
+
+
+def plain(value):
+    """Return a result as an array of NumPy's, wherever it is."""
+    return value.detach().cpu().numpy() if isinstance(value, lucid.Tensor) else np.asarray(value)
+
+
+def leaf_of(value):
+    """Return a tensor that requires grad."""
+    return lucid.tensor(value, requires_grad=True)
+
+
+@pytest.mark.parametrize(("name", "call"), ROWS, ids=[f"{name}-{call}" for name, call in ROWS])
+def test_values_and_gradients(name, call, rng):
+    """A call gives what NumPy gives: values, shapes, dtypes; and the gradient of a sum of it by random weights."""
+    values = {key: draw(rng) for key, draw in OPERANDS.items()}
+    leaves = {key: leaf_of(value) for key, value in values.items() if key.islower()}
+    operands = {**values, **{key: lnp.asarray(leaf) for key, leaf in leaves.items()}}
+    results, expected = evaluated(call, lnp, operands), evaluated(call, np, values)
+    assert len(results) == len(expected)
+    loss, weights, single = 0, [], False
+    for one, other in zip(results, expected, strict=True):
+        array = plain(one)
+        assert (array.shape, array.dtype) == (np.shape(other), np.asarray(other).dtype)
+        single |= array.dtype.char in "fF"
+        np.testing.assert_allclose(array, other, rtol=1e-5 if single else 1e-9, atol=1e-6 if single else 1e-10)
+        assert isinstance(one, lucid.Tensor) == (isinstance(one, lucid.Tensor) and one.requires_grad)
+        weight = rng.standard_normal(np.shape(other)) + (1j * rng.standard_normal(np.shape(other)) if array.dtype.kind == "c" else 0)
+        finite = np.isfinite(array)
+        weights.append(np.where(finite, weight, 0))
+        if isinstance(one, lucid.Tensor):
+            assert type(one) is lnp.ndarray
+            kept = lnp.where(finite, one, 0)
+            loss = loss + lnp.real(lnp.sum(kept * np.conj(weights[-1])))
+    if not isinstance(loss, lucid.Tensor):
+        return
+    loss.backward()
+    direction = {key: rng.standard_normal(np.shape(values[key])) for key in leaves}
+
+    def moved(step):
+        near = {key: value + step * direction[key] if key in leaves else value for key, value in values.items()}
+        return sum(
+            np.real(np.sum(np.where(np.isfinite(other), other, 0) * np.conj(weight)))
+            for other, weight in zip(evaluated(call, np, near), weights, strict=True)
+        )
+
+    slope = sum(np.real(np.sum(plain(leaf.grad) * direction[key])) for key, leaf in leaves.items() if leaf.grad is not None)
+    step = 1e-2 if single else STEP
+    difference = (moved(step) - moved(-step)) / (2 * step)
+    np.testing.assert_allclose(slope, difference, rtol=1e-2 if single else 1e-5, atol=1e-2 if single else 1e-6)
