@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from types import MethodType
 from typing import TYPE_CHECKING, Any
@@ -17,9 +18,13 @@ from lucid.backend.device import device_of
 from lucid.backend.dtype import dtype_of
 from lucid.backend.foreign.dlpack import capsule_of, read
 from lucid.errors import DeviceError, DtypeError, GraphError, SettingError
+from lucid.ops.base.numpys_form import in_numpys_form
 from lucid.ops.base.scalars import as_bool
+from lucid.ops.shape import repeating
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from lucid.tensor import Tensor
 
 
@@ -186,6 +191,16 @@ def cuda_array_interface(self: Tensor) -> dict[str, Any]:
         interface["typestr"] = self.array.dtype.name
         interface.pop("descr", None)
     return interface
+
+
+def repeat(self: Tensor, *sizes: int | Sequence[int]) -> Tensor:
+    """Return `lucid.ops.shape.repeating.repeat`, or where CuPy's function of that name calls it, NumPy's ``repeat``.
+
+    Two integers are sizes to PyTorch, and a number and an axis to NumPy: only who calls tells them apart.
+    """
+    if len(sizes) == 2 and sys._getframe(1).f_globals.get("__name__", "").startswith("cupy."):  # noqa: SLF001
+        return in_numpys_form("repeat", (self, *sizes), {})
+    return repeating.repeat(self, *sizes)
 
 
 class UfuncProtocol:

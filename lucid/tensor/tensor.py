@@ -26,9 +26,11 @@ if TYPE_CHECKING:
 
     from lucid.backend.device import Device
     from lucid.tensor import cupy_calls
+    from lucid.tensor.numpy_calls import creation as numpys
     from lucid.tensor.numpy_calls import protocols
 else:
     cupy_calls = LaterModule("lucid.tensor.cupy_calls")
+    numpys = LaterModule("lucid.tensor.numpy_calls.creation")
     protocols = LaterModule("lucid.tensor.numpy_calls.protocols")
 
 
@@ -89,6 +91,8 @@ class Tensor(Methods, InPlaceMethods):
     __mod__ = direct("remainder")
     __rmod__ = reflected(division.remainder)
     __imod__ = in_place(division.remainder)
+    __divmod__ = operator(operators.quotient_and_rest)
+    __rdivmod__ = reflected(operators.quotient_and_rest)
     __pow__ = direct("pow")
     __rpow__ = reflected(power.pow)
     __ipow__ = in_place(power.pow)
@@ -153,6 +157,8 @@ class Tensor(Methods, InPlaceMethods):
     __cupy_override_elementwise_kernel__ = cupy_calls.kernel_call
     __cupy_override_reduction_kernel__ = cupy_calls.reduction_call
     numpy = interop.numpy
+    astype = numpys.as_type
+    repeat = interop.repeat
 
     # ---- the graph ----
 

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import functools
 import sys
-from importlib import import_module
 from inspect import CO_VARARGS
 from typing import TYPE_CHECKING, Any, cast
 
@@ -30,6 +29,7 @@ from lucid.backend.device import device_of
 from lucid.backend.dtype import as_dtype, can_cast
 from lucid.errors import ArgumentError, DeviceError, DtypeError, GraphError, ShapeError
 from lucid.ops.base.formats import check_layout, check_memory_format
+from lucid.ops.base.numpys_form import IN_NUMPYS_FORM, in_numpys_form, is_numpys_form
 from lucid.ops.creation.data import pinned
 
 if TYPE_CHECKING:
@@ -55,11 +55,6 @@ FORMATTED = {
     "half", "int", "long", "short", "to", "type",
 }  # fmt: skip
 """The methods that take a memory format."""
-IN_NUMPYS_FORM = {
-    "all", "any", "argmax", "argmin", "argsort", "clip", "max", "mean", "min", "prod", "repeat", "round", "std", "sum",
-    "take", "var",
-}  # fmt: skip
-"""The methods that CuPy's functions call on their argument in NumPy's form, ``x.sum(axis, dtype, out, keepdims)``."""
 
 
 def with_keywords(function: Callable[..., Any], path: str) -> Callable[..., Any]:
@@ -81,40 +76,21 @@ def with_keywords(function: Callable[..., Any], path: str) -> Callable[..., Any]
             try:
                 return function(*args)
             except TypeError:
-                if not _is_numpys_form(title, function, args, kwargs):
+                if not is_numpys_form(code, args, kwargs):
                     raise
         elif kwargs.keys() <= names:
             return function(*args, **kwargs)
-        elif not _is_numpys_form(title, function, args, kwargs):
+        elif not is_numpys_form(code, args, kwargs):
             return _adapted(title, function, args, kwargs)
-        return _in_numpys_form(title, args, kwargs)
+        return in_numpys_form(title, args, kwargs)
 
     if path.startswith("Tensor.") and title in IN_NUMPYS_FORM:
+        code = _code(function)
         call = method
 
     # pickle looks for it here, as doctest would run the examples of what is in the module that it names
     call.__module__, call.__qualname__ = __name__, path
     return call
-
-
-def _is_numpys_form(title: str, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    """Return whether a method is called as NumPy's, and PyTorch's cannot take the call.
-
-    That has no `out`; where it has, here, it is a tensor.
-    """
-    if "out" in kwargs:
-        return not ({"dim", "keepdim"} & kwargs.keys() or isinstance(kwargs["out"], TensorBase | tuple | list))
-    if {"ddof", "kind"} & kwargs.keys():
-        return True
-    code = _code(function)
-    if code.co_flags & CO_VARARGS:
-        return len(args) == 3 and args[2] is None
-    return len(args) > code.co_argcount
-
-
-def _in_numpys_form(title: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return a method by the rule of NumPy's function of its name."""
-    return import_module("lucid.tensor.cupy_calls").method_call(title, args, kwargs)
 
 
 def __getattr__(name: str) -> object:
