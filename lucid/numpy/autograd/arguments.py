@@ -1,5 +1,4 @@
-"""Derivatives of functions of one argument, made those of functions of several.
-"""
+"""Derivatives of functions of one argument, made those of functions of several."""
 
 from __future__ import annotations
 

@@ -294,9 +294,7 @@ def defjvp_argnum(fun: Primitive, jvpmaker: Callable[..., Any]) -> None:
     defjvp_argnums(fun, push)
 
 
-def defjvp(
-    fun: Primitive, *jvpfuns: Callable[..., Any] | str | None, argnums: Iterable[int] | None = None
-) -> None:
+def defjvp(fun: Primitive, *jvpfuns: Callable[..., Any] | str | None, argnums: Iterable[int] | None = None) -> None:
     """Give a primitive its derivative along vectors, argument by argument.
 
     Parameters
@@ -374,5 +372,3 @@ def defined(kind: str, makers: dict[int, Any], fun: Any, argnum: int) -> Any:
     if argnum not in makers:
         raise NotDifferentiableError(f"{kind} of {name_of(fun)} wrt argnum {argnum} not defined")
     return makers[argnum]
-
-

@@ -1,5 +1,4 @@
-"""Gradients of functions that return one number, and of arrays element by element.
-"""
+"""Gradients of functions that return one number, and of arrays element by element."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Jacobians and Hessians, and their products with tensors.
-"""
+"""Jacobians and Hessians, and their products with tensors."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Products of derivatives with vectors, from either side.
-"""
+"""Products of derivatives with vectors, from either side."""
 
 from __future__ import annotations
 

@@ -16,6 +16,7 @@ from lucid.autograd.base import TensorBase, wrap
 from lucid.backend.arrays import asarray, zeros_beside
 from lucid.backend.device import device_of
 from lucid.backend.dtype import dtype_of
+from lucid.backend.gpu import is_gpu_array
 from lucid.ops.base.promotion import cast_to
 from lucid.ops.index.indexing import getitem, setitem
 from lucid.ops.shape.joining import cat
@@ -70,6 +71,8 @@ def plain(value: Any) -> Any:
     if isinstance(value, TensorBase):
         array: Any = value
         return array.numpy(force=True)
+    if is_gpu_array(value):
+        return value.get()
     return [plain(entry) for entry in value] if type(value) is list else value
 
 

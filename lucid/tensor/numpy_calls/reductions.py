@@ -10,13 +10,12 @@ import numpy as np
 from lucid.autograd.base import wrap
 from lucid.backend.arrays import asarray
 from lucid.backend.device import device_of
-from lucid.backend.dtype import as_dtype
 from lucid.ops.base.promotion import cast_to
 from lucid.ops.elementwise import arithmetic, comparison, nonfinite, selection
 from lucid.ops.index.gather import take_along_dim
 from lucid.ops.reduction import cumulative, extremes, running, sums
 from lucid.ops.shape import axes, broadcasting, diagonal, joining, reshape
-from lucid.tensor.numpy_calls.rules import axis_in, rule, tensor_of
+from lucid.tensor.numpy_calls.rules import axis_in, dtype_named, rule, tensor_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -64,7 +63,7 @@ def with_initial(result: Any, initial: Any, op: Callable[[Any, Any], Any]) -> An
 
 def in_dtype(a: Any, dtype: Any) -> Any:
     """Return `a` in another dtype, if one is named."""
-    return a if dtype is None else cast_to(a, as_dtype(dtype))
+    return a if dtype is None else cast_to(a, dtype_named(dtype))
 
 
 # ---- sums ----

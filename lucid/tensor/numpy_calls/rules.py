@@ -214,6 +214,11 @@ def numpy_dtype(values: list[Any]) -> dtype:
     )
 
 
+def dtype_named(dtype: Any) -> dtype:
+    """Return the dtype that a name of lucid's or NumPy's, such as ``"f4"`` or ``"?"``, says."""
+    return as_dtype(np.dtype(dtype) if isinstance(dtype, str) else dtype)
+
+
 # ---- operands ----
 
 

@@ -9,7 +9,6 @@ import numpy as np
 from lucid.autograd.base import TensorBase, wrap
 from lucid.backend.arrays import asarray
 from lucid.backend.device import device_of
-from lucid.backend.dtype import as_dtype
 from lucid.ops.activation.sigmoid import tanh
 from lucid.ops.base.promotion import cast_to
 from lucid.ops.elementwise import (
@@ -28,9 +27,11 @@ from lucid.ops.elementwise import complex as parts
 from lucid.ops.linalg import products
 from lucid.ops.reduction import sums
 from lucid.ops.shape import reshape
+from lucid.tensor import operators
 from lucid.tensor.numpy_calls.rules import (
     NumpyCallError,
     applied,
+    dtype_named,
     numpy_dtype,
     operand,
     pytorch_dtype,
@@ -48,11 +49,6 @@ if TYPE_CHECKING:
 def cube_root(x: Any) -> Any:
     """Return ``numpy.cbrt``, of negative numbers too; its slope at 0 is infinite."""
     return arithmetic.mul(parts.sign(x), power.pow(parts.abs(x), 1 / 3))
-
-
-def quotient_and_rest(a: Any, b: Any) -> tuple[Any, Any]:
-    """Return ``numpy.divmod``."""
-    return division.floor_divide(a, b), division.remainder(a, b)
 
 
 def parts_of_numbers(x: Any) -> tuple[Any, Any]:
@@ -132,7 +128,7 @@ UFUNCS: dict[str, Callable[..., Any]] = {
     "deg2rad": trigonometry.deg2rad,
     "degrees": trigonometry.rad2deg,
     "divide": division.div,
-    "divmod": quotient_and_rest,
+    "divmod": operators.quotient_and_rest,
     "equal": comparison.eq,
     "exp": exponential.exp,
     "exp2": exponential.exp2,
@@ -249,7 +245,7 @@ def ufunc_result(
     if method != "__call__":
         raise NumpyCallError(f"{title}.{method} cannot be recorded: use lucid's function, or tensor.detach().numpy()")
     if wanted := options.pop("dtype", None):
-        inputs = tuple([cast_to(operand(value, None, strong=True), as_dtype(wanted)) for value in inputs])
+        inputs = tuple([cast_to(operand(value, None, strong=True), dtype_named(wanted)) for value in inputs])
     if options:
         raise NumpyCallError(
             f"{title}: {', '.join(options)} cannot be used with a Tensor: NumPy does not record; assign the result, or "
