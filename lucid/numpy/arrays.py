@@ -15,11 +15,13 @@ from lucid.ops.index import indexing
 from lucid.ops.shape.reshape import ravel
 from lucid.tensor import inplace, interop
 from lucid.tensor.numpy_calls.protocols import name_of
-from lucid.tensor.numpy_calls.rules import WEAK
+from lucid.tensor.numpy_calls.rule import WEAK
 from lucid.tensor.tensor import Tensor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from lucid.tensor.numpy_calls.rule import Axis
 
 OPERATORS = {
     "add": "add", "sub": "subtract", "mul": "multiply", "truediv": "divide", "floordiv": "floor_divide",
@@ -240,7 +242,7 @@ class ndarray(Tensor, metaclass=_Kind):
     # ---- copies ----
 
     def astype(
-        self, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True
+        self, dtype: object, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True
     ) -> Any:
         """Return the array in another dtype; a complex one as real numbers without its imaginary part."""
         del order, subok
@@ -301,7 +303,7 @@ class ndarray(Tensor, metaclass=_Kind):
         """Bring the elements in place as ``numpy.partition`` does."""
         self[...] = called("partition", np.partition, (self, kth, axis), {})
 
-    def compress(self, condition: Any, axis: Any = None) -> Any:
+    def compress(self, condition: Any, axis: Axis = None) -> Any:
         """Return the parts for which a condition is true."""
         return called("compress", np.compress, (condition, self, axis), {})
 
@@ -330,7 +332,7 @@ class ndarray(Tensor, metaclass=_Kind):
         del types
         return called(name_of(func), func, args, kwargs)
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+    def __array__(self, dtype: object = None, copy: bool | None = None) -> Any:
         """Return the values as an array of integers or bools, which carry no gradient, ``np.int64(x)``; or refuse."""
         if dtype is not None and np.dtype(dtype).kind in "biu":
             return interop.to_array(self.detach(), dtype, copy)

@@ -24,10 +24,9 @@ from lucid.backend.arrays import on
 from lucid.backend.dtype import as_dtype
 from lucid.ops.base.promotion import cast_to
 from lucid.ops.index.indexing import getitem
-from lucid.tensor.numpy_calls.about import ABOUT, CONSTANT, CONSTANT_UFUNCS
 from lucid.tensor.numpy_calls.protocols import no_rule
-from lucid.tensor.numpy_calls.rules import WEAK, applied, numpy_dtype
-from lucid.tensor.numpy_calls.table import RULES
+from lucid.tensor.numpy_calls.rule import WEAK, applied, numpy_dtype
+from lucid.tensor.numpy_calls.table import ABOUT, CONSTANT, CONSTANT_UFUNCS, RULES
 from lucid.tensor.numpy_calls.ufuncs import ufunc_result
 
 if TYPE_CHECKING:

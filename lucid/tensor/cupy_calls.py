@@ -22,7 +22,7 @@ from lucid.autograd.modes.state import thread
 from lucid.autograd.recording.views import live_edge
 from lucid.backend import gpu
 from lucid.tensor.interop import export_error
-from lucid.tensor.numpy_calls.rules import NumpyCallError, applied, pytorch_dtype
+from lucid.tensor.numpy_calls.rule import NumpyCallError, applied, pytorch_dtype
 from lucid.tensor.numpy_calls.table import RULES
 from lucid.tensor.numpy_calls.ufuncs import UFUNCS, ufunc_result
 

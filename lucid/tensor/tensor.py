@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from lucid.tensor.numpy_calls import protocols
 else:
     cupy_calls = LaterModule("lucid.tensor.cupy_calls")
-    numpys = LaterModule("lucid.tensor.numpy_calls.creation")
+    numpys = LaterModule("lucid.tensor.numpy_calls.rules.creation")
     protocols = LaterModule("lucid.tensor.numpy_calls.protocols")
 
 

@@ -17,7 +17,7 @@ import numpy as np
 import lucid
 from lucid import numpy as lnp
 from lucid.errors import InplaceError
-from lucid.tensor.numpy_calls.rules import NumpyCallError
+from lucid.tensor.numpy_calls.rule import NumpyCallError
 
 FLOATS = ("float32", "float64")
 DTYPES = (*FLOATS, "float64", "complex128", "float16", "complex64", "int64", "int32", "bool", "uint8")

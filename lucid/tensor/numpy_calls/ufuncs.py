@@ -28,7 +28,7 @@ from lucid.ops.linalg import products
 from lucid.ops.reduction import sums
 from lucid.ops.shape import reshape
 from lucid.tensor import operators
-from lucid.tensor.numpy_calls.rules import (
+from lucid.tensor.numpy_calls.rule import (
     NumpyCallError,
     applied,
     dtype_named,

@@ -7,9 +7,8 @@ import pytest
 
 import lucid
 from lucid import numpy as lnp
-from lucid.tensor.numpy_calls import rules
-from lucid.tensor.numpy_calls.about import CONSTANT
-from lucid.tensor.numpy_calls.table import RULES
+from lucid.tensor.numpy_calls import rule as rules
+from lucid.tensor.numpy_calls.table import CONSTANT, RULES
 from lucid.tensor.numpy_calls.ufuncs import UFUNCS
 from tests.tensor.numpy_calls.samples import CALLS, INTEGERS, OPERANDS, UFUNC_CALLS
 

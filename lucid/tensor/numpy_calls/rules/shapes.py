@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,8 +11,11 @@ from lucid.autograd.base import TensorBase
 from lucid.errors import ShapeError
 from lucid.ops.index.indexing import getitem
 from lucid.ops.shape import axes, broadcasting, diagonal, repeating, reshape
-from lucid.tensor.numpy_calls.reductions import trace
-from lucid.tensor.numpy_calls.rules import axis_in, enter, operand, rule, tensors_in
+from lucid.tensor.numpy_calls.rule import axis_in, enter, operand, rule, tensors_in
+from lucid.tensor.numpy_calls.rules.reductions import trace
+
+if TYPE_CHECKING:
+    from lucid.tensor.numpy_calls.rule import Axis
 
 
 @rule("reshape", "*a shape order copy")
@@ -59,7 +62,7 @@ def axis_rolled(a: Any, axis: int, start: int = 0) -> Any:
 
 
 @rule("expand_dims", "*a axis")
-def expanded(a: Any, axis: Any) -> Any:
+def expanded(a: Any, axis: Axis) -> Any:
     """Return ``numpy.expand_dims``: axes are those of the result."""
     new = axis if isinstance(axis, tuple | list) else (axis,)
     ndim = a.array.ndim + len(new)
@@ -71,7 +74,7 @@ def expanded(a: Any, axis: Any) -> Any:
 
 
 @rule("squeeze", "*a axis")
-def squeezed(a: Any, axis: Any = None) -> Any:
+def squeezed(a: Any, axis: Axis = None) -> Any:
     """Return ``numpy.squeeze``: an axis that is named must be of size 1."""
     if axis is None:
         return reshape.squeeze(a)
@@ -98,13 +101,13 @@ def moved(a: Any, source: Any, destination: Any) -> Any:
 
 
 @rule("flip", "*m axis")
-def flipped(m: Any, axis: Any = None) -> Any:
+def flipped(m: Any, axis: Axis = None) -> Any:
     """Return ``numpy.flip``: without an axis, along all."""
     return axes.flip(m, tuple(range(m.array.ndim)) if axis is None else axis)
 
 
 @rule("roll", "*a shift axis")
-def rolled(a: Any, shift: Any, axis: Any = None) -> Any:
+def rolled(a: Any, shift: Any, axis: Axis = None) -> Any:
     """Return ``numpy.roll``: shifts and axes broadcast, and those of one axis add up."""
     if axis is None:
         return axes.roll(a, int(np.sum(shift)))
@@ -135,7 +138,7 @@ def tiled(A: Any, reps: Any) -> Any:
 
 
 @rule("repeat", "*a repeats axis")
-def repeated(a: Any, repeats: Any, axis: Any = None) -> Any:
+def repeated(a: Any, repeats: Any, axis: Axis = None) -> Any:
     """Return ``numpy.repeat``."""
     if isinstance(repeats, TensorBase):
         return repeating.repeat_interleave(a, repeats, axis)
@@ -167,13 +170,13 @@ def matrix_diagonal(x: Any, offset: int = 0) -> Any:
 
 
 @rule("linalg.trace", "*x offset dtype")
-def matrix_trace(x: Any, offset: int = 0, dtype: Any = None) -> Any:
+def matrix_trace(x: Any, offset: int = 0, dtype: object = None) -> Any:
     """Return ``numpy.linalg.trace``: of the last two axes."""
     return trace(x, offset, -2, -1, dtype)
 
 
 @rule("trim_zeros", "*filt trim axis")
-def trimmed(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
+def trimmed(filt: Any, trim: str = "fb", axis: Axis = None) -> Any:
     """Return ``numpy.trim_zeros``: the part between the first and the last number that is not zero."""
     values = filt.numpy(force=True)
     dims = range(values.ndim) if axis is None else [axis_in(k, values.ndim) for k in np.atleast_1d(axis).tolist()]

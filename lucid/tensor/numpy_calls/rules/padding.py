@@ -10,12 +10,12 @@ from lucid.autograd.base import TensorBase
 from lucid.ops.elementwise import arithmetic
 from lucid.ops.shape import broadcasting, joining
 from lucid.ops.shape.reshape import clone
-from lucid.tensor.numpy_calls.creation import linspace
-from lucid.tensor.numpy_calls.differences import part
-from lucid.tensor.numpy_calls.places import selected
-from lucid.tensor.numpy_calls.reductions import largest, smallest
-from lucid.tensor.numpy_calls.rules import NumpyCallError, rule, tensor_of
-from lucid.tensor.numpy_calls.statistics import mean, median
+from lucid.tensor.numpy_calls.rule import NumpyCallError, rule, tensor_of
+from lucid.tensor.numpy_calls.rules.creation import linspace
+from lucid.tensor.numpy_calls.rules.differences import part
+from lucid.tensor.numpy_calls.rules.places import selected
+from lucid.tensor.numpy_calls.rules.reductions import largest, smallest
+from lucid.tensor.numpy_calls.rules.statistics import mean, median
 
 if TYPE_CHECKING:
     from collections.abc import Callable

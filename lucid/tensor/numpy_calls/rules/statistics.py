@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,16 +17,19 @@ from lucid.ops.index.index_select import index_add
 from lucid.ops.index.indexing import getitem
 from lucid.ops.reduction import covariance, statistics, sums
 from lucid.ops.shape import axes, joining, reshape
-from lucid.tensor.numpy_calls.places import plain
-from lucid.tensor.numpy_calls.reductions import dims_of, in_dtype, in_line, over, total
-from lucid.tensor.numpy_calls.rules import NumpyCallError, rule, tensor_of
-from lucid.tensor.numpy_calls.selection import sorted_values
+from lucid.tensor.numpy_calls.rule import NumpyCallError, rule, tensor_of
+from lucid.tensor.numpy_calls.rules.places import plain
+from lucid.tensor.numpy_calls.rules.reductions import dims_of, in_dtype, in_line, over, total
+from lucid.tensor.numpy_calls.rules.selection import sorted_values
+
+if TYPE_CHECKING:
+    from lucid.tensor.numpy_calls.rule import Axis
 
 # ---- means and variances ----
 
 
 @rule("mean", "*a axis dtype keepdims")
-def mean(a: Any, axis: Any = None, dtype: Any = None, keepdims: Any = False) -> Any:
+def mean(a: Any, axis: Axis = None, dtype: object = None, keepdims: bool = False) -> Any:
     """Return ``numpy.mean``."""
     return sums.mean(*over(in_dtype(a, dtype), axis, keepdims))
 
@@ -34,10 +37,10 @@ def mean(a: Any, axis: Any = None, dtype: Any = None, keepdims: Any = False) -> 
 @rule("var", "*a axis dtype ddof keepdims *mean correction")
 def variance(
     a: Any,
-    axis: Any = None,
-    dtype: Any = None,
+    axis: Axis = None,
+    dtype: object = None,
     ddof: Any = 0,
-    keepdims: Any = False,
+    keepdims: bool = False,
     mean: Any = None,
     correction: Any = None,
 ) -> Any:
@@ -54,10 +57,10 @@ def variance(
 @rule("std", "*a axis dtype ddof keepdims *mean correction")
 def deviation(
     a: Any,
-    axis: Any = None,
-    dtype: Any = None,
+    axis: Axis = None,
+    dtype: object = None,
     ddof: Any = 0,
-    keepdims: Any = False,
+    keepdims: bool = False,
     mean: Any = None,
     correction: Any = None,
 ) -> Any:
@@ -80,7 +83,7 @@ def count_over(x: Any, dims: tuple[int, ...]) -> int:
 
 
 @rule("average", "*a axis *weights returned keepdims")
-def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False, keepdims: Any = False) -> Any:
+def average(a: Any, axis: Axis = None, weights: Any = None, returned: bool = False, keepdims: bool = False) -> Any:
     """Return ``numpy.average``."""
     if weights is None:
         result = mean(a, axis, None, keepdims)
@@ -97,7 +100,7 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
 
 
 @rule("nanmean", "*a axis dtype keepdims")
-def mean_of_numbers(a: Any, axis: Any = None, dtype: Any = None, keepdims: Any = False) -> Any:
+def mean_of_numbers(a: Any, axis: Axis = None, dtype: object = None, keepdims: bool = False) -> Any:
     """Return ``numpy.nanmean``."""
     x, dims, keep = over(in_dtype(a, dtype), axis, keepdims)
     return _mean_of_numbers(x, dims, keep)
@@ -111,10 +114,10 @@ def _mean_of_numbers(x: Any, dims: tuple[int, ...], keep: bool) -> Any:
 @rule("nanvar", "*a axis dtype ddof keepdims *mean correction")
 def variance_of_numbers(
     a: Any,
-    axis: Any = None,
-    dtype: Any = None,
+    axis: Axis = None,
+    dtype: object = None,
     ddof: Any = 0,
-    keepdims: Any = False,
+    keepdims: bool = False,
     mean: Any = None,
     correction: Any = None,
 ) -> Any:
@@ -134,10 +137,10 @@ def variance_of_numbers(
 @rule("nanstd", "*a axis dtype ddof keepdims *mean correction")
 def deviation_of_numbers(
     a: Any,
-    axis: Any = None,
-    dtype: Any = None,
+    axis: Axis = None,
+    dtype: object = None,
     ddof: Any = 0,
-    keepdims: Any = False,
+    keepdims: bool = False,
     mean: Any = None,
     correction: Any = None,
 ) -> Any:
@@ -148,7 +151,7 @@ def deviation_of_numbers(
 @rule("cov", "*m *y rowvar bias ddof fweights aweights dtype")
 def covariances(
     m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: Any = None, fweights: Any = None,
-    aweights: Any = None, dtype: Any = None,
+    aweights: Any = None, dtype: object = None,
 ) -> Any:  # fmt: skip
     """Return ``numpy.cov``."""
     given = [x for x in (m, y) if x is not None]
@@ -164,7 +167,7 @@ def covariances(
 
 
 @rule("corrcoef", "*x *y rowvar dtype")
-def correlations(x: Any, y: Any = None, rowvar: bool = True, dtype: Any = None) -> Any:
+def correlations(x: Any, y: Any = None, rowvar: bool = True, dtype: object = None) -> Any:
     """Return ``numpy.corrcoef``."""
     c = covariances(x, y, rowvar, dtype=dtype)
     if not c.array.ndim:
@@ -177,7 +180,7 @@ def correlations(x: Any, y: Any = None, rowvar: bool = True, dtype: Any = None) 
 # ---- quantiles ----
 
 
-def quantiles(a: Any, q: Any, axis: Any, keepdims: Any, method: str | None = None) -> Any:
+def quantiles(a: Any, q: Any, axis: Axis, keepdims: bool, method: str | None = None) -> Any:
     """Return quantiles, or of no method a median.
 
     Between which two of n sorted numbers one lies, and where, NumPy's own quantile of the numbers from 0 to n - 1 says.
@@ -208,7 +211,7 @@ def quantiles(a: Any, q: Any, axis: Any, keepdims: Any, method: str | None = Non
 
 
 @rule("quantile", "*a q axis method keepdims")
-def quantile(a: Any, q: Any, axis: Any = None, method: str = "linear", keepdims: Any = False) -> Any:
+def quantile(a: Any, q: Any, axis: Axis = None, method: str = "linear", keepdims: bool = False) -> Any:
     """Return ``numpy.quantile``, by any of its methods."""
     if isinstance(q, TensorBase):
         raise NumpyCallError("numpy.quantile: expected q without gradient, got a Tensor: use q.detach().numpy()")
@@ -216,13 +219,13 @@ def quantile(a: Any, q: Any, axis: Any = None, method: str = "linear", keepdims:
 
 
 @rule("percentile", "*a q axis method keepdims")
-def percentile(a: Any, q: Any, axis: Any = None, method: str = "linear", keepdims: Any = False) -> Any:
+def percentile(a: Any, q: Any, axis: Axis = None, method: str = "linear", keepdims: bool = False) -> Any:
     """Return ``numpy.percentile``."""
     return quantile(a, np.true_divide(q, 100) if not isinstance(q, TensorBase) else q, axis, method, keepdims)
 
 
 @rule("median", "*a axis keepdims")
-def median(a: Any, axis: Any = None, keepdims: Any = False) -> Any:
+def median(a: Any, axis: Axis = None, keepdims: bool = False) -> Any:
     """Return ``numpy.median``: of an even count the mean of the two in the middle, which share the gradient."""
     x, dims, keep = over(a, axis, keepdims)
     if not count_over(x, dims):
@@ -230,7 +233,7 @@ def median(a: Any, axis: Any = None, keepdims: Any = False) -> Any:
     return quantiles(a, 0.5, axis, keepdims)
 
 
-def _of_numbers(a: Any, q: Any, axis: Any, keepdims: Any, method: str) -> Any:
+def _of_numbers(a: Any, q: Any, axis: Axis, keepdims: bool, method: str) -> Any:
     """Return quantiles of what is no NaN, line after line: each has its own count of them."""
     x, dims, keep = over(a, axis, keepdims)
     line = in_line(x, dims)
@@ -252,19 +255,19 @@ def _known_quantiles(line: Any, q: Any, method: str) -> Any:
 
 
 @rule("nanquantile", "*a q axis method keepdims")
-def quantile_of_numbers(a: Any, q: Any, axis: Any = None, method: str = "linear", keepdims: Any = False) -> Any:
+def quantile_of_numbers(a: Any, q: Any, axis: Axis = None, method: str = "linear", keepdims: bool = False) -> Any:
     """Return ``numpy.nanquantile``."""
     return _of_numbers(a, plain(q), axis, keepdims, method)
 
 
 @rule("nanpercentile", "*a q axis method keepdims")
-def percentile_of_numbers(a: Any, q: Any, axis: Any = None, method: str = "linear", keepdims: Any = False) -> Any:
+def percentile_of_numbers(a: Any, q: Any, axis: Axis = None, method: str = "linear", keepdims: bool = False) -> Any:
     """Return ``numpy.nanpercentile``."""
     return _of_numbers(a, np.true_divide(plain(q), 100), axis, keepdims, method)
 
 
 @rule("nanmedian", "*a axis keepdims")
-def median_of_numbers(a: Any, axis: Any = None, keepdims: Any = False) -> Any:
+def median_of_numbers(a: Any, axis: Axis = None, keepdims: bool = False) -> Any:
     """Return ``numpy.nanmedian``."""
     return _of_numbers(a, 0.5, axis, keepdims, "linear")
 

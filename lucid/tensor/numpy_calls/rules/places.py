@@ -21,7 +21,7 @@ from lucid.ops.base.promotion import cast_to
 from lucid.ops.index.indexing import getitem, setitem
 from lucid.ops.shape.joining import cat
 from lucid.ops.shape.reshape import ravel
-from lucid.tensor.numpy_calls.rules import (
+from lucid.tensor.numpy_calls.rule import (
     NumpyCallError,
     enter,
     numpy_dtype,
@@ -32,6 +32,8 @@ from lucid.tensor.numpy_calls.rules import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from lucid.tensor.numpy_calls.rule import Axis
 
 
 def selected(function: Callable[..., Any], arguments: dict[str, Any], moved: Any, *, weak: bool = False) -> Any:
@@ -131,7 +133,7 @@ enter_writing("putmask", "a mask values", "a", "values")
 
 
 @rule("insert", "*arr obj ?values axis")
-def inserted(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
+def inserted(arr: Any, obj: Any, values: Any, axis: Axis = None) -> Any:
     """Return ``numpy.insert``: what is inserted comes to the dtype of the array."""
     own = cast_to(operand(values, arr, strong=True), dtype_of(arr.array))
     return selected(np.insert, {"arr": arr, "obj": obj, "values": own, "axis": axis}, {"arr", "values"})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,8 +27,7 @@ from lucid.ops.index.indexing import getitem
 from lucid.ops.linalg import composed, einsum, products
 from lucid.ops.reduction import sums
 from lucid.ops.shape import axes, broadcasting, diagonal, joining, reshape
-from lucid.tensor.numpy_calls.places import plain
-from lucid.tensor.numpy_calls.rules import (
+from lucid.tensor.numpy_calls.rule import (
     NumpyCallError,
     axis_in,
     enter,
@@ -39,7 +38,11 @@ from lucid.tensor.numpy_calls.rules import (
     tensors_in,
     to_one_dtype,
 )
+from lucid.tensor.numpy_calls.rules.places import plain
 from lucid.tensor.numpy_calls.ufuncs import outer_operands
+
+if TYPE_CHECKING:
+    from lucid.tensor.numpy_calls.rule import Axis
 
 
 def pair(a: Any, b: Any) -> tuple[Any, Any]:
@@ -111,7 +114,7 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
 
 
 @rule("einsum", "operands optimize dtype")
-def sum_of_products(operands: tuple[Any, ...], optimize: Any = None, dtype: Any = None) -> Any:
+def sum_of_products(operands: tuple[Any, ...], optimize: Any = None, dtype: object = None) -> Any:
     """Return ``numpy.einsum``, of both forms; `optimize` is left to `lucid.einsum`."""
     del optimize
     like = next(tensors_in(operands))
@@ -129,7 +132,7 @@ def sum_of_products(operands: tuple[Any, ...], optimize: Any = None, dtype: Any 
 
 
 @rule("cross", "*a *b axisa axisb axisc axis")
-def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: Any = None) -> Any:
+def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: Axis = None) -> Any:
     """Return ``numpy.cross``, of vectors of two or three components."""
     axisa, axisb, axisc = (axisa, axisb, axisc) if axis is None else (axis,) * 3
     a, b = axes.movedim(a, axisa, -1), axes.movedim(b, axisb, -1)
@@ -160,7 +163,7 @@ def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axi
 
 
 @rule("linalg.norm", "*x ord axis keepdims")
-def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
+def norm(x: Any, ord: Any = None, axis: Axis = None, keepdims: bool = False) -> Any:
     """Return ``numpy.linalg.norm``."""
     ndim = x.array.ndim
     if ord is None and axis is None:
@@ -178,7 +181,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
 
 
 @rule("linalg.vector_norm", "*x axis keepdims ord")
-def vector_norm(x: Any, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Any:
+def vector_norm(x: Any, axis: Axis = None, keepdims: bool = False, ord: Any = 2) -> Any:
     """Return ``numpy.linalg.vector_norm``."""
     return matrix_norms.vector_norm(x, ord, tuple(range(x.array.ndim)) if axis is None else axis, keepdims)
 

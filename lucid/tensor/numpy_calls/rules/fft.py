@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from lucid.backend.dtype import float32
 from lucid.ops.base.promotion import cast_to
 from lucid.ops.fft import one_dimension, several_dimensions, shifting
-from lucid.tensor.numpy_calls.rules import enter
+from lucid.tensor.numpy_calls.rule import enter
 
 if TYPE_CHECKING:
     from collections.abc import Callable

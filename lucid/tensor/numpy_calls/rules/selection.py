@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,10 +18,13 @@ from lucid.ops.index.gather import take_along_dim
 from lucid.ops.index.indexing import getitem
 from lucid.ops.reduction import sorting
 from lucid.ops.shape import reshape
-from lucid.tensor.numpy_calls.places import plain
-from lucid.tensor.numpy_calls.reductions import along
-from lucid.tensor.numpy_calls.rules import enter, operand, rule, same_kind
+from lucid.tensor.numpy_calls.rule import enter, operand, rule, same_kind
+from lucid.tensor.numpy_calls.rules.places import plain
+from lucid.tensor.numpy_calls.rules.reductions import along
 from lucid.tensor.numpy_calls.ufuncs import UFUNCS, is_complex
+
+if TYPE_CHECKING:
+    from lucid.tensor.numpy_calls.rule import Axis
 
 
 def index_beside(value: Any, like: Any) -> Any:
@@ -65,7 +68,7 @@ def piecewise(x: Any, condlist: Any, funclist: Any, args: tuple[Any, ...] = (), 
 
 
 @rule("take", "*a indices axis mode")
-def taken(a: Any, indices: Any, axis: Any = None, mode: str = "raise") -> Any:
+def taken(a: Any, indices: Any, axis: Axis = None, mode: str = "raise") -> Any:
     """Return ``numpy.take``."""
     line, k = along(a, axis)
     size = line.array.shape[k]
@@ -78,7 +81,7 @@ def taken(a: Any, indices: Any, axis: Any = None, mode: str = "raise") -> Any:
 
 
 @rule("take_along_axis", "*arr indices axis")
-def taken_along(arr: Any, indices: Any, axis: Any = -1) -> Any:
+def taken_along(arr: Any, indices: Any, axis: Axis = -1) -> Any:
     """Return ``numpy.take_along_axis``."""
     line, k = along(arr, axis)
     index = index_beside(indices, arr)
@@ -108,7 +111,7 @@ def numbers_only(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, 
 
 
 @rule("sort", "*a axis kind stable")
-def sorted_values(a: Any, axis: Any = -1, kind: Any = None, stable: Any = None) -> Any:
+def sorted_values(a: Any, axis: Axis = -1, kind: Any = None, stable: Any = None) -> Any:
     """Return ``numpy.sort``: always stable."""
     del kind, stable
     line, k = along(a, axis)
@@ -118,7 +121,7 @@ def sorted_values(a: Any, axis: Any = -1, kind: Any = None, stable: Any = None) 
 
 
 @rule("argsort", "*a axis kind stable")
-def order_of(a: Any, axis: Any = -1, kind: Any = None, stable: Any = None) -> Any:
+def order_of(a: Any, axis: Axis = -1, kind: Any = None, stable: Any = None) -> Any:
     """Return ``numpy.argsort``: always stable."""
     del kind, stable
     line, k = along(a, axis)
@@ -128,7 +131,7 @@ def order_of(a: Any, axis: Any = -1, kind: Any = None, stable: Any = None) -> An
 
 
 @rule("partition", "*a kth axis")
-def partitioned(a: Any, kth: Any, axis: Any = -1) -> Any:
+def partitioned(a: Any, kth: Any, axis: Axis = -1) -> Any:
     """Return ``numpy.partition``."""
     line, k = along(a, axis)
     return take_along_dim(line, index_beside(np.argpartition(plain(line), kth, k), line), k)
@@ -143,7 +146,7 @@ def sorted_complex(a: Any) -> Any:
 
 @rule("unique", "*ar return_index return_inverse return_counts axis equal_nan")
 def unique(ar: Any, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False,
-           axis: Any = None, equal_nan: bool = True) -> Any:  # fmt: skip
+           axis: Axis = None, equal_nan: bool = True) -> Any:  # fmt: skip
     """Return ``numpy.unique``: the gradient of each value goes to the first of its kind."""
     _, first, *rest = np.unique(plain(ar), True, return_inverse, return_counts, axis, equal_nan=equal_nan)
     values = taken(ar, first, axis)
