@@ -226,6 +226,7 @@ CALLS = {
                "np.einsum(x, [0, 1], v, [1], [0])", "np.einsum('ij,j->i', x, W, optimize=True)", "np.einsum('i,i', v, v, dtype=np.complex128)", "np.einsum('ij,jk', m, x)"],
     "cross": ["np.cross(m, m[0])", "np.cross(x[:, :3], y[:, :3], axis=1)", "np.cross(x[:, :3].T, y[:, :3], axisa=0, axisb=1, axisc=0)"],
     "linalg.cross": ["np.linalg.cross(m, m[0])", "np.linalg.cross(m, m.T, axis=0)"],
+    "linalg.vecdot": ["np.linalg.vecdot(x, v)", "np.linalg.vecdot(z, z, axis=0)"],
     "linalg.norm": ["np.linalg.norm(x)", "np.linalg.norm(x, axis=1, keepdims=True)", "np.linalg.norm(m, 'nuc')", "np.linalg.norm(m, ord=2)",
                     "np.linalg.norm(v, 3)", "np.linalg.norm(x, 1, axis=(0, 1))", "np.linalg.norm(s)", "np.linalg.norm(v, np.inf)", "np.linalg.norm(z)",
                     "np.linalg.norm(s, axis=(1, 2))", "np.linalg.norm(m, keepdims=True)", "np.linalg.norm(m, -np.inf)"],
