@@ -10,12 +10,13 @@ import numpy as np
 from lucid.autograd.base import TensorBase
 from lucid.backend import gpu
 from lucid.errors import DtypeError, SettingError
-from lucid.numpy.border import arrays, called, is_array, plain, settled, ufunc_called
+from lucid.numpy.border import arrays, called, is_array, made, plain, settled, ufunc_called
 from lucid.ops.index import indexing
 from lucid.ops.shape.reshape import ravel
 from lucid.tensor import inplace, interop
 from lucid.tensor.numpy_calls.protocols import name_of
 from lucid.tensor.numpy_calls.rule import WEAK
+from lucid.tensor.numpy_calls.ufuncs import UFUNCS
 from lucid.tensor.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -62,6 +63,18 @@ def function_of(name: str) -> Callable[..., Any]:
 
 def operator_of(name: str) -> Callable[[Any, Any], Any]:
     """Return an operator that is a ufunc."""
+    ufunc, op = getattr(np, name), UFUNCS.get(name)
+
+    def operator(self: ndarray, other: Any) -> Any:
+        if op is not None and is_alike(self, other):
+            return made(op(self, other))
+        return ufunc_called(ufunc, "__call__", (self, other), {}) if is_operand(other) else NotImplemented
+
+    return operator
+
+
+def comparison_of(name: str) -> Callable[[Any, Any], Any]:
+    """Return an operator of which the result is NumPy's own, of plain values."""
     ufunc = getattr(np, name)
 
     def operator(self: ndarray, other: Any) -> Any:
@@ -72,12 +85,22 @@ def operator_of(name: str) -> Callable[[Any, Any], Any]:
 
 def reflected_operator_of(name: str) -> Callable[[Any, Any], Any]:
     """Return the operator of ``other op self``."""
-    ufunc = getattr(np, name)
+    ufunc, op = getattr(np, name), UFUNCS.get(name)
 
     def operator(self: ndarray, other: Any) -> Any:
+        if op is not None and is_alike(self, other):
+            return made(op(other, self))
         return ufunc_called(ufunc, "__call__", (other, self), {}) if is_operand(other) else NotImplemented
 
     return operator
+
+
+def is_alike(self: ndarray, other: object) -> bool:
+    """Return whether an operator needs no look at dtypes: a real number, or a tensor of the dtype of this one."""
+    dtype = self.array.dtype
+    if type(other) is float or type(other) is int:
+        return dtype.kind in "fc"
+    return isinstance(other, TensorBase) and other.array.dtype == dtype and dtype.kind in "fc"
 
 
 def in_place_operator_of(symbol: str) -> Callable[[Any, Any], Any]:
@@ -376,7 +399,7 @@ def _give_methods() -> None:
         if symbol != "divmod":
             setattr(ndarray, f"__i{symbol}__", in_place_operator_of(symbol))
     for symbol, name in COMPARISONS.items():
-        setattr(ndarray, f"__{symbol}__", operator_of(name))
+        setattr(ndarray, f"__{symbol}__", comparison_of(name))
     for symbol, name in SIGNS.items():
         setattr(ndarray, f"__{symbol}__", sign_of(name))
     ndarray.__hash__ = object.__hash__

@@ -42,6 +42,10 @@ class _Arrays:
 arrays = _Arrays()
 
 
+PLAIN = frozenset((np.ndarray, *WEAK, np.float64, np.float32, np.int64, np.complex128, np.bool_))
+"""Types of which no value is a tensor, nor on a device: most calls have no others, which is seen at once."""
+
+
 # ---- in ----
 
 
@@ -109,6 +113,8 @@ def on_device(name: str) -> Any:
 
 def called(name: str, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Return what a function of NumPy's gives: recorded if one of its operands is."""
+    if not kwargs and PLAIN.issuperset(map(type, args)):
+        return function(*args)
     if not any_recorded(args) and not (kwargs and any_recorded(kwargs.values())):
         return computed(name, function, args, kwargs)
     if name in ABOUT or name in CONSTANT:
@@ -120,6 +126,8 @@ def called(name: str, function: Any, args: tuple[Any, ...], kwargs: dict[str, An
 
 def ufunc_called(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
     """Return what a ufunc, or a method of it, gives: recorded if one of its operands is."""
+    if not options and method == "__call__" and PLAIN.issuperset(map(type, inputs)):
+        return ufunc(*inputs)
     constant = ufunc.__name__ in CONSTANT_UFUNCS and options.get("out") is None
     if constant or (not any_recorded(inputs) and not (options and any_recorded(options.values()))):
         name = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
@@ -208,6 +216,14 @@ def names_of(path: str, namespace: dict[str, Any], wrap: Callable[[str, Any], An
         return sorted({*namespace, *dir(module)})
 
     return get, names
+
+
+def made(result: Any) -> Any:
+    """Return what an op has just made: `settled`, of one tensor that is no view."""
+    if result.edge is None:
+        return settled(result, ())
+    result.__class__ = arrays.kind
+    return result
 
 
 def wrapped(name: str, function: Callable[..., Any]) -> Callable[..., Any]:

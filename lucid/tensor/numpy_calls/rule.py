@@ -178,12 +178,16 @@ def applied(
     """
     rule = RULES[name]
     given = bound(name, rule, function, args, kwargs)
-    like = next(tensors_in(given.values()), None)
+    like: Any = None
     shared: list[tuple[Any, Any]] = []
     for key, mark in rule.operands.items():
         value = given.get(key)
         if value is None:
             continue
+        if isinstance(value, TensorBase) and mark != "**":
+            shared += [(given, key)] if mark == "*" else []
+            continue
+        like = next(tensors_in(given.values()), None) if like is None else like
         if mark == "**":
             # one array is the sequence of its parts along the first axis
             given[key] = [operand(entry, like, strong=True) for entry in value]
