@@ -29,7 +29,7 @@ class NumpyOfCudaError(DeviceError, TypeError):
     """A tensor on a CUDA device was handed to NumPy."""
 
 
-def untracked(self: Tensor, call: str, *, recording: bool = True) -> Any:
+def untracked(self: Tensor, call: str, *, recording: bool = True, kernel: bool = False) -> Any:
     """Return the raw array for a library that does not record.
 
     Raises
@@ -38,8 +38,25 @@ def untracked(self: Tensor, call: str, *, recording: bool = True) -> Any:
         If this tensor requires grad and lucid is `recording`.
     """
     if recording and live_edge(self) is not None:
-        raise ExportError(f"can't call {call} on Tensor that requires grad: use tensor.detach() first")
+        raise export_error(call, kernel=kernel)
     return self.array
+
+
+def export_error(call: str, *, kernel: bool = False) -> ExportError:
+    """Return the error of a tensor on the graph for what does not record, a `kernel` perhaps, with what to do."""
+    remedy = "; a kernel of your own is recorded by f = lucid.cuda.derivative(kernel), and f(tensor)" if kernel else ""
+    return ExportError(f"can't call {call} on Tensor that requires grad: use tensor.detach() first{remedy}")
+
+
+def lent_to_kernel(self: Tensor, name: str) -> Any:
+    """Return the raw array for a kernel of `lucid.cuda.compile`, which records nothing.
+
+    Raises
+    ------
+    ExportError
+        If this tensor requires grad, outside of `lucid.no_grad` and of a Function's forward.
+    """
+    return untracked(self, f"the kernel {name}", recording=bool(thread.state.recording), kernel=True)
 
 
 def numpy(self: Tensor, *, force: bool = False) -> np.ndarray[Any, Any]:
@@ -165,7 +182,7 @@ def cuda_array_interface(self: Tensor) -> dict[str, Any]:
     """
     if type(self.array) is np.ndarray:
         raise AttributeError("a tensor on the CPU has no __cuda_array_interface__: move it with .cuda()")
-    interface = untracked(self, "__cuda_array_interface__").__cuda_array_interface__
+    interface = untracked(self, "__cuda_array_interface__", kernel=True).__cuda_array_interface__
     if self.array.dtype.kind == "V":
         # CuPy would say two bytes, and name no field of them, of which others make a dtype that holds nothing
         interface["typestr"] = self.array.dtype.name

@@ -148,6 +148,7 @@ class Tensor(Methods, InPlaceMethods):
     __dlpack__ = interop.dlpack
     __dlpack_device__ = interop.dlpack_device
     __cuda_array_interface__ = property(interop.cuda_array_interface)
+    _lent_to_kernel = interop.lent_to_kernel
     numpy = interop.numpy
 
     # ---- the graph ----
