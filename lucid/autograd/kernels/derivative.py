@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from lucid.arguments import shown
+from lucid.autograd.base import is_list, is_tuple
 from lucid.autograd.kernels.elementwise import Elementwise, Reduction
 from lucid.autograd.kernels.expressions import unknown_names
 from lucid.autograd.kernels.fused import Fused
@@ -152,7 +153,7 @@ def _check(writes: Any, backward: Any, gradients: dict[str, Any]) -> None:
 
 
 def _entries(writes: Any) -> list[Any]:
-    return list(writes) if isinstance(writes, tuple | list | set | frozenset) else [None]
+    return [*writes] if is_tuple(writes) or is_list(writes) else [None]
 
 
 def _check_names(found: KernelWithDerivative, gradients: dict[str, str]) -> None:

@@ -90,6 +90,8 @@ class KernelWithDerivative:
         By the name of an input the expression of its gradient: given, or found.
     """
 
+    parameters: Any
+
     def __init__(
         self,
         kernel: Any,
