@@ -56,9 +56,9 @@ class _Parameters(KernelWithDerivative):
         floating = [p.name for p in kernel.in_params if p.dtype is None or p.dtype.kind in "fV"]
         try:
             terms = self.terms(kernel, inputs, results, seeds, types, floating)
-        except (KernelError, NotDifferentiableError) as error:
+            return {name: str(term) for name, term in terms.items()}
+        except (KernelError, NotDifferentiableError, RecursionError) as error:
             raise not_found(kernel.name, error, inputs[0] if inputs else "x") from error
-        return {name: str(term) for name, term in terms.items()}
 
     def terms(
         self,

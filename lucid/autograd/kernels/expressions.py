@@ -48,6 +48,8 @@ INTEGERS = frozenset(("bool", "char", "short", "int", "long", "unsigned", "signe
 _WORDS = frozenset(
     ("true", "false", "sizeof", "static_cast", "const", "auto", "decltype", "typename", "std", "nullptr", "complex")
 )
+# A term is compared with others as a whole, at a price of its length for each of its parts.
+_MOST = 2_000
 # M_PI, CUDART_INF_F and the like: a constant that the preprocessor knows
 _CONSTANT = re.compile("[A-Z][A-Z0-9_]+")
 _COMPARE: Mapping[str, Callable[[float, float], bool]] = {
@@ -64,7 +66,7 @@ class _Reader:
     def __init__(self, text: str, types: Collection[str]) -> None:
         self.text = text
         self.types = types
-        self.at = 0
+        self.at = self.count = 0
         self.found: str | None = None
         self.kind: str | None = None
         self.advance()
@@ -75,6 +77,11 @@ class _Reader:
 
     def advance(self) -> str:
         """Return the token, and read the next one."""
+        self.count += 1
+        if self.count > _MOST:
+            raise KernelError(
+                f"{self.text.strip()[:40]!r}... is too long to be read: more than {_MOST:,} words and signs"
+            )
         token = self.found or ""
         self.at = self.next if self.found is not None else 0
         found = _TOKEN.match(self.text, self.at)
@@ -215,15 +222,12 @@ def assignments(text: str, targets: Collection[str], types: Collection[str] = ()
 
 
 def walk(term: Term) -> Iterator[Term]:
-    """Return a term and all terms inside of it, each once."""
-    seen: set[Term] = set()
+    """Return a term and all terms inside of it."""
     waiting = [term]
     while waiting:
         each = waiting.pop()
-        if each not in seen:
-            seen.add(each)
-            yield each
-            waiting += each.parts
+        yield each
+        waiting += each.parts
 
 
 def names_in(term: Term) -> set[str]:

@@ -84,7 +84,7 @@ class Formulas:
         self._preamble = preamble
         self._options = options
         self._kernels: dict[Any, Any] = {}
-        self._next: dict[tuple[str, ...], Formulas] = {}
+        self._next: dict[tuple[tuple[str, ...], tuple[str, ...]], Formulas] = {}
 
     def used(self, wanted: Sequence[str]) -> set[str]:
         """Return the names that stand in the expressions of some results."""
@@ -137,8 +137,8 @@ class Formulas:
             options=self._options,
         )
 
-    def derivative(self, wanted: tuple[str, ...]) -> tuple[Formulas, dict[str, str]]:
-        """Return the gradients of the names in some results, and how those of the results are called in them.
+    def derivative(self, wanted: tuple[str, ...], needed: tuple[str, ...]) -> tuple[Formulas, dict[str, str]]:
+        """Return the gradients of needed names in some results, and how those of the results are called in them.
 
         Raises
         ------
@@ -147,19 +147,21 @@ class Formulas:
         """
         names = self.used(wanted)
         seeds = seeds_of(wanted, names, alone=False)
-        if wanted not in self._next:
+        key = wanted, needed
+        if key not in self._next:
             try:
                 results = {name: parse(self.texts[name], self.types) for name in wanted}
                 # a result has the name of the input whose gradient it is, which means another thing here
-                found = gradients(results, {name: Term(seed) for name, seed in seeds.items()}, names, keep=False)
-            except (KernelError, NotDifferentiableError) as error:
+                found = gradients(results, {name: Term(seed) for name, seed in seeds.items()}, needed, keep=False)
+                texts = {name: str(term) for name, term in found.items()}
+            except (KernelError, NotDifferentiableError, RecursionError) as error:
+                reason = "an expression is nested too deep" if isinstance(error, RecursionError) else error
                 raise NotDifferentiableError(
-                    f"{self.owner}: no second derivative is found, because {error}: write that gradient in known "
+                    f"{self.owner}: no second derivative is found, because {reason}: write that gradient in known "
                     "functions, or leave out create_graph=True"
                 ) from error
-            texts = {name: str(term) for name, term in found.items()}
-            self._next[wanted] = Formulas(self.owner, texts, self._preamble, self._options, types=self.types)
-        return self._next[wanted], seeds
+            self._next[key] = Formulas(self.owner, texts, self._preamble, self._options, types=self.types)
+        return self._next[key], seeds
 
 
 class KernelGradient(Function):
@@ -173,6 +175,7 @@ class KernelGradient(Function):
         launch = functools.partial(formulas.launch, wanted, names, form=form)
         results = gpu.run_on(form.device, launch, arrays)
         ctx.values = [None if isinstance(value, TensorBase) else value for value in values]
+        ctx.set_materialize_grads(False)
         ctx.job = (formulas, wanted, names, form)
         ctx.save_for_backward(*[value if isinstance(value, TensorBase) else None for value in values])
         return tuple([wrap(result) for result in results])
@@ -191,9 +194,10 @@ class KernelGradient(Function):
                 f"{formulas.owner}: second derivatives are found for real numbers alone: write a Function, whose "
                 "backward is made of recorded operations"
             )
-        back, seeds = formulas.derivative(wanted)
-        needed = [name for name, needs in zip(names, ctx.needs_input_grad, strict=False) if needs]
-        values |= {seeds[name]: grad for name, grad in zip(wanted, grads, strict=True)}
+        received = {name: grad for name, grad in zip(wanted, grads, strict=True) if grad is not None}
+        needed = tuple([name for name, needs in zip(names, ctx.needs_input_grad, strict=False) if needs])
+        back, seeds = formulas.derivative(tuple(received), needed)
+        values |= {seeds[name]: grad for name, grad in received.items()}
         dtypes = {name: values[name].array.dtype for name in needed}
         found = dict(zip(needed, back(needed, values, form._replace(dtypes=dtypes)), strict=True))
         return (*[found.get(name) for name in names], None)

@@ -99,7 +99,7 @@ class Fused(KernelWithDerivative):
             if found:
                 gained = gradients(terms, {each: Term(seed) for each, seed in seeds.items()}, self.parameters)
                 texts = {each: str(term) for each, term in gained.items()}
-        except (KernelError, NotDifferentiableError, TypeError, AttributeError) as error:
+        except (KernelError, NotDifferentiableError, RecursionError, TypeError, AttributeError) as error:
             if found:
                 raise not_found(name, error, self.parameters[0] if self.parameters else "x") from error
         seeds = seeds_of(results, self.parameters, alone=True)

@@ -71,6 +71,8 @@ class Call(NamedTuple):
 
 def not_found(name: str, reason: Exception, parameter: str) -> NotDifferentiableError:
     """Return the error of a kernel whose derivative is not found by itself."""
+    if isinstance(reason, RecursionError):
+        reason = KernelError("an expression is nested too deep")
     return NotDifferentiableError(
         f"{name}: its derivative is not found: {reason}. Give the gradient of each input that has one as an "
         f'expression, such as lucid.cuda.derivative(kernel, {parameter}="g * ..."), or a function, backward=...'
@@ -227,12 +229,13 @@ class KernelWithDerivative:
             wanted = [name for name in wanted if name not in call.written]
         for name in wanted:
             if self.backward is None and name not in self.gradients:
+                held = ""
+                if name in call.written:
+                    held = f', as it is written to: "0" where what it held is lost, "{self.seeds[name]}" where it is added to'
                 raise NotDifferentiableError(
                     f"{self.name}: the tensor given for {name} requires grad, and no gradient of {name} is known: give "
-                    f'its expression, lucid.cuda.derivative(kernel, {name}="g * ..."), or pass {name}.detach()'
-                    + (f'; it is written to: "0" where what it held is lost, "{self.seeds[name]}" where it is added to'
-                       if name in call.written else "")
-                )  # fmt: skip
+                    f'its expression, lucid.cuda.derivative(kernel, {name}="g * ..."){held}, or pass {name}.detach()'
+                )
         return wanted
 
     def _used(self, call: Call, wanted: Sequence[str]) -> set[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from lucid.autograd.kernels.expressions import INTEGERS, ZERO, Term, made, names_in, parse, put, walk
+from lucid.autograd.kernels.expressions import INTEGERS, ZERO, Term, made, parse, put
 from lucid.errors import NotDifferentiableError
 
 if TYPE_CHECKING:
@@ -13,9 +13,10 @@ if TYPE_CHECKING:
 
 __all__ = ["FUNCTIONS", "gradients"]
 
-_HALF = "a < b ? 0 : a == b ? g / 2 : g"
 # By operator or function the gradient of each operand `a`, `b`, `c`, where `g` is that of the result; "0" where it is
-# flat. Each begins with `g`, a floating-point number, so that no division is one of integers.
+# flat. `g`, a floating-point number, comes first, so that no division is one of integers; and it comes once, or texts
+# would grow by a factor with each function inside of another.
+_LARGER, _SMALLER = "a < b ? 0 : g / (a == b ? 2 : 1)", "b < a ? 0 : g / (a == b ? 2 : 1)"
 FUNCTIONS: Mapping[str, tuple[str, ...]] = {
     "neg": ("-g",),
     "+": ("g", "g"),
@@ -49,9 +50,9 @@ FUNCTIONS: Mapping[str, tuple[str, ...]] = {
     "sqrt": ("g / (2 * sqrt(a))",),
     "rsqrt": ("-g * rsqrt(a) / (2 * a)",),
     "cbrt": ("g / (3 * cbrt(a) * cbrt(a))",),
-    **dict.fromkeys(("abs", "fabs"), ("a < 0 ? -g : a == 0 ? 0 : g",)),
-    **dict.fromkeys(("max", "fmax"), (_HALF, _HALF.replace("a < b", "b < a"))),
-    **dict.fromkeys(("min", "fmin"), (_HALF.replace("a < b", "b < a"), _HALF)),
+    **dict.fromkeys(("abs", "fabs"), ("g * (a < 0 ? -1 : a == 0 ? 0 : 1)",)),
+    **dict.fromkeys(("max", "fmax"), (_LARGER, _SMALLER)),
+    **dict.fromkeys(("min", "fmin"), (_SMALLER, _LARGER)),
     "pow": ("b == 0 ? 0 : g * b * pow(a, b - 1)", "a == 0 && b >= 0 ? 0 : g * pow(a, b) * log(a)"),
     "atan2": ("g * b / (a * a + b * b)", "-g * a / (a * a + b * b)"),
     "hypot": ("g * a / hypot(a, b)", "g * b / hypot(a, b)"),
@@ -91,9 +92,9 @@ def gradients(
     """
     found: dict[str, Term] = dict.fromkeys(wanted, ZERO)
     for name, term in results.items():
-        depends = _depending(term, set(wanted))
+        depends = _depending(term, wanted, set())
         own: dict[str, Term] = {}
-        if term in depends:
+        if id(term) in depends:
             _hand_on(term, seeds[name], depends, own)
         kept = {term: Term(name)} if keep and term.parts and term.head not in {"neg", "?"} else {}
         for each, gradient in own.items():
@@ -101,12 +102,16 @@ def gradients(
     return found
 
 
-def _depending(term: Term, wanted: set[str]) -> set[Term]:
-    """Return the terms in which a name stands that has a gradient."""
-    return {each for each in walk(term) if names_in(each) & wanted}
+def _depending(term: Term, wanted: Collection[str], found: set[int]) -> set[int]:
+    """Return the identities of the terms in which a name stands that has a gradient: to compare them takes longer."""
+    for part in term.parts:
+        _depending(part, wanted, found)
+    if any(id(part) in found for part in term.parts) or (not term.parts and term.head in wanted):
+        found.add(id(term))
+    return found
 
 
-def _hand_on(term: Term, grad: Term, depends: set[Term], found: dict[str, Term]) -> None:
+def _hand_on(term: Term, grad: Term, depends: set[int], found: dict[str, Term]) -> None:
     """Add to the gradients of names what a term hands on."""
     if not term.parts:
         found[term.head] = made("+", found[term.head], grad) if term.head in found else grad
@@ -116,7 +121,7 @@ def _hand_on(term: Term, grad: Term, depends: set[Term], found: dict[str, Term])
         condition, *branches = term.parts
         sides: list[dict[str, Term]] = [{}, {}]
         for branch, side in zip(branches, sides, strict=True):
-            if branch in depends:
+            if id(branch) in depends:
                 _hand_on(branch, grad, depends, side)
         for name in sides[0] | sides[1]:
             chosen = made("?", condition, sides[0].get(name, ZERO), sides[1].get(name, ZERO))
@@ -129,5 +134,5 @@ def _hand_on(term: Term, grad: Term, depends: set[Term], found: dict[str, Term])
         )
     values = {Term(letter): part for letter, part in zip("abc", term.parts, strict=False)}
     for rule, part in zip(rules, term.parts, strict=True):
-        if rule != "0" and part in depends:
+        if rule != "0" and id(part) in depends:
             _hand_on(part, put(_rule(rule), {**values, Term("g"): grad}), depends, found)
