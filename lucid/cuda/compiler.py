@@ -150,6 +150,8 @@ class Function:
             If an argument does not fit its parameter.
         DeviceError
             If an array is on another device.
+        GraphError
+            If a tensor requires grad and grad mode is on: nothing would be recorded.
         """
         grid, block = self._extent("grid", grid), self._extent("block", block)
         if not isinstance(shared_mem, int) or shared_mem < 0:
@@ -259,9 +261,10 @@ def compile(source: str, *, name: str = "custom.cu") -> Module:
     """Compile CUDA C++ for the current device, which may be simulated.
 
     The source may include lucid's headers, such as ``#include "lucid.cuh"``. On a device it is compiled by NVRTC as
-    C++17. Kernels write into memory that autograd does not watch: let them fill fresh tensors (`lucid.empty`), and give
-    them a derivative with `lucid.autograd.Function`. A source from strangers is a program from strangers: on the
-    simulated device it runs on the host, with all rights of the process.
+    C++17. Autograd does not watch what kernels write, and they refuse tensors that require grad: a kernel with a
+    derivative is made by `lucid.cuda.derivative`, or called in the forward of a `lucid.autograd.Function`. A source
+    from strangers is a program from strangers: on the simulated device it runs on the host, with all rights of the
+    process.
 
     Parameters
     ----------

@@ -119,6 +119,11 @@ class KernelWithDerivative:
         self.backward = backward
         self.function = type(re.sub(r"\W", "_", name) or "Kernel", (_KernelFunction,), {})
 
+    if TYPE_CHECKING:
+
+        def __call__(self, *args: Any, **options: Any) -> Any:
+            """Call the kernel as its kind is called."""
+
     def __repr__(self) -> str:
         shown = ", ".join(f"{name}={text!r}" for name, text in self.gradients.items())
         return f"derivative({self.name}, {'backward=...' if self.backward else shown})"
@@ -231,7 +236,8 @@ class KernelWithDerivative:
             if self.backward is None and name not in self.gradients:
                 held = ""
                 if name in call.written:
-                    held = f', as it is written to: "0" where what it held is lost, "{self.seeds[name]}" where it is added to'
+                    adds = self.seeds[name]
+                    held = f', as it is written to: "0" where what it held is lost, "{adds}" where it is added to'
                 raise NotDifferentiableError(
                     f"{self.name}: the tensor given for {name} requires grad, and no gradient of {name} is known: give "
                     f'its expression, lucid.cuda.derivative(kernel, {name}="g * ..."){held}, or pass {name}.detach()'
