@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lucid.autograd.base import is_list, is_tuple
 from lucid.autograd.kernels.formulas import Formulas, seeds_of
 from lucid.autograd.kernels.recording import KernelWithDerivative
 from lucid.backend import gpu
@@ -102,12 +103,13 @@ class Raw(KernelWithDerivative):
             Bytes of dynamic shared memory of a block.
         """
         names = list(self.parameters)
-        if not isinstance(args, tuple | list) or len(args) != len(names):
-            got = len(args) if isinstance(args, tuple | list) else type(args).__name__
+        listed = is_tuple(args) or is_list(args)
+        if not listed or len(args) != len(names):
+            got = len(args) if listed else type(args).__name__
             raise ArgumentError(f"{self.name}: args: expected a tuple of {len(names)} ({', '.join(names)}), got {got}")
         written = {name: names.index(name) for name in self.results}
         self._check_shapes(dict(zip(names, args, strict=True)))
-        grid, block = ((each,) if isinstance(each, int) else tuple(each) for each in (grid, block))
+        grid, block = (tuple(each) if is_tuple(each) or is_list(each) else (each,) for each in (grid, block))
 
         def launch(arrays: Sequence[Any]) -> Sequence[Any]:
             device = gpu.current_device()

@@ -332,7 +332,7 @@ class KernelWithDerivative:
                         wrap(array) if gpu.is_gpu_array(array) else self.number(name, array, types, result.dtype)
                     )
         shape = result.shape
-        if call.kept is not None:
+        if call.kept is not None and self.backward is None:
             shape = np.broadcast_shapes(*[array.shape for array in arrays if gpu.is_gpu_array(array)])
         dtypes = {name: given[name][1].dtype for name in wanted}
         ctx.call, ctx.wanted, ctx.values, ctx.saved = call, tuple(wanted), values, tuple(saved)

@@ -235,6 +235,14 @@ def test_a_mean(rng):
     assert lucid.autograd.grad(y.sum(), x)[0].tolist() == pytest.approx(np.full((2, 5), 0.2))
 
 
+def test_a_reduction_of_a_raw_array(rng):
+    """An array that is read in any order has its gradient from a function, whatever its shape."""
+    kernel = reduction("raw T w, T x", "x * w[4]", name="dotted")
+    f = derivative(kernel, backward=lambda g, args: {"x": g * args[0][4].expand(3)})
+    w, x = drawn(rng, 5, requires_grad=False), drawn(rng, 3)
+    assert is_right(lambda x: f(w, x) * x, x)
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -200,7 +200,10 @@ def test_wrong_calls(rng):
     ):  # fmt: skip
         with pytest.raises(error, match=said):
             f(1, 32, args)
+    with pytest.raises(ArgumentError, match="scale: these arguments do not fit"):
+        f("a", 32, (x, y, 1.0, 3))
     assert (y.tolist(), y._version) == ([0.0] * 3, 0)
+    assert f(np.int64(1), [32], (x, y, 1.0, 3)) is y
 
 
 def test_an_array_of_cupy_as_a_result(rng):
