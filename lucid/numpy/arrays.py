@@ -63,7 +63,8 @@ def function_of(name: str) -> Callable[..., Any]:
 
 def operator_of(name: str) -> Callable[[Any, Any], Any]:
     """Return an operator that is a ufunc."""
-    ufunc, op = getattr(np, name), UFUNCS.get(name)
+    ufunc = getattr(np, name)
+    op = UFUNCS[name] if ufunc.nout == 1 else None
 
     def operator(self: ndarray, other: Any) -> Any:
         if op is not None and is_alike(self, other):
@@ -85,7 +86,8 @@ def comparison_of(name: str) -> Callable[[Any, Any], Any]:
 
 def reflected_operator_of(name: str) -> Callable[[Any, Any], Any]:
     """Return the operator of ``other op self``."""
-    ufunc, op = getattr(np, name), UFUNCS.get(name)
+    ufunc = getattr(np, name)
+    op = UFUNCS[name] if ufunc.nout == 1 else None
 
     def operator(self: ndarray, other: Any) -> Any:
         if op is not None and is_alike(self, other):
