@@ -144,10 +144,10 @@ def is_operand(value: Any) -> bool:
 # ---- indices ----
 
 
-def is_plain_index(key: Any) -> bool:
+def is_plain_index(key: Any, shape: tuple[int, ...]) -> bool:
     """Return whether PyTorch's indexing gives what NumPy's gives.
 
-    It does not for negative steps, bools that are no arrays, and integers beside arrays, which are arrays to NumPy.
+    It does not for negative steps, bools beside others, and integers beside arrays, which are arrays to NumPy.
     """
     parts = key if type(key) is tuple else (key,)
     numbers = several = False
@@ -161,8 +161,10 @@ def is_plain_index(key: Any) -> bool:
             return False
         elif isinstance(part, int | np.integer):
             numbers = True
-        elif np.ndim(plain(part)):
+        elif np.ndim(part := plain(part)):
             several = True
+            if part.dtype == bool and (len(parts) > 1 or part.shape != shape[: part.ndim]):
+                return False
         else:
             return False
     return not (numbers and several)
@@ -292,7 +294,7 @@ class ndarray(Tensor, metaclass=_Kind):
     def __getitem__(self, key: Any) -> Any:
         """Return a part, by NumPy's rules: slices give views, arrays copies, whose axes come first beside integers."""
         key = plain_key(key)
-        if is_plain_index(key):
+        if is_plain_index(key, self.array.shape):
             return settled(indexing.getitem(self, key), ())
         return settled(indexing.getitem(ravel(self), places(key, self.array.shape)), ())
 
@@ -300,7 +302,7 @@ class ndarray(Tensor, metaclass=_Kind):
         """Write into a part, by NumPy's rules."""
         key = plain_key(key)
         into: Any = self
-        if not is_plain_index(key):
+        if not is_plain_index(key, self.array.shape):
             # a view of one dimension more, as there is no place in an array of none
             into = self if self.array.ndim else indexing.getitem(self, None)
             key = np.unravel_index(places(key, self.array.shape), into.array.shape)
