@@ -149,7 +149,7 @@ def _sequence_of(kinds: list[Kind]) -> Callable[[Any], bool]:
 def checked(function: Callable[P, R]) -> Callable[P, R]:
     """Return `function` with its arguments checked against their annotations before it begins.
 
-    For what is called rarely: it costs some microseconds, and a frame, which counts in the `stacklevel` of warnings.
+    For what is called rarely: it costs some microseconds, and a frame.
 
     Raises
     ------

@@ -7,6 +7,11 @@ everything that lucid raises on purpose.
 
 from __future__ import annotations
 
+import contextlib
+import functools
+import sys
+import warnings
+from pathlib import Path
 from typing import Any
 
 __all__ = [
@@ -168,3 +173,15 @@ class WorkerError(LucidError, RuntimeError):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (str(self), self.worker, self.batch, self.indices)
+
+
+# Files whose frames stand between a user's line and what warns of it: lucid's, and what wraps its functions.
+_BETWEEN = (f"{Path(__file__).parent}/", contextlib.__file__, functools.__file__)
+
+
+def warn(message: str | Warning, category: type[Warning] = UserWarning) -> None:
+    """Warn of the line outside of lucid that led here, however many of lucid's functions lie between."""
+    level, frame = 2, sys._getframe(1)  # noqa: SLF001 - the frames are what is asked for
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_BETWEEN):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)

@@ -6,10 +6,9 @@
 from __future__ import annotations
 
 import functools
-import warnings
 from typing import Any, Final, TypeVar
 
-from lucid.errors import ArgumentError, LucidError
+from lucid.errors import ArgumentError, LucidError, warn
 from lucid.nn.module.module import Module
 
 __all__ = ["Final", "ScriptModule", "compile", "export", "ignore", "is_scripting", "is_tracing", "script", "unused"]
@@ -29,11 +28,10 @@ class ScriptModule(Module):
 def _say_once(name: str) -> None:
     if name not in _said:
         _said.add(name)
-        warnings.warn(
+        warn(
             f"lucid.{name} returns its argument as it is: lucid compiles no Python; where launches cost more than the "
             "kernels do, lucid.cuda.graphed_step captures a training step, lucid.cuda.make_graphed_callables a model",
             UserWarning,
-            stacklevel=3,
         )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import warnings
 import weakref
 
 import numpy as np
@@ -160,22 +159,3 @@ def test_checked_looks_at_what_annotations_say():
             f(**arguments)
     with pytest.raises(TypeError, match="missing 1 required positional argument: 'n'"):
         f()
-
-
-def test_warnings_of_checked_functions_are_about_the_line_that_called_them():
-    """The frame of the check is not where a warning comes from."""
-    single = nn.Parameter(ones(1))
-    for call in (
-        lambda: nn.init.kaiming_uniform_(lucid.zeros(0, 2)),
-        lambda: nn.init.kaiming_normal_(lucid.zeros(0, 2)),
-        lambda: lucid.autograd.gradcheck(lambda x: x * 2, single, atol=1.0, eps=1e-2),
-        lambda: lucid.utils.checkpoint.checkpoint(lambda x: x, single),
-        lambda: lucid.utils.checkpoint.checkpoint(lambda x: x, ones(1), use_reentrant=True),
-        lambda: lucid.utils.checkpoint.checkpoint_sequential([nn.ReLU()], 1, single),
-        lambda: lucid.autograd.detect_anomaly(),
-    ):
-        with warnings.catch_warnings(record=True) as seen:
-            warnings.simplefilter("always")
-            call()
-        assert seen
-        assert {warning.filename for warning in seen} == {__file__}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import traceback
-import warnings
 from typing import TYPE_CHECKING, Any
 
 from lucid.arguments import checked
@@ -11,7 +10,7 @@ from lucid.autograd.base import TensorBase
 from lucid.autograd.engine.running import current_node
 from lucid.autograd.modes.leaving import Context
 from lucid.autograd.modes.state import thread
-from lucid.errors import AnomalyError
+from lucid.errors import AnomalyError, warn
 
 if TYPE_CHECKING:
     from lucid.autograd.engine.node import Node
@@ -57,7 +56,7 @@ def explain(error: Exception, node: Node) -> None:
     for each in words[isinstance(error, AnomalyError) :]:
         error.add_note(each)
     for each in words:
-        warnings.warn(each, UserWarning, stacklevel=2)
+        warn(each, UserWarning)
 
 
 def check_grads(node: Node, grads: tuple[Any, ...]) -> None:
@@ -109,10 +108,9 @@ class detect_anomaly(Context):
     @checked
     def __init__(self, check_nan: bool = True) -> None:
         super().__init__()
-        warnings.warn(
+        warn(
             "anomaly detection is on, which makes every op and every backward slower: use it for debugging only",
-            UserWarning,
-            stacklevel=3,  # the caller of what checks the arguments
+            UserWarning,  # the caller of what checks the arguments
         )
         self._anomaly: bool | None = check_nan
 

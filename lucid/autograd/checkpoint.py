@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import warnings
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, cast
 
@@ -22,7 +21,7 @@ from lucid.autograd.recording.recomputation import Region, random_numbers
 from lucid.autograd.recording.saved import saved_tensors_hooks
 from lucid.autograd.recording.views import detached, live_edge
 from lucid.backend.random.generator import get_rng_states
-from lucid.errors import CheckpointError, HookTypeError
+from lucid.errors import CheckpointError, HookTypeError, warn
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -274,11 +273,10 @@ def checkpoint(
         return functools.partial(_decorated, settings)
     check_callable(function, "checkpoint: function")
     if use_reentrant is None:
-        warnings.warn(
+        warn(
             "checkpoint: use_reentrant was not given and is taken as True: pass use_reentrant=False, which supports "
             "every way of differentiating, or True",
             UserWarning,
-            stacklevel=3,
         )
         use_reentrant = True
     if use_reentrant:
@@ -290,11 +288,10 @@ def checkpoint(
         if context_fn is not noop_context_fn or debug:
             raise CheckpointError("checkpoint: context_fn and debug need use_reentrant=False")
         if thread.state.recording and not any(isinstance(a, TensorBase) and live_edge(a) is not None for a in args):
-            warnings.warn(
+            warn(
                 "checkpoint: none of the arguments requires grad, so that with use_reentrant=True no gradient comes "
                 "out of it: pass use_reentrant=False",
                 UserWarning,
-                stacklevel=3,
             )
         return CheckpointFunction.apply(function, preserve_rng_state, *args)
     if not among(determinism_check, {"default", "none"}):
@@ -386,10 +383,9 @@ def checkpoint_sequential(
     if not 1 <= segments <= len(steps):
         raise CheckpointError(f"checkpoint_sequential: expected 1 to {len(steps)} segments, got {segments}")
     if use_reentrant is None:
-        warnings.warn(
+        warn(
             "checkpoint_sequential: use_reentrant was not given and is taken as True: pass True or False",
             UserWarning,
-            stacklevel=3,
         )
         use_reentrant = True
     size = len(steps) // segments

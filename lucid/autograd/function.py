@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import warnings
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
@@ -20,7 +19,7 @@ from lucid.autograd.recording.function_node import BackwardCFunction, FunctionNo
 from lucid.autograd.recording.views import CopySlices, View, check_change, detached, live_edge, rebase
 from lucid.backend.arrays import namespace
 from lucid.backend.device import device_of
-from lucid.errors import GraphError, HookTypeError, NotDifferentiableError
+from lucid.errors import GraphError, HookTypeError, NotDifferentiableError, warn
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -300,11 +299,10 @@ class Function(metaclass=_FunctionMeta):
                 version[0] += 1
             if key not in inputs:
                 if recording:
-                    warnings.warn(
+                    warn(
                         f"{cls.__qualname__}: only inputs should be given to ctx.mark_dirty(): a tensor that is none "
                         "needs no mark",
                         UserWarning,
-                        stacklevel=5,
                     )
             elif key not in no_gradient:
                 # a view that was taken in no_grad mode needs no gradient itself

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -18,7 +17,7 @@ from lucid.autograd.recording.namespace import GRAPH
 from lucid.autograd.recording.views import live_edge
 from lucid.backend.arrays import namespace, on, ones_beside, to_device, zeros_beside
 from lucid.backend.device import device_of
-from lucid.errors import DtypeError, GraphError, HookTypeError, NotATensorError, SettingError, ShapeError
+from lucid.errors import DtypeError, GraphError, HookTypeError, NotATensorError, SettingError, ShapeError, warn
 
 if TYPE_CHECKING:
     from lucid.autograd.base import Edge
@@ -273,10 +272,9 @@ def grad(
             raise SettingError("grad: materialize_grads=True needs allow_unused to be True or None, got False")
         allow_unused = True
     if not only_inputs:
-        warnings.warn(
+        warn(
             "grad: only_inputs=False is ignored: call backward to accumulate gradients of the other leaves too",
             FutureWarning,
-            stacklevel=2,
         )
     keep = create_graph if retain_graph is None else retain_graph
     roots = _as_sequence(outputs, "outputs")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from lucid.autograd.differences import GradcheckError, Point, differentiable, li
 from lucid.autograd.engine.node import accumulator_of
 from lucid.autograd.functions import grad
 from lucid.autograd.modes.state import enable_grad
-from lucid.errors import SettingError, ShapeError
+from lucid.errors import SettingError, ShapeError, warn
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -193,11 +192,10 @@ def _checked_inputs(arguments: tuple[Any, ...]) -> list[tuple[int, TensorBase]]:
     for number, x in moved:
         array = x.array
         if array.dtype not in (np.float64, np.complex128):
-            warnings.warn(
+            warn(
                 f"gradcheck: input {number} has {describe(x)}; finite differences need float64 or complex128, and will "
                 "likely fail in lower precision",
                 UserWarning,
-                stacklevel=4,
             )
         repeated = any(stride == 0 and size > 1 for stride, size in zip(array.strides, array.shape, strict=True))
         if repeated or not getattr(array.flags, "writeable", True):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 import weakref
 from functools import partial, wraps
 from pickle import PicklingError
@@ -18,7 +17,7 @@ from lucid.backend import gpu
 from lucid.backend.functions import cupy_functions
 from lucid.cuda.streams import Stream, current_stream
 from lucid.cuda.streams import stream as use_stream
-from lucid.errors import ArgumentError, HookError, SettingError
+from lucid.errors import ArgumentError, HookError, SettingError, warn
 from lucid.graphs.graph import CUDAGraph, checked_pool, graph
 from lucid.graphs.outside import Watch
 from lucid.graphs.reading import Reading
@@ -219,10 +218,9 @@ def _captured(
         )
     fired = {name: kind for each in graphed for name, kind in each.forward.fired().items()}
     if fired:
-        warnings.warn(
+        warn(
             "make_graphed_callables: these hooks ran when the forward was captured, and do not run when it is "
             f"replayed: {', '.join(f'{name}, {kind}' for name, kind in fired.items())}",
-            stacklevel=3,
         )
     return graphed[::-1]
 

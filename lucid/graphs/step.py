@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from functools import partial
 from pickle import PicklingError
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -16,7 +15,7 @@ from lucid.backend import gpu
 from lucid.backend.interrupts import uninterrupted
 from lucid.cuda.streams import Stream, current_stream
 from lucid.cuda.streams import stream as use_stream
-from lucid.errors import ArgumentError, CaptureError, SettingError
+from lucid.errors import ArgumentError, CaptureError, SettingError, warn
 from lucid.graphs.capture import Capture
 from lucid.graphs.gradients import Gradients
 from lucid.graphs.graph import check_replay, checked_pool, recording
@@ -213,10 +212,9 @@ class GraphedStep:
             )
             self._gradients.check()
             if self._watch.hooks_changed:
-                warnings.warn(
+                warn(
                     "graphed_step: a hook that fires in the step was added or removed since it was captured: it is "
                     "captured anew",
-                    stacklevel=2,
                 )
                 self._forget()
         copy_to_static(self._leaves, given)
@@ -307,11 +305,10 @@ class GraphedStep:
         self._parts, self._outputs = done, outputs
         fired = {name: kind for part in recorded for name, kind in part.fired.items()}
         if fired:
-            warnings.warn(
+            warn(
                 "graphed_step: these hooks ran when the step was captured, and do not run when it is replayed, but for "
                 f"what they queued on the device: {', '.join(f'{name}, {kind}' for name, kind in fired.items())}. "
                 "Register with every_step=True what each step has to call",
-                stacklevel=4,
             )
 
 

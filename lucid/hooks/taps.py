@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import difflib
 import fnmatch
-import warnings
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from lucid.arguments import unfit
 from lucid.autograd.base import TensorBase
+from lucid.errors import warn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -39,7 +39,7 @@ class Listener:
         for pattern in sorted(self._unmatched):
             near = difflib.get_close_matches(pattern, self._others, cutoff=0.0)
             others = f"the nearest others are {near}" if near else "it has no others"
-            warnings.warn(f"{self._tool}: taps: no tap of this block matches {pattern!r}: {others}", stacklevel=3)
+            warn(f"{self._tool}: taps: no tap of this block matches {pattern!r}: {others}")
 
     def hear(self, name: str, value: Any) -> Any:
         """Return what the tool makes of a tap's value; None leaves it as it is."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from lucid.arguments import among, checked
 from lucid.autograd.base import describe, wrap
 from lucid.autograd.modes.state import no_grad
 from lucid.backend.random import draws
-from lucid.errors import SettingError, ShapeError
+from lucid.errors import SettingError, ShapeError, warn
 
 if TYPE_CHECKING:
     from lucid.backend.random.generator import Generator
@@ -324,7 +323,7 @@ def kaiming_uniform_(
     He et al., Delving deep into rectifiers, ICCV 2015.
     """
     if 0 in tensor.shape:
-        warnings.warn("initializing zero-element tensors is a no-op", UserWarning, stacklevel=3)
+        warn("initializing zero-element tensors is a no-op", UserWarning)
         return tensor
     bound = math.sqrt(3.0) * _kaiming_std(tensor, a, mode, nonlinearity)
     return uniform_(tensor, -bound, bound, generator)
@@ -348,7 +347,7 @@ def kaiming_normal_(
         If `mode` or `nonlinearity` is unknown.
     """
     if 0 in tensor.shape:
-        warnings.warn("initializing zero-element tensors is a no-op", UserWarning, stacklevel=3)
+        warn("initializing zero-element tensors is a no-op", UserWarning)
         return tensor
     return normal_(tensor, 0.0, _kaiming_std(tensor, a, mode, nonlinearity), generator)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,15 +10,19 @@ import numpy as np
 from lucid.autograd.base import TensorBase
 from lucid.backend import gpu
 from lucid.errors import DtypeError, SettingError
-from lucid.numpy.border import arrays, called, is_array, plain, settled, ufunc_called
+from lucid.numpy.border import arrays, called, is_array, made, plain, settled, ufunc_called
 from lucid.ops.index import indexing
+from lucid.ops.shape.reshape import ravel
 from lucid.tensor import inplace, interop
 from lucid.tensor.numpy_calls.protocols import name_of
-from lucid.tensor.numpy_calls.rules import WEAK
+from lucid.tensor.numpy_calls.rule import WEAK
+from lucid.tensor.numpy_calls.ufuncs import UFUNCS
 from lucid.tensor.tensor import Tensor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from lucid.tensor.numpy_calls.rule import Axis
 
 OPERATORS = {
     "add": "add", "sub": "subtract", "mul": "multiply", "truediv": "divide", "floordiv": "floor_divide",
@@ -59,6 +64,19 @@ def function_of(name: str) -> Callable[..., Any]:
 def operator_of(name: str) -> Callable[[Any, Any], Any]:
     """Return an operator that is a ufunc."""
     ufunc = getattr(np, name)
+    op = UFUNCS[name] if ufunc.nout == 1 else None
+
+    def operator(self: ndarray, other: Any) -> Any:
+        if op is not None and is_alike(self, other):
+            return made(op(self, other))
+        return ufunc_called(ufunc, "__call__", (self, other), {}) if is_operand(other) else NotImplemented
+
+    return operator
+
+
+def comparison_of(name: str) -> Callable[[Any, Any], Any]:
+    """Return an operator of which the result is NumPy's own, of plain values."""
+    ufunc = getattr(np, name)
 
     def operator(self: ndarray, other: Any) -> Any:
         return ufunc_called(ufunc, "__call__", (self, other), {}) if is_operand(other) else NotImplemented
@@ -69,11 +87,22 @@ def operator_of(name: str) -> Callable[[Any, Any], Any]:
 def reflected_operator_of(name: str) -> Callable[[Any, Any], Any]:
     """Return the operator of ``other op self``."""
     ufunc = getattr(np, name)
+    op = UFUNCS[name] if ufunc.nout == 1 else None
 
     def operator(self: ndarray, other: Any) -> Any:
+        if op is not None and is_alike(self, other):
+            return made(op(other, self))
         return ufunc_called(ufunc, "__call__", (other, self), {}) if is_operand(other) else NotImplemented
 
     return operator
+
+
+def is_alike(self: ndarray, other: object) -> bool:
+    """Return whether an operator needs no look at dtypes: a real number, or a tensor of the dtype of this one."""
+    dtype = self.array.dtype
+    if type(other) is float or type(other) is int:
+        return dtype.kind in "fc"
+    return isinstance(other, TensorBase) and other.array.dtype == dtype and dtype.kind in "fc"
 
 
 def in_place_operator_of(symbol: str) -> Callable[[Any, Any], Any]:
@@ -81,6 +110,8 @@ def in_place_operator_of(symbol: str) -> Callable[[Any, Any], Any]:
     change = getattr(Tensor, f"__i{symbol}__")
 
     def operator(self: ndarray, other: Any) -> Any:
+        if isinstance(other, bool) and self.array.dtype.kind != "b":
+            other = int(other)
         if type(other) not in WEAK:
             other = other if is_array(other) else np.asarray(plain(other))
             own, theirs = self.array.dtype, other.array.dtype if isinstance(other, TensorBase) else other.dtype
@@ -113,10 +144,10 @@ def is_operand(value: Any) -> bool:
 # ---- indices ----
 
 
-def is_plain_index(key: Any) -> bool:
+def is_plain_index(key: Any, shape: tuple[int, ...]) -> bool:
     """Return whether PyTorch's indexing gives what NumPy's gives.
 
-    It does not for negative steps, bools that are no arrays, and integers beside arrays, which are arrays to NumPy.
+    It does not for negative steps, bools beside others, and integers beside arrays, which are arrays to NumPy.
     """
     parts = key if type(key) is tuple else (key,)
     numbers = several = False
@@ -130,18 +161,19 @@ def is_plain_index(key: Any) -> bool:
             return False
         elif isinstance(part, int | np.integer):
             numbers = True
-        elif np.ndim(plain(part)):
+        elif np.ndim(part := plain(part)):
             several = True
+            if part.dtype == bool and (len(parts) > 1 or part.shape != shape[: part.ndim]):
+                return False
         else:
             return False
     return not (numbers and several)
 
 
-def places(key: Any, shape: tuple[int, ...]) -> tuple[Any, ...]:
-    """Return an index as one array for each dimension: NumPy's own index of the numbers of elements."""
-    size = int(np.prod(shape, dtype=np.int64))
+def places(key: Any, shape: tuple[int, ...]) -> Any:
+    """Return an index of the elements in a row: NumPy's own index of their numbers."""
     key = tuple([on_host(part) for part in key]) if type(key) is tuple else on_host(key)
-    return np.unravel_index(np.arange(size).reshape(shape)[key], shape)
+    return np.asarray(np.arange(math.prod(shape)).reshape(shape)[key])
 
 
 def on_host(part: Any) -> Any:
@@ -237,7 +269,7 @@ class ndarray(Tensor, metaclass=_Kind):
     # ---- copies ----
 
     def astype(
-        self, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True
+        self, dtype: object, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True
     ) -> Any:
         """Return the array in another dtype; a complex one as real numbers without its imaginary part."""
         del order, subok
@@ -262,20 +294,23 @@ class ndarray(Tensor, metaclass=_Kind):
     def __getitem__(self, key: Any) -> Any:
         """Return a part, by NumPy's rules: slices give views, arrays copies, whose axes come first beside integers."""
         key = plain_key(key)
-        if not is_plain_index(key):
-            key = places(key, self.array.shape)
-        return settled(indexing.getitem(self, key), ())
+        if is_plain_index(key, self.array.shape):
+            return settled(indexing.getitem(self, key), ())
+        return settled(indexing.getitem(ravel(self), places(key, self.array.shape)), ())
 
     def __setitem__(self, key: Any, value: Any) -> None:
         """Write into a part, by NumPy's rules."""
         key = plain_key(key)
-        if not is_plain_index(key):
-            key = places(key, self.array.shape)
+        into: Any = self
+        if not is_plain_index(key, self.array.shape):
+            # a view of one dimension more, as there is no place in an array of none
+            into = self if self.array.ndim else indexing.getitem(self, None)
+            key = np.unravel_index(places(key, self.array.shape), into.array.shape)
         if not isinstance(value, TensorBase) and type(value) not in WEAK:
             value = called("asarray", np.asarray, (value,), {})
             if not isinstance(value, TensorBase):
                 value = value.astype(self.array.dtype, copy=False)
-        indexing.setitem(self, key, value)
+        indexing.setitem(into, key, value)
 
     def __iter__(self) -> Iterator[Any]:
         """Return the parts along the first dimension."""
@@ -295,7 +330,7 @@ class ndarray(Tensor, metaclass=_Kind):
         """Bring the elements in place as ``numpy.partition`` does."""
         self[...] = called("partition", np.partition, (self, kth, axis), {})
 
-    def compress(self, condition: Any, axis: Any = None) -> Any:
+    def compress(self, condition: Any, axis: Axis = None) -> Any:
         """Return the parts for which a condition is true."""
         return called("compress", np.compress, (condition, self, axis), {})
 
@@ -324,7 +359,7 @@ class ndarray(Tensor, metaclass=_Kind):
         del types
         return called(name_of(func), func, args, kwargs)
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+    def __array__(self, dtype: object = None, copy: bool | None = None) -> Any:
         """Return the values as an array of integers or bools, which carry no gradient, ``np.int64(x)``; or refuse."""
         if dtype is not None and np.dtype(dtype).kind in "biu":
             return interop.to_array(self.detach(), dtype, copy)
@@ -368,7 +403,7 @@ def _give_methods() -> None:
         if symbol != "divmod":
             setattr(ndarray, f"__i{symbol}__", in_place_operator_of(symbol))
     for symbol, name in COMPARISONS.items():
-        setattr(ndarray, f"__{symbol}__", operator_of(name))
+        setattr(ndarray, f"__{symbol}__", comparison_of(name))
     for symbol, name in SIGNS.items():
         setattr(ndarray, f"__{symbol}__", sign_of(name))
     ndarray.__hash__ = object.__hash__

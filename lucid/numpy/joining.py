@@ -8,8 +8,8 @@ import numpy as np
 
 from lucid.numpy.border import any_recorded, computed, settled
 from lucid.ops.shape.diagonal import diag_embed
-from lucid.tensor.numpy_calls.places import selected
-from lucid.tensor.numpy_calls.rules import operand
+from lucid.tensor.numpy_calls.rule import operand
+from lucid.tensor.numpy_calls.rules.places import selected
 
 
 class Joining:

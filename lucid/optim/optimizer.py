@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
@@ -14,7 +13,7 @@ from lucid.autograd.hooks.table import KINDS, TableAttribute, register
 from lucid.autograd.modes.state import enable_grad, no_grad
 from lucid.backend.capture import captures, note_assigned
 from lucid.backend.interrupts import uninterrupted
-from lucid.errors import ArgumentError, SettingError, ShapeError
+from lucid.errors import ArgumentError, SettingError, ShapeError, warn
 from lucid.optim.base.entries import Entries, State, as_state, note_replaced
 from lucid.optim.base.settings import refuse_missing, required
 from lucid.optim.base.state import loaded, packed
@@ -208,10 +207,9 @@ class Optimizer:
                     "the tensor that it was computed from, or detach() it"
                 )
         if len(set(params)) != len(params):
-            warnings.warn(
+            warn(
                 "optimizer contains a parameter group with duplicate parameters: each step changes them twice",
                 UserWarning,
-                stacklevel=5,
             )
         for number, other in enumerate(self.param_groups):
             if not set(params).isdisjoint(other["params"]):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from lucid.autograd.recording.views import detached, live_edge
 from lucid.backend.capture import captures, changes, note_assigned
 from lucid.backend.device import CPU, device_of
 from lucid.backend.dtype import dtype_of
-from lucid.errors import DeviceError, DtypeError, GraphError, HookTypeError, InplaceError, ShapeError
+from lucid.errors import DeviceError, DtypeError, GraphError, HookTypeError, InplaceError, ShapeError, warn
 from lucid.ops.base.formats import strided
 from lucid.tensor.layout import Size, size_of
 
@@ -214,11 +213,10 @@ class Attributes(TensorBase):
             return grad
         edge = self.edge if self.origin is None else live_edge(self)
         if edge is not None and type(edge[0]) is not AccumulateGrad and not retains_grad(self):
-            warnings.warn(
+            warn(
                 "the .grad attribute of a Tensor that is not a leaf is being accessed: backward fills it only for "
                 "leaves; call .retain_grad() on this tensor before backward, or read the leaf's .grad",
                 UserWarning,
-                stacklevel=2,
             )
         return None
 

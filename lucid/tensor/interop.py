@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from importlib import import_module
+from types import MethodType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,9 +18,13 @@ from lucid.backend.device import device_of
 from lucid.backend.dtype import dtype_of
 from lucid.backend.foreign.dlpack import capsule_of, read
 from lucid.errors import DeviceError, DtypeError, GraphError, SettingError
+from lucid.ops.base.numpys_form import in_numpys_form
 from lucid.ops.base.scalars import as_bool
+from lucid.ops.shape import repeating
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from lucid.tensor import Tensor
 
 
@@ -25,11 +32,15 @@ class ExportError(GraphError, BufferError):
     """A tensor on the graph was handed to a library that does not record."""
 
 
+class NotOfferedError(ExportError, AttributeError):
+    """A tensor on the graph was asked what it offers: who looks first, as CuPy does, leaves the call to the tensor."""
+
+
 class NumpyOfCudaError(DeviceError, TypeError):
     """A tensor on a CUDA device was handed to NumPy."""
 
 
-def untracked(self: Tensor, call: str, *, recording: bool = True) -> Any:
+def untracked(self: Tensor, call: str, *, recording: bool = True, kernel: bool = False) -> Any:
     """Return the raw array for a library that does not record.
 
     Raises
@@ -38,8 +49,25 @@ def untracked(self: Tensor, call: str, *, recording: bool = True) -> Any:
         If this tensor requires grad and lucid is `recording`.
     """
     if recording and live_edge(self) is not None:
-        raise ExportError(f"can't call {call} on Tensor that requires grad: use tensor.detach() first")
+        raise export_error(call, kernel=kernel)
     return self.array
+
+
+def export_error(call: str, *, kernel: bool = False, kind: type[ExportError] = ExportError) -> ExportError:
+    """Return the error of a tensor on the graph for what does not record, a `kernel` perhaps, with what to do."""
+    remedy = "; a kernel of your own is recorded by f = lucid.cuda.derivative(kernel), and f(tensor)" if kernel else ""
+    return kind(f"can't call {call} on Tensor that requires grad: use tensor.detach() first{remedy}")
+
+
+def lent_to_kernel(self: Tensor, name: str) -> Any:
+    """Return the raw array for a kernel of `lucid.cuda.compile`, which records nothing.
+
+    Raises
+    ------
+    ExportError
+        If this tensor requires grad, outside of `lucid.no_grad` and of a Function's forward.
+    """
+    return untracked(self, f"the kernel {name}", recording=bool(thread.state.recording), kernel=True)
 
 
 def numpy(self: Tensor, *, force: bool = False) -> np.ndarray[Any, Any]:
@@ -160,14 +188,47 @@ def cuda_array_interface(self: Tensor) -> dict[str, Any]:
     ------
     AttributeError
         If the tensor is on the CPU.
-    ExportError
-        If it requires grad.
+    NotOfferedError
+        If it requires grad. It is an AttributeError too: `hasattr` says no, and what asked goes on to `__array__` or
+        `__dlpack__`, which refuse by name.
     """
     if type(self.array) is np.ndarray:
         raise AttributeError("a tensor on the CPU has no __cuda_array_interface__: move it with .cuda()")
-    interface = untracked(self, "__cuda_array_interface__").__cuda_array_interface__
+    if live_edge(self) is not None:
+        raise export_error("__cuda_array_interface__", kernel=True, kind=NotOfferedError)
+    interface = self.array.__cuda_array_interface__
     if self.array.dtype.kind == "V":
         # CuPy would say two bytes, and name no field of them, of which others make a dtype that holds nothing
         interface["typestr"] = self.array.dtype.name
         interface.pop("descr", None)
     return interface
+
+
+def repeat(self: Tensor, *sizes: int | Sequence[int]) -> Tensor:
+    """Return `lucid.ops.shape.repeating.repeat`, or where CuPy's function of that name calls it, NumPy's ``repeat``.
+
+    Two integers are sizes to PyTorch, and a number and an axis to NumPy: only who calls tells them apart.
+    """
+    if len(sizes) == 2 and sys._getframe(1).f_globals.get("__name__", "").startswith("cupy."):  # noqa: SLF001
+        return in_numpys_form("repeat", (self, *sizes), {})
+    return repeating.repeat(self, *sizes)
+
+
+class UfuncProtocol:
+    """`__array_ufunc__`, for which NumPy asks the class of an operand, and CuPy's operators the operand itself.
+
+    A tensor on a device has none: an operator of CuPy's then gives way to the tensor's own, ``a + x`` to
+    ``x.__radd__(a)``, whether or not it requires grad. In-place ones ask nobody and call the ufunc.
+    """
+
+    def __init__(self, module: str, name: str) -> None:
+        self.place = module, name
+        self.function: Any = None
+
+    def __get__(self, tensor: Tensor | None, owner: type) -> Any:
+        function = self.function
+        if function is None:
+            function = self.function = getattr(import_module(self.place[0]), self.place[1])
+        if tensor is None:
+            return function
+        return MethodType(function, tensor) if type(tensor.array) is np.ndarray else None

@@ -315,7 +315,6 @@ class Methods(Attributes):
     dsplit = splitting.dsplit
     tensor_split = splitting.tensor_split
     unbind = splitting.unbind
-    repeat = repeating.repeat
     repeat_interleave = repeating.repeat_interleave
     tile = repeating.tile
     tril = diagonal.tril

@@ -9,7 +9,7 @@ from lucid.autograd.recording.namespace import PRIMITIVES
 from lucid.autograd.recording.short_path import binary
 from lucid.errors import DtypeError, ShapeError
 from lucid.ops.base.promotion import OperandTypeError, array_of
-from lucid.ops.elementwise import selection, special
+from lucid.ops.elementwise import division, selection, special
 from lucid.ops.shape import splitting
 from lucid.tensor.conversion import item
 
@@ -51,6 +51,11 @@ def reflected(function: Callable[[Any, Any], Any]) -> Callable[[Tensor, Any], Te
             return NotImplemented
 
     return apply
+
+
+def quotient_and_rest(a: Any, b: Any) -> tuple[Tensor, Tensor]:
+    """Return what ``divmod(a, b)`` gives."""
+    return division.floor_divide(a, b), division.remainder(a, b)
 
 
 def itself(self: Tensor) -> Tensor:

@@ -25,8 +25,12 @@ if TYPE_CHECKING:
     from typing import Self
 
     from lucid.backend.device import Device
+    from lucid.tensor import cupy_calls
+    from lucid.tensor.numpy_calls import creation as numpys
     from lucid.tensor.numpy_calls import protocols
 else:
+    cupy_calls = LaterModule("lucid.tensor.cupy_calls")
+    numpys = LaterModule("lucid.tensor.numpy_calls.rules.creation")
     protocols = LaterModule("lucid.tensor.numpy_calls.protocols")
 
 
@@ -87,6 +91,8 @@ class Tensor(Methods, InPlaceMethods):
     __mod__ = direct("remainder")
     __rmod__ = reflected(division.remainder)
     __imod__ = in_place(division.remainder)
+    __divmod__ = operator(operators.quotient_and_rest)
+    __rdivmod__ = reflected(operators.quotient_and_rest)
     __pow__ = direct("pow")
     __rpow__ = reflected(power.pow)
     __ipow__ = in_place(power.pow)
@@ -143,12 +149,17 @@ class Tensor(Methods, InPlaceMethods):
     # ---- other libraries ----
 
     __array__ = interop.to_array
-    __array_ufunc__ = protocols.ufunc_call
+    __array_ufunc__ = interop.UfuncProtocol("lucid.tensor.numpy_calls.protocols", "ufunc_call")
     __array_function__ = protocols.function_call
     __dlpack__ = interop.dlpack
     __dlpack_device__ = interop.dlpack_device
     __cuda_array_interface__ = property(interop.cuda_array_interface)
+    __cupy_override_elementwise_kernel__ = cupy_calls.kernel_call
+    __cupy_override_reduction_kernel__ = cupy_calls.reduction_call
+    _lent_to_kernel = interop.lent_to_kernel
     numpy = interop.numpy
+    astype = numpys.as_type
+    repeat = interop.repeat
 
     # ---- the graph ----
 

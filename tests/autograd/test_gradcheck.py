@@ -47,6 +47,53 @@ def test_wrong_gradients_fail(rng, fast_mode):
     assert gradcheck(without_half, x, fast_mode=fast_mode, raise_exception=False) is False
 
 
+class Spoiled(Function):
+    """The identity, which multiplies the gradients that `number` says, counted over all passes; None: all of them."""
+
+    number: int | None = None
+    passes = 0
+    factor = np.nan
+
+    @staticmethod
+    def forward(ctx, x):
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, grad):
+        Spoiled.passes += 1
+        return grad * Spoiled.factor if Spoiled.number in {None, Spoiled.passes} else grad
+
+
+@pytest.mark.parametrize("fast_mode", [None, False, True])
+@pytest.mark.parametrize("make", [double, complex_double])
+def test_nan_passes_nowhere(rng, make, fast_mode):
+    """NaN is near nothing: in all gradients, in those of one pass alone, and in outputs that must not change."""
+    calls = []
+
+    def moved(x):
+        calls.append(x)
+        return x.detach() if len(calls) == 1 else x.detach() * np.nan
+
+    Spoiled.number, Spoiled.passes, Spoiled.factor = None, 0, np.nan
+    with pytest.raises(GradcheckError, match=r"differs: numerical|Jacobian mismatch .* analytical \(?nan"):
+        gradcheck(Spoiled.apply, make(rng, 2), fast_mode=fast_mode, check_undefined_grad=False)
+    Spoiled.number = Spoiled.passes + 2
+    with pytest.raises(GradcheckError, match=r"not reentrant: .* differ by nan"):
+        gradcheck(Spoiled.apply, make(rng, 2), fast_mode=fast_mode, nondet_tol=1.0)
+    with pytest.raises(GradcheckError, match=r"slope along .* differs|no output requires grad"):
+        gradcheck(moved, make(rng, 2), fast_mode=fast_mode)
+
+
+def test_infinity_in_both_passes_is_no_difference(rng):
+    """It is that of one pass alone; in both it is a wrong gradient."""
+    Spoiled.number, Spoiled.passes, Spoiled.factor = None, 0, np.inf
+    with pytest.raises(GradcheckError, match=r"Jacobian mismatch .* analytical -?inf"):
+        gradcheck(Spoiled.apply, double(rng, 2), fast_mode=False, check_undefined_grad=False)
+    Spoiled.number = Spoiled.passes + 2
+    with pytest.raises(GradcheckError, match=r"not reentrant: .* differ by inf"):
+        gradcheck(Spoiled.apply, double(rng, 2), nondet_tol=1.0)
+
+
 def test_the_message_names_what_is_wrong(rng):
     """The error says which output, which input, which element, and gives both values."""
     x, y = double(rng, 2), lucid.tensor([1.0, 3.0], dtype=lucid.float64, requires_grad=True)

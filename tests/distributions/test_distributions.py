@@ -230,6 +230,10 @@ def test_divergences_from_what_cannot_be():
     sure, fair = Categorical(lucid.tensor([0.0, 1.0])), Categorical(lucid.tensor([1.0, 1.0]))
     assert kl_divergence(sure, fair).item() == pytest.approx(math.log(2), rel=1e-5)
     assert kl_divergence(fair, sure).item() == math.inf
+    # neither gives the first
+    for other, expected in (([0.0, 0.5, 0.5], 0), ([0.0, 0.25, 0.75], math.log(4 / 3) / 2)):
+        both = (Categorical(lucid.tensor(p)) for p in ([0.0, 0.5, 0.5], other))
+        assert kl_divergence(*both).item() == pytest.approx(expected, abs=1e-6)
 
 
 @pytest.mark.parametrize("dtype", [lucid.float16, lucid.float64])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import pickle
 import threading
 
@@ -117,6 +118,31 @@ def test_blocks_inside_of_each_other():
         model(lucid.ones(1))
     assert (outer[0].calls, inner[0].calls) == (3, 1)
     assert handle.hook() is nothing
+
+
+ORDERS = sorted(set(itertools.permutations(("begin or end", "begin or end", "switch", "switch"))))
+
+
+@pytest.mark.parametrize("order", ORDERS, ids=", ".join)
+def test_switching_and_counting_in_any_order(order):
+    """What counts is what is called inside of the block, whenever a hook is switched off and on again."""
+    model, called = nn.Identity(), []
+    handle = model.register_forward_hook(nothing)
+    block, found, inside = hooks.counting(model), None, False
+    for step in order:
+        if step == "switch":
+            handle.enabled = not handle.enabled
+        elif found is None:
+            found, inside = block.__enter__(), True
+        else:
+            block.__exit__(None, None, None)
+            inside = False
+        model(lucid.ones(1))
+        called += [step] * bool(inside and handle.enabled)
+        assert handle.calls == (len(called) if inside else None)
+    assert found is not None
+    assert found[0].calls == len(called)
+    assert (handle.hook(), handle.enabled) == (nothing, True)
 
 
 def test_one_object_inside_of_itself():

@@ -95,6 +95,11 @@ def test_a_cut_normal_distribution(rng):
         init.trunc_normal_(weight, a=1.0, b=1.0)
     with pytest.raises(SettingError, match="expected at least 1e-3"):
         init.trunc_normal_(weight, a=9.0, b=10.0)
+    # of the standard normal distribution a share of 1.35e-3 lies above 3, and of 0.97e-3 above 3.1
+    few = init.trunc_normal_(lucid.empty(3), a=3.0, b=9.0, generator=seeded(rng))
+    assert (few >= 3).all()
+    with pytest.raises(SettingError, match=r"a share of 9\.7e-04 lies in \[3\.1, 9\.0\]"):
+        init.trunc_normal_(few, a=3.1, b=9.0)
 
 
 @pytest.mark.parametrize("shape", [(4, 2, 3), (2, 4, 3), (4, 4, 2), (6, 2, 3, 4), (2, 3, 3, 2, 5)])

@@ -197,23 +197,28 @@ def results(sample, tensors, draw):
 
 
 def moves(sample, arrays, dtype, draw, rng):
-    """Return how far each value and gradient in float64 moves as the inputs do, about as much as a dtype rounds them.
+    """Return how far each value and gradient in float64 moves as what goes in does, about as much as a dtype rounds it.
 
     A sum of terms that cancel loses as much by its own rounding.
     """
 
-    def numbers_at(inputs):
+    def numbers_at(inputs, draw):
         tensors = tensors_of(inputs, sample.constants, requires_grad=sample.differentiable)
         return [
             [None if t is None else numbers(t).astype(np.complex128) for t in part]
             for part in results(sample, tensors, draw)
         ]
 
-    here = numbers_at(arrays)
+    here = numbers_at(arrays, draw)
     far = [[0.0] * len(part) for part in here]
     for own in rng.spawn(4):
         shares = [1 + VALUE[dtype] / 8 * own.choice([-1, 1], a.shape) if is_floating(a) else 1 for a in arrays]
-        near = numbers_at([a * share if is_floating(a) else a for a, share in zip(arrays, shares, strict=True)])
+        near = numbers_at(
+            [a * share if is_floating(a) else a for a, share in zip(arrays, shares, strict=True)],
+            lambda place, array, own=own: (
+                draw(place, array) * (1 + VALUE[dtype] / 8 * own.choice([-1, 1], array.shape))
+            ),
+        )
         for part, place in ((part, place) for part in range(2) for place in range(len(here[part]))):
             if here[part][place] is not None:
                 by = np.abs(near[part][place] - here[part][place]).max(initial=0.0)
@@ -363,6 +368,23 @@ def test_no_grad(sample, rng):
     assert any(out.requires_grad for out in recorded) == sample.differentiable
     for got, expected in zip(plain, recorded, strict=True):
         check_close(numbers(got), numbers(expected), 1e-15, "value")
+
+
+@rows()
+def test_inference_mode(sample, rng):
+    """Each result is an inference tensor there, of the same values; a view of one that was made outside need not be."""
+    arrays = sample.inputs(rng)
+    tensors = tensors_of(arrays, sample.constants)
+    recorded = flat(sample.op(*tensors))
+    with lucid.inference_mode():
+        of_outside = flat(sample.op(*tensors))
+        of_inside = flat(sample.op(*tensors_of(arrays, sample.constants)))
+    assert all(out.is_inference() for out in of_inside)
+    assert all(out.is_inference() or out._base is not None for out in of_outside)
+    for got in (of_outside, of_inside):
+        assert not any(out.requires_grad for out in got)
+        for out, expected in zip(got, recorded, strict=True):
+            check_close(numbers(out), numbers(expected), 1e-15, "value")
 
 
 @pytest.mark.gpu

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import copy
 import gc
+import inspect
 import json
 import pickle
+import types
 import warnings
 import weakref
 
@@ -414,6 +416,18 @@ def test_a_loaded_state_is_a_copy(name):
     assert picture(params, optimizer) == before
 
 
+def test_a_state_in_other_containers():
+    """Any mappings, and a list or tuple of groups, hold a state: as checkpoints that were made read-only have them."""
+    params, optimizer = make("Adam")
+    saved = optimizer.state_dict()
+    others, other = make("Adam", steps=0)
+    states = {number: types.MappingProxyType(entries) for number, entries in saved["state"].items()}
+    groups = tuple(types.MappingProxyType({**group, "params": (*group["params"],)}) for group in saved["param_groups"])
+    other.load_state_dict(types.MappingProxyType({"state": types.MappingProxyType(states), "param_groups": groups}))
+    assert picture(others, other)[2] == picture(params, optimizer)[2]
+    assert other.state_dict()["param_groups"] == saved["param_groups"]
+
+
 def edited(saved, change):
     saved = copy.deepcopy(saved)
     change(saved)
@@ -577,6 +591,24 @@ def test_state_dict_hooks():
     optimizer.load_state_dict(saved)
     assert saved["state"]
     assert order == ["before saving", ["param_groups", "state"], 0]
+
+
+def test_hooks_may_be_put_first():
+    """With `prepend` a hook is called before those that are there, in each registration that takes it."""
+    _, optimizer = make("SGD")
+    names = [
+        name for name in dir(optimizer)
+        if name.startswith("register_") and "prepend" in inspect.signature(getattr(optimizer, name)).parameters
+    ]  # fmt: skip
+    assert len(names) == 4
+    called = {name: [] for name in names}
+    for name, notes in called.items():
+        register = getattr(optimizer, name)
+        register(lambda *_, notes=notes: notes.append("second"))
+        register(lambda *_, notes=notes: notes.append("third"), prepend=False)
+        register(lambda *_, notes=notes: notes.append("first"), prepend=True)
+    optimizer.load_state_dict(optimizer.state_dict())
+    assert called == {name: ["first", "second", "third"] for name in names}
 
 
 def test_a_step_written_as_for_pytorch():

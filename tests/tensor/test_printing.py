@@ -50,6 +50,18 @@ def test_large_tensors_are_summarised():
 
 
 @pytest.mark.cpu("tensors on another device print it")
+def test_up_to_its_bounds_a_tensor_is_shown_whole():
+    """`threshold` is the most elements that are shown; where nothing lies between two edges there are no dots."""
+    assert "..." not in repr(lucid.zeros(1000))
+    assert "..." in repr(lucid.zeros(1001))
+    lucid.set_printoptions(threshold=4, edgeitems=3)
+    for sizes, dots in (((4,), 0), ((5,), 0), ((6,), 0), ((7,), 1), ((2, 2), 0), ((6, 6), 0), ((6, 7), 6), ((7, 6), 1)):
+        assert repr(lucid.zeros(*sizes)).count("...") == dots, sizes
+    lucid.set_printoptions(threshold=7)
+    assert "..." not in repr(lucid.zeros(7))
+
+
+@pytest.mark.cpu("tensors on another device print it")
 def test_the_default_dtype_needs_no_words():
     """A dtype is named where it is not what the numbers would give."""
     lucid.set_default_dtype(lucid.float64)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import sys
-import warnings
 from contextvars import copy_context
 from importlib import import_module
 from typing import TYPE_CHECKING, TypeVar
 
 from lucid.autograd.modes.state import thread
 from lucid.backend import gpu
-from lucid.errors import NestingError
+from lucid.errors import NestingError, warn
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,14 +37,13 @@ def warn_once(depth: int) -> None:
     if warned:
         return
     warned = True
-    warnings.warn(
+    warn(
         f"backward: {depth} passes run inside of each other, which fills this thread's stack: inner ones run on "
         "another thread while this one waits. A lock that this thread holds, an RLock too, cannot be taken there, so "
         "that both wait for ever, and data of threading.local is not seen there; context variables are. Hold no lock "
         "where backward is called, and keep such data in contextvars; or let all of it run on a thread of a larger "
         "stack, made after threading.stack_size(2**29) and sys.setrecursionlimit(200_000)",
         UserWarning,
-        stacklevel=2,
     )
 
 

@@ -66,7 +66,9 @@ class Counted(Swapped):
         self.calls = self.time = 0
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Return what the hook returns."""
+        """Return what the hook returns; one that rests is not called, and does not count."""
+        if is_resting(self.func):
+            return None
         begin = perf_counter_ns()
         try:
             return self.func(*args, **kwargs)

@@ -5,7 +5,6 @@ What is done to the operands of which op says `lucid.autograd.modes.casting`.
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, Any
 
 from lucid.arguments import checked, unfit
@@ -14,7 +13,7 @@ from lucid.autograd.modes.leaving import Context, together
 from lucid.autograd.modes.state import AUTOCAST_OFF, Autocast, intercepted, thread, unusual
 from lucid.backend.dtype import as_dtype, bfloat16, float16
 from lucid.backend.gpu import is_available
-from lucid.errors import SettingError
+from lucid.errors import SettingError, warn
 
 if TYPE_CHECKING:
     from lucid.backend.dtype import dtype as Dtype
@@ -104,7 +103,7 @@ class autocast(AutocastAs, Decorating):
         super().__init__(AUTOCAST_OFF)
 
     def _give_up(self, why: str) -> None:
-        warnings.warn(f"autocast: {why}; nothing is cast", UserWarning, stacklevel=4)
+        warn(f"autocast: {why}; nothing is cast", UserWarning)
         self._enabled = False
 
     def _mode(self, before: Autocast) -> Autocast:

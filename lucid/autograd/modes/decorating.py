@@ -5,10 +5,9 @@ from __future__ import annotations
 import functools
 import inspect
 import types
-import warnings
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from lucid.errors import HookTypeError
+from lucid.errors import HookTypeError, warn
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Generator
@@ -54,11 +53,10 @@ class Decorating:
         if not callable(function):
             raise HookTypeError(f"{type(self).__name__}: function: expected a callable, got {type(function).__name__}")
         if inspect.isclass(function):
-            warnings.warn(
+            warn(
                 f"{type(self).__name__} decorates the class {function.__qualname__}: only making an instance runs "
                 "inside, and the name now stands for a function: decorate __init__, or the methods that are meant",
                 FutureWarning,
-                stacklevel=2,
             )
             return functools.wraps(function, updated=())(_inside(self.clone, function))  # pyright: ignore[reportReturnType]
         return functools.wraps(function)(_inside(self.clone, function))  # pyright: ignore[reportReturnType]

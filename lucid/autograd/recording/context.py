@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 import weakref
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,7 @@ from lucid.autograd.recording.saved import Packed, changed_error, freed_error, p
 from lucid.autograd.recording.saved_attributes import SavedTensor
 from lucid.autograd.recording.views import live_edge
 from lucid.backend.dtype import as_dtype
-from lucid.errors import DtypeError, GraphError, HookTypeError
+from lucid.errors import DtypeError, GraphError, HookTypeError, warn
 
 if TYPE_CHECKING:
     from lucid.autograd.base import Edge
@@ -215,7 +214,7 @@ class FunctionCtx:
     @property
     def saved_variables(self) -> tuple[Any, ...]:
         """What `saved_tensors` gives, under its old name, with a `DeprecationWarning`."""
-        warnings.warn("saved_variables is deprecated: use saved_tensors", DeprecationWarning, stacklevel=2)
+        warn("saved_variables is deprecated: use saved_tensors", DeprecationWarning)
         return self.saved_tensors
 
     def mark_dirty(self, *tensors: Any) -> None:

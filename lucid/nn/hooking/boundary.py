@@ -6,7 +6,6 @@ outputs leads to it, never the other way round, so that neither outlives the gra
 
 from __future__ import annotations
 
-import warnings
 from functools import partial
 from types import NoneType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -23,7 +22,7 @@ from lucid.autograd.recording.attach import attach
 from lucid.autograd.recording.namespace import GRAPH
 from lucid.autograd.recording.views import View, given_back, lent, live_edge
 from lucid.backend.arrays import namespace, on
-from lucid.errors import HookError, HookTypeError
+from lucid.errors import HookError, HookTypeError, warn
 from lucid.nn.module.paths import module_path
 
 if TYPE_CHECKING:
@@ -295,11 +294,10 @@ class ModuleInputBackward(Frontier):
 
     def fire_without_inputs(self, outputs: list[Any], end: ModuleOutputBackward) -> None:
         """Run the full backward hooks of a module none of whose inputs requires grad."""
-        warnings.warn(
+        warn(
             f"a full backward hook of {module_path(self.module)} fires as soon as the gradients of the "
             "module's outputs are known, since none of its inputs requires grad",
             UserWarning,
-            stacklevel=2,
         )
         nothing: list[Any] = [None] * len(self.expected)
 

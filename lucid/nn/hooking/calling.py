@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 import weakref
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -16,7 +15,7 @@ from lucid.autograd.hooks.registration import changing
 from lucid.autograd.modes.state import thread
 from lucid.autograd.recording.views import live_edge
 from lucid.backend.capture import captures, note_places
-from lucid.errors import HookError
+from lucid.errors import HookError, warn
 from lucid.nn.hooking.boundary import ModuleInputBackward
 from lucid.nn.hooking.one_tensor import call_with_hooks
 from lucid.nn.hooking.tables import everywhere, global_tables
@@ -222,11 +221,10 @@ class Call:
             try:
                 self.call_forward_hook(hook, None)
             except Exception as error:  # noqa: BLE001  the first error is the one to raise
-                warnings.warn(
+                warn(
                     f"forward hook {hook_name(hook)} of {self.owner()}, registered with always_call=True, raised "
                     f"{type(error).__name__}: {error}; silenced, as the call had raised before",
                     UserWarning,
-                    stacklevel=3,
                 )
 
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import inspect
-import warnings
 from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.hooks.firing import check_callable, hook_name
-from lucid.errors import HookTypeError
+from lucid.errors import HookTypeError, warn
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -65,10 +64,9 @@ def is_full_backward_hook(hook: Callable[..., Any], where: str, instead: str) ->
     """
     full = takes_pytorch_form(hook, 3, 2, where)
     if full:
-        warnings.warn(
+        warn(
             f"{where}: a hook of three arguments (module, grad_input, grad_output) is a full backward hook: register "
             f"it with {instead}",
             FutureWarning,
-            stacklevel=3,
         )
     return full

@@ -40,7 +40,7 @@ class Padding(Layer):
         return F.pad(input, self.padding, self.mode)
 
     def extra_repr(self) -> str:
-        return str(tuple(map(int, self.padding)))
+        return str(self.padding)
 
 
 class ConstantPad(Padding):

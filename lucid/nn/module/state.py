@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import OrderedDict
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from lucid.autograd.base import TensorBase
 from lucid.autograd.hooks.firing import fire, hook_name
-from lucid.errors import ArgumentError, GraphError, HookTypeError, StateDictError
+from lucid.errors import ArgumentError, GraphError, HookTypeError, StateDictError, warn
 from lucid.nn.module.loading import Loading
 from lucid.nn.module.paths import saved_as
 from lucid.nn.module.tree import Tree
@@ -124,7 +123,7 @@ class StateMethods(Tree):
                 raise ArgumentError(
                     f"state_dict: expected destination, prefix and keep_vars, got {len(args)} arguments"
                 )
-            warnings.warn("state_dict: pass destination, prefix and keep_vars by name", FutureWarning, stacklevel=2)
+            warn("state_dict: pass destination, prefix and keep_vars by name", FutureWarning)
             named: Any = destination, prefix, keep_vars
             destination, prefix, keep_vars = (*args, *named[len(args) :])
         if destination is None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, Any
 
 from lucid.arguments import checked
 from lucid.autograd.modes.reading import recomputing
 from lucid.autograd.modes.state import no_grad
-from lucid.errors import SettingError
+from lucid.errors import SettingError, warn
 from lucid.nn.module.computing import Computing
 from lucid.nn.parameter import Parameter
 from lucid.nn.utils import norms
@@ -148,7 +147,7 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
     >>> layer.weight_g.shape, layer.weight_v.shape
     (lucid.Size([40, 1]), lucid.Size([40, 20]))
     """
-    warnings.warn("weight_norm: take lucid.nn.utils.parametrizations.weight_norm instead", FutureWarning, stacklevel=3)
+    warn("weight_norm: take lucid.nn.utils.parametrizations.weight_norm instead", FutureWarning)
     weight = _WeightNorm.parameter_of(module, name)
     hook = _WeightNorm(name, None if dim == -1 else dim)
     with no_grad():

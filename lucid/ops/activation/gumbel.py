@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING
 
-from lucid.errors import SettingError, ShapeError
+from lucid.errors import SettingError, ShapeError, warn
 from lucid.ops.activation.relu import floating
 from lucid.ops.activation.softmax import softmax
 from lucid.ops.base.dims import dim_in
@@ -38,7 +37,7 @@ def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: floa
     if hard and not x.array.ndim:
         raise ShapeError("gumbel_softmax: expected logits with a dimension of classes for hard=True, got a 0-dim one")
     if as_number(eps, "eps") != 1e-10:
-        warnings.warn("gumbel_softmax: `eps` parameter is deprecated and has no effect.", stacklevel=2)
+        warn("gumbel_softmax: `eps` parameter is deprecated and has no effect.")
     # of a draw of 0 the noise is minus infinity, which softmax takes; a draw is never 1
     noise = -log(-log(rand_like(x)))
     soft = softmax((x + noise) / tau, place)

@@ -9,7 +9,6 @@
 from __future__ import annotations
 
 import functools
-import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from lucid.autograd.modes.casting import wide_in_autocast
 from lucid.autograd.modes.state import unusual
 from lucid.autograd.recording.primitive import Primitive
 from lucid.backend.dtype import as_dtype, dtype_of
-from lucid.errors import DtypeError
+from lucid.errors import DtypeError, warn
 from lucid.ops.activation import softmax_cuda as kernels
 from lucid.ops.base.declaration import adjoint
 from lucid.ops.base.dims import dim_in
@@ -197,10 +196,9 @@ def _prepared(name: str, input: Tensor, dim: int | None, dtype: Dtype | None) ->
             f"{name}: expected a real floating-point dtype, got {wanted}; convert the input, or pass dtype="
         )
     if dim is None:
-        warnings.warn(
+        warn(
             f"implicit dimension choice for {name}: pass dim= to say which dimension is meant",
             UserWarning,
-            stacklevel=3,
         )
         dim = 0 if x.array.ndim in {0, 1, 3} else 1
     return x if dtype is None else cast_to(x, wanted), dim_in(dim, x.array.ndim)

@@ -29,6 +29,7 @@ from lucid.backend.device import device_of
 from lucid.backend.dtype import as_dtype, can_cast
 from lucid.errors import ArgumentError, DeviceError, DtypeError, GraphError, ShapeError
 from lucid.ops.base.formats import check_layout, check_memory_format
+from lucid.ops.base.numpys_form import IN_NUMPYS_FORM, in_numpys_form, is_numpys_form
 from lucid.ops.creation.data import pinned
 
 if TYPE_CHECKING:
@@ -69,6 +70,24 @@ def with_keywords(function: Callable[..., Any], path: str) -> Callable[..., Any]
             return function(*args, **kwargs)
         return _adapted(title, function, args, kwargs)
 
+    @functools.wraps(function)
+    def method(*args: Any, **kwargs: Any) -> Any:
+        if not kwargs:
+            try:
+                return function(*args)
+            except TypeError:
+                if not is_numpys_form(code, args, kwargs):
+                    raise
+        elif kwargs.keys() <= names:
+            return function(*args, **kwargs)
+        elif not is_numpys_form(code, args, kwargs):
+            return _adapted(title, function, args, kwargs)
+        return in_numpys_form(title, args, kwargs)
+
+    if path.startswith("Tensor.") and title in IN_NUMPYS_FORM:
+        code = _code(function)
+        call = method
+
     # pickle looks for it here, as doctest would run the examples of what is in the module that it names
     call.__module__, call.__qualname__ = __name__, path
     return call
@@ -98,7 +117,7 @@ def as_method(function: Any, name: str) -> Any:
     if name.startswith("_") or not hasattr(function, "__code__"):
         return function
     named = not {"dim", "keepdim"}.isdisjoint(_parameters(function))
-    wanted = named or name.startswith("new_") or name in FORMATTED
+    wanted = named or name.startswith("new_") or name in FORMATTED or name in IN_NUMPYS_FORM
     return with_keywords(function, f"Tensor.{name}") if wanted else function
 
 

@@ -13,14 +13,13 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, Any
 
 from lucid.arguments import among
 from lucid.autograd.modes.casting import wide_in_autocast
 from lucid.autograd.recording.namespace import GRAPH
 from lucid.backend.dtype import dtype_of
-from lucid.errors import DtypeError, SettingError, ShapeError
+from lucid.errors import DtypeError, SettingError, ShapeError, warn
 from lucid.ops.base.promotion import array_of, promote, tensor_dtype
 from lucid.ops.base.scalars import as_bool, as_int
 from lucid.ops.creation.filling import ones
@@ -215,9 +214,8 @@ def istft(
         )
     out = div(*promote(narrow(signal, 1, start, found), envelope))
     if end > whole:
-        warnings.warn(
+        warn(
             "istft: length is beyond the last frame; zeros are added, as nothing is known of the samples there",
-            stacklevel=2,
         )
         out = pad(out, (0, end - whole))
     return out if len(shape) == 3 else squeeze(out, 0)

@@ -80,7 +80,7 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
     return _written(input, axis, indices, source, accumulate=False)
 
 
-def _written(input: Tensor, dim: int, indices: Tensor, source: Tensor, *, accumulate: bool) -> Any:
+def _written(input: Tensor, dim: int, indices: Tensor, source: Tensor | Number, *, accumulate: bool) -> Any:
     """Return a copy of `input` with slices of `source` in it, a tensor of no dimension as a vector of one element."""
     if not input.array.ndim:
         return reshape(put(reshape(input, 1), source, indices, dims=(0,), accumulate=accumulate), ())
@@ -118,4 +118,4 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Number | Tensor) -
         new = as_element(new, tensor_dtype(input), "value")
     elif getattr(value, "ndim", 0):
         raise ShapeError(f"index_fill: expected a number or a 0-dim tensor, got shape {list(new.shape)}")
-    return put(input, new, indices, dims=(axis,), accumulate=False)
+    return _written(input, axis, indices, new, accumulate=False)

@@ -208,7 +208,8 @@ def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
 def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
     """Return a view of all windows of `size` elements along a `dimension`, `step` elements apart.
 
-    It counts the windows, and a new last dimension the elements in one. Windows share memory.
+    It counts the windows, and a new last dimension the elements in one. Windows share memory. Of a tensor without
+    dimensions, which has one window, the result has the last one alone.
 
     >>> import lucid
     >>> lucid.tensor([1, 2, 3, 4]).unfold(0, 2, 1)
@@ -224,9 +225,11 @@ def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
         raise ShapeError(f"unfold: expected a window of at most {have} places along dimension {axis}, got size {size}")
     if step <= 0:
         raise ShapeError(f"unfold: expected a step above zero, got {step}")
+    if not shape:
+        return narrow(reshape(input, 1), 0, 0, size)
     windows = (*shape[:axis], (have - size) // step + 1, *shape[axis + 1 :], size)
     check_size("unfold", windows, input.array.itemsize)
-    return _unfold(input if shape else reshape(input, 1), dim=axis, size=size, step=step)
+    return _unfold(input, dim=axis, size=size, step=step)
 
 
 @primitive(view=True)

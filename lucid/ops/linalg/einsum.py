@@ -125,14 +125,18 @@ def contracted(tensors: list[Any], terms: list[Labels], out: Labels) -> Any:
     """Return the sum of products of tensors whose dimensions have labels; a label of two sizes is refused."""
     size: dict[int, int] = {}
     for operand, (x, labels) in enumerate(zip(tensors, terms, strict=True)):
+        within: dict[int, int] = {}
         for label, n in zip(labels, x.array.shape, strict=True):
+            wanted = within.get(label, size.get(label, 1))
+            # a diagonal does not broadcast
+            if n != wanted and (label in within or 1 not in {n, wanted}):
+                raise ShapeError(
+                    f"einsum: expected size {wanted} of {named(label)}, as before, got size {n} in operand {operand} "
+                    f"of shape {x.array.shape}"
+                )
+            within[label] = n
             if size.setdefault(label, n) == 1:
                 size[label] = n
-            elif n not in {1, size[label]} or (n == 1 and labels.count(label) > 1):
-                raise ShapeError(
-                    f"einsum: expected size {size[label]} of {named(label)}, as in an operand before, got size {n} "
-                    f"in operand {operand} of shape {x.array.shape}"
-                )
     left = [simplified(x, labels, size) for x, labels in zip(tensors, terms, strict=True)]
     for step in contraction_path([labels for _, labels in left], out, size):
         chosen = [left[k] for k in step]

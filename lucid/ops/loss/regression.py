@@ -6,12 +6,11 @@ What holds for all losses says `lucid.ops.loss`.
 from __future__ import annotations
 
 import math
-import warnings
 from typing import TYPE_CHECKING, Any
 
 from lucid.arguments import among
 from lucid.backend.dtype import dtype_of
-from lucid.errors import CallError, DtypeError
+from lucid.errors import CallError, DtypeError, warn
 from lucid.ops.base.declaration import adjoint, fused
 from lucid.ops.base.operands import tensor_operand
 from lucid.ops.base.promotion import promote
@@ -74,10 +73,9 @@ def paired(name: str, input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
     x, y = promote(floating(name, input), truth(name, target), at_least_float=True)
     if x.array.shape == y.array.shape:
         return x, y
-    warnings.warn(
+    warn(
         f"{name}: using a target size ({list(y.array.shape)}) that is different to the input size "
         f"({list(x.array.shape)}): they are broadcast against each other, which is rarely what is wanted",
-        stacklevel=3,
     )
     x, y = broadcast_tensors(x, y)
     return x, y

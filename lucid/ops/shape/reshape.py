@@ -14,6 +14,7 @@ from lucid.cuda.launch.plans import launches_only
 from lucid.errors import DtypeError, ShapeError
 from lucid.ops.base.core import clone as _clone
 from lucid.ops.base.dims import along, dim_in, dims_in, shape_for, sizes_in, viewable
+from lucid.ops.base.numpys_form import in_numpys_form
 from lucid.ops.base.promotion import array_of
 
 if TYPE_CHECKING:
@@ -83,14 +84,18 @@ def _unsqueeze_vjp(m: Namespace, grad: Array, dim: int) -> Any:
     return m.squeeze(grad, dims=(dim,))
 
 
-def reshape(input: Tensor, *shape: int | Sequence[int]) -> Tensor:
+def reshape(input: Tensor, *shape: int | Sequence[int], order: str | None = None, copy: bool | None = None) -> Tensor:
     """Return the elements of `input`, in order, in another `shape`: a view if memory allows it, else a copy.
+
+    `order` and `copy` are those of ``numpy.reshape``.
 
     >>> import lucid
     >>> lucid.reshape(lucid.arange(6), (2, -1))
     tensor([[0, 1, 2],
             [3, 4, 5]])
     """
+    if order is not None or copy is not None:
+        return in_numpys_form("reshape", (input, *shape), {"order": order or "C", "copy": copy})
     return _reshape_any(input, shape=shape_for(sizes_in(shape), array_of(input).size))
 
 
@@ -164,13 +169,17 @@ def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
     return _view(input, shape=(*shape[:axis], *shape_for(sizes_in((sizes,)), shape[axis]), *shape[axis + 1 :]))
 
 
-def ravel(input: Tensor) -> Tensor:
+def ravel(input: Tensor, order: str | None = None) -> Tensor:
     """Return the elements of `input` in one dimension: a view if memory allows it, else a copy.
+
+    `order` is that of ``numpy.ravel``.
 
     >>> import lucid
     >>> lucid.ravel(lucid.tensor([[1, 2], [3, 4]]))
     tensor([1, 2, 3, 4])
     """
+    if order is not None:
+        return in_numpys_form("ravel", (input, order), {})
     return reshape(input, -1) if array_of(input).size else reshape(input, 0)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import warnings
 from collections.abc import Mapping
 from numbers import Real
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -14,7 +13,7 @@ from lucid.autograd.base import TensorBase, wrap
 from lucid.backend.arrays import asarray, astype, to_device
 from lucid.backend.device import CPU, device_of
 from lucid.backend.dtype import can_cast, dtype_of, float32
-from lucid.errors import LucidError, StateDictError
+from lucid.errors import LucidError, StateDictError, warn
 from lucid.optim.base.entries import Entries
 from lucid.optim.base.slots import counts_there
 
@@ -147,21 +146,19 @@ def _by_name(optimizer: Optimizer, saved_groups: Any) -> list[Any]:
     known, given = ([name for names in each for name in names] for each in (own, saved))
     if len(set(known)) < len(known) or sorted(known) != sorted(given):
         only_own, only_saved = sorted({*known} - {*given}), sorted({*given} - {*known})
-        warnings.warn(
+        warn(
             f"load_state_dict: the optimizer and the state dict name other parameters, so state goes by position: "
             f"only the optimizer has {only_own}, only the state dict {only_saved}",
             UserWarning,
-            stacklevel=5,
         )
         return saved_groups
     of_names = {frozenset(names): group for names, group in zip(saved, saved_groups, strict=True)}
     groups: list[Any] = [of_names.get(frozenset(names)) for names in own]
     if None in groups:
-        warnings.warn(
+        warn(
             "load_state_dict: the parameters of the state dict are in other groups: state goes by name, and settings "
             f"of groups by position: expected the groups {own}, got {saved}",
             UserWarning,
-            stacklevel=5,
         )
         groups = saved_groups
     numbers = [number for group in saved_groups for number in group["params"]]

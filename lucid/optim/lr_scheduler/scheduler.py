@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import functools
-import warnings
 from collections.abc import Mapping
 from contextlib import contextmanager
 from numbers import Real
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 from lucid.arguments import checked, unfit
 from lucid.autograd.modes.state import no_grad
 from lucid.backend import gpu
-from lucid.errors import CaptureError, SettingError, StateDictError
+from lucid.errors import CaptureError, SettingError, StateDictError, warn
 from lucid.ops.creation.data import tensor
 from lucid.optim.base.settings import number, whole
 from lucid.optim.lr_scheduler.groups import Rate, beside, copied, read, write_rate
@@ -153,7 +152,7 @@ class LRScheduler:
             what = "Seems like `optimizer.step()` has been overridden: its calls are not seen, and should come"
         else:
             what = "Detected call of `lr_scheduler.step()` before `optimizer.step()`: it should come"
-        warnings.warn(f"{what} first, or the learning rate of the first epoch is never used", UserWarning, stacklevel=3)
+        warn(f"{what} first, or the learning rate of the first epoch is never used", UserWarning)
 
     def _update_lr(self, epoch: int | None = None) -> None:
         """Go on by an epoch, or to the one given, in its closed form if there is one."""
@@ -232,10 +231,9 @@ class LRScheduler:
 
     def _warn_outside_of_step(self) -> None:
         if not self._get_lr_called_within_step:
-            warnings.warn(
+            warn(
                 "get_lr() computes the next learning rates, for step(): to see the last ones use `get_last_lr()`",
                 UserWarning,
-                stacklevel=3,
             )
 
     # ---- state dicts ----
@@ -352,9 +350,8 @@ def refuse_capture(scheduler: LRScheduler) -> None:
 
 def warn_of_epoch() -> None:
     """Warn that the epoch of a step need not be given."""
-    warnings.warn(
+    warn(
         "The epoch parameter in `scheduler.step()` is deprecated, as in PyTorch: call `scheduler.step()` once an "
         "epoch, which counts them itself",
         UserWarning,
-        stacklevel=3,
     )

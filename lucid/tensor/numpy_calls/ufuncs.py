@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lucid.autograd.base import TensorBase
-from lucid.backend.dtype import as_dtype
+from lucid.autograd.base import TensorBase, wrap
+from lucid.backend.arrays import asarray
+from lucid.backend.device import device_of
 from lucid.ops.activation.sigmoid import tanh
 from lucid.ops.base.promotion import cast_to
 from lucid.ops.elementwise import (
@@ -26,9 +27,12 @@ from lucid.ops.elementwise import complex as parts
 from lucid.ops.linalg import products
 from lucid.ops.reduction import sums
 from lucid.ops.shape import reshape
-from lucid.tensor.numpy_calls.rules import (
+from lucid.tensor import operators
+from lucid.tensor.numpy_calls.rule import (
     NumpyCallError,
     applied,
+    dtype_named,
+    numpy_dtype,
     operand,
     pytorch_dtype,
     tensor_of,
@@ -47,14 +51,38 @@ def cube_root(x: Any) -> Any:
     return arithmetic.mul(parts.sign(x), power.pow(parts.abs(x), 1 / 3))
 
 
-def quotient_and_rest(a: Any, b: Any) -> tuple[Any, Any]:
-    """Return ``numpy.divmod``."""
-    return division.floor_divide(a, b), division.remainder(a, b)
-
-
 def parts_of_numbers(x: Any) -> tuple[Any, Any]:
     """Return ``numpy.modf``: the fraction, and the whole number before it."""
     return rounding.frac(x), rounding.trunc(x)
+
+
+def is_complex(x: Any) -> bool:
+    """Return whether a tensor, or a number, is complex."""
+    return x.array.dtype.kind == "c" if isinstance(x, TensorBase) else isinstance(x, complex)
+
+
+def chosen(op: Callable[[Any, Any], Any], ufunc: Any) -> Callable[[Any, Any], Any]:
+    """Return one of two, elementwise; of complex numbers in NumPy's order, which NumPy is asked for."""
+
+    def choose(a: Any, b: Any) -> Any:
+        if not (is_complex(a) or is_complex(b)):
+            return op(a, b)
+        like = a if isinstance(a, TensorBase) else b
+        wanted = numpy_dtype([a, b])
+        operands = [cast_to(operand(x, like, strong=True), wanted) for x in (a, b)]
+        first, second = (x.numpy(force=True) for x in operands)
+        extreme = ufunc(first, second)
+        is_first = (extreme == first) | (np.isnan(extreme) & np.isnan(first))
+        return selection.where(wrap(asarray(is_first, device=device_of(like.array))), *operands)
+
+    return choose
+
+
+def rounded(x: Any) -> Any:
+    """Return ``numpy.rint``; of complex numbers of both parts."""
+    if not is_complex(x):
+        return rounding.round(x)
+    return parts.complex(rounding.round(parts.real(x)), rounding.round(parts.imag(x)))
 
 
 def steps(x: Any, middle: Any) -> Any:
@@ -101,7 +129,7 @@ UFUNCS: dict[str, Callable[..., Any]] = {
     "deg2rad": trigonometry.deg2rad,
     "degrees": trigonometry.rad2deg,
     "divide": division.div,
-    "divmod": quotient_and_rest,
+    "divmod": operators.quotient_and_rest,
     "equal": comparison.eq,
     "exp": exponential.exp,
     "exp2": exponential.exp2,
@@ -110,8 +138,8 @@ UFUNCS: dict[str, Callable[..., Any]] = {
     "float_power": power.float_power,
     "floor": rounding.floor,
     "floor_divide": division.floor_divide,
-    "fmax": comparison.fmax,
-    "fmin": comparison.fmin,
+    "fmax": chosen(comparison.fmax, np.fmax),
+    "fmin": chosen(comparison.fmin, np.fmin),
     "fmod": division.fmod,
     "frexp": power.frexp,
     "gcd": division.gcd,
@@ -140,8 +168,8 @@ UFUNCS: dict[str, Callable[..., Any]] = {
     "logical_xor": logic.logical_xor,
     "matmul": products.matmul,
     "matvec": matrix_vector,
-    "maximum": comparison.maximum,
-    "minimum": comparison.minimum,
+    "maximum": chosen(comparison.maximum, np.maximum),
+    "minimum": chosen(comparison.minimum, np.minimum),
     "modf": parts_of_numbers,
     "multiply": arithmetic.mul,
     "negative": arithmetic.neg,
@@ -154,7 +182,7 @@ UFUNCS: dict[str, Callable[..., Any]] = {
     "reciprocal": division.reciprocal,
     "remainder": division.remainder,
     "right_shift": logic.bitwise_right_shift,
-    "rint": rounding.round,
+    "rint": rounded,
     "sign": parts.sgn,
     "signbit": nonfinite.signbit,
     "sin": trigonometry.sin,
@@ -218,7 +246,7 @@ def ufunc_result(
     if method != "__call__":
         raise NumpyCallError(f"{title}.{method} cannot be recorded: use lucid's function, or tensor.detach().numpy()")
     if wanted := options.pop("dtype", None):
-        inputs = tuple([cast_to(operand(value, None, strong=True), as_dtype(wanted)) for value in inputs])
+        inputs = tuple([cast_to(operand(value, None, strong=True), dtype_named(wanted)) for value in inputs])
     if options:
         raise NumpyCallError(
             f"{title}: {', '.join(options)} cannot be used with a Tensor: NumPy does not record; assign the result, or "

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import itertools
-import warnings
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 from lucid.arguments import shown
-from lucid.errors import ArgumentError, SettingError
+from lucid.errors import ArgumentError, SettingError, warn
 from lucid.utils.data.epochs import teller_of, tells_its_order
 from lucid.utils.data.randomness import natural
 from lucid.utils.data.reading import Job, Pass, Place
@@ -149,10 +148,9 @@ class StreamOrder(Order):
             self._places = [Place(*place) for place in self._resumed["workers"]]
             self._after = self._resumed["turn"]
             if any(place.state is None and place.given for place in self._places):
-                warnings.warn(
+                warn(
                     "DataLoader: the stream is read from its beginning up to where the state was taken; give the "
                     "dataset, or its iterator, state_dict() and load_state_dict() to go on at once",
-                    stacklevel=4,
                 )
         self._turn = self._after
         self._reached = self._sent = self.first
@@ -177,11 +175,10 @@ class StreamOrder(Order):
         self._places = [*self._places]  # a reader may hold the other list
         self._places[worker] = result.place or Place()
         if self._length is not None and (given := sum(place.given for place in self._places)) > self._length:
-            warnings.warn(
+            warn(
                 f"DataLoader: the stream has a length of {self._length}, and has given {given} samples: let its "
                 "__len__ tell what all workers give together; where there are several, each reads the whole stream "
                 "unless its __iter__ asks get_worker_info() for its part",
-                stacklevel=4,
             )
             self._length = None
         self._after = (worker + 1) % len(self._places)

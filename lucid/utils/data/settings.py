@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import sys
-import warnings
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, cast
 
 from lucid.arguments import among, shown
 from lucid.backend import gpu
-from lucid.errors import ArgumentError, SettingError
+from lucid.errors import ArgumentError, SettingError, warn
 from lucid.ops.base.scalars import as_int
 from lucid.utils.data.workers.processes import preload
 
@@ -76,10 +75,9 @@ def can_pin() -> bool:
     """Return whether memory can be page-locked; warn if not."""
     if gpu.is_available():
         return True
-    warnings.warn(
+    warn(
         "DataLoader: pin_memory is True, and there is no CUDA device for which memory could be page-locked: batches "
         "are in ordinary memory",
-        stacklevel=4,
     )
     return False
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -222,6 +224,22 @@ def test_a_change_is_recorded_with_create_graph(rng):
 
 def _times(grad, x):
     grad.mul_(x)
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("order", sorted(set(itertools.permutations((0, 0, 1, 1)))), ids=str)
+def test_what_several_outputs_receive_is_summed_apart(order, size, rng):
+    """Sums of one output of a node are no sign for another's: what is given to backward for that stays as it is."""
+    x = lucid.zeros(2, size, requires_grad=True)
+    outputs = x.unbind(0)
+    given = [lucid.tensor(rng.integers(1, 9, size), dtype=lucid.float32) for _ in order]
+    before = [grad.clone() for grad in given]
+    lucid.autograd.backward([outputs[number] for number in order], given)
+    for grad, kept in zip(given, before, strict=True):
+        np.testing.assert_array_equal(numbers(grad), numbers(kept))
+    for number in (0, 1):
+        expected = sum(numbers(grad) for grad, to in zip(before, order, strict=True) if to == number)
+        np.testing.assert_array_equal(numbers(x.grad[number]), expected)
 
 
 def test_what_a_function_hands_on_is_not_changed():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import weakref
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -16,6 +17,9 @@ from lucid.autograd.graph import (
     saved_tensors_hooks,
 )
 from lucid.errors import HookError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 contract = pytest.mark.contract
 
@@ -241,6 +245,46 @@ def test_hooks_of_a_raw_saved_tensor_end_the_watch_over_its_version(kind: str) -
     other.mul_(7.0)
     y.sum().backward()
     assert x.grad.tolist() == [4.0, 5.0]
+
+
+BESIDE_NUMBERS = {
+    "mul": lambda y: 3.0 * y,
+    "div by": lambda y: y / 3.0,
+    "div": lambda y: 3.0 / y,
+    "remainder": lambda y: 3.0 % y,
+    "pow": lambda y: y**3.0,
+    "pow of": lambda y: 3.0**y,
+    "clamp": lambda y: y.clamp(2.5, 10.0),
+}
+
+
+@pytest.mark.parametrize("op", BESIDE_NUMBERS.values(), ids=BESIDE_NUMBERS)
+def test_what_is_saved_beside_a_number(op: Callable[[lucid.Tensor], lucid.Tensor]) -> None:
+    """Each attribute of a node gives what stands in its own place, and its hooks end the watch over that alone."""
+
+    def run() -> tuple[lucid.Tensor, lucid.Tensor, lucid.Tensor]:
+        x = leaf(2.0, 3.0)
+        y = x * 1.0
+        y.add_(0.0)  # so that its version is another than the result's
+        return x, y, op(y)
+
+    x, y, z = run()
+    node = z.grad_fn
+    found = {name: getattr(node, name) for name in dir(type(node)) if name.startswith("_saved_")}
+    kept = {name: value for name, value in found.items() if isinstance(value, lucid.Tensor)}
+    assert {value for value in found.values() if isinstance(value, float)} <= {2.5, 3.0, 10.0}
+    for name, value in kept.items():
+        theirs = z if name == "_saved_result" else y
+        assert (value.tolist(), value._version) == (theirs.tolist(), theirs._version)
+    z.sum().backward()
+    expected = x.grad.tolist()
+    for name in kept:
+        x, y, z = run()
+        getattr(z.grad_fn, f"_raw{name}").register_hooks(lambda t: t.clone(), lambda t: t)
+        loss = z.sum()
+        (z if name == "_saved_result" else y).detach().mul_(7.0)
+        loss.backward()
+        assert x.grad.tolist() == expected
 
 
 @pytest.mark.parametrize("kind", ["op", "function"])

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
+
 import pytest
 
 import lucid
@@ -18,6 +21,44 @@ def test_settings_are_shown_as_they_are_written():
         "AvgPool1d(kernel_size=(2,), stride=(2,), padding=(0,))",
     ):
         assert repr(eval(f"nn.{written}")) == written
+
+
+# Layers with a dtype that are no rows of the table; lazy ones have a test of their own, and one is never made.
+OTHERS = {
+    "AdaptiveLogSoftmaxWithLoss": (4, 8, [2, 5], 2.0, True), "Bilinear": (3, 2, 4), "GRU": (3, 4), "GRUCell": (3, 4),
+    "LSTM": (3, 4, 2, True, False, 0.0, True, 2), "LSTMCell": (3, 4), "MultiheadAttention": (4, 2, 0.0, True, True),
+    "RNN": (3, 4), "RNNBase": ("GRU", 3, 4), "RNNCell": (3, 4), "RNNCellBase": (3, 4, True, 2),
+    "Transformer": (4, 2, 1, 1, 6), "TransformerDecoderLayer": (4, 2, 6),
+}  # fmt: skip
+
+
+def takes_dtype(kind):
+    return inspect.isclass(kind) and issubclass(kind, nn.Module) and "dtype" in inspect.signature(kind).parameters
+
+
+class Typed:
+    """A namespace like `nn` that makes its layers of one dtype, and notes those that take one."""
+
+    def __init__(self, dtype):
+        self.dtype, self.seen = dtype, set()
+
+    def __getattr__(self, name):
+        kind = getattr(nn, name)
+        if not takes_dtype(kind):
+            return kind
+        self.seen.add(name)
+        return functools.partial(kind, dtype=self.dtype)
+
+
+def test_a_dtype_is_that_of_all_parameters_and_buffers():
+    """What a layer has of real numbers is of the dtype that it is given: of every layer that takes one."""
+    typed = Typed(lucid.float64)
+    layers = {name: make(typed) for name, make in LAYERS.items()}
+    layers |= {name: getattr(typed, name)(*settings) for name, settings in OTHERS.items()}
+    made = [(name, key, value) for name, layer in layers.items() for key, value in layer.state_dict().items()]
+    assert not [(name, key) for name, key, value in made if value.dtype not in {lucid.float64, lucid.int64}]
+    there = {name for name in nn.__all__ if takes_dtype(getattr(nn, name)) and not name.startswith("Lazy")}
+    assert there - {"SyncBatchNorm"} == typed.seen
 
 
 @pytest.mark.parametrize("name", LAYERS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import operator
 import types
 
 import pytest
@@ -148,3 +149,14 @@ def test_lists_of_modules_are_lists(kind):
     assert [*kind(modules) + kind([new])] == [*modules, new]
     assert [*kind([new]) + kind(modules)] == [new, *modules]
     assert [*kind(modules).extend([new, new])] == [*modules, new, new]
+
+
+@pytest.mark.parametrize("kind", [lambda entries: nn.Sequential(*entries), nn.ModuleList, nn.ParameterList])
+@pytest.mark.parametrize("extend", [lambda made, more: made.extend(more), operator.iadd], ids=["extend", "iadd"])
+def test_a_list_is_extended_by_itself(kind, extend):
+    """It then has twice what it had, as a list of Python's; so has one that an iterator over it extends."""
+    entries = [nn.Linear(1, 1), nn.ReLU()]
+    for more in (lambda made: made, iter):
+        made = kind(entries)
+        assert extend(made, more(made)) is made
+        assert [*made] == entries * 2

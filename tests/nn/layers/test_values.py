@@ -302,6 +302,7 @@ def test_settings_reach_the_function(monkeypatch, rng):
         (nn.Linear(np.int64(4), np.int32(2)), "Linear(in_features=4, out_features=2, bias=True)"),
         (nn.LeakyReLU(np.float64(0.5), inplace=True), "LeakyReLU(negative_slope=0.5, inplace=True)"),
         (nn.AvgPool1d(np.int64(2)), "AvgPool1d(kernel_size=(np.int64(2),), stride=(np.int64(2),), padding=(0,))"),
+        (nn.ZeroPad1d(np.int64(2)), "ZeroPad1d((np.int64(2), np.int64(2)))"),
         (nn.Flatten(np.int64(0)), "Flatten(start_dim=0, end_dim=-1)"),
         (nn.GELU("tanh"), "GELU(approximate='tanh')"),
         (nn.Dropout(np.float32(0.5)), "Dropout(p=0.5, inplace=False)"),

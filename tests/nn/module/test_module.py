@@ -149,6 +149,24 @@ def test_modes_and_apply():
         net.train(1)
 
 
+def test_modes_and_apply_are_methods_of_each_module():
+    """What a submodule makes of `train` and `apply` of its own holds for it, whatever above it they are called of."""
+
+    class Frozen(nn.Sequential):
+        def train(self, mode=True):
+            return super().train(False)
+
+        def apply(self, fn):
+            return self
+
+    net, seen = nn.Sequential(nn.Identity(), nn.Sequential(Frozen(nn.Dropout()))), []
+    for call in (net.train, net.eval, net.train):
+        assert call() is net
+        assert [module.training for module in net.modules()] == [call != net.eval] * 3 + [False] * 2
+    net.apply(seen.append)
+    assert seen == [net[0], net[1], net]
+
+
 def test_zero_grad(rng):
     """Gradients become None, or zero in their own memory."""
     net = Net()

@@ -52,6 +52,18 @@ class Outer(nn.Module):
         return z[:, 0], z[0] / z[0, 0]
 
 
+class Shifted(nn.Module):
+    """One more than a tensor."""
+
+    def forward(self, x):
+        """Return what is one more."""
+        return x + 1
+
+    def right_inverse(self, x):
+        """Return what is one less."""
+        return x - 1
+
+
 def matrix(rng, size=3):
     """Return a symmetric matrix."""
     values = rng.standard_normal((size, size))
@@ -108,6 +120,15 @@ def test_chains_and_several_originals(rng):
     assert isinstance(layer.weight, nn.Parameter)
     assert type(layer) is nn.Linear
     assert list(layer.state_dict()) == ["bias", "weight"]
+
+
+def test_several_at_once(rng):
+    """A list of several, the first applied first, is inverted from its end: it begins with the value that there was."""
+    values = rng.standard_normal((3, 3))
+    made = parametrize.ParametrizationList([Outer(), Shifted()], nn.Parameter(lucid.tensor(np.outer(*values[:2]) + 1)))
+    np.testing.assert_allclose(numbers(made()), np.outer(*values[:2]) + 1, rtol=1e-12)
+    made.right_inverse(lucid.tensor(np.outer(*values[1:]) + 1))
+    np.testing.assert_allclose(numbers(made()), np.outer(*values[1:]) + 1, rtol=1e-12)
 
 
 @pytest.mark.parametrize("leave", [True, False])

@@ -50,6 +50,7 @@ def test_what_is_refused():
     for error, message, call in (
         (ShapeError, "expected whole elements of 4 bytes, got 13 from 3 on", {"offset": 3}),
         (ShapeError, "expected count=5 elements of 4 bytes, got 16", {"count": 5}),
+        (ShapeError, "expected count=3 elements of 4 bytes, got 8 bytes from 8 on", {"count": 3, "offset": 8}),
         (ShapeError, "expected an offset of 0 to 15 bytes, got 16", {"offset": 16}),
         (ShapeError, "expected an offset of 0 to 15 bytes, got -1", {"offset": -1}),
         (ShapeError, "count other than 0", {"count": 0}),

@@ -49,3 +49,12 @@ def test_a_window_of_few_samples(name, periodic):
     """One of no samples is empty, and one of one sample is 1, whether it is periodic or not."""
     for count in (0, 1):
         assert getattr(lucid, name)(count, periodic, device=DEVICE).tolist() == [1.0] * count
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int32", "int64", "float16", "bfloat16", "float64", "complex128"])
+def test_a_number_in_a_tensor_has_its_dtype(dtype):
+    """What `full` is filled with from a tensor of no dimension keeps the dtype of that tensor."""
+    kind = getattr(lucid, dtype)
+    out = lucid.full((2,), lucid.tensor(1, dtype=kind))
+    assert out.dtype is kind
+    assert out.tolist() == [1, 1]

@@ -256,10 +256,14 @@ def test_multinomial_mistakes():
 @pytest.mark.cpu("a CUDA device does not look at the values of probabilities")
 def test_values_that_are_no_probabilities():
     """Tensors that hold no chances, no weights or no deviations are refused, and too few weights for the draws."""
-    with pytest.raises(ProbabilityError, match="between 0 and 1"):
-        bernoulli(lucid.tensor([0.5, 1.5]))
-    with pytest.raises(ProbabilityError, match="std"):
-        normal(0.0, lucid.tensor([1.0, -1.0]))
+    for wrong in (1.5, -0.5, float("nan")):
+        with pytest.raises(ProbabilityError, match="between 0 and 1"):
+            bernoulli(lucid.tensor([0.5, wrong]))
+        with pytest.raises(ProbabilityError, match="p="):
+            bernoulli(lucid.ones(2), wrong)
+    for wrong in (-1.0, float("nan")):
+        with pytest.raises(ProbabilityError, match="std"):
+            normal(0.0, lucid.tensor([1.0, wrong]))
 
 
 @pytest.mark.parametrize("replacement", [False, True])

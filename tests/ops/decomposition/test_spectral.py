@@ -156,3 +156,18 @@ def test_factors_without_a_derivative(call, rng):
     out = call(x)
     with pytest.raises(NotDifferentiableError, match="no derivative"):
         (out if isinstance(out, lucid.Tensor) else out[0]).sum().backward()
+
+
+@pytest.mark.parametrize("shape", [(4, 3), (3, 4), (2, 3, 5), (2, 5, 3)])
+def test_vectors_that_a_full_decomposition_adds_change_no_gradient(shape, rng):
+    """A loss of what the reduced one has too has the same gradient, of tall and of wide matrices."""
+    x = lucid.tensor(rng.standard_normal(shape), requires_grad=True)
+    k, weights = min(shape[-2:]), lucid.tensor(rng.standard_normal(shape))
+    of_values, of_vectors = [], []
+    for full in (False, True):
+        u, s, vh = linalg.svd(x, full)
+        of_values.append(numbers(lucid.autograd.grad((s**3).sum(), x, retain_graph=True)[0]))
+        whole = (u[..., :k] * (s * s).unsqueeze(-2)) @ vh[..., :k, :]
+        of_vectors.append(numbers(lucid.autograd.grad((whole * weights).sum(), x)[0]))
+    np.testing.assert_allclose(*of_values, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(*of_vectors, rtol=1e-9, atol=1e-9)

@@ -125,10 +125,13 @@ def test_power_of_zero(rng):
 
 
 def test_kinks(rng):
-    """At a kink the slope is PyTorch's choice: 0 for abs and atan2, 1 on a bound of clamp, half of it at a tie."""
-    x = leaf(0.0)
-    assert gradient(lucid.abs(x), x, rng) == 0
-    assert gradient(lucid.atan2(x, 0 * x), x, rng) == 0
+    """At a kink or jump the slope is PyTorch's choice: 0 at zero, 1 on a bound of clamp, half of it at a tie."""
+    for zero in (0.0, -0.0):
+        x = leaf(zero)
+        for op in (lucid.abs, lucid.sgn, lucid.sign, lambda x: lucid.atan2(x, 0 * x)):
+            assert gradient(op(x), x, rng) == 0
+        for sign in (1.0, -1.0, 0.0, -0.0):
+            assert gradient(lucid.copysign(x, sign), x, rng) == 0
     bounds = leaf(-1.0, 2.0)
     np.testing.assert_array_equal(gradient(lucid.clamp(bounds, -1, 2), bounds, rng), [1, 1])
     a, b = leaf(1.0), leaf(1.0)
@@ -367,3 +370,22 @@ def test_rounded_to_decimals_and_to_tens(decimals, rng):
     values = np.concatenate([rng.uniform(-2000, 2000, 20), [1250, 1350, -1250, 15, 25, 500, 1500, 0.125, 0.375]])
     found = lucid.round(lucid.tensor(values), decimals=decimals)
     np.testing.assert_allclose(numbers(found), np.round(values, decimals), rtol=1e-15)
+
+
+@pytest.mark.parametrize("dtype", [lucid.float16, lucid.bfloat16])
+@pytest.mark.parametrize(
+    "op",
+    [
+        lucid.lerp,
+        lambda a, b, c: lucid.addcmul(a, b, c, value=0.75),
+        lambda a, b, c: lucid.addcdiv(a, b, c, value=0.75),
+        lambda a, b, c: lucid.prelu(-a, c[0]),
+        lambda a, b, c: lucid.round(a, decimals=1),
+    ],
+    ids=["lerp", "addcmul", "addcdiv", "prelu", "round"],
+)
+def test_halves_are_rounded_once(op, dtype, rng):
+    """What takes several steps is computed in float32 and rounded at the end, not after every step."""
+    halves = [lucid.tensor(rng.uniform(0.5, 2, 500), dtype=dtype) for _ in range(3)]
+    expected = op(*[x.float() for x in halves]).to(dtype)
+    assert lucid.equal(op(*halves), expected)

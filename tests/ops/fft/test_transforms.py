@@ -197,3 +197,16 @@ def test_steps_beyond_the_window():
     for hop, width in ((5, 4), (9, None)):
         with pytest.raises(ShapeError, match=f"expected 0 < hop_length <= win_length, got hop_length={hop}"):
             lucid.istft(spectra, 8, hop, width)
+
+
+@pytest.mark.parametrize("name", ["fftn", "ifftn", "rfftn", "irfftn", "hfftn", "ihfftn"])
+def test_sizes_are_those_of_the_last_dimensions(name, rng):
+    """Sizes without dimensions belong to the last ones, as many as there are sizes."""
+    x, transform = lucid.tensor(rng.standard_normal((4, 5, 6))), getattr(lucid.fft, name)
+    for s in ((7,), (3, 8), (3, 4, 5)):
+        last = tuple(range(3 - len(s), 3))
+        found = transform(x, s).cpu().numpy()
+        assert found.shape[: -len(s)] == x.shape[: -len(s)]
+        np.testing.assert_array_equal(found, transform(x, s, last).cpu().numpy())
+        if name[0] not in "hi":
+            np.testing.assert_allclose(found, getattr(np.fft, name)(x.cpu().numpy(), s, last), atol=1e-12)

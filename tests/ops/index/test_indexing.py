@@ -9,7 +9,7 @@ import lucid
 from lucid.errors import DtypeError, IndexOutOfRangeError, InplaceError, ShapeError
 from lucid.ops.index import index_select, indexing, masked_select, select
 from lucid.ops.index.accumulation import sums_at
-from tests.device import shares_memory
+from tests.device import DEVICE, shares_memory
 
 MISTAKES = {
     "int": (lambda x: x[2], IndexOutOfRangeError, "index 2 is out of bounds for dimension 0 with size 2"),
@@ -312,3 +312,48 @@ def test_where_with_one_of_two_values(given, missing):
     for none in ((None,), (None, None), (1.0, None), (None, 1.0)):
         with pytest.raises(TypeError):
             lucid.where(condition, *none)
+
+
+@pytest.mark.parametrize("index", [[], ([], slice(1, 3)), (slice(None), []), ([], []), (0, []), (..., [])], ids=str)
+def test_an_empty_list_selects_nothing(index, rng):
+    """It is one of integers: what is read is empty, in NumPy's shape, and what is written changes nothing."""
+    values = rng.standard_normal((2, 3))
+    x = lucid.tensor(values)
+    whole = index if isinstance(index, tuple) else (index,)
+    expected = values[tuple(np.array(part, int) if part == [] else part for part in whole)]
+    assert x[index].shape == expected.shape
+    x[index] = 7
+    np.testing.assert_array_equal(x.numpy(force=True), values)
+
+
+ONE, FIRST, NEW = (lucid.tensor(values, device=DEVICE) for values in (2.0, [0], [5.0]))
+ALONG = {
+    "index_select": (FIRST,), "index_add": (FIRST, NEW), "index_copy": (FIRST, NEW), "index_fill": (FIRST, 7.0),
+    "index_reduce": (FIRST, NEW, "prod"), "scatter": (FIRST, NEW), "scatter_add": (FIRST, NEW),
+    "scatter_reduce": (FIRST, NEW, "sum"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("dim", [0, -1])
+@pytest.mark.parametrize("name", ALONG)
+def test_along_no_dimension(name, dim):
+    """A tensor without dimensions counts as a vector of one element, and stays without dimensions; so do its grads."""
+    x = ONE.clone().requires_grad_()
+    out = getattr(x, name)(dim, *ALONG[name])
+    assert out.shape == ()
+    row = ONE.reshape(1).requires_grad_()
+    expected = getattr(row, name)(dim, *ALONG[name])
+    assert [out.item()] == expected.tolist()
+    (grad,), (other,) = lucid.autograd.grad(out, x), lucid.autograd.grad(expected.sum(), row)
+    assert grad.shape == ()
+    assert [grad.item()] == other.tolist()
+
+
+@pytest.mark.parametrize("size", [0, 1])
+def test_windows_of_a_number(size):
+    """A tensor without dimensions has one window, of no or one element, and no dimension that counts windows."""
+    x = ONE.clone().requires_grad_()
+    out = x.unfold(0, size, 1)
+    assert out.tolist() == [2.0][:size]
+    out.sum().backward()
+    assert x.grad.item() == size

@@ -7,6 +7,7 @@ import pytest
 
 import lucid
 from lucid.errors import ShapeError
+from tests.device import DEVICE
 
 SHAPE = (3, 4, 5)
 PLACED = {
@@ -84,3 +85,40 @@ def test_slices_go_forwards(step):
     """A step of nothing, or backwards, is refused as a shape that does not fit."""
     with pytest.raises(ShapeError, match=f"slice_scatter: expected a step above zero, got {step}"):
         lucid.slice_scatter(lucid.zeros(4), lucid.ones(4), step=step)
+
+
+X = lucid.tensor(np.arange(12.0).reshape(3, 4), device=DEVICE)
+ROW = lucid.tensor([1, 0], device=DEVICE)
+COPIES = {
+    "clone": (),
+    "masked_fill": (X.T > 3, 0.0),
+    "masked_scatter": (X.T > 3, X),
+    "index_add": (0, ROW, X.T[:2]),
+    "index_copy": (0, ROW, X.T[:2]),
+    "index_fill": (0, ROW, 7.0),
+    "index_put": ((ROW,), X.T[:2]),
+    "scatter": (0, ROW[None, :], 7.0),
+    "scatter_add": (0, ROW[None, :], X.T),
+    "select_scatter": (X[:, 0], 0, 1),
+    "slice_scatter": (X.T[1:], 0, 1),
+    "diagonal_scatter": (X[:, 0],),
+    "as_strided_scatter": (X[0], (4,), (3,)),
+    "put": (ROW, X[0, :2]),
+}
+
+
+@pytest.mark.parametrize("name", COPIES)
+def test_a_changed_copy_is_contiguous(name):
+    """Whatever the strides of the input, a copy lies in the order of its dimensions."""
+    out = getattr(X.T, name)(*COPIES[name])
+    assert out.shape == X.T.shape
+    assert out.stride() == (3, 1)
+
+
+def test_strides_are_those_of_the_copy(rng):
+    """as_strided_scatter counts through the contiguous copy, not through the memory of its input."""
+    values = rng.standard_normal((3, 4))
+    out = lucid.as_strided_scatter(lucid.tensor(values).T, lucid.zeros(3, dtype=lucid.float64), (3,), (2,), 1)
+    expected = values.T.copy()
+    expected.reshape(-1)[1:7:2] = 0
+    np.testing.assert_array_equal(out.cpu().numpy(), expected)

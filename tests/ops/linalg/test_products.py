@@ -139,6 +139,29 @@ def test_gradients_of_weights_own_their_memory(rng):
         assert grad.flags.c_contiguous
 
 
+@pytest.mark.parametrize(
+    ("term", "shape"),
+    [("ii", (1, 3)), ("ii", (3, 1)), ("i...i", (1, 2, 3)), ("iji", (3, 2, 1)), ("iii", (1, 1, 3)), ("iii", (3, 3, 1))],
+)
+def test_einsum_takes_diagonals_of_squares_only(term, shape):
+    """A size of 1 is no diagonal of a larger one in its own operand, wherever it stands and whatever goes with it."""
+    for equation, others in ((term, ()), (f"{term}->i", ()), (f"{term},i", (ones(3),)), (f"{term},i->i", (ones(1),))):
+        with pytest.raises(ShapeError, match=r"of 'i', as before, got size . in operand 0"):
+            einsum(equation, ones(*shape), *others)
+    with pytest.raises(ShapeError, match=r"of 'i', as before, got size . in operand 1"):
+        einsum(f"i,{term}", ones(3), ones(*shape))
+
+
+def test_einsum_broadcasts_a_diagonal_of_one(rng):
+    """A diagonal of size 1 meets larger dimensions of other operands, before it or behind."""
+    a, b = rng.standard_normal((3, 3)), rng.standard_normal((1, 1))
+    expected = np.trace(a) * b.item()
+    row = np.diag(a)
+    for equation, *operands in (("ii,ii", a, b), ("ii,ii", b, a), ("ii,i", b, row), ("i,ii", row, b)):
+        got = einsum(equation, *map(lucid.tensor, operands))
+        np.testing.assert_allclose(got.numpy(force=True), expected, rtol=1e-12)
+
+
 def test_einsum_of_one_operand_is_a_view(rng):
     """Reordering, and a diagonal, share memory with the operand."""
     x = lucid.tensor(rng.standard_normal((3, 3)))

@@ -8,13 +8,20 @@ import numpy as np
 import pytest
 
 import lucid
+from lucid import nn
 from lucid.nn import functional as F
 from lucid.ops.loss.older_reduction import OLDER_PLACES
 from tests.gradients import numbers
+from tests.layers import LOSSES
 
 WAYS = {
     (None, None): "mean", (True, None): "mean", (False, None): "sum", (None, True): "mean", (True, True): "mean",
     (False, True): "sum", (None, False): "none", (True, False): "none", (False, False): "none",
+}  # fmt: skip
+# layers whose name is not that of their function
+NAMES = {
+    "BCELoss": "binary_cross_entropy", "BCEWithLogitsLoss": "binary_cross_entropy_with_logits",
+    "CrossEntropyLoss": "cross_entropy", "KLDivLoss": "kl_div",
 }  # fmt: skip
 CLASSES = {"cross_entropy", "multi_margin_loss", "nll_loss"}
 
@@ -53,6 +60,14 @@ def test_both_forms_are_one(name, rng):
     np.testing.assert_array_equal(
         numbers(loss(*given, *older[:-1], None, "sum")), numbers(loss(*given, reduction="sum"))
     )
+
+
+@pytest.mark.parametrize("name", OLDER_PLACES)
+def test_layers_have_both_forms(name):
+    """A layer has the reduction that its function would take of `size_average` and `reduce`."""
+    (kind,) = (getattr(nn, each) for each in LOSSES if each.lower() == name.replace("_", "") or NAMES.get(each) == name)
+    for (size_average, reduce), reduction in WAYS.items():
+        assert kind(size_average=size_average, reduce=reduce).reduction == reduction
 
 
 def test_what_a_function_has_at_the_place_itself_stays(rng):

@@ -7,7 +7,7 @@ import pytest
 
 import lucid
 from lucid.errors import DtypeError, IndexOutOfRangeError, ShapeError
-from lucid.nn.functional import gaussian_nll_loss
+from lucid.nn.functional import gaussian_nll_loss, multi_margin_loss
 from lucid.ops.base.rows import ROWS_BLOCK
 from lucid.ops.loss.cross_entropy import SmoothingError, cross_entropy
 from lucid.ops.loss.likelihood import nll_loss
@@ -128,16 +128,27 @@ def test_classes_that_do_not_exist(op):
 
 @pytest.mark.parametrize("op", CLASSES)
 def test_targets_that_do_not_fit(op):
-    """Shapes, dtypes and weights that do not fit the classes are refused with what fits."""
+    """Shapes and dtypes that do not fit the classes are refused with what fits."""
     x = lucid.zeros(2, 3)
     with pytest.raises(ShapeError, match=r"takes a target of shape \[2\], got \[3\]"):
         op(x, lucid.tensor([0, 1, 2]))
     with pytest.raises(DtypeError, match="target of integers"):
         op(x, lucid.tensor([0.0, 1.0]))
-    with pytest.raises(ShapeError, match=r"all 3 classes or no classes but got weight tensor of shape: \[2\]"):
-        op(x, lucid.tensor([0, 1]), lucid.ones(2))
+
+
+@pytest.mark.parametrize(
+    ("op", "target"),
+    [*[(op, [0, 1]) for op in (*CLASSES, multi_margin_loss)], (cross_entropy, [[0.5, 0.5, 0.0], [0.0, 0.0, 1.0]])],
+)
+def test_weights_of_classes_that_do_not_fit(op, target):
+    """Where each class has a weight, there is one for each, of the dtype of the input, also with probabilities."""
+    x, target = lucid.zeros(2, 3), lucid.tensor(target)
+    for shape in ((2,), (1,), (2, 3), (1, 3)):
+        words = rf"all 3 classes or no classes but got weight tensor of shape: \{list(shape)}"
+        with pytest.raises(ShapeError, match=words):
+            op(x, target, weight=lucid.ones(*shape))
     with pytest.raises(DtypeError, match=r"lucid\.float32, got lucid\.float64"):
-        op(x, lucid.tensor([0, 1]), lucid.ones(3, dtype=lucid.float64))
+        op(x, target, weight=lucid.ones(3, dtype=lucid.float64))
 
 
 def test_integers_are_no_distribution():

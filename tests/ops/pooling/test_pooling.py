@@ -116,6 +116,44 @@ def test_infinite_gradients_stay_where_they_belong():
     np.testing.assert_array_equal(x.grad.numpy(force=True), [[0, np.inf, -np.inf, 0]])
 
 
+def of_parts(size, parts):
+    """Return the elements of each of `parts` parts of `size` elements, over all dimensions."""
+    return {
+        index: tuple([slice(i * n // p, -(-(i + 1) * n // p)) for i, n, p in zip(index, size, parts, strict=True)])
+        for index in np.ndindex(*parts)
+    }
+
+
+@pytest.mark.parametrize("number", [np.inf, -np.inf, np.nan])
+@pytest.mark.parametrize(
+    ("size", "parts"),
+    [
+        ((7,), (3,)),
+        ((6,), (3,)),
+        ((2,), (5,)),
+        ((200,), (3,)),
+        ((7, 5), (3, 4)),
+        ((6, 5), (3, 4)),
+        ((5, 4, 3), (3, 4, 2)),
+    ],
+)
+def test_means_of_parts_keep_apart_what_is_not_finite(size, parts, number, rng):
+    """One element that is not finite is in the means of the parts that hold it alone, and so with the gradients."""
+    pooled = getattr(F, f"adaptive_avg_pool{len(size)}d")
+    array, upstream = rng.standard_normal((1, 1, *size)), rng.standard_normal((1, 1, *parts))
+    array[(0, 0, *[n // 2 for n in size])] = number
+    upstream[(0, 0, *[n // 2 for n in parts])] = number
+    x = lucid.tensor(array, requires_grad=True)
+    out = pooled(x, parts)
+    out.backward(lucid.tensor(upstream))
+    means, shares = np.zeros(parts), np.zeros(size)
+    for index, elements in of_parts(size, parts).items():
+        means[index] = array[0, 0][elements].mean()
+        shares[elements] += upstream[0, 0][index] / array[0, 0][elements].size
+    np.testing.assert_allclose(numbers(out)[0, 0], means, rtol=1e-12)
+    np.testing.assert_allclose(numbers(x.grad)[0, 0], shares, rtol=1e-12, atol=1e-14)
+
+
 HALVES = {
     "avg_pool3d": (lambda x: F.avg_pool3d(x, 3, 2), lambda x: parts(x).mean((-3, -2, -1))),
     "adaptive_avg_pool3d": (lambda x: F.adaptive_avg_pool3d(x, (1, 1, 1)), lambda x: x.mean((2, 3, 4), keepdims=True)),

@@ -60,7 +60,7 @@ def test_complex_numbers_have_no_order(op):
         op(lucid.tensor([1j, 2.0]), 0)
 
 
-@pytest.mark.parametrize("op", [mean, var, std, norm])
+@pytest.mark.parametrize("op", [mean, lucid.nanmean, var, std, lucid.var_mean, lucid.std_mean, norm])
 def test_fractions_of_integers_are_refused(op):
     """What has no integer result needs a floating-point input; the message names the dtype."""
     with pytest.raises(DtypeError, match=r"must be either a floating point or complex dtype\. Got: lucid.int64"):
@@ -180,6 +180,18 @@ def test_correction_has_two_names():
     with pytest.raises(CorrectionError, match="both unbiased and correction"):
         var(x, 0, True, correction=1)
     assert float(var(x, False)) == float(var(x, correction=0)) == pytest.approx(14 / 9)
+
+
+@pytest.mark.parametrize("scale", [1e-35, 1e-25, 1e-18, 1e18, 1e25, 1e35])
+def test_deviations_whose_squares_leave_the_range(scale, rng):
+    """A deviation that float32 can hold is right, of all or along a dimension, also where no square of it would be."""
+    x = (rng.standard_normal((3, 50)) * scale).astype(np.float32)
+    for dim, keepdim in ((None, False), (1, False), (0, True)):
+        expected = np.std(x.astype(np.float64), axis=dim, ddof=1, keepdims=keepdim)
+        deviation, mean_too = (op(lucid.tensor(x), dim, keepdim=keepdim) for op in (std, lucid.std_mean))
+        for got in (deviation, mean_too[0]):
+            assert got.dtype is lucid.float32
+            np.testing.assert_allclose(numbers(got), expected, rtol=1e-5)
 
 
 def test_too_few_elements_for_a_variance():

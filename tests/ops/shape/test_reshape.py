@@ -106,6 +106,38 @@ def test_a_copy_has_memory_of_its_own(name, rng):
     assert out._base is None
 
 
+SAME = {
+    "flatten": lambda x: shape.flatten(x, 1, 1),
+    "contiguous": shape.contiguous,
+    "atleast_1d": lucid.atleast_1d,
+    "atleast_2d": lucid.atleast_2d,
+    "to": lambda x: x.to(x.dtype),
+    "type_as": lambda x: x.type_as(x),
+    "real": lambda x: x.real,
+    "plus": lambda x: +x,
+}
+
+
+@pytest.mark.parametrize("name", SAME)
+def test_where_there_is_nothing_to_do_it_is_the_tensor_itself(name, rng):
+    """What PyTorch returns as its input is that, and no view or copy of it."""
+    for x in tensor(rng, 2, 3):
+        assert SAME[name](x) is x
+    row = x[0]
+    assert shape.flatten(row) is row
+
+
+@pytest.mark.parametrize("k", range(-9, 10))
+def test_turns_and_shifts_go_round_and_round(k):
+    """As NumPy counts them: four turns, and as many shifts as there are elements, are none, in either direction."""
+    array = np.arange(6).reshape(2, 3)
+    x = lucid.tensor(array)
+    for dims in ((0, 1), (1, 0)):
+        np.testing.assert_array_equal(axes.rot90(x, k, dims).numpy(force=True), np.rot90(array, k, dims))
+    np.testing.assert_array_equal(axes.roll(x, k).numpy(force=True), np.roll(array, k))
+    np.testing.assert_array_equal(axes.roll(x, (k, -k), (0, 1)).numpy(force=True), np.roll(array, (k, -k), (0, 1)))
+
+
 @pytest.mark.parametrize(
     "cut",
     [
@@ -224,6 +256,10 @@ ERRORS = {
     "combinations": (lambda x: lucid.combinations(x[0], -1), ShapeError, "r of zero or more, got -1"),
     "meshgrid": (lambda x: broadcasting.meshgrid(x), ShapeError, "at most one dimension"),
     "split sum": (lambda x: splitting.split(x, [1, 2]), ShapeError, "sum exactly to 2"),
+    "split below zero": (lambda x: splitting.split(x, [3, -1]), ShapeError, r"zero or more .*got \[3, -1\]"),
+    "split by less": (lambda x: splitting.split(x, -1), ShapeError, "above zero, got split_size=-1"),
+    "split sizes": (lambda x: splitting.split_with_sizes(x, [-1, 2, 1]), ShapeError, "zero or more"),
+    "chunk below zero": (lambda x: splitting.chunk(x, -1), ShapeError, "greater than 0"),
     "split zero": (lambda x: splitting.split(x, 0), ShapeError, "above zero"),
     "chunk": (lambda x: splitting.chunk(x, 0), ShapeError, "greater than 0"),
     "narrow": (lambda x: select.narrow(x, 0, 1, 3), ShapeError, r"start \(1\) \+ length \(3\) exceeds"),

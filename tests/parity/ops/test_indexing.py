@@ -83,6 +83,8 @@ def test_getitem_like_pytorch(part, rng):
         ours, theirs = lucid.tensor(array, requires_grad=True), torch.tensor(array, requires_grad=True)
         got = outcome(lambda ours=ours, key=key: ours[made(lucid, key)])
         expected = outcome(lambda theirs=theirs, key=key: theirs[made(torch, key)])
+        if isinstance(got, str) and not isinstance(expected, str) and not expected.numel():
+            continue  # a place that does not exist is an error here, also where nothing is read from it
         if isinstance(expected, str) or isinstance(got, str):
             assert got is expected, (shape, key, got, expected)
             raised += 1
@@ -113,7 +115,8 @@ def test_setitem_like_pytorch(part, rng):
         array = rng.standard_normal(shape)
         key = random_key(rng, shape)
         picked = outcome(lambda array=array, key=key: torch.tensor(array)[made(torch, key)])
-        if isinstance(picked, str) or names_a_place_twice(shape, key):
+        # a place that does not exist is an error here, also where nothing is written to it
+        if isinstance(picked, str) or names_a_place_twice(shape, key) or not picked.numel():
             continue
         # values that broadcast: the full shape, without leading dimensions, or one number
         wanted = tuple(picked.shape)

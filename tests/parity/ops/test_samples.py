@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pytest
 import torch
 
 import lucid
 from tests.gradients import flat, is_floating, numbers, random_like, tensors_of
+from tests.ops.test_samples import errors_by, moves
 from tests.samples import all_samples
 
 SAMPLES = [sample for sample in all_samples() if sample.torch is not None]
@@ -28,14 +31,18 @@ def torch_numbers(tensor):
     return tensor.numpy(force=True)
 
 
-def check_close(got, expected, error, what):
-    """Fail unless shape and dtype agree and the values do, relative to the largest element."""
+def check_close(got, expected, error, what, moved=lambda: 0.0):
+    """Fail unless shape and dtype agree and the values do, relative to the largest element.
+
+    Or by no more than what `moved()` says, where terms cancel in all elements and none of them is large.
+    """
     assert (got.shape, got.dtype) == (expected.shape, expected.dtype), what
     if not is_floating(expected):
         np.testing.assert_array_equal(got, expected, err_msg=what)
         return
-    largest = np.abs(expected[np.isfinite(expected)]).max(initial=0.0)
-    np.testing.assert_allclose(got, expected, rtol=0, atol=float(error * largest), equal_nan=True, err_msg=what)
+    allowed = float(error * np.abs(expected[np.isfinite(expected)]).max(initial=0.0))
+    if not np.allclose(got, expected, rtol=0, atol=allowed, equal_nan=True):
+        np.testing.assert_allclose(got, expected, rtol=0, atol=allowed + moved(), equal_nan=True, err_msg=what)
 
 
 @pytest.mark.filterwarnings(
@@ -55,27 +62,31 @@ def test_like_pytorch(sample, dtype, rng):
     outputs, expected = flat(sample.op(*tensors)), flat_torch(sample.torch(torch, *theirs))
     assert len(outputs) == len(expected)
     error = max(ERROR[dtype], sample.tolerance.get(dtype, 0.0))
-    for got, wanted in zip(outputs, expected, strict=True):
-        check_close(numbers(got), torch_numbers(wanted), error, "value")
+    roots = [place for place, out in enumerate(outputs) if out.requires_grad]
+    upstream = {place: random_like(rng, numbers(outputs[place])) for place in roots}
+    moved = functools.cache(lambda: moves(sample, arrays, dtype, lambda place, _: upstream[place], rng))
+    for at, (got, wanted) in enumerate(zip(outputs, expected, strict=True)):
+        check_close(
+            numbers(got), torch_numbers(wanted), error, "value", functools.partial(errors_by, moved, dtype, 0, at)
+        )
         assert got.requires_grad == wanted.requires_grad
     if not sample.differentiable:
         return
-    roots = [place for place, out in enumerate(outputs) if out.requires_grad]
-    upstream = [random_like(rng, numbers(outputs[place])) for place in roots]
     ours = lucid.autograd.grad(
         [outputs[place] for place in roots],
         [t for t in tensors if t.requires_grad],
-        [lucid.tensor(u) for u in upstream],
+        [lucid.tensor(u) for u in upstream.values()],
         allow_unused=True,
     )
     wanted = torch.autograd.grad(
         [expected[place] for place in roots],
         [t for t in theirs if t.requires_grad],
-        [torch.tensor(u) for u in upstream],
+        [torch.tensor(u) for u in upstream.values()],
         allow_unused=True,
     )
-    for got, reference in zip(ours, wanted, strict=True):
+    for at, (got, reference) in enumerate(zip(ours, wanted, strict=True)):
         zero_or_none = reference is None and (got is None or not numbers(got).any())
         assert zero_or_none or (got is not None and reference is not None)
         if not zero_or_none:
-            check_close(numbers(got), torch_numbers(reference), 4 * error, "gradient")
+            by = functools.partial(errors_by, moved, dtype, 1, at)
+            check_close(numbers(got), torch_numbers(reference), 4 * error, "gradient", by)

@@ -283,6 +283,33 @@ def test_random_numbers_of_collating(reader):
     assert len({seed for one, samples in got for seed in (one, *samples)}) == 6
 
 
+class Together(Seeds):
+    """Reads the samples of a batch together."""
+
+    def __getitems__(self, indices):
+        return [sample_seed() for _ in indices]
+
+
+class StreamOfSeeds(IterableDataset):
+    """The seed of each of four samples."""
+
+    def __iter__(self):
+        for _ in range(4):
+            yield sample_seed()
+
+
+@pytest.mark.parametrize("dataset", [Seeds(), Together(), StreamOfSeeds()], ids=lambda dataset: type(dataset).__name__)
+def test_each_epoch_draws_anew(dataset):
+    """Reading and collating draw other numbers in the next epoch, of which a loader of the same seed has the same."""
+    loaders = [
+        DataLoader(dataset, 2, collate_fn=with_seed, generator=lucid.Generator().manual_seed(3)) for _ in range(2)
+    ]
+    first, second = epochs = [list(loaders[0]) for _ in range(2)]
+    assert [list(loaders[1]) for _ in range(2)] == epochs
+    seeds = [{seed for one, samples in epoch for seed in (one, *samples)} for epoch in (first, second)]
+    assert not seeds[0] & seeds[1]
+
+
 class Eager(IterableDataset):
     """Draws when it is iterated, not only when it is read."""
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ctypes
 import gc
-import warnings
 from functools import cache
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
@@ -17,7 +16,7 @@ import numpy as np
 
 from lucid.cuda.simulator.runtime import runtime
 from lucid.cuda.source.signature import NUMBERS, Source, declared
-from lucid.errors import KernelError
+from lucid.errors import KernelError, warn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -110,11 +109,10 @@ def _compare_array(what: str, code: str, kind: str, one: Any, numbers: set[int])
         )
     flags = one.flags
     if not (flags.c_contiguous or flags.f_contiguous or numbers.intersection(_steps(one))):
-        warnings.warn(
+        warn(
             f"{what} is a view of strides {one.strides}, of which the kernel is given none: it sees the memory and not "
             "the view; pass cupy.ascontiguousarray(x), or x.data for the memory as it is",
             RuntimeWarning,
-            stacklevel=4,
         )
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING
 
-from lucid.errors import ShapeError
+from lucid.errors import ShapeError, warn
 from lucid.nn import functional as F
 from lucid.nn.layers.normalisation.tracked import Tracked
 from lucid.nn.layers.ranges import ranged
@@ -53,7 +52,7 @@ class InstanceNorm(Tracked):
             )
             if self.affine or self.track_running_stats:
                 raise ShapeError(text)
-            warnings.warn(f"{text}: nothing depends on num_features because affine=False", stacklevel=2)
+            warn(f"{text}: nothing depends on num_features because affine=False")
         out = F.instance_norm(
             input if input.ndim == batched else input.unsqueeze(0),
             self.running_mean,

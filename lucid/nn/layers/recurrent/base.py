@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-import warnings
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from lucid.arguments import among, unfit
 from lucid.autograd.modes.casting import lower_in_autocast
-from lucid.errors import SettingError, ShapeError
+from lucid.errors import SettingError, ShapeError, warn
 from lucid.nn import init
 from lucid.nn.layers.ranges import ranged, whole
 from lucid.nn.layers.recurrent.steps import GATES, STEPS, sequence
@@ -67,9 +66,7 @@ class RNNBase(Module):
         if proj_size and (mode != "LSTM" or not 0 < proj_size < hidden_size):
             raise SettingError(f"{title}: proj_size must be 0, or of an LSTM in [1, {hidden_size}), got {proj_size}")
         if dropout and num_layers == 1:
-            warnings.warn(
-                f"{title}: dropout={dropout} drops nothing with num_layers=1: it stands between layers", stacklevel=5
-            )
+            warn(f"{title}: dropout={dropout} drops nothing with num_layers=1: it stands between layers")
         self.mode = mode
         self.input_size = input_size
         self.hidden_size = hidden_size

@@ -11,7 +11,7 @@ from lucid.nn.attention import SDPBackend, sdpa_kernel
 from lucid.nn.functional import scaled_dot_product_attention
 
 
-@pytest.mark.parametrize("choice", [SDPBackend.MATH, list(SDPBackend)], ids=["one", "several"])
+@pytest.mark.parametrize("choice", [SDPBackend.MATH, [*SDPBackend], (*SDPBackend,)], ids=["one", "list", "tuple"])
 def test_a_choice_changes_nothing(choice, rng):
     """Values and gradients are those of attention anywhere, and a decorated function keeps its result."""
     q = lucid.tensor(rng.standard_normal((2, 3, 4)), requires_grad=True)

@@ -260,6 +260,17 @@ def test_ways_to_start(method):
     assert dataset.counts.sum() == 0
 
 
+def test_a_way_to_start_that_is_set_later():
+    """Workers start as the loader was told last, and as lucid chooses where that is None again."""
+    loader = DataLoader(Numbers(), num_workers=1)
+    usual = loader.multiprocessing_context.get_start_method()
+    for given, method in (("spawn", "spawn"), (None, usual)):
+        loader.multiprocessing_context = given
+        assert len(list(loader)) == len(loader)
+        assert loader.multiprocessing_context.get_start_method() == method
+    assert usual != "spawn"
+
+
 class Counting(Dataset):
     """Counts, in an array, how often each sample was read."""
 

@@ -1,0 +1,109 @@
+"""CuPy's functions called with tensors: recorded by the rules of NumPy's functions of the same names.
+
+CuPy documents none of what it asks its arguments for; ``tests/tensor/test_cupy_calls.py`` names what an installed CuPy
+has stopped to ask.
+
+- Operators leave the call to the tensor: `lucid.tensor.interop.UfuncProtocol`.
+- Ufuncs and ElementwiseKernels ask for `__cupy_override_elementwise_kernel__`, reduction kernels of CuPy's own for
+  `__cupy_override_reduction_kernel__`: `kernel_call` and `reduction_call` here.
+- Other functions call the method of their name in NumPy's form, ``x.sum(axis, dtype, out, keepdims)``: what PyTorch's
+  form cannot take comes to `method_call`.
+- What is left asks for `__cuda_array_interface__`: a tensor that requires grad refuses.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lucid.autograd.base import TensorBase
+from lucid.autograd.modes.state import thread
+from lucid.autograd.recording.views import live_edge
+from lucid.backend import gpu
+from lucid.tensor.interop import export_error
+from lucid.tensor.numpy_calls.rule import NumpyCallError, applied, pytorch_dtype
+from lucid.tensor.numpy_calls.table import RULES
+from lucid.tensor.numpy_calls.ufuncs import UFUNCS, ufunc_result
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+NUMPYS = {"true_divide": "divide", "nan_to_num_": "nan_to_num", "is_close": "isclose"}
+"""By the names of CuPy's kernels, where they are not NumPy's, NumPy's."""
+
+
+def name_of(kernel: Any) -> str:
+    """Return NumPy's name of a kernel of CuPy's; of others, a name that NumPy has not."""
+    name = kernel.name.removeprefix("cupy_")
+    if name == kernel.name:
+        return ""
+    name = name.removesuffix("_with_dtype").removesuffix("_complex_dtype")
+    return NUMPYS.get(name, name)
+
+
+def kernel_call(_self: object, kernel: Any, *args: Any, **options: Any) -> Any:
+    """Return what a ufunc or ElementwiseKernel of CuPy's gives: a Tensor, by the rule of NumPy's function of its name.
+
+    A kernel without one, and one that writes into an array, runs on the plain arrays where nothing is recorded.
+
+    Raises
+    ------
+    ExportError
+        If a Tensor requires grad for a kernel that has no rule.
+    NumpyCallError
+        If it requires grad and the result is to be written into an array, or the rule does not take an option.
+    """
+    name = name_of(kernel) if isinstance(kernel, gpu.cupy().ufunc) else ""
+    out = options.get("out")
+    if name and out is None and len(args) == kernel.nin:
+        if name in UFUNCS:
+            return ufunc_result(getattr(np, name), "__call__", args, options)
+        if name in RULES:
+            return applied(name, getattr(np, name), args, options, pytorch_dtype)
+    if any_recorded(args):
+        if name in UFUNCS or name in RULES:
+            raise NumpyCallError(
+                f"cupy.{name}: an array of CuPy's cannot hold a result that is recorded: assign it, as in a = a + x, "
+                "or use tensor.detach()"
+            )
+        raise refused(kernel)
+    result = kernel(*map(plain, args), **options)
+    return next((x for x in args if isinstance(x, TensorBase) and x.array is result), result)
+
+
+def reduction_call(self: Any, kernel: Any, axis: Any, dtype: Any, out: Any, keepdims: Any) -> Any:
+    """Return what a reduction kernel of CuPy's own gives, ``cupy.nansum(x)``: see `kernel_call`."""
+    name = name_of(kernel)
+    if name in RULES:
+        return method_call(name, (self,), {"axis": axis, "dtype": dtype, "out": out, "keepdims": keepdims})
+    if any_recorded((self,)):
+        raise refused(kernel)
+    return kernel(self.array, axis, dtype, out, keepdims)
+
+
+def method_call(name: str, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """Return a method in NumPy's form, by the rule of the function of its name."""
+    return applied(name, getattr(np, name), args, options, pytorch_dtype)
+
+
+def refused(kernel: Any) -> Exception:
+    """Return the error of a kernel that would leave the graph."""
+    if kernel.name.startswith("cupy"):
+        return NumpyCallError(
+            f"{kernel.name} has no rule here that keeps a Tensor on the graph: use lucid's functions or lucid.numpy, "
+            "or tensor.detach()"
+        )
+    return export_error(f"the kernel {kernel.name}", kernel=True)
+
+
+def any_recorded(values: Iterable[Any]) -> bool:
+    """Return whether one of the values requires grad, and ops on it are recorded."""
+    return thread.state.grad_mode.enabled and any(
+        isinstance(value, TensorBase) and live_edge(value) is not None for value in values
+    )
+
+
+def plain(value: Any) -> Any:
+    """Return the array of a tensor; anything else as it is."""
+    return value.array if isinstance(value, TensorBase) else value
