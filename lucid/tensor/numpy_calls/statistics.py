@@ -18,7 +18,7 @@ from lucid.ops.reduction import covariance, sorting, statistics, sums
 from lucid.ops.shape import axes, joining, reshape
 from lucid.tensor.numpy_calls.places import plain
 from lucid.tensor.numpy_calls.reductions import dims_of, in_dtype, in_line, over, total
-from lucid.tensor.numpy_calls.rules import NumpyCallError, rule, tensor_of
+from lucid.tensor.numpy_calls.rules import NumpyCallError, beside, rule, tensor_of
 
 # ---- means and variances ----
 
@@ -276,5 +276,5 @@ def histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, we
     place = np.minimum(np.searchsorted(edges, values[inside], "right") - 1, len(edges) - 2)
     counts = weighted_counts(place, getitem(reshape.ravel(weights), inside), len(edges) - 1)
     if density:
-        counts = division.div(division.div(counts, tensor_of(np.diff(edges), counts)), sums.sum(counts))
+        counts = division.div(division.div(counts, beside(np.diff(edges), counts)), sums.sum(counts))
     return counts, edges
