@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 UNLIKE_NUMPYS = {"broadcast_arrays", "cov", "nanstd", "nanvar", "pad"}
-"""CuPy's functions that give others than NumPy's: by weights, in the dtype that is asked for, wrapped twice, of numbers."""
+"""CuPy's functions whose results differ: with weights, in a dtype that is asked for, wrapped twice, of numbers."""
 
 
 class _Arrays:
