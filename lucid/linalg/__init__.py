@@ -5,6 +5,7 @@ from __future__ import annotations
 from lucid.errors import LinAlgError
 from lucid.ops.base import keywords as _keywords
 from lucid.ops.decomposition.chains import cross, diagonal, matrix_power, multi_dot, vander, vecdot
+from lucid.ops.decomposition.eigen import eig, eigvals
 from lucid.ops.decomposition.inverses import (
     det,
     inv,
@@ -25,7 +26,8 @@ from lucid.ops.decomposition.triangular import cholesky, cholesky_ex, solve_tria
 from lucid.ops.linalg.products import matmul
 
 __all__ = [
-    "LinAlgError", "cholesky", "cholesky_ex", "cond", "cross", "det", "diagonal", "eigh", "eigvalsh",
+    "LinAlgError", "cholesky", "cholesky_ex", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvals",
+    "eigvalsh",
     "householder_product", "inv", "inv_ex", "lstsq", "lu", "lu_factor", "lu_factor_ex", "lu_solve", "matmul",
     "matrix_exp", "matrix_norm", "matrix_power", "matrix_rank", "multi_dot", "norm", "pinv", "qr", "slogdet", "solve",
     "solve_ex", "solve_triangular", "svd", "svdvals", "tensorinv", "tensorsolve", "vander", "vecdot", "vector_norm",

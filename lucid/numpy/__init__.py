@@ -27,9 +27,9 @@ from lucid.numpy import fft, linalg, random
 from lucid.numpy.arrays import ndarray
 from lucid.numpy.border import names_of as _names_of
 from lucid.numpy.creation import creating as _creating
-from lucid.numpy.joining import c_, r_
+from lucid.numpy.joining import c_, make_diagonal, r_
 
-__all__ = ["autograd", "c_", "fft", "linalg", "ndarray", "r_", "random"]  # pyright: ignore[reportUnsupportedDunderAll]
+__all__ = ["autograd", "c_", "fft", "linalg", "make_diagonal", "ndarray", "r_", "random"]  # pyright: ignore[reportUnsupportedDunderAll]
 
 _get, __dir__ = _names_of("", globals(), _creating)
 

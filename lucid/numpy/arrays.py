@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,13 +12,16 @@ from lucid.backend import gpu
 from lucid.errors import DtypeError, SettingError
 from lucid.numpy.border import arrays, called, is_array, plain, settled, ufunc_called
 from lucid.ops.index import indexing
+from lucid.ops.shape.reshape import ravel
 from lucid.tensor import inplace, interop
 from lucid.tensor.numpy_calls.protocols import name_of
-from lucid.tensor.numpy_calls.rules import WEAK
+from lucid.tensor.numpy_calls.rule import WEAK
 from lucid.tensor.tensor import Tensor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from lucid.tensor.numpy_calls.rule import Axis
 
 OPERATORS = {
     "add": "add", "sub": "subtract", "mul": "multiply", "truediv": "divide", "floordiv": "floor_divide",
@@ -81,6 +85,8 @@ def in_place_operator_of(symbol: str) -> Callable[[Any, Any], Any]:
     change = getattr(Tensor, f"__i{symbol}__")
 
     def operator(self: ndarray, other: Any) -> Any:
+        if isinstance(other, bool) and self.array.dtype.kind != "b":
+            other = int(other)
         if type(other) not in WEAK:
             other = other if is_array(other) else np.asarray(plain(other))
             own, theirs = self.array.dtype, other.array.dtype if isinstance(other, TensorBase) else other.dtype
@@ -137,11 +143,10 @@ def is_plain_index(key: Any) -> bool:
     return not (numbers and several)
 
 
-def places(key: Any, shape: tuple[int, ...]) -> tuple[Any, ...]:
-    """Return an index as one array for each dimension: NumPy's own index of the numbers of elements."""
-    size = int(np.prod(shape, dtype=np.int64))
+def places(key: Any, shape: tuple[int, ...]) -> Any:
+    """Return an index of the elements in a row: NumPy's own index of their numbers."""
     key = tuple([on_host(part) for part in key]) if type(key) is tuple else on_host(key)
-    return np.unravel_index(np.arange(size).reshape(shape)[key], shape)
+    return np.asarray(np.arange(math.prod(shape)).reshape(shape)[key])
 
 
 def on_host(part: Any) -> Any:
@@ -237,7 +242,7 @@ class ndarray(Tensor, metaclass=_Kind):
     # ---- copies ----
 
     def astype(
-        self, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True
+        self, dtype: object, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True
     ) -> Any:
         """Return the array in another dtype; a complex one as real numbers without its imaginary part."""
         del order, subok
@@ -262,20 +267,23 @@ class ndarray(Tensor, metaclass=_Kind):
     def __getitem__(self, key: Any) -> Any:
         """Return a part, by NumPy's rules: slices give views, arrays copies, whose axes come first beside integers."""
         key = plain_key(key)
-        if not is_plain_index(key):
-            key = places(key, self.array.shape)
-        return settled(indexing.getitem(self, key), ())
+        if is_plain_index(key):
+            return settled(indexing.getitem(self, key), ())
+        return settled(indexing.getitem(ravel(self), places(key, self.array.shape)), ())
 
     def __setitem__(self, key: Any, value: Any) -> None:
         """Write into a part, by NumPy's rules."""
         key = plain_key(key)
+        into: Any = self
         if not is_plain_index(key):
-            key = places(key, self.array.shape)
+            # a view of one dimension more, as there is no place in an array of none
+            into = self if self.array.ndim else indexing.getitem(self, None)
+            key = np.unravel_index(places(key, self.array.shape), into.array.shape)
         if not isinstance(value, TensorBase) and type(value) not in WEAK:
             value = called("asarray", np.asarray, (value,), {})
             if not isinstance(value, TensorBase):
                 value = value.astype(self.array.dtype, copy=False)
-        indexing.setitem(self, key, value)
+        indexing.setitem(into, key, value)
 
     def __iter__(self) -> Iterator[Any]:
         """Return the parts along the first dimension."""
@@ -295,7 +303,7 @@ class ndarray(Tensor, metaclass=_Kind):
         """Bring the elements in place as ``numpy.partition`` does."""
         self[...] = called("partition", np.partition, (self, kth, axis), {})
 
-    def compress(self, condition: Any, axis: Any = None) -> Any:
+    def compress(self, condition: Any, axis: Axis = None) -> Any:
         """Return the parts for which a condition is true."""
         return called("compress", np.compress, (condition, self, axis), {})
 
@@ -323,6 +331,12 @@ class ndarray(Tensor, metaclass=_Kind):
         """Return what a function of NumPy's gives: see `lucid.numpy.border`."""
         del types
         return called(name_of(func), func, args, kwargs)
+
+    def __array__(self, dtype: object = None, copy: bool | None = None) -> Any:
+        """Return the values as an array of integers or bools, which carry no gradient, ``np.int64(x)``; or refuse."""
+        if dtype is not None and np.dtype(dtype).kind in "biu":
+            return interop.to_array(self.detach(), dtype, copy)
+        return interop.to_array(self, dtype, copy)
 
     def __divmod__(self, other: Any) -> Any: ...
     def __rdivmod__(self, other: Any) -> Any: ...
@@ -370,4 +384,4 @@ def _give_methods() -> None:
 
 
 _give_methods()
-del inplace, interop
+del inplace

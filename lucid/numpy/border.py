@@ -25,10 +25,9 @@ from lucid.backend.dtype import as_dtype
 from lucid.errors import LucidError
 from lucid.ops.base.promotion import cast_to
 from lucid.ops.index.indexing import getitem
-from lucid.tensor.numpy_calls.about import ABOUT
 from lucid.tensor.numpy_calls.protocols import no_rule
-from lucid.tensor.numpy_calls.rules import WEAK, applied, numpy_dtype
-from lucid.tensor.numpy_calls.table import RULES
+from lucid.tensor.numpy_calls.rule import WEAK, applied, numpy_dtype
+from lucid.tensor.numpy_calls.table import ABOUT, CONSTANT, CONSTANT_UFUNCS, RULES
 from lucid.tensor.numpy_calls.ufuncs import ufunc_result
 
 if TYPE_CHECKING:
@@ -147,16 +146,17 @@ def called(name: str, function: Any, args: tuple[Any, ...], kwargs: dict[str, An
     """Return what a function of NumPy's gives: recorded if one of its operands is."""
     if not any_recorded(args) and not (kwargs and any_recorded(kwargs.values())):
         return computed(name, function, args, kwargs)
+    if name in ABOUT or name in CONSTANT:
+        return computed(name, function, args, kwargs)
     if name in RULES:
         return settled(applied(name, function, args, kwargs, numpy_dtype), (*args, *kwargs.values()))
-    if name in ABOUT:
-        return computed(name, function, args, kwargs)
     raise no_rule(name)
 
 
 def ufunc_called(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
     """Return what a ufunc, or a method of it, gives: recorded if one of its operands is."""
-    if not any_recorded(inputs) and not (options and any_recorded(options.values())):
+    constant = ufunc.__name__ in CONSTANT_UFUNCS and options.get("out") is None
+    if constant or (not any_recorded(inputs) and not (options and any_recorded(options.values()))):
         name = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
         return computed(name, ufunc if method == "__call__" else getattr(ufunc, method), inputs, options)
     if method in {"__call__", "outer"}:
@@ -175,7 +175,10 @@ def promoted(ufunc: np.ufunc, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
 def _in_dtype(x: Any, dtype: np.dtype[Any]) -> Any:
     if isinstance(x, TensorBase):
         return x if x.array.dtype == dtype else cast_to(x, as_dtype(dtype))
-    return x if type(x) in WEAK else x.astype(dtype, copy=False)
+    if type(x) in WEAK:
+        # a bool is a number among numbers, which not all ops know
+        return int(x) if isinstance(x, bool) and dtype.kind != "b" else x
+    return x.astype(dtype, copy=False)
 
 
 @functools.cache

@@ -1,4 +1,4 @@
-"""``r_[...]`` and ``c_[...]``."""
+"""``r_[...]`` and ``c_[...]``, and what is put on diagonals."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 
 from lucid.numpy.border import any_recorded, computed, settled
-from lucid.tensor.numpy_calls.places import selected
+from lucid.ops.shape.diagonal import diag_embed
+from lucid.tensor.numpy_calls.rule import operand
+from lucid.tensor.numpy_calls.rules.places import selected
 
 
 class Joining:
@@ -33,3 +35,25 @@ class Joining:
 
 
 r_, c_ = Joining("r_"), Joining("c_")
+
+
+def make_diagonal(D: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+    """Return matrices of zeros with `D` on their diagonals: HIPS/autograd's function, the other way of ``diagonal``.
+
+    Parameters
+    ----------
+    D : array
+        Its last dimension is the diagonal.
+    offset : int
+        How far above the main diagonal; below it if it is negative.
+    axis1, axis2 : int
+        Where the dimensions of rows and columns are in the result.
+
+    Examples
+    --------
+    >>> import lucid.numpy as np
+    >>> np.make_diagonal(np.array([1.0, 2.0]), axis1=-1, axis2=-2)
+    array([[1., 0.],
+           [0., 2.]])
+    """
+    return settled(diag_embed(operand(D, None, strong=True), offset, axis1, axis2), ())

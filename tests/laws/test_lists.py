@@ -11,7 +11,7 @@ import pytest
 
 import lucid
 from lucid import nn
-from lucid.tensor.numpy_calls import UFUNCS
+from lucid.tensor.numpy_calls.ufuncs import UFUNCS
 from tests import contract, schedulers
 from tests.laws.public import public_names, released_names
 from tests.layers import LAYERS, LOSSES
@@ -200,7 +200,7 @@ def test_numpys_functions_of_the_same_name_are_recorded():
     """A ufunc of NumPy that lucid has under the same name is recorded when it is called with a tensor."""
     ufuncs = {name: getattr(np, name, None) for name in lucid.__all__}
     missing = [name for name, ufunc in ufuncs.items() if isinstance(ufunc, np.ufunc) and ufunc.__name__ not in UFUNCS]
-    assert not missing, f"{missing}: add them to UFUNCS in lucid/tensor/numpy_calls.py"
+    assert not missing, f"{missing}: add them to UFUNCS in lucid/tensor/numpy_calls/ufuncs.py"
 
 
 # ---- the changelog ----

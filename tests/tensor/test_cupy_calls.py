@@ -13,7 +13,7 @@ import pytest
 import lucid
 from lucid.errors import DeviceError, DtypeError, GraphError
 from lucid.tensor.interop import ExportError
-from lucid.tensor.numpy_calls.rules import NumpyCallError
+from lucid.tensor.numpy_calls.rule import NumpyCallError
 
 pytestmark = pytest.mark.gpu
 

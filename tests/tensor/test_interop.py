@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import operator
 
 import numpy as np
@@ -10,8 +9,7 @@ import pytest
 
 import lucid
 from lucid.errors import DtypeError
-from lucid.tensor import numpy_calls
-from lucid.tensor.numpy_calls import UFUNCS
+from lucid.tensor.numpy_calls.ufuncs import UFUNCS
 
 
 @pytest.mark.cpu("what NumPy and tensors share is the host's memory")
@@ -176,101 +174,9 @@ class TestUfuncs:
 
 
 A = np.random.default_rng(3).standard_normal((3, 4))
-FUNCTIONS = {
-    "sum": lambda t: np.sum(t, axis=1, keepdims=True),
-    "sum of all": lambda t: np.sum(t),
-    "mean": lambda t: np.mean(t, 0),
-    "var": lambda t: np.var(t, axis=0),
-    "std with ddof": lambda t: np.std(t, axis=1, ddof=1),
-    "max": lambda t: np.max(t, axis=1),
-    "min": lambda t: np.min(t, axis=(0, 1)),
-    "prod": lambda t: np.prod(t, axis=1),
-    "argmax": lambda t: np.argmax(t, axis=1),
-    "argmin": lambda t: np.argmin(t),
-    "any": lambda t: np.any(t > 0, axis=1),
-    "all": lambda t: np.all(t > -9, axis=0),
-    "count_nonzero": lambda t: np.count_nonzero(t, axis=0),
-    "cumsum": lambda t: np.cumsum(t, axis=1),
-    "cumsum of all": lambda t: np.cumsum(t),
-    "norm": lambda t: np.linalg.norm(t),
-    "norm along": lambda t: np.linalg.norm(t, axis=1),
-    "reshape": lambda t: np.reshape(t, (2, 6)),
-    "ravel": lambda t: np.ravel(t),
-    "transpose": lambda t: np.transpose(t),
-    "transpose by axes": lambda t: np.transpose(t[None], (2, 0, 1)),
-    "swapaxes": lambda t: np.swapaxes(t, 0, 1),
-    "moveaxis": lambda t: np.moveaxis(t, 0, 1),
-    "expand_dims": lambda t: np.expand_dims(t, 1),
-    "squeeze": lambda t: np.squeeze(t[None], 0),
-    "flip": lambda t: np.flip(t),
-    "flip along": lambda t: np.flip(t, 1),
-    "roll": lambda t: np.roll(t, 2, axis=1),
-    "broadcast_to": lambda t: np.broadcast_to(t, (2, 3, 4)),
-    "concatenate": lambda t: np.concatenate([t, t], axis=1),
-    "stack": lambda t: np.stack([t, t], 1),
-    "hstack": lambda t: np.hstack([t, t]),
-    "vstack": lambda t: np.vstack([t, t]),
-    "concatenate a tensor": lambda t: np.concatenate(t),
-    "stack a tensor": lambda t: np.stack(t, 1),
-    "hstack a tensor": lambda t: np.hstack(t),
-    "vstack a tensor": lambda t: np.vstack(t),
-    "array_split": lambda t: np.array_split(t, 2, axis=1)[1],
-    "tile": lambda t: np.tile(t, (2, 1)),
-    "repeat": lambda t: np.repeat(t, 2, axis=0),
-    "tril": lambda t: np.tril(t, 1),
-    "triu": lambda t: np.triu(t),
-    "diagonal": lambda t: np.diagonal(t, 1),
-    "where": lambda t: np.where(t > 0, t, 0.0),
-    "clip": lambda t: np.clip(t, -0.5, 0.5),
-    "dot": lambda t: np.dot(t, np.transpose(t)),
-    "tensordot": lambda t: np.tensordot(t, t, 2),
-    "outer": lambda t: np.outer(t[0], t[1]),
-    "einsum": lambda t: np.einsum("ij,kj->ik", t, t),
-    "sort": lambda t: np.sort(t, axis=0),
-    "argsort": lambda t: np.argsort(t, axis=0),
-    "nan_to_num": lambda t: np.nan_to_num(t),
-    "copy": lambda t: np.copy(t),
-    "real": lambda t: np.real(t),
-    "amax": lambda t: np.amax(t, axis=0),
-    "amin": lambda t: np.amin(t, axis=1),
-    "take_along_axis": lambda t: np.take_along_axis(t, np.argsort(t, axis=1), axis=1),
-}
-
-# What each of NumPy's functions cannot do without; of the others the tensor alone.
-NEEDED = {
-    "reshape": lambda x: (x, 16), "expand_dims": lambda x: (x, 1), "swapaxes": lambda x: (x, 0, 1),
-    "moveaxis": lambda x: (x, 0, 1), "roll": lambda x: (x, 5), "array_split": lambda x: (x, 2),
-    "broadcast_to": lambda x: (x, (2, 4, 4)), "tile": lambda x: (x, 2), "repeat": lambda x: (x, 2),
-    "clip": lambda x: (x, -0.5, 0.5), "where": lambda x: (x > 0, x, -x), "imag": lambda x: (x * 1j,),
-    "take_along_axis": lambda x: (x, np.argsort(x, 0), 0), "outer": lambda x: (x[0], x[1]),
-    **dict.fromkeys(("dot", "tensordot"), lambda x: (x, x)),
-    **dict.fromkeys(("concatenate", "stack", "hstack", "vstack"), lambda x: ([x, x],)),
-}  # fmt: skip
 
 
 class TestFunctions:
-    @pytest.mark.parametrize("name", numpy_calls.FUNCTIONS)
-    def test_what_is_left_out_is_numpys_own(self, name, rng):
-        """Each function has NumPy's defaults: its axis, its count of degrees of freedom, its order."""
-        function = functools.reduce(getattr, name.split("."), np)
-        values = rng.standard_normal((4, 4)) * rng.permuted(np.arange(16) % 3 > 0).reshape(4, 4)
-        arguments = NEEDED.get(name, lambda x: (x,))
-        found, expected = (function(*arguments(x)) for x in (lucid.tensor(values), values))
-        for one, other in zip(*(x if name == "array_split" else [x] for x in (found, expected)), strict=True):
-            assert isinstance(one, lucid.Tensor)
-            assert tuple(one.shape) == np.shape(other)
-            np.testing.assert_allclose(one.cpu().numpy(), other, rtol=1e-12, atol=1e-15)
-
-    @pytest.mark.parametrize("name", FUNCTIONS)
-    def test_values_and_graph(self, name):
-        """NumPy's function of a tensor has NumPy's values and stays on the graph."""
-        act = FUNCTIONS[name]
-        x = lucid.tensor(A, requires_grad=True)
-        y = act(x)
-        assert isinstance(y, lucid.Tensor)
-        np.testing.assert_allclose(y.numpy(force=True), act(A), rtol=1e-12, atol=1e-15)
-        assert y.requires_grad == y.is_floating_point()
-
     def test_what_says_something_about_arrays(self, tmp_path):
         """Comparisons as a whole, sizes and files take the plain values."""
         x = lucid.tensor(A, requires_grad=True)
@@ -281,14 +187,16 @@ class TestFunctions:
         np.testing.assert_array_equal(np.load(tmp_path / "x.npy"), A)
 
     def test_what_has_no_counterpart(self):
-        """Any other function, and a parameter that lucid's has not, is a TypeError that says what to do."""
+        """Any other function, and a parameter that its rule has not, is a TypeError that says what to do."""
         x = lucid.tensor(A)
-        with pytest.raises(TypeError, match=r"numpy.percentile has no counterpart.*detach\(\)\.numpy\(\)"):
-            np.percentile(x, 50)
-        with pytest.raises(TypeError, match=r"numpy.sum: with a Tensor only a, axis, dtype, keepdims .*initial"):
-            np.sum(x, initial=1.0)
-        with pytest.raises(TypeError, match="at most two dimensions"):
-            np.dot(lucid.zeros(2, 2, 2), lucid.zeros(2, 2))
+        with pytest.raises(TypeError, match=r"numpy.roots has no counterpart.*detach\(\)\.numpy\(\)"):
+            np.roots(x)
+        with pytest.raises(TypeError, match=r"numpy.sum: with a Tensor only a, axis, dtype, keepdims, initial .*where"):
+            np.sum(x, where=A > 0)
+        with pytest.raises(TypeError, match="numpy.sum: with a Tensor only .*out"):
+            np.sum(x, out=np.zeros(()))
+        with pytest.raises(ValueError, match="numpy.dot: shapes not aligned: an axis of size 4 meets one of size 3"):
+            np.dot(x, x)
 
 
 def test_numpy_of_a_tensor_that_requires_grad_without_grad_mode():

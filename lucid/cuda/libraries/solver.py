@@ -215,16 +215,16 @@ def singular_values(a: Array) -> Array:
         return gpu.cupy().linalg.svd(a, compute_uv=False)
 
 
-def eigh(a: Array) -> tuple[Array, Array]:
-    """Return the eigenvalues of Hermitian matrices, of which the lower triangle is read, and their vectors."""
-    with _converging(gpu.cupy().tril(a)):
-        return _contiguous(*gpu.cupy().linalg.eigh(a))
+def eigh(a: Array, *, upper: bool) -> tuple[Array, Array]:
+    """Return the eigenvalues of Hermitian matrices, of which one triangle is read, and their vectors."""
+    with _converging((gpu.cupy().triu if upper else gpu.cupy().tril)(a)):
+        return _contiguous(*gpu.cupy().linalg.eigh(a, "U" if upper else "L"))
 
 
-def eigenvalues(a: Array) -> Array:
-    """Return the eigenvalues of Hermitian matrices, of which the lower triangle is read."""
-    with _converging(gpu.cupy().tril(a)):
-        return gpu.cupy().linalg.eigvalsh(a)
+def eigenvalues(a: Array, *, upper: bool) -> Array:
+    """Return the eigenvalues of Hermitian matrices, of which one triangle is read."""
+    with _converging((gpu.cupy().triu if upper else gpu.cupy().tril)(a)):
+        return gpu.cupy().linalg.eigvalsh(a, "U" if upper else "L")
 
 
 def _contiguous(*arrays: Array) -> Any:

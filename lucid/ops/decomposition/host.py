@@ -162,14 +162,22 @@ def singular_values(a: Array) -> Array:
         return np.linalg.svd(a, compute_uv=False)
 
 
-def eigh(a: Array) -> tuple[Array, Array]:
-    """Return the eigenvalues of Hermitian matrices, of which the lower triangle is read, and their vectors."""
-    with _converging(np.tril(a)):
-        values, vectors = np.linalg.eigh(a)
+def eigh(a: Array, *, upper: bool) -> tuple[Array, Array]:
+    """Return the eigenvalues of Hermitian matrices, of which one triangle is read, and their vectors."""
+    with _converging(np.triu(a) if upper else np.tril(a)):
+        values, vectors = np.linalg.eigh(a, "U" if upper else "L")
         return values, vectors
 
 
-def eigenvalues(a: Array) -> Array:
-    """Return the eigenvalues of Hermitian matrices, of which the lower triangle is read."""
-    with _converging(np.tril(a)):
-        return np.linalg.eigvalsh(a)
+def eigenvalues(a: Array, *, upper: bool) -> Array:
+    """Return the eigenvalues of Hermitian matrices, of which one triangle is read."""
+    with _converging(np.triu(a) if upper else np.tril(a)):
+        return np.linalg.eigvalsh(a, "U" if upper else "L")
+
+
+def eig(a: Array) -> tuple[Array, Array]:
+    """Return the eigenvalues of square matrices and their vectors, as complex numbers."""
+    with _converging(a):
+        values, vectors = np.linalg.eig(a)
+    dtype = np.result_type(a.dtype, np.complex64)
+    return values.astype(dtype, copy=False), vectors.astype(dtype, copy=False)

@@ -54,7 +54,7 @@ class lstsq_result(NamedTuple):
 @primitive(holomorphic=False)
 def _pseudoinverse(xp: ModuleType, a: Array, limit: Array, *, hermitian: bool) -> Array:
     if hermitian:
-        s, u = library(xp).eigh(a)
+        s, u = library(xp).eigh(a, upper=False)
         vh = xp.conj(u).swapaxes(-1, -2)
     else:
         u, s, vh = library(xp).svd(a, full=False)

@@ -13,7 +13,6 @@ from lucid.autograd.recording.primitive import primitive
 from lucid.errors import NotDifferentiableError, SettingError
 from lucid.ops.base.scalars import as_bool
 from lucid.ops.decomposition.operands import (
-    adjoint,
     adjoint_in,
     diagonal_in,
     library,
@@ -50,14 +49,14 @@ def _skew(m: Namespace, x: Any) -> Any:
     return m.sub(x, adjoint_in(m, x))
 
 
-def _differences(m: Namespace, values: Any) -> Any:
+def differences_in(m: Namespace, values: Any) -> Any:
     """Return ``values[j] - values[i]``, and 1 on the diagonal."""
     n, ndim = values.shape[-1], len(values.shape)
     gaps = m.sub(m.unsqueeze(values, dim=ndim - 1), m.unsqueeze(values, dim=ndim))
     return m.add(gaps, on_diagonal_in(m, m.add(m.zeros_like(values), 1), n, n))
 
 
-def _check_phase(name: str, turning: Any) -> None:
+def check_phase(name: str, turning: Any) -> None:
     """Refuse a loss that depends on the factor of size 1 by which complex vectors are not determined.
 
     `turning` holds, on its diagonals, how the loss changes with these.
@@ -95,7 +94,7 @@ def _svd_vjp(m: Namespace, grad: list[Array | None], u: Array, s: Array, vh: Arr
     v, uh = adjoint_in(m, vh), adjoint_in(m, u)
     of_u = None if g_u is None else _skew(m, m.matmul(uh, g_u))
     of_v = None if g_vh is None else _skew(m, m.matmul(vh, adjoint_in(m, g_vh)))
-    squares = _differences(m, m.mul(s, s))
+    squares = differences_in(m, m.mul(s, s))
     inner = on_diagonal_in(m, m.zeros_like(s) if g_s is None else g_s, k, k)
     if of_u is not None:
         inner = m.add(inner, m.mul(m.div(of_u, squares), across))
@@ -103,7 +102,7 @@ def _svd_vjp(m: Namespace, grad: list[Array | None], u: Array, s: Array, vh: Arr
         inner = m.add(inner, m.mul(down, m.div(of_v, squares)))
     if holds_complex(u):
         # on the diagonal the two cancel each other, but for the phase that u and v have in common
-        _check_phase("linalg.svd", of_u if of_v is None else of_v if of_u is None else m.add(of_u, of_v))
+        check_phase("linalg.svd", of_u if of_v is None else of_v if of_u is None else m.add(of_u, of_v))
         if of_u is not None:
             inner = m.add(inner, on_diagonal_in(m, m.div(diagonal_in(m, of_u), m.mul(s, 2)), k, k))
     out = m.matmul(m.matmul(u, inner), vh)
@@ -130,8 +129,8 @@ def _singular_values_vjp(m: Namespace, grad: Array, a: Array) -> Any:
 
 
 @primitive(outputs=("values", "vectors"), differentiable=(0, 1), holomorphic=False)
-def _eigh(xp: ModuleType, a: Array) -> tuple[Array, Array]:
-    return library(xp).eigh(a)
+def _eigh(xp: ModuleType, a: Array, *, upper: bool) -> tuple[Array, Array]:
+    return library(xp).eigh(a, upper=upper)
 
 
 @_eigh.vjp
@@ -142,9 +141,9 @@ def _eigh_vjp(m: Namespace, grad: list[Array | None], values: Array, vectors: Ar
         return m.matmul(m.mul(vectors, m.unsqueeze(g_values, dim=len(values.shape) - 1)), turned)
     turning = m.matmul(turned, g_vectors)
     if holds_complex(vectors):
-        _check_phase("linalg.eigh", turning)
+        check_phase("linalg.eigh", turning)
     # without its diagonal, which is imaginary, and only in the phase
-    inner = m.div(m.mul(_skew(m, turning), 0.5), _differences(m, values))
+    inner = m.div(m.mul(_skew(m, turning), 0.5), differences_in(m, values))
     if holds_complex(vectors):
         inner = m.sub(inner, on_diagonal_in(m, diagonal_in(m, inner), n, n))
     if g_values is not None:
@@ -153,13 +152,13 @@ def _eigh_vjp(m: Namespace, grad: list[Array | None], values: Array, vectors: Ar
 
 
 @primitive(holomorphic=False)
-def _eigenvalues(xp: ModuleType, a: Array) -> Array:
-    return library(xp).eigenvalues(a)
+def _eigenvalues(xp: ModuleType, a: Array, *, upper: bool) -> Array:
+    return library(xp).eigenvalues(a, upper=upper)
 
 
 @_eigenvalues.vjp
-def _eigenvalues_vjp(m: Namespace, grad: Array, a: Array) -> Any:
-    _, vectors = m.eigh(a)
+def _eigenvalues_vjp(m: Namespace, grad: Array, a: Array, upper: bool) -> Any:
+    _, vectors = m.eigh(a, upper=upper)
     return m.matmul(m.mul(vectors, m.unsqueeze(grad, dim=len(grad.shape) - 1)), adjoint_in(m, vectors))
 
 
@@ -195,11 +194,10 @@ def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
     return _singular_values(a)
 
 
-def _lower(name: str, A: Tensor, UPLO: str) -> Any:
-    a = square_of(name, A)
+def _is_upper(name: str, UPLO: str) -> bool:
     if not isinstance(UPLO, str) or UPLO.upper() not in {"L", "U"}:
         raise SettingError(f"{name}: expected UPLO 'L' or 'U', got {UPLO!r}")
-    return a if UPLO.upper() == "L" else adjoint(a)
+    return UPLO.upper() == "U"
 
 
 def eigh(A: Tensor, UPLO: str = "L") -> eigh_result:
@@ -212,7 +210,8 @@ def eigh(A: Tensor, UPLO: str = "L") -> eigh_result:
     >>> lucid.linalg.eigh(lucid.tensor([[0.0, 2.0], [2.0, 0.0]])).eigenvalues
     tensor([-2.,  2.])
     """
-    return eigh_result(*_eigh(_lower("linalg.eigh", A, UPLO)))
+    a = square_of("linalg.eigh", A)
+    return eigh_result(*_eigh(a, upper=_is_upper("linalg.eigh", UPLO)))
 
 
 def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
@@ -222,4 +221,5 @@ def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
     >>> lucid.linalg.eigvalsh(lucid.tensor([[0.0, 2.0], [2.0, 0.0]]))
     tensor([-2.,  2.])
     """
-    return _eigenvalues(_lower("linalg.eigvalsh", A, UPLO))
+    a = square_of("linalg.eigvalsh", A)
+    return _eigenvalues(a, upper=_is_upper("linalg.eigvalsh", UPLO))

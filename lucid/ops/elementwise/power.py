@@ -105,9 +105,10 @@ def _pow_a(m: Namespace, grad: Array, a: Array, b: Array, a_shape: Ints) -> Any:
 
 def _pow_b(m: Namespace, grad: Array, a: Array, b: Array, out: Array, b_shape: Ints) -> Any:
     if not isinstance(a, int | float | complex):
-        slope = m.where(m.logical_and(m.eq(a, 0), m.ge(m.real(b), 0)), 0, m.mul(out, m.log(a)))
+        # a power of 0 has the slope 0, and the logarithm of 1 has no infinite derivatives
+        slope = m.mul(out, m.log(m.where(m.logical_and(m.eq(a, 0), m.ge(m.real(b), 0)), 1, a)))
     elif a == 0:
-        slope = m.where(m.ge(m.real(b), 0), 0, m.mul(out, -math.inf))
+        slope = m.where(m.ge(m.real(b), 0), 0, m.where(m.lt(m.real(b), 0), -math.inf, b))
     elif isinstance(a, complex):
         slope = m.mul(out, cmath.log(a))
     else:

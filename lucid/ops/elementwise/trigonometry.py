@@ -101,9 +101,11 @@ def atan(input: Tensor) -> Tensor:
 
 
 def _over_square(m: Namespace, x: Array, a: Array, b: Array) -> Any:
-    """Return ``x / (a**2 + b**2)``, zero at the origin, where the angle jumps."""
-    size = m.add(m.square(a), m.square(b))
-    return m.where(m.eq(size, 0), 0, m.div(x, size))
+    """Return ``x / (a**2 + b**2)``, zero at the origin, where the angle jumps; one of `a` and `b` may be a number."""
+    squares = [x * x if isinstance(x, int | float) else m.square(x) for x in (a, b)]
+    size = m.add(*squares)
+    # `x` is one of the two: at the origin 0 over 1, and no derivative of 0 over 0
+    return m.div(x, m.where(m.eq(size, 0), 1, size))
 
 
 def _atan2_a(m: Namespace, grad: Array, a: Array, b: Array, a_shape: Ints) -> Any:

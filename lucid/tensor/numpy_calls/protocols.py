@@ -6,9 +6,8 @@ from typing import Any, cast
 
 from lucid.autograd.base import TensorBase
 from lucid.ops.base.promotion import OperandTypeError
-from lucid.tensor.numpy_calls.about import ABOUT
-from lucid.tensor.numpy_calls.rules import NumpyCallError, applied, pytorch_dtype
-from lucid.tensor.numpy_calls.table import RULES
+from lucid.tensor.numpy_calls.rule import NumpyCallError, applied, pytorch_dtype
+from lucid.tensor.numpy_calls.table import ABOUT, RULES
 from lucid.tensor.numpy_calls.ufuncs import ufunc_result
 
 

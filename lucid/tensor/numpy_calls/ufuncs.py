@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lucid.autograd.base import TensorBase
+from lucid.autograd.base import TensorBase, wrap
+from lucid.backend.arrays import asarray
+from lucid.backend.device import device_of
 from lucid.ops.activation.sigmoid import tanh
 from lucid.ops.base.promotion import cast_to
 from lucid.ops.elementwise import (
@@ -18,6 +20,7 @@ from lucid.ops.elementwise import (
     nonfinite,
     power,
     rounding,
+    selection,
     trigonometry,
 )
 from lucid.ops.elementwise import complex as parts
@@ -25,10 +28,11 @@ from lucid.ops.linalg import products
 from lucid.ops.reduction import sums
 from lucid.ops.shape import reshape
 from lucid.tensor import operators
-from lucid.tensor.numpy_calls.rules import (
+from lucid.tensor.numpy_calls.rule import (
     NumpyCallError,
     applied,
     dtype_named,
+    numpy_dtype,
     operand,
     pytorch_dtype,
     tensor_of,
@@ -50,6 +54,35 @@ def cube_root(x: Any) -> Any:
 def parts_of_numbers(x: Any) -> tuple[Any, Any]:
     """Return ``numpy.modf``: the fraction, and the whole number before it."""
     return rounding.frac(x), rounding.trunc(x)
+
+
+def is_complex(x: Any) -> bool:
+    """Return whether a tensor, or a number, is complex."""
+    return x.array.dtype.kind == "c" if isinstance(x, TensorBase) else isinstance(x, complex)
+
+
+def chosen(op: Callable[[Any, Any], Any], ufunc: Any) -> Callable[[Any, Any], Any]:
+    """Return one of two, elementwise; of complex numbers in NumPy's order, which NumPy is asked for."""
+
+    def choose(a: Any, b: Any) -> Any:
+        if not (is_complex(a) or is_complex(b)):
+            return op(a, b)
+        like = a if isinstance(a, TensorBase) else b
+        wanted = numpy_dtype([a, b])
+        operands = [cast_to(operand(x, like, strong=True), wanted) for x in (a, b)]
+        first, second = (x.numpy(force=True) for x in operands)
+        extreme = ufunc(first, second)
+        is_first = (extreme == first) | (np.isnan(extreme) & np.isnan(first))
+        return selection.where(wrap(asarray(is_first, device=device_of(like.array))), *operands)
+
+    return choose
+
+
+def rounded(x: Any) -> Any:
+    """Return ``numpy.rint``; of complex numbers of both parts."""
+    if not is_complex(x):
+        return rounding.round(x)
+    return parts.complex(rounding.round(parts.real(x)), rounding.round(parts.imag(x)))
 
 
 def steps(x: Any, middle: Any) -> Any:
@@ -104,8 +137,8 @@ UFUNCS: dict[str, Callable[..., Any]] = {
     "float_power": power.float_power,
     "floor": rounding.floor,
     "floor_divide": division.floor_divide,
-    "fmax": comparison.fmax,
-    "fmin": comparison.fmin,
+    "fmax": chosen(comparison.fmax, np.fmax),
+    "fmin": chosen(comparison.fmin, np.fmin),
     "fmod": division.fmod,
     "frexp": power.frexp,
     "gcd": division.gcd,
@@ -134,8 +167,8 @@ UFUNCS: dict[str, Callable[..., Any]] = {
     "logical_xor": logic.logical_xor,
     "matmul": products.matmul,
     "matvec": matrix_vector,
-    "maximum": comparison.maximum,
-    "minimum": comparison.minimum,
+    "maximum": chosen(comparison.maximum, np.maximum),
+    "minimum": chosen(comparison.minimum, np.minimum),
     "modf": parts_of_numbers,
     "multiply": arithmetic.mul,
     "negative": arithmetic.neg,
@@ -148,7 +181,7 @@ UFUNCS: dict[str, Callable[..., Any]] = {
     "reciprocal": division.reciprocal,
     "remainder": division.remainder,
     "right_shift": logic.bitwise_right_shift,
-    "rint": rounding.round,
+    "rint": rounded,
     "sign": parts.sgn,
     "signbit": nonfinite.signbit,
     "sin": trigonometry.sin,

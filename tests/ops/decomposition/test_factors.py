@@ -172,7 +172,21 @@ def test_equations_with_singular_matrices_broadcast(stack, sides, rng):
 @pytest.mark.parametrize("turned", [False, True])
 @pytest.mark.parametrize(
     "name",
-    ["cholesky", "inv", "det", "slogdet", "lu", "qr", "svd", "svdvals", "eigh", "eigvalsh", "pinv", "matrix_exp"],
+    [
+        "cholesky",
+        "inv",
+        "det",
+        "slogdet",
+        "lu",
+        "qr",
+        "svd",
+        "svdvals",
+        "eig",
+        "eigh",
+        "eigvalsh",
+        "pinv",
+        "matrix_exp",
+    ],
 )
 def test_operands_stay_as_they_are(name, shape, turned, rng):
     """Libraries work in place: what they get is a copy, of rows and of columns, of one matrix and of a stack."""

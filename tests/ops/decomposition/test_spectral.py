@@ -20,6 +20,41 @@ def test_a_loss_of_the_phase_is_refused(rng):
         (linalg.svd(x).U * weight).real.sum().backward()
     with pytest.raises(NotDifferentiableError, match="phase"):
         (linalg.eigh(x + x.mH).eigenvectors * weight).real.sum().backward()
+    with pytest.raises(NotDifferentiableError, match="phase"):
+        (linalg.eig(x).eigenvectors * weight).real.sum().backward()
+
+
+@pytest.mark.parametrize("kind", ["real", "complex"])
+def test_eigenvectors_have_the_length_one_and_the_gradient_that_it_leaves(kind, rng):
+    """Of a matrix of any kind ``A @ V = V @ diag(w)``, and gradients by differences of NumPy's values, weighed."""
+    a = rng.standard_normal((4, 4)) + (1j * rng.standard_normal((4, 4)) if kind == "complex" else 0)
+    weights = rng.standard_normal(4) + 1j * rng.standard_normal(4), rng.standard_normal((4, 4))
+    x = lucid.tensor(a, requires_grad=True)
+    values, vectors = linalg.eig(x)
+    w, v = numbers(values), numbers(vectors)
+    np.testing.assert_allclose(a @ v, v * w, atol=1e-12)
+    np.testing.assert_allclose(np.linalg.norm(v, axis=0), 1, rtol=1e-12)
+    np.testing.assert_allclose(numbers(linalg.eigvals(x)), w, rtol=1e-12)
+    loss = (values * lucid.tensor(weights[0])).real.sum() + (vectors.abs() * lucid.tensor(weights[1])).sum()
+    (grad,) = lucid.autograd.grad(loss, x)
+    along = rng.standard_normal((4, 4)) + (1j * rng.standard_normal((4, 4)) if kind == "complex" else 0)
+
+    def at(step):
+        w, v = np.linalg.eig(a + step * along)
+        return (w * weights[0]).real.sum() + (abs(v) * weights[1]).sum()
+
+    slope = (at(1e-6) - at(-1e-6)) / 2e-6
+    np.testing.assert_allclose(np.vdot(along, numbers(grad)).real, slope, rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["eigh", "eigvalsh"])
+def test_upper_triangles_give_what_numpy_gives_of_them(name, rng):
+    """Values and vectors, with their signs, are LAPACK's for the triangle that is read."""
+    a = rng.standard_normal((2, 4, 4)) + 1j * rng.standard_normal((2, 4, 4))
+    for word in ("L", "U"):
+        found, expected = getattr(linalg, name)(lucid.tensor(a), word), getattr(np.linalg, name)(a, word)
+        for one, other in zip(*[(r if name == "eigh" else (r,)) for r in (found, expected)], strict=True):
+            np.testing.assert_allclose(numbers(one), other, rtol=1e-10, atol=1e-12)
 
 
 def test_equal_values_have_gradients_without_vectors():
@@ -30,7 +65,7 @@ def test_equal_values_have_gradients_without_vectors():
         assert np.isfinite(numbers(grad)).all()
 
 
-@pytest.mark.parametrize("name", ["svd", "svdvals", "eigh", "eigvalsh"])
+@pytest.mark.parametrize("name", ["svd", "svdvals", "eig", "eigvals", "eigh", "eigvalsh"])
 def test_what_is_not_finite_does_not_converge(name):
     """NaN raises a LinAlgError, or gives NaN."""
     a = lucid.full((3, 3), float("nan"))

@@ -30,6 +30,8 @@ L = lucid.linalg
 ITERATIONS = {
     "svd": L.svd,
     "svdvals": L.svdvals,
+    "eig": L.eig,
+    "eigvals": L.eigvals,
     "eigh": L.eigh,
     "eigvalsh": L.eigvalsh,
     "pinv": L.pinv,

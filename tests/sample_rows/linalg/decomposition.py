@@ -220,6 +220,26 @@ def numpy_svd(a):
     return projectors(np.linalg.svd(a, full_matrices=False))
 
 
+def rotating(*shape):
+    """Return what draws matrices of which two eigenvalues are a pair of complex numbers, and the others real."""
+
+    def draw(rng):
+        sizes = np.arange(shape[-1], 0, -1) + 0.2 * rng.random(shape[:-1])
+        blocks = sizes[..., None] * np.eye(shape[-1])
+        blocks[..., 0, 1], blocks[..., 1, 0] = 2, -2
+        p = np.eye(shape[-1]) + 0.3 * rng.standard_normal(shape)
+        return (p @ blocks @ np.linalg.inv(p),)
+
+    return draw
+
+
+def unordered(result):
+    """Return sums over eigenvalues, and over these and the sizes in their vectors, which no order changes."""
+    values, vectors = result
+    sizes = abs(vectors)
+    return (values**3).sum(-1).real, ((sizes * values[..., None, :]) @ (sizes + 0 * values[..., None, :]).mT).real
+
+
 def spectral(result):
     values, vectors = result
     return values, (vectors * values[..., None, :] ** 3) @ vectors.swapaxes(-1, -2)
@@ -375,6 +395,14 @@ ROWS = [
     row(
         "linalg.eigh:upper", symmetric(3, 3), lambda a: spectral(np.linalg.eigh(a)), "U", before=hermitian,
         after=lambda result: spectral(tuple(result)),
+    ),
+    *[
+        row(f"linalg.eig:{shape}", rotating(*shape), lambda a: unordered(np.linalg.eig(a)), after=unordered)
+        for shape in ((3, 3), (2, 4, 4))
+    ],
+    row(
+        "linalg.eigvals", rotating(2, 3, 3), lambda a: (np.linalg.eigvals(a) ** 3).sum(-1).real,
+        after=lambda values: (values**3).sum(-1).real, empty=normal((0, 3, 3)),
     ),
     row("linalg.eigvalsh", symmetric(2, 3, 3), np.linalg.eigvalsh, before=hermitian, empty=normal((0, 3, 3))),
     *[

@@ -13,8 +13,8 @@ from lucid.ops.decomposition import chains
 from lucid.ops.elementwise import arithmetic
 from lucid.ops.index.indexing import getitem
 from lucid.ops.shape import axes, joining, reshape
-from lucid.tensor.numpy_calls.differences import convolve
-from lucid.tensor.numpy_calls.rules import beside, operand, rule, tensor_of
+from lucid.tensor.numpy_calls.rule import beside, operand, rule, tensor_of
+from lucid.tensor.numpy_calls.rules.differences import convolve
 
 
 @rule("polyval", "*p *x")

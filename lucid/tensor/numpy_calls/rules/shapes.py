@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lucid.autograd.base import TensorBase
 from lucid.errors import ShapeError
-from lucid.ops.base.dims import dim_in
 from lucid.ops.index.indexing import getitem
 from lucid.ops.shape import axes, broadcasting, diagonal, repeating, reshape
-from lucid.tensor.numpy_calls.reductions import trace
-from lucid.tensor.numpy_calls.rules import enter, operand, rule, tensors_in
+from lucid.tensor.numpy_calls.rule import axis_in, enter, operand, rule, tensors_in
+from lucid.tensor.numpy_calls.rules.reductions import trace
+
+if TYPE_CHECKING:
+    from lucid.tensor.numpy_calls.rule import Axis
 
 
 @rule("reshape", "*a shape order copy")
@@ -55,16 +57,16 @@ def matrix_transposed(x: Any) -> Any:
 def axis_rolled(a: Any, axis: int, start: int = 0) -> Any:
     """Return ``numpy.rollaxis``."""
     ndim = a.array.ndim
-    before, to = dim_in(axis, ndim), start + ndim if start < 0 else start
+    before, to = axis_in(axis, ndim), start + ndim if start < 0 else start
     return axes.movedim(a, before, to - (before < to))
 
 
 @rule("expand_dims", "*a axis")
-def expanded(a: Any, axis: Any) -> Any:
+def expanded(a: Any, axis: Axis) -> Any:
     """Return ``numpy.expand_dims``: axes are those of the result."""
     new = axis if isinstance(axis, tuple | list) else (axis,)
     ndim = a.array.ndim + len(new)
-    places = {dim_in(k, ndim) for k in new}
+    places = {axis_in(k, ndim) for k in new}
     if len(places) < len(new):
         raise ShapeError(f"numpy.expand_dims: axis {axis} is repeated")
     sizes = iter(a.array.shape)
@@ -72,11 +74,11 @@ def expanded(a: Any, axis: Any) -> Any:
 
 
 @rule("squeeze", "*a axis")
-def squeezed(a: Any, axis: Any = None) -> Any:
+def squeezed(a: Any, axis: Axis = None) -> Any:
     """Return ``numpy.squeeze``: an axis that is named must be of size 1."""
     if axis is None:
         return reshape.squeeze(a)
-    dims = [dim_in(k, a.array.ndim) for k in (axis if isinstance(axis, tuple) else (axis,))]
+    dims = [axis_in(k, a.array.ndim) for k in (axis if isinstance(axis, tuple) else (axis,))]
     if any(a.array.shape[k] != 1 for k in dims):
         raise ShapeError(
             f"numpy.squeeze: cannot select an axis which has size not equal to one: {axis} of {a.array.shape}"
@@ -84,20 +86,34 @@ def squeezed(a: Any, axis: Any = None) -> Any:
     return reshape.squeeze(a, tuple(dims))
 
 
+@rule("swapaxes", "*a axis1 axis2")
+def exchanged(a: Any, axis1: int, axis2: int) -> Any:
+    """Return ``numpy.swapaxes``."""
+    ndim = a.array.ndim
+    return axes.transpose(a, axis_in(axis1, ndim), axis_in(axis2, ndim))
+
+
+@rule("moveaxis", "*a source destination")
+def moved(a: Any, source: Any, destination: Any) -> Any:
+    """Return ``numpy.moveaxis``."""
+    ends = [[axis_in(k, a.array.ndim) for k in np.atleast_1d(each).tolist()] for each in (source, destination)]
+    return axes.movedim(a, *ends)
+
+
 @rule("flip", "*m axis")
-def flipped(m: Any, axis: Any = None) -> Any:
+def flipped(m: Any, axis: Axis = None) -> Any:
     """Return ``numpy.flip``: without an axis, along all."""
     return axes.flip(m, tuple(range(m.array.ndim)) if axis is None else axis)
 
 
 @rule("roll", "*a shift axis")
-def rolled(a: Any, shift: Any, axis: Any = None) -> Any:
+def rolled(a: Any, shift: Any, axis: Axis = None) -> Any:
     """Return ``numpy.roll``: shifts and axes broadcast, and those of one axis add up."""
     if axis is None:
         return axes.roll(a, int(np.sum(shift)))
     moves: dict[int, int] = {}
     for step, along in np.broadcast(shift, axis):
-        place = dim_in(int(along), a.array.ndim)
+        place = axis_in(int(along), a.array.ndim)
         moves[place] = moves.get(place, 0) + int(step)
     return axes.roll(a, tuple(moves.values()), tuple(moves)) if moves else reshape.clone(a)
 
@@ -122,11 +138,11 @@ def tiled(A: Any, reps: Any) -> Any:
 
 
 @rule("repeat", "*a repeats axis")
-def repeated(a: Any, repeats: Any, axis: Any = None) -> Any:
+def repeated(a: Any, repeats: Any, axis: Axis = None) -> Any:
     """Return ``numpy.repeat``."""
     if isinstance(repeats, TensorBase):
         return repeating.repeat_interleave(a, repeats, axis)
-    line, k = (reshape.ravel(a), 0) if axis is None else (a, dim_in(axis, a.array.ndim))
+    line, k = (reshape.ravel(a), 0) if axis is None else (a, axis_in(axis, a.array.ndim))
     order = np.repeat(np.arange(line.array.shape[k]), repeats)
     return getitem(line, (*(slice(None),) * k, order))
 
@@ -154,16 +170,16 @@ def matrix_diagonal(x: Any, offset: int = 0) -> Any:
 
 
 @rule("linalg.trace", "*x offset dtype")
-def matrix_trace(x: Any, offset: int = 0, dtype: Any = None) -> Any:
+def matrix_trace(x: Any, offset: int = 0, dtype: object = None) -> Any:
     """Return ``numpy.linalg.trace``: of the last two axes."""
     return trace(x, offset, -2, -1, dtype)
 
 
 @rule("trim_zeros", "*filt trim axis")
-def trimmed(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
+def trimmed(filt: Any, trim: str = "fb", axis: Axis = None) -> Any:
     """Return ``numpy.trim_zeros``: the part between the first and the last number that is not zero."""
     values = filt.numpy(force=True)
-    dims = range(values.ndim) if axis is None else [dim_in(k, values.ndim) for k in np.atleast_1d(axis).tolist()]
+    dims = range(values.ndim) if axis is None else [axis_in(k, values.ndim) for k in np.atleast_1d(axis).tolist()]
     where = [np.flatnonzero(values.any(tuple([j for j in range(values.ndim) if j != k]))) for k in range(values.ndim)]
     key = [slice(None)] * values.ndim
     for k in dims:
@@ -179,8 +195,6 @@ def copied(a: Any, order: str = "K", subok: bool = False) -> Any:
     return reshape.clone(a)
 
 
-enter("swapaxes", "*a:input axis1:dim0 axis2:dim1", axes.transpose)
-enter("moveaxis", "*a:input source destination", axes.movedim)
 enter("fliplr", "*m:input", axes.fliplr)
 enter("flipud", "*m:input", axes.flipud)
 enter("diagonal", "*a:input offset axis1:dim1 axis2:dim2", diagonal.diagonal)

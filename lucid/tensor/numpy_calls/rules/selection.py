@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,9 +19,13 @@ from lucid.ops.index.gather import take_along_dim
 from lucid.ops.index.indexing import getitem
 from lucid.ops.reduction import sorting
 from lucid.ops.shape import reshape
-from lucid.tensor.numpy_calls.places import plain
-from lucid.tensor.numpy_calls.reductions import along
-from lucid.tensor.numpy_calls.rules import enter, operand, rule, same_kind
+from lucid.tensor.numpy_calls.rule import enter, operand, rule, same_kind
+from lucid.tensor.numpy_calls.rules.places import plain
+from lucid.tensor.numpy_calls.rules.reductions import along
+from lucid.tensor.numpy_calls.ufuncs import UFUNCS, is_complex
+
+if TYPE_CHECKING:
+    from lucid.tensor.numpy_calls.rule import Axis
 
 
 def index_beside(value: Any, like: Any) -> Any:
@@ -67,7 +71,7 @@ def piecewise(x: Any, condlist: Any, funclist: Any, args: tuple[Any, ...] = (), 
 
 
 @rule("take", "*a indices axis mode")
-def taken(a: Any, indices: Any, axis: Any = None, mode: str = "raise") -> Any:
+def taken(a: Any, indices: Any, axis: Axis = None, mode: str = "raise") -> Any:
     """Return ``numpy.take``."""
     line, k = along(a, axis)
     size = line.array.shape[k]
@@ -80,7 +84,7 @@ def taken(a: Any, indices: Any, axis: Any = None, mode: str = "raise") -> Any:
 
 
 @rule("take_along_axis", "*arr indices axis")
-def taken_along(arr: Any, indices: Any, axis: Any = -1) -> Any:
+def taken_along(arr: Any, indices: Any, axis: Axis = -1) -> Any:
     """Return ``numpy.take_along_axis``."""
     line, k = along(arr, axis)
     index = index_beside(indices, arr)
@@ -92,38 +96,45 @@ def taken_along(arr: Any, indices: Any, axis: Any = -1) -> Any:
 def clipped(a: Any, a_min: Any = None, a_max: Any = None, min: Any = None, max: Any = None) -> Any:
     """Return ``numpy.clip``."""
     low, high = (a_min if min is None else min), (a_max if max is None else max)
-    return selection.clamp(a, low, high) if low is not None or high is not None else reshape.clone(a)
+    if low is None and high is None:
+        return reshape.clone(a)
+    if not any(is_complex(x) for x in (a, low, high)):
+        return selection.clamp(a, low, high)
+    above = a if low is None else UFUNCS["maximum"](a, low)
+    return above if high is None else UFUNCS["minimum"](above, high)
 
 
 @rule("nan_to_num", "*x copy nan posinf neginf")
 def numbers_only(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
     """Return ``numpy.nan_to_num``: always a copy."""
     del copy
+    if is_complex(x):
+        return of_parts(*[nonfinite.nan_to_num(part, nan, posinf, neginf) for part in (real(x), imag(x))])
     return nonfinite.nan_to_num(x, nan, posinf, neginf)
 
 
 @rule("sort", "*a axis kind stable")
-def sorted_values(a: Any, axis: Any = -1, kind: Any = None, stable: Any = None) -> Any:
+def sorted_values(a: Any, axis: Axis = -1, kind: Any = None, stable: Any = None) -> Any:
     """Return ``numpy.sort``: always stable."""
     del kind, stable
     line, k = along(a, axis)
-    if line.array.dtype.kind == "c":
+    if is_complex(line):
         return take_along_dim(line, index_beside(np.argsort(plain(line), k, "stable"), line), k)
     return sorting.sort(line, k)[0]
 
 
 @rule("argsort", "*a axis kind stable")
-def order_of(a: Any, axis: Any = -1, kind: Any = None, stable: Any = None) -> Any:
+def order_of(a: Any, axis: Axis = -1, kind: Any = None, stable: Any = None) -> Any:
     """Return ``numpy.argsort``: always stable."""
     del kind, stable
     line, k = along(a, axis)
-    if line.array.dtype.kind == "c":
+    if is_complex(line):
         return index_beside(np.argsort(plain(line), k, "stable"), line)
     return sorting.argsort(line, k)
 
 
 @rule("partition", "*a kth axis")
-def partitioned(a: Any, kth: Any, axis: Any = -1) -> Any:
+def partitioned(a: Any, kth: Any, axis: Axis = -1) -> Any:
     """Return ``numpy.partition``."""
     line, k = along(a, axis)
     return take_along_dim(line, index_beside(np.argpartition(plain(line), kth, k), line), k)
@@ -138,7 +149,7 @@ def sorted_complex(a: Any) -> Any:
 
 @rule("unique", "*ar return_index return_inverse return_counts axis equal_nan")
 def unique(ar: Any, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False,
-           axis: Any = None, equal_nan: bool = True) -> Any:  # fmt: skip
+           axis: Axis = None, equal_nan: bool = True) -> Any:  # fmt: skip
     """Return ``numpy.unique``: the gradient of each value goes to the first of its kind."""
     _, first, *rest = np.unique(plain(ar), True, return_inverse, return_counts, axis, equal_nan=equal_nan)
     values = taken(ar, first, axis)
@@ -167,7 +178,7 @@ def imaginary(val: Any) -> Any:
 @rule("round around", "*a decimals")
 def rounded(a: Any, decimals: int = 0) -> Any:
     """Return ``numpy.round``."""
-    if a.array.dtype.kind == "c":
+    if is_complex(a):
         return of_parts(rounding.round(real(a), decimals=decimals), rounding.round(imag(a), decimals=decimals))
     return rounding.round(a, decimals=decimals)
 

@@ -9,12 +9,13 @@ import numpy as np
 from lucid.autograd.base import TensorBase
 from lucid.ops.elementwise import arithmetic
 from lucid.ops.shape import broadcasting, joining
-from lucid.tensor.numpy_calls.creation import linspace
-from lucid.tensor.numpy_calls.differences import part
-from lucid.tensor.numpy_calls.places import selected
-from lucid.tensor.numpy_calls.reductions import largest, smallest
-from lucid.tensor.numpy_calls.rules import NumpyCallError, rule, tensor_of
-from lucid.tensor.numpy_calls.statistics import mean, median
+from lucid.ops.shape.reshape import clone
+from lucid.tensor.numpy_calls.rule import NumpyCallError, rule, tensor_of
+from lucid.tensor.numpy_calls.rules.creation import linspace
+from lucid.tensor.numpy_calls.rules.differences import part
+from lucid.tensor.numpy_calls.rules.places import selected
+from lucid.tensor.numpy_calls.rules.reductions import largest, smallest
+from lucid.tensor.numpy_calls.rules.statistics import mean, median
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,6 +32,8 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", kwargs: Any = None) 
     """Return ``numpy.pad``."""
     settings = dict(kwargs or {})
     ndim = array.array.ndim
+    if not ndim:
+        return clone(array)
     if isinstance(pad_width, dict):
         pad_width = [pad_width.get(k, pad_width.get(k - ndim, 0)) for k in range(ndim)]
         pad_width = [np.broadcast_to(each, 2) for each in pad_width]
@@ -70,7 +73,7 @@ def pair_of(value: Any, k: int, ndim: int) -> tuple[Any, Any]:
 def _moved(array: Any, widths: Any, mode: str, settings: dict[str, Any]) -> Any:
     # what is not set may as well be 0
     mode = "constant" if mode == "empty" else mode
-    given = {"array": array, "pad_width": widths, "mode": mode, **settings}
+    given = {"array": array, "pad_width": np.array(widths, np.int64).reshape(-1, 2), "mode": mode, **settings}
     if mode == "constant":
         given["constant_values"] = tensor_of(settings.get("constant_values", 0), array)
     return selected(np.pad, given, {"array", "constant_values"})

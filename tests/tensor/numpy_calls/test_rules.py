@@ -7,10 +7,10 @@ import pytest
 
 import lucid
 from lucid import numpy as lnp
-from lucid.tensor.numpy_calls import rules
-from lucid.tensor.numpy_calls.table import RULES
+from lucid.tensor.numpy_calls import rule as rules
+from lucid.tensor.numpy_calls.table import CONSTANT, RULES
 from lucid.tensor.numpy_calls.ufuncs import UFUNCS
-from tests.numpy.samples import CALLS, INTEGERS, OPERANDS, UFUNC_CALLS
+from tests.tensor.numpy_calls.samples import CALLS, INTEGERS, OPERANDS, UFUNC_CALLS
 
 STEP = 1e-6
 ROWS = [
@@ -37,9 +37,12 @@ def test_every_parameter_of_every_rule_is_given(monkeypatch, rng):
     monkeypatch.setattr(rules, "bound", noting)
     values = {key: draw(rng) for key, draw in OPERANDS.items()}
     operands = {**values, **{key: lnp.asarray(leaf_of(value)) for key, value in values.items() if key.islower()}}
-    for _, call in ROWS:
-        evaluated(call, lnp, operands)
-    missing = [f"{name}({key}=)" for name, rule in RULES.items() for key in rule.names if key not in given.get(name, ())]
+    tensors = {key: leaf_of(value) if key.islower() else value for key, value in values.items()}
+    for name, call in ROWS:
+        evaluated(call, *((np, tensors) if name in CONSTANT else (lnp, operands)))
+    missing = [
+        f"{name}({key}=)" for name, rule in RULES.items() for key in rule.names if key not in given.get(name, ())
+    ]
     assert not missing, ", ".join(missing)
 
 
@@ -76,7 +79,9 @@ def test_values_and_gradients(name, call, rng):
         single |= array.dtype.char in "fF"
         np.testing.assert_allclose(array, other, rtol=1e-5 if single else 1e-9, atol=1e-6 if single else 1e-10)
         assert isinstance(one, lucid.Tensor) == (isinstance(one, lucid.Tensor) and one.requires_grad)
-        weight = rng.standard_normal(np.shape(other)) + (1j * rng.standard_normal(np.shape(other)) if array.dtype.kind == "c" else 0)
+        weight = rng.standard_normal(np.shape(other)) + (
+            1j * rng.standard_normal(np.shape(other)) if array.dtype.kind == "c" else 0
+        )
         finite = np.isfinite(array)
         weights.append(np.where(finite, weight, 0))
         if isinstance(one, lucid.Tensor):
@@ -95,7 +100,42 @@ def test_values_and_gradients(name, call, rng):
             for other, weight in zip(evaluated(call, np, near), weights, strict=True)
         )
 
-    slope = sum(np.real(np.sum(plain(leaf.grad) * direction[key])) for key, leaf in leaves.items() if leaf.grad is not None)
+    slope = sum(
+        np.real(np.sum(plain(leaf.grad) * direction[key])) for key, leaf in leaves.items() if leaf.grad is not None
+    )
     step = 1e-2 if single else STEP
     difference = (moved(step) - moved(-step)) / (2 * step)
     np.testing.assert_allclose(slope, difference, rtol=1e-2 if single else 1e-5, atol=1e-2 if single else 1e-6)
+
+
+# What NumPy asks no operand about, or gives functions that take NumPy's arrays; and results that are constants.
+NOT_ASKED = [
+    "array",
+    "asarray",
+    "asanyarray",
+    "ascontiguousarray",
+    "asfortranarray",
+    "asarray_chkfinite",
+    "full",
+    "apply_along_axis",
+]
+ASKED = [
+    (name, call)
+    for name, call in ROWS
+    if name not in NOT_ASKED and not call.startswith(("divmod(", "np.histogram(x", "np.full_like(B"))
+]
+
+
+@pytest.mark.parametrize(("name", "call"), ASKED, ids=[f"{name}-{call}" for name, call in ASKED])
+def test_numpys_own_functions_of_tensors(name, call, rng):
+    """NumPy's own functions, called with Tensors, go by the same rules: their values, as Tensors on the graph."""
+    values = {key: draw(rng) for key, draw in OPERANDS.items()}
+    tensors = {key: leaf_of(value) if key.islower() else value for key, value in values.items()}
+    results, expected = evaluated(call, np, tensors), evaluated(call, np, values)
+    for one, other in zip(results, expected, strict=True):
+        array = plain(one)
+        single = array.dtype.char in "fF"
+        assert array.shape == np.shape(other)
+        np.testing.assert_allclose(array, other, rtol=1e-5 if single else 1e-9, atol=1e-6 if single else 1e-10)
+        assert isinstance(one, lucid.Tensor)
+        assert not isinstance(one, lnp.ndarray) or type(one) is np.ndarray

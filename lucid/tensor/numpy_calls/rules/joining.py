@@ -7,39 +7,51 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.errors import ShapeError
-from lucid.ops.base.dims import dim_in
 from lucid.ops.shape import joining, reshape, splitting, stacking
-from lucid.tensor.numpy_calls.reductions import in_dtype
-from lucid.tensor.numpy_calls.rules import operand, rule, tensors_in
+from lucid.tensor.numpy_calls.rule import axis_in, operand, rule, tensors_in
+from lucid.tensor.numpy_calls.rules.reductions import in_dtype
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
+
+    from lucid.tensor import Tensor
+    from lucid.tensor.numpy_calls.rule import Axis
 
 
 @rule("concatenate concat", "**arrays axis dtype")
-def concatenated(arrays: Any, axis: Any = 0, dtype: Any = None) -> Any:
+def concatenated(arrays: Any, axis: Axis = 0, dtype: object = None) -> Any:
     """Return ``numpy.concatenate``: without an axis, of all elements in a row."""
     parts = [reshape.ravel(part) for part in arrays] if axis is None else arrays
     if any(not part.array.ndim for part in parts):
         raise ShapeError("numpy.concatenate: arrays of no dimension cannot be concatenated: stack() joins them")
+    check_dimensions(parts)
     return joining.cat([in_dtype(part, dtype) for part in parts], axis or 0)
 
 
+def check_dimensions(parts: Sequence[Tensor]) -> None:
+    """Refuse arrays of several numbers of dimensions, also where one of them has no elements."""
+    counts = sorted({max(part.array.ndim, 1) for part in parts})
+    if len(counts) > 1:
+        raise ShapeError(f"all the input array dimensions must match, got arrays of {counts} dimensions")
+
+
 @rule("stack", "**arrays axis dtype")
-def stacked(arrays: Any, axis: int = 0, dtype: Any = None) -> Any:
+def stacked(arrays: Any, axis: int = 0, dtype: object = None) -> Any:
     """Return ``numpy.stack``."""
     return joining.stack([in_dtype(part, dtype) for part in arrays], axis)
 
 
 def _enter_stack(name: str, function: Callable[[Any], Any], *, typed: bool) -> None:
-    def stack(tup: Any, dtype: Any = None) -> Any:
+    def stack(tup: Any, dtype: object = None) -> Any:
+        if name == "hstack":
+            check_dimensions(tup)
         return function([in_dtype(part, dtype) for part in tup])
 
     rule(name, "**tup dtype" if typed else "**tup")(stack)
 
 
 _enter_stack("hstack", joining.hstack, typed=True)
-_enter_stack("vstack", joining.vstack, typed=True)
+_enter_stack("vstack row_stack", joining.vstack, typed=True)
 _enter_stack("dstack", stacking.dstack, typed=False)
 _enter_stack("column_stack", stacking.column_stack, typed=False)
 
@@ -54,7 +66,7 @@ def unevenly_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
 @rule("split", "*ary indices_or_sections axis")
 def evenly_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
     """Return ``numpy.split``, which a count of parts must divide."""
-    if np.ndim(indices_or_sections) == 0 and ary.array.shape[dim_in(axis, ary.array.ndim)] % int(indices_or_sections):
+    if np.ndim(indices_or_sections) == 0 and ary.array.shape[axis_in(axis, ary.array.ndim)] % int(indices_or_sections):
         raise ShapeError("numpy.split: array split does not result in an equal division: array_split() takes any count")
     return unevenly_split(ary, indices_or_sections, axis)
 

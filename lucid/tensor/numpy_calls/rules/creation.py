@@ -13,13 +13,13 @@ from lucid.ops.creation import filling
 from lucid.ops.elementwise import arithmetic, division, exponential, power
 from lucid.ops.index.indexing import getitem
 from lucid.ops.shape import axes, broadcasting, joining, reshape
-from lucid.tensor.numpy_calls.places import plain
-from lucid.tensor.numpy_calls.reductions import in_dtype
-from lucid.tensor.numpy_calls.rules import operand, rule, same_kind, tensor_of, tensors_in
+from lucid.tensor.numpy_calls.rule import operand, rule, same_kind, tensor_of, tensors_in
+from lucid.tensor.numpy_calls.rules.places import plain
+from lucid.tensor.numpy_calls.rules.reductions import in_dtype
 
 
 @rule("array", "?object dtype copy order ndmin")
-def array(object: Any, dtype: Any = None, copy: Any = True, order: str = "K", ndmin: int = 0) -> Any:
+def array(object: Any, dtype: object = None, copy: Any = True, order: str = "K", ndmin: int = 0) -> Any:
     """Return ``numpy.array``: of nested lists of tensors and numbers too."""
     del order
     result = in_dtype(object, dtype)
@@ -33,32 +33,32 @@ def array(object: Any, dtype: Any = None, copy: Any = True, order: str = "K", nd
 
 
 @rule("asarray asanyarray", "?a dtype order copy")
-def as_array(a: Any, dtype: Any = None, order: Any = None, copy: Any = None) -> Any:
+def as_array(a: Any, dtype: object = None, order: Any = None, copy: Any = None) -> Any:
     """Return ``numpy.asarray``."""
     return array(a, dtype, bool(copy), order)
 
 
 @rule("asarray_chkfinite", "?a dtype order")
-def as_finite_array(a: Any, dtype: Any = None, order: Any = None) -> Any:
+def as_finite_array(a: Any, dtype: object = None, order: Any = None) -> Any:
     """Return ``numpy.asarray_chkfinite``."""
     np.asarray_chkfinite(plain(a))
     return array(a, dtype, False, order)
 
 
 @rule("ascontiguousarray asfortranarray", "?a dtype")
-def in_order(a: Any, dtype: Any = None) -> Any:
+def in_order(a: Any, dtype: object = None) -> Any:
     """Return ``numpy.ascontiguousarray``: at least one dimension, the elements in order; no other order is kept."""
     return array(reshape.contiguous(a), dtype, False, ndmin=1)
 
 
 @rule("astype", "*x dtype copy")
-def as_type(x: Any, dtype: Any, copy: bool = True) -> Any:
+def as_type(x: Any, dtype: object, copy: bool = True) -> Any:
     """Return ``numpy.astype``."""
     return array(x, dtype, copy)
 
 
 def _enter_like(name: str, function: Any) -> None:
-    def like(a: Any, dtype: Any = None, shape: Any = None) -> Any:
+    def like(a: Any, dtype: object = None, shape: Any = None) -> Any:
         a = a.detach()
         return function(
             a if shape is None else broadcasting.broadcast_to(filling.zeros_like(a).sum(), shape), dtype=dtype
@@ -73,7 +73,7 @@ _enter_like("empty_like", filling.empty_like)
 
 
 @rule("full_like", "?a ?fill_value dtype shape")
-def full_like(a: Any, fill_value: Any, dtype: Any = None, shape: Any = None) -> Any:
+def full_like(a: Any, fill_value: Any, dtype: object = None, shape: Any = None) -> Any:
     """Return ``numpy.full_like``: the gradient of what fills is the sum over all that it fills."""
     like = next(tensors_in((a, fill_value)))
     sizes = operand(a, like, strong=True).array.shape if shape is None else shape
@@ -82,15 +82,19 @@ def full_like(a: Any, fill_value: Any, dtype: Any = None, shape: Any = None) -> 
 
 
 @rule("full", "shape ?fill_value dtype")
-def full(shape: Any, fill_value: Any, dtype: Any = None) -> Any:
+def full(shape: Any, fill_value: Any, dtype: object = None) -> Any:
     """Return ``numpy.full``."""
-    return reshape.clone(
-        broadcasting.broadcast_to(in_dtype(fill_value, dtype), (shape,) if np.ndim(shape) == 0 else shape)
-    )
+    sizes = (shape,) if np.ndim(shape) == 0 else tuple(shape)
+    value = in_dtype(fill_value, dtype)
+    # as NumPy writes it, without sizes of 1 in front that the result has not
+    more = value.array.ndim - len(sizes)
+    if more > 0 and value.array.shape[:more] == (1,) * more:
+        value = reshape.reshape(value, tuple(value.array.shape[more:]))
+    return reshape.clone(broadcasting.broadcast_to(value, sizes))
 
 
 @rule("linspace", "*start *stop num endpoint retstep dtype axis")
-def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None,
+def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: bool = False, dtype: object = None,
              axis: int = 0) -> Any:  # fmt: skip
     """Return ``numpy.linspace``."""
     like = start if isinstance(start, TensorBase) else stop
@@ -106,14 +110,14 @@ def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, retste
 
 
 @rule("logspace", "*start *stop num endpoint base dtype axis")
-def logspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None,
+def logspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0, dtype: object = None,
              axis: int = 0) -> Any:  # fmt: skip
     """Return ``numpy.logspace``."""
     return in_dtype(power.pow(base, linspace(start, stop, num, endpoint, axis=axis)), dtype)
 
 
 @rule("geomspace", "*start *stop num endpoint dtype axis")
-def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Any:
+def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: object = None, axis: int = 0) -> Any:
     """Return ``numpy.geomspace``, of numbers of one sign."""
     like = start if isinstance(start, TensorBase) else stop
     first, last = tensor_of(start, like), tensor_of(stop, like)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import functools
 import inspect
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+import operator
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
@@ -52,6 +53,9 @@ class Rule(NamedTuple):
     operands: dict[str, str]
     constants: dict[str, Any]
 
+
+Axis: TypeAlias = "int | tuple[int, ...] | None"
+"""What is reduced over: a dimension, several, or all."""
 
 RULES: dict[str, Rule] = {}
 """By the name of NumPy's function below `numpy`."""
@@ -213,7 +217,7 @@ def numpy_dtype(values: list[Any]) -> dtype:
     )
 
 
-def dtype_named(dtype: Any) -> dtype:
+def dtype_named(dtype: object) -> dtype:
     """Return the dtype that a name of lucid's or NumPy's, such as ``"f4"`` or ``"?"``, says."""
     return as_dtype(np.dtype(dtype) if isinstance(dtype, str) else dtype)
 
@@ -244,6 +248,14 @@ def operand(value: Any, like: Any, *, strong: bool = False) -> Any:
         to_one_dtype([(entries, k) for k in range(len(entries))], numpy_dtype)
         return stack(entries)
     return wrap(asarray(np.asarray(value), device=None if like is None else device_of(like.array)))
+
+
+def axis_in(axis: Axis, ndim: int) -> int:
+    """Return an axis counted from the front; NumPy's AxisError, an IndexError and a ValueError, if there is none."""
+    number = operator.index(axis)
+    if not -ndim <= number < ndim:
+        raise np.exceptions.AxisError(number, ndim)
+    return number % ndim
 
 
 def tensor_of(value: Any, like: Any) -> Any:

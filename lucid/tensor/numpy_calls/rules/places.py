@@ -7,6 +7,7 @@ It costs an array of integers on the host; what is called often has an op, in th
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,15 +21,27 @@ from lucid.ops.base.promotion import cast_to
 from lucid.ops.index.indexing import getitem, setitem
 from lucid.ops.shape.joining import cat
 from lucid.ops.shape.reshape import ravel
-from lucid.tensor.numpy_calls.rules import NumpyCallError, enter, operand, rule, tensors_in
+from lucid.tensor.numpy_calls.rule import (
+    NumpyCallError,
+    enter,
+    numpy_dtype,
+    operand,
+    rule,
+    tensors_in,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from lucid.tensor.numpy_calls.rule import Axis
 
-def selected(function: Callable[..., Any], arguments: dict[str, Any], moved: Any) -> Any:
-    """Return what `function` gives, of which the arguments named in `moved` hold what it moves."""
-    flat: list[Any] = []
+
+def selected(function: Callable[..., Any], arguments: dict[str, Any], moved: Any, *, weak: bool = False) -> Any:
+    """Return what `function` gives, of which the arguments named in `moved` hold what it moves.
+
+    Numbers of Python's among them have a dtype of their own, unless they are `weak`.
+    """
+    parts: list[Any] = []
     like = next(tensors_in(arguments.values()))
     count = 1
 
@@ -36,22 +49,23 @@ def selected(function: Callable[..., Any], arguments: dict[str, Any], moved: Any
         nonlocal count
         if isinstance(value, list | tuple):
             return [numbers(entry) for entry in value]
-        tensor = operand(value, like, strong=True)
-        size = tensor.array.size
-        flat.append(ravel(tensor))
-        count += size
-        return np.arange(count - size, count).reshape(tensor.array.shape)
+        part = operand(value, like, strong=not weak)
+        shape = part.array.shape if isinstance(part, TensorBase) else ()
+        parts.append(part)
+        count += math.prod(shape)
+        return np.arange(count - math.prod(shape), count).reshape(shape)
 
     order = function(**{key: numbers(value) if key in moved else plain(value) for key, value in arguments.items()})
-    fill = wrap(zeros_beside(flat[0].array, (1,)))
-    return taken(cat([fill, *flat]), order)
+    wanted = numpy_dtype(parts)
+    lines = [ravel(cast_to(operand(part, like, strong=True), wanted)) for part in parts]
+    return taken(cat([wrap(zeros_beside(lines[0].array, (1,))), *lines]), order)
 
 
 def taken(line: Any, order: Any) -> Any:
     """Return the elements of a vector at the places of an array, or of each of several."""
     if isinstance(order, tuple | list):
         return type(order)([taken(line, each) for each in order])
-    return getitem(line, wrap(asarray(np.ascontiguousarray(order), device=device_of(line.array))))
+    return getitem(line, wrap(asarray(np.asarray(order, order="C"), device=device_of(line.array))))
 
 
 def plain(value: Any) -> Any:
@@ -64,12 +78,12 @@ def plain(value: Any) -> Any:
     return [plain(entry) for entry in value] if type(value) is list else value
 
 
-def enter_moving(name: str, takes: str, moved: str) -> None:
+def enter_moving(name: str, takes: str, moved: str, *, weak: bool = False) -> None:
     """Enter a function of which the arguments named in `moved` are only moved."""
     function, names = getattr(np, name), frozenset(moved.split())
 
     def moving(**arguments: Any) -> Any:
-        return selected(function, arguments, names)
+        return selected(function, arguments, names, weak=weak)
 
     enter(name, takes, moving)
 
@@ -84,7 +98,7 @@ enter_moving("diagflat", "*v k", "v")
 enter_moving("extract", "condition *arr", "arr")
 enter_moving("resize", "*a new_shape", "a")
 enter_moving("rot90", "*m k axes", "m")
-enter_moving("select", "condlist choicelist default", "choicelist default")
+enter_moving("select", "condlist choicelist default", "choicelist default", weak=True)
 
 
 def enter_writing(name: str, takes: str, target: str, values: str) -> None:
@@ -119,7 +133,7 @@ enter_writing("putmask", "a mask values", "a", "values")
 
 
 @rule("insert", "*arr obj ?values axis")
-def inserted(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
+def inserted(arr: Any, obj: Any, values: Any, axis: Axis = None) -> Any:
     """Return ``numpy.insert``: what is inserted comes to the dtype of the array."""
     own = cast_to(operand(values, arr, strong=True), dtype_of(arr.array))
     return selected(np.insert, {"arr": arr, "obj": obj, "values": own, "axis": axis}, {"arr", "values"})

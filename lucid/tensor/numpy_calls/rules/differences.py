@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -10,8 +10,8 @@ from lucid.autograd.base import TensorBase, wrap
 from lucid.backend.arrays import asarray
 from lucid.backend.device import device_of
 from lucid.errors import SettingError, ShapeError
-from lucid.ops.base.dims import dim_in
 from lucid.ops.elementwise import arithmetic, comparison, division, selection, trigonometry
+from lucid.ops.elementwise import complex as parts
 from lucid.ops.elementwise.complex import angle as angle_of
 from lucid.ops.elementwise.complex import conj
 from lucid.ops.elementwise.special import i0
@@ -19,9 +19,12 @@ from lucid.ops.index.indexing import getitem
 from lucid.ops.linalg.products import matmul
 from lucid.ops.reduction import differences
 from lucid.ops.shape import axes, joining, reshape
-from lucid.tensor.numpy_calls.places import plain
-from lucid.tensor.numpy_calls.reductions import dims_of
-from lucid.tensor.numpy_calls.rules import enter, operand, rule, tensor_of
+from lucid.tensor.numpy_calls.rule import axis_in, enter, operand, rule, tensor_of
+from lucid.tensor.numpy_calls.rules.places import plain
+from lucid.tensor.numpy_calls.rules.reductions import dims_of
+
+if TYPE_CHECKING:
+    from lucid.tensor.numpy_calls.rule import Axis
 
 
 def part(a: Any, axis: int, start: int | None, stop: int | None = None) -> Any:
@@ -32,7 +35,7 @@ def part(a: Any, axis: int, start: int | None, stop: int | None = None) -> Any:
 @rule("diff", "*a n axis *prepend *append")
 def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Any:
     """Return ``numpy.diff``."""
-    k = dim_in(axis, a.array.ndim)
+    k = axis_in(axis, a.array.ndim)
     sizes = [1 if j == k else size for j, size in enumerate(a.array.shape)]
     ends = []
     for end in (prepend, append):
@@ -61,7 +64,7 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
 
 
 @rule("gradient", "*f varargs axis edge_order")
-def gradient(f: Any, varargs: tuple[Any, ...] = (), axis: Any = None, edge_order: int = 1) -> Any:
+def gradient(f: Any, varargs: tuple[Any, ...] = (), axis: Axis = None, edge_order: int = 1) -> Any:
     """Return ``numpy.gradient``: second-order differences, at the edges of `edge_order`."""
     dims = dims_of(f, axis)
     steps = list(varargs) * (len(dims) if len(varargs) == 1 else 1) or [1.0] * len(dims)
@@ -206,7 +209,9 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, period: float = 2 * np.p
 @rule("angle", "*z deg")
 def angle(z: Any, deg: bool = False) -> Any:
     """Return ``numpy.angle``."""
-    return trigonometry.rad2deg(angle_of(z)) if deg else angle_of(z)
+    # of real numbers that of a complex one without an imaginary part: minus zero lies at 180 degrees
+    turn = angle_of(z) if z.array.dtype.kind == "c" else trigonometry.atan2(arithmetic.mul(parts.abs(z.detach()), 0), z)
+    return trigonometry.rad2deg(turn) if deg else turn
 
 
 enter("sinc", "*x:input", trigonometry.sinc)

@@ -3,28 +3,33 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lucid.autograd.base import TensorBase, wrap
 from lucid.backend.arrays import asarray
 from lucid.backend.device import device_of
+from lucid.errors import DtypeError
 from lucid.ops.elementwise import arithmetic, comparison, division, nonfinite, power, selection
 from lucid.ops.elementwise.complex import conj, real
 from lucid.ops.index.index_select import index_add
 from lucid.ops.index.indexing import getitem
-from lucid.ops.reduction import covariance, sorting, statistics, sums
+from lucid.ops.reduction import covariance, statistics, sums
 from lucid.ops.shape import axes, joining, reshape
-from lucid.tensor.numpy_calls.places import plain
-from lucid.tensor.numpy_calls.reductions import dims_of, in_dtype, in_line, over, total
-from lucid.tensor.numpy_calls.rules import NumpyCallError, beside, rule, tensor_of
+from lucid.tensor.numpy_calls.rule import NumpyCallError, beside, rule, tensor_of
+from lucid.tensor.numpy_calls.rules.places import plain
+from lucid.tensor.numpy_calls.rules.reductions import dims_of, in_dtype, in_line, over, total
+from lucid.tensor.numpy_calls.rules.selection import sorted_values
+
+if TYPE_CHECKING:
+    from lucid.tensor.numpy_calls.rule import Axis
 
 # ---- means and variances ----
 
 
 @rule("mean", "*a axis dtype keepdims")
-def mean(a: Any, axis: Any = None, dtype: Any = None, keepdims: Any = False) -> Any:
+def mean(a: Any, axis: Axis = None, dtype: object = None, keepdims: bool = False) -> Any:
     """Return ``numpy.mean``."""
     return sums.mean(*over(in_dtype(a, dtype), axis, keepdims))
 
@@ -32,10 +37,10 @@ def mean(a: Any, axis: Any = None, dtype: Any = None, keepdims: Any = False) -> 
 @rule("var", "*a axis dtype ddof keepdims *mean correction")
 def variance(
     a: Any,
-    axis: Any = None,
-    dtype: Any = None,
+    axis: Axis = None,
+    dtype: object = None,
     ddof: Any = 0,
-    keepdims: Any = False,
+    keepdims: bool = False,
     mean: Any = None,
     correction: Any = None,
 ) -> Any:
@@ -52,18 +57,24 @@ def variance(
 @rule("std", "*a axis dtype ddof keepdims *mean correction")
 def deviation(
     a: Any,
-    axis: Any = None,
-    dtype: Any = None,
+    axis: Axis = None,
+    dtype: object = None,
     ddof: Any = 0,
-    keepdims: Any = False,
+    keepdims: bool = False,
     mean: Any = None,
     correction: Any = None,
 ) -> Any:
     """Return ``numpy.std``."""
     if mean is not None or a.array.dtype.kind == "c":
-        return power.sqrt(variance(a, axis, dtype, ddof, keepdims, mean, correction))
+        return _root(variance(a, axis, dtype, ddof, keepdims, mean, correction))
     x, dims, keep = over(in_dtype(a, dtype), axis, keepdims)
     return statistics.std(x, dims, correction=ddof if correction is None else correction, keepdim=keep)
+
+
+def _root(x: Any) -> Any:
+    """Return the root of a variance, with the gradient 0 where it is 0: all numbers are equal there."""
+    none = comparison.eq(x, 0)
+    return selection.where(none, tensor_of(0, x), power.sqrt(selection.where(none, tensor_of(1, x), x)))
 
 
 def count_over(x: Any, dims: tuple[int, ...]) -> int:
@@ -72,7 +83,7 @@ def count_over(x: Any, dims: tuple[int, ...]) -> int:
 
 
 @rule("average", "*a axis *weights returned keepdims")
-def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False, keepdims: Any = False) -> Any:
+def average(a: Any, axis: Axis = None, weights: Any = None, returned: bool = False, keepdims: bool = False) -> Any:
     """Return ``numpy.average``."""
     if weights is None:
         result = mean(a, axis, None, keepdims)
@@ -89,7 +100,7 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
 
 
 @rule("nanmean", "*a axis dtype keepdims")
-def mean_of_numbers(a: Any, axis: Any = None, dtype: Any = None, keepdims: Any = False) -> Any:
+def mean_of_numbers(a: Any, axis: Axis = None, dtype: object = None, keepdims: bool = False) -> Any:
     """Return ``numpy.nanmean``."""
     x, dims, keep = over(in_dtype(a, dtype), axis, keepdims)
     return _mean_of_numbers(x, dims, keep)
@@ -103,10 +114,10 @@ def _mean_of_numbers(x: Any, dims: tuple[int, ...], keep: bool) -> Any:
 @rule("nanvar", "*a axis dtype ddof keepdims *mean correction")
 def variance_of_numbers(
     a: Any,
-    axis: Any = None,
-    dtype: Any = None,
+    axis: Axis = None,
+    dtype: object = None,
     ddof: Any = 0,
-    keepdims: Any = False,
+    keepdims: bool = False,
     mean: Any = None,
     correction: Any = None,
 ) -> Any:
@@ -126,24 +137,26 @@ def variance_of_numbers(
 @rule("nanstd", "*a axis dtype ddof keepdims *mean correction")
 def deviation_of_numbers(
     a: Any,
-    axis: Any = None,
-    dtype: Any = None,
+    axis: Axis = None,
+    dtype: object = None,
     ddof: Any = 0,
-    keepdims: Any = False,
+    keepdims: bool = False,
     mean: Any = None,
     correction: Any = None,
 ) -> Any:
     """Return ``numpy.nanstd``."""
-    return power.sqrt(variance_of_numbers(a, axis, dtype, ddof, keepdims, mean, correction))
+    return _root(variance_of_numbers(a, axis, dtype, ddof, keepdims, mean, correction))
 
 
 @rule("cov", "*m *y rowvar bias ddof fweights aweights dtype")
 def covariances(
     m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: Any = None, fweights: Any = None,
-    aweights: Any = None, dtype: Any = None,
+    aweights: Any = None, dtype: object = None,
 ) -> Any:  # fmt: skip
     """Return ``numpy.cov``."""
-    parts = [in_dtype(x, dtype) for x in (m, y) if x is not None]
+    given = [x for x in (m, y) if x is not None]
+    wanted = np.result_type(np.float64, *[x.array.dtype for x in given]) if dtype is None else dtype
+    parts = [in_dtype(x, wanted) for x in given]
     rows = [reshape.reshape(x, 1, -1) if x.array.ndim < 2 else x if rowvar else axes.transpose(x, 0, 1) for x in parts]
     weights = {
         key: None if value is None else wrap(asarray(plain(value), device=device_of(m.array)))
@@ -154,7 +167,7 @@ def covariances(
 
 
 @rule("corrcoef", "*x *y rowvar dtype")
-def correlations(x: Any, y: Any = None, rowvar: bool = True, dtype: Any = None) -> Any:
+def correlations(x: Any, y: Any = None, rowvar: bool = True, dtype: object = None) -> Any:
     """Return ``numpy.corrcoef``."""
     c = covariances(x, y, rowvar, dtype=dtype)
     if not c.array.ndim:
@@ -167,14 +180,19 @@ def correlations(x: Any, y: Any = None, rowvar: bool = True, dtype: Any = None) 
 # ---- quantiles ----
 
 
-def quantiles(a: Any, q: Any, axis: Any, keepdims: Any, method: str) -> Any:
-    """Return quantiles: NumPy's own of the numbers from 0 to n - 1 say between which places each lies, and where."""
+def quantiles(a: Any, q: Any, axis: Axis, keepdims: bool, method: str | None = None) -> Any:
+    """Return quantiles, or of no method a median.
+
+    Between which two of n sorted numbers one lies, and where, NumPy's own quantile of the numbers from 0 to n - 1 says.
+    """
     x, dims, keep = over(a, axis, keepdims)
-    line = sorting.sort(in_line(x, dims), -1)[0]
+    line = sorted_values(in_line(x, dims))
     length = line.array.shape[-1]
+    if line.array.dtype.kind == "c" and method is not None:
+        raise DtypeError(f"numpy.quantile: expected real numbers, got {line.array.dtype}")
     if not length:
         raise IndexError("numpy.quantile: expected at least one element, got none")
-    place = np.asarray(np.quantile(np.arange(length), q, method=method))
+    place = np.asarray(np.quantile(np.arange(length), q, method=method or "linear"))
     low = np.floor(place).astype(np.int64)
     share = wrap(asarray((place - low).astype(line.array.dtype), device=device_of(line.array)))
     first = getitem(line, (..., low))
@@ -193,7 +211,7 @@ def quantiles(a: Any, q: Any, axis: Any, keepdims: Any, method: str) -> Any:
 
 
 @rule("quantile", "*a q axis method keepdims")
-def quantile(a: Any, q: Any, axis: Any = None, method: str = "linear", keepdims: Any = False) -> Any:
+def quantile(a: Any, q: Any, axis: Axis = None, method: str = "linear", keepdims: bool = False) -> Any:
     """Return ``numpy.quantile``, by any of its methods."""
     if isinstance(q, TensorBase):
         raise NumpyCallError("numpy.quantile: expected q without gradient, got a Tensor: use q.detach().numpy()")
@@ -201,18 +219,21 @@ def quantile(a: Any, q: Any, axis: Any = None, method: str = "linear", keepdims:
 
 
 @rule("percentile", "*a q axis method keepdims")
-def percentile(a: Any, q: Any, axis: Any = None, method: str = "linear", keepdims: Any = False) -> Any:
+def percentile(a: Any, q: Any, axis: Axis = None, method: str = "linear", keepdims: bool = False) -> Any:
     """Return ``numpy.percentile``."""
     return quantile(a, np.true_divide(q, 100) if not isinstance(q, TensorBase) else q, axis, method, keepdims)
 
 
 @rule("median", "*a axis keepdims")
-def median(a: Any, axis: Any = None, keepdims: Any = False) -> Any:
+def median(a: Any, axis: Axis = None, keepdims: bool = False) -> Any:
     """Return ``numpy.median``: of an even count the mean of the two in the middle, which share the gradient."""
-    return quantiles(a, 0.5, axis, keepdims, "linear")
+    x, dims, keep = over(a, axis, keepdims)
+    if not count_over(x, dims):
+        return sums.mean(x, dims, keep)
+    return quantiles(a, 0.5, axis, keepdims)
 
 
-def _of_numbers(a: Any, q: Any, axis: Any, keepdims: Any, method: str) -> Any:
+def _of_numbers(a: Any, q: Any, axis: Axis, keepdims: bool, method: str) -> Any:
     """Return quantiles of what is no NaN, line after line: each has its own count of them."""
     x, dims, keep = over(a, axis, keepdims)
     line = in_line(x, dims)
@@ -234,19 +255,19 @@ def _known_quantiles(line: Any, q: Any, method: str) -> Any:
 
 
 @rule("nanquantile", "*a q axis method keepdims")
-def quantile_of_numbers(a: Any, q: Any, axis: Any = None, method: str = "linear", keepdims: Any = False) -> Any:
+def quantile_of_numbers(a: Any, q: Any, axis: Axis = None, method: str = "linear", keepdims: bool = False) -> Any:
     """Return ``numpy.nanquantile``."""
     return _of_numbers(a, plain(q), axis, keepdims, method)
 
 
 @rule("nanpercentile", "*a q axis method keepdims")
-def percentile_of_numbers(a: Any, q: Any, axis: Any = None, method: str = "linear", keepdims: Any = False) -> Any:
+def percentile_of_numbers(a: Any, q: Any, axis: Axis = None, method: str = "linear", keepdims: bool = False) -> Any:
     """Return ``numpy.nanpercentile``."""
     return _of_numbers(a, np.true_divide(plain(q), 100), axis, keepdims, method)
 
 
 @rule("nanmedian", "*a axis keepdims")
-def median_of_numbers(a: Any, axis: Any = None, keepdims: Any = False) -> Any:
+def median_of_numbers(a: Any, axis: Axis = None, keepdims: bool = False) -> Any:
     """Return ``numpy.nanmedian``."""
     return _of_numbers(a, 0.5, axis, keepdims, "linear")
 

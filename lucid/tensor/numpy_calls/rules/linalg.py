@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lucid.autograd.base import TensorBase
 from lucid.backend.dtype import as_dtype
 from lucid.errors import ShapeError
-from lucid.ops.base.dims import dim_in
 from lucid.ops.decomposition import (
     chains,
+    eigen,
     inverses,
     matrix_norms,
     orthogonal,
@@ -20,15 +20,16 @@ from lucid.ops.decomposition import (
     spectral,
     triangular,
 )
+from lucid.ops.decomposition.operands import adjoint
 from lucid.ops.elementwise import arithmetic
-from lucid.ops.elementwise.complex import conj
+from lucid.ops.elementwise.complex import conj, real
 from lucid.ops.index.indexing import getitem
 from lucid.ops.linalg import composed, einsum, products
 from lucid.ops.reduction import sums
-from lucid.ops.shape import axes, broadcasting, joining, reshape
-from lucid.tensor.numpy_calls.places import plain
-from lucid.tensor.numpy_calls.rules import (
+from lucid.ops.shape import axes, broadcasting, diagonal, joining, reshape
+from lucid.tensor.numpy_calls.rule import (
     NumpyCallError,
+    axis_in,
     enter,
     operand,
     pytorch_dtype,
@@ -37,13 +38,24 @@ from lucid.tensor.numpy_calls.rules import (
     tensors_in,
     to_one_dtype,
 )
+from lucid.tensor.numpy_calls.rules.places import plain
 from lucid.tensor.numpy_calls.ufuncs import outer_operands
+
+if TYPE_CHECKING:
+    from lucid.tensor import Tensor
+    from lucid.tensor.numpy_calls.rule import Axis
 
 
 def pair(a: Any, b: Any) -> tuple[Any, Any]:
     """Return two operands of which one may be a number, as tensors."""
     like = a if isinstance(a, TensorBase) else b
     return tensor_of(a, like), tensor_of(b, like)
+
+
+def check_aligned(name: str, first: int, second: int) -> None:
+    """Refuse axes of two sizes: a size of 1 does not broadcast in a product."""
+    if first != second:
+        raise ShapeError(f"numpy.{name}: shapes not aligned: an axis of size {first} meets one of size {second}")
 
 
 # ---- products ----
@@ -55,6 +67,7 @@ def dot(a: Any, b: Any) -> Any:
     a, b = pair(a, b)
     if not (a.array.ndim and b.array.ndim):
         return arithmetic.mul(a, b)
+    check_aligned("dot", a.array.shape[-1], b.array.shape[-2:][0])
     if max(a.array.ndim, b.array.ndim) <= 2 or b.array.ndim == 1:
         return products.matmul(a, b)
     return einsum.tensordot(a, b, ([a.array.ndim - 1], [b.array.ndim - 2]))
@@ -66,6 +79,7 @@ def inner(a: Any, b: Any) -> Any:
     a, b = pair(a, b)
     if not (a.array.ndim and b.array.ndim):
         return arithmetic.mul(a, b)
+    check_aligned("inner", a.array.shape[-1], b.array.shape[-1])
     return einsum.tensordot(a, b, ([a.array.ndim - 1], [b.array.ndim - 1]))
 
 
@@ -94,12 +108,14 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
     """Return ``numpy.tensordot``."""
     if np.ndim(axes) if not isinstance(axes, list | tuple) else True:
         first, second = ([each] if np.ndim(each) == 0 else list(each) for each in axes)
+        for j, k in zip(first, second, strict=True):
+            check_aligned("tensordot", a.array.shape[j], b.array.shape[k])
         return einsum.tensordot(a, b, (first, second))
     return einsum.tensordot(a, b, axes)
 
 
 @rule("einsum", "operands optimize dtype")
-def sum_of_products(operands: tuple[Any, ...], optimize: Any = None, dtype: Any = None) -> Any:
+def sum_of_products(operands: tuple[Any, ...], optimize: Any = None, dtype: object = None) -> Any:
     """Return ``numpy.einsum``, of both forms; `optimize` is left to `lucid.einsum`."""
     del optimize
     like = next(tensors_in(operands))
@@ -117,7 +133,7 @@ def sum_of_products(operands: tuple[Any, ...], optimize: Any = None, dtype: Any 
 
 
 @rule("cross", "*a *b axisa axisb axisc axis")
-def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: Any = None) -> Any:
+def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: Axis = None) -> Any:
     """Return ``numpy.cross``, of vectors of two or three components."""
     axisa, axisb, axisc = (axisa, axisb, axisc) if axis is None else (axis,) * 3
     a, b = axes.movedim(a, axisa, -1), axes.movedim(b, axisb, -1)
@@ -147,8 +163,13 @@ def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axi
 # ---- numpy.linalg ----
 
 
+def vector_products_along(x1: Tensor, x2: Tensor, axis: int = -1) -> Any:
+    """Return ``numpy.linalg.vecdot``."""
+    return sums.sum(arithmetic.mul(conj(x1), x2), axis)
+
+
 @rule("linalg.norm", "*x ord axis keepdims")
-def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
+def norm(x: Any, ord: Any = None, axis: Axis = None, keepdims: bool = False) -> Any:
     """Return ``numpy.linalg.norm``."""
     ndim = x.array.ndim
     if ord is None and axis is None:
@@ -166,7 +187,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
 
 
 @rule("linalg.vector_norm", "*x axis keepdims ord")
-def vector_norm(x: Any, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Any:
+def vector_norm(x: Any, axis: Axis = None, keepdims: bool = False, ord: Any = 2) -> Any:
     """Return ``numpy.linalg.vector_norm``."""
     return matrix_norms.vector_norm(x, ord, tuple(range(x.array.ndim)) if axis is None else axis, keepdims)
 
@@ -205,29 +226,59 @@ def qr(a: Any, mode: str = "reduced") -> Any:
     return result[1] if mode == "r" else result
 
 
+def hermitian_of(a: Any, *, upper: bool = False) -> Any:
+    """Return the Hermitian matrix of which one triangle is read: the other has no influence, and no gradient."""
+    if a.array.ndim < 2:
+        return a
+    below = adjoint(diagonal.triu(a, 1)) if upper else diagonal.tril(a, -1)
+    return arithmetic.add(arithmetic.add(below, adjoint(below)), real(diagonal.tril(diagonal.triu(a))))
+
+
 @rule("linalg.svd", "*a full_matrices compute_uv hermitian")
 def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Any:
     """Return ``numpy.linalg.svd``."""
-    del hermitian
+    a = hermitian_of(a) if hermitian else a
     return spectral.svd(a, full_matrices) if compute_uv else spectral.svdvals(a)
 
 
 @rule("linalg.eigh", "*a UPLO")
 def eigh(a: Any, UPLO: str = "L") -> Any:
     """Return ``numpy.linalg.eigh``."""
-    return spectral.eigh(a, UPLO)
+    return spectral.eigh(hermitian_of(a, upper=UPLO.upper() == "U"), UPLO)
 
 
 @rule("linalg.eigvalsh", "*a UPLO")
 def eigvalsh(a: Any, UPLO: str = "L") -> Any:
     """Return ``numpy.linalg.eigvalsh``."""
-    return spectral.eigvalsh(a, UPLO)
+    return spectral.eigvalsh(hermitian_of(a, upper=UPLO.upper() == "U"), UPLO)
+
+
+@rule("linalg.cholesky", "*a upper")
+def cholesky(a: Any, upper: bool = False) -> Any:
+    """Return ``numpy.linalg.cholesky``."""
+    return triangular.cholesky(hermitian_of(a, upper=bool(upper)), upper)
+
+
+@rule("linalg.eig", "*a")
+def eig(a: Any) -> Any:
+    """Return ``numpy.linalg.eig``: of a real matrix whose eigenvalues are all real, real numbers."""
+    result = eigen.eig(a)
+    if a.array.dtype.kind == "c" or bool((result.eigenvalues.array.imag != 0).any()):
+        return result
+    return eigen.eig_result(*[real(part) for part in result])
+
+
+@rule("linalg.eigvals", "*a")
+def eigvals(a: Any) -> Any:
+    """Return ``numpy.linalg.eigvals``: of a real matrix whose eigenvalues are all real, real numbers."""
+    return eig(a).eigenvalues
 
 
 @rule("linalg.pinv", "*a rcond hermitian rtol")
 def pinv(a: Any, rcond: Any = None, hermitian: bool = False, rtol: Any = None) -> Any:
     """Return ``numpy.linalg.pinv``, whose cutoff is 1e-15 by default."""
     limit = rtol if rcond is None else rcond
+    a = hermitian_of(a) if hermitian else a
     return pseudoinverse.pinv(a, rtol=1e-15 if limit is None else limit, hermitian=hermitian)
 
 
@@ -255,7 +306,7 @@ def tensorsolve(a: Any, b: Any, axes: Any = None) -> Any:
     """Return ``numpy.linalg.tensorsolve``."""
     ndim = a.array.ndim
     if axes is not None:
-        last = [dim_in(k, ndim) for k in axes]
+        last = [axis_in(k, ndim) for k in axes]
         a = _permuted(a, *[k for k in range(ndim) if k not in last], *last)
     sizes = a.array.shape[b.array.ndim :]
     return reshape.reshape(solve(reshape.reshape(a, b.array.size, -1), reshape.ravel(b)), sizes)
@@ -263,7 +314,7 @@ def tensorsolve(a: Any, b: Any, axes: Any = None) -> Any:
 
 _permuted = axes.permute
 
-enter("linalg.cholesky", "*a:A upper", triangular.cholesky)
+enter("linalg.vecdot", "*x1:x1 *x2:x2 axis", vector_products_along)
 enter("linalg.outer", "*x1:a *x2:b", outer)
 enter("linalg.tensordot", "*x1:a *x2:b axes", tensordot)
 enter("linalg.cross", "*x1:a *x2:b axis", cross)

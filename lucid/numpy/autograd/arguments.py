@@ -1,0 +1,41 @@
+"""Derivatives of functions of one argument, made those of functions of several."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any
+
+from lucid.func.trees import chosen
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Positions = int | tuple[int, ...] | list[int]
+
+
+def of_argument(
+    operator: Callable[[Callable[[Any], Any], Any], Any], function: Callable[..., Any], argnum: Positions
+) -> Callable[..., Any]:
+    """Return what an operator on functions of one argument makes of a function of several."""
+    name, inner = operator.__name__, getattr(function, "__name__", "[unknown name]")
+    several = tuple(argnum) if isinstance(argnum, list) else argnum
+
+    @functools.wraps(function)
+    def derived(*args: Any, **kwargs: Any) -> Any:
+        positions = chosen(args, several, name)
+
+        @functools.wraps(function)
+        def of_one(x: Any) -> Any:
+            given = [*args]
+            for position, value in zip(positions, x if isinstance(several, tuple) else (x,), strict=True):
+                given[position] = value
+            return function(*given, **kwargs)
+
+        x = tuple([args[k] for k in positions]) if isinstance(several, tuple) else args[positions[0]]
+        return operator(of_one, x)
+
+    derived.__name__ = f"{name}_of_{inner}_wrt_argnum_{argnum}"
+    derived.__doc__ = (
+        f"    {name} of function {inner} with respect to argument number {argnum}. It takes the arguments of {inner}."
+    )
+    return derived

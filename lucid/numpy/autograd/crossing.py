@@ -1,0 +1,142 @@
+"""What goes into a function that is differentiated, and what comes out: trees of arrays and numbers, and tensors.
+
+Inside, the leaves of what a function is differentiated by are recorded ndarrays; outside, they are what
+`lucid.numpy.border` says: recorded where something around requires grad, and plain elsewhere.
+
+A gradient here is the conjugate of PyTorch's: of a real result u of ``x + iy`` it is ``du/dx - i du/dy``, so that the
+product of a vector g with the derivative of a holomorphic function is ``g * f'(z)``. A real one is the same.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lucid.arguments import shown
+from lucid.autograd.base import TensorBase, wrap
+from lucid.autograd.hooks.structure import map_leaves
+from lucid.backend.arrays import asarray, ones_beside
+from lucid.backend.dtype import as_dtype
+from lucid.errors import DtypeError, SettingError
+from lucid.func.derivatives import Run
+from lucid.func.trees import leaves, matching
+from lucid.numpy.border import arrays, is_array, settled
+from lucid.ops.base.promotion import cast_to
+from lucid.ops.elementwise.complex import conj
+from lucid.ops.index.indexing import getitem
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+
+def is_complex(tensor: Any) -> bool:
+    """Return whether a tensor holds complex numbers."""
+    return tensor.array.dtype.kind == "c"
+
+
+def as_tensor(leaf: Any) -> Any:
+    """Return a number, an array or a tensor as a tensor."""
+    if isinstance(leaf, TensorBase):
+        return leaf
+    if not (is_array(leaf) or isinstance(leaf, bool | int | float | complex)):
+        raise DtypeError(f"expected arrays and numbers, in tuples, lists and dictionaries, got {shown(leaf)}")
+    # a number of Python's is of double precision, as in NumPy
+    return wrap(asarray(leaf if is_array(leaf) else np.asarray(leaf)))
+
+
+def as_tensors(tree: Any) -> Any:
+    """Return a tree with tensors as leaves."""
+    return map_leaves(tree, as_tensor)
+
+
+def primal(leaf: Any) -> Any:
+    """Return a leaf of what a function is differentiated by as a tensor.
+
+    Raises
+    ------
+    DtypeError
+        If it has no derivatives.
+    """
+    tensor = as_tensor(leaf)
+    if tensor.array.dtype.kind not in "fcV":
+        kind = f"{type(leaf)} of {tensor.array.dtype}" if is_array(leaf) else type(leaf)
+        raise DtypeError(f"Can't differentiate w.r.t. type {kind}: expected floats or complex numbers, such as x * 1.0")
+    return tensor
+
+
+def recorded(tensor: Any) -> Any:
+    """Return a tensor as an ndarray on the graph; that of another class stays what it is."""
+    if type(tensor) is not arrays.kind:
+        tensor = getitem(tensor, ...)
+        tensor.__class__ = arrays.kind
+    return tensor
+
+
+def outside(tree: Any) -> Any:
+    """Return a tree of tensors as what a function of NumPy's would return."""
+    return map_leaves(tree, lambda leaf: settled(leaf, ()))
+
+
+def conjugated(tree: Any) -> Any:
+    """Return a tree of tensors with its complex ones conjugated."""
+    return map_leaves(tree, lambda leaf: conj(leaf) if is_complex(leaf) else leaf)
+
+
+def fitting(tree: Any, like: Any, what: str) -> list[Any]:
+    """Return the leaves of a tree as tensors of the structure, shapes and dtypes of those of `like`.
+
+    Raises
+    ------
+    ShapeError
+        If structure or shapes differ.
+    DtypeError
+        If one is complex where that of `like` is real.
+    """
+    found = matching(as_tensors(tree), like, what)
+    wanted = leaves(like)
+    for leaf, other in zip(found, wanted, strict=True):
+        if is_complex(leaf) and not is_complex(other):
+            raise DtypeError(f"{what}: expected real numbers, got {leaf.array.dtype}")
+    return [
+        leaf if leaf.array.dtype == other.array.dtype else cast_to(leaf, as_dtype(other.array.dtype))
+        for leaf, other in zip(found, wanted, strict=True)
+    ]
+
+
+def run_of(function: Callable[..., Any], x: Any, *, what: str, has_aux: bool = False) -> Run:
+    """Return one run of a function of one argument, recorded from this one on."""
+
+    def inside(given: Any) -> Any:
+        for leaf in leaves(given):
+            leaf.__class__ = arrays.kind
+        result = function(given)
+        if not has_aux:
+            return map_leaves(result, lambda leaf: recorded(as_tensor(leaf)))
+        if not isinstance(result, tuple) or len(result) != 2:  # pyright: ignore[reportUnknownArgumentType]
+            raise SettingError(f"{what}: expected the function to return two results: (output, aux)")
+        output, aux = result  # pyright: ignore[reportUnknownVariableType]
+        return map_leaves(output, lambda leaf: recorded(as_tensor(leaf))), aux
+
+    return Run(inside, (map_leaves(x, primal),), {}, 0, has_aux=has_aux, what=what)
+
+
+def pulled_back(run: Run, vectors: Sequence[Any], *, keep: bool) -> list[Any]:
+    """Return the product of vectors, one for each output, with the derivative, for each input."""
+    graph = run.recorded(vectors)
+    return conjugated(run.pull(conjugated([*vectors]), create_graph=graph, keep=keep or graph))
+
+
+def pushed_forward(run: Run, push: Callable[..., Any], vectors: Sequence[Any]) -> Any:
+    """Return the product of the derivative with vectors, one for each input, for each output."""
+    return push(vectors, run.recorded(vectors), False)
+
+
+def size_of(outputs: Sequence[Any]) -> int:
+    """Return the number of real numbers that outputs hold."""
+    return sum(output.array.size * (2 if is_complex(output) else 1) for output in outputs)
+
+
+def ones_of(outputs: Sequence[Any]) -> list[Any]:
+    """Return ones, as real as they come, in the form of outputs."""
+    return [wrap(ones_beside(output.array)) for output in outputs]

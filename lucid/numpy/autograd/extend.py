@@ -1,0 +1,374 @@
+"""Functions with derivatives of the user's own: `primitive`, and what says how it is differentiated.
+
+A primitive runs on plain arrays, and may be written in anything. One of the two derivatives is enough: products from
+the right are the derivatives of those from the left, and the other way round.
+"""
+
+from __future__ import annotations
+
+import functools
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lucid.arguments import shown
+from lucid.autograd.base import TensorBase, wrap
+from lucid.autograd.function import Function
+from lucid.autograd.hooks.structure import map_leaves, paired
+from lucid.backend.arrays import zeros_beside
+from lucid.errors import ArgumentError, NotDifferentiableError
+from lucid.func.trees import leaves, refilled
+from lucid.numpy.autograd.crossing import as_tensor, as_tensors, conjugated, outside, recorded
+from lucid.numpy.autograd.products import make_vjp
+from lucid.numpy.border import is_recorded, plain
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+__all__ = [
+    "Primitive", "def_linear", "defjvp", "defjvp_argnum", "defjvp_argnums", "defvjp", "defvjp_argnum",
+    "defvjp_argnums", "primitive",
+]  # fmt: skip
+
+
+class Primitive:
+    """A function that is not looked into: see `primitive`.
+
+    Attributes
+    ----------
+    fun : callable
+        The function itself.
+    pull, push : callable or None
+        Its derivatives, as `defvjp_argnums` and `defjvp_argnums` take them.
+    """
+
+    def __init__(self, fun: Callable[..., Any]) -> None:
+        self.fun = fun
+        self.pull: Callable[..., Any] | None = None
+        self.push: Callable[..., Any] | None = None
+        functools.update_wrapper(self, fun)
+
+    def __repr__(self) -> str:
+        return f"<primitive {name_of(self)}>"
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Return what the function gives of plain arrays, recorded where an argument is."""
+        found = [leaf for leaf in leaves(args) if isinstance(leaf, TensorBase)]
+        if not any(is_recorded(leaf) for leaf in found):
+            return self.fun(*plain_tree(args), **kwargs)
+        call = Call(self, args, kwargs)
+        return outside(refilled(call.form, Recorded.apply(call, *found)))
+
+    def pulling(self, argnums: tuple[int, ...], ans: Any, args: tuple[Any, ...], kwargs: Any) -> Callable[[Any], Any]:
+        """Return what gives the gradients of some arguments, for that of the result."""
+        if self.pull is not None:
+            return self.pull(argnums, ans, args, kwargs)
+        push = self.push
+        if push is None:
+            raise NotDifferentiableError(
+                f"VJP of {name_of(self)} wrt argnums {argnums} not defined: give it one by defvjp"
+            )
+        zeros = tuple([outside(map_leaves(as_tensors(args[k]), zeros_of)) for k in argnums])
+        return make_vjp(lambda gs: push(argnums, gs, ans, args, kwargs))(zeros)[0]
+
+
+class Call:
+    """One recorded call of a primitive.
+
+    Attributes
+    ----------
+    form : object
+        What was returned, with its leaves as tensors that are not recorded.
+    """
+
+    def __init__(self, primitive: Primitive, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self.primitive, self.args, self.kwargs = primitive, args, kwargs
+        self.form: Any = None
+
+    def run(self) -> list[Any]:
+        """Return the leaves of what the function gives."""
+        self.form = as_tensors(self.primitive.fun(*plain_tree(self.args), **self.kwargs))
+        return leaves(self.form)
+
+    def gradients(self, inputs: Sequence[Any], outputs: Sequence[Any], grads: Sequence[Any]) -> list[Any]:
+        """Return the gradients of the tensors among the arguments, where these and the outputs are `inputs`, ..."""
+        following = iter([shown_inside(tensor) for tensor in inputs])
+        args = map_leaves(self.args, lambda leaf: next(following) if isinstance(leaf, TensorBase) else leaf)
+        argnums = tuple([k for k, arg in enumerate(self.args) if any(is_traced(leaf) for leaf in leaves(arg))])
+        answer = refilled(self.form, [shown_inside(tensor) for tensor in outputs])
+        received = refilled(self.form, [shown_inside(tensor) for tensor in conjugated([*grads])])
+        pulled = self.primitive.pulling(argnums, answer, args, self.kwargs)(received)
+        by_argument = dict(zip(argnums, pulled, strict=True))
+        found: list[Any] = []
+        for k, arg in enumerate(self.args):
+            gradient = by_argument.get(k)
+            pairs = [(leaf, None) for leaf in leaves(arg)] if gradient is None else paired(arg, gradient)
+            for leaf, grad in pairs:
+                if isinstance(leaf, TensorBase):
+                    found.append(None if grad is None else conjugated(as_tensor(grad)))
+        return found
+
+
+class Recorded(Function):
+    """A call of a primitive on the graph."""
+
+    @staticmethod
+    def forward(ctx: Any, call: Call, *tensors: Any) -> tuple[Any, ...]:
+        """Return the leaves of the result."""
+        outputs = tuple(call.run())
+        ctx.call, ctx.count = call, len(tensors)
+        ctx.save_for_backward(*tensors, *outputs)
+        return outputs
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> tuple[Any, ...]:
+        """Return the gradients of the tensors that it was given."""
+        saved = ctx.saved_tensors
+        return (None, *ctx.call.gradients(saved[: ctx.count], saved[ctx.count :], grads))
+
+
+def plain_tree(tree: Any) -> Any:
+    """Return a tree with arrays for tensors; those of no dimension as NumPy's scalars."""
+
+    def bare(leaf: Any) -> Any:
+        if not isinstance(leaf, TensorBase):
+            return leaf
+        array = plain(leaf)
+        return array[()] if isinstance(array, np.ndarray) and not array.ndim else array
+
+    return map_leaves(tree, bare)
+
+
+def shown_inside(tensor: Any) -> Any:
+    """Return a tensor as derivatives get it: an ndarray where they are recorded themselves, and plain elsewhere."""
+    return recorded(tensor) if is_recorded(tensor) else plain_tree(tensor)
+
+
+def is_traced(leaf: Any) -> bool:
+    """Return whether a leaf of the arguments of a call may get a gradient."""
+    return isinstance(leaf, TensorBase) and leaf.edge is not None
+
+
+def zeros_of(tensor: Any) -> Any:
+    """Return zeros in the form of a tensor."""
+    return wrap(zeros_beside(tensor.array))
+
+
+def name_of(fun: Any) -> str:
+    """Return the name of a function, for messages."""
+    return getattr(fun, "__name__", "[unknown name]")
+
+
+def primitive(fun: Callable[..., Any]) -> Primitive:
+    """Return a function that is not looked into, and has the derivatives that `defvjp` or `defjvp` give it.
+
+    Parameters
+    ----------
+    fun : callable
+        Gets plain arrays and numbers, and returns such, also in tuples, lists and dictionaries.
+
+    Raises
+    ------
+    NotDifferentiableError
+        When it is differentiated without a derivative.
+
+    Examples
+    --------
+    >>> import numpy
+    >>> from lucid.numpy.autograd import grad
+    >>> from lucid.numpy.autograd.extend import defvjp, primitive
+    >>> @primitive
+    ... def log1pexp(x):
+    ...     return numpy.logaddexp(0.0, x)
+    >>> defvjp(log1pexp, lambda ans, x: lambda g: g / (1.0 + numpy.exp(-x)))
+    >>> float(grad(log1pexp)(0.0))
+    0.5
+    """
+    return Primitive(fun)
+
+
+def as_primitive(fun: Any) -> Primitive:
+    """Return a primitive as it is.
+
+    Raises
+    ------
+    ArgumentError
+        If it is none.
+    """
+    if not isinstance(fun, Primitive):
+        raise ArgumentError(f"expected a function that primitive() returned, got {shown(fun)}")
+    return fun
+
+
+def defvjp_argnums(fun: Primitive, vjpmaker: Callable[..., Any]) -> None:
+    """Give a primitive its derivative, for several arguments at once.
+
+    Parameters
+    ----------
+    fun : Primitive
+    vjpmaker : callable
+        ``vjpmaker(argnums, ans, args, kwargs)`` returns what gives, for the gradient of the result `ans`, those of the
+        arguments of the positions `argnums`, in order.
+    """
+    as_primitive(fun).pull = vjpmaker
+
+
+def defvjp_argnum(fun: Primitive, vjpmaker: Callable[..., Any]) -> None:
+    """Give a primitive its derivative, by the position of an argument.
+
+    Parameters
+    ----------
+    fun : Primitive
+    vjpmaker : callable
+        ``vjpmaker(argnum, ans, args, kwargs)`` returns what gives the gradient of that argument for that of the result.
+    """
+
+    def pull(argnums: tuple[int, ...], *call: Any) -> Callable[[Any], list[Any]]:
+        vjps = [vjpmaker(argnum, *call) for argnum in argnums]
+        return lambda g: [vjp(g) for vjp in vjps]
+
+    defvjp_argnums(fun, pull)
+
+
+def defvjp(
+    fun: Primitive, *vjpmakers: Callable[..., Callable[[Any], Any]] | None, argnums: Iterable[int] | None = None
+) -> None:
+    """Give a primitive its derivative, argument by argument.
+
+    Parameters
+    ----------
+    fun : Primitive
+    *vjpmakers : callable or None
+        For each argument ``vjpmaker(ans, *args, **kwargs)``, which returns what gives the argument's gradient for that
+        of the result `ans`; None where it is zero.
+    argnums : iterable of int, optional
+        The positions of the arguments; the first ones by default.
+
+    Raises
+    ------
+    ArgumentError
+        If one is neither callable nor None.
+    NotDifferentiableError
+        When it is differentiated by an argument that has none.
+    """
+    makers = by_position("VJP", fun, vjpmakers, argnums)
+
+    def vjpmaker(argnum: int, ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[[Any], Any]:
+        maker = defined("VJP", makers, fun, argnum)
+        return (lambda g: None) if maker is None else maker(ans, *args, **kwargs)
+
+    defvjp_argnum(fun, vjpmaker)
+
+
+def defjvp_argnums(fun: Primitive, jvpmaker: Callable[..., Any]) -> None:
+    """Give a primitive its derivative along vectors, for several arguments at once.
+
+    Parameters
+    ----------
+    fun : Primitive
+    jvpmaker : callable
+        ``jvpmaker(argnums, gs, ans, args, kwargs)`` returns the derivative of the result `ans` along `gs`, one for each
+        argument of the positions `argnums`. It is linear in `gs`, written in functions that are differentiated; where
+        the primitive has a derivative by `defvjp` too, that one is taken.
+    """
+    as_primitive(fun).push = jvpmaker
+
+
+def defjvp_argnum(fun: Primitive, jvpmaker: Callable[..., Any]) -> None:
+    """Give a primitive its derivative along vectors, by the position of an argument.
+
+    Parameters
+    ----------
+    fun : Primitive
+    jvpmaker : callable
+        ``jvpmaker(argnum, g, ans, args, kwargs)`` returns the derivative of the result along `g` at that argument, as
+        in `defjvp_argnums`.
+    """
+
+    def push(argnums: tuple[int, ...], gs: Sequence[Any], *call: Any) -> Any:
+        return functools.reduce(
+            lambda a, b: a + b, [jvpmaker(argnum, g, *call) for argnum, g in zip(argnums, gs, strict=True)]
+        )
+
+    defjvp_argnums(fun, push)
+
+
+def defjvp(fun: Primitive, *jvpfuns: Callable[..., Any] | str | None, argnums: Iterable[int] | None = None) -> None:
+    """Give a primitive its derivative along vectors, argument by argument.
+
+    Parameters
+    ----------
+    fun : Primitive
+    *jvpfuns : callable, "same" or None
+        For each argument ``jvpfun(g, ans, *args, **kwargs)``, the derivative of the result along `g` at that argument,
+        as in `defjvp_argnums`; "same" for a function that is linear in it, and None where it is zero.
+    argnums : iterable of int, optional
+        The positions of the arguments; the first ones by default.
+
+    Raises
+    ------
+    ArgumentError
+        If one is none of these.
+
+    Examples
+    --------
+    >>> import lucid.numpy as np
+    >>> from lucid.numpy.autograd import grad
+    >>> from lucid.numpy.autograd.extend import defjvp, primitive
+    >>> cube = primitive(lambda x: x**3)
+    >>> defjvp(cube, lambda g, ans, x: 3 * x**2 * g)
+    >>> float(grad(cube)(2.0))
+    12.0
+    """
+    makers = by_position("JVP", fun, jvpfuns, argnums, words=("same",))
+
+    def jvpmaker(argnum: int, g: Any, ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        maker = defined("JVP", makers, fun, argnum)
+        if maker is None:
+            return 0.0 * ans
+        if maker == "same":
+            return linear_part(fun, argnum, g, args, kwargs)
+        return maker(g, ans, *args, **kwargs)
+
+    defjvp_argnum(fun, jvpmaker)
+
+
+def def_linear(fun: Primitive) -> None:
+    """Say that a primitive is linear in each argument, and written in functions that are differentiated.
+
+    Parameters
+    ----------
+    fun : Primitive
+    """
+    defjvp_argnum(fun, lambda argnum, g, ans, args, kwargs: linear_part(fun, argnum, g, args, kwargs))
+
+
+def linear_part(fun: Primitive, argnum: int, g: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Return what the function itself gives with one argument exchanged."""
+    return fun.fun(*args[:argnum], g, *args[argnum + 1 :], **kwargs)
+
+
+def by_position(
+    kind: str, fun: Any, makers: Iterable[Any], argnums: Iterable[int] | None, words: tuple[str, ...] = ()
+) -> dict[int, Any]:
+    """Return derivatives by the positions of arguments."""
+    as_primitive(fun)
+    found = dict(zip(count() if argnums is None else argnums, makers, strict=False))
+    for maker in found.values():
+        if not (maker is None or callable(maker) or maker in words):
+            raise ArgumentError(f"Bad {kind} {maker!r} for {name_of(fun)!r}: expected a callable or None")
+    return found
+
+
+def defined(kind: str, makers: dict[int, Any], fun: Any, argnum: int) -> Any:
+    """Return the derivative by one argument.
+
+    Raises
+    ------
+    NotDifferentiableError
+        If there is none.
+    """
+    if argnum not in makers:
+        raise NotDifferentiableError(f"{kind} of {name_of(fun)} wrt argnum {argnum} not defined")
+    return makers[argnum]

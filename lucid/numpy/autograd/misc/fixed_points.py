@@ -1,0 +1,74 @@
+"""Fixed points of iterations, differentiated by the equation that they solve."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from lucid.func.trees import leaves, refilled
+from lucid.numpy.autograd.extend import defvjp, primitive
+from lucid.numpy.autograd.products import make_vjp
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["fixed_point"]
+
+
+def _fixed_point(
+    f: Callable[[Any], Callable[[Any], Any]], a: Any, x0: Any, distance: Callable[[Any, Any], Any], tol: float
+) -> Any:
+    """Return the fixed point of the function ``f(a)``, by iteration from `x0`.
+
+    Its derivative by `a` is that of the solution of ``x = f(a)(x)``, found by an iteration of the same kind: nothing of
+    the steps is kept, and the start has no influence.
+
+    Parameters
+    ----------
+    f : callable
+        Of the parameters; returns the function that is iterated.
+    a : object
+        The parameters: arrays and numbers, also in tuples, lists and dictionaries.
+    x0 : object
+        The start.
+    distance : callable
+        Of two successive points.
+    tol : float
+        The distance at which the iteration ends.
+
+    Examples
+    --------
+    >>> from lucid.numpy.autograd import grad
+    >>> from lucid.numpy.autograd.misc.fixed_points import fixed_point
+    >>> def newton(a):
+    ...     return lambda x: 0.5 * (x + a / x)
+    >>> def root(a):
+    ...     return fixed_point(newton, a, 1.0, lambda x, y: abs(x - y), 1e-12)
+    >>> round(float(root(2.0)), 6), round(float(grad(root)(2.0)), 6)
+    (1.414214, 0.353553)
+    """
+    step = f(a)
+    before, x = x0, step(x0)
+    while distance(x, before) > tol:
+        before, x = x, step(x)
+    return x
+
+
+_fixed_point.__name__ = _fixed_point.__qualname__ = "fixed_point"
+fixed_point = primitive(_fixed_point)
+
+
+def _of_parameters(ans: Any, f: Any, a: Any, x0: Any, distance: Any, tol: float) -> Callable[[Any], Any]:
+    """Return what gives the gradient by the parameters: u = g + u f_x solves for what reaches ``f(a)(x)`` in all."""
+    by_parameters, _ = make_vjp(lambda a: f(a)(ans))(a)
+
+    def adjoint(parameters: Any) -> Callable[[Any], Any]:
+        a, x, g = parameters
+        by_point, _ = make_vjp(f(a))(x)
+        return lambda u: refilled(g, [p + q for p, q in zip(leaves(by_point(u)), leaves(g), strict=True)])
+
+    return lambda g: by_parameters(
+        fixed_point(adjoint, (a, ans, g), refilled(g, [0.0 * leaf for leaf in leaves(g)]), distance, tol)
+    )
+
+
+defvjp(fixed_point, None, _of_parameters, None)

@@ -1,0 +1,229 @@
+"""Checks of derivatives against finite differences, under HIPS/autograd's names."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lucid.autograd.base import wrap
+from lucid.autograd.differences import inner, like, numbers, random
+from lucid.func.trees import leaves, refilled, structure
+from lucid.numpy.autograd.arguments import of_argument
+from lucid.numpy.autograd.crossing import as_tensors, is_complex, outside
+from lucid.numpy.autograd.products import make_jvp, make_vjp
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from lucid.numpy.autograd.arguments import Positions
+
+__all__ = ["check_equivalent", "check_grads", "check_jvp", "check_vjp", "combo_check", "scalar_close"]
+
+TOL = RTOL = 1e-6
+STEP = 1e-6
+
+
+def scalar_close(a: Any, b: Any) -> bool:
+    """Return whether two numbers are equal but for rounding: to 1e-6, or a millionth of their sum.
+
+    Examples
+    --------
+    >>> from lucid.numpy.autograd.test_util import scalar_close
+    >>> scalar_close(1.0, 1.0 + 1e-9)
+    True
+    """
+    return bool(abs(a - b) < TOL or abs(a - b) / abs(a + b) < RTOL)
+
+
+def check_grads(
+    fun: Callable[..., Any], argnum: Positions = 0, modes: Iterable[str] | None = None, order: int = 2
+) -> Callable[..., None]:
+    """Return a function that compares derivatives of `fun` with finite differences, along random directions.
+
+    Parameters
+    ----------
+    fun : callable
+        Returns arrays and numbers, also in tuples, lists and dictionaries.
+    argnum : int, or tuple or list of int
+        The argument to differentiate by.
+    modes : iterable of str, optional
+        "fwd" for `make_jvp`, "rev" for `make_vjp`; both by default.
+    order : int
+        Up to which order derivatives are checked.
+
+    Raises
+    ------
+    AssertionError
+        If one differs; the message names the function, or the derivative of it.
+
+    Examples
+    --------
+    >>> import lucid.numpy as np
+    >>> from lucid.numpy.autograd.test_util import check_grads
+    >>> check_grads(np.sin)(np.array([0.5, 1.0]))
+    """
+    wanted = ("fwd", "rev") if modes is None else tuple(modes)
+    if not {*wanted} <= {"fwd", "rev"}:
+        raise AssertionError(f"check_grads: expected modes 'fwd' and 'rev', got {modes!r}")
+
+    def check_grads(fun: Callable[[Any], Any], x: Any) -> None:
+        _check(fun, x, wanted, order)
+
+    return of_argument(check_grads, fun, argnum)
+
+
+def _check(fun: Callable[[Any], Any], x: Any, modes: tuple[str, ...], order: int) -> None:
+    rng = np.random.default_rng(0)
+    if "fwd" in modes:
+        check_jvp(fun, x)
+        if order > 1:
+            _check_next(fun, "jvp", lambda x, v: make_jvp(fun)(x)(v)[1], (x, drawn(rng, x)), modes, order)
+    if "rev" in modes:
+        check_vjp(fun, x)
+        if order > 1:
+            _check_next(fun, "vjp", lambda x, v: make_vjp(fun)(x)[0](v), (x, drawn(rng, fun(x))), modes, order)
+
+
+def _check_next(
+    fun: Any, kind: str, derivative: Callable[[Any, Any], Any], point: Any, modes: tuple[str, ...], order: int
+) -> None:
+    def of_both(pair: Any) -> Any:
+        return derivative(*pair)
+
+    of_both.__name__ = f"{kind}_{name_of(fun)}"
+    _check(of_both, point, modes, order - 1)
+
+
+def check_vjp(f: Callable[[Any], Any], x: Any) -> None:
+    """Compare the product of a random vector with the derivative of a function of one argument, from the left.
+
+    Parameters
+    ----------
+    f : callable
+    x : object
+        Its argument.
+
+    Raises
+    ------
+    AssertionError
+        If it differs from finite differences.
+    """
+    rng = np.random.default_rng(1)
+    vjp, y = make_vjp(f)(x)
+    along, upstream = drawn(rng, x), drawn(rng, y)
+    pulled = vjp(upstream)
+    _same_form(pulled, x)
+    # both pairings are linear: without conjugates
+    exact = paired_sum(along, pulled)
+    numeric = paired_sum(upstream, slope(f, x, along))
+    assert scalar_close(numeric, exact), (
+        f"Derivative (VJP) check of {name_of(f)} failed with arg {x}:\nanalytic: {exact}\nnumeric:  {numeric}"
+    )
+
+
+def check_jvp(f: Callable[[Any], Any], x: Any) -> None:
+    """Compare the derivative of a function of one argument along a random vector.
+
+    Parameters
+    ----------
+    f : callable
+    x : object
+        Its argument.
+
+    Raises
+    ------
+    AssertionError
+        If it differs from finite differences.
+    """
+    along = drawn(np.random.default_rng(2), x)
+    check_equivalent(make_jvp(f)(x)(along)[1], slope(f, x, along))
+
+
+def check_equivalent(x: Any, y: Any) -> None:
+    """Compare two trees of arrays and numbers: their structure and shapes, and the values along a random direction.
+
+    Parameters
+    ----------
+    x, y : object
+
+    Raises
+    ------
+    AssertionError
+        If they differ.
+    """
+    _same_form(x, y)
+    v = drawn(np.random.default_rng(3), x)
+    assert scalar_close(paired_sum(x, v), paired_sum(y, v)), f"Value mismatch:\nx: {x}\ny: {y}"
+
+
+def combo_check(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Callable[..., None]:
+    """Return a function of lists of arguments that checks the derivatives of `fun` for all combinations of them.
+
+    Parameters
+    ----------
+    fun : callable
+    *args, **kwargs
+        As `check_grads` takes them.
+
+    Examples
+    --------
+    >>> import lucid.numpy as np
+    >>> from lucid.numpy.autograd.test_util import combo_check
+    >>> combo_check(np.sum, (0,))([np.ones((2, 3))], axis=[0, 1], keepdims=[True, False])
+    """
+
+    def check(*choices: Any, **named: Any) -> None:
+        for given in product(*choices):
+            for settings in product(*named.values()):
+                check_grads(fun, *args, **kwargs)(*given, **dict(zip(named, settings, strict=True)))
+
+    return check
+
+
+# ---- trees of arrays as vectors ----
+
+
+def name_of(f: Any) -> str:
+    """Return the name of a function, for messages."""
+    return getattr(f, "__name__", "[unknown name]")
+
+
+def drawn(rng: np.random.Generator, tree: Any) -> Any:
+    """Return a tree of the form of another with standard normal numbers."""
+    found = leaves(as_tensors(tree))
+    return refilled(tree, [outside(wrap(like(random(rng, leaf.array), leaf.array))) for leaf in found])
+
+
+def wide(tree: Any) -> list[Any]:
+    """Return the leaves of a tree on the host, in double precision."""
+    return [numbers(leaf.array) for leaf in leaves(as_tensors(tree))]
+
+
+def slope(f: Callable[[Any], Any], x: Any, along: Any) -> Any:
+    """Return the derivative of a function along a vector, by central differences."""
+
+    def at(step: float) -> Any:
+        moved = [a + step * b for a, b in zip(wide(x), wide(along), strict=True)]
+        arrays = [like(a, leaf.array) for a, leaf in zip(moved, leaves(as_tensors(x)), strict=True)]
+        return f(refilled(x, [outside(wrap(array)) for array in arrays]))
+
+    plus, minus = at(STEP / 2), at(-STEP / 2)
+    quotients = [(a - b) / STEP for a, b in zip(wide(plus), wide(minus), strict=True)]
+    return refilled(plus, [outside(wrap(q)) for q in quotients])
+
+
+def paired_sum(a: Any, b: Any) -> float:
+    """Return the real part of the sum of products of all elements."""
+    return sum(inner(p, q.conj()) for p, q in zip(wide(a), wide(b), strict=True))
+
+
+def form(tree: Any) -> list[Any]:
+    """Return what must be equal in two trees: structure, shapes, and which leaves are complex."""
+    found: Sequence[Any] = leaves(as_tensors(tree))
+    return [structure(tree), *[(leaf.array.shape, is_complex(leaf)) for leaf in found]]
+
+
+def _same_form(x: Any, y: Any) -> None:
+    assert form(x) == form(y), f"Mismatch of the form:\nx: {form(x)}\ny: {form(y)}"
