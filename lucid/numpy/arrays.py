@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -149,7 +149,7 @@ def is_plain_index(key: Any, shape: tuple[int, ...]) -> bool:
 
     It does not for negative steps, bools beside others, and integers beside arrays, which are arrays to NumPy.
     """
-    parts = key if type(key) is tuple else (key,)
+    parts: tuple[Any, ...] = key if type(key) is tuple else (key,)
     numbers = several = False
     for part in parts:
         if part is None or part is ...:
@@ -172,7 +172,7 @@ def is_plain_index(key: Any, shape: tuple[int, ...]) -> bool:
 
 def places(key: Any, shape: tuple[int, ...]) -> Any:
     """Return an index of the elements in a row: NumPy's own index of their numbers."""
-    key = tuple([on_host(part) for part in key]) if type(key) is tuple else on_host(key)
+    key = tuple(map(on_host, cast("Any", key))) if type(key) is tuple else on_host(key)
     return np.asarray(np.arange(math.prod(shape)).reshape(shape)[key])
 
 
@@ -202,7 +202,8 @@ class ndarray(Tensor, metaclass=_Kind):
 
     def __new__(cls, shape: Any, dtype: Any = float, **options: Any) -> Any:
         """Return an array of NumPy's whose elements are not set, as ``numpy.ndarray`` does."""
-        return np.ndarray(shape, dtype, **options)
+        made: Any = np.ndarray
+        return made(shape, dtype, **options)
 
     # ---- attributes ----
 
@@ -386,7 +387,8 @@ class ndarray(Tensor, metaclass=_Kind):
 def plain_key(key: Any) -> Any:
     """Return an index with arrays and numbers of NumPy's for tensors, and a list of numbers as the array that it is."""
     if type(key) is tuple:
-        return tuple([plain_key(part) if type(part) is not tuple else np.asarray(part) for part in key])
+        parts: Any = key
+        return tuple([plain_key(part) if type(part) is not tuple else np.asarray(part) for part in parts])
     if isinstance(key, TensorBase):
         return plain(key)
     if type(key) is list:

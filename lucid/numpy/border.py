@@ -175,7 +175,9 @@ def ufunc_called(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options:
 def promoted(ufunc: np.ufunc, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return operands in the dtypes in which NumPy's ufunc takes them; Python's numbers stay what they are."""
     arrays = [x if type(x) in WEAK or is_array(x) else np.asarray(x) for x in inputs]
-    kinds = [type(x) if type(x) in WEAK else x.array.dtype if isinstance(x, TensorBase) else x.dtype for x in arrays]
+    kinds: list[Any] = [
+        type(x) if type(x) in WEAK else x.array.dtype if isinstance(x, TensorBase) else x.dtype for x in arrays
+    ]
     wanted = resolved(ufunc, tuple(kinds))
     return tuple([_in_dtype(x, dtype) for x, dtype in zip(arrays, wanted, strict=True)])
 
@@ -206,7 +208,7 @@ def settled(result: Any, given: Iterable[Any]) -> Any:
     """
     if isinstance(result, TensorBase):
         if live_edge(result) is None:
-            array = result.array
+            array: Any = result.array
             return array[()] if isinstance(array, np.ndarray) and not array.ndim else array
         if type(result) is arrays.kind:
             return result
@@ -214,10 +216,11 @@ def settled(result: Any, given: Iterable[Any]) -> Any:
             result = getitem(result, ...)  # pyright: ignore[reportArgumentType]
         result.__class__ = arrays.kind
         return result
+    several: Any = result
     if isinstance(result, tuple) and hasattr(result, "_fields"):
-        return type(result)(*[settled(each, given) for each in result])  # pyright: ignore[reportUnknownVariableType]
+        return several.__class__(*[settled(each, given) for each in several])
     if type(result) in {list, tuple}:
-        return type(result)([settled(each, given) for each in result])
+        return several.__class__([settled(each, given) for each in several])
     return result
 
 

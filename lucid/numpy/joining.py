@@ -22,7 +22,7 @@ class Joining:
         return f"lucid.numpy.{self.name}"
 
     def __getitem__(self, key: Any) -> Any:
-        parts = key if type(key) is tuple else (key,)
+        parts: Any = key if type(key) is tuple else (key,)
         if not any_recorded(parts):
             return computed(f"{self.name}.__getitem__", self.joined.__getitem__, (key,), {})
         parts = [self.joined[part] if isinstance(part, slice) else part for part in parts]
