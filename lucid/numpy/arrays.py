@@ -15,7 +15,7 @@ from lucid.ops.index import indexing
 from lucid.ops.shape.reshape import ravel
 from lucid.tensor import inplace, interop
 from lucid.tensor.numpy_calls.protocols import name_of
-from lucid.tensor.numpy_calls.rule import WEAK
+from lucid.tensor.numpy_calls.rule import WEAK, untyped
 from lucid.tensor.numpy_calls.ufuncs import UFUNCS
 from lucid.tensor.tensor import Tensor
 
@@ -149,13 +149,14 @@ def is_plain_index(key: Any, shape: tuple[int, ...]) -> bool:
 
     It does not for negative steps, bools beside others, and integers beside arrays, which are arrays to NumPy.
     """
-    parts: tuple[Any, ...] = key if type(key) is tuple else (key,)
+    parts = cast("tuple[Any, ...]", key if type(key) is tuple else (key,))
     numbers = several = False
     for part in parts:
         if part is None or part is ...:
             continue
         if isinstance(part, slice):
-            if part.step is not None and part.step < 0:
+            step: Any = cast("Any", part).step
+            if step is not None and step < 0:
                 return False
         elif isinstance(part, bool | np.bool_):
             return False
@@ -276,7 +277,7 @@ class ndarray(Tensor, metaclass=_Kind):
         del order, subok
         if not np.can_cast(self.array.dtype, dtype, casting):  # pyright: ignore[reportArgumentType]
             raise DtypeError(
-                f"astype: cannot cast from {self.array.dtype} to {np.dtype(dtype)} by the rule {casting!r}"
+                f"astype: cannot cast from {self.array.dtype} to {np.dtype(cast('Any', dtype))} by the rule {casting!r}"
             )
         return called("astype", np.astype, (self, dtype), {"copy": copy})
 
@@ -306,7 +307,7 @@ class ndarray(Tensor, metaclass=_Kind):
         if not is_plain_index(key, self.array.shape):
             # a view of one dimension more, as there is no place in an array of none
             into = self if self.array.ndim else indexing.getitem(self, None)
-            key = np.unravel_index(places(key, self.array.shape), into.array.shape)
+            key = cast("Any", np.unravel_index(places(key, self.array.shape), into.array.shape))
         if not isinstance(value, TensorBase) and type(value) not in WEAK:
             value = called("asarray", np.asarray, (value,), {})
             if not isinstance(value, TensorBase):
@@ -362,7 +363,7 @@ class ndarray(Tensor, metaclass=_Kind):
 
     def __array__(self, dtype: object = None, copy: bool | None = None) -> Any:
         """Return the values as an array of integers or bools, which carry no gradient, ``np.int64(x)``; or refuse."""
-        if dtype is not None and np.dtype(dtype).kind in "biu":
+        if dtype is not None and np.dtype(cast("Any", dtype)).kind in "biu":
             return interop.to_array(self.detach(), dtype, copy)
         return interop.to_array(self, dtype, copy)
 
@@ -387,8 +388,8 @@ class ndarray(Tensor, metaclass=_Kind):
 def plain_key(key: Any) -> Any:
     """Return an index with arrays and numbers of NumPy's for tensors, and a list of numbers as the array that it is."""
     if type(key) is tuple:
-        parts: Any = key
-        return tuple([plain_key(part) if type(part) is not tuple else np.asarray(part) for part in parts])
+        parts: Any = cast("Any", key)
+        return tuple([plain_key(part) if type(part) is not tuple else untyped.asarray(part) for part in parts])
     if isinstance(key, TensorBase):
         return plain(key)
     if type(key) is list:

@@ -26,7 +26,7 @@ from lucid.errors import LucidError
 from lucid.ops.base.promotion import cast_to
 from lucid.ops.index.indexing import getitem
 from lucid.tensor.numpy_calls.protocols import no_rule
-from lucid.tensor.numpy_calls.rule import WEAK, applied, numpy_dtype
+from lucid.tensor.numpy_calls.rule import WEAK, applied, is_sequence, numpy_dtype
 from lucid.tensor.numpy_calls.table import ABOUT, CONSTANT, CONSTANT_UFUNCS, RULES
 from lucid.tensor.numpy_calls.ufuncs import ufunc_result
 
@@ -209,18 +209,16 @@ def settled(result: Any, given: Iterable[Any]) -> Any:
     if isinstance(result, TensorBase):
         if live_edge(result) is None:
             array: Any = result.array
-            return array[()] if isinstance(array, np.ndarray) and not array.ndim else array
+            return array[()] if type(array) is np.ndarray and not array.ndim else array
         if type(result) is arrays.kind:
             return result
         if any(result is value for value in given):
             result = getitem(result, ...)  # pyright: ignore[reportArgumentType]
         result.__class__ = arrays.kind
         return result
-    several: Any = result
-    if isinstance(result, tuple) and hasattr(result, "_fields"):
-        return several.__class__(*[settled(each, given) for each in several])
-    if type(result) in {list, tuple}:
-        return several.__class__([settled(each, given) for each in several])
+    if is_sequence(result):
+        made_of = [settled(each, given) for each in result]
+        return result.__class__(*made_of) if hasattr(result, "_fields") else result.__class__(made_of)
     return result
 
 

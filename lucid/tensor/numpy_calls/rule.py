@@ -63,6 +63,9 @@ RULES: dict[str, Rule] = {}
 NO_VALUE: Any = getattr(np, "_NoValue")  # noqa: B009 - NumPy gives it no public name
 """What NumPy's functions have for a parameter that is not given."""
 
+untyped: Any = np
+"""NumPy, where its stubs know nothing of arrays of any dtype."""
+
 WEAK = frozenset((bool, int, float, complex))
 """Python's numbers, which have no dtype of their own: those of NumPy's that inherit from them have one."""
 

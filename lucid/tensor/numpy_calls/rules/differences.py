@@ -19,7 +19,7 @@ from lucid.ops.index.indexing import getitem
 from lucid.ops.linalg.products import matmul
 from lucid.ops.reduction import differences
 from lucid.ops.shape import axes, joining, reshape
-from lucid.tensor.numpy_calls.rule import axis_in, enter, is_tensor, operand, rule, tensor_of
+from lucid.tensor.numpy_calls.rule import axis_in, enter, is_tensor, operand, rule, tensor_of, untyped
 from lucid.tensor.numpy_calls.rules.places import plain
 from lucid.tensor.numpy_calls.rules.reductions import dims_of
 
@@ -140,7 +140,7 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     if count == 1:
         inside = arithmetic.add(arithmetic.mul(x, 0), getitem(fp, 0))
     else:
-        place: Any = np.clip(np.searchsorted(plain(xp), plain(x), "right"), 1, count - 1)
+        place = untyped.clip(untyped.searchsorted(plain(xp), plain(x), "right"), 1, count - 1)
         high, low = (wrap(asarray(np.asarray(each), device=device_of(like.array))) for each in (place, place - 1))
         x0, x1, y0, y1 = getitem(xp, low), getitem(xp, high), getitem(fp, low), getitem(fp, high)
         share = division.div(arithmetic.sub(x, x0), arithmetic.sub(x1, x0))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -169,8 +169,8 @@ def real_if_close(a: Any, tol: float = 100) -> Any:
     """Return ``numpy.real_if_close``."""
     if not is_complex(a):
         return a
-    rest: Any = np.real_if_close(plain(a), tol)
-    return real(a) if np.isrealobj(rest) else a
+    rest = cast("Any", np.real_if_close(plain(a), tol))
+    return real(a) if rest.dtype.kind != "c" else a
 
 
 @rule("imag", "*val")

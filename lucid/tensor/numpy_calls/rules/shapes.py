@@ -10,7 +10,7 @@ import numpy as np
 from lucid.errors import ShapeError
 from lucid.ops.index.indexing import getitem
 from lucid.ops.shape import axes, broadcasting, diagonal, repeating, reshape
-from lucid.tensor.numpy_calls.rule import axis_in, enter, is_sequence, is_tensor, operand, rule, tensors_in
+from lucid.tensor.numpy_calls.rule import axis_in, enter, is_sequence, is_tensor, operand, rule, tensors_in, untyped
 from lucid.tensor.numpy_calls.rules.reductions import trace
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ def repeated(a: Any, repeats: Any, axis: int | None = None) -> Any:
     if is_tensor(repeats):
         return repeating.repeat_interleave(a, repeats, axis)
     line, k = (reshape.ravel(a), 0) if axis is None else (a, axis_in(axis, a.array.ndim))
-    order: Any = np.repeat(np.arange(line.array.shape[k]), repeats)
+    order = untyped.repeat(np.arange(line.array.shape[k]), repeats)
     return getitem(line, (*(slice(None),) * k, order))
 
 
