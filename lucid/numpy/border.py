@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lucid.autograd.base import TensorBase
+from lucid.autograd.base import TensorBase, wrap
 from lucid.autograd.modes.state import thread
 from lucid.autograd.recording.views import live_edge
 from lucid.backend import gpu
 from lucid.backend.arrays import on
 from lucid.backend.dtype import as_dtype
+from lucid.errors import LucidError
 from lucid.ops.base.promotion import cast_to
 from lucid.ops.index.indexing import getitem
 from lucid.tensor.numpy_calls.protocols import no_rule
@@ -31,6 +32,10 @@ from lucid.tensor.numpy_calls.ufuncs import ufunc_result
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+
+
+UNLIKE_NUMPYS = {"broadcast_arrays", "cov", "nanstd", "nanvar", "pad"}
+"""CuPy's functions whose results differ: with weights, in a dtype that is asked for, wrapped twice, of numbers."""
 
 
 class _Arrays:
@@ -96,8 +101,38 @@ def computed(name: str, function: Any, args: tuple[Any, ...], kwargs: dict[str, 
     array = array_on_device((*args, *kwargs.values()))
     if array is None:
         return function(*args, **kwargs)
-    with on(array):
-        return on_device(name)(*args, **kwargs)
+    if name in UNLIKE_NUMPYS:
+        return by_rule(name, function, args, kwargs)
+    try:
+        with on(array):
+            return on_device(name)(*args, **kwargs)
+    except (AttributeError, TypeError, ValueError, NotImplementedError) as error:
+        # CuPy has no such function, or has it without some parameters, for fewer dimensions, or not for numbers
+        try:
+            return by_rule(name, function, args, kwargs)
+        except (LucidError, TypeError, ValueError, IndexError):
+            raise error from None
+
+
+def by_rule(name: str, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Return what the rule of a function, or of a ufunc or method of one, gives of arrays of which some are CuPy's."""
+    args, kwargs = as_tensors(args), {key: as_tensors(value) for key, value in kwargs.items()}
+    if isinstance(function, np.ufunc):
+        result = ufunc_result(function, "__call__", promoted(function, args), kwargs, numpy_dtype)
+    elif isinstance(ufunc := getattr(function, "__self__", None), np.ufunc):
+        result = ufunc_result(ufunc, function.__name__, args, kwargs, numpy_dtype)
+    elif name in RULES:
+        result = applied(name, function, args, kwargs, numpy_dtype)
+    else:
+        raise no_rule(name)
+    return settled(result, ())
+
+
+def as_tensors(value: Any) -> Any:
+    """Return CuPy's arrays as tensors, also in lists and tuples; anything else as it is."""
+    if gpu.is_gpu_array(value):
+        return wrap(value)
+    return type(value)([as_tensors(each) for each in value]) if type(value) in {list, tuple} else value
 
 
 def on_device(name: str) -> Any:

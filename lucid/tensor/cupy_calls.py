@@ -21,16 +21,21 @@ from lucid.autograd.base import TensorBase
 from lucid.autograd.modes.state import thread
 from lucid.autograd.recording.views import live_edge
 from lucid.backend import gpu
+from lucid.ops.base.promotion import as_operand
+from lucid.ops.elementwise.selection import where
 from lucid.tensor.interop import export_error
 from lucid.tensor.numpy_calls.rule import NumpyCallError, applied, pytorch_dtype
 from lucid.tensor.numpy_calls.table import RULES
 from lucid.tensor.numpy_calls.ufuncs import UFUNCS, ufunc_result
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
 NUMPYS = {"true_divide": "divide", "nan_to_num_": "nan_to_num", "is_close": "isclose"}
 """By the names of CuPy's kernels, where they are not NumPy's, NumPy's."""
+
+OPS: dict[Any, Callable[..., Any]] = {}
+"""Of ufuncs that have been called the ops, which promote their operands themselves."""
 
 
 def name_of(kernel: Any) -> str:
@@ -54,11 +59,15 @@ def kernel_call(_self: object, kernel: Any, *args: Any, **options: Any) -> Any:
     NumpyCallError
         If it requires grad and the result is to be written into an array, or the rule does not take an option.
     """
+    if not options and len(args) == kernel.nin and (op := OPS.get(kernel)) is not None:
+        return op(*[x if isinstance(x, TensorBase) else as_operand(x) for x in args])
     name = name_of(kernel) if isinstance(kernel, gpu.cupy().ufunc) else ""
-    out = options.get("out")
-    if name and out is None and len(args) == kernel.nin:
+    if name and options.get("out") is None and len(args) == kernel.nin:
         if name in UFUNCS:
+            OPS[kernel] = UFUNCS[name]
             return ufunc_result(getattr(np, name), "__call__", args, options)
+        if name == "where":
+            OPS[kernel] = where
         if name in RULES:
             return applied(name, getattr(np, name), args, options, pytorch_dtype)
     if any_recorded(args):

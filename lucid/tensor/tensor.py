@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from lucid.backend.device import Device
     from lucid.tensor import cupy_calls
-    from lucid.tensor.numpy_calls import creation as numpys
     from lucid.tensor.numpy_calls import protocols
+    from lucid.tensor.numpy_calls.rules import creation as numpys
 else:
     cupy_calls = LaterModule("lucid.tensor.cupy_calls")
     numpys = LaterModule("lucid.tensor.numpy_calls.rules.creation")

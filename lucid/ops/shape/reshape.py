@@ -94,7 +94,7 @@ def reshape(input: Tensor, *shape: int | Sequence[int], order: str | None = None
     tensor([[0, 1, 2],
             [3, 4, 5]])
     """
-    if order is not None or copy is not None:
+    if (order is not None and order != "C") or copy is not None:
         return in_numpys_form("reshape", (input, *shape), {"order": order or "C", "copy": copy})
     return _reshape_any(input, shape=shape_for(sizes_in(shape), array_of(input).size))
 
@@ -178,7 +178,7 @@ def ravel(input: Tensor, order: str | None = None) -> Tensor:
     >>> lucid.ravel(lucid.tensor([[1, 2], [3, 4]]))
     tensor([1, 2, 3, 4])
     """
-    if order is not None:
+    if order is not None and order != "C":
         return in_numpys_form("ravel", (input, order), {})
     return reshape(input, -1) if array_of(input).size else reshape(input, 0)
 

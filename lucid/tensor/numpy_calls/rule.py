@@ -271,6 +271,11 @@ def tensor_of(value: Any, like: Any) -> Any:
     )
 
 
+def beside(array: Any, like: Any) -> Any:
+    """Return what a rule has computed on the host as a tensor beside `like`, in its dtype."""
+    return cast_to(wrap(asarray(np.asarray(array), device=device_of(like.array))), as_dtype(like.array.dtype))
+
+
 def same_kind(made: Any, like: Any) -> Any:
     """Return a tensor that was just made in the class of `like`: user code that is given it expects its methods."""
     if type(made) is not type(like):

@@ -13,7 +13,7 @@ from lucid.ops.decomposition import chains
 from lucid.ops.elementwise import arithmetic
 from lucid.ops.index.indexing import getitem
 from lucid.ops.shape import axes, joining, reshape
-from lucid.tensor.numpy_calls.rule import operand, rule, tensor_of
+from lucid.tensor.numpy_calls.rule import beside, operand, rule, tensor_of
 from lucid.tensor.numpy_calls.rules.differences import convolve
 
 
@@ -66,7 +66,7 @@ def polymul(a1: Any, a2: Any) -> Any:
 def polyder(p: Any, m: int = 1) -> Any:
     """Return ``numpy.polyder``."""
     for _ in range(m):
-        powers = tensor_of(np.arange(len(p.array) - 1, 0, -1), p)
+        powers = beside(np.arange(len(p.array) - 1, 0, -1), p)
         p = arithmetic.mul(getitem(p, slice(None, -1)), powers)
     return p
 
@@ -76,7 +76,7 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
     """Return ``numpy.polyint``, with the constants `k`."""
     constants = np.broadcast_to(np.zeros(1) if k is None else np.atleast_1d(k), (m,))
     for constant in constants.tolist():
-        powers = tensor_of(1 / np.arange(len(p.array), 0, -1), p)
+        powers = beside(1 / np.arange(len(p.array), 0, -1), p)
         p = joining.cat([arithmetic.mul(p, powers), reshape.reshape(tensor_of(constant, p), 1)])
     return p
 

@@ -10,6 +10,7 @@ from lucid.autograd.base import TensorBase, wrap
 from lucid.backend.arrays import asarray
 from lucid.backend.device import device_of
 from lucid.backend.dtype import as_dtype
+from lucid.backend.gpu import is_gpu_array
 from lucid.ops.base.promotion import cast_to
 from lucid.ops.elementwise import arithmetic, comparison, nonfinite, rounding, selection
 from lucid.ops.elementwise.complex import complex as of_parts
@@ -29,7 +30,9 @@ if TYPE_CHECKING:
 
 def index_beside(value: Any, like: Any) -> Any:
     """Return indices, of any kind, as a tensor on the device of `like`."""
-    return value if isinstance(value, TensorBase) else wrap(asarray(np.asarray(value), device=device_of(like.array)))
+    if isinstance(value, TensorBase):
+        return value
+    return wrap(asarray(value if is_gpu_array(value) else np.asarray(value), device=device_of(like.array)))
 
 
 @rule("where", "?condition *x *y")

@@ -17,7 +17,7 @@ from lucid.ops.index.index_select import index_add
 from lucid.ops.index.indexing import getitem
 from lucid.ops.reduction import covariance, statistics, sums
 from lucid.ops.shape import axes, joining, reshape
-from lucid.tensor.numpy_calls.rule import NumpyCallError, rule, tensor_of
+from lucid.tensor.numpy_calls.rule import NumpyCallError, beside, rule, tensor_of
 from lucid.tensor.numpy_calls.rules.places import plain
 from lucid.tensor.numpy_calls.rules.reductions import dims_of, in_dtype, in_line, over, total
 from lucid.tensor.numpy_calls.rules.selection import sorted_values
@@ -297,5 +297,5 @@ def histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, we
     place = np.minimum(np.searchsorted(edges, values[inside], "right") - 1, len(edges) - 2)
     counts = weighted_counts(place, getitem(reshape.ravel(weights), inside), len(edges) - 1)
     if density:
-        counts = division.div(division.div(counts, tensor_of(np.diff(edges), counts)), sums.sum(counts))
+        counts = division.div(division.div(counts, beside(np.diff(edges), counts)), sums.sum(counts))
     return counts, edges
