@@ -52,6 +52,7 @@ def test_the_deviation_of_equal_numbers_has_the_gradient_zero(name, x):
     equal(grad(getattr(lnp, name))(lnp.asarray(x)), np.zeros_like(x))
 
 
+@pytest.mark.cpu("NumPy takes arrays on the CPU alone")
 def test_integers_and_bools_are_made_of_recorded_arrays():
     """They carry no gradient; what would is refused, as it would lose it."""
 

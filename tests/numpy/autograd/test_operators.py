@@ -223,6 +223,7 @@ REFUSED = {
     "structure": (lambda: ag.make_jvp(lambda x: x[0])([1.0])(1.0), ShapeError, "structure"),
     "complex vector": (lambda: ag.make_vjp(lambda x: x)(1.0)[0](1j), DtypeError, "expected real numbers"),
     "aux": (lambda: ag.grad_and_aux(lambda x: x)(1.0), SettingError, "expected the function to return two results"),
+    "function": (lambda: ag.grad(1.0), TypeError, "expected a callable, got float 1.0"),
     "name": (lambda: ag.grad_named(lambda a: a, "b"), ValueError, "not in list"),
 }  # fmt: skip
 
