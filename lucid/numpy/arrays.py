@@ -13,7 +13,7 @@ from lucid.errors import DtypeError, SettingError
 from lucid.numpy.border import arrays, called, is_array, made, plain, settled, ufunc_called
 from lucid.ops.index import indexing
 from lucid.ops.shape.reshape import ravel
-from lucid.tensor import inplace, interop
+from lucid.tensor import cupy_calls, inplace, interop
 from lucid.tensor.numpy_calls.protocols import name_of
 from lucid.tensor.numpy_calls.rule import WEAK, untyped
 from lucid.tensor.numpy_calls.ufuncs import UFUNCS
@@ -355,6 +355,13 @@ class ndarray(Tensor, metaclass=_Kind):
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         """Return what a ufunc gives: see `lucid.numpy.border`."""
         return ufunc_called(ufunc, method, inputs, options)
+
+    def __cupy_override_elementwise_kernel__(self, kernel: Any, *inputs: Any, **options: Any) -> Any:
+        """Return what a ufunc or kernel of CuPy's gives: see `lucid.tensor.cupy_calls`."""
+        ufunc = cupy_calls.ufunc_of(kernel)
+        if ufunc is not None and len(inputs) == kernel.nin:
+            return ufunc_called(ufunc, "__call__", inputs, options)
+        return settled(cupy_calls.kernel_call(self, kernel, *inputs, **options), inputs)
 
     def __array_function__(self, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Return what a function of NumPy's gives: see `lucid.numpy.border`."""

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 
-UNLIKE_NUMPYS = {"broadcast_arrays", "cov", "nanstd", "nanvar", "pad"}
-"""CuPy's functions whose results differ: with weights, in a dtype that is asked for, wrapped twice, of numbers."""
+UNLIKE_NUMPYS = {"broadcast_arrays", "cov", "linalg.eig", "linalg.eigvals", "nanstd", "nanvar", "pad"}
+"""CuPy's functions whose results differ, of numbers, by weights, in a dtype, wrapped twice, or not on each device."""
 
 
 class _Arrays:

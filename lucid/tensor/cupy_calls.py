@@ -47,6 +47,12 @@ def name_of(kernel: Any) -> str:
     return NUMPYS.get(name) or name
 
 
+def ufunc_of(kernel: Any) -> Any:
+    """Return NumPy's ufunc of the meaning of one of CuPy's, None if there is none."""
+    name = name_of(kernel) if isinstance(kernel, gpu.cupy().ufunc) else ""
+    return getattr(np, name) if name in UFUNCS else None
+
+
 def kernel_call(_self: object, kernel: Any, *args: Any, **options: Any) -> Any:
     """Return what a ufunc or ElementwiseKernel of CuPy's gives: a Tensor, by the rule of NumPy's function of its name.
 
