@@ -62,6 +62,12 @@ def _constraint(value: object, name: str) -> Constraint:
     return value
 
 
+def _shown(bound: Any) -> str:
+    """Return a bound as it is written in a message."""
+    number = bound.item() if getattr(bound, "shape", None) == () else bound
+    return f"{number:g}" if isinstance(number, int | float) else str(number)
+
+
 def _all(met: Tensor, dims: int) -> Tensor:
     """Return whether a condition holds in all of the last dimensions."""
     return met.reshape(*met.shape[: met.dim() - dims], -1).all(-1) if dims else met
@@ -170,13 +176,13 @@ class _Between(Constraint):
 
     @property
     def words(self) -> str:
-        return f"between {self.lower_bound} and {self.upper_bound}"
+        return f"between {_shown(self.lower_bound)} and {_shown(self.upper_bound)}"
 
 
 class _GreaterThan(_Above):
     @property
     def words(self) -> str:
-        return f"above {self.lower_bound:g}" if isinstance(self.lower_bound, float) else f"above {self.lower_bound}"
+        return f"above {_shown(self.lower_bound)}"
 
     def check(self, value: Tensor) -> Tensor:
         return value > self.lower_bound
@@ -185,7 +191,7 @@ class _GreaterThan(_Above):
 class _GreaterThanEq(_Above):
     @property
     def words(self) -> str:
-        return f"of {self.lower_bound} or more"
+        return f"of {_shown(self.lower_bound)} or more"
 
     def check(self, value: Tensor) -> Tensor:
         return value >= self.lower_bound
@@ -194,7 +200,7 @@ class _GreaterThanEq(_Above):
 class _LessThan(_Below):
     @property
     def words(self) -> str:
-        return f"below {self.upper_bound}"
+        return f"below {_shown(self.upper_bound)}"
 
     def check(self, value: Tensor) -> Tensor:
         return value < self.upper_bound
@@ -208,7 +214,7 @@ class _Interval(_Between):
 class _HalfOpenInterval(_Between):
     @property
     def words(self) -> str:
-        return f"from {self.lower_bound} to below {self.upper_bound}"
+        return f"from {_shown(self.lower_bound)} to below {_shown(self.upper_bound)}"
 
     def check(self, value: Tensor) -> Tensor:
         return (value >= self.lower_bound) & (value < self.upper_bound)
@@ -223,7 +229,7 @@ class _IntegerInterval(_Between):
 
     @property
     def words(self) -> str:
-        return f"of whole numbers from {self.lower_bound} to {self.upper_bound}"
+        return f"of whole numbers from {_shown(self.lower_bound)} to {_shown(self.upper_bound)}"
 
     def check(self, value: Tensor) -> Tensor:
         return _whole(value) & (value >= self.lower_bound) & (value <= self.upper_bound)
@@ -234,7 +240,7 @@ class _IntegerLessThan(_Below):
 
     @property
     def words(self) -> str:
-        return f"of whole numbers up to {self.upper_bound}"
+        return f"of whole numbers up to {_shown(self.upper_bound)}"
 
     def check(self, value: Tensor) -> Tensor:
         return _whole(value) & (value <= self.upper_bound)
@@ -245,7 +251,7 @@ class _IntegerGreaterThan(_Above):
 
     @property
     def words(self) -> str:
-        return f"of whole numbers from {self.lower_bound} on"
+        return f"of whole numbers from {_shown(self.lower_bound)} on"
 
     def check(self, value: Tensor) -> Tensor:
         return _whole(value) & (value >= self.lower_bound)
@@ -277,7 +283,7 @@ class _Multinomial(_Below):
 
     @property
     def words(self) -> str:
-        return f"of counts that sum to at most {self.upper_bound} in each row"
+        return f"of counts that sum to at most {_shown(self.upper_bound)} in each row"
 
     def check(self, value: Tensor) -> Tensor:
         return (value >= 0).all(-1) & (value.sum(-1) <= self.upper_bound)

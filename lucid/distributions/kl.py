@@ -81,5 +81,5 @@ def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
         _KL_MEMOIZE[kinds] = _found(*kinds)
     function = _KL_MEMOIZE[kinds]
     if function is None:
-        raise NotImplementedError(f"kl_divergence: none is registered of {kinds[0].__name__} and {kinds[1].__name__}")
+        raise NotImplementedError(f"kl_divergence: expected two kinds with one, got {kinds[0].__name__} and {kinds[1].__name__}")
     return function(p, q)

@@ -206,8 +206,8 @@ def _transformed(p: TransformedDistribution, q: TransformedDistribution) -> Tens
 def _exponential_family(p: ExponentialFamily, q: ExponentialFamily) -> Tensor:
     if type(p) is not type(q):
         raise NotImplementedError(
-            f"kl_divergence: none is registered of {type(p).__name__} and {type(q).__name__}, and only of one "
-            "exponential family it follows from its normaliser"
+            "kl_divergence: expected a pair that is registered, or two of one exponential family, got "
+            f"{type(p).__name__} and {type(q).__name__}"
         )
     thetas, means, size = p._mean_statistics()  # noqa: SLF001 - what the family is for
     others = q._natural_params  # noqa: SLF001 - as above

@@ -29,6 +29,23 @@ if TYPE_CHECKING:
 __all__ = ["Categorical", "Multinomial", "OfCategorical", "OneHotCategorical", "OneHotCategoricalStraightThrough"]
 
 
+class _Weights(constraints.Constraint):
+    event_dim = 1
+    words = "of 0 and more, finite, not all 0 in a row"
+
+    def check(self, value: Tensor) -> Tensor:
+        total = value.sum(-1)
+        return (value >= 0).all(-1) & (total > 0) & (total < math.inf)
+
+
+class _Logits(constraints.Constraint):
+    event_dim = 1
+    words = "that are numbers below infinity, not all -infinity in a row"
+
+    def check(self, value: Tensor) -> Tensor:
+        return (value < math.inf).all(-1) & (value.amax(-1) > -math.inf)
+
+
 class Categorical(Distribution):
     """Indices of the last dimension, drawn with probabilities proportional to `probs`, or by ``softmax(logits)``.
 
@@ -50,12 +67,15 @@ class Categorical(Distribution):
         (given,) = named_tensors(name, {"logits": logits} if probs is None else {"probs": probs})
         if given.dim() < 1 or not given.shape[-1]:
             raise SettingError(f"{name}: expected at least one dimension, with events, got shape {tuple(given.shape)}")
+        self._num_events = given.shape[-1]
+        # looked at before they are normalised, so that a message shows what was given
+        super().__init__(given.shape[:-1], validate_args=validate_args)
         if logits is None:
+            self._check("probs", given, _Weights())
             self.probs = given / given.sum(-1, keepdim=True)
         else:
+            self._check("logits", given, _Logits())
             self.logits = given - logsumexp(given, -1, keepdim=True)
-        self._num_events = given.shape[-1]
-        super().__init__(given.shape[:-1], validate_args=validate_args)
 
     @constraints.dependent_property(is_discrete=True, event_dim=0)
     def support(self) -> Any:
