@@ -6,6 +6,7 @@ optimizing, and may have more numbers than it needs. Both are used as ``transfor
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any
 
 from lucid.distributions import constraints, transforms
@@ -33,9 +34,9 @@ class ConstraintRegistry:
         self._registry: dict[type[Constraint], Callable[[Any], Transform]] = {}
 
     def register(self, constraint: Any, factory: Any = None) -> Any:
-        """Let ``factory(constraint)`` make the transform of constraints of this class, or of this one's; a decorator."""
+        """Let ``factory(constraint)`` make the transform of constraints of a class, or of this one's; a decorator."""
         if factory is None:
-            return lambda factory: self.register(constraint, factory)
+            return functools.partial(self.register, constraint)
         kind = type(constraint) if isinstance(constraint, constraints.Constraint) else constraint
         if not isinstance(kind, type) or not issubclass(kind, constraints.Constraint):
             raise ArgumentError(f"register: constraint: expected a Constraint or a class of them, got {constraint!r}")
@@ -58,7 +59,7 @@ def _both(*kinds: Any) -> Callable[[Any], Any]:
     def add(factory: Any) -> Any:
         for registry in (biject_to, transform_to):
             for kind in kinds:
-                registry.register(kind, lambda constraint, registry=registry: factory(constraint, registry))
+                registry.register(kind, functools.partial(factory, registry=registry))
         return factory
 
     return add
@@ -111,8 +112,17 @@ def _stack(constraint: Any, registry: Any) -> Transform:
     return transforms.StackTransform([registry(each) for each in constraint.cseq], constraint.dim)
 
 
-biject_to.register(constraints.simplex, lambda constraint: transforms.StickBreakingTransform())
-transform_to.register(constraints.simplex, lambda constraint: transforms.SoftmaxTransform())
-transform_to.register(constraints.lower_cholesky, lambda constraint: transforms.LowerCholeskyTransform())
-for _kind in (constraints.positive_definite, constraints.positive_semidefinite):
-    transform_to.register(_kind, lambda constraint: transforms.PositiveDefiniteTransform())
+def _of(kind: Any) -> Callable[[Any], Transform]:
+    """Return what makes a transform without settings."""
+
+    def factory(constraint: Any) -> Transform:
+        return kind()
+
+    return factory
+
+
+biject_to.register(constraints.simplex, _of(transforms.StickBreakingTransform))
+transform_to.register(constraints.simplex, _of(transforms.SoftmaxTransform))
+transform_to.register(constraints.lower_cholesky, _of(transforms.LowerCholeskyTransform))
+transform_to.register(constraints.positive_definite, _of(transforms.PositiveDefiniteTransform))
+transform_to.register(constraints.positive_semidefinite, _of(transforms.PositiveDefiniteTransform))

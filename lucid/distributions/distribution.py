@@ -37,12 +37,12 @@ class Distribution:
     event_shape : tuple of int
         The shape of one draw: () of a number.
     validate_args : bool, optional
-        Whether parameters and values are looked at: by default on the CPU alone, or as `set_default_validate_args` says.
+        Whether parameters and values are looked at: by default on the CPU, or as `set_default_validate_args` says.
     """
 
     has_rsample: Any = False
     has_enumerate_support: Any = False
-    arg_constraints: Any = {}  # noqa: RUF012 - a subclass may make it a property
+    arg_constraints: Any = {}
     support: Any = constraints.dependent
     _validate_args: ClassVar[bool | None] = None
 
@@ -97,7 +97,8 @@ class Distribution:
             return
         event, shape = len(self._event_shape), tuple(value.shape)
         if len(shape) < event or any(
-            1 not in pair and len({*pair}) > 1 for pair in zip(shape[len(shape) - event :], self._event_shape, strict=True)
+            1 not in pair and len({*pair}) > 1
+            for pair in zip(shape[len(shape) - event :], self._event_shape, strict=True)
         ):
             raise ShapeError(
                 f"{type(self).__name__}: expected values whose last dimensions are {tuple(self._event_shape)}, "
@@ -186,8 +187,8 @@ class Distribution:
         new: Any = self._get_checked_instance(type(self), _instance)
         shape = Size(batch_shape)
         for name, value in vars(self).items():
-            vars(new).setdefault(name, self._expanded(name, value, shape))
-        new._batch_shape = shape
+            new.__dict__.setdefault(name, self._expanded(name, value, shape))
+        vars(new)["_batch_shape"] = shape
         return new
 
     def _expanded(self, name: str, value: Any, shape: Size) -> Any:
@@ -195,7 +196,11 @@ class Distribution:
         kept = len(self._batch_shape)
         if isinstance(value, Distribution):
             return value.expand((*shape, *value.batch_shape[kept:]))
-        if isinstance(value, Tensor) and not name.startswith("_unbroadcasted") and value.shape[:kept] == self._batch_shape:
+        if (
+            isinstance(value, Tensor)
+            and not name.startswith("_unbroadcasted")
+            and value.shape[:kept] == self._batch_shape
+        ):
             return value.expand(*shape, *value.shape[kept:])
         return value
 
@@ -248,9 +253,10 @@ class ExponentialFamily(Distribution):
     def _log_normalizer(self, *natural_params: Tensor) -> Tensor:
         raise self._none("normaliser of natural parameters")
 
-    @property
-    def _mean_carrier_measure(self) -> Any:
+    def _no_carrier(self) -> Any:
         raise self._none("mean carrier measure")
+
+    _mean_carrier_measure: Any = property(_no_carrier)
 
     def _mean_statistics(self) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...], Tensor]:
         """Return theta, the means of t(x), which are the slopes of F, and F, all of them with their gradients."""

@@ -57,9 +57,7 @@ def _gamma_sides(alpha: Tensor, z: Tensor) -> tuple[Any, Any, Any]:
         series, slope = series + term, slope + term * fallen
     # below z, t = z * exp(-s)
     a, b = where(above, z, alpha), z
-    below = _integrals(
-        1 / (a - b + b.sqrt()), lambda s: -a * s - b * (-s).expm1(), lambda s: s
-    )
+    below = _integrals(1 / (a - b + b.sqrt()), lambda s: -a * s - b * (-s).expm1(), lambda s: s)
     # above z, t = z + r
     a = where(above, alpha, z)
     fall = (a - 1) / z
@@ -121,7 +119,8 @@ class _StandardGamma(Function):
         return z
 
     @staticmethod
-    def backward(ctx: Any, grad_output: Tensor) -> Any:
+    def backward(ctx: Any, *grad_outputs: Any) -> Any:
+        (grad_output,) = grad_outputs
         alpha, z = ctx.saved_tensors
         with no_grad():
             slope = _gamma_sides(alpha.double(), z.double())[2].to(z.dtype)
@@ -139,7 +138,8 @@ class _DirichletFrom(Function):
         return shares.to(concentration.dtype)
 
     @staticmethod
-    def backward(ctx: Any, grad_output: Tensor) -> Any:
+    def backward(ctx: Any, *grad_outputs: Any) -> Any:
+        (grad_output,) = grad_outputs
         concentration, shares = ctx.saved_tensors
         with no_grad():
             a, x = concentration.double(), shares.double().clamp(1e-300, 1 - 2.0**-53)
@@ -164,7 +164,8 @@ class _GammaShare(Function):
         return share.to(z.dtype)
 
     @staticmethod
-    def backward(ctx: Any, grad_output: Tensor) -> Any:
+    def backward(ctx: Any, *grad_outputs: Any) -> Any:
+        (grad_output,) = grad_outputs
         alpha, z = ctx.saved_tensors
         density = ((alpha - 1) * z.log() - z - lgamma(alpha)).exp()
         return grad_output * ctx.slope, grad_output * where(z >= 0, density, 0.0)

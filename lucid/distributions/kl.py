@@ -53,9 +53,9 @@ def _found(kind_p: type, kind_q: type) -> Callable[[Any, Any], Tensor] | None:
     fits = [(steps_p[p], steps_q[q], p, q) for p, q in _KL_REGISTRY if p in steps_p and q in steps_q]
     if not fits:
         return None
-    _, _, *by_p = min(fits, key=lambda fit: fit[:2])
-    _, _, *by_q = min(fits, key=lambda fit: fit[1::-1])
-    if _KL_REGISTRY[tuple(by_p)] is not _KL_REGISTRY[tuple(by_q)]:
+    by_p = min(fits, key=lambda fit: fit[:2])[2:]
+    by_q = min(fits, key=lambda fit: fit[1::-1])[2:]
+    if _KL_REGISTRY[by_p] is not _KL_REGISTRY[by_q]:
         names = [f"({', '.join(kind.__name__ for kind in pair)})" for pair in (by_p, by_q)]
         warnings.warn(
             f"kl_divergence: {kind_p.__name__} and {kind_q.__name__} fit {names[0]} and {names[1]}, of which the first "
@@ -63,7 +63,7 @@ def _found(kind_p: type, kind_q: type) -> Callable[[Any, Any], Tensor] | None:
             RuntimeWarning,
             stacklevel=3,
         )
-    return _KL_REGISTRY[tuple(by_p)]
+    return _KL_REGISTRY[by_p]
 
 
 def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
@@ -81,5 +81,7 @@ def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
         _KL_MEMOIZE[kinds] = _found(*kinds)
     function = _KL_MEMOIZE[kinds]
     if function is None:
-        raise NotImplementedError(f"kl_divergence: expected two kinds with one, got {kinds[0].__name__} and {kinds[1].__name__}")
+        raise NotImplementedError(
+            f"kl_divergence: expected two kinds with one, got {kinds[0].__name__} and {kinds[1].__name__}"
+        )
     return function(p, q)

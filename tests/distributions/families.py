@@ -9,7 +9,9 @@ PLACE = np.array([[0.3], [-2.0]])
 P = np.array([[0.2, 0.7, 0.5], [0.9, 0.05, 0.45]])
 LOGITS = np.array([[0.5, -1.0, 2.0], [0.0, 3.0, -2.0]])
 SHARES = np.array([[0.2, 0.3, 0.5], [0.7, 0.1, 0.2]])
-FACTOR = np.array([[[1.5, 0.0, 0.0], [0.3, 0.7, 0.0], [-0.5, 0.2, 2.0]], [[0.5, 0.0, 0.0], [1.3, 1.7, 0.0], [0.1, 0.9, 0.6]]])
+FACTOR = np.array(
+    [[[1.5, 0.0, 0.0], [0.3, 0.7, 0.0], [-0.5, 0.2, 2.0]], [[0.5, 0.0, 0.0], [1.3, 1.7, 0.0], [0.1, 0.9, 0.6]]]
+)
 COVARIANCE = FACTOR @ FACTOR.transpose(0, 2, 1)
 VECTOR = np.array([[0.3, -1.0, 2.0], [1.0, 0.0, -0.5]])
 WIDE = np.array([[1.0, 0.2], [-0.5, 0.7], [0.3, 0.1]])
@@ -29,7 +31,7 @@ FAMILIES = {
     "Categorical, logits": (lambda d, a: d.Categorical(logits=a), (LOGITS,), np.array([2, 0])),
     "Cauchy": (lambda d, a, b: d.Cauchy(a, b), (PLACE, B), np.array([0.1, -3.0, 2.0])),
     "Chi2": (lambda d, a: d.Chi2(a), (B,), ABOVE),
-    "ContinuousBernoulli": (lambda d, p: d.ContinuousBernoulli(p), (P,), INSIDE),
+    "ContinuousBernoulli": (lambda d, p: d.ContinuousBernoulli(p), (P + 0.02,), INSIDE),
     "ContinuousBernoulli, logits": (lambda d, a: d.ContinuousBernoulli(logits=a), (LOGITS,), INSIDE),
     "Dirichlet": (lambda d, a: d.Dirichlet(a), (A * B,), SHARES),
     "Exponential": (lambda d, a: d.Exponential(a), (B,), ABOVE),
@@ -63,7 +65,7 @@ FAMILIES = {
         np.array([0.5, -1.0]),
     ),
     "MixtureSameFamily, vectors": (
-        lambda d, p, a, f: d.MixtureSameFamily(d.Categorical(p), d.MultivariateNormal(a, scale_tril=f)),
+        lambda d, p, a, f: d.MixtureSameFamily(d.Categorical(p), d.MultivariateNormal(a, scale_tril=f.tril())),
         (SHARES[0, :2] / 0.5, VECTOR, FACTOR),
         VECTOR[::-1].copy(),
     ),
@@ -104,7 +106,11 @@ FAMILIES = {
         (np.array(0.7), LOGITS),
         SHARES,
     ),
-    "StudentT": (lambda d, f, a, b: d.StudentT(f, a, b), (np.array([0.5, 1.5, 4.0]), PLACE, B), np.array([0.1, -3.0, 2.0])),
+    "StudentT": (
+        lambda d, f, a, b: d.StudentT(f, a, b),
+        (np.array([0.5, 1.5, 4.0]), PLACE, B),
+        np.array([0.1, -3.0, 2.0]),
+    ),
     "TransformedDistribution": (
         lambda d, a, b: d.TransformedDistribution(
             d.Normal(a, b), [d.AffineTransform(0.5, -2.0), d.SigmoidTransform(), d.PowerTransform(2.0)]
@@ -113,7 +119,9 @@ FAMILIES = {
         INSIDE,
     ),
     "TransformedDistribution, vectors": (
-        lambda d, a, b: d.TransformedDistribution(d.Normal(a, b), [d.StickBreakingTransform(), d.AffineTransform(0.0, 1.0)]),
+        lambda d, a, b: d.TransformedDistribution(
+            d.Normal(a, b), [d.StickBreakingTransform(), d.AffineTransform(0.0, 1.0)]
+        ),
         (PLACE, B[:2]),
         SHARES,
     ),

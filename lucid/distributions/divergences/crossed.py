@@ -21,6 +21,9 @@ from lucid.ops.elementwise.exponential import xlogy
 from lucid.ops.elementwise.selection import where
 from lucid.ops.elementwise.special import digamma, erf, lgamma
 
+# families have their own parts, and those of PyTorch's protocol, under an underscore
+# pyright: reportPrivateUsage=false
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -125,7 +128,7 @@ def _uniform_beta(p: Uniform, q: Beta) -> Tensor:
 
 @_of(ContinuousBernoulli, Beta, Uniform)
 def _continuous_bernoulli(p: Any, q: ContinuousBernoulli) -> Tensor:
-    size = (-q.probs).log1p() + q._cont_bern_log_norm()  # noqa: SLF001 - the family's own
+    size = (-q.probs).log1p() + q._cont_bern_log_norm()
     return _within(-p.entropy() - p.mean * q.logits - size, p, 0, 1)
 
 
@@ -163,8 +166,8 @@ _NEVER: dict[type, tuple[type, ...]] = {
 
 
 def _infinite(p: Any, q: Any) -> Tensor:
-    like = p._parameter()  # noqa: SLF001 - for its dtype and device
-    return (like.new_zeros(p.batch_shape) + q._parameter().new_zeros(q.batch_shape)) + math.inf  # noqa: SLF001 - its shape
+    like = p._parameter()
+    return (like.new_zeros(p.batch_shape) + q._parameter().new_zeros(q.batch_shape)) + math.inf
 
 
 for _p, _others in _NEVER.items():

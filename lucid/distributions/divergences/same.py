@@ -23,6 +23,9 @@ from lucid.ops.elementwise.exponential import xlogy
 from lucid.ops.elementwise.selection import where
 from lucid.ops.elementwise.special import digamma, lgamma
 
+# families have their own parts, and those of PyTorch's protocol, under an underscore
+# pyright: reportPrivateUsage=false
+
 if TYPE_CHECKING:
     from lucid.tensor import Tensor
 
@@ -92,7 +95,7 @@ def _dirichlet(p: Dirichlet, q: Dirichlet) -> Tensor:
 
 @register_kl(Beta, Beta)
 def _beta(p: Beta, q: Beta) -> Tensor:
-    return _dirichlet(p._dirichlet, q._dirichlet)  # noqa: SLF001 - the same numbers
+    return _dirichlet(p._dirichlet, q._dirichlet)
 
 
 @register_kl(Bernoulli, Bernoulli)
@@ -105,7 +108,7 @@ def _bernoulli(p: Bernoulli, q: Bernoulli) -> Tensor:
 
 @register_kl(ContinuousBernoulli, ContinuousBernoulli)
 def _continuous_bernoulli(p: ContinuousBernoulli, q: ContinuousBernoulli) -> Tensor:
-    size = p._cont_bern_log_norm() - q._cont_bern_log_norm()  # noqa: SLF001 - the family's own
+    size = p._cont_bern_log_norm() - q._cont_bern_log_norm()
     return p.mean * (p.logits - q.logits) + size + (-p.probs).log1p() - (-q.probs).log1p()
 
 
@@ -115,7 +118,7 @@ def _binomial(p: Binomial, q: Binomial) -> Tensor:
     value = p.total_count * each
     if bool((p.total_count < q.total_count).any().item()):
         # the numbers of ways differ, and trials of q that p has not fail
-        counts = p._counted(int(p.total_count.max().item()), expand=False)  # noqa: SLF001 - the family's own
+        counts = p._counted(int(p.total_count.max().item()), expand=False)
         few = where(counts <= p.total_count, counts, 0.0)
         ways = _log_ways(p.total_count, few) - _log_ways(q.total_count, few)
         chance = where(counts <= p.total_count, Binomial(p.total_count, p.probs, None, False).log_prob(few).exp(), 0.0)
@@ -156,11 +159,6 @@ def _one_hot(p: OneHotCategorical, q: OneHotCategorical) -> Tensor:
 # ---- normal vectors ----
 
 
-def _root(of: Any) -> Tensor:
-    """Return a matrix whose product with its transpose is the covariance."""
-    return of.scale_tril
-
-
 @register_kl(MultivariateNormal, MultivariateNormal)
 @register_kl(MultivariateNormal, LowRankMultivariateNormal)
 @register_kl(LowRankMultivariateNormal, MultivariateNormal)
@@ -171,12 +169,12 @@ def _multivariate(p: Any, q: Any) -> Tensor:
             f"kl_divergence: expected normal vectors of one length, got {tuple(p.event_shape)} and "
             f"{tuple(q.event_shape)}"
         )
-    first, second = _root(p), _root(q)
-    log = lambda factor: factor.diagonal(dim1=-2, dim2=-1).log().sum(-1)  # noqa: E731
+    first, second = p.scale_tril, q.scale_tril
+    ratio = second.diagonal(dim1=-2, dim2=-1).log().sum(-1) - first.diagonal(dim1=-2, dim2=-1).log().sum(-1)
     away = (q.loc - p.loc).unsqueeze(-1)
     spread = solve_triangular(second, first, upper=False).square().sum((-2, -1))
     apart = solve_triangular(second, away, upper=False).square().sum((-2, -1))
-    return log(second) - log(first) + 0.5 * (spread + apart - p.event_shape[0])
+    return ratio + 0.5 * (spread + apart - p.event_shape[0])
 
 
 # ---- of others ----
@@ -193,8 +191,8 @@ def _independent(p: Independent, q: Independent) -> Tensor:
 def _transformed(p: TransformedDistribution, q: TransformedDistribution) -> Tensor:
     if p.transforms != q.transforms or p.event_shape != q.event_shape:
         raise NotImplementedError(
-            f"kl_divergence: {type(p).__name__} and {type(q).__name__}: of transformed distributions the transforms and "
-            "the shapes of draws have to be the same"
+            f"kl_divergence: {type(p).__name__} and {type(q).__name__}: of transformed distributions the transforms "
+            "and the shapes of draws have to be the same"
         )
     # what is part of a draw only after the transforms counts as well
     more = len(p.event_shape) - len(p.base_dist.event_shape)
@@ -209,9 +207,9 @@ def _exponential_family(p: ExponentialFamily, q: ExponentialFamily) -> Tensor:
             "kl_divergence: expected a pair that is registered, or two of one exponential family, got "
             f"{type(p).__name__} and {type(q).__name__}"
         )
-    thetas, means, size = p._mean_statistics()  # noqa: SLF001 - what the family is for
-    others = q._natural_params  # noqa: SLF001 - as above
-    total = q._log_normalizer(*others) - size  # noqa: SLF001 - as above
+    thetas, means, size = p._mean_statistics()
+    others = q._natural_params
+    total = q._log_normalizer(*others) - size
     for theta, other, mean in zip(thetas, others, means, strict=True):
         inner = (other - theta) * mean
         total = total - sum_rightmost(inner, inner.dim() - size.dim())

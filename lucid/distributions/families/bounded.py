@@ -122,9 +122,9 @@ class ContinuousBernoulli(Odds, ExponentialFamily):
         """Return probabilities for which the formulas are exact."""
         return where(self._outside(p), p, self._lims[0])
 
-    def _cont_bern_log_norm(self, p: Tensor | None = None) -> Tensor:
+    def _cont_bern_log_norm(self) -> Tensor:
         """Return the logarithm of what makes the density's integral 1: ``2 * atanh(1 - 2 * p) / (1 - 2 * p)``."""
-        p = self.probs if p is None else p
+        p = self.probs
         cut = self._cut(p)
         below = where(cut <= 0.5, cut, 0.0)
         above = where(cut >= 0.5, cut, 1.0)
@@ -163,13 +163,15 @@ class ContinuousBernoulli(Odds, ExponentialFamily):
         self._validate_sample(value)
         cut = self._cut(self.probs)
         exact = (cut**value * (1 - cut) ** (1 - value) + cut - 1) / (2 * cut - 1)
-        found = where(self._outside(self.probs), exact, value)
+        near = value - 2 * (self.probs - 0.5) * value * (1 - value)
+        found = where(self._outside(self.probs), exact, near)
         return where(value <= 0, 0.0, where(value >= 1, 1.0, found))
 
     def icdf(self, value: Tensor) -> Tensor:
         cut = self._cut(self.probs)
         exact = ((-cut + value * (2 * cut - 1)).log1p() - (-cut).log1p()) / (cut.log() - (-cut).log1p())
-        return where(self._outside(self.probs), exact, value)
+        near = value + 2 * (self.probs - 0.5) * value * (1 - value)
+        return where(self._outside(self.probs), exact, near)
 
     def entropy(self) -> Tensor:
         p = self.probs

@@ -163,7 +163,7 @@ class OfCategorical(Distribution):
 
     @property
     def _param(self) -> Tensor:
-        return self._categorical._param  # noqa: SLF001 - a distribution of its own
+        return self._categorical._param  # noqa: SLF001 - its own  # pyright: ignore[reportPrivateUsage]
 
     @property
     def param_shape(self) -> Size:
@@ -297,5 +297,3 @@ class Multinomial(OfCategorical):
         counts = each.enumerate_support(expand=False)[1:]
         lost = (each.log_prob(counts).exp() * lgamma(counts + 1)).sum((0, -1)) if n else 0.0
         return own + lost
-
-

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from lucid.autograd.modes.state import no_grad
 from lucid.distributions import constraints
@@ -13,13 +13,13 @@ from lucid.distributions.utils import sum_rightmost
 from lucid.errors import ArgumentError, SettingError, ShapeError
 from lucid.ops.activation.softmax import log_softmax
 from lucid.ops.reduction.norms import logsumexp
-from lucid.tensor import Tensor
 from lucid.tensor.layout import Size
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from lucid.distributions.constraints import Constraint
+    from lucid.tensor import Tensor
 
 __all__ = ["Independent", "MixtureSameFamily", "TransformedDistribution"]
 
@@ -123,16 +123,16 @@ class TransformedDistribution(Distribution):
     def __init__(
         self,
         base_distribution: Distribution,
-        transforms: Transform | list[Transform],
+        transforms: Transform | Sequence[Transform],
         validate_args: bool | None = None,
     ) -> None:
         title = type(self).__name__
         base = _distribution(base_distribution, f"{title}: base_distribution")
         chain: Any = [transforms] if isinstance(transforms, Transform) else transforms
-        if not isinstance(chain, list) or not all(isinstance(each, Transform) for each in chain):
+        if not isinstance(chain, list) or any(not isinstance(each, Transform) for each in cast("list[Any]", chain)):
             raise ArgumentError(f"{title}: transforms: expected a Transform or a list of them, got {transforms!r}")
         self.transforms: list[Transform] = chain
-        transform = ComposeTransform(chain)
+        transform = ComposeTransform(self.transforms)
         shape = (*base.batch_shape, *base.event_shape)
         taken = transform.domain.event_dim
         if len(shape) < taken:
@@ -155,23 +155,23 @@ class TransformedDistribution(Distribution):
         back = tuple(ComposeTransform(self.transforms).inverse_shape((*shape, *self.event_shape)))
         base = self.base_dist.expand(back[: len(back) - len(self.base_dist.event_shape)])
         for name, value in {**vars(self), "base_dist": base}.items():
-            vars(new).setdefault(name, value if name == "base_dist" else self._expanded(name, value, shape))
-        new._batch_shape = shape
+            new.__dict__.setdefault(name, value if name == "base_dist" else self._expanded(name, value, shape))
+        vars(new)["_batch_shape"] = shape
         return new
 
-    @property
-    def has_rsample(self) -> bool:
-        """That of the base."""
+    def _has_rsample(self) -> bool:
         return self.base_dist.has_rsample
 
-    @constraints.dependent_property(is_discrete=False)
-    def support(self) -> Any:
-        """What the last transform gives."""
+    has_rsample: Any = property(_has_rsample)
+
+    def _support(self) -> Any:
         if not self.transforms:
             return self.base_dist.support
         last = self.transforms[-1].codomain
         more = len(self.event_shape) - last.event_dim
         return constraints.independent(last, more) if more > 0 else last
+
+    support: Any = constraints.dependent_property(_support, is_discrete=False)
 
     def _through(self, x: Tensor) -> Tensor:
         for transform in self.transforms:
@@ -273,9 +273,9 @@ class MixtureSameFamily(Distribution):
         new: Any = self._get_checked_instance(type(self), _instance)
         shape = Size(batch_shape)
         parts = self._component_distribution.expand((*shape, self._num_component))
-        vars(new).update({**vars(self), "_component_distribution": parts})
-        new._mixture_distribution = self._mixture_distribution.expand(shape)
-        new._batch_shape = shape
+        weights = self._mixture_distribution.expand(shape)
+        changed = {"_component_distribution": parts, "_mixture_distribution": weights, "_batch_shape": shape}
+        new.__dict__.update({**vars(self), **changed})
         return new
 
     def _pad(self, x: Tensor) -> Tensor:

@@ -84,7 +84,7 @@ class Gamma(ExponentialFamily):
 
 
 class Chi2(Gamma):
-    """Sums of squares of `df` standard normal numbers: ``x**(df / 2 - 1) * exp(-x / 2) / (2**(df / 2) * gamma(df / 2))``.
+    """Sums of squares of `df` normal numbers; with h half of `df`, ``x**(h - 1) * exp(-x / 2) / (2**h * gamma(h))``.
 
     `df` is above 0, and need not be whole.
 
@@ -126,12 +126,12 @@ class InverseGamma(TransformedDistribution):
 
     @property
     def concentration(self) -> Tensor:
-        """a in the density."""
+        """The power of the density, less 1."""
         return self.base_dist.concentration
 
     @property
     def rate(self) -> Tensor:
-        """b in the density."""
+        """What the reciprocals are multiplied by."""
         return self.base_dist.rate
 
     @property
@@ -282,11 +282,11 @@ class Beta(ExponentialFamily):
 
     @property
     def _mean_carrier_measure(self) -> Tensor:
-        return self._dirichlet._mean_carrier_measure  # noqa: SLF001 - the same numbers
+        return self._dirichlet._mean_carrier_measure  # noqa: SLF001 - its own  # pyright: ignore[reportPrivateUsage]
 
 
 class StudentT(Distribution):
-    """Normal numbers over the root of a mean of `df` squares: a density proportional to ``(1 + z**2 / df)**(-(df + 1) / 2)``.
+    """Normal numbers over the root of a mean of `df` squares, with a density like ``(1 + z**2 / df)**(-(df + 1) / 2)``.
 
     z is ``(x - loc) / scale``; `df` and `scale` are above 0. There is no mean for `df` up to 1, and no finite variance
     up to 2.

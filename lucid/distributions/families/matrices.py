@@ -152,7 +152,7 @@ class Wishart(ExponentialFamily):
 
 
 class LKJCholesky(Distribution):
-    """Lower Cholesky factors L of `dim` x `dim` correlation matrices, with a density of these proportional to ``det**(c - 1)``.
+    """Lower Cholesky factors of `dim` x `dim` correlation matrices, whose density is proportional to ``det**(c - 1)``.
 
     c, the `concentration`, is above 0: with 1 all correlation matrices are as likely, with more those near the unit
     matrix are likelier. Lewandowski, Kurowicka, Joe: Generating random correlation matrices based on vines and extended
@@ -183,7 +183,7 @@ class LKJCholesky(Distribution):
             c = self.concentration
             place = arange(self.dim - 1, dtype=c.dtype, device=c.device)
             place = cat([place[:1], place])
-            beta = Beta(place + 0.5, (c + 0.5 * (self.dim - 2)).unsqueeze(-1) - 0.5 * place, validate_args=False)
+            beta = Beta(0.5 * place + 0.5, (c + 0.5 * (self.dim - 2)).unsqueeze(-1) - 0.5 * place, validate_args=False)
             square = beta.sample(sample_shape)
             noise = standard_normal(self._extended_shape(sample_shape), c.dtype, c.device).tril(-1)
             length = noise.square().sum(-1, keepdim=True).sqrt()

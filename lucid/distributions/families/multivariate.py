@@ -36,7 +36,9 @@ def one_of(title: str, batch: tuple[int, ...], named: dict[str, Any]) -> tuple[s
 
 def factor_of(name: str, matrix: Tensor) -> Tensor:
     """Return the lower Cholesky factor of the covariance that a matrix of this name is of."""
-    return {"covariance_matrix": cholesky, "precision_matrix": _of_inverse}.get(name, lambda each: each)(matrix)
+    if name == "covariance_matrix":
+        return cholesky(matrix)
+    return _of_inverse(matrix) if name == "precision_matrix" else matrix
 
 
 def _of_inverse(precision: Tensor) -> Tensor:
@@ -170,9 +172,7 @@ class LowRankMultivariateNormal(Distribution):
     support = constraints.real_vector
     has_rsample = True
 
-    def __init__(
-        self, loc: Tensor, cov_factor: Tensor, cov_diag: Tensor, validate_args: bool | None = None
-    ) -> None:
+    def __init__(self, loc: Tensor, cov_factor: Tensor, cov_diag: Tensor, validate_args: bool | None = None) -> None:
         title = "LowRankMultivariateNormal"
         if loc.dim() < 1:
             raise ShapeError(f"{title}: expected loc of at least one dimension, got a number")

@@ -85,7 +85,7 @@ class Normal(ExponentialFamily):
 
 
 class LogNormal(TransformedDistribution):
-    """Numbers above 0 whose logarithm is normal: ``exp(-((log(x) - loc) / scale)**2 / 2) / (x * scale * sqrt(2 * pi))``.
+    """Numbers whose logarithm z is normal: ``exp(-((z - loc) / scale)**2 / 2) / (x * scale * sqrt(2 * pi))``.
 
     `scale` is above 0.
 

@@ -25,7 +25,13 @@ if TYPE_CHECKING:
 
     from lucid.tensor import Tensor
 
-__all__ = ["ExpRelaxedCategorical", "LogisticNormal", "LogitRelaxedBernoulli", "RelaxedBernoulli", "RelaxedOneHotCategorical"]
+__all__ = [
+    "ExpRelaxedCategorical",
+    "LogisticNormal",
+    "LogitRelaxedBernoulli",
+    "RelaxedBernoulli",
+    "RelaxedOneHotCategorical",
+]
 
 
 class LogitRelaxedBernoulli(Odds):
@@ -97,7 +103,7 @@ class RelaxedBernoulli(TransformedDistribution):
 
 
 class ExpRelaxedCategorical(OfCategorical):
-    """The logarithms of a `RelaxedOneHotCategorical`: ``log_softmax((logits + noise) / temperature)``, the noise Gumbel's.
+    """Logarithms of a `RelaxedOneHotCategorical`: ``log_softmax((logits + noise) / temperature)``, the noise Gumbel's.
 
     >>> import lucid
     >>> from lucid.distributions.relaxed_categorical import ExpRelaxedCategorical
@@ -204,5 +210,3 @@ class LogisticNormal(TransformedDistribution):
     def scale(self) -> Tensor:
         """The deviation of the normal numbers."""
         return self._numbers.scale
-
-

@@ -28,11 +28,12 @@ def _log_bessel(x: Tensor, order: int) -> Tensor:
     near = x < FAR
     close = (i1 if order else i0)(where(near, x, 1.0)).log()
     far = where(near, FAR, x)
-    series, term = 1.0, 1.0
+    series: Any = 1.0
+    term: Any = 1.0
     for k in range(1, 16):
         term = term * ((2 * k - 1) ** 2 - 4 * order * order) / (8 * k) / far
         series = series + term
-    return where(near, close, far - 0.5 * (2 * math.pi * far).log() + series.log())  # pyright: ignore
+    return where(near, close, far - 0.5 * (2 * math.pi * far).log() + series.log())
 
 
 class VonMises(Distribution):

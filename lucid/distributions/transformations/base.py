@@ -48,7 +48,7 @@ class Transform:
         if cache_size not in {0, 1}:
             raise SettingError(f"{type(self).__name__}: expected a cache_size of 0 or 1, got {cache_size!r}")
         self._cache_size = cache_size
-        self._inv: Transform | None = None
+        self._inv: Any = None
         self._kept: tuple[Any, Any] = (None, None)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -58,7 +58,9 @@ class Transform:
     def event_dim(self) -> int:
         """How many dimensions one event has, before and after."""
         if self.domain.event_dim != self.codomain.event_dim:
-            raise SettingError(f"{type(self).__name__}: ask domain or codomain: their events have not as many dimensions")
+            raise SettingError(
+                f"{type(self).__name__}: ask domain or codomain: their events have not as many dimensions"
+            )
         return self.domain.event_dim
 
     @property
@@ -68,10 +70,10 @@ class Transform:
             self._inv = _InverseTransform(self)
         return self._inv
 
-    @property
-    def sign(self) -> Any:
-        """1 where a bijective function of numbers rises, -1 where it falls."""
+    def _no_sign(self) -> Any:
         raise NotImplementedError(f"{type(self).__name__} has no sign")
+
+    sign: Any = property(_no_sign, doc="1 where a bijective function of numbers rises, -1 where it falls.")
 
     def with_cache(self, cache_size: int = 1) -> Transform:
         """Return the same transform with a cache of this size."""
@@ -130,8 +132,6 @@ class Transform:
 
 class _InverseTransform(Transform):
     """The inverse of a transform, which keeps the cache for both."""
-
-    _inv: Transform
 
     def __init__(self, transform: Transform) -> None:
         super().__init__(transform._cache_size)  # noqa: SLF001 - one of its own kind
@@ -195,7 +195,9 @@ def _dims_needed(parts: list[Transform], ends: str, starts: str) -> int:
 
 
 def _widened(constraint: Constraint, dims: int) -> Constraint:
-    return constraints.independent(constraint, dims - constraint.event_dim) if dims > constraint.event_dim else constraint
+    return (
+        constraints.independent(constraint, dims - constraint.event_dim) if dims > constraint.event_dim else constraint
+    )
 
 
 class ComposeTransform(Transform):
@@ -244,7 +246,7 @@ class ComposeTransform(Transform):
     def inv(self) -> Transform:
         if self._inv is None:
             self._inv = ComposeTransform([part.inv for part in reversed(self.parts)])
-            self._inv._inv = self
+            vars(self._inv)["_inv"] = self
         return self._inv
 
     def with_cache(self, cache_size: int = 1) -> Transform:

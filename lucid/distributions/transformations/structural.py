@@ -76,12 +76,16 @@ class IndependentTransform(Transform):
 
     def _call(self, x: Tensor) -> Tensor:
         if x.dim() < self.domain.event_dim:
-            raise ShapeError(f"IndependentTransform: expected {self.domain.event_dim} dimensions or more, got {x.dim()}")
+            raise ShapeError(
+                f"IndependentTransform: expected {self.domain.event_dim} dimensions or more, got {x.dim()}"
+            )
         return self.base_transform(x)
 
     def _inverse(self, y: Tensor) -> Tensor:
         if y.dim() < self.codomain.event_dim:
-            raise ShapeError(f"IndependentTransform: expected {self.codomain.event_dim} dimensions or more, got {y.dim()}")
+            raise ShapeError(
+                f"IndependentTransform: expected {self.codomain.event_dim} dimensions or more, got {y.dim()}"
+            )
         return self.base_transform.inv(y)
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
@@ -245,7 +249,8 @@ class StackTransform(_Pieces):
         pieces = value.unbind(self.dim)
         if len(pieces) != len(self.transforms):
             raise ShapeError(
-                f"StackTransform: expected size {len(self.transforms)} in dimension {self.dim}, got {tuple(value.shape)}"
+                f"StackTransform: expected size {len(self.transforms)} in dimension {self.dim}, got shape "
+                f"{tuple(value.shape)}"
             )
         return pieces
 

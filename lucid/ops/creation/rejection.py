@@ -100,9 +100,7 @@ def _gamma(xp: ModuleType, first: Array, second: Array, alpha: Array) -> tuple[A
     return d * cube, (fits & (chance + 0.5 * n * n + d * (1 - cube + log) > 0)) | ~(alpha > 0) | xp.isinf(alpha)
 
 
-def _summed(
-    xp: ModuleType, u: Array, chance: Array, following: Callable[[Array, int], Array], few: Array
-) -> Array:
+def _summed(xp: ModuleType, u: Array, chance: Array, following: Callable[[Array, int], Array], few: Array) -> Array:
     """Return the count at which the sum of chances reaches u, where the mean is small."""
     count, total = xp.zeros_like(u), chance.copy()
     for k in range(1000):
@@ -136,6 +134,11 @@ def _poisson(xp: ModuleType, first: Array, second: Array, rate: Array) -> tuple[
     return k, fits | few | xp.isinf(rate)
 
 
+def _spread(xp: ModuleType, n: Array, k: Array) -> Array:
+    """Return the logarithm of ``k! * (n - k)!``."""
+    return lgamma_above(xp, k + 1) + lgamma_above(xp, n - k + 1)
+
+
 def _binomial(xp: ModuleType, first: Array, second: Array, count: Array, chance: Array) -> tuple[Array, Array]:
     known = (count >= 0) & (chance >= 0) & (chance <= 1)
     n, high = xp.where(known, count, 0.0), chance > 0.5
@@ -151,8 +154,7 @@ def _binomial(xp: ModuleType, first: Array, second: Array, count: Array, chance:
     k, mode = xp.floor(x + size * part + 0.5), xp.floor((size + 1) * part)
     within = (k >= 0) & (k <= size)
     k = xp.where(within, k, 0.0)
-    ways = lambda m: lgamma_above(xp, m + 1) + lgamma_above(xp, size - m + 1)  # noqa: E731
-    fits = within & (height <= ways(mode) - ways(k) + (k - mode) * xp.log(part / (1 - part)))
+    fits = within & (height <= _spread(xp, size, mode) - _spread(xp, size, k) + (k - mode) * xp.log(part / (1 - part)))
     k = xp.where(few, xp.minimum(summed, n), k)
     return xp.where(known, xp.where(high, n - k, k), np.nan), fits | few
 

@@ -81,7 +81,10 @@ def test_all_pairs_are_registered():
         lambda d: (d.Normal(0.0, 1.0), d.Bernoulli(0.5)),
         lambda d: (d.Cauchy(0.0, 1.0), d.Normal(0.0, 1.0)),
         lambda d: (d.Weibull(1.0, 2.0), d.Weibull(1.0, 3.0)),
-        lambda d: (d.Independent(d.Normal(0.0, 1.0).expand((2, 3)), 1), d.Independent(d.Normal(0.0, 1.0).expand((2, 3)), 2)),
+        lambda d: (
+            d.Independent(d.Normal(0.0, 1.0).expand((2, 3)), 1),
+            d.Independent(d.Normal(0.0, 1.0).expand((2, 3)), 2),
+        ),
     ],
 )
 def test_what_is_not_registered(make):

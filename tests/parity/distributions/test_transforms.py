@@ -19,7 +19,9 @@ TRANSFORMS = {
     "Affine, events": (lambda d, t: d.AffineTransform(0.5, t([2.0, -0.5, 1.0]), event_dim=1), X),
     "Cat": (lambda d, t: d.CatTransform([d.ExpTransform(), d.AffineTransform(1.0, 3.0)], dim=1, lengths=[1, 2]), X),
     "Cat, events": (
-        lambda d, t: d.CatTransform([d.AffineTransform(0.0, 2.0, 1), d.IndependentTransform(d.ExpTransform(), 1)], dim=0),
+        lambda d, t: d.CatTransform(
+            [d.AffineTransform(0.0, 2.0, 1), d.IndependentTransform(d.ExpTransform(), 1)], dim=0
+        ),
         X,
     ),
     "Compose": (lambda d, t: d.ComposeTransform([d.AffineTransform(0.0, 0.5), d.TanhTransform(), d.ExpTransform()]), X),
@@ -128,7 +130,9 @@ def test_constraint(row):
         d = library.distributions
         constraint = make(d.constraints, lambda value: library.tensor(np.array(value), device=where))
         met = constraint.check(library.tensor(array, device=where))
-        said.append([met.cpu().numpy().tolist(), constraint.is_discrete, constraint.event_dim, type(constraint).__name__])
+        said.append(
+            [met.cpu().numpy().tolist(), constraint.is_discrete, constraint.event_dim, type(constraint).__name__]
+        )
         x = library.tensor(M[0][:2] if "definite" not in row and "lower" not in row else M[0], device=where)
         for registry in (d.transform_to, d.biject_to):
             try:
@@ -137,7 +141,10 @@ def test_constraint(row):
             except NotImplementedError:
                 said[-1].append(None)
                 continue
-            said[-1] += [type(transform).__name__, *(np.round(each.cpu().numpy(), 9).tolist() for each in (y, transform.inv(y)))]
+            said[-1] += [
+                type(transform).__name__,
+                *(np.round(each.cpu().numpy(), 9).tolist() for each in (y, transform.inv(y))),
+            ]
     assert said[0] == said[1]
 
 
