@@ -32,7 +32,7 @@ FAMILIES = {
     "Cauchy": (lambda d, a, b: d.Cauchy(a, b), (PLACE, B), np.array([0.1, -3.0, 2.0])),
     "Chi2": (lambda d, a: d.Chi2(a), (B,), ABOVE),
     "ContinuousBernoulli": (lambda d, p: d.ContinuousBernoulli(p), (P + 0.02,), INSIDE),
-    "ContinuousBernoulli, logits": (lambda d, a: d.ContinuousBernoulli(logits=a), (LOGITS,), INSIDE),
+    "ContinuousBernoulli, logits": (lambda d, a: d.ContinuousBernoulli(logits=a), (LOGITS + 0.1,), INSIDE),
     "Dirichlet": (lambda d, a: d.Dirichlet(a), (A * B,), SHARES),
     "Exponential": (lambda d, a: d.Exponential(a), (B,), ABOVE),
     "FisherSnedecor": (lambda d, a, b: d.FisherSnedecor(a, b), (A * 2, B * 3), ABOVE),

@@ -339,7 +339,7 @@ def test_densities_between_bounds(row):
         share = ours.cdf(lucid.tensor(x, device=DEVICE)).cpu().numpy()
     except NotImplementedError:
         return
-    np.testing.assert_allclose(mass.cumsum(0)[2000:-2000:500], share[2000:-2000:500], atol=3e-3)
+    np.testing.assert_allclose(mass.cumsum(0)[2000:-2000:500], share[2000:-2000:500], atol=5e-3)
 
 
 def test_vectors_and_matrices():

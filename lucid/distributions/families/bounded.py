@@ -38,7 +38,7 @@ class Uniform(Distribution):
     low: Tensor
     high: Tensor
 
-    def __init__(self, low: Any, high: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, low: Tensor | float, high: Tensor | float, validate_args: bool | None = None) -> None:
         self._set(validate_args, low=low, high=high)
 
     @property
@@ -104,8 +104,8 @@ class ContinuousBernoulli(Odds, ExponentialFamily):
 
     def __init__(
         self,
-        probs: Any = None,
-        logits: Any = None,
+        probs: Tensor | float | None = None,
+        logits: Tensor | float | None = None,
         lims: tuple[float, float] = (0.499, 0.501),
         validate_args: bool | None = None,
     ) -> None:
@@ -206,7 +206,9 @@ class Kumaraswamy(TransformedDistribution):
     concentration1: Tensor
     concentration0: Tensor
 
-    def __init__(self, concentration1: Any, concentration0: Any, validate_args: bool | None = None) -> None:
+    def __init__(
+        self, concentration1: Tensor | float, concentration0: Tensor | float, validate_args: bool | None = None
+    ) -> None:
         given = named_tensors("Kumaraswamy", {"concentration1": concentration1, "concentration0": concentration0})
         self.concentration1, self.concentration0 = a, b = given
         base = Exponential(b, validate_args=False)

@@ -60,7 +60,12 @@ class Categorical(Distribution):
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
     has_enumerate_support = True
 
-    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+    def __init__(
+        self,
+        probs: Tensor | float | None = None,
+        logits: Tensor | float | None = None,
+        validate_args: bool | None = None,
+    ) -> None:
         name = type(self).__name__
         if (probs is None) == (logits is None):
             raise SettingError(f"{name}: expected either probs or logits, got both or neither")
@@ -146,7 +151,7 @@ class OfCategorical(Distribution):
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
     _categorical: Categorical
 
-    def _begin(self, validate_args: bool | None, probs: Any, logits: Any) -> None:
+    def _begin(self, validate_args: bool | None, probs: Tensor | float | None, logits: Tensor | float | None) -> None:
         self._categorical = Categorical(probs, logits, validate_args)
         shape = self._categorical.param_shape
         Distribution.__init__(self, shape[:-1], shape[-1:], validate_args=validate_args)
@@ -189,7 +194,12 @@ class OneHotCategorical(OfCategorical):
     support = constraints.one_hot
     has_enumerate_support = True
 
-    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+    def __init__(
+        self,
+        probs: Tensor | float | None = None,
+        logits: Tensor | float | None = None,
+        validate_args: bool | None = None,
+    ) -> None:
         self._begin(validate_args, probs, logits)
 
     @property
@@ -253,7 +263,11 @@ class Multinomial(OfCategorical):
     """
 
     def __init__(
-        self, total_count: int = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+        self,
+        total_count: int = 1,
+        probs: Tensor | float | None = None,
+        logits: Tensor | float | None = None,
+        validate_args: bool | None = None,
     ) -> None:
         if not isinstance(total_count, int):
             raise NotImplementedError(f"Multinomial: total_count: expected one whole number, got {total_count!r}")

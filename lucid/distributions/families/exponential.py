@@ -35,7 +35,7 @@ class Exponential(ExponentialFamily):
     _mean_carrier_measure = 0
     rate: Tensor
 
-    def __init__(self, rate: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, rate: Tensor | float, validate_args: bool | None = None) -> None:
         self._set(validate_args, rate=rate)
 
     @property
@@ -95,7 +95,7 @@ class Weibull(TransformedDistribution):
     scale: Tensor
     concentration: Tensor
 
-    def __init__(self, scale: Any, concentration: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, scale: Tensor | float, concentration: Tensor | float, validate_args: bool | None = None) -> None:
         given = named_tensors("Weibull", {"scale": scale, "concentration": concentration})
         self.scale, self.concentration = given
         self.concentration_reciprocal = 1 / self.concentration
@@ -138,7 +138,7 @@ class Pareto(TransformedDistribution):
     scale: Tensor
     alpha: Tensor
 
-    def __init__(self, scale: Any, alpha: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, scale: Tensor | float, alpha: Tensor | float, validate_args: bool | None = None) -> None:
         self.scale, self.alpha = named_tensors("Pareto", {"scale": scale, "alpha": alpha})
         base = Exponential(self.alpha, validate_args)
         super().__init__(base, [ExpTransform(), AffineTransform(0, self.scale)], validate_args)
@@ -183,7 +183,13 @@ class GeneralizedPareto(Distribution):
     scale: Tensor
     concentration: Tensor
 
-    def __init__(self, loc: Any, scale: Any, concentration: Any, validate_args: bool | None = None) -> None:
+    def __init__(
+        self,
+        loc: Tensor | float,
+        scale: Tensor | float,
+        concentration: Tensor | float,
+        validate_args: bool | None = None,
+    ) -> None:
         self._set(validate_args, loc=loc, scale=scale, concentration=concentration)
 
     @constraints.dependent_property(is_discrete=False, event_dim=0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lucid.distributions import constraints
 from lucid.distributions.distribution import Distribution, ExponentialFamily
@@ -43,7 +43,7 @@ class Gamma(ExponentialFamily):
     concentration: Tensor
     rate: Tensor
 
-    def __init__(self, concentration: Any, rate: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, concentration: Tensor | float, rate: Tensor | float, validate_args: bool | None = None) -> None:
         self._set(validate_args, concentration=concentration, rate=rate)
 
     @property
@@ -95,7 +95,7 @@ class Chi2(Gamma):
 
     arg_constraints = {"df": constraints.positive}
 
-    def __init__(self, df: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, df: Tensor | float, validate_args: bool | None = None) -> None:
         (given,) = named_tensors("Chi2", {"df": df})
         super().__init__(0.5 * given, 0.5, validate_args)
 
@@ -120,7 +120,7 @@ class InverseGamma(TransformedDistribution):
     has_rsample = True
     base_dist: Gamma
 
-    def __init__(self, concentration: Any, rate: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, concentration: Tensor | float, rate: Tensor | float, validate_args: bool | None = None) -> None:
         base = Gamma(concentration, rate, validate_args=False)
         super().__init__(base, PowerTransform(-1.0), validate_args)
 
@@ -241,7 +241,9 @@ class Beta(ExponentialFamily):
     concentration1: Tensor
     concentration0: Tensor
 
-    def __init__(self, concentration1: Any, concentration0: Any, validate_args: bool | None = None) -> None:
+    def __init__(
+        self, concentration1: Tensor | float, concentration0: Tensor | float, validate_args: bool | None = None
+    ) -> None:
         self._set(validate_args, concentration1=concentration1, concentration0=concentration0)
 
     @property
@@ -303,7 +305,13 @@ class StudentT(Distribution):
     loc: Tensor
     scale: Tensor
 
-    def __init__(self, df: Any, loc: Any = 0.0, scale: Any = 1.0, validate_args: bool | None = None) -> None:
+    def __init__(
+        self,
+        df: Tensor | float,
+        loc: Tensor | float = 0.0,
+        scale: Tensor | float = 1.0,
+        validate_args: bool | None = None,
+    ) -> None:
         self._set(validate_args, df=df, loc=loc, scale=scale)
 
     @property
@@ -358,7 +366,7 @@ class FisherSnedecor(Distribution):
     df1: Tensor
     df2: Tensor
 
-    def __init__(self, df1: Any, df2: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, df1: Tensor | float, df2: Tensor | float, validate_args: bool | None = None) -> None:
         self._set(validate_args, df1=df1, df2=df2)
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lucid.distributions import constraints
 from lucid.distributions.distribution import Distribution
@@ -31,7 +31,7 @@ class _Located(Distribution):
     loc: Tensor
     scale: Tensor
 
-    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, loc: Tensor | float, scale: Tensor | float, validate_args: bool | None = None) -> None:
         self._set(validate_args, loc=loc, scale=scale)
 
     @property
@@ -90,7 +90,7 @@ class HalfCauchy(TransformedDistribution):
     has_rsample = True
     base_dist: Cauchy
 
-    def __init__(self, scale: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, scale: Tensor | float, validate_args: bool | None = None) -> None:
         super().__init__(Cauchy(0, scale, validate_args=False), AbsTransform(), validate_args)
 
     @property
@@ -181,7 +181,7 @@ class Gumbel(TransformedDistribution):
     loc: Tensor
     scale: Tensor
 
-    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, loc: Tensor | float, scale: Tensor | float, validate_args: bool | None = None) -> None:
         self.loc, self.scale = named_tensors("Gumbel", {"loc": loc, "scale": scale})
         base = Exponential(self.scale.new_ones(()).expand(self.scale.shape), validate_args=False)
         # the logarithm of a waiting time, turned round

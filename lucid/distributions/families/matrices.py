@@ -59,7 +59,7 @@ class Wishart(ExponentialFamily):
 
     def __init__(
         self,
-        df: Any,
+        df: Tensor | float,
         covariance_matrix: Tensor | None = None,
         precision_matrix: Tensor | None = None,
         scale_tril: Tensor | None = None,
@@ -168,7 +168,7 @@ class LKJCholesky(Distribution):
     support = constraints.corr_cholesky
     concentration: Tensor
 
-    def __init__(self, dim: int, concentration: Any = 1.0, validate_args: bool | None = None) -> None:
+    def __init__(self, dim: int, concentration: Tensor | float = 1.0, validate_args: bool | None = None) -> None:
         if not isinstance(dim, int):
             raise ArgumentError(f"LKJCholesky: dim: expected a whole number, got {dim!r}")
         if dim < 2:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lucid.distributions import constraints
 from lucid.distributions.distribution import ExponentialFamily
@@ -38,7 +38,7 @@ class Normal(ExponentialFamily):
     loc: Tensor
     scale: Tensor
 
-    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, loc: Tensor | float, scale: Tensor | float, validate_args: bool | None = None) -> None:
         self._set(validate_args, loc=loc, scale=scale)
 
     @property
@@ -99,7 +99,7 @@ class LogNormal(TransformedDistribution):
     has_rsample = True
     base_dist: Normal
 
-    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, loc: Tensor | float, scale: Tensor | float, validate_args: bool | None = None) -> None:
         super().__init__(Normal(loc, scale, validate_args=False), ExpTransform(), validate_args)
 
     @property
@@ -144,7 +144,7 @@ class HalfNormal(TransformedDistribution):
     has_rsample = True
     base_dist: Normal
 
-    def __init__(self, scale: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, scale: Tensor | float, validate_args: bool | None = None) -> None:
         super().__init__(Normal(0, scale, validate_args=False), AbsTransform(), validate_args)
 
     @property

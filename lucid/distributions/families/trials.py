@@ -31,7 +31,9 @@ __all__ = ["Bernoulli", "Binomial", "Geometric", "NegativeBinomial", "Odds", "Po
 class Odds(Distribution):
     """The base of distributions that are given `probs` or `logits`; the other follows when it is asked for."""
 
-    def _begin(self, validate_args: bool | None, probs: Any, logits: Any, **others: Any) -> None:
+    def _begin(
+        self, validate_args: bool | None, probs: Tensor | float | None, logits: Tensor | float | None, **others: Any
+    ) -> None:
         title = type(self).__name__
         if (probs is None) == (logits is None):
             raise SettingError(f"{title}: expected either probs or logits, got both or neither")
@@ -83,7 +85,12 @@ class Bernoulli(Odds, ExponentialFamily):
     has_enumerate_support = True
     _mean_carrier_measure = 0
 
-    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+    def __init__(
+        self,
+        probs: Tensor | float | None = None,
+        logits: Tensor | float | None = None,
+        validate_args: bool | None = None,
+    ) -> None:
         self._begin(validate_args, probs, logits)
 
     @property
@@ -140,7 +147,11 @@ class Binomial(Odds):
     total_count: Tensor
 
     def __init__(
-        self, total_count: Any = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+        self,
+        total_count: Tensor | float = 1,
+        probs: Tensor | float | None = None,
+        logits: Tensor | float | None = None,
+        validate_args: bool | None = None,
     ) -> None:
         self._begin(validate_args, probs, logits, total_count=total_count)
 
@@ -196,7 +207,12 @@ class Geometric(Odds):
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.nonnegative_integer
 
-    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+    def __init__(
+        self,
+        probs: Tensor | float | None = None,
+        logits: Tensor | float | None = None,
+        validate_args: bool | None = None,
+    ) -> None:
         self._begin(validate_args, probs, logits)
         if "probs" in vars(self):
             self._check("probs", self.probs, constraints.greater_than(0.0))
@@ -247,7 +263,11 @@ class NegativeBinomial(Odds):
     total_count: Tensor
 
     def __init__(
-        self, total_count: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+        self,
+        total_count: Tensor | float,
+        probs: Tensor | float | None = None,
+        logits: Tensor | float | None = None,
+        validate_args: bool | None = None,
     ) -> None:
         self._begin(validate_args, probs, logits, total_count=total_count)
 
@@ -289,7 +309,7 @@ class Poisson(ExponentialFamily):
     support = constraints.nonnegative_integer
     rate: Tensor
 
-    def __init__(self, rate: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, rate: Tensor | float, validate_args: bool | None = None) -> None:
         self._set(validate_args, rate=rate)
 
     @property

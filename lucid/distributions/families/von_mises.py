@@ -51,7 +51,7 @@ class VonMises(Distribution):
     loc: Tensor
     concentration: Tensor
 
-    def __init__(self, loc: Any, concentration: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, loc: Tensor | float, concentration: Tensor | float, validate_args: bool | None = None) -> None:
         self._set(validate_args, loc=loc, concentration=concentration)
 
     @property

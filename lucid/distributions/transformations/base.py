@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["ComposeTransform", "Transform", "identity_transform"]
 
 
-def same(first: Any, second: Any) -> bool:
+def same(first: object, second: object) -> bool:
     """Tell whether two settings are equal; the host waits for the elements of tensors."""
     if isinstance(first, Tensor) or isinstance(second, Tensor):
         met: Any = first == second
@@ -91,30 +91,30 @@ class Transform:
     def __hash__(self) -> int:
         return hash(type(self)) if self._settings is not None else id(self)
 
-    def __call__(self, x: Any) -> Any:
+    def __call__(self, x: Tensor) -> Tensor:
         """Return y for x."""
         if x is self._kept[0] and x is not None:
             return self._kept[1]
         return self._keep(x, self._call(x))[1]
 
-    def _inv_call(self, y: Any) -> Any:
+    def _inv_call(self, y: Tensor) -> Tensor:
         """Return x for y."""
         if y is self._kept[1] and y is not None:
             return self._kept[0]
         return self._keep(self._inverse(y), y)[0]
 
-    def _keep(self, x: Any, y: Any) -> tuple[Any, Any]:
+    def _keep(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         if self._cache_size:
             self._kept = x, y
         return x, y
 
-    def _call(self, x: Any) -> Any:
+    def _call(self, x: Tensor) -> Tensor:
         raise NotImplementedError(f"{type(self).__name__} has no forward function")
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         raise NotImplementedError(f"{type(self).__name__} has no inverse")
 
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         """Return the logarithm of the absolute determinant of dy/dx, of each event."""
         raise NotImplementedError(f"{type(self).__name__} has no log_abs_det_jacobian")
 
@@ -169,10 +169,10 @@ class _InverseTransform(Transform):
     def __hash__(self) -> int:
         return hash((_InverseTransform, self._inv))
 
-    def __call__(self, x: Any) -> Any:
+    def __call__(self, x: Tensor) -> Tensor:
         return self._inv._inv_call(x)  # noqa: SLF001 - one of its own kind
 
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         return -self._inv.log_abs_det_jacobian(y, x)
 
     def forward_shape(self, shape: Sequence[int]) -> Any:
@@ -252,19 +252,20 @@ class ComposeTransform(Transform):
     def with_cache(self, cache_size: int = 1) -> Transform:
         return self if self._cache_size == cache_size else ComposeTransform(self.parts, cache_size)
 
-    def __call__(self, x: Any) -> Any:
+    def __call__(self, x: Tensor) -> Tensor:
         for part in self.parts:
             x = part(x)
         return x
 
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         if not self.parts:
             return x.new_zeros(x.shape)
         points = [x]
         for part in self.parts[:-1]:
             points.append(part(points[-1]))
         points.append(y)
-        dims, total = self.domain.event_dim, 0.0
+        dims: int = self.domain.event_dim
+        total: Any = 0.0
         for part, before, after in zip(self.parts, points[:-1], points[1:], strict=True):
             term = part.log_abs_det_jacobian(before, after)
             total = total + sum_rightmost(term, dims - part.domain.event_dim)
