@@ -43,7 +43,10 @@ def named_tensors(title: str, named: dict[str, Any]) -> list[Tensor]:
             found.append(made)
         else:
             raise ArgumentError(f"{title}: {name}: expected a tensor or a number, got {type(value).__name__}")
-    return list(broadcast_tensors(*found))
+    # one that has the shape is kept itself, and with it its `grad`
+    return [
+        own if own.shape == wide.shape else wide for own, wide in zip(found, broadcast_tensors(*found), strict=True)
+    ]
 
 
 def broadcast_all(*values: Tensor | float) -> tuple[Tensor, ...]:

@@ -268,3 +268,30 @@ def test_one_number_is_shown():
     one, several = lucid.tensor([1.0]), lucid.ones(3)
     assert repr(Normal(one, one * 2)) == f"Normal(loc: {one}, scale: {one * 2})"
     assert repr(Normal(several, 1.0)) == f"Normal(loc: {several.shape}, scale: {several.shape})"
+
+
+def test_a_parameter_of_the_shape_is_kept():
+    """It is the tensor that was given, with its gradient; only what is broadcast is another one."""
+    wide, number = lucid.zeros(3, requires_grad=True), lucid.tensor(1.0, requires_grad=True)
+    made = Normal(wide, number)
+    assert made.loc is wide
+    made.log_prob(lucid.ones(3)).sum().backward()
+    assert made.loc.grad.tolist() == [1.0, 1.0, 1.0]
+    assert number.grad is not None
+
+
+@pytest.mark.cpu("values are looked at on the CPU")
+def test_the_default_of_looking():
+    """It is set for all distributions that do not say, and for those made before."""
+    try:
+        Distribution.set_default_validate_args(False)
+        made = Normal(0.0, -1.0)
+        with pytest.raises(SettingError, match="expected scale above 0"):
+            Normal(0.0, -1.0, validate_args=True)
+        Distribution.set_default_validate_args(True)
+        with pytest.raises(SettingError, match="expected values that are numbers"):
+            made.log_prob(lucid.tensor(math.nan))
+        with pytest.raises(ArgumentError, match="set_default_validate_args: value: expected a bool, got 1"):
+            Distribution.set_default_validate_args(1)
+    finally:
+        Distribution._validate_args = None

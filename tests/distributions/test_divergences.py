@@ -73,6 +73,7 @@ BOUNDS = {
 }
 
 
+@pytest.mark.cpu("many draws: few are the same on each device")
 @pytest.mark.parametrize(("first", "second"), PAIRS)
 def test_is_the_mean_of_the_difference(first, second):
     """Over many draws of p, within six deviations of that mean; infinite where q cannot draw one of them."""

@@ -103,6 +103,7 @@ def test_says_what_scipy_says(row):
         np.testing.assert_allclose(found, np.broadcast_to(expected, found.shape), rtol=1e-7, atol=1e-9, err_msg=what)
 
 
+@pytest.mark.cpu("many draws: few are the same on each device")
 @pytest.mark.parametrize("row", [row for row in REFERENCES if row != "VonMises"])
 def test_draws_are_distributed(row):
     """Kolmogorov's distance of many draws from the distribution function is what chance allows, for each element."""
@@ -122,6 +123,7 @@ def test_draws_are_distributed(row):
         assert distance < 1.95 / math.sqrt(MANY) + 0.001, place
 
 
+@pytest.mark.cpu("many draws: few are the same on each device")
 @pytest.mark.parametrize("row", [row for row in FAMILIES if row.partition(",")[0] not in NO_MOMENTS])
 def test_draws_have_the_moments(row):
     """The mean of many draws is the distribution's, within six deviations of it, and the variance nearly so."""
@@ -143,6 +145,7 @@ def test_draws_have_the_moments(row):
     assert (ours.sample((MANY,)) == draws).all()
 
 
+@pytest.mark.cpu("many draws: few are the same on each device")
 def test_von_mises_draws():
     """Cosine and sine of many draws have the means that Bessel functions give, and no draw leaves the circle."""
     for kappa in (1e-6, 0.3, 2.0, 50.0, 3000.0):
@@ -155,6 +158,7 @@ def test_von_mises_draws():
         assert abs(sin.mean()) < 6 * sin.std() / math.sqrt(MANY)
 
 
+@pytest.mark.cpu("many draws: few are the same on each device")
 @pytest.mark.parametrize("rate", [0.0, 1e-3, 3.0, 9.9, 10.1, 250.0, 1e6])
 def test_counts_of_any_size(rate):
     """Poisson and binomial counts have mean and variance for few and for many, by either way of drawing them."""
@@ -210,6 +214,7 @@ def test_gradients(row):
         assert gradgradcheck(logs, parameters, atol=1e-4, rtol=1e-3)
 
 
+@pytest.mark.cpu("many draws: few are the same on each device")
 @pytest.mark.parametrize("row", [row for row in FAMILIES if made(row, device="cpu")[0].has_rsample])
 def test_draws_have_gradients(row):
     """The mean slope of draws is the slope of their mean, as far as both are known and chance allows."""
@@ -370,6 +375,7 @@ def test_vectors_and_matrices():
     assert ours.entropy()[0].item() == pytest.approx(reference.entropy(), rel=1e-9)
 
 
+@pytest.mark.cpu("many draws: few are the same on each device")
 @pytest.mark.parametrize("concentration", [0.5, 1.0, 4.0])
 def test_correlations(concentration):
     """Each correlation of LKJ's matrices is beta distributed, and their density's integral is 1."""
