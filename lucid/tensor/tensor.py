@@ -157,6 +157,7 @@ class Tensor(Methods, InPlaceMethods):
     __cupy_override_elementwise_kernel__ = cupy_calls.kernel_call
     __cupy_override_reduction_kernel__ = cupy_calls.reduction_call
     numpy = interop.numpy
+    _in_numpys_form = cupy_calls.in_numpys_form
     astype = numpys.as_type
     repeat = interop.repeat
 
