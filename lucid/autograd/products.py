@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.base import INFERENCE, version_of, wrap, wrap_on_graph
@@ -16,7 +17,7 @@ from lucid.backend.arrays import zeros_beside
 
 if TYPE_CHECKING:
     import weakref
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Generator, Iterable, Sequence
 
     from lucid.autograd.base import TensorBase
     from lucid.autograd.recording.namespace import Namespace
@@ -129,6 +130,15 @@ class Level:
         entered = wrap_on_graph(tensor.array, (_Entry(self, tensor), 0), version_of(tensor))
         entered.origin = View.fixed(tensor, "it is the argument of a function that is differentiated by it")
         return entered
+
+    @contextlib.contextmanager
+    def opened(self) -> Generator[None]:
+        """Let what enters require grad for derivatives that are taken inside of a backward, as by a user's Function."""
+        self.open = True
+        try:
+            yield
+        finally:
+            self.open = False
 
     def reaches_outside(self, tensors: Iterable[Any]) -> bool:
         """Return whether one of `tensors` depends on what requires grad outside: leaves, or entries of open levels."""

@@ -24,6 +24,7 @@ from lucid.cuda.switches import is_debug, set_debug
 from lucid.errors import OutOfMemoryError
 
 if TYPE_CHECKING:
+    from lucid.autograd.kernels.derivative import derivative
     from lucid.cuda import amp
     from lucid.cuda.compiler import compile
     from lucid.cuda.properties import (
@@ -68,6 +69,7 @@ else:
     _LATER = {
         "amp": "lucid.cuda.amp",
         "compile": "lucid.cuda.compiler",
+        "derivative": "lucid.autograd.kernels.derivative",
         **dict.fromkeys(
             (
                 "get_device_capability",
@@ -153,6 +155,7 @@ __all__ = [
     "current_device",
     "current_stream",
     "default_stream",
+    "derivative",
     "device",
     "device_count",
     "empty_cache",

@@ -18,7 +18,7 @@ from lucid.backend import gpu
 from lucid.backend.locks import Once
 from lucid.cuda.launch import kernels
 from lucid.cuda.launch.kernels import Launcher, Unit
-from lucid.cuda.source.signature import NUMBERS, Declared, Source, declared
+from lucid.cuda.source.signature import NUMBERS, Declared, Source, declared, is_const
 from lucid.cuda.source.sources import paste
 from lucid.errors import DeviceError, DtypeError, KernelError
 
@@ -41,6 +41,7 @@ class Parameter(NamedTuple):
     name: str
     type: str
     is_pointer: bool
+    is_const: bool = False
 
     @property
     def code(self) -> str:
@@ -68,7 +69,9 @@ class Parameter(NamedTuple):
             return 0
         if isinstance(value, int):
             return value
-        array = getattr(value, "array", value)
+        # a tensor, which is of a layer above, refuses if it would have to be recorded
+        lent = getattr(value, "_lent_to_kernel", None)
+        array = value if lent is None else lent(function)
         if isinstance(array, np.ndarray):
             raise DeviceError(f"{function}: {self} needs a tensor on cuda:{device}, got one on the CPU")
         if not gpu.is_gpu_array(array):
@@ -147,6 +150,8 @@ class Function:
             If an argument does not fit its parameter.
         DeviceError
             If an array is on another device.
+        GraphError
+            If a tensor requires grad and grad mode is on: nothing would be recorded.
         """
         grid, block = self._extent("grid", grid), self._extent("block", block)
         if not isinstance(shared_mem, int) or shared_mem < 0:
@@ -249,16 +254,17 @@ def _parameter(kernel: str, declaration: str) -> Parameter:
         raise KernelError(f"{kernel}: the parameter {declaration[:80]!r} is no number and no pointer to numbers")
     if not stars and kind not in NUMBERS:
         raise KernelError(f"{kernel}: {kind} {name} is passed by value, and only numbers and pointers can be")
-    return Parameter(name, kind, stars == 1)
+    return Parameter(name, kind, stars == 1, is_const(declaration))
 
 
 def compile(source: str, *, name: str = "custom.cu") -> Module:
     """Compile CUDA C++ for the current device, which may be simulated.
 
     The source may include lucid's headers, such as ``#include "lucid.cuh"``. On a device it is compiled by NVRTC as
-    C++17. Kernels write into memory that autograd does not watch: let them fill fresh tensors (`lucid.empty`), and give
-    them a derivative with `lucid.autograd.Function`. A source from strangers is a program from strangers: on the
-    simulated device it runs on the host, with all rights of the process.
+    C++17. Autograd does not watch what kernels write, and they refuse tensors that require grad: a kernel with a
+    derivative is made by `lucid.cuda.derivative`, or called in the forward of a `lucid.autograd.Function`. A source
+    from strangers is a program from strangers: on the simulated device it runs on the host, with all rights of the
+    process.
 
     Parameters
     ----------

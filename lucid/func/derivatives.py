@@ -117,7 +117,7 @@ class Run:
 
         The product of vectors with the Jacobian is linear in these; so the result is its derivative by them.
         """
-        with inference_mode(False), enable_grad():
+        with inference_mode(False), enable_grad(), self.level.opened():
             left = [self.level.enter(zeros_of(output)) for output in self.outputs]
             grads = pulled(self.outputs, self.inputs, left, create_graph=True)
 

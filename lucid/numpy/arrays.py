@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from lucid.autograd.base import TensorBase
 from lucid.backend import gpu
 from lucid.errors import DtypeError, SettingError
-from lucid.numpy.border import arrays, called, is_array, plain, settled, ufunc_called
+from lucid.numpy.border import arrays, called, is_array, made, plain, settled, ufunc_called
 from lucid.ops.index import indexing
 from lucid.ops.shape.reshape import ravel
 from lucid.tensor import cupy_calls, inplace, interop
 from lucid.tensor.numpy_calls.protocols import name_of
-from lucid.tensor.numpy_calls.rule import WEAK
+from lucid.tensor.numpy_calls.rule import WEAK, untyped
+from lucid.tensor.numpy_calls.ufuncs import UFUNCS
 from lucid.tensor.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -63,6 +64,19 @@ def function_of(name: str) -> Callable[..., Any]:
 def operator_of(name: str) -> Callable[[Any, Any], Any]:
     """Return an operator that is a ufunc."""
     ufunc = getattr(np, name)
+    op = UFUNCS[name] if ufunc.nout == 1 else None
+
+    def operator(self: ndarray, other: Any) -> Any:
+        if op is not None and is_alike(self, other):
+            return made(op(self, other))
+        return ufunc_called(ufunc, "__call__", (self, other), {}) if is_operand(other) else NotImplemented
+
+    return operator
+
+
+def comparison_of(name: str) -> Callable[[Any, Any], Any]:
+    """Return an operator of which the result is NumPy's own, of plain values."""
+    ufunc = getattr(np, name)
 
     def operator(self: ndarray, other: Any) -> Any:
         return ufunc_called(ufunc, "__call__", (self, other), {}) if is_operand(other) else NotImplemented
@@ -73,11 +87,22 @@ def operator_of(name: str) -> Callable[[Any, Any], Any]:
 def reflected_operator_of(name: str) -> Callable[[Any, Any], Any]:
     """Return the operator of ``other op self``."""
     ufunc = getattr(np, name)
+    op = UFUNCS[name] if ufunc.nout == 1 else None
 
     def operator(self: ndarray, other: Any) -> Any:
+        if op is not None and is_alike(self, other):
+            return made(op(other, self))
         return ufunc_called(ufunc, "__call__", (other, self), {}) if is_operand(other) else NotImplemented
 
     return operator
+
+
+def is_alike(self: ndarray, other: object) -> bool:
+    """Return whether an operator needs no look at dtypes: a real number, or a tensor of the dtype of this one."""
+    dtype = self.array.dtype
+    if type(other) is float or type(other) is int:
+        return dtype.kind in "fc"
+    return isinstance(other, TensorBase) and other.array.dtype == dtype and dtype.kind in "fc"
 
 
 def in_place_operator_of(symbol: str) -> Callable[[Any, Any], Any]:
@@ -119,25 +144,28 @@ def is_operand(value: Any) -> bool:
 # ---- indices ----
 
 
-def is_plain_index(key: Any) -> bool:
+def is_plain_index(key: Any, shape: tuple[int, ...]) -> bool:
     """Return whether PyTorch's indexing gives what NumPy's gives.
 
-    It does not for negative steps, bools that are no arrays, and integers beside arrays, which are arrays to NumPy.
+    It does not for negative steps, bools beside others, and integers beside arrays, which are arrays to NumPy.
     """
-    parts = key if type(key) is tuple else (key,)
+    parts = cast("tuple[Any, ...]", key if type(key) is tuple else (key,))
     numbers = several = False
     for part in parts:
         if part is None or part is ...:
             continue
         if isinstance(part, slice):
-            if part.step is not None and part.step < 0:
+            step: Any = cast("Any", part).step
+            if step is not None and step < 0:
                 return False
         elif isinstance(part, bool | np.bool_):
             return False
         elif isinstance(part, int | np.integer):
             numbers = True
-        elif np.ndim(plain(part)):
+        elif np.ndim(part := plain(part)):
             several = True
+            if part.dtype == bool and (len(parts) > 1 or part.shape != shape[: part.ndim]):
+                return False
         else:
             return False
     return not (numbers and several)
@@ -145,7 +173,7 @@ def is_plain_index(key: Any) -> bool:
 
 def places(key: Any, shape: tuple[int, ...]) -> Any:
     """Return an index of the elements in a row: NumPy's own index of their numbers."""
-    key = tuple([on_host(part) for part in key]) if type(key) is tuple else on_host(key)
+    key = tuple(map(on_host, cast("Any", key))) if type(key) is tuple else on_host(key)
     return np.asarray(np.arange(math.prod(shape)).reshape(shape)[key])
 
 
@@ -175,7 +203,8 @@ class ndarray(Tensor, metaclass=_Kind):
 
     def __new__(cls, shape: Any, dtype: Any = float, **options: Any) -> Any:
         """Return an array of NumPy's whose elements are not set, as ``numpy.ndarray`` does."""
-        return np.ndarray(shape, dtype, **options)
+        made: Any = np.ndarray
+        return made(shape, dtype, **options)
 
     # ---- attributes ----
 
@@ -248,7 +277,7 @@ class ndarray(Tensor, metaclass=_Kind):
         del order, subok
         if not np.can_cast(self.array.dtype, dtype, casting):  # pyright: ignore[reportArgumentType]
             raise DtypeError(
-                f"astype: cannot cast from {self.array.dtype} to {np.dtype(dtype)} by the rule {casting!r}"
+                f"astype: cannot cast from {self.array.dtype} to {np.dtype(cast('Any', dtype))} by the rule {casting!r}"
             )
         return called("astype", np.astype, (self, dtype), {"copy": copy})
 
@@ -267,7 +296,7 @@ class ndarray(Tensor, metaclass=_Kind):
     def __getitem__(self, key: Any) -> Any:
         """Return a part, by NumPy's rules: slices give views, arrays copies, whose axes come first beside integers."""
         key = plain_key(key)
-        if is_plain_index(key):
+        if is_plain_index(key, self.array.shape):
             return settled(indexing.getitem(self, key), ())
         return settled(indexing.getitem(ravel(self), places(key, self.array.shape)), ())
 
@@ -275,10 +304,10 @@ class ndarray(Tensor, metaclass=_Kind):
         """Write into a part, by NumPy's rules."""
         key = plain_key(key)
         into: Any = self
-        if not is_plain_index(key):
+        if not is_plain_index(key, self.array.shape):
             # a view of one dimension more, as there is no place in an array of none
             into = self if self.array.ndim else indexing.getitem(self, None)
-            key = np.unravel_index(places(key, self.array.shape), into.array.shape)
+            key = cast("Any", np.unravel_index(places(key, self.array.shape), into.array.shape))
         if not isinstance(value, TensorBase) and type(value) not in WEAK:
             value = called("asarray", np.asarray, (value,), {})
             if not isinstance(value, TensorBase):
@@ -341,7 +370,7 @@ class ndarray(Tensor, metaclass=_Kind):
 
     def __array__(self, dtype: object = None, copy: bool | None = None) -> Any:
         """Return the values as an array of integers or bools, which carry no gradient, ``np.int64(x)``; or refuse."""
-        if dtype is not None and np.dtype(dtype).kind in "biu":
+        if dtype is not None and np.dtype(cast("Any", dtype)).kind in "biu":
             return interop.to_array(self.detach(), dtype, copy)
         return interop.to_array(self, dtype, copy)
 
@@ -366,7 +395,8 @@ class ndarray(Tensor, metaclass=_Kind):
 def plain_key(key: Any) -> Any:
     """Return an index with arrays and numbers of NumPy's for tensors, and a list of numbers as the array that it is."""
     if type(key) is tuple:
-        return tuple([plain_key(part) if type(part) is not tuple else np.asarray(part) for part in key])
+        parts: Any = cast("Any", key)
+        return tuple([plain_key(part) if type(part) is not tuple else untyped.asarray(part) for part in parts])
     if isinstance(key, TensorBase):
         return plain(key)
     if type(key) is list:
@@ -383,7 +413,7 @@ def _give_methods() -> None:
         if symbol != "divmod":
             setattr(ndarray, f"__i{symbol}__", in_place_operator_of(symbol))
     for symbol, name in COMPARISONS.items():
-        setattr(ndarray, f"__{symbol}__", operator_of(name))
+        setattr(ndarray, f"__{symbol}__", comparison_of(name))
     for symbol, name in SIGNS.items():
         setattr(ndarray, f"__{symbol}__", sign_of(name))
     ndarray.__hash__ = object.__hash__

@@ -26,7 +26,7 @@ from lucid.errors import LucidError
 from lucid.ops.base.promotion import cast_to
 from lucid.ops.index.indexing import getitem
 from lucid.tensor.numpy_calls.protocols import no_rule
-from lucid.tensor.numpy_calls.rule import WEAK, applied, numpy_dtype
+from lucid.tensor.numpy_calls.rule import WEAK, applied, is_sequence, numpy_dtype
 from lucid.tensor.numpy_calls.table import ABOUT, CONSTANT, CONSTANT_UFUNCS, RULES
 from lucid.tensor.numpy_calls.ufuncs import ufunc_result
 
@@ -45,6 +45,10 @@ class _Arrays:
 
 
 arrays = _Arrays()
+
+
+PLAIN = frozenset((np.ndarray, *WEAK, np.float64, np.float32, np.int64, np.complex128, np.bool_))
+"""Types of which no value is a tensor, nor on a device: most calls have no others, which is seen at once."""
 
 
 # ---- in ----
@@ -144,6 +148,8 @@ def on_device(name: str) -> Any:
 
 def called(name: str, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Return what a function of NumPy's gives: recorded if one of its operands is."""
+    if not kwargs and PLAIN.issuperset(map(type, args)):
+        return function(*args)
     if not any_recorded(args) and not (kwargs and any_recorded(kwargs.values())):
         return computed(name, function, args, kwargs)
     if name in ABOUT or name in CONSTANT:
@@ -155,6 +161,8 @@ def called(name: str, function: Any, args: tuple[Any, ...], kwargs: dict[str, An
 
 def ufunc_called(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
     """Return what a ufunc, or a method of it, gives: recorded if one of its operands is."""
+    if not options and method == "__call__" and PLAIN.issuperset(map(type, inputs)):
+        return ufunc(*inputs)
     constant = ufunc.__name__ in CONSTANT_UFUNCS and options.get("out") is None
     if constant or (not any_recorded(inputs) and not (options and any_recorded(options.values()))):
         name = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
@@ -167,7 +175,9 @@ def ufunc_called(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options:
 def promoted(ufunc: np.ufunc, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return operands in the dtypes in which NumPy's ufunc takes them; Python's numbers stay what they are."""
     arrays = [x if type(x) in WEAK or is_array(x) else np.asarray(x) for x in inputs]
-    kinds = [type(x) if type(x) in WEAK else x.array.dtype if isinstance(x, TensorBase) else x.dtype for x in arrays]
+    kinds: list[Any] = [
+        type(x) if type(x) in WEAK else x.array.dtype if isinstance(x, TensorBase) else x.dtype for x in arrays
+    ]
     wanted = resolved(ufunc, tuple(kinds))
     return tuple([_in_dtype(x, dtype) for x, dtype in zip(arrays, wanted, strict=True)])
 
@@ -198,18 +208,17 @@ def settled(result: Any, given: Iterable[Any]) -> Any:
     """
     if isinstance(result, TensorBase):
         if live_edge(result) is None:
-            array = result.array
-            return array[()] if isinstance(array, np.ndarray) and not array.ndim else array
+            array: Any = result.array
+            return array[()] if type(array) is np.ndarray and not array.ndim else array
         if type(result) is arrays.kind:
             return result
         if any(result is value for value in given):
             result = getitem(result, ...)  # pyright: ignore[reportArgumentType]
         result.__class__ = arrays.kind
         return result
-    if isinstance(result, tuple) and hasattr(result, "_fields"):
-        return type(result)(*[settled(each, given) for each in result])  # pyright: ignore[reportUnknownVariableType]
-    if type(result) in {list, tuple}:
-        return type(result)([settled(each, given) for each in result])
+    if is_sequence(result):
+        made_of = [settled(each, given) for each in result]
+        return result.__class__(*made_of) if hasattr(result, "_fields") else result.__class__(made_of)
     return result
 
 
@@ -243,6 +252,14 @@ def names_of(path: str, namespace: dict[str, Any], wrap: Callable[[str, Any], An
         return sorted({*namespace, *dir(module)})
 
     return get, names
+
+
+def made(result: Any) -> Any:
+    """Return what an op has just made: `settled`, of one tensor that is no view."""
+    if result.edge is None:
+        return settled(result, ())
+    result.__class__ = arrays.kind
+    return result
 
 
 def wrapped(name: str, function: Callable[..., Any]) -> Callable[..., Any]:

@@ -40,11 +40,11 @@ OPS: dict[Any, Callable[..., Any]] = {}
 
 def name_of(kernel: Any) -> str:
     """Return NumPy's name of a kernel of CuPy's; of others, a name that NumPy has not."""
-    name = kernel.name.removeprefix("cupy_")
+    name: str = kernel.name.removeprefix("cupy_")
     if name == kernel.name:
         return ""
     name = name.removesuffix("_with_dtype").removesuffix("_complex_dtype")
-    return NUMPYS.get(name, name)
+    return NUMPYS.get(name) or name
 
 
 def ufunc_of(kernel: Any) -> Any:

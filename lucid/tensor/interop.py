@@ -39,7 +39,7 @@ class NumpyOfCudaError(DeviceError, TypeError):
     """A tensor on a CUDA device was handed to NumPy."""
 
 
-def untracked(self: Tensor, call: str, *, recording: bool = True) -> Any:
+def untracked(self: Tensor, call: str, *, recording: bool = True, kernel: bool = False) -> Any:
     """Return the raw array for a library that does not record.
 
     Raises
@@ -48,7 +48,7 @@ def untracked(self: Tensor, call: str, *, recording: bool = True) -> Any:
         If this tensor requires grad and lucid is `recording`.
     """
     if recording and live_edge(self) is not None:
-        raise export_error(call)
+        raise export_error(call, kernel=kernel)
     return self.array
 
 
@@ -56,6 +56,17 @@ def export_error(call: str, *, kernel: bool = False, kind: type[ExportError] = E
     """Return the error of a tensor on the graph for what does not record, a `kernel` perhaps, with what to do."""
     remedy = "; a kernel of your own is recorded by f = lucid.cuda.derivative(kernel), and f(tensor)" if kernel else ""
     return kind(f"can't call {call} on Tensor that requires grad: use tensor.detach() first{remedy}")
+
+
+def lent_to_kernel(self: Tensor, name: str) -> Any:
+    """Return the raw array for a kernel of `lucid.cuda.compile`, which records nothing.
+
+    Raises
+    ------
+    ExportError
+        If this tensor requires grad, outside of `lucid.no_grad` and of a Function's forward.
+    """
+    return untracked(self, f"the kernel {name}", recording=bool(thread.state.recording), kernel=True)
 
 
 def numpy(self: Tensor, *, force: bool = False) -> np.ndarray[Any, Any]:
@@ -197,7 +208,9 @@ def repeat(self: Tensor, *sizes: int | Sequence[int]) -> Tensor:
 
     Two integers are sizes to PyTorch, and a number and an axis to NumPy: only who calls tells them apart.
     """
-    if len(sizes) == 2 and sys._getframe(1).f_globals.get("__name__", "").startswith("cupy."):  # noqa: SLF001
+    # the caller is what tells them apart
+    caller = sys._getframe(1).f_globals  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
+    if len(sizes) == 2 and caller.get("__name__", "").startswith("cupy."):
         return self._in_numpys_form("repeat", (self, *sizes), {})
     return repeating.repeat(self, *sizes)
 

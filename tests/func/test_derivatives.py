@@ -589,3 +589,32 @@ def test_arguments_are_counted_from_the_end_too(number, rng):
     args = [draw(rng, 2) for _ in range(3)]
     slope = grad(lambda *each: sum((k + 1) * x.sum() for k, x in enumerate(each)), argnums=number)(*args)
     np.testing.assert_array_equal(numbers(slope), [1.0, 2.0, 3.0][number])
+
+
+class ByVjp(lucid.autograd.Function):
+    """A cube, whose backward is a derivative of a function itself."""
+
+    @staticmethod
+    def forward(ctx, x):
+        """Return the cube."""
+        ctx.save_for_backward(x)
+        return x**3
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        """Return the product with the derivative."""
+        (x,) = ctx.saved_tensors
+        return vjp(lambda x: x**3, x)[1](grad_output)[0]
+
+
+@pytest.mark.parametrize("outer", ["jvp", "linearize", "jacfwd", "hessian"])
+def test_a_backward_that_takes_derivatives_is_differentiated(outer):
+    """Products from the right are derivatives of such a backward, and see what it does."""
+    x = lucid.tensor([0.5, -2.0], dtype=lucid.float64)
+    found = {
+        "jvp": lambda: jvp(ByVjp.apply, (x,), (lucid.ones_like(x),))[1],
+        "linearize": lambda: linearize(ByVjp.apply, x)[1](lucid.ones_like(x)),
+        "jacfwd": lambda: lucid.func.jacfwd(ByVjp.apply)(x).sum(0),
+        "hessian": lambda: lucid.func.hessian(lambda x: ByVjp.apply(x).sum())(x).sum(0) * x / 2,
+    }[outer]()
+    np.testing.assert_allclose(numbers(found), [0.75, 12.0], rtol=1e-12)

@@ -18,6 +18,7 @@ import pytest
 
 import lucid
 from lucid import nn
+from lucid.backend import gpu
 from lucid.errors import CudaUnavailableError, LucidError
 from lucid.serialization import save
 
@@ -236,6 +237,7 @@ VALUES = {
     "cosine_embedding_loss": {"target": lambda: lucid.ones(2)},
     "glu": {"input": lambda: lucid.ones(2, 4), "dim": constant(0)},
     "graph": {"cuda_graph": lambda: lucid.cuda.CUDAGraph()},
+    "derivative": {"kernel": lambda: gpu.cupy().ElementwiseKernel("T x", "T y", "y = x * x")},
     "graphed_step": {"step": constant(nothing)},
     "make_graphed_callables": {"callables": constant(nothing), "sample_args": constant(())},
     **each("bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift", INTEGERS),

@@ -15,7 +15,7 @@ import warnings
 from collections import Counter
 from pathlib import Path
 
-import numpy
+import numpy  # noqa: ICN001 - np is lucid's here
 import pytest
 
 import lucid
@@ -147,7 +147,7 @@ class Results:
             self.ended.setdefault(name, ("passed", ""))
 
     def pytest_collectreport(self, report):
-        """A file that cannot be read fails as a whole."""
+        """Let a file that cannot be read fail as a whole."""
         if report.failed:
             self.ended[key(report.nodeid)] = "failed", str(report.longrepr).splitlines()[-1]
 

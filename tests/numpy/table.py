@@ -16,7 +16,9 @@ BEGIN, END = "<!-- the table of tests/numpy/table.py -->", "<!-- its end -->"
 def refused():
     """Return the names of NumPy's functions of arrays that have no rule, as their signatures show operands."""
     known = {*RULES, *ABOUT, *CONSTANT}
-    names = {f"{prefix}{name}" for prefix, module in MODULES.items() for name in module.__all__ if is_function(module, name)}
+    names = {
+        f"{prefix}{name}" for prefix, module in MODULES.items() for name in module.__all__ if is_function(module, name)
+    }
     return sorted(names - known - {"fft.fftfreq", "fft.rfftfreq"} - NOT_OF_ARRAYS)
 
 

@@ -100,9 +100,9 @@ def test_memory_is_shared_as_it_was(tmp_path, zipped):
 
 def test_a_module_loads_what_pytorch_saved(tmp_path, rng):
     """A state dict and an optimizer's go from PyTorch's file into lucid's objects: one more step is the same."""
-    theirs = torch.nn.Linear(3, 2)
+    theirs = torch.nn.Linear(3, 2, dtype=torch.float64)
     their_optimizer = torch.optim.Adam(theirs.parameters(), lr=0.1)
-    x = rng.standard_normal((4, 3)).astype("float32")
+    x = rng.standard_normal((4, 3))
 
     def step(library, module, optimizer, inputs):
         optimizer.zero_grad()
@@ -111,7 +111,7 @@ def test_a_module_loads_what_pytorch_saved(tmp_path, rng):
 
     step(torch, theirs, their_optimizer, torch.from_numpy(x))
     torch.save({"model": theirs.state_dict(), "optimizer": their_optimizer.state_dict()}, tmp_path / "step.pt")
-    module = lucid.nn.Linear(3, 2)
+    module = lucid.nn.Linear(3, 2, dtype=lucid.float64)
     optimizer = lucid.optim.Adam(module.parameters(), lr=0.1)
     state = lucid.load(tmp_path / "step.pt", map_location=DEVICE)
     module.load_state_dict(state["model"])
@@ -119,7 +119,7 @@ def test_a_module_loads_what_pytorch_saved(tmp_path, rng):
     step(lucid, module, optimizer, lucid.tensor(x))
     step(torch, theirs, their_optimizer, torch.from_numpy(x))
     for ours, expected in zip(module.parameters(), theirs.parameters(), strict=True):
-        np.testing.assert_allclose(ours.detach().cpu().numpy(), expected.detach().numpy(), rtol=1e-5)
+        np.testing.assert_allclose(ours.detach().cpu().numpy(), expected.detach().numpy(), rtol=1e-9)
 
 
 @pytest.mark.parametrize("zipped", [True, False], ids=["zip", "old"])

@@ -24,7 +24,7 @@ from lucid.errors import KernelError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-__all__ = ["NUMBERS", "Declared", "Layout", "Number", "Source", "constant", "declared", "packer", "source"]
+__all__ = ["NUMBERS", "Declared", "Layout", "Number", "Source", "constant", "declared", "is_const", "packer", "source"]
 
 
 class Number(NamedTuple):
@@ -128,6 +128,11 @@ def declared(text: str) -> list[Declared]:
         kind = _plain(" ".join(words)) or (found[0].type if found else "")
         found.append(Declared(kind, stars, name, re.findall(_EXTENT, each)))
     return found
+
+
+def is_const(declaration: str) -> bool:
+    """Return whether what a parameter points to, or the number that it is, may only be read."""
+    return re.search(r"\bconst\b", declaration.partition("*")[0]) is not None
 
 
 def _plain(kind: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Any
 
+from lucid.func.derivatives import check_function
 from lucid.func.trees import chosen
 
 if TYPE_CHECKING:
@@ -17,11 +18,12 @@ def of_argument(
     operator: Callable[[Callable[[Any], Any], Any], Any], function: Callable[..., Any], argnum: Positions
 ) -> Callable[..., Any]:
     """Return what an operator on functions of one argument makes of a function of several."""
+    check_function(function)
     name, inner = operator.__name__, getattr(function, "__name__", "[unknown name]")
     several = tuple(argnum) if isinstance(argnum, list) else argnum
 
     @functools.wraps(function)
-    def derived(*args: Any, **kwargs: Any) -> Any:
+    def derived(*args: object, **kwargs: object) -> Any:
         positions = chosen(args, several, name)
 
         @functools.wraps(function)

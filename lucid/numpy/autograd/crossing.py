@@ -35,7 +35,7 @@ def is_complex(tensor: Any) -> bool:
     return tensor.array.dtype.kind == "c"
 
 
-def as_tensor(leaf: Any) -> Any:
+def as_tensor(leaf: object) -> Any:
     """Return a number, an array or a tensor as a tensor."""
     if isinstance(leaf, TensorBase):
         return leaf
@@ -45,12 +45,12 @@ def as_tensor(leaf: Any) -> Any:
     return wrap(asarray(leaf if is_array(leaf) else np.asarray(leaf)))
 
 
-def as_tensors(tree: Any) -> Any:
+def as_tensors(tree: object) -> Any:
     """Return a tree with tensors as leaves."""
     return map_leaves(tree, as_tensor)
 
 
-def primal(leaf: Any) -> Any:
+def primal(leaf: object) -> Any:
     """Return a leaf of what a function is differentiated by as a tensor.
 
     Raises
@@ -60,8 +60,10 @@ def primal(leaf: Any) -> Any:
     """
     tensor = as_tensor(leaf)
     if tensor.array.dtype.kind not in "fcV":
-        kind = f"{type(leaf)} of {tensor.array.dtype}" if is_array(leaf) else type(leaf)
-        raise DtypeError(f"Can't differentiate w.r.t. type {kind}: expected floats or complex numbers, such as x * 1.0")
+        raise DtypeError(
+            f"Can't differentiate w.r.t. type {type(leaf)}, of {tensor.array.dtype}: expected floats or complex "
+            "numbers, such as x * 1.0"
+        )
     return tensor
 
 
@@ -73,17 +75,17 @@ def recorded(tensor: Any) -> Any:
     return tensor
 
 
-def outside(tree: Any) -> Any:
+def outside(tree: object) -> Any:
     """Return a tree of tensors as what a function of NumPy's would return."""
     return map_leaves(tree, lambda leaf: settled(leaf, ()))
 
 
-def conjugated(tree: Any) -> Any:
+def conjugated(tree: object) -> Any:
     """Return a tree of tensors with its complex ones conjugated."""
     return map_leaves(tree, lambda leaf: conj(leaf) if is_complex(leaf) else leaf)
 
 
-def fitting(tree: Any, like: Any, what: str) -> list[Any]:
+def fitting(tree: object, like: Any, what: str) -> list[Any]:
     """Return the leaves of a tree as tensors of the structure, shapes and dtypes of those of `like`.
 
     Raises
@@ -104,10 +106,10 @@ def fitting(tree: Any, like: Any, what: str) -> list[Any]:
     ]
 
 
-def run_of(function: Callable[..., Any], x: Any, *, what: str, has_aux: bool = False) -> Run:
+def run_of(function: Callable[..., Any], x: object, *, what: str, has_aux: bool = False) -> Run:
     """Return one run of a function of one argument, recorded from this one on."""
 
-    def inside(given: Any) -> Any:
+    def inside(given: object) -> Any:
         for leaf in leaves(given):
             leaf.__class__ = arrays.kind
         result = function(given)

@@ -52,15 +52,18 @@ class Primitive:
     def __repr__(self) -> str:
         return f"<primitive {name_of(self)}>"
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: object, **kwargs: object) -> Any:
         """Return what the function gives of plain arrays, recorded where an argument is."""
         found = [leaf for leaf in leaves(args) if isinstance(leaf, TensorBase)]
         if not any(is_recorded(leaf) for leaf in found):
             return self.fun(*plain_tree(args), **kwargs)
         call = Call(self, args, kwargs)
-        return outside(refilled(call.form, Recorded.apply(call, *found)))
+        outputs = Recorded.apply(call, *found)
+        return outside(refilled(call.form, outputs))
 
-    def pulling(self, argnums: tuple[int, ...], ans: Any, args: tuple[Any, ...], kwargs: Any) -> Callable[[Any], Any]:
+    def pulling(
+        self, argnums: tuple[int, ...], ans: object, args: tuple[Any, ...], kwargs: Any
+    ) -> Callable[[Any], Any]:
         """Return what gives the gradients of some arguments, for that of the result."""
         if self.pull is not None:
             return self.pull(argnums, ans, args, kwargs)
@@ -70,7 +73,11 @@ class Primitive:
                 f"VJP of {name_of(self)} wrt argnums {argnums} not defined: give it one by defvjp"
             )
         zeros = tuple([outside(map_leaves(as_tensors(args[k]), zeros_of)) for k in argnums])
-        return make_vjp(lambda gs: push(argnums, gs, ans, args, kwargs))(zeros)[0]
+
+        def along(gs: Any) -> Any:
+            return push(argnums, gs, ans, args, kwargs)
+
+        return make_vjp(along)(zeros)[0]
 
 
 class Call:
@@ -128,14 +135,12 @@ class Recorded(Function):
         return (None, *ctx.call.gradients(saved[: ctx.count], saved[ctx.count :], grads))
 
 
-def plain_tree(tree: Any) -> Any:
+def plain_tree(tree: object) -> Any:
     """Return a tree with arrays for tensors; those of no dimension as NumPy's scalars."""
 
-    def bare(leaf: Any) -> Any:
-        if not isinstance(leaf, TensorBase):
-            return leaf
-        array = plain(leaf)
-        return array[()] if isinstance(array, np.ndarray) and not array.ndim else array
+    def bare(leaf: object) -> Any:
+        array: Any = plain(leaf)
+        return array[()] if leaf is not array and type(array) is np.ndarray and not array.ndim else array
 
     return map_leaves(tree, bare)
 
@@ -145,7 +150,7 @@ def shown_inside(tensor: Any) -> Any:
     return recorded(tensor) if is_recorded(tensor) else plain_tree(tensor)
 
 
-def is_traced(leaf: Any) -> bool:
+def is_traced(leaf: object) -> bool:
     """Return whether a leaf of the arguments of a call may get a gradient."""
     return isinstance(leaf, TensorBase) and leaf.edge is not None
 
@@ -201,6 +206,11 @@ def as_primitive(fun: Any) -> Primitive:
     return fun
 
 
+def _nothing(g: object) -> None:
+    """Return the gradient of an argument that has none."""
+    del g
+
+
 def defvjp_argnums(fun: Primitive, vjpmaker: Callable[..., Any]) -> None:
     """Give a primitive its derivative, for several arguments at once.
 
@@ -254,9 +264,9 @@ def defvjp(
     """
     makers = by_position("VJP", fun, vjpmakers, argnums)
 
-    def vjpmaker(argnum: int, ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[[Any], Any]:
+    def vjpmaker(argnum: int, ans: object, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[[Any], Any]:
         maker = defined("VJP", makers, fun, argnum)
-        return (lambda g: None) if maker is None else maker(ans, *args, **kwargs)
+        return _nothing if maker is None else maker(ans, *args, **kwargs)
 
     defvjp_argnum(fun, vjpmaker)
 
@@ -302,7 +312,8 @@ def defjvp(fun: Primitive, *jvpfuns: Callable[..., Any] | str | None, argnums: I
     fun : Primitive
     *jvpfuns : callable, "same" or None
         For each argument ``jvpfun(g, ans, *args, **kwargs)``, the derivative of the result along `g` at that argument,
-        as in `defjvp_argnums`; "same" for a function that is linear in it, and None where it is zero.
+        as in `defjvp_argnums`; None where it is zero; "same" for a function that is linear in it, and is itself written
+        in functions that are differentiated.
     argnums : iterable of int, optional
         The positions of the arguments; the first ones by default.
 
@@ -323,7 +334,7 @@ def defjvp(fun: Primitive, *jvpfuns: Callable[..., Any] | str | None, argnums: I
     """
     makers = by_position("JVP", fun, jvpfuns, argnums, words=("same",))
 
-    def jvpmaker(argnum: int, g: Any, ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def jvpmaker(argnum: int, g: object, ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         maker = defined("JVP", makers, fun, argnum)
         if maker is None:
             return 0.0 * ans
@@ -341,10 +352,14 @@ def def_linear(fun: Primitive) -> None:
     ----------
     fun : Primitive
     """
-    defjvp_argnum(fun, lambda argnum, g, ans, args, kwargs: linear_part(fun, argnum, g, args, kwargs))
+
+    def jvpmaker(argnum: int, g: object, _: object, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return linear_part(fun, argnum, g, args, kwargs)
+
+    defjvp_argnum(fun, jvpmaker)
 
 
-def linear_part(fun: Primitive, argnum: int, g: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def linear_part(fun: Primitive, argnum: int, g: object, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Return what the function itself gives with one argument exchanged."""
     return fun.fun(*args[:argnum], g, *args[argnum + 1 :], **kwargs)
 

@@ -33,7 +33,8 @@ def one_number(run: Run, name: str) -> None:
         )
 
 
-def gradient_of(function: Callable[[Any], Any], x: Any, name: str = "grad") -> tuple[Any, Run]:
+def gradient_of(function: Callable[[Any], Any], x: object, name: str = "grad") -> tuple[Any, Run]:
+    """Return the gradient of a function of one argument, and its run."""
     run = run_of(function, x, what=name)
     one_number(run, name)
     return outside(refilled(run.primals, pulled_back(run, ones_of(run.outputs), keep=False))), run
@@ -63,7 +64,7 @@ def grad(fun: Callable[..., Any], argnum: Positions = 0) -> Callable[..., Any]:
     {'w': array([2., 4.])}
     """
 
-    def grad(fun: Callable[[Any], Any], x: Any) -> Any:
+    def grad(fun: Callable[[Any], Any], x: object) -> Any:
         return gradient_of(fun, x)[0]
 
     return of_argument(grad, fun, argnum)
@@ -85,7 +86,7 @@ def value_and_grad(fun: Callable[..., Any], argnum: Positions = 0) -> Callable[.
     (np.float64(5.0), array([2., 4.]))
     """
 
-    def value_and_grad(fun: Callable[[Any], Any], x: Any) -> tuple[Any, Any]:
+    def value_and_grad(fun: Callable[[Any], Any], x: object) -> tuple[Any, Any]:
         gradient, run = gradient_of(fun, x, "value_and_grad")
         return outside(run.leave(run.output)), gradient
 
@@ -109,7 +110,7 @@ def grad_and_aux(fun: Callable[..., Any], argnum: Positions = 0) -> Callable[...
     (array([2., 4.]), array([2., 3.]))
     """
 
-    def grad_and_aux(fun: Callable[[Any], Any], x: Any) -> tuple[Any, Any]:
+    def grad_and_aux(fun: Callable[[Any], Any], x: object) -> tuple[Any, Any]:
         run = run_of(fun, x, what="grad_and_aux", has_aux=True)
         one_number(run, "grad_and_aux")
         gradient = pulled_back(run, ones_of(run.outputs), keep=False)
@@ -159,7 +160,7 @@ def multigrad_dict(fun: Callable[..., Any]) -> Callable[..., dict[str, Any]]:
     signature = inspect.signature(fun)
 
     @functools.wraps(fun)
-    def gradients(*args: Any, **kwargs: Any) -> dict[str, Any]:
+    def gradients(*args: object, **kwargs: object) -> dict[str, Any]:
         given = signature.bind(*args, **kwargs)
         given.apply_defaults()
 
@@ -196,7 +197,7 @@ def elementwise_grad(fun: Callable[..., Any], argnum: Positions = 0) -> Callable
     array([2., 4.])
     """
 
-    def elementwise_grad(fun: Callable[[Any], Any], x: Any) -> Any:
+    def elementwise_grad(fun: Callable[[Any], Any], x: object) -> Any:
         run = run_of(fun, x, what="elementwise_grad")
         if any(is_complex(output) for output in run.outputs):
             raise DtypeError("elementwise_grad only applies to real-output functions, this one returned complex ones")
@@ -229,7 +230,7 @@ def holomorphic_grad(fun: Callable[..., Any], argnum: Positions = 0) -> Callable
     (2+4j)
     """
 
-    def holomorphic_grad(fun: Callable[[Any], Any], x: Any) -> Any:
+    def holomorphic_grad(fun: Callable[[Any], Any], x: object) -> Any:
         if not all(is_complex(leaf) for leaf in leaves(as_tensors(x))):
             warnings.warn("Input to holomorphic_grad is not complex", UserWarning, stacklevel=3)
         return gradient_of(lambda x: called("real", np.real, (fun(x),), {}), x, "holomorphic_grad")[0]
@@ -254,7 +255,8 @@ def checkpoint(fun: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     @functools.wraps(fun)
-    def checkpointed(*args: Any, **kwargs: Any) -> Any:
-        return checkpoints.checkpoint(fun, *args, use_reentrant=False, **kwargs)
+    def checkpointed(*args: object, **kwargs: object) -> Any:
+        # bound first: they may be named as settings of a checkpoint are
+        return checkpoints.checkpoint(functools.partial(fun, **kwargs), *args, use_reentrant=False)
 
     return checkpointed

@@ -21,9 +21,10 @@ if TYPE_CHECKING:
     from lucid.numpy.autograd.arguments import Positions
 
 
-def _jacobian(function: Callable[[Any], Any], x: Any) -> Any:
+def _jacobian(function: Callable[[Any], Any], x: object) -> Any:
     run = run_of(function, x, what="jacobian")
-    graph, blocks = run.recorded(), []
+    graph = run.recorded()
+    blocks: list[Any] = []
     for position, output in enumerate(run.outputs):
         if is_complex(output):
             raise DtypeError(
@@ -31,7 +32,7 @@ def _jacobian(function: Callable[[Any], Any], x: Any) -> Any:
                 "use make_vjp"
             )
 
-        def row(unit: Any, position: int = position) -> list[Any]:
+        def row(unit: object, position: int = position) -> list[Any]:
             vectors = [unit if k == position else zeros_of(each) for k, each in enumerate(run.outputs)]
             return run.pull(vectors, create_graph=graph, keep=True)
 
@@ -62,7 +63,7 @@ def jacobian(fun: Callable[..., Any], argnum: Positions = 0) -> Callable[..., An
            [2., 5.]])
     """
 
-    def jacobian(fun: Callable[[Any], Any], x: Any) -> Any:
+    def jacobian(fun: Callable[[Any], Any], x: object) -> Any:
         return _jacobian(fun, x)
 
     return of_argument(jacobian, fun, argnum)
@@ -85,7 +86,7 @@ def hessian(fun: Callable[..., Any], argnum: int = 0) -> Callable[..., Any]:
            [2., 0.]])
     """
 
-    def hessian(fun: Callable[[Any], Any], x: Any) -> Any:
+    def hessian(fun: Callable[[Any], Any], x: object) -> Any:
         return _jacobian(functools.partial(_jacobian, fun), x)
 
     return of_argument(hessian, fun, argnum)
@@ -108,7 +109,7 @@ def hessian_tensor_product(fun: Callable[..., Any], argnum: Positions = 0) -> Ca
     """
     at = make_hvp(fun, argnum)
 
-    def product(*args: Any, **kwargs: Any) -> Any:
+    def product(*args: object, **kwargs: object) -> Any:
         return at(*args[:-1], **kwargs)[0](args[-1])
 
     return product
@@ -133,10 +134,10 @@ def tensor_jacobian_product(fun: Callable[..., Any], argnum: int = 0) -> Callabl
     array([4., 1.])
     """
 
-    def product(*args: Any, **kwargs: Any) -> Any:
+    def product(*args: Any, **kwargs: object) -> Any:
         *rest, vector = args
 
-        def contracted(*given: Any, **named: Any) -> Any:
+        def contracted(*given: object, **named: Any) -> Any:
             return called("tensordot", np.tensordot, (vector, fun(*given, **named), np.ndim(vector)), {})
 
         return jacobian(contracted, argnum)(*rest, **kwargs)

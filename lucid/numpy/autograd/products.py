@@ -19,29 +19,29 @@ if TYPE_CHECKING:
     from lucid.numpy.autograd.arguments import Positions
 
 
-def _vjp(function: Callable[[Any], Any], x: Any, name: str = "make_vjp") -> tuple[Callable[[Any], Any], Any]:
+def _vjp(function: Callable[[Any], Any], x: object, name: str = "make_vjp") -> tuple[Callable[[Any], Any], Any]:
     run = run_of(function, x, what=name)
 
-    def vjp(g: Any) -> Any:
+    def vjp(g: object) -> Any:
         """Return the product of `g`, of the form of the result, with the derivative."""
         return outside(refilled(run.primals, pulled_back(run, fitting(g, run.output, "vjp"), keep=True)))
 
     return vjp, outside(run.leave(run.output))
 
 
-def _reverse_jvp(function: Callable[[Any], Any], x: Any) -> Callable[[Any], Any]:
+def _reverse_jvp(function: Callable[[Any], Any], x: object) -> Callable[[Any], Any]:
     run = run_of(function, x, what="make_jvp_reversemode")
     push = run.transposed()
 
-    def jvp(v: Any) -> Any:
+    def jvp(v: object) -> Any:
         """Return the product of the derivative with `v`, of the form of the argument."""
         return outside(refilled(run.output, pushed_forward(run, push, fitting(v, run.primals, "jvp"))))
 
     return jvp
 
 
-def _jvp(function: Callable[[Any], Any], x: Any) -> Callable[[Any], tuple[Any, Any]]:
-    def jvp(v: Any) -> tuple[Any, Any]:
+def _jvp(function: Callable[[Any], Any], x: object) -> Callable[[Any], tuple[Any, Any]]:
+    def jvp(v: object) -> tuple[Any, Any]:
         """Return the result, and the product of the derivative with `v`, of the form of the argument."""
         run = run_of(function, x, what="make_jvp")
         vectors = fitting(v, run.primals, "jvp")
@@ -51,7 +51,7 @@ def _jvp(function: Callable[[Any], Any], x: Any) -> Callable[[Any], tuple[Any, A
     return jvp
 
 
-def _derivative(function: Callable[[Any], Any], x: Any) -> Any:
+def _derivative(function: Callable[[Any], Any], x: object) -> Any:
     ones = [ones_beside(leaf.array) for leaf in leaves(as_tensors(x))]
     return _jvp(function, x)(refilled(x, ones))[1]
 
@@ -73,7 +73,7 @@ def deriv(fun: Callable[..., Any], argnum: Positions = 0) -> Callable[..., Any]:
     array([ 6., 12.])
     """
 
-    def deriv(fun: Callable[[Any], Any], x: Any) -> Any:
+    def deriv(fun: Callable[[Any], Any], x: object) -> Any:
         return _derivative(fun, x)
 
     return of_argument(deriv, fun, argnum)
@@ -102,7 +102,7 @@ def make_vjp(fun: Callable[..., Any], argnum: Positions = 0) -> Callable[..., tu
     (array([1., 4.]), array([ 2., 40.]))
     """
 
-    def make_vjp(fun: Callable[[Any], Any], x: Any) -> tuple[Callable[[Any], Any], Any]:
+    def make_vjp(fun: Callable[[Any], Any], x: object) -> tuple[Callable[[Any], Any], Any]:
         return _vjp(fun, x)
 
     return of_argument(make_vjp, fun, argnum)
@@ -131,7 +131,7 @@ def make_jvp(fun: Callable[..., Any], argnum: Positions = 0) -> Callable[..., Ca
     (array([3., 6.]), array([4., 2.]))
     """
 
-    def make_jvp(fun: Callable[[Any], Any], x: Any) -> Callable[[Any], tuple[Any, Any]]:
+    def make_jvp(fun: Callable[[Any], Any], x: object) -> Callable[[Any], tuple[Any, Any]]:
         return _jvp(fun, x)
 
     return of_argument(make_jvp, fun, argnum)
@@ -153,7 +153,7 @@ def make_jvp_reversemode(fun: Callable[..., Any], argnum: Positions = 0) -> Call
     array([4., 2.])
     """
 
-    def make_jvp_reversemode(fun: Callable[[Any], Any], x: Any) -> Callable[[Any], Any]:
+    def make_jvp_reversemode(fun: Callable[[Any], Any], x: object) -> Callable[[Any], Any]:
         return _reverse_jvp(fun, x)
 
     return of_argument(make_jvp_reversemode, fun, argnum)
@@ -176,7 +176,7 @@ def make_hvp(fun: Callable[..., Any], argnum: Positions = 0) -> Callable[..., tu
     (array([4., 1.]), array([4., 2.]))
     """
 
-    def make_hvp(fun: Callable[[Any], Any], x: Any) -> tuple[Callable[[Any], Any], Any]:
+    def make_hvp(fun: Callable[[Any], Any], x: object) -> tuple[Callable[[Any], Any], Any]:
         return _vjp(lambda x: gradient_of(fun, x, "make_hvp")[0], x, "make_hvp")
 
     return of_argument(make_hvp, fun, argnum)
@@ -208,7 +208,7 @@ def make_ggnvp(
     array([ 4., 16.])
     """
 
-    def make_ggnvp(f: Callable[[Any], Any], x: Any) -> Callable[[Any], Any]:
+    def make_ggnvp(f: Callable[[Any], Any], x: object) -> Callable[[Any], Any]:
         pull, result = _vjp(f, x, "make_ggnvp")
         push = _reverse_jvp(f, x)
         hvp, _ = make_hvp(g)(result)

@@ -25,7 +25,7 @@ TOL = RTOL = 1e-6
 STEP = 1e-6
 
 
-def scalar_close(a: Any, b: Any) -> bool:
+def scalar_close(a: object, b: Any) -> bool:
     """Return whether two numbers are equal but for rounding: to 1e-6, or a millionth of their sum.
 
     Examples
@@ -68,13 +68,13 @@ def check_grads(
     if not {*wanted} <= {"fwd", "rev"}:
         raise AssertionError(f"check_grads: expected modes 'fwd' and 'rev', got {modes!r}")
 
-    def check_grads(fun: Callable[[Any], Any], x: Any) -> None:
+    def check_grads(fun: Callable[[Any], Any], x: object) -> None:
         _check(fun, x, wanted, order)
 
     return of_argument(check_grads, fun, argnum)
 
 
-def _check(fun: Callable[[Any], Any], x: Any, modes: tuple[str, ...], order: int) -> None:
+def _check(fun: Callable[[Any], Any], x: object, modes: tuple[str, ...], order: int) -> None:
     rng = np.random.default_rng(0)
     if "fwd" in modes:
         check_jvp(fun, x)
@@ -87,7 +87,7 @@ def _check(fun: Callable[[Any], Any], x: Any, modes: tuple[str, ...], order: int
 
 
 def _check_next(
-    fun: Any, kind: str, derivative: Callable[[Any, Any], Any], point: Any, modes: tuple[str, ...], order: int
+    fun: Any, kind: str, derivative: Callable[[Any, Any], Any], point: object, modes: tuple[str, ...], order: int
 ) -> None:
     def of_both(pair: Any) -> Any:
         return derivative(*pair)
@@ -96,7 +96,7 @@ def _check_next(
     _check(of_both, point, modes, order - 1)
 
 
-def check_vjp(f: Callable[[Any], Any], x: Any) -> None:
+def check_vjp(f: Callable[[Any], Any], x: object) -> None:
     """Compare the product of a random vector with the derivative of a function of one argument, from the left.
 
     Parameters
@@ -118,12 +118,13 @@ def check_vjp(f: Callable[[Any], Any], x: Any) -> None:
     # both pairings are linear: without conjugates
     exact = paired_sum(along, pulled)
     numeric = paired_sum(upstream, slope(f, x, along))
-    assert scalar_close(numeric, exact), (
-        f"Derivative (VJP) check of {name_of(f)} failed with arg {x}:\nanalytic: {exact}\nnumeric:  {numeric}"
-    )
+    if not scalar_close(numeric, exact):
+        raise AssertionError(
+            f"Derivative (VJP) check of {name_of(f)} failed with arg {x}:\nanalytic: {exact}\nnumeric:  {numeric}"
+        )
 
 
-def check_jvp(f: Callable[[Any], Any], x: Any) -> None:
+def check_jvp(f: Callable[[Any], Any], x: object) -> None:
     """Compare the derivative of a function of one argument along a random vector.
 
     Parameters
@@ -141,7 +142,7 @@ def check_jvp(f: Callable[[Any], Any], x: Any) -> None:
     check_equivalent(make_jvp(f)(x)(along)[1], slope(f, x, along))
 
 
-def check_equivalent(x: Any, y: Any) -> None:
+def check_equivalent(x: object, y: Any) -> None:
     """Compare two trees of arrays and numbers: their structure and shapes, and the values along a random direction.
 
     Parameters
@@ -155,7 +156,8 @@ def check_equivalent(x: Any, y: Any) -> None:
     """
     _same_form(x, y)
     v = drawn(np.random.default_rng(3), x)
-    assert scalar_close(paired_sum(x, v), paired_sum(y, v)), f"Value mismatch:\nx: {x}\ny: {y}"
+    if not scalar_close(paired_sum(x, v), paired_sum(y, v)):
+        raise AssertionError(f"Value mismatch:\nx: {x}\ny: {y}")
 
 
 def combo_check(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Callable[..., None]:
@@ -190,18 +192,18 @@ def name_of(f: Any) -> str:
     return getattr(f, "__name__", "[unknown name]")
 
 
-def drawn(rng: np.random.Generator, tree: Any) -> Any:
+def drawn(rng: np.random.Generator, tree: object) -> Any:
     """Return a tree of the form of another with standard normal numbers."""
     found = leaves(as_tensors(tree))
     return refilled(tree, [outside(wrap(like(random(rng, leaf.array), leaf.array))) for leaf in found])
 
 
-def wide(tree: Any) -> list[Any]:
+def wide(tree: object) -> list[Any]:
     """Return the leaves of a tree on the host, in double precision."""
     return [numbers(leaf.array) for leaf in leaves(as_tensors(tree))]
 
 
-def slope(f: Callable[[Any], Any], x: Any, along: Any) -> Any:
+def slope(f: Callable[[Any], Any], x: object, along: object) -> Any:
     """Return the derivative of a function along a vector, by central differences."""
 
     def at(step: float) -> Any:
@@ -214,16 +216,17 @@ def slope(f: Callable[[Any], Any], x: Any, along: Any) -> Any:
     return refilled(plus, [outside(wrap(q)) for q in quotients])
 
 
-def paired_sum(a: Any, b: Any) -> float:
+def paired_sum(a: object, b: Any) -> float:
     """Return the real part of the sum of products of all elements."""
     return sum(inner(p, q.conj()) for p, q in zip(wide(a), wide(b), strict=True))
 
 
-def form(tree: Any) -> list[Any]:
+def form(tree: object) -> list[Any]:
     """Return what must be equal in two trees: structure, shapes, and which leaves are complex."""
     found: Sequence[Any] = leaves(as_tensors(tree))
     return [structure(tree), *[(leaf.array.shape, is_complex(leaf)) for leaf in found]]
 
 
-def _same_form(x: Any, y: Any) -> None:
-    assert form(x) == form(y), f"Mismatch of the form:\nx: {form(x)}\ny: {form(y)}"
+def _same_form(x: object, y: Any) -> None:
+    if form(x) != form(y):
+        raise AssertionError(f"Mismatch of the form:\nx: {form(x)}\ny: {form(y)}")

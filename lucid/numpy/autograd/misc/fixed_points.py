@@ -15,7 +15,7 @@ __all__ = ["fixed_point"]
 
 
 def _fixed_point(
-    f: Callable[[Any], Callable[[Any], Any]], a: Any, x0: Any, distance: Callable[[Any, Any], Any], tol: float
+    f: Callable[[Any], Callable[[Any], Any]], a: object, x0: object, distance: Callable[[Any, Any], Any], tol: float
 ) -> Any:
     """Return the fixed point of the function ``f(a)``, by iteration from `x0`.
 
@@ -57,9 +57,13 @@ _fixed_point.__name__ = _fixed_point.__qualname__ = "fixed_point"
 fixed_point = primitive(_fixed_point)
 
 
-def _of_parameters(ans: Any, f: Any, a: Any, x0: Any, distance: Any, tol: float) -> Callable[[Any], Any]:
+def _of_parameters(ans: object, f: Any, a: object, _x0: Any, distance: Any, tol: float) -> Callable[[Any], Any]:
     """Return what gives the gradient by the parameters: u = g + u f_x solves for what reaches ``f(a)(x)`` in all."""
-    by_parameters, _ = make_vjp(lambda a: f(a)(ans))(a)
+
+    def at_the_point(a: object) -> Any:
+        return f(a)(ans)
+
+    by_parameters, _ = make_vjp(at_the_point)(a)
 
     def adjoint(parameters: Any) -> Callable[[Any], Any]:
         a, x, g = parameters

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import lucid.numpy as np
 from lucid.errors import ShapeError
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 __all__ = ["flatten", "flatten_func"]
 
 
-def flatten(value: Any) -> tuple[Any, Callable[[Any], Any]]:
+def flatten(value: object) -> tuple[Any, Callable[[Any], Any]]:
     """Return the numbers of nested tuples, lists and dictionaries in one array, and what brings them back.
 
     Parameters
@@ -39,7 +39,7 @@ def flatten(value: Any) -> tuple[Any, Callable[[Any], Any]]:
     bring_back = _collected(value, parts)
     total = sum(len(part) for part in parts)
 
-    def unflatten(flat: Any) -> Any:
+    def unflatten(flat: object) -> Any:
         """Return the numbers of `flat` in the form of what was flattened."""
         if np.shape(flat) != (total,):
             raise ShapeError(f"unflatten: expected an array of shape {(total,)}, got {np.shape(flat)}")
@@ -48,14 +48,15 @@ def flatten(value: Any) -> tuple[Any, Callable[[Any], Any]]:
     return np.concatenate(parts) if parts else np.array([]), unflatten
 
 
-def _collected(value: Any, parts: list[Any]) -> Callable[[Any], Any]:
+def _collected(value: object, parts: list[Any]) -> Callable[[Any], Any]:
     """Append the leaves of `value` to `parts`, and return what takes them out of a flat array again."""
     if isinstance(value, dict):
-        entries = [(key, _collected(value[key], parts)) for key in sorted(value)]  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+        given = cast("dict[Any, Any]", value)
+        entries = [(key, _collected(given[key], parts)) for key in sorted(given)]
         return lambda flat: {key: take(flat) for key, take in entries}
     if isinstance(value, tuple | list):
-        takes = [_collected(each, parts) for each in value]  # pyright: ignore[reportUnknownVariableType]
-        kind = tuple if isinstance(value, tuple) else list
+        takes = [_collected(each, parts) for each in cast("list[Any]", value)]
+        kind: Any = tuple if isinstance(value, tuple) else list
         return lambda flat: kind([take(flat) for take in takes])
     begin = sum(len(part) for part in parts)
     parts.append(np.ravel(value))
@@ -69,7 +70,7 @@ def _collected(value: Any, parts: list[Any]) -> Callable[[Any], Any]:
     return take
 
 
-def flatten_func(func: Callable[..., Any], example: Any) -> tuple[Callable[..., Any], Callable[[Any], Any], Any]:
+def flatten_func(func: Callable[..., Any], example: object) -> tuple[Callable[..., Any], Callable[[Any], Any], Any]:
     """Return a function of flat vectors that gives such, for one of nested containers; and `flatten` of the example.
 
     Parameters
@@ -91,7 +92,7 @@ def flatten_func(func: Callable[..., Any], example: Any) -> tuple[Callable[..., 
     """
     flat, unflatten = flatten(example)
 
-    def flattened(x: Any, *args: Any) -> Any:
+    def flattened(x: object, *args: object) -> Any:
         return flatten(func(unflatten(x), *args))[0]
 
     return flattened, unflatten, flat

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["adam", "rmsprop", "sgd"]
 
 
-def _steps(grad: Callable[..., Any], x0: Any, callback: Callable[..., Any] | None, count: int, step: Step) -> Any:
+def _steps(grad: Callable[..., Any], x0: object, callback: Callable[..., Any] | None, count: int, step: Step) -> Any:
     """Return where `count` steps lead, each on flat vectors."""
     x, unflatten = flatten(x0)
     for i in range(count):
@@ -33,13 +33,13 @@ def _steps(grad: Callable[..., Any], x0: Any, callback: Callable[..., Any] | Non
 
 def sgd(
     grad: Callable[..., Any],
-    x0: Any,
+    x0: object,
     callback: Callable[..., Any] | None = None,
     num_iters: int = 200,
     step_size: float = 0.1,
     mass: float = 0.9,
 ) -> Any:
-    """Return where gradient descent with momentum arrives: the velocity is an average with the share `mass` of old ones.
+    """Return where gradient descent with momentum arrives: of each velocity the share `mass` is the one before.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def sgd(
     """
     velocity: Any = 0.0
 
-    def step(x: Any, g: Any, i: int) -> Any:
+    def step(x: Any, g: Any, _: int) -> Any:
         nonlocal velocity
         velocity = mass * velocity - (1 - mass) * g
         return x + step_size * velocity
@@ -66,7 +66,7 @@ def sgd(
 
 def rmsprop(
     grad: Callable[..., Any],
-    x0: Any,
+    x0: object,
     callback: Callable[..., Any] | None = None,
     num_iters: int = 100,
     step_size: float = 0.1,
@@ -90,7 +90,7 @@ def rmsprop(
     """
     squares: Any = 1.0
 
-    def step(x: Any, g: Any, i: int) -> Any:
+    def step(x: Any, g: Any, _: int) -> Any:
         nonlocal squares
         squares = gamma * squares + (1 - gamma) * g**2
         return x - step_size * g / (np.sqrt(squares) + eps)
@@ -100,7 +100,7 @@ def rmsprop(
 
 def adam(
     grad: Callable[..., Any],
-    x0: Any,
+    x0: object,
     callback: Callable[..., Any] | None = None,
     num_iters: int = 100,
     step_size: float = 0.001,

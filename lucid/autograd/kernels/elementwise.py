@@ -1,0 +1,225 @@
+"""CuPy's ElementwiseKernel and ReductionKernel: their parameters, and the gradients found from their text."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lucid.autograd.base import is_tuple
+from lucid.autograd.kernels.expressions import Term, assignments, names_in, parse, put
+from lucid.autograd.kernels.formulas import Formulas, seeds_of
+from lucid.autograd.kernels.recording import KernelWithDerivative, not_found
+from lucid.autograd.kernels.slopes import gradients
+from lucid.backend import gpu
+from lucid.errors import ArgumentError, KernelError, NotDifferentiableError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+__all__ = ["Elementwise", "Reduction"]
+
+
+class _Parameters(KernelWithDerivative):
+    """What both kinds share: parameters with types, of which letters stand for any dtype."""
+
+    def __init__(self, kernel: Any, texts: Mapping[str, str], backward: Callable[..., Any] | None) -> None:
+        self.parameters = {p.name: p for p in (*kernel.in_params, *kernel.out_params)}
+        inputs, results = [p.name for p in kernel.in_params], [p.name for p in kernel.out_params]
+        types = frozenset(p.ctype for p in self.parameters.values() if p.dtype is None)
+        seeds = seeds_of(results, list(self.parameters), alone=True)
+        found = not texts and backward is None
+        if found:
+            texts = self.found(kernel, inputs, results, seeds, types)
+        raw = {p.name for p in self.parameters.values() if p.raw}
+        formulas = Formulas(kernel.name, texts, kernel.preamble, tuple(self.options(kernel)), types=types)
+        if raw & {*texts, *formulas.used(tuple(texts))}:
+            raise KernelError(
+                f"{kernel.name}: {', '.join(sorted(raw))} is a raw array, whose elements are read in any order, and "
+                "no expression of one element gives a gradient: give a function, backward=..."
+            )
+        super().__init__(kernel, kernel.name, inputs, results, seeds, formulas, backward, found=found)
+
+    def options(self, kernel: Any) -> Sequence[str]:
+        """Return the options of the kernel's compiler."""
+        raise NotImplementedError
+
+    def found(
+        self,
+        kernel: Any,
+        inputs: Sequence[str],
+        results: Sequence[str],
+        seeds: Mapping[str, str],
+        types: frozenset[str],
+    ) -> dict[str, str]:
+        """Return the gradients that are found from the text of the kernel."""
+        floating = [p.name for p in kernel.in_params if p.dtype is None or p.dtype.kind in "fV"]
+        try:
+            terms = self.terms(kernel, inputs, results, seeds, types, floating)
+            return {name: str(term) for name, term in terms.items()}
+        except (KernelError, NotDifferentiableError, RecursionError) as error:
+            raise not_found(kernel.name, error, inputs[0] if inputs else "x") from error
+
+    def terms(
+        self,
+        kernel: Any,
+        inputs: Sequence[str],
+        results: Sequence[str],
+        seeds: Mapping[str, str],
+        types: frozenset[str],
+        floating: Sequence[str],
+    ) -> dict[str, Term]:
+        """Return the gradients of floating-point inputs as terms."""
+        raise NotImplementedError
+
+    def types(self, names: Sequence[str], arrays: Sequence[Any]) -> dict[str, np.dtype[Any]]:
+        """Return what the letters of types mean: arrays say so, and numbers where none does."""
+        found: dict[str, np.dtype[Any]] = {}
+        for of_numbers in (False, True):
+            for name, array in zip(names, arrays, strict=True):
+                parameter = self.parameters[name]
+                if parameter.dtype is None and gpu.is_gpu_array(array) is not of_numbers:
+                    dtype = np.asarray(array).dtype if of_numbers else array.dtype
+                    found.setdefault(parameter.ctype, dtype)
+        return found
+
+    def number(self, name: str, value: Any, types: Mapping[str, np.dtype[Any]], result: np.dtype[Any]) -> Any:
+        """Return a number in the dtype that the kernel gave it."""
+        parameter = self.parameters[name]
+        dtype = types[parameter.ctype] if parameter.dtype is None else parameter.dtype
+        return (np.dtype(np.float32) if dtype.itemsize == 2 and dtype.kind in "fV" else dtype).type(value)
+
+    def results_of(self, found: Any, arrays: Sequence[Any]) -> Sequence[Any]:
+        """Return the arrays of the results of a launch with these arguments."""
+        if len(arrays) > self.kernel.nin:
+            return arrays[self.kernel.nin :]
+        return found if is_tuple(found) else (found,)
+
+    def given(self, args: Sequence[Any]) -> tuple[list[str], dict[str, int]]:
+        """Return the names of the arguments of a call, and which of them are results."""
+        names, nin = list(self.parameters), self.kernel.nin
+        if len(args) not in {nin, len(names)}:
+            raise ArgumentError(
+                f"{self.name}: expected {nin} inputs ({', '.join(names[:nin])}), and behind them "
+                f"{', '.join(names[nin:])} if they are to be written to, got {len(args)} arguments"
+            )
+        names = names[: len(args)]
+        return names, {name: index for index, name in enumerate(names) if index >= nin}
+
+
+def check_known(term: Term, known: Sequence[str]) -> None:
+    """Raise `KernelError` if a name in a term is none of those, and no constant of the preprocessor's."""
+    if unknown := sorted(name for name in names_in(term) if name not in known and not name.isupper()):
+        raise KernelError(f"{', '.join(unknown)} in {str(term)!r} is no parameter of the kernel")
+
+
+class Elementwise(_Parameters):
+    """An ElementwiseKernel that takes Tensors: ``f(x, y)``, or ``f(x, y, out)`` to write into a tensor."""
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        """Return the outputs as Tensors, recorded if an input requires grad.
+
+        Parameters
+        ----------
+        *args : Tensor, array or number
+            The inputs, and outputs if they are to be written to.
+        **options
+            `size`, `block_size` and `stream` of the kernel's own call.
+        """
+        names, written = self.given(args)
+        if unknown := sorted(options.keys() - {"size", "block_size", "stream"}):
+            raise ArgumentError(
+                f"{self.name}: got {', '.join(unknown)} by keyword: expected size, block_size or stream, and outputs "
+                "by position behind the inputs"
+            )
+        if self.kernel.no_return and not written:
+            raise ArgumentError(f"{self.name} returns nothing (no_return): pass its outputs behind the inputs")
+
+        def launch(arrays: Sequence[Any]) -> Sequence[Any]:
+            return self.results_of(self.kernel(*arrays, **options), arrays)
+
+        return self.record(args, names, launch, written)
+
+    def options(self, kernel: Any) -> Sequence[str]:
+        """Return the options of the kernel's compiler."""
+        return kernel.kwargs.get("options", ())
+
+    def terms(
+        self,
+        kernel: Any,
+        inputs: Sequence[str],
+        results: Sequence[str],
+        seeds: Mapping[str, str],
+        types: frozenset[str],
+        floating: Sequence[str],
+    ) -> dict[str, Term]:
+        """Return the gradients of what is assigned to each output."""
+        terms = assignments(kernel.operation, results, types)
+        for term in terms.values():
+            check_known(term, inputs)
+        return gradients(terms, {name: Term(seed) for name, seed in seeds.items()}, floating)
+
+
+class Reduction(_Parameters):
+    """A ReductionKernel that takes Tensors: ``f(x, axis=0, keepdims=True)``, and ``out=`` to write into a tensor."""
+
+    def __call__(
+        self, *args: Any, out: Any = None, axis: Any = None, keepdims: bool = False, stream: Any = None
+    ) -> Any:
+        """Return the output as a Tensor, recorded if an input requires grad.
+
+        Parameters
+        ----------
+        *args : Tensor, array or number
+            The inputs, and the output if it is to be written to.
+        out : Tensor, optional
+            The output, by keyword.
+        axis, keepdims, stream
+            As of the kernel's own call.
+        """
+        args = args if out is None else (*args, out)
+        names, written = self.given(args)
+
+        def launch(arrays: Sequence[Any]) -> Sequence[Any]:
+            options: dict[str, Any] = {} if stream is None else {"stream": stream}
+            return self.results_of(self.kernel(*arrays, axis=axis, keepdims=keepdims, **options), arrays)
+
+        def kept(shape: tuple[int, ...]) -> tuple[int, ...]:
+            axes = range(len(shape)) if axis is None else np.lib.array_utils.normalize_axis_tuple(axis, len(shape))
+            return tuple([1 if dim in axes else size for dim, size in enumerate(shape)])
+
+        return self.record(args, names, launch, written, kept=kept)
+
+    def options(self, kernel: Any) -> Sequence[str]:
+        """Return the options of the kernel's compiler."""
+        return kernel.options
+
+    def terms(
+        self,
+        kernel: Any,
+        inputs: Sequence[str],
+        results: Sequence[str],
+        seeds: Mapping[str, str],
+        types: frozenset[str],
+        floating: Sequence[str],
+    ) -> dict[str, Term]:
+        """Return the gradients of a function of a sum of functions."""
+        if len(results) != 1:
+            raise KernelError(f"it has the results {', '.join(results)}, and one is read")
+        total = Term("a")
+        if "a" in inputs or parse(kernel.reduce_expr) not in {
+            Term("+", (total, Term("b"))),
+            Term("+", (Term("b"), total)),
+        }:
+            raise KernelError(f"the reduction {kernel.reduce_expr!r} is not read as the sum a + b")
+        (after,) = assignments(kernel.post_map_expr, results, types).values()
+        check_known(after, ["a", *inputs])
+        mapped = parse(kernel.map_expr, types)
+        check_known(mapped, inputs)
+        if names_in(after) & set(floating):
+            raise KernelError(f"{after} depends on the sum and on an input")
+        of_sum = gradients({results[0]: after}, {results[0]: Term(seeds[results[0]])}, ["a"])["a"]
+        if "a" in names_in(of_sum):
+            raise KernelError(f"the gradient of {after} needs the sum a, which is not kept")
+        found = gradients({"a": mapped}, {"a": Term("g ")}, floating, keep=False)
+        return {name: put(term, {Term("g "): of_sum}) for name, term in found.items()}

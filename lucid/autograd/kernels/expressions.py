@@ -1,0 +1,385 @@
+"""Expressions of CUDA C, as they stand in kernels: read into terms, put together simplified, and written again.
+
+Read are numbers, names, ``+ - * / %``, comparisons, ``&& || !``, ``?:``, calls of functions and casts. Terms keep the
+order of operations, so that what is written again gives the same bits.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from lucid.errors import KernelError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator, Mapping
+
+__all__ = ["ONE", "ZERO", "Term", "assignments", "made", "names_in", "number", "parse", "put", "unknown_names", "write"]
+
+
+class Term(NamedTuple):
+    """A number or a name, which has no parts; an operator, ``"(type)"``, or the name of a function with its operands.
+
+    The operators of one operand are ``"neg"`` and ``"!"``, that of three is ``"?"``.
+    """
+
+    head: str
+    parts: tuple[Term, ...] = ()
+
+    def __str__(self) -> str:
+        return write(self)
+
+
+_TOKEN = re.compile(
+    r"\s*(?:(?P<number>0[xX][0-9a-fA-F]+[uUlL]*|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?[fFuUlL]*)(?![\w.])"
+    r"|(?:std::|::)?(?P<name>[A-Za-z_]\w*)(?!\w|::)"
+    r"|(?P<sign>&&|\|\||[=!<>]=|[-+*/%!](?!=)|<(?!<)|>(?!>)|[?:(),])"
+    r"|(?P<end>$))"
+)
+_LEVELS = (("||",), ("&&",), ("==", "!="), ("<", ">", "<=", ">="), ("+", "-"), ("*", "/", "%"))
+_LEVEL = {sign: level for level, signs in enumerate(_LEVELS, 1) for sign in signs}
+_UNARY, _LEAF = len(_LEVELS) + 1, len(_LEVELS) + 2
+
+FLOATING = frozenset(("float", "double", "half", "float16", "float32", "float64", "bfloat16"))
+INTEGERS = frozenset(("bool", "char", "short", "int", "long", "unsigned", "signed", "size_t")).union(
+    f"{sign}int{bits}{end}" for sign in ("", "u") for bits in (8, 16, 32, 64) for end in ("", "_t")
+)
+_WORDS = frozenset(
+    ("true", "false", "sizeof", "static_cast", "const", "auto", "decltype", "typename", "std", "nullptr", "complex")
+)
+# A term is compared with others as a whole, at a price of its length for each of its parts.
+_MOST = 2_000
+# M_PI, CUDART_INF_F and the like: a constant that the preprocessor knows
+_CONSTANT = re.compile("[A-Z][A-Z0-9_]+")
+_COMPARE: Mapping[str, Callable[[float, float], bool]] = {
+    "==": operator.eq, "!=": operator.ne, "<": operator.lt, ">": operator.gt, "<=": operator.le, ">=": operator.ge,
+}  # fmt: skip
+
+
+# ---- reading ----
+
+
+class _Reader:
+    """One text, read from left to right by the precedence of its operators."""
+
+    def __init__(self, text: str, types: Collection[str]) -> None:
+        self.text = text
+        self.types = types
+        self.at = self.count = 0
+        self.found: str | None = None
+        self.kind: str | None = None
+        self.advance()
+
+    def refuse(self, what: str = "") -> KernelError:
+        rest = " ".join(self.text[self.at :].split())[:40]
+        return KernelError(f"{what or f'{rest!r}' if rest else 'the end'} is not understood in {self.text.strip()!r}")
+
+    def advance(self) -> str:
+        """Return the token, and read the next one."""
+        self.count += 1
+        if self.count > _MOST:
+            raise KernelError(
+                f"{self.text.strip()[:40]!r}... is too long to be read: more than {_MOST:,} words and signs"
+            )
+        token = self.found or ""
+        self.at = self.next if self.found is not None else 0
+        found = _TOKEN.match(self.text, self.at)
+        if found is None:
+            raise self.refuse()
+        self.kind = found.lastgroup
+        self.found, self.next = found[found.lastgroup or 0], found.end()
+        return token
+
+    next = 0
+
+    def take(self, sign: str) -> None:
+        if self.found != sign or self.kind == "end":
+            raise self.refuse()
+        self.advance()
+
+    def whole(self) -> Term:
+        term = self.choice()
+        if self.kind != "end":
+            raise self.refuse()
+        return term
+
+    def choice(self) -> Term:
+        condition = self.binary(1)
+        if self.found != "?":
+            return condition
+        self.advance()
+        first = self.choice()
+        self.take(":")
+        return Term("?", (condition, first, self.choice()))
+
+    def binary(self, level: int) -> Term:
+        left = self.unary()
+        while self.kind == "sign" and _LEVEL.get(self.found or "", 0) >= level:
+            sign = self.advance()
+            left = Term(sign, (left, self.binary(_LEVEL[sign] + 1)))
+        return left
+
+    def unary(self) -> Term:
+        if self.found == "-":
+            self.advance()
+            return Term("neg", (self.unary(),))
+        if self.found == "+":
+            self.advance()
+            return self.unary()
+        if self.found == "!":
+            self.advance()
+            return Term("!", (self.unary(),))
+        if self.found == "(":
+            self.advance()
+            if kind := self.type():
+                self.take(")")
+                return Term(f"({kind})", (self.unary(),))
+            term = self.choice()
+            self.take(")")
+            return term
+        return self.leaf()
+
+    def type(self) -> str:
+        """Return the type that begins here, of one word or several; nothing if none does."""
+        words: list[str] = []
+        while self.kind == "name" and (self.found in self.types or self.found in INTEGERS | FLOATING):
+            words.append(self.advance())
+        return " ".join(words)
+
+    def leaf(self) -> Term:
+        if self.kind == "number":
+            return Term(self.advance())
+        if self.kind != "name":
+            raise self.refuse()
+        if self.found == "static_cast":
+            self.advance()
+            self.take("<")
+            kind = self.type()
+            self.take(">")
+            if not kind:
+                raise self.refuse()
+            return Term(f"({kind})", (self.arguments(1)[0],))
+        if kind := self.type():
+            return Term(f"({kind})", (self.arguments(1)[0],))
+        name = self.advance()
+        return Term(name, self.arguments()) if self.found == "(" else Term(name)
+
+    def arguments(self, count: int = 0) -> tuple[Term, ...]:
+        """Return the arguments of a call; `count` of them, where that is not 0."""
+        self.take("(")
+        found = [self.choice()] if self.found != ")" else []
+        while self.found == ",":
+            self.advance()
+            found.append(self.choice())
+        if not found or (count and len(found) != count):
+            raise self.refuse()
+        self.take(")")
+        return tuple(found)
+
+
+def parse(text: str, types: Collection[str] = ()) -> Term:
+    """Return the term of an expression.
+
+    Parameters
+    ----------
+    text : str
+        The expression.
+    types : collection of str
+        Names of types beside those of C, such as the letters of a kernel of CuPy's.
+
+    Raises
+    ------
+    KernelError
+        If it is none, or more than is read: it says what is not understood.
+    """
+    reader = _Reader(text, types)
+    try:
+        return reader.whole()
+    except RecursionError:
+        raise KernelError(f"{text.strip()[:40]!r}... is nested too deep to be read") from None
+
+
+def assignments(text: str, targets: Collection[str], types: Collection[str] = ()) -> dict[str, Term]:
+    """Return the terms that ``y = x * x; z = 2 * x`` assigns, by the name of each target.
+
+    Raises
+    ------
+    KernelError
+        If the text is anything else, assigns to another name, or not once to each target.
+    """
+    found: dict[str, Term] = {}
+    for statement in filter(str.strip, text.split(";")):
+        assigned = re.fullmatch(r"\s*(\w+)\s*=(?!=)(.*)", statement, re.DOTALL)
+        if assigned is None or assigned[1] not in targets:
+            raise KernelError(f"{statement.strip()!r} is no assignment to {' or '.join(targets)}")
+        if assigned[1] in found:
+            raise KernelError(f"{assigned[1]} is assigned to twice")
+        found[assigned[1]] = parse(assigned[2], types)
+    if missing := [name for name in targets if name not in found]:
+        raise KernelError(f"nothing is assigned to {', '.join(missing)} in {text.strip()!r}")
+    return found
+
+
+def walk(term: Term) -> Iterator[Term]:
+    """Return a term and all terms inside of it."""
+    waiting = [term]
+    while waiting:
+        each = waiting.pop()
+        yield each
+        waiting += each.parts
+
+
+def names_in(term: Term) -> set[str]:
+    """Return the names in a term that are neither numbers nor functions."""
+    return {each.head for each in walk(term) if not each.parts and each.head[0] not in ".0123456789"} - _WORDS
+
+
+def words_in(text: str) -> set[str]:
+    """Return the names in any text of C that neither stand before a bracket or ``::`` nor behind a dot."""
+    found = re.findall(r"(?<![\w.])(?!\d)\w+\b(?!\s*(?:\(|::))", text)
+    return {word for word in found if word not in _WORDS | INTEGERS | FLOATING}
+
+
+def unknown_names(text: str, known: Collection[str]) -> list[str]:
+    """Return the names in any text of C that are neither known, nor types, nor constants of the preprocessor."""
+    return sorted(word for word in words_in(text) if word not in known and not _CONSTANT.fullmatch(word))
+
+
+# ---- writing ----
+
+
+def write(term: Term, level: int = 0) -> str:
+    """Return the text of a term, in brackets where it stands between operators of a `level` above its own."""
+    head, parts = term
+    if not parts:
+        return head
+    if head == "?":
+        own, text = 0, f"{write(parts[0], 1)} ? {write(parts[1], 1)} : {write(parts[2])}"
+    elif head in _LEVEL and len(parts) == 2:
+        own = _LEVEL[head]
+        text = f"{write(parts[0], own)} {head} {write(parts[1], own + 1)}"
+    elif head in {"neg", "!"} or head[0] == "(":
+        inner = write(parts[0], _UNARY)
+        own, text = _UNARY, ("-" if head == "neg" else head) + (f"({inner})" if inner[0] == "-" else inner)
+    else:
+        own, text = _LEAF, f"{head}({', '.join(map(write, parts))})"
+    return f"({text})" if own < level else text
+
+
+# ---- putting together ----
+
+
+def number(value: float) -> Term:
+    """Return the term of a number."""
+    return Term("neg", (number(-value),)) if value < 0 else Term(repr(value))
+
+
+ZERO, ONE = Term("0"), Term("1")
+
+
+def _value(term: Term) -> int | float | None:
+    """Return the value of a number without a suffix, whose arithmetic in C is Python's; None for any other term."""
+    if term.head == "neg":
+        value = _value(term.parts[0])
+        return None if value is None else -value
+    if term.parts or not re.fullmatch(r"0|[1-9]\d{0,8}|(?:\d+\.\d*|\.\d+|\d+(?=[eE]))(?:[eE][+-]?\d+)?", term.head):
+        return None
+    return int(term.head) if term.head.isdigit() else float(term.head)
+
+
+def made(head: str, *parts: Term) -> Term:
+    """Return a term of these parts, in its simplest form."""
+    values = [_value(part) for part in parts]
+    known = len(parts) == 2 and None not in values
+    first, second = values[0], values[-1]
+    if head in _COMPARE and known:
+        return ONE if _COMPARE[head](first, second) else ZERO  # pyright: ignore[reportArgumentType]
+    simplify = _SIMPLER.get(head)
+    found = None if simplify is None else simplify(parts, first, second)
+    return Term(head, parts) if found is None else found
+
+
+def _sum(parts: tuple[Term, ...], first: float | None, second: float | None) -> Term | None:
+    a, b = parts
+    if first == 0:
+        return b
+    if second == 0:
+        return a
+    if first is not None and second is not None:
+        return number(first + second)
+    if a == b:
+        return made("*", a, Term("2"))
+    positive = _opposite(b)
+    return None if positive is None else made("-", a, positive)
+
+
+def _difference(parts: tuple[Term, ...], first: float | None, second: float | None) -> Term | None:
+    a, b = parts
+    if second == 0:
+        return a
+    if first == 0:
+        return made("neg", b)
+    if first is not None and second is not None:
+        return number(first - second)
+    return None
+
+
+def _opposite(term: Term) -> Term | None:
+    """Return the opposite of a term that begins with a minus, which it then does not."""
+    if term.head == "neg":
+        return term.parts[0]
+    if term.head in {"*", "/"}:
+        left = _opposite(term.parts[0])
+        return None if left is None else made(term.head, left, term.parts[1])
+    return None
+
+
+def _product(parts: tuple[Term, ...], first: float | None, second: float | None) -> Term | None:
+    a, b = parts
+    if first == 0 or second == 0:
+        return ZERO
+    if first == 1:
+        return b
+    if second == 1:
+        return a
+    if first is not None and second is not None:
+        return number(first * second)
+    return made("neg", a) if second == -1 else None
+
+
+def _quotient(parts: tuple[Term, ...], first: float | None, second: float | None) -> Term | None:
+    return ZERO if first == 0 and second != 0 else parts[0] if second == 1 else None
+
+
+def _negative(parts: tuple[Term, ...], first: float | None, _: float | None) -> Term | None:
+    (a,) = parts
+    return ZERO if first == 0 else _opposite(a)
+
+
+def _chosen(parts: tuple[Term, ...], first: float | None, _: float | None) -> Term | None:
+    condition, a, b = parts
+    return a if a == b or (first is not None and first != 0) else b if condition == ZERO else None
+
+
+def _both(parts: tuple[Term, ...], first: float | None, second: float | None) -> Term | None:
+    if first == 0 or second == 0:
+        return ZERO
+    return parts[1] if first is not None else parts[0] if second is not None else None
+
+
+def _power(parts: tuple[Term, ...], _: float | None, second: float | None) -> Term | None:
+    return parts[0] if second == 1 else None
+
+
+_SIMPLER: Mapping[str, Callable[[tuple[Term, ...], float | None, float | None], Term | None]] = {
+    "+": _sum, "-": _difference, "*": _product, "/": _quotient, "neg": _negative, "?": _chosen, "&&": _both,
+    "pow": _power, "powf": _power,
+}  # fmt: skip
+
+
+def put(term: Term, values: Mapping[Term, Term]) -> Term:
+    """Return a term with other terms instead of some, in its simplest form."""
+    if term in values:
+        return values[term]
+    return made(term.head, *[put(part, values) for part in term.parts]) if term.parts else term

@@ -1,0 +1,119 @@
+"""Expressions are read as C reads them, written so that they mean the same, and simplified without another value."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from lucid.autograd.kernels.expressions import assignments, names_in, parse, put, unknown_names, write
+from lucid.errors import KernelError
+from tests.autograd.kernels.evaluating import drawn, value
+
+NAMES = {"x": 0.7, "y": -1.3, "n": 3.0}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("x - y - n", (0.7 + 1.3) - 3.0),
+        ("x - (y - n)", 0.7 - (-1.3 - 3.0)),
+        ("(x)==(y)?2:(x)>(y)&&(n)!=(x)?(n):(y)", 3.0),
+        ("x + y * n", 0.7 - 1.3 * 3.0),
+        ("x / n / y", 0.7 / 3.0 / -1.3),
+        ("x / (n / y)", 0.7 / (3.0 / -1.3)),
+        ("-x * y", 0.7 * 1.3),
+        ("- -x", 0.7),
+        ("+x", 0.7),
+        ("x < y ? 1 : n > 2 ? 2. : .5e1", 2.0),
+        ("x > 0 && !(y > 0) || n == 1 ? 1e-1 : 2", 0.1),
+        ("(x > y) * 2 + 1", 3.0),
+        ("std::sin(x) + ::cos(y)", math.sin(0.7) + math.cos(-1.3)),
+        ("(T)x + T(y) + static_cast<T>(n) + (double)(x)", 0.7 - 1.3 + 3.0 + 0.7),
+        ("(int)n + (unsigned int)(x)", 3),
+        ("pow(x,\n n)", 0.7**3),
+        ("fma(x, y, n)", 0.7 * -1.3 + 3.0),
+    ],
+)
+def test_read_as_in_c(text, expected):
+    """Operators bind as in C, from the left, and what is written again has the same value."""
+    term = parse(text, ("T",))
+    assert value(term, NAMES) == pytest.approx(expected, rel=1e-15)
+    assert parse(write(term), ("T",)) == term
+
+
+def test_random_terms_are_written_as_they_are(rng):
+    """Reading what was written gives the same term, whatever it is made of, and simplifying keeps its value."""
+    for _ in range(300):
+        term = drawn(rng, ("x", "y"), 4)
+        assert parse(write(term), ("T",)) == term
+        assert value(put(term, {}), NAMES) == pytest.approx(value(term, NAMES), rel=1e-12, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("text", "simple"),
+    [
+        ("0 + x", "x"), ("x - 0", "x"), ("0 - x", "-x"), ("1 * x", "x"), ("x * 1", "x"), ("x * 0", "0"),
+        ("0 / x", "0"), ("x / 1", "x"), ("- -x", "x"), ("x + x", "x * 2"), ("x + -y * n", "x - y * n"),
+        ("2 * 3 + 1", "7"), ("1 / 2 * x", "1 / 2 * x"), ("pow(x, 2 - 1)", "x"), ("2 == 0 ? 0 : x", "x"),
+        ("x == 0 && 2 >= 0 ? 0 : y", "x == 0 ? 0 : y"), ("x < 0 ? y : y", "y"), ("010 + 1", "010 + 1"),
+        ("2.0f * 1.0f * x", "2.0f * 1.0f * x"), ("x * -1", "-x"),
+    ],
+)  # fmt: skip
+def test_simplified(text, simple):
+    """What does nothing goes; arithmetic of whole numbers that C rounds, and of numbers with a suffix, stays."""
+    assert write(put(parse(text), {})) == simple
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("x[i]", r"'\[i\]' is not understood in 'x\[i\]'"),
+        ("x & 1", "'& 1' is not understood"),
+        ("x << 1", "'<< 1' is not understood"),
+        ("x.y", r"'\.y' is not understood"),
+        ("x y", "'y' is not understood"),
+        ("x = 2", "'= 2' is not understood"),
+        ("x++", "is not understood"),
+        ("*x", r"'\*x' is not understood"),
+        ("", "the end is not understood"),
+        ("(x", "the end is not understood"),
+        ("x)", r"'\)' is not understood"),
+        ("f()", r"'\)' is not understood"),
+        ("x >> 1", "'>> 1' is not understood"),
+        ("x += 1", "is not understood"),
+        ("x ? y", "the end is not understood"),
+        ('"x"', "is not understood"),
+        ("lucid::f(x)", "is not understood"),
+        ("1x", "'1x' is not understood"),
+        ("(" * 100_000, "nested too deep"),
+    ],
+)
+def test_what_is_not_understood_is_said(text, said):
+    """A text that is no expression, or more than is read, is refused with the place."""
+    with pytest.raises(KernelError, match=said):
+        parse(text)
+
+
+def test_assignments():
+    """Each output is assigned to once; anything else is named."""
+    found = assignments("y = x * x;\n z = 2 * x;", ["y", "z"])
+    assert {name: write(term) for name, term in found.items()} == {"y": "x * x", "z": "2 * x"}
+    for text, said in (
+        ("y += x", r"'y \+= x' is no assignment to y or z"),
+        ("if (x > 0) y = x", "is no assignment"),
+        ("T t = x; y = t; z = t", "'T t = x' is no assignment"),
+        ("x = 2", "'x = 2' is no assignment to y or z"),
+        ("y == x", "'y == x' is no assignment"),
+        ("y = x; y = 2", "y is assigned to twice"),
+        ("y = x", "nothing is assigned to z"),
+        ("", "nothing is assigned to y, z"),
+    ):
+        with pytest.raises(KernelError, match=said):
+            assignments(text, ["y", "z"])
+
+
+def test_names():
+    """Names are variables: no functions, numbers, types, members or constants of the preprocessor."""
+    assert names_in(parse("a * sin(b) + 1.5e3 + (T)MASS", ("T",))) == {"a", "b", "MASS"}
+    assert unknown_names("g * my(x) + s.member + M_PI + 2e5f + (float)w + k", {"g", "x"}) == ["k", "s", "w"]

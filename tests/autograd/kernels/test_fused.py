@@ -1,0 +1,139 @@
+"""Functions of cupy.fuse: what they compute is read by calling them once, and differentiated."""
+
+from __future__ import annotations
+
+import pytest
+
+import lucid
+from lucid.backend import gpu
+from lucid.errors import ArgumentError, GraphError, KernelError, NotDifferentiableError
+from tests.autograd.kernels.making import drawn, is_right
+
+pytestmark = pytest.mark.gpu
+derivative = lucid.cuda.derivative
+
+
+def fused(function, **settings):
+    """Return a function of cupy.fuse."""
+    return gpu.cupy().fuse(**settings)(function)
+
+
+def test_what_is_found(rng):
+    """Operators and ufuncs of CuPy's are read as expressions, whose gradients are found and shown."""
+    cp = gpu.cupy()
+
+    def curve(x, a):
+        return (
+            cp.where(x > 0.5, cp.exp(x) * a, x**2) + cp.maximum(a, 0.5) / 2 - cp.arctan2(x, a) + cp.sqrt(cp.square(x))
+        )
+
+    def line(x, a):
+        return 2.0 * x + a
+
+    f = derivative(fused(curve))
+    x, a = drawn(rng, 4, 3), drawn(rng, 3)
+    assert (f(x, a) - curve(x.detach().array, a.detach().array)).abs().max().item() < 1e-14
+    assert is_right(f, x, a)
+    f = derivative(fused(line))
+    assert f.gradients == {"x": "g * 2.0", "a": "g"}
+    assert is_right(lambda x: f(x, 3.0), x)
+
+
+def test_every_ufunc(rng):
+    """All ufuncs that are read give what differences give of CuPy's own values."""
+    cp = gpu.cupy()
+    unary = """exp expm1 exp2 log log2 log10 log1p sin cos tan arcsin arccos arctan sinh cosh tanh arcsinh arctanh
+        sqrt cbrt square reciprocal absolute fabs negative floor ceil rint trunc"""
+    binary = "add subtract multiply true_divide power maximum minimum fmax fmin arctan2 hypot"
+
+    def everything(x, a):
+        total = cp.arccosh(x + 1) + cp.where(cp.logical_and(x > 0.5, cp.logical_not(a >= 0.5)), x, a)
+        for name in unary.split():
+            total = total + getattr(cp, name)(x * 0.9)
+        for name in binary.split():
+            total = total + getattr(cp, name)(x, a)
+        return total
+
+    x, a = drawn(rng, 3), drawn(rng, 3)
+    f = derivative(fused(everything))
+    assert (f(x, a) - everything(x.detach().array, a.detach().array)).abs().max().item() < 1e-12
+    assert is_right(f, x, a)
+
+
+def test_several_outputs_and_given_expressions(rng):
+    """Outputs are called out, or out0 and so on; expressions may be given instead."""
+
+    def both(x, a):
+        return x * a, x + a
+
+    f = derivative(fused(both))
+    assert f.gradients == {"x": "g_out0 * a + g_out1", "a": "g_out0 * x + g_out1"}
+    x, a = drawn(rng, 2, 3), drawn(rng, 3)
+    assert is_right(f, x, a)
+    given = derivative(fused(both), x="g_out0 * a + g_out1")
+    assert is_right(lambda x: given(x, a.detach()), x)
+    with pytest.raises(NotDifferentiableError, match="both: the tensor given for a requires grad"):
+        given(x, a)
+
+    def one(x):
+        return gpu.cupy().exp(x)
+
+    assert is_right(derivative(fused(one), x="g * out"), x)
+    assert is_right(derivative(fused(one), backward=lambda g, args: [g * args[1]]), x)
+
+
+def test_a_python_number_beside_float32(rng):
+    """A number that is given counts in the dtype of the arrays, as CuPy has it."""
+
+    def scaled(x, a):
+        return x * a
+
+    x = drawn(rng, 3, dtype="float32")
+    (grad,) = lucid.autograd.grad(derivative(fused(scaled))(x, 0.1).sum(), x)
+    assert grad.tolist() == [lucid.tensor(0.1).item()] * 3
+
+
+def test_what_is_not_read():
+    """What a function does beyond ufuncs is said with the remedy; one that writes into an argument is no function."""
+    cp = gpu.cupy()
+
+    def total(x):
+        return cp.sum(x)
+
+    def branches(x):
+        return x if x > 0 else -x
+
+    def inplace(x, y):
+        x += y
+        return x
+
+    def sets(x):
+        x[:] = 1
+        return x
+
+    def unknown(x):
+        return cp.isnan(x) * cp.sinc(x)
+
+    for function in (total, branches, unknown):
+        with pytest.raises(NotDifferentiableError, match=rf"{function.__name__}: its derivative is not found: .*x=\"g"):
+            derivative(fused(function))
+    for function in (inplace, sets):
+        for given in ({}, {"x": "g"}):
+            with pytest.raises(GraphError, match=f"{function.__name__} writes into an argument, which is not recorded"):
+                derivative(fused(function), **given)
+    with pytest.raises(KernelError, match=r"<lambda>: CuPy compiles no function of this name: use def"):
+        derivative(fused(lambda x: x))
+    assert derivative(fused(lambda x: x * x, kernel_name="squared")).gradients == {"x": "g * x * 2"}
+
+
+def test_wrong_calls(rng):
+    """The number of arguments is that of the function."""
+
+    def twice(x):
+        return x + x
+
+    f = derivative(fused(twice))
+    with pytest.raises(ArgumentError, match="twice: expected x, got 2 arguments"):
+        f(drawn(rng, 3), 2)
+    with pytest.raises(ArgumentError, match="twice: expected a CUDA tensor among its arguments"):
+        f(2.0)

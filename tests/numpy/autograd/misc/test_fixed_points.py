@@ -1,0 +1,34 @@
+"""Fixed points: their derivatives, of every order, by the equation and not by the steps."""
+
+import numpy as np
+
+import lucid.numpy as lnp
+from lucid.numpy.autograd import grad, jacobian
+from lucid.numpy.autograd.misc.fixed_points import fixed_point
+from tests.numpy.autograd.calls import equal, on_host
+
+
+def distance(x, y):
+    return lnp.max(lnp.abs(x - y))
+
+
+def test_a_root_has_the_derivatives_of_the_root():
+    """By one parameter, from any start, of the first and second order."""
+    newton = lambda a: lambda x: 0.5 * (x + a / x)
+    root = lambda a: fixed_point(newton, a, 1.0, distance, 1e-13)
+    equal(root(2.0), np.sqrt(2))
+    equal(grad(root)(2.0), 0.5 / np.sqrt(2))
+    equal(grad(grad(root))(2.0), -0.25 * 2**-1.5, rtol=1e-8)
+
+
+def test_parameters_and_points_may_be_arrays_in_containers(rng):
+    """The solution of ``x = m x + b`` has the derivatives of that of equations."""
+    m, b = 0.2 * rng.standard_normal((3, 3)), rng.standard_normal(3)
+    solution = lambda p: fixed_point(lambda p: lambda x: p[0] @ x + p[1], p, lnp.zeros(3), distance, 1e-14)
+    given = lnp.asarray(m), lnp.asarray(b)
+    expected = np.linalg.solve(np.eye(3) - m, b)
+    equal(solution(given), expected)
+    inverse = np.linalg.inv(np.eye(3) - m)
+    by_m, by_b = jacobian(solution)(given)
+    equal(by_b, inverse, rtol=1e-8)
+    np.testing.assert_allclose(on_host(by_m), inverse[:, :, None] * expected, rtol=1e-8, atol=1e-10)
