@@ -1,60 +1,116 @@
-"""What all distributions share."""
+"""What all distributions share, and what those of the exponential family do."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from lucid.arguments import unfit
-from lucid.autograd.modes.state import no_grad
-from lucid.errors import ArgumentError, SettingError
-from lucid.ops.base.dims import sizes_in
-from lucid.ops.creation.data import tensor
-from lucid.ops.reduction.sums import all as all_of
-from lucid.ops.shape.broadcasting import broadcast_tensors
+from lucid.autograd.functions import grad
+from lucid.autograd.modes.state import enable_grad, no_grad
+from lucid.distributions import constraints
+from lucid.distributions.utils import named_tensors, sum_rightmost
+from lucid.errors import ArgumentError, SettingError, ShapeError
+from lucid.ops.base.dims import common_shape, sizes_in
+from lucid.ops.creation.random import rand, randn
 from lucid.tensor import Tensor
 from lucid.tensor.layout import Size
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Mapping, Sequence
 
-__all__ = ["Distribution", "broadcast_all"]
+    from lucid.distributions.constraints import Constraint
 
-
-def broadcast_all(name: str, **parameters: Any) -> list[Tensor]:
-    """Return parameters as tensors of one shape; numbers get dtype and device of the tensors among them."""
-    like = next((value for value in parameters.values() if isinstance(value, Tensor)), None)
-    found: list[Tensor] = []
-    for parameter, value in parameters.items():
-        if isinstance(value, Tensor):
-            found.append(value)
-        elif isinstance(value, int | float):
-            number = float(value)
-            made = tensor(number) if like is None else tensor(number, dtype=like.dtype, device=like.device)
-            found.append(made)
-        else:
-            raise ArgumentError(f"{name}: {parameter}: expected a tensor or a number, got {type(value).__name__}")
-    return list(broadcast_tensors(*found))
+__all__ = ["Distribution", "ExponentialFamily"]
 
 
 class Distribution:
     """The base of distributions: what they are over, and how `sample` is made of `rsample`.
 
+    A subclass names its parameters, with what they can be, in `arg_constraints`, what can be drawn in `support`, and
+    calls ``self._set(...)`` with them; each parameter then has the shape ``batch_shape``, and one draw, and the first
+    dimensions of what `log_prob` takes, ``batch_shape + event_shape``.
+
     Parameters
     ----------
     batch_shape : tuple of int
         The shape of the parameters.
+    event_shape : tuple of int
+        The shape of one draw: () of a number.
     validate_args : bool, optional
-        Whether parameters and values are looked at: by default on the CPU alone.
+        Whether parameters and values are looked at: by default on the CPU, or as `set_default_validate_args` says.
     """
 
-    has_rsample = False
-    has_enumerate_support = False
+    has_rsample: Any = False
+    has_enumerate_support: Any = False
+    arg_constraints: Any = {}
+    support: Any = constraints.dependent
+    _validate_args: ClassVar[bool | None] = None
 
-    def __init__(self, batch_shape: Sequence[int] = (), validate_args: bool | None = None) -> None:
-        if validate_args is not None and type(validate_args) is not bool:
-            raise ArgumentError(f"{type(self).__name__}: validate_args: expected a bool, got {validate_args!r}")
-        self._batch_shape = Size(batch_shape)
-        self._validate_args = validate_args
+    @staticmethod
+    def set_default_validate_args(value: bool) -> None:
+        """Let parameters and values be looked at, on any device, or never, where a distribution does not say."""
+        if type(value) is not bool:
+            raise ArgumentError(f"set_default_validate_args: value: expected a bool, got {value!r}")
+        Distribution._validate_args = value
+
+    def __init__(
+        self, batch_shape: Sequence[int] = (), event_shape: Sequence[int] = (), validate_args: bool | None = None
+    ) -> None:
+        if validate_args is not None:
+            if type(validate_args) is not bool:
+                raise ArgumentError(f"{type(self).__name__}: validate_args: expected a bool, got {validate_args!r}")
+            vars(self)["_validate_args"] = validate_args
+        self._batch_shape, self._event_shape = Size(batch_shape), Size(event_shape)
+        for name, wanted in self._constraints().items():
+            # what is made of another parameter when it is asked for is as good as that
+            kept = name in vars(self) or type(getattr(type(self), name, None)) is property
+            if kept and not constraints.is_dependent(wanted):
+                self._check(name, getattr(self, name), wanted)
+
+    def _set(self, validate_args: bool | None, **parameters: Any) -> None:
+        """Keep parameters, of one shape, and begin with it."""
+        tensors = named_tensors(type(self).__name__, parameters)
+        vars(self).update(zip(parameters, tensors, strict=True))
+        Distribution.__init__(self, tensors[0].shape, validate_args=validate_args)
+
+    def _constraints(self) -> Mapping[str, Constraint]:
+        try:
+            return self.arg_constraints
+        except NotImplementedError:
+            return {}
+
+    def _looks(self, value: Tensor) -> bool:
+        """Tell whether values are looked at: on CUDA that waits for the device."""
+        return value.device.type == "cpu" if self._validate_args is None else self._validate_args
+
+    def _check(self, name: str, value: Tensor, wanted: Constraint) -> None:
+        """Raise unless all of a value is in a set, where values are looked at."""
+        if self._looks(value) and not wanted.check(value.detach()).all().item():
+            words = wanted.words or f"in {wanted!r}"
+            raise SettingError(f"{type(self).__name__}: expected {name} {words}, got {value.detach()!r}")
+
+    def _validate_sample(self, value: Tensor) -> None:
+        """Raise unless a value can be drawn, where values are looked at."""
+        if not isinstance(value, Tensor):
+            raise unfit(value, "a Tensor", "value")
+        if self._validate_args is False:
+            return
+        event, shape = len(self._event_shape), tuple(value.shape)
+        if len(shape) < event or any(
+            1 not in pair and len({*pair}) > 1
+            for pair in zip(shape[len(shape) - event :], self._event_shape, strict=True)
+        ):
+            raise ShapeError(
+                f"{type(self).__name__}: expected values whose last dimensions are {tuple(self._event_shape)}, "
+                f"got shape {shape}"
+            )
+        common_shape(shape, (*self._batch_shape, *self._event_shape))
+        try:
+            support = self.support
+        except NotImplementedError:
+            return
+        if not constraints.is_dependent(support):
+            self._check("values", value, support)
 
     @property
     def batch_shape(self) -> Size:
@@ -63,18 +119,26 @@ class Distribution:
 
     @property
     def event_shape(self) -> Size:
-        """The shape of one draw: that of a number."""
-        return Size(())
+        """The shape of one draw."""
+        return self._event_shape
+
+    def _none(self, what: str, why: str = "") -> NotImplementedError:
+        return NotImplementedError(f"{type(self).__name__} has no {what}{why}")
 
     @property
     def mean(self) -> Tensor:
         """The mean."""
-        raise NotImplementedError(f"{type(self).__name__} has no mean")
+        raise self._none("mean")
+
+    @property
+    def mode(self) -> Tensor:
+        """The value of the largest probability or density."""
+        raise self._none("mode")
 
     @property
     def variance(self) -> Tensor:
         """The mean of the squared distance from the mean."""
-        raise NotImplementedError(f"{type(self).__name__} has no variance")
+        raise self._none("variance")
 
     @property
     def stddev(self) -> Tensor:
@@ -82,59 +146,132 @@ class Distribution:
         return self.variance.sqrt()
 
     def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        """Return draws of shape ``sample_shape + batch_shape``, which no gradient flows through."""
+        """Return draws of shape ``sample_shape + batch_shape + event_shape``, which no gradient flows through."""
         with no_grad():
             return self.rsample(sample_shape)
 
+    def sample_n(self, n: int) -> Tensor:
+        """Return ``sample((n,))``."""
+        return self.sample((n,))
+
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         """Return draws that are differentiable functions of the parameters."""
-        raise NotImplementedError(f"{type(self).__name__} has no rsample: its draws are no functions of its parameters")
+        raise self._none("rsample", ": its draws are no functions of its parameters")
 
     def log_prob(self, value: Tensor) -> Tensor:
         """Return the logarithm of the probability, or of its density, at values that broadcast."""
-        raise NotImplementedError(f"{type(self).__name__} has no log_prob")
+        raise self._none("log_prob")
 
     def cdf(self, value: Tensor) -> Tensor:
         """Return the probability of what is at most the value."""
-        raise NotImplementedError(f"{type(self).__name__} has no cdf")
+        raise self._none("cdf")
 
     def icdf(self, value: Tensor) -> Tensor:
         """Return below what a draw is with these probabilities."""
-        raise NotImplementedError(f"{type(self).__name__} has no icdf")
+        raise self._none("icdf")
 
     def entropy(self) -> Tensor:
         """Return the entropy, in nats."""
-        raise NotImplementedError(f"{type(self).__name__} has no entropy")
+        raise self._none("entropy")
 
     def perplexity(self) -> Tensor:
         """Return the exponential of the entropy."""
         return self.entropy().exp()
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
-        """Return all values that can be drawn, along a new first dimension."""
-        raise NotImplementedError(f"{type(self).__name__} has no finite support")
+        """Return all values that can be drawn, along a new first dimension; without `expand` once for all the batch."""
+        raise self._none("finite support")
 
-    def _shape(self, sample_shape: Sequence[int]) -> tuple[int, ...]:
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Any:
+        """Return the distribution with its parameters expanded to another batch shape, without a copy."""
+        new: Any = self._get_checked_instance(type(self), _instance)
+        shape = Size(batch_shape)
+        for name, value in vars(self).items():
+            new.__dict__.setdefault(name, self._expanded(name, value, shape))
+        vars(new)["_batch_shape"] = shape
+        return new
+
+    def _expanded(self, name: str, value: Any, shape: Size) -> Any:
+        """Return what an attribute is in the expanded distribution."""
+        kept = len(self._batch_shape)
+        if isinstance(value, Distribution):
+            return value.expand((*shape, *value.batch_shape[kept:]))
+        if (
+            isinstance(value, Tensor)
+            and not name.startswith("_unbroadcasted")
+            and value.shape[:kept] == self._batch_shape
+        ):
+            return value.expand(*shape, *value.shape[kept:])
+        return value
+
+    def _get_checked_instance(self, cls: type, _instance: Any = None) -> Any:
+        """Return what `expand` fills: a new object of this class, or the one that a subclass has made."""
+        return type(self).__new__(type(self)) if _instance is None else _instance
+
+    def _extended_shape(self, sample_shape: Sequence[int] = ()) -> Size:
         """Return the shape of draws."""
-        return (*sizes_in(tuple(sample_shape)), *self.batch_shape)
+        return Size((*sizes_in(tuple(sample_shape)), *self._batch_shape, *self._event_shape))
 
-    def _check(self, name: str, value: Tensor, met: Tensor, wanted: str) -> None:
-        """Raise unless a condition holds everywhere, where values are looked at."""
-        looks = value.device.type == "cpu" if self._validate_args is None else self._validate_args
-        if looks and not all_of(met).item():
-            raise SettingError(f"{type(self).__name__}: expected {name} {wanted}, got {value.detach()!r}")
+    def _normal(self, sample_shape: Sequence[int], like: Tensor) -> Tensor:
+        """Return standard normal numbers in the shape of draws."""
+        return randn(*self._extended_shape(sample_shape), dtype=like.dtype, device=like.device)
+
+    def _uniform(self, sample_shape: Sequence[int], like: Tensor) -> Tensor:
+        """Return numbers of [0, 1) in the shape of draws."""
+        return rand(*self._extended_shape(sample_shape), dtype=like.dtype, device=like.device)
+
+    def _exponential(self, sample_shape: Sequence[int], like: Tensor) -> Tensor:
+        """Return numbers above 0 of the density ``exp(-x)`` in the shape of draws."""
+        return like.new_empty(self._extended_shape(sample_shape)).exponential_()
 
     def _parameter(self) -> Tensor:
         """Return the parameter that was given, of those that can stand for each other."""
         return next(value for value in vars(self).values() if isinstance(value, Tensor))
 
-    def _check_value(self, value: Tensor, met: Callable[[], Tensor], wanted: str) -> None:
-        """Raise unless values are ones that can be drawn, for which ``met()`` holds."""
-        if not isinstance(value, Tensor):
-            raise unfit(value, "a Tensor", "value")
-        self._check("values", value, met(), wanted)
+    def _nan(self) -> Tensor:
+        """Return what is not defined, in the shape of a draw."""
+        like = self._parameter()
+        return like.new_full(self._extended_shape(), float("nan"))
 
     def __repr__(self) -> str:
-        shown = {name.lstrip("_"): value for name, value in vars(self).items() if isinstance(value, Tensor)}
-        words = (f"{name}: {value if value.numel() == 1 else value.shape}" for name, value in shown.items())
+        given = {name: vars(self)[name] for name in self._constraints() if name in vars(self)}
+        words = (f"{name}: {value if value.numel() == 1 else value.shape}" for name, value in given.items())
         return f"{type(self).__name__}({', '.join(words)})"
+
+
+class ExponentialFamily(Distribution):
+    """The base of distributions with the density ``exp(<t(x), theta> - F(theta) + k(x))``.
+
+    A subclass has theta in `_natural_params`, F in `_log_normalizer`, and the mean of k in `_mean_carrier_measure`;
+    from them follow its entropy and its divergence from another of its kind, with the derivatives of F.
+    """
+
+    @property
+    def _natural_params(self) -> tuple[Tensor, ...]:
+        raise self._none("natural parameters")
+
+    def _log_normalizer(self, *natural_params: Tensor) -> Tensor:
+        raise self._none("normaliser of natural parameters")
+
+    def _no_carrier(self) -> Any:
+        raise self._none("mean carrier measure")
+
+    _mean_carrier_measure: Any = property(_no_carrier)
+
+    def _mean_statistics(self) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...], Tensor]:
+        """Return theta, the means of t(x), which are the slopes of F, and F, all of them with their gradients."""
+        with enable_grad():
+            thetas = tuple(t if t.requires_grad else t.detach().requires_grad_() for t in self._natural_params)
+            value = self._log_normalizer(*thetas)
+            slopes: Any = grad(value.sum(), thetas, create_graph=True)
+        return thetas, slopes, value
+
+    def entropy(self) -> Tensor:
+        """Return ``F(theta) - <theta, slope of F> - mean of k(x)``."""
+        carried = self._mean_carrier_measure
+        thetas, slopes, value = self._mean_statistics()
+        total = value - carried
+        for theta, slope in zip(thetas, slopes, strict=True):
+            inner = theta * slope
+            total = total - sum_rightmost(inner, inner.dim() - value.dim())
+        return total

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -13,9 +13,9 @@ from lucid.errors import DtypeError, SettingError
 from lucid.numpy.border import arrays, called, is_array, made, plain, settled, ufunc_called
 from lucid.ops.index import indexing
 from lucid.ops.shape.reshape import ravel
-from lucid.tensor import inplace, interop
+from lucid.tensor import cupy_calls, inplace, interop
 from lucid.tensor.numpy_calls.protocols import name_of
-from lucid.tensor.numpy_calls.rule import WEAK
+from lucid.tensor.numpy_calls.rule import WEAK, untyped
 from lucid.tensor.numpy_calls.ufuncs import UFUNCS
 from lucid.tensor.tensor import Tensor
 
@@ -149,13 +149,14 @@ def is_plain_index(key: Any, shape: tuple[int, ...]) -> bool:
 
     It does not for negative steps, bools beside others, and integers beside arrays, which are arrays to NumPy.
     """
-    parts = key if type(key) is tuple else (key,)
+    parts = cast("tuple[Any, ...]", key if type(key) is tuple else (key,))
     numbers = several = False
     for part in parts:
         if part is None or part is ...:
             continue
         if isinstance(part, slice):
-            if part.step is not None and part.step < 0:
+            step: Any = cast("Any", part).step
+            if step is not None and step < 0:
                 return False
         elif isinstance(part, bool | np.bool_):
             return False
@@ -172,7 +173,7 @@ def is_plain_index(key: Any, shape: tuple[int, ...]) -> bool:
 
 def places(key: Any, shape: tuple[int, ...]) -> Any:
     """Return an index of the elements in a row: NumPy's own index of their numbers."""
-    key = tuple([on_host(part) for part in key]) if type(key) is tuple else on_host(key)
+    key = tuple(map(on_host, cast("Any", key))) if type(key) is tuple else on_host(key)
     return np.asarray(np.arange(math.prod(shape)).reshape(shape)[key])
 
 
@@ -202,7 +203,8 @@ class ndarray(Tensor, metaclass=_Kind):
 
     def __new__(cls, shape: Any, dtype: Any = float, **options: Any) -> Any:
         """Return an array of NumPy's whose elements are not set, as ``numpy.ndarray`` does."""
-        return np.ndarray(shape, dtype, **options)
+        made: Any = np.ndarray
+        return made(shape, dtype, **options)
 
     # ---- attributes ----
 
@@ -275,7 +277,7 @@ class ndarray(Tensor, metaclass=_Kind):
         del order, subok
         if not np.can_cast(self.array.dtype, dtype, casting):  # pyright: ignore[reportArgumentType]
             raise DtypeError(
-                f"astype: cannot cast from {self.array.dtype} to {np.dtype(dtype)} by the rule {casting!r}"
+                f"astype: cannot cast from {self.array.dtype} to {np.dtype(cast('Any', dtype))} by the rule {casting!r}"
             )
         return called("astype", np.astype, (self, dtype), {"copy": copy})
 
@@ -305,7 +307,7 @@ class ndarray(Tensor, metaclass=_Kind):
         if not is_plain_index(key, self.array.shape):
             # a view of one dimension more, as there is no place in an array of none
             into = self if self.array.ndim else indexing.getitem(self, None)
-            key = np.unravel_index(places(key, self.array.shape), into.array.shape)
+            key = cast("Any", np.unravel_index(places(key, self.array.shape), into.array.shape))
         if not isinstance(value, TensorBase) and type(value) not in WEAK:
             value = called("asarray", np.asarray, (value,), {})
             if not isinstance(value, TensorBase):
@@ -354,6 +356,13 @@ class ndarray(Tensor, metaclass=_Kind):
         """Return what a ufunc gives: see `lucid.numpy.border`."""
         return ufunc_called(ufunc, method, inputs, options)
 
+    def __cupy_override_elementwise_kernel__(self, kernel: Any, *inputs: Any, **options: Any) -> Any:
+        """Return what a ufunc or kernel of CuPy's gives: see `lucid.tensor.cupy_calls`."""
+        ufunc = cupy_calls.ufunc_of(kernel)
+        if ufunc is not None and len(inputs) == kernel.nin:
+            return ufunc_called(ufunc, "__call__", inputs, options)
+        return settled(cupy_calls.kernel_call(self, kernel, *inputs, **options), inputs)
+
     def __array_function__(self, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Return what a function of NumPy's gives: see `lucid.numpy.border`."""
         del types
@@ -361,7 +370,7 @@ class ndarray(Tensor, metaclass=_Kind):
 
     def __array__(self, dtype: object = None, copy: bool | None = None) -> Any:
         """Return the values as an array of integers or bools, which carry no gradient, ``np.int64(x)``; or refuse."""
-        if dtype is not None and np.dtype(dtype).kind in "biu":
+        if dtype is not None and np.dtype(cast("Any", dtype)).kind in "biu":
             return interop.to_array(self.detach(), dtype, copy)
         return interop.to_array(self, dtype, copy)
 
@@ -386,7 +395,8 @@ class ndarray(Tensor, metaclass=_Kind):
 def plain_key(key: Any) -> Any:
     """Return an index with arrays and numbers of NumPy's for tensors, and a list of numbers as the array that it is."""
     if type(key) is tuple:
-        return tuple([plain_key(part) if type(part) is not tuple else np.asarray(part) for part in key])
+        parts: Any = cast("Any", key)
+        return tuple([plain_key(part) if type(part) is not tuple else untyped.asarray(part) for part in parts])
     if isinstance(key, TensorBase):
         return plain(key)
     if type(key) is list:

@@ -26,7 +26,7 @@ from lucid.errors import LucidError
 from lucid.ops.base.promotion import cast_to
 from lucid.ops.index.indexing import getitem
 from lucid.tensor.numpy_calls.protocols import no_rule
-from lucid.tensor.numpy_calls.rule import WEAK, applied, numpy_dtype
+from lucid.tensor.numpy_calls.rule import WEAK, applied, is_sequence, numpy_dtype
 from lucid.tensor.numpy_calls.table import ABOUT, CONSTANT, CONSTANT_UFUNCS, RULES
 from lucid.tensor.numpy_calls.ufuncs import ufunc_result
 
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 
-UNLIKE_NUMPYS = {"broadcast_arrays", "cov", "nanstd", "nanvar", "pad"}
-"""CuPy's functions whose results differ: with weights, in a dtype that is asked for, wrapped twice, of numbers."""
+UNLIKE_NUMPYS = {"broadcast_arrays", "cov", "linalg.eig", "linalg.eigvals", "nanstd", "nanvar", "pad"}
+"""CuPy's functions whose results differ, of numbers, by weights, in a dtype, wrapped twice, or not on each device."""
 
 
 class _Arrays:
@@ -175,7 +175,9 @@ def ufunc_called(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options:
 def promoted(ufunc: np.ufunc, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return operands in the dtypes in which NumPy's ufunc takes them; Python's numbers stay what they are."""
     arrays = [x if type(x) in WEAK or is_array(x) else np.asarray(x) for x in inputs]
-    kinds = [type(x) if type(x) in WEAK else x.array.dtype if isinstance(x, TensorBase) else x.dtype for x in arrays]
+    kinds: list[Any] = [
+        type(x) if type(x) in WEAK else x.array.dtype if isinstance(x, TensorBase) else x.dtype for x in arrays
+    ]
     wanted = resolved(ufunc, tuple(kinds))
     return tuple([_in_dtype(x, dtype) for x, dtype in zip(arrays, wanted, strict=True)])
 
@@ -206,18 +208,17 @@ def settled(result: Any, given: Iterable[Any]) -> Any:
     """
     if isinstance(result, TensorBase):
         if live_edge(result) is None:
-            array = result.array
-            return array[()] if isinstance(array, np.ndarray) and not array.ndim else array
+            array: Any = result.array
+            return array[()] if type(array) is np.ndarray and not array.ndim else array
         if type(result) is arrays.kind:
             return result
         if any(result is value for value in given):
             result = getitem(result, ...)  # pyright: ignore[reportArgumentType]
         result.__class__ = arrays.kind
         return result
-    if isinstance(result, tuple) and hasattr(result, "_fields"):
-        return type(result)(*[settled(each, given) for each in result])  # pyright: ignore[reportUnknownVariableType]
-    if type(result) in {list, tuple}:
-        return type(result)([settled(each, given) for each in result])
+    if is_sequence(result):
+        made_of = [settled(each, given) for each in result]
+        return result.__class__(*made_of) if hasattr(result, "_fields") else result.__class__(made_of)
     return result
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -22,9 +22,9 @@ class Joining:
         return f"lucid.numpy.{self.name}"
 
     def __getitem__(self, key: Any) -> Any:
-        parts = key if type(key) is tuple else (key,)
+        parts = cast("Any", key if type(key) is tuple else (key,))
         if not any_recorded(parts):
-            return computed(f"{self.name}.__getitem__", self.joined.__getitem__, (key,), {})
+            return computed(f"{self.name}.__getitem__", self.joined.__getitem__, cast("Any", (key,)), {})
         parts = [self.joined[part] if isinstance(part, slice) else part for part in parts]
         moved = {str(k): part for k, part in enumerate(parts) if not isinstance(part, str)}
 

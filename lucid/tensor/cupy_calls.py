@@ -40,11 +40,17 @@ OPS: dict[Any, Callable[..., Any]] = {}
 
 def name_of(kernel: Any) -> str:
     """Return NumPy's name of a kernel of CuPy's; of others, a name that NumPy has not."""
-    name = kernel.name.removeprefix("cupy_")
+    name: str = kernel.name.removeprefix("cupy_")
     if name == kernel.name:
         return ""
     name = name.removesuffix("_with_dtype").removesuffix("_complex_dtype")
-    return NUMPYS.get(name, name)
+    return NUMPYS.get(name) or name
+
+
+def ufunc_of(kernel: Any) -> Any:
+    """Return NumPy's ufunc of the meaning of one of CuPy's, None if there is none."""
+    name = name_of(kernel) if isinstance(kernel, gpu.cupy().ufunc) else ""
+    return getattr(np, name) if name in UFUNCS else None
 
 
 def kernel_call(_self: object, kernel: Any, *args: Any, **options: Any) -> Any:

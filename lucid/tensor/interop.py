@@ -209,7 +209,7 @@ def repeat(self: Tensor, *sizes: int | Sequence[int]) -> Tensor:
 
     Two integers are sizes to PyTorch, and a number and an axis to NumPy: only who calls tells them apart.
     """
-    if len(sizes) == 2 and sys._getframe(1).f_globals.get("__name__", "").startswith("cupy."):  # noqa: SLF001
+    if len(sizes) == 2 and sys._getframe(1).f_globals.get("__name__", "").startswith("cupy."):  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - the caller is what tells them apart
         return in_numpys_form("repeat", (self, *sizes), {})
     return repeating.repeat(self, *sizes)
 

@@ -85,10 +85,10 @@ def test_a_policy_gradient():
     ("make", "error", "words"),
     [
         (lambda: Normal(0.0, 0.0), SettingError, "Normal: expected scale above 0, got"),
-        (lambda: Normal(math.nan, 1.0), SettingError, "Normal: expected loc that is a number"),
+        (lambda: Normal(math.nan, 1.0), SettingError, "Normal: expected loc that are numbers"),
         (lambda: Normal("a", 1.0), ArgumentError, "Normal: loc: expected a tensor or a number, got str"),
         (lambda: Normal(0.0, 1.0, 3), ArgumentError, "Normal: validate_args: expected a bool, got 3"),
-        (lambda: Uniform(1.0, 1.0), SettingError, "Uniform: expected high above low"),
+        (lambda: Uniform(1.0, 1.0), SettingError, "Uniform: expected low below 1, got"),
         *(
             (lambda made=made, name=name: getattr(made, name)(1), ArgumentError, "value: expected a Tensor, got int 1")
             for made in (
@@ -107,7 +107,7 @@ def test_a_policy_gradient():
         (lambda: Binomial(2, 1.5), SettingError, "Binomial: expected probs between 0 and 1"),
         (lambda: Binomial(0.5, 0.5), SettingError, "expected total_count of whole numbers from 0 on"),
         (lambda: Binomial(2), SettingError, "Binomial: expected either probs or logits"),
-        (lambda: Binomial(2, 0.5).log_prob(lucid.tensor(3.0)), SettingError, "whole numbers from 0 to total_count"),
+        (lambda: Binomial(2, 0.5).log_prob(lucid.tensor(3.0)), SettingError, "whole numbers from 0 to 2"),
         (lambda: Categorical(lucid.tensor([0.0, 0.0])), SettingError, "not all 0 in a row"),
         (lambda: Categorical(lucid.tensor([-1.0, 2.0])), SettingError, "of 0 and more"),
         (lambda: Categorical(lucid.tensor(0.5)), SettingError, r"at least one dimension, with events, got shape \(\)"),
@@ -124,7 +124,7 @@ def test_a_policy_gradient():
         ),
         (lambda: Categorical(logits=lucid.ones(3)).log_prob(lucid.tensor(0.5)), SettingError, "whole numbers from 0"),
         (lambda: Bernoulli(0.5).log_prob(lucid.tensor(0.5)), SettingError, "values of 0 and 1"),
-        (lambda: Uniform(0.0, 1.0).log_prob(lucid.tensor(2.0)), SettingError, "values from low to high"),
+        (lambda: Uniform(0.0, 1.0).log_prob(lucid.tensor(2.0)), SettingError, "values between 0 and 1"),
         (lambda: Normal(0.0, 1.0).log_prob(1.0), ArgumentError, "value: expected a Tensor, got float"),
         (lambda: kl_divergence(Normal(0.0, 1.0), Bernoulli(0.5)), NotImplementedError, "got Normal and Bernoulli"),
         (lambda: Distribution().entropy(), NotImplementedError, "Distribution has no entropy"),
@@ -256,7 +256,7 @@ def test_what_is_certain_has_finite_logits(make):
 @pytest.mark.cpu("values are looked at on the CPU")
 def test_counts_are_whole_numbers():
     """A count between two numbers has no probability, and is refused."""
-    with pytest.raises(SettingError, match="of whole numbers from 0 to total_count"):
+    with pytest.raises(SettingError, match="of whole numbers from 0 to 3"):
         Binomial(3, probs=0.5).log_prob(lucid.tensor(1.5))
 
 
@@ -272,3 +272,30 @@ def test_one_number_is_shown():
     one, several = lucid.tensor([1.0]), lucid.ones(3)
     assert repr(Normal(one, one * 2)) == f"Normal(loc: {one}, scale: {one * 2})"
     assert repr(Normal(several, 1.0)) == f"Normal(loc: {several.shape}, scale: {several.shape})"
+
+
+def test_a_parameter_of_the_shape_is_kept():
+    """It is the tensor that was given, with its gradient; only what is broadcast is another one."""
+    wide, number = lucid.zeros(3, requires_grad=True), lucid.tensor(1.0, requires_grad=True)
+    made = Normal(wide, number)
+    assert made.loc is wide
+    made.log_prob(lucid.ones(3)).sum().backward()
+    assert made.loc.grad.tolist() == [1.0, 1.0, 1.0]
+    assert number.grad is not None
+
+
+@pytest.mark.cpu("values are looked at on the CPU")
+def test_the_default_of_looking():
+    """It is set for all distributions that do not say, and for those made before."""
+    try:
+        Distribution.set_default_validate_args(False)
+        made = Normal(0.0, -1.0)
+        with pytest.raises(SettingError, match="expected scale above 0"):
+            Normal(0.0, -1.0, validate_args=True)
+        Distribution.set_default_validate_args(True)
+        with pytest.raises(SettingError, match="expected values that are numbers"):
+            made.log_prob(lucid.tensor(math.nan))
+        with pytest.raises(ArgumentError, match="set_default_validate_args: value: expected a bool, got 1"):
+            Distribution.set_default_validate_args(1)
+    finally:
+        Distribution._validate_args = None

@@ -124,7 +124,7 @@ def _around_two() -> tuple[float, ...]:
     return (0.0, 1 - np.euler_gamma, *((-1) ** k * tail / k for k, tail in enumerate(tails, 2)))
 
 
-def _lgamma_above(xp: ModuleType, x: Array) -> Array:
+def lgamma_above(xp: ModuleType, x: Array) -> Array:
     """Return the logarithm of the gamma function for x >= 0."""
     near = xp.clip(x, 0, FAR)
     # gamma(x) = product * gamma(x - steps), with x - steps from 1.5 to below 2.5
@@ -146,7 +146,7 @@ def _lgamma_above(xp: ModuleType, x: Array) -> Array:
 
 def _lgamma_into(xp: ModuleType, out: Array, x: Array) -> None:
     x = x.astype(np.float64)
-    above = _lgamma_above(xp, xp.where(x < 0, 1 - x, x))
+    above = lgamma_above(xp, xp.where(x < 0, 1 - x, x))
     # gamma(x) gamma(1 - x) = pi / sin(pi x), where the sine is that of the distance to a whole number
     part = x - xp.rint(x)
     below = -xp.log(xp.abs(part)) - xp.log(xp.sinc(part)) - above

@@ -60,6 +60,12 @@ Axis: TypeAlias = "int | tuple[int, ...] | None"
 RULES: dict[str, Rule] = {}
 """By the name of NumPy's function below `numpy`."""
 
+NO_VALUE: Any = getattr(np, "_NoValue")  # noqa: B009 - NumPy gives it no public name
+"""What NumPy's functions have for a parameter that is not given."""
+
+untyped: Any = np
+"""NumPy, where its stubs know nothing of arrays of any dtype."""
+
 WEAK = frozenset((bool, int, float, complex))
 """Python's numbers, which have no dtype of their own: those of NumPy's that inherit from them have one."""
 
@@ -147,7 +153,7 @@ def bound(name: str, rule: Rule, function: Any, args: tuple[Any, ...], kwargs: d
     if others and keywords is not None:
         given[keywords] = others
     for key, value in list(given.items()):
-        if value is np._NoValue or (key not in rule.names and value is defaults.get(key)):  # noqa: SLF001
+        if value is NO_VALUE or (key not in rule.names and value is defaults.get(key)):
             del given[key]
         elif key not in rule.names and not (key == "where" and value is True):
             raise NumpyCallError(
@@ -190,7 +196,7 @@ def applied(
         like = next(tensors_in(given.values()), None) if like is None else like
         if mark == "**":
             # one array is the sequence of its parts along the first axis
-            given[key] = [operand(entry, like, strong=True) for entry in value]
+            given[key] = [operand(entry, like, strong=True) for entry in cast("Any", value)]
             shared += [(given[key], k) for k in range(len(given[key]))]
         else:
             given[key] = operand(value, like)
@@ -229,6 +235,16 @@ def dtype_named(dtype: object) -> dtype:
 # ---- operands ----
 
 
+def is_tensor(value: object) -> bool:
+    """Return whether a value is a tensor."""
+    return isinstance(value, TensorBase)
+
+
+def is_sequence(value: object) -> bool:
+    """Return whether a value is a list or a tuple."""
+    return isinstance(value, list | tuple)
+
+
 def tensors_in(values: Any) -> Iterator[Any]:
     """Yield the tensors among values, also those in lists and tuples."""
     for value in values:
@@ -254,7 +270,7 @@ def operand(value: Any, like: Any, *, strong: bool = False) -> Any:
     return wrap(asarray(np.asarray(value), device=None if like is None else device_of(like.array)))
 
 
-def axis_in(axis: Axis, ndim: int) -> int:
+def axis_in(axis: Any, ndim: int) -> int:
     """Return an axis counted from the front; NumPy's AxisError, an IndexError and a ValueError, if there is none."""
     number = operator.index(axis)
     if not -ndim <= number < ndim:

@@ -16,13 +16,14 @@ for _kind in (
 
 ABOUT = frozenset(
     (
-        "allclose", "argpartition", "argwhere", "array2string", "array_equal", "array_equiv", "array_repr", "array_str",
-        "can_cast", "common_type", "diag_indices_from", "digitize", "flatnonzero", "histogram_bin_edges", "in1d", "iscomplexobj",
-        "isclose", "iscomplex", "isfortran", "isin", "isneginf", "isposinf", "isreal", "isrealobj", "ix_", "lexsort",
-        "linalg.matrix_rank", "may_share_memory", "min_scalar_type", "nanargmax", "nanargmin", "ndim", "nonzero",
-        "packbits", "ravel_multi_index", "result_type", "save", "savetxt", "savez", "savez_compressed", "searchsorted",
-        "shape", "shares_memory", "size", "tril_indices_from", "triu_indices_from", "unique_counts", "unique_inverse",
-        "unpackbits", "unravel_index",
+        "allclose", "argpartition", "argwhere", "array2string", "array_equal", "array_equiv", "array_repr",
+        "array_str", "can_cast", "common_type", "diag_indices_from", "digitize", "flatnonzero",
+        "histogram_bin_edges", "in1d", "isclose", "iscomplex", "iscomplexobj", "isfortran", "isin", "isneginf",
+        "isposinf", "isreal", "isrealobj", "ix_", "lexsort", "linalg.matrix_rank", "may_share_memory",
+        "min_scalar_type", "nanargmax", "nanargmin", "ndim", "nonzero", "packbits", "ravel_multi_index",
+        "result_type", "save", "savetxt", "savez", "savez_compressed", "searchsorted", "shape", "shares_memory",
+        "size", "tril_indices_from", "triu_indices_from", "unique_counts", "unique_inverse", "unpackbits",
+        "unravel_index",
     )
 )  # fmt: skip
 """What says something about arrays, or stores them: comparisons, places, sizes, files."""

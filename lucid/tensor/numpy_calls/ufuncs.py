@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lucid.autograd.base import TensorBase, wrap
+from lucid.autograd.base import wrap
 from lucid.backend.arrays import asarray
 from lucid.backend.device import device_of
 from lucid.ops.activation.sigmoid import tanh
@@ -29,9 +29,11 @@ from lucid.ops.reduction import sums
 from lucid.ops.shape import reshape
 from lucid.tensor import operators
 from lucid.tensor.numpy_calls.rule import (
+    NO_VALUE,
     NumpyCallError,
     applied,
     dtype_named,
+    is_tensor,
     numpy_dtype,
     operand,
     pytorch_dtype,
@@ -58,7 +60,7 @@ def parts_of_numbers(x: Any) -> tuple[Any, Any]:
 
 def is_complex(x: Any) -> bool:
     """Return whether a tensor, or a number, is complex."""
-    return x.array.dtype.kind == "c" if isinstance(x, TensorBase) else isinstance(x, complex)
+    return x.array.dtype.kind == "c" if is_tensor(x) else isinstance(x, complex)
 
 
 def chosen(op: Callable[[Any, Any], Any], ufunc: Any) -> Callable[[Any, Any], Any]:
@@ -67,7 +69,7 @@ def chosen(op: Callable[[Any, Any], Any], ufunc: Any) -> Callable[[Any, Any], An
     def choose(a: Any, b: Any) -> Any:
         if not (is_complex(a) or is_complex(b)):
             return op(a, b)
-        like = a if isinstance(a, TensorBase) else b
+        like = a if is_tensor(a) else b
         wanted = numpy_dtype([a, b])
         operands = [cast_to(operand(x, like, strong=True), wanted) for x in (a, b)]
         first, second = (x.numpy(force=True) for x in operands)
@@ -87,7 +89,7 @@ def rounded(x: Any) -> Any:
 
 def steps(x: Any, middle: Any) -> Any:
     """Return ``numpy.heaviside``, which is the second operand where the first is 0."""
-    like = x if isinstance(x, TensorBase) else middle
+    like = x if is_tensor(x) else middle
     x, middle = tensor_of(x, like), tensor_of(middle, like)
     return selection.where(comparison.eq(x, 0), middle, comparison.heaviside(x, middle))
 
@@ -230,7 +232,7 @@ def ufunc_result(
         If lucid has no such op, or it is asked for with a method or option that the op has not.
     """
     name, title = ufunc.__name__, title_of(ufunc)
-    usual = {"out": None, "dtype": None, "where": True, "initial": np._NoValue}  # noqa: SLF001
+    usual = {"out": None, "dtype": None, "where": True, "initial": NO_VALUE}
     options = {key: value for key, value in options.items() if key not in usual or value is not usual[key]}
     op = UFUNCS.get(name)
     if op is None or getattr(np, name, None) is not ufunc:

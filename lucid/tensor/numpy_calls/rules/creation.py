@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from lucid.autograd.base import TensorBase, wrap
+from lucid.autograd.base import wrap
 from lucid.backend.arrays import asarray
 from lucid.backend.device import device_of
 from lucid.ops.creation import filling
 from lucid.ops.elementwise import arithmetic, division, exponential, power
 from lucid.ops.index.indexing import getitem
 from lucid.ops.shape import axes, broadcasting, joining, reshape
-from lucid.tensor.numpy_calls.rule import operand, rule, same_kind, tensor_of, tensors_in
+from lucid.tensor.numpy_calls.rule import is_tensor, operand, rule, same_kind, tensor_of, tensors_in
 from lucid.tensor.numpy_calls.rules.places import plain
 from lucid.tensor.numpy_calls.rules.reductions import in_dtype
 
@@ -97,13 +97,13 @@ def full(shape: Any, fill_value: Any, dtype: object = None) -> Any:
 def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: bool = False, dtype: object = None,
              axis: int = 0) -> Any:  # fmt: skip
     """Return ``numpy.linspace``."""
-    like = start if isinstance(start, TensorBase) else stop
+    like = start if is_tensor(start) else stop
     first, last = tensor_of(start, like), tensor_of(stop, like)
     span = arithmetic.sub(last, first)
     share = np.linspace(0, 1, num, endpoint=endpoint).astype(like.array.dtype).reshape(-1, *(1,) * span.array.ndim)
     steps = wrap(asarray(share, device=device_of(like.array)))
     # the ends meet what was given, as the sum of a start and a whole span need not
-    points = arithmetic.add(arithmetic.mul(first, arithmetic.sub(1, steps)), arithmetic.mul(last, steps))
+    points = arithmetic.add(arithmetic.mul(first, arithmetic.rsub(steps, 1)), arithmetic.mul(last, steps))
     points = axes.movedim(in_dtype(points, dtype), 0, axis) if points.array.ndim else points
     parts = num - 1 if endpoint else num
     return (points, arithmetic.mul(span, 1 / parts if parts > 0 else np.nan)) if retstep else points
@@ -119,7 +119,7 @@ def logspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: 
 @rule("geomspace", "*start *stop num endpoint dtype axis")
 def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: object = None, axis: int = 0) -> Any:
     """Return ``numpy.geomspace``, of numbers of one sign."""
-    like = start if isinstance(start, TensorBase) else stop
+    like = start if is_tensor(start) else stop
     first, last = tensor_of(start, like), tensor_of(stop, like)
     ratio = exponential.log(division.div(last, first))
     return in_dtype(arithmetic.mul(first, exponential.exp(linspace(0, ratio, num, endpoint, axis=axis))), dtype)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lucid.autograd.base import TensorBase, wrap
+from lucid.autograd.base import wrap
 from lucid.backend.arrays import asarray
 from lucid.backend.device import device_of
 from lucid.errors import SettingError, ShapeError
@@ -19,7 +19,7 @@ from lucid.ops.index.indexing import getitem
 from lucid.ops.linalg.products import matmul
 from lucid.ops.reduction import differences
 from lucid.ops.shape import axes, joining, reshape
-from lucid.tensor.numpy_calls.rule import axis_in, enter, operand, rule, tensor_of
+from lucid.tensor.numpy_calls.rule import axis_in, enter, is_tensor, operand, rule, tensor_of, untyped
 from lucid.tensor.numpy_calls.rules.places import plain
 from lucid.tensor.numpy_calls.rules.reductions import dims_of
 
@@ -37,7 +37,7 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
     """Return ``numpy.diff``."""
     k = axis_in(axis, a.array.ndim)
     sizes = [1 if j == k else size for j, size in enumerate(a.array.shape)]
-    ends = []
+    ends: list[Any] = []
     for end in (prepend, append):
         tensor = None if end is None else tensor_of(end, a)
         ends.append(tensor if tensor is None or tensor.array.ndim else tensor.expand(sizes))
@@ -58,7 +58,7 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
     y = operand(y, x, strong=True)
     if x is not None:
         return differences.trapezoid(y, operand(x, y, strong=True), dim=axis)
-    if isinstance(dx, TensorBase):
+    if is_tensor(dx):
         return arithmetic.mul(differences.trapezoid(y, dim=axis), dx)
     return differences.trapezoid(y, dx=dx, dim=axis)
 
@@ -80,7 +80,7 @@ def _slope(f: Any, k: int, step: Any, edge_order: int) -> Any:
     if size < edge_order + 1:
         raise ShapeError(f"numpy.gradient: expected at least {edge_order + 1} elements along axis {k}, got {size}")
     rises = differences.diff(f, dim=k)
-    if np.ndim(step.array if isinstance(step, TensorBase) else step):
+    if np.ndim(step.array if is_tensor(step) else step):
         places = tensor_of(step, f)
         widths = reshape.reshape(differences.diff(places), [-1 if j == k else 1 for j in range(f.array.ndim)])
         slopes = division.div(rises, widths)
@@ -125,7 +125,7 @@ def _edge(slopes: Any, widths: Any, k: int, end: int) -> Any:
 @rule("interp", "*x *xp *fp *left *right period")
 def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
     """Return ``numpy.interp``, with gradients by the places asked for, the places of samples, and the samples."""
-    like = next(each for each in (x, xp, fp) if isinstance(each, TensorBase))
+    like = next(each for each in (x, xp, fp) if is_tensor(each))
     x, xp, fp = (tensor_of(each, like) for each in (x, xp, fp))
     if period is not None:
         x, xp = (division.remainder(each, abs(period)) for each in (x, xp))
@@ -140,7 +140,7 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     if count == 1:
         inside = arithmetic.add(arithmetic.mul(x, 0), getitem(fp, 0))
     else:
-        place = np.clip(np.searchsorted(plain(xp), plain(x), "right"), 1, count - 1)
+        place = untyped.clip(untyped.searchsorted(plain(xp), plain(x), "right"), 1, count - 1)
         high, low = (wrap(asarray(np.asarray(each), device=device_of(like.array))) for each in (place, place - 1))
         x0, x1, y0, y1 = getitem(xp, low), getitem(xp, high), getitem(fp, low), getitem(fp, high)
         share = division.div(arithmetic.sub(x, x0), arithmetic.sub(x1, x0))
@@ -177,7 +177,7 @@ def _sliding(a: Any, v: Any, mode: Any) -> Any:
 @rule("convolve", "*a *v mode")
 def convolve(a: Any, v: Any, mode: Any = "full") -> Any:
     """Return ``numpy.convolve``."""
-    like = a if isinstance(a, TensorBase) else v
+    like = a if is_tensor(a) else v
     a, v = (reshape.reshape(tensor_of(each, like), -1) if np.ndim(plain(each)) == 0 else each for each in (a, v))
     if len(a.array) < len(v.array):
         a, v = v, a
@@ -187,7 +187,7 @@ def convolve(a: Any, v: Any, mode: Any = "full") -> Any:
 @rule("correlate", "*a *v mode")
 def correlate(a: Any, v: Any, mode: Any = "valid") -> Any:
     """Return ``numpy.correlate``: the second vector is conjugated."""
-    like = a if isinstance(a, TensorBase) else v
+    like = a if is_tensor(a) else v
     a, v = (reshape.reshape(tensor_of(each, like), -1) if np.ndim(plain(each)) == 0 else each for each in (a, v))
     other = conj(v)
     if len(a.array) >= len(v.array):

@@ -15,11 +15,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from lucid.tensor import Tensor
-    from lucid.tensor.numpy_calls.rule import Axis
 
 
 @rule("concatenate concat", "**arrays axis dtype")
-def concatenated(arrays: Any, axis: Axis = 0, dtype: object = None) -> Any:
+def concatenated(arrays: Any, axis: int | None = 0, dtype: object = None) -> Any:
     """Return ``numpy.concatenate``: without an axis, of all elements in a row."""
     parts = [reshape.ravel(part) for part in arrays] if axis is None else arrays
     if any(not part.array.ndim for part in parts):
@@ -94,7 +93,7 @@ def unstacked(x: Any, axis: int = 0) -> Any:
 def _enter_at_least(name: str, function: Callable[..., Any]) -> None:
     def at_least(arys: tuple[Any, ...]) -> Any:
         like = next(tensors_in(arys))
-        made = tuple([function(operand(each, like, strong=True)) for each in arys])
+        made: Any = tuple([function(operand(each, like, strong=True)) for each in arys])
         return made if len(made) > 1 else made[0]
 
     rule(name, "arys")(at_least)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from lucid.autograd.base import TensorBase
 from lucid.backend.dtype import as_dtype
 from lucid.errors import ShapeError
 from lucid.ops.decomposition import (
@@ -31,6 +30,8 @@ from lucid.tensor.numpy_calls.rule import (
     NumpyCallError,
     axis_in,
     enter,
+    is_sequence,
+    is_tensor,
     operand,
     pytorch_dtype,
     rule,
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
 
 def pair(a: Any, b: Any) -> tuple[Any, Any]:
     """Return two operands of which one may be a number, as tensors."""
-    like = a if isinstance(a, TensorBase) else b
+    like = a if is_tensor(a) else b
     return tensor_of(a, like), tensor_of(b, like)
 
 
@@ -106,8 +107,10 @@ def kron(a: Any, b: Any) -> Any:
 @rule("tensordot", "*a *b axes")
 def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
     """Return ``numpy.tensordot``."""
-    if np.ndim(axes) if not isinstance(axes, list | tuple) else True:
+    if np.ndim(axes) if not is_sequence(axes) else True:
         first, second = ([each] if np.ndim(each) == 0 else list(each) for each in axes)
+        j: int
+        k: int
         for j, k in zip(first, second, strict=True):
             check_aligned("tensordot", a.array.shape[j], b.array.shape[k])
         return einsum.tensordot(a, b, (first, second))
@@ -120,7 +123,7 @@ def sum_of_products(operands: tuple[Any, ...], optimize: Any = None, dtype: obje
     del optimize
     like = next(tensors_in(operands))
     at = range(1, len(operands)) if isinstance(operands[0], str) else range(0, len(operands) - len(operands) % 2, 2)
-    given: list[Any] = [list(each) if isinstance(each, tuple) else each for each in operands]
+    given: list[Any] = [list(cast("Any", each)) if isinstance(each, tuple) else each for each in operands]
     for k in at:
         given[k] = operand(operands[k], like, strong=True)
     to_one_dtype([(given, k) for k in at], pytorch_dtype if dtype is None else lambda _: as_dtype(dtype))
@@ -133,7 +136,7 @@ def sum_of_products(operands: tuple[Any, ...], optimize: Any = None, dtype: obje
 
 
 @rule("cross", "*a *b axisa axisb axisc axis")
-def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: Axis = None) -> Any:
+def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None) -> Any:
     """Return ``numpy.cross``, of vectors of two or three components."""
     axisa, axisb, axisc = (axisa, axisb, axisc) if axis is None else (axis,) * 3
     a, b = axes.movedim(a, axisa, -1), axes.movedim(b, axisb, -1)
@@ -213,8 +216,9 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
     """Return ``numpy.linalg.lstsq``: the solution has a gradient, the rest has none."""
     columns = reshape.unsqueeze(b, -1) if b.array.ndim == 1 else b
     solution = pseudoinverse.lstsq(a, columns, rcond)[0]
-    _, residuals, rank, values = np.linalg.lstsq(plain(a), plain(b), rcond)
-    return reshape.squeeze(solution, -1) if b.array.ndim == 1 else solution, residuals, rank, values
+    least: Any = np.linalg.lstsq
+    rest = least(plain(a), plain(b), rcond)[1:]
+    return reshape.squeeze(solution, -1) if b.array.ndim == 1 else solution, *rest
 
 
 @rule("linalg.qr", "*a mode")

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from lucid.autograd.base import TensorBase
 from lucid.ops.elementwise import arithmetic
 from lucid.ops.shape import broadcasting, joining
 from lucid.ops.shape.reshape import clone
-from lucid.tensor.numpy_calls.rule import NumpyCallError, rule, tensor_of
+from lucid.tensor.numpy_calls.rule import NumpyCallError, is_tensor, rule, tensor_of
 from lucid.tensor.numpy_calls.rules.creation import linspace
 from lucid.tensor.numpy_calls.rules.differences import part
 from lucid.tensor.numpy_calls.rules.places import selected
@@ -35,7 +34,8 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", kwargs: Any = None) 
     if not ndim:
         return clone(array)
     if isinstance(pad_width, dict):
-        pad_width = [pad_width.get(k, pad_width.get(k - ndim, 0)) for k in range(ndim)]
+        by_axis = cast("dict[int, Any]", pad_width)
+        pad_width = [by_axis.get(k, by_axis.get(k - ndim, 0)) for k in range(ndim)]
         pad_width = [np.broadcast_to(each, 2) for each in pad_width]
     widths = np.broadcast_to(np.asarray(pad_width, dtype=np.int64), (ndim, 2)).tolist()
     if callable(mode):
@@ -59,12 +59,12 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", kwargs: Any = None) 
 
 def plain_setting(value: Any) -> Any:
     """Return a setting for NumPy's check, which looks at no values."""
-    return 0 if isinstance(value, TensorBase) else value
+    return 0 if is_tensor(value) else value
 
 
 def pair_of(value: Any, k: int, ndim: int) -> tuple[Any, Any]:
     """Return the settings of an axis before and behind it, of one that NumPy broadcasts to all."""
-    if value is None or isinstance(value, TensorBase):
+    if value is None or is_tensor(value):
         return value, value
     before, after = np.broadcast_to(np.asarray(value, object), (ndim, 2))[k]
     return before, after

@@ -8,11 +8,11 @@ It costs an array of integers on the host; what is called often has an op, in th
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from lucid.autograd.base import TensorBase, wrap
+from lucid.autograd.base import wrap
 from lucid.backend.arrays import asarray, zeros_beside
 from lucid.backend.device import device_of
 from lucid.backend.dtype import dtype_of
@@ -24,6 +24,8 @@ from lucid.ops.shape.reshape import ravel
 from lucid.tensor.numpy_calls.rule import (
     NumpyCallError,
     enter,
+    is_sequence,
+    is_tensor,
     numpy_dtype,
     operand,
     rule,
@@ -47,10 +49,10 @@ def selected(function: Callable[..., Any], arguments: dict[str, Any], moved: Any
 
     def numbers(value: Any) -> Any:
         nonlocal count
-        if isinstance(value, list | tuple):
+        if is_sequence(value):
             return [numbers(entry) for entry in value]
         part = operand(value, like, strong=not weak)
-        shape = part.array.shape if isinstance(part, TensorBase) else ()
+        shape = part.array.shape if is_tensor(part) else ()
         parts.append(part)
         count += math.prod(shape)
         return np.arange(count - math.prod(shape), count).reshape(shape)
@@ -63,19 +65,19 @@ def selected(function: Callable[..., Any], arguments: dict[str, Any], moved: Any
 
 def taken(line: Any, order: Any) -> Any:
     """Return the elements of a vector at the places of an array, or of each of several."""
-    if isinstance(order, tuple | list):
+    if is_sequence(order):
         return type(order)([taken(line, each) for each in order])
     return getitem(line, wrap(asarray(np.asarray(order, order="C"), device=device_of(line.array))))
 
 
 def plain(value: Any) -> Any:
     """Return an argument as NumPy takes it."""
-    if isinstance(value, TensorBase):
+    if is_tensor(value):
         array: Any = value
         return array.numpy(force=True)
     if is_gpu_array(value):
         return value.get()
-    return [plain(entry) for entry in value] if type(value) is list else value
+    return [plain(entry) for entry in cast("list[Any]", value)] if type(value) is list else value
 
 
 def enter_moving(name: str, takes: str, moved: str, *, weak: bool = False) -> None:
@@ -113,7 +115,7 @@ def enter_writing(name: str, takes: str, target: str, values: str) -> None:
 
     def writing(**arguments: Any) -> None:
         into = arguments[target]
-        if not isinstance(into, TensorBase):
+        if not is_tensor(into):
             raise NumpyCallError(
                 f"numpy.{name}: {target} is no Tensor, and cannot hold what requires grad: make it one, "
                 "lucid.as_tensor(array)"

@@ -6,21 +6,21 @@ from typing import Any
 
 import numpy as np
 
-from lucid.autograd.base import TensorBase, wrap
+from lucid.autograd.base import wrap
 from lucid.backend.arrays import asarray
 from lucid.backend.device import device_of
 from lucid.ops.decomposition import chains
 from lucid.ops.elementwise import arithmetic
 from lucid.ops.index.indexing import getitem
 from lucid.ops.shape import axes, joining, reshape
-from lucid.tensor.numpy_calls.rule import beside, operand, rule, tensor_of
+from lucid.tensor.numpy_calls.rule import beside, is_tensor, operand, rule, tensor_of
 from lucid.tensor.numpy_calls.rules.differences import convolve
 
 
 @rule("polyval", "*p *x")
 def polyval(p: Any, x: Any) -> Any:
     """Return ``numpy.polyval``, by Horner's rule."""
-    like = p if isinstance(p, TensorBase) else x
+    like = p if is_tensor(p) else x
     p, x = operand(p, like, strong=True), tensor_of(x, like)
     result = arithmetic.mul(x, 0)
     for k in range(len(p.array)):
@@ -37,7 +37,7 @@ def in_length(p: Any, length: int) -> Any:
 
 def coefficients(*polynomials: Any) -> list[Any]:
     """Return coefficients as tensors of at least one dimension."""
-    like = next(each for each in polynomials if isinstance(each, TensorBase))
+    like = next(each for each in polynomials if is_tensor(each))
     return [reshape.reshape(tensor_of(each, like), -1) for each in polynomials]
 
 

@@ -167,13 +167,13 @@ def span(a: Any, axis: Axis = None, keepdims: bool = False) -> Any:
 
 
 @rule("argmax", "*a axis keepdims")
-def index_of_largest(a: Any, axis: Axis = None, keepdims: bool = False) -> Any:
+def index_of_largest(a: Any, axis: int | None = None, keepdims: bool = False) -> Any:
     """Return ``numpy.argmax``."""
     return extremes.argmax(a, axis, bool(keepdims))
 
 
 @rule("argmin", "*a axis keepdims")
-def index_of_smallest(a: Any, axis: Axis = None, keepdims: bool = False) -> Any:
+def index_of_smallest(a: Any, axis: int | None = None, keepdims: bool = False) -> Any:
     """Return ``numpy.argmin``."""
     return extremes.argmin(a, axis, bool(keepdims))
 
@@ -265,12 +265,12 @@ def accumulated_product(array: Any, axis: int = 0, dtype: object = None) -> Any:
 
 
 @rule("maximum.accumulate", "*array axis")
-def running_maximum(array: Any, axis: Axis = 0) -> Any:
+def running_maximum(array: Any, axis: int = 0) -> Any:
     """Return ``numpy.maximum.accumulate``."""
     return running.cummax(array, axis)[0]
 
 
 @rule("minimum.accumulate", "*array axis")
-def running_minimum(array: Any, axis: Axis = 0) -> Any:
+def running_minimum(array: Any, axis: int = 0) -> Any:
     """Return ``numpy.minimum.accumulate``."""
     return running.cummin(array, axis)[0]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from lucid.autograd.base import TensorBase, wrap
+from lucid.autograd.base import wrap
 from lucid.backend.arrays import asarray
 from lucid.backend.device import device_of
 from lucid.backend.dtype import as_dtype
@@ -19,7 +19,7 @@ from lucid.ops.index.gather import take_along_dim
 from lucid.ops.index.indexing import getitem
 from lucid.ops.reduction import sorting
 from lucid.ops.shape import reshape
-from lucid.tensor.numpy_calls.rule import enter, operand, rule, same_kind
+from lucid.tensor.numpy_calls.rule import enter, is_sequence, is_tensor, operand, rule, same_kind
 from lucid.tensor.numpy_calls.rules.places import plain
 from lucid.tensor.numpy_calls.rules.reductions import along
 from lucid.tensor.numpy_calls.ufuncs import UFUNCS, is_complex
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 def index_beside(value: Any, like: Any) -> Any:
     """Return indices, of any kind, as a tensor on the device of `like`."""
-    if isinstance(value, TensorBase):
+    if is_tensor(value):
         return value
     return wrap(asarray(value if is_gpu_array(value) else np.asarray(value), device=device_of(like.array)))
 
@@ -47,7 +47,7 @@ def piecewise(x: Any, condlist: Any, funclist: Any, args: tuple[Any, ...] = (), 
     """Return ``numpy.piecewise``: each function of the elements for which its condition is the last that is true."""
     conditions = plain(condlist)
     stack = np.asarray(conditions, bool)
-    if stack.ndim == x.array.ndim or not isinstance(conditions, list | tuple):
+    if stack.ndim == x.array.ndim or not is_sequence(conditions):
         stack = stack[None] if stack.shape == x.array.shape else stack
     if len(funclist) == len(stack) + 1:
         stack = np.concatenate([stack, ~stack.any(0, keepdims=True)])
@@ -151,7 +151,8 @@ def sorted_complex(a: Any) -> Any:
 def unique(ar: Any, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False,
            axis: Axis = None, equal_nan: bool = True) -> Any:  # fmt: skip
     """Return ``numpy.unique``: the gradient of each value goes to the first of its kind."""
-    _, first, *rest = np.unique(plain(ar), True, return_inverse, return_counts, axis, equal_nan=equal_nan)
+    unique_of: Any = np.unique
+    _, first, *rest = unique_of(plain(ar), True, return_inverse, return_counts, axis, equal_nan=equal_nan)
     values = taken(ar, first, axis)
     rest = [*([first] if return_index else []), *rest]
     return (values, *rest) if rest else values
@@ -166,7 +167,10 @@ def unique_values(x: Any) -> Any:
 @rule("real_if_close", "*a tol")
 def real_if_close(a: Any, tol: float = 100) -> Any:
     """Return ``numpy.real_if_close``."""
-    return real(a) if a.array.dtype.kind == "c" and np.isrealobj(np.real_if_close(plain(a), tol)) else a
+    if not is_complex(a):
+        return a
+    rest = cast("Any", np.real_if_close(plain(a), tol))
+    return real(a) if rest.dtype.kind != "c" else a
 
 
 @rule("imag", "*val")

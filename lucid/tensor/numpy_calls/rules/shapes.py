@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lucid.autograd.base import TensorBase
 from lucid.errors import ShapeError
 from lucid.ops.index.indexing import getitem
 from lucid.ops.shape import axes, broadcasting, diagonal, repeating, reshape
-from lucid.tensor.numpy_calls.rule import axis_in, enter, operand, rule, tensors_in
+from lucid.tensor.numpy_calls.rule import axis_in, enter, is_sequence, is_tensor, operand, rule, tensors_in, untyped
 from lucid.tensor.numpy_calls.rules.reductions import trace
 
 if TYPE_CHECKING:
@@ -62,9 +61,9 @@ def axis_rolled(a: Any, axis: int, start: int = 0) -> Any:
 
 
 @rule("expand_dims", "*a axis")
-def expanded(a: Any, axis: Axis) -> Any:
+def expanded(a: Any, axis: int | tuple[int, ...]) -> Any:
     """Return ``numpy.expand_dims``: axes are those of the result."""
-    new = axis if isinstance(axis, tuple | list) else (axis,)
+    new: Any = axis if is_sequence(axis) else (axis,)
     ndim = a.array.ndim + len(new)
     places = {axis_in(k, ndim) for k in new}
     if len(places) < len(new):
@@ -138,12 +137,12 @@ def tiled(A: Any, reps: Any) -> Any:
 
 
 @rule("repeat", "*a repeats axis")
-def repeated(a: Any, repeats: Any, axis: Axis = None) -> Any:
+def repeated(a: Any, repeats: Any, axis: int | None = None) -> Any:
     """Return ``numpy.repeat``."""
-    if isinstance(repeats, TensorBase):
+    if is_tensor(repeats):
         return repeating.repeat_interleave(a, repeats, axis)
     line, k = (reshape.ravel(a), 0) if axis is None else (a, axis_in(axis, a.array.ndim))
-    order = np.repeat(np.arange(line.array.shape[k]), repeats)
+    order = untyped.repeat(np.arange(line.array.shape[k]), repeats)
     return getitem(line, (*(slice(None),) * k, order))
 
 

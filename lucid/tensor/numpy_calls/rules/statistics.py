@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lucid.autograd.base import TensorBase, wrap
+from lucid.autograd.base import wrap
 from lucid.backend.arrays import asarray
 from lucid.backend.device import device_of
 from lucid.errors import DtypeError
@@ -17,7 +17,7 @@ from lucid.ops.index.index_select import index_add
 from lucid.ops.index.indexing import getitem
 from lucid.ops.reduction import covariance, statistics, sums
 from lucid.ops.shape import axes, joining, reshape
-from lucid.tensor.numpy_calls.rule import NumpyCallError, beside, rule, tensor_of
+from lucid.tensor.numpy_calls.rule import NumpyCallError, beside, is_tensor, rule, tensor_of
 from lucid.tensor.numpy_calls.rules.places import plain
 from lucid.tensor.numpy_calls.rules.reductions import dims_of, in_dtype, in_line, over, total
 from lucid.tensor.numpy_calls.rules.selection import sorted_values
@@ -192,7 +192,8 @@ def quantiles(a: Any, q: Any, axis: Axis, keepdims: bool, method: str | None = N
         raise DtypeError(f"numpy.quantile: expected real numbers, got {line.array.dtype}")
     if not length:
         raise IndexError("numpy.quantile: expected at least one element, got none")
-    place = np.asarray(np.quantile(np.arange(length), q, method=method or "linear"))
+    quantile_of: Any = np.quantile
+    place: Any = np.asarray(quantile_of(np.arange(length), q, method=method or "linear"))
     low = np.floor(place).astype(np.int64)
     share = wrap(asarray((place - low).astype(line.array.dtype), device=device_of(line.array)))
     first = getitem(line, (..., low))
@@ -213,7 +214,7 @@ def quantiles(a: Any, q: Any, axis: Axis, keepdims: bool, method: str | None = N
 @rule("quantile", "*a q axis method keepdims")
 def quantile(a: Any, q: Any, axis: Axis = None, method: str = "linear", keepdims: bool = False) -> Any:
     """Return ``numpy.quantile``, by any of its methods."""
-    if isinstance(q, TensorBase):
+    if is_tensor(q):
         raise NumpyCallError("numpy.quantile: expected q without gradient, got a Tensor: use q.detach().numpy()")
     return quantiles(a, q, axis, keepdims, method)
 
@@ -221,7 +222,7 @@ def quantile(a: Any, q: Any, axis: Axis = None, method: str = "linear", keepdims
 @rule("percentile", "*a q axis method keepdims")
 def percentile(a: Any, q: Any, axis: Axis = None, method: str = "linear", keepdims: bool = False) -> Any:
     """Return ``numpy.percentile``."""
-    return quantile(a, np.true_divide(q, 100) if not isinstance(q, TensorBase) else q, axis, method, keepdims)
+    return quantile(a, np.true_divide(q, 100) if not is_tensor(q) else q, axis, method, keepdims)
 
 
 @rule("median", "*a axis keepdims")
@@ -279,7 +280,7 @@ def median_of_numbers(a: Any, axis: Axis = None, keepdims: bool = False) -> Any:
 def weighted_counts(x: Any, weights: Any = None, minlength: int = 0) -> Any:
     """Return ``numpy.bincount``, whose weights have a gradient."""
     indices = np.asarray(plain(x))
-    if not isinstance(weights, TensorBase):
+    if not is_tensor(weights):
         return np.bincount(indices, weights, minlength)
     length = max(minlength, int(indices.max(initial=-1)) + 1)
     zeros = wrap(asarray(np.zeros(length, weights.array.dtype), device=device_of(weights.array)))
@@ -290,7 +291,7 @@ def weighted_counts(x: Any, weights: Any = None, minlength: int = 0) -> Any:
 def histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> Any:
     """Return ``numpy.histogram``: the counts have no gradient by what is counted, but by the weights."""
     values = np.ravel(plain(a))
-    if not isinstance(weights, TensorBase):
+    if not is_tensor(weights):
         return np.histogram(values, bins, range, density, weights)
     edges = np.histogram_bin_edges(values, bins, range, plain(weights))
     inside = (values >= edges[0]) & (values <= edges[-1])

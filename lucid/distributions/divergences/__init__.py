@@ -1,0 +1,1 @@
+"""The divergences of distributions, registered when they are imported."""

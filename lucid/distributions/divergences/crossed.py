@@ -1,0 +1,175 @@
+"""Divergences of two families: what p expects of the logarithm of q's density, and p's entropy; or infinity.
+
+What q's density is made of is a number of x, its square, its logarithm, or an exponential, whose means `_mean_log` and
+`_mean_exp` know for each p.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from lucid.distributions.families.bounded import ContinuousBernoulli, Uniform
+from lucid.distributions.families.exponential import Exponential, Pareto
+from lucid.distributions.families.gamma import Beta, Gamma
+from lucid.distributions.families.location import Gumbel, Laplace
+from lucid.distributions.families.normal import Normal
+from lucid.distributions.families.trials import Bernoulli, Binomial, Poisson
+from lucid.distributions.kl import register_kl
+from lucid.distributions.utils import euler_constant
+from lucid.ops.elementwise.exponential import xlogy
+from lucid.ops.elementwise.selection import where
+from lucid.ops.elementwise.special import digamma, erf, lgamma
+
+# families have their own parts, and those of PyTorch's protocol, under an underscore
+# pyright: reportPrivateUsage=false
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from lucid.tensor import Tensor
+
+__all__: list[str] = []
+
+
+def _of(q: type, *kinds: type) -> Callable[[Any], Any]:
+    """Register one function for several p and one q."""
+
+    def add(function: Any) -> Any:
+        for kind in kinds:
+            register_kl(kind, q)(function)
+        return function
+
+    return add
+
+
+def _bounds(p: Any) -> tuple[Any, Any]:
+    """Return what all draws are between."""
+    return (p.low, p.high) if isinstance(p, Uniform) else (p.mean * 0, p.mean * 0 + 1)
+
+
+def _within(value: Tensor, p: Any, low: Any, high: Any = math.inf) -> Tensor:
+    """Return a divergence that is infinite where p, if it has bounds, leaves those of q."""
+    if not isinstance(p, Uniform | Beta | ContinuousBernoulli):
+        return value
+    least, most = _bounds(p)
+    return where((least >= low) & (most <= high), value, math.inf)
+
+
+def _mean_uniform_log(low: Tensor, high: Tensor) -> Tensor:
+    """Return the mean of ``log(x)`` of uniform numbers of 0 or more."""
+    return (xlogy(high, high) - xlogy(low, low)) / (high - low) - 1
+
+
+def _mean_log(p: Any) -> Tensor:
+    """Return the mean of ``log(x)``, of what is above 0."""
+    if isinstance(p, Beta):
+        return digamma(p.concentration1) - digamma(p.concentration1 + p.concentration0)
+    if isinstance(p, Gamma):
+        return digamma(p.concentration) - p.rate.log()
+    if isinstance(p, Exponential):
+        return -euler_constant - p.rate.log()
+    if isinstance(p, Pareto):
+        return p.scale.log() + 1 / p.alpha
+    positive = p.low >= 0
+    return _mean_uniform_log(where(positive, p.low, 0.0), where(positive, p.high, 1.0))
+
+
+def _mean_exp(p: Any, t: Tensor) -> Tensor:
+    """Return the mean of ``exp(-t * x)``, t above 0."""
+    if isinstance(p, Normal):
+        return (0.5 * (t * p.scale).square() - t * p.loc).exp()
+    if isinstance(p, Uniform):
+        return ((-t * p.low).exp() - (-t * p.high).exp()) / (t * (p.high - p.low))
+    share = p.rate / (p.rate + t)
+    return share if isinstance(p, Exponential) else share**p.concentration
+
+
+@_of(Normal, Beta, ContinuousBernoulli, Exponential, Gamma, Gumbel, Laplace, Pareto, Uniform)
+def _normal(p: Any, q: Normal) -> Tensor:
+    far = p.variance + (p.mean - q.loc).square()
+    value = 0.5 * (far / q.variance + math.log(2 * math.pi)) + q.scale.log() - p.entropy()
+    # of tails too long the mean is infinite as well, and so is its distance
+    return where(p.variance == math.inf, math.inf, value) if isinstance(p, Pareto) else value
+
+
+@_of(Exponential, Beta, ContinuousBernoulli, Gamma, Pareto, Uniform)
+def _exponential(p: Any, q: Exponential) -> Tensor:
+    return _within(q.rate * p.mean - q.rate.log() - p.entropy(), p, 0)
+
+
+@_of(Gamma, Beta, Exponential, Pareto, Uniform)
+def _gamma(p: Any, q: Gamma) -> Tensor:
+    size = lgamma(q.concentration) - q.concentration * q.rate.log()
+    value = size - (q.concentration - 1) * _mean_log(p) + q.rate * p.mean - p.entropy()
+    return _within(value, p, 0)
+
+
+@_of(Gumbel, Exponential, Gamma, Normal, Uniform)
+def _gumbel(p: Any, q: Gumbel) -> Tensor:
+    grown = (q.loc / q.scale).exp() * _mean_exp(p, 1 / q.scale)
+    return q.scale.log() + (p.mean - q.loc) / q.scale + grown - p.entropy()
+
+
+@_of(Uniform, Beta, ContinuousBernoulli)
+def _uniform(p: Any, q: Uniform) -> Tensor:
+    return _within((q.high - q.low).log() - p.entropy(), p, q.low, q.high)
+
+
+@register_kl(Uniform, Beta)
+def _uniform_beta(p: Uniform, q: Beta) -> Tensor:
+    inside = (p.low >= 0) & (p.high <= 1)
+    low, high = where(inside, p.low, 0.0), where(inside, p.high, 1.0)
+    a, b = q.concentration1, q.concentration0
+    size = lgamma(a) + lgamma(b) - lgamma(a + b) - p.entropy()
+    value = size - (a - 1) * _mean_uniform_log(low, high) - (b - 1) * _mean_uniform_log(1 - high, 1 - low)
+    return where(inside, value, math.inf)
+
+
+@_of(ContinuousBernoulli, Beta, Uniform)
+def _continuous_bernoulli(p: Any, q: ContinuousBernoulli) -> Tensor:
+    size = (-q.probs).log1p() + q._cont_bern_log_norm()
+    return _within(-p.entropy() - p.mean * q.logits - size, p, 0, 1)
+
+
+@register_kl(Uniform, Pareto)
+def _uniform_pareto(p: Uniform, q: Pareto) -> Tensor:
+    size = q.alpha.log() + q.alpha * q.scale.log()
+    return _within((q.alpha + 1) * _mean_log(p) - size - p.entropy(), p, q.scale)
+
+
+@register_kl(Normal, Laplace)
+def _normal_laplace(p: Normal, q: Laplace) -> Tensor:
+    away = p.loc - q.loc
+    ratio = away / p.scale
+    size = math.sqrt(2 / math.pi) * p.scale * (-0.5 * ratio.square()).exp() + away * erf(math.sqrt(0.5) * ratio)
+    return size / q.scale + (2 * q.scale).log() - p.entropy()
+
+
+@register_kl(Bernoulli, Poisson)
+def _bernoulli_poisson(p: Bernoulli, q: Poisson) -> Tensor:
+    return q.rate - xlogy(p.probs, q.rate) - p.entropy()
+
+
+# what p draws that q cannot
+_NEVER: dict[type, tuple[type, ...]] = {
+    Beta: (Pareto,),
+    ContinuousBernoulli: (Pareto,),
+    Exponential: (Beta, ContinuousBernoulli, Pareto, Uniform),
+    Gamma: (Beta, ContinuousBernoulli, Pareto, Uniform),
+    Gumbel: (Beta, ContinuousBernoulli, Exponential, Gamma, Pareto, Uniform),
+    Laplace: (Beta, ContinuousBernoulli, Exponential, Gamma, Pareto, Uniform),
+    Normal: (Beta, ContinuousBernoulli, Exponential, Gamma, Pareto, Uniform),
+    Pareto: (Beta, ContinuousBernoulli, Uniform),
+    Poisson: (Bernoulli, Binomial),
+}
+
+
+def _infinite(p: Any, q: Any) -> Tensor:
+    like = p._parameter()
+    return (like.new_zeros(p.batch_shape) + q._parameter().new_zeros(q.batch_shape)) + math.inf
+
+
+for _p, _others in _NEVER.items():
+    for _q in _others:
+        register_kl(_p, _q)(_infinite)

@@ -1,0 +1,219 @@
+"""Divergences of two distributions of one family."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from lucid.distributions.distribution import ExponentialFamily
+from lucid.distributions.families.bounded import ContinuousBernoulli, Uniform
+from lucid.distributions.families.categorical import Categorical, OneHotCategorical
+from lucid.distributions.families.composed import Independent, TransformedDistribution
+from lucid.distributions.families.exponential import Exponential, Pareto
+from lucid.distributions.families.gamma import Beta, Dirichlet, Gamma
+from lucid.distributions.families.location import Cauchy, Gumbel, Laplace
+from lucid.distributions.families.multivariate import LowRankMultivariateNormal, MultivariateNormal
+from lucid.distributions.families.normal import HalfNormal, Normal
+from lucid.distributions.families.trials import Bernoulli, Binomial, Geometric, Poisson
+from lucid.distributions.kl import kl_divergence, register_kl
+from lucid.distributions.utils import euler_constant, sum_rightmost
+from lucid.ops.activation.sigmoid import softplus
+from lucid.ops.decomposition.triangular import solve_triangular
+from lucid.ops.elementwise.exponential import xlogy
+from lucid.ops.elementwise.selection import where
+from lucid.ops.elementwise.special import digamma, lgamma
+
+# families have their own parts, and those of PyTorch's protocol, under an underscore
+# pyright: reportPrivateUsage=false
+
+if TYPE_CHECKING:
+    from lucid.tensor import Tensor
+
+
+@register_kl(Normal, Normal)
+def _normal(p: Normal, q: Normal) -> Tensor:
+    ratio = (p.scale / q.scale).square()
+    return 0.5 * (ratio + ((p.loc - q.loc) / q.scale).square() - 1 - ratio.log())
+
+
+@register_kl(HalfNormal, HalfNormal)
+def _half_normal(p: HalfNormal, q: HalfNormal) -> Tensor:
+    return _normal(p.base_dist, q.base_dist)
+
+
+@register_kl(Cauchy, Cauchy)
+def _cauchy(p: Cauchy, q: Cauchy) -> Tensor:
+    near = (p.scale + q.scale).square() + (p.loc - q.loc).square()
+    return near.log() - (4 * p.scale * q.scale).log()
+
+
+@register_kl(Laplace, Laplace)
+def _laplace(p: Laplace, q: Laplace) -> Tensor:
+    ratio, apart = p.scale / q.scale, (p.loc - q.loc).abs()
+    return apart / q.scale + ratio * (-apart / p.scale).exp() - ratio.log() - 1
+
+
+@register_kl(Gumbel, Gumbel)
+def _gumbel(p: Gumbel, q: Gumbel) -> Tensor:
+    ratio, apart = p.scale / q.scale, (p.loc - q.loc) / q.scale
+    return apart + euler_constant * (ratio - 1) + (lgamma(ratio + 1) - apart).exp() - ratio.log() - 1
+
+
+@register_kl(Exponential, Exponential)
+def _exponential(p: Exponential, q: Exponential) -> Tensor:
+    ratio = q.rate / p.rate
+    return ratio - ratio.log() - 1
+
+
+@register_kl(Pareto, Pareto)
+def _pareto(p: Pareto, q: Pareto) -> Tensor:
+    ratio = q.alpha / p.alpha
+    value = q.alpha * (p.scale / q.scale).log() - ratio.log() + ratio - 1
+    return where(p.scale < q.scale, math.inf, value)
+
+
+@register_kl(Uniform, Uniform)
+def _uniform(p: Uniform, q: Uniform) -> Tensor:
+    value = ((q.high - q.low) / (p.high - p.low)).log()
+    return where((q.low > p.low) | (q.high < p.high), math.inf, value)
+
+
+@register_kl(Gamma, Gamma)
+def _gamma(p: Gamma, q: Gamma) -> Tensor:
+    shape = lgamma(q.concentration) - lgamma(p.concentration)
+    shape = shape + (p.concentration - q.concentration) * digamma(p.concentration)
+    return q.concentration * (p.rate / q.rate).log() + shape + (q.rate - p.rate) * (p.concentration / p.rate)
+
+
+@register_kl(Dirichlet, Dirichlet)
+def _dirichlet(p: Dirichlet, q: Dirichlet) -> Tensor:
+    a, b = p.concentration, q.concentration
+    total = a.sum(-1)
+    size = lgamma(total) - lgamma(b.sum(-1)) - (lgamma(a) - lgamma(b)).sum(-1)
+    return size + ((a - b) * (digamma(a) - digamma(total).unsqueeze(-1))).sum(-1)
+
+
+@register_kl(Beta, Beta)
+def _beta(p: Beta, q: Beta) -> Tensor:
+    return _dirichlet(p._dirichlet, q._dirichlet)
+
+
+@register_kl(Bernoulli, Bernoulli)
+def _bernoulli(p: Bernoulli, q: Bernoulli) -> Tensor:
+    one = p.probs * (softplus(-q.logits) - softplus(-p.logits))
+    one = where(p.probs == 0, 0.0, where(q.probs == 0, math.inf, one))
+    zero = (1 - p.probs) * (softplus(q.logits) - softplus(p.logits))
+    return one + where(p.probs == 1, 0.0, where(q.probs == 1, math.inf, zero))
+
+
+@register_kl(ContinuousBernoulli, ContinuousBernoulli)
+def _continuous_bernoulli(p: ContinuousBernoulli, q: ContinuousBernoulli) -> Tensor:
+    size = p._cont_bern_log_norm() - q._cont_bern_log_norm()
+    return p.mean * (p.logits - q.logits) + size + (-p.probs).log1p() - (-q.probs).log1p()
+
+
+@register_kl(Binomial, Binomial)
+def _binomial(p: Binomial, q: Binomial) -> Tensor:
+    each = _bernoulli(_trial(p), _trial(q))
+    value = p.total_count * each
+    if bool((p.total_count < q.total_count).any().item()):
+        # the numbers of ways differ, and trials of q that p has not fail
+        counts = p._counted(int(p.total_count.max().item()), expand=False)
+        few = where(counts <= p.total_count, counts, 0.0)
+        ways = _log_ways(p.total_count, few) - _log_ways(q.total_count, few)
+        chance = where(counts <= p.total_count, Binomial(p.total_count, p.probs, None, False).log_prob(few).exp(), 0.0)
+        extra = (chance * ways).sum(0) - (q.total_count - p.total_count) * (-q.probs).log1p()
+        value = value + where(p.total_count < q.total_count, extra, 0.0)
+    return where(p.total_count > q.total_count, math.inf, value)
+
+
+def _trial(of: Binomial) -> Bernoulli:
+    return Bernoulli(of.probs, None, False)
+
+
+def _log_ways(n: Tensor, k: Tensor) -> Tensor:
+    return lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1)
+
+
+@register_kl(Geometric, Geometric)
+def _geometric(p: Geometric, q: Geometric) -> Tensor:
+    return -p.entropy() - (-q.probs).log1p() * (1 / p.probs - 1) - q.probs.log()
+
+
+@register_kl(Poisson, Poisson)
+def _poisson(p: Poisson, q: Poisson) -> Tensor:
+    return xlogy(p.rate, p.rate / q.rate) - p.rate + q.rate
+
+
+@register_kl(Categorical, Categorical)
+def _categorical(p: Any, q: Any) -> Tensor:
+    each = p.probs * (p.logits - q.logits)
+    return where(p.probs == 0, 0.0, where(q.probs == 0, math.inf, each)).sum(-1)
+
+
+@register_kl(OneHotCategorical, OneHotCategorical)
+def _one_hot(p: OneHotCategorical, q: OneHotCategorical) -> Tensor:
+    return _categorical(p, q)
+
+
+# ---- normal vectors ----
+
+
+@register_kl(MultivariateNormal, MultivariateNormal)
+@register_kl(MultivariateNormal, LowRankMultivariateNormal)
+@register_kl(LowRankMultivariateNormal, MultivariateNormal)
+@register_kl(LowRankMultivariateNormal, LowRankMultivariateNormal)
+def _multivariate(p: Any, q: Any) -> Tensor:
+    if p.event_shape != q.event_shape:
+        raise ValueError(
+            f"kl_divergence: expected normal vectors of one length, got {tuple(p.event_shape)} and "
+            f"{tuple(q.event_shape)}"
+        )
+    first, second = p.scale_tril, q.scale_tril
+    ratio = second.diagonal(dim1=-2, dim2=-1).log().sum(-1) - first.diagonal(dim1=-2, dim2=-1).log().sum(-1)
+    away = (q.loc - p.loc).unsqueeze(-1)
+    spread = solve_triangular(second, first, upper=False).square().sum((-2, -1))
+    apart = solve_triangular(second, away, upper=False).square().sum((-2, -1))
+    return ratio + 0.5 * (spread + apart - p.event_shape[0])
+
+
+# ---- of others ----
+
+
+@register_kl(Independent, Independent)
+def _independent(p: Independent, q: Independent) -> Tensor:
+    if p.reinterpreted_batch_ndims != q.reinterpreted_batch_ndims:
+        raise NotImplementedError("kl_divergence: Independent: as many dimensions of both have to be part of a draw")
+    return sum_rightmost(kl_divergence(p.base_dist, q.base_dist), p.reinterpreted_batch_ndims)
+
+
+@register_kl(TransformedDistribution, TransformedDistribution)
+def _transformed(p: TransformedDistribution, q: TransformedDistribution) -> Tensor:
+    if p.transforms != q.transforms or p.event_shape != q.event_shape:
+        raise NotImplementedError(
+            f"kl_divergence: {type(p).__name__} and {type(q).__name__}: of transformed distributions the transforms "
+            "and the shapes of draws have to be the same"
+        )
+    # what is part of a draw only after the transforms counts as well
+    more = len(p.event_shape) - len(p.base_dist.event_shape)
+    value = kl_divergence(p.base_dist, q.base_dist)
+    return sum_rightmost(value, max(more, 0)).expand(p.batch_shape) if more > 0 else value
+
+
+@register_kl(ExponentialFamily, ExponentialFamily)
+def _exponential_family(p: ExponentialFamily, q: ExponentialFamily) -> Tensor:
+    if type(p) is not type(q):
+        raise NotImplementedError(
+            "kl_divergence: expected a pair that is registered, or two of one exponential family, got "
+            f"{type(p).__name__} and {type(q).__name__}"
+        )
+    thetas, means, size = p._mean_statistics()
+    others = q._natural_params
+    total = q._log_normalizer(*others) - size
+    for theta, other, mean in zip(thetas, others, means, strict=True):
+        inner = (other - theta) * mean
+        total = total - sum_rightmost(inner, inner.dim() - size.dim())
+    return total
+
+
+__all__: list[str] = []

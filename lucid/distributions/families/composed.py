@@ -1,0 +1,322 @@
+"""Distributions made of others: of several dimensions at once, of a function of draws, of several components."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from lucid.autograd.modes.state import no_grad
+from lucid.distributions import constraints
+from lucid.distributions.distribution import Distribution
+from lucid.distributions.families.categorical import Categorical
+from lucid.distributions.transformations.base import ComposeTransform, Transform
+from lucid.distributions.utils import sum_rightmost
+from lucid.errors import ArgumentError, SettingError, ShapeError
+from lucid.ops.activation.softmax import log_softmax
+from lucid.ops.reduction.norms import logsumexp
+from lucid.tensor.layout import Size
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lucid.distributions.constraints import Constraint
+    from lucid.tensor import Tensor
+
+__all__ = ["Independent", "MixtureSameFamily", "TransformedDistribution"]
+
+
+def _distribution(value: object, title: str) -> Any:
+    if not isinstance(value, Distribution):
+        raise ArgumentError(f"{title}: expected a distribution, got {type(value).__name__}")
+    return value
+
+
+class Independent(Distribution):
+    """A distribution whose last `reinterpreted_batch_ndims` batch dimensions are part of one draw.
+
+    Its logarithms of densities are sums over them.
+
+    >>> import lucid
+    >>> from lucid.distributions import Independent, Normal
+    >>> vector = Independent(Normal(lucid.zeros(2, 3), 1.0), 1)
+    >>> vector.batch_shape, vector.event_shape
+    (lucid.Size([2]), lucid.Size([3]))
+    """
+
+    arg_constraints = {}
+
+    def __init__(
+        self, base_distribution: Distribution, reinterpreted_batch_ndims: int, validate_args: bool | None = None
+    ) -> None:
+        base = _distribution(base_distribution, "Independent: base_distribution")
+        batch, count = base.batch_shape, reinterpreted_batch_ndims
+        if not isinstance(count, int) or not 0 <= count <= len(batch):
+            raise SettingError(
+                f"Independent: reinterpreted_batch_ndims: expected a whole number from 0 to {len(batch)}, the batch "
+                f"dimensions of the base, got {count!r}"
+            )
+        self.base_dist, self.reinterpreted_batch_ndims = base, count
+        kept = len(batch) - count
+        super().__init__(batch[:kept], (*batch[kept:], *base.event_shape), validate_args)
+
+    @property
+    def has_rsample(self) -> bool:
+        """That of the base."""
+        return self.base_dist.has_rsample
+
+    @property
+    def has_enumerate_support(self) -> bool:
+        """That of the base, of whose dimensions none is part of one draw."""
+        return self.base_dist.has_enumerate_support and not self.reinterpreted_batch_ndims
+
+    @constraints.dependent_property
+    def support(self) -> Any:
+        """That of the base, in all of these dimensions."""
+        count = self.reinterpreted_batch_ndims
+        return constraints.independent(self.base_dist.support, count) if count else self.base_dist.support
+
+    @property
+    def mean(self) -> Tensor:
+        return self.base_dist.mean
+
+    @property
+    def mode(self) -> Tensor:
+        return self.base_dist.mode
+
+    @property
+    def variance(self) -> Tensor:
+        return self.base_dist.variance
+
+    def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
+        return self.base_dist.sample(sample_shape)
+
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
+        return self.base_dist.rsample(sample_shape)
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        return sum_rightmost(self.base_dist.log_prob(value), self.reinterpreted_batch_ndims)
+
+    def entropy(self) -> Tensor:
+        return sum_rightmost(self.base_dist.entropy(), self.reinterpreted_batch_ndims)
+
+    def enumerate_support(self, expand: bool = True) -> Tensor:
+        if self.reinterpreted_batch_ndims:
+            raise NotImplementedError("Independent: values of several dimensions together are not enumerated")
+        return self.base_dist.enumerate_support(expand)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.base_dist!r}, {self.reinterpreted_batch_ndims})"
+
+
+class TransformedDistribution(Distribution):
+    """What a distribution draws, after one or more transforms.
+
+    With ``y = f(x)`` the density of y is that of x over the absolute determinant of the derivative of f.
+
+    >>> import lucid
+    >>> from lucid.distributions import AffineTransform, Normal, TransformedDistribution
+    >>> TransformedDistribution(Normal(0.0, 1.0), [AffineTransform(1.0, 2.0)]).log_prob(lucid.tensor(1.0))
+    tensor(-1.6121)
+    """
+
+    arg_constraints = {}
+
+    def __init__(
+        self,
+        base_distribution: Distribution,
+        transforms: Transform | Sequence[Transform],
+        validate_args: bool | None = None,
+    ) -> None:
+        title = type(self).__name__
+        base = _distribution(base_distribution, f"{title}: base_distribution")
+        chain: Any = [transforms] if isinstance(transforms, Transform) else transforms
+        if not isinstance(chain, list) or any(not isinstance(each, Transform) for each in cast("list[Any]", chain)):
+            raise ArgumentError(f"{title}: transforms: expected a Transform or a list of them, got {transforms!r}")
+        self.transforms: list[Transform] = chain
+        transform = ComposeTransform(self.transforms)
+        shape = (*base.batch_shape, *base.event_shape)
+        taken = transform.domain.event_dim
+        if len(shape) < taken:
+            raise ShapeError(f"{title}: expected a base of at least {taken} dimensions, got shape {shape}")
+        given = tuple(transform.forward_shape(shape))
+        wide = tuple(transform.inverse_shape(given))
+        if wide != shape:
+            base = base.expand(wide[: len(wide) - len(base.event_shape)])
+        own = len(base.event_shape)
+        if taken > own:
+            base = Independent(base, taken - own)
+        self.base_dist = base
+        kept = len(given) - transform.codomain.event_dim - max(own - taken, 0)
+        super().__init__(given[:kept], given[kept:], validate_args)
+
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Any:
+        new: Any = self._get_checked_instance(type(self), _instance)
+        shape = Size(batch_shape)
+        # transforms may change the shape of an event: the base's batch is what the whole's was made of
+        back = tuple(ComposeTransform(self.transforms).inverse_shape((*shape, *self.event_shape)))
+        base = self.base_dist.expand(back[: len(back) - len(self.base_dist.event_shape)])
+        for name, value in {**vars(self), "base_dist": base}.items():
+            new.__dict__.setdefault(name, value if name == "base_dist" else self._expanded(name, value, shape))
+        vars(new)["_batch_shape"] = shape
+        return new
+
+    def _has_rsample(self) -> bool:
+        return self.base_dist.has_rsample
+
+    has_rsample: Any = property(_has_rsample)
+
+    def _support(self) -> Any:
+        if not self.transforms:
+            return self.base_dist.support
+        last = self.transforms[-1].codomain
+        more = len(self.event_shape) - last.event_dim
+        return constraints.independent(last, more) if more > 0 else last
+
+    support: Any = constraints.dependent_property(_support, is_discrete=False)
+
+    def _through(self, x: Tensor) -> Tensor:
+        for transform in self.transforms:
+            x = transform(x)
+        return x
+
+    def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
+        with no_grad():
+            return self._through(self.base_dist.sample(sample_shape))
+
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
+        return self._through(self.base_dist.rsample(sample_shape))
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        self._validate_sample(value)
+        dims, y, total = len(self.event_shape), value, 0.0
+        for transform in reversed(self.transforms):
+            x = transform.inv(y)
+            dims += transform.domain.event_dim - transform.codomain.event_dim
+            term = transform.log_abs_det_jacobian(x, y)
+            total, y = total - sum_rightmost(term, dims - transform.domain.event_dim), x
+        return total + sum_rightmost(self.base_dist.log_prob(y), dims - len(self.base_dist.event_shape))
+
+    def _turned(self, value: Tensor) -> Tensor:
+        """Return shares from the other side where the transforms fall."""
+        sign: Any = 1
+        for transform in self.transforms:
+            sign = sign * transform.sign
+        return value if isinstance(sign, int) and sign == 1 else sign * (value - 0.5) + 0.5
+
+    def cdf(self, value: Tensor) -> Tensor:
+        for transform in reversed(self.transforms):
+            value = transform.inv(value)
+        self.base_dist._validate_sample(value)  # noqa: SLF001 - a distribution of its own
+        return self._turned(self.base_dist.cdf(value))
+
+    def icdf(self, value: Tensor) -> Tensor:
+        return self._through(self.base_dist.icdf(self._turned(value)))
+
+
+class MixtureSameFamily(Distribution):
+    """Draws of one of several components, which `mixture_distribution`, a `Categorical`, chooses.
+
+    The components are the last batch dimension of `component_distribution`. The density is the sum of
+    ``weight * density`` over them.
+
+    >>> import lucid
+    >>> from lucid.distributions import Categorical, MixtureSameFamily, Normal
+    >>> mixture = MixtureSameFamily(Categorical(lucid.ones(2)), Normal(lucid.tensor([-1.0, 1.0]), 1.0))
+    >>> mixture.mean, mixture.variance
+    (tensor(0.), tensor(2.))
+    """
+
+    arg_constraints = {}
+    has_rsample = False
+
+    def __init__(
+        self,
+        mixture_distribution: Categorical,
+        component_distribution: Distribution,
+        validate_args: bool | None = None,
+    ) -> None:
+        if not isinstance(mixture_distribution, Categorical):
+            raise ArgumentError(
+                "MixtureSameFamily: mixture_distribution: expected a Categorical, got "
+                f"{type(mixture_distribution).__name__}"
+            )
+        parts = _distribution(component_distribution, "MixtureSameFamily: component_distribution")
+        weights, batch = mixture_distribution, tuple(parts.batch_shape)
+        count = weights.param_shape[-1]
+        if not batch or batch[-1] != count:
+            raise ShapeError(f"MixtureSameFamily: expected {count} components in the last batch dimension, got {batch}")
+        chosen = tuple(weights.batch_shape)
+        if any(a != b and 1 not in {a, b} for a, b in zip(chosen[::-1], batch[-2::-1], strict=False)):
+            raise ShapeError(
+                f"MixtureSameFamily: expected batch shapes that broadcast, got {chosen} of the mixture and "
+                f"{batch[:-1]} of the components"
+            )
+        self._mixture_distribution, self._component_distribution = weights, parts
+        self._num_component, self._event_ndims = count, len(parts.event_shape)
+        super().__init__(batch[:-1], parts.event_shape, validate_args)
+
+    @property
+    def mixture_distribution(self) -> Categorical:
+        """What chooses the component."""
+        return self._mixture_distribution
+
+    @property
+    def component_distribution(self) -> Distribution:
+        """The components."""
+        return self._component_distribution
+
+    @constraints.dependent_property
+    def support(self) -> Constraint:
+        """That of the components."""
+        return constraints.MixtureSameFamilyConstraint(self._component_distribution.support)
+
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Any:
+        new: Any = self._get_checked_instance(type(self), _instance)
+        shape = Size(batch_shape)
+        parts = self._component_distribution.expand((*shape, self._num_component))
+        weights = self._mixture_distribution.expand(shape)
+        changed = {"_component_distribution": parts, "_mixture_distribution": weights, "_batch_shape": shape}
+        new.__dict__.update({**vars(self), **changed})
+        return new
+
+    def _pad(self, x: Tensor) -> Tensor:
+        """Return a value once for all components."""
+        return x.unsqueeze(-1 - self._event_ndims)
+
+    def _weights(self) -> Tensor:
+        probs = self._mixture_distribution.probs
+        return probs.reshape(*probs.shape, *(1 for _ in range(self._event_ndims)))
+
+    def _averaged(self, value: Tensor) -> Tensor:
+        return (self._weights() * value).sum(-1 - self._event_ndims)
+
+    @property
+    def mean(self) -> Tensor:
+        return self._averaged(self._component_distribution.mean)
+
+    @property
+    def variance(self) -> Tensor:
+        means = self._component_distribution.mean
+        apart = means - self._pad(self.mean)
+        return self._averaged(self._component_distribution.variance) + self._averaged(apart.square())
+
+    def cdf(self, value: Tensor) -> Tensor:
+        if self._event_ndims:
+            raise self._none("cdf", ": its components draw vectors")
+        return (self._component_distribution.cdf(self._pad(value)) * self._mixture_distribution.probs).sum(-1)
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        self._validate_sample(value)
+        logs = self._component_distribution.log_prob(self._pad(value))
+        return logsumexp(logs + log_softmax(self._mixture_distribution.logits, -1), -1)
+
+    def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
+        with no_grad():
+            shape = tuple(sample_shape)
+            drawn = self._component_distribution.sample(shape)
+            index = self._mixture_distribution.expand(self.batch_shape).sample(shape)
+            place = index.reshape(*index.shape, 1, *(1 for _ in range(self._event_ndims)))
+            place = place.expand(*index.shape, 1, *self.event_shape)
+            return drawn.gather(-1 - self._event_ndims, place).squeeze(-1 - self._event_ndims)
+
+    def __repr__(self) -> str:
+        return f"MixtureSameFamily(\n  {self._mixture_distribution!r},\n  {self._component_distribution!r})"

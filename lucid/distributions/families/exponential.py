@@ -1,0 +1,255 @@
+"""Waiting times and sizes above a least one: the exponential distribution, and powers and exponentials of it."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from lucid.distributions import constraints
+from lucid.distributions.distribution import Distribution, ExponentialFamily
+from lucid.distributions.families.composed import TransformedDistribution
+from lucid.distributions.transformations.elementwise import AffineTransform, ExpTransform, PowerTransform
+from lucid.distributions.utils import euler_constant, named_tensors
+from lucid.ops.elementwise.selection import where
+from lucid.ops.elementwise.special import lgamma
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lucid.tensor import Tensor
+
+__all__ = ["Exponential", "GeneralizedPareto", "Pareto", "Weibull"]
+
+
+class Exponential(ExponentialFamily):
+    """Numbers of 0 or more with the density ``rate * exp(-rate * x)``; `rate` is above 0.
+
+    >>> import lucid
+    >>> lucid.distributions.Exponential(lucid.tensor(2.0)).log_prob(lucid.tensor(1.0))
+    tensor(-1.3069)
+    """
+
+    arg_constraints = {"rate": constraints.positive}
+    support = constraints.nonnegative
+    has_rsample = True
+    _mean_carrier_measure = 0
+    rate: Tensor
+
+    def __init__(self, rate: Tensor | float, validate_args: bool | None = None) -> None:
+        self._set(validate_args, rate=rate)
+
+    @property
+    def mean(self) -> Tensor:
+        return 1 / self.rate
+
+    @property
+    def mode(self) -> Tensor:
+        return self.rate * 0
+
+    @property
+    def stddev(self) -> Tensor:
+        return 1 / self.rate
+
+    @property
+    def variance(self) -> Tensor:
+        return 1 / self.rate.square()
+
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
+        return self._exponential(sample_shape, self.rate) / self.rate
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        self._validate_sample(value)
+        return self.rate.log() - self.rate * value
+
+    def cdf(self, value: Tensor) -> Tensor:
+        self._validate_sample(value)
+        return -(-self.rate * value).expm1()
+
+    def icdf(self, value: Tensor) -> Tensor:
+        return -(-value).log1p() / self.rate
+
+    def entropy(self) -> Tensor:
+        return 1 - self.rate.log()
+
+    @property
+    def _natural_params(self) -> tuple[Tensor, ...]:
+        return (-self.rate,)
+
+    def _log_normalizer(self, *natural_params: Tensor) -> Tensor:
+        return -(-natural_params[0]).log()
+
+
+class Weibull(TransformedDistribution):
+    """Numbers above 0: ``k / scale * (x / scale)**(k - 1) * exp(-(x / scale)**k)`` with k the `concentration`.
+
+    `scale` and `concentration` are above 0.
+
+    >>> import lucid
+    >>> lucid.distributions.Weibull(1.0, 2.0).log_prob(lucid.tensor(1.0))
+    tensor(-0.3069)
+    """
+
+    arg_constraints = {"scale": constraints.positive, "concentration": constraints.positive}
+    support = constraints.positive
+    has_rsample = True
+    scale: Tensor
+    concentration: Tensor
+
+    def __init__(self, scale: Tensor | float, concentration: Tensor | float, validate_args: bool | None = None) -> None:
+        given = named_tensors("Weibull", {"scale": scale, "concentration": concentration})
+        self.scale, self.concentration = given
+        self.concentration_reciprocal = 1 / self.concentration
+        base = Exponential(self.scale.new_ones(()).expand(self.scale.shape), validate_args=False)
+        chain = [PowerTransform(self.concentration_reciprocal), AffineTransform(0, self.scale)]
+        super().__init__(base, chain, validate_args)
+
+    def _moment(self, power: int) -> Tensor:
+        return (lgamma(1 + power * self.concentration_reciprocal) + power * self.scale.log()).exp()
+
+    @property
+    def mean(self) -> Tensor:
+        return self._moment(1)
+
+    @property
+    def mode(self) -> Tensor:
+        k = self.concentration
+        return self.scale * (((k - 1) / k).clamp(min=0)) ** self.concentration_reciprocal
+
+    @property
+    def variance(self) -> Tensor:
+        return self._moment(2) - self._moment(1).square()
+
+    def entropy(self) -> Tensor:
+        return euler_constant * (1 - self.concentration_reciprocal) + (self.scale / self.concentration).log() + 1
+
+
+class Pareto(TransformedDistribution):
+    """Numbers above `scale` with the density ``alpha * scale**alpha / x**(alpha + 1)``; both are above 0.
+
+    The mean is infinite for `alpha` up to 1, the variance up to 2.
+
+    >>> import lucid
+    >>> lucid.distributions.Pareto(1.0, 1.0).log_prob(lucid.tensor(2.0)).exp()
+    tensor(0.2500)
+    """
+
+    arg_constraints = {"alpha": constraints.positive, "scale": constraints.positive}
+    has_rsample = True
+    scale: Tensor
+    alpha: Tensor
+
+    def __init__(self, scale: Tensor | float, alpha: Tensor | float, validate_args: bool | None = None) -> None:
+        self.scale, self.alpha = named_tensors("Pareto", {"scale": scale, "alpha": alpha})
+        base = Exponential(self.alpha, validate_args)
+        super().__init__(base, [ExpTransform(), AffineTransform(0, self.scale)], validate_args)
+
+    @constraints.dependent_property(is_discrete=False, event_dim=0)
+    def support(self) -> Any:
+        """Numbers of `scale` or more."""
+        return constraints.greater_than_eq(self.scale)
+
+    @property
+    def mean(self) -> Tensor:
+        a = self.alpha.clamp(min=1)
+        return a * self.scale / (a - 1)
+
+    @property
+    def mode(self) -> Tensor:
+        return self.scale
+
+    @property
+    def variance(self) -> Tensor:
+        a = self.alpha.clamp(min=2)
+        return self.scale.square() * a / ((a - 1).square() * (a - 2))
+
+    def entropy(self) -> Tensor:
+        return (self.scale / self.alpha).log() + (1 + 1 / self.alpha)
+
+
+class GeneralizedPareto(Distribution):
+    """How far beyond a threshold: ``(1 + c * z)**(-1 / c - 1) / scale`` with ``z = (x - loc) / scale`` of 0 or more.
+
+    c, the `concentration`, is any number: of 0 it is the exponential distribution, and below 0 z is at most ``-1 / c``.
+    `scale` is above 0.
+
+    >>> import lucid
+    >>> lucid.distributions.GeneralizedPareto(0.0, 1.0, 0.5).log_prob(lucid.tensor(2.0)).exp()
+    tensor(0.1250)
+    """
+
+    arg_constraints = {"loc": constraints.real, "scale": constraints.positive, "concentration": constraints.real}
+    has_rsample = True
+    loc: Tensor
+    scale: Tensor
+    concentration: Tensor
+
+    def __init__(
+        self,
+        loc: Tensor | float,
+        scale: Tensor | float,
+        concentration: Tensor | float,
+        validate_args: bool | None = None,
+    ) -> None:
+        self._set(validate_args, loc=loc, scale=scale, concentration=concentration)
+
+    @constraints.dependent_property(is_discrete=False, event_dim=0)
+    def support(self) -> Any:
+        """Numbers of `loc` or more, and for a `concentration` below 0 up to the last that has a density."""
+        c = self.concentration
+        last = where(c < 0, self.loc - self.scale / where(c < 0, c, -1.0), math.inf)
+        return constraints.interval(self.loc, last)
+
+    def _split(self) -> tuple[Tensor, Tensor]:
+        """Return where the concentration is 0, and one that can be divided by."""
+        flat = self.concentration.abs() <= 1e-6
+        return flat, where(flat, 1.0, self.concentration)
+
+    def _z(self, value: Tensor) -> Tensor:
+        return (value - self.loc) / self.scale
+
+    def log_survival_function(self, value: Tensor) -> Tensor:
+        """Return the logarithm of the probability of what is above the value."""
+        self._validate_sample(value)
+        flat, c = self._split()
+        z = self._z(value)
+        return where(flat, -z, -where(flat, 0.0, c * z).log1p() / c)
+
+    def log_cdf(self, value: Tensor) -> Tensor:
+        """Return the logarithm of `cdf`."""
+        return (-self.log_survival_function(value).exp()).log1p()
+
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
+        flat, c = self._split()
+        waited = self._exponential(sample_shape, self.loc)
+        return self.loc + self.scale * where(flat, waited, (c * where(flat, 0.0, waited)).expm1() / c)
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        return self.log_survival_function(value) * (1 + self.concentration) - self.scale.log()
+
+    def cdf(self, value: Tensor) -> Tensor:
+        return -self.log_survival_function(value).expm1()
+
+    def icdf(self, value: Tensor) -> Tensor:
+        flat, c = self._split()
+        waited = -(-value).log1p()
+        return self.loc + self.scale * where(flat, waited, (c * where(flat, 0.0, waited)).expm1() / c)
+
+    @property
+    def mean(self) -> Tensor:
+        c = self.concentration
+        low = c < 1
+        return where(low, self.loc + self.scale / (1 - where(low, c, 0.0)), math.inf)
+
+    @property
+    def mode(self) -> Tensor:
+        return self.loc
+
+    @property
+    def variance(self) -> Tensor:
+        c = self.concentration
+        low = c < 0.5
+        b = where(low, c, 0.0)
+        return where(low, self.scale.square() / ((1 - b).square() * (1 - 2 * b)), math.inf)
+
+    def entropy(self) -> Tensor:
+        return (self.scale.log() + self.concentration + 1).expand(self.batch_shape)

@@ -1,0 +1,220 @@
+"""Numbers around a place, on a scale, with heavier tails than normal ones: Cauchy's, Laplace's and Gumbel's."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from lucid.distributions import constraints
+from lucid.distributions.distribution import Distribution
+from lucid.distributions.families.composed import TransformedDistribution
+from lucid.distributions.families.exponential import Exponential
+from lucid.distributions.transformations.elementwise import AbsTransform, AffineTransform, ExpTransform
+from lucid.distributions.utils import euler_constant, named_tensors
+from lucid.ops.elementwise.selection import where
+from lucid.ops.elementwise.trigonometry import atan
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lucid.tensor import Tensor
+
+__all__ = ["Cauchy", "Gumbel", "HalfCauchy", "Laplace"]
+
+
+class _Located(Distribution):
+    """The base of distributions that are shifted by `loc` and stretched by `scale`, which is above 0."""
+
+    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
+    support = constraints.real
+    has_rsample = True
+    loc: Tensor
+    scale: Tensor
+
+    def __init__(self, loc: Tensor | float, scale: Tensor | float, validate_args: bool | None = None) -> None:
+        self._set(validate_args, loc=loc, scale=scale)
+
+    @property
+    def mode(self) -> Tensor:
+        return self.loc
+
+
+class Cauchy(_Located):
+    """Numbers around `loc` with the density ``1 / (pi * scale * (1 + ((x - loc) / scale)**2))``; `scale` is above 0.
+
+    There is no mean, and no finite variance.
+
+    >>> import lucid
+    >>> lucid.distributions.Cauchy(0.0, 1.0).log_prob(lucid.tensor(0.0))
+    tensor(-1.1447)
+    """
+
+    @property
+    def mean(self) -> Tensor:
+        return self._nan()
+
+    @property
+    def variance(self) -> Tensor:
+        return self.loc.new_full(self._extended_shape(), math.inf)
+
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
+        return self.loc + self.scale * self.loc.new_empty(self._extended_shape(sample_shape)).cauchy_()
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        self._validate_sample(value)
+        return -math.log(math.pi) - self.scale.log() - ((value - self.loc) / self.scale).square().log1p()
+
+    def cdf(self, value: Tensor) -> Tensor:
+        self._validate_sample(value)
+        return atan((value - self.loc) / self.scale) / math.pi + 0.5
+
+    def icdf(self, value: Tensor) -> Tensor:
+        return (math.pi * (value - 0.5)).tan() * self.scale + self.loc
+
+    def entropy(self) -> Tensor:
+        return math.log(4 * math.pi) + self.scale.log()
+
+
+class HalfCauchy(TransformedDistribution):
+    """Absolute values of Cauchy's numbers around 0: ``2 / (pi * scale * (1 + (x / scale)**2))`` for x of 0 or more.
+
+    `scale` is above 0.
+
+    >>> import lucid
+    >>> lucid.distributions.HalfCauchy(1.0).log_prob(lucid.tensor(0.0))
+    tensor(-0.4516)
+    """
+
+    arg_constraints = {"scale": constraints.positive}
+    support = constraints.nonnegative
+    has_rsample = True
+    base_dist: Cauchy
+
+    def __init__(self, scale: Tensor | float, validate_args: bool | None = None) -> None:
+        super().__init__(Cauchy(0, scale, validate_args=False), AbsTransform(), validate_args)
+
+    @property
+    def scale(self) -> Tensor:
+        """The scale of Cauchy's numbers."""
+        return self.base_dist.scale
+
+    @property
+    def mean(self) -> Tensor:
+        return self.base_dist.variance
+
+    @property
+    def mode(self) -> Tensor:
+        return self.scale * 0
+
+    @property
+    def variance(self) -> Tensor:
+        return self.base_dist.variance
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        self._validate_sample(value)
+        return where(value >= 0, self.base_dist.log_prob(value) + math.log(2), -math.inf)
+
+    def cdf(self, value: Tensor) -> Tensor:
+        self._validate_sample(value)
+        return 2 * self.base_dist.cdf(value) - 1
+
+    def icdf(self, value: Tensor) -> Tensor:
+        return self.base_dist.icdf((value + 1) / 2)
+
+    def entropy(self) -> Tensor:
+        return self.base_dist.entropy() - math.log(2)
+
+
+class Laplace(_Located):
+    """Numbers around `loc` with the density ``exp(-abs(x - loc) / scale) / (2 * scale)``; `scale` is above 0.
+
+    >>> import lucid
+    >>> lucid.distributions.Laplace(0.0, 1.0).log_prob(lucid.tensor(1.0))
+    tensor(-1.6931)
+    """
+
+    @property
+    def mean(self) -> Tensor:
+        return self.loc
+
+    @property
+    def variance(self) -> Tensor:
+        return 2 * self.scale.square()
+
+    @property
+    def stddev(self) -> Tensor:
+        return math.sqrt(2) * self.scale
+
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
+        # the difference of two waiting times
+        first, second = (self._exponential(sample_shape, self.loc) for _ in range(2))
+        return self.loc + self.scale * (first - second)
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        self._validate_sample(value)
+        return -(2 * self.scale).log() - (value - self.loc).abs() / self.scale
+
+    def cdf(self, value: Tensor) -> Tensor:
+        self._validate_sample(value)
+        away = (value - self.loc) / self.scale
+        return 0.5 - 0.5 * away.sign() * (-away.abs()).expm1()
+
+    def icdf(self, value: Tensor) -> Tensor:
+        term = value - 0.5
+        return self.loc - self.scale * term.sign() * (-2 * term.abs()).log1p()
+
+    def entropy(self) -> Tensor:
+        return 1 + (2 * self.scale).log()
+
+
+class Gumbel(TransformedDistribution):
+    """The largest of many: ``exp(-(z + exp(-z))) / scale`` with ``z = (x - loc) / scale``; `scale` is above 0.
+
+    >>> import lucid
+    >>> lucid.distributions.Gumbel(0.0, 1.0).log_prob(lucid.tensor(0.0))
+    tensor(-1.)
+    """
+
+    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
+    support = constraints.real
+    has_rsample = True
+    loc: Tensor
+    scale: Tensor
+
+    def __init__(self, loc: Tensor | float, scale: Tensor | float, validate_args: bool | None = None) -> None:
+        self.loc, self.scale = named_tensors("Gumbel", {"loc": loc, "scale": scale})
+        base = Exponential(self.scale.new_ones(()).expand(self.scale.shape), validate_args=False)
+        # the logarithm of a waiting time, turned round
+        chain = [ExpTransform().inv, AffineTransform(self.loc, -self.scale)]
+        super().__init__(base, chain, validate_args)
+
+    @property
+    def mean(self) -> Tensor:
+        return self.loc + self.scale * euler_constant
+
+    @property
+    def mode(self) -> Tensor:
+        return self.loc
+
+    @property
+    def stddev(self) -> Tensor:
+        return math.pi / math.sqrt(6) * self.scale
+
+    @property
+    def variance(self) -> Tensor:
+        return self.stddev.square()
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        self._validate_sample(value)
+        z = (value - self.loc) / self.scale
+        return -z - (-z).exp() - self.scale.log()
+
+    def cdf(self, value: Tensor) -> Tensor:
+        self._validate_sample(value)
+        return (-(-(value - self.loc) / self.scale).exp()).exp()
+
+    def icdf(self, value: Tensor) -> Tensor:
+        return self.loc - self.scale * (-value.log()).log()
+
+    def entropy(self) -> Tensor:
+        return self.scale.log() + (1 + euler_constant)

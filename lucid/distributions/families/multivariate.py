@@ -1,0 +1,256 @@
+"""Normal vectors, with a covariance in full or as a few factors and a diagonal."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from lucid.distributions import constraints
+from lucid.distributions.distribution import Distribution
+from lucid.distributions.utils import lazy_property, standard_normal
+from lucid.errors import SettingError, ShapeError
+from lucid.ops.base.dims import common_shape
+from lucid.ops.creation.ranges import eye
+from lucid.ops.decomposition.triangular import cholesky, cholesky_inverse, solve_triangular
+from lucid.ops.linalg.products import matmul
+from lucid.tensor.layout import Size
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lucid.tensor import Tensor
+
+__all__ = ["LowRankMultivariateNormal", "MultivariateNormal", "factor_of", "one_of", "squared_length"]
+
+
+def one_of(title: str, batch: tuple[int, ...], named: dict[str, Any]) -> tuple[str, Tensor, Size]:
+    """Return the one of three matrices that is given, with its name, and the batch shape that it and others have."""
+    given = {name: value for name, value in named.items() if value is not None}
+    if len(given) != 1:
+        raise SettingError(f"{title}: expected one of {', '.join(named)}, got {', '.join(given) or 'none'}")
+    ((name, matrix),) = given.items()
+    if matrix.dim() < 2 or matrix.shape[-1] != matrix.shape[-2]:
+        raise ShapeError(f"{title}: expected {name} of square matrices, got shape {tuple(matrix.shape)}")
+    return name, matrix, Size(common_shape(tuple(matrix.shape[:-2]), batch))
+
+
+def factor_of(name: str, matrix: Tensor) -> Tensor:
+    """Return the lower Cholesky factor of the covariance that a matrix of this name is of."""
+    if name == "covariance_matrix":
+        return cholesky(matrix)
+    return _of_inverse(matrix) if name == "precision_matrix" else matrix
+
+
+def _of_inverse(precision: Tensor) -> Tensor:
+    """Return the lower Cholesky factor of the inverse, without the inverse."""
+    # the factor of the matrix turned round is, turned back, an upper one
+    upper = cholesky(precision.flip((-2, -1))).flip((-2, -1))
+    one = eye(precision.shape[-1], dtype=precision.dtype, device=precision.device)
+    return solve_triangular(upper.mT, one, upper=False)
+
+
+def squared_length(factor: Tensor, away: Tensor) -> Tensor:
+    """Return ``|inverse(factor) @ away|**2`` of the last dimension, with few and large triangular systems."""
+    batch, n = tuple(factor.shape[:-2]), away.shape[-1]
+    many = away.dim() - 1 - len(batch)
+    if many <= 0:
+        return solve_triangular(factor, away.unsqueeze(-1), upper=False).square().sum((-2, -1))
+    # what the factors do not depend on stands side by side as columns
+    shape = (*away.shape[:many], *common_shape(batch, tuple(away.shape[many:-1])))
+    columns = away.expand(*shape, n).reshape(-1, *shape[many:], n).movedim(0, -1)
+    found = solve_triangular(factor, columns, upper=False).square().sum(-2)
+    return found.movedim(-1, 0).reshape(shape)
+
+
+class MultivariateNormal(Distribution):
+    """Vectors around `loc` with the density ``exp(-|L**-1 @ (x - loc)|**2 / 2) / (det(L) * (2 * pi)**(n / 2))``.
+
+    L is the lower Cholesky factor of the covariance. One of `covariance_matrix`, `precision_matrix`, its inverse, both
+    positive definite, and `scale_tril`, which is L, is given.
+
+    >>> import lucid
+    >>> normal = lucid.distributions.MultivariateNormal(lucid.zeros(2), scale_tril=lucid.eye(2))
+    >>> normal.log_prob(lucid.ones(2))
+    tensor(-2.8379)
+    """
+
+    arg_constraints = {
+        "loc": constraints.real_vector,
+        "covariance_matrix": constraints.positive_definite,
+        "precision_matrix": constraints.positive_definite,
+        "scale_tril": constraints.lower_cholesky,
+    }
+    support = constraints.real_vector
+    has_rsample = True
+    loc: Tensor
+
+    def __init__(
+        self,
+        loc: Tensor,
+        covariance_matrix: Tensor | None = None,
+        precision_matrix: Tensor | None = None,
+        scale_tril: Tensor | None = None,
+        validate_args: bool | None = None,
+    ) -> None:
+        if loc.dim() < 1:
+            raise ShapeError("MultivariateNormal: expected loc of at least one dimension, got a number")
+        named = {"covariance_matrix": covariance_matrix, "precision_matrix": precision_matrix, "scale_tril": scale_tril}
+        name, matrix, shape = one_of("MultivariateNormal", tuple(loc.shape[:-1]), named)
+        n = loc.shape[-1]
+        if matrix.shape[-1] != n:
+            raise ShapeError(f"MultivariateNormal: expected {name} of {n} x {n}, got shape {tuple(matrix.shape)}")
+        self.loc = loc.expand(*shape, n)
+        vars(self)[name] = matrix.expand(*shape, n, n)
+        super().__init__(shape, (n,), validate_args)
+        self._unbroadcasted_scale_tril = factor_of(name, matrix)
+
+    @lazy_property
+    def scale_tril(self) -> Tensor:
+        """The lower Cholesky factor of the covariance."""
+        return self._unbroadcasted_scale_tril.expand(*self.batch_shape, *self.event_shape, *self.event_shape)
+
+    @lazy_property
+    def covariance_matrix(self) -> Tensor:
+        """The covariance."""
+        factor = self._unbroadcasted_scale_tril
+        return matmul(factor, factor.mT).expand(*self.batch_shape, *self.event_shape, *self.event_shape)
+
+    @lazy_property
+    def precision_matrix(self) -> Tensor:
+        """The inverse of the covariance."""
+        inverse = cholesky_inverse(self._unbroadcasted_scale_tril)
+        return inverse.expand(*self.batch_shape, *self.event_shape, *self.event_shape)
+
+    @property
+    def mean(self) -> Tensor:
+        return self.loc
+
+    @property
+    def mode(self) -> Tensor:
+        return self.loc
+
+    @property
+    def variance(self) -> Tensor:
+        return self._unbroadcasted_scale_tril.square().sum(-1).expand(*self.batch_shape, *self.event_shape)
+
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
+        noise = self._normal(sample_shape, self.loc)
+        return self.loc + matmul(self._unbroadcasted_scale_tril, noise.unsqueeze(-1)).squeeze(-1)
+
+    def _half_log_det(self) -> Tensor:
+        return self._unbroadcasted_scale_tril.diagonal(dim1=-2, dim2=-1).log().sum(-1)
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        self._validate_sample(value)
+        far = squared_length(self._unbroadcasted_scale_tril, value - self.loc)
+        return -0.5 * (self.event_shape[0] * math.log(2 * math.pi) + far) - self._half_log_det()
+
+    def entropy(self) -> Tensor:
+        value = 0.5 * self.event_shape[0] * (1 + math.log(2 * math.pi)) + self._half_log_det()
+        return value.expand(self.batch_shape)
+
+
+class LowRankMultivariateNormal(Distribution):
+    """Normal vectors around `loc` with the covariance ``W @ W.mT + diag(d)``.
+
+    W, `cov_factor`, is of n rows and as many columns as there are factors, d is `cov_diag`, above 0. Only matrices of
+    the size of the columns are factored (Woodbury's identity, and the matrix determinant lemma).
+
+    >>> import lucid
+    >>> from lucid.distributions import LowRankMultivariateNormal
+    >>> normal = LowRankMultivariateNormal(lucid.zeros(2), lucid.tensor([[1.0], [0.0]]), lucid.ones(2))
+    >>> normal.covariance_matrix
+    tensor([[2., 0.],
+            [0., 1.]])
+    """
+
+    arg_constraints = {
+        "loc": constraints.real_vector,
+        "cov_factor": constraints.independent(constraints.real, 2),
+        "cov_diag": constraints.independent(constraints.positive, 1),
+    }
+    support = constraints.real_vector
+    has_rsample = True
+
+    def __init__(self, loc: Tensor, cov_factor: Tensor, cov_diag: Tensor, validate_args: bool | None = None) -> None:
+        title = "LowRankMultivariateNormal"
+        if loc.dim() < 1:
+            raise ShapeError(f"{title}: expected loc of at least one dimension, got a number")
+        n = loc.shape[-1]
+        if cov_factor.dim() < 2 or cov_factor.shape[-2] != n:
+            raise ShapeError(f"{title}: expected cov_factor of {n} rows, got shape {tuple(cov_factor.shape)}")
+        if cov_diag.dim() < 1 or cov_diag.shape[-1] != n:
+            raise ShapeError(f"{title}: expected cov_diag of {n} numbers, got shape {tuple(cov_diag.shape)}")
+        shape = common_shape(tuple(loc.shape[:-1]), tuple(cov_factor.shape[:-2]), tuple(cov_diag.shape[:-1]))
+        self.loc, self.cov_diag = loc.expand(*shape, n), cov_diag.expand(*shape, n)
+        self.cov_factor = cov_factor.expand(*shape, *cov_factor.shape[-2:])
+        self._unbroadcasted_cov_factor, self._unbroadcasted_cov_diag = cov_factor, cov_diag
+        super().__init__(shape, (n,), validate_args)
+        self._unbroadcasted_capacitance_tril = cholesky(self._capacitance(cov_factor, cov_diag))
+
+    @staticmethod
+    def _capacitance(factor: Tensor, diag: Tensor) -> Tensor:
+        """Return ``I + W.mT @ diag(1 / d) @ W``."""
+        inner = matmul(factor.mT / diag.unsqueeze(-2), factor)
+        return inner + eye(factor.shape[-1], dtype=factor.dtype, device=factor.device)
+
+    def _wide(self, matrix: Tensor) -> Tensor:
+        return matrix.expand(*self.batch_shape, *self.event_shape, *self.event_shape)
+
+    @property
+    def mean(self) -> Tensor:
+        return self.loc
+
+    @property
+    def mode(self) -> Tensor:
+        return self.loc
+
+    @lazy_property
+    def variance(self) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
+        value = self._unbroadcasted_cov_factor.square().sum(-1) + self._unbroadcasted_cov_diag
+        return value.expand(*self.batch_shape, *self.event_shape)
+
+    @lazy_property
+    def scale_tril(self) -> Tensor:
+        """The lower Cholesky factor of the covariance."""
+        root = self._unbroadcasted_cov_diag.sqrt().unsqueeze(-1)
+        factor = self._unbroadcasted_cov_factor / root
+        n = self.event_shape[0]
+        inner = matmul(factor, factor.mT) + eye(n, dtype=factor.dtype, device=factor.device)
+        return self._wide(root * cholesky(inner))
+
+    @lazy_property
+    def covariance_matrix(self) -> Tensor:
+        """The covariance."""
+        factor = self._unbroadcasted_cov_factor
+        return self._wide(matmul(factor, factor.mT) + self._unbroadcasted_cov_diag.diag_embed())
+
+    @lazy_property
+    def precision_matrix(self) -> Tensor:
+        """The inverse of the covariance."""
+        scaled = self._unbroadcasted_cov_factor.mT / self._unbroadcasted_cov_diag.unsqueeze(-2)
+        half = solve_triangular(self._unbroadcasted_capacitance_tril, scaled, upper=False)
+        return self._wide((1 / self._unbroadcasted_cov_diag).diag_embed() - matmul(half.mT, half))
+
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
+        factors = self.cov_factor.shape[-1]
+        shape = (*self._extended_shape(sample_shape)[:-1], factors)
+        common = standard_normal(shape, self.loc.dtype, self.loc.device)
+        own = self._normal(sample_shape, self.loc)
+        shared = matmul(self._unbroadcasted_cov_factor, common.unsqueeze(-1)).squeeze(-1)
+        return self.loc + shared + self._unbroadcasted_cov_diag.sqrt() * own
+
+    def _log_det(self) -> Tensor:
+        own = self._unbroadcasted_capacitance_tril.diagonal(dim1=-2, dim2=-1).log().sum(-1)
+        return 2 * own + self._unbroadcasted_cov_diag.log().sum(-1)
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        self._validate_sample(value)
+        away, diag = value - self.loc, self._unbroadcasted_cov_diag
+        shared = matmul(self._unbroadcasted_cov_factor.mT, (away / diag).unsqueeze(-1)).squeeze(-1)
+        far = (away.square() / diag).sum(-1) - squared_length(self._unbroadcasted_capacitance_tril, shared)
+        return -0.5 * (self.event_shape[0] * math.log(2 * math.pi) + self._log_det() + far)
+
+    def entropy(self) -> Tensor:
+        value = 0.5 * (self.event_shape[0] * (1 + math.log(2 * math.pi)) + self._log_det())
+        return value.expand(self.batch_shape)

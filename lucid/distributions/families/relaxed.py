@@ -1,0 +1,228 @@
+"""Choices made continuous, by a temperature; and shares whose logits are normal.
+
+Maddison, Mnih, Teh: The concrete distribution (2017); Jang, Gu, Poole: Categorical reparameterization with
+Gumbel-softmax (2017).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from lucid.distributions import constraints
+from lucid.distributions.families.categorical import OfCategorical
+from lucid.distributions.families.composed import TransformedDistribution
+from lucid.distributions.families.normal import Normal
+from lucid.distributions.families.trials import Odds
+from lucid.distributions.transformations.elementwise import ExpTransform, SigmoidTransform
+from lucid.distributions.transformations.vectors import StickBreakingTransform
+from lucid.distributions.utils import named_tensors
+from lucid.ops.activation.sigmoid import softplus
+from lucid.ops.reduction.norms import logsumexp
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lucid.tensor import Tensor
+
+__all__ = [
+    "ExpRelaxedCategorical",
+    "LogisticNormal",
+    "LogitRelaxedBernoulli",
+    "RelaxedBernoulli",
+    "RelaxedOneHotCategorical",
+]
+
+
+class LogitRelaxedBernoulli(Odds):
+    """The logits of a `RelaxedBernoulli`: ``(logits + noise) / temperature``, the noise of the logistic distribution.
+
+    >>> import lucid
+    >>> from lucid.distributions.relaxed_bernoulli import LogitRelaxedBernoulli
+    >>> LogitRelaxedBernoulli(1.0, probs=lucid.tensor(0.5)).log_prob(lucid.tensor(0.0)).exp()
+    tensor(0.2500)
+    """
+
+    arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
+    support = constraints.real
+    has_rsample = True
+    temperature: Tensor
+
+    def __init__(
+        self,
+        temperature: Tensor | float,
+        probs: Tensor | float | None = None,
+        logits: Tensor | float | None = None,
+        validate_args: bool | None = None,
+    ) -> None:
+        self._begin(validate_args, probs, logits, temperature=temperature)
+
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
+        # the logarithm of a ratio of two waiting times is logistic
+        first, second = (self._exponential(sample_shape, self.logits) for _ in range(2))
+        return (self.logits + first.log() - second.log()) / self.temperature
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        self._validate_sample(value)
+        apart = self.logits - value * self.temperature
+        return self.temperature.log() + apart - 2 * softplus(apart)
+
+
+class RelaxedBernoulli(TransformedDistribution):
+    """Numbers from 0 to 1, the nearer to these the lower the `temperature`, which is above 0.
+
+    `probs` or `logits` are those of the `Bernoulli` that it becomes at 0. Draws are
+    ``sigmoid((logits + noise) / temperature)``, the noise of the logistic distribution.
+
+    >>> import lucid
+    >>> lucid.distributions.RelaxedBernoulli(1.0, probs=lucid.tensor(0.5)).log_prob(lucid.tensor(0.5))
+    tensor(0.)
+    """
+
+    arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
+    support = constraints.unit_interval
+    has_rsample = True
+    base_dist: LogitRelaxedBernoulli
+
+    def __init__(
+        self,
+        temperature: Tensor | float,
+        probs: Tensor | float | None = None,
+        logits: Tensor | float | None = None,
+        validate_args: bool | None = None,
+    ) -> None:
+        base = LogitRelaxedBernoulli(temperature, probs, logits, validate_args)
+        super().__init__(base, SigmoidTransform(), validate_args)
+
+    @property
+    def temperature(self) -> Tensor:
+        """How far from 0 and 1."""
+        return self.base_dist.temperature
+
+    @property
+    def logits(self) -> Tensor:
+        """Those of the `Bernoulli` that it becomes."""
+        return self.base_dist.logits
+
+    @property
+    def probs(self) -> Tensor:
+        """Those of the `Bernoulli` that it becomes."""
+        return self.base_dist.probs
+
+
+class ExpRelaxedCategorical(OfCategorical):
+    """Logarithms of a `RelaxedOneHotCategorical`: ``log_softmax((logits + noise) / temperature)``, the noise Gumbel's.
+
+    >>> import lucid
+    >>> from lucid.distributions.relaxed_categorical import ExpRelaxedCategorical
+    >>> draw = ExpRelaxedCategorical(0.5, probs=lucid.ones(3)).rsample()
+    >>> lucid.allclose(draw.exp().sum(), lucid.tensor(1.0))
+    True
+    """
+
+    support = constraints.real_vector
+    has_rsample = True
+
+    def __init__(
+        self,
+        temperature: Tensor | float,
+        probs: Tensor | float | None = None,
+        logits: Tensor | float | None = None,
+        validate_args: bool | None = None,
+    ) -> None:
+        (self.temperature,) = named_tensors("ExpRelaxedCategorical", {"temperature": temperature})
+        self._begin(validate_args, probs, logits)
+
+    def _expanded(self, name: str, value: Any, shape: Any) -> Any:
+        return value if name == "temperature" else super()._expanded(name, value, shape)
+
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
+        noise = self._exponential(sample_shape, self.logits).log()
+        scores = (self.logits - noise) / self.temperature
+        return scores - logsumexp(scores, -1, keepdim=True)
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        self._validate_sample(value)
+        n = self.event_shape[0]
+        score = self.logits - value * self.temperature
+        score = (score - logsumexp(score, -1, keepdim=True)).sum(-1)
+        return score + (n - 1) * self.temperature.log() + math.lgamma(n)
+
+
+class RelaxedOneHotCategorical(TransformedDistribution):
+    """Shares that sum to 1, the nearer to one of them the lower the `temperature`, which is above 0.
+
+    `probs` or `logits` are those of the `OneHotCategorical` that it becomes at 0.
+
+    >>> import lucid
+    >>> draw = lucid.distributions.RelaxedOneHotCategorical(0.5, logits=lucid.zeros(3)).rsample()
+    >>> lucid.allclose(draw.sum(), lucid.tensor(1.0))
+    True
+    """
+
+    arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
+    support = constraints.simplex
+    has_rsample = True
+    base_dist: ExpRelaxedCategorical
+
+    def __init__(
+        self,
+        temperature: Tensor | float,
+        probs: Tensor | float | None = None,
+        logits: Tensor | float | None = None,
+        validate_args: bool | None = None,
+    ) -> None:
+        base = ExpRelaxedCategorical(temperature, probs, logits, validate_args)
+        super().__init__(base, ExpTransform(), validate_args)
+
+    @property
+    def temperature(self) -> Tensor:
+        """How far from one choice."""
+        return self.base_dist.temperature
+
+    @property
+    def logits(self) -> Tensor:
+        """Those of the `OneHotCategorical` that it becomes."""
+        return self.base_dist.logits
+
+    @property
+    def probs(self) -> Tensor:
+        """Those of the `OneHotCategorical` that it becomes."""
+        return self.base_dist.probs
+
+
+class LogisticNormal(TransformedDistribution):
+    """Shares that sum to 1, made by `StickBreakingTransform` of normal numbers with `loc` and `scale`, one fewer.
+
+    `scale` is above 0.
+
+    >>> import lucid
+    >>> draw = lucid.distributions.LogisticNormal(lucid.zeros(2), lucid.ones(2)).rsample()
+    >>> draw.shape, lucid.allclose(draw.sum(), lucid.tensor(1.0))
+    (lucid.Size([3]), True)
+    """
+
+    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
+    support = constraints.simplex
+    has_rsample = True
+
+    def __init__(self, loc: Tensor | float, scale: Tensor | float, validate_args: bool | None = None) -> None:
+        base = Normal(loc, scale, validate_args=False)
+        if not base.batch_shape:
+            base = base.expand((1,))
+        super().__init__(base, StickBreakingTransform(), validate_args)
+
+    @property
+    def _numbers(self) -> Any:
+        base: Any = self.base_dist
+        return base.base_dist
+
+    @property
+    def loc(self) -> Tensor:
+        """The mean of the normal numbers."""
+        return self._numbers.loc
+
+    @property
+    def scale(self) -> Tensor:
+        """The deviation of the normal numbers."""
+        return self._numbers.scale

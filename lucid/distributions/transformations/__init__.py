@@ -1,0 +1,1 @@
+"""Functions of random numbers that can be inverted, all of them names of `lucid.distributions.transforms`."""

@@ -1,0 +1,253 @@
+"""Transforms of numbers, one by one."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from lucid.arguments import unfit
+from lucid.backend.limits import finfo
+from lucid.distributions import constraints
+from lucid.distributions.transformations.base import Transform
+from lucid.distributions.utils import sum_rightmost
+from lucid.ops.activation.sigmoid import sigmoid, softplus
+from lucid.ops.base.dims import common_shape
+from lucid.tensor import Tensor
+from lucid.tensor.layout import Size
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lucid.distributions.constraints import Constraint
+    from lucid.distributions.distribution import Distribution
+
+__all__ = [
+    "AbsTransform", "AffineTransform", "CumulativeDistributionTransform", "ExpTransform", "PowerTransform",
+    "SigmoidTransform", "SoftplusTransform", "TanhTransform",
+]  # fmt: skip
+
+
+def _broadcast(shape: Sequence[int], *settings: Any) -> Size:
+    return Size(common_shape(tuple(shape), *(tuple(getattr(each, "shape", ())) for each in settings)))
+
+
+def _number(value: Any, name: str) -> Any:
+    if not isinstance(value, Tensor | int | float):
+        raise unfit(value, "a Tensor or a number", name)
+    return value
+
+
+class ExpTransform(Transform):
+    """``y = exp(x)``."""
+
+    domain, codomain = constraints.real, constraints.positive
+    bijective, sign = True, +1
+    _settings = ()
+
+    def _call(self, x: Tensor) -> Tensor:
+        return x.exp()
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        return y.log()
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        return x
+
+
+class PowerTransform(Transform):
+    """``y = x**exponent`` for x above 0."""
+
+    domain, codomain = constraints.positive, constraints.positive
+    bijective = True
+    _settings = ("exponent",)
+
+    def __init__(self, exponent: Tensor | float, cache_size: int = 0) -> None:
+        super().__init__(cache_size)
+        self.exponent = _number(exponent, "exponent")
+
+    def with_cache(self, cache_size: int = 1) -> Transform:
+        return self if self._cache_size == cache_size else PowerTransform(self.exponent, cache_size)
+
+    @property
+    def sign(self) -> Any:
+        return self.exponent.sign() if isinstance(self.exponent, Tensor) else math.copysign(1, self.exponent)
+
+    def _call(self, x: Tensor) -> Tensor:
+        return x**self.exponent
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        return y ** (1 / self.exponent)
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        return (self.exponent * y / x).abs().log()
+
+    def forward_shape(self, shape: Sequence[int]) -> Size:
+        return _broadcast(shape, self.exponent)
+
+    def inverse_shape(self, shape: Sequence[int]) -> Size:
+        return _broadcast(shape, self.exponent)
+
+
+class SigmoidTransform(Transform):
+    """``y = 1 / (1 + exp(-x))``, kept from 0 and 1 by what the dtype can tell."""
+
+    domain, codomain = constraints.real, constraints.unit_interval
+    bijective, sign = True, +1
+    _settings = ()
+
+    @staticmethod
+    def _inside(y: Tensor) -> Tensor:
+        limits = finfo(y.dtype)
+        return y.clamp(limits.tiny, 1 - limits.eps)
+
+    def _call(self, x: Tensor) -> Tensor:
+        return self._inside(sigmoid(x))
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        y = self._inside(y)
+        return y.log() - (-y).log1p()
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        return -softplus(-x) - softplus(x)
+
+
+class SoftplusTransform(Transform):
+    """``y = log(1 + exp(x))``."""
+
+    domain, codomain = constraints.real, constraints.positive
+    bijective, sign = True, +1
+    _settings = ()
+
+    def _call(self, x: Tensor) -> Tensor:
+        return softplus(x)
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        return (-(-y).expm1()).log() + y
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        return -softplus(-x)
+
+
+class TanhTransform(Transform):
+    """``y = tanh(x)``; with a cache of 1 the inverse is exact also where y is rounded to 1.
+
+    >>> import lucid
+    >>> squash = lucid.distributions.TanhTransform()
+    >>> squash.inv(squash(lucid.tensor(0.5)))
+    tensor(0.5000)
+    """
+
+    domain, codomain = constraints.real, constraints.interval(-1.0, 1.0)
+    bijective, sign = True, +1
+    _settings = ()
+
+    def _call(self, x: Tensor) -> Tensor:
+        return x.tanh()
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        return y.atanh()
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        # log(1 - tanh(x)**2), where the square is rounded to 1 too
+        return 2 * (math.log(2) - x - softplus(-2 * x))
+
+
+class AbsTransform(Transform):
+    """``y = abs(x)``, whose inverse is the one of both that is not below 0."""
+
+    domain, codomain = constraints.real, constraints.nonnegative
+    _settings = ()
+
+    def _call(self, x: Tensor) -> Tensor:
+        return x.abs()
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        return y
+
+
+class AffineTransform(Transform):
+    """``y = loc + scale * x``, of events of `event_dim` dimensions.
+
+    >>> import lucid
+    >>> lucid.distributions.AffineTransform(1.0, 2.0)(lucid.tensor(3.0))
+    tensor(7.)
+    """
+
+    bijective = True
+    _settings = ("loc", "scale", "event_dim")
+
+    def __init__(self, loc: Tensor | float, scale: Tensor | float, event_dim: int = 0, cache_size: int = 0) -> None:
+        super().__init__(cache_size)
+        self.loc, self.scale, self._event_dim = _number(loc, "loc"), _number(scale, "scale"), event_dim
+
+    @property
+    def event_dim(self) -> int:
+        return self._event_dim
+
+    @constraints.dependent_property(is_discrete=False)
+    def domain(self) -> Constraint:
+        return constraints.independent(constraints.real, self._event_dim) if self._event_dim else constraints.real
+
+    codomain = domain
+
+    @property
+    def sign(self) -> Any:
+        return self.scale.sign() if isinstance(self.scale, Tensor) else (self.scale > 0) - (self.scale < 0)
+
+    def with_cache(self, cache_size: int = 1) -> Transform:
+        if self._cache_size == cache_size:
+            return self
+        return AffineTransform(self.loc, self.scale, self._event_dim, cache_size)
+
+    def _call(self, x: Tensor) -> Tensor:
+        return self.loc + self.scale * x
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        return (y - self.loc) / self.scale
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        scale: Any = self.scale
+        log = scale.abs().log() if isinstance(scale, Tensor) else x.new_full((), abs(scale)).log()
+        shape = common_shape(tuple(x.shape), tuple(log.shape))
+        return sum_rightmost(log.expand(shape), self._event_dim)
+
+    def forward_shape(self, shape: Sequence[int]) -> Size:
+        return _broadcast(shape, self.loc, self.scale)
+
+    def inverse_shape(self, shape: Sequence[int]) -> Size:
+        return _broadcast(shape, self.loc, self.scale)
+
+
+class CumulativeDistributionTransform(Transform):
+    """``y = distribution.cdf(x)``: what is drawn by a distribution becomes uniform.
+
+    >>> import lucid
+    >>> from lucid.distributions import CumulativeDistributionTransform, Normal
+    >>> CumulativeDistributionTransform(Normal(0.0, 1.0))(lucid.tensor(0.0))
+    tensor(0.5000)
+    """
+
+    bijective, sign = True, +1
+    codomain = constraints.unit_interval
+
+    def __init__(self, distribution: Distribution, cache_size: int = 0) -> None:
+        super().__init__(cache_size)
+        self.distribution = distribution
+
+    @property
+    def domain(self) -> Any:
+        return self.distribution.support
+
+    def with_cache(self, cache_size: int = 1) -> Transform:
+        if self._cache_size == cache_size:
+            return self
+        return CumulativeDistributionTransform(self.distribution, cache_size)
+
+    def _call(self, x: Tensor) -> Tensor:
+        return self.distribution.cdf(x)
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        return self.distribution.icdf(y)
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        return self.distribution.log_prob(x)

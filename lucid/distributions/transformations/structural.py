@@ -1,0 +1,270 @@
+"""Transforms made of others: for more dimensions of an event, for pieces of one, and of shapes."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from lucid.distributions import constraints
+from lucid.distributions.transformations.base import Transform
+from lucid.distributions.utils import sum_rightmost
+from lucid.errors import ArgumentError, SettingError, ShapeError
+from lucid.ops.shape.joining import cat, stack
+from lucid.tensor.layout import Size
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lucid.distributions.constraints import Constraint
+    from lucid.tensor import Tensor
+
+__all__ = ["CatTransform", "IndependentTransform", "ReshapeTransform", "StackTransform"]
+
+
+def _is_transform(value: object, name: str) -> Any:
+    if not isinstance(value, Transform):
+        raise ArgumentError(f"{name}: expected a Transform, got {type(value).__name__}")
+    return value
+
+
+def _ends(title: str, shape: Sequence[int], wanted: Size) -> tuple[int, ...]:
+    """Return the dimensions before those of an event."""
+    kept = len(shape) - len(wanted)
+    if kept < 0 or tuple(shape[kept:]) != tuple(wanted):
+        raise ShapeError(f"{title}: expected a shape that ends in {tuple(wanted)}, got {tuple(shape)}")
+    return tuple(shape[:kept])
+
+
+class IndependentTransform(Transform):
+    """A transform of events of `reinterpreted_batch_ndims` more dimensions, over which determinants multiply.
+
+    >>> import lucid
+    >>> from lucid.distributions import ExpTransform, IndependentTransform
+    >>> x = lucid.tensor([1.0, 2.0])
+    >>> IndependentTransform(ExpTransform(), 1).log_abs_det_jacobian(x, x.exp())
+    tensor(3.)
+    """
+
+    _settings = ("base_transform", "reinterpreted_batch_ndims")
+
+    def __init__(self, base_transform: Transform, reinterpreted_batch_ndims: int, cache_size: int = 0) -> None:
+        super().__init__(cache_size)
+        base = _is_transform(base_transform, "IndependentTransform: base_transform")
+        self.base_transform: Transform = base.with_cache(cache_size)
+        self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
+
+    def with_cache(self, cache_size: int = 1) -> Transform:
+        if self._cache_size == cache_size:
+            return self
+        return IndependentTransform(self.base_transform, self.reinterpreted_batch_ndims, cache_size)
+
+    @constraints.dependent_property(is_discrete=False)
+    def domain(self) -> Constraint:
+        return constraints.independent(self.base_transform.domain, self.reinterpreted_batch_ndims)
+
+    @constraints.dependent_property(is_discrete=False)
+    def codomain(self) -> Constraint:
+        return constraints.independent(self.base_transform.codomain, self.reinterpreted_batch_ndims)
+
+    @property
+    def bijective(self) -> bool:
+        return self.base_transform.bijective
+
+    @property
+    def sign(self) -> Any:
+        return self.base_transform.sign
+
+    def _call(self, x: Tensor) -> Tensor:
+        if x.dim() < self.domain.event_dim:
+            raise ShapeError(
+                f"IndependentTransform: expected {self.domain.event_dim} dimensions or more, got {x.dim()}"
+            )
+        return self.base_transform(x)
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        if y.dim() < self.codomain.event_dim:
+            raise ShapeError(
+                f"IndependentTransform: expected {self.codomain.event_dim} dimensions or more, got {y.dim()}"
+            )
+        return self.base_transform.inv(y)
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        return sum_rightmost(self.base_transform.log_abs_det_jacobian(x, y), self.reinterpreted_batch_ndims)
+
+    def forward_shape(self, shape: Sequence[int]) -> Any:
+        return self.base_transform.forward_shape(shape)
+
+    def inverse_shape(self, shape: Sequence[int]) -> Any:
+        return self.base_transform.inverse_shape(shape)
+
+    def __repr__(self) -> str:
+        return f"IndependentTransform({self.base_transform!r}, {self.reinterpreted_batch_ndims})"
+
+
+class ReshapeTransform(Transform):
+    """Events of `in_shape` in another shape, `out_shape`, of as many elements.
+
+    >>> import lucid
+    >>> lucid.distributions.ReshapeTransform((4,), (2, 2))(lucid.zeros(3, 4)).shape
+    lucid.Size([3, 2, 2])
+    """
+
+    bijective = True
+    _settings = ("in_shape", "out_shape")
+
+    def __init__(self, in_shape: Sequence[int], out_shape: Sequence[int], cache_size: int = 0) -> None:
+        super().__init__(cache_size)
+        self.in_shape, self.out_shape = Size(in_shape), Size(out_shape)
+        if math.prod(self.in_shape) != math.prod(self.out_shape):
+            raise SettingError(
+                f"ReshapeTransform: expected shapes of as many elements, got {tuple(in_shape)} and {tuple(out_shape)}"
+            )
+
+    @constraints.dependent_property(is_discrete=False)
+    def domain(self) -> Constraint:
+        return constraints.independent(constraints.real, len(self.in_shape))
+
+    @constraints.dependent_property(is_discrete=False)
+    def codomain(self) -> Constraint:
+        return constraints.independent(constraints.real, len(self.out_shape))
+
+    def with_cache(self, cache_size: int = 1) -> Transform:
+        return self if self._cache_size == cache_size else ReshapeTransform(self.in_shape, self.out_shape, cache_size)
+
+    def _call(self, x: Tensor) -> Tensor:
+        return x.reshape(self.forward_shape(x.shape))
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        return y.reshape(self.inverse_shape(y.shape))
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        return x.new_zeros(x.shape[: x.dim() - len(self.in_shape)])
+
+    def forward_shape(self, shape: Sequence[int]) -> Size:
+        return Size((*_ends("ReshapeTransform", shape, self.in_shape), *self.out_shape))
+
+    def inverse_shape(self, shape: Sequence[int]) -> Size:
+        return Size((*_ends("ReshapeTransform", shape, self.out_shape), *self.in_shape))
+
+
+class _Pieces(Transform):
+    """The base of transforms of pieces of a dimension."""
+
+    def __init__(self, tseq: Sequence[Transform], dim: int, cache_size: int) -> None:
+        super().__init__(cache_size)
+        each = [_is_transform(part, f"{type(self).__name__}: tseq") for part in tseq]
+        self.transforms: list[Transform] = [part.with_cache(cache_size) for part in each] if cache_size else each
+        self.dim = dim
+
+    @property
+    def bijective(self) -> bool:
+        return all(part.bijective for part in self.transforms)
+
+    def _split(self, value: Tensor) -> Sequence[Tensor]:
+        raise NotImplementedError
+
+    def _joined(self, pieces: list[Tensor]) -> Tensor:
+        raise NotImplementedError
+
+    def _call(self, x: Tensor) -> Tensor:
+        return self._joined([part(piece) for part, piece in zip(self.transforms, self._split(x), strict=True)])
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        return self._joined([part.inv(piece) for part, piece in zip(self.transforms, self._split(y), strict=True)])
+
+
+class CatTransform(_Pieces):
+    """A transform for each of some pieces, `lengths` long, of a dimension.
+
+    >>> import lucid
+    >>> from lucid.distributions import CatTransform, ExpTransform, identity_transform
+    >>> CatTransform([identity_transform, ExpTransform()], lengths=[2, 1])(lucid.zeros(3))
+    tensor([0., 0., 1.])
+    """
+
+    def __init__(
+        self, tseq: Sequence[Transform], dim: int = 0, lengths: Sequence[int] | None = None, cache_size: int = 0
+    ) -> None:
+        super().__init__(tseq, dim, cache_size)
+        self.lengths = [1] * len(self.transforms) if lengths is None else list(lengths)
+        if len(self.lengths) != len(self.transforms):
+            raise SettingError(f"CatTransform: expected {len(self.transforms)} lengths, got {len(self.lengths)}")
+
+    @property
+    def event_dim(self) -> int:
+        return max(part.event_dim for part in self.transforms)
+
+    @property
+    def length(self) -> int:
+        """How long all pieces are together."""
+        return sum(self.lengths)
+
+    def with_cache(self, cache_size: int = 1) -> Transform:
+        if self._cache_size == cache_size:
+            return self
+        return CatTransform(self.transforms, self.dim, self.lengths, cache_size)
+
+    def _split(self, value: Tensor) -> Sequence[Tensor]:
+        return value.split(self.lengths, self.dim)
+
+    def _joined(self, pieces: list[Tensor]) -> Tensor:
+        return cat(pieces, self.dim)
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        most = self.event_dim
+        terms: list[Tensor] = []
+        for part, before, after in zip(self.transforms, self._split(x), self._split(y), strict=True):
+            term = part.log_abs_det_jacobian(before, after)
+            terms.append(sum_rightmost(term, most - part.event_dim))
+        dim = self.dim - x.dim() if self.dim >= 0 else self.dim
+        if dim + most < 0:
+            return cat(terms, dim + most)
+        return sum(terms[1:], terms[0])
+
+    @constraints.dependent_property
+    def domain(self) -> Constraint:
+        return constraints.cat([part.domain for part in self.transforms], self.dim, self.lengths)
+
+    @constraints.dependent_property
+    def codomain(self) -> Constraint:
+        return constraints.cat([part.codomain for part in self.transforms], self.dim, self.lengths)
+
+
+class StackTransform(_Pieces):
+    """A transform for each index of a dimension.
+
+    >>> import lucid
+    >>> from lucid.distributions import ExpTransform, StackTransform, identity_transform
+    >>> StackTransform([identity_transform, ExpTransform()], dim=-1)(lucid.zeros(2))
+    tensor([0., 1.])
+    """
+
+    def __init__(self, tseq: Sequence[Transform], dim: int = 0, cache_size: int = 0) -> None:
+        super().__init__(tseq, dim, cache_size)
+
+    def with_cache(self, cache_size: int = 1) -> Transform:
+        return self if self._cache_size == cache_size else StackTransform(self.transforms, self.dim, cache_size)
+
+    def _split(self, value: Tensor) -> Sequence[Tensor]:
+        pieces = value.unbind(self.dim)
+        if len(pieces) != len(self.transforms):
+            raise ShapeError(
+                f"StackTransform: expected size {len(self.transforms)} in dimension {self.dim}, got shape "
+                f"{tuple(value.shape)}"
+            )
+        return pieces
+
+    def _joined(self, pieces: list[Tensor]) -> Tensor:
+        return stack(pieces, self.dim)
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        pairs = zip(self.transforms, self._split(x), self._split(y), strict=True)
+        return self._joined([part.log_abs_det_jacobian(before, after) for part, before, after in pairs])
+
+    @constraints.dependent_property
+    def domain(self) -> Constraint:
+        return constraints.stack([part.domain for part in self.transforms], self.dim)
+
+    @constraints.dependent_property
+    def codomain(self) -> Constraint:
+        return constraints.stack([part.codomain for part in self.transforms], self.dim)

@@ -1,0 +1,167 @@
+"""Divergences are means of differences of log probabilities, of each pair of classes that is registered."""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+import numpy as np
+import pytest
+
+import lucid
+from lucid import distributions as d
+from lucid.distributions import kl_divergence, register_kl
+from lucid.errors import ArgumentError
+from tests.device import DEVICE
+
+
+def n(value):
+    """Return a float64 tensor on the device under test."""
+    return lucid.tensor(value, dtype=lucid.float64, device=DEVICE)
+
+
+M = [[2.0, 0.3], [0.3, 1.0]]
+# Each pair has a p and a q of each class: p from the first, q from the second of both where they are one class.
+MAKERS = {
+    "Bernoulli": (lambda: d.Bernoulli(n(0.3)), lambda: d.Bernoulli(n(0.6))),
+    "Beta": (lambda: d.Beta(n(2.0), n(3.0)), lambda: d.Beta(n(1.5), n(1.2))),
+    "Binomial": (lambda: d.Binomial(4, n(0.3)), lambda: d.Binomial(6, n(0.5))),
+    "Categorical": (lambda: d.Categorical(n([0.2, 0.3, 0.5])), lambda: d.Categorical(n([0.4, 0.4, 0.2]))),
+    "Cauchy": (lambda: d.Cauchy(n(0.5), n(1.0)), lambda: d.Cauchy(n(-1.0), n(2.0))),
+    "ContinuousBernoulli": (lambda: d.ContinuousBernoulli(n(0.3)), lambda: d.ContinuousBernoulli(n(0.8))),
+    "Dirichlet": (lambda: d.Dirichlet(n([2.0, 3.0, 1.5])), lambda: d.Dirichlet(n([1.0, 2.0, 2.5]))),
+    "Exponential": (lambda: d.Exponential(n(1.5)), lambda: d.Exponential(n(0.7))),
+    "Gamma": (lambda: d.Gamma(n(2.5), n(1.2)), lambda: d.Gamma(n(1.5), n(0.7))),
+    "Geometric": (lambda: d.Geometric(n(0.4)), lambda: d.Geometric(n(0.7))),
+    "Gumbel": (lambda: d.Gumbel(n(0.5), n(1.0)), lambda: d.Gumbel(n(-0.3), n(2.0))),
+    "HalfNormal": (lambda: d.HalfNormal(n(1.0)), lambda: d.HalfNormal(n(2.0))),
+    "Independent": (
+        lambda: d.Independent(d.Normal(n([0.0, 1.0]), n(1.0)), 1),
+        lambda: d.Independent(d.Normal(n([0.5, 1.5]), n(2.0)), 1),
+    ),
+    "Laplace": (lambda: d.Laplace(n(0.5), n(1.0)), lambda: d.Laplace(n(-0.3), n(2.0))),
+    "LowRankMultivariateNormal": (
+        lambda: d.LowRankMultivariateNormal(n([0.0, 1.0]), n([[1.0], [0.5]]), n([1.0, 0.5])),
+        lambda: d.LowRankMultivariateNormal(n([0.5, 0.0]), n([[0.3], [1.5]]), n([1.5, 1.0])),
+    ),
+    "MultivariateNormal": (
+        lambda: d.MultivariateNormal(n([0.0, 1.0]), n(M)),
+        lambda: d.MultivariateNormal(n([0.5, 0.0]), 2 * n(M)),
+    ),
+    "Normal": (lambda: d.Normal(n(0.5), n(1.0)), lambda: d.Normal(n(-0.3), n(2.0))),
+    "OneHotCategorical": (
+        lambda: d.OneHotCategorical(n([0.2, 0.3, 0.5])),
+        lambda: d.OneHotCategorical(n([0.4, 0.4, 0.2])),
+    ),
+    "Pareto": (lambda: d.Pareto(n(0.8), n(5.0)), lambda: d.Pareto(n(0.5), n(2.0))),
+    "Poisson": (lambda: d.Poisson(n(2.0)), lambda: d.Poisson(n(3.0))),
+    "TransformedDistribution": (lambda: d.LogNormal(n(0.5), n(1.0)), lambda: d.LogNormal(n(-0.3), n(2.0))),
+    "Uniform": (lambda: d.Uniform(n(0.6), n(0.9)), lambda: d.Uniform(n(-0.5), n(1.5))),
+    "ExponentialFamily": (lambda: d.Wishart(n(3.5), n(M)), lambda: d.Wishart(n(5.0), 2 * n(M))),
+}
+PAIRS = sorted({(p.__name__, q.__name__) for p, q in d.kl._KL_REGISTRY if p.__module__.startswith("lucid")})
+MANY = 60_000
+BOUNDS = {
+    "Beta": (0, 1),
+    "Bernoulli": (0, 1),
+    "Binomial": (0, 6),
+    "ContinuousBernoulli": (0, 1),
+    "Exponential": (0, math.inf),
+    "Gamma": (0, math.inf),
+    "Pareto": (0.5, math.inf),
+    "Uniform": (-0.5, 1.5),
+}
+
+
+@pytest.mark.cpu("many draws: few are the same on each device")
+@pytest.mark.parametrize(("first", "second"), PAIRS)
+def test_is_the_mean_of_the_difference(first, second):
+    """Over many draws of p, within six deviations of that mean; infinite where q cannot draw one of them."""
+    p, q = MAKERS[first][0](), MAKERS[second][1]()
+    q._validate_args = False
+    found = kl_divergence(p, q)
+    assert found.shape == p.batch_shape
+    lucid.manual_seed(0)
+    draws = p.sample((MANY,))
+    if found.item() == math.inf:
+        low, high = BOUNDS[second]
+        assert ((draws < low) | (draws > high)).any()
+        return
+    terms = (p.log_prob(draws) - q.log_prob(draws)).cpu().numpy()
+    assert np.isfinite(terms).all()
+    assert abs(terms.mean() - found.item()) <= 6 * terms.std() / math.sqrt(MANY) + 1e-9
+    assert found.item() >= 0
+
+
+@pytest.mark.parametrize("name", [name for name in MAKERS if name != "ExponentialFamily"])
+def test_is_nothing_of_itself(name):
+    """It is 0 of two equal distributions, and its slope there is 0."""
+    make = MAKERS[name][0]
+    assert kl_divergence(make(), make()).item() == pytest.approx(0, abs=1e-12)
+
+
+FAMILIES = ["Bernoulli", "Beta", "ContinuousBernoulli", "Dirichlet", "Exponential", "Gamma", "Normal", "Poisson"]
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_an_exponential_family_follows_from_its_normaliser(name):
+    """Divergence and entropy, with gradients, are by the slopes of the normaliser what the family's formulas say."""
+    p, q = MAKERS[name][0](), MAKERS[name][1]()
+    general = d.kl._KL_REGISTRY[d.ExponentialFamily, d.ExponentialFamily]
+    assert general(p, q).item() == pytest.approx(
+        kl_divergence(p, q).item(), rel=1e-3 if name.startswith("Cont") else 1e-9
+    )
+    if name != "Poisson":
+        assert d.ExponentialFamily.entropy(p).item() == pytest.approx(p.entropy().item(), rel=1e-9)
+    if name == "Gamma":
+        grads = []
+        for entropy in (d.ExponentialFamily.entropy, d.Gamma.entropy):
+            a, b = n(2.5).requires_grad_(), n(1.2).requires_grad_()
+            entropy(d.Gamma(a, b)).backward()
+            grads.append([a.grad.item(), b.grad.item()])
+        np.testing.assert_allclose(*grads, rtol=1e-8)
+
+
+def test_binomials_of_several_counts():
+    """With more trials q can draw what p does, with fewer not; and the value is the sum over all counts."""
+    p, q = d.Binomial(n([2.0, 4.0, 5.0]), n(0.3)), d.Binomial(n([4.0, 4.0, 3.0]), n(0.6))
+    found = kl_divergence(p, q).tolist()
+    for i, (few, many) in enumerate(((2, 4), (4, 4))):
+        one, two = d.Binomial(few, n(0.3)), d.Binomial(many, n(0.6))
+        logs = one.log_prob(one.enumerate_support())
+        expected = (logs.exp() * (logs - two.log_prob(one.enumerate_support()))).sum().item()
+        assert found[i] == pytest.approx(expected, rel=1e-9)
+    assert found[2] == math.inf
+
+
+def test_counts_that_cannot_be():
+    """Where p expects no events its divergence is what q expects; q of none has none of what p draws."""
+    found = kl_divergence(d.Poisson(n([0.0, 1.0, 0.0])), d.Poisson(n([2.0, 0.0, 0.0]))).tolist()
+    assert found[:2] == [2.0, math.inf]
+
+
+def test_the_nearest_classes_are_taken():
+    """A class that is derived has its base's, until it has its own; two that are as near are warned of."""
+
+    class Mine(d.Normal):
+        pass
+
+    assert kl_divergence(Mine(n(0.0), 1.0), d.Normal(n(1.0), 1.0)).item() == 0.5
+    before = dict(d.kl._KL_REGISTRY)
+    try:
+        register_kl(Mine, d.Normal)(lambda p, q: n(7.0))
+        assert kl_divergence(Mine(n(0.0), 1.0), d.Normal(n(1.0), 1.0)).item() == 7
+        assert kl_divergence(d.Normal(n(0.0), 1.0), Mine(n(1.0), 1.0)).item() == 0.5
+        register_kl(d.Normal, Mine)(lambda p, q: n(8.0))
+        with pytest.warns(RuntimeWarning, match=r"fit \(Mine, Normal\) and \(Normal, Mine\)"):
+            assert kl_divergence(Mine(n(0.0), 1.0), Mine(n(1.0), 1.0)).item() == 7
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            register_kl(Mine, Mine)(lambda p, q: n(9.0))
+            assert kl_divergence(Mine(n(0.0), 1.0), Mine(n(1.0), 1.0)).item() == 9
+    finally:
+        d.kl._KL_REGISTRY.clear()
+        d.kl._KL_REGISTRY.update(before)
+        d.kl._KL_MEMOIZE.clear()
+    with pytest.raises(ArgumentError, match="type_p: expected a class of distributions, got 3"):
+        register_kl(3, Mine)
