@@ -289,7 +289,7 @@ else:
             name: f"lucid.{name}"
             for name in (
                 "accelerator", "amp", "compiler", "distributed", "distributions", "fft", "func", "futures", "fx", "jit",
-                "linalg", "multiprocessing", "nn", "onnx", "optim", "overrides", "profiler", "special", "testing",
+                "linalg", "multiprocessing", "nn", "numpy", "onnx", "optim", "overrides", "profiler", "special", "testing",
                 "types", "utils",
             )
         },
