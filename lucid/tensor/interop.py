@@ -211,7 +211,7 @@ def repeat(self: Tensor, *sizes: int | Sequence[int]) -> Tensor:
     # the caller is what tells them apart
     caller = sys._getframe(1).f_globals  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
     if len(sizes) == 2 and caller.get("__name__", "").startswith("cupy."):
-        return self._in_numpys_form("repeat", (self, *sizes), {})
+        return self._in_numpys_form("repeat", (self, *sizes), {})  # pyright: ignore[reportPrivateUsage] - its own
     return repeating.repeat(self, *sizes)
 
 
