@@ -7,7 +7,7 @@ has stopped to ask.
 - Ufuncs and ElementwiseKernels ask for `__cupy_override_elementwise_kernel__`, reduction kernels of CuPy's own for
   `__cupy_override_reduction_kernel__`: `kernel_call` and `reduction_call` here.
 - Other functions call the method of their name in NumPy's form, ``x.sum(axis, dtype, out, keepdims)``: what PyTorch's
-  form cannot take comes to `method_call`.
+  form cannot take comes to `in_numpys_form`.
 - What is left asks for `__cuda_array_interface__`: a tensor that requires grad refuses.
 """
 
@@ -91,14 +91,14 @@ def reduction_call(self: Any, kernel: Any, axis: Any, dtype: Any, out: Any, keep
     """Return what a reduction kernel of CuPy's own gives, ``cupy.nansum(x)``: see `kernel_call`."""
     name = name_of(kernel)
     if name in RULES:
-        return method_call(name, (self,), {"axis": axis, "dtype": dtype, "out": out, "keepdims": keepdims})
+        return in_numpys_form(self, name, (self,), {"axis": axis, "dtype": dtype, "out": out, "keepdims": keepdims})
     if any_recorded((self,)):
         raise refused(kernel)
     return kernel(self.array, axis, dtype, out, keepdims)
 
 
-def method_call(name: str, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    """Return a method in NumPy's form, by the rule of the function of its name."""
+def in_numpys_form(_self: object, name: str, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """Return what a method in NumPy's form gives, by the rule of the function of its name."""
     return applied(name, getattr(np, name), args, options, pytorch_dtype)
 
 

@@ -18,7 +18,6 @@ from lucid.backend.device import device_of
 from lucid.backend.dtype import dtype_of
 from lucid.backend.foreign.dlpack import capsule_of, read
 from lucid.errors import DeviceError, DtypeError, GraphError, SettingError
-from lucid.ops.base.numpys_form import in_numpys_form
 from lucid.ops.base.scalars import as_bool
 from lucid.ops.shape import repeating
 
@@ -209,8 +208,10 @@ def repeat(self: Tensor, *sizes: int | Sequence[int]) -> Tensor:
 
     Two integers are sizes to PyTorch, and a number and an axis to NumPy: only who calls tells them apart.
     """
-    if len(sizes) == 2 and sys._getframe(1).f_globals.get("__name__", "").startswith("cupy."):  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - the caller is what tells them apart
-        return in_numpys_form("repeat", (self, *sizes), {})
+    # the caller is what tells them apart
+    caller = sys._getframe(1).f_globals  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
+    if len(sizes) == 2 and caller.get("__name__", "").startswith("cupy."):
+        return self._in_numpys_form("repeat", (self, *sizes), {})
     return repeating.repeat(self, *sizes)
 
 
