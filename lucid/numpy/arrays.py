@@ -11,9 +11,10 @@ from lucid.autograd.base import TensorBase
 from lucid.backend import gpu
 from lucid.errors import DtypeError, SettingError
 from lucid.numpy.border import arrays, called, is_array, made, plain, settled, ufunc_called
+from lucid.numpy.conversions import array_of, number_of
 from lucid.ops.index import indexing
 from lucid.ops.shape.reshape import ravel
-from lucid.tensor import cupy_calls, inplace, interop
+from lucid.tensor import cupy_calls, inplace, operators
 from lucid.tensor.numpy_calls.protocols import name_of
 from lucid.tensor.numpy_calls.rule import WEAK, untyped
 from lucid.tensor.numpy_calls.ufuncs import UFUNCS
@@ -370,11 +371,9 @@ class ndarray(Tensor, metaclass=_Kind):
         del types
         return called(name_of(func), func, args, kwargs)
 
-    def __array__(self, dtype: object = None, copy: bool | None = None) -> Any:
-        """Return the values as an array of integers or bools, which carry no gradient, ``np.int64(x)``; or refuse."""
-        if dtype is not None and np.dtype(cast("Any", dtype)).kind in "biu":
-            return interop.to_array(self.detach(), dtype, copy)
-        return interop.to_array(self, dtype, copy)
+    __array__ = array_of  # pyright: ignore[reportAssignmentType]
+    __float__ = number_of(operators.as_float)
+    __complex__ = number_of(operators.as_complex)
 
     def __divmod__(self, other: object) -> Any: ...
     def __rdivmod__(self, other: object) -> Any: ...
