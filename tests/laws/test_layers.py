@@ -36,7 +36,7 @@ LAYERS = (
         "_C",
         "_utils",
     },
-    {"hooks"},
+    {"hooks", "numpy"},
     {
         "accelerator",
         "compiler",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,9 +17,12 @@ from lucid.tensor.numpy_calls.rule import is_tensor, operand, rule, same_kind, t
 from lucid.tensor.numpy_calls.rules.places import plain
 from lucid.tensor.numpy_calls.rules.reductions import in_dtype
 
+if TYPE_CHECKING:
+    from lucid.tensor import Tensor
+
 
 @rule("array", "?object dtype copy order ndmin")
-def array(object: Any, dtype: object = None, copy: Any = True, order: str = "K", ndmin: int = 0) -> Any:
+def array(object: Any, dtype: object = None, copy: object = True, order: str = "K", ndmin: int = 0) -> Any:
     """Return ``numpy.array``: of nested lists of tensors and numbers too."""
     del order
     result = in_dtype(object, dtype)
@@ -33,32 +36,32 @@ def array(object: Any, dtype: object = None, copy: Any = True, order: str = "K",
 
 
 @rule("asarray asanyarray", "?a dtype order copy")
-def as_array(a: Any, dtype: object = None, order: Any = None, copy: Any = None) -> Any:
+def as_array(a: Tensor, dtype: object = None, order: object = None, copy: object = None) -> Any:
     """Return ``numpy.asarray``."""
     return array(a, dtype, bool(copy), order)
 
 
 @rule("asarray_chkfinite", "?a dtype order")
-def as_finite_array(a: Any, dtype: object = None, order: Any = None) -> Any:
+def as_finite_array(a: Tensor, dtype: object = None, order: object = None) -> Any:
     """Return ``numpy.asarray_chkfinite``."""
     np.asarray_chkfinite(plain(a))
     return array(a, dtype, False, order)
 
 
 @rule("ascontiguousarray asfortranarray", "?a dtype")
-def in_order(a: Any, dtype: object = None) -> Any:
+def in_order(a: Tensor, dtype: object = None) -> Any:
     """Return ``numpy.ascontiguousarray``: at least one dimension, the elements in order; no other order is kept."""
     return array(reshape.contiguous(a), dtype, False, ndmin=1)
 
 
 @rule("astype", "*x dtype copy")
-def as_type(x: Any, dtype: object, copy: bool = True) -> Any:
+def as_type(x: Tensor, dtype: object, copy: bool = True) -> Any:
     """Return ``numpy.astype``."""
     return array(x, dtype, copy)
 
 
 def _enter_like(name: str, function: Any) -> None:
-    def like(a: Any, dtype: object = None, shape: Any = None) -> Any:
+    def like(a: Tensor, dtype: object = None, shape: Any = None) -> Any:
         a = a.detach()
         return function(
             a if shape is None else broadcasting.broadcast_to(filling.zeros_like(a).sum(), shape), dtype=dtype
@@ -73,7 +76,7 @@ _enter_like("empty_like", filling.empty_like)
 
 
 @rule("full_like", "?a ?fill_value dtype shape")
-def full_like(a: Any, fill_value: Any, dtype: object = None, shape: Any = None) -> Any:
+def full_like(a: Tensor, fill_value: Any, dtype: object = None, shape: Any = None) -> Any:
     """Return ``numpy.full_like``: the gradient of what fills is the sum over all that it fills."""
     like = next(tensors_in((a, fill_value)))
     sizes = operand(a, like, strong=True).array.shape if shape is None else shape
@@ -142,7 +145,7 @@ def meshgrid(xi: tuple[Any, ...], copy: bool = True, sparse: bool = False, index
 
 
 @rule("apply_along_axis", "func1d axis *arr args kwargs")
-def apply_along_axis(func1d: Any, axis: int, arr: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
+def apply_along_axis(func1d: Any, axis: int, arr: Tensor, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
     """Return ``numpy.apply_along_axis``."""
     lines = axes.movedim(arr, axis, -1)
     shape = tuple(lines.array.shape[:-1])

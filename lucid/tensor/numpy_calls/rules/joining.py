@@ -56,14 +56,14 @@ _enter_stack("column_stack", stacking.column_stack, typed=False)
 
 
 @rule("array_split", "*ary indices_or_sections axis")
-def unevenly_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
+def unevenly_split(ary: Tensor, indices_or_sections: Any, axis: int = 0) -> Any:
     """Return ``numpy.array_split``: views."""
     parts = indices_or_sections
     return list(splitting.tensor_split(ary, int(parts) if np.ndim(parts) == 0 else np.asarray(parts).tolist(), axis))
 
 
 @rule("split", "*ary indices_or_sections axis")
-def evenly_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
+def evenly_split(ary: Tensor, indices_or_sections: Any, axis: int = 0) -> Any:
     """Return ``numpy.split``, which a count of parts must divide."""
     if np.ndim(indices_or_sections) == 0 and ary.array.shape[axis_in(axis, ary.array.ndim)] % int(indices_or_sections):
         raise ShapeError("numpy.split: array split does not result in an equal division: array_split() takes any count")
@@ -71,7 +71,7 @@ def evenly_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
 
 
 def _enter_split(name: str, least: int, axis: int) -> None:
-    def split(ary: Any, indices_or_sections: Any) -> Any:
+    def split(ary: Tensor, indices_or_sections: Any) -> Any:
         if ary.array.ndim < least:
             raise ShapeError(f"numpy.{name}: expected at least {least} dimensions, got {ary.array.ndim}")
         return evenly_split(ary, indices_or_sections, min(axis, ary.array.ndim - 1))
@@ -85,7 +85,7 @@ _enter_split("dsplit", 3, 2)
 
 
 @rule("unstack", "*x axis")
-def unstacked(x: Any, axis: int = 0) -> Any:
+def unstacked(x: Tensor, axis: int = 0) -> Any:
     """Return ``numpy.unstack``: views."""
     return tuple(splitting.unbind(x, axis))
 

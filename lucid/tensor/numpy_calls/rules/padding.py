@@ -19,6 +19,8 @@ from lucid.tensor.numpy_calls.rules.statistics import mean, median
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from lucid.tensor import Tensor
+
 MOVING = frozenset(("constant", "edge", "empty", "reflect", "symmetric", "wrap"))
 """The modes whose elements are those of the array, or constants."""
 
@@ -27,7 +29,7 @@ OF_PARTS: dict[str, Callable[..., Any]] = {"maximum": largest, "mean": mean, "me
 
 
 @rule("pad", "*array pad_width mode kwargs")
-def pad(array: Any, pad_width: Any, mode: Any = "constant", kwargs: Any = None) -> Any:
+def pad(array: Tensor, pad_width: Any, mode: Any = "constant", kwargs: Any = None) -> Any:
     """Return ``numpy.pad``."""
     settings = dict(kwargs or {})
     ndim = array.array.ndim
@@ -70,7 +72,7 @@ def pair_of(value: Any, k: int, ndim: int) -> tuple[Any, Any]:
     return before, after
 
 
-def _moved(array: Any, widths: Any, mode: str, settings: dict[str, Any]) -> Any:
+def _moved(array: Tensor, widths: Any, mode: str, settings: dict[str, Any]) -> Any:
     # what is not set may as well be 0
     mode = "constant" if mode == "empty" else mode
     given = {"array": array, "pad_width": np.array(widths, np.int64).reshape(-1, 2), "mode": mode, **settings}
@@ -79,7 +81,7 @@ def _moved(array: Any, widths: Any, mode: str, settings: dict[str, Any]) -> Any:
     return selected(np.pad, given, {"array", "constant_values"})
 
 
-def _of_parts(x: Any, k: int, before: int, after: int, reduce: Callable[..., Any], lengths: tuple[Any, Any]) -> Any:
+def _of_parts(x: Tensor, k: int, before: int, after: int, reduce: Callable[..., Any], lengths: tuple[Any, Any]) -> Any:
     size = x.array.shape[k]
     first, last = (size if length is None else min(int(length), size) for length in lengths)
 
@@ -90,7 +92,7 @@ def _of_parts(x: Any, k: int, before: int, after: int, reduce: Callable[..., Any
     return joining.cat([padding(ends[0], before), x, padding(ends[1], after)], k)
 
 
-def _ramps(x: Any, k: int, before: int, after: int, ends: tuple[Any, Any]) -> Any:
+def _ramps(x: Tensor, k: int, before: int, after: int, ends: tuple[Any, Any]) -> Any:
     first, last = part(x, k, 0, 1), part(x, k, -1)
 
     def ramp(edge: Any, end: Any, count: int) -> Any:
@@ -100,7 +102,7 @@ def _ramps(x: Any, k: int, before: int, after: int, ends: tuple[Any, Any]) -> An
     return joining.cat([ramp(first, ends[0], before), x, behind.flip(k)], k)
 
 
-def _reflected_oddly(x: Any, k: int, before: int, after: int, mode: str) -> Any:
+def _reflected_oddly(x: Tensor, k: int, before: int, after: int, mode: str) -> Any:
     """Return an axis padded by its values turned about those at its edges, as often as it takes."""
     while before or after:
         size = x.array.shape[k]

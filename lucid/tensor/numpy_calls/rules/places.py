@@ -35,6 +35,7 @@ from lucid.tensor.numpy_calls.rule import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from lucid.tensor import Tensor
     from lucid.tensor.numpy_calls.rule import Axis
 
 
@@ -63,7 +64,7 @@ def selected(function: Callable[..., Any], arguments: dict[str, Any], moved: Any
     return taken(cat([wrap(zeros_beside(lines[0].array, (1,))), *lines]), order)
 
 
-def taken(line: Any, order: Any) -> Any:
+def taken(line: Tensor, order: Any) -> Any:
     """Return the elements of a vector at the places of an array, or of each of several."""
     if is_sequence(order):
         return type(order)([taken(line, each) for each in order])
@@ -135,7 +136,7 @@ enter_writing("putmask", "a mask values", "a", "values")
 
 
 @rule("insert", "*arr obj ?values axis")
-def inserted(arr: Any, obj: Any, values: Any, axis: Axis = None) -> Any:
+def inserted(arr: Tensor, obj: Any, values: Any, axis: Axis = None) -> Any:
     """Return ``numpy.insert``: what is inserted comes to the dtype of the array."""
     own = cast_to(operand(values, arr, strong=True), dtype_of(arr.array))
     return selected(np.insert, {"arr": arr, "obj": obj, "values": own, "axis": axis}, {"arr", "values"})
