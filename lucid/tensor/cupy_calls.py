@@ -53,7 +53,7 @@ def ufunc_of(kernel: Any) -> Any:
     return getattr(np, name) if name in UFUNCS else None
 
 
-def kernel_call(_self: object, kernel: Any, *args: Any, **options: Any) -> Any:
+def kernel_call(_self: object, kernel: Any, *args: object, **options: object) -> Any:
     """Return what a ufunc or ElementwiseKernel of CuPy's gives: a Tensor, by the rule of NumPy's function of its name.
 
     A kernel without one, and one that writes into an array, runs on the plain arrays where nothing is recorded.
@@ -119,6 +119,6 @@ def any_recorded(values: Iterable[Any]) -> bool:
     )
 
 
-def plain(value: Any) -> Any:
+def plain(value: object) -> Any:
     """Return the array of a tensor; anything else as it is."""
     return value.array if isinstance(value, TensorBase) else value

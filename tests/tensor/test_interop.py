@@ -199,9 +199,9 @@ class TestFunctions:
             np.roots(x)
         with pytest.raises(TypeError, match=r"numpy.sum: with a Tensor only a, axis, dtype, keepdims, initial .*where"):
             np.sum(x, where=A > 0)
-        with pytest.raises(TypeError, match="numpy.sum: with a Tensor only .*out"):
+        with pytest.raises(TypeError, match=r"numpy.sum: with a Tensor only .*out"):
             np.sum(x, out=np.zeros(()))
-        with pytest.raises(ValueError, match="numpy.dot: shapes not aligned: an axis of size 4 meets one of size 3"):
+        with pytest.raises(ValueError, match=r"numpy.dot: shapes not aligned: an axis of size 4 meets one of size 3"):
             np.dot(x, x)
 
 

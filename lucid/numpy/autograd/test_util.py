@@ -87,7 +87,12 @@ def _check(fun: Callable[[Any], Any], x: object, modes: tuple[str, ...], order: 
 
 
 def _check_next(
-    fun: Any, kind: str, derivative: Callable[[Any, Any], Any], point: object, modes: tuple[str, ...], order: int
+    fun: Callable[..., Any],
+    kind: str,
+    derivative: Callable[[Any, Any], Any],
+    point: object,
+    modes: tuple[str, ...],
+    order: int,
 ) -> None:
     def of_both(pair: Any) -> Any:
         return derivative(*pair)

@@ -116,7 +116,7 @@ class Parameters(NamedTuple):
 
 
 @functools.cache
-def parameters_of(function: Any) -> Parameters | None:
+def parameters_of(function: Callable[..., Any]) -> Parameters | None:
     """Return the parameters of a function of NumPy's; None before NumPy 2.4 of some that are written in C."""
     try:
         parameters = inspect.signature(function).parameters.values()
@@ -131,7 +131,9 @@ def parameters_of(function: Any) -> Parameters | None:
     )
 
 
-def bound(name: str, rule: Rule, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+def bound(
+    name: str, rule: Rule, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> dict[str, Any]:
     """Return the arguments of a call by NumPy's names, without those that are NumPy's defaults.
 
     Raises
@@ -166,7 +168,7 @@ def bound(name: str, rule: Rule, function: Any, args: tuple[Any, ...], kwargs: d
 
 def applied(
     name: str,
-    function: Any,
+    function: Callable[..., Any],
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
     common: Callable[[list[Any]], dtype],
@@ -254,7 +256,7 @@ def tensors_in(values: Any) -> Iterator[Any]:
             yield from tensors_in(value)
 
 
-def operand(value: Any, like: Any, *, strong: bool = False) -> Any:
+def operand(value: object, like: Any, *, strong: bool = False) -> Any:
     """Return an array, or nested lists of arrays and numbers, as a tensor; lists come to the device of `like`.
 
     Numbers of Python's stay what they are unless `strong`.
@@ -278,7 +280,7 @@ def axis_in(axis: Any, ndim: int) -> int:
     return number % ndim
 
 
-def tensor_of(value: Any, like: Any) -> Any:
+def tensor_of(value: object, like: Any) -> Any:
     """Return a number as a tensor beside `like`, in its dtype; a tensor as it is."""
     return (
         value

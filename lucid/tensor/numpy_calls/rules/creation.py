@@ -18,6 +18,8 @@ from lucid.tensor.numpy_calls.rules.places import plain
 from lucid.tensor.numpy_calls.rules.reductions import in_dtype
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from lucid.tensor import Tensor
 
 
@@ -60,7 +62,7 @@ def as_type(x: Tensor, dtype: object, copy: bool = True) -> Any:
     return array(x, dtype, copy)
 
 
-def _enter_like(name: str, function: Any) -> None:
+def _enter_like(name: str, function: Callable[..., Any]) -> None:
     def like(a: Tensor, dtype: object = None, shape: Any = None) -> Any:
         a = a.detach()
         return function(

@@ -157,7 +157,7 @@ def interp(x: Tensor, xp: Tensor, fp: Tensor, left: Any = None, right: Any = Non
 # ---- convolutions ----
 
 
-def _sliding(a: Tensor, v: Tensor, mode: Any) -> Any:
+def _sliding(a: Tensor, v: Tensor, mode: object) -> Any:
     """Return sums of products of a vector, moved along another one: by products with a matrix of its parts."""
     if a.array.ndim != 1 or v.array.ndim != 1 or not a.array.size or not v.array.size:
         raise ShapeError(f"expected vectors that are not empty, got shapes {a.array.shape} and {v.array.shape}")
@@ -176,7 +176,7 @@ def _sliding(a: Tensor, v: Tensor, mode: Any) -> Any:
 
 
 @rule("convolve", "*a *v mode")
-def convolve(a: Tensor, v: Tensor, mode: Any = "full") -> Any:
+def convolve(a: Tensor, v: Tensor, mode: object = "full") -> Any:
     """Return ``numpy.convolve``."""
     like = a if is_tensor(a) else v
     a, v = (reshape.reshape(tensor_of(each, like), -1) if np.ndim(plain(each)) == 0 else each for each in (a, v))
@@ -186,7 +186,7 @@ def convolve(a: Tensor, v: Tensor, mode: Any = "full") -> Any:
 
 
 @rule("correlate", "*a *v mode")
-def correlate(a: Tensor, v: Tensor, mode: Any = "valid") -> Any:
+def correlate(a: Tensor, v: Tensor, mode: object = "valid") -> Any:
     """Return ``numpy.correlate``: the second vector is conjugated."""
     like = a if is_tensor(a) else v
     a, v = (reshape.reshape(tensor_of(each, like), -1) if np.ndim(plain(each)) == 0 else each for each in (a, v))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def of_singles(transform: Callable[..., Any]) -> Callable[..., Any]:
     """Return a transform that takes half precision as single precision, as NumPy's do."""
 
-    def transformed(a: Tensor, **settings: Any) -> Any:
+    def transformed(a: Tensor, **settings: object) -> Any:
         return transform(cast_to(a, float32) if a.array.dtype.char == "e" else a, **settings)
 
     return transformed

@@ -59,12 +59,12 @@ def pad(array: Tensor, pad_width: Any, mode: Any = "constant", kwargs: Any = Non
     return result
 
 
-def plain_setting(value: Any) -> Any:
+def plain_setting(value: object) -> Any:
     """Return a setting for NumPy's check, which looks at no values."""
     return 0 if is_tensor(value) else value
 
 
-def pair_of(value: Any, k: int, ndim: int) -> tuple[Any, Any]:
+def pair_of(value: object, k: int, ndim: int) -> tuple[Any, Any]:
     """Return the settings of an axis before and behind it, of one that NumPy broadcasts to all."""
     if value is None or is_tensor(value):
         return value, value

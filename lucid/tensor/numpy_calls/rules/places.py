@@ -85,7 +85,7 @@ def enter_moving(name: str, takes: str, moved: str, *, weak: bool = False) -> No
     """Enter a function of which the arguments named in `moved` are only moved."""
     function, names = getattr(np, name), frozenset(moved.split())
 
-    def moving(**arguments: Any) -> Any:
+    def moving(**arguments: object) -> Any:
         return selected(function, arguments, names, weak=weak)
 
     enter(name, takes, moving)
@@ -110,7 +110,7 @@ def enter_writing(name: str, takes: str, target: str, values: str) -> None:
 
     first = takes.split()[: 2 if name in {"copyto", "fill_diagonal"} else 3]
 
-    def written(**arguments: Any) -> Any:
+    def written(**arguments: object) -> Any:
         function(*[arguments[key] for key in first], **{key: v for key, v in arguments.items() if key not in first})
         return arguments[target]
 

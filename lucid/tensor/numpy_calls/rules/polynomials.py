@@ -38,7 +38,7 @@ def in_length(p: Tensor, length: int) -> Any:
     return joining.cat([zeros, p]) if missing else p
 
 
-def coefficients(*polynomials: Any) -> list[Any]:
+def coefficients(*polynomials: object) -> list[Any]:
     """Return coefficients as tensors of at least one dimension."""
     like = next(each for each in polynomials if is_tensor(each))
     return [reshape.reshape(tensor_of(each, like), -1) for each in polynomials]

@@ -59,7 +59,7 @@ def in_line(a: Tensor, dims: tuple[int, ...]) -> Any:
     return reshape.reshape(axes.permute(a, *stay, *dims), (*[shape[k] for k in stay], length))
 
 
-def with_initial(result: Any, initial: Any, op: Callable[[Any, Any], Any]) -> Any:
+def with_initial(result: Any, initial: Tensor | complex | None, op: Callable[[Any, Any], Any]) -> Any:
     """Return the result of a reduction that begins with `initial`, which is none if it is None."""
     return result if initial is None else op(result, initial)
 
@@ -73,13 +73,17 @@ def in_dtype(a: Tensor, dtype: object) -> Any:
 
 
 @rule("sum", "*a axis dtype keepdims initial")
-def total(a: Tensor, axis: Axis = None, dtype: object = None, keepdims: bool = False, initial: Any = None) -> Any:
+def total(
+    a: Tensor, axis: Axis = None, dtype: object = None, keepdims: bool = False, initial: Tensor | complex | None = None
+) -> Any:
     """Return ``numpy.sum``."""
     return with_initial(sums.sum(*over(in_dtype(a, dtype), axis, keepdims)), initial, arithmetic.add)
 
 
 @rule("prod", "*a axis dtype keepdims initial")
-def product(a: Tensor, axis: Axis = None, dtype: object = None, keepdims: bool = False, initial: Any = None) -> Any:
+def product(
+    a: Tensor, axis: Axis = None, dtype: object = None, keepdims: bool = False, initial: Tensor | complex | None = None
+) -> Any:
     """Return ``numpy.prod``."""
     result = over_axes(cumulative.prod, in_dtype(a, dtype), axis, keepdims)
     return with_initial(result, initial, arithmetic.mul)
@@ -87,7 +91,7 @@ def product(a: Tensor, axis: Axis = None, dtype: object = None, keepdims: bool =
 
 @rule("nansum", "*a axis dtype keepdims initial")
 def total_without_nan(
-    a: Tensor, axis: Axis = None, dtype: object = None, keepdims: bool = False, initial: Any = None
+    a: Tensor, axis: Axis = None, dtype: object = None, keepdims: bool = False, initial: Tensor | complex | None = None
 ) -> Any:
     """Return ``numpy.nansum``."""
     return total(without_nan(a, 0), axis, dtype, keepdims, initial)
@@ -95,13 +99,13 @@ def total_without_nan(
 
 @rule("nanprod", "*a axis dtype keepdims initial")
 def product_without_nan(
-    a: Tensor, axis: Axis = None, dtype: object = None, keepdims: bool = False, initial: Any = None
+    a: Tensor, axis: Axis = None, dtype: object = None, keepdims: bool = False, initial: Tensor | complex | None = None
 ) -> Any:
     """Return ``numpy.nanprod``."""
     return product(without_nan(a, 1), axis, dtype, keepdims, initial)
 
 
-def without_nan(a: Tensor, instead: Any) -> Any:
+def without_nan(a: Tensor, instead: object) -> Any:
     """Return `a` with a number in the place of each NaN."""
     return selection.where(nonfinite.isnan(a), tensor_of(instead, a), a)
 
@@ -115,7 +119,7 @@ def trace(a: Tensor, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: obj
 # ---- extremes ----
 
 
-def at_index(line: Tensor, index: Any) -> Any:
+def at_index(line: Tensor, index: object) -> Any:
     """Return the elements of the last dimension at an array of indices, one for each of the other dimensions."""
     places = wrap(asarray(np.asarray(index)[..., None], device=device_of(line.array)))
     return reshape.squeeze(take_along_dim(line, places, -1), -1)
@@ -131,30 +135,36 @@ def extreme(a: Tensor, axis: Axis, keepdims: bool, reduce: Callable[..., Any], p
 
 
 @rule("max amax", "*a axis keepdims initial")
-def largest(a: Tensor, axis: Axis = None, keepdims: bool = False, initial: Any = None) -> Any:
+def largest(a: Tensor, axis: Axis = None, keepdims: bool = False, initial: Tensor | complex | None = None) -> Any:
     """Return ``numpy.max``."""
     return with_initial(extreme(a, axis, keepdims, extremes.amax, np.argmax), initial, comparison.maximum)
 
 
 @rule("min amin", "*a axis keepdims initial")
-def smallest(a: Tensor, axis: Axis = None, keepdims: bool = False, initial: Any = None) -> Any:
+def smallest(a: Tensor, axis: Axis = None, keepdims: bool = False, initial: Tensor | complex | None = None) -> Any:
     """Return ``numpy.min``."""
     return with_initial(extreme(a, axis, keepdims, extremes.amin, np.argmin), initial, comparison.minimum)
 
 
 @rule("nanmax", "*a axis keepdims initial")
-def largest_number(a: Tensor, axis: Axis = None, keepdims: bool = False, initial: Any = None) -> Any:
+def largest_number(
+    a: Tensor, axis: Axis = None, keepdims: bool = False, initial: Tensor | complex | None = None
+) -> Any:
     """Return ``numpy.nanmax``: NaN where there is nothing else."""
     return of_numbers(a, axis, keepdims, -np.inf, largest, initial)
 
 
 @rule("nanmin", "*a axis keepdims initial")
-def smallest_number(a: Tensor, axis: Axis = None, keepdims: bool = False, initial: Any = None) -> Any:
+def smallest_number(
+    a: Tensor, axis: Axis = None, keepdims: bool = False, initial: Tensor | complex | None = None
+) -> Any:
     """Return ``numpy.nanmin``: NaN where there is nothing else."""
     return of_numbers(a, axis, keepdims, np.inf, smallest, initial)
 
 
-def of_numbers(a: Tensor, axis: Axis, keepdims: bool, last: float, reduce: Callable[..., Any], initial: Any) -> Any:
+def of_numbers(
+    a: Tensor, axis: Axis, keepdims: bool, last: float, reduce: Callable[..., Any], initial: Tensor | complex | None
+) -> Any:
     """Return a reduction of what is no NaN, or NaN where that is nothing."""
     result = reduce(without_nan(a, last), axis, keepdims, initial)
     nothing = sums.all(*over(nonfinite.isnan(a), axis, keepdims))

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from lucid.tensor.numpy_calls.rule import Axis
 
 
-def index_beside(value: Any, like: Tensor) -> Any:
+def index_beside(value: object, like: Tensor) -> Any:
     """Return indices, of any kind, as a tensor on the device of `like`."""
     if is_tensor(value):
         return value
@@ -72,7 +72,7 @@ def piecewise(x: Tensor, condlist: Any, funclist: Any, args: tuple[Any, ...] = (
 
 
 @rule("take", "*a indices axis mode")
-def taken(a: Tensor, indices: Any, axis: Axis = None, mode: str = "raise") -> Any:
+def taken(a: Tensor, indices: object, axis: Axis = None, mode: str = "raise") -> Any:
     """Return ``numpy.take``."""
     line, k = along(a, axis)
     size = line.array.shape[k]
@@ -85,7 +85,7 @@ def taken(a: Tensor, indices: Any, axis: Axis = None, mode: str = "raise") -> An
 
 
 @rule("take_along_axis", "*arr indices axis")
-def taken_along(arr: Tensor, indices: Any, axis: Axis = -1) -> Any:
+def taken_along(arr: Tensor, indices: object, axis: Axis = -1) -> Any:
     """Return ``numpy.take_along_axis``."""
     line, k = along(arr, axis)
     index = index_beside(indices, arr)

@@ -181,7 +181,7 @@ def correlations(x: Tensor, y: Any = None, rowvar: bool = True, dtype: object = 
 # ---- quantiles ----
 
 
-def quantiles(a: Tensor, q: Any, axis: Axis, keepdims: bool, method: str | None = None) -> Any:
+def quantiles(a: Tensor, q: object, axis: Axis, keepdims: bool, method: str | None = None) -> Any:
     """Return quantiles, or of no method a median.
 
     Between which two of n sorted numbers one lies, and where, NumPy's own quantile of the numbers from 0 to n - 1 says.
@@ -213,7 +213,7 @@ def quantiles(a: Tensor, q: Any, axis: Axis, keepdims: bool, method: str | None 
 
 
 @rule("quantile", "*a q axis method keepdims")
-def quantile(a: Tensor, q: Any, axis: Axis = None, method: str = "linear", keepdims: bool = False) -> Any:
+def quantile(a: Tensor, q: object, axis: Axis = None, method: str = "linear", keepdims: bool = False) -> Any:
     """Return ``numpy.quantile``, by any of its methods."""
     if is_tensor(q):
         raise NumpyCallError("numpy.quantile: expected q without gradient, got a Tensor: use q.detach().numpy()")
@@ -257,13 +257,15 @@ def _known_quantiles(line: Tensor, q: Any, method: str) -> Any:
 
 
 @rule("nanquantile", "*a q axis method keepdims")
-def quantile_of_numbers(a: Tensor, q: Any, axis: Axis = None, method: str = "linear", keepdims: bool = False) -> Any:
+def quantile_of_numbers(a: Tensor, q: object, axis: Axis = None, method: str = "linear", keepdims: bool = False) -> Any:
     """Return ``numpy.nanquantile``."""
     return _of_numbers(a, plain(q), axis, keepdims, method)
 
 
 @rule("nanpercentile", "*a q axis method keepdims")
-def percentile_of_numbers(a: Tensor, q: Any, axis: Axis = None, method: str = "linear", keepdims: bool = False) -> Any:
+def percentile_of_numbers(
+    a: Tensor, q: object, axis: Axis = None, method: str = "linear", keepdims: bool = False
+) -> Any:
     """Return ``numpy.nanpercentile``."""
     return _of_numbers(a, np.true_divide(plain(q), 100), axis, keepdims, method)
 
