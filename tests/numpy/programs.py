@@ -16,6 +16,7 @@ import numpy as np
 
 import lucid
 from lucid import numpy as lnp
+from lucid.backend import gpu
 from lucid.errors import InplaceError
 from lucid.tensor.numpy_calls.rule import NumpyCallError
 
@@ -66,7 +67,7 @@ class Program:
         name = f"a{len(self.here)}"
         value = np.array(value)
         self.here[name] = value
-        self.there[name] = lnp.asarray(lucid.tensor(value, requires_grad=True)) * 1 if recorded else value.copy()
+        self.there[name] = lnp.asarray(lucid.tensor(value, requires_grad=True)) * 1 if recorded else lnp.array(value)
         if not self.lines or recorded is not None:
             self.lines.append(f"# {name}: {value.dtype}{value.shape}{' recorded' if recorded else ''}")
 
@@ -216,7 +217,7 @@ class Program:
         self.agree(ours or self.there[x], theirs or self.here[x])
         value = self.here[x] = tamed(self.here[x])
         recorded = isinstance(self.there[x], lucid.Tensor)
-        self.there[x] = lnp.asarray(lucid.tensor(value, requires_grad=True)) * 1 if recorded else value.copy()
+        self.there[x] = lnp.asarray(lucid.tensor(value, requires_grad=True)) * 1 if recorded else lnp.array(value)
 
     def outcome(self, text, module, names):
         """Return what an expression gives, or the error that it raises."""
@@ -269,7 +270,8 @@ def plain(value):
     """Return a value without its graph."""
     if isinstance(value, list | tuple):
         return type(value)([plain(each) for each in value])
-    return value.detach().cpu().numpy() if isinstance(value, lucid.Tensor) else value
+    value = value.detach().cpu().numpy() if isinstance(value, lucid.Tensor) else value
+    return value.get() if gpu.is_gpu_array(value) else value
 
 
 def tamed(value):
