@@ -372,8 +372,8 @@ class ndarray(Tensor, metaclass=_Kind):
         return called(name_of(func), func, args, kwargs)
 
     __array__ = array_of  # pyright: ignore[reportAssignmentType]
-    __float__ = number_of(operators.as_float)
-    __complex__ = number_of(operators.as_complex)
+    __float__ = number_of("float", operators.as_float)
+    __complex__ = number_of("complex", operators.as_complex)
 
     def __divmod__(self, other: object) -> Any: ...
     def __rdivmod__(self, other: object) -> Any: ...

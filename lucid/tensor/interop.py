@@ -208,10 +208,10 @@ def repeat(self: Tensor, *sizes: int | Sequence[int]) -> Tensor:
 
     Two integers are sizes to PyTorch, and a number and an axis to NumPy: only who calls tells them apart.
     """
-    # the caller is what tells them apart
     caller = sys._getframe(1).f_globals  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
     if len(sizes) == 2 and caller.get("__name__", "").startswith("cupy."):
-        return self._in_numpys_form("repeat", (self, *sizes), {})  # pyright: ignore[reportPrivateUsage] - its own
+        tensor: Any = self
+        return tensor._in_numpys_form("repeat", (self, *sizes), {})  # noqa: SLF001
     return repeating.repeat(self, *sizes)
 
 

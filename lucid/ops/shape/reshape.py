@@ -105,7 +105,8 @@ def reshape(input: Tensor, *shape: int | Sequence[int], order: str | None = None
             copy = as_bool(copy, "copy")
         if order in {"F", "A"} or copy is not None:
             sizes = shape[0] if len(shape) == 1 else shape
-            return input._in_numpys_form("reshape", (input, sizes), {"order": order or "C", "copy": copy})  # noqa: SLF001
+            tensor: Any = input
+            return tensor._in_numpys_form("reshape", (input, sizes), {"order": order or "C", "copy": copy})  # noqa: SLF001
     return _reshape_any(input, shape=shape_for(sizes_in(shape), array_of(input).size))
 
 
