@@ -31,6 +31,8 @@ from lucid.tensor.numpy_calls.ufuncs import UFUNCS, ufunc_result
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from lucid.tensor.numpy_calls.rule import Axis
+
 NUMPYS = {"true_divide": "divide", "nan_to_num_": "nan_to_num", "is_close": "isclose"}
 """By the names of CuPy's kernels, where they are not NumPy's, NumPy's."""
 
@@ -87,7 +89,7 @@ def kernel_call(_self: object, kernel: Any, *args: object, **options: object) ->
     return next((x for x in args if isinstance(x, TensorBase) and x.array is result), result)
 
 
-def reduction_call(self: Any, kernel: Any, axis: Any, dtype: Any, out: Any, keepdims: Any) -> Any:
+def reduction_call(self: TensorBase, kernel: Any, axis: Axis, dtype: object, out: object, keepdims: bool) -> Any:
     """Return what a reduction kernel of CuPy's own gives, ``cupy.nansum(x)``: see `kernel_call`."""
     name = name_of(kernel)
     if name in RULES:

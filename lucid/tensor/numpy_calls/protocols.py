@@ -13,8 +13,13 @@ from lucid.tensor.numpy_calls.ufuncs import ufunc_result
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    import numpy as np
 
-def ufunc_call(_self: object, ufunc: Any, method: str, *inputs: object, **options: object) -> Any:
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def ufunc_call(_self: object, ufunc: np.ufunc, method: str, *inputs: object, **options: object) -> Any:
     """Return what NumPy's `ufunc` gives, by lucid's op of the same meaning.
 
     Raises

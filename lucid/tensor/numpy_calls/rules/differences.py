@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from lucid.ops.elementwise.complex import conj
 from lucid.ops.elementwise.special import i0
 from lucid.ops.index.indexing import getitem
 from lucid.ops.linalg.products import matmul
-from lucid.ops.reduction import differences
+from lucid.ops.reduction import differences, sums
 from lucid.ops.shape import axes, joining, reshape
 from lucid.tensor.numpy_calls.rule import axis_in, enter, is_tensor, operand, rule, tensor_of, untyped
 from lucid.tensor.numpy_calls.rules.places import plain
@@ -25,7 +25,7 @@ from lucid.tensor.numpy_calls.rules.reductions import dims_of
 
 if TYPE_CHECKING:
     from lucid.tensor import Tensor
-    from lucid.tensor.numpy_calls.rule import Axis
+    from lucid.tensor.numpy_calls.rule import Axis, Operand
 
 
 def part(a: Tensor, axis: int, start: int | None, stop: int | None = None) -> Any:
@@ -34,7 +34,7 @@ def part(a: Tensor, axis: int, start: int | None, stop: int | None = None) -> An
 
 
 @rule("diff", "*a n axis *prepend *append")
-def diff(a: Tensor, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Any:
+def diff(a: Tensor, n: int = 1, axis: int = -1, prepend: Operand | None = None, append: Operand | None = None) -> Any:
     """Return ``numpy.diff``."""
     k = axis_in(axis, a.array.ndim)
     sizes = [1 if j == k else size for j, size in enumerate(a.array.shape)]
@@ -46,7 +46,7 @@ def diff(a: Tensor, n: int = 1, axis: int = -1, prepend: Any = None, append: Any
 
 
 @rule("ediff1d", "*ary *to_end *to_begin")
-def ediff1d(ary: Tensor, to_end: Any = None, to_begin: Any = None) -> Any:
+def ediff1d(ary: Tensor, to_end: Operand | None = None, to_begin: Operand | None = None) -> Any:
     """Return ``numpy.ediff1d``."""
     ends = [None if end is None else reshape.ravel(tensor_of(end, ary)) for end in (to_begin, to_end)]
     parts = [ends[0], differences.diff(reshape.ravel(ary)), ends[1]]
@@ -54,14 +54,17 @@ def ediff1d(ary: Tensor, to_end: Any = None, to_begin: Any = None) -> Any:
 
 
 @rule("trapezoid", "*y *x dx axis")
-def trapezoid(y: Tensor, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
+def trapezoid(y: Tensor, x: Tensor | None = None, dx: Operand = 1.0, axis: int = -1) -> Any:
     """Return ``numpy.trapezoid``."""
     y = operand(y, x, strong=True)
     if x is not None:
         return differences.trapezoid(y, operand(x, y, strong=True), dim=axis)
-    if is_tensor(dx):
-        return arithmetic.mul(differences.trapezoid(y, dim=axis), dx)
-    return differences.trapezoid(y, dx=dx, dim=axis)
+    if isinstance(dx, int | float | complex | np.number):
+        return differences.trapezoid(y, dx=cast("complex", dx), dim=axis)
+    # several widths lie between two samples each
+    k = axis_in(axis, y.array.ndim)
+    pairs = arithmetic.add(part(y, k, 1), part(y, k, None, -1))
+    return arithmetic.mul(sums.sum(arithmetic.mul(pairs, dx), k), 0.5)
 
 
 @rule("gradient", "*f varargs axis edge_order")
@@ -75,7 +78,7 @@ def gradient(f: Tensor, varargs: tuple[Any, ...] = (), axis: Axis = None, edge_o
     return results[0] if len(results) == 1 else tuple(results)
 
 
-def _slope(f: Tensor, k: int, step: Any, edge_order: int) -> Any:
+def _slope(f: Tensor, k: int, step: Operand, edge_order: int) -> Any:
     """Return the slope along a dimension, for a step, or the places of the samples."""
     size = f.array.shape[k]
     if size < edge_order + 1:
@@ -111,7 +114,7 @@ def _slope(f: Tensor, k: int, step: Any, edge_order: int) -> Any:
     return joining.cat([first, inner, last], k)
 
 
-def _edge(slopes: Any, widths: Any, k: int, end: int) -> Any:
+def _edge(slopes: Tensor, widths: Tensor, k: int, end: int) -> Any:
     """Return the slope at an end of the parabola through the three samples nearest to it."""
     near, far = (0, 1) if end == 0 else (-1, -2)
 
@@ -124,7 +127,14 @@ def _edge(slopes: Any, widths: Any, k: int, end: int) -> Any:
 
 
 @rule("interp", "*x *xp *fp *left *right period")
-def interp(x: Tensor, xp: Tensor, fp: Tensor, left: Any = None, right: Any = None, period: Any = None) -> Any:
+def interp(
+    x: Tensor,
+    xp: Tensor,
+    fp: Tensor,
+    left: Operand | None = None,
+    right: Operand | None = None,
+    period: float | None = None,
+) -> Any:
     """Return ``numpy.interp``, with gradients by the places asked for, the places of samples, and the samples."""
     like = next(each for each in (x, xp, fp) if is_tensor(each))
     x, xp, fp = (tensor_of(each, like) for each in (x, xp, fp))
@@ -157,7 +167,7 @@ def interp(x: Tensor, xp: Tensor, fp: Tensor, left: Any = None, right: Any = Non
 # ---- convolutions ----
 
 
-def _sliding(a: Tensor, v: Tensor, mode: object) -> Any:
+def _sliding(a: Tensor, v: Tensor, mode: str | int) -> Any:
     """Return sums of products of a vector, moved along another one: by products with a matrix of its parts."""
     if a.array.ndim != 1 or v.array.ndim != 1 or not a.array.size or not v.array.size:
         raise ShapeError(f"expected vectors that are not empty, got shapes {a.array.shape} and {v.array.shape}")
@@ -176,7 +186,7 @@ def _sliding(a: Tensor, v: Tensor, mode: object) -> Any:
 
 
 @rule("convolve", "*a *v mode")
-def convolve(a: Tensor, v: Tensor, mode: object = "full") -> Any:
+def convolve(a: Tensor, v: Tensor, mode: str | int = "full") -> Any:
     """Return ``numpy.convolve``."""
     like = a if is_tensor(a) else v
     a, v = (reshape.reshape(tensor_of(each, like), -1) if np.ndim(plain(each)) == 0 else each for each in (a, v))
@@ -186,7 +196,7 @@ def convolve(a: Tensor, v: Tensor, mode: object = "full") -> Any:
 
 
 @rule("correlate", "*a *v mode")
-def correlate(a: Tensor, v: Tensor, mode: object = "valid") -> Any:
+def correlate(a: Tensor, v: Tensor, mode: str | int = "valid") -> Any:
     """Return ``numpy.correlate``: the second vector is conjugated."""
     like = a if is_tensor(a) else v
     a, v = (reshape.reshape(tensor_of(each, like), -1) if np.ndim(plain(each)) == 0 else each for each in (a, v))
@@ -200,7 +210,7 @@ def correlate(a: Tensor, v: Tensor, mode: object = "valid") -> Any:
 
 
 @rule("unwrap", "*p discont axis period")
-def unwrap(p: Tensor, discont: Any = None, axis: int = -1, period: float = 2 * np.pi) -> Any:
+def unwrap(p: Tensor, discont: float | None = None, axis: int = -1, period: float = 2 * np.pi) -> Any:
     """Return ``numpy.unwrap``: what is added is constant around each number."""
     values = plain(p)
     steps = np.unwrap(values, discont, axis, period=period) - values

@@ -31,10 +31,10 @@ from lucid.tensor.numpy_calls.rule import (
     axis_in,
     enter,
     is_sequence,
-    is_tensor,
     operand,
     pytorch_dtype,
     rule,
+    sizes_of,
     tensor_of,
     tensors_in,
     to_one_dtype,
@@ -43,13 +43,15 @@ from lucid.tensor.numpy_calls.rules.places import plain
 from lucid.tensor.numpy_calls.ufuncs import outer_operands
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from lucid.tensor import Tensor
-    from lucid.tensor.numpy_calls.rule import Axis
+    from lucid.tensor.numpy_calls.rule import Axis, Operand, Sizes
 
 
-def pair(a: Tensor, b: Tensor) -> tuple[Any, Any]:
+def pair(a: Operand, b: Operand) -> tuple[Any, Any]:
     """Return two operands of which one may be a number, as tensors."""
-    like = a if is_tensor(a) else b
+    like = next(tensors_in((a, b)))
     return tensor_of(a, like), tensor_of(b, like)
 
 
@@ -105,20 +107,18 @@ def kron(a: Tensor, b: Tensor) -> Any:
 
 
 @rule("tensordot", "*a *b axes")
-def tensordot(a: Tensor, b: Tensor, axes: Any = 2) -> Any:
+def tensordot(a: Tensor, b: Tensor, axes: int | Sequence[Sizes] = 2) -> Any:
     """Return ``numpy.tensordot``."""
-    if np.ndim(axes) if not is_sequence(axes) else True:
-        first, second = ([each] if np.ndim(each) == 0 else list(each) for each in axes)
-        j: int
-        k: int
+    if is_sequence(axes) or np.ndim(axes):
+        first, second = (sizes_of(each) for each in cast("Sequence[Sizes]", axes))
         for j, k in zip(first, second, strict=True):
             check_aligned("tensordot", a.array.shape[j], b.array.shape[k])
         return einsum.tensordot(a, b, (first, second))
-    return einsum.tensordot(a, b, axes)
+    return einsum.tensordot(a, b, cast("int", axes))
 
 
 @rule("einsum", "operands optimize dtype")
-def sum_of_products(operands: tuple[Any, ...], optimize: Any = None, dtype: object = None) -> Any:
+def sum_of_products(operands: tuple[Any, ...], optimize: object = None, dtype: object = None) -> Any:
     """Return ``numpy.einsum``, of both forms; `optimize` is left to `lucid.einsum`."""
     del optimize
     like = next(tensors_in(operands))
@@ -172,31 +172,30 @@ def vector_products_along(x1: Tensor, x2: Tensor, axis: int = -1) -> Any:
 
 
 @rule("linalg.norm", "*x ord axis keepdims")
-def norm(x: Tensor, ord: Any = None, axis: Axis = None, keepdims: bool = False) -> Any:
+def norm(x: Tensor, ord: float | str | None = None, axis: Axis = None, keepdims: bool = False) -> Any:
     """Return ``numpy.linalg.norm``."""
     ndim = x.array.ndim
     if ord is None and axis is None:
         return matrix_norms.vector_norm(x, 2, tuple(range(ndim)) or None, keepdims)
     dims = tuple(range(ndim)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
-    if ord is None:
-        ord = 2 if len(dims) == 1 else "fro"
     if len(dims) == 1:
-        return matrix_norms.vector_norm(x, ord, dims, keepdims)
+        # it refuses a name
+        return matrix_norms.vector_norm(x, 2 if ord is None else cast("float", ord), dims, keepdims)
     if len(dims) != 2:
         raise ShapeError(
             "numpy.linalg.norm: expected an order for one or two axes: improper number of dimensions to norm"
         )
-    return matrix_norms.matrix_norm(x, ord, dims, keepdims)
+    return matrix_norms.matrix_norm(x, "fro" if ord is None else ord, dims, keepdims)
 
 
 @rule("linalg.vector_norm", "*x axis keepdims ord")
-def vector_norm(x: Tensor, axis: Axis = None, keepdims: bool = False, ord: Any = 2) -> Any:
+def vector_norm(x: Tensor, axis: Axis = None, keepdims: bool = False, ord: float = 2) -> Any:
     """Return ``numpy.linalg.vector_norm``."""
     return matrix_norms.vector_norm(x, ord, tuple(range(x.array.ndim)) if axis is None else axis, keepdims)
 
 
 @rule("linalg.matrix_norm", "*x keepdims ord")
-def matrix_norm(x: Tensor, keepdims: bool = False, ord: Any = "fro") -> Any:
+def matrix_norm(x: Tensor, keepdims: bool = False, ord: float | str = "fro") -> Any:
     """Return ``numpy.linalg.matrix_norm``."""
     return matrix_norms.matrix_norm(x, ord, (-2, -1), keepdims)
 
@@ -287,13 +286,13 @@ def pinv(a: Tensor, rcond: float | None = None, hermitian: bool = False, rtol: f
 
 
 @rule("linalg.cond", "*x p")
-def cond(x: Tensor, p: Any = None) -> Any:
+def cond(x: Tensor, p: float | str | None = None) -> Any:
     """Return ``numpy.linalg.cond``."""
     return pseudoinverse.cond(x, p)
 
 
 @rule("linalg.multi_dot", "**arrays")
-def multi_dot(arrays: Any) -> Any:
+def multi_dot(arrays: Sequence[Tensor]) -> Any:
     """Return ``numpy.linalg.multi_dot``."""
     return chains.multi_dot(arrays)
 
@@ -306,7 +305,7 @@ def tensorinv(a: Tensor, ind: int = 2) -> Any:
 
 
 @rule("linalg.tensorsolve", "*a *b axes")
-def tensorsolve(a: Tensor, b: Tensor, axes: Any = None) -> Any:
+def tensorsolve(a: Tensor, b: Tensor, axes: Sequence[int] | None = None) -> Any:
     """Return ``numpy.linalg.tensorsolve``."""
     ndim = a.array.ndim
     if axes is not None:

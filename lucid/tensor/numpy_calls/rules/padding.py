@@ -17,9 +17,10 @@ from lucid.tensor.numpy_calls.rules.reductions import largest, smallest
 from lucid.tensor.numpy_calls.rules.statistics import mean, median
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from lucid.tensor import Tensor
+    from lucid.tensor.numpy_calls.rule import Operand
 
 MOVING = frozenset(("constant", "edge", "empty", "reflect", "symmetric", "wrap"))
 """The modes whose elements are those of the array, or constants."""
@@ -29,7 +30,7 @@ OF_PARTS: dict[str, Callable[..., Any]] = {"maximum": largest, "mean": mean, "me
 
 
 @rule("pad", "*array pad_width mode kwargs")
-def pad(array: Tensor, pad_width: Any, mode: Any = "constant", kwargs: Any = None) -> Any:
+def pad(array: Tensor, pad_width: Any, mode: Any = "constant", kwargs: dict[str, Any] | None = None) -> Any:
     """Return ``numpy.pad``."""
     settings = dict(kwargs or {})
     ndim = array.array.ndim
@@ -72,7 +73,7 @@ def pair_of(value: object, k: int, ndim: int) -> tuple[Any, Any]:
     return before, after
 
 
-def _moved(array: Tensor, widths: Any, mode: str, settings: dict[str, Any]) -> Any:
+def _moved(array: Tensor, widths: Sequence[Sequence[int]], mode: str, settings: dict[str, Any]) -> Any:
     # what is not set may as well be 0
     mode = "constant" if mode == "empty" else mode
     given = {"array": array, "pad_width": np.array(widths, np.int64).reshape(-1, 2), "mode": mode, **settings}
@@ -85,7 +86,7 @@ def _of_parts(x: Tensor, k: int, before: int, after: int, reduce: Callable[..., 
     size = x.array.shape[k]
     first, last = (size if length is None else min(int(length), size) for length in lengths)
 
-    def padding(number: Any, count: int) -> Any:
+    def padding(number: Tensor, count: int) -> Any:
         return broadcasting.broadcast_to(number, [count if j == k else s for j, s in enumerate(x.array.shape)])
 
     ends = reduce(part(x, k, 0, first), axis=k, keepdims=True), reduce(part(x, k, size - last), axis=k, keepdims=True)
@@ -95,7 +96,7 @@ def _of_parts(x: Tensor, k: int, before: int, after: int, reduce: Callable[..., 
 def _ramps(x: Tensor, k: int, before: int, after: int, ends: tuple[Any, Any]) -> Any:
     first, last = part(x, k, 0, 1), part(x, k, -1)
 
-    def ramp(edge: Any, end: Any, count: int) -> Any:
+    def ramp(edge: Tensor, end: Operand, count: int) -> Any:
         return linspace(tensor_of(end, x), edge.squeeze(k), count, endpoint=False, axis=k)
 
     behind = ramp(last, ends[1], after)

@@ -33,13 +33,15 @@ from lucid.tensor.numpy_calls.rule import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Container
 
     from lucid.tensor import Tensor
-    from lucid.tensor.numpy_calls.rule import Axis
+    from lucid.tensor.numpy_calls.rule import Operand
 
 
-def selected(function: Callable[..., Any], arguments: dict[str, Any], moved: Any, *, weak: bool = False) -> Any:
+def selected(
+    function: Callable[..., Any], arguments: dict[str, Any], moved: Container[str], *, weak: bool = False
+) -> Any:
     """Return what `function` gives, of which the arguments named in `moved` hold what it moves.
 
     Numbers of Python's among them have a dtype of their own, unless they are `weak`.
@@ -48,7 +50,7 @@ def selected(function: Callable[..., Any], arguments: dict[str, Any], moved: Any
     like = next(tensors_in(arguments.values()))
     count = 1
 
-    def numbers(value: Any) -> Any:
+    def numbers(value: object) -> Any:
         nonlocal count
         if is_sequence(value):
             return [numbers(entry) for entry in value]
@@ -110,7 +112,7 @@ def enter_writing(name: str, takes: str, target: str, values: str) -> None:
 
     first = takes.split()[: 2 if name in {"copyto", "fill_diagonal"} else 3]
 
-    def written(**arguments: object) -> Any:
+    def written(**arguments: Any) -> Any:
         function(*[arguments[key] for key in first], **{key: v for key, v in arguments.items() if key not in first})
         return arguments[target]
 
@@ -136,7 +138,7 @@ enter_writing("putmask", "a mask values", "a", "values")
 
 
 @rule("insert", "*arr obj ?values axis")
-def inserted(arr: Tensor, obj: Any, values: Any, axis: Axis = None) -> Any:
+def inserted(arr: Tensor, obj: object, values: Operand, axis: int | None = None) -> Any:
     """Return ``numpy.insert``: what is inserted comes to the dtype of the array."""
     own = cast_to(operand(values, arr, strong=True), dtype_of(arr.array))
     return selected(np.insert, {"arr": arr, "obj": obj, "values": own, "axis": axis}, {"arr", "values"})

@@ -13,11 +13,14 @@ from lucid.ops.decomposition import chains
 from lucid.ops.elementwise import arithmetic
 from lucid.ops.index.indexing import getitem
 from lucid.ops.shape import axes, joining, reshape
-from lucid.tensor.numpy_calls.rule import beside, is_tensor, operand, rule, tensor_of
+from lucid.tensor.numpy_calls.rule import beside, is_tensor, operand, rule, tensor_of, tensors_in
 from lucid.tensor.numpy_calls.rules.differences import convolve
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from lucid.tensor import Tensor
+    from lucid.tensor.numpy_calls.rule import Operand
 
 
 @rule("polyval", "*p *x")
@@ -38,9 +41,9 @@ def in_length(p: Tensor, length: int) -> Any:
     return joining.cat([zeros, p]) if missing else p
 
 
-def coefficients(*polynomials: object) -> list[Any]:
+def coefficients(*polynomials: Operand) -> list[Any]:
     """Return coefficients as tensors of at least one dimension."""
-    like = next(each for each in polynomials if is_tensor(each))
+    like = next(tensors_in(polynomials))
     return [reshape.reshape(tensor_of(each, like), -1) for each in polynomials]
 
 
@@ -75,7 +78,7 @@ def polyder(p: Tensor, m: int = 1) -> Any:
 
 
 @rule("polyint", "*p m k")
-def polyint(p: Tensor, m: int = 1, k: Any = None) -> Any:
+def polyint(p: Tensor, m: int = 1, k: float | Sequence[float] | None = None) -> Any:
     """Return ``numpy.polyint``, with the constants `k`."""
     constants = np.broadcast_to(np.zeros(1) if k is None else np.atleast_1d(k), (m,))
     for constant in constants.tolist():
@@ -85,7 +88,7 @@ def polyint(p: Tensor, m: int = 1, k: Any = None) -> Any:
 
 
 @rule("vander", "*x N increasing")
-def vander(x: Tensor, N: Any = None, increasing: bool = False) -> Any:
+def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Any:
     """Return ``numpy.vander``: powers of each number, the highest first unless `increasing`."""
     matrix = chains.vander(x, N=len(x.array) if N is None else N)
     return matrix if increasing else axes.flip(matrix, (1,))

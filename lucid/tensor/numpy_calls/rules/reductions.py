@@ -20,6 +20,7 @@ from lucid.tensor.numpy_calls.rule import axis_in, dtype_named, rule, tensor_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from lucid.backend.arrays import Array
     from lucid.tensor import Tensor
     from lucid.tensor.numpy_calls.rule import Axis
 
@@ -59,7 +60,7 @@ def in_line(a: Tensor, dims: tuple[int, ...]) -> Any:
     return reshape.reshape(axes.permute(a, *stay, *dims), (*[shape[k] for k in stay], length))
 
 
-def with_initial(result: Any, initial: Tensor | complex | None, op: Callable[[Any, Any], Any]) -> Any:
+def with_initial(result: Tensor, initial: Tensor | complex | None, op: Callable[[Any, Any], Any]) -> Any:
     """Return the result of a reduction that begins with `initial`, which is none if it is None."""
     return result if initial is None else op(result, initial)
 
@@ -105,7 +106,7 @@ def product_without_nan(
     return product(without_nan(a, 1), axis, dtype, keepdims, initial)
 
 
-def without_nan(a: Tensor, instead: object) -> Any:
+def without_nan(a: Tensor, instead: float) -> Any:
     """Return `a` with a number in the place of each NaN."""
     return selection.where(nonfinite.isnan(a), tensor_of(instead, a), a)
 
@@ -119,7 +120,7 @@ def trace(a: Tensor, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: obj
 # ---- extremes ----
 
 
-def at_index(line: Tensor, index: object) -> Any:
+def at_index(line: Tensor, index: Array) -> Any:
     """Return the elements of the last dimension at an array of indices, one for each of the other dimensions."""
     places = wrap(asarray(np.asarray(index)[..., None], device=device_of(line.array)))
     return reshape.squeeze(take_along_dim(line, places, -1), -1)
@@ -213,36 +214,36 @@ def count_of_nonzero(a: Tensor, axis: Axis = None, keepdims: bool = False) -> An
 # ---- running ----
 
 
-def along(a: Tensor, axis: Axis) -> tuple[Any, int]:
+def along(a: Tensor, axis: int | None) -> tuple[Any, int]:
     """Return a tensor and the dimension along which it accumulates: without an axis, all elements in a row."""
     return (reshape.ravel(a), 0) if axis is None else (a, axis_in(axis, a.array.ndim))
 
 
 @rule("cumsum", "*a axis dtype")
-def running_sum(a: Tensor, axis: Axis = None, dtype: object = None) -> Any:
+def running_sum(a: Tensor, axis: int | None = None, dtype: object = None) -> Any:
     """Return ``numpy.cumsum``."""
     return cumulative.cumsum(*along(in_dtype(a, dtype), axis))
 
 
 @rule("cumprod", "*a axis dtype")
-def running_product(a: Tensor, axis: Axis = None, dtype: object = None) -> Any:
+def running_product(a: Tensor, axis: int | None = None, dtype: object = None) -> Any:
     """Return ``numpy.cumprod``."""
     return cumulative.cumprod(*along(in_dtype(a, dtype), axis))
 
 
 @rule("nancumsum", "*a axis dtype")
-def running_sum_without_nan(a: Tensor, axis: Axis = None, dtype: object = None) -> Any:
+def running_sum_without_nan(a: Tensor, axis: int | None = None, dtype: object = None) -> Any:
     """Return ``numpy.nancumsum``."""
     return running_sum(without_nan(a, 0), axis, dtype)
 
 
 @rule("nancumprod", "*a axis dtype")
-def running_product_without_nan(a: Tensor, axis: Axis = None, dtype: object = None) -> Any:
+def running_product_without_nan(a: Tensor, axis: int | None = None, dtype: object = None) -> Any:
     """Return ``numpy.nancumprod``."""
     return running_product(without_nan(a, 1), axis, dtype)
 
 
-def _with_first(x: Tensor, axis: Axis, include_initial: bool, running: Callable[..., Any], first: int) -> Any:
+def _with_first(x: Tensor, axis: int | None, include_initial: bool, running: Callable[..., Any], first: int) -> Any:
     line, k = along(x, axis)
     result = running(line, k)
     if not include_initial:
@@ -252,13 +253,13 @@ def _with_first(x: Tensor, axis: Axis, include_initial: bool, running: Callable[
 
 
 @rule("cumulative_sum", "*x axis dtype include_initial")
-def sum_so_far(x: Tensor, axis: Axis = None, dtype: object = None, include_initial: bool = False) -> Any:
+def sum_so_far(x: Tensor, axis: int | None = None, dtype: object = None, include_initial: bool = False) -> Any:
     """Return ``numpy.cumulative_sum``."""
     return _with_first(in_dtype(x, dtype), axis, include_initial, running_sum, 0)
 
 
 @rule("cumulative_prod", "*x axis dtype include_initial")
-def product_so_far(x: Tensor, axis: Axis = None, dtype: object = None, include_initial: bool = False) -> Any:
+def product_so_far(x: Tensor, axis: int | None = None, dtype: object = None, include_initial: bool = False) -> Any:
     """Return ``numpy.cumulative_prod``."""
     return _with_first(in_dtype(x, dtype), axis, include_initial, running_product, 1)
 

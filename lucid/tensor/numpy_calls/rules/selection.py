@@ -26,7 +26,7 @@ from lucid.tensor.numpy_calls.ufuncs import UFUNCS, is_complex
 
 if TYPE_CHECKING:
     from lucid.tensor import Tensor
-    from lucid.tensor.numpy_calls.rule import Axis
+    from lucid.tensor.numpy_calls.rule import Indices, Operand, Sizes
 
 
 def index_beside(value: object, like: Tensor) -> Any:
@@ -37,7 +37,7 @@ def index_beside(value: object, like: Tensor) -> Any:
 
 
 @rule("where", "?condition *x *y")
-def where(condition: Any, x: Any = None, y: Any = None) -> Any:
+def where(condition: Tensor, x: Operand | None = None, y: Operand | None = None) -> Any:
     """Return ``numpy.where``; of a condition alone, its places."""
     truth = comparison.ne(condition, 0) if condition.array.dtype.kind != "b" else condition
     return selection.where(truth) if x is None and y is None else selection.where(truth, x, y)
@@ -72,7 +72,7 @@ def piecewise(x: Tensor, condlist: Any, funclist: Any, args: tuple[Any, ...] = (
 
 
 @rule("take", "*a indices axis mode")
-def taken(a: Tensor, indices: object, axis: Axis = None, mode: str = "raise") -> Any:
+def taken(a: Tensor, indices: Indices, axis: int | None = None, mode: str = "raise") -> Any:
     """Return ``numpy.take``."""
     line, k = along(a, axis)
     size = line.array.shape[k]
@@ -85,7 +85,7 @@ def taken(a: Tensor, indices: object, axis: Axis = None, mode: str = "raise") ->
 
 
 @rule("take_along_axis", "*arr indices axis")
-def taken_along(arr: Tensor, indices: object, axis: Axis = -1) -> Any:
+def taken_along(arr: Tensor, indices: Indices, axis: int | None = -1) -> Any:
     """Return ``numpy.take_along_axis``."""
     line, k = along(arr, axis)
     index = index_beside(indices, arr)
@@ -94,7 +94,13 @@ def taken_along(arr: Tensor, indices: object, axis: Axis = -1) -> Any:
 
 
 @rule("clip", "*a *a_min *a_max *min *max")
-def clipped(a: Tensor, a_min: Any = None, a_max: Any = None, min: Any = None, max: Any = None) -> Any:
+def clipped(
+    a: Tensor,
+    a_min: Operand | None = None,
+    a_max: Operand | None = None,
+    min: Operand | None = None,
+    max: Operand | None = None,
+) -> Any:
     """Return ``numpy.clip``."""
     low, high = (a_min if min is None else min), (a_max if max is None else max)
     if low is None and high is None:
@@ -106,7 +112,9 @@ def clipped(a: Tensor, a_min: Any = None, a_max: Any = None, min: Any = None, ma
 
 
 @rule("nan_to_num", "*x copy nan posinf neginf")
-def numbers_only(x: Tensor, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
+def numbers_only(
+    x: Tensor, copy: bool = True, nan: float | None = 0.0, posinf: float | None = None, neginf: float | None = None
+) -> Any:
     """Return ``numpy.nan_to_num``: always a copy."""
     del copy
     if is_complex(x):
@@ -115,7 +123,7 @@ def numbers_only(x: Tensor, copy: bool = True, nan: Any = 0.0, posinf: Any = Non
 
 
 @rule("sort", "*a axis kind stable")
-def sorted_values(a: Tensor, axis: Axis = -1, kind: object = None, stable: object = None) -> Any:
+def sorted_values(a: Tensor, axis: int | None = -1, kind: object = None, stable: object = None) -> Any:
     """Return ``numpy.sort``: always stable."""
     del kind, stable
     line, k = along(a, axis)
@@ -125,7 +133,7 @@ def sorted_values(a: Tensor, axis: Axis = -1, kind: object = None, stable: objec
 
 
 @rule("argsort", "*a axis kind stable")
-def order_of(a: Tensor, axis: Axis = -1, kind: object = None, stable: object = None) -> Any:
+def order_of(a: Tensor, axis: int | None = -1, kind: object = None, stable: object = None) -> Any:
     """Return ``numpy.argsort``: always stable."""
     del kind, stable
     line, k = along(a, axis)
@@ -135,7 +143,7 @@ def order_of(a: Tensor, axis: Axis = -1, kind: object = None, stable: object = N
 
 
 @rule("partition", "*a kth axis")
-def partitioned(a: Tensor, kth: Any, axis: Axis = -1) -> Any:
+def partitioned(a: Tensor, kth: Sizes, axis: int | None = -1) -> Any:
     """Return ``numpy.partition``."""
     line, k = along(a, axis)
     return take_along_dim(line, index_beside(np.argpartition(plain(line), kth, k), line), k)
@@ -150,7 +158,7 @@ def sorted_complex(a: Tensor) -> Any:
 
 @rule("unique", "*ar return_index return_inverse return_counts axis equal_nan")
 def unique(ar: Tensor, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False,
-           axis: Axis = None, equal_nan: bool = True) -> Any:  # fmt: skip
+           axis: int | None = None, equal_nan: bool = True) -> Any:  # fmt: skip
     """Return ``numpy.unique``: the gradient of each value goes to the first of its kind."""
     unique_of: Any = np.unique
     _, first, *rest = unique_of(plain(ar), True, return_inverse, return_counts, axis, equal_nan=equal_nan)

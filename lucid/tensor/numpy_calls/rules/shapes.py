@@ -10,16 +10,28 @@ import numpy as np
 from lucid.errors import ShapeError
 from lucid.ops.index.indexing import getitem
 from lucid.ops.shape import axes, broadcasting, diagonal, repeating, reshape
-from lucid.tensor.numpy_calls.rule import axis_in, enter, is_sequence, is_tensor, operand, rule, tensors_in, untyped
+from lucid.tensor.numpy_calls.rule import (
+    axis_in,
+    enter,
+    is_sequence,
+    is_tensor,
+    operand,
+    rule,
+    sizes_of,
+    tensors_in,
+    untyped,
+)
 from lucid.tensor.numpy_calls.rules.reductions import trace
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from lucid.tensor import Tensor
-    from lucid.tensor.numpy_calls.rule import Axis
+    from lucid.tensor.numpy_calls.rule import Axis, Indices, Sizes
 
 
 @rule("reshape", "*a shape order copy")
-def reshaped(a: Tensor, shape: Any, order: str = "C", copy: object = None) -> Any:
+def reshaped(a: Tensor, shape: Sizes, order: str = "C", copy: object = None) -> Any:
     """Return ``numpy.reshape``; of the order "F" by transposing twice."""
     if order in {"C", "A"}:
         result = reshape.reshape(a, shape)
@@ -39,7 +51,7 @@ def raveled(a: Tensor, order: str = "C") -> Any:
 
 
 @rule("transpose permute_dims", "*a axes")
-def transposed(a: Tensor, axes: Any = None) -> Any:
+def transposed(a: Tensor, axes: Sequence[int] | None = None) -> Any:
     """Return ``numpy.transpose``: without axes, all of them in reverse order."""
     return _permuted(a, *(reversed(range(a.array.ndim)) if axes is None else axes))
 
@@ -94,7 +106,7 @@ def exchanged(a: Tensor, axis1: int, axis2: int) -> Any:
 
 
 @rule("moveaxis", "*a source destination")
-def moved(a: Tensor, source: Any, destination: Any) -> Any:
+def moved(a: Tensor, source: Sizes, destination: Sizes) -> Any:
     """Return ``numpy.moveaxis``."""
     ends = [[axis_in(k, a.array.ndim) for k in np.atleast_1d(each).tolist()] for each in (source, destination)]
     return axes.movedim(a, *ends)
@@ -107,7 +119,7 @@ def flipped(m: Tensor, axis: Axis = None) -> Any:
 
 
 @rule("roll", "*a shift axis")
-def rolled(a: Tensor, shift: Any, axis: Axis = None) -> Any:
+def rolled(a: Tensor, shift: Sizes, axis: Axis = None) -> Any:
     """Return ``numpy.roll``: shifts and axes broadcast, and those of one axis add up."""
     if axis is None:
         return axes.roll(a, int(np.sum(shift)))
@@ -119,9 +131,9 @@ def rolled(a: Tensor, shift: Any, axis: Axis = None) -> Any:
 
 
 @rule("broadcast_to", "*array shape")
-def broadcasted(array: Tensor, shape: Any) -> Any:
+def broadcasted(array: Tensor, shape: Sizes) -> Any:
     """Return ``numpy.broadcast_to``."""
-    return broadcasting.broadcast_to(array, (shape,) if np.ndim(shape) == 0 else shape)
+    return broadcasting.broadcast_to(array, sizes_of(shape))
 
 
 @rule("broadcast_arrays", "args")
@@ -132,13 +144,13 @@ def broadcast_together(args: tuple[Any, ...]) -> Any:
 
 
 @rule("tile", "*A reps")
-def tiled(A: Tensor, reps: Any) -> Any:
+def tiled(A: Tensor, reps: Sizes) -> Any:
     """Return ``numpy.tile``."""
     return repeating.tile(A, tuple(np.atleast_1d(reps).tolist()))
 
 
 @rule("repeat", "*a repeats axis")
-def repeated(a: Tensor, repeats: Any, axis: int | None = None) -> Any:
+def repeated(a: Tensor, repeats: Indices, axis: int | None = None) -> Any:
     """Return ``numpy.repeat``."""
     if is_tensor(repeats):
         return repeating.repeat_interleave(a, repeats, axis)

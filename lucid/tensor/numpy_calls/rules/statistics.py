@@ -23,8 +23,9 @@ from lucid.tensor.numpy_calls.rules.reductions import dims_of, in_dtype, in_line
 from lucid.tensor.numpy_calls.rules.selection import sorted_values
 
 if TYPE_CHECKING:
+    from lucid.backend.arrays import Array
     from lucid.tensor import Tensor
-    from lucid.tensor.numpy_calls.rule import Axis
+    from lucid.tensor.numpy_calls.rule import Axis, Indices
 
 # ---- means and variances ----
 
@@ -42,7 +43,7 @@ def variance(
     dtype: object = None,
     ddof: int = 0,
     keepdims: bool = False,
-    mean: Any = None,
+    mean: Tensor | None = None,
     correction: int | None = None,
 ) -> Any:
     """Return ``numpy.var``; of complex numbers that of their distances from the mean."""
@@ -62,7 +63,7 @@ def deviation(
     dtype: object = None,
     ddof: int = 0,
     keepdims: bool = False,
-    mean: Any = None,
+    mean: Tensor | None = None,
     correction: int | None = None,
 ) -> Any:
     """Return ``numpy.std``."""
@@ -84,7 +85,9 @@ def count_over(x: Tensor, dims: tuple[int, ...]) -> int:
 
 
 @rule("average", "*a axis *weights returned keepdims")
-def average(a: Tensor, axis: Axis = None, weights: Any = None, returned: bool = False, keepdims: bool = False) -> Any:
+def average(
+    a: Tensor, axis: Axis = None, weights: Tensor | None = None, returned: bool = False, keepdims: bool = False
+) -> Any:
     """Return ``numpy.average``."""
     if weights is None:
         result = mean(a, axis, None, keepdims)
@@ -119,7 +122,7 @@ def variance_of_numbers(
     dtype: object = None,
     ddof: int = 0,
     keepdims: bool = False,
-    mean: Any = None,
+    mean: Tensor | None = None,
     correction: int | None = None,
 ) -> Any:
     """Return ``numpy.nanvar``: NaN where no more numbers are left than are taken from their count."""
@@ -142,7 +145,7 @@ def deviation_of_numbers(
     dtype: object = None,
     ddof: int = 0,
     keepdims: bool = False,
-    mean: Any = None,
+    mean: Tensor | None = None,
     correction: int | None = None,
 ) -> Any:
     """Return ``numpy.nanstd``."""
@@ -151,9 +154,15 @@ def deviation_of_numbers(
 
 @rule("cov", "*m *y rowvar bias ddof fweights aweights dtype")
 def covariances(
-    m: Tensor, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: int | None = None, fweights: Any = None,
-    aweights: Any = None, dtype: object = None,
-) -> Any:  # fmt: skip
+    m: Tensor,
+    y: Tensor | None = None,
+    rowvar: bool = True,
+    bias: bool = False,
+    ddof: int | None = None,
+    fweights: Indices | None = None,
+    aweights: Indices | None = None,
+    dtype: object = None,
+) -> Any:
     """Return ``numpy.cov``."""
     given = [x for x in (m, y) if x is not None]
     wanted = np.result_type(np.float64, *[x.array.dtype for x in given]) if dtype is None else dtype
@@ -168,7 +177,7 @@ def covariances(
 
 
 @rule("corrcoef", "*x *y rowvar dtype")
-def correlations(x: Tensor, y: Any = None, rowvar: bool = True, dtype: object = None) -> Any:
+def correlations(x: Tensor, y: Tensor | None = None, rowvar: bool = True, dtype: object = None) -> Any:
     """Return ``numpy.corrcoef``."""
     c = covariances(x, y, rowvar, dtype=dtype)
     if not c.array.ndim:
@@ -181,7 +190,7 @@ def correlations(x: Tensor, y: Any = None, rowvar: bool = True, dtype: object = 
 # ---- quantiles ----
 
 
-def quantiles(a: Tensor, q: object, axis: Axis, keepdims: bool, method: str | None = None) -> Any:
+def quantiles(a: Tensor, q: Array | float, axis: Axis, keepdims: bool, method: str | None = None) -> Any:
     """Return quantiles, or of no method a median.
 
     Between which two of n sorted numbers one lies, and where, NumPy's own quantile of the numbers from 0 to n - 1 says.
@@ -235,7 +244,7 @@ def median(a: Tensor, axis: Axis = None, keepdims: bool = False) -> Any:
     return quantiles(a, 0.5, axis, keepdims)
 
 
-def _of_numbers(a: Tensor, q: Any, axis: Axis, keepdims: bool, method: str) -> Any:
+def _of_numbers(a: Tensor, q: Array | float, axis: Axis, keepdims: bool, method: str) -> Any:
     """Return quantiles of what is no NaN, line after line: each has its own count of them."""
     x, dims, keep = over(a, axis, keepdims)
     line = in_line(x, dims)
@@ -250,7 +259,7 @@ def _of_numbers(a: Tensor, q: Any, axis: Axis, keepdims: bool, method: str) -> A
     return whole
 
 
-def _known_quantiles(line: Tensor, q: Any, method: str) -> Any:
+def _known_quantiles(line: Tensor, q: Array | float, method: str) -> Any:
     if line.array.size:
         return quantiles(line, q, None, False, method)
     return wrap(asarray(np.full(np.shape(q), np.nan, line.array.dtype), device=device_of(line.array)))
@@ -280,7 +289,7 @@ def median_of_numbers(a: Tensor, axis: Axis = None, keepdims: bool = False) -> A
 
 
 @rule("bincount", "x *weights minlength")
-def weighted_counts(x: Tensor, weights: Any = None, minlength: int = 0) -> Any:
+def weighted_counts(x: Tensor, weights: Tensor | Array | None = None, minlength: int = 0) -> Any:
     """Return ``numpy.bincount``, whose weights have a gradient."""
     indices = np.asarray(plain(x))
     if not is_tensor(weights):
@@ -291,7 +300,9 @@ def weighted_counts(x: Tensor, weights: Any = None, minlength: int = 0) -> Any:
 
 
 @rule("histogram", "a bins range density *weights")
-def histogram(a: Tensor, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> Any:
+def histogram(
+    a: Tensor, bins: Any = 10, range: Any = None, density: bool | None = None, weights: Tensor | Array | None = None
+) -> Any:
     """Return ``numpy.histogram``: the counts have no gradient by what is counted, but by the weights."""
     values = np.ravel(plain(a))
     if not is_tensor(weights):
