@@ -89,7 +89,7 @@ def kernel_call(_self: object, kernel: Any, *args: object, **options: object) ->
     return next((x for x in args if isinstance(x, TensorBase) and x.array is result), result)
 
 
-def reduction_call(self: TensorBase, kernel: Any, axis: Axis, dtype: object, out: object, keepdims: bool) -> Any:
+def reduction_call(self: Any, kernel: Any, axis: object, dtype: object, out: object, keepdims: object) -> Any:
     """Return what a reduction kernel of CuPy's own gives, ``cupy.nansum(x)``: see `kernel_call`."""
     name = name_of(kernel)
     if name in RULES:
@@ -114,7 +114,7 @@ def refused(kernel: Any) -> Exception:
     return export_error(f"the kernel {kernel.name}", kernel=True)
 
 
-def any_recorded(values: Iterable[Any]) -> bool:
+def any_recorded(values: Iterable[object]) -> bool:
     """Return whether one of the values requires grad, and ops on it are recorded."""
     return thread.state.grad_mode.enabled and any(
         isinstance(value, TensorBase) and live_edge(value) is not None for value in values
