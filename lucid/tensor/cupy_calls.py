@@ -31,7 +31,6 @@ from lucid.tensor.numpy_calls.ufuncs import UFUNCS, ufunc_result
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from lucid.tensor.numpy_calls.rule import Axis
 
 NUMPYS = {"true_divide": "divide", "nan_to_num_": "nan_to_num", "is_close": "isclose"}
 """By the names of CuPy's kernels, where they are not NumPy's, NumPy's."""
