@@ -10,7 +10,7 @@ import torch
 
 import lucid
 from tests.device import DEVICE
-from tests.distributions.families import FAMILIES
+from tests.distributions.families import DIGAMMA, FAMILIES
 
 ASKED = {
     "log_prob": lambda d, value: d.log_prob(value),
@@ -89,12 +89,13 @@ def test_says_what_pytorch_says(row, what):
     if isinstance(theirs, type) or isinstance(ours, type):
         assert ours is theirs
         return
-    close = CLOSE.get(row, 1e-9)
+    rough = row.partition(",")[0] in DIGAMMA and ("entropy" in what or what == "perplexity")
+    close = CLOSE.get(row, 1e-9 if rough else 1e-12)
     assert ours[0].dtype == theirs[0].dtype
-    np.testing.assert_allclose(ours[0], theirs[0], rtol=1e-9, atol=close)
+    np.testing.assert_allclose(ours[0], theirs[0], rtol=min(close, 1e-9), atol=close)
     for a, b in zip(ours[1:], theirs[1:], strict=False):
         # NaN is the gradient there of what a `where` has left out
-        np.testing.assert_allclose(np.where(np.isnan(b), b, a), b, rtol=1e-8, atol=close)
+        np.testing.assert_allclose(np.where(np.isnan(b), b, a), b, rtol=min(10 * close, 1e-8), atol=close)
 
 
 @pytest.mark.filterwarnings("ignore:Low df values", "ignore:Singular sample")

@@ -114,7 +114,7 @@ DIFFERENCES = (
         "a rest of zero has the sign of the divisor, as other rests, and in Python",
     ),
     Difference(
-        "maximum|minimum|clamp:tensors|lerp|(a?max|a?min|aminmax|median|(adaptive_)?max_pool1d)(:.*)?",
+        "maximum|minimum|clamp:tensors|lerp|(a?max|a?min|aminmax|median|(adaptive_)?max_pool[123]d)(:.*)?",
         "all pairs|.* of no dimension|(several|-?0) .*", "value", "sign of zero",
         "of 0 and -0 either is the larger; PyTorch chooses by dtype. A product of 0 has the sign of its factors",
     ),
