@@ -1,4 +1,4 @@
-"""Every rule on a CUDA device: NumPy's values, and the gradients that the CPU gives, of which others tests are sure."""
+"""`lucid.numpy` on a CUDA device: plain arrays, which are CuPy's, and mixtures."""
 
 from __future__ import annotations
 
@@ -15,19 +15,10 @@ pytestmark = pytest.mark.gpu
 
 THERE = [(name, call) for name, call in ROWS if name != "row_stack" or hasattr(np, name)]
 """NumPy 2.5 has no `row_stack` any more."""
-UNSET = {"empty_like"}
-"""Whose values are not set."""
 ON_HOST = {"histogram"}
 """What counts on the host, and leaves its counts there."""
 SIGNED = {"linalg.eig", "linalg.eigh", "linalg.svd", "linalg.qr"}
 """Whose vectors have the sign that a library gives them."""
-OTHERS = ("np.eye", "np.tri(", "lambda r")
-"""In calls of NumPy that mean an array on the host, or PyTorch's method."""
-ASK_NOBODY = {"array", "asarray", "asanyarray", "asarray_chkfinite", "ascontiguousarray", "asfortranarray", "full"}
-"""NumPy's functions that leave no call to its operands."""
-FIRST = {
-    name: call for name, call in reversed(THERE) if name not in ASK_NOBODY and not any(word in call for word in OTHERS)
-}
 
 
 def on_host(value):
@@ -36,80 +27,29 @@ def on_host(value):
     return value.get() if gpu.is_gpu_array(value) else np.asarray(value)
 
 
-def compare(name, results, expected):
-    """Compare results with NumPy's: values and shapes."""
-    assert len(results) == len(expected)
-    if name in UNSET:
-        return
-    for one, other in zip(map(on_host, results), map(on_host, expected), strict=True):
-        assert one.shape == other.shape
-        one, other = (abs(one), abs(other)) if name in SIGNED else (one, other)
-        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
-
-
 @pytest.fixture
-def call_on(rng):
-    """Return what evaluates a call on a device: it returns results, and gradients of a weighted sum of them."""
-    values = {key: draw(rng) for key, draw in OPERANDS.items()}
-
-    def evaluate(call, module, device, *, recorded=True):
-        before = lucid.get_default_device()
-        lucid.set_default_device(device)
-        try:
-            tensors = {
-                key: lucid.tensor(value, requires_grad=recorded and key.islower()) for key, value in values.items()
-            }
-            operands = {key: tensor if tensor.requires_grad else tensor.array for key, tensor in tensors.items()}
-            if module is lnp:
-                operands = {key: lnp.asarray(value) for key, value in operands.items()}
-            results = evaluated(call, module, operands)
-            weights = np.random.default_rng(7)
-            loss = 0
-            for one in results:
-                if isinstance(one, lucid.Tensor) and one.requires_grad:
-                    finite = lucid.where(lucid.isfinite(one), one, 0)
-                    loss = loss + (lucid.tensor(weights.standard_normal(tuple(one.shape))) * finite).sum()
-            if isinstance(loss, lucid.Tensor):
-                (loss.real if np.dtype(loss.array.dtype).kind == "c" else loss).backward()
-            return results, {key: tensor.grad for key, tensor in tensors.items() if tensor.requires_grad}
-        finally:
-            lucid.set_default_device(before)
-
-    return values, evaluate
+def default_device():
+    """Let what is made lie on the device."""
+    before = lucid.get_default_device()
+    lucid.set_default_device("cuda")
+    yield
+    lucid.set_default_device(before)
 
 
-def compare_gradients(found, expected):
-    """Compare the gradients of leaves, of which some have none."""
-    for key, gradient in expected.items():
-        assert (found[key] is None) == (gradient is None)
-        if gradient is not None:
-            assert gpu.is_gpu_array(found[key].array)
-            np.testing.assert_allclose(on_host(found[key]), on_host(gradient), rtol=1e-5, atol=1e-6)
-
-
+@pytest.mark.usefixtures("default_device")
 @pytest.mark.parametrize(("name", "call"), THERE, ids=[f"{name}-{call}" for name, call in THERE])
-def test_lucid_numpy(name, call, call_on):
-    """A call of `lucid.numpy` gives on a device what NumPy gives, recorded or plain, and the gradient of the CPU."""
-    values, evaluate = call_on
-    expected = evaluated(call, np, values)
-    results, gradients = evaluate(call, lnp, "cuda")
-    compare(name, results, expected)
-    if name not in SIGNED:
-        compare_gradients(gradients, evaluate(call, lnp, "cpu")[1])
-    plain, _ = evaluate(call, lnp, "cuda", recorded=False)
-    compare(name, plain, expected)
-    assert name in ON_HOST or all(gpu.is_gpu_array(getattr(one, "array", one)) for one in results)
-    assert name in ON_HOST or all(gpu.is_gpu_array(one) for one in plain)
+def test_what_is_not_recorded(name, call, rng):
+    """A call of plain arrays on a device is CuPy's, or the rule where CuPy has none: NumPy's values, on the device.
 
-
-@pytest.mark.parametrize("name", FIRST)
-def test_numpys_own_functions(name, call_on):
-    """NumPy's own function of Tensors on a device gives what it gives of Tensors on the CPU."""
-    _, evaluate = call_on
-    expected, wanted = evaluate(FIRST[name], np, "cpu")
-    results, gradients = evaluate(FIRST[name], np, "cuda")
-    compare(name, results, expected)
-    compare_gradients(gradients, wanted)
+    Of recorded ones say `test_rules.py` and the device suite.
+    """
+    values = {key: draw(rng) for key, draw in OPERANDS.items()}
+    results = evaluated(call, lnp, {key: lnp.array(value) for key, value in values.items()})
+    for one, other in zip(results, evaluated(call, np, values), strict=True):
+        assert name in ON_HOST or gpu.is_gpu_array(one)
+        one, other = (abs(x) if name in SIGNED else x for x in (on_host(one), np.asarray(other)))
+        assert one.shape == other.shape
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
 
 
 class TestMixtures:

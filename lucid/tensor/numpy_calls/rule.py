@@ -296,7 +296,7 @@ def axis_in(axis: SupportsIndex, ndim: int) -> int:
 def sizes_of(shape: Sizes) -> tuple[int, ...]:
     """Return a shape, which is one size or a sequence of them, as a tuple."""
     sizes: Any = shape
-    return sizes_in((sizes,) if np.ndim(sizes) == 0 else tuple(sizes))
+    return sizes_in((sizes,) if np.ndim(sizes) == 0 else tuple(sizes.tolist() if hasattr(sizes, "tolist") else sizes))
 
 
 def tensor_of(value: object, like: TensorBase) -> Any:

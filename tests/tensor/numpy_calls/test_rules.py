@@ -11,6 +11,7 @@ from lucid.backend import gpu
 from lucid.tensor.numpy_calls import rule as rules
 from lucid.tensor.numpy_calls.table import CONSTANT, RULES
 from lucid.tensor.numpy_calls.ufuncs import UFUNCS
+from tests.device import DEVICE
 from tests.tensor.numpy_calls.samples import CALLS, INTEGERS, OPERANDS, UFUNC_CALLS
 
 STEP = 1e-6
@@ -88,6 +89,7 @@ def test_values_and_gradients(name, call, rng):
         weights.append(np.where(finite, weight, 0))
         if isinstance(one, lucid.Tensor):
             assert type(one) is lnp.ndarray
+            assert gpu.is_gpu_array(one.array) == (DEVICE != "cpu")
             kept = lnp.where(finite, one, 0)
             loss = loss + lnp.real(lnp.sum(kept * np.conj(weights[-1])))
     if not isinstance(loss, lucid.Tensor):
