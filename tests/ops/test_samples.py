@@ -13,6 +13,7 @@ import pytest
 
 import lucid
 from lucid.autograd.base import wrap
+from lucid.errors import LucidError
 from tests.gradients import (
     check_gradient,
     check_second_derivative,
@@ -270,6 +271,26 @@ def check_broadcasting(sample, how, rng):
             total = total.sum(axis=tuple(range(extra)))
             axes = tuple(k for k, size in enumerate(tensor.shape) if size == 1)
             check_close(numbers(got), total.sum(axis=axes, keepdims=True), 1e-11, "gradient")
+
+
+@rows(lambda s: len(s.dtypes) > 1)
+def test_no_dimension(sample, rng):
+    """Of operands without dimensions a row gives in each dtype about what it gives in float64, or is refused in all."""
+    given = [np.asarray(a) for a in sample.inputs(rng)]
+    arrays = [a[(0,) * a.ndim] if a.size else a for a in given]
+
+    def outcome(dtype):
+        try:
+            return [numbers(t) for t in flat(sample.op(*tensors_of(arrays, dtype=dtype, requires_grad=False)))]
+        except LucidError:
+            return None
+
+    expected = outcome("float64")
+    for dtype in sample.dtypes:
+        got = outcome(dtype)
+        assert (got is None) == (expected is None)
+        for one, other in zip(got or (), expected or (), strict=True):
+            assert one.shape == other.shape
 
 
 @rows(lambda s: s.empty is not None)

@@ -94,7 +94,7 @@ ROWS = [
     row(hard.softshrink, lambda x: x - np.clip(x, -1.1, 1.1), places=(-1.1, 1.1), lambd=1.1),
     row(hard.threshold, lambda x: np.where(x > 0.6, x, -2), places=(0.6,), threshold=0.6, value=-2.0),
     row(soft.softsign, lambda x: x / (1 + np.abs(x)), places=(0,)),
-    row(soft.tanhshrink, lambda x: x - np.tanh(x)),
+    row(soft.tanhshrink, lambda x: x - np.tanh(x), places=(0,)),
     row(prelu.rrelu, lambda x: np.where(x > 0, x, 0.4 * x), places=(0,), lower=0.3, upper=0.5),
     *(
         Sample(

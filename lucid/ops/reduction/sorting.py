@@ -233,7 +233,7 @@ def searchsorted(
     dtype = xp.int32 if out_int32 else xp.int64
     if rows.ndim == 1:
         return wrap(xp.asarray(xp.searchsorted(rows, values, where)).astype(dtype, copy=False))
-    if rows.ndim != values.ndim or rows.shape[:-1] != values.shape[:-1]:
+    if not rows.ndim or rows.ndim != values.ndim or rows.shape[:-1] != values.shape[:-1]:
         raise ShapeError(
             "searchsorted: expected one sorted row, or as many as input has, got shapes "
             f"{list(rows.shape)} and {list(values.shape)}"

@@ -57,13 +57,15 @@ def _variance(xp: ModuleType, x: Array, dim: Ints, correction: float, keepdim: b
         # the digits of float64 take the place of a second look at the mean and at the range
         wide = x.astype(np.float64)
         wide -= np.add.reduce(wide, axis, keepdims=True) / count
-        return np.add.reduce(np.square(wide, wide), axis, keepdims=keepdim) / _freedom(x.shape, dim, correction)
+        wide *= wide
+        return np.add.reduce(wide, axis, keepdims=keepdim) / _freedom(x.shape, dim, correction)
     mean = sum_of(xp, x, axis, work, keepdims=True) / count
 
     def squares_in(dtype: Any) -> Any:
         centred = xp.subtract(x, mean, dtype=dtype)
         drift = sum_of(xp, centred, axis, keepdims=keepdim)
-        squares = sum_of(xp, xp.square(centred, centred), axis, keepdims=keepdim)
+        centred *= centred
+        squares = sum_of(xp, centred, axis, keepdims=keepdim)
         return about_the_mean(xp, squares, drift, count)
 
     squares = squares_in(work if xp is np else np.float64)
