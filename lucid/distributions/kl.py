@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, Any
 
 from lucid.distributions.distribution import Distribution
-from lucid.errors import ArgumentError
+from lucid.errors import ArgumentError, warn
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -57,11 +56,10 @@ def _found(kind_p: type, kind_q: type) -> Callable[[Any, Any], Tensor] | None:
     by_q = min(fits, key=lambda fit: fit[1::-1])[2:]
     if _KL_REGISTRY[by_p] is not _KL_REGISTRY[by_q]:
         names = [f"({', '.join(kind.__name__ for kind in pair)})" for pair in (by_p, by_q)]
-        warnings.warn(
+        warn(
             f"kl_divergence: {kind_p.__name__} and {kind_q.__name__} fit {names[0]} and {names[1]}, of which the first "
             "is taken; register the two themselves",
             RuntimeWarning,
-            stacklevel=3,
         )
     return _KL_REGISTRY[by_p]
 

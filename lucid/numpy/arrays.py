@@ -196,7 +196,7 @@ class ndarray(Tensor, metaclass=_Kind):
     >>> import lucid
     >>> import lucid.numpy as np
     >>> x = np.asarray(lucid.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True))
-    >>> x.std(axis=0), x.argmax(), x.size
+    >>> x.std(axis=0), int(x.argmax()), x.size
     (array([1., 1.], dtype=float32, grad_fn=<StdBackward0>), 3, 4)
     """
 

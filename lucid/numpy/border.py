@@ -271,7 +271,6 @@ def wrapped(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     def call(*args: object, **kwargs: object) -> Any:
         return called(name, function, args, kwargs)
 
-    call.__module__ = "lucid.numpy"
     return call
 
 

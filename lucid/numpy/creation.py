@@ -38,5 +38,4 @@ def creating(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         with gpu.use_device(place.index or 0):
             return on_device(name)(*args, **kwargs)
 
-    create.__module__ = "lucid.numpy"
     return create

@@ -12,6 +12,7 @@ from lucid.autograd.function import Function
 from lucid.autograd.kernels.expressions import Term, parse, words_in
 from lucid.autograd.kernels.slopes import gradients
 from lucid.backend import gpu
+from lucid.backend.functions import cupy_functions
 from lucid.cuda.launch.kernels import C_TYPES
 from lucid.errors import KernelError, NotDifferentiableError
 
@@ -107,8 +108,8 @@ class Formulas:
 
     def launch(self, wanted: Sequence[str], names: Sequence[str], values: Sequence[Any], form: Shapes) -> list[Array]:
         """Return arrays of results of arrays and numbers, on the current device."""
-        cupy = gpu.cupy()
-        outs = [cupy.empty(form.shape, form.dtypes[name]) for name in wanted]
+        cp = cupy_functions()
+        outs = [cp.empty(form.shape, form.dtypes[name]) for name in wanted]
         dtypes = [np.asarray(value).dtype if not gpu.is_gpu_array(value) else value.dtype for value in values]
         key = (*wanted, None, *names, *dtypes, *[form.dtypes[name] for name in wanted], *form.types.items())
         kernel = self._kernels.get(key)

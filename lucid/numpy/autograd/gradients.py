@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import functools
 import inspect
-import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lucid.autograd import checkpoint as checkpoints
-from lucid.errors import DtypeError
+from lucid.errors import DtypeError, warn
 from lucid.func.trees import leaves, refilled
 from lucid.numpy.autograd.arguments import of_argument
 from lucid.numpy.autograd.crossing import as_tensors, is_complex, ones_of, outside, pulled_back, run_of, size_of
@@ -232,7 +231,7 @@ def holomorphic_grad(fun: Callable[..., Any], argnum: Positions = 0) -> Callable
 
     def holomorphic_grad(fun: Callable[[Any], Any], x: object) -> Any:
         if not all(is_complex(leaf) for leaf in leaves(as_tensors(x))):
-            warnings.warn("Input to holomorphic_grad is not complex", UserWarning, stacklevel=3)
+            warn("Input to holomorphic_grad is not complex", UserWarning)
         return gradient_of(lambda x: called("real", np.real, (fun(x),), {}), x, "holomorphic_grad")[0]
 
     return of_argument(holomorphic_grad, fun, argnum)
