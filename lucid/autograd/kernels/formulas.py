@@ -117,7 +117,7 @@ class Formulas:
             kernel = self._kernels[key] = self._compiled(wanted, list(zip(names, dtypes, strict=True)), form)
         try:
             kernel(*values, *outs)
-        except cupy.cuda.compiler.CompileException as error:
+        except gpu.cupy().cuda.compiler.CompileException as error:
             texts = "; ".join(f"{name}: {self.texts[name]}" for name in wanted)
             raise KernelError(f"{self.owner}: the gradients ({texts}) do not compile: {error}") from error
         return outs
