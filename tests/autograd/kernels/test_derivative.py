@@ -107,20 +107,24 @@ def kernels():
     }
 
 
-# CuPy's raw kernels take arrays of its own alone.
-REFUSED = {"RawKernel": "Unsupported type .*Tensor", "RawModule": "Unsupported type .*Tensor"}
+# CuPy's raw and reduction kernels take arrays of its own alone; ufuncs are recorded, and what is made of them.
+REFUSED = dict.fromkeys(("RawKernel", "RawModule", "ReductionKernel"), "Unsupported type .*Tensor")
+RECORDED = {"fuse", "ufunc"}
 
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("kind", list(kernels()) if lucid.cuda.is_available() else ["ElementwiseKernel"])
 def test_no_kernel_detaches_in_silence(kind, rng):
-    """One that is given a Tensor that requires grad raises with the remedy; one that requires none is an array."""
+    """One that is given a Tensor that requires grad records it, or raises; one that requires none is an array."""
     call = kernels()[kind]
     x = drawn(rng, 3, dtype="float32")
     if kind in REFUSED:
-        for tensor in (x, x.detach()):
+        for tensor in (x, x.detach()) if kind != "ReductionKernel" else (x,):
             with pytest.raises(TypeError, match=REFUSED[kind]):
                 call(tensor)
+        return
+    if kind in RECORDED:
+        assert call(x).requires_grad
         return
     with pytest.raises(ExportError, match=REMEDY):
         call(x)
