@@ -13,8 +13,6 @@ from tests.tensor.numpy_calls.test_rules import ROWS, evaluated
 
 pytestmark = pytest.mark.gpu
 
-THERE = [(name, call) for name, call in ROWS if name != "row_stack" or hasattr(np, name)]
-"""NumPy 2.5 has no `row_stack` any more."""
 ON_HOST = {"histogram"}
 """What counts on the host, and leaves its counts there."""
 SIGNED = {"linalg.eig", "linalg.eigh", "linalg.svd", "linalg.qr"}
@@ -37,7 +35,7 @@ def default_device():
 
 
 @pytest.mark.usefixtures("default_device")
-@pytest.mark.parametrize(("name", "call"), THERE, ids=[f"{name}-{call}" for name, call in THERE])
+@pytest.mark.parametrize(("name", "call"), ROWS, ids=[f"{name}-{call}" for name, call in ROWS])
 def test_what_is_not_recorded(name, call, rng):
     """A call of plain arrays on a device is CuPy's, or the rule where CuPy has none: NumPy's values, on the device.
 

@@ -15,8 +15,10 @@ from tests.device import DEVICE
 from tests.tensor.numpy_calls.samples import CALLS, INTEGERS, OPERANDS, UFUNC_CALLS
 
 STEP = 1e-6
+GONE = {name for name in ("row_stack",) if not hasattr(np, name)}
+"""What newer versions of NumPy have not."""
 ROWS = [
-    *[(name, call) for name, calls in CALLS.items() for call in calls],
+    *[(name, call) for name, calls in CALLS.items() for call in calls if name not in GONE],
     *[
         (name, call)
         for name in UFUNCS
@@ -42,8 +44,9 @@ def test_every_parameter_of_every_rule_is_given(monkeypatch, rng):
     tensors = {key: leaf_of(value) if key.islower() else value for key, value in values.items()}
     for name, call in ROWS:
         evaluated(call, *((np, tensors) if name in CONSTANT else (lnp, operands)))
+    known = {name: rule for name, rule in RULES.items() if name not in GONE}
     missing = [
-        f"{name}({key}=)" for name, rule in RULES.items() for key in rule.names if key not in given.get(name, ())
+        f"{name}({key}=)" for name, rule in known.items() for key in rule.names if key not in given.get(name, ())
     ]
     assert not missing, ", ".join(missing)
 

@@ -262,18 +262,22 @@ def cholesky(a: Tensor, upper: bool = False) -> Any:
     return triangular.cholesky(hermitian_of(a, upper=bool(upper)), upper)
 
 
+ALWAYS_COMPLEX = np.linalg.eigvals(np.eye(1)).dtype.kind == "c"
+"""Whether eigenvalues are complex numbers also where all are real, as they are since NumPy 2.5."""
+
+
 @rule("linalg.eig", "*a")
 def eig(a: Tensor) -> Any:
-    """Return ``numpy.linalg.eig``: of a real matrix whose eigenvalues are all real, real numbers."""
+    """Return ``numpy.linalg.eig``: before NumPy 2.5, of a real matrix whose eigenvalues are all real, real numbers."""
     result = eigen.eig(a)
-    if a.array.dtype.kind == "c" or bool((result.eigenvalues.array.imag != 0).any()):
+    if ALWAYS_COMPLEX or a.array.dtype.kind == "c" or bool((result.eigenvalues.array.imag != 0).any()):
         return result
     return eigen.eig_result(*[real(part) for part in result])
 
 
 @rule("linalg.eigvals", "*a")
 def eigvals(a: Tensor) -> Any:
-    """Return ``numpy.linalg.eigvals``: of a real matrix whose eigenvalues are all real, real numbers."""
+    """Return ``numpy.linalg.eigvals``, in the dtype of `eig`."""
     return eig(a).eigenvalues
 
 
