@@ -11,7 +11,7 @@ an operand requires grad. Tensors without dimensions promote as any other, numbe
 >>> x = lucid.tensor([3.0, 4.0], requires_grad=True)
 >>> xp = x.__array_namespace__()
 >>> xp.linalg.vector_norm(x)
-tensor(5., grad_fn=<LinalgVectorNormBackward0>)
+tensor(5., grad_fn=<NormBackward0>)
 """
 
 from __future__ import annotations

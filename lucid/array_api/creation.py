@@ -40,13 +40,11 @@ def arange(
     first, last = (0, start) if stop is None else (start, stop)
     if (last - first) * step <= 0:
         # nothing lies between the two, which is no mistake
-        first, last, step = first, first, abs(step)
+        first = last = 0.0 * step if isinstance(first + last, float) else 0 * step
     return ranges.arange(first, last, step, dtype=dtype, device=device)
 
 
-def asarray(
-    obj: Any, /, *, dtype: Dtype | None = None, device: Device = None, copy: bool | None = None
-) -> Tensor:
+def asarray(obj: Any, /, *, dtype: Dtype | None = None, device: Device = None, copy: bool | None = None) -> Tensor:
     """Return ``asarray`` of the array API: nested lists of tensors stay on the graph.
 
     Raises

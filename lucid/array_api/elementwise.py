@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from lucid.array_api import infinities
 from lucid.array_api.operands import of_one, of_two, tensor_given
 from lucid.autograd.base import TensorBase
-from lucid.ops.activation.sigmoid import tanh as hyperbolic_tangent
 from lucid.ops.base.promotion import cast_to, tensor_dtype
 from lucid.ops.elementwise import (
     arithmetic,
@@ -59,9 +59,9 @@ cosh = of_one("cosh", trigonometry.cosh)
 divide = of_two("divide", division.div)
 equal = of_two("equal", comparison.eq)
 exp = of_one("exp", exponential.exp)
-expm1 = of_one("expm1", exponential.expm1)
+expm1 = of_one("expm1", infinities.exponential_less_one)
 floor = of_one("floor", rounding.floor)
-floor_divide = of_two("floor_divide", division.floor_divide)
+floor_divide = of_two("floor_divide", infinities.whole_quotient)
 greater = of_two("greater", comparison.gt)
 greater_equal = of_two("greater_equal", comparison.ge)
 hypot = of_two("hypot", trigonometry.hypot)
@@ -92,7 +92,7 @@ real = of_one("real", parts.real)
 reciprocal = of_one("reciprocal", division.reciprocal)
 remainder = of_two("remainder", division.remainder)
 round = of_one("round", rounded)
-sign = of_one("sign", parts.sgn)
+sign = of_one("sign", infinities.sign)
 signbit = of_one("signbit", nonfinite.signbit)
 sin = of_one("sin", trigonometry.sin)
 sinh = of_one("sinh", trigonometry.sinh)
@@ -100,13 +100,11 @@ sqrt = of_one("sqrt", power.sqrt)
 square = of_one("square", power.square)
 subtract = of_two("subtract", arithmetic.sub)
 tan = of_one("tan", trigonometry.tan)
-tanh = of_one("tanh", hyperbolic_tangent)
+tanh = of_one("tanh", infinities.hyperbolic_tangent)
 trunc = of_one("trunc", rounding.trunc)
 
 
-def clip(
-    x: Tensor, /, min: Tensor | float | None = None, max: Tensor | float | None = None
-) -> Tensor:
+def clip(x: Tensor, /, min: Tensor | float | None = None, max: Tensor | float | None = None) -> Tensor:
     """Return ``clip`` of the array API: bounds come to the dtype of `x`."""
     wanted = tensor_dtype(tensor_given(x))
     low, high = (cast_to(bound, wanted) if isinstance(bound, TensorBase) else bound for bound in (min, max))

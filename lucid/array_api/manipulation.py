@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.array_api.operands import tensor_given, together
 from lucid.ops.index.indexing import getitem
-from lucid.ops.shape import broadcasting, joining, reshape as reshaping
+from lucid.ops.shape import broadcasting, joining
+from lucid.ops.shape import reshape as reshaping
 from lucid.tensor.numpy_calls.rule import axis_in
 from lucid.tensor.numpy_calls.rules import joining as joined
 from lucid.tensor.numpy_calls.rules import reductions, selection, shapes

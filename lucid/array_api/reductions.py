@@ -151,7 +151,8 @@ def searchsorted(
 ) -> Tensor:
     """Return ``searchsorted`` of the array API."""
     row, values = together((tensor_given(x1), tensor_given(x2)))
-    return sorting.searchsorted(row, values, side=side, sorter=sorter)
+    row = row if sorter is None else selection.taken_along(row, tensor_given(sorter), -1)
+    return sorting.searchsorted(row, values, side=side)
 
 
 def where(condition: Tensor, x1: Tensor | Number, x2: Tensor | Number, /) -> Tensor:

@@ -240,7 +240,9 @@ def array_namespace(self: Tensor, /, *, api_version: str | None = None) -> Modul
     tensor(2.)
     """
     if api_version is not None and api_version not in VERSIONS:
-        raise SettingError(f"__array_namespace__: api_version: expected one of {', '.join(VERSIONS)}, got {api_version!r}")
+        raise SettingError(
+            f"__array_namespace__: api_version: expected one of {', '.join(VERSIONS)}, got {api_version!r}"
+        )
     return import_module(NAMESPACE)
 
 
@@ -255,7 +257,9 @@ def to_device_of(self: Tensor, device: Any, /, *, stream: Any = None) -> Tensor:
     True
     """
     if stream is not None:
-        raise SettingError(f"to_device: stream: expected None, the current stream, got {stream!r}: use lucid.cuda.stream")
+        raise SettingError(
+            f"to_device: stream: expected None, the current stream, got {stream!r}: use lucid.cuda.stream"
+        )
     return self.to(device)
 
 

@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Any
 from lucid.autograd.modes.state import no_grad
 from lucid.ops.activation.sigmoid import logsigmoid, sigmoid
 from lucid.ops.base.promotion import float_operand, promote_to_tensors
-from lucid.ops.elementwise import arithmetic, comparison, division, exponential, nonfinite, power, selection, special, trigonometry
+from lucid.ops.elementwise import (
+    arithmetic,
+    comparison,
+    division,
+    exponential,
+    nonfinite,
+    power,
+    selection,
+    special,
+    trigonometry,
+)
 from lucid.ops.elementwise import complex as parts
 
 if TYPE_CHECKING:
@@ -124,7 +134,9 @@ def scaled(bessel: Callable[[Any], Any], order: int) -> Callable[[Any], Any]:
         inverse: Any = division.reciprocal(arithmetic.mul(far, 8))
         series: Any = 1.0
         for k in range(12, 0, -1):
-            series = arithmetic.rsub(arithmetic.mul(arithmetic.mul(inverse, (4 * order - (2 * k - 1) ** 2) / k), series), 1)
+            series = arithmetic.rsub(
+                arithmetic.mul(arithmetic.mul(inverse, (4 * order - (2 * k - 1) ** 2) / k), series), 1
+            )
         tail = division.div(series, power.sqrt(arithmetic.mul(far, 2 * math.pi)))
         tail = arithmetic.mul(tail, parts.sgn(x)) if order else tail
         middle = arithmetic.mul(bessel(near), exponential.exp(arithmetic.neg(parts.abs(near))))

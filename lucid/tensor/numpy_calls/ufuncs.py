@@ -10,6 +10,7 @@ import numpy as np
 from lucid.autograd.base import wrap
 from lucid.backend.arrays import asarray
 from lucid.backend.device import device_of
+from lucid.backend.dtype import as_dtype
 from lucid.ops.activation.sigmoid import tanh
 from lucid.ops.base.promotion import cast_to
 from lucid.ops.elementwise import (
@@ -96,9 +97,10 @@ def steps(x: Any, middle: Any) -> Any:
     return selection.where(comparison.eq(x, 0), middle, comparison.heaviside(x, middle))
 
 
-def vector_products(a: Any, b: Any) -> Any:
-    """Return ``numpy.vecdot``: sums over the last axis, of the conjugate of the first operand."""
-    return sums.sum(arithmetic.mul(parts.conj(a), b), -1)
+def vector_products(a: Any, b: Any, axis: int = -1) -> Any:
+    """Return ``numpy.vecdot``: sums over an axis, of the conjugate of the first operand, in the dtype of both."""
+    line = arithmetic.mul(parts.conj(a), b)
+    return cast_to(sums.sum(line, axis), as_dtype(line.array.dtype))
 
 
 def matrix_vector(a: Any, b: Any) -> Any:

@@ -40,10 +40,9 @@ from lucid.tensor.numpy_calls.rule import (
     to_one_dtype,
 )
 from lucid.tensor.numpy_calls.rules.places import plain
-from lucid.tensor.numpy_calls.ufuncs import outer_operands
+from lucid.tensor.numpy_calls.ufuncs import outer_operands, vector_products
 
 if TYPE_CHECKING:
-    from lucid.tensor import Tensor
     from lucid.tensor.numpy_calls.rule import Axis
 
 
@@ -164,11 +163,6 @@ def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axi
 
 
 # ---- numpy.linalg ----
-
-
-def vector_products_along(x1: Tensor, x2: Tensor, axis: int = -1) -> Any:
-    """Return ``numpy.linalg.vecdot``."""
-    return sums.sum(arithmetic.mul(conj(x1), x2), axis)
 
 
 @rule("linalg.norm", "*x ord axis keepdims")
@@ -318,7 +312,7 @@ def tensorsolve(a: Any, b: Any, axes: Any = None) -> Any:
 
 _permuted = axes.permute
 
-enter("linalg.vecdot", "*x1:x1 *x2:x2 axis", vector_products_along)
+enter("linalg.vecdot", "*x1:a *x2:b axis", vector_products)
 enter("linalg.outer", "*x1:a *x2:b", outer)
 enter("linalg.tensordot", "*x1:a *x2:b axes", tensordot)
 enter("linalg.cross", "*x1:a *x2:b axis", cross)

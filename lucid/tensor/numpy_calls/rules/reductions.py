@@ -64,7 +64,7 @@ def with_initial(result: Any, initial: Any, op: Callable[[Any, Any], Any]) -> An
 
 
 def in_dtype(a: Any, dtype: object) -> Any:
-    """Return `a` in another dtype, if one is named."""
+    """Return `a` in another dtype, if one is named; of operands, and of results, as sums of small integers are int64."""
     return a if dtype is None else cast_to(a, dtype_named(dtype))
 
 
@@ -74,13 +74,14 @@ def in_dtype(a: Any, dtype: object) -> Any:
 @rule("sum", "*a axis dtype keepdims initial")
 def total(a: Any, axis: Axis = None, dtype: object = None, keepdims: bool = False, initial: Any = None) -> Any:
     """Return ``numpy.sum``."""
-    return with_initial(sums.sum(*over(in_dtype(a, dtype), axis, keepdims)), initial, arithmetic.add)
+    result = in_dtype(sums.sum(*over(in_dtype(a, dtype), axis, keepdims)), dtype)
+    return with_initial(result, initial, arithmetic.add)
 
 
 @rule("prod", "*a axis dtype keepdims initial")
 def product(a: Any, axis: Axis = None, dtype: object = None, keepdims: bool = False, initial: Any = None) -> Any:
     """Return ``numpy.prod``."""
-    result = over_axes(cumulative.prod, in_dtype(a, dtype), axis, keepdims)
+    result = in_dtype(over_axes(cumulative.prod, in_dtype(a, dtype), axis, keepdims), dtype)
     return with_initial(result, initial, arithmetic.mul)
 
 
@@ -108,7 +109,7 @@ def without_nan(a: Any, instead: Any) -> Any:
 @rule("trace", "*a offset axis1 axis2 dtype")
 def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: object = None) -> Any:
     """Return ``numpy.trace``."""
-    return sums.sum(diagonal.diagonal(in_dtype(a, dtype), offset, axis1, axis2), -1)
+    return in_dtype(sums.sum(diagonal.diagonal(in_dtype(a, dtype), offset, axis1, axis2), -1), dtype)
 
 
 # ---- extremes ----
@@ -210,13 +211,13 @@ def along(a: Any, axis: Axis) -> tuple[Any, int]:
 @rule("cumsum", "*a axis dtype")
 def running_sum(a: Any, axis: Axis = None, dtype: object = None) -> Any:
     """Return ``numpy.cumsum``."""
-    return cumulative.cumsum(*along(in_dtype(a, dtype), axis))
+    return in_dtype(cumulative.cumsum(*along(in_dtype(a, dtype), axis)), dtype)
 
 
 @rule("cumprod", "*a axis dtype")
 def running_product(a: Any, axis: Axis = None, dtype: object = None) -> Any:
     """Return ``numpy.cumprod``."""
-    return cumulative.cumprod(*along(in_dtype(a, dtype), axis))
+    return in_dtype(cumulative.cumprod(*along(in_dtype(a, dtype), axis)), dtype)
 
 
 @rule("nancumsum", "*a axis dtype")
@@ -243,13 +244,13 @@ def _with_first(x: Any, axis: Axis, include_initial: bool, running: Callable[...
 @rule("cumulative_sum", "*x axis dtype include_initial")
 def sum_so_far(x: Any, axis: Axis = None, dtype: object = None, include_initial: bool = False) -> Any:
     """Return ``numpy.cumulative_sum``."""
-    return _with_first(in_dtype(x, dtype), axis, include_initial, running_sum, 0)
+    return in_dtype(_with_first(in_dtype(x, dtype), axis, include_initial, running_sum, 0), dtype)
 
 
 @rule("cumulative_prod", "*x axis dtype include_initial")
 def product_so_far(x: Any, axis: Axis = None, dtype: object = None, include_initial: bool = False) -> Any:
     """Return ``numpy.cumulative_prod``."""
-    return _with_first(in_dtype(x, dtype), axis, include_initial, running_product, 1)
+    return in_dtype(_with_first(in_dtype(x, dtype), axis, include_initial, running_product, 1), dtype)
 
 
 @rule("add.accumulate", "*array axis dtype")
