@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from lucid.array_api.operands import tensor_given, together
+from lucid.array_api.reductions import own
 from lucid.errors import ShapeError
 from lucid.ops.decomposition import chains, inverses, orthogonal, pseudoinverse, spectral
 from lucid.ops.linalg import products
@@ -99,12 +100,12 @@ def matrix_power(x: Tensor, n: int, /) -> Tensor:
 
 def matrix_norm(x: Tensor, /, *, keepdims: bool = False, ord: Order = "fro") -> Tensor:
     """Return ``matrix_norm`` of the array API."""
-    return rules.matrix_norm(tensor_given(x), keepdims, ord)
+    return own(rules.matrix_norm(tensor_given(x), keepdims, ord))
 
 
 def vector_norm(x: Tensor, /, *, axis: Axes = None, keepdims: bool = False, ord: float = 2) -> Tensor:
     """Return ``vector_norm`` of the array API."""
-    return rules.vector_norm(tensor_given(x), axis, keepdims, ord)
+    return own(rules.vector_norm(tensor_given(x), axis, keepdims, ord))
 
 
 def diagonal(x: Tensor, /, *, offset: int = 0) -> Tensor:

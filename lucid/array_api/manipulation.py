@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lucid.array_api.operands import tensor_given, together
 from lucid.ops.index.indexing import getitem
@@ -107,6 +107,7 @@ def tile(x: Tensor, repetitions: tuple[int, ...], /) -> Tensor:
 
 
 def unstack(x: Tensor, /, *, axis: int = 0) -> tuple[Tensor, ...]:
-    """Return ``unstack`` of the array API."""
-    given: Any = tensor_given(x)
-    return joined.unstacked(given, axis_in(axis, given.array.ndim))
+    """Return ``unstack`` of the array API: views, each of which can be changed in place."""
+    array = tensor_given(x).array
+    k = axis_in(axis, array.ndim)
+    return tuple([getitem(x, (*(slice(None),) * k, place)) for place in range(array.shape[k])])

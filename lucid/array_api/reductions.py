@@ -10,6 +10,7 @@ from lucid.array_api.operands import tensor_given, together
 from lucid.errors import ShapeError
 from lucid.ops.index.masked_select import nonzero as places
 from lucid.ops.reduction import extremes, sorting
+from lucid.ops.shape.reshape import clone
 from lucid.tensor.numpy_calls.rules import differences, reductions, selection, statistics
 from lucid.tensor.numpy_calls.rules.places import plain
 
@@ -28,6 +29,14 @@ __all__ = [
 # ---- over axes ----
 
 
+def own(result: Tensor) -> Tensor:
+    """Return a result from which its gradient is computed as one that may be changed in place.
+
+    Code for several libraries writes into what it was given, as NumPy's arrays allow.
+    """
+    return clone(result) if result.requires_grad else result
+
+
 def sum(x: Tensor, /, *, axis: Axes = None, dtype: Dtype | None = None, keepdims: bool = False) -> Tensor:
     """Return ``sum`` of the array API."""
     return reductions.total(tensor_given(x), axis, dtype, keepdims)
@@ -35,17 +44,17 @@ def sum(x: Tensor, /, *, axis: Axes = None, dtype: Dtype | None = None, keepdims
 
 def prod(x: Tensor, /, *, axis: Axes = None, dtype: Dtype | None = None, keepdims: bool = False) -> Tensor:
     """Return ``prod`` of the array API."""
-    return reductions.product(tensor_given(x), axis, dtype, keepdims)
+    return own(reductions.product(tensor_given(x), axis, dtype, keepdims))
 
 
 def max(x: Tensor, /, *, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """Return ``max`` of the array API."""
-    return reductions.largest(tensor_given(x), axis, keepdims)
+    return own(reductions.largest(tensor_given(x), axis, keepdims))
 
 
 def min(x: Tensor, /, *, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """Return ``min`` of the array API."""
-    return reductions.smallest(tensor_given(x), axis, keepdims)
+    return own(reductions.smallest(tensor_given(x), axis, keepdims))
 
 
 def mean(x: Tensor, /, *, axis: Axes = None, keepdims: bool = False) -> Tensor:
@@ -55,7 +64,7 @@ def mean(x: Tensor, /, *, axis: Axes = None, keepdims: bool = False) -> Tensor:
 
 def std(x: Tensor, /, *, axis: Axes = None, correction: float = 0.0, keepdims: bool = False) -> Tensor:
     """Return ``std`` of the array API."""
-    return statistics.deviation(tensor_given(x), axis, None, correction, keepdims)
+    return own(statistics.deviation(tensor_given(x), axis, None, correction, keepdims))
 
 
 def var(x: Tensor, /, *, axis: Axes = None, correction: float = 0.0, keepdims: bool = False) -> Tensor:

@@ -20,6 +20,7 @@ from lucid.ops.elementwise import (
     trigonometry,
 )
 from lucid.ops.elementwise import complex as parts
+from lucid.tensor.numpy_calls.by_scipy import SLOPES, by_scipy
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -182,6 +183,7 @@ SPECIAL: dict[str, Callable[..., Any]] = {
     "rel_entr": relative_entropy,
     "xlog1py": exponential.xlog1py,
     "xlogy": exponential.xlogy,
+    **{name: by_scipy(name) for name in SLOPES},
 }
 """By the name of a ufunc of `scipy.special`, the function of tensors that it is."""
 
