@@ -26,6 +26,8 @@ from lucid.tensor.numpy_calls.rule import tensor_of
 from lucid.tensor.numpy_calls.ufuncs import is_complex
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from lucid.tensor import Tensor
 
 
@@ -69,10 +71,42 @@ def exponential_less_one(x: Tensor) -> Any:
 
 
 def hyperbolic_tangent(x: Tensor) -> Any:
-    """Return ``tanh``; of complex numbers with an infinite real part 1, beside a zero of the imaginary part's sign."""
+    """Return ``tanh``; of complex numbers 1 beside a zero where the real part is infinite, 0 where it is 0."""
     if not is_complex(x):
         return tanh(x)
     size, angle = parts.real(x.detach()), parts.imag(x.detach())
     is_infinite = nonfinite.isinf(size)
-    limit = parts.complex(parts.sgn(size), arithmetic.copysign(filling.zeros_like(size), angle))
-    return selection.where(is_infinite, limit, tanh(selection.where(is_infinite, 0.0, x)))
+    lost = logic.logical_and(comparison.eq(size, 0), logic.logical_not(nonfinite.isfinite(angle)))
+    zero = arithmetic.copysign(filling.zeros_like(size), angle)
+    limit = parts.complex(parts.sgn(size), selection.where(is_infinite, zero, math.nan))
+    return instead(tanh, x, logic.logical_or(is_infinite, lost), limit)
+
+
+def inverse_hyperbolic_cosine(x: Tensor) -> Any:
+    """Return ``acosh``; of complex numbers with the real part 0 and no imaginary one NaN above a right angle."""
+    if not is_complex(x):
+        return trigonometry.acosh(x)
+    size, angle = parts.real(x.detach()), parts.imag(x.detach())
+    lost = logic.logical_and(comparison.eq(size, 0), nonfinite.isnan(angle))
+    limit = parts.complex(angle, filling.full_like(size, math.pi / 2))
+    return instead(trigonometry.acosh, x, lost, limit)
+
+
+def logarithm(op: Callable[[Any], Any]) -> Callable[[Tensor], Any]:
+    """Return a logarithm whose real part, of complex numbers, is infinite where one of the parts is."""
+
+    def function(x: Tensor) -> Any:
+        if not is_complex(x):
+            return op(x)
+        known = x.detach()
+        size = filling.full_like(parts.real(known), math.inf)
+        one_is_nan = logic.logical_or(nonfinite.isnan(parts.real(known)), nonfinite.isnan(parts.imag(known)))
+        lost = logic.logical_and(nonfinite.isinf(known), one_is_nan)
+        return instead(op, x, lost, parts.complex(size, arithmetic.mul(size, 0.0)))
+
+    return function
+
+
+def instead(op: Callable[[Any], Any], x: Tensor, where: Any, limit: Any) -> Any:
+    """Return ``op(x)``, with what the standard says at some places."""
+    return selection.where(where, limit, op(selection.where(where, 0.5, x)))
