@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -95,7 +96,8 @@ def full(
 
 
 def _sizes(shape: int | Sequence[int]) -> tuple[int, ...]:
-    return tuple(shape) if is_sequence(shape) or not hasattr(shape, "__index__") else (shape,)
+    sizes: Any = shape
+    return (operator.index(sizes),) if hasattr(sizes, "__index__") else tuple(sizes)
 
 
 def empty_like(x: Tensor, /, *, dtype: Dtype | None = None, device: Device = None) -> Tensor:
@@ -126,6 +128,8 @@ def eye(
 ) -> Tensor:
     """Return ``eye`` of the array API."""
     columns = n_rows if n_cols is None else n_cols
+    # beyond the corners there is no diagonal, how far ever
+    k = max(-n_rows, min(k, columns))
     row: Any = ranges.arange(n_rows, device=device)
     ones_at = comparison.eq(row.reshape(n_rows, 1) + k, ranges.arange(columns, device=device))
     return cast_to(ones_at, get_default_dtype() if dtype is None else dtype)

@@ -13,6 +13,7 @@ from lucid.backend.device import get_default_device
 from lucid.backend.dtype import (
     DTYPES,
     as_dtype,
+    bool_,
     complex64,
     complex128,
     dtype_of,
@@ -26,7 +27,6 @@ from lucid.backend.dtype import (
     promote_types,
     uint8,
 )
-from lucid.backend.dtype import bool_ as bool
 from lucid.backend.dtype import dtype as dtype_class
 from lucid.backend.dtype import result_type as promoted
 from lucid.errors import DtypeError, SettingError
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from lucid.tensor import Tensor
 
 __all__ = [
-    "__array_namespace_info__", "astype", "bool", "can_cast", "complex64", "complex128", "e", "finfo", "float32",
+    "__array_namespace_info__", "astype", "can_cast", "complex64", "complex128", "e", "finfo", "float32",
     "float64", "iinfo", "inf", "int8", "int16", "int32", "int64", "isdtype", "nan", "newaxis", "pi", "result_type",
     "uint8",
 ]  # fmt: skip
@@ -98,7 +98,7 @@ def _dtype_of(value: Any) -> Dtype:
 def _kind_of(dtype: Dtype) -> str:
     if dtype.is_complex or dtype.is_floating_point:
         return "complex floating" if dtype.is_complex else "real floating"
-    return "bool" if dtype is bool else "signed integer" if dtype.is_signed else "unsigned integer"
+    return "bool" if dtype is bool_ else "signed integer" if dtype.is_signed else "unsigned integer"
 
 
 def isdtype(dtype: Dtype, kind: Dtype | str | tuple[Dtype | str, ...]) -> bool:
@@ -131,7 +131,7 @@ def astype(x: Tensor, dtype: Dtype, /, *, copy: bool = True, device: Device = No
     """
     given: Any = tensor_given(x)
     wanted = as_dtype(dtype)
-    if given.dtype.is_complex and not (wanted.is_complex or wanted is bool):
+    if given.dtype.is_complex and not (wanted.is_complex or wanted is bool_):
         raise DtypeError(f"astype: {given.dtype} to {wanted} would lose the imaginary parts: use real() or imag()")
     made = given.to(dtype=wanted) if device is None else given.to(device=device, dtype=wanted)
     return clone(made) if copy and made is x else made

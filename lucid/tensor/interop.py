@@ -224,7 +224,7 @@ NAMESPACE = "lucid.array_api"
 VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12")
 
 
-def array_namespace(self: Tensor, /, *, api_version: str | None = None) -> ModuleType:
+def array_namespace(_self: Tensor, /, *, api_version: str | None = None) -> ModuleType:
     """Return `lucid.array_api`, the functions of the Python array API standard.
 
     Raises

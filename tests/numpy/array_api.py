@@ -1,9 +1,9 @@
 """The suite of the array API, run on lucid: ``python -m tests.numpy.array_api FOLDER``, with a checkout of it.
 
 The suite is ``data-apis/array-api-tests``, with its submodule; the packages that it needs have to be installed. With
-``--device cuda`` its arrays are made on a CUDA device, or the simulated one of ``LUCID_CUDA_SIMULATOR=1``; what else is
-given goes to pytest, as ``--max-examples 20``. Printed is a table: per file how many tests pass and fail, then each that
-fails.
+``--device cuda`` its arrays are made on a CUDA device, or the simulated one of ``LUCID_CUDA_SIMULATOR=1``. What else is
+given goes to pytest, as ``--max-examples 20``, how many arguments are drawn for each test; the suite's default is 100.
+Printed is a table: per file how many tests pass and fail, then each that fails.
 """
 
 from __future__ import annotations

@@ -95,32 +95,39 @@ def _downwards(slope: Callable[..., Any]) -> Callable[..., Any]:
 
 def _less_by_part(first: str, second: str, sign: float) -> Callable[..., Any]:
     """Return the slope ``sign * first(x) - second(x) / x`` of a Bessel function of order 1."""
-    return lambda x: arithmetic.sub(arithmetic.mul(by_scipy(first)(x), sign), division.div(by_scipy(second)(x), x))
+
+    def slope(x: Any) -> Any:
+        return arithmetic.sub(arithmetic.mul(by_scipy(first)(x), sign), division.div(by_scipy(second)(x), x))
+
+    return slope
 
 
-SLOPES: dict[str, Callable[..., Any]] = {
-    "betainc": _beta_density,
-    "betaincc": _downwards(_beta_density),
+OF_ONE: dict[str, Callable[[Any], Any]] = {
     "cbrt": lambda x: division.div(by_scipy("cbrt")(x), arithmetic.mul(x, 3)),
-    "chdtr": _chi_square_density,
-    "chdtrc": _downwards(_chi_square_density),
     "erfcx": lambda x: arithmetic.sub(
-        arithmetic.mul(arithmetic.mul(x, 2), by_scipy("erfcx")(x)), 2 / math.sqrt(math.pi)
+        arithmetic.mul(by_scipy("erfcx")(x), arithmetic.mul(x, 2)), 2 / math.sqrt(math.pi)
     ),
     "exp1": lambda x: arithmetic.neg(division.div(exponential.exp(arithmetic.neg(x)), x)),
     "expi": lambda x: division.div(exponential.exp(x), x),
-    "fdtr": _f_density,
-    "fdtrc": _downwards(_f_density),
     "gamma": lambda x: arithmetic.mul(by_scipy("gamma")(x), special.digamma(x)),
-    "gammainc": _gamma_density,
-    "gammaincc": _downwards(_gamma_density),
     "j0": _downwards(by_scipy("j1")),
     "j1": _less_by_part("j0", "j1", 1),
     "k0": _downwards(by_scipy("k1")),
     "k1": _less_by_part("k0", "k1", -1),
     "rgamma": lambda x: arithmetic.neg(arithmetic.mul(by_scipy("rgamma")(x), special.digamma(x))),
-    "stdtr": _student_density,
     "y0": _downwards(by_scipy("y1")),
     "y1": _less_by_part("y0", "y1", 1),
+}
+SLOPES: dict[str, Callable[..., Any]] = {
+    **OF_ONE,
+    "betainc": _beta_density,
+    "betaincc": _downwards(_beta_density),
+    "chdtr": _chi_square_density,
+    "chdtrc": _downwards(_chi_square_density),
+    "fdtr": _f_density,
+    "fdtrc": _downwards(_f_density),
+    "gammainc": _gamma_density,
+    "gammaincc": _downwards(_gamma_density),
+    "stdtr": _student_density,
 }
 """By the name of a ufunc of `scipy.special`, its slope in the last argument, of all its arguments."""

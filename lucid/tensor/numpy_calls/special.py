@@ -42,7 +42,7 @@ def log_of_share(x: Any) -> Any:
     inverse = division.reciprocal(power.square(far))
     series: Any = 1.0
     for odd in range(2 * _TERMS - 1, 0, -2):
-        series = arithmetic.sub(1.0, arithmetic.mul(arithmetic.mul(inverse, odd), series))
+        series = arithmetic.rsub(arithmetic.mul(arithmetic.mul(inverse, odd), series), 1.0)
     tail = arithmetic.sub(
         arithmetic.add(arithmetic.mul(power.square(far), -0.5), exponential.log(series)),
         arithmetic.add(exponential.log(arithmetic.neg(far)), 0.5 * math.log(2 * math.pi)),
@@ -57,8 +57,8 @@ _TERMS = 11
 def inverse_of_share(p: Any) -> Any:
     """Return ``scipy.special.ndtri``: by Newton's method for the logarithm of the smaller share.
 
-    That is concave, and the start lies below its root: steps come nearer from below. The last two are recorded, and give
-    derivatives up to the third.
+    That is concave, and the start lies below its root: steps come nearer from below. The last two are recorded, and
+    give derivatives up to the third.
     """
     p = float_operand(p)
     is_upper = comparison.gt(p, 0.5)

@@ -64,7 +64,7 @@ def with_initial(result: Any, initial: Any, op: Callable[[Any, Any], Any]) -> An
 
 
 def in_dtype(a: Any, dtype: object) -> Any:
-    """Return `a` in another dtype, if one is named; of operands, and of results, as sums of small integers are int64."""
+    """Return `a` in another dtype, if one is named; of results too, where sums are int64."""
     return a if dtype is None else cast_to(a, dtype_named(dtype))
 
 
@@ -182,16 +182,21 @@ def index_of_smallest(a: Any, axis: int | None = None, keepdims: bool = False) -
 # ---- truth ----
 
 
+def truth_of(a: Any) -> Any:
+    """Return which elements are not 0, as bools: of uint8, `lucid.all` gives uint8, as in PyTorch."""
+    return a if a.array.dtype.kind == "b" else comparison.ne(a, 0)
+
+
 @rule("all", "*a axis keepdims")
 def all_true(a: Any, axis: Axis = None, keepdims: bool = False) -> Any:
     """Return ``numpy.all``."""
-    return sums.all(*over(a, axis, keepdims))
+    return sums.all(*over(truth_of(a), axis, keepdims))
 
 
 @rule("any", "*a axis keepdims")
 def any_true(a: Any, axis: Axis = None, keepdims: bool = False) -> Any:
     """Return ``numpy.any``."""
-    return sums.any(*over(a, axis, keepdims))
+    return sums.any(*over(truth_of(a), axis, keepdims))
 
 
 @rule("count_nonzero", "*a axis keepdims")
