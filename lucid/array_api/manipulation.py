@@ -39,7 +39,7 @@ def concat(arrays: Sequence[Tensor], /, *, axis: int | None = 0) -> Tensor:
     return joined.concatenated(together([tensor_given(each) for each in arrays]), axis)
 
 
-def expand_dims(x: Tensor, /, axis: int = 0) -> Tensor:
+def expand_dims(x: Tensor, /, axis: int) -> Tensor:
     """Return ``expand_dims`` of the array API."""
     return shapes.expanded(tensor_given(x), axis)
 

@@ -36,7 +36,7 @@ LAYERS = (
         "_C",
         "_utils",
     },
-    {"hooks"},
+    {"array_api", "hooks", "numpy"},
     {
         "accelerator",
         "compiler",

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-class _ByScipy(Function):
+class SpecialFunction(Function):
     """The function of a name, of parameters and x, with its slope in x."""
 
     @staticmethod
@@ -50,7 +50,7 @@ def by_scipy(name: str) -> Callable[..., Any]:
                 f"scipy.special.{name}: only its last argument can be differentiated, and another one requires grad: "
                 "use tensor.detach(), or lucid.autograd.Function with the derivative of your own"
             )
-        return _ByScipy.apply(name, x, *parameters)
+        return SpecialFunction.apply(name, x, *parameters)
 
     return function
 

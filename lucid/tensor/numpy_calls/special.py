@@ -158,7 +158,6 @@ def relative_exponential(x: Any) -> Any:
 SPECIAL: dict[str, Callable[..., Any]] = {
     "betaln": log_of_beta,
     "boxcox": box_cox,
-    "digamma": special.digamma,
     "entr": exponential.entr,
     "erf": special.erf,
     "erfc": special.erfc,
@@ -188,6 +187,7 @@ SPECIAL: dict[str, Callable[..., Any]] = {
 """By the name of a ufunc of `scipy.special`, the function of tensors that it is."""
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "digamma": special.digamma,
     "multigammaln": special.mvlgamma,
     "polygamma": special.polygamma,
     "sinc": trigonometry.sinc,
