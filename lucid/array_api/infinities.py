@@ -38,7 +38,7 @@ def sign(x: Tensor) -> Tensor:
     return selection.where(nonfinite.isnan(x), x.detach(), parts.sgn(x))
 
 
-def whole_quotient(x1: Any, x2: Any) -> Any:
+def whole_quotient(x1: Tensor, x2: Tensor | float) -> Any:
     """Return ``floor_divide``: with an infinite operand, the quotient."""
     quotient: Any = division.floor_divide(x1, x2)
     if not quotient.is_floating_point():
@@ -107,6 +107,6 @@ def logarithm(op: Callable[[Any], Any]) -> Callable[[Tensor], Any]:
     return function
 
 
-def instead(op: Callable[[Any], Any], x: Tensor, where: Any, limit: Any) -> Any:
+def instead(op: Callable[[Any], Any], x: Tensor, where: Tensor, limit: Tensor) -> Any:
     """Return ``op(x)``, with what the standard says at some places."""
     return selection.where(where, limit, op(selection.where(where, 0.5, x)))

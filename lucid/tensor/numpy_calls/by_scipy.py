@@ -16,6 +16,8 @@ from lucid.tensor.numpy_calls.rule import NumpyCallError, beside
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from lucid.tensor import Tensor
+
 
 class SpecialFunction(Function):
     """The function of a name, of parameters and x, with its slope in x."""
@@ -41,7 +43,7 @@ def by_scipy(name: str) -> Callable[..., Any]:
     It raises a NumpyCallError where a parameter requires grad, whose slope is not known, and without SciPy.
     """
 
-    def function(*operands: Any) -> Any:
+    def function(*operands: Tensor | float) -> Any:
         if "scipy.special._ufuncs" not in sys.modules:
             raise NumpyCallError(f"scipy.special.{name}: its values are SciPy's: import scipy.special first")
         *parameters, x = broadcast_tensors(*promote_to_tensors(*operands, at_least_float=True))
@@ -58,30 +60,30 @@ def by_scipy(name: str) -> Callable[..., Any]:
 # ---- slopes ----
 
 
-def _gamma_density(a: Any, x: Any) -> Any:
+def _gamma_density(a: Tensor, x: Tensor) -> Any:
     power_of = exponential.xlogy(arithmetic.sub(a, 1), x)
     return exponential.exp(arithmetic.sub(arithmetic.sub(power_of, x), special.lgamma(a)))
 
 
-def _chi_square_density(v: Any, x: Any) -> Any:
+def _chi_square_density(v: Tensor, x: Tensor) -> Any:
     return arithmetic.mul(_gamma_density(arithmetic.mul(v, 0.5), arithmetic.mul(x, 0.5)), 0.5)
 
 
-def _beta_density(a: Any, b: Any, x: Any) -> Any:
+def _beta_density(a: Tensor, b: Tensor, x: Tensor) -> Any:
     rest = exponential.xlog1py(arithmetic.sub(b, 1), arithmetic.neg(x))
     size = arithmetic.add(exponential.xlogy(arithmetic.sub(a, 1), x), rest)
     scale = arithmetic.sub(arithmetic.add(special.lgamma(a), special.lgamma(b)), special.lgamma(arithmetic.add(a, b)))
     return exponential.exp(arithmetic.sub(size, scale))
 
 
-def _f_density(m: Any, n: Any, x: Any) -> Any:
+def _f_density(m: Tensor, n: Tensor, x: Tensor) -> Any:
     whole = arithmetic.add(arithmetic.mul(m, x), n)
     share = division.div(arithmetic.mul(m, x), whole)
     inner = division.div(arithmetic.mul(m, n), power.square(whole))
     return arithmetic.mul(_beta_density(arithmetic.mul(m, 0.5), arithmetic.mul(n, 0.5), share), inner)
 
 
-def _student_density(v: Any, t: Any) -> Any:
+def _student_density(v: Tensor, t: Tensor) -> Any:
     half = arithmetic.mul(v, 0.5)
     scale = arithmetic.sub(special.lgamma(arithmetic.add(half, 0.5)), special.lgamma(half))
     spread = arithmetic.mul(exponential.log(arithmetic.mul(v, math.pi)), 0.5)
@@ -96,7 +98,7 @@ def _downwards(slope: Callable[..., Any]) -> Callable[..., Any]:
 def _less_by_part(first: str, second: str, sign: float) -> Callable[..., Any]:
     """Return the slope ``sign * first(x) - second(x) / x`` of a Bessel function of order 1."""
 
-    def slope(x: Any) -> Any:
+    def slope(x: Tensor) -> Any:
         return arithmetic.sub(arithmetic.mul(by_scipy(first)(x), sign), division.div(by_scipy(second)(x), x))
 
     return slope

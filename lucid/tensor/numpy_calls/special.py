@@ -25,8 +25,10 @@ from lucid.tensor.numpy_calls.by_scipy import SLOPES, by_scipy
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from lucid.tensor import Tensor
 
-def log_of_share(x: Any) -> Any:
+
+def log_of_share(x: Tensor) -> Any:
     """Return ``scipy.special.log_ndtr``: far below zero by the asymptotic series of the tail."""
     x = float_operand(x)
     is_far, is_above = comparison.lt(x, -10), comparison.gt(x, 0)
@@ -54,7 +56,7 @@ _TERMS = 11
 """How many terms of the series there are: ten standard deviations out, the next is below what float64 holds."""
 
 
-def inverse_of_share(p: Any) -> Any:
+def inverse_of_share(p: Tensor) -> Any:
     """Return ``scipy.special.ndtri``: by Newton's method for the logarithm of the smaller share.
 
     That is concave, and the start lies below its root: steps come nearer from below. The last two are recorded, and
@@ -75,7 +77,7 @@ def inverse_of_share(p: Any) -> Any:
     return selection.where(is_upper, arithmetic.neg(x), x)
 
 
-def _nearer(x: Any, wanted: Any) -> Any:
+def _nearer(x: Tensor, wanted: Tensor) -> Any:
     """Return Newton's next guess of where the logarithm of the share below is `wanted`."""
     logarithm = log_of_share(x)
     # the share over the height of the density
@@ -84,7 +86,7 @@ def _nearer(x: Any, wanted: Any) -> Any:
     return arithmetic.sub(x, step)
 
 
-def relative_entropy(x: Any, y: Any) -> Any:
+def relative_entropy(x: Tensor, y: Tensor) -> Any:
     """Return ``scipy.special.rel_entr``: ``x * log(x / y)``, infinite where it has no meaning."""
     x, y = promote_to_tensors(x, y, at_least_float=True)
     is_inside = _both(comparison.gt(x, 0), comparison.gt(y, 0))
@@ -96,23 +98,23 @@ def relative_entropy(x: Any, y: Any) -> Any:
     return selection.where(is_unknown, arithmetic.add(x, y), result)
 
 
-def divergence(x: Any, y: Any) -> Any:
+def divergence(x: Tensor, y: Tensor) -> Any:
     """Return ``scipy.special.kl_div``: ``x * log(x / y) - x + y``, infinite where it has no meaning."""
     result = relative_entropy(x, y)
     return selection.where(nonfinite.isinf(result), result, arithmetic.add(arithmetic.sub(result, x), y))
 
 
-def _both(one: Any, other: Any) -> Any:
+def _both(one: Tensor, other: Tensor) -> Any:
     return arithmetic.mul(one, other)
 
 
-def log_of_beta(a: Any, b: Any) -> Any:
+def log_of_beta(a: Tensor, b: Tensor) -> Any:
     """Return ``scipy.special.betaln``, of positive numbers."""
     a, b = promote_to_tensors(a, b, at_least_float=True)
     return arithmetic.sub(arithmetic.add(special.lgamma(a), special.lgamma(b)), special.lgamma(arithmetic.add(a, b)))
 
 
-def box_cox(x: Any, lmbda: Any) -> Any:
+def box_cox(x: Tensor, lmbda: Tensor) -> Any:
     """Return ``scipy.special.boxcox``: ``(x ** lmbda - 1) / lmbda``, at 0 the logarithm."""
     x, lmbda = promote_to_tensors(x, lmbda, at_least_float=True)
     line = exponential.log(x)
@@ -127,7 +129,7 @@ def scaled(bessel: Callable[[Any], Any], order: int) -> Callable[[Any], Any]:
     From 50 on by the asymptotic series in ``1 / abs(x)``.
     """
 
-    def function(x: Any) -> Any:
+    def function(x: Tensor) -> Any:
         x = float_operand(x)
         size = parts.abs(x)
         is_far = comparison.gt(size, 50)
@@ -146,7 +148,7 @@ def scaled(bessel: Callable[[Any], Any], order: int) -> Callable[[Any], Any]:
     return function
 
 
-def relative_exponential(x: Any) -> Any:
+def relative_exponential(x: Tensor) -> Any:
     """Return ``scipy.special.exprel``: ``(exp(x) - 1) / x``, at 0 its limit 1 with the slope of that."""
     x = float_operand(x)
     is_zero = comparison.eq(x, 0)

@@ -1,4 +1,4 @@
-"""SciPy's special functions on Tensors, by their names: SciPy's values, also far out, and derivatives of both orders."""
+"""SciPy's special functions on Tensors, by their names: values, also far out, and derivatives of both orders."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from lucid.tensor.numpy_calls.special import SPECIAL
 
 ufuncs = pytest.importorskip("scipy.special._ufuncs")
 
-FIRST = {"betainc": (2.0, 0.7), "betaincc": (2.0, 0.7), "chdtr": (3.0,), "chdtrc": (3.0,), "fdtr": (3.0, 5.0),
-         "fdtrc": (3.0, 5.0), "gammainc": (1.7,), "gammaincc": (1.7,), "stdtr": (3.0,), "xlog1py": (0.6,), "xlogy": (0.6,)}  # fmt: skip
+FIRST = {
+    "betainc": (2.0, 0.7), "betaincc": (2.0, 0.7), "chdtr": (3.0,), "chdtrc": (3.0,), "fdtr": (3.0, 5.0),
+    "fdtrc": (3.0, 5.0), "gammainc": (1.7,), "gammaincc": (1.7,), "stdtr": (3.0,), "xlog1py": (0.6,), "xlogy": (0.6,),
+}  # fmt: skip
 """Parameters in front of the argument that is differentiated."""
 LAST = {"betaln": (1.3,), "boxcox": (0.4,), "kl_div": (0.6,), "rel_entr": (0.6,)}
 """Those behind it."""
