@@ -289,8 +289,8 @@ else:
             name: f"lucid.{name}"
             for name in (
                 "accelerator", "amp", "compiler", "distributed", "distributions", "fft", "func", "futures", "fx", "jit",
-                "linalg", "multiprocessing", "nn", "onnx", "optim", "overrides", "profiler", "special", "testing",
-                "types", "utils",
+                "linalg", "multiprocessing", "nn", "numpy", "onnx", "optim", "overrides", "profiler", "special",
+                "testing", "types", "utils",
             )
         },
         "Future": "lucid.futures",

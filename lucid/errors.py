@@ -181,7 +181,7 @@ _BETWEEN = (f"{Path(__file__).parent}/", contextlib.__file__, functools.__file__
 
 def warn(message: str | Warning, category: type[Warning] = UserWarning) -> None:
     """Warn of the line outside of lucid that led here, however many of lucid's functions lie between."""
-    level, frame = 2, sys._getframe(1)  # noqa: SLF001 - the frames are what is asked for
+    level, frame = 2, sys._getframe(1)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - what is asked for
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_BETWEEN):
         level, frame = level + 1, frame.f_back
     warnings.warn(message, category, stacklevel=level)

@@ -20,20 +20,12 @@ True
 
 from __future__ import annotations
 
-import importlib as _importlib
-from typing import Any as _Any
-
-from lucid.numpy import fft, linalg, random
+from lucid.numpy import autograd, fft, linalg, random
 from lucid.numpy.arrays import ndarray
 from lucid.numpy.border import names_of as _names_of
 from lucid.numpy.creation import creating as _creating
 from lucid.numpy.joining import c_, make_diagonal, r_
 
-__all__ = ["autograd", "c_", "fft", "linalg", "make_diagonal", "ndarray", "r_", "random"]  # pyright: ignore[reportUnsupportedDunderAll]
+__all__ = ["autograd", "c_", "fft", "linalg", "make_diagonal", "ndarray", "r_", "random"]
 
-_get, __dir__ = _names_of("", globals(), _creating)
-
-
-def __getattr__(name: str) -> _Any:
-    # it stands on `lucid.func`, which few need
-    return _importlib.import_module("lucid.numpy.autograd") if name == "autograd" else _get(name)
+__getattr__, __dir__ = _names_of("", globals(), _creating)

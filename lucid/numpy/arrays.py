@@ -11,9 +11,10 @@ from lucid.autograd.base import TensorBase
 from lucid.backend import gpu
 from lucid.errors import DtypeError, SettingError
 from lucid.numpy.border import arrays, called, is_array, made, plain, settled, ufunc_called
+from lucid.numpy.conversions import array_of, number_of
 from lucid.ops.index import indexing
 from lucid.ops.shape.reshape import ravel
-from lucid.tensor import cupy_calls, inplace, interop
+from lucid.tensor import cupy_calls, inplace, operators
 from lucid.tensor.numpy_calls.protocols import name_of
 from lucid.tensor.numpy_calls.rule import WEAK, untyped
 from lucid.tensor.numpy_calls.ufuncs import UFUNCS
@@ -54,7 +55,7 @@ def function_of(name: str) -> Callable[..., Any]:
     """Return a method that is NumPy's function of a name."""
     function = getattr(np, name)
 
-    def method(self: ndarray, *args: Any, **kwargs: Any) -> Any:
+    def method(self: ndarray, *args: object, **kwargs: object) -> Any:
         return called(name, function, (self, *args), kwargs)
 
     method.__name__, method.__doc__ = name, f"Return ``numpy.{name}`` of this array."
@@ -66,7 +67,7 @@ def operator_of(name: str) -> Callable[[Any, Any], Any]:
     ufunc = getattr(np, name)
     op = UFUNCS[name] if ufunc.nout == 1 else None
 
-    def operator(self: ndarray, other: Any) -> Any:
+    def operator(self: ndarray, other: object) -> Any:
         if op is not None and is_alike(self, other):
             return made(op(self, other))
         return ufunc_called(ufunc, "__call__", (self, other), {}) if is_operand(other) else NotImplemented
@@ -78,7 +79,7 @@ def comparison_of(name: str) -> Callable[[Any, Any], Any]:
     """Return an operator of which the result is NumPy's own, of plain values."""
     ufunc = getattr(np, name)
 
-    def operator(self: ndarray, other: Any) -> Any:
+    def operator(self: ndarray, other: object) -> Any:
         return ufunc_called(ufunc, "__call__", (self, other), {}) if is_operand(other) else NotImplemented
 
     return operator
@@ -89,7 +90,7 @@ def reflected_operator_of(name: str) -> Callable[[Any, Any], Any]:
     ufunc = getattr(np, name)
     op = UFUNCS[name] if ufunc.nout == 1 else None
 
-    def operator(self: ndarray, other: Any) -> Any:
+    def operator(self: ndarray, other: object) -> Any:
         if op is not None and is_alike(self, other):
             return made(op(other, self))
         return ufunc_called(ufunc, "__call__", (other, self), {}) if is_operand(other) else NotImplemented
@@ -136,7 +137,7 @@ def sign_of(name: str) -> Callable[[Any], Any]:
     return operator
 
 
-def is_operand(value: Any) -> bool:
+def is_operand(value: object) -> bool:
     """Return whether NumPy's operators take a value; what it is not, its own class may know."""
     return is_array(value) or isinstance(value, int | float | complex | list | tuple)
 
@@ -144,7 +145,7 @@ def is_operand(value: Any) -> bool:
 # ---- indices ----
 
 
-def is_plain_index(key: Any, shape: tuple[int, ...]) -> bool:
+def is_plain_index(key: object, shape: tuple[int, ...]) -> bool:
     """Return whether PyTorch's indexing gives what NumPy's gives.
 
     It does not for negative steps, bools beside others, and integers beside arrays, which are arrays to NumPy.
@@ -201,7 +202,7 @@ class ndarray(Tensor, metaclass=_Kind):
 
     __slots__ = ()
 
-    def __new__(cls, shape: Any, dtype: Any = float, **options: Any) -> Any:
+    def __new__(cls, shape: Any, dtype: Any = float, **options: object) -> Any:
         """Return an array of NumPy's whose elements are not set, as ``numpy.ndarray`` does."""
         made: Any = np.ndarray
         return made(shape, dtype, **options)
@@ -255,11 +256,11 @@ class ndarray(Tensor, metaclass=_Kind):
 
     # ---- shapes ----
 
-    def reshape(self, *shape: Any, order: str = "C") -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def reshape(self, *shape: object, order: str = "C") -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Return the same elements under another shape, of one sequence or of several sizes."""
         return called("reshape", np.reshape, (self, shape[0] if len(shape) == 1 else shape), {"order": order})
 
-    def transpose(self, *axes: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def transpose(self, *axes: object) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Return a view with dimensions in another order, without `axes` in reverse order."""
         order = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes or None
         return called("transpose", np.transpose, (self, order), {})
@@ -285,7 +286,7 @@ class ndarray(Tensor, metaclass=_Kind):
         """Return a copy, which is recorded."""
         return called("copy", np.copy, (self,), {"order": order})
 
-    def view(self, *args: Any, **options: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def view(self, *args: object, **options: object) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Return a view of the same dtype; of another dtype, the bytes of a recorded array are not looked at."""
         if args or options:
             raise SettingError("view: the bytes of a recorded array cannot be another dtype: use astype(), or detach()")
@@ -293,7 +294,7 @@ class ndarray(Tensor, metaclass=_Kind):
 
     # ---- parts ----
 
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: object) -> Any:
         """Return a part, by NumPy's rules: slices give views, arrays copies, whose axes come first beside integers."""
         key = plain_key(key)
         if is_plain_index(key, self.array.shape):
@@ -320,11 +321,11 @@ class ndarray(Tensor, metaclass=_Kind):
             raise TypeError("iteration over a 0-d array")
         return (self[k] for k in range(len(self.array)))
 
-    def fill(self, value: Any) -> None:
+    def fill(self, value: object) -> None:
         """Write a number into all elements."""
         self[...] = value
 
-    def sort(self, axis: int = -1, **settings: Any) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def sort(self, axis: int = -1, **settings: object) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Sort in place along an axis."""
         self[...] = called("sort", np.sort, (self, axis), settings)
 
@@ -342,40 +343,40 @@ class ndarray(Tensor, metaclass=_Kind):
 
     conjugate = conj
 
-    def put(self, indices: Any, values: Any, mode: str = "raise") -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def put(self, indices: object, values: Any, mode: str = "raise") -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Write values to places of the flattened array."""
         called("put", np.put, (self, indices, values, mode), {})
 
-    def item(self, *place: Any) -> Any:
+    def item(self, *place: object) -> Any:
         """Return one element as a number, without gradient."""
         return on_host(self.detach().array).item(*place)
 
     # ---- NumPy ----
 
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: object, **options: object) -> Any:
         """Return what a ufunc gives: see `lucid.numpy.border`."""
         return ufunc_called(ufunc, method, inputs, options)
 
-    def __cupy_override_elementwise_kernel__(self, kernel: Any, *inputs: Any, **options: Any) -> Any:
+    def __cupy_override_elementwise_kernel__(self, kernel: Any, *inputs: object, **options: object) -> Any:
         """Return what a ufunc or kernel of CuPy's gives: see `lucid.tensor.cupy_calls`."""
         ufunc = cupy_calls.ufunc_of(kernel)
         if ufunc is not None and len(inputs) == kernel.nin:
             return ufunc_called(ufunc, "__call__", inputs, options)
         return settled(cupy_calls.kernel_call(self, kernel, *inputs, **options), inputs)
 
-    def __array_function__(self, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def __array_function__(
+        self, func: Callable[..., Any], types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
         """Return what a function of NumPy's gives: see `lucid.numpy.border`."""
         del types
         return called(name_of(func), func, args, kwargs)
 
-    def __array__(self, dtype: object = None, copy: bool | None = None) -> Any:
-        """Return the values as an array of integers or bools, which carry no gradient, ``np.int64(x)``; or refuse."""
-        if dtype is not None and np.dtype(cast("Any", dtype)).kind in "biu":
-            return interop.to_array(self.detach(), dtype, copy)
-        return interop.to_array(self, dtype, copy)
+    __array__ = array_of  # pyright: ignore[reportAssignmentType]
+    __float__ = number_of("float", operators.as_float)
+    __complex__ = number_of("complex", operators.as_complex)
 
-    def __divmod__(self, other: Any) -> Any: ...
-    def __rdivmod__(self, other: Any) -> Any: ...
+    def __divmod__(self, other: object) -> Any: ...
+    def __rdivmod__(self, other: object) -> Any: ...
 
     def __repr__(self) -> str:
         """Return NumPy's words for the elements, and the node that made it."""

@@ -54,7 +54,7 @@ PLAIN = frozenset((np.ndarray, *WEAK, np.float64, np.float32, np.int64, np.compl
 # ---- in ----
 
 
-def is_recorded(value: Any) -> bool:
+def is_recorded(value: object) -> bool:
     """Return whether ops on a value are recorded: of a tensor that requires grad, while gradients are on."""
     return isinstance(value, TensorBase) and live_edge(value) is not None and thread.state.grad_mode.enabled
 
@@ -79,7 +79,7 @@ def plain(value: Any) -> Any:
     return value
 
 
-def is_array(value: Any) -> bool:
+def is_array(value: object) -> bool:
     """Return whether a value is a tensor, or an array or scalar of NumPy's or CuPy's."""
     return isinstance(value, TensorBase | np.ndarray | np.generic) or gpu.is_gpu_array(value)
 
@@ -94,7 +94,7 @@ def array_on_device(values: Iterable[Any]) -> Any:
     return None
 
 
-def computed(name: str, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def computed(name: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Return what a function gives of plain arrays: NumPy's, or CuPy's of its name where an array is on a device."""
     args = plain(args)
     kwargs = {key: plain(value) for key, value in kwargs.items()}
@@ -114,7 +114,7 @@ def computed(name: str, function: Any, args: tuple[Any, ...], kwargs: dict[str, 
             raise error from None
 
 
-def by_rule(name: str, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def by_rule(name: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Return what the rule of a function, or of a ufunc or method of one, gives of arrays of which some are CuPy's."""
     args, kwargs = as_tensors(args), {key: as_tensors(value) for key, value in kwargs.items()}
     if isinstance(function, np.ufunc):
@@ -146,7 +146,7 @@ def on_device(name: str) -> Any:
 # ---- through ----
 
 
-def called(name: str, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def called(name: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Return what a function of NumPy's gives: recorded if one of its operands is."""
     if not kwargs and PLAIN.issuperset(map(type, args)):
         return function(*args)
@@ -268,7 +268,7 @@ def wrapped(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         return Ufunc(function)
 
     @functools.wraps(function)
-    def call(*args: Any, **kwargs: Any) -> Any:
+    def call(*args: object, **kwargs: object) -> Any:
         return called(name, function, args, kwargs)
 
     call.__module__ = "lucid.numpy"
@@ -282,7 +282,7 @@ class Ufunc:
         self.ufunc = ufunc
         self.__name__, self.__doc__ = ufunc.__name__, ufunc.__doc__
 
-    def __call__(self, *inputs: Any, **options: Any) -> Any:
+    def __call__(self, *inputs: object, **options: object) -> Any:
         """Return the ufunc of operands that broadcast."""
         return ufunc_called(self.ufunc, "__call__", inputs, options)
 
@@ -294,5 +294,5 @@ class Ufunc:
             return functools.partial(self._method, name)
         return getattr(self.ufunc, name)
 
-    def _method(self, method: str, *inputs: Any, **options: Any) -> Any:
+    def _method(self, method: str, *inputs: object, **options: object) -> Any:
         return ufunc_called(self.ufunc, method, inputs, options)

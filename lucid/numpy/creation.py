@@ -26,7 +26,7 @@ def creating(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         return wrapped(name, function)
 
     @functools.wraps(function)
-    def create(*args: Any, device: Any = None, **kwargs: Any) -> Any:
+    def create(*args: object, device: Any = None, **kwargs: object) -> Any:
         if any_recorded(args) or any_recorded(kwargs.values()):
             return called(name, function, args, kwargs)
         args, kwargs = plain(args), {key: plain(value) for key, value in kwargs.items()}

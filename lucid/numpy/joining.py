@@ -21,14 +21,14 @@ class Joining:
     def __repr__(self) -> str:
         return f"lucid.numpy.{self.name}"
 
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: object) -> Any:
         parts = cast("Any", key if type(key) is tuple else (key,))
         if not any_recorded(parts):
             return computed(f"{self.name}.__getitem__", self.joined.__getitem__, cast("Any", (key,)), {})
         parts = [self.joined[part] if isinstance(part, slice) else part for part in parts]
         moved = {str(k): part for k, part in enumerate(parts) if not isinstance(part, str)}
 
-        def join(**numbers: Any) -> Any:
+        def join(**numbers: object) -> Any:
             return self.joined[tuple([numbers.get(str(k), part) for k, part in enumerate(parts)])]
 
         return settled(selected(join, moved, moved), ())

@@ -18,7 +18,7 @@ def drawing(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     """Return one of NumPy's functions that draw, on the default device."""
 
     @functools.wraps(function)
-    def draw(*args: Any, **kwargs: Any) -> Any:
+    def draw(*args: object, **kwargs: object) -> Any:
         if any_recorded((*args, *kwargs.values())):
             raise NumpyCallError(
                 f"numpy.{name}: what is drawn from requires grad: draw standard numbers and shape them, "

@@ -7,7 +7,7 @@ has stopped to ask.
 - Ufuncs and ElementwiseKernels ask for `__cupy_override_elementwise_kernel__`, reduction kernels of CuPy's own for
   `__cupy_override_reduction_kernel__`: `kernel_call` and `reduction_call` here.
 - Other functions call the method of their name in NumPy's form, ``x.sum(axis, dtype, out, keepdims)``: what PyTorch's
-  form cannot take comes to `method_call`.
+  form cannot take comes to `in_numpys_form`.
 - What is left asks for `__cuda_array_interface__`: a tensor that requires grad refuses.
 """
 
@@ -31,6 +31,7 @@ from lucid.tensor.numpy_calls.ufuncs import UFUNCS, ufunc_result
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+
 NUMPYS = {"true_divide": "divide", "nan_to_num_": "nan_to_num", "is_close": "isclose"}
 """By the names of CuPy's kernels, where they are not NumPy's, NumPy's."""
 
@@ -53,7 +54,7 @@ def ufunc_of(kernel: Any) -> Any:
     return getattr(np, name) if name in UFUNCS else None
 
 
-def kernel_call(_self: object, kernel: Any, *args: Any, **options: Any) -> Any:
+def kernel_call(_self: object, kernel: Any, *args: object, **options: object) -> Any:
     """Return what a ufunc or ElementwiseKernel of CuPy's gives: a Tensor, by the rule of NumPy's function of its name.
 
     A kernel without one, and one that writes into an array, runs on the plain arrays where nothing is recorded.
@@ -87,18 +88,18 @@ def kernel_call(_self: object, kernel: Any, *args: Any, **options: Any) -> Any:
     return next((x for x in args if isinstance(x, TensorBase) and x.array is result), result)
 
 
-def reduction_call(self: Any, kernel: Any, axis: Any, dtype: Any, out: Any, keepdims: Any) -> Any:
+def reduction_call(self: Any, kernel: Any, axis: object, dtype: object, out: object, keepdims: object) -> Any:
     """Return what a reduction kernel of CuPy's own gives, ``cupy.nansum(x)``: see `kernel_call`."""
     name = name_of(kernel)
     if name in RULES:
-        return method_call(name, (self,), {"axis": axis, "dtype": dtype, "out": out, "keepdims": keepdims})
+        return in_numpys_form(self, name, (self,), {"axis": axis, "dtype": dtype, "out": out, "keepdims": keepdims})
     if any_recorded((self,)):
         raise refused(kernel)
     return kernel(self.array, axis, dtype, out, keepdims)
 
 
-def method_call(name: str, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    """Return a method in NumPy's form, by the rule of the function of its name."""
+def in_numpys_form(_self: object, name: str, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """Return what a method in NumPy's form gives, by the rule of the function of its name."""
     return applied(name, getattr(np, name), args, options, pytorch_dtype)
 
 
@@ -112,13 +113,13 @@ def refused(kernel: Any) -> Exception:
     return export_error(f"the kernel {kernel.name}", kernel=True)
 
 
-def any_recorded(values: Iterable[Any]) -> bool:
+def any_recorded(values: Iterable[object]) -> bool:
     """Return whether one of the values requires grad, and ops on it are recorded."""
     return thread.state.grad_mode.enabled and any(
         isinstance(value, TensorBase) and live_edge(value) is not None for value in values
     )
 
 
-def plain(value: Any) -> Any:
+def plain(value: object) -> Any:
     """Return the array of a tensor; anything else as it is."""
     return value.array if isinstance(value, TensorBase) else value

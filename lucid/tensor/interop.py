@@ -18,7 +18,6 @@ from lucid.backend.device import as_device, device_of
 from lucid.backend.dtype import dtype_of
 from lucid.backend.foreign.dlpack import capsule_of, read
 from lucid.errors import DeviceError, DtypeError, GraphError, SettingError
-from lucid.ops.base.numpys_form import in_numpys_form
 from lucid.ops.base.scalars import as_bool
 from lucid.ops.shape import repeating
 
@@ -293,8 +292,10 @@ def repeat(self: Tensor, *sizes: int | Sequence[int]) -> Tensor:
 
     Two integers are sizes to PyTorch, and a number and an axis to NumPy: only who calls tells them apart.
     """
-    if len(sizes) == 2 and sys._getframe(1).f_globals.get("__name__", "").startswith("cupy."):  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - the caller is what tells them apart
-        return in_numpys_form("repeat", (self, *sizes), {})
+    caller = sys._getframe(1).f_globals  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
+    if len(sizes) == 2 and caller.get("__name__", "").startswith("cupy."):
+        tensor: Any = self
+        return tensor._in_numpys_form("repeat", (self, *sizes), {})  # noqa: SLF001
     return repeating.repeat(self, *sizes)
 
 

@@ -160,6 +160,7 @@ class Tensor(Methods, InPlaceMethods):
     __cupy_override_reduction_kernel__ = cupy_calls.reduction_call
     _lent_to_kernel = interop.lent_to_kernel
     numpy = interop.numpy
+    _in_numpys_form = cupy_calls.in_numpys_form
     astype = numpys.as_type
     repeat = interop.repeat
 

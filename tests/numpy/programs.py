@@ -16,12 +16,16 @@ import numpy as np
 
 import lucid
 from lucid import numpy as lnp
+from lucid.backend import gpu
 from lucid.errors import InplaceError
 from lucid.tensor.numpy_calls.rule import NumpyCallError
 
 FLOATS = ("float32", "float64")
 DTYPES = (*FLOATS, "float64", "complex128", "float16", "complex64", "int64", "int32", "bool", "uint8")
-UNARY = "sin cos tanh exp negative absolute square sign floor ceil rint isfinite isnan conjugate sqrt log1p arctan positive cbrt"
+UNARY = (
+    "sin cos tanh exp negative absolute square sign floor ceil rint isfinite "
+    "isnan conjugate sqrt log1p arctan positive cbrt"
+)
 BINARY = "+ - * / // % ** < <= > >= == != @ & |"
 PAIRED = "add subtract multiply divide maximum minimum arctan2 power hypot logaddexp fmax copysign fmod"
 REDUCED = "sum mean std var max min prod all any argmax argmin cumsum cumprod median ptp nansum"
@@ -63,7 +67,7 @@ class Program:
         name = f"a{len(self.here)}"
         value = np.array(value)
         self.here[name] = value
-        self.there[name] = lnp.asarray(lucid.tensor(value, requires_grad=True)) * 1 if recorded else value.copy()
+        self.there[name] = lnp.asarray(lucid.tensor(value, requires_grad=True)) * 1 if recorded else lnp.array(value)
         if not self.lines or recorded is not None:
             self.lines.append(f"# {name}: {value.dtype}{value.shape}{' recorded' if recorded else ''}")
 
@@ -143,36 +147,48 @@ class Program:
             return f"{x}[{self.key(x)}]"
         if kind == "shape":
             return str(rng.choice([
-                f"{x}.T", f"{x}.ravel()", f"{x}.reshape(-1)", f"{x}.reshape(1, -1)", f"np.expand_dims({x}, 0)", f"{x}.squeeze()",
+                f"{x}.T", f"{x}.ravel()", f"{x}.reshape(-1)", f"{x}.reshape(1, -1)", f"np.expand_dims({x}, 0)",
+                f"{x}.squeeze()",
                 f"np.flip({x})", f"{x}.transpose()", f"np.moveaxis({x}, 0, -1)", f"np.roll({x}, 1)", f"np.tile({x}, 2)",
-                f"{x}.repeat(2)", f"np.swapaxes({x}, 0, -1)", f"np.atleast_2d({x})", f"np.broadcast_to({x}, (2, *{x}.shape))",
-                f"{x}.flatten()", f"{x}.copy()", f"np.diag({x})", f"np.tril({x})", f"np.rot90({x})", f"{x}.size", f"len({x})",
+                f"{x}.repeat(2)", f"np.swapaxes({x}, 0, -1)", f"np.atleast_2d({x})",
+                f"np.broadcast_to({x}, (2, *{x}.shape))",
+                f"{x}.flatten()", f"{x}.copy()", f"np.diag({x})", f"np.tril({x})", f"np.rot90({x})",
+                f"{x}.size", f"len({x})",
                 f"{x}.shape", f"{x}.ndim", f"{x}.dtype", f"{x}.reshape(-1, order='F')", f"{x}.swapaxes(0, 1)",
             ]))  # fmt: skip
         if kind == "join":
             y = self.name()
             return str(rng.choice([
-                f"np.concatenate([{x}, {y}])", f"np.stack([{x}, {y}])", f"np.hstack([{x}, {y}])", f"np.vstack([{x}, {y}])",
+                f"np.concatenate([{x}, {y}])", f"np.stack([{x}, {y}])", f"np.hstack([{x}, {y}])",
+                f"np.vstack([{x}, {y}])",
                 f"np.append({x}, {y})", f"np.array([{x}, {y}])", f"np.concatenate([{x}, {y}], axis=None)",
-                f"np.column_stack([{x}, {y}])", f"np.array([{x}, 1.0])", f"np.r_[{x}, {y}]", f"np.array_split({x}, 2)[0]",
+                f"np.column_stack([{x}, {y}])", f"np.array([{x}, 1.0])", f"np.r_[{x}, {y}]",
+                f"np.array_split({x}, 2)[0]",
             ]))  # fmt: skip
         if kind == "choose":
             y = self.operand()
             return str(rng.choice([
                 f"np.where({x} > 0, {x}, {y})", f"np.clip({x}, -1, 1)", f"{x}.clip(0, None)", f"np.sort({x}, axis=-1)",
-                f"np.argsort({x}, axis=-1, kind='stable')", f"{x}[{x} > 0]", f"np.take({x}, [0, -1])", f"np.round({x}, 1)",
+                f"np.argsort({x}, axis=-1, kind='stable')", f"{x}[{x} > 0]", f"np.take({x}, [0, -1])",
+                f"np.round({x}, 1)",
                 f"np.nonzero({x})[0]", f"np.unique({x})", f"np.nan_to_num({x})", f"np.where({x} != 0, {y}, {x})",
                 f"{x}.round()", f"{x}.argsort()", f"np.select([{x} > 1], [{x}], {y})", f"np.diff({x})",
             ]))  # fmt: skip
         y = self.name()
         return str(rng.choice([
-            f"{x}.astype(np.{rng.choice(FLOATS)})", f"{x}.astype('complex128')", f"{x}.real", f"{x}.imag", f"np.dot({x}, {y})",
-            f"np.outer({x}, {y})", f"np.matmul({x}, {y})", f"np.inner({x}, {y})", f"np.linalg.norm({x})", f"np.trace({x})",
-            f"np.zeros_like({x})", f"np.ones_like({x}) * {y}", f"abs({x})", f"-{x}", f"np.isclose({x}, {y})", f"np.angle({x})",
-            f"np.average({x})", f"np.fft.fft({x})", f"np.einsum('...->...', {x})", f"np.kron({x}, {y})", f"[v for v in {x}][0]",
-            f"np.sum([{x}, {x}])", f"np.percentile({x}, 30)", f"np.pad({x}, 1)", f"divmod({x}, 2)[0]", f"np.linspace({x}, 2, 3)",
+            f"{x}.astype(np.{rng.choice(FLOATS)})", f"{x}.astype('complex128')", f"{x}.real", f"{x}.imag",
+            f"np.dot({x}, {y})",
+            f"np.outer({x}, {y})", f"np.matmul({x}, {y})", f"np.inner({x}, {y})", f"np.linalg.norm({x})",
+            f"np.trace({x})",
+            f"np.zeros_like({x})", f"np.ones_like({x}) * {y}", f"abs({x})", f"-{x}", f"np.isclose({x}, {y})",
+            f"np.angle({x})",
+            f"np.average({x})", f"np.fft.fft({x})", f"np.einsum('...->...', {x})", f"np.kron({x}, {y})",
+            f"[v for v in {x}][0]",
+            f"np.sum([{x}, {x}])", f"np.percentile({x}, 30)", f"np.pad({x}, 1)", f"divmod({x}, 2)[0]",
+            f"np.linspace({x}, 2, 3)",
             f"np.full((2,), {x})", f"np.cov({x})", f"np.gradient({x})", f"np.interp({x}, [0.0, 1.0], [1.0, 3.0])",
-            f"np.real_if_close({x})", f"np.convolve({x}, [1.0, 2.0])", f"np.asarray({x}, dtype=np.float64)", f"np.trapezoid({x})",
+            f"np.real_if_close({x})", f"np.convolve({x}, [1.0, 2.0])", f"np.asarray({x}, dtype=np.float64)",
+            f"np.trapezoid({x})",
         ]))  # fmt: skip
 
     def step(self):
@@ -201,7 +217,7 @@ class Program:
         self.agree(ours or self.there[x], theirs or self.here[x])
         value = self.here[x] = tamed(self.here[x])
         recorded = isinstance(self.there[x], lucid.Tensor)
-        self.there[x] = lnp.asarray(lucid.tensor(value, requires_grad=True)) * 1 if recorded else value.copy()
+        self.there[x] = lnp.asarray(lucid.tensor(value, requires_grad=True)) * 1 if recorded else lnp.array(value)
 
     def outcome(self, text, module, names):
         """Return what an expression gives, or the error that it raises."""
@@ -254,7 +270,8 @@ def plain(value):
     """Return a value without its graph."""
     if isinstance(value, list | tuple):
         return type(value)([plain(each) for each in value])
-    return value.detach().cpu().numpy() if isinstance(value, lucid.Tensor) else value
+    value = value.detach().cpu().numpy() if isinstance(value, lucid.Tensor) else value
+    return value.get() if gpu.is_gpu_array(value) else value
 
 
 def tamed(value):

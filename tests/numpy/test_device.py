@@ -13,6 +13,8 @@ from tests.tensor.numpy_calls.test_rules import ROWS, evaluated
 
 pytestmark = pytest.mark.gpu
 
+THERE = [(name, call) for name, call in ROWS if name != "row_stack" or hasattr(np, name)]
+"""NumPy 2.5 has no `row_stack` any more."""
 UNSET = {"empty_like"}
 """Whose values are not set."""
 ON_HOST = {"histogram"}
@@ -24,7 +26,7 @@ OTHERS = ("np.eye", "np.tri(", "lambda r")
 ASK_NOBODY = {"array", "asarray", "asanyarray", "asarray_chkfinite", "ascontiguousarray", "asfortranarray", "full"}
 """NumPy's functions that leave no call to its operands."""
 FIRST = {
-    name: call for name, call in reversed(ROWS) if name not in ASK_NOBODY and not any(word in call for word in OTHERS)
+    name: call for name, call in reversed(THERE) if name not in ASK_NOBODY and not any(word in call for word in OTHERS)
 }
 
 
@@ -85,7 +87,7 @@ def compare_gradients(found, expected):
             np.testing.assert_allclose(on_host(found[key]), on_host(gradient), rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize(("name", "call"), ROWS, ids=[f"{name}-{call}" for name, call in ROWS])
+@pytest.mark.parametrize(("name", "call"), THERE, ids=[f"{name}-{call}" for name, call in THERE])
 def test_lucid_numpy(name, call, call_on):
     """A call of `lucid.numpy` gives on a device what NumPy gives, recorded or plain, and the gradient of the CPU."""
     values, evaluate = call_on

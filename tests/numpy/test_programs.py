@@ -4,6 +4,8 @@ import pytest
 
 from tests.numpy import programs
 
+pytestmark = pytest.mark.cpu("three hundred programs take minutes on a simulated device: tests.numpy.programs there")
+
 
 @pytest.mark.parametrize("part", range(10))
 def test_programs_agree(part):

@@ -116,7 +116,7 @@ def check_known(term: Term, known: Sequence[str]) -> None:
 class Elementwise(_Parameters):
     """An ElementwiseKernel that takes Tensors: ``f(x, y)``, or ``f(x, y, out)`` to write into a tensor."""
 
-    def __call__(self, *args: Any, **options: Any) -> Any:
+    def __call__(self, *args: object, **options: object) -> Any:
         """Return the outputs as Tensors, recorded if an input requires grad.
 
         Parameters

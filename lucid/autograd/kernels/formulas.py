@@ -181,7 +181,7 @@ class KernelGradient(Function):
         return tuple([wrap(result) for result in results])
 
     @staticmethod
-    def backward(ctx: Any, *grads: Any) -> tuple[Any, ...]:
+    def backward(ctx: Any, *grads: object) -> tuple[Any, ...]:
         """Return the gradients by the formulas that are found from the expressions."""
         formulas, wanted, names, form = ctx.job
         saved = ctx.saved_tensors

@@ -41,11 +41,11 @@ class Traced(np.lib.mixins.NDArrayOperatorsMixin):
     def __init__(self, term: Term) -> None:
         self.term = term
 
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **settings: Any) -> Any:
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: object, **settings: object) -> Any:
         """Take note of an operator."""
         return self._noted(ufunc.__name__, method, inputs, settings)
 
-    def __cupy_override_elementwise_kernel__(self, kernel: Any, *inputs: Any, **settings: Any) -> Any:
+    def __cupy_override_elementwise_kernel__(self, kernel: Any, *inputs: object, **settings: object) -> Any:
         """Take note of a ufunc of CuPy's, which asks its arguments for this."""
         return self._noted(kernel.name.removeprefix("cupy_"), "__call__", inputs, settings)
 
@@ -58,13 +58,13 @@ class Traced(np.lib.mixins.NDArrayOperatorsMixin):
         text = _UFUNCS.get(name, f"{name}({', '.join('abc'[: len(parts)])})")
         return Traced(put(parse(text), dict(zip(map(Term, "abc"), parts, strict=False))))
 
-    def astype(self, dtype: Any, **_: Any) -> Traced:
+    def astype(self, dtype: Any, **_: object) -> Traced:
         """Return itself: a condition stays one, and a floating-point number is computed with."""
         if np.dtype(dtype).kind in "iu":
             raise KernelError(f"astype({np.dtype(dtype).name}) is not read")
         return self
 
-    def __setitem__(self, key: Any, value: Any) -> None:
+    def __setitem__(self, key: object, value: object) -> None:
         raise _WritesError
 
     def __bool__(self) -> bool:
@@ -74,7 +74,7 @@ class Traced(np.lib.mixins.NDArrayOperatorsMixin):
         raise KernelError(f".{name} of an array is not read")
 
 
-def _term(value: Any) -> Term:
+def _term(value: object) -> Term:
     if isinstance(value, Traced):
         return value.term
     if isinstance(value, bool | int | float | np.number | np.bool_):
@@ -129,6 +129,6 @@ class Fused(KernelWithDerivative):
 
         return self.record(args, self.parameters, launch, {})
 
-    def number(self, name: str, value: Any, types: Mapping[str, np.dtype[Any]], result: np.dtype[Any]) -> Any:
+    def number(self, name: str, value: object, types: Mapping[str, np.dtype[Any]], result: np.dtype[Any]) -> Any:
         """Return a number as the function computes with it: a Python float beside float32 is one."""
         return np.float32(value) if isinstance(value, float) and result.itemsize <= 4 else value

@@ -119,7 +119,7 @@ class Raw(KernelWithDerivative):
 
         return self.record(args, names, launch, written, overwrites=False)
 
-    def _packed(self, parameter: Parameter, value: Any, device: int) -> Any:
+    def _packed(self, parameter: Parameter, value: object, device: int) -> Any:
         """Return what the kernel's own call takes for an argument, which has been looked at."""
         if not parameter.is_pointer and parameter.type not in NUMBERS:
             return value

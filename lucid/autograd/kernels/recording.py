@@ -147,7 +147,7 @@ class KernelWithDerivative:
         """Return what the letters of types mean in a call."""
         return {}
 
-    def number(self, name: str, value: Any, types: Mapping[str, np.dtype[Any]], result: np.dtype[Any]) -> Any:
+    def number(self, name: str, value: object, types: Mapping[str, np.dtype[Any]], result: np.dtype[Any]) -> Any:
         """Return a number as an expression computes with it, beside a result of some dtype."""
         return value
 
@@ -196,7 +196,7 @@ class KernelWithDerivative:
             )
         return arrays, next(iter(places.values()))
 
-    def _foreign(self, name: str, value: Any) -> Array:
+    def _foreign(self, name: str, value: object) -> Array:
         """Return the CUDA array that another library lends."""
         dtype = getattr(value, "dtype", None)
         if getattr(dtype, "fields", None):
@@ -390,6 +390,6 @@ class _KernelFunction(Function):
         return call.owner.run(ctx, call, operands)
 
     @staticmethod
-    def backward(ctx: Any, *grads: Any) -> tuple[Any, ...]:
+    def backward(ctx: Any, *grads: object) -> tuple[Any, ...]:
         """Return the gradients of the operands."""
         return ctx.call.owner.pull(ctx, grads)

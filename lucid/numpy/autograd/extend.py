@@ -121,7 +121,7 @@ class Recorded(Function):
     """A call of a primitive on the graph."""
 
     @staticmethod
-    def forward(ctx: Any, call: Call, *tensors: Any) -> tuple[Any, ...]:
+    def forward(ctx: Any, call: Call, *tensors: object) -> tuple[Any, ...]:
         """Return the leaves of the result."""
         outputs = tuple(call.run())
         ctx.call, ctx.count = call, len(tensors)
@@ -129,7 +129,7 @@ class Recorded(Function):
         return outputs
 
     @staticmethod
-    def backward(ctx: Any, *grads: Any) -> tuple[Any, ...]:
+    def backward(ctx: Any, *grads: object) -> tuple[Any, ...]:
         """Return the gradients of the tensors that it was given."""
         saved = ctx.saved_tensors
         return (None, *ctx.call.gradients(saved[: ctx.count], saved[ctx.count :], grads))
@@ -160,7 +160,7 @@ def zeros_of(tensor: Any) -> Any:
     return wrap(zeros_beside(tensor.array))
 
 
-def name_of(fun: Any) -> str:
+def name_of(fun: Callable[..., Any]) -> str:
     """Return the name of a function, for messages."""
     return getattr(fun, "__name__", "[unknown name]")
 
@@ -193,7 +193,7 @@ def primitive(fun: Callable[..., Any]) -> Primitive:
     return Primitive(fun)
 
 
-def as_primitive(fun: Any) -> Primitive:
+def as_primitive(fun: Callable[..., Any]) -> Primitive:
     """Return a primitive as it is.
 
     Raises
@@ -234,7 +234,7 @@ def defvjp_argnum(fun: Primitive, vjpmaker: Callable[..., Any]) -> None:
         ``vjpmaker(argnum, ans, args, kwargs)`` returns what gives the gradient of that argument for that of the result.
     """
 
-    def pull(argnums: tuple[int, ...], *call: Any) -> Callable[[Any], list[Any]]:
+    def pull(argnums: tuple[int, ...], *call: object) -> Callable[[Any], list[Any]]:
         vjps = [vjpmaker(argnum, *call) for argnum in argnums]
         return lambda g: [vjp(g) for vjp in vjps]
 
@@ -296,7 +296,7 @@ def defjvp_argnum(fun: Primitive, jvpmaker: Callable[..., Any]) -> None:
         in `defjvp_argnums`.
     """
 
-    def push(argnums: tuple[int, ...], gs: Sequence[Any], *call: Any) -> Any:
+    def push(argnums: tuple[int, ...], gs: Sequence[Any], *call: object) -> Any:
         return functools.reduce(
             lambda a, b: a + b, [jvpmaker(argnum, g, *call) for argnum, g in zip(argnums, gs, strict=True)]
         )
@@ -365,7 +365,11 @@ def linear_part(fun: Primitive, argnum: int, g: object, args: tuple[Any, ...], k
 
 
 def by_position(
-    kind: str, fun: Any, makers: Iterable[Any], argnums: Iterable[int] | None, words: tuple[str, ...] = ()
+    kind: str,
+    fun: Callable[..., Any],
+    makers: Iterable[Any],
+    argnums: Iterable[int] | None,
+    words: tuple[str, ...] = (),
 ) -> dict[int, Any]:
     """Return derivatives by the positions of arguments."""
     as_primitive(fun)
@@ -376,7 +380,7 @@ def by_position(
     return found
 
 
-def defined(kind: str, makers: dict[int, Any], fun: Any, argnum: int) -> Any:
+def defined(kind: str, makers: dict[int, Any], fun: Callable[..., Any], argnum: int) -> Any:
     """Return the derivative by one argument.
 
     Raises

@@ -25,7 +25,7 @@ TOL = RTOL = 1e-6
 STEP = 1e-6
 
 
-def scalar_close(a: object, b: Any) -> bool:
+def scalar_close(a: float, b: float) -> bool:
     """Return whether two numbers are equal but for rounding: to 1e-6, or a millionth of their sum.
 
     Examples
@@ -87,7 +87,12 @@ def _check(fun: Callable[[Any], Any], x: object, modes: tuple[str, ...], order: 
 
 
 def _check_next(
-    fun: Any, kind: str, derivative: Callable[[Any, Any], Any], point: object, modes: tuple[str, ...], order: int
+    fun: Callable[..., Any],
+    kind: str,
+    derivative: Callable[[Any, Any], Any],
+    point: object,
+    modes: tuple[str, ...],
+    order: int,
 ) -> None:
     def of_both(pair: Any) -> Any:
         return derivative(*pair)
@@ -142,7 +147,7 @@ def check_jvp(f: Callable[[Any], Any], x: object) -> None:
     check_equivalent(make_jvp(f)(x)(along)[1], slope(f, x, along))
 
 
-def check_equivalent(x: object, y: Any) -> None:
+def check_equivalent(x: object, y: object) -> None:
     """Compare two trees of arrays and numbers: their structure and shapes, and the values along a random direction.
 
     Parameters
@@ -216,7 +221,7 @@ def slope(f: Callable[[Any], Any], x: object, along: object) -> Any:
     return refilled(plus, [outside(wrap(q)) for q in quotients])
 
 
-def paired_sum(a: object, b: Any) -> float:
+def paired_sum(a: object, b: object) -> float:
     """Return the real part of the sum of products of all elements."""
     return sum(inner(p, q.conj()) for p, q in zip(wide(a), wide(b), strict=True))
 
@@ -227,6 +232,6 @@ def form(tree: object) -> list[Any]:
     return [structure(tree), *[(leaf.array.shape, is_complex(leaf)) for leaf in found]]
 
 
-def _same_form(x: object, y: Any) -> None:
+def _same_form(x: object, y: object) -> None:
     if form(x) != form(y):
         raise AssertionError(f"Mismatch of the form:\nx: {form(x)}\ny: {form(y)}")

@@ -29,7 +29,6 @@ from lucid.backend.device import device_of
 from lucid.backend.dtype import as_dtype, can_cast
 from lucid.errors import ArgumentError, DeviceError, DtypeError, GraphError, ShapeError
 from lucid.ops.base.formats import check_layout, check_memory_format
-from lucid.ops.base.numpys_form import IN_NUMPYS_FORM, in_numpys_form, is_numpys_form
 from lucid.ops.creation.data import pinned
 
 if TYPE_CHECKING:
@@ -55,6 +54,11 @@ FORMATTED = {
     "half", "int", "long", "short", "to", "type",
 }  # fmt: skip
 """The methods that take a memory format."""
+IN_NUMPYS_FORM = {
+    "all", "any", "argmax", "argmin", "argsort", "clip", "dot", "max", "mean", "min", "prod", "ravel", "round", "std",
+    "sum", "take", "trace", "transpose", "var",
+}  # fmt: skip
+"""The methods that CuPy's functions call on their argument in NumPy's form, ``x.sum(axis, dtype, out, keepdims)``."""
 
 
 def with_keywords(function: Callable[..., Any], path: str) -> Callable[..., Any]:
@@ -82,7 +86,7 @@ def with_keywords(function: Callable[..., Any], path: str) -> Callable[..., Any]
             return function(*args, **kwargs)
         elif not is_numpys_form(code, args, kwargs):
             return _adapted(title, function, args, kwargs)
-        return in_numpys_form(title, args, kwargs)
+        return args[0]._in_numpys_form(title, args, kwargs)  # noqa: SLF001 - a method of theirs, above this layer
 
     if path.startswith("Tensor.") and title in IN_NUMPYS_FORM:
         code = _code(function)
@@ -91,6 +95,20 @@ def with_keywords(function: Callable[..., Any], path: str) -> Callable[..., Any]
     # pickle looks for it here, as doctest would run the examples of what is in the module that it names
     call.__module__, call.__qualname__ = __name__, path
     return call
+
+
+def is_numpys_form(code: CodeType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Return whether a method is called in NumPy's form, by arguments that PyTorch's cannot take.
+
+    That has no `out`; where it has, here, it is a tensor.
+    """
+    if "out" in kwargs:
+        return not ({"dim", "keepdim"} & kwargs.keys() or isinstance(kwargs["out"], TensorBase | tuple | list))
+    if {"ddof", "kind"} & kwargs.keys():
+        return True
+    if code.co_name == "transpose":
+        return len(args) == 2 and (args[1] is None or isinstance(args[1], tuple | list))
+    return len(args) > code.co_argcount
 
 
 def __getattr__(name: str) -> object:

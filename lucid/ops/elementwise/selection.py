@@ -114,6 +114,8 @@ def where(condition: Tensor, input: Any = _NOT_GIVEN, other: Any = _NOT_GIVEN) -
     mask = tensor_operand(condition)
     if mask.array.dtype.kind != "b":
         raise DtypeError(f"where: expected a condition of bools, got {tensor_dtype(mask)}; compare it with something")
+    if isinstance(input, TensorBase) and isinstance(other, TensorBase) and input.array.dtype == other.array.dtype:
+        return _where(mask, input, other)
     a, b = promote(input, other)
     if isinstance(a, TensorBase) or isinstance(b, TensorBase):
         return _where(mask, a, b)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from lucid.autograd.recording.primitive import primitive
 from lucid.cuda.launch import copying
 from lucid.cuda.launch.elementwise import converted
-from lucid.errors import ArgumentError, ShapeError
+from lucid.errors import ShapeError
 from lucid.ops.base.dims import dim_in, dims_in, sizes_in
 from lucid.ops.base.promotion import array_of
 from lucid.ops.base.scalars import as_int, is_single
@@ -81,10 +81,8 @@ def permute(input: Tensor, *dims: int | Sequence[int]) -> Tensor:
     return _permute(input, dims=dims_in(order, ndim))
 
 
-def transpose(input: Tensor, dim0: int | Sequence[int] | None, dim1: int | None = None) -> Tensor:
+def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
     """Return a view of `input` with its dimensions `dim0` and `dim1` exchanged.
-
-    One argument that is no integer is the `axes` of ``numpy.transpose``.
 
     >>> import lucid
     >>> lucid.transpose(lucid.tensor([[1, 2], [3, 4]]), 0, 1)
@@ -92,12 +90,6 @@ def transpose(input: Tensor, dim0: int | Sequence[int] | None, dim1: int | None 
             [2, 4]])
     """
     ndim = array_of(input).ndim
-    if dim1 is None:
-        if dim0 is None:
-            return _permute(input, dims=tuple(reversed(range(ndim))))
-        if is_single(dim0):
-            raise ArgumentError(f"transpose: expected two dimensions to exchange, got {dim0}: permute() takes them all")
-        return permute(input, dim0)
     first, second = dim_in(dim0, ndim), dim_in(dim1, ndim)
     order = list(range(ndim))
     if ndim:

@@ -8,14 +8,15 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from lucid.arguments import shown
 from lucid.autograd.recording.primitive import primitive
 from lucid.cuda.launch.elementwise import converted
 from lucid.cuda.launch.plans import launches_only
-from lucid.errors import DtypeError, ShapeError
+from lucid.errors import ArgumentError, DtypeError, ShapeError
 from lucid.ops.base.core import clone as _clone
 from lucid.ops.base.dims import along, dim_in, dims_in, shape_for, sizes_in, viewable
-from lucid.ops.base.numpys_form import in_numpys_form
 from lucid.ops.base.promotion import array_of
+from lucid.ops.base.scalars import as_bool
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -84,6 +85,9 @@ def _unsqueeze_vjp(m: Namespace, grad: Array, dim: int) -> Any:
     return m.squeeze(grad, dims=(dim,))
 
 
+ORDERS = (None, "C", "F", "A")
+
+
 def reshape(input: Tensor, *shape: int | Sequence[int], order: str | None = None, copy: bool | None = None) -> Tensor:
     """Return the elements of `input`, in order, in another `shape`: a view if memory allows it, else a copy.
 
@@ -94,8 +98,15 @@ def reshape(input: Tensor, *shape: int | Sequence[int], order: str | None = None
     tensor([[0, 1, 2],
             [3, 4, 5]])
     """
-    if (order is not None and order != "C") or copy is not None:
-        return in_numpys_form("reshape", (input, *shape), {"order": order or "C", "copy": copy})
+    if order is not None or copy is not None:
+        if order not in ORDERS:
+            raise ArgumentError(f"reshape: order: expected one of {', '.join(map(repr, ORDERS))}, got {shown(order)}")
+        if copy is not None:
+            copy = as_bool(copy, "copy")
+        if order in {"F", "A"} or copy is not None:
+            sizes = shape[0] if len(shape) == 1 else shape
+            tensor: Any = input
+            return tensor._in_numpys_form("reshape", (input, sizes), {"order": order or "C", "copy": copy})  # noqa: SLF001
     return _reshape_any(input, shape=shape_for(sizes_in(shape), array_of(input).size))
 
 
@@ -169,17 +180,13 @@ def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
     return _view(input, shape=(*shape[:axis], *shape_for(sizes_in((sizes,)), shape[axis]), *shape[axis + 1 :]))
 
 
-def ravel(input: Tensor, order: str | None = None) -> Tensor:
+def ravel(input: Tensor) -> Tensor:
     """Return the elements of `input` in one dimension: a view if memory allows it, else a copy.
-
-    `order` is that of ``numpy.ravel``.
 
     >>> import lucid
     >>> lucid.ravel(lucid.tensor([[1, 2], [3, 4]]))
     tensor([1, 2, 3, 4])
     """
-    if order is not None and order != "C":
-        return in_numpys_form("ravel", (input, order), {})
     return reshape(input, -1) if array_of(input).size else reshape(input, 0)
 
 

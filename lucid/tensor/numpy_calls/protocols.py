@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from lucid.autograd.base import TensorBase
 from lucid.ops.base.promotion import OperandTypeError
@@ -10,8 +10,16 @@ from lucid.tensor.numpy_calls.rule import NumpyCallError, applied, pytorch_dtype
 from lucid.tensor.numpy_calls.table import ABOUT, RULES
 from lucid.tensor.numpy_calls.ufuncs import ufunc_result
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
-def ufunc_call(_self: object, ufunc: Any, method: str, *inputs: object, **options: object) -> Any:
+    import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def ufunc_call(_self: object, ufunc: np.ufunc, method: str, *inputs: object, **options: object) -> Any:
     """Return what NumPy's `ufunc` gives, by lucid's op of the same meaning.
 
     Raises
@@ -33,7 +41,9 @@ def ufunc_call(_self: object, ufunc: Any, method: str, *inputs: object, **option
         return NotImplemented
 
 
-def function_call(_self: object, func: Any, _types: object, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def function_call(
+    _self: object, func: Callable[..., Any], _types: object, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
     """Return what NumPy's function `func` gives, by the rule of its name.
 
     Raises
@@ -57,7 +67,7 @@ def function_call(_self: object, func: Any, _types: object, args: tuple[Any, ...
     raise no_rule(name)
 
 
-def name_of(func: Any) -> str:
+def name_of(func: Callable[..., Any]) -> str:
     """Return the name of a function of NumPy's below `numpy`."""
     return f"{func.__module__}.{func.__name__}".removeprefix("numpy.")
 

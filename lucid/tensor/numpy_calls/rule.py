@@ -19,13 +19,17 @@ from lucid.backend.device import device_of
 from lucid.backend.dtype import as_dtype, result_type
 from lucid.backend.gpu import is_gpu_array
 from lucid.errors import LucidError
+from lucid.ops.base.dims import sizes_in
 from lucid.ops.base.promotion import cast_to
 from lucid.ops.shape.joining import stack
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
+    from typing import SupportsIndex, TypeGuard
 
+    from lucid.backend.arrays import Array
     from lucid.backend.dtype import dtype
+    from lucid.tensor import Tensor
 
 
 class NumpyCallError(LucidError, TypeError):
@@ -56,6 +60,15 @@ class Rule(NamedTuple):
 
 Axis: TypeAlias = "int | tuple[int, ...] | None"
 """What is reduced over: a dimension, several, or all."""
+
+Operand: TypeAlias = "Tensor | complex"
+"""An array to NumPy, which is a tensor when a rule is called, or a number of Python's."""
+
+Sizes: TypeAlias = "int | Sequence[int]"
+"""One size, place or shift, or one for each of several dimensions."""
+
+Indices: TypeAlias = "Tensor | Array | Sequence[int] | int"
+"""Indices or counts, which have no gradient and come to the host or the device as they are needed."""
 
 RULES: dict[str, Rule] = {}
 """By the name of NumPy's function below `numpy`."""
@@ -116,7 +129,7 @@ class Parameters(NamedTuple):
 
 
 @functools.cache
-def parameters_of(function: Any) -> Parameters | None:
+def parameters_of(function: Callable[..., Any]) -> Parameters | None:
     """Return the parameters of a function of NumPy's; None before NumPy 2.4 of some that are written in C."""
     try:
         parameters = inspect.signature(function).parameters.values()
@@ -131,7 +144,9 @@ def parameters_of(function: Any) -> Parameters | None:
     )
 
 
-def bound(name: str, rule: Rule, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+def bound(
+    name: str, rule: Rule, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> dict[str, Any]:
     """Return the arguments of a call by NumPy's names, without those that are NumPy's defaults.
 
     Raises
@@ -166,7 +181,7 @@ def bound(name: str, rule: Rule, function: Any, args: tuple[Any, ...], kwargs: d
 
 def applied(
     name: str,
-    function: Any,
+    function: Callable[..., Any],
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
     common: Callable[[list[Any]], dtype],
@@ -235,12 +250,12 @@ def dtype_named(dtype: object) -> dtype:
 # ---- operands ----
 
 
-def is_tensor(value: object) -> bool:
+def is_tensor(value: object) -> TypeGuard[Tensor]:
     """Return whether a value is a tensor."""
     return isinstance(value, TensorBase)
 
 
-def is_sequence(value: object) -> bool:
+def is_sequence(value: object) -> TypeGuard[list[Any] | tuple[Any, ...]]:
     """Return whether a value is a list or a tuple."""
     return isinstance(value, list | tuple)
 
@@ -254,7 +269,7 @@ def tensors_in(values: Any) -> Iterator[Any]:
             yield from tensors_in(value)
 
 
-def operand(value: Any, like: Any, *, strong: bool = False) -> Any:
+def operand(value: object, like: TensorBase | None, *, strong: bool = False) -> Any:
     """Return an array, or nested lists of arrays and numbers, as a tensor; lists come to the device of `like`.
 
     Numbers of Python's stay what they are unless `strong`.
@@ -270,7 +285,7 @@ def operand(value: Any, like: Any, *, strong: bool = False) -> Any:
     return wrap(asarray(np.asarray(value), device=None if like is None else device_of(like.array)))
 
 
-def axis_in(axis: Any, ndim: int) -> int:
+def axis_in(axis: SupportsIndex, ndim: int) -> int:
     """Return an axis counted from the front; NumPy's AxisError, an IndexError and a ValueError, if there is none."""
     number = operator.index(axis)
     if not -ndim <= number < ndim:
@@ -278,7 +293,13 @@ def axis_in(axis: Any, ndim: int) -> int:
     return number % ndim
 
 
-def tensor_of(value: Any, like: Any) -> Any:
+def sizes_of(shape: Sizes) -> tuple[int, ...]:
+    """Return a shape, which is one size or a sequence of them, as a tuple."""
+    sizes: Any = shape
+    return sizes_in((sizes,) if np.ndim(sizes) == 0 else tuple(sizes))
+
+
+def tensor_of(value: object, like: TensorBase) -> Any:
     """Return a number as a tensor beside `like`, in its dtype; a tensor as it is."""
     return (
         value
@@ -287,12 +308,12 @@ def tensor_of(value: Any, like: Any) -> Any:
     )
 
 
-def beside(array: Any, like: Any) -> Any:
+def beside(array: Array, like: TensorBase) -> Any:
     """Return what a rule has computed on the host as a tensor beside `like`, in its dtype."""
     return cast_to(wrap(asarray(np.asarray(array), device=device_of(like.array))), as_dtype(like.array.dtype))
 
 
-def same_kind(made: Any, like: Any) -> Any:
+def same_kind(made: Any, like: TensorBase) -> Any:
     """Return a tensor that was just made in the class of `like`: user code that is given it expects its methods."""
     if type(made) is not type(like):
         made.__class__ = type(like)

@@ -49,30 +49,32 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from lucid.backend.dtype import dtype
+    from lucid.tensor import Tensor
+    from lucid.tensor.numpy_calls.rule import Operand
 
 
-def cube_root(x: Any) -> Any:
+def cube_root(x: Tensor) -> Any:
     """Return ``numpy.cbrt``, of negative numbers too; its slope at 0 is infinite."""
     return arithmetic.mul(parts.sign(x), power.pow(parts.abs(x), 1 / 3))
 
 
-def parts_of_numbers(x: Any) -> tuple[Any, Any]:
+def parts_of_numbers(x: Tensor) -> tuple[Any, Any]:
     """Return ``numpy.modf``: the fraction, and the whole number before it."""
     return rounding.frac(x), rounding.trunc(x)
 
 
-def is_complex(x: Any) -> bool:
+def is_complex(x: object) -> bool:
     """Return whether a tensor, or a number, is complex."""
     return x.array.dtype.kind == "c" if is_tensor(x) else isinstance(x, complex)
 
 
-def chosen(op: Callable[[Any, Any], Any], ufunc: Any) -> Callable[[Any, Any], Any]:
+def chosen(op: Callable[[Any, Any], Any], ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
     """Return one of two, elementwise; of complex numbers in NumPy's order, which NumPy is asked for."""
 
-    def choose(a: Any, b: Any) -> Any:
+    def choose(a: Operand, b: Operand) -> Any:
         if not (is_complex(a) or is_complex(b)):
             return op(a, b)
-        like = a if is_tensor(a) else b
+        like = next(tensors_in((a, b)))
         wanted = numpy_dtype([a, b])
         operands = [cast_to(operand(x, like, strong=True), wanted) for x in (a, b)]
         first, second = (x.numpy(force=True) for x in operands)
@@ -83,32 +85,32 @@ def chosen(op: Callable[[Any, Any], Any], ufunc: Any) -> Callable[[Any, Any], An
     return choose
 
 
-def rounded(x: Any) -> Any:
+def rounded(x: Tensor) -> Any:
     """Return ``numpy.rint``; of complex numbers of both parts."""
     if not is_complex(x):
         return rounding.round(x)
     return parts.complex(rounding.round(parts.real(x)), rounding.round(parts.imag(x)))
 
 
-def steps(x: Any, middle: Any) -> Any:
+def steps(x: Operand, middle: Operand) -> Any:
     """Return ``numpy.heaviside``, which is the second operand where the first is 0."""
-    like = x if is_tensor(x) else middle
-    x, middle = tensor_of(x, like), tensor_of(middle, like)
-    return selection.where(comparison.eq(x, 0), middle, comparison.heaviside(x, middle))
+    like = next(tensors_in((x, middle)))
+    a, b = tensor_of(x, like), tensor_of(middle, like)
+    return selection.where(comparison.eq(a, 0), b, comparison.heaviside(a, b))
 
 
-def vector_products(a: Any, b: Any, axis: int = -1) -> Any:
+def vector_products(a: Tensor, b: Tensor, axis: int = -1) -> Any:
     """Return ``numpy.vecdot``: sums over an axis, of the conjugate of the first operand, in the dtype of both."""
     line = arithmetic.mul(parts.conj(a), b)
     return cast_to(sums.sum(line, axis), as_dtype(line.array.dtype))
 
 
-def matrix_vector(a: Any, b: Any) -> Any:
+def matrix_vector(a: Tensor, b: Tensor) -> Any:
     """Return ``numpy.matvec``."""
     return reshape.squeeze(products.matmul(a, reshape.unsqueeze(b, -1)), -1)
 
 
-def vector_matrix(a: Any, b: Any) -> Any:
+def vector_matrix(a: Tensor, b: Tensor) -> Any:
     """Return ``numpy.vecmat``, with the conjugate of the vectors."""
     return reshape.squeeze(products.matmul(reshape.unsqueeze(parts.conj(a), -2), b), -2)
 
@@ -215,7 +217,7 @@ ACCUMULATIONS = {name: f"{name}.accumulate" for name in ("add", "multiply", "max
 """The functions that a ufunc's methods are: what they sum or accumulate over is their first axis."""
 
 
-def title_of(ufunc: Any) -> str:
+def title_of(ufunc: np.ufunc) -> str:
     """Return what errors call a ufunc: other packages have some too, and none says so."""
     name = ufunc.__name__
     if getattr(np, name, None) is ufunc:
@@ -223,12 +225,12 @@ def title_of(ufunc: Any) -> str:
     return f"scipy.special.{name}" if is_special(ufunc) else f"the ufunc {name}"
 
 
-def is_special(ufunc: Any) -> bool:
+def is_special(ufunc: np.ufunc) -> bool:
     """Return whether a ufunc is one of `scipy.special`, which has to be imported by then."""
     return getattr(sys.modules.get("scipy.special._ufuncs"), ufunc.__name__, None) is ufunc
 
 
-def op_of(ufunc: Any) -> Callable[..., Any] | None:
+def op_of(ufunc: np.ufunc) -> Callable[..., Any] | None:
     """Return the op that a ufunc of NumPy's or SciPy's is, if there is one."""
     name = ufunc.__name__
     if getattr(np, name, None) is ufunc:
@@ -237,7 +239,7 @@ def op_of(ufunc: Any) -> Callable[..., Any] | None:
 
 
 def ufunc_result(
-    ufunc: Any,
+    ufunc: np.ufunc,
     method: str,
     inputs: tuple[Any, ...],
     options: dict[str, Any],
@@ -281,7 +283,7 @@ def ufunc_result(
     return op(*inputs)
 
 
-def outer_operands(a: Any, b: Any) -> tuple[Any, Any]:
+def outer_operands(a: Operand, b: Operand) -> tuple[Any, Any]:
     """Return two operands, the first with as many axes more as the second has, so that all pairs meet."""
     like = next(tensors_in((a, b)))
     first, second = operand(a, like, strong=True), operand(b, like, strong=True)

@@ -328,3 +328,56 @@ def test_a_method_of_the_lowest_class_is_the_one_that_gets_keywords():
     add_to_methods(Below)
     assert Below().total(axis=3) == ("below", 3)
     assert Above().total(dim=3) == ("above", 3)
+
+
+NUMPYS_FORMS = [
+    ("sum", (0, None, None, True), {}),
+    ("sum", ((0, 1), np.float64, None, False), {}),
+    ("prod", (None, None, None, False), {}),
+    ("mean", (), {"axis": 1, "dtype": None, "out": None, "keepdims": True}),
+    ("max", (), {"axis": 0, "out": None, "keepdims": False}),
+    ("min", (), {"axis": None, "out": None, "keepdims": False}),
+    ("std", (), {"axis": 0, "ddof": 0}),
+    ("var", (), {"axis": None, "dtype": None, "out": None, "ddof": 1, "keepdims": False}),
+    ("argmax", (), {"axis": 1, "out": None, "keepdims": False}),
+    ("argsort", (), {"axis": 0, "kind": "stable"}),
+    ("clip", (-0.5, 0.5), {"out": None}),
+    ("round", (1,), {"out": None}),
+    ("take", ([0, 2], 1, None), {}),
+    ("trace", (1, 0, 1, None, None), {}),
+    ("transpose", (None,), {}),
+    ("transpose", ((1, 0),), {}),
+    ("ravel", ("F",), {}),
+    ("ravel", ("C",), {}),
+    ("reshape", ((4, 3),), {"order": "F"}),
+    ("reshape", (-1,), {"order": "C"}),
+    ("reshape", (2, 6), {"copy": True}),
+]
+
+
+@pytest.mark.parametrize(("name", "args", "kwargs"), NUMPYS_FORMS)
+def test_methods_in_numpys_form(rng, name, args, kwargs):
+    """A method called in a form that PyTorch's cannot take is NumPy's, as CuPy's functions call their argument's."""
+    values = rng.standard_normal((3, 4))
+    x = lucid.tensor(values, requires_grad=True)
+    result = getattr(x, name)(*args, **kwargs)
+    expected = getattr(values, name)(*args, **kwargs)
+    assert type(result) is lucid.Tensor
+    assert tuple(result.shape) == expected.shape
+    np.testing.assert_allclose(result.detach().cpu().numpy(), expected, rtol=1e-12)
+    assert result.requires_grad == (name not in {"argmax", "argsort"})
+
+
+def test_pytorchs_forms_stay():
+    """What both forms can take is PyTorch's: the pair of an extreme and its place, and a deviation by n - 1."""
+    x = lucid.tensor([[1.0, 4.0], [3.0, 2.0]])
+    assert x.max(axis=0).indices.tolist() == [1, 0]
+    assert x.max(dim=0, out=None).values.tolist() == [3.0, 4.0]
+    assert x.std(axis=0).tolist() == pytest.approx([2**0.5, 2**0.5])
+    assert x.repeat(2, 1).shape == (4, 2)
+    with pytest.raises(TypeError, match="from 1 to 3 positional arguments"):
+        lucid.sum(x, None, None, None, False)
+    with pytest.raises(TypeError, match="out"):
+        x.sum(0, None, np.zeros(2), False)
+    with pytest.raises(ArgumentError, match="order: expected one of None, 'C', 'F', 'A', got"):
+        x.reshape(4, order="K")

@@ -7,6 +7,7 @@ import pytest
 
 import lucid
 from lucid import numpy as lnp
+from lucid.backend import gpu
 from lucid.tensor.numpy_calls import rule as rules
 from lucid.tensor.numpy_calls.table import CONSTANT, RULES
 from lucid.tensor.numpy_calls.ufuncs import UFUNCS
@@ -56,7 +57,8 @@ def evaluated(call, module, operands):
 
 def plain(value):
     """Return a result as an array of NumPy's, wherever it is."""
-    return value.detach().cpu().numpy() if isinstance(value, lucid.Tensor) else np.asarray(value)
+    value = value.detach().cpu().numpy() if isinstance(value, lucid.Tensor) else value
+    return np.asarray(value.get() if gpu.is_gpu_array(value) else value)
 
 
 def leaf_of(value):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,13 +13,19 @@ from lucid.ops.creation import filling
 from lucid.ops.elementwise import arithmetic, division, exponential, power
 from lucid.ops.index.indexing import getitem
 from lucid.ops.shape import axes, broadcasting, joining, reshape
-from lucid.tensor.numpy_calls.rule import is_tensor, operand, rule, same_kind, tensor_of, tensors_in
+from lucid.tensor.numpy_calls.rule import operand, rule, same_kind, sizes_of, tensor_of, tensors_in
 from lucid.tensor.numpy_calls.rules.places import plain
 from lucid.tensor.numpy_calls.rules.reductions import in_dtype
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from lucid.tensor import Tensor
+    from lucid.tensor.numpy_calls.rule import Operand, Sizes
+
 
 @rule("array", "?object dtype copy order ndmin")
-def array(object: Any, dtype: object = None, copy: Any = True, order: str = "K", ndmin: int = 0) -> Any:
+def array(object: Tensor, dtype: object = None, copy: object = True, order: str = "K", ndmin: int = 0) -> Any:
     """Return ``numpy.array``: of nested lists of tensors and numbers too."""
     del order
     result = in_dtype(object, dtype)
@@ -33,35 +39,35 @@ def array(object: Any, dtype: object = None, copy: Any = True, order: str = "K",
 
 
 @rule("asarray asanyarray", "?a dtype order copy")
-def as_array(a: Any, dtype: object = None, order: Any = None, copy: Any = None) -> Any:
+def as_array(a: Tensor, dtype: object = None, order: object = None, copy: object = None) -> Any:
     """Return ``numpy.asarray``."""
     return array(a, dtype, bool(copy), order)
 
 
 @rule("asarray_chkfinite", "?a dtype order")
-def as_finite_array(a: Any, dtype: object = None, order: Any = None) -> Any:
+def as_finite_array(a: Tensor, dtype: object = None, order: object = None) -> Any:
     """Return ``numpy.asarray_chkfinite``."""
     np.asarray_chkfinite(plain(a))
     return array(a, dtype, False, order)
 
 
 @rule("ascontiguousarray asfortranarray", "?a dtype")
-def in_order(a: Any, dtype: object = None) -> Any:
+def in_order(a: Tensor, dtype: object = None) -> Any:
     """Return ``numpy.ascontiguousarray``: at least one dimension, the elements in order; no other order is kept."""
     return array(reshape.contiguous(a), dtype, False, ndmin=1)
 
 
 @rule("astype", "*x dtype copy")
-def as_type(x: Any, dtype: object, copy: bool = True) -> Any:
+def as_type(x: Tensor, dtype: object, copy: bool = True) -> Any:
     """Return ``numpy.astype``."""
     return array(x, dtype, copy)
 
 
-def _enter_like(name: str, function: Any) -> None:
-    def like(a: Any, dtype: object = None, shape: Any = None) -> Any:
+def _enter_like(name: str, function: Callable[..., Any]) -> None:
+    def like(a: Tensor, dtype: object = None, shape: Sizes | None = None) -> Any:
         a = a.detach()
         return function(
-            a if shape is None else broadcasting.broadcast_to(filling.zeros_like(a).sum(), shape), dtype=dtype
+            a if shape is None else broadcasting.broadcast_to(filling.zeros_like(a).sum(), sizes_of(shape)), dtype=dtype
         )
 
     rule(name, "*prototype:a dtype shape" if name == "empty_like" else "*a dtype shape")(like)
@@ -73,7 +79,7 @@ _enter_like("empty_like", filling.empty_like)
 
 
 @rule("full_like", "?a ?fill_value dtype shape")
-def full_like(a: Any, fill_value: Any, dtype: object = None, shape: Any = None) -> Any:
+def full_like(a: Tensor, fill_value: Operand, dtype: object = None, shape: Sizes | None = None) -> Any:
     """Return ``numpy.full_like``: the gradient of what fills is the sum over all that it fills."""
     like = next(tensors_in((a, fill_value)))
     sizes = operand(a, like, strong=True).array.shape if shape is None else shape
@@ -82,9 +88,9 @@ def full_like(a: Any, fill_value: Any, dtype: object = None, shape: Any = None) 
 
 
 @rule("full", "shape ?fill_value dtype")
-def full(shape: Any, fill_value: Any, dtype: object = None) -> Any:
+def full(shape: Sizes, fill_value: Tensor, dtype: object = None) -> Any:
     """Return ``numpy.full``."""
-    sizes = (shape,) if np.ndim(shape) == 0 else tuple(shape)
+    sizes = sizes_of(shape)
     value = in_dtype(fill_value, dtype)
     # as NumPy writes it, without sizes of 1 in front that the result has not
     more = value.array.ndim - len(sizes)
@@ -94,10 +100,17 @@ def full(shape: Any, fill_value: Any, dtype: object = None) -> Any:
 
 
 @rule("linspace", "*start *stop num endpoint retstep dtype axis")
-def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: bool = False, dtype: object = None,
-             axis: int = 0) -> Any:  # fmt: skip
+def linspace(
+    start: Operand,
+    stop: Operand,
+    num: int = 50,
+    endpoint: bool = True,
+    retstep: bool = False,
+    dtype: object = None,
+    axis: int = 0,
+) -> Any:
     """Return ``numpy.linspace``."""
-    like = start if is_tensor(start) else stop
+    like = next(tensors_in((start, stop)))
     first, last = tensor_of(start, like), tensor_of(stop, like)
     span = arithmetic.sub(last, first)
     share = np.linspace(0, 1, num, endpoint=endpoint).astype(like.array.dtype).reshape(-1, *(1,) * span.array.ndim)
@@ -110,16 +123,25 @@ def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, retste
 
 
 @rule("logspace", "*start *stop num endpoint base dtype axis")
-def logspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0, dtype: object = None,
-             axis: int = 0) -> Any:  # fmt: skip
+def logspace(
+    start: Operand,
+    stop: Operand,
+    num: int = 50,
+    endpoint: bool = True,
+    base: Operand = 10.0,
+    dtype: object = None,
+    axis: int = 0,
+) -> Any:
     """Return ``numpy.logspace``."""
     return in_dtype(power.pow(base, linspace(start, stop, num, endpoint, axis=axis)), dtype)
 
 
 @rule("geomspace", "*start *stop num endpoint dtype axis")
-def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: object = None, axis: int = 0) -> Any:
+def geomspace(
+    start: Operand, stop: Operand, num: int = 50, endpoint: bool = True, dtype: object = None, axis: int = 0
+) -> Any:
     """Return ``numpy.geomspace``, of numbers of one sign."""
-    like = start if is_tensor(start) else stop
+    like = next(tensors_in((start, stop)))
     first, last = tensor_of(start, like), tensor_of(stop, like)
     ratio = exponential.log(division.div(last, first))
     return in_dtype(arithmetic.mul(first, exponential.exp(linspace(0, ratio, num, endpoint, axis=axis))), dtype)
@@ -142,7 +164,9 @@ def meshgrid(xi: tuple[Any, ...], copy: bool = True, sparse: bool = False, index
 
 
 @rule("apply_along_axis", "func1d axis *arr args kwargs")
-def apply_along_axis(func1d: Any, axis: int, arr: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
+def apply_along_axis(
+    func1d: Callable[..., Any], axis: int, arr: Tensor, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+) -> Any:
     """Return ``numpy.apply_along_axis``."""
     lines = axes.movedim(arr, axis, -1)
     shape = tuple(lines.array.shape[:-1])

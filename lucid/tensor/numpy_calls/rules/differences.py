@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -17,23 +17,24 @@ from lucid.ops.elementwise.complex import conj
 from lucid.ops.elementwise.special import i0
 from lucid.ops.index.indexing import getitem
 from lucid.ops.linalg.products import matmul
-from lucid.ops.reduction import differences
+from lucid.ops.reduction import differences, sums
 from lucid.ops.shape import axes, joining, reshape
 from lucid.tensor.numpy_calls.rule import axis_in, enter, is_tensor, operand, rule, tensor_of, untyped
 from lucid.tensor.numpy_calls.rules.places import plain
 from lucid.tensor.numpy_calls.rules.reductions import dims_of
 
 if TYPE_CHECKING:
-    from lucid.tensor.numpy_calls.rule import Axis
+    from lucid.tensor import Tensor
+    from lucid.tensor.numpy_calls.rule import Axis, Operand
 
 
-def part(a: Any, axis: int, start: int | None, stop: int | None = None) -> Any:
+def part(a: Tensor, axis: int, start: int | None, stop: int | None = None) -> Any:
     """Return a slice along an axis."""
     return getitem(a, (*(slice(None),) * axis, slice(start, stop)))
 
 
 @rule("diff", "*a n axis *prepend *append")
-def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Any:
+def diff(a: Tensor, n: int = 1, axis: int = -1, prepend: Operand | None = None, append: Operand | None = None) -> Any:
     """Return ``numpy.diff``."""
     k = axis_in(axis, a.array.ndim)
     sizes = [1 if j == k else size for j, size in enumerate(a.array.shape)]
@@ -45,7 +46,7 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
 
 
 @rule("ediff1d", "*ary *to_end *to_begin")
-def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
+def ediff1d(ary: Tensor, to_end: Operand | None = None, to_begin: Operand | None = None) -> Any:
     """Return ``numpy.ediff1d``."""
     ends = [None if end is None else reshape.ravel(tensor_of(end, ary)) for end in (to_begin, to_end)]
     parts = [ends[0], differences.diff(reshape.ravel(ary)), ends[1]]
@@ -53,18 +54,21 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
 
 
 @rule("trapezoid", "*y *x dx axis")
-def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
+def trapezoid(y: Tensor, x: Tensor | None = None, dx: Operand = 1.0, axis: int = -1) -> Any:
     """Return ``numpy.trapezoid``."""
     y = operand(y, x, strong=True)
     if x is not None:
         return differences.trapezoid(y, operand(x, y, strong=True), dim=axis)
-    if is_tensor(dx):
-        return arithmetic.mul(differences.trapezoid(y, dim=axis), dx)
-    return differences.trapezoid(y, dx=dx, dim=axis)
+    if isinstance(dx, int | float | complex | np.number):
+        return differences.trapezoid(y, dx=cast("complex", dx), dim=axis)
+    # several widths lie between two samples each
+    k = axis_in(axis, y.array.ndim)
+    pairs = arithmetic.add(part(y, k, 1), part(y, k, None, -1))
+    return arithmetic.mul(sums.sum(arithmetic.mul(pairs, dx), k), 0.5)
 
 
 @rule("gradient", "*f varargs axis edge_order")
-def gradient(f: Any, varargs: tuple[Any, ...] = (), axis: Axis = None, edge_order: int = 1) -> Any:
+def gradient(f: Tensor, varargs: tuple[Any, ...] = (), axis: Axis = None, edge_order: int = 1) -> Any:
     """Return ``numpy.gradient``: second-order differences, at the edges of `edge_order`."""
     dims = dims_of(f, axis)
     steps = list(varargs) * (len(dims) if len(varargs) == 1 else 1) or [1.0] * len(dims)
@@ -74,7 +78,7 @@ def gradient(f: Any, varargs: tuple[Any, ...] = (), axis: Axis = None, edge_orde
     return results[0] if len(results) == 1 else tuple(results)
 
 
-def _slope(f: Any, k: int, step: Any, edge_order: int) -> Any:
+def _slope(f: Tensor, k: int, step: Operand, edge_order: int) -> Any:
     """Return the slope along a dimension, for a step, or the places of the samples."""
     size = f.array.shape[k]
     if size < edge_order + 1:
@@ -110,11 +114,11 @@ def _slope(f: Any, k: int, step: Any, edge_order: int) -> Any:
     return joining.cat([first, inner, last], k)
 
 
-def _edge(slopes: Any, widths: Any, k: int, end: int) -> Any:
+def _edge(slopes: Tensor, widths: Tensor, k: int, end: int) -> Any:
     """Return the slope at an end of the parabola through the three samples nearest to it."""
     near, far = (0, 1) if end == 0 else (-1, -2)
 
-    def at(x: Any, place: int) -> Any:
+    def at(x: Tensor, place: int) -> Any:
         return part(x, k, place, place + 1 or None)
 
     share = division.div(at(widths, near), arithmetic.add(at(widths, near), at(widths, far)))
@@ -123,7 +127,14 @@ def _edge(slopes: Any, widths: Any, k: int, end: int) -> Any:
 
 
 @rule("interp", "*x *xp *fp *left *right period")
-def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
+def interp(
+    x: Tensor,
+    xp: Tensor,
+    fp: Tensor,
+    left: Operand | None = None,
+    right: Operand | None = None,
+    period: float | None = None,
+) -> Any:
     """Return ``numpy.interp``, with gradients by the places asked for, the places of samples, and the samples."""
     like = next(each for each in (x, xp, fp) if is_tensor(each))
     x, xp, fp = (tensor_of(each, like) for each in (x, xp, fp))
@@ -156,7 +167,7 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
 # ---- convolutions ----
 
 
-def _sliding(a: Any, v: Any, mode: Any) -> Any:
+def _sliding(a: Tensor, v: Tensor, mode: str | int) -> Any:
     """Return sums of products of a vector, moved along another one: by products with a matrix of its parts."""
     if a.array.ndim != 1 or v.array.ndim != 1 or not a.array.size or not v.array.size:
         raise ShapeError(f"expected vectors that are not empty, got shapes {a.array.shape} and {v.array.shape}")
@@ -175,7 +186,7 @@ def _sliding(a: Any, v: Any, mode: Any) -> Any:
 
 
 @rule("convolve", "*a *v mode")
-def convolve(a: Any, v: Any, mode: Any = "full") -> Any:
+def convolve(a: Tensor, v: Tensor, mode: str | int = "full") -> Any:
     """Return ``numpy.convolve``."""
     like = a if is_tensor(a) else v
     a, v = (reshape.reshape(tensor_of(each, like), -1) if np.ndim(plain(each)) == 0 else each for each in (a, v))
@@ -185,7 +196,7 @@ def convolve(a: Any, v: Any, mode: Any = "full") -> Any:
 
 
 @rule("correlate", "*a *v mode")
-def correlate(a: Any, v: Any, mode: Any = "valid") -> Any:
+def correlate(a: Tensor, v: Tensor, mode: str | int = "valid") -> Any:
     """Return ``numpy.correlate``: the second vector is conjugated."""
     like = a if is_tensor(a) else v
     a, v = (reshape.reshape(tensor_of(each, like), -1) if np.ndim(plain(each)) == 0 else each for each in (a, v))
@@ -199,7 +210,7 @@ def correlate(a: Any, v: Any, mode: Any = "valid") -> Any:
 
 
 @rule("unwrap", "*p discont axis period")
-def unwrap(p: Any, discont: Any = None, axis: int = -1, period: float = 2 * np.pi) -> Any:
+def unwrap(p: Tensor, discont: float | None = None, axis: int = -1, period: float = 2 * np.pi) -> Any:
     """Return ``numpy.unwrap``: what is added is constant around each number."""
     values = plain(p)
     steps = np.unwrap(values, discont, axis, period=period) - values
@@ -207,7 +218,7 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, period: float = 2 * np.p
 
 
 @rule("angle", "*z deg")
-def angle(z: Any, deg: bool = False) -> Any:
+def angle(z: Tensor, deg: bool = False) -> Any:
     """Return ``numpy.angle``."""
     # of real numbers that of a complex one without an imaginary part: minus zero lies at 180 degrees
     turn = angle_of(z) if z.array.dtype.kind == "c" else trigonometry.atan2(arithmetic.mul(parts.abs(z.detach()), 0), z)

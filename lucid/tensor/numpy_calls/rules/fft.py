@@ -12,11 +12,13 @@ from lucid.tensor.numpy_calls.rule import enter
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from lucid.tensor import Tensor
+
 
 def of_singles(transform: Callable[..., Any]) -> Callable[..., Any]:
     """Return a transform that takes half precision as single precision, as NumPy's do."""
 
-    def transformed(a: Any, **settings: Any) -> Any:
+    def transformed(a: Tensor, **settings: object) -> Any:
         return transform(cast_to(a, float32) if a.array.dtype.char == "e" else a, **settings)
 
     return transformed

@@ -15,10 +15,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from lucid.tensor import Tensor
+    from lucid.tensor.numpy_calls.rule import Sizes
 
 
 @rule("concatenate concat", "**arrays axis dtype")
-def concatenated(arrays: Any, axis: int | None = 0, dtype: object = None) -> Any:
+def concatenated(arrays: Sequence[Tensor], axis: int | None = 0, dtype: object = None) -> Any:
     """Return ``numpy.concatenate``: without an axis, of all elements in a row."""
     parts = [reshape.ravel(part) for part in arrays] if axis is None else arrays
     if any(not part.array.ndim for part in parts):
@@ -35,13 +36,13 @@ def check_dimensions(parts: Sequence[Tensor]) -> None:
 
 
 @rule("stack", "**arrays axis dtype")
-def stacked(arrays: Any, axis: int = 0, dtype: object = None) -> Any:
+def stacked(arrays: Sequence[Tensor], axis: int = 0, dtype: object = None) -> Any:
     """Return ``numpy.stack``."""
     return joining.stack([in_dtype(part, dtype) for part in arrays], axis)
 
 
 def _enter_stack(name: str, function: Callable[[Any], Any], *, typed: bool) -> None:
-    def stack(tup: Any, dtype: object = None) -> Any:
+    def stack(tup: Sequence[Tensor], dtype: object = None) -> Any:
         if name == "hstack":
             check_dimensions(tup)
         return function([in_dtype(part, dtype) for part in tup])
@@ -56,22 +57,23 @@ _enter_stack("column_stack", stacking.column_stack, typed=False)
 
 
 @rule("array_split", "*ary indices_or_sections axis")
-def unevenly_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
+def unevenly_split(ary: Tensor, indices_or_sections: Sizes, axis: int = 0) -> Any:
     """Return ``numpy.array_split``: views."""
-    parts = indices_or_sections
+    parts: Any = indices_or_sections
     return list(splitting.tensor_split(ary, int(parts) if np.ndim(parts) == 0 else np.asarray(parts).tolist(), axis))
 
 
 @rule("split", "*ary indices_or_sections axis")
-def evenly_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
+def evenly_split(ary: Tensor, indices_or_sections: Sizes, axis: int = 0) -> Any:
     """Return ``numpy.split``, which a count of parts must divide."""
-    if np.ndim(indices_or_sections) == 0 and ary.array.shape[axis_in(axis, ary.array.ndim)] % int(indices_or_sections):
+    parts: Any = indices_or_sections
+    if np.ndim(parts) == 0 and ary.array.shape[axis_in(axis, ary.array.ndim)] % int(parts):
         raise ShapeError("numpy.split: array split does not result in an equal division: array_split() takes any count")
     return unevenly_split(ary, indices_or_sections, axis)
 
 
 def _enter_split(name: str, least: int, axis: int) -> None:
-    def split(ary: Any, indices_or_sections: Any) -> Any:
+    def split(ary: Tensor, indices_or_sections: Sizes) -> Any:
         if ary.array.ndim < least:
             raise ShapeError(f"numpy.{name}: expected at least {least} dimensions, got {ary.array.ndim}")
         return evenly_split(ary, indices_or_sections, min(axis, ary.array.ndim - 1))
@@ -85,7 +87,7 @@ _enter_split("dsplit", 3, 2)
 
 
 @rule("unstack", "*x axis")
-def unstacked(x: Any, axis: int = 0) -> Any:
+def unstacked(x: Tensor, axis: int = 0) -> Any:
     """Return ``numpy.unstack``: views."""
     return tuple(splitting.unbind(x, axis))
 

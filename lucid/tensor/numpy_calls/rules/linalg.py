@@ -31,10 +31,10 @@ from lucid.tensor.numpy_calls.rule import (
     axis_in,
     enter,
     is_sequence,
-    is_tensor,
     operand,
     pytorch_dtype,
     rule,
+    sizes_of,
     tensor_of,
     tensors_in,
     to_one_dtype,
@@ -43,12 +43,15 @@ from lucid.tensor.numpy_calls.rules.places import plain
 from lucid.tensor.numpy_calls.ufuncs import outer_operands, vector_products
 
 if TYPE_CHECKING:
-    from lucid.tensor.numpy_calls.rule import Axis
+    from collections.abc import Sequence
+
+    from lucid.tensor import Tensor
+    from lucid.tensor.numpy_calls.rule import Axis, Operand, Sizes
 
 
-def pair(a: Any, b: Any) -> tuple[Any, Any]:
+def pair(a: Operand, b: Operand) -> tuple[Any, Any]:
     """Return two operands of which one may be a number, as tensors."""
-    like = a if is_tensor(a) else b
+    like = next(tensors_in((a, b)))
     return tensor_of(a, like), tensor_of(b, like)
 
 
@@ -62,7 +65,7 @@ def check_aligned(name: str, first: int, second: int) -> None:
 
 
 @rule("dot", "*a *b")
-def dot(a: Any, b: Any) -> Any:
+def dot(a: Tensor, b: Tensor) -> Any:
     """Return ``numpy.dot``: over the last axis of the first and the last but one of the second."""
     a, b = pair(a, b)
     if not (a.array.ndim and b.array.ndim):
@@ -74,7 +77,7 @@ def dot(a: Any, b: Any) -> Any:
 
 
 @rule("inner", "*a *b")
-def inner(a: Any, b: Any) -> Any:
+def inner(a: Tensor, b: Tensor) -> Any:
     """Return ``numpy.inner``: over the last axes."""
     a, b = pair(a, b)
     if not (a.array.ndim and b.array.ndim):
@@ -84,40 +87,38 @@ def inner(a: Any, b: Any) -> Any:
 
 
 @rule("vdot", "*a *b")
-def vdot(a: Any, b: Any) -> Any:
+def vdot(a: Tensor, b: Tensor) -> Any:
     """Return ``numpy.vdot``: of all elements, those of the first conjugated."""
     a, b = pair(a, b)
     return sums.sum(arithmetic.mul(conj(reshape.ravel(a)), reshape.ravel(b)))
 
 
 @rule("outer", "*a *b")
-def outer(a: Any, b: Any) -> Any:
+def outer(a: Tensor, b: Tensor) -> Any:
     """Return ``numpy.outer``, of all elements."""
     a, b = pair(a, b)
     return arithmetic.mul(*outer_operands(reshape.ravel(a), reshape.ravel(b)))
 
 
 @rule("kron", "*a *b")
-def kron(a: Any, b: Any) -> Any:
+def kron(a: Tensor, b: Tensor) -> Any:
     """Return ``numpy.kron``."""
     return composed.kron(*pair(a, b))
 
 
 @rule("tensordot", "*a *b axes")
-def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
+def tensordot(a: Tensor, b: Tensor, axes: int | Sequence[Sizes] = 2) -> Any:
     """Return ``numpy.tensordot``."""
-    if np.ndim(axes) if not is_sequence(axes) else True:
-        first, second = ([each] if np.ndim(each) == 0 else list(each) for each in axes)
-        j: int
-        k: int
+    if is_sequence(axes) or np.ndim(axes):
+        first, second = (sizes_of(each) for each in cast("Sequence[Sizes]", axes))
         for j, k in zip(first, second, strict=True):
             check_aligned("tensordot", a.array.shape[j], b.array.shape[k])
         return einsum.tensordot(a, b, (first, second))
-    return einsum.tensordot(a, b, axes)
+    return einsum.tensordot(a, b, cast("int", axes))
 
 
 @rule("einsum", "operands optimize dtype")
-def sum_of_products(operands: tuple[Any, ...], optimize: Any = None, dtype: object = None) -> Any:
+def sum_of_products(operands: tuple[Any, ...], optimize: object = None, dtype: object = None) -> Any:
     """Return ``numpy.einsum``, of both forms; `optimize` is left to `lucid.einsum`."""
     del optimize
     like = next(tensors_in(operands))
@@ -135,7 +136,7 @@ def sum_of_products(operands: tuple[Any, ...], optimize: Any = None, dtype: obje
 
 
 @rule("cross", "*a *b axisa axisb axisc axis")
-def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None) -> Any:
+def cross(a: Tensor, b: Tensor, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None) -> Any:
     """Return ``numpy.cross``, of vectors of two or three components."""
     axisa, axisb, axisc = (axisa, axisb, axisc) if axis is None else (axis,) * 3
     a, b = axes.movedim(a, axisa, -1), axes.movedim(b, axisb, -1)
@@ -143,7 +144,7 @@ def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axi
     if not set(sizes) <= {2, 3}:
         raise ShapeError(f"numpy.cross: expected vectors of 2 or 3 components, got {sizes[0]} and {sizes[1]}")
 
-    def component(x: Any, k: int) -> Any:
+    def component(x: Tensor, k: int) -> Any:
         return getitem(x, (..., k)) if k < x.array.shape[-1] else None
 
     def product(j: int, k: int) -> Any:
@@ -166,37 +167,36 @@ def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axi
 
 
 @rule("linalg.norm", "*x ord axis keepdims")
-def norm(x: Any, ord: Any = None, axis: Axis = None, keepdims: bool = False) -> Any:
+def norm(x: Tensor, ord: float | str | None = None, axis: Axis = None, keepdims: bool = False) -> Any:
     """Return ``numpy.linalg.norm``."""
     ndim = x.array.ndim
     if ord is None and axis is None:
         return matrix_norms.vector_norm(x, 2, tuple(range(ndim)) or None, keepdims)
     dims = tuple(range(ndim)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
-    if ord is None:
-        ord = 2 if len(dims) == 1 else "fro"
     if len(dims) == 1:
-        return matrix_norms.vector_norm(x, ord, dims, keepdims)
+        # it refuses a name
+        return matrix_norms.vector_norm(x, 2 if ord is None else cast("float", ord), dims, keepdims)
     if len(dims) != 2:
         raise ShapeError(
             "numpy.linalg.norm: expected an order for one or two axes: improper number of dimensions to norm"
         )
-    return matrix_norms.matrix_norm(x, ord, dims, keepdims)
+    return matrix_norms.matrix_norm(x, "fro" if ord is None else ord, dims, keepdims)
 
 
 @rule("linalg.vector_norm", "*x axis keepdims ord")
-def vector_norm(x: Any, axis: Axis = None, keepdims: bool = False, ord: Any = 2) -> Any:
+def vector_norm(x: Tensor, axis: Axis = None, keepdims: bool = False, ord: float = 2) -> Any:
     """Return ``numpy.linalg.vector_norm``."""
     return matrix_norms.vector_norm(x, ord, tuple(range(x.array.ndim)) if axis is None else axis, keepdims)
 
 
 @rule("linalg.matrix_norm", "*x keepdims ord")
-def matrix_norm(x: Any, keepdims: bool = False, ord: Any = "fro") -> Any:
+def matrix_norm(x: Tensor, keepdims: bool = False, ord: float | str = "fro") -> Any:
     """Return ``numpy.linalg.matrix_norm``."""
     return matrix_norms.matrix_norm(x, ord, (-2, -1), keepdims)
 
 
 @rule("linalg.solve", "*a *b")
-def solve(a: Any, b: Any) -> Any:
+def solve(a: Tensor, b: Tensor) -> Any:
     """Return ``numpy.linalg.solve``: what has one axis is a vector, all else matrices."""
     if b.array.ndim == 1:
         return reshape.squeeze(inverses.solve(a, reshape.unsqueeze(b, -1)), -1)
@@ -206,7 +206,7 @@ def solve(a: Any, b: Any) -> Any:
 
 
 @rule("linalg.lstsq", "*a *b rcond")
-def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
+def lstsq(a: Tensor, b: Tensor, rcond: float | None = None) -> Any:
     """Return ``numpy.linalg.lstsq``: the solution has a gradient, the rest has none."""
     columns = reshape.unsqueeze(b, -1) if b.array.ndim == 1 else b
     solution = pseudoinverse.lstsq(a, columns, rcond)[0]
@@ -216,7 +216,7 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
 
 
 @rule("linalg.qr", "*a mode")
-def qr(a: Any, mode: str = "reduced") -> Any:
+def qr(a: Tensor, mode: str = "reduced") -> Any:
     """Return ``numpy.linalg.qr``; the mode "raw" has no gradient."""
     if mode not in {"reduced", "complete", "r"}:
         raise NumpyCallError(f"numpy.linalg.qr: expected mode 'reduced', 'complete' or 'r' with a Tensor, got {mode!r}")
@@ -224,7 +224,7 @@ def qr(a: Any, mode: str = "reduced") -> Any:
     return result[1] if mode == "r" else result
 
 
-def hermitian_of(a: Any, *, upper: bool = False) -> Any:
+def hermitian_of(a: Tensor, *, upper: bool = False) -> Any:
     """Return the Hermitian matrix of which one triangle is read: the other has no influence, and no gradient."""
     if a.array.ndim < 2:
         return a
@@ -233,32 +233,32 @@ def hermitian_of(a: Any, *, upper: bool = False) -> Any:
 
 
 @rule("linalg.svd", "*a full_matrices compute_uv hermitian")
-def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Any:
+def svd(a: Tensor, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Any:
     """Return ``numpy.linalg.svd``."""
     a = hermitian_of(a) if hermitian else a
     return spectral.svd(a, full_matrices) if compute_uv else spectral.svdvals(a)
 
 
 @rule("linalg.eigh", "*a UPLO")
-def eigh(a: Any, UPLO: str = "L") -> Any:
+def eigh(a: Tensor, UPLO: str = "L") -> Any:
     """Return ``numpy.linalg.eigh``."""
     return spectral.eigh(hermitian_of(a, upper=UPLO.upper() == "U"), UPLO)
 
 
 @rule("linalg.eigvalsh", "*a UPLO")
-def eigvalsh(a: Any, UPLO: str = "L") -> Any:
+def eigvalsh(a: Tensor, UPLO: str = "L") -> Any:
     """Return ``numpy.linalg.eigvalsh``."""
     return spectral.eigvalsh(hermitian_of(a, upper=UPLO.upper() == "U"), UPLO)
 
 
 @rule("linalg.cholesky", "*a upper")
-def cholesky(a: Any, upper: bool = False) -> Any:
+def cholesky(a: Tensor, upper: bool = False) -> Any:
     """Return ``numpy.linalg.cholesky``."""
     return triangular.cholesky(hermitian_of(a, upper=bool(upper)), upper)
 
 
 @rule("linalg.eig", "*a")
-def eig(a: Any) -> Any:
+def eig(a: Tensor) -> Any:
     """Return ``numpy.linalg.eig``: of a real matrix whose eigenvalues are all real, real numbers."""
     result = eigen.eig(a)
     if a.array.dtype.kind == "c" or bool((result.eigenvalues.array.imag != 0).any()):
@@ -267,13 +267,13 @@ def eig(a: Any) -> Any:
 
 
 @rule("linalg.eigvals", "*a")
-def eigvals(a: Any) -> Any:
+def eigvals(a: Tensor) -> Any:
     """Return ``numpy.linalg.eigvals``: of a real matrix whose eigenvalues are all real, real numbers."""
     return eig(a).eigenvalues
 
 
 @rule("linalg.pinv", "*a rcond hermitian rtol")
-def pinv(a: Any, rcond: Any = None, hermitian: bool = False, rtol: Any = None) -> Any:
+def pinv(a: Tensor, rcond: float | None = None, hermitian: bool = False, rtol: float | None = None) -> Any:
     """Return ``numpy.linalg.pinv``, whose cutoff is 1e-15 by default."""
     limit = rtol if rcond is None else rcond
     a = hermitian_of(a) if hermitian else a
@@ -281,26 +281,26 @@ def pinv(a: Any, rcond: Any = None, hermitian: bool = False, rtol: Any = None) -
 
 
 @rule("linalg.cond", "*x p")
-def cond(x: Any, p: Any = None) -> Any:
+def cond(x: Tensor, p: float | str | None = None) -> Any:
     """Return ``numpy.linalg.cond``."""
     return pseudoinverse.cond(x, p)
 
 
 @rule("linalg.multi_dot", "**arrays")
-def multi_dot(arrays: Any) -> Any:
+def multi_dot(arrays: Sequence[Tensor]) -> Any:
     """Return ``numpy.linalg.multi_dot``."""
     return chains.multi_dot(arrays)
 
 
 @rule("linalg.tensorinv", "*a ind")
-def tensorinv(a: Any, ind: int = 2) -> Any:
+def tensorinv(a: Tensor, ind: int = 2) -> Any:
     """Return ``numpy.linalg.tensorinv``."""
     rows, columns = a.array.shape[:ind], a.array.shape[ind:]
     return reshape.reshape(inverses.inv(reshape.reshape(a, math.prod(rows), -1)), (*columns, *rows))
 
 
 @rule("linalg.tensorsolve", "*a *b axes")
-def tensorsolve(a: Any, b: Any, axes: Any = None) -> Any:
+def tensorsolve(a: Tensor, b: Tensor, axes: Sequence[int] | None = None) -> Any:
     """Return ``numpy.linalg.tensorsolve``."""
     ndim = a.array.ndim
     if axes is not None:

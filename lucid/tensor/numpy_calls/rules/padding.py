@@ -17,7 +17,10 @@ from lucid.tensor.numpy_calls.rules.reductions import largest, smallest
 from lucid.tensor.numpy_calls.rules.statistics import mean, median
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
+
+    from lucid.tensor import Tensor
+    from lucid.tensor.numpy_calls.rule import Operand
 
 MOVING = frozenset(("constant", "edge", "empty", "reflect", "symmetric", "wrap"))
 """The modes whose elements are those of the array, or constants."""
@@ -27,7 +30,7 @@ OF_PARTS: dict[str, Callable[..., Any]] = {"maximum": largest, "mean": mean, "me
 
 
 @rule("pad", "*array pad_width mode kwargs")
-def pad(array: Any, pad_width: Any, mode: Any = "constant", kwargs: Any = None) -> Any:
+def pad(array: Tensor, pad_width: Any, mode: Any = "constant", kwargs: dict[str, Any] | None = None) -> Any:
     """Return ``numpy.pad``."""
     settings = dict(kwargs or {})
     ndim = array.array.ndim
@@ -57,12 +60,12 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", kwargs: Any = None) 
     return result
 
 
-def plain_setting(value: Any) -> Any:
+def plain_setting(value: object) -> Any:
     """Return a setting for NumPy's check, which looks at no values."""
     return 0 if is_tensor(value) else value
 
 
-def pair_of(value: Any, k: int, ndim: int) -> tuple[Any, Any]:
+def pair_of(value: object, k: int, ndim: int) -> tuple[Any, Any]:
     """Return the settings of an axis before and behind it, of one that NumPy broadcasts to all."""
     if value is None or is_tensor(value):
         return value, value
@@ -70,7 +73,7 @@ def pair_of(value: Any, k: int, ndim: int) -> tuple[Any, Any]:
     return before, after
 
 
-def _moved(array: Any, widths: Any, mode: str, settings: dict[str, Any]) -> Any:
+def _moved(array: Tensor, widths: Sequence[Sequence[int]], mode: str, settings: dict[str, Any]) -> Any:
     # what is not set may as well be 0
     mode = "constant" if mode == "empty" else mode
     given = {"array": array, "pad_width": np.array(widths, np.int64).reshape(-1, 2), "mode": mode, **settings}
@@ -79,28 +82,28 @@ def _moved(array: Any, widths: Any, mode: str, settings: dict[str, Any]) -> Any:
     return selected(np.pad, given, {"array", "constant_values"})
 
 
-def _of_parts(x: Any, k: int, before: int, after: int, reduce: Callable[..., Any], lengths: tuple[Any, Any]) -> Any:
+def _of_parts(x: Tensor, k: int, before: int, after: int, reduce: Callable[..., Any], lengths: tuple[Any, Any]) -> Any:
     size = x.array.shape[k]
     first, last = (size if length is None else min(int(length), size) for length in lengths)
 
-    def padding(number: Any, count: int) -> Any:
+    def padding(number: Tensor, count: int) -> Any:
         return broadcasting.broadcast_to(number, [count if j == k else s for j, s in enumerate(x.array.shape)])
 
     ends = reduce(part(x, k, 0, first), axis=k, keepdims=True), reduce(part(x, k, size - last), axis=k, keepdims=True)
     return joining.cat([padding(ends[0], before), x, padding(ends[1], after)], k)
 
 
-def _ramps(x: Any, k: int, before: int, after: int, ends: tuple[Any, Any]) -> Any:
+def _ramps(x: Tensor, k: int, before: int, after: int, ends: tuple[Any, Any]) -> Any:
     first, last = part(x, k, 0, 1), part(x, k, -1)
 
-    def ramp(edge: Any, end: Any, count: int) -> Any:
+    def ramp(edge: Tensor, end: Operand, count: int) -> Any:
         return linspace(tensor_of(end, x), edge.squeeze(k), count, endpoint=False, axis=k)
 
     behind = ramp(last, ends[1], after)
     return joining.cat([ramp(first, ends[0], before), x, behind.flip(k)], k)
 
 
-def _reflected_oddly(x: Any, k: int, before: int, after: int, mode: str) -> Any:
+def _reflected_oddly(x: Tensor, k: int, before: int, after: int, mode: str) -> Any:
     """Return an axis padded by its values turned about those at its edges, as often as it takes."""
     while before or after:
         size = x.array.shape[k]

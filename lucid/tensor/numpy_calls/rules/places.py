@@ -33,12 +33,15 @@ from lucid.tensor.numpy_calls.rule import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Container
 
-    from lucid.tensor.numpy_calls.rule import Axis
+    from lucid.tensor import Tensor
+    from lucid.tensor.numpy_calls.rule import Operand
 
 
-def selected(function: Callable[..., Any], arguments: dict[str, Any], moved: Any, *, weak: bool = False) -> Any:
+def selected(
+    function: Callable[..., Any], arguments: dict[str, Any], moved: Container[str], *, weak: bool = False
+) -> Any:
     """Return what `function` gives, of which the arguments named in `moved` hold what it moves.
 
     Numbers of Python's among them have a dtype of their own, unless they are `weak`.
@@ -47,7 +50,7 @@ def selected(function: Callable[..., Any], arguments: dict[str, Any], moved: Any
     like = next(tensors_in(arguments.values()))
     count = 1
 
-    def numbers(value: Any) -> Any:
+    def numbers(value: object) -> Any:
         nonlocal count
         if is_sequence(value):
             return [numbers(entry) for entry in value]
@@ -63,7 +66,7 @@ def selected(function: Callable[..., Any], arguments: dict[str, Any], moved: Any
     return taken(cat([wrap(zeros_beside(lines[0].array, (1,))), *lines]), order)
 
 
-def taken(line: Any, order: Any) -> Any:
+def taken(line: Tensor, order: Any) -> Any:
     """Return the elements of a vector at the places of an array, or of each of several."""
     if is_sequence(order):
         return type(order)([taken(line, each) for each in order])
@@ -84,7 +87,7 @@ def enter_moving(name: str, takes: str, moved: str, *, weak: bool = False) -> No
     """Enter a function of which the arguments named in `moved` are only moved."""
     function, names = getattr(np, name), frozenset(moved.split())
 
-    def moving(**arguments: Any) -> Any:
+    def moving(**arguments: object) -> Any:
         return selected(function, arguments, names, weak=weak)
 
     enter(name, takes, moving)
@@ -135,7 +138,7 @@ enter_writing("putmask", "a mask values", "a", "values")
 
 
 @rule("insert", "*arr obj ?values axis")
-def inserted(arr: Any, obj: Any, values: Any, axis: Axis = None) -> Any:
+def inserted(arr: Tensor, obj: object, values: Operand, axis: int | None = None) -> Any:
     """Return ``numpy.insert``: what is inserted comes to the dtype of the array."""
     own = cast_to(operand(values, arr, strong=True), dtype_of(arr.array))
     return selected(np.insert, {"arr": arr, "obj": obj, "values": own, "axis": axis}, {"arr", "values"})

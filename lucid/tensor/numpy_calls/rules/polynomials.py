@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,12 +13,18 @@ from lucid.ops.decomposition import chains
 from lucid.ops.elementwise import arithmetic
 from lucid.ops.index.indexing import getitem
 from lucid.ops.shape import axes, joining, reshape
-from lucid.tensor.numpy_calls.rule import beside, is_tensor, operand, rule, tensor_of
+from lucid.tensor.numpy_calls.rule import beside, is_tensor, operand, rule, tensor_of, tensors_in
 from lucid.tensor.numpy_calls.rules.differences import convolve
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lucid.tensor import Tensor
+    from lucid.tensor.numpy_calls.rule import Operand
 
 
 @rule("polyval", "*p *x")
-def polyval(p: Any, x: Any) -> Any:
+def polyval(p: Tensor, x: Tensor) -> Any:
     """Return ``numpy.polyval``, by Horner's rule."""
     like = p if is_tensor(p) else x
     p, x = operand(p, like, strong=True), tensor_of(x, like)
@@ -28,21 +34,21 @@ def polyval(p: Any, x: Any) -> Any:
     return result
 
 
-def in_length(p: Any, length: int) -> Any:
+def in_length(p: Tensor, length: int) -> Any:
     """Return coefficients with zeros in front, up to a number of them."""
     missing = length - len(p.array)
     zeros = wrap(asarray(np.zeros(missing, p.array.dtype), device=device_of(p.array)))
     return joining.cat([zeros, p]) if missing else p
 
 
-def coefficients(*polynomials: Any) -> list[Any]:
+def coefficients(*polynomials: Operand) -> list[Any]:
     """Return coefficients as tensors of at least one dimension."""
-    like = next(each for each in polynomials if is_tensor(each))
+    like = next(tensors_in(polynomials))
     return [reshape.reshape(tensor_of(each, like), -1) for each in polynomials]
 
 
 @rule("polyadd", "*a1 *a2")
-def polyadd(a1: Any, a2: Any) -> Any:
+def polyadd(a1: Tensor, a2: Tensor) -> Any:
     """Return ``numpy.polyadd``."""
     a1, a2 = coefficients(a1, a2)
     length = max(len(a1.array), len(a2.array))
@@ -50,20 +56,20 @@ def polyadd(a1: Any, a2: Any) -> Any:
 
 
 @rule("polysub", "*a1 *a2")
-def polysub(a1: Any, a2: Any) -> Any:
+def polysub(a1: Tensor, a2: Tensor) -> Any:
     """Return ``numpy.polysub``."""
     a1, a2 = coefficients(a1, a2)
     return polyadd(a1, arithmetic.neg(a2))
 
 
 @rule("polymul", "*a1 *a2")
-def polymul(a1: Any, a2: Any) -> Any:
+def polymul(a1: Tensor, a2: Tensor) -> Any:
     """Return ``numpy.polymul``."""
     return convolve(*coefficients(a1, a2))
 
 
 @rule("polyder", "*p m")
-def polyder(p: Any, m: int = 1) -> Any:
+def polyder(p: Tensor, m: int = 1) -> Any:
     """Return ``numpy.polyder``."""
     for _ in range(m):
         powers = beside(np.arange(len(p.array) - 1, 0, -1), p)
@@ -72,7 +78,7 @@ def polyder(p: Any, m: int = 1) -> Any:
 
 
 @rule("polyint", "*p m k")
-def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
+def polyint(p: Tensor, m: int = 1, k: float | Sequence[float] | None = None) -> Any:
     """Return ``numpy.polyint``, with the constants `k`."""
     constants = np.broadcast_to(np.zeros(1) if k is None else np.atleast_1d(k), (m,))
     for constant in constants.tolist():
@@ -82,7 +88,7 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
 
 
 @rule("vander", "*x N increasing")
-def vander(x: Any, N: Any = None, increasing: bool = False) -> Any:
+def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Any:
     """Return ``numpy.vander``: powers of each number, the highest first unless `increasing`."""
     matrix = chains.vander(x, N=len(x.array) if N is None else N)
     return matrix if increasing else axes.flip(matrix, (1,))

@@ -20,25 +20,27 @@ from lucid.tensor.numpy_calls.rule import axis_in, dtype_named, rule, tensor_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from lucid.backend.arrays import Array
+    from lucid.tensor import Tensor
     from lucid.tensor.numpy_calls.rule import Axis
 
 
 # ---- axes ----
 
 
-def dims_of(a: Any, axis: Axis) -> tuple[int, ...]:
+def dims_of(a: Tensor, axis: Axis) -> tuple[int, ...]:
     """Return the dimensions that an axis, several, or None for all, are."""
     ndim = a.array.ndim
     return tuple(range(ndim)) if axis is None else tuple([axis_in(k, ndim) for k in np.atleast_1d(axis).tolist()])
 
 
-def over(a: Any, axis: Axis, keepdims: bool) -> tuple[Any, tuple[int, ...], bool]:
+def over(a: Tensor, axis: Axis, keepdims: bool) -> tuple[Any, tuple[int, ...], bool]:
     """Return what a reduction takes: a tensor, its dimensions, whether they stay; of no axes, of single elements."""
     dims = dims_of(a, axis)
     return (a, dims, bool(keepdims)) if dims else (reshape.unsqueeze(a, -1), (a.array.ndim,), False)
 
 
-def over_axes(reduce: Callable[[Any, int], Any], a: Any, axis: Axis, keepdims: bool) -> Any:
+def over_axes(reduce: Callable[[Any, int], Any], a: Tensor, axis: Axis, keepdims: bool) -> Any:
     """Return a reduction along one dimension, ``reduce(x, dim)``, over any number of axes."""
     x, dims, keep = over(a, axis, keepdims)
     if len(dims) == 1:
@@ -50,7 +52,7 @@ def over_axes(reduce: Callable[[Any, int], Any], a: Any, axis: Axis, keepdims: b
     )
 
 
-def in_line(a: Any, dims: tuple[int, ...]) -> Any:
+def in_line(a: Tensor, dims: tuple[int, ...]) -> Any:
     """Return a tensor whose last dimension is all of these, in order."""
     shape = a.array.shape
     stay = [k for k in range(len(shape)) if k not in dims]
@@ -58,12 +60,12 @@ def in_line(a: Any, dims: tuple[int, ...]) -> Any:
     return reshape.reshape(axes.permute(a, *stay, *dims), (*[shape[k] for k in stay], length))
 
 
-def with_initial(result: Any, initial: Any, op: Callable[[Any, Any], Any]) -> Any:
+def with_initial(result: Tensor, initial: Tensor | complex | None, op: Callable[[Any, Any], Any]) -> Any:
     """Return the result of a reduction that begins with `initial`, which is none if it is None."""
     return result if initial is None else op(result, initial)
 
 
-def in_dtype(a: Any, dtype: object) -> Any:
+def in_dtype(a: Tensor, dtype: object) -> Any:
     """Return `a` in another dtype, if one is named; of results too, where sums are int64."""
     return a if dtype is None else cast_to(a, dtype_named(dtype))
 
@@ -72,14 +74,18 @@ def in_dtype(a: Any, dtype: object) -> Any:
 
 
 @rule("sum", "*a axis dtype keepdims initial")
-def total(a: Any, axis: Axis = None, dtype: object = None, keepdims: bool = False, initial: Any = None) -> Any:
+def total(
+    a: Tensor, axis: Axis = None, dtype: object = None, keepdims: bool = False, initial: Tensor | complex | None = None
+) -> Any:
     """Return ``numpy.sum``."""
     result = in_dtype(sums.sum(*over(in_dtype(a, dtype), axis, keepdims)), dtype)
     return with_initial(result, initial, arithmetic.add)
 
 
 @rule("prod", "*a axis dtype keepdims initial")
-def product(a: Any, axis: Axis = None, dtype: object = None, keepdims: bool = False, initial: Any = None) -> Any:
+def product(
+    a: Tensor, axis: Axis = None, dtype: object = None, keepdims: bool = False, initial: Tensor | complex | None = None
+) -> Any:
     """Return ``numpy.prod``."""
     result = in_dtype(over_axes(cumulative.prod, in_dtype(a, dtype), axis, keepdims), dtype)
     return with_initial(result, initial, arithmetic.mul)
@@ -87,7 +93,7 @@ def product(a: Any, axis: Axis = None, dtype: object = None, keepdims: bool = Fa
 
 @rule("nansum", "*a axis dtype keepdims initial")
 def total_without_nan(
-    a: Any, axis: Axis = None, dtype: object = None, keepdims: bool = False, initial: Any = None
+    a: Tensor, axis: Axis = None, dtype: object = None, keepdims: bool = False, initial: Tensor | complex | None = None
 ) -> Any:
     """Return ``numpy.nansum``."""
     return total(without_nan(a, 0), axis, dtype, keepdims, initial)
@@ -95,19 +101,19 @@ def total_without_nan(
 
 @rule("nanprod", "*a axis dtype keepdims initial")
 def product_without_nan(
-    a: Any, axis: Axis = None, dtype: object = None, keepdims: bool = False, initial: Any = None
+    a: Tensor, axis: Axis = None, dtype: object = None, keepdims: bool = False, initial: Tensor | complex | None = None
 ) -> Any:
     """Return ``numpy.nanprod``."""
     return product(without_nan(a, 1), axis, dtype, keepdims, initial)
 
 
-def without_nan(a: Any, instead: Any) -> Any:
+def without_nan(a: Tensor, instead: float) -> Any:
     """Return `a` with a number in the place of each NaN."""
     return selection.where(nonfinite.isnan(a), tensor_of(instead, a), a)
 
 
 @rule("trace", "*a offset axis1 axis2 dtype")
-def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: object = None) -> Any:
+def trace(a: Tensor, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: object = None) -> Any:
     """Return ``numpy.trace``."""
     return in_dtype(sums.sum(diagonal.diagonal(in_dtype(a, dtype), offset, axis1, axis2), -1), dtype)
 
@@ -115,13 +121,13 @@ def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: object
 # ---- extremes ----
 
 
-def at_index(line: Any, index: Any) -> Any:
+def at_index(line: Tensor, index: Array) -> Any:
     """Return the elements of the last dimension at an array of indices, one for each of the other dimensions."""
     places = wrap(asarray(np.asarray(index)[..., None], device=device_of(line.array)))
     return reshape.squeeze(take_along_dim(line, places, -1), -1)
 
 
-def extreme(a: Any, axis: Axis, keepdims: bool, reduce: Callable[..., Any], place: Callable[..., Any]) -> Any:
+def extreme(a: Tensor, axis: Axis, keepdims: bool, reduce: Callable[..., Any], place: Callable[..., Any]) -> Any:
     """Return extremes; of complex numbers in NumPy's order, by the real part and then the imaginary one."""
     if a.array.dtype.kind != "c":
         return reduce(*over(a, axis, keepdims))
@@ -131,30 +137,36 @@ def extreme(a: Any, axis: Axis, keepdims: bool, reduce: Callable[..., Any], plac
 
 
 @rule("max amax", "*a axis keepdims initial")
-def largest(a: Any, axis: Axis = None, keepdims: bool = False, initial: Any = None) -> Any:
+def largest(a: Tensor, axis: Axis = None, keepdims: bool = False, initial: Tensor | complex | None = None) -> Any:
     """Return ``numpy.max``."""
     return with_initial(extreme(a, axis, keepdims, extremes.amax, np.argmax), initial, comparison.maximum)
 
 
 @rule("min amin", "*a axis keepdims initial")
-def smallest(a: Any, axis: Axis = None, keepdims: bool = False, initial: Any = None) -> Any:
+def smallest(a: Tensor, axis: Axis = None, keepdims: bool = False, initial: Tensor | complex | None = None) -> Any:
     """Return ``numpy.min``."""
     return with_initial(extreme(a, axis, keepdims, extremes.amin, np.argmin), initial, comparison.minimum)
 
 
 @rule("nanmax", "*a axis keepdims initial")
-def largest_number(a: Any, axis: Axis = None, keepdims: bool = False, initial: Any = None) -> Any:
+def largest_number(
+    a: Tensor, axis: Axis = None, keepdims: bool = False, initial: Tensor | complex | None = None
+) -> Any:
     """Return ``numpy.nanmax``: NaN where there is nothing else."""
     return of_numbers(a, axis, keepdims, -np.inf, largest, initial)
 
 
 @rule("nanmin", "*a axis keepdims initial")
-def smallest_number(a: Any, axis: Axis = None, keepdims: bool = False, initial: Any = None) -> Any:
+def smallest_number(
+    a: Tensor, axis: Axis = None, keepdims: bool = False, initial: Tensor | complex | None = None
+) -> Any:
     """Return ``numpy.nanmin``: NaN where there is nothing else."""
     return of_numbers(a, axis, keepdims, np.inf, smallest, initial)
 
 
-def of_numbers(a: Any, axis: Axis, keepdims: bool, last: float, reduce: Callable[..., Any], initial: Any) -> Any:
+def of_numbers(
+    a: Tensor, axis: Axis, keepdims: bool, last: float, reduce: Callable[..., Any], initial: Tensor | complex | None
+) -> Any:
     """Return a reduction of what is no NaN, or NaN where that is nothing."""
     result = reduce(without_nan(a, last), axis, keepdims, initial)
     nothing = sums.all(*over(nonfinite.isnan(a), axis, keepdims))
@@ -162,19 +174,19 @@ def of_numbers(a: Any, axis: Axis, keepdims: bool, last: float, reduce: Callable
 
 
 @rule("ptp", "*a axis keepdims")
-def span(a: Any, axis: Axis = None, keepdims: bool = False) -> Any:
+def span(a: Tensor, axis: Axis = None, keepdims: bool = False) -> Any:
     """Return ``numpy.ptp``: the largest less the smallest."""
     return arithmetic.sub(largest(a, axis, keepdims), smallest(a, axis, keepdims))
 
 
 @rule("argmax", "*a axis keepdims")
-def index_of_largest(a: Any, axis: int | None = None, keepdims: bool = False) -> Any:
+def index_of_largest(a: Tensor, axis: int | None = None, keepdims: bool = False) -> Any:
     """Return ``numpy.argmax``."""
     return extremes.argmax(a, axis, bool(keepdims))
 
 
 @rule("argmin", "*a axis keepdims")
-def index_of_smallest(a: Any, axis: int | None = None, keepdims: bool = False) -> Any:
+def index_of_smallest(a: Tensor, axis: int | None = None, keepdims: bool = False) -> Any:
     """Return ``numpy.argmin``."""
     return extremes.argmin(a, axis, bool(keepdims))
 
@@ -182,25 +194,25 @@ def index_of_smallest(a: Any, axis: int | None = None, keepdims: bool = False) -
 # ---- truth ----
 
 
-def truth_of(a: Any) -> Any:
+def truth_of(a: Tensor) -> Any:
     """Return which elements are not 0, as bools: of uint8, `lucid.all` gives uint8, as in PyTorch."""
     return a if a.array.dtype.kind == "b" else comparison.ne(a, 0)
 
 
 @rule("all", "*a axis keepdims")
-def all_true(a: Any, axis: Axis = None, keepdims: bool = False) -> Any:
+def all_true(a: Tensor, axis: Axis = None, keepdims: bool = False) -> Any:
     """Return ``numpy.all``."""
     return sums.all(*over(truth_of(a), axis, keepdims))
 
 
 @rule("any", "*a axis keepdims")
-def any_true(a: Any, axis: Axis = None, keepdims: bool = False) -> Any:
+def any_true(a: Tensor, axis: Axis = None, keepdims: bool = False) -> Any:
     """Return ``numpy.any``."""
     return sums.any(*over(truth_of(a), axis, keepdims))
 
 
 @rule("count_nonzero", "*a axis keepdims")
-def count_of_nonzero(a: Any, axis: Axis = None, keepdims: bool = False) -> Any:
+def count_of_nonzero(a: Tensor, axis: Axis = None, keepdims: bool = False) -> Any:
     """Return ``numpy.count_nonzero``."""
     return sums.sum(*over(comparison.ne(a, 0), axis, keepdims))
 
@@ -208,36 +220,36 @@ def count_of_nonzero(a: Any, axis: Axis = None, keepdims: bool = False) -> Any:
 # ---- running ----
 
 
-def along(a: Any, axis: Axis) -> tuple[Any, int]:
+def along(a: Tensor, axis: int | None) -> tuple[Any, int]:
     """Return a tensor and the dimension along which it accumulates: without an axis, all elements in a row."""
     return (reshape.ravel(a), 0) if axis is None else (a, axis_in(axis, a.array.ndim))
 
 
 @rule("cumsum", "*a axis dtype")
-def running_sum(a: Any, axis: Axis = None, dtype: object = None) -> Any:
+def running_sum(a: Tensor, axis: int | None = None, dtype: object = None) -> Any:
     """Return ``numpy.cumsum``."""
     return in_dtype(cumulative.cumsum(*along(in_dtype(a, dtype), axis)), dtype)
 
 
 @rule("cumprod", "*a axis dtype")
-def running_product(a: Any, axis: Axis = None, dtype: object = None) -> Any:
+def running_product(a: Tensor, axis: int | None = None, dtype: object = None) -> Any:
     """Return ``numpy.cumprod``."""
     return in_dtype(cumulative.cumprod(*along(in_dtype(a, dtype), axis)), dtype)
 
 
 @rule("nancumsum", "*a axis dtype")
-def running_sum_without_nan(a: Any, axis: Axis = None, dtype: object = None) -> Any:
+def running_sum_without_nan(a: Tensor, axis: int | None = None, dtype: object = None) -> Any:
     """Return ``numpy.nancumsum``."""
     return running_sum(without_nan(a, 0), axis, dtype)
 
 
 @rule("nancumprod", "*a axis dtype")
-def running_product_without_nan(a: Any, axis: Axis = None, dtype: object = None) -> Any:
+def running_product_without_nan(a: Tensor, axis: int | None = None, dtype: object = None) -> Any:
     """Return ``numpy.nancumprod``."""
     return running_product(without_nan(a, 1), axis, dtype)
 
 
-def _with_first(x: Any, axis: Axis, include_initial: bool, running: Callable[..., Any], first: int) -> Any:
+def _with_first(x: Tensor, axis: int | None, include_initial: bool, running: Callable[..., Any], first: int) -> Any:
     line, k = along(x, axis)
     result = running(line, k)
     if not include_initial:
@@ -247,36 +259,36 @@ def _with_first(x: Any, axis: Axis, include_initial: bool, running: Callable[...
 
 
 @rule("cumulative_sum", "*x axis dtype include_initial")
-def sum_so_far(x: Any, axis: Axis = None, dtype: object = None, include_initial: bool = False) -> Any:
+def sum_so_far(x: Tensor, axis: int | None = None, dtype: object = None, include_initial: bool = False) -> Any:
     """Return ``numpy.cumulative_sum``."""
     return in_dtype(_with_first(in_dtype(x, dtype), axis, include_initial, running_sum, 0), dtype)
 
 
 @rule("cumulative_prod", "*x axis dtype include_initial")
-def product_so_far(x: Any, axis: Axis = None, dtype: object = None, include_initial: bool = False) -> Any:
+def product_so_far(x: Tensor, axis: int | None = None, dtype: object = None, include_initial: bool = False) -> Any:
     """Return ``numpy.cumulative_prod``."""
     return in_dtype(_with_first(in_dtype(x, dtype), axis, include_initial, running_product, 1), dtype)
 
 
 @rule("add.accumulate", "*array axis dtype")
-def accumulated_sum(array: Any, axis: int = 0, dtype: object = None) -> Any:
+def accumulated_sum(array: Tensor, axis: int = 0, dtype: object = None) -> Any:
     """Return ``numpy.add.accumulate``."""
     return running_sum(array, axis, dtype)
 
 
 @rule("multiply.accumulate", "*array axis dtype")
-def accumulated_product(array: Any, axis: int = 0, dtype: object = None) -> Any:
+def accumulated_product(array: Tensor, axis: int = 0, dtype: object = None) -> Any:
     """Return ``numpy.multiply.accumulate``."""
     return running_product(array, axis, dtype)
 
 
 @rule("maximum.accumulate", "*array axis")
-def running_maximum(array: Any, axis: int = 0) -> Any:
+def running_maximum(array: Tensor, axis: int = 0) -> Any:
     """Return ``numpy.maximum.accumulate``."""
     return running.cummax(array, axis)[0]
 
 
 @rule("minimum.accumulate", "*array axis")
-def running_minimum(array: Any, axis: int = 0) -> Any:
+def running_minimum(array: Tensor, axis: int = 0) -> Any:
     """Return ``numpy.minimum.accumulate``."""
     return running.cummin(array, axis)[0]

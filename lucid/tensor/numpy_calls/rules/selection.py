@@ -25,10 +25,11 @@ from lucid.tensor.numpy_calls.rules.reductions import along
 from lucid.tensor.numpy_calls.ufuncs import UFUNCS, is_complex
 
 if TYPE_CHECKING:
-    from lucid.tensor.numpy_calls.rule import Axis
+    from lucid.tensor import Tensor
+    from lucid.tensor.numpy_calls.rule import Indices, Operand, Sizes
 
 
-def index_beside(value: Any, like: Any) -> Any:
+def index_beside(value: object, like: Tensor) -> Any:
     """Return indices, of any kind, as a tensor on the device of `like`."""
     if is_tensor(value):
         return value
@@ -36,14 +37,14 @@ def index_beside(value: Any, like: Any) -> Any:
 
 
 @rule("where", "?condition *x *y")
-def where(condition: Any, x: Any = None, y: Any = None) -> Any:
+def where(condition: Tensor, x: Operand | None = None, y: Operand | None = None) -> Any:
     """Return ``numpy.where``; of a condition alone, its places."""
     truth = comparison.ne(condition, 0) if condition.array.dtype.kind != "b" else condition
     return selection.where(truth) if x is None and y is None else selection.where(truth, x, y)
 
 
 @rule("piecewise", "*x condlist funclist args kw")
-def piecewise(x: Any, condlist: Any, funclist: Any, args: tuple[Any, ...] = (), kw: Any = None) -> Any:
+def piecewise(x: Tensor, condlist: Any, funclist: Any, args: tuple[Any, ...] = (), kw: Any = None) -> Any:
     """Return ``numpy.piecewise``: each function of the elements for which its condition is the last that is true."""
     conditions = plain(condlist)
     stack = np.asarray(conditions, bool)
@@ -71,7 +72,7 @@ def piecewise(x: Any, condlist: Any, funclist: Any, args: tuple[Any, ...] = (), 
 
 
 @rule("take", "*a indices axis mode")
-def taken(a: Any, indices: Any, axis: Axis = None, mode: str = "raise") -> Any:
+def taken(a: Tensor, indices: Indices, axis: int | None = None, mode: str = "raise") -> Any:
     """Return ``numpy.take``."""
     line, k = along(a, axis)
     size = line.array.shape[k]
@@ -84,7 +85,7 @@ def taken(a: Any, indices: Any, axis: Axis = None, mode: str = "raise") -> Any:
 
 
 @rule("take_along_axis", "*arr indices axis")
-def taken_along(arr: Any, indices: Any, axis: Axis = -1) -> Any:
+def taken_along(arr: Tensor, indices: Indices, axis: int | None = -1) -> Any:
     """Return ``numpy.take_along_axis``."""
     line, k = along(arr, axis)
     index = index_beside(indices, arr)
@@ -93,7 +94,13 @@ def taken_along(arr: Any, indices: Any, axis: Axis = -1) -> Any:
 
 
 @rule("clip", "*a *a_min *a_max *min *max")
-def clipped(a: Any, a_min: Any = None, a_max: Any = None, min: Any = None, max: Any = None) -> Any:
+def clipped(
+    a: Tensor,
+    a_min: Operand | None = None,
+    a_max: Operand | None = None,
+    min: Operand | None = None,
+    max: Operand | None = None,
+) -> Any:
     """Return ``numpy.clip``."""
     low, high = (a_min if min is None else min), (a_max if max is None else max)
     if low is None and high is None:
@@ -105,7 +112,9 @@ def clipped(a: Any, a_min: Any = None, a_max: Any = None, min: Any = None, max: 
 
 
 @rule("nan_to_num", "*x copy nan posinf neginf")
-def numbers_only(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
+def numbers_only(
+    x: Tensor, copy: bool = True, nan: float | None = 0.0, posinf: float | None = None, neginf: float | None = None
+) -> Any:
     """Return ``numpy.nan_to_num``: always a copy."""
     del copy
     if is_complex(x):
@@ -114,7 +123,7 @@ def numbers_only(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, 
 
 
 @rule("sort", "*a axis kind stable")
-def sorted_values(a: Any, axis: Axis = -1, kind: Any = None, stable: Any = None) -> Any:
+def sorted_values(a: Tensor, axis: int | None = -1, kind: object = None, stable: object = None) -> Any:
     """Return ``numpy.sort``: always stable."""
     del kind, stable
     line, k = along(a, axis)
@@ -124,7 +133,7 @@ def sorted_values(a: Any, axis: Axis = -1, kind: Any = None, stable: Any = None)
 
 
 @rule("argsort", "*a axis kind stable")
-def order_of(a: Any, axis: Axis = -1, kind: Any = None, stable: Any = None) -> Any:
+def order_of(a: Tensor, axis: int | None = -1, kind: object = None, stable: object = None) -> Any:
     """Return ``numpy.argsort``: always stable."""
     del kind, stable
     line, k = along(a, axis)
@@ -134,22 +143,22 @@ def order_of(a: Any, axis: Axis = -1, kind: Any = None, stable: Any = None) -> A
 
 
 @rule("partition", "*a kth axis")
-def partitioned(a: Any, kth: Any, axis: Axis = -1) -> Any:
+def partitioned(a: Tensor, kth: Sizes, axis: int | None = -1) -> Any:
     """Return ``numpy.partition``."""
     line, k = along(a, axis)
     return take_along_dim(line, index_beside(np.argpartition(plain(line), kth, k), line), k)
 
 
 @rule("sort_complex", "*a")
-def sorted_complex(a: Any) -> Any:
+def sorted_complex(a: Tensor) -> Any:
     """Return ``numpy.sort_complex``."""
     wide = np.result_type(a.array.dtype, np.complex64)
     return sorted_values(cast_to(a, as_dtype(wide)))
 
 
 @rule("unique", "*ar return_index return_inverse return_counts axis equal_nan")
-def unique(ar: Any, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False,
-           axis: Axis = None, equal_nan: bool = True) -> Any:  # fmt: skip
+def unique(ar: Tensor, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False,
+           axis: int | None = None, equal_nan: bool = True) -> Any:  # fmt: skip
     """Return ``numpy.unique``: the gradient of each value goes to the first of its kind."""
     unique_of: Any = np.unique
     _, first, *rest = unique_of(plain(ar), True, return_inverse, return_counts, axis, equal_nan=equal_nan)
@@ -159,13 +168,13 @@ def unique(ar: Any, return_index: bool = False, return_inverse: bool = False, re
 
 
 @rule("unique_values", "*x")
-def unique_values(x: Any) -> Any:
+def unique_values(x: Tensor) -> Any:
     """Return ``numpy.unique_values``."""
     return unique(x, equal_nan=False)
 
 
 @rule("real_if_close", "*a tol")
-def real_if_close(a: Any, tol: float = 100) -> Any:
+def real_if_close(a: Tensor, tol: float = 100) -> Any:
     """Return ``numpy.real_if_close``."""
     if not is_complex(a):
         return a
@@ -174,13 +183,13 @@ def real_if_close(a: Any, tol: float = 100) -> Any:
 
 
 @rule("imag", "*val")
-def imaginary(val: Any) -> Any:
+def imaginary(val: Tensor) -> Any:
     """Return ``numpy.imag``; zeros of real numbers."""
     return imag(val) if val.array.dtype.kind == "c" else arithmetic.mul(val.detach(), 0)
 
 
 @rule("round around", "*a decimals")
-def rounded(a: Any, decimals: int = 0) -> Any:
+def rounded(a: Tensor, decimals: int = 0) -> Any:
     """Return ``numpy.round``."""
     if is_complex(a):
         return of_parts(rounding.round(real(a), decimals=decimals), rounding.round(imag(a), decimals=decimals))
@@ -188,7 +197,7 @@ def rounded(a: Any, decimals: int = 0) -> Any:
 
 
 @rule("fix", "*x")
-def fixed(x: Any) -> Any:
+def fixed(x: Tensor) -> Any:
     """Return ``numpy.fix``: towards 0."""
     return rounding.trunc(x)
 

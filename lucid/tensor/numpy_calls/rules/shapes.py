@@ -10,15 +10,28 @@ import numpy as np
 from lucid.errors import ShapeError
 from lucid.ops.index.indexing import getitem
 from lucid.ops.shape import axes, broadcasting, diagonal, repeating, reshape
-from lucid.tensor.numpy_calls.rule import axis_in, enter, is_sequence, is_tensor, operand, rule, tensors_in, untyped
+from lucid.tensor.numpy_calls.rule import (
+    axis_in,
+    enter,
+    is_sequence,
+    is_tensor,
+    operand,
+    rule,
+    sizes_of,
+    tensors_in,
+    untyped,
+)
 from lucid.tensor.numpy_calls.rules.reductions import trace
 
 if TYPE_CHECKING:
-    from lucid.tensor.numpy_calls.rule import Axis
+    from collections.abc import Sequence
+
+    from lucid.tensor import Tensor
+    from lucid.tensor.numpy_calls.rule import Axis, Indices, Sizes
 
 
 @rule("reshape", "*a shape order copy")
-def reshaped(a: Any, shape: Any, order: str = "C", copy: Any = None) -> Any:
+def reshaped(a: Tensor, shape: Sizes, order: str = "C", copy: object = None) -> Any:
     """Return ``numpy.reshape``; of the order "F" by transposing twice."""
     if order in {"C", "A"}:
         result = reshape.reshape(a, shape)
@@ -32,13 +45,13 @@ def reshaped(a: Any, shape: Any, order: str = "C", copy: Any = None) -> Any:
 
 
 @rule("ravel", "*a order")
-def raveled(a: Any, order: str = "C") -> Any:
+def raveled(a: Tensor, order: str = "C") -> Any:
     """Return ``numpy.ravel``."""
     return reshape.ravel(transposed(a) if order == "F" else a)
 
 
 @rule("transpose permute_dims", "*a axes")
-def transposed(a: Any, axes: Any = None) -> Any:
+def transposed(a: Tensor, axes: Sequence[int] | None = None) -> Any:
     """Return ``numpy.transpose``: without axes, all of them in reverse order."""
     return _permuted(a, *(reversed(range(a.array.ndim)) if axes is None else axes))
 
@@ -47,13 +60,13 @@ _permuted = axes.permute
 
 
 @rule("matrix_transpose linalg.matrix_transpose", "*x")
-def matrix_transposed(x: Any) -> Any:
+def matrix_transposed(x: Tensor) -> Any:
     """Return ``numpy.matrix_transpose``."""
     return axes.transpose(x, -2, -1)
 
 
 @rule("rollaxis", "*a axis start")
-def axis_rolled(a: Any, axis: int, start: int = 0) -> Any:
+def axis_rolled(a: Tensor, axis: int, start: int = 0) -> Any:
     """Return ``numpy.rollaxis``."""
     ndim = a.array.ndim
     before, to = axis_in(axis, ndim), start + ndim if start < 0 else start
@@ -61,7 +74,7 @@ def axis_rolled(a: Any, axis: int, start: int = 0) -> Any:
 
 
 @rule("expand_dims", "*a axis")
-def expanded(a: Any, axis: int | tuple[int, ...]) -> Any:
+def expanded(a: Tensor, axis: int | tuple[int, ...]) -> Any:
     """Return ``numpy.expand_dims``: axes are those of the result."""
     new: Any = axis if is_sequence(axis) else (axis,)
     ndim = a.array.ndim + len(new)
@@ -73,7 +86,7 @@ def expanded(a: Any, axis: int | tuple[int, ...]) -> Any:
 
 
 @rule("squeeze", "*a axis")
-def squeezed(a: Any, axis: Axis = None) -> Any:
+def squeezed(a: Tensor, axis: Axis = None) -> Any:
     """Return ``numpy.squeeze``: an axis that is named must be of size 1."""
     if axis is None:
         return reshape.squeeze(a)
@@ -86,27 +99,27 @@ def squeezed(a: Any, axis: Axis = None) -> Any:
 
 
 @rule("swapaxes", "*a axis1 axis2")
-def exchanged(a: Any, axis1: int, axis2: int) -> Any:
+def exchanged(a: Tensor, axis1: int, axis2: int) -> Any:
     """Return ``numpy.swapaxes``."""
     ndim = a.array.ndim
     return axes.transpose(a, axis_in(axis1, ndim), axis_in(axis2, ndim))
 
 
 @rule("moveaxis", "*a source destination")
-def moved(a: Any, source: Any, destination: Any) -> Any:
+def moved(a: Tensor, source: Sizes, destination: Sizes) -> Any:
     """Return ``numpy.moveaxis``."""
     ends = [[axis_in(k, a.array.ndim) for k in np.atleast_1d(each).tolist()] for each in (source, destination)]
     return axes.movedim(a, *ends)
 
 
 @rule("flip", "*m axis")
-def flipped(m: Any, axis: Axis = None) -> Any:
+def flipped(m: Tensor, axis: Axis = None) -> Any:
     """Return ``numpy.flip``: without an axis, along all."""
     return axes.flip(m, tuple(range(m.array.ndim)) if axis is None else axis)
 
 
 @rule("roll", "*a shift axis")
-def rolled(a: Any, shift: Any, axis: Axis = None) -> Any:
+def rolled(a: Tensor, shift: Sizes, axis: Axis = None) -> Any:
     """Return ``numpy.roll``: shifts and axes broadcast, and those of one axis add up."""
     if axis is None:
         return axes.roll(a, int(np.sum(shift)))
@@ -118,9 +131,9 @@ def rolled(a: Any, shift: Any, axis: Axis = None) -> Any:
 
 
 @rule("broadcast_to", "*array shape")
-def broadcasted(array: Any, shape: Any) -> Any:
+def broadcasted(array: Tensor, shape: Sizes) -> Any:
     """Return ``numpy.broadcast_to``."""
-    return broadcasting.broadcast_to(array, (shape,) if np.ndim(shape) == 0 else shape)
+    return broadcasting.broadcast_to(array, sizes_of(shape))
 
 
 @rule("broadcast_arrays", "args")
@@ -131,13 +144,13 @@ def broadcast_together(args: tuple[Any, ...]) -> Any:
 
 
 @rule("tile", "*A reps")
-def tiled(A: Any, reps: Any) -> Any:
+def tiled(A: Tensor, reps: Sizes) -> Any:
     """Return ``numpy.tile``."""
     return repeating.tile(A, tuple(np.atleast_1d(reps).tolist()))
 
 
 @rule("repeat", "*a repeats axis")
-def repeated(a: Any, repeats: Any, axis: int | None = None) -> Any:
+def repeated(a: Tensor, repeats: Indices, axis: int | None = None) -> Any:
     """Return ``numpy.repeat``."""
     if is_tensor(repeats):
         return repeating.repeat_interleave(a, repeats, axis)
@@ -147,35 +160,35 @@ def repeated(a: Any, repeats: Any, axis: int | None = None) -> Any:
 
 
 @rule("tril", "*m k")
-def lower(m: Any, k: int = 0) -> Any:
+def lower(m: Tensor, k: int = 0) -> Any:
     """Return ``numpy.tril``: of a vector, the matrix whose rows it is."""
     return diagonal.tril(_matrix(m), k)
 
 
 @rule("triu", "*m k")
-def upper(m: Any, k: int = 0) -> Any:
+def upper(m: Tensor, k: int = 0) -> Any:
     """Return ``numpy.triu``."""
     return diagonal.triu(_matrix(m), k)
 
 
-def _matrix(m: Any) -> Any:
+def _matrix(m: Tensor) -> Any:
     return broadcasting.broadcast_to(m, (m.array.shape[0],) * 2) if m.array.ndim == 1 else m
 
 
 @rule("linalg.diagonal", "*x offset")
-def matrix_diagonal(x: Any, offset: int = 0) -> Any:
+def matrix_diagonal(x: Tensor, offset: int = 0) -> Any:
     """Return ``numpy.linalg.diagonal``: of the last two axes."""
     return diagonal.diagonal(x, offset, -2, -1)
 
 
 @rule("linalg.trace", "*x offset dtype")
-def matrix_trace(x: Any, offset: int = 0, dtype: object = None) -> Any:
+def matrix_trace(x: Tensor, offset: int = 0, dtype: object = None) -> Any:
     """Return ``numpy.linalg.trace``: of the last two axes."""
     return trace(x, offset, -2, -1, dtype)
 
 
 @rule("trim_zeros", "*filt trim axis")
-def trimmed(filt: Any, trim: str = "fb", axis: Axis = None) -> Any:
+def trimmed(filt: Tensor, trim: str = "fb", axis: Axis = None) -> Any:
     """Return ``numpy.trim_zeros``: the part between the first and the last number that is not zero."""
     values = filt.numpy(force=True)
     dims = range(values.ndim) if axis is None else [axis_in(k, values.ndim) for k in np.atleast_1d(axis).tolist()]
@@ -188,7 +201,7 @@ def trimmed(filt: Any, trim: str = "fb", axis: Axis = None) -> Any:
 
 
 @rule("copy", "*a order subok")
-def copied(a: Any, order: str = "K", subok: bool = False) -> Any:
+def copied(a: Tensor, order: str = "K", subok: bool = False) -> Any:
     """Return ``numpy.copy``."""
     del order, subok
     return reshape.clone(a)

@@ -23,26 +23,28 @@ from lucid.tensor.numpy_calls.rules.reductions import dims_of, in_dtype, in_line
 from lucid.tensor.numpy_calls.rules.selection import sorted_values
 
 if TYPE_CHECKING:
-    from lucid.tensor.numpy_calls.rule import Axis
+    from lucid.backend.arrays import Array
+    from lucid.tensor import Tensor
+    from lucid.tensor.numpy_calls.rule import Axis, Indices
 
 # ---- means and variances ----
 
 
 @rule("mean", "*a axis dtype keepdims")
-def mean(a: Any, axis: Axis = None, dtype: object = None, keepdims: bool = False) -> Any:
+def mean(a: Tensor, axis: Axis = None, dtype: object = None, keepdims: bool = False) -> Any:
     """Return ``numpy.mean``."""
     return sums.mean(*over(in_dtype(a, dtype), axis, keepdims))
 
 
 @rule("var", "*a axis dtype ddof keepdims *mean correction")
 def variance(
-    a: Any,
+    a: Tensor,
     axis: Axis = None,
     dtype: object = None,
-    ddof: Any = 0,
+    ddof: int = 0,
     keepdims: bool = False,
-    mean: Any = None,
-    correction: Any = None,
+    mean: Tensor | None = None,
+    correction: int | None = None,
 ) -> Any:
     """Return ``numpy.var``; of complex numbers that of their distances from the mean."""
     x, dims, keep = over(in_dtype(a, dtype), axis, keepdims)
@@ -56,13 +58,13 @@ def variance(
 
 @rule("std", "*a axis dtype ddof keepdims *mean correction")
 def deviation(
-    a: Any,
+    a: Tensor,
     axis: Axis = None,
     dtype: object = None,
-    ddof: Any = 0,
+    ddof: int = 0,
     keepdims: bool = False,
-    mean: Any = None,
-    correction: Any = None,
+    mean: Tensor | None = None,
+    correction: int | None = None,
 ) -> Any:
     """Return ``numpy.std``."""
     if mean is not None or a.array.dtype.kind == "c":
@@ -71,19 +73,21 @@ def deviation(
     return statistics.std(x, dims, correction=ddof if correction is None else correction, keepdim=keep)
 
 
-def _root(x: Any) -> Any:
+def _root(x: Tensor) -> Any:
     """Return the root of a variance, with the gradient 0 where it is 0: all numbers are equal there."""
     none = comparison.eq(x, 0)
     return selection.where(none, tensor_of(0, x), power.sqrt(selection.where(none, tensor_of(1, x), x)))
 
 
-def count_over(x: Any, dims: tuple[int, ...]) -> int:
+def count_over(x: Tensor, dims: tuple[int, ...]) -> int:
     """Return how many elements each result is made of."""
     return math.prod([x.array.shape[k] for k in dims])
 
 
 @rule("average", "*a axis *weights returned keepdims")
-def average(a: Any, axis: Axis = None, weights: Any = None, returned: bool = False, keepdims: bool = False) -> Any:
+def average(
+    a: Tensor, axis: Axis = None, weights: Tensor | None = None, returned: bool = False, keepdims: bool = False
+) -> Any:
     """Return ``numpy.average``."""
     if weights is None:
         result = mean(a, axis, None, keepdims)
@@ -100,26 +104,26 @@ def average(a: Any, axis: Axis = None, weights: Any = None, returned: bool = Fal
 
 
 @rule("nanmean", "*a axis dtype keepdims")
-def mean_of_numbers(a: Any, axis: Axis = None, dtype: object = None, keepdims: bool = False) -> Any:
+def mean_of_numbers(a: Tensor, axis: Axis = None, dtype: object = None, keepdims: bool = False) -> Any:
     """Return ``numpy.nanmean``."""
     x, dims, keep = over(in_dtype(a, dtype), axis, keepdims)
     return _mean_of_numbers(x, dims, keep)
 
 
-def _mean_of_numbers(x: Any, dims: tuple[int, ...], keep: bool) -> Any:
+def _mean_of_numbers(x: Tensor, dims: tuple[int, ...], keep: bool) -> Any:
     known = comparison.eq(nonfinite.isnan(x), 0)
     return division.div(sums.sum(selection.where(known, x, tensor_of(0, x)), dims, keep), sums.sum(known, dims, keep))
 
 
 @rule("nanvar", "*a axis dtype ddof keepdims *mean correction")
 def variance_of_numbers(
-    a: Any,
+    a: Tensor,
     axis: Axis = None,
     dtype: object = None,
-    ddof: Any = 0,
+    ddof: int = 0,
     keepdims: bool = False,
-    mean: Any = None,
-    correction: Any = None,
+    mean: Tensor | None = None,
+    correction: int | None = None,
 ) -> Any:
     """Return ``numpy.nanvar``: NaN where no more numbers are left than are taken from their count."""
     x, dims, keep = over(in_dtype(a, dtype), axis, keepdims)
@@ -136,13 +140,13 @@ def variance_of_numbers(
 
 @rule("nanstd", "*a axis dtype ddof keepdims *mean correction")
 def deviation_of_numbers(
-    a: Any,
+    a: Tensor,
     axis: Axis = None,
     dtype: object = None,
-    ddof: Any = 0,
+    ddof: int = 0,
     keepdims: bool = False,
-    mean: Any = None,
-    correction: Any = None,
+    mean: Tensor | None = None,
+    correction: int | None = None,
 ) -> Any:
     """Return ``numpy.nanstd``."""
     return _root(variance_of_numbers(a, axis, dtype, ddof, keepdims, mean, correction))
@@ -150,9 +154,15 @@ def deviation_of_numbers(
 
 @rule("cov", "*m *y rowvar bias ddof fweights aweights dtype")
 def covariances(
-    m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: Any = None, fweights: Any = None,
-    aweights: Any = None, dtype: object = None,
-) -> Any:  # fmt: skip
+    m: Tensor,
+    y: Tensor | None = None,
+    rowvar: bool = True,
+    bias: bool = False,
+    ddof: int | None = None,
+    fweights: Indices | None = None,
+    aweights: Indices | None = None,
+    dtype: object = None,
+) -> Any:
     """Return ``numpy.cov``."""
     given = [x for x in (m, y) if x is not None]
     wanted = np.result_type(np.float64, *[x.array.dtype for x in given]) if dtype is None else dtype
@@ -167,7 +177,7 @@ def covariances(
 
 
 @rule("corrcoef", "*x *y rowvar dtype")
-def correlations(x: Any, y: Any = None, rowvar: bool = True, dtype: object = None) -> Any:
+def correlations(x: Tensor, y: Tensor | None = None, rowvar: bool = True, dtype: object = None) -> Any:
     """Return ``numpy.corrcoef``."""
     c = covariances(x, y, rowvar, dtype=dtype)
     if not c.array.ndim:
@@ -180,7 +190,7 @@ def correlations(x: Any, y: Any = None, rowvar: bool = True, dtype: object = Non
 # ---- quantiles ----
 
 
-def quantiles(a: Any, q: Any, axis: Axis, keepdims: bool, method: str | None = None) -> Any:
+def quantiles(a: Tensor, q: Array | float, axis: Axis, keepdims: bool, method: str | None = None) -> Any:
     """Return quantiles, or of no method a median.
 
     Between which two of n sorted numbers one lies, and where, NumPy's own quantile of the numbers from 0 to n - 1 says.
@@ -212,7 +222,7 @@ def quantiles(a: Any, q: Any, axis: Axis, keepdims: bool, method: str | None = N
 
 
 @rule("quantile", "*a q axis method keepdims")
-def quantile(a: Any, q: Any, axis: Axis = None, method: str = "linear", keepdims: bool = False) -> Any:
+def quantile(a: Tensor, q: object, axis: Axis = None, method: str = "linear", keepdims: bool = False) -> Any:
     """Return ``numpy.quantile``, by any of its methods."""
     if is_tensor(q):
         raise NumpyCallError("numpy.quantile: expected q without gradient, got a Tensor: use q.detach().numpy()")
@@ -220,13 +230,13 @@ def quantile(a: Any, q: Any, axis: Axis = None, method: str = "linear", keepdims
 
 
 @rule("percentile", "*a q axis method keepdims")
-def percentile(a: Any, q: Any, axis: Axis = None, method: str = "linear", keepdims: bool = False) -> Any:
+def percentile(a: Tensor, q: Any, axis: Axis = None, method: str = "linear", keepdims: bool = False) -> Any:
     """Return ``numpy.percentile``."""
     return quantile(a, np.true_divide(q, 100) if not is_tensor(q) else q, axis, method, keepdims)
 
 
 @rule("median", "*a axis keepdims")
-def median(a: Any, axis: Axis = None, keepdims: bool = False) -> Any:
+def median(a: Tensor, axis: Axis = None, keepdims: bool = False) -> Any:
     """Return ``numpy.median``: of an even count the mean of the two in the middle, which share the gradient."""
     x, dims, keep = over(a, axis, keepdims)
     if not count_over(x, dims):
@@ -234,7 +244,7 @@ def median(a: Any, axis: Axis = None, keepdims: bool = False) -> Any:
     return quantiles(a, 0.5, axis, keepdims)
 
 
-def _of_numbers(a: Any, q: Any, axis: Axis, keepdims: bool, method: str) -> Any:
+def _of_numbers(a: Tensor, q: Array | float, axis: Axis, keepdims: bool, method: str) -> Any:
     """Return quantiles of what is no NaN, line after line: each has its own count of them."""
     x, dims, keep = over(a, axis, keepdims)
     line = in_line(x, dims)
@@ -249,26 +259,28 @@ def _of_numbers(a: Any, q: Any, axis: Axis, keepdims: bool, method: str) -> Any:
     return whole
 
 
-def _known_quantiles(line: Any, q: Any, method: str) -> Any:
+def _known_quantiles(line: Tensor, q: Array | float, method: str) -> Any:
     if line.array.size:
         return quantiles(line, q, None, False, method)
     return wrap(asarray(np.full(np.shape(q), np.nan, line.array.dtype), device=device_of(line.array)))
 
 
 @rule("nanquantile", "*a q axis method keepdims")
-def quantile_of_numbers(a: Any, q: Any, axis: Axis = None, method: str = "linear", keepdims: bool = False) -> Any:
+def quantile_of_numbers(a: Tensor, q: object, axis: Axis = None, method: str = "linear", keepdims: bool = False) -> Any:
     """Return ``numpy.nanquantile``."""
     return _of_numbers(a, plain(q), axis, keepdims, method)
 
 
 @rule("nanpercentile", "*a q axis method keepdims")
-def percentile_of_numbers(a: Any, q: Any, axis: Axis = None, method: str = "linear", keepdims: bool = False) -> Any:
+def percentile_of_numbers(
+    a: Tensor, q: object, axis: Axis = None, method: str = "linear", keepdims: bool = False
+) -> Any:
     """Return ``numpy.nanpercentile``."""
     return _of_numbers(a, np.true_divide(plain(q), 100), axis, keepdims, method)
 
 
 @rule("nanmedian", "*a axis keepdims")
-def median_of_numbers(a: Any, axis: Axis = None, keepdims: bool = False) -> Any:
+def median_of_numbers(a: Tensor, axis: Axis = None, keepdims: bool = False) -> Any:
     """Return ``numpy.nanmedian``."""
     return _of_numbers(a, 0.5, axis, keepdims, "linear")
 
@@ -277,7 +289,7 @@ def median_of_numbers(a: Any, axis: Axis = None, keepdims: bool = False) -> Any:
 
 
 @rule("bincount", "x *weights minlength")
-def weighted_counts(x: Any, weights: Any = None, minlength: int = 0) -> Any:
+def weighted_counts(x: Tensor, weights: Tensor | Array | None = None, minlength: int = 0) -> Any:
     """Return ``numpy.bincount``, whose weights have a gradient."""
     indices = np.asarray(plain(x))
     if not is_tensor(weights):
@@ -288,7 +300,9 @@ def weighted_counts(x: Any, weights: Any = None, minlength: int = 0) -> Any:
 
 
 @rule("histogram", "a bins range density *weights")
-def histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> Any:
+def histogram(
+    a: Tensor, bins: Any = 10, range: Any = None, density: bool | None = None, weights: Tensor | Array | None = None
+) -> Any:
     """Return ``numpy.histogram``: the counts have no gradient by what is counted, but by the weights."""
     values = np.ravel(plain(a))
     if not is_tensor(weights):

@@ -1,0 +1,35 @@
+"""What Python's and NumPy's conversions make of a recorded array: what would lose a gradient in silence is refused."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from lucid.numpy.border import is_recorded
+from lucid.tensor import interop
+from lucid.tensor.numpy_calls.rule import NumpyCallError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def number_of(name: str, convert: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return a conversion to a number, refused where it has a gradient: NumPy makes it to write ``y[0] = x``."""
+
+    def converted(self: object) -> Any:
+        if is_recorded(self):
+            raise NumpyCallError(
+                f"{name}(x): x requires grad, which a number or an element of a plain array does not record: x.item() "
+                "is its number; join parts by np.stack([...]), or write into a copy of a Tensor's, "
+                "np.asarray(tensor) * 1.0"
+            )
+        return convert(self)
+
+    return converted
+
+
+def array_of(self: Any, dtype: object = None, copy: bool | None = None) -> Any:
+    """Return the values as an array of integers or bools, which carry no gradient, ``np.int64(x)``; or refuse."""
+    plain = dtype is not None and np.dtype(cast("Any", dtype)).kind in "biu"
+    return interop.to_array(self.detach() if plain else self, dtype, copy)
