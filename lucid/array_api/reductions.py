@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 import numpy as np
 
 from lucid.array_api.operands import tensor_given, together
+from lucid.backend.dtype import int64
 from lucid.errors import ShapeError
+from lucid.ops.base.promotion import cast_to
 from lucid.ops.index.masked_select import nonzero as places
 from lucid.ops.reduction import extremes, sorting
 from lucid.ops.shape.reshape import clone
@@ -160,8 +162,7 @@ def searchsorted(
 ) -> Tensor:
     """Return ``searchsorted`` of the array API."""
     row, values = together((tensor_given(x1), tensor_given(x2)))
-    row = row if sorter is None else selection.taken_along(row, tensor_given(sorter), -1)
-    return sorting.searchsorted(row, values, side=side)
+    return sorting.searchsorted(row, values, side=side, sorter=None if sorter is None else cast_to(sorter, int64))
 
 
 def where(condition: Tensor, x1: Tensor | Number, x2: Tensor | Number, /) -> Tensor:
