@@ -130,9 +130,9 @@ def astype(x: Tensor, dtype: Dtype, /, *, copy: bool = True, device: Device = No
         If complex numbers would lose their imaginary parts: `real` leaves them out.
     """
     given: Any = tensor_given(x)
-    wanted = as_dtype(dtype)
-    if given.dtype.is_complex and not (wanted.is_complex or wanted is bool_):
-        raise DtypeError(f"astype: {given.dtype} to {wanted} would lose the imaginary parts: use real() or imag()")
+    wanted, own = as_dtype(dtype), _dtype_of(x)
+    if own.is_complex and not (wanted.is_complex or wanted is bool_):
+        raise DtypeError(f"astype: {own} to {wanted} would lose the imaginary parts: use real() or imag()")
     made = given.to(dtype=wanted) if device is None else given.to(device=device, dtype=wanted)
     return clone(made) if copy and made is x else made
 
