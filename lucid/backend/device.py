@@ -58,7 +58,12 @@ class device:
         elif isinstance(type, str):
             match = _SPELLING.fullmatch(type)
             if match is None:
-                raise unfit(type, "a device such as 'cpu', 'cuda' or 'cuda:1'", "device", DeviceError)
+                error = unfit(type, "a device such as 'cpu', 'cuda' or 'cuda:1'", "device", DeviceError)
+                if type.partition(":")[0] not in {"cpu", "cuda"}:
+                    # PyTorch's words, of which code for several libraries reads which kinds of devices there are
+                    words = f"{error}: Expected one of cpu, cuda device type at start of device string: {type}"
+                    error = DeviceError(words)
+                raise error
             kind, own = match[1], None if match[2] is None else int(match[2])
         elif isinstance(type, int) and not isinstance(type, bool):
             kind, own = "cuda", type

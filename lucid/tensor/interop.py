@@ -12,9 +12,9 @@ import numpy as np
 from lucid.autograd.base import wrap
 from lucid.autograd.modes.state import thread
 from lucid.autograd.recording.views import live_edge
-from lucid.backend.arrays import asarray
+from lucid.backend.arrays import asarray, to_device
 from lucid.backend.capture import check_not_capturing
-from lucid.backend.device import device_of
+from lucid.backend.device import as_device, device_of
 from lucid.backend.dtype import dtype_of
 from lucid.backend.foreign.dlpack import capsule_of, read
 from lucid.errors import DeviceError, DtypeError, GraphError, SettingError
@@ -23,7 +23,9 @@ from lucid.ops.shape import repeating
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from types import ModuleType
 
+    from lucid.backend.device import Device
     from lucid.tensor import Tensor
 
 
@@ -118,8 +120,26 @@ def to_array(self: Tensor, dtype: Any = None, copy: bool | None = None) -> np.nd
     return array.astype(dtype)
 
 
-def dlpack(self: Tensor, **options: object) -> Any:
+def dlpack(
+    self: Tensor,
+    *,
+    stream: Any = None,
+    max_version: tuple[int, int] | None = None,
+    dl_device: tuple[int, int] | None = None,
+    copy: bool | None = None,
+) -> Any:
     """Return the DLPack capsule of the tensor's memory, for ``from_dlpack`` of another library.
+
+    Parameters
+    ----------
+    stream : int
+        What work on a CUDA device waits for.
+    max_version : pair of int
+        The newest version of DLPack that the other library reads.
+    dl_device : pair of int
+        DLPack's kind of the device that the memory is wanted on, and its index.
+    copy : bool
+        Whether it has to be a copy, or must not be one.
 
     Raises
     ------
@@ -128,7 +148,10 @@ def dlpack(self: Tensor, **options: object) -> Any:
     BufferError
         If elements lie in memory backwards, as they may in that of an array of NumPy's, and no copy is asked for.
     """
-    return capsule_of(untracked(self, "__dlpack__()"), options)
+    given = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
+    return capsule_of(
+        untracked(self, "__dlpack__()"), {key: value for key, value in given.items() if value is not None}
+    )
 
 
 def dlpack_device(self: Tensor) -> tuple[int, int]:
@@ -136,13 +159,17 @@ def dlpack_device(self: Tensor) -> tuple[int, int]:
     return self.array.__dlpack_device__()
 
 
-def from_dlpack(ext_tensor: Any) -> Tensor:
+def from_dlpack(ext_tensor: Any, *, device: Device = None, copy: bool | None = None) -> Tensor:
     """Return a tensor on the memory of another library's array.
 
     Parameters
     ----------
     ext_tensor : object with ``__dlpack__`` and ``__dlpack_device__``
         On the CPU or a CUDA device.
+    device : device, optional
+        Where the tensor is to be; where the array is if left out.
+    copy : bool, optional
+        Whether it has to be a copy, or must not be one.
 
     Returns
     -------
@@ -159,6 +186,8 @@ def from_dlpack(ext_tensor: Any) -> Tensor:
         If it is on a device of another kind.
     CudaUnavailableError
         If it is on a CUDA device that lucid cannot use.
+    SettingError
+        If a copy is needed, and `copy` is False.
 
     Examples
     --------
@@ -175,7 +204,62 @@ def from_dlpack(ext_tensor: Any) -> Tensor:
             f"from_dlpack: ext_tensor: expected an array that has __dlpack__, got {type(ext_tensor).__name__}"
         )
     # NumPy's own arrays need no DLPack, which knows neither their bfloat16 nor their masks
-    return wrap(asarray(ext_tensor, device="cpu") if isinstance(ext_tensor, np.ndarray) else read(ext_tensor))
+    copy = None if copy is None else as_bool(copy, "copy")
+    if isinstance(ext_tensor, np.ndarray):
+        taken = asarray(ext_tensor, device="cpu")
+    else:
+        taken = read(ext_tensor, copies=copy is not False)
+    here = device_of(taken)
+    there = here if device is None else as_device(device)
+    if there != here:
+        if copy is False:
+            raise SettingError(f"from_dlpack: a copy is needed to bring memory of {here} to {there}, and copy is False")
+        return wrap(to_device(taken, there))
+    return wrap(taken.copy() if copy else taken)
+
+
+NAMESPACE = "lucid.array_api"
+"""What lies on tensors, and is imported when it is asked for."""
+VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12")
+
+
+def array_namespace(_self: Tensor, /, *, api_version: str | None = None) -> ModuleType:
+    """Return `lucid.array_api`, the functions of the Python array API standard.
+
+    Raises
+    ------
+    SettingError
+        If another version is asked for than there are.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> x = lucid.ones(2)
+    >>> x.__array_namespace__().sum(x)
+    tensor(2.)
+    """
+    if api_version is not None and api_version not in VERSIONS:
+        raise SettingError(
+            f"__array_namespace__: api_version: expected one of {', '.join(VERSIONS)}, got {api_version!r}"
+        )
+    return import_module(NAMESPACE)
+
+
+def to_device_of(self: Tensor, device: Any, /, *, stream: Any = None) -> Tensor:
+    """Return the tensor on a device, joined to this one in the graph; itself if it is there.
+
+    `stream` is None: work is in the order of the current stream.
+
+    >>> import lucid
+    >>> x = lucid.ones(2)
+    >>> x.to_device("cpu") is x
+    True
+    """
+    if stream is not None:
+        raise SettingError(
+            f"to_device: stream: expected None, the current stream, got {stream!r}: use lucid.cuda.stream"
+        )
+    return self.to(device)
 
 
 def cuda_array_interface(self: Tensor) -> dict[str, Any]:

@@ -153,6 +153,8 @@ class Tensor(Methods, InPlaceMethods):
     __array_function__ = protocols.function_call
     __dlpack__ = interop.dlpack
     __dlpack_device__ = interop.dlpack_device
+    __array_namespace__ = interop.array_namespace
+    to_device = interop.to_device_of
     __cuda_array_interface__ = property(interop.cuda_array_interface)
     __cupy_override_elementwise_kernel__ = cupy_calls.kernel_call
     __cupy_override_reduction_kernel__ = cupy_calls.reduction_call

@@ -53,6 +53,17 @@ def test_misspelled_devices_are_refused(bad):
         device(bad)
 
 
+def test_an_unknown_kind_is_named_in_pytorchs_words():
+    """Which kinds there are, code for several libraries reads out of the error, as array-api-compat does."""
+    with pytest.raises(RuntimeError, match="tpu") as caught:
+        device("tpu:0")
+    words = str(caught.value)
+    assert words.partition("Expected one of ")[2].partition(" device type")[0].split(", ") == ["cpu", "cuda"]
+    with pytest.raises(DeviceError) as caught:
+        device("cuda:x")
+    assert "device type" not in str(caught.value)
+
+
 @pytest.mark.parametrize("bad", [1.0, None, b"cpu", True, ["cpu"]])
 def test_what_is_no_device_is_refused(bad):
     """Only names, indices and devices name a device."""

@@ -36,7 +36,7 @@ LAYERS = (
         "_C",
         "_utils",
     },
-    {"hooks", "numpy"},
+    {"array_api", "hooks", "numpy"},
     {
         "accelerator",
         "compiler",

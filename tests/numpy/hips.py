@@ -154,7 +154,8 @@ class Results:
 
 def key(node):
     """Return the name of a test from its file on."""
-    return node.rpartition("/")[2]
+    file, mark, test = node.partition("::")
+    return file.rpartition("/")[2] + mark + test
 
 
 def tests_of(path):

@@ -151,7 +151,12 @@ def capsule_of(array: Any, options: dict[str, Any]) -> Any:
     DtypeError
         If the array library cannot export the dtype.
     """
-    if options.get("copy") and array is not forwards(array):
+    if options.get("copy") and gpu.is_gpu_array(array):
+        # CuPy itself copies only on the way to the CPU
+        with gpu.use_device(gpu.device_index(array)):
+            array = array.copy(order="C")
+        options = {key: value for key, value in options.items() if key != "copy"}
+    elif options.get("copy") and array is not forwards(array):
         array = array.copy(order="C")
     backwards = [step for size, step in zip(array.shape, array.strides, strict=True) if size > 1 and step < 0]
     if backwards:

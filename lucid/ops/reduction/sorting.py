@@ -208,12 +208,13 @@ def searchsorted(
     out_int32: bool = False,
     right: bool = False,
     side: str | None = None,
+    sorter: Tensor | None = None,
 ) -> Tensor:
     """Return where to insert `input`, a tensor or a number, so that ascending rows stay so, in the shape of `input`.
 
     `sorted_sequence` is one row, or as many along its last dimension as `input` has; else a ShapeError is raised.
     `right`, or the `side` ``"right"`` and not ``"left"``, inserts behind equal elements. With `out_int32` the result is
-    int32.
+    int32. `sorter` holds the indices that sort rows that are in no order, as `argsort` gives them.
 
     >>> import lucid
     >>> lucid.searchsorted(lucid.tensor([1, 3, 5]), lucid.tensor([3, 6]))
@@ -229,6 +230,8 @@ def searchsorted(
     xp = namespace(rows)
     values: Array = input.array if isinstance(input, TensorBase) else asarray(input, device=device_of(rows))
     values = comparable(values)
+    if sorter is not None:
+        rows = _in_order(xp, rows, array_of(sorter))
     where = "right" if right or side == "right" else "left"
     dtype = xp.int32 if out_int32 else xp.int64
     if rows.ndim == 1:
@@ -242,6 +245,18 @@ def searchsorted(
     for index in np.ndindex(*rows.shape[:-1]):
         out[index] = xp.searchsorted(rows[index], values[index], where)
     return wrap(out)
+
+
+def _in_order(xp: ModuleType, rows: Array, order: Array) -> Array:
+    if order.dtype != np.int64:
+        raise DtypeError(f"searchsorted: sorter: expected indices of int64, got {order.dtype.name}")
+    if order.shape != rows.shape:
+        raise ShapeError(
+            f"searchsorted: sorter: expected the shape of the rows, {list(rows.shape)}, got {list(order.shape)}"
+        )
+    if xp is np and order.size and not (order.min() >= 0 and order.max() < rows.shape[-1]):
+        raise IndexOutOfRangeError(f"searchsorted: sorter: index out of range of rows of {rows.shape[-1]} elements")
+    return xp.take_along_axis(rows, order, -1)
 
 
 @seen_as_one

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from lucid.autograd.base import wrap
 from lucid.backend.arrays import asarray
 from lucid.backend.device import device_of
+from lucid.backend.dtype import as_dtype
 from lucid.ops.activation.sigmoid import tanh
 from lucid.ops.base.promotion import cast_to
 from lucid.ops.elementwise import (
@@ -41,6 +43,7 @@ from lucid.tensor.numpy_calls.rule import (
     tensors_in,
     to_one_dtype,
 )
+from lucid.tensor.numpy_calls.special import SPECIAL
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -96,9 +99,10 @@ def steps(x: Operand, middle: Operand) -> Any:
     return selection.where(comparison.eq(a, 0), b, comparison.heaviside(a, b))
 
 
-def vector_products(a: Tensor, b: Tensor) -> Any:
-    """Return ``numpy.vecdot``: sums over the last axis, of the conjugate of the first operand."""
-    return sums.sum(arithmetic.mul(parts.conj(a), b), -1)
+def vector_products(a: Tensor, b: Tensor, axis: int = -1) -> Any:
+    """Return ``numpy.vecdot``: sums over an axis, of the conjugate of the first operand, in the dtype of both."""
+    line = arithmetic.mul(parts.conj(a), b)
+    return cast_to(sums.sum(line, axis), as_dtype(line.array.dtype))
 
 
 def matrix_vector(a: Tensor, b: Tensor) -> Any:
@@ -214,9 +218,24 @@ ACCUMULATIONS = {name: f"{name}.accumulate" for name in ("add", "multiply", "max
 
 
 def title_of(ufunc: np.ufunc) -> str:
-    """Return what errors call a ufunc: other packages, such as scipy.special, have some too, and none says so."""
+    """Return what errors call a ufunc: other packages have some too, and none says so."""
     name = ufunc.__name__
-    return f"numpy.{name}" if getattr(np, name, None) is ufunc else f"the ufunc {name}"
+    if getattr(np, name, None) is ufunc:
+        return f"numpy.{name}"
+    return f"scipy.special.{name}" if is_special(ufunc) else f"the ufunc {name}"
+
+
+def is_special(ufunc: np.ufunc) -> bool:
+    """Return whether a ufunc is one of `scipy.special`, which has to be imported by then."""
+    return getattr(sys.modules.get("scipy.special._ufuncs"), ufunc.__name__, None) is ufunc
+
+
+def op_of(ufunc: np.ufunc) -> Callable[..., Any] | None:
+    """Return the op that a ufunc of NumPy's or SciPy's is, if there is one."""
+    name = ufunc.__name__
+    if getattr(np, name, None) is ufunc:
+        return UFUNCS.get(name)
+    return SPECIAL.get(name) if is_special(ufunc) else None
 
 
 def ufunc_result(
@@ -236,8 +255,8 @@ def ufunc_result(
     name, title = ufunc.__name__, title_of(ufunc)
     usual = {"out": None, "dtype": None, "where": True, "initial": NO_VALUE}
     options = {key: value for key, value in options.items() if key not in usual or value is not usual[key]}
-    op = UFUNCS.get(name)
-    if op is None or getattr(np, name, None) is not ufunc:
+    op = op_of(ufunc)
+    if op is None:
         raise NumpyCallError(f"{title} has no op in lucid: use tensor.detach().numpy(), or lucid.autograd.Function")
     if method == "reduce" and name in REDUCTIONS:
         function = REDUCTIONS[name]

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import lucid
+from lucid.errors import DtypeError, ShapeError
 from tests.gradients import numbers
 
 
@@ -79,3 +80,22 @@ def test_every_nan_is_distinct(dtype):
         values, often = function(x, return_counts=True)
         np.testing.assert_array_equal(numbers(values).astype(float), expected)
         assert often.tolist() == counts
+
+
+@pytest.mark.parametrize("shape", [(6,), (2, 3, 6)])
+def test_a_sorter_orders_rows(shape, rng):
+    """Rows in no order are searched through the indices that sort them, as sorted rows are."""
+    rows, values = lucid.tensor(rng.uniform(size=shape)), lucid.tensor(rng.uniform(size=(*shape[:-1], 4)))
+    found = lucid.searchsorted(rows, values, sorter=lucid.argsort(rows))
+    assert found.tolist() == lucid.searchsorted(lucid.sort(rows).values, values).tolist()
+
+
+def test_what_is_no_sorter_is_refused():
+    """It holds int64 indices of the shape of the rows, on the CPU of elements that are there."""
+    rows = lucid.ones(3)
+    with pytest.raises(DtypeError, match="sorter: expected indices of int64, got int32"):
+        lucid.searchsorted(rows, rows, sorter=lucid.zeros(3, dtype=lucid.int32))
+    with pytest.raises(ShapeError, match=r"sorter: expected the shape of the rows, \[3\], got \[2\]"):
+        lucid.searchsorted(rows, rows, sorter=lucid.zeros(2, dtype=lucid.int64))
+    with pytest.raises(IndexError, match="sorter: index out of range of rows of 3"):
+        lucid.searchsorted(lucid.ones(3, device="cpu"), 1.0, sorter=lucid.tensor([0, 1, 3], device="cpu"))

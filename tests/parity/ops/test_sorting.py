@@ -91,6 +91,11 @@ def test_searchsorted(kwargs, rng):
         lucid.searchsorted(lucid.tensor(rows[0, 0]), 4.0, **kwargs),
         torch.searchsorted(torch.tensor(rows[0, 0]), 4.0, **kwargs),
     )
+    order = np.flip(np.arange(6)) + np.zeros((2, 3, 1), np.int64)
+    given = [np.flip(rows, -1).copy(), values, order]
+    *ours, sorter = [lucid.tensor(a) for a in given]
+    *theirs, their_sorter = [torch.tensor(a) for a in given]
+    same(lucid.searchsorted(*ours, sorter=sorter, **kwargs), torch.searchsorted(*theirs, sorter=their_sorter, **kwargs))
 
 
 @pytest.mark.parametrize("weights", [None, "float32", "float64", "int64"])

@@ -146,3 +146,30 @@ def test_numpys_own_functions_of_tensors(name, call, rng):
         np.testing.assert_allclose(array, other, rtol=1e-5 if single else 1e-9, atol=1e-6 if single else 1e-10)
         assert isinstance(one, lucid.Tensor)
         assert not isinstance(one, lnp.ndarray) or type(one) is np.ndarray
+
+
+TYPED = sorted(name for name, rule in RULES.items() if {"dtype", "axis"} <= {*rule.names} or name.endswith("trace"))
+NOT_OF_INTEGERS = {
+    "concat", "concatenate", "geomspace", "linspace", "logspace", "mean", "nanmean", "nanstd", "nanvar", "stack", "std",
+    "var",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", sorted({*TYPED} - NOT_OF_INTEGERS))
+def test_a_result_has_the_dtype_that_is_asked_for(name):
+    """Sums and products of small integers are int64, unless a dtype says otherwise: then they wrap, as NumPy's do."""
+    function = np
+    for part in name.split("."):
+        function = getattr(function, part)
+    array = np.arange(1, 10, dtype=np.int8).reshape(3, 3)
+    options = {} if name.endswith("trace") else {"axis": 0}
+    made = function(lucid.tensor(array), dtype=np.int8, **options)
+    assert made.dtype is lucid.int8
+    np.testing.assert_array_equal(made.numpy(force=True), function(array, dtype=np.int8, **options))
+
+
+def test_truth_is_bool():
+    """Also of uint8, of which `lucid.all` gives uint8, as PyTorch does; products of it keep its dtype."""
+    x = lucid.tensor([1, 0], dtype=lucid.uint8)
+    assert [np.all(x).dtype, np.any(x).dtype] == [lucid.bool, lucid.bool]
+    assert np.vecdot(x, x).dtype is np.linalg.vecdot(x, x).dtype is lucid.uint8

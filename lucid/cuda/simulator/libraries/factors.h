@@ -185,6 +185,7 @@ template <class T> struct Singular {
         const Matrix<T> x{memory.data(), rows, columns, rows}, w = identity(turned, columns);
         for (int j = 0; j < columns; ++j)
             for (int i = 0; i < rows; ++i) x(i, j) = at(i, j);
+        const int scale = scaled(x);
         turn(x, w);
         std::vector<int> order(columns);
         std::iota(order.begin(), order.end(), 0);
@@ -202,11 +203,24 @@ template <class T> struct Singular {
             rank = j + 1;
         }
         complete(out, rank);
-        for (Real<T> value : values)
+        for (Real<T>& value : values) {
+            value = std::ldexp(value, scale);
             if (!std::isfinite(value)) left = columns;
+        }
     }
 
  private:
+    // Brings elements near 1 by a power of two, which rounds nothing, so that products of columns stay numbers.
+    static int scaled(const Matrix<T>& x) {
+        Real<T> largest = 0;
+        for (int j = 0; j < x.columns; ++j)
+            for (int i = 0; i < x.rows; ++i) largest = std::max(largest, size_of(x(i, j)));
+        if (!(largest > 0 && std::isfinite(largest))) return 0;
+        const int scale = std::clamp(std::ilogb(largest), -120, 120);
+        for (int j = 0; j < x.columns; ++j)
+            for (int i = 0; i < x.rows; ++i) x(i, j) = times(x(i, j), std::ldexp(Real<T>(1), -scale));
+        return scale;
+    }
     static Real<T> length(const Matrix<T>& x, int j) {
         Real<T> size = 0;
         for (int i = 0; i < x.rows; ++i) size = std::hypot(size, size_of(x(i, j)));

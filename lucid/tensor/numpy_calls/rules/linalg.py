@@ -40,7 +40,7 @@ from lucid.tensor.numpy_calls.rule import (
     to_one_dtype,
 )
 from lucid.tensor.numpy_calls.rules.places import plain
-from lucid.tensor.numpy_calls.ufuncs import outer_operands
+from lucid.tensor.numpy_calls.ufuncs import outer_operands, vector_products
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -164,11 +164,6 @@ def cross(a: Tensor, b: Tensor, axisa: int = -1, axisb: int = -1, axisc: int = -
 
 
 # ---- numpy.linalg ----
-
-
-def vector_products_along(x1: Tensor, x2: Tensor, axis: int = -1) -> Any:
-    """Return ``numpy.linalg.vecdot``."""
-    return sums.sum(arithmetic.mul(conj(x1), x2), axis)
 
 
 @rule("linalg.norm", "*x ord axis keepdims")
@@ -321,7 +316,7 @@ def tensorsolve(a: Tensor, b: Tensor, axes: Sequence[int] | None = None) -> Any:
 
 _permuted = axes.permute
 
-enter("linalg.vecdot", "*x1:x1 *x2:x2 axis", vector_products_along)
+enter("linalg.vecdot", "*x1:a *x2:b axis", vector_products)
 enter("linalg.outer", "*x1:a *x2:b", outer)
 enter("linalg.tensordot", "*x1:a *x2:b axes", tensordot)
 enter("linalg.cross", "*x1:a *x2:b axis", cross)

@@ -66,7 +66,7 @@ def with_initial(result: Tensor, initial: Tensor | complex | None, op: Callable[
 
 
 def in_dtype(a: Tensor, dtype: object) -> Any:
-    """Return `a` in another dtype, if one is named."""
+    """Return `a` in another dtype, if one is named; of results too, where sums are int64."""
     return a if dtype is None else cast_to(a, dtype_named(dtype))
 
 
@@ -78,7 +78,8 @@ def total(
     a: Tensor, axis: Axis = None, dtype: object = None, keepdims: bool = False, initial: Tensor | complex | None = None
 ) -> Any:
     """Return ``numpy.sum``."""
-    return with_initial(sums.sum(*over(in_dtype(a, dtype), axis, keepdims)), initial, arithmetic.add)
+    result = in_dtype(sums.sum(*over(in_dtype(a, dtype), axis, keepdims)), dtype)
+    return with_initial(result, initial, arithmetic.add)
 
 
 @rule("prod", "*a axis dtype keepdims initial")
@@ -86,7 +87,7 @@ def product(
     a: Tensor, axis: Axis = None, dtype: object = None, keepdims: bool = False, initial: Tensor | complex | None = None
 ) -> Any:
     """Return ``numpy.prod``."""
-    result = over_axes(cumulative.prod, in_dtype(a, dtype), axis, keepdims)
+    result = in_dtype(over_axes(cumulative.prod, in_dtype(a, dtype), axis, keepdims), dtype)
     return with_initial(result, initial, arithmetic.mul)
 
 
@@ -114,7 +115,7 @@ def without_nan(a: Tensor, instead: float) -> Any:
 @rule("trace", "*a offset axis1 axis2 dtype")
 def trace(a: Tensor, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: object = None) -> Any:
     """Return ``numpy.trace``."""
-    return sums.sum(diagonal.diagonal(in_dtype(a, dtype), offset, axis1, axis2), -1)
+    return in_dtype(sums.sum(diagonal.diagonal(in_dtype(a, dtype), offset, axis1, axis2), -1), dtype)
 
 
 # ---- extremes ----
@@ -193,16 +194,21 @@ def index_of_smallest(a: Tensor, axis: int | None = None, keepdims: bool = False
 # ---- truth ----
 
 
+def truth_of(a: Tensor) -> Any:
+    """Return which elements are not 0, as bools: of uint8, `lucid.all` gives uint8, as in PyTorch."""
+    return a if a.array.dtype.kind == "b" else comparison.ne(a, 0)
+
+
 @rule("all", "*a axis keepdims")
 def all_true(a: Tensor, axis: Axis = None, keepdims: bool = False) -> Any:
     """Return ``numpy.all``."""
-    return sums.all(*over(a, axis, keepdims))
+    return sums.all(*over(truth_of(a), axis, keepdims))
 
 
 @rule("any", "*a axis keepdims")
 def any_true(a: Tensor, axis: Axis = None, keepdims: bool = False) -> Any:
     """Return ``numpy.any``."""
-    return sums.any(*over(a, axis, keepdims))
+    return sums.any(*over(truth_of(a), axis, keepdims))
 
 
 @rule("count_nonzero", "*a axis keepdims")
@@ -222,13 +228,13 @@ def along(a: Tensor, axis: int | None) -> tuple[Any, int]:
 @rule("cumsum", "*a axis dtype")
 def running_sum(a: Tensor, axis: int | None = None, dtype: object = None) -> Any:
     """Return ``numpy.cumsum``."""
-    return cumulative.cumsum(*along(in_dtype(a, dtype), axis))
+    return in_dtype(cumulative.cumsum(*along(in_dtype(a, dtype), axis)), dtype)
 
 
 @rule("cumprod", "*a axis dtype")
 def running_product(a: Tensor, axis: int | None = None, dtype: object = None) -> Any:
     """Return ``numpy.cumprod``."""
-    return cumulative.cumprod(*along(in_dtype(a, dtype), axis))
+    return in_dtype(cumulative.cumprod(*along(in_dtype(a, dtype), axis)), dtype)
 
 
 @rule("nancumsum", "*a axis dtype")
@@ -255,13 +261,13 @@ def _with_first(x: Tensor, axis: int | None, include_initial: bool, running: Cal
 @rule("cumulative_sum", "*x axis dtype include_initial")
 def sum_so_far(x: Tensor, axis: int | None = None, dtype: object = None, include_initial: bool = False) -> Any:
     """Return ``numpy.cumulative_sum``."""
-    return _with_first(in_dtype(x, dtype), axis, include_initial, running_sum, 0)
+    return in_dtype(_with_first(in_dtype(x, dtype), axis, include_initial, running_sum, 0), dtype)
 
 
 @rule("cumulative_prod", "*x axis dtype include_initial")
 def product_so_far(x: Tensor, axis: int | None = None, dtype: object = None, include_initial: bool = False) -> Any:
     """Return ``numpy.cumulative_prod``."""
-    return _with_first(in_dtype(x, dtype), axis, include_initial, running_product, 1)
+    return in_dtype(_with_first(in_dtype(x, dtype), axis, include_initial, running_product, 1), dtype)
 
 
 @rule("add.accumulate", "*array axis dtype")

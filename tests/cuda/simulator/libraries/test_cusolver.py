@@ -178,6 +178,23 @@ def test_singular_values(cusolver, handle, random, letter, jobs):
         assert a.untouched()
 
 
+@pytest.mark.parametrize("power", [-70, 62, 120])
+@each_letter
+def test_singular_values_of_any_size(cusolver, handle, random, letter, power):
+    """Matrices whose elements have squares beyond the largest number, or below the smallest, have singular values."""
+    dtype, m, n = LETTERS[letter], 5, 3
+    usual = drawn(random, (m, n), dtype)
+    scale = REAL[letter](2.0**power)
+    a, values, info = matrices((usual * scale).astype(dtype), m), vector(np.zeros(n, REAL[letter])), codes()
+    work = sized(cusolver, f"cusolverDn{letter}gesvd", handle, m, n, dtype, [])
+    arguments = [ord("N"), ord("N"), m, n, a.at, m, values.start, NOTHING, m, NOTHING, n, work.start,
+                 len(work.values), NOTHING, info.start]  # fmt: skip
+    assert cusolver(f"cusolverDn{letter}gesvd", handle, *arguments) == 0
+    exact(cusolver, [], [a.bytes(), values.bytes(), work.bytes(), info.bytes()])
+    near(values.values / scale, np.linalg.svd(usual, compute_uv=False), dtype)
+    assert info.values[0] == 0
+
+
 @pytest.mark.parametrize("shape", [(3, 3), (4, 2), (2, 4)])
 @each_letter
 def test_singular_values_of_a_stack(cusolver, handle, random, letter, shape):

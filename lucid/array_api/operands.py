@@ -1,0 +1,78 @@
+"""What the functions of the array API have in common: operands in one dtype, axes, devices, functions of one form."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+from lucid.autograd.base import TensorBase
+from lucid.backend.dtype import promote_types
+from lucid.ops.base.promotion import cast_to, no_tensor, tensor_dtype
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from lucid.tensor import Tensor
+
+    T = TypeVar("T", bound=Callable[..., object])
+
+Number: TypeAlias = "bool | int | float | complex"
+"""What stands beside a tensor without a dtype of its own."""
+
+Axes: TypeAlias = "int | tuple[int, ...] | None"
+"""What is reduced over: a dimension, several, or all."""
+
+
+def together(operands: Sequence[Any]) -> list[Any]:
+    """Return operands, of which tensors come to the dtype to which all of theirs promote.
+
+    A tensor without dimensions counts as any other, unlike in `lucid`'s own functions; numbers of Python's are left as
+    they are.
+    """
+    tensors = [each for each in operands if isinstance(each, TensorBase)]
+    if len({each.array.dtype for each in tensors}) <= 1:
+        return list(operands)
+    wanted = tensor_dtype(tensors[0])
+    for each in tensors[1:]:
+        wanted = promote_types(wanted, tensor_dtype(each))
+    return [cast_to(each, wanted) if isinstance(each, TensorBase) else each for each in operands]
+
+
+def tensor_given(x: Any) -> Any:
+    """Return an operand that has to be a tensor.
+
+    Raises
+    ------
+    OperandTypeError
+        If it is none: the standard's functions convert nothing, which `asarray` does.
+    """
+    if not isinstance(x, TensorBase):
+        raise no_tensor(x)
+    return x
+
+
+def named(name: str, function: T, doc: str) -> T:
+    """Return a function that was made by a form, under its own name."""
+    function.__name__ = function.__qualname__ = name
+    function.__module__ = "lucid.array_api"
+    function.__doc__ = doc
+    return function
+
+
+def of_one(name: str, op: Callable[[Any], Any]) -> Callable[[Tensor], Tensor]:
+    """Return a function of one tensor, elementwise."""
+
+    def function(x: Tensor, /) -> Tensor:
+        return op(tensor_given(x))
+
+    return named(name, function, f"Return ``{name}`` of the array API, elementwise.")
+
+
+def of_two(name: str, op: Callable[[Any, Any], Any]) -> Callable[[Tensor | Number, Tensor | Number], Tensor]:
+    """Return a function of two operands, of which one may be a number, elementwise."""
+
+    def function(x1: Tensor | Number, x2: Tensor | Number, /) -> Tensor:
+        if not isinstance(x1, TensorBase):
+            tensor_given(x2)
+        return op(*together((x1, x2)))
+
+    return named(name, function, f"Return ``{name}`` of the array API, elementwise.")

@@ -1,0 +1,197 @@
+"""SciPy's special functions: which op each is, by the name that it has in `scipy.special`."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from lucid.autograd.modes.state import no_grad
+from lucid.ops.activation.sigmoid import logsigmoid, sigmoid
+from lucid.ops.base.promotion import float_operand, promote_to_tensors
+from lucid.ops.elementwise import (
+    arithmetic,
+    comparison,
+    division,
+    exponential,
+    nonfinite,
+    power,
+    selection,
+    special,
+    trigonometry,
+)
+from lucid.ops.elementwise import complex as parts
+from lucid.tensor.numpy_calls.by_scipy import SLOPES, by_scipy
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from lucid.tensor import Tensor
+
+
+def log_of_share(x: Tensor) -> Any:
+    """Return ``scipy.special.log_ndtr``: far below zero by the asymptotic series of the tail."""
+    x = float_operand(x)
+    is_far, is_above = comparison.lt(x, -10), comparison.gt(x, 0)
+    near = selection.where(is_far, -1.0, x)
+    half = arithmetic.mul(special.erfc(arithmetic.mul(parts.abs(near), math.sqrt(0.5))), 0.5)
+    # above, all but the other tail; below, the tail itself
+    body = selection.where(
+        is_above,
+        exponential.log1p(arithmetic.neg(half)),
+        exponential.log(selection.where(is_above, 1.0, half)),
+    )
+    far = selection.where(is_far, x, -10.0)
+    inverse = division.reciprocal(power.square(far))
+    series: Any = 1.0
+    for odd in range(2 * _TERMS - 1, 0, -2):
+        series = arithmetic.rsub(arithmetic.mul(arithmetic.mul(inverse, odd), series), 1.0)
+    tail = arithmetic.sub(
+        arithmetic.add(arithmetic.mul(power.square(far), -0.5), exponential.log(series)),
+        arithmetic.add(exponential.log(arithmetic.neg(far)), 0.5 * math.log(2 * math.pi)),
+    )
+    return selection.where(is_far, tail, body)
+
+
+_TERMS = 11
+"""How many terms of the series there are: ten standard deviations out, the next is below what float64 holds."""
+
+
+def inverse_of_share(p: Tensor) -> Any:
+    """Return ``scipy.special.ndtri``: by Newton's method for the logarithm of the smaller share.
+
+    That is concave, and the start lies below its root: steps come nearer from below. The last two are recorded, and
+    give derivatives up to the third.
+    """
+    p = float_operand(p)
+    is_upper = comparison.gt(p, 0.5)
+    share = selection.where(is_upper, arithmetic.rsub(p, 1), p)
+    is_inside = comparison.gt(share, 0)
+    wanted = exponential.log(selection.where(is_inside, share, 0.5))
+    x = arithmetic.neg(power.sqrt(arithmetic.mul(wanted.detach(), -2)))
+    with no_grad():
+        for _ in range(6):
+            x = _nearer(x, wanted)
+    x = _nearer(_nearer(x, wanted), wanted)
+    edge = selection.where(comparison.eq(share, 0), -math.inf, math.nan)
+    x = selection.where(is_inside, x, edge)
+    return selection.where(is_upper, arithmetic.neg(x), x)
+
+
+def _nearer(x: Tensor, wanted: Tensor) -> Any:
+    """Return Newton's next guess of where the logarithm of the share below is `wanted`."""
+    logarithm = log_of_share(x)
+    # the share over the height of the density
+    slope = exponential.exp(arithmetic.add(logarithm, arithmetic.mul(power.square(x), 0.5)))
+    step = arithmetic.mul(arithmetic.sub(logarithm, wanted), arithmetic.mul(slope, math.sqrt(2 * math.pi)))
+    return arithmetic.sub(x, step)
+
+
+def relative_entropy(x: Tensor, y: Tensor) -> Any:
+    """Return ``scipy.special.rel_entr``: ``x * log(x / y)``, infinite where it has no meaning."""
+    x, y = promote_to_tensors(x, y, at_least_float=True)
+    is_inside = _both(comparison.gt(x, 0), comparison.gt(y, 0))
+    first, second = selection.where(is_inside, x, 1.0), selection.where(is_inside, y, 1.0)
+    inside = arithmetic.mul(first, arithmetic.sub(exponential.log(first), exponential.log(second)))
+    is_zero = _both(comparison.eq(x, 0), comparison.ge(y, 0))
+    result = selection.where(is_inside, inside, selection.where(is_zero, 0.0, math.inf))
+    is_unknown = nonfinite.isnan(arithmetic.add(x, y))
+    return selection.where(is_unknown, arithmetic.add(x, y), result)
+
+
+def divergence(x: Tensor, y: Tensor) -> Any:
+    """Return ``scipy.special.kl_div``: ``x * log(x / y) - x + y``, infinite where it has no meaning."""
+    result = relative_entropy(x, y)
+    return selection.where(nonfinite.isinf(result), result, arithmetic.add(arithmetic.sub(result, x), y))
+
+
+def _both(one: Tensor, other: Tensor) -> Any:
+    return arithmetic.mul(one, other)
+
+
+def log_of_beta(a: Tensor, b: Tensor) -> Any:
+    """Return ``scipy.special.betaln``, of positive numbers."""
+    a, b = promote_to_tensors(a, b, at_least_float=True)
+    return arithmetic.sub(arithmetic.add(special.lgamma(a), special.lgamma(b)), special.lgamma(arithmetic.add(a, b)))
+
+
+def box_cox(x: Tensor, lmbda: Tensor) -> Any:
+    """Return ``scipy.special.boxcox``: ``(x ** lmbda - 1) / lmbda``, at 0 the logarithm."""
+    x, lmbda = promote_to_tensors(x, lmbda, at_least_float=True)
+    line = exponential.log(x)
+    is_log = comparison.eq(lmbda, 0)
+    safe = selection.where(is_log, 1.0, lmbda)
+    return selection.where(is_log, line, division.div(exponential.expm1(arithmetic.mul(safe, line)), safe))
+
+
+def scaled(bessel: Callable[[Any], Any], order: int) -> Callable[[Any], Any]:
+    """Return a Bessel function times ``exp(-abs(x))``, as ``scipy.special.i0e`` and ``i1e`` are.
+
+    From 50 on by the asymptotic series in ``1 / abs(x)``.
+    """
+
+    def function(x: Tensor) -> Any:
+        x = float_operand(x)
+        size = parts.abs(x)
+        is_far = comparison.gt(size, 50)
+        near, far = selection.where(is_far, 1.0, x), selection.where(is_far, size, 50.0)
+        inverse: Any = division.reciprocal(arithmetic.mul(far, 8))
+        series: Any = 1.0
+        for k in range(12, 0, -1):
+            series = arithmetic.rsub(
+                arithmetic.mul(arithmetic.mul(inverse, (4 * order - (2 * k - 1) ** 2) / k), series), 1
+            )
+        tail = division.div(series, power.sqrt(arithmetic.mul(far, 2 * math.pi)))
+        tail = arithmetic.mul(tail, parts.sgn(x)) if order else tail
+        middle = arithmetic.mul(bessel(near), exponential.exp(arithmetic.neg(parts.abs(near))))
+        return selection.where(is_far, tail, middle)
+
+    return function
+
+
+def relative_exponential(x: Tensor) -> Any:
+    """Return ``scipy.special.exprel``: ``(exp(x) - 1) / x``, at 0 its limit 1 with the slope of that."""
+    x = float_operand(x)
+    is_zero = comparison.eq(x, 0)
+    safe = selection.where(is_zero, 1.0, x)
+    limit = arithmetic.add(arithmetic.mul(x, 0.5), 1)
+    return selection.where(is_zero, limit, division.div(exponential.expm1(safe), safe))
+
+
+SPECIAL: dict[str, Callable[..., Any]] = {
+    "betaln": log_of_beta,
+    "boxcox": box_cox,
+    "entr": exponential.entr,
+    "erf": special.erf,
+    "erfc": special.erfc,
+    "erfinv": special.erfinv,
+    "exp2": exponential.exp2,
+    "expit": sigmoid,
+    "expm1": exponential.expm1,
+    "exprel": relative_exponential,
+    "gammaln": special.lgamma,
+    "i0": special.i0,
+    "i0e": scaled(special.i0, 0),
+    "i1": special.i1,
+    "i1e": scaled(special.i1, 1),
+    "kl_div": divergence,
+    "log1p": exponential.log1p,
+    "log_expit": logsigmoid,
+    "log_ndtr": log_of_share,
+    "logit": exponential.logit,
+    "ndtr": special.ndtr,
+    "ndtri": inverse_of_share,
+    "psi": special.digamma,
+    "rel_entr": relative_entropy,
+    "xlog1py": exponential.xlog1py,
+    "xlogy": exponential.xlogy,
+    **{name: by_scipy(name) for name in SLOPES},
+}
+"""By the name of a ufunc of `scipy.special`, the function of tensors that it is."""
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "digamma": special.digamma,
+    "multigammaln": special.mvlgamma,
+    "polygamma": special.polygamma,
+    "sinc": trigonometry.sinc,
+}
+"""The same of functions that are no ufuncs, which SciPy looks for in `lucid.array_api.special` alone."""
