@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 PAGE = Path(__file__).parents[2] / "docs" / "numpy.md"
@@ -18,6 +19,11 @@ def outcomes():
     return dict(line.split(": ", 1) for line in done.stdout.splitlines())
 
 
+def versions():
+    """Return which versions the table is about: others know the standard in other functions."""
+    return ", ".join(f"{name} {'.'.join(version(name).split('.')[:2])}" for name in ("scipy", "scikit-learn"))
+
+
 def table(found):
     """Return the lines of the table."""
     groups = {}
@@ -25,7 +31,7 @@ def table(found):
         module, _, function = name.rpartition(".")
         if how in {"recorded", "computed"}:
             groups.setdefault((how, module), []).append(function)
-    rows = ["| library | functions |", "|---|---|"]
+    rows = [f"| {versions()} | functions |", "|---|---|"]
     for (how, module), names in groups.items():
         rows.append(f"| `{module}`, {how} | {', '.join(f'`{name}`' for name in names)} |")
     others = [f"`{name}` ({how})" for name, how in found.items() if how not in {"recorded", "computed"}]
