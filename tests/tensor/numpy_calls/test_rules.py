@@ -111,7 +111,9 @@ def test_values_and_gradients(name, call, rng):
         np.real(np.sum(plain(leaf.grad) * direction[key])) for key, leaf in leaves.items() if leaf.grad is not None
     )
     step = 1e-2 if single else STEP
-    difference = (moved(step) - moved(-step)) / (2 * step)
+    difference, finer = ((moved(h) - moved(-h)) / (2 * h) for h in (step, step / 50))
+    if not single and not np.isclose(difference, finer, rtol=1e-3, atol=1e-3):
+        difference = finer  # a jump lay between
     np.testing.assert_allclose(slope, difference, rtol=1e-2 if single else 1e-5, atol=1e-2 if single else 1e-6)
 
 

@@ -1,0 +1,87 @@
+"""`ndarray` behaves as NumPy's array: indices, changes in place, attributes."""
+
+import numpy as np
+import pytest
+
+import lucid
+from lucid import numpy as lnp
+
+pytestmark = pytest.mark.cpu("with arrays of NumPy's beside; of CuPy's says test_device.py")
+
+MASK = np.array([True, False, True])
+KEYS = {
+    "number": np.s_[1], "numbers": np.s_[1, -2, 3], "slice": np.s_[1:, :2], "step": np.s_[::2, 1:4:2],
+    "backwards": np.s_[::-1], "backwards in part": np.s_[2:0:-1, ::-2, 1], "none": np.s_[None, :, None, 0],
+    "ellipsis": np.s_[..., 1], "nothing": np.s_[()], "list": [2, 0], "empty list": [],
+    "array": np.array([[0, 2], [1, 1]]),
+    "number and array apart": np.s_[0, :, [0, 1]], "number and array side by side": np.s_[0, [0, 1]],
+    "number behind": np.s_[:, [1, 2], 3], "arrays apart": np.s_[[0, 1], :, [2, 3]],
+    "array and slice": np.s_[[0, 2], 1:3],
+    "array and none": np.s_[[0, 2], None, ..., 1], "backwards and array": np.s_[::-1, [0, 3]], "mask": MASK,
+    "mask and slice": np.s_[MASK, 1:], "mask and array": np.s_[MASK, [0, 3]], "mask and number": np.s_[MASK, 1],
+    "mask and none": np.s_[None, MASK], "whole mask": np.arange(60).reshape(3, 4, 5) % 7 == 0, "true": True,
+    "false": np.s_[False, 1], "number of NumPy's": np.int64(2), "array of no dimension": np.array(1),
+}  # fmt: skip
+
+
+@pytest.fixture
+def pair(rng):
+    """Return values, a leaf of them, and the recorded array of it."""
+    values = rng.standard_normal((3, 4, 5))
+    leaf = lucid.tensor(values, requires_grad=True)
+    return values, leaf, lnp.asarray(leaf) * 1.0
+
+
+@pytest.mark.parametrize("key", KEYS.values(), ids=KEYS)
+def test_indices_are_numpys(key, pair, rng):
+    """What is selected, and where its gradient goes, is what NumPy selects; a write changes the same elements."""
+    values, leaf, x = pair
+    part, expected = x[key], values[key]
+    np.testing.assert_array_equal(part.detach().numpy(), expected)
+    weights = rng.standard_normal(expected.shape)
+    lnp.sum(part * weights).backward()
+    where = np.zeros_like(values)
+    np.add.at(where, key, weights)
+    np.testing.assert_allclose(leaf.grad.numpy(), where, rtol=1e-12)
+
+    new = rng.standard_normal(expected.shape)
+    x[key] = new
+    values[key] = new
+    np.testing.assert_array_equal(x.detach().numpy(), values)
+
+
+@pytest.mark.parametrize("key", [3, np.s_[0, 4], np.array([0, 3]), np.array([True, False]), np.s_[0, 0, 0, 0]], ids=str)
+def test_indices_that_there_are_not(key, pair):
+    """What NumPy refuses is an IndexError, in reading and in writing, and nothing has changed."""
+    values, _, x = pair
+    for use in (lambda: x[key], lambda: x.__setitem__(key, 1.0)):
+        with pytest.raises(IndexError):
+            use()
+    np.testing.assert_array_equal(x.detach().numpy(), values)
+
+
+def test_a_change_in_place_keeps_the_dtype():
+    """An operand of the same kind comes to the dtype; one of a higher kind is refused, and nothing has changed."""
+    x = lnp.asarray(lucid.tensor([1.0, 2.0], dtype=lucid.float32, requires_grad=True)) * 1.0
+    y = x
+    x += np.array([0.5, 0.5])
+    assert x is y
+    assert (x.dtype, x.detach().tolist()) == (np.float32, [1.5, 2.5])
+    for other in (np.array([1j, 1j]), lucid.tensor([1j, 1j])):
+        with pytest.raises(TypeError, match=r"add: a result of complex\d+ cannot be written into an array of float32"):
+            x += other
+    assert x.detach().tolist() == [1.5, 2.5]
+    with pytest.raises(TypeError, match="cannot be written into an array of float32"):
+        x **= np.array([2j, 1j])
+
+
+def test_attributes_are_numpys(pair):
+    """Sizes, dtype and transposes are the array's, not a Tensor's."""
+    values, _, x = pair
+    assert (x.size, x.shape, x.ndim, x.dtype, x.itemsize, len(x)) == (60, (3, 4, 5), 3, np.float64, 8, 3)
+    assert (x.T.shape, x.mT.shape, x.strides) == ((5, 4, 3), (3, 5, 4), values.strides)
+    assert [type(row) for row in x] == [lnp.ndarray] * 3
+    assert isinstance(x, lucid.Tensor)
+    assert isinstance(values, lnp.ndarray)
+    assert not isinstance(lucid.ones(2), lnp.ndarray)
+    assert repr(x[0, 0, :1]).startswith("array([")

@@ -1,0 +1,86 @@
+"""What is recorded and what is not: on nothing else does a class depend, and nothing detaches in silence."""
+
+import numpy as np
+import pytest
+
+import lucid
+from lucid import numpy as lnp
+
+pytestmark = pytest.mark.cpu("with arrays of NumPy's beside; of CuPy's says test_device.py")
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        "asarray",
+        "asanyarray",
+        "ravel",
+        "squeeze",
+        "real",
+        "atleast_1d",
+        "real_if_close",
+        "astype",
+        "trim_zeros",
+        "diff",
+    ],
+)
+def test_a_tensor_that_was_given_stays_one(function, rng):
+    """Also where a function gives back what it was given: the result is a recorded array, the Tensor what it was."""
+    leaf = lucid.tensor(rng.standard_normal(3), requires_grad=True)
+    more = {"astype": (np.float64,), "diff": (0,)}.get(function, ())
+    settings = {"copy": False} if function == "astype" else {}
+    result = getattr(lnp, function)(leaf, *more, **settings)
+    assert (type(leaf), type(result)) == (lucid.Tensor, lnp.ndarray)
+    weights = rng.standard_normal(3)
+    lnp.sum(result * weights).backward()
+    np.testing.assert_allclose(leaf.grad.numpy(), weights)
+
+
+def test_what_requires_no_grad_is_plain():
+    """NumPy's own result: of plain arrays, of Tensors that require none, without gradients, of what has no slope."""
+    leaf = lucid.tensor([1.0, 2.0], requires_grad=True)
+    for result in (lnp.sin(leaf.detach()), lnp.sum([1.0, 2.0], axis=0), lnp.stack([leaf.detach(), np.ones(2)])):
+        assert isinstance(result, np.ndarray | np.generic)
+    for result in (lnp.asarray(leaf) > 1, lnp.isnan(leaf), lnp.argmax(leaf), lnp.zeros_like(leaf), lnp.shape(leaf)):
+        assert not isinstance(result, lucid.Tensor)
+    with lucid.no_grad():
+        assert type(lnp.sin(leaf)) is np.ndarray
+        assert type(lnp.asarray(leaf) * 2) is np.ndarray
+    assert type(lnp.sin(leaf)) is type(np.sin(lnp.asarray(leaf))) is type(np.ones(2) * lnp.asarray(leaf)) is lnp.ndarray
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda x: lnp.random.normal(x), r"numpy.random.normal: what is drawn from requires grad: .*rsample"),
+        (lambda x: lnp.random.uniform(0, high=x), r"numpy.random.uniform: what is drawn from requires grad"),
+        (lambda x: lnp.roots(x), r"numpy.roots has no counterpart here"),
+        (lambda x: lnp.sum(x, out=np.zeros(())), r"numpy.sum: with a Tensor only .* got out"),
+        (lambda x: lnp.mean(x, where=np.array([True, False])), r"numpy.mean: with a Tensor only .* got where"),
+        (lambda x: lnp.exp(x, out=np.zeros(2)), r"numpy.exp: out cannot be used"),
+        (lambda x: lnp.add.at(np.zeros(2), [0, 1], x), r"numpy.add.at cannot be recorded"),
+        (lambda x: lnp.copyto(np.zeros(2), x), r"numpy.copyto: dst is no Tensor, and cannot hold what requires grad"),
+        (lambda x: lnp.putmask(np.zeros(2), [True, False], x), r"numpy.putmask: a is no Tensor"),
+        (lambda x: lnp.sum(x, 0, axis=0), r"numpy.sum: axis is given twice"),
+    ],
+)
+def test_what_is_refused_by_name(call, message):
+    """What would leave the graph is a TypeError that says so; of plain arrays it is NumPy's own."""
+    with pytest.raises(TypeError, match=message):
+        call(lnp.asarray(lucid.tensor([1.0, 2.0], requires_grad=True)))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda x: lnp.concatenate([x, x[None]]), "all the input array dimensions must match"),
+        (lambda x: lnp.hstack([np.zeros((0, 2)), x]), "all the input array dimensions must match"),
+        (lambda x: lnp.dot(x, np.ones((1, 3))), "shapes not aligned"),
+        (lambda x: lnp.split(x, 3), "equal division"),
+        (lambda x: lnp.swapaxes(x, 0, 1), "axis 1 is out of bounds"),
+    ],
+)
+def test_shapes_that_do_not_fit(call, message):
+    """Shapes that PyTorch would broadcast, or leave out, are refused as NumPy refuses them."""
+    with pytest.raises(ValueError, match=message):
+        call(lnp.asarray(lucid.tensor([1.0, 2.0], requires_grad=True)))
