@@ -19,7 +19,8 @@ KEYS = {
     "array and slice": np.s_[[0, 2], 1:3],
     "array and none": np.s_[[0, 2], None, ..., 1], "backwards and array": np.s_[::-1, [0, 3]], "mask": MASK,
     "mask and slice": np.s_[MASK, 1:], "mask and array": np.s_[MASK, [0, 3]], "mask and number": np.s_[MASK, 1],
-    "mask and none": np.s_[None, MASK], "empty mask": np.s_[None, np.zeros(0, bool)], "whole mask": np.arange(60).reshape(3, 4, 5) % 7 == 0, "true": True,
+    "mask and none": np.s_[None, MASK],
+    "empty mask": np.s_[None, np.zeros(0, bool)], "whole mask": np.arange(60).reshape(3, 4, 5) % 7 == 0, "true": True,
     "false": np.s_[False, 1], "number of NumPy's": np.int64(2), "array of no dimension": np.array(1),
 }  # fmt: skip
 
