@@ -20,7 +20,6 @@ _RANDOM = "generators of cupy.random.default_rng, which are machine code inside 
 _CUB = "CUB, whose kernels are machine code inside of CuPy: leave it out of the accelerators"
 # By the name that CuPy gives a library when it looks for its file.
 _LIBRARIES = {
-    "cusparse": "cuSPARSE, which cupyx.scipy.sparse needs: use scipy.sparse on the host",
     "cusparselt": "cuSPARSELt",
     "cusparseLt": "cuSPARSELt",
     "cutensor": "cuTENSOR: use cupy.einsum, which does without",
@@ -64,7 +63,7 @@ def _change(module: ModuleType) -> None:
         def load_nvidia_dynamic_lib(libname: str) -> object:
             if libname in _LIBRARIES:
                 raise error(_sentence(_LIBRARIES[libname]))
-            if libname != "cusolver":
+            if libname not in {"cusolver", "cusparse"}:
                 return find(libname)
             # the finder would look for the libraries that NVIDIA's depends on
             loaded = ctypes.CDLL(installed()[1].soname(libname))

@@ -48,12 +48,14 @@ class Cuda(NamedTuple):
 WHEELS = {
     "cupy-cuda12x": Cuda(
         12090,
-        {"cublas": (12, 120901), "cusolver": (11, 11604), "curand": (10, 10310), "cufft": (11, 11401)},
+        {"cublas": (12, 120901), "cusolver": (11, 11604), "cusparse": (12, 12509), "curand": (10, 10310),
+         "cufft": (11, 11401)},
         {},
     ),
     "cupy-cuda13x": Cuda(
         13020,
-        {"cublas": (13, 130300), "cusolver": (12, 11604), "curand": (10, 10402), "cufft": (12, 12200)},
+        {"cublas": (13, 130300), "cusolver": (12, 11604), "cusparse": (12, 12710), "curand": (10, 10402),
+         "cufft": (12, 12200)},
         {"cudaMemPrefetchAsync": "cudaMemPrefetchAsync_v2"},
     ),
 }  # fmt: skip

@@ -170,9 +170,10 @@ class Call : public Ranges {
         return queued || on_device() ? queued : wait();
     }
 
- private:
+ protected:
     int wait() const;
 
+ private:
     std::string name;
     Handle settings{};
     int status = success;

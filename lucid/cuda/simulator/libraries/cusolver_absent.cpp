@@ -1,24 +1,10 @@
-// What CuPy's wheel names of cuSOLVER and the simulated one does not have: each is refused by name.
+// What CuPy's wheel names of cuSOLVER and the simulated one does not have.
 #include <cstdio>
 
-#include "host/queue.h"
+#include "libraries/absent.h"
 
-namespace {
-
-int refuse(const char* name) {
-    std::fprintf(stderr, "lucid's simulated CUDA devices have no %s; docs/simulator.md lists what there is\n", name);
-    return 9;  // CUSOLVER_STATUS_NOT_SUPPORTED
-}
-
-}  // namespace
-
-// The assertion takes the semicolon behind a use.
-#define REFUSE(NAME)                                \
-    LUCID_CUDA int NAME() { return refuse(#NAME); } \
-    static_assert(true)
-#define REFUSE_SIZED(NAME) \
-    REFUSE(NAME);          \
-    REFUSE(NAME##_bufferSize)
+// Told on the standard error, as cuSOLVER answers with a number alone: CUSOLVER_STATUS_NOT_SUPPORTED.
+static int refuse(const std::string& words) { return std::fprintf(stderr, "%s\n", words.c_str()), 9; }
 
 // Systems that are solved in two precisions, by the letters of both.
 #define REFUSE_MIXED(X, Y)                \
@@ -50,8 +36,7 @@ REFUSE_MIXED(Z, Y);
     REFUSE(cusolverDn##X##potrs);                      \
     REFUSE(cusolverDn##X##potrsBatched);               \
     REFUSE(cusolverSp##X##csreigvsi);                  \
-    REFUSE(cusolverSp##X##csrlsvchol);                 \
-    REFUSE(cusolverSp##X##csrlsvqr)
+    REFUSE(cusolverSp##X##csrlsvchol)
 REFUSE_TYPE(S, ormqr, syevd, syevj);
 REFUSE_TYPE(D, ormqr, syevd, syevj);
 REFUSE_TYPE(C, unmqr, heevd, heevj);
@@ -65,8 +50,3 @@ REFUSE_TYPE(Z, unmqr, heevd, heevj);
     REFUSE(cusolverDnX##KIND##SetTolerance)
 REFUSE_SETTINGS(gesvdj);
 REFUSE_SETTINGS(syevj);
-
-REFUSE(cusolverSpCreate);
-REFUSE(cusolverSpDestroy);
-REFUSE(cusolverSpGetStream);
-REFUSE(cusolverSpSetStream);
