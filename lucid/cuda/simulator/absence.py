@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["refuse_what_is_absent"]
 
 _RANDOM = "generators of cupy.random.default_rng, which are machine code inside of CuPy: use cupy.random.RandomState"
+_JITIFY = "Jitify: leave out jitify=True, g++ finds headers without it"
 _CUB = "CUB, whose kernels are machine code inside of CuPy: leave it out of the accelerators"
 # By the name that CuPy gives a library when it looks for its file.
 _LIBRARIES = {
@@ -25,10 +26,8 @@ _LIBRARIES = {
     "cutensor": "cuTENSOR: use cupy.einsum, which does without",
     "nccl": "NCCL: copy from device to device",
 }
-_MODULES = {
-    **{f"cupy_backends.cuda.libs.{name}": what for name, what in _LIBRARIES.items()},
-    "cupy.cuda.jitify": "Jitify: leave out jitify=True, g++ finds headers without it",
-}
+# CuPy asks whether it has one of these by importing it, and does without.
+_MODULES = {f"cupy_backends.cuda.libs.{name}": what for name, what in _LIBRARIES.items()}
 _FINDER = "cuda.pathfinder"
 # Functions that launch what is compiled into their modules, or call NVIDIA's compiler.
 _FUNCTIONS = {
@@ -37,6 +36,7 @@ _FUNCTIONS = {
         ("cub_reduction", "cub_scan", "cub_histogram", "device_csrmv", "device_histogram", "device_reduce",
          "device_scan", "device_segmented_reduce"), _CUB,
     ),
+    "cupy.cuda.jitify": dict.fromkeys(("_init_module", "_add_sources", "jitify"), _JITIFY),
     "cupy.cuda.compiler": {"compile_using_nvcc": "nvcc: leave out backend='nvcc'"},
 }  # fmt: skip
 
