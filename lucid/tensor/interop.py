@@ -111,7 +111,14 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray[Any, Any]:
 
 
 def to_array(self: Tensor, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-    """Return what ``numpy.asarray(tensor)`` gives; see `numpy`."""
+    """Return what ``numpy.asarray(tensor)`` gives; see `numpy`.
+
+    SciPy's sparse matrices leave a product to what is no array: to the tensor, which makes one of the matrix that is
+    recorded.
+    """
+    asks = sys._getframe(1)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - there is no other way to who asks
+    if asks.f_code.co_name == "_matmul_dispatch" and asks.f_globals["__name__"].startswith("scipy.sparse"):
+        return np.array(None)
     array = numpy(self)
     if dtype is None or array.dtype == dtype:
         return array.copy() if copy else array

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator as pythons
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.base import TensorBase
@@ -23,22 +25,33 @@ class ZeroDimError(ShapeError, TypeError):
     """A tensor of no dimension was used as a sequence."""
 
 
-def operator(function: Callable[[Any, Any], Any]) -> Callable[[Tensor, Any], Tensor]:
+def operator(function: Callable[[Any, Any], Any], name: str = "") -> Callable[[Tensor, Any], Tensor]:
     """Return an op of two operands as an operator: what it cannot take, the other operand's class may know."""
+    name = name or function.__name__
 
     def apply(a: object, b: object) -> Any:
         try:
             return function(a, b)
         except OperandTypeError:
-            return NotImplemented
+            return beside_sparse(name, a, b)
 
     return apply
+
+
+def beside_sparse(name: str, a: Any, b: Any) -> Any:
+    """Return what an operator gives of a tensor and a sparse matrix of SciPy's or CuPy's; of others NotImplemented."""
+    name = "truediv" if name == "div" else name
+    for place, one in enumerate((a, b)):
+        if type(one).__module__.startswith(("scipy.sparse", "cupyx.scipy.sparse")) and hasattr(pythons, name):
+            sparse = import_module("lucid.scipy.sparse.matrices").wrapped(one)
+            return getattr(pythons, name)(*((a, sparse) if place else (sparse, b)))
+    return NotImplemented
 
 
 def direct(name: str) -> Callable[[Tensor, Any], Tensor]:
     """Return the operator of a primitive that has the short path, with nothing between Python and that."""
     primitive = PRIMITIVES[name]
-    return binary(primitive, operator(primitive.general))
+    return binary(primitive, operator(primitive.general, name))
 
 
 def reflected(function: Callable[[Any, Any], Any]) -> Callable[[Tensor, Any], Tensor]:
@@ -48,7 +61,7 @@ def reflected(function: Callable[[Any, Any], Any]) -> Callable[[Tensor, Any], Te
         try:
             return function(a, b)
         except OperandTypeError:
-            return NotImplemented
+            return beside_sparse(function.__name__, a, b)
 
     return apply
 

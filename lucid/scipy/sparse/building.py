@@ -1,0 +1,128 @@
+"""Sparse matrices of what SciPy's constructors take, and from one format to another."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from lucid import numpy as lnp
+from lucid.autograd.base import TensorBase
+from lucid.backend import gpu
+from lucid.backend.arrays import asarray, namespace, on
+from lucid.backend.device import device_of
+from lucid.backend.dtype import as_dtype, dtype
+from lucid.errors import ShapeError
+from lucid.numpy.border import is_array, plain, settled
+from lucid.ops.base.promotion import cast_to
+from lucid.scipy.sparse.operands import array_like, sums_at, taken
+from lucid.scipy.sparse.pattern import Pattern, library
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lucid.scipy.sparse.operands import Dense
+
+
+class MatrixSizeError(ShapeError, ValueError):
+    """Sizes of a sparse matrix and of the other operand do not fit."""
+
+
+class Elements(NamedTuple):
+    """Places and values, as sparse matrices have them too."""
+
+    pattern: Pattern
+    data: Dense
+
+
+def is_scipys(value: object) -> bool:
+    """Return whether a value is a sparse matrix of SciPy's or CuPy's."""
+    return type(value).__module__.startswith(("scipy.sparse", "cupyx.scipy.sparse")) and hasattr(value, "tocsr")
+
+
+def is_scalar(value: object) -> bool:
+    """Return whether a value is a number, or an array or a tensor of no dimension."""
+    return np.isscalar(value) or (is_array(value) and not plain(value).ndim)
+
+
+def in_dtype(values: Dense, wanted: Any) -> Dense:
+    """Return values in a dtype, of NumPy's or lucid's."""
+    wanted = wanted if isinstance(wanted, dtype) else as_dtype(np.dtype(wanted))
+    if isinstance(values, TensorBase):
+        return settled(cast_to(values, wanted), (values,))
+    return values.astype(wanted.numpy, copy=False)
+
+
+def of_scipy(matrix: Any) -> Elements:
+    """Return the elements of a matrix of SciPy's or CuPy's; formats other than COO and in columns become CSR."""
+    if len(matrix.shape) != 2:
+        raise MatrixSizeError(f"expected a sparse matrix of two dimensions, got shape {tuple(matrix.shape)}: reshape it")
+    matrix = matrix if matrix.format in {"coo", "csr", "csc"} else matrix.tocsr()
+    return Elements(Pattern.of(matrix), matrix.data)
+
+
+def summed(source: Any, format: str) -> Elements:
+    """Return elements in rows or in columns, sorted, repeated ones added."""
+    order, groups, pattern = source.pattern.arranged(format)
+    values = source.data if order is None else taken(source.data, order)
+    return Elements(pattern, values if groups is None else sums_at(values, groups, pattern.count))
+
+
+def canonical(source: Any) -> Elements:
+    """Return elements of which none is repeated, in rows or in columns."""
+    return summed(source, "csc" if source.pattern.format == "csc" else "csr")
+
+
+def converted(source: Any, format: str) -> Elements:
+    """Return the elements of a sparse matrix in another format, as SciPy does it."""
+    if is_scipys(source):
+        source = of_scipy(source.asformat(format))
+    pattern: Pattern = source.pattern
+    if pattern.format == format:
+        return Elements(pattern, source.data)
+    if format == "coo":
+        return Elements(Pattern("coo", pattern.places, pattern.shape), source.data)
+    return summed(source, format)
+
+
+def of_elements(format: str, data: Dense, parts: Sequence[Any], shape: tuple[int, int] | None) -> Elements:
+    """Return elements of ``(data, (rows, columns))`` or ``(data, indices, indptr)``."""
+    like = next((array for part in (data, *parts) if gpu.is_gpu_array(array := plain(part))), None)
+    data = data if is_array(data) else np.asarray(data) if like is None else asarray(np.asarray(data), device=device_of(like))
+    values = plain(data)
+    if values.ndim != 1:
+        raise MatrixSizeError(f"expected values of one dimension, got shape {tuple(values.shape)}")
+    if len(parts) == 1:
+        format, parts = "coo", parts[0]
+    index = [array_like(plain(part), values) for part in parts]
+    if gpu.is_gpu_array(values):
+        index = [asarray(part, device=device_of(values)) for part in index]
+    with on(values):
+        zeros = namespace(values).zeros(values.size)
+        arguments = (zeros, tuple(index)) if format == "coo" else (zeros, *index)
+        made = getattr(library(values), f"{format}_matrix")(arguments, shape=shape)
+    return Elements(Pattern.of(made), data)
+
+
+def of_dense(matrix: Any) -> Elements:
+    """Return the elements of a dense matrix that are not zeros."""
+    matrix = matrix if is_array(matrix) else np.asarray(matrix)
+    values = plain(matrix)
+    if values.ndim != 2:
+        raise MatrixSizeError(f"expected a matrix, got shape {tuple(values.shape)}")
+    with on(values):
+        places = namespace(values).nonzero(values)
+        index = places[0] * values.shape[1] + places[1]
+    return of_elements("coo", taken(lnp.reshape(matrix, -1), index), [places], values.shape)
+
+
+def of_argument(format: str, given: Any, shape: tuple[int, int] | None, dtype: Any) -> Elements:
+    """Return the elements of what a constructor got."""
+    if is_scipys(given) or hasattr(given, "pattern"):
+        return converted(given, format)
+    if not isinstance(given, tuple):
+        return converted(of_dense(given), format)
+    if all(isinstance(size, int | np.integer) for size in given):
+        none = np.zeros(0, np.int32)
+        return converted(of_elements("coo", np.zeros(0, dtype or np.float64), [(none, none)], given), format)
+    return converted(of_elements(format, given[0], given[1:], shape), format)

@@ -1,0 +1,125 @@
+"""Sparse systems, with the gradient of the matrix's values and of the right side: ``scipy.sparse.linalg``."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from lucid import numpy as lnp
+from lucid.backend import gpu
+from lucid.backend.arrays import namespace, on
+from lucid.numpy.border import any_recorded, is_recorded, plain, settled
+from lucid.scipy.sparse.building import MatrixSizeError, canonical
+from lucid.scipy.sparse.functions import called, plain_matrix
+from lucid.scipy.sparse.matrices import Sparse, wrapped
+from lucid.scipy.sparse.operands import array_like, in_one_dtype, no_rule, on_one_device
+from lucid.scipy.sparse.pattern import library
+from lucid.scipy.sparse.products import Solution
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from lucid.backend.arrays import Array
+    from lucid.scipy.sparse.operands import Dense
+    from lucid.scipy.sparse.pattern import Pattern
+
+__all__ = ["cg", "norm", "spsolve"]
+
+
+def _system(name: str, A: Any, b: Any) -> tuple[Any, Any]:  # noqa: N803 - SciPy's name
+    matrix = wrapped(A)
+    right = array_like(b, plain(matrix.data))
+    sizes = tuple(plain(right).shape)
+    if matrix.shape[0] != matrix.shape[1] or len(sizes) not in {1, 2} or sizes[0] != matrix.shape[0]:
+        raise MatrixSizeError(f"{name}: expected a square matrix and a right side that fits, got {matrix.shape} and {sizes}")
+    on_one_device(matrix.data, right)
+    return matrix, right
+
+
+def _solved(name: str, matrix: Any, right: Dense, solve: Callable[[Pattern, Array, Array], Array]) -> Any:
+    if not is_recorded(matrix.data) and not is_recorded(right):
+        return solve(matrix.pattern, plain(matrix.data), plain(right))
+    values, given = in_one_dtype(name, matrix.data, right)
+    return settled(Solution.apply(values, given, matrix.pattern, solve), ())
+
+
+def spsolve(A: Any, b: Any, permc_spec: str | None = None, use_umfpack: bool = True) -> Any:  # noqa: N803
+    """Return the solution of ``A x = b``, for a vector or the columns of a matrix.
+
+    Its gradients are those of an adjoint system with the same matrix. On a CUDA device it is CuPy's, which takes no
+    options.
+    """
+    matrix, right = _system("spsolve", A, b)
+    options = {} if gpu.is_gpu_array(plain(right)) else {"permc_spec": permc_spec, "use_umfpack": use_umfpack}
+
+    def solve(pattern: Pattern, values: Array, right: Array) -> Array:
+        with on(right):
+            # CuPy solves in rows, SciPy in columns
+            given = pattern.matrix(values).asformat("csr" if gpu.is_gpu_array(right) else "csc")
+            solution = library(right, "linalg").spsolve(given, right, **options)
+        return solution.reshape(right.shape)
+
+    return _solved("spsolve", matrix, right, solve)
+
+
+def cg(
+    A: Any,  # noqa: N803
+    b: Any,
+    x0: Any = None,
+    *,
+    rtol: float = 1e-5,
+    atol: float = 0.0,
+    maxiter: int | None = None,
+    M: Any = None,  # noqa: N803
+    callback: Callable[[Any], Any] | None = None,
+) -> tuple[Any, int]:
+    """Return the solution of ``A x = b`` by conjugate gradients, and 0, or what SciPy says of one that is not reached.
+
+    `A` is symmetric, or Hermitian. The gradients are those of the solution, by a system with the same matrix, whatever
+    way it was found.
+    """
+    matrix, right = _system("cg", A, b)
+    if any_recorded([x0, M.data if isinstance(M, Sparse) else M]):
+        raise no_rule("cg with x0 or M that requires grad")
+    given, told = plain_matrix(M), [0]
+
+    def solve(pattern: Pattern, values: Array, right: Array) -> Array:
+        is_first, on_device = not told[1:], gpu.is_gpu_array(right)
+        tolerance = {"tol" if on_device else "rtol": rtol, "atol": atol}
+        start = plain(x0) if is_first else None
+        with on(right):
+            a = pattern.matrix(values).asformat("csr")
+            columns = right.reshape(right.shape[0], -1)
+            found = [
+                library(right, "linalg").cg(
+                    a, columns[:, j], start, maxiter=maxiter, M=given, callback=callback if is_first else None, **tolerance
+                )
+                for j in range(columns.shape[1])
+            ]
+            if is_first:
+                told[:] = [max((int(info) for _, info in found), default=0), 1]
+            return namespace(right).stack([x for x, _ in found], axis=1).reshape(right.shape)
+
+    return _solved("cg", matrix, right, solve), told[0]
+
+
+def norm(x: Any, ord: Any = None, axis: Any = None) -> Any:
+    """Return the norm of a sparse matrix: of Frobenius where it is recorded, and any of SciPy's else."""
+    matrix = wrapped(x)
+    if not is_recorded(matrix.data):
+        return library(plain(matrix.data), "linalg").norm(matrix.to_scipy(), ord, axis)
+    if ord not in {None, "fro"} or axis is not None:
+        raise no_rule(f"norm(ord={ord!r}, axis={axis!r})")
+    return lnp.linalg.norm(canonical(matrix).data)
+
+
+def __getattr__(name: str) -> Any:
+    try:
+        value = getattr(import_module("scipy.sparse.linalg"), name)
+    except AttributeError:
+        raise AttributeError(f"module 'lucid.scipy.sparse.linalg' has no attribute {name!r}, nor has SciPy's") from None
+    return called(name, "linalg") if callable(value) and not isinstance(value, type) else value
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *dir(import_module("scipy.sparse.linalg"))})

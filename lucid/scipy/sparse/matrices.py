@@ -1,0 +1,411 @@
+"""Sparse matrices whose values may require grad: SciPy's classes by their names."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from lucid import numpy as lnp
+from lucid.autograd.base import TensorBase
+from lucid.backend import gpu
+from lucid.backend.arrays import namespace, on, to_device
+from lucid.backend.device import device_of
+from lucid.numpy.border import is_recorded, plain, settled
+from lucid.scipy.sparse.building import (
+    Elements,
+    MatrixSizeError,
+    canonical,
+    converted,
+    in_dtype,
+    is_scalar,
+    is_scipys,
+    of_argument,
+    of_scipy,
+)
+from lucid.scipy.sparse.operands import array_like, in_one_dtype, no_rule, on_one_device, sums_at, taken
+from lucid.scipy.sparse.pattern import Pattern
+from lucid.scipy.sparse.products import Product
+from lucid.scipy.sparse.rearranging import added, in_both, rearranged
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from lucid.scipy.sparse.operands import Dense
+
+
+def issparse(x: object) -> bool:
+    """Return whether `x` is a sparse matrix, of this module, of SciPy's or of CuPy's."""
+    return isinstance(x, Sparse) or is_scipys(x)
+
+
+class Sparse:
+    """What all formats have: index arrays that are constants, and values, one for each, that may require grad.
+
+    Parameters
+    ----------
+    arg1 : sparse matrix, matrix, tuple
+        One of this module, of SciPy's or of CuPy's; a dense array or Tensor; ``(data, (rows, columns))``; in rows or in
+        columns also ``(data, indices, indptr)``; the shape of a matrix without elements.
+    shape : tuple of int, optional
+        By default as large as the indices ask for.
+    dtype : dtype, optional
+        Of the values.
+    copy : bool
+        Whether the values are copied; else they stay the Tensor or the array that was given.
+
+    Notes
+    -----
+    Products, sums, conversions, slices and stacks are recorded where a value requires grad, with SciPy's numbers; what
+    comes out is a `lucid.numpy.ndarray` then, and plain otherwise. What has no rule is SciPy's own of plain values, and
+    is refused by name of others.
+    """
+
+    format: ClassVar[str]
+    is_array: ClassVar[bool]
+    # NumPy leaves an operator to what stands at its other side
+    __array_ufunc__ = None
+    __array_priority__ = 2000
+
+    def __init__(self, arg1: Any, shape: tuple[int, int] | None = None, dtype: Any = None, copy: bool = False) -> None:
+        pattern, values = of_argument(self.format, arg1, shape, dtype)
+        if shape is not None and tuple(shape) != pattern.shape:
+            raise MatrixSizeError(f"{type(self).__name__}: expected a matrix of shape {pattern.shape}, got shape={shape}")
+        if dtype is not None:
+            values = in_dtype(values, dtype)
+        self.pattern, self.data = pattern, lnp.copy(values) if copy else values
+
+    @classmethod
+    def made(cls, pattern: Pattern, data: Dense) -> Any:
+        """Return the matrix of some values in this class's family, in the format of the pattern."""
+        matrix: Any = object.__new__(CLASSES[pattern.format, cls.is_array])
+        matrix.pattern, matrix.data = pattern, data
+        return matrix
+
+    def _made_of(self, result: Any, format: str | None = None) -> Any:
+        """Return elements as a matrix of this family, in a format; what is dense as it is."""
+        if not isinstance(result, Elements):
+            return result
+        return self.made(*(result if format is None else converted(result, format)))
+
+    # ---- about it ----
+
+    ndim = 2
+    shape = property(lambda self: self.pattern.shape)
+    nnz = property(lambda self: self.pattern.count)
+    size = property(lambda self: self.pattern.count)
+    dtype = property(lambda self: plain(self.data).dtype)
+    device = property(lambda self: device_of(plain(self.data)))
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether the values do."""
+        return isinstance(self.data, TensorBase) and self.data.edge is not None
+
+    def __repr__(self) -> str:
+        return (
+            f"<{type(self).__name__} of shape {self.shape}, {self.nnz} elements of {self.dtype}, on {self.device}"
+            f"{', requires_grad=True' if self.requires_grad else ''}>"
+        )
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or name in {"pattern", "data"}:
+            raise AttributeError(name)
+        if name in {"row", "col", "indices", "indptr"}:
+            names = ("row", "col") if self.format == "coo" else ("indices", "indptr")
+            if name in names:
+                return self.pattern.parts[names.index(name)]
+        value = getattr(self.to_scipy(), name)
+        if is_recorded(self.data) and name not in ABOUT:
+            raise no_rule(f"{type(self).__name__}.{name}")
+        return value
+
+    def __array__(self, *_: object, **__: object) -> Any:
+        """Refuse what would be an array of one object."""
+        raise TypeError("a sparse matrix is no array of NumPy's: use A.toarray()")
+
+    def to_scipy(self) -> Any:
+        """Return SciPy's matrix, or CuPy's, of the plain values."""
+        return self.pattern.matrix(plain(self.data), array=self.is_array and not gpu.is_gpu_array(plain(self.data)))
+
+    def to(self, device: Any) -> Any:
+        """Return the matrix on a device."""
+        moved = [to_device(part, device) for part in self.pattern.parts]
+        values = self.data.to(device) if isinstance(self.data, TensorBase) else to_device(self.data, device)
+        return self.made(Pattern(self.format, moved, self.shape), values)
+
+    # ---- formats ----
+
+    def asformat(self, format: str | None, copy: bool = False) -> Any:
+        """Return the matrix in a format, ``coo``, ``csr`` or ``csc``; others are SciPy's own, of plain values."""
+        if format not in {None, "coo", "csr", "csc"}:
+            return self.__getattr__(f"to{format}")()
+        pattern, values = converted(self, format or self.format)
+        return self.made(pattern, lnp.copy(values) if copy else values)
+
+    def tocoo(self, copy: bool = False) -> Any:
+        """Return the matrix as rows, columns and values."""
+        return self.asformat("coo", copy)
+
+    def tocsr(self, copy: bool = False) -> Any:
+        """Return the matrix in rows; repeated elements of COO are added."""
+        return self.asformat("csr", copy)
+
+    def tocsc(self, copy: bool = False) -> Any:
+        """Return the matrix in columns; repeated elements of COO are added."""
+        return self.asformat("csc", copy)
+
+    def sum_duplicates(self) -> None:
+        """Add repeated elements, and sort."""
+        self.pattern, self.data = converted(canonical(self), self.format)
+
+    def toarray(self) -> Any:
+        """Return the dense matrix."""
+        if not is_recorded(self.data):
+            return self.to_scipy().toarray()
+        (rows, columns), (height, width) = self.pattern.places, self.shape
+        with on(rows):
+            index = rows.astype(np.int64) * width + columns
+        return sums_at(self.data, index, height * width).reshape(height, width)
+
+    todense = toarray
+
+    def astype(self, dtype: Any, casting: str = "unsafe", copy: bool = True) -> Any:
+        """Return the matrix with values of a dtype."""
+        del casting
+        values = in_dtype(self.data, dtype)
+        return self.made(self.pattern, lnp.copy(values) if copy and values is self.data else values)
+
+    def copy(self) -> Any:
+        """Return a matrix with values of its own."""
+        return self.made(self.pattern, lnp.copy(self.data))
+
+    def detach(self) -> Any:
+        """Return the matrix of the same values, which no gradient goes through."""
+        return self.made(self.pattern, plain(self.data))
+
+    def transpose(self, axes: None = None, copy: bool = False) -> Any:
+        """Return the matrix with rows and columns exchanged."""
+        del axes
+        return self.made(self.pattern.transposed, lnp.copy(self.data) if copy else self.data)
+
+    T = property(transpose)
+
+    def conj(self, copy: bool = True) -> Any:
+        """Return the complex conjugate."""
+        del copy
+        return self.made(self.pattern, lnp.conj(self.data))
+
+    conjugate = conj
+
+    def __getitem__(self, key: Any) -> Any:
+        """Return a part of the matrix, or an element."""
+        return self._made_of(rearranged(lambda a: a[key], [self], array=self.is_array))
+
+    def reshape(self, *shape: Any, order: str = "C") -> Any:
+        """Return the matrix with its elements in another shape."""
+        return self._made_of(rearranged(lambda a: a.reshape(*shape, order=order), [self]), self.format)
+
+    # ---- reductions ----
+
+    def sum(self, axis: int | None = None, dtype: Any = None) -> Any:
+        """Return the sum, or the sums along an axis: of one dimension of an array, of two of a matrix."""
+        if not is_recorded(self.data):
+            return self.to_scipy().sum(axis, dtype=dtype)
+        data = self.data if dtype is None else in_dtype(self.data, dtype)
+        if axis is None:
+            return lnp.sum(data)
+        axis = axis + 2 if axis < 0 else axis
+        if axis not in {0, 1}:
+            raise MatrixSizeError(f"sum of a sparse matrix: expected an axis of -2 to 1, got {axis}")
+        sums = sums_at(data, self.pattern.places[1 - axis], self.shape[1 - axis])
+        return sums if self.is_array else sums.reshape((1, -1) if axis == 0 else (-1, 1))
+
+    def mean(self, axis: int | None = None, dtype: Any = None) -> Any:
+        """Return the mean, or the means along an axis."""
+        if not is_recorded(self.data):
+            return self.to_scipy().mean(axis, dtype=dtype)
+        return self.sum(axis, dtype) / (self.shape[0] * self.shape[1] if axis is None else self.shape[axis])
+
+    def diagonal(self, k: int = 0) -> Any:
+        """Return a diagonal."""
+        if not is_recorded(self.data):
+            return self.to_scipy().diagonal(k)
+        rows, columns = self.pattern.places
+        with on(rows):
+            (index,) = namespace(rows).nonzero(rows + k == columns)
+            begin = rows[index] + min(k, 0)
+        return sums_at(taken(self.data, index), begin, max(0, min(self.shape[0] + min(k, 0), self.shape[1] - max(k, 0))))
+
+    def trace(self, offset: int = 0) -> Any:
+        """Return the sum of a diagonal."""
+        return lnp.sum(self.diagonal(offset))
+
+    # ---- operators ----
+
+    def __matmul__(self, other: Any) -> Any:
+        if is_scalar(other):
+            raise ValueError("Scalar operands are not allowed, use '*' instead")
+        if issparse(other):
+            return of_two("a product of two sparse matrices", lambda a, b: a @ b, self, other)
+        return product(self, other)
+
+    dot = __matmul__
+
+    def __rmatmul__(self, other: Any) -> Any:
+        if is_scalar(other):
+            raise ValueError("Scalar operands are not allowed, use '*' instead")
+        if issparse(other):
+            return wrapped(other) @ self
+        other = array_like(other, plain(self.data))
+        result = product(self.transpose(), other if plain(other).ndim == 1 else lnp.transpose(other))
+        return lnp.transpose(result)
+
+    def __mul__(self, other: Any) -> Any:
+        return self.multiply(other) if self.is_array or is_scalar(other) else self @ other
+
+    def __rmul__(self, other: Any) -> Any:
+        return self.multiply(other) if self.is_array or is_scalar(other) else other @ self
+
+    def multiply(self, other: Any) -> Any:
+        """Return the matrix times a number, or elementwise times another that broadcasts to its shape."""
+        if is_scalar(other):
+            return self.made(self.pattern, lnp.multiply(self.data, other))
+        if issparse(other):
+            return self._made_of(in_both(self, wrapped(other)), self.format)
+        other = array_like(other, plain(self.data))
+        on_one_device(self.data, other)
+        other = other.reshape(1, -1) if plain(other).ndim == 1 else other
+        if plain(other).ndim != 2 or any(n not in {1, m} for n, m in zip(plain(other).shape, self.shape, strict=True)):
+            raise MatrixSizeError(f"multiply: expected what broadcasts to {self.shape}, got {tuple(plain(other).shape)}")
+        rows, columns = self.pattern.places
+        height, width = plain(other).shape
+        with on(rows):
+            index = rows.astype(np.int64) * (width if height > 1 else 0) + columns * (width > 1)
+        return self.made(self.pattern, lnp.multiply(self.data, taken(other.reshape(-1), index)))
+
+    def __truediv__(self, other: Any) -> Any:
+        if is_scalar(other):
+            return self.made(self.pattern, lnp.true_divide(self.data, other))
+        if issparse(other):
+            return of_two("a quotient of two sparse matrices", lambda a, b: a / b, self, other)
+        return self.multiply(lnp.true_divide(1, other))
+
+    def __neg__(self) -> Any:
+        return self.made(self.pattern, lnp.negative(self.data))
+
+    def __abs__(self) -> Any:
+        pattern, values = canonical(self)
+        return self._made_of(Elements(pattern, lnp.abs(values)), self.format)
+
+    def __pow__(self, power: Any) -> Any:
+        if not self.is_array:
+            return of_two("a power of a sparse matrix", lambda a, _: a**power, self, self)
+        return self.power(power)
+
+    def power(self, n: Any, dtype: Any = None) -> Any:
+        """Return the matrix with each element to the power of a number."""
+        pattern, values = canonical(self if dtype is None else self.astype(dtype))
+        return self._made_of(Elements(pattern, lnp.power(values, n)), self.format)
+
+    def __add__(self, other: Any) -> Any:
+        if issparse(other):
+            return self._made_of(added(self, wrapped(other)), self.format)
+        if is_scalar(other):
+            if other == 0:
+                return self.copy()
+            raise NotImplementedError("adding a nonzero scalar to a sparse matrix is not supported: use A.toarray()")
+        on_one_device(self.data, other := array_like(other, plain(self.data)))
+        return lnp.add(self.toarray(), other)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Any:
+        return self + (-wrapped(other) if issparse(other) else lnp.negative(other))
+
+    def __rsub__(self, other: Any) -> Any:
+        return -self + other
+
+
+class coo_matrix(Sparse):  # noqa: N801 - SciPy's name, as those below
+    """A sparse matrix as rows, columns and values; repeated elements are added."""
+
+    format, is_array = "coo", False
+
+
+class csr_matrix(Sparse):  # noqa: N801
+    """A sparse matrix in rows."""
+
+    format, is_array = "csr", False
+
+
+class csc_matrix(Sparse):  # noqa: N801
+    """A sparse matrix in columns."""
+
+    format, is_array = "csc", False
+
+
+class coo_array(Sparse):  # noqa: N801
+    """`coo_matrix`, of which ``*`` is elementwise and sums along an axis have one dimension."""
+
+    format, is_array = "coo", True
+
+
+class csr_array(Sparse):  # noqa: N801
+    """`csr_matrix`, of which ``*`` is elementwise and sums along an axis have one dimension."""
+
+    format, is_array = "csr", True
+
+
+class csc_array(Sparse):  # noqa: N801
+    """`csc_matrix`, of which ``*`` is elementwise and sums along an axis have one dimension."""
+
+    format, is_array = "csc", True
+
+
+CLASSES: dict[tuple[str, bool], type[Sparse]] = {
+    (kind.format, kind.is_array): kind
+    for kind in (coo_matrix, csr_matrix, csc_matrix, coo_array, csr_array, csc_array)
+}
+ABOUT = {
+    "getnnz", "count_nonzero", "nonzero", "has_canonical_format", "has_sorted_indices", "get_shape", "getformat",
+    "argmax", "argmin", "coords",
+}  # fmt: skip
+"""Of a matrix, what no gradient goes through."""
+
+
+def wrapped(matrix: Any) -> Any:
+    """Return a matrix of SciPy's or CuPy's as one of this module, in its format or in rows; one of this as it is."""
+    if isinstance(matrix, Sparse):
+        return matrix
+    is_array = not hasattr(matrix, "getrow") if "cupyx" not in type(matrix).__module__ else False
+    return CLASSES["csr", is_array].made(*of_scipy(matrix))
+
+
+def product(matrix: Sparse, dense: Dense) -> Any:
+    """Return a sparse matrix times a vector or a matrix, recorded if one of them is."""
+    dense = array_like(dense, plain(matrix.data))
+    sizes = tuple(plain(dense).shape)
+    if len(sizes) not in {1, 2} or sizes[0] != matrix.shape[1]:
+        raise MatrixSizeError(
+            f"matmul: dimension mismatch: expected {matrix.shape[1]} rows for a sparse matrix of shape {matrix.shape}, "
+            f"got shape {sizes}"
+        )
+    on_one_device(matrix.data, dense)
+    if is_recorded(matrix.data) or is_recorded(dense):
+        return settled(Product.apply(*in_one_dtype("a sparse product", matrix.data, dense), matrix.pattern), ())
+    values, right = plain(matrix.data), plain(dense)
+    if gpu.is_gpu_array(right):
+        dtype = np.result_type(values, right)
+        values, right = values.astype(dtype, copy=False), right.astype(dtype, copy=False)
+    return matrix.pattern.product(values, right)
+
+
+def of_two(what: str, function: Callable[..., Any], one: Any, other: Any) -> Any:
+    """Return what SciPy gives of two sparse matrices without gradients; refuse others."""
+    one, other = wrapped(one), wrapped(other)
+    if is_recorded(one.data) or is_recorded(other.data):
+        raise no_rule(what)
+    on_one_device(one.data, other.data)
+    result = function(one.to_scipy(), other.to_scipy())
+    return wrapped(result) if is_scipys(result) else result

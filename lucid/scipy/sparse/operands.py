@@ -1,0 +1,101 @@
+"""Values and dense operands of sparse matrices: recorded or plain, of one dtype and on one device."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lucid.autograd.base import TensorBase, wrap
+from lucid.backend import gpu
+from lucid.backend.arrays import asarray, on, zeros_beside
+from lucid.backend.device import device_of
+from lucid.backend.dtype import as_dtype
+from lucid.errors import DeviceError, DtypeError
+from lucid.numpy.border import is_array, is_recorded, plain, settled
+from lucid.ops.base.promotion import cast_to
+from lucid.ops.index.index_select import index_add, index_select
+from lucid.tensor.numpy_calls.rule import NumpyCallError
+
+if TYPE_CHECKING:
+    from lucid.backend.arrays import Array
+
+Dense = Any
+"""An array of NumPy's or CuPy's, a Tensor, or nested lists of numbers."""
+
+
+class SparseCallError(NumpyCallError, AttributeError):
+    """Something was asked of a sparse matrix whose values require grad that has no rule."""
+
+
+def no_rule(name: str) -> SparseCallError:
+    """Return the error of what is not recorded, with what to do."""
+    return SparseCallError(
+        f"scipy.sparse: {name} has no rule, so it would leave the graph, and a value requires grad: compute it of "
+        "A.toarray(), or of values without a gradient, x.detach()"
+    )
+
+
+def tensor_of(value: Dense) -> Any:
+    """Return an operand as a tensor."""
+    return value if isinstance(value, TensorBase) else wrap(value)
+
+
+def array_like(value: Dense, like: Array) -> Dense:
+    """Return an array or a tensor as it is, and lists and numbers as an array on the device of another."""
+    if is_array(value):
+        return value
+    array = np.asarray(plain(value))
+    return asarray(array, device=device_of(like)) if gpu.is_gpu_array(like) else array
+
+
+def on_one_device(values: Dense, dense: Dense) -> None:
+    """Refuse a matrix and an operand on two devices."""
+    one, other = device_of(plain(values)), device_of(plain(dense))
+    if one != other:
+        raise DeviceError(f"the sparse matrix is on {one}, the other operand on {other}: move the one, A.to({str(other)!r})")
+
+
+def in_one_dtype(what: str, *operands: Dense) -> list[Any]:
+    """Return operands as tensors of the dtype to which NumPy promotes them.
+
+    Raises
+    ------
+    DtypeError
+        If SciPy multiplies no sparse matrices of it.
+    """
+    dtype = np.result_type(*[plain(operand).dtype for operand in operands])
+    if dtype.char not in "fdFD":
+        raise DtypeError(
+            f"{what} of {dtype} is not recorded: expected float32, float64, complex64 or complex128; cast with astype"
+        )
+    return [cast_to(tensor_of(operand), as_dtype(dtype)) for operand in operands]
+
+
+def taken(values: Dense, index: Array) -> Dense:
+    """Return the values at some places."""
+    return settled(index_select(tensor_of(values), 0, wrap(index)), ())
+
+
+def sums_at(values: Dense, index: Array, size: int) -> Dense:
+    """Return an array of so many elements, each the sum of the values whose index it is."""
+    values = tensor_of(values)
+    zeros = wrap(zeros_beside(values.array, (size,)))
+    with on(values.array):
+        return settled(index_add(zeros, 0, wrap(index.astype(np.int64)), values), ())
+
+
+__all__ = [
+    "Dense",
+    "SparseCallError",
+    "array_like",
+    "in_one_dtype",
+    "is_recorded",
+    "no_rule",
+    "on_one_device",
+    "plain",
+    "settled",
+    "sums_at",
+    "taken",
+    "tensor_of",
+]

@@ -1,0 +1,161 @@
+"""Where the elements of a sparse matrix stand, and the products that SciPy and CuPy make of it."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from lucid.backend import gpu
+from lucid.backend.arrays import namespace, on
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lucid.backend.arrays import Array
+
+
+def library(like: Array | None, part: str = "") -> Any:
+    """Return ``scipy.sparse``, or CuPy's for an array on a device, or a part of it."""
+    name = f"scipy.sparse.{part}".rstrip(".")
+    return gpu.part(f"cupyx.{name}") if gpu.is_gpu_array(like) else import_module(name)
+
+
+Arranged = tuple["Array | None", "Array | None", "Pattern"]
+_FLIPPED = {"coo": "coo", "csr": "csc", "csc": "csr"}
+
+
+class Pattern:
+    """The index arrays of a format, ``coo``, ``csr`` or ``csc``, on a device. Never changed.
+
+    `parts` are rows and columns, or indices and where each row, or column, begins. What is computed from them is kept.
+    `is_canonical` says that they are sorted and that none is repeated, if that is known.
+    """
+
+    def __init__(
+        self, format: str, parts: Sequence[Array], shape: tuple[int, int], *, is_canonical: bool = False
+    ) -> None:
+        self.format, self.parts, self.shape = format, tuple(parts), (int(shape[0]), int(shape[1]))
+        self.is_canonical = is_canonical
+        self._places: tuple[Array, Array] | None = None
+        self._arranged: dict[str, Arranged] = {format: (None, None, self)} if is_canonical else {}
+        self._mirror: Pattern | None = None
+
+    @classmethod
+    def of(cls, matrix: Any) -> Pattern:
+        """Return that of a matrix of SciPy's or CuPy's."""
+        names = ("row", "col") if matrix.format == "coo" else ("indices", "indptr")
+        return cls(matrix.format, [getattr(matrix, name) for name in names], matrix.shape)
+
+    @property
+    def count(self) -> int:
+        """How many elements there are, repeated ones counted as often as they stand there."""
+        return int(self.parts[0].size)
+
+    def matrix(self, values: Array, *, array: bool = False) -> Any:
+        """Return the matrix of some values, SciPy's or CuPy's; an `array` in the sense of SciPy's ``csr_array``."""
+        kind = f"{self.format}_{'array' if array else 'matrix'}"
+        with on(values):
+            parts = (values, self.parts) if self.format == "coo" else (values, *self.parts)
+            made = getattr(library(values), kind)(parts, shape=self.shape)
+            if self.is_canonical:
+                made.has_canonical_format = True
+        return made
+
+    @property
+    def places(self) -> tuple[Array, Array]:
+        """Row and column of each element."""
+        if self._places is None:
+            if self.format == "coo":
+                self._places = self.parts[0], self.parts[1]
+            else:
+                with on(self.parts[0]):
+                    coo = self.matrix(namespace(self.parts[0]).zeros(self.count)).tocoo()
+                self._places = coo.row, coo.col
+        return self._places
+
+    @property
+    def transposed(self) -> Pattern:
+        """The same elements with rows and columns exchanged."""
+        if self._mirror is None:
+            parts = self.parts[::-1] if self.format == "coo" else self.parts
+            mirror = Pattern(_FLIPPED[self.format], parts, self.shape[::-1], is_canonical=self.is_canonical)
+            self._mirror, mirror._mirror = mirror, self
+            if self._places is not None:
+                self._mirror._places = self._places[::-1]
+        return self._mirror
+
+    def arranged(self, format: str) -> Arranged:
+        """Return where to take sorted elements from, which of them belong to one place, and the pattern of the places.
+
+        Either is None where nothing is to be done. The pattern is in rows, ``csr``, or in columns, ``csc``.
+        """
+        if format not in self._arranged:
+            if self._mirror is not None and _FLIPPED[format] in self._mirror._arranged:  # noqa: SLF001 - this class's
+                order, groups, pattern = self._mirror.arranged(_FLIPPED[format])
+                self._arranged[format] = order, groups, pattern.transposed
+            else:
+                self._arranged[format] = self._sorted(format)
+        return self._arranged[format]
+
+    def _sorted(self, format: str) -> Arranged:
+        xp, in_columns = namespace(self.parts[0]), format == "csc"
+        with on(self.parts[0]):
+            major, minor = self.places[::-1] if in_columns else self.places
+            order = xp.lexsort(xp.stack([minor, major]))
+            major, minor = major[order], minor[order]
+            first = xp.ones(self.count, bool)
+            first[1:] = (major[1:] != major[:-1]) | (minor[1:] != minor[:-1])
+            is_sorted, is_single = bool((order == xp.arange(self.count)).all()), bool(first.all())
+            groups = None if is_single else xp.cumsum(first) - 1
+            major, minor = major[first], minor[first]
+            begins = xp.searchsorted(major, xp.arange(self.shape[in_columns] + 1, dtype=major.dtype))
+            parts = minor, begins.astype(minor.dtype)
+            pattern = Pattern(format, parts, self.shape, is_canonical=True)
+        return None if is_sorted else order, groups, pattern
+
+    def _arranged_at_all(self) -> Arranged:
+        for format in ("csr", "csc"):
+            mirrored = self._mirror is not None and _FLIPPED[format] in self._mirror._arranged  # noqa: SLF001
+            if mirrored or format in self._arranged:
+                return self.arranged(format)
+        return self.arranged("csr" if self.format == "coo" else self.format)
+
+    def product(self, values: Array, dense: Array) -> Array:
+        """Return the matrix of some values times a vector or a matrix.
+
+        CuPy sorts what it multiplies, in place and each time anew, unless it is told that it is sorted.
+        """
+        pattern = self
+        with on(dense):
+            if gpu.is_gpu_array(dense):
+                order, groups, pattern = self._arranged_at_all()
+                values = values if order is None else values[order]
+                if groups is not None:
+                    values = _sums(values, groups, pattern.count)
+            return pattern.matrix(values) @ dense
+
+    def sampled(self, left: Array, right: Array) -> Array:
+        """Return ``left @ right.T`` where there are elements, and nowhere else."""
+        rows, columns = self.places
+        with on(left):
+            if left.ndim == 1:
+                return left[rows] * right[columns]
+            sums = namespace(left).empty(self.count, left.dtype)
+            step = max(1, _AT_ONCE // max(1, left.shape[1]))
+            for begin in range(0, self.count, step):
+                part = slice(begin, begin + step)
+                sums[part] = (left[rows[part]] * right[columns[part]]).sum(-1)
+        return sums
+
+
+_AT_ONCE = 1 << 22
+"""How many terms of the sums are held at once."""
+
+
+def _sums(values: Array, groups: Array, count: int) -> Array:
+    """Return the sums of the values of each group; CuPy adds at indices no complex numbers."""
+    xp = namespace(values)
+    sums = xp.zeros(count, values.dtype)
+    for part in ("real", "imag") if values.dtype.kind == "c" else ("real",):
+        xp.add.at(getattr(sums, part), groups, getattr(values, part))
+    return sums

@@ -1,0 +1,110 @@
+"""What SciPy does with the places of elements alone: it is given their numbers in place of their values."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lucid import numpy as lnp
+from lucid.backend.arrays import namespace, on
+from lucid.numpy.border import plain
+from lucid.scipy.sparse.building import Elements, MatrixSizeError, canonical, is_scipys, of_scipy
+from lucid.scipy.sparse.operands import on_one_device, taken
+from lucid.scipy.sparse.pattern import Pattern
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from lucid.scipy.sparse.operands import Dense
+
+
+def numbered(values: Sequence[Dense]) -> tuple[list[Any], Any]:
+    """Return numbers from 1 on for the values of several arrays, and these values one after the other.
+
+    The numbers are floats, as CuPy's sparse matrices hold no integers.
+    """
+    numbers, begin = [], 1
+    for value in values:
+        array = plain(value)
+        with on(array):
+            count = namespace(array).arange(begin, begin + array.size, dtype=np.float64)
+        numbers.append(count.reshape(array.shape))
+        begin += array.size
+    flat = [lnp.reshape(value, -1) for value in values]
+    return numbers, flat[0] if len(flat) == 1 else lnp.concatenate(flat)
+
+
+def rearranged(function: Callable[..., Any], matrices: Sequence[Any], *, array: bool = False) -> Elements | Any:
+    """Return what a function that only moves elements, and leaves zeros, gives of sparse matrices.
+
+    Parameters
+    ----------
+    function : callable
+        Of as many matrices of SciPy's, or CuPy's.
+    matrices : sequence
+        What has places and values.
+    array : bool
+        Whether the function gets matrices in the sense of SciPy's ``csr_array``.
+
+    Returns
+    -------
+    Elements, or a dense array or a number
+    """
+    for other in matrices[1:]:
+        on_one_device(matrices[0].data, other.data)
+    sources = [canonical(matrix) for matrix in matrices]
+    numbers, values = numbered([source.data for source in sources])
+    with on(numbers[0]):
+        result = function(
+            *[one.pattern.matrix(number, array=array) for one, number in zip(sources, numbers, strict=True)]
+        )
+    return chosen(result, values)
+
+
+def chosen(result: Any, values: Dense) -> Elements | Any:
+    """Return values in the places of their numbers; zeros where there is none."""
+    if is_scipys(result):
+        pattern, numbers = of_scipy(result)
+        return Elements(pattern, taken(values, numbers.astype(np.int64) - 1))
+    like = plain(values)
+    with on(like):
+        numbers = namespace(like).asarray(result).astype(np.int64)
+        zero = namespace(like).zeros(1, like.dtype)
+    found = taken(lnp.concatenate([zero, values]), numbers.reshape(-1))
+    return lnp.reshape(found, numbers.shape)
+
+
+def added(one: Any, other: Any) -> Elements:
+    """Return the sum of two sparse matrices, in the format of the first."""
+    on_one_device(one.data, other.data)
+    if one.pattern.shape != other.pattern.shape:
+        raise MatrixSizeError(f"a sum of sparse matrices of shapes {one.pattern.shape} and {other.pattern.shape}")
+    if one.pattern is other.pattern:
+        return Elements(one.pattern, lnp.add(one.data, other.data))
+    with on(one.pattern.parts[0]):
+        xp = namespace(one.pattern.parts[0])
+        parts = [xp.concatenate(pair) for pair in zip(one.pattern.places, other.pattern.places, strict=True)]
+    return Elements(Pattern("coo", parts, one.pattern.shape), lnp.concatenate([one.data, other.data]))
+
+
+def in_both(one: Any, other: Any) -> Elements:
+    """Return the elementwise product of two sparse matrices: where both have elements."""
+    on_one_device(one.data, other.data)
+    if one.pattern.shape != other.pattern.shape:
+        raise MatrixSizeError(f"a product of sparse matrices of shapes {one.pattern.shape} and {other.pattern.shape}")
+    one, other = canonical(one), canonical(other)
+    with on(one.pattern.parts[0]):
+        xp = namespace(one.pattern.parts[0])
+        keys = [
+            source.pattern.places[0].astype(np.int64) * source.pattern.shape[1] + source.pattern.places[1]
+            for source in (one, other)
+        ]
+        order = xp.argsort(keys[1])
+        found = xp.searchsorted(keys[1][order], keys[0])
+        found = order[xp.minimum(found, max(0, order.size - 1))] if order.size else found
+        (mine,) = xp.nonzero(keys[1][found] == keys[0]) if order.size else (found[:0],)
+        theirs = found[mine]
+        parts = [part[mine] for part in one.pattern.places]
+    product = lnp.multiply(taken(one.data, mine), taken(other.data, theirs))
+    return Elements(Pattern("coo", parts, one.pattern.shape), product)

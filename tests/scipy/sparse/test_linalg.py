@@ -1,0 +1,87 @@
+"""Sparse systems: SciPy's solutions, and their gradients to the second order."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse.linalg
+
+import lucid
+from lucid.errors import ShapeError
+from lucid.scipy import sparse
+from tests.device import DEVICE
+from tests.gradients import check_gradient, check_second_derivative
+from tests.scipy.sparse.test_matrices import dense, draw, tensors
+
+ROWS, COLUMNS = np.array([0, 1, 2, 3, 0, 1, 2, 0]), np.array([0, 1, 2, 3, 1, 2, 3, 3])
+
+
+def system(values, form="csr", *, is_symmetric=False):
+    """Return a matrix that can be solved: of its upper triangle, with eight on the diagonal."""
+    A = sparse.coo_matrix((values, (ROWS, COLUMNS)), shape=(4, 4))  # noqa: N806
+    A = A + A.conj().T if is_symmetric else A  # noqa: N806
+    return (A + (8 * sparse.eye(4)).to(DEVICE)).asformat(form)
+
+
+@pytest.mark.parametrize("form", ["coo", "csr", "csc"])
+@pytest.mark.parametrize("dtype", [np.float64, np.complex128])
+def test_spsolve(rng, form, dtype):
+    """The solution of one right side and of several is SciPy's, in their shape, and has gradients of both operands."""
+    values = draw(rng, 8, dtype=dtype)
+    for shape in ((4,), (4, 1), (4, 3)):
+        b = draw(rng, *shape, dtype=dtype)
+        wanted = scipy.sparse.linalg.spsolve(system(values, form).to("cpu").to_scipy().tocsc(), b).reshape(shape)
+        recorded = sparse.linalg.spsolve(system(lucid.tensor(values, requires_grad=True), form), lucid.tensor(b))
+        plain = sparse.linalg.spsolve(system(lucid.tensor(values).array, form), lucid.tensor(b))
+        np.testing.assert_allclose(dense(recorded), wanted, rtol=1e-10)
+        np.testing.assert_allclose(dense(plain), wanted, rtol=1e-10)
+        assert (recorded.requires_grad, isinstance(plain, lucid.Tensor)) == (True, False)
+
+        def op(v, right):
+            return tensors(sparse.linalg.spsolve(system(v, form), right))
+
+        check_gradient(op, [values, b], rng)
+    check_second_derivative(op, [values, b], rng)
+
+
+def test_conjugate_gradients(rng):
+    """The solution's gradients are those of the system, whatever the steps were; SciPy's number of them is told."""
+    values, b = draw(rng, 8), draw(rng, 4)
+
+    def op(v, right):
+        return tensors(sparse.linalg.cg(system(v, is_symmetric=True), right, rtol=1e-14)[0])
+
+    A = system(lucid.tensor(values, requires_grad=True), is_symmetric=True)  # noqa: N806
+    x, info = sparse.linalg.cg(A, lucid.tensor(b), rtol=1e-14)
+    assert info == 0
+    np.testing.assert_allclose(dense(A) @ dense(x), b)
+    assert sparse.linalg.cg(A, lucid.tensor(b), rtol=1e-14, maxiter=1)[1] == 1
+    check_gradient(op, [values, b], rng)
+    check_second_derivative(op, [values, b], rng)
+
+
+def test_norm(rng):
+    """The norm of Frobenius is recorded, of sums of repeated elements; others are SciPy's own."""
+    values, places = draw(rng, 3), (np.array([0, 0, 1]), np.array([1, 1, 0]))
+
+    def op(v):
+        return tensors(sparse.linalg.norm(sparse.coo_matrix((v, places), shape=(2, 2))))
+
+    check_gradient(op, [values], rng)
+    A = scipy.sparse.coo_matrix((values, places))  # noqa: N806
+    np.testing.assert_allclose(dense(op(lucid.tensor(values))), scipy.sparse.linalg.norm(A))
+    assert sparse.linalg.norm(sparse.csr_matrix(A), 1) == scipy.sparse.linalg.norm(A, 1)
+    with pytest.raises(TypeError, match="norm.ord=1, axis=None. has no rule"):
+        sparse.linalg.norm(sparse.csr_matrix((lucid.tensor(values, requires_grad=True), places)), 1)
+
+
+def test_refusals(rng):
+    """Sizes that do not fit, and operands of other functions that require grad, are refused."""
+    A = system(lucid.tensor(draw(rng, 8), requires_grad=True))  # noqa: N806
+    for call in (sparse.linalg.spsolve, sparse.linalg.cg):
+        with pytest.raises(ShapeError, match="expected a square matrix and a right side that fits"):
+            call(A, lucid.ones(3))
+    with pytest.raises(TypeError, match="linalg.splu has no rule"):
+        sparse.linalg.splu(A)
+    with pytest.raises(TypeError, match="cg with x0 or M that requires grad has no rule"):
+        sparse.linalg.cg(A, lucid.ones(4), M=A)

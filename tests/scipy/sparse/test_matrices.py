@@ -1,0 +1,212 @@
+"""Sparse matrices of values that may require grad: SciPy's numbers, and differences' gradients, to the second order."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+import lucid
+from lucid import numpy as lnp
+from lucid.backend import gpu
+from lucid.errors import DtypeError
+from lucid.scipy import sparse
+from tests.device import DEVICE
+from tests.gradients import check_gradient, check_second_derivative
+
+FORMATS = ("coo", "csr", "csc")
+ROWS, COLUMNS = np.array([0, 0, 2, 2, 3, 0, 2]), np.array([1, 4, 0, 3, 2, 4, 3])
+"""Of a matrix of 5 by 5 with empty rows and columns, and with elements that are repeated."""
+
+
+def on_device(array):
+    """Return an array where the tests have their tensors."""
+    return array if DEVICE == "cpu" else lucid.tensor(array).to(DEVICE).array
+
+
+def dense(value):
+    """Return a result, sparse or dense, recorded or plain, as an array on the host."""
+    value = value.toarray() if hasattr(value, "toarray") else value
+    value = value.detach().array if isinstance(value, lucid.Tensor) else value
+    return value.get() if gpu.is_gpu_array(value) else np.asarray(value)
+
+
+def tensors(value):
+    """Return a result, sparse or dense, as a tensor."""
+    value = value.toarray() if hasattr(value, "toarray") else value
+    return value if isinstance(value, lucid.Tensor) else lucid.tensor(value)
+
+
+def draw(rng, *shape, dtype=np.float64):
+    """Draw numbers of any dtype."""
+    values = rng.standard_normal(shape)
+    return (values + 1j * rng.standard_normal(shape) if np.dtype(dtype).kind == "c" else values).astype(dtype)
+
+
+OPERATIONS = {
+    "A @ x": lambda A, x, **_: A @ x,
+    "A @ X": lambda A, X, **_: A @ X,
+    "x @ A": lambda A, x, **_: x @ A,
+    "X.T @ A": lambda A, X, **_: X.T @ A,
+    "A.T @ x": lambda A, x, **_: A.T @ x,
+    "A.dot": lambda A, x, **_: A.dot(x),
+    "toarray": lambda A, **_: A.toarray(),
+    "tocoo": lambda A, x, **_: A.tocoo() @ x,
+    "tocsr": lambda A, x, **_: A.tocsr() @ x,
+    "tocsc": lambda A, x, **_: A.tocsc() @ x,
+    "2 A - A / 3": lambda A, **_: 2 * A - A / 3,
+    "A + A.T": lambda A, **_: A + A.T,
+    "A - dense": lambda A, D, **_: A - D,
+    "dense - A": lambda A, D, **_: D - A,
+    "multiply dense": lambda A, D, **_: A.multiply(D),
+    "multiply a row": lambda A, x, **_: A.multiply(x[None]),
+    "multiply a column": lambda A, x, **_: A.multiply(x[:, None]),
+    "multiply sparse": lambda A, **_: A.multiply(A.T + A),
+    "power": lambda A, **_: A.power(2),
+    "sum": lambda A, **_: A.sum(),
+    "sum of columns": lambda A, **_: A.sum(axis=0),
+    "sum of rows": lambda A, **_: A.sum(axis=-1),
+    "mean": lambda A, **_: A.mean(axis=0),
+    "diagonal": lambda A, **_: A.diagonal(1),
+    "diagonal below": lambda A, **_: A.diagonal(-2),
+    "trace": lambda A, **_: A.trace(),
+    "conj": lambda A, x, **_: A.conj().T @ x,
+    "slice": lambda A, **_: A.tocsr()[1:4, ::2],
+    "element": lambda A, **_: A.tocsr()[2, 3],
+    "no element": lambda A, **_: A.tocsr()[1, 1] + A.tocsr()[2, 3],
+    "reshape": lambda A, **_: A.reshape((1, 25)),
+    "hstack": lambda A, S, **_: S.hstack([A, A.T]),
+    "block_diag": lambda A, S, **_: S.block_diag([A, A * 2]),
+    "bmat": lambda A, S, **_: S.bmat([[A, None], [A.T, A]]),
+    "tril": lambda A, S, **_: S.tril(A),
+    "diags": lambda S, x, **_: S.diags([x, x[1:]], offsets=[0, 1]),
+    "diags_array": lambda S, x, **_: S.diags_array(x[:4], offsets=-1, format="csc"),
+    "of dense": lambda S, D, x, **_: S.csr_matrix(D) @ x,
+    "astype": lambda A, x, **_: A.astype(np.complex128) @ x,
+}
+
+
+def arguments(module, form, family, values, x, X, D):  # noqa: N803
+    """Return what an operation gets, of lucid's module or of SciPy's."""
+    places = (ROWS, COLUMNS) if module is scipy.sparse else (on_device(ROWS), on_device(COLUMNS))
+    A = getattr(module, f"coo_{family}")((values, places), shape=(5, 5))  # noqa: N806
+    return {"A": A.asformat(form), "S": module, "x": x, "X": X, "D": D}
+
+
+@pytest.mark.parametrize("family", ["matrix", "array"])
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_operations(rng, name, family):
+    """Each operation of each format gives SciPy's numbers in SciPy's shape, recorded or not, and its gradients."""
+    operation, given = OPERATIONS[name], [draw(rng, *shape) for shape in ((7,), (5,), (5, 3), (5, 5))]
+    for form in FORMATS:
+        wanted = dense(operation(**arguments(scipy.sparse, form, family, *given)))
+        recorded = [lucid.tensor(array, requires_grad=True) for array in given]
+        with_values = operation(**arguments(sparse, form, family, *recorded))
+        plain = operation(**arguments(sparse, form, family, *map(on_device, given)))
+        for result in (with_values, plain):
+            assert dense(result).shape == wanted.shape
+            np.testing.assert_allclose(dense(result), wanted, rtol=1e-12, atol=1e-13)
+        assert (with_values.requires_grad, isinstance(plain, lucid.Tensor)) == (True, False)
+        assert isinstance(with_values, lnp.ndarray | sparse.Sparse)
+
+    def op(*tensors_given):
+        return tensors(operation(**arguments(sparse, form, family, *tensors_given)))
+
+    check_gradient(op, given, rng)
+    if family == "array":
+        check_second_derivative(op, given, rng)
+
+
+@pytest.mark.parametrize("dtype", ["f", "d", "F", "D"])
+def test_dtypes_and_sizes(rng, dtype):
+    """Values of each dtype, of any number of elements, keep theirs, and beside others NumPy's; so do gradients."""
+    for shape, count in (((4, 6), 9), ((3, 2), 0), ((0, 4), 0), ((1, 1), 3)):
+        rows, columns = (rng.integers(0, max(1, size), count) for size in shape)
+        values, x = draw(rng, count, dtype=dtype), draw(rng, shape[1], 2, dtype=dtype)
+        wanted = scipy.sparse.coo_matrix((values, (rows, columns)), shape)
+        for form in FORMATS:
+            v, d = (lucid.tensor(array, requires_grad=True) for array in (values, x))
+            A = sparse.coo_matrix((v, (rows, columns)), shape).asformat(form)  # noqa: N806
+            y = A @ d
+            assert (y.dtype, A.dtype, A.shape) == (np.dtype(dtype), np.dtype(dtype), shape)
+            np.testing.assert_allclose(dense(y), wanted @ x, rtol=1e-5, atol=1e-6)
+            y.backward(lucid.ones_like(y))
+            assert (v.grad.dtype, d.grad.dtype) == (v.dtype, d.dtype)
+            np.testing.assert_allclose(dense(d.grad), wanted.conj().T @ np.ones_like(wanted @ x), rtol=1e-5, atol=1e-6)
+            np.testing.assert_allclose(dense(v.grad), x.conj().sum(1)[columns], rtol=1e-5, atol=1e-6)
+    assert (sparse.eye(3).to(DEVICE) @ lucid.tensor(draw(rng, 3, dtype=dtype), requires_grad=True)).dtype == np.result_type(
+        dtype, np.float64
+    )
+
+
+def test_complex_gradients(rng):
+    """Gradients of complex values and operands, real ones beside them too, are those of differences."""
+    given = [draw(rng, 7, dtype=np.complex128), draw(rng, 5), draw(rng, 5, 3), draw(rng, 5, 5, dtype=np.complex128)]
+    for name in ("A @ X", "x @ A", "multiply dense", "conj", "sum of columns"):
+
+        def op(*tensors_given, name=name):
+            return tensors(OPERATIONS[name](**arguments(sparse, "csr", "array", *tensors_given)))
+
+        check_gradient(op, given, rng)
+        check_second_derivative(op, given, rng)
+
+
+def test_constructors(rng):
+    """Of index arrays in rows, of SciPy's, of its own, of dense ones and of a shape; in int64 too."""
+    values = draw(rng, 4)
+    places = np.array([0, 3, 1, 2]), np.array([0, 2, 2, 4])
+    wanted = scipy.sparse.csr_matrix((values, *places), shape=(3, 5))
+    v = lucid.tensor(values, requires_grad=True)
+    ours = sparse.csr_matrix((v, *places), shape=(3, 5))
+    host = sparse.csr_matrix(wanted)
+    for matrix in (
+        ours, sparse.csc_matrix(ours), sparse.coo_array(ours), host, sparse.csr_matrix(wanted.toarray()),
+        sparse.csr_matrix((v, *(part.astype(np.int64) for part in places))), sparse.csr_array(ours, dtype=np.float32),
+    ):  # fmt: skip
+        np.testing.assert_allclose(dense(matrix), wanted.toarray()[:, : matrix.shape[1]], rtol=1e-6)
+    assert ours.data is v
+    assert (ours.nnz, ours.shape, ours.format, ours.ndim, ours.requires_grad) == (4, (3, 5), "csr", 2, True)
+    assert sparse.csr_matrix((2, 3)).toarray().shape == (2, 3)
+    assert (sparse.issparse(ours), sparse.isspmatrix(sparse.csr_array(ours)), sparse.isspmatrix(ours)) == (True, False, True)
+    np.testing.assert_array_equal(ours.indptr if DEVICE == "cpu" else ours.indptr.get(), wanted.indptr)
+    assert "csr_matrix of shape (3, 5), 4 elements of float64, on " in repr(ours)
+
+
+def test_scipys_own_times_a_tensor(rng):
+    """A matrix of SciPy's, or of CuPy's, leaves the operator to the tensor, on either side."""
+    own = scipy.sparse.random(5, 5, 0.4, format="csr", rng=rng)
+    theirs = own if DEVICE == "cpu" else sparse.csr_matrix(own).to(DEVICE).to_scipy()
+    x, X = (lucid.tensor(draw(rng, *shape), requires_grad=True) for shape in ((5,), (5, 2)))  # noqa: N806
+    for kind in (own, scipy.sparse.csr_array(own), own.tocoo()) if DEVICE == "cpu" else (theirs, theirs.tocsc()):
+        for result, wanted in (
+            (kind @ x, own @ dense(x)), (kind @ X, own @ dense(X)), (x @ kind, dense(x) @ own), (X.T @ kind, dense(X).T @ own),
+            (kind * x if kind is own else own.dot(x), own @ dense(x)), (x + kind, dense(x) + own.toarray()),
+        ):  # fmt: skip
+            assert result.requires_grad
+            np.testing.assert_allclose(dense(result), wanted)
+        np.testing.assert_allclose(dense(kind @ x.detach()), own @ dense(x))
+    check_gradient(lambda t: tensors(theirs @ t), [draw(rng, 5)], rng)
+
+
+REFUSED = {
+    "no rule": (lambda A, x: A.max(), TypeError, r"csr_matrix.max has no rule, .* A.toarray\(\)"),
+    "two sparse": (lambda A, x: A @ A, TypeError, "a product of two sparse matrices has no rule"),
+    "a function": (lambda A, x: sparse.kron(A, A), TypeError, "kron has no rule"),
+    "a solver": (lambda A, x: sparse.linalg.expm(A), TypeError, "linalg.expm has no rule"),
+    "an array of one object": (lambda A, x: np.asarray(A), TypeError, r"no array of NumPy's: use A.toarray\(\)"),
+    "sizes": (lambda A, x: A @ x[:3], ValueError, "dimension mismatch: expected 5 rows.*got shape"),
+    "scalars": (lambda A, x: A @ 2, ValueError, "use '\\*' instead"),
+    "another shape": (lambda A, x: A + A[:2], ValueError, "of shapes"),
+    "halves": (lambda A, x: A.astype(np.float16) @ x.half(), DtypeError, "float16 is not recorded: expected float32"),
+    "a name": (lambda A, x: sparse.no_such, AttributeError, "no attribute 'no_such', nor has SciPy's"),
+    "an attribute": (lambda A, x: A.no_such, AttributeError, "no_such"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refusals(rng, name):
+    """What is not there is refused by name, with what to do."""
+    call, error, words = REFUSED[name]
+    A = sparse.csr_matrix((lucid.tensor(draw(rng, 7), requires_grad=True), (ROWS, COLUMNS)), shape=(5, 5))  # noqa: N806
+    with pytest.raises(error, match=words):
+        call(A, lucid.tensor(draw(rng, 5)))
