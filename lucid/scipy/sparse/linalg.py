@@ -84,18 +84,18 @@ def cg(
     given, told = plain_matrix(M), [0]
 
     def solve(pattern: Pattern, values: Array, right: Array) -> Array:
-        is_first, on_device = not told[1:], gpu.is_gpu_array(right)
-        tolerance = {"tol" if on_device else "rtol": rtol, "atol": atol}
+        is_first = not told[1:]
         start = plain(x0) if is_first else None
         with on(right):
             a = pattern.matrix(values).asformat("csr")
             columns = right.reshape(right.shape[0], -1)
             found = [
                 library(right, "linalg").cg(
-                    a, columns[:, j], start, maxiter=maxiter, M=given, callback=callback if is_first else None, **tolerance
+                    a, columns[:, j], start, rtol=rtol, atol=atol, maxiter=maxiter, M=given,
+                    callback=callback if is_first else None,
                 )
                 for j in range(columns.shape[1])
-            ]
+            ]  # fmt: skip
             if is_first:
                 told[:] = [max((int(info) for _, info in found), default=0), 1]
             return namespace(right).stack([x for x, _ in found], axis=1).reshape(right.shape)
@@ -107,7 +107,8 @@ def norm(x: Any, ord: Any = None, axis: Any = None) -> Any:
     """Return the norm of a sparse matrix: of Frobenius where it is recorded, and any of SciPy's else."""
     matrix = wrapped(x)
     if not is_recorded(matrix.data):
-        return library(plain(matrix.data), "linalg").norm(matrix.to_scipy(), ord, axis)
+        # CuPy squares repeated elements one by one
+        return library(plain(matrix.data), "linalg").norm(matrix.made(*canonical(matrix)).to_scipy(), ord, axis)
     if ord not in {None, "fro"} or axis is not None:
         raise no_rule(f"norm(ord={ord!r}, axis={axis!r})")
     return lnp.linalg.norm(canonical(matrix).data)

@@ -210,7 +210,8 @@ class Sparse:
 
     def sum(self, axis: int | None = None, dtype: Any = None) -> Any:
         """Return the sum, or the sums along an axis: of one dimension of an array, of two of a matrix."""
-        if not is_recorded(self.data):
+        # CuPy's sums have two dimensions, of what is an array too
+        if not is_recorded(self.data) and not (self.is_array and gpu.is_gpu_array(plain(self.data))):
             return self.to_scipy().sum(axis, dtype=dtype)
         data = self.data if dtype is None else in_dtype(self.data, dtype)
         if axis is None:
@@ -223,7 +224,7 @@ class Sparse:
 
     def mean(self, axis: int | None = None, dtype: Any = None) -> Any:
         """Return the mean, or the means along an axis."""
-        if not is_recorded(self.data):
+        if not is_recorded(self.data) and not (self.is_array and gpu.is_gpu_array(plain(self.data))):
             return self.to_scipy().mean(axis, dtype=dtype)
         return self.sum(axis, dtype) / (self.shape[0] * self.shape[1] if axis is None else self.shape[axis])
 

@@ -30,7 +30,7 @@ def test_spsolve(rng, form, dtype):
     values = draw(rng, 8, dtype=dtype)
     for shape in ((4,), (4, 1), (4, 3)):
         b = draw(rng, *shape, dtype=dtype)
-        wanted = scipy.sparse.linalg.spsolve(system(values, form).to("cpu").to_scipy().tocsc(), b).reshape(shape)
+        wanted = scipy.sparse.linalg.spsolve(system(lucid.tensor(values).array, form).to("cpu").to_scipy().tocsc(), b).reshape(shape)
         recorded = sparse.linalg.spsolve(system(lucid.tensor(values, requires_grad=True), form), lucid.tensor(b))
         plain = sparse.linalg.spsolve(system(lucid.tensor(values).array, form), lucid.tensor(b))
         np.testing.assert_allclose(dense(recorded), wanted, rtol=1e-10)

@@ -180,7 +180,7 @@ def test_scipys_own_times_a_tensor(rng):
     for kind in (own, scipy.sparse.csr_array(own), own.tocoo()) if DEVICE == "cpu" else (theirs, theirs.tocsc()):
         for result, wanted in (
             (kind @ x, own @ dense(x)), (kind @ X, own @ dense(X)), (x @ kind, dense(x) @ own), (X.T @ kind, dense(X).T @ own),
-            (kind * x if kind is own else own.dot(x), own @ dense(x)), (x + kind, dense(x) + own.toarray()),
+            (kind * x if kind is own or kind is theirs else kind @ x, own @ dense(x)), (x + kind, dense(x) + own.toarray()),
         ):  # fmt: skip
             assert result.requires_grad
             np.testing.assert_allclose(dense(result), wanted)
