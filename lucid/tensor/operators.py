@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from lucid.tensor import Tensor
 
 
+SPARSE = "lucid.scipy.sparse.matrices"
+"""What knows of sparse matrices, imported when one stands beside a tensor."""
+
+
 class ZeroDimError(ShapeError, TypeError):
     """A tensor of no dimension was used as a sequence."""
 
@@ -43,7 +47,7 @@ def beside_sparse(name: str, a: Any, b: Any) -> Any:
     name = "truediv" if name == "div" else name
     for place, one in enumerate((a, b)):
         if type(one).__module__.startswith(("scipy.sparse", "cupyx.scipy.sparse")) and hasattr(pythons, name):
-            sparse = import_module("lucid.scipy.sparse.matrices").wrapped(one)
+            sparse = import_module(SPARSE).wrapped(one)
             return getattr(pythons, name)(*((a, sparse) if place else (sparse, b)))
     return NotImplemented
 

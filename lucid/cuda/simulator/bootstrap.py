@@ -38,8 +38,8 @@ _COMPILATION_FAILED = 6
 # Of these files.
 _LIBRARIES = {
     "cublas": ("calls", "cublas", "cublas_vectors", "cublas_solving"),
-    "cusolver": ("calls", "cusolver", "cusolver_sparse", "cusolver_absent"),
-    "cusparse": ("calls", "cusparse", "cusparse_conversion", "cusparse_products", "cusparse_absent"),
+    "cusolver": ("calls", "cusolver", "sparse/cusolver_sparse", "cusolver_absent"),
+    "cusparse": ("calls", *(f"sparse/cusparse{part}" for part in ("", "_conversion", "_products", "_absent"))),
     "curand": ("curand",),
     "cufft": ("cufft",),
 }

@@ -1,7 +1,8 @@
 """Sparse matrices, differentiated: ``from lucid.scipy import sparse``.
 
-Where elements stand is constant, what they are may require grad: ``A @ x``, ``x @ A``, sums, conversions, slices, stacks
-and `linalg.spsolve` are recorded, to any order, without a dense matrix in between. ``docs/numpy.md`` lists what is there.
+Where elements stand is constant, what they are may require grad: ``A @ x``, ``x @ A``, sums, conversions, slices,
+stacks and `linalg.spsolve` are recorded, to any order, without a dense matrix in between. ``docs/numpy.md`` lists what
+is there.
 
 >>> import lucid
 >>> from lucid.scipy import sparse
@@ -14,13 +15,11 @@ tensor([  1., 100.,  10.])
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
 
 from lucid.scipy.sparse import linalg
 from lucid.scipy.sparse.functions import STACKS, called, diags, diags_array, stacking
 from lucid.scipy.sparse.matrices import (
-    Sparse,
     coo_array,
     coo_matrix,
     csc_array,
@@ -29,6 +28,7 @@ from lucid.scipy.sparse.matrices import (
     csr_matrix,
     issparse,
 )
+from lucid.scipy.sparse.pattern import library
 
 __all__ = [
     "coo_array",
@@ -51,7 +51,7 @@ def isspmatrix(x: object) -> bool:
 
 def __getattr__(name: str) -> Any:
     try:
-        value = getattr(import_module("scipy.sparse"), name)
+        value = getattr(library(None), name)
     except AttributeError:
         raise AttributeError(f"module 'lucid.scipy.sparse' has no attribute {name!r}, nor has SciPy's") from None
     if name in STACKS:
@@ -63,4 +63,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *dir(import_module("scipy.sparse"))})
+    return sorted({*globals(), *dir(library(None))})

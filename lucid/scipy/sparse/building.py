@@ -12,20 +12,15 @@ from lucid.backend import gpu
 from lucid.backend.arrays import asarray, namespace, on
 from lucid.backend.device import device_of
 from lucid.backend.dtype import as_dtype, dtype
-from lucid.errors import ShapeError
 from lucid.numpy.border import is_array, plain, settled
 from lucid.ops.base.promotion import cast_to
-from lucid.scipy.sparse.operands import array_like, sums_at, taken
+from lucid.scipy.sparse.operands import MatrixSizeError, array_like, sums_at, taken
 from lucid.scipy.sparse.pattern import Pattern, library
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from lucid.scipy.sparse.operands import Dense
-
-
-class MatrixSizeError(ShapeError, ValueError):
-    """Sizes of a sparse matrix and of the other operand do not fit."""
 
 
 class Elements(NamedTuple):
@@ -56,7 +51,7 @@ def in_dtype(values: Dense, wanted: Any) -> Dense:
 def of_scipy(matrix: Any) -> Elements:
     """Return the elements of a matrix of SciPy's or CuPy's; formats other than COO and in columns become CSR."""
     if len(matrix.shape) != 2:
-        raise MatrixSizeError(f"expected a sparse matrix of two dimensions, got shape {tuple(matrix.shape)}: reshape it")
+        raise MatrixSizeError(f"expected a sparse matrix of two dimensions, got {tuple(matrix.shape)}: reshape it")
     matrix = matrix if matrix.format in {"coo", "csr", "csc"} else matrix.tocsr()
     return Elements(Pattern.of(matrix), matrix.data)
 
@@ -85,10 +80,11 @@ def converted(source: Any, format: str) -> Elements:
     return summed(source, format)
 
 
-def of_elements(format: str, data: Dense, parts: Sequence[Any], shape: tuple[int, int] | None) -> Elements:
+def of_elements(format: str, data: Dense, parts: Sequence[Any], shape: tuple[int, ...] | None) -> Elements:
     """Return elements of ``(data, (rows, columns))`` or ``(data, indices, indptr)``."""
     like = next((array for part in (data, *parts) if gpu.is_gpu_array(array := plain(part))), None)
-    data = data if is_array(data) else np.asarray(data) if like is None else asarray(np.asarray(data), device=device_of(like))
+    if not is_array(data):
+        data = np.asarray(data) if like is None else asarray(np.asarray(data), device=device_of(like))
     values = plain(data)
     if values.ndim != 1:
         raise MatrixSizeError(f"expected values of one dimension, got shape {tuple(values.shape)}")
@@ -120,9 +116,10 @@ def of_argument(format: str, given: Any, shape: tuple[int, int] | None, dtype: A
     """Return the elements of what a constructor got."""
     if is_scipys(given) or hasattr(given, "pattern"):
         return converted(given, format)
+    parts: Any = given
     if not isinstance(given, tuple):
         return converted(of_dense(given), format)
-    if all(isinstance(size, int | np.integer) for size in given):
+    if all(isinstance(size, int | np.integer) for size in parts):
         none = np.zeros(0, np.int32)
-        return converted(of_elements("coo", np.zeros(0, dtype or np.float64), [(none, none)], given), format)
-    return converted(of_elements(format, given[0], given[1:], shape), format)
+        return converted(of_elements("coo", np.zeros(0, dtype or np.float64), [(none, none)], parts), format)
+    return converted(of_elements(format, parts[0], parts[1:], shape), format)

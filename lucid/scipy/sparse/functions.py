@@ -26,16 +26,18 @@ STACKS = {"hstack", "vstack", "block_diag", "bmat", "block_array", "tril", "triu
 
 def leaves(value: Any) -> list[Any]:
     """Return all arguments, also those in lists and tuples."""
-    if isinstance(value, list | tuple):
-        return [leaf for each in value for leaf in leaves(each)]
-    return [value]
+    parts: Any = value
+    return [leaf for each in parts for leaf in leaves(each)] if isinstance(value, list | tuple) else [value]
 
 
 def replaced(value: Any, function: Callable[[Any], Any]) -> Any:
     """Return arguments with a function of each, also of those in lists and tuples."""
-    if isinstance(value, list | tuple):
-        return type(value)([replaced(each, function) for each in value])
-    return function(value)
+    parts: Any = value
+    return (
+        type(parts)([replaced(each, function) for each in parts])
+        if isinstance(value, list | tuple)
+        else function(value)
+    )
 
 
 def plain_matrix(value: Any) -> Any:
@@ -99,11 +101,12 @@ def on_gpu(matrix: Sparse) -> bool:
 
 
 def _diagonals(name: str, diagonals: Any, offsets: Any, options: dict[str, Any]) -> Any:
+    given: Any = diagonals
     if isinstance(diagonals, TensorBase) and plain(diagonals).ndim == 2:
-        diagonals = [diagonals[i] for i in range(plain(diagonals).shape[0])]
-    each = list(diagonals) if isinstance(diagonals, list | tuple) else [diagonals]
-    if isinstance(diagonals, list | tuple) and all(np.isscalar(one) for one in each) and np.isscalar(offsets):
-        each = [np.asarray(diagonals)]
+        given = list(given)
+    each: list[Any] = [*given] if isinstance(given, list | tuple) else [given]
+    if np.isscalar(offsets) and all(np.isscalar(one) for one in each):
+        each = [np.asarray(each)]
     if not any_recorded(each):
         return called(name)(diagonals, **({"offsets": offsets} if offsets is not None else {}), **options)
     offsets = [0 if offsets is None else offsets] if len(each) == 1 and np.ndim(offsets or 0) == 0 else offsets

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from lucid import numpy as lnp
 from lucid.backend import gpu
 from lucid.backend.arrays import namespace, on
 from lucid.numpy.border import any_recorded, is_recorded, plain, settled
-from lucid.scipy.sparse.building import MatrixSizeError, canonical
+from lucid.scipy.sparse.building import canonical
 from lucid.scipy.sparse.functions import called, plain_matrix
 from lucid.scipy.sparse.matrices import Sparse, wrapped
-from lucid.scipy.sparse.operands import array_like, in_one_dtype, no_rule, on_one_device
+from lucid.scipy.sparse.operands import MatrixSizeError, array_like, in_one_dtype, no_rule, on_one_device
 from lucid.scipy.sparse.pattern import library
 from lucid.scipy.sparse.products import Solution
 
@@ -26,12 +25,14 @@ if TYPE_CHECKING:
 __all__ = ["cg", "norm", "spsolve"]
 
 
-def _system(name: str, A: Any, b: Any) -> tuple[Any, Any]:  # noqa: N803 - SciPy's name
+def _system(name: str, A: Any, b: Any) -> tuple[Any, Any]:
     matrix = wrapped(A)
     right = array_like(b, plain(matrix.data))
     sizes = tuple(plain(right).shape)
     if matrix.shape[0] != matrix.shape[1] or len(sizes) not in {1, 2} or sizes[0] != matrix.shape[0]:
-        raise MatrixSizeError(f"{name}: expected a square matrix and a right side that fits, got {matrix.shape} and {sizes}")
+        raise MatrixSizeError(
+            f"{name}: expected a square matrix and a right side that fits, got {matrix.shape}, {sizes}"
+        )
     on_one_device(matrix.data, right)
     return matrix, right
 
@@ -43,7 +44,7 @@ def _solved(name: str, matrix: Any, right: Dense, solve: Callable[[Pattern, Arra
     return settled(Solution.apply(values, given, matrix.pattern, solve), ())
 
 
-def spsolve(A: Any, b: Any, permc_spec: str | None = None, use_umfpack: bool = True) -> Any:  # noqa: N803
+def spsolve(A: Any, b: Any, permc_spec: str | None = None, use_umfpack: bool = True) -> Any:
     """Return the solution of ``A x = b``, for a vector or the columns of a matrix.
 
     Its gradients are those of an adjoint system with the same matrix. On a CUDA device it is CuPy's, which takes no
@@ -63,14 +64,14 @@ def spsolve(A: Any, b: Any, permc_spec: str | None = None, use_umfpack: bool = T
 
 
 def cg(
-    A: Any,  # noqa: N803
+    A: Any,
     b: Any,
     x0: Any = None,
     *,
     rtol: float = 1e-5,
     atol: float = 0.0,
     maxiter: int | None = None,
-    M: Any = None,  # noqa: N803
+    M: Any = None,
     callback: Callable[[Any], Any] | None = None,
 ) -> tuple[Any, int]:
     """Return the solution of ``A x = b`` by conjugate gradients, and 0, or what SciPy says of one that is not reached.
@@ -116,11 +117,11 @@ def norm(x: Any, ord: Any = None, axis: Any = None) -> Any:
 
 def __getattr__(name: str) -> Any:
     try:
-        value = getattr(import_module("scipy.sparse.linalg"), name)
+        value = getattr(library(None, "linalg"), name)
     except AttributeError:
         raise AttributeError(f"module 'lucid.scipy.sparse.linalg' has no attribute {name!r}, nor has SciPy's") from None
     return called(name, "linalg") if callable(value) and not isinstance(value, type) else value
 
 
 def __dir__() -> list[str]:
-    return sorted({*__all__, *dir(import_module("scipy.sparse.linalg"))})
+    return sorted({*__all__, *dir(library(None, "linalg"))})

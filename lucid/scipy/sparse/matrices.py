@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -11,10 +12,9 @@ from lucid.autograd.base import TensorBase
 from lucid.backend import gpu
 from lucid.backend.arrays import namespace, on, to_device
 from lucid.backend.device import device_of
-from lucid.numpy.border import is_recorded, plain, settled
+from lucid.numpy.border import is_recorded, plain
 from lucid.scipy.sparse.building import (
     Elements,
-    MatrixSizeError,
     canonical,
     converted,
     in_dtype,
@@ -23,9 +23,8 @@ from lucid.scipy.sparse.building import (
     of_argument,
     of_scipy,
 )
-from lucid.scipy.sparse.operands import array_like, in_one_dtype, no_rule, on_one_device, sums_at, taken
+from lucid.scipy.sparse.operands import MatrixSizeError, array_like, no_rule, on_one_device, product, sums_at, taken
 from lucid.scipy.sparse.pattern import Pattern
-from lucid.scipy.sparse.products import Product
 from lucid.scipy.sparse.rearranging import added, in_both, rearranged
 
 if TYPE_CHECKING:
@@ -70,7 +69,9 @@ class Sparse:
     def __init__(self, arg1: Any, shape: tuple[int, int] | None = None, dtype: Any = None, copy: bool = False) -> None:
         pattern, values = of_argument(self.format, arg1, shape, dtype)
         if shape is not None and tuple(shape) != pattern.shape:
-            raise MatrixSizeError(f"{type(self).__name__}: expected a matrix of shape {pattern.shape}, got shape={shape}")
+            raise MatrixSizeError(
+                f"{type(self).__name__}: expected a matrix of shape {pattern.shape}, got shape={shape}"
+            )
         if dtype is not None:
             values = in_dtype(values, dtype)
         self.pattern, self.data = pattern, lnp.copy(values) if copy else values
@@ -131,7 +132,8 @@ class Sparse:
     def to(self, device: Any) -> Any:
         """Return the matrix on a device."""
         moved = [to_device(part, device) for part in self.pattern.parts]
-        values = self.data.to(device) if isinstance(self.data, TensorBase) else to_device(self.data, device)
+        data: Any = self.data
+        values = data.to(device) if type(data).__module__.startswith("lucid") else to_device(data, device)
         return self.made(Pattern(self.format, moved, self.shape), values)
 
     # ---- formats ----
@@ -200,11 +202,11 @@ class Sparse:
 
     def __getitem__(self, key: Any) -> Any:
         """Return a part of the matrix, or an element."""
-        return self._made_of(rearranged(lambda a: a[key], [self], array=self.is_array))
+        return self._made_of(rearranged(operator.itemgetter(key), [self], array=self.is_array))
 
     def reshape(self, *shape: Any, order: str = "C") -> Any:
         """Return the matrix with its elements in another shape."""
-        return self._made_of(rearranged(lambda a: a.reshape(*shape, order=order), [self]), self.format)
+        return self._made_of(rearranged(operator.methodcaller("reshape", *shape, order=order), [self]), self.format)
 
     # ---- reductions ----
 
@@ -236,7 +238,9 @@ class Sparse:
         with on(rows):
             (index,) = namespace(rows).nonzero(rows + k == columns)
             begin = rows[index] + min(k, 0)
-        return sums_at(taken(self.data, index), begin, max(0, min(self.shape[0] + min(k, 0), self.shape[1] - max(k, 0))))
+        return sums_at(
+            taken(self.data, index), begin, max(0, min(self.shape[0] + min(k, 0), self.shape[1] - max(k, 0)))
+        )
 
     def trace(self, offset: int = 0) -> Any:
         """Return the sum of a diagonal."""
@@ -278,7 +282,9 @@ class Sparse:
         on_one_device(self.data, other)
         other = other.reshape(1, -1) if plain(other).ndim == 1 else other
         if plain(other).ndim != 2 or any(n not in {1, m} for n, m in zip(plain(other).shape, self.shape, strict=True)):
-            raise MatrixSizeError(f"multiply: expected what broadcasts to {self.shape}, got {tuple(plain(other).shape)}")
+            raise MatrixSizeError(
+                f"multiply: expected what broadcasts to {self.shape}, got {tuple(plain(other).shape)}"
+            )
         rows, columns = self.pattern.places
         height, width = plain(other).shape
         with on(rows):
@@ -328,45 +334,44 @@ class Sparse:
         return -self + other
 
 
-class coo_matrix(Sparse):  # noqa: N801 - SciPy's name, as those below
+class coo_matrix(Sparse):
     """A sparse matrix as rows, columns and values; repeated elements are added."""
 
     format, is_array = "coo", False
 
 
-class csr_matrix(Sparse):  # noqa: N801
+class csr_matrix(Sparse):
     """A sparse matrix in rows."""
 
     format, is_array = "csr", False
 
 
-class csc_matrix(Sparse):  # noqa: N801
+class csc_matrix(Sparse):
     """A sparse matrix in columns."""
 
     format, is_array = "csc", False
 
 
-class coo_array(Sparse):  # noqa: N801
+class coo_array(Sparse):
     """`coo_matrix`, of which ``*`` is elementwise and sums along an axis have one dimension."""
 
     format, is_array = "coo", True
 
 
-class csr_array(Sparse):  # noqa: N801
+class csr_array(Sparse):
     """`csr_matrix`, of which ``*`` is elementwise and sums along an axis have one dimension."""
 
     format, is_array = "csr", True
 
 
-class csc_array(Sparse):  # noqa: N801
+class csc_array(Sparse):
     """`csc_matrix`, of which ``*`` is elementwise and sums along an axis have one dimension."""
 
     format, is_array = "csc", True
 
 
 CLASSES: dict[tuple[str, bool], type[Sparse]] = {
-    (kind.format, kind.is_array): kind
-    for kind in (coo_matrix, csr_matrix, csc_matrix, coo_array, csr_array, csc_array)
+    (kind.format, kind.is_array): kind for kind in (coo_matrix, csr_matrix, csc_matrix, coo_array, csr_array, csc_array)
 }
 ABOUT = {
     "getnnz", "count_nonzero", "nonzero", "has_canonical_format", "has_sorted_indices", "get_shape", "getformat",
@@ -383,26 +388,7 @@ def wrapped(matrix: Any) -> Any:
     return CLASSES["csr", is_array].made(*of_scipy(matrix))
 
 
-def product(matrix: Sparse, dense: Dense) -> Any:
-    """Return a sparse matrix times a vector or a matrix, recorded if one of them is."""
-    dense = array_like(dense, plain(matrix.data))
-    sizes = tuple(plain(dense).shape)
-    if len(sizes) not in {1, 2} or sizes[0] != matrix.shape[1]:
-        raise MatrixSizeError(
-            f"matmul: dimension mismatch: expected {matrix.shape[1]} rows for a sparse matrix of shape {matrix.shape}, "
-            f"got shape {sizes}"
-        )
-    on_one_device(matrix.data, dense)
-    if is_recorded(matrix.data) or is_recorded(dense):
-        return settled(Product.apply(*in_one_dtype("a sparse product", matrix.data, dense), matrix.pattern), ())
-    values, right = plain(matrix.data), plain(dense)
-    if gpu.is_gpu_array(right):
-        dtype = np.result_type(values, right)
-        values, right = values.astype(dtype, copy=False), right.astype(dtype, copy=False)
-    return matrix.pattern.product(values, right)
-
-
-def of_two(what: str, function: Callable[..., Any], one: Any, other: Any) -> Any:
+def of_two(what: str, function: Callable[[Any, Any], Any], one: Any, other: Any) -> Any:
     """Return what SciPy gives of two sparse matrices without gradients; refuse others."""
     one, other = wrapped(one), wrapped(other)
     if is_recorded(one.data) or is_recorded(other.data):

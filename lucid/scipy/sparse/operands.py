@@ -11,10 +11,11 @@ from lucid.backend import gpu
 from lucid.backend.arrays import asarray, on, zeros_beside
 from lucid.backend.device import device_of
 from lucid.backend.dtype import as_dtype
-from lucid.errors import DeviceError, DtypeError
+from lucid.errors import DeviceError, DtypeError, ShapeError
 from lucid.numpy.border import is_array, is_recorded, plain, settled
 from lucid.ops.base.promotion import cast_to
 from lucid.ops.index.index_select import index_add, index_select
+from lucid.scipy.sparse.products import Product
 from lucid.tensor.numpy_calls.rule import NumpyCallError
 
 if TYPE_CHECKING:
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
 
 Dense = Any
 """An array of NumPy's or CuPy's, a Tensor, or nested lists of numbers."""
+
+
+class MatrixSizeError(ShapeError, ValueError):
+    """Sizes of a sparse matrix and of the other operand do not fit."""
 
 
 class SparseCallError(NumpyCallError, AttributeError):
@@ -53,7 +58,9 @@ def on_one_device(values: Dense, dense: Dense) -> None:
     """Refuse a matrix and an operand on two devices."""
     one, other = device_of(plain(values)), device_of(plain(dense))
     if one != other:
-        raise DeviceError(f"the sparse matrix is on {one}, the other operand on {other}: move the one, A.to({str(other)!r})")
+        raise DeviceError(
+            f"the sparse matrix is on {one}, the other operand on {other}: move one, A.to({str(other)!r})"
+        )
 
 
 def in_one_dtype(what: str, *operands: Dense) -> list[Any]:
@@ -85,17 +92,20 @@ def sums_at(values: Dense, index: Array, size: int) -> Dense:
         return settled(index_add(zeros, 0, wrap(index.astype(np.int64)), values), ())
 
 
-__all__ = [
-    "Dense",
-    "SparseCallError",
-    "array_like",
-    "in_one_dtype",
-    "is_recorded",
-    "no_rule",
-    "on_one_device",
-    "plain",
-    "settled",
-    "sums_at",
-    "taken",
-    "tensor_of",
-]
+def product(matrix: Any, dense: Dense) -> Any:
+    """Return a sparse matrix times a vector or a matrix, recorded if one of them is."""
+    dense = array_like(dense, plain(matrix.data))
+    sizes = tuple(plain(dense).shape)
+    if len(sizes) not in {1, 2} or sizes[0] != matrix.shape[1]:
+        raise MatrixSizeError(
+            f"matmul: dimension mismatch: expected {matrix.shape[1]} rows for a sparse matrix of shape {matrix.shape}, "
+            f"got shape {sizes}"
+        )
+    on_one_device(matrix.data, dense)
+    if is_recorded(matrix.data) or is_recorded(dense):
+        return settled(Product.apply(*in_one_dtype("a sparse product", matrix.data, dense), matrix.pattern), ())
+    values, right = plain(matrix.data), plain(dense)
+    if gpu.is_gpu_array(right):
+        dtype = np.result_type(values, right)
+        values, right = values.astype(dtype, copy=False), right.astype(dtype, copy=False)
+    return matrix.pattern.product(values, right)

@@ -78,10 +78,10 @@ class Pattern:
         """The same elements with rows and columns exchanged."""
         if self._mirror is None:
             parts = self.parts[::-1] if self.format == "coo" else self.parts
-            mirror = Pattern(_FLIPPED[self.format], parts, self.shape[::-1], is_canonical=self.is_canonical)
+            mirror = Pattern(
+                _FLIPPED[self.format], parts, (self.shape[1], self.shape[0]), is_canonical=self.is_canonical
+            )
             self._mirror, mirror._mirror = mirror, self
-            if self._places is not None:
-                self._mirror._places = self._places[::-1]
         return self._mirror
 
     def arranged(self, format: str) -> Arranged:

@@ -28,8 +28,9 @@ class Product(Function):
         return wrap(pattern.product(values.array, dense.array))
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
+    def backward(ctx: Any, *grad_outputs: Any) -> tuple[Any, ...]:
         """Return the gradients of the values and of what they were multiplied with."""
+        (grad,) = grad_outputs
         values, dense = ctx.saved_tensors
         of_values, of_dense, _ = ctx.needs_input_grad
         return (
@@ -50,8 +51,9 @@ class Sampled(Function):
         return wrap(pattern.sampled(left.array, right.array))
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
+    def backward(ctx: Any, *grad_outputs: Any) -> tuple[Any, ...]:
         """Return the gradients of both matrices."""
+        (grad,) = grad_outputs
         left, right = ctx.saved_tensors
         of_left, of_right, _ = ctx.needs_input_grad
         return (
@@ -75,8 +77,9 @@ class Solution(Function):
         return solution
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
+    def backward(ctx: Any, *grad_outputs: Any) -> tuple[Any, ...]:
         """Return the gradients of the values and of the right side, by the adjoint system."""
+        (grad,) = grad_outputs
         values, solution = ctx.saved_tensors
         adjoint = Solution.apply(conj(values), grad, ctx.pattern.transposed, ctx.solve)
         of_values = neg(Sampled.apply(adjoint, conj(solution), ctx.pattern)) if ctx.needs_input_grad[0] else None

@@ -9,8 +9,8 @@ import numpy as np
 from lucid import numpy as lnp
 from lucid.backend.arrays import namespace, on
 from lucid.numpy.border import plain
-from lucid.scipy.sparse.building import Elements, MatrixSizeError, canonical, is_scipys, of_scipy
-from lucid.scipy.sparse.operands import on_one_device, taken
+from lucid.scipy.sparse.building import Elements, canonical, is_scipys, of_scipy
+from lucid.scipy.sparse.operands import MatrixSizeError, on_one_device, taken
 from lucid.scipy.sparse.pattern import Pattern
 
 if TYPE_CHECKING:
@@ -24,7 +24,8 @@ def numbered(values: Sequence[Dense]) -> tuple[list[Any], Any]:
 
     The numbers are floats, as CuPy's sparse matrices hold no integers.
     """
-    numbers, begin = [], 1
+    numbers: list[Any] = []
+    begin = 1
     for value in values:
         array = plain(value)
         with on(array):

@@ -18,8 +18,8 @@ ROWS, COLUMNS = np.array([0, 1, 2, 3, 0, 1, 2, 0]), np.array([0, 1, 2, 3, 1, 2, 
 
 def system(values, form="csr", *, is_symmetric=False):
     """Return a matrix that can be solved: of its upper triangle, with eight on the diagonal."""
-    A = sparse.coo_matrix((values, (ROWS, COLUMNS)), shape=(4, 4))  # noqa: N806
-    A = A + A.conj().T if is_symmetric else A  # noqa: N806
+    A = sparse.coo_matrix((values, (ROWS, COLUMNS)), shape=(4, 4))
+    A = A + A.conj().T if is_symmetric else A
     return (A + (8 * sparse.eye(4)).to(DEVICE)).asformat(form)
 
 
@@ -30,7 +30,9 @@ def test_spsolve(rng, form, dtype):
     values = draw(rng, 8, dtype=dtype)
     for shape in ((4,), (4, 1), (4, 3)):
         b = draw(rng, *shape, dtype=dtype)
-        wanted = scipy.sparse.linalg.spsolve(system(lucid.tensor(values).array, form).to("cpu").to_scipy().tocsc(), b).reshape(shape)
+        wanted = scipy.sparse.linalg.spsolve(
+            system(lucid.tensor(values).array, form).to("cpu").to_scipy().tocsc(), b
+        ).reshape(shape)
         recorded = sparse.linalg.spsolve(system(lucid.tensor(values, requires_grad=True), form), lucid.tensor(b))
         plain = sparse.linalg.spsolve(system(lucid.tensor(values).array, form), lucid.tensor(b))
         np.testing.assert_allclose(dense(recorded), wanted, rtol=1e-10)
@@ -51,7 +53,7 @@ def test_conjugate_gradients(rng):
     def op(v, right):
         return tensors(sparse.linalg.cg(system(v, is_symmetric=True), right, rtol=1e-14)[0])
 
-    A = system(lucid.tensor(values, requires_grad=True), is_symmetric=True)  # noqa: N806
+    A = system(lucid.tensor(values, requires_grad=True), is_symmetric=True)
     x, info = sparse.linalg.cg(A, lucid.tensor(b), rtol=1e-14)
     assert info == 0
     np.testing.assert_allclose(dense(A) @ dense(x), b)
@@ -68,20 +70,20 @@ def test_norm(rng):
         return tensors(sparse.linalg.norm(sparse.coo_matrix((v, places), shape=(2, 2))))
 
     check_gradient(op, [values], rng)
-    A = scipy.sparse.coo_matrix((values, places))  # noqa: N806
+    A = scipy.sparse.coo_matrix((values, places))
     np.testing.assert_allclose(dense(op(lucid.tensor(values))), scipy.sparse.linalg.norm(A))
     assert sparse.linalg.norm(sparse.csr_matrix(A), 1) == scipy.sparse.linalg.norm(A, 1)
-    with pytest.raises(TypeError, match="norm.ord=1, axis=None. has no rule"):
+    with pytest.raises(TypeError, match=r"norm.ord=1, axis=None. has no rule"):
         sparse.linalg.norm(sparse.csr_matrix((lucid.tensor(values, requires_grad=True), places)), 1)
 
 
 def test_refusals(rng):
     """Sizes that do not fit, and operands of other functions that require grad, are refused."""
-    A = system(lucid.tensor(draw(rng, 8), requires_grad=True))  # noqa: N806
+    A = system(lucid.tensor(draw(rng, 8), requires_grad=True))
     for call in (sparse.linalg.spsolve, sparse.linalg.cg):
-        with pytest.raises(ShapeError, match="expected a square matrix and a right side that fits"):
+        with pytest.raises(ShapeError, match=r"expected a square matrix and a right side that fits"):
             call(A, lucid.ones(3))
-    with pytest.raises(TypeError, match="linalg.splu has no rule"):
+    with pytest.raises(TypeError, match=r"linalg.splu has no rule"):
         sparse.linalg.splu(A)
-    with pytest.raises(TypeError, match="cg with x0 or M that requires grad has no rule"):
+    with pytest.raises(TypeError, match=r"cg with x0 or M that requires grad has no rule"):
         sparse.linalg.cg(A, lucid.ones(4), M=A)

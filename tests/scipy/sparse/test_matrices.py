@@ -11,6 +11,7 @@ from lucid import numpy as lnp
 from lucid.backend import gpu
 from lucid.errors import DtypeError
 from lucid.scipy import sparse
+from lucid.scipy.sparse.matrices import Sparse
 from tests.device import DEVICE
 from tests.gradients import check_gradient, check_second_derivative
 
@@ -86,10 +87,10 @@ OPERATIONS = {
 }
 
 
-def arguments(module, form, family, values, x, X, D):  # noqa: N803
+def arguments(module, form, family, values, x, X, D):
     """Return what an operation gets, of lucid's module or of SciPy's."""
     places = (ROWS, COLUMNS) if module is scipy.sparse else (on_device(ROWS), on_device(COLUMNS))
-    A = getattr(module, f"coo_{family}")((values, places), shape=(5, 5))  # noqa: N806
+    A = getattr(module, f"coo_{family}")((values, places), shape=(5, 5))
     return {"A": A.asformat(form), "S": module, "x": x, "X": X, "D": D}
 
 
@@ -107,7 +108,7 @@ def test_operations(rng, name, family):
             assert dense(result).shape == wanted.shape
             np.testing.assert_allclose(dense(result), wanted, rtol=1e-12, atol=1e-13)
         assert (with_values.requires_grad, isinstance(plain, lucid.Tensor)) == (True, False)
-        assert isinstance(with_values, lnp.ndarray | sparse.Sparse)
+        assert isinstance(with_values, lnp.ndarray | Sparse)
 
     def op(*tensors_given):
         return tensors(operation(**arguments(sparse, form, family, *tensors_given)))
@@ -126,7 +127,7 @@ def test_dtypes_and_sizes(rng, dtype):
         wanted = scipy.sparse.coo_matrix((values, (rows, columns)), shape)
         for form in FORMATS:
             v, d = (lucid.tensor(array, requires_grad=True) for array in (values, x))
-            A = sparse.coo_matrix((v, (rows, columns)), shape).asformat(form)  # noqa: N806
+            A = sparse.coo_matrix((v, (rows, columns)), shape).asformat(form)
             y = A @ d
             assert (y.dtype, A.dtype, A.shape) == (np.dtype(dtype), np.dtype(dtype), shape)
             np.testing.assert_allclose(dense(y), wanted @ x, rtol=1e-5, atol=1e-6)
@@ -134,9 +135,9 @@ def test_dtypes_and_sizes(rng, dtype):
             assert (v.grad.dtype, d.grad.dtype) == (v.dtype, d.dtype)
             np.testing.assert_allclose(dense(d.grad), wanted.conj().T @ np.ones_like(wanted @ x), rtol=1e-5, atol=1e-6)
             np.testing.assert_allclose(dense(v.grad), x.conj().sum(1)[columns], rtol=1e-5, atol=1e-6)
-    assert (sparse.eye(3).to(DEVICE) @ lucid.tensor(draw(rng, 3, dtype=dtype), requires_grad=True)).dtype == np.result_type(
-        dtype, np.float64
-    )
+    assert (
+        sparse.eye(3).to(DEVICE) @ lucid.tensor(draw(rng, 3, dtype=dtype), requires_grad=True)
+    ).dtype == np.result_type(dtype, np.float64)
 
 
 def test_complex_gradients(rng):
@@ -167,7 +168,11 @@ def test_constructors(rng):
     assert ours.data is v
     assert (ours.nnz, ours.shape, ours.format, ours.ndim, ours.requires_grad) == (4, (3, 5), "csr", 2, True)
     assert sparse.csr_matrix((2, 3)).toarray().shape == (2, 3)
-    assert (sparse.issparse(ours), sparse.isspmatrix(sparse.csr_array(ours)), sparse.isspmatrix(ours)) == (True, False, True)
+    assert (sparse.issparse(ours), sparse.isspmatrix(sparse.csr_array(ours)), sparse.isspmatrix(ours)) == (
+        True,
+        False,
+        True,
+    )
     np.testing.assert_array_equal(ours.indptr if DEVICE == "cpu" else ours.indptr.get(), wanted.indptr)
     assert "csr_matrix of shape (3, 5), 4 elements of float64, on " in repr(ours)
 
@@ -176,11 +181,12 @@ def test_scipys_own_times_a_tensor(rng):
     """A matrix of SciPy's, or of CuPy's, leaves the operator to the tensor, on either side."""
     own = scipy.sparse.random(5, 5, 0.4, format="csr", rng=rng)
     theirs = own if DEVICE == "cpu" else sparse.csr_matrix(own).to(DEVICE).to_scipy()
-    x, X = (lucid.tensor(draw(rng, *shape), requires_grad=True) for shape in ((5,), (5, 2)))  # noqa: N806
+    x, X = (lucid.tensor(draw(rng, *shape), requires_grad=True) for shape in ((5,), (5, 2)))
     for kind in (own, scipy.sparse.csr_array(own), own.tocoo()) if DEVICE == "cpu" else (theirs, theirs.tocsc()):
         for result, wanted in (
-            (kind @ x, own @ dense(x)), (kind @ X, own @ dense(X)), (x @ kind, dense(x) @ own), (X.T @ kind, dense(X).T @ own),
-            (kind * x if kind is own or kind is theirs else kind @ x, own @ dense(x)), (x + kind, dense(x) + own.toarray()),
+            (kind @ x, own @ dense(x)), (kind @ X, own @ dense(X)), (x @ kind, dense(x) @ own),
+            (X.T @ kind, dense(X).T @ own),
+            (kind * x if kind is theirs else kind @ x, own @ dense(x)), (x + kind, dense(x) + own.toarray()),
         ):  # fmt: skip
             assert result.requires_grad
             np.testing.assert_allclose(dense(result), wanted)
@@ -207,6 +213,6 @@ REFUSED = {
 def test_refusals(rng, name):
     """What is not there is refused by name, with what to do."""
     call, error, words = REFUSED[name]
-    A = sparse.csr_matrix((lucid.tensor(draw(rng, 7), requires_grad=True), (ROWS, COLUMNS)), shape=(5, 5))  # noqa: N806
+    A = sparse.csr_matrix((lucid.tensor(draw(rng, 7), requires_grad=True), (ROWS, COLUMNS)), shape=(5, 5))
     with pytest.raises(error, match=words):
         call(A, lucid.tensor(draw(rng, 5)))

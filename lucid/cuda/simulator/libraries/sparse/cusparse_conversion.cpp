@@ -1,7 +1,7 @@
 // Conversions of the simulated cuSPARSE: between formats, to and from dense matrices, and without what is near zero.
 #include <numeric>
 
-#include "libraries/cusparse.h"
+#include "libraries/sparse/cusparse.h"
 
 namespace lucid_simulator {
 namespace {

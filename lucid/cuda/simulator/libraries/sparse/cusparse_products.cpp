@@ -1,6 +1,6 @@
 // Products and sums of the simulated cuSPARSE, and systems with a triangle. Elements are added in the order in which they
 // are stored, in the type of the operands.
-#include "libraries/cusparse.h"
+#include "libraries/sparse/cusparse.h"
 
 namespace lucid_simulator {
 namespace {

@@ -2,7 +2,7 @@
 // is in cusparse_absent.cpp.
 //
 // What a buffer holds is garbage afterwards. An index that leads out of an operand is reported as the access it makes.
-#include "libraries/cusparse.h"
+#include "libraries/sparse/cusparse.h"
 
 #include <numeric>
 

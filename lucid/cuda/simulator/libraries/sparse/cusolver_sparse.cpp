@@ -1,5 +1,5 @@
 // Sparse systems of the simulated cuSOLVER: what cupyx.scipy.sparse.linalg.spsolve calls. By elimination in a dense matrix.
-#include "libraries/cusparse.h"
+#include "libraries/sparse/cusparse.h"
 #include "libraries/elimination.h"
 
 namespace lucid_simulator {
