@@ -70,7 +70,9 @@ def operator_of(name: str) -> Callable[[Any, Any], Any]:
     def operator(self: ndarray, other: object) -> Any:
         if op is not None and is_alike(self, other):
             return made(op(self, other))
-        return ufunc_called(ufunc, "__call__", (self, other), {}) if is_operand(other) else NotImplemented
+        if not is_operand(other):
+            return operators.beside_sparse(name, self, other)
+        return ufunc_called(ufunc, "__call__", (self, other), {})
 
     return operator
 
@@ -93,7 +95,9 @@ def reflected_operator_of(name: str) -> Callable[[Any, Any], Any]:
     def operator(self: ndarray, other: object) -> Any:
         if op is not None and is_alike(self, other):
             return made(op(other, self))
-        return ufunc_called(ufunc, "__call__", (other, self), {}) if is_operand(other) else NotImplemented
+        if not is_operand(other):
+            return operators.beside_sparse(name, other, self)
+        return ufunc_called(ufunc, "__call__", (other, self), {})
 
     return operator
 

@@ -23,7 +23,7 @@ from lucid.ops.shape import repeating
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from types import ModuleType
+    from types import FrameType, ModuleType
 
     from lucid.backend.device import Device
     from lucid.tensor import Tensor
@@ -110,15 +110,19 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray[Any, Any]:
     return array.get()
 
 
-def to_array(self: Tensor, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-    """Return what ``numpy.asarray(tensor)`` gives; see `numpy`.
+NO_ARRAY = np.array(None)
+"""What SciPy's sparse matrices take for no array: they leave the product to its class."""
 
-    SciPy's sparse matrices leave a product to what is no array: to the tensor, which makes one of the matrix that is
-    recorded.
-    """
-    asks = sys._getframe(1)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - there is no other way to who asks
-    if asks.f_code.co_name == "_matmul_dispatch" and asks.f_globals["__name__"].startswith("scipy.sparse"):
-        return np.array(None)
+
+def is_left_to_tensor(asks: FrameType) -> bool:
+    """Return whether a product of SciPy's sparse matrices asks for an array: the tensor computes that itself."""
+    return asks.f_code.co_name == "_matmul_dispatch" and asks.f_globals["__name__"].startswith("scipy.sparse")
+
+
+def to_array(self: Tensor, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+    """Return what ``numpy.asarray(tensor)`` gives; see `numpy`."""
+    if is_left_to_tensor(sys._getframe(1)):  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - who asks
+        return NO_ARRAY
     array = numpy(self)
     if dtype is None or array.dtype == dtype:
         return array.copy() if copy else array

@@ -24,6 +24,12 @@ if TYPE_CHECKING:
 SPARSE = "lucid.scipy.sparse.matrices"
 """What knows of sparse matrices, imported when one stands beside a tensor."""
 
+BESIDE_SPARSE = {
+    "add": "add", "sub": "sub", "subtract": "sub", "mul": "mul", "multiply": "mul", "div": "truediv",
+    "divide": "truediv", "matmul": "matmul",
+}  # fmt: skip
+"""Python's names of the operators that a sparse matrix has, by those of lucid's ops and of NumPy's ufuncs."""
+
 
 class ZeroDimError(ShapeError, TypeError):
     """A tensor of no dimension was used as a sequence."""
@@ -44,11 +50,10 @@ def operator(function: Callable[[Any, Any], Any], name: str = "") -> Callable[[T
 
 def beside_sparse(name: str, a: Any, b: Any) -> Any:
     """Return what an operator gives of a tensor and a sparse matrix of SciPy's or CuPy's; of others NotImplemented."""
-    name = "truediv" if name == "div" else name
     for place, one in enumerate((a, b)):
-        if type(one).__module__.startswith(("scipy.sparse", "cupyx.scipy.sparse")) and hasattr(pythons, name):
+        if name in BESIDE_SPARSE and type(one).__module__.startswith(("scipy.sparse", "cupyx.scipy.sparse")):
             sparse = import_module(SPARSE).wrapped(one)
-            return getattr(pythons, name)(*((a, sparse) if place else (sparse, b)))
+            return getattr(pythons, BESIDE_SPARSE[name])(*((a, sparse) if place else (sparse, b)))
     return NotImplemented
 
 

@@ -10,9 +10,10 @@ import numpy as np
 from lucid import numpy as lnp
 from lucid.autograd.base import TensorBase
 from lucid.backend import gpu
-from lucid.backend.arrays import namespace, on, to_device
+from lucid.backend.arrays import on, to_device
 from lucid.backend.device import device_of
 from lucid.numpy.border import is_recorded, plain
+from lucid.scipy.sparse import reductions
 from lucid.scipy.sparse.building import (
     Elements,
     canonical,
@@ -121,6 +122,9 @@ class Sparse:
             raise no_rule(f"{type(self).__name__}.{name}")
         return value
 
+    def __bool__(self) -> bool:
+        return bool(self.to_scipy())
+
     def __array__(self, *_: object, **__: object) -> Any:
         """Refuse what would be an array of one object."""
         raise TypeError("a sparse matrix is no array of NumPy's: use A.toarray()")
@@ -210,41 +214,8 @@ class Sparse:
 
     # ---- reductions ----
 
-    def sum(self, axis: int | None = None, dtype: Any = None) -> Any:
-        """Return the sum, or the sums along an axis: of one dimension of an array, of two of a matrix."""
-        # CuPy's sums have two dimensions, of what is an array too
-        if not is_recorded(self.data) and not (self.is_array and gpu.is_gpu_array(plain(self.data))):
-            return self.to_scipy().sum(axis, dtype=dtype)
-        data = self.data if dtype is None else in_dtype(self.data, dtype)
-        if axis is None:
-            return lnp.sum(data)
-        axis = axis + 2 if axis < 0 else axis
-        if axis not in {0, 1}:
-            raise MatrixSizeError(f"sum of a sparse matrix: expected an axis of -2 to 1, got {axis}")
-        sums = sums_at(data, self.pattern.places[1 - axis], self.shape[1 - axis])
-        return sums if self.is_array else sums.reshape((1, -1) if axis == 0 else (-1, 1))
-
-    def mean(self, axis: int | None = None, dtype: Any = None) -> Any:
-        """Return the mean, or the means along an axis."""
-        if not is_recorded(self.data) and not (self.is_array and gpu.is_gpu_array(plain(self.data))):
-            return self.to_scipy().mean(axis, dtype=dtype)
-        return self.sum(axis, dtype) / (self.shape[0] * self.shape[1] if axis is None else self.shape[axis])
-
-    def diagonal(self, k: int = 0) -> Any:
-        """Return a diagonal."""
-        if not is_recorded(self.data):
-            return self.to_scipy().diagonal(k)
-        rows, columns = self.pattern.places
-        with on(rows):
-            (index,) = namespace(rows).nonzero(rows + k == columns)
-            begin = rows[index] + min(k, 0)
-        return sums_at(
-            taken(self.data, index), begin, max(0, min(self.shape[0] + min(k, 0), self.shape[1] - max(k, 0)))
-        )
-
-    def trace(self, offset: int = 0) -> Any:
-        """Return the sum of a diagonal."""
-        return lnp.sum(self.diagonal(offset))
+    sum, mean = reductions.sum_along, reductions.mean_along
+    diagonal, trace = reductions.diagonal, reductions.trace
 
     # ---- operators ----
 
@@ -332,6 +303,20 @@ class Sparse:
 
     def __rsub__(self, other: Any) -> Any:
         return -self + other
+
+
+def _compared(name: str) -> Callable[[Any, Any], Any]:
+    function = getattr(operator, name)
+
+    def compare(self: Any, other: Any) -> Any:
+        return function(self.to_scipy(), other.to_scipy() if isinstance(other, Sparse) else plain(other))
+
+    compare.__doc__ = "Return SciPy's sparse matrix of bools, which no gradient goes through."
+    return compare
+
+
+for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
+    setattr(Sparse, f"__{_name}__", _compared(_name))
 
 
 class coo_matrix(Sparse):

@@ -191,7 +191,21 @@ def test_scipys_own_times_a_tensor(rng):
             assert result.requires_grad
             np.testing.assert_allclose(dense(result), wanted)
         np.testing.assert_allclose(dense(kind @ x.detach()), own @ dense(x))
+        np.testing.assert_allclose(dense(kind @ lnp.asarray(x)), own @ dense(x))
     check_gradient(lambda t: tensors(theirs @ t), [draw(rng, 5)], rng)
+
+
+def test_what_has_no_gradient(rng):
+    """Comparisons, numbers of elements and truth are SciPy's, of recorded matrices too."""
+    values = draw(rng, 7)
+    A = sparse.csr_matrix((lucid.tensor(values, requires_grad=True), (ROWS, COLUMNS)), shape=(5, 5))
+    wanted = scipy.sparse.csr_matrix((values, (ROWS, COLUMNS)), shape=(5, 5))
+    for ours, own in ((A > 0, wanted > 0), (A != A.T, wanted != wanted.T), (A != A, wanted != wanted)):
+        np.testing.assert_array_equal(dense(ours), own.toarray())
+    assert (A.getnnz(), A.count_nonzero()) == (wanted.getnnz(), wanted.count_nonzero())
+    assert hash(A) != hash(A.copy())
+    with pytest.raises(ValueError, match="ambiguous"):
+        bool(A)
 
 
 REFUSED = {
@@ -200,6 +214,7 @@ REFUSED = {
     "a function": (lambda A, x: sparse.kron(A, A), TypeError, "kron has no rule"),
     "a solver": (lambda A, x: sparse.linalg.expm(A), TypeError, "linalg.expm has no rule"),
     "an array of one object": (lambda A, x: np.asarray(A), TypeError, r"no array of NumPy's: use A.toarray\(\)"),
+    "out": (lambda A, x: A.sum(out=x), TypeError, "out is not taken"),
     "sizes": (lambda A, x: A @ x[:3], ValueError, "dimension mismatch: expected 5 rows.*got shape"),
     "scalars": (lambda A, x: A @ 2, ValueError, "use '\\*' instead"),
     "another shape": (lambda A, x: A + A[:2], ValueError, "of shapes"),
