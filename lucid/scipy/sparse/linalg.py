@@ -56,7 +56,7 @@ def spsolve(A: Any, b: Any, permc_spec: str | None = None, use_umfpack: bool = T
     def solve(pattern: Pattern, values: Array, right: Array) -> Array:
         with on(right):
             # CuPy solves in rows, SciPy in columns
-            given = pattern.matrix(values).asformat("csr" if gpu.is_gpu_array(right) else "csc")
+            given = pattern.matrix(values).copy().asformat("csr" if gpu.is_gpu_array(right) else "csc")
             solution = library(right, "linalg").spsolve(given, right, **options)
         return solution.reshape(right.shape)
 
@@ -88,7 +88,7 @@ def cg(
         is_first = not told[1:]
         start = plain(x0) if is_first else None
         with on(right):
-            a = pattern.matrix(values).asformat("csr")
+            a = pattern.matrix(values).copy().asformat("csr")
             columns = right.reshape(right.shape[0], -1)
             found = [
                 library(right, "linalg").cg(

@@ -130,8 +130,10 @@ class Sparse:
         raise TypeError("a sparse matrix is no array of NumPy's: use A.toarray()")
 
     def to_scipy(self) -> Any:
-        """Return SciPy's matrix, or CuPy's, of the plain values."""
-        return self.pattern.matrix(plain(self.data), array=self.is_array and not gpu.is_gpu_array(plain(self.data)))
+        """Return a copy as SciPy's matrix, or CuPy's, of the plain values."""
+        values = plain(self.data)
+        with on(values):
+            return self.pattern.matrix(values, array=self.is_array and not gpu.is_gpu_array(values)).copy()
 
     def to(self, device: Any) -> Any:
         """Return the matrix on a device."""

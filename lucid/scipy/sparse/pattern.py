@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from copy import copy
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from lucid.backend import gpu
 from lucid.backend.arrays import namespace, on
@@ -39,6 +42,7 @@ class Pattern:
         self._places: tuple[Array, Array] | None = None
         self._arranged: dict[str, Arranged] = {format: (None, None, self)} if is_canonical else {}
         self._mirror: Pattern | None = None
+        self._empty: dict[bool, Any] = {}
 
     @classmethod
     def of(cls, matrix: Any) -> Pattern:
@@ -52,13 +56,23 @@ class Pattern:
         return int(self.parts[0].size)
 
     def matrix(self, values: Array, *, array: bool = False) -> Any:
-        """Return the matrix of some values, SciPy's or CuPy's; an `array` in the sense of SciPy's ``csr_array``."""
-        kind = f"{self.format}_{'array' if array else 'matrix'}"
-        with on(values):
-            parts = (values, self.parts) if self.format == "coo" else (values, *self.parts)
-            made = getattr(library(values), kind)(parts, shape=self.shape)
+        """Return the matrix of some values, SciPy's or CuPy's; an `array` in the sense of SciPy's ``csr_array``.
+
+        Its index arrays are those of the pattern: what sorts in place, as many a method does, is to get a copy.
+        """
+        if array not in self._empty:
+            with on(values):
+                parts = (values, self.parts) if self.format == "coo" else (values, *self.parts)
+                made = getattr(library(values), f"{self.format}_{'array' if array else 'matrix'}")(
+                    parts, shape=self.shape
+                )
             if self.is_canonical:
                 made.has_canonical_format = True
+            # SciPy checks the indices of each matrix that it makes, which takes ten times as long as a small product
+            self._empty[array] = copy(made)
+            self._empty[array].data = values[:0]
+        made = copy(self._empty[array])
+        made.data = values
         return made
 
     @property
@@ -141,15 +155,19 @@ class Pattern:
             if left.ndim == 1:
                 return left[rows] * right[columns]
             sums = namespace(left).empty(self.count, left.dtype)
-            step = max(1, _AT_ONCE // max(1, left.shape[1]))
+            step = max(1, _AT_ONCE[gpu.is_gpu_array(left)] // max(1, left.shape[1]))
             for begin in range(0, self.count, step):
                 part = slice(begin, begin + step)
-                sums[part] = (left[rows[part]] * right[columns[part]]).sum(-1)
+                one, other = left.take(rows[part], 0), right.take(columns[part], 0)
+                if gpu.is_gpu_array(left):
+                    sums[part] = (one * other).sum(-1)
+                else:
+                    np.einsum("ek,ek->e", one, other, out=sums[part])
         return sums
 
 
-_AT_ONCE = 1 << 22
-"""How many terms of the sums are held at once."""
+_AT_ONCE = 1 << 15, 1 << 24
+"""How many terms of the sums are held at once: as many as stay in the cache of a processor, and more on a device."""
 
 
 def _sums(values: Array, groups: Array, count: int) -> Array:

@@ -208,6 +208,32 @@ def test_what_has_no_gradient(rng):
         bool(A)
 
 
+def test_nothing_is_sorted_in_place(rng):
+    """What SciPy sorts on the way is a copy: values, and matrices of the same pattern, keep their order."""
+    values, places = draw(rng, 5), (np.array([3, 1, 0, 1, 0]), np.array([0, 3, 5, 5]))
+    v = lucid.tensor(values)
+    A = sparse.csr_matrix((v, *(on_device(part) for part in places)), shape=(3, 4))
+    wanted, B = dense(A), A * 2
+    for use in (
+        A.max,
+        A.copy().sum_duplicates,
+        lambda: B @ B.T,
+        lambda: B @ lucid.ones(4, dtype=lucid.float64),
+        B.power(2).max,
+    ):
+        use()
+        np.testing.assert_array_equal(dense(v), values)
+        np.testing.assert_array_equal(dense(A), wanted)
+        np.testing.assert_array_equal(dense(B), wanted * 2)
+    S = (
+        sparse.csc_matrix((v[:3], places[0][:3] % 3, np.array([0, 3, 3, 3])), shape=(3, 3))
+        + sparse.eye(3).to(DEVICE) * 9
+    )
+    before = dense(S)
+    sparse.linalg.spsolve(S, lucid.ones(3, dtype=lucid.float64))
+    np.testing.assert_array_equal(dense(S), before)
+
+
 REFUSED = {
     "no rule": (lambda A, x: A.max(), TypeError, r"csr_matrix.max has no rule, .* A.toarray\(\)"),
     "two sparse": (lambda A, x: A @ A, TypeError, "a product of two sparse matrices has no rule"),
