@@ -20,7 +20,14 @@ if TYPE_CHECKING:
 def library(like: Array | None, part: str = "") -> Any:
     """Return ``scipy.sparse``, or CuPy's for an array on a device, or a part of it."""
     name = f"scipy.sparse.{part}".rstrip(".")
-    return gpu.part(f"cupyx.{name}") if gpu.is_gpu_array(like) else import_module(name)
+    if gpu.is_gpu_array(like):
+        return gpu.part(f"cupyx.{name}")
+    try:
+        return import_module(name)
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            "lucid.scipy.sparse needs SciPy, which is not installed: pip install 'lucid-cupy[scipy]'"
+        ) from error
 
 
 Arranged = tuple["Array | None", "Array | None", "Pattern"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 import scipy.sparse
@@ -257,3 +259,10 @@ def test_refusals(rng, name):
     A = sparse.csr_matrix((lucid.tensor(draw(rng, 7), requires_grad=True), (ROWS, COLUMNS)), shape=(5, 5))
     with pytest.raises(error, match=words):
         call(A, lucid.tensor(draw(rng, 5)))
+
+
+def test_without_scipy(monkeypatch):
+    """Where SciPy is missing, the error says how to install it."""
+    monkeypatch.setitem(sys.modules, "scipy.sparse", None)
+    with pytest.raises(ModuleNotFoundError, match="needs SciPy, which is not installed: pip install 'lucid-cupy"):
+        sparse.csr_matrix((np.ones(1), ([0], [0])))
