@@ -9,7 +9,6 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse
-import scipy.sparse
 
 from lucid.backend import gpu
 
