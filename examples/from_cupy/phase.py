@@ -42,7 +42,7 @@ def flower(side):
     return cp.where(radius < 0.25, 0.2, petals)
 
 
-def fit(start, masks, seen, steps):
+def fit(thing, masks, seen, steps):
     """Return the thing that explains what was seen, and the misfit at each step."""
     losses = []
     evaluate = value_and_grad(misfit)  # changed: evaluate = misfit
@@ -52,7 +52,7 @@ def fit(start, masks, seen, steps):
         losses.append(float(loss))
         return gradient  # changed
 
-    thing = adam(step, start, num_iters=steps, step_size=0.02)  # changed: thing = step(start, 0) or start
+    thing = adam(step, thing, num_iters=steps, step_size=0.02)  # changed: step(thing, 0)
     return thing, losses
 
 

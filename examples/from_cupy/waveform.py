@@ -49,8 +49,8 @@ def misfit(speed, heard):
 
 def true_speed():
     """Return the speed in each cell, in km/s: a slow layer and a fast one."""
-    cells = cp.arange(CELLS)
-    return 2.0 - 0.3 * ((cells > 50) & (cells < 80)) + 0.5 * ((cells > 110) & (cells < 150))
+    place = cp.arange(CELLS) / CELLS
+    return 2.0 - 0.3 * ((place > 0.25) & (place < 0.4)) + 0.5 * ((place > 0.55) & (place < 0.75))
 
 
 def fit(heard, start, steps):
@@ -98,7 +98,7 @@ def main():
     true = true_speed()
     heard = record(true)
     start = cp.full(CELLS, 2.0)
-    found, losses = fit(heard, start, steps=30)
+    found, losses = fit(heard, start, steps=20)
     print(f"misfit {losses[0]:.3f} at the start, {losses[-1]:.1e} at the end")
     print(f"mean error of the speed: {abs(start - true).mean():.3f} km/s, then {abs(found - true).mean():.3f}")
     options.out.mkdir(parents=True, exist_ok=True)

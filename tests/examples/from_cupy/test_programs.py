@@ -1,0 +1,134 @@
+"""Each program of CuPy's has, with a few lines changed, the same results, right gradients, and finds what it looks for."""
+
+from __future__ import annotations
+
+import re
+import sys
+
+import numpy as np
+import pytest
+
+import lucid
+from tests.device import DEVICE
+from tests.examples.from_cupy.programs import LINE, NAMES, before, module, source
+from tests.gradients import numbers, slope
+
+SMALL = {
+    "waveform": {"CELLS": 60, "STEPS": 40, "SOURCES": range(10, 51, 20), "RECEIVERS": slice(5, 56, 10), "PULSE": 20.0},
+    "tomography": {"SIDE": 8, "ANGLES": 6},
+    "phase": {"SIDE": 8, "MASKS": 3},
+    "ode": {"VALLEYS": 5, "STEPS": 12, "EVERY": 4},
+}
+
+
+@pytest.fixture(autouse=True)
+def _default_device():
+    before = lucid.get_default_device()
+    lucid.set_default_device(DEVICE)
+    yield
+    lucid.set_default_device(before)
+
+
+def small(text, name):
+    """Return a program with little to do."""
+    return module(text, **SMALL[name])
+
+
+def step_of(program):
+    """Return the step of time of a differential equation: the kernel, where there is a device."""
+    return program.kernel_step() if DEVICE == "cuda" else program.step_on_cpu
+
+
+def problem(program, name, rng):
+    """Return the misfit of a program as a function of what it looks for, and a place to start from."""
+    cp = program.cp
+    if name == "waveform":
+        heard = program.record(program.true_speed())
+        return lambda speed: program.misfit(speed, heard), 2 + 0.1 * rng.standard_normal(program.CELLS)
+    if name == "tomography":
+        rays = program.paths(program.SIDE, program.ANGLES)
+        seen = program.project(program.phantom(program.SIDE), *rays)
+        return lambda image: program.misfit(image, *rays, seen, 1.0), rng.standard_normal((program.SIDE, program.SIDE))
+    if name == "phase":
+        masks = cp.asarray(np.sign(rng.standard_normal((program.MASKS, program.SIDE, program.SIDE))))
+        seen = program.diffract(program.flower(program.SIDE), masks)
+        return lambda thing: program.misfit(thing, masks, seen), rng.random((program.SIDE, program.SIDE))
+    animals = [cp.asarray(rng.random(program.VALLEYS)) for _ in range(2)]
+    step = step_of(program)
+    seen = program.grow(step, *animals, cp.array(program.RATES))
+    return lambda rates: program.misfit(step, *animals, rates, seen), np.array(program.RATES) + 0.1 * rng.random(4)
+
+
+def plain(array):
+    """Return an array of the plain library's on the host."""
+    return float(array.get() if hasattr(array, "get") else array)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_result_and_gradient(name, rng):
+    """The loss is the plain program's, to the bit on the CPU, and its gradient the slope of that program's results."""
+    library = "cupy" if DEVICE == "cuda" else "numpy"
+    state = rng.bit_generator.state
+    changed, start = problem(small(source(name), name), name, rng)
+    rng.bit_generator.state = state
+    original, _ = problem(small(before(source(name), library), name), name, rng)
+    x = lucid.tensor(start, requires_grad=True)
+    loss = changed(x)
+    loss.backward()
+    cp = sys.modules[library]
+    expected = plain(original(cp.asarray(start)))
+    if DEVICE == "cpu":
+        assert loss.item() == expected
+    else:
+        assert loss.item() == pytest.approx(expected, rel=1e-12)
+    for _ in range(3):
+        direction = rng.standard_normal(start.shape)
+        direction /= np.abs(direction).max()
+        differences = slope(lambda moved: plain(original(cp.asarray(moved[0]))), [start], [direction])
+        products = numbers(x.grad) * direction
+        assert abs(differences - products.sum()) < 1e-7 * np.abs(products).sum()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_few_lines_are_changed(name):
+    """What was there before knows nothing of lucid, and differs in few lines."""
+    text = source(name)
+    assert "lucid" not in before(text).partition('"""')[2].partition('"""')[2]
+    changed = [line for line in text.splitlines() if LINE.match(line)]
+    assert text.count("# changed") == len(changed) <= 12
+    assert sum("import" in line for line in changed) <= 4
+
+
+def printed(program, monkeypatch, capsys, *arguments):
+    """Return the numbers that a program prints."""
+    monkeypatch.setattr(sys, "argv", ["program", *arguments])
+    program.main()
+    return [float(number) for number in re.findall(r"-?\d+\.\d+(?:e[-+]\d+)?", capsys.readouterr().out)]
+
+
+FOUND = {
+    "waveform": ({"CELLS": 60, "STEPS": 120, "SOURCES": (10, 50), "RECEIVERS": slice(5, 56, 5)}, 1e-2, 0.7),
+    "tomography": ({"SIDE": 24, "ANGLES": 20}, 0.1, 0.5),
+    "phase": ({"SIDE": 16}, 1e-2, None),
+    "ode": ({"VALLEYS": 64, "STEPS": 150}, 0.8, None),
+}
+
+
+# a simulated device would take minutes for the others
+@pytest.mark.parametrize("name", NAMES if DEVICE == "cpu" else ("ode",))
+def test_it_finds_what_it_looks_for(name, monkeypatch, capsys, tmp_path):
+    """A smaller problem converges, and its picture is drawn; the plain program runs as far as the first misfit."""
+    constants, share, error = FOUND[name]
+    options = ("--device", DEVICE, "--out", str(tmp_path))
+    start, end, *rest = printed(module(source(name), **constants), monkeypatch, capsys, *options)
+    assert end < share * start
+    if error is not None:
+        assert rest[1] < error * rest[0]
+    if name == "phase":
+        assert rest[0] < 0.1
+    if name == "ode":
+        np.testing.assert_allclose(rest[1:], (1.0, 0.5, 0.8, 0.3), rtol=0.03)
+    assert (tmp_path / f"{name}.png").stat().st_size > 10_000
+    if DEVICE == "cpu":
+        plain = module(before(source(name), "numpy"), **constants)
+        assert printed(plain, monkeypatch, capsys, *options)[0] == start
