@@ -4,7 +4,7 @@
     python examples/from_cupy/ode.py --device cuda --out out/ode
 
 A RawKernel of CuPy's makes a step of time; on the CPU, where there is none, NumPy does. A comment marks each line that
-was changed, with what it was before.
+was changed, with what it was before; `GRADIENTS` are those of the kernel, `g_` is that of a result.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ extern "C" __global__ void step(const double* hares, const double* lynxes, const
     later[i] = lynxes[i] + h * (food[i] * exp(more[i]) - death[i]);
 }
 """
-G = "(g_more + g_later * h * food * exp(more))"  # `later` is made of `more` too
-GRADIENTS = {
-    "hares": G,
-    "lynxes": f"g_later - {G} * h * hunt * exp(lynxes)",
-    "birth": f"{G} * h",
-    "hunt": f"-{G} * h * exp(lynxes)",
-    "death": "-g_later * h",
-    "food": "g_later * h * exp(more)",
-}
+G = "(g_more + g_later * h * food * exp(more))"  # changed
+GRADIENTS = {  # changed
+    "hares": G,  # changed
+    "lynxes": f"g_later - {G} * h * hunt * exp(lynxes)",  # changed
+    "birth": f"{G} * h",  # changed
+    "hunt": f"-{G} * h * exp(lynxes)",  # changed
+    "death": "-g_later * h",  # changed
+    "food": "g_later * h * exp(more)",  # changed
+}  # changed
 
 
 def step_on_cpu(hares, lynxes, birth, hunt, death, food):
