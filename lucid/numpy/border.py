@@ -182,6 +182,25 @@ def promoted(ufunc: np.ufunc, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple([_in_dtype(x, dtype) for x, dtype in zip(arrays, wanted, strict=True)])
 
 
+def as_alike(self: TensorBase, other: object) -> Any:
+    """Return an operand of which the dtype need not be looked up, as ops take it; None if it must be.
+
+    It is a real number, or a tensor or an array of this one's dtype.
+    """
+    array = self.array
+    if array.dtype.kind not in "fc":
+        return None
+    kind = type(other)
+    if kind is float or kind is int:
+        return other
+    if isinstance(other, TensorBase):
+        return other if other.array.dtype == array.dtype else None
+    if kind is type(array):
+        plain: Any = other
+        return wrap(plain) if plain.dtype == array.dtype else None
+    return None
+
+
 def _in_dtype(x: Any, dtype: np.dtype[Any]) -> Any:
     if isinstance(x, TensorBase):
         return x if x.array.dtype == dtype else cast_to(x, as_dtype(dtype))
