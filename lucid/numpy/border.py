@@ -143,6 +143,15 @@ def on_device(name: str) -> Any:
         raise AttributeError(f"cupy has no {name}: use x.get() for the array on the CPU") from None
 
 
+def cupys(name: str) -> str:
+    """Return what an error says of a name that NumPy does not have, and CuPy does, where it is in use."""
+    try:
+        found = gpu.is_loaded() and on_device(name) is not None
+    except AttributeError:
+        found = False
+    return f": use CuPy's own, cupy.{name}" if found else ""
+
+
 # ---- through ----
 
 
@@ -259,8 +268,9 @@ def names_of(path: str, namespace: dict[str, Any], wrap: Callable[[str, Any], An
         try:
             value = getattr(module, name)
         except AttributeError:
+            full = f"{path}.{name}".lstrip(".")
             raise AttributeError(
-                f"module 'lucid.{module.__name__}' has no attribute {name!r}, nor has NumPy's"
+                f"module 'lucid.{module.__name__}' has no attribute {name!r}, nor has NumPy's{cupys(full)}"
             ) from None
         if callable(value) and not isinstance(value, type):
             value = wrap(f"{path}.{name}".lstrip("."), value)
