@@ -14,7 +14,6 @@ from lucid.autograd.kernels.slopes import gradients
 from lucid.autograd.modes.reading import watching
 from lucid.autograd.modes.state import intercepted, thread
 from lucid.backend import gpu
-from lucid.backend.functions import cupy_functions
 from lucid.cuda.launch.kernels import C_TYPES
 from lucid.errors import KernelError, NotDifferentiableError
 
@@ -115,8 +114,8 @@ class Formulas:
 
     def launch(self, wanted: Sequence[str], names: Sequence[str], values: Sequence[Any], form: Shapes) -> list[Array]:
         """Return arrays of results of arrays and numbers, on the current device."""
-        cp = cupy_functions()
-        outs = [cp.empty(form.shape, form.dtypes[name]) for name in wanted]
+        make = gpu.cupy().ndarray  # of the shape of an array that is there
+        outs = [make(form.shape, form.dtypes[name]) for name in wanted]
         # of Python's numbers and NumPy's, which have none or one
         dtypes = [getattr(value, "dtype", None) or np.asarray(value).dtype for value in values]
         key = (*wanted, None, *names, *dtypes, *[form.dtypes[name] for name in wanted], *form.types.items())
