@@ -7,9 +7,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.base import TensorBase
+from lucid.autograd.modes.state import thread
 from lucid.autograd.recording.namespace import PRIMITIVES
 from lucid.autograd.recording.short_path import binary
-from lucid.errors import DtypeError, ShapeError
+from lucid.autograd.recording.views import live_edge
+from lucid.errors import DtypeError, ShapeError, warn
 from lucid.ops.base.promotion import OperandTypeError, array_of
 from lucid.ops.elementwise import division, selection, special
 from lucid.ops.shape import splitting
@@ -159,8 +161,22 @@ def real_number(self: Tensor) -> Any:
     return value
 
 
+def warn_of_lost_gradient(self: Tensor, name: str) -> None:
+    """Warn that a number has no gradient, where it is not `item` that was asked for it.
+
+    Python and NumPy make such numbers where nobody sees it: ``math.sin(x)``, ``array[0] = x``, ``array.fill(x)``.
+    """
+    if thread.state.grad_mode.enabled and live_edge(self) is not None:
+        warn(
+            f"converting a tensor with requires_grad=True to a number loses its gradient: {name}(x) is called by "
+            "functions of math, and by writing x into a plain array, array[0] = x. Where that is meant, use x.item() "
+            "or x.detach(); otherwise functions of lucid or lucid.numpy, and stack in place of writing"
+        )
+
+
 def as_float(self: Tensor) -> float:
-    """Return the only element as a float."""
+    """Return the only element as a float, with a warning where it requires grad."""
+    warn_of_lost_gradient(self, "float")
     return float(real_number(self))
 
 
@@ -170,7 +186,8 @@ def as_int(self: Tensor) -> int:
 
 
 def as_complex(self: Tensor) -> complex:
-    """Return the only element as a complex number."""
+    """Return the only element as a complex number, with a warning where it requires grad."""
+    warn_of_lost_gradient(self, "complex")
     return complex(item(self))
 
 

@@ -1,7 +1,9 @@
 """What Python and NumPy make of a recorded array: values where they are asked for, never in silence."""
 
+import array
 import math
 import re
+import warnings
 
 import numpy as np
 import pytest
@@ -61,6 +63,47 @@ def test_a_number_would_lose_the_gradient(convert):
     with lucid.no_grad():
         assert convert(x) == convert(2.0)
     assert (int(x), bool(x), x.item(), f"{x:.1f}") == (2, True, 2.0, "2.0")
+
+
+NUMBERS = {
+    "float": float,
+    "complex": complex,
+    "math.sin": math.sin,
+    "math.hypot": lambda x: math.hypot(x, 1.0),
+    "%f": lambda x: "%f" % x,  # noqa: UP031 - what is asked about
+    "element": lambda x: np.zeros(2).__setitem__(0, x),
+    "complex element": lambda x: np.zeros(2, complex).__setitem__(0, x),
+    "element of a matrix": lambda x: np.zeros((2, 2)).__setitem__((0, 1), x),
+    "element of a masked array": lambda x: np.ma.zeros(2).__setitem__(0, x),
+    "element of an array of Python's": lambda x: array.array("d", [0.0]).__setitem__(0, x),
+    "fill": lambda x: np.zeros(2).fill(x),
+    "flat": lambda x: np.zeros(2).flat.__setitem__(0, x),
+    "float64": np.float64,
+    "fromiter": lambda x: np.fromiter([x, x], float),
+    "initial": lambda x: np.ones(2).sum(initial=x),
+}
+"""What makes a number of a tensor, and where."""
+
+
+@pytest.mark.cpu("into arrays of NumPy's")
+@pytest.mark.parametrize("make", NUMBERS.values(), ids=NUMBERS)
+def test_no_gradient_is_lost_in_silence(make):
+    """What a Tensor's number is made for has no gradient: that is warned of, as PyTorch does, and refused of an array.
+
+    It is silent where no gradient is lost.
+    """
+    leaf = lucid.tensor(2.0, dtype=lucid.float64, requires_grad=True)
+    for x in (leaf, leaf * 1.0, lucid.nn.Parameter(leaf.detach())):
+        with pytest.warns(UserWarning, match=r"requires_grad=True to a number loses its gradient: .* x\.item\(\)"):
+            make(x)
+    with pytest.raises((TypeError, ValueError, RuntimeError)):
+        make(recorded(2.0))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        make(leaf.detach())
+        with lucid.no_grad():
+            make(leaf)
+        assert (leaf.item(), int(leaf), bool(leaf), f"{leaf:.1f}") == (2.0, 2, True, "2.0")
 
 
 @pytest.mark.cpu("into arrays of NumPy's")
