@@ -18,7 +18,7 @@ from __future__ import annotations
 from typing import Any
 
 from lucid.scipy.sparse import linalg
-from lucid.scipy.sparse.functions import STACKS, called, diags, diags_array, stacking
+from lucid.scipy.sparse.functions import STACKS, called, diags, diags_array, kind_of_scipys, stacking
 from lucid.scipy.sparse.matrices import (
     coo_array,
     coo_matrix,
@@ -56,7 +56,9 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'lucid.scipy.sparse' has no attribute {name!r}, nor has SciPy's") from None
     if name in STACKS:
         value = stacking(name)
-    elif callable(value) and not isinstance(value, type):
+    elif isinstance(value, type):
+        value = kind_of_scipys(value)
+    elif callable(value):
         value = called(name)
     globals()[name] = value
     return value

@@ -57,7 +57,7 @@ def made(result: Any) -> Any:
     return wrapped(result) if is_scipys(result) and len(result.shape) == 2 else result
 
 
-def called(name: str, part: str = "") -> Callable[..., Any]:
+def called(name: str, part: str = "", made: Callable[[Any], Any] = made) -> Callable[..., Any]:
     """Return a function of SciPy's, whose sparse matrices are lucid's; what requires grad is refused."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -70,6 +70,27 @@ def called(name: str, part: str = "") -> Callable[..., Any]:
 
     call.__name__ = name
     return call
+
+
+class Kind(type):
+    """The class of SciPy's classes that lucid has none of, as `lil_matrix`: they take lucid's matrices too."""
+
+    scipys: type
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        """Return a matrix of SciPy's."""
+        return called(cls.__name__, made=lambda matrix: matrix)(*args, **kwargs)
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, cls.scipys)
+
+    def __subclasscheck__(cls, subclass: type) -> bool:
+        return issubclass(subclass, cls.scipys)
+
+
+def kind_of_scipys(scipys: type) -> type:
+    """Return a class of SciPy's as one whose constructor takes lucid's matrices, and gives SciPy's own."""
+    return scipys if issubclass(scipys, Exception) else Kind(scipys.__name__, (), {"scipys": scipys})
 
 
 def stacking(name: str) -> Callable[..., Any]:

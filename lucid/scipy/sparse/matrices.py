@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import operator
+from functools import partial
+from types import MethodType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -117,10 +119,23 @@ class Sparse:
             names = ("row", "col") if self.format == "coo" else ("indices", "indptr")
             if name in names:
                 return self.pattern.parts[names.index(name)]
-        value = getattr(self.to_scipy(), name)
+        matrix = self.to_scipy()
+        value = getattr(matrix, name)
         if is_recorded(self.data) and name not in ABOUT:
             raise no_rule(f"{type(self).__name__}.{name}")
-        return value
+        return partial(self._called, matrix, value) if isinstance(value, MethodType) else value
+
+    def _called(self, matrix: Any, method: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """Return what a method of SciPy's gives; one that gives nothing has changed its matrix, and so this one."""
+        if (result := method(*args, **kwargs)) is None:
+            self.pattern, self.data = converted(matrix, self.format)
+        return result
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        if any(is_recorded(one.data if isinstance(one, Sparse) else one) for one in (self, value)):
+            raise no_rule(f"{type(self).__name__}[...] = value")
+        value = value.to_scipy() if isinstance(value, Sparse) else plain(value)
+        self._called(matrix := self.to_scipy(), partial(operator.setitem, matrix), key, value)
 
     def __bool__(self) -> bool:
         return bool(self.to_scipy())

@@ -252,6 +252,69 @@ REFUSED = {
 }
 
 
+CHANGES = {
+    "setdiag": lambda A: A.setdiag(2.0),
+    "setdiag of an array": lambda A: A.setdiag(A.diagonal() + 1, k=0),
+    "eliminate_zeros": lambda A: A.eliminate_zeros(),
+    "sum_duplicates": lambda A: A.sum_duplicates(),
+    "resize": lambda A: A.resize((2, 3)),
+    "element": lambda A: A.__setitem__((0, 1), 3.0),
+    "rows": lambda A: A.__setitem__(slice(0, 2), np.ones((2, 5))),
+    "itself": lambda A: A.__setitem__(slice(0, 5), 2 * A),
+}
+"""What changes a matrix of SciPy's in place."""
+
+
+@pytest.mark.cpu("CuPy's matrices have fewer of these methods")
+@pytest.mark.filterwarnings("ignore::scipy.sparse.SparseEfficiencyWarning")
+@pytest.mark.parametrize("family", ["matrix", "array"])
+@pytest.mark.parametrize("format", FORMATS)
+def test_what_changes_a_matrix_changes_it(rng, format, family):
+    """A method of SciPy's that returns nothing has changed its matrix; of values that require grad it is refused."""
+    values = draw(rng, len(ROWS))
+    values[0] = 0.0
+    made = [
+        getattr(module, f"{format}_{family}")((values, (ROWS, COLUMNS)), shape=(5, 5))
+        for module in (scipy.sparse, sparse)
+    ]
+    for name, change in CHANGES.items():
+        scipys, lucids = (matrix.copy() for matrix in made)
+        if not hasattr(scipys, "__setitem__") and name in {"element", "rows", "itself"}:
+            with pytest.raises(TypeError, match="does not support item assignment"):
+                change(lucids)
+            continue
+        change(scipys)
+        change(lucids)
+        assert (lucids.nnz, lucids.shape) == (scipys.nnz, scipys.shape), name
+        assert np.array_equal(lucids.toarray(), scipys.toarray()), name
+    recorded = getattr(sparse, f"{format}_{family}")(
+        (lnp.asarray(lucid.tensor(values, requires_grad=True)), (ROWS, COLUMNS))
+    )
+    before = dense(recorded)
+    for name in CHANGES.keys() - {"sum_duplicates"}:
+        with pytest.raises(TypeError, match="and a value requires grad"):
+            CHANGES[name](recorded)
+    assert np.array_equal(dense(recorded), before)
+    if hasattr(made[0], "__setitem__"):
+        with pytest.raises(TypeError, match="and a value requires grad"):
+            made[1][0, 1] = lucid.tensor(1.0, requires_grad=True)
+
+
+@pytest.mark.cpu("CuPy has none of these formats")
+@pytest.mark.parametrize("name", ["lil_matrix", "dok_matrix", "dia_matrix", "bsr_matrix", "lil_array", "dia_array"])
+def test_other_formats_take_a_matrix(rng, name):
+    """A matrix that SciPy's functions made is changed in another format, as SciPy's own, and taken back."""
+    matrix, kind = sparse.csr_matrix(np.triu(draw(rng, 4, 4))), getattr(sparse, name)
+    other = kind(matrix)
+    assert type(other) is getattr(scipy.sparse, name)
+    assert isinstance(other, kind)
+    assert issubclass(type(other), kind)
+    assert not isinstance(matrix, kind)
+    assert np.array_equal(dense(sparse.csr_matrix(other)), dense(matrix))
+    with pytest.raises(TypeError, match="and a value requires grad"):
+        kind(sparse.csr_matrix((lucid.tensor([1.0], requires_grad=True), ([0], [0])), shape=(1, 1)))
+
+
 @pytest.mark.parametrize("name", REFUSED)
 def test_refusals(rng, name):
     """What is not there is refused by name, with what to do."""
