@@ -41,7 +41,15 @@ def test_what_requires_no_grad_is_plain():
     leaf = lucid.tensor([1.0, 2.0], requires_grad=True)
     for result in (lnp.sin(leaf.detach()), lnp.sum([1.0, 2.0], axis=0), lnp.stack([leaf.detach(), np.ones(2)])):
         assert isinstance(result, np.ndarray | np.generic)
-    for result in (lnp.asarray(leaf) > 1, lnp.isnan(leaf), lnp.argmax(leaf), lnp.zeros_like(leaf), lnp.shape(leaf)):
+    for result in (
+        lnp.asarray(leaf) > 1,
+        lnp.isnan(leaf),
+        lnp.argmax(leaf),
+        lnp.zeros_like(leaf),
+        lnp.shape(leaf),
+        lnp.isscalar(leaf),
+        lnp.iterable(leaf),
+    ):
         assert not isinstance(result, lucid.Tensor)
     with lucid.no_grad():
         assert type(lnp.sin(leaf)) is np.ndarray
@@ -57,7 +65,13 @@ def test_what_requires_no_grad_is_plain():
         (lambda x: lnp.roots(x), r"numpy.roots has no counterpart here"),
         (lambda x: lnp.sum(x, out=np.zeros(())), r"numpy.sum: with a Tensor only .* got out"),
         (lambda x: lnp.mean(x, where=np.array([True, False])), r"numpy.mean: with a Tensor only .* got where"),
-        (lambda x: lnp.exp(x, out=np.zeros(2)), r"numpy.exp: out cannot be used"),
+        (lambda x: lnp.exp(x, out=np.zeros(2)), r"numpy.exp: out cannot be used .*: assign the result"),
+        (lambda x: np.zeros(2).__iadd__(x), r"a \+= x would write it into a plain array, .*: a = a \+ x"),
+        (lambda x: np.zeros(2).__itruediv__(x), r": a = a / x"),
+        (
+            lambda x: lnp.divide(1.0, x, where=np.array([True, False])),
+            r"where cannot be .* np.where\(mask, result, other",
+        ),
         (lambda x: lnp.add.at(np.zeros(2), [0, 1], x), r"numpy.add.at cannot be recorded"),
         (lambda x: lnp.copyto(np.zeros(2), x), r"numpy.copyto: dst is no Tensor, and cannot hold what requires grad"),
         (lambda x: lnp.putmask(np.zeros(2), [True, False], x), r"numpy.putmask: a is no Tensor"),

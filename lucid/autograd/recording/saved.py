@@ -92,8 +92,9 @@ def changed_error(name: str, index: int, expected: int, got: int) -> InplaceErro
     return InplaceError(
         f"{name}: one of the variables needed for gradient computation has been modified by an inplace operation: "
         f"saved tensor {index} is at version {got}; expected version {expected}. "
-        "Use the out-of-place op there, of a CUDA graph's result, which its next call overwrites, a clone(), or enable "
-        "lucid.autograd.set_detect_anomaly(True) to find the forward call"
+        "Backward needs the values from before: use the out-of-place op there, y = y - x in place of y -= x, or "
+        "y = where(mask, 0, y) in place of y[mask] = 0, or change a y.clone(); keep a clone(), too, of a CUDA graph's "
+        "result, which its next call overwrites. lucid.autograd.set_detect_anomaly(True) finds the forward call"
     )
 
 

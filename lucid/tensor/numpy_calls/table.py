@@ -18,8 +18,9 @@ ABOUT = frozenset(
     (
         "allclose", "argpartition", "argwhere", "array2string", "array_equal", "array_equiv", "array_repr",
         "array_str", "can_cast", "common_type", "diag_indices_from", "digitize", "flatnonzero",
-        "histogram_bin_edges", "in1d", "isclose", "iscomplex", "iscomplexobj", "isfortran", "isin", "isneginf",
-        "isposinf", "isreal", "isrealobj", "ix_", "lexsort", "linalg.matrix_rank", "may_share_memory",
+        "format_float_positional", "format_float_scientific", "histogram_bin_edges", "in1d", "isclose", "iscomplex",
+        "iscomplexobj", "isfortran", "isin", "isneginf", "isposinf", "isreal", "isrealobj", "isscalar", "iterable",
+        "ix_", "lexsort", "linalg.matrix_rank", "may_share_memory",
         "min_scalar_type", "nanargmax", "nanargmin", "ndim", "nonzero", "packbits", "ravel_multi_index",
         "result_type", "save", "savetxt", "savez", "savez_compressed", "searchsorted", "shape", "shares_memory",
         "size", "tril_indices_from", "triu_indices_from", "unique_counts", "unique_inverse", "unpackbits",

@@ -272,8 +272,8 @@ def ufunc_result(
         inputs = tuple([cast_to(operand(value, None, strong=True), dtype_named(wanted)) for value in inputs])
     if options:
         raise NumpyCallError(
-            f"{title}: {', '.join(options)} cannot be used with a Tensor: NumPy does not record; assign the result, or "
-            "use tensor.detach().numpy()"
+            f"{title}: {', '.join(options)} cannot be used with a Tensor{what_to_do(ufunc, inputs, options)}, or use "
+            "tensor.detach().numpy()"
         )
     if name in PRODUCTS:
         like = next(tensors_in(inputs))
@@ -281,6 +281,20 @@ def ufunc_result(
         to_one_dtype([(operands, k) for k in range(len(operands))], common)
         inputs = tuple(operands)
     return op(*inputs)
+
+
+OPERATORS = {np.add: "+", np.subtract: "-", np.multiply: "*", np.divide: "/", np.power: "**", np.matmul: "@"}
+
+
+def what_to_do(ufunc: np.ufunc, inputs: tuple[Any, ...], options: dict[str, Any]) -> str:
+    """Return why an option of a ufunc is refused, and what records the same."""
+    out = options.get("out")
+    if "where" in options:
+        return ", which records all elements: choose from the result, np.where(mask, result, otherwise)"
+    if isinstance(out, tuple) and out[0] is inputs[0]:  # what NumPy makes of a += x
+        sign = OPERATORS.get(ufunc, "...")
+        return f": a {sign}= x would write it into a plain array, which records nothing: a = a {sign} x"
+    return ": NumPy does not record what it writes into an array: assign the result"
 
 
 def outer_operands(a: Operand, b: Operand) -> tuple[Any, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 
 import numpy as np
@@ -279,11 +280,12 @@ def test_what_changes_a_matrix_changes_it(rng, format, family):
     ]
     for name, change in CHANGES.items():
         scipys, lucids = (matrix.copy() for matrix in made)
-        if not hasattr(scipys, "__setitem__") and name in {"element", "rows", "itself"}:
-            with pytest.raises(TypeError, match="does not support item assignment"):
+        try:
+            change(scipys)
+        except TypeError as error:  # SciPy's COO has no elements to write to
+            with pytest.raises(TypeError, match=re.escape(str(error))):
                 change(lucids)
             continue
-        change(scipys)
         change(lucids)
         assert (lucids.nnz, lucids.shape) == (scipys.nnz, scipys.shape), name
         assert np.array_equal(lucids.toarray(), scipys.toarray()), name
@@ -291,13 +293,12 @@ def test_what_changes_a_matrix_changes_it(rng, format, family):
         (lnp.asarray(lucid.tensor(values, requires_grad=True)), (ROWS, COLUMNS))
     )
     before = dense(recorded)
-    for name in CHANGES.keys() - {"sum_duplicates"}:
+    for name in CHANGES.keys() - {"sum_duplicates", "setdiag of an array"}:
         with pytest.raises(TypeError, match="and a value requires grad"):
             CHANGES[name](recorded)
     assert np.array_equal(dense(recorded), before)
-    if hasattr(made[0], "__setitem__"):
-        with pytest.raises(TypeError, match="and a value requires grad"):
-            made[1][0, 1] = lucid.tensor(1.0, requires_grad=True)
+    with pytest.raises(TypeError, match="and a value requires grad"):
+        made[1][0, 1] = lucid.tensor(1.0, requires_grad=True)
 
 
 @pytest.mark.cpu("CuPy has none of these formats")
