@@ -13,6 +13,7 @@ from lucid.backend import gpu
 from lucid.backend.arrays import Array, asarray, astype
 from lucid.backend.dtype import as_dtype, bfloat16, dtype_of, get_default_dtype, result_type
 from lucid.backend.dtype import dtype as dtype_class
+from lucid.backend.foreign.reading import NUMPY
 from lucid.backend.functions import cupy_functions
 from lucid.cuda.launch.elementwise import converted
 from lucid.cuda.launch.plans import launches_only
@@ -61,6 +62,8 @@ def as_operand(value: Any) -> Any:
     """
     if isinstance(value, TensorBase):
         return value
+    if type(value) is gpu.array_type() and value.dtype in NUMPY:
+        return wrap(value)
     if isinstance(value, np.float64 | np.complex128):
         # Python's float and complex by inheritance, but not weak beside an array as those are
         return value.item()

@@ -15,7 +15,7 @@ from lucid.backend.dtype import complex128, float64
 from lucid.cuda.launch.elementwise import NUMBERS, Elementwise
 from lucid.errors import CallError
 from lucid.ops.base.declaration import FLOATING, Fused, elementwise
-from lucid.ops.base.operands import is_bool, refuse, summed, tensor_operand
+from lucid.ops.base.operands import is_bool, refuse, shorten, summed, tensor_operand
 from lucid.ops.base.promotion import accumulation_dtype, as_operand, cast_to, promote, promote_to_tensors
 from lucid.ops.elementwise.arithmetic import mul
 
@@ -127,7 +127,7 @@ def _of_powers(op: Primitive) -> None:
             )
         return op(*promote(a, b))
 
-    op.shorten(general)
+    shorten(op, general)
 
 
 @elementwise(
