@@ -78,7 +78,7 @@ def with_keywords(function: Callable[..., Any], path: str) -> Callable[..., Any]
     def method(*args: Any, **kwargs: Any) -> Any:
         if not kwargs:
             try:
-                return function(*args)
+                return function(*args) if len(args) <= most else args[0]._in_numpys_form(title, args, kwargs)
             except TypeError:
                 if not is_numpys_form(code, args, kwargs):
                     raise
@@ -90,6 +90,8 @@ def with_keywords(function: Callable[..., Any], path: str) -> Callable[..., Any]
 
     if path.startswith("Tensor.") and title in IN_NUMPYS_FORM:
         code = _code(function)
+        takes_any = title == "transpose" or code.co_flags & CO_VARARGS
+        most = sys.maxsize if takes_any else code.co_argcount
         call = method
 
     # pickle looks for it here, as doctest would run the examples of what is in the module that it names

@@ -20,6 +20,7 @@ from lucid.cuda.launch.plans import launches_only
 from lucid.errors import ArgumentError, DtypeError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from types import ModuleType
 
     from lucid.autograd.recording.namespace import Namespace
@@ -117,12 +118,28 @@ def promote(*operands: Any, at_least_float: bool = False) -> tuple[Any, ...]:
     at_least_float : bool
         Whether integers and bools become the default floating-point dtype.
     """
+    if is_settled(operands):
+        return operands
     known = [as_operand(operand) for operand in operands]
     dtype = result_type(*[o.array if isinstance(o, TensorBase) else o for o in known])
     if at_least_float and not (dtype.is_floating_point or dtype.is_complex):
         dtype = get_default_dtype()
     like = next((o.array for o in known if isinstance(o, TensorBase)), None)
     return tuple(cast_to(o, dtype) if isinstance(o, TensorBase) else number_in(o, dtype, like) for o in known)
+
+
+def is_settled(operands: Iterable[Any]) -> bool:
+    """Return whether promotion leaves operands as they are: tensors of one real dtype, and real numbers beside them."""
+    dtype = None
+    for operand in operands:
+        if isinstance(operand, TensorBase):
+            if dtype is None:
+                dtype = operand.array.dtype
+            elif operand.array.dtype is not dtype:
+                return False
+        elif type(operand) is not float and type(operand) is not int:
+            return False
+    return dtype is not None and dtype.kind == "f"
 
 
 def promote_to_tensors(*operands: Any, at_least_float: bool = False) -> tuple[Any, ...]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import cmath
 import math
+from contextlib import suppress
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -81,7 +83,13 @@ _POW_GRAD_A = Elementwise("power", "PowGradA", "TTT")
 _POW_NUMBER_GRAD = Elementwise("power", "PowNumberGrad", "TTT")
 
 
+_straight = cache(_POW.straight)
+
+
 def _pow_cuda(a: Any, b: Any) -> Any:
+    if type(a) is type(b):
+        with suppress(TypeError):
+            return _straight()(a, b)
     by_number = isinstance(b, int | float) and a.dtype.kind in "fV"
     return (_POW_NUMBER if by_number else _POW)(a, b)
 

@@ -20,7 +20,7 @@ from lucid.backend.dtype import as_dtype, result_type
 from lucid.backend.gpu import is_gpu_array
 from lucid.errors import LucidError
 from lucid.ops.base.dims import sizes_in
-from lucid.ops.base.promotion import cast_to
+from lucid.ops.base.promotion import cast_to, is_settled
 from lucid.ops.shape.joining import stack
 
 if TYPE_CHECKING:
@@ -224,6 +224,8 @@ def applied(
 def to_one_dtype(places: list[tuple[Any, Any]], common: Callable[[list[Any]], dtype]) -> None:
     """Bring the tensors at these places, containers and what is their key, to one dtype."""
     values = [container[key] for container, key in places]
+    if is_settled(values):
+        return
     wanted = common(values)
     for (container, key), value in zip(places, values, strict=True):
         if isinstance(value, TensorBase):
