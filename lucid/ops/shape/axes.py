@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from lucid.arguments import shown
 from lucid.autograd.recording.primitive import primitive
 from lucid.cuda.launch import copying
 from lucid.cuda.launch.elementwise import converted
-from lucid.errors import ShapeError
+from lucid.errors import ArgumentError, ShapeError
 from lucid.ops.base.dims import dim_in, dims_in, sizes_in
 from lucid.ops.base.promotion import array_of
 from lucid.ops.base.scalars import as_int, is_single
@@ -81,8 +82,10 @@ def permute(input: Tensor, *dims: int | Sequence[int]) -> Tensor:
     return _permute(input, dims=dims_in(order, ndim))
 
 
-def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
+def transpose(input: Tensor, dim0: Any, dim1: int | None = None) -> Tensor:
     """Return a view of `input` with its dimensions `dim0` and `dim1` exchanged.
+
+    All of them in one tuple, or None for the reverse order, are the `axes` of ``numpy.transpose``.
 
     >>> import lucid
     >>> lucid.transpose(lucid.tensor([[1, 2], [3, 4]]), 0, 1)
@@ -90,6 +93,12 @@ def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
             [2, 4]])
     """
     ndim = array_of(input).ndim
+    if dim1 is None:
+        if dim0 is None:
+            return _permute(input, dims=tuple(range(ndim)[::-1]))
+        if isinstance(dim0, tuple | list):
+            return permute(input, dim0)
+        raise ArgumentError(f"transpose: expected dim0 and dim1, or the order of all dimensions, got {shown(dim0)}")
     first, second = dim_in(dim0, ndim), dim_in(dim1, ndim)
     order = list(range(ndim))
     if ndim:
