@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from lucid.backend.arrays import Array
 
 
-READY = (TensorBase, int, float, complex)
-"""What an op takes as it is."""
+READY = (TensorBase, int, float, complex, np.complexfloating)
+"""What an op takes as it is; NumPy's complex numbers so that they are refused as Python's are."""
 
 
 def of_two(op: Primitive, *, at_least_float: bool = False, refused: tuple[str, str] | None = None) -> Primitive:

@@ -62,7 +62,7 @@ def _repeat_interleave_vjp(m: Namespace, grad: Array, x_shape: Ints, repeats: in
 def repeat(input: Tensor, *sizes: Any) -> Tensor:
     """Return copies of `input` side by side, as many along each dimension as `sizes` says, new ones in front.
 
-    Numbers in a list beside an axis, and an axis of None or below 0, are those of ``numpy.repeat``; two integers never.
+    Numbers in a list beside an axis, and an axis of None, are those of ``numpy.repeat``; two integers are sizes.
 
     >>> import lucid
     >>> lucid.tensor([1, 2]).repeat(2, 2)
@@ -71,14 +71,14 @@ def repeat(input: Tensor, *sizes: Any) -> Tensor:
     """
     if len(sizes) == 2:
         count, axis = sizes
-        if axis is None or isinstance(count, list | tuple) or getattr(count, "ndim", 0) or axis < 0:
+        if axis is None or isinstance(count, list | tuple) or getattr(count, "ndim", 0):
             tensor: Any = input
             return tensor._in_numpys_form("repeat", (input, count, axis), {})  # noqa: SLF001
     repeats = sizes_in(sizes)
-    if len(repeats) < input.array.ndim:
+    if len(repeats) < input.array.ndim or min(repeats, default=0) < 0:
         raise ShapeError(
-            f"repeat: expected a number for each of the {input.array.ndim} dimensions, got {list(repeats)}; "
-            "tile() fills in ones, and NumPy's repeat(x, count, axis) is that of lucid.numpy"
+            f"repeat: expected a number of copies, zero or more, for each of the {input.array.ndim} dimensions, got "
+            f"{list(repeats)}; tile() fills in ones, and NumPy's repeat(x, count, axis) is in lucid.numpy"
         )
     return repeated(input, repeats, "repeat")
 

@@ -224,7 +224,7 @@ def applied(
 def to_one_dtype(places: list[tuple[Any, Any]], common: Callable[[list[Any]], dtype]) -> None:
     """Bring the tensors at these places, containers and what is their key, to one dtype."""
     values = [container[key] for container, key in places]
-    if is_settled(values):
+    if common in BY_OPERANDS and is_settled(values):
         return
     wanted = common(values)
     for (container, key), value in zip(places, values, strict=True):
@@ -242,6 +242,10 @@ def numpy_dtype(values: list[Any]) -> dtype:
     return as_dtype(
         np.result_type(*[value.array.dtype if isinstance(value, TensorBase) else value for value in values])
     )
+
+
+BY_OPERANDS = frozenset((pytorch_dtype, numpy_dtype))
+"""What leaves operands of one dtype as they are."""
 
 
 def dtype_named(dtype: object) -> dtype:
