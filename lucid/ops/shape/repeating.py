@@ -77,7 +77,7 @@ def repeat(input: Tensor, *sizes: Any) -> Tensor:
     repeats = sizes_in(sizes)
     if len(repeats) < input.array.ndim or min(repeats, default=0) < 0:
         raise ShapeError(
-            f"repeat: expected a number of copies, zero or more, for each of the {input.array.ndim} dimensions, got "
+            f"repeat: expected a number for each of the {input.array.ndim} dimensions, zero or more, got "
             f"{list(repeats)}; tile() fills in ones, and NumPy's repeat(x, count, axis) is in lucid.numpy"
         )
     return repeated(input, repeats, "repeat")

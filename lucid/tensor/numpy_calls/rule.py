@@ -160,23 +160,27 @@ def bound(
         given[rest] = args[len(positional) :]
     elif len(args) > len(positional):
         raise NumpyCallError(f"numpy.{name}: expected at most {len(positional)} arguments, got {len(args)}")
-    others: dict[str, Any] = {}
-    for key, value in kwargs.items():
-        if key in given:
-            raise NumpyCallError(f"numpy.{name}: {key} is given twice")
-        (others if keywords in rule.names and key not in defaults else given)[key] = value
-    if others and keywords is not None:
-        given[keywords] = others
-    for key, value in list(given.items()):
-        if value is NO_VALUE or (key not in rule.names and value is defaults.get(key)):
-            del given[key]
-        elif key not in rule.names and not (key == "where" and value is True):
+    names = rule.names
+    if kwargs:
+        for key in kwargs:
+            if key in given:
+                raise NumpyCallError(f"numpy.{name}: {key} is given twice")
+        if keywords in names:
+            if others := {key: value for key, value in kwargs.items() if key not in defaults}:
+                given[keywords] = others
+            kwargs = {key: value for key, value in kwargs.items() if key in defaults}
+        given.update(kwargs)
+    taken: dict[str, Any] = {}
+    for key, value in given.items():
+        if key in names:
+            if value is not NO_VALUE:
+                taken[key] = value
+        elif value is not defaults.get(key) and value is not NO_VALUE and not (key == "where" and value is True):
             raise NumpyCallError(
-                f"numpy.{name}: with a Tensor only {', '.join(rule.names)} can be used, got {key}: leave it out, or "
-                "use tensor.detach().numpy()"
+                f"numpy.{name}: with a Tensor only {', '.join(names)} can be used, got {key}: leave it out, or use "
+                "tensor.detach().numpy()"
             )
-    given.pop("where" if "where" not in rule.names else "", None)
-    return given
+    return taken
 
 
 def applied(
@@ -207,6 +211,9 @@ def applied(
             continue
         if isinstance(value, TensorBase) and mark != "**":
             shared += [(given, key)] if mark == "*" else []
+            continue
+        if mark == "*" and type(value) in WEAK:
+            shared.append((given, key))
             continue
         like = next(tensors_in(given.values()), None) if like is None else like
         if mark == "**":
