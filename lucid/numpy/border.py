@@ -108,6 +108,8 @@ def computed(name: str, function: Callable[..., Any], args: tuple[Any, ...], kwa
     array = array_on_device((*args, *kwargs.values()))
     if array is None:
         return function(*args, **kwargs)
+    # NumPy's operators make arrays without dimensions of its numbers, which CuPy takes as numbers alone
+    args = tuple([x[()] if type(x) is np.ndarray and not x.ndim else x for x in args])
     if name in UNLIKE_NUMPYS:
         return by_rule(name, function, args, kwargs)
     try:

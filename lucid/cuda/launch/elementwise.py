@@ -158,8 +158,9 @@ class Elementwise:
         """Return the function of up to three arrays that does what `__call__` does in straight lines; None of others.
 
         It raises TypeError where there is no kernel for them, where their device is not the current one, and while a
-        plan is being made, which has to note what is done. One of two may be a number. Launches are found by shapes
-        alone where elements lie in order: steps of dimensions of one element do not matter.
+        plan is being made, which has to note what is done; of three it asks `__call__` then. One of two may be a
+        number. Launches are found by shapes alone where elements lie in order: steps of dimensions of one element do
+        not matter.
         """
         makers = {"T": self._of_one, "TT": self._of_two, "TTT": self._of_three, "MTT": self._of_three}
         return makers[self.operands]() if self.operands in makers else None
