@@ -49,7 +49,8 @@ class _Logits(constraints.Constraint):
 class Categorical(Distribution):
     """Indices of the last dimension, drawn with probabilities proportional to `probs`, or by ``softmax(logits)``.
 
-    One of both is given; `probs` are 0 or more, and not all 0 in a row. What is kept is normalised.
+    One of both is given; `probs` are 0 or more, and not all 0 in a row. What is kept is normalised. A draw is where the
+    running sum of `probs` passes a uniform number of float64, one for each draw, row after row.
 
     >>> import lucid
     >>> choice = lucid.distributions.Categorical(probs=lucid.tensor([1.0, 1.0, 2.0]))

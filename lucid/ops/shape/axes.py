@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from lucid.arguments import shown
 from lucid.autograd.recording.primitive import primitive
 from lucid.cuda.launch import copying
 from lucid.cuda.launch.elementwise import converted
-from lucid.errors import ArgumentError, ShapeError
+from lucid.errors import ShapeError
 from lucid.ops.base.dims import dim_in, dims_in, sizes_in
 from lucid.ops.base.promotion import array_of
 from lucid.ops.base.scalars import as_int, is_single
@@ -98,7 +97,6 @@ def transpose(input: Tensor, dim0: Any, dim1: int | None = None) -> Tensor:
             return _permute(input, dims=tuple(range(ndim)[::-1]))
         if isinstance(dim0, tuple | list):
             return permute(input, dim0)
-        raise ArgumentError(f"transpose: expected dim0 and dim1, or the order of all dimensions, got {shown(dim0)}")
     first, second = dim_in(dim0, ndim), dim_in(dim1, ndim)
     order = list(range(ndim))
     if ndim:
