@@ -190,7 +190,8 @@ def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) ->
             f"binomial: expected count and prob of one floating-point dtype, got {kinds[0]} and {kinds[1]}"
         )
     trials, chance = clamp(trials.detach(), min=0), clamp(chance.detach(), 0, 1)
-    return rejection.binomial(*broadcast_tensors(trials, chance), generator)
+    trials, chance = broadcast_tensors(trials, chance)
+    return rejection.binomial(trials, chance, generator)
 
 
 @seen_as_one

@@ -83,13 +83,13 @@ _POW_GRAD_A = Elementwise("power", "PowGradA", "TTT")
 _POW_NUMBER_GRAD = Elementwise("power", "PowNumberGrad", "TTT")
 
 
-_straight = cache(_POW.straight)
+_of_arrays: Any = cache(_POW.straight)
 
 
 def _pow_cuda(a: Any, b: Any) -> Any:
     if type(a) is type(b):
         with suppress(TypeError):
-            return _straight()(a, b)
+            return _of_arrays()(a, b)
     by_number = isinstance(b, int | float) and a.dtype.kind in "fV"
     return (_POW_NUMBER if by_number else _POW)(a, b)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from lucid.autograd.recording.primitive import primitive
 from lucid.cuda.launch import copying
@@ -96,7 +96,7 @@ def transpose(input: Tensor, dim0: Any, dim1: int | None = None) -> Tensor:
         if dim0 is None:
             return _permute(input, dims=tuple(range(ndim)[::-1]))
         if isinstance(dim0, tuple | list):
-            return permute(input, dim0)
+            return permute(input, cast("Any", dim0))
     first, second = dim_in(dim0, ndim), dim_in(dim1, ndim)
     order = list(range(ndim))
     if ndim:
