@@ -90,13 +90,12 @@ def of_dimensions(name: str, *expected: tuple[str, Any, int]) -> None:
             )
 
 
-def tensors_of(name: str, *operands: Any) -> tuple[Any, ...]:
-    """Return the operands of a product as tensors; numbers are refused."""
-    tensors = tuple([as_operand(operand) for operand in operands])
-    for operand in tensors:
-        if not isinstance(operand, TensorBase):
-            raise ShapeError(f"{name}: expected tensors of at least 1 dimension, got the number {operand!r}")
-    return tensors
+def factor_of(name: str, operand: object) -> Any:
+    """Return an operand of a product as a tensor; a number is refused."""
+    tensor = as_operand(operand)
+    if not isinstance(tensor, TensorBase):
+        raise ShapeError(f"{name}: expected tensors of at least 1 dimension, got the number {operand!r}")
+    return tensor
 
 
 def broadcastable(name: str, a: tuple[int, ...], b: tuple[int, ...]) -> None:
