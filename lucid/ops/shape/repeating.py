@@ -77,8 +77,9 @@ def repeat(input: Tensor, *sizes: Any) -> Tensor:
     repeats = sizes_in(sizes)
     if len(repeats) < input.array.ndim or min(repeats, default=0) < 0:
         raise ShapeError(
-            f"repeat: expected a number for each of the {input.array.ndim} dimensions, zero or more, got "
-            f"{list(repeats)}; tile() fills in ones, and NumPy's repeat(x, count, axis) is in lucid.numpy"
+            f"repeat: expected numbers of copies of zero or more, a number for each of the {input.array.ndim} "
+            f"dimensions, got {list(repeats)}; tile() fills in ones, and NumPy's repeat(x, count, axis) is in "
+            "lucid.numpy"
         )
     return repeated(input, repeats, "repeat")
 
