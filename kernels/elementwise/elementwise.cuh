@@ -99,6 +99,16 @@ template <class Out, class Value> __device__ __forceinline__ Out rounded(Value v
     }
 }
 
+// A number that stands for an operand, in the type that the op computes in. Beside half types the result is rounded, not
+// the number before it; where there is none, as in comparisons, it becomes a half.
+template <class In, class Out> __device__ __forceinline__ Real<In> taken(Number<In> number) {
+    if constexpr (IsHalf<In>::value && IsFloating<Out>::value) {
+        return static_cast<Real<In>>(number);
+    } else {
+        return static_cast<Real<In>>(rounded<In>(number));
+    }
+}
+
 // A value in the precision of T, for functors that round on the way: `template <class T> struct Round`.
 template <class T, class A> __device__ __forceinline__ A through(A value) { return static_cast<A>(rounded<T>(value)); }
 
@@ -161,12 +171,12 @@ __device__ __forceinline__ void place(const Layout<OPERANDS>& layout, long long 
 }
 
 // The operand's values of one pack, in the type that the op computes in.
-template <class T, class In, int WIDTH> struct Values {
+template <class T, class Out, class In, int WIDTH> struct Values {
     Real<In> value[WIDTH];
 
     __device__ __forceinline__ Values(const Operand<In>& operand, long long at, long long stride) {
         if (operand.data == nullptr) {
-            fill(static_cast<Real<In>>(rounded<In>(operand.number)));
+            fill(taken<In, Out>(operand.number));
         } else if (WIDTH == 1 || stride == 0) {
             fill(static_cast<Real<In>>(operand.data[at]));
         } else {
@@ -184,7 +194,7 @@ template <class T, class In, int WIDTH> struct Values {
     __device__ __forceinline__ Real<In> operator[](int i) const { return value[i]; }
 };
 
-template <class T, int WIDTH> struct Values<T, Setting, WIDTH> {
+template <class T, class Out, int WIDTH> struct Values<T, Out, Setting, WIDTH> {
     typename NumberOf<T>::setting value;
 
     __device__ __forceinline__ Values(const Operand<Setting>& operand, long long, long long)
@@ -220,11 +230,11 @@ __device__ __forceinline__ void map(Places<K...>, const Layout<1 + sizeof...(In)
     for (long long pack = first; pack < layout.packs; pack += threads) {
         long long at_k[1 + sizeof...(In)];
         place(layout, pack, WIDTH, at_k);
-        write<WIDTH, F>(out + at_k[0], Values<T, In, WIDTH>(operands, at_k[1 + K], layout.stride_kd[1 + K][0])...);
+        write<WIDTH, F>(out + at_k[0], Values<T, Out, In, WIDTH>(operands, at_k[1 + K], layout.stride_kd[1 + K][0])...);
     }
     for (long long i = first; i < layout.tail; i += threads) {
         const long long at = layout.packs * WIDTH + i;
-        write<1, F>(out + at, Values<T, In, 1>(operands, at * layout.stride_kd[1 + K][0], 0)...);
+        write<1, F>(out + at, Values<T, Out, In, 1>(operands, at * layout.stride_kd[1 + K][0], 0)...);
     }
 }
 

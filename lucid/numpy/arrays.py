@@ -10,7 +10,18 @@ import numpy as np
 from lucid.autograd.base import TensorBase
 from lucid.backend import gpu
 from lucid.errors import DtypeError, SettingError
-from lucid.numpy.border import REDUCTIONS, arrays, called, is_array, made, op_and_dtypes, plain, settled, ufunc_called
+from lucid.numpy.border import (
+    REDUCTIONS,
+    arrays,
+    as_alike,
+    called,
+    is_array,
+    made,
+    op_and_dtypes,
+    plain,
+    settled,
+    ufunc_called,
+)
 from lucid.numpy.conversions import array_of, number_of
 from lucid.ops.index import indexing
 from lucid.ops.shape.reshape import ravel
@@ -31,6 +42,9 @@ OPERATORS = {
     "xor": "bitwise_xor", "lshift": "left_shift", "rshift": "right_shift", "divmod": "divmod",
 }  # fmt: skip
 """Operators of two operands and the ufunc that each is; all but the last in place too."""
+
+OPERATIONS = {getattr(np, name): UFUNCS[name] for name in OPERATORS.values() if name != "divmod"}
+"""By the ufunc of an operator, the op that it is."""
 
 COMPARISONS = {
     "lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal", "eq": "equal", "ne": "not_equal",
@@ -79,8 +93,8 @@ def operator_of(symbol: str, name: str) -> Callable[[Any, Any], Any]:
     op = getattr(Tensor, f"__{symbol}__") if ufunc.nout == 1 else None
 
     def operator(self: ndarray, other: object) -> Any:
-        if op is not None and is_alike(self, other):
-            return made(op(self, other))
+        if op is not None and (alike := as_alike(self, other)) is not None:
+            return made(op(self, alike))
         return ufunc_called(ufunc, "__call__", (self, other), {}) if is_operand(other) else NotImplemented
 
     return operator
@@ -102,19 +116,11 @@ def reflected_operator_of(name: str) -> Callable[[Any, Any], Any]:
     op = UFUNCS[name] if ufunc.nout == 1 else None
 
     def operator(self: ndarray, other: object) -> Any:
-        if op is not None and is_alike(self, other):
-            return made(op(other, self))
+        if op is not None and (alike := as_alike(self, other)) is not None:
+            return made(op(alike, self))
         return ufunc_called(ufunc, "__call__", (other, self), {}) if is_operand(other) else NotImplemented
 
     return operator
-
-
-def is_alike(self: ndarray, other: object) -> bool:
-    """Return whether an operator needs no look at dtypes: a real number, or a tensor of the dtype of this one."""
-    dtype = self.array.dtype
-    if type(other) is float or type(other) is int:
-        return dtype.kind in "fc"
-    return isinstance(other, TensorBase) and other.array.dtype == dtype and dtype.kind in "fc"
 
 
 def in_place_operator_of(symbol: str) -> Callable[[Any, Any], Any]:
@@ -367,6 +373,10 @@ class ndarray(Tensor, metaclass=_Kind):
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: object, **options: object) -> Any:
         """Return what a ufunc gives: see `lucid.numpy.border`."""
+        if method == "__call__" and not options and (op := OPERATIONS.get(ufunc)) is not None and inputs[1] is self:
+            # an operator of which the left side is an array
+            if (alike := as_alike(self, inputs[0])) is not None:
+                return made(op(alike, self))
         return ufunc_called(ufunc, method, inputs, options)
 
     def __cupy_override_elementwise_kernel__(self, kernel: Any, *inputs: object, **options: object) -> Any:

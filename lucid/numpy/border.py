@@ -152,6 +152,15 @@ def on_device(name: str) -> Any:
         raise AttributeError(f"cupy has no {name}: use x.get() for the array on the CPU") from None
 
 
+def cupys(name: str) -> str:
+    """Return what an error says of a name that NumPy does not have, and CuPy does, where it is in use."""
+    try:
+        found = gpu.is_loaded() and on_device(name) is not None
+    except AttributeError:
+        found = False
+    return f": use CuPy's own, cupy.{name}" if found else ""
+
+
 # ---- through ----
 
 
@@ -224,6 +233,25 @@ def promoted(ufunc: np.ufunc, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple([_in_dtype(x, dtype) for x, dtype in zip(arrays, wanted, strict=True)])
 
 
+def as_alike(self: TensorBase, other: object) -> Any:
+    """Return an operand of which the dtype need not be looked up, as ops take it; None if it must be.
+
+    It is a real number, or a tensor or an array of this one's dtype.
+    """
+    array = self.array
+    if array.dtype.kind not in "fc":
+        return None
+    kind = type(other)
+    if kind is float or kind is int:
+        return other
+    if isinstance(other, TensorBase):
+        return other if other.array.dtype == array.dtype else None
+    if kind is type(array):
+        plain: Any = other
+        return wrap(plain) if plain.dtype == array.dtype else None
+    return None
+
+
 def _in_dtype(x: Any, dtype: np.dtype[Any]) -> Any:
     if isinstance(x, TensorBase):
         return x if x.array.dtype == dtype else cast_to(x, as_dtype(dtype))
@@ -282,8 +310,9 @@ def names_of(path: str, namespace: dict[str, Any], wrap: Callable[[str, Any], An
         try:
             value = getattr(module, name)
         except AttributeError:
+            full = f"{path}.{name}".lstrip(".")
             raise AttributeError(
-                f"module 'lucid.{module.__name__}' has no attribute {name!r}, nor has NumPy's"
+                f"module 'lucid.{module.__name__}' has no attribute {name!r}, nor has NumPy's{cupys(full)}"
             ) from None
         if callable(value) and not isinstance(value, type):
             value = wrap(f"{path}.{name}".lstrip("."), value)

@@ -23,7 +23,7 @@ from lucid.autograd.recording.views import live_edge
 from lucid.backend import gpu
 from lucid.ops.base.promotion import as_operand
 from lucid.ops.elementwise.selection import where
-from lucid.tensor.interop import export_error
+from lucid.tensor.interop import OF_KERNELS, export_error
 from lucid.tensor.numpy_calls.rule import NumpyCallError, applied, pytorch_dtype
 from lucid.tensor.numpy_calls.table import RULES
 from lucid.tensor.numpy_calls.ufuncs import UFUNCS, ufunc_result
@@ -110,7 +110,7 @@ def refused(kernel: Any) -> Exception:
             f"{kernel.name} has no rule here that keeps a Tensor on the graph: use lucid's functions or lucid.numpy, "
             "or tensor.detach()"
         )
-    return export_error(f"the kernel {kernel.name}", kernel=True)
+    return export_error(f"the kernel {kernel.name}", OF_KERNELS)
 
 
 def any_recorded(values: Iterable[object]) -> bool:

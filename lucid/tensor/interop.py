@@ -38,7 +38,14 @@ class NumpyOfCudaError(DeviceError, TypeError):
     """A tensor on a CUDA device was handed to NumPy."""
 
 
-def untracked(self: Tensor, call: str, *, recording: bool = True, kernel: bool = False) -> Any:
+OF_KERNELS = "; a kernel of your own is recorded by f = lucid.cuda.derivative(kernel), and f(tensor)"
+OF_ARRAYS = (
+    "; an array that it is written into, y[0] = x, has to be recorded itself: y = y + 0 * x.sum(), or join parts by "
+    "stack or concatenate"
+)
+
+
+def untracked(self: Tensor, call: str, *, recording: bool = True, remedy: str = "") -> Any:
     """Return the raw array for a library that does not record.
 
     Raises
@@ -47,13 +54,12 @@ def untracked(self: Tensor, call: str, *, recording: bool = True, kernel: bool =
         If this tensor requires grad and lucid is `recording`.
     """
     if recording and live_edge(self) is not None:
-        raise export_error(call, kernel=kernel)
+        raise export_error(call, remedy)
     return self.array
 
 
-def export_error(call: str, *, kernel: bool = False, kind: type[ExportError] = ExportError) -> ExportError:
-    """Return the error of a tensor on the graph for what does not record, a `kernel` perhaps, with what to do."""
-    remedy = "; a kernel of your own is recorded by f = lucid.cuda.derivative(kernel), and f(tensor)" if kernel else ""
+def export_error(call: str, remedy: str = "", *, kind: type[ExportError] = ExportError) -> ExportError:
+    """Return the error of a tensor on the graph for what does not record, with what to do."""
     return kind(f"can't call {call} on Tensor that requires grad: use tensor.detach() first{remedy}")
 
 
@@ -65,7 +71,7 @@ def lent_to_kernel(self: Tensor, name: str) -> Any:
     ExportError
         If this tensor requires grad, outside of `lucid.no_grad` and of a Function's forward.
     """
-    return untracked(self, f"the kernel {name}", recording=bool(thread.state.recording), kernel=True)
+    return untracked(self, f"the kernel {name}", recording=bool(thread.state.recording), remedy=OF_KERNELS)
 
 
 def numpy(self: Tensor, *, force: bool = False) -> np.ndarray[Any, Any]:
@@ -109,6 +115,7 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray[Any, Any]:
 
 def to_array(self: Tensor, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
     """Return what ``numpy.asarray(tensor)`` gives; see `numpy`."""
+    untracked(self, "numpy()", recording=thread.state.grad_mode.enabled, remedy=OF_ARRAYS)
     array = numpy(self)
     if dtype is None or array.dtype == dtype:
         return array.copy() if copy else array
@@ -275,7 +282,7 @@ def cuda_array_interface(self: Tensor) -> dict[str, Any]:
     if type(self.array) is np.ndarray:
         raise AttributeError("a tensor on the CPU has no __cuda_array_interface__: move it with .cuda()")
     if live_edge(self) is not None:
-        raise export_error("__cuda_array_interface__", kernel=True, kind=NotOfferedError)
+        raise export_error("__cuda_array_interface__", OF_KERNELS, kind=NotOfferedError)
     interface = self.array.__cuda_array_interface__
     if self.array.dtype.kind == "V":
         # CuPy would say two bytes, and name no field of them, of which others make a dtype that holds nothing

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.py"))
+FOLDER = Path(__file__).parents[2] / "examples"
+EXAMPLES = sorted([*FOLDER.glob("*.py"), *FOLDER.glob("from_cupy/*.py")])
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)

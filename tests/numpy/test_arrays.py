@@ -5,6 +5,7 @@ import pytest
 
 import lucid
 from lucid import numpy as lnp
+from lucid.numpy import arrays
 
 pytestmark = pytest.mark.cpu("with arrays of NumPy's beside; of CuPy's says test_device.py")
 
@@ -74,6 +75,54 @@ def test_a_change_in_place_keeps_the_dtype():
     assert x.detach().tolist() == [1.5, 2.5]
     with pytest.raises(TypeError, match="cannot be written into an array of float32"):
         x **= np.array([2j, 1j])
+
+
+OPERATORS = ("+", "-", "*", "/", "**", "//", "%")
+
+
+def sides(x, other, sign):
+    """Return an operator's result with an operand on the right, and with it on the left."""
+    return eval(f"x {sign} other"), eval(f"other {sign} x")
+
+
+@pytest.mark.parametrize("sign", OPERATORS)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_operators_beside_plain_arrays(sign, dtype, rng):
+    """On either side, of each dtype and shape, values, dtype and gradient are those of tensors in NumPy's dtype."""
+    values = (rng.random((3, 4)) + 0.5).astype(dtype)
+    for of in ("float32", "float64", "int64", "bool"):
+        for shape in ((3, 4), (4,), (1, 1), ()):
+            other = np.asarray((rng.random(shape) + 0.5) * 3).astype(of)
+            if sign == "-" and of == "bool":
+                other = ~other
+            leaf = lucid.tensor(values, requires_grad=True)
+            wide = lucid.tensor(values, dtype=lucid.float64, requires_grad=True)
+            for k, expected in enumerate(sides(values, other, sign)):
+                made = sides(lnp.asarray(leaf), other, sign)[k]
+                assert type(made) is lnp.ndarray
+                assert made.dtype == expected.dtype
+                np.testing.assert_allclose(
+                    made.detach().numpy(), expected, rtol=1e-5 if "32" in str(made.dtype) else 1e-14
+                )
+                leaf.grad = wide.grad = None
+                made.sum().backward()
+                sides(wide, lucid.tensor(other, dtype=lucid.float64), sign)[k].sum().backward()
+                np.testing.assert_allclose(leaf.grad.numpy(), wide.grad.numpy(), rtol=1e-4, atol=1e-4)
+
+
+def test_what_is_alike_needs_no_look_at_dtypes(pair, monkeypatch):
+    """Operators of arrays of one dtype, and of numbers, go straight to the op, whichever side is plain."""
+    values, x = np.abs(pair[0]) + 0.5, np.abs(pair[2]) + 0.5
+    others = values + 3, 2.0, 3
+    expected = [each for sign in OPERATORS for other in others for each in sides(values, other, sign)]
+
+    def looked_up(*_):
+        raise AssertionError("dtypes were looked up")
+
+    monkeypatch.setattr(arrays, "ufunc_called", looked_up)
+    made = [each for sign in OPERATORS for other in others for each in sides(x, other, sign)]
+    for got, wanted in zip(made, expected, strict=True):
+        np.testing.assert_allclose(got.detach().numpy(), wanted, rtol=1e-12)
 
 
 def test_attributes_are_numpys(pair):

@@ -61,3 +61,17 @@ def test_a_number_would_lose_the_gradient(convert):
     with lucid.no_grad():
         assert convert(x) == convert(2.0)
     assert (int(x), bool(x), x.item(), f"{x:.1f}") == (2, True, 2.0, "2.0")
+
+
+@pytest.mark.cpu("into arrays of NumPy's")
+def test_what_to_do_is_said_where_parts_are_written():
+    """The advice keeps the gradient: the array that is written into is recorded too, or parts are joined."""
+    leaf = lucid.tensor([1.0, 2.0, 3.0], dtype=lucid.float64, requires_grad=True)
+    for x in (leaf, recorded([1.0, 2.0, 3.0])):
+        y = np.zeros(4)
+        with pytest.raises(RuntimeError, match=r"requires grad: .* y = y \+ 0 \* x\.sum\(\), or join parts"):
+            y[1:] = x
+    y = lnp.zeros(4) + 0 * leaf.sum()
+    y[1:] = leaf
+    (y * lnp.arange(4)).sum().backward()
+    assert leaf.grad.tolist() == [1, 2, 3]

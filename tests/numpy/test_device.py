@@ -129,3 +129,13 @@ class TestMixtures:
         ):  # fmt: skip
             assert type(array) is cp.ndarray
         assert type(lnp.ones(2, device="cpu")) is np.ndarray
+
+
+def test_names_of_cupys_alone():
+    """What CuPy has and NumPy does not is CuPy's, and the error says so; of what neither has it says nothing more."""
+    lucid.ones(1, device="cuda")
+    for name in ("asnumpy", "RawKernel", "get_array_module"):
+        with pytest.raises(AttributeError, match=f"nor has NumPy's: use CuPy's own, cupy.{name}$"):
+            getattr(lnp, name)
+    with pytest.raises(AttributeError, match=r"'nothing', nor has NumPy's$"):
+        _ = lnp.nothing

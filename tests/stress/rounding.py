@@ -358,7 +358,7 @@ def worst_of(name, largest, device, rng, first=0, step=1):
         if make != made:
             made, array = make, arrays(*make, rng)
         error = errors_of(ROWS[name], array, layout, device)
-        if not error <= worst:
+        if worst == worst and not error <= worst:  # what is NaN is the worst
             worst, place = error, (*make, layout)
     return worst, place
 

@@ -11,8 +11,9 @@ from lucid.autograd.base import TensorBase, wrap
 from lucid.autograd.function import Function
 from lucid.autograd.kernels.expressions import Term, parse, words_in
 from lucid.autograd.kernels.slopes import gradients
+from lucid.autograd.modes.reading import watching
+from lucid.autograd.modes.state import intercepted, thread
 from lucid.backend import gpu
-from lucid.backend.functions import cupy_functions
 from lucid.cuda.launch.kernels import C_TYPES
 from lucid.errors import KernelError, NotDifferentiableError
 
@@ -104,13 +105,19 @@ class Formulas:
             Of the results.
         """
         names = sorted(name for name in self.used(wanted) if name in values)
+        if not (thread.state.recording or intercepted or watching):
+            # nobody sees more of a backward that is not recorded than what comes out
+            arrays = [values[name].array if isinstance(values[name], TensorBase) else values[name] for name in names]
+            launch = functools.partial(self.launch, wanted, names, form=form)
+            return tuple([wrap(result) for result in gpu.run_on(form.device, launch, arrays)])
         return KernelGradient.apply(*[values[name] for name in names], (self, tuple(wanted), tuple(names), form))
 
     def launch(self, wanted: Sequence[str], names: Sequence[str], values: Sequence[Any], form: Shapes) -> list[Array]:
         """Return arrays of results of arrays and numbers, on the current device."""
-        cp = cupy_functions()
-        outs = [cp.empty(form.shape, form.dtypes[name]) for name in wanted]
-        dtypes = [np.asarray(value).dtype if not gpu.is_gpu_array(value) else value.dtype for value in values]
+        make = gpu.cupy().ndarray  # of the shape of an array that is there
+        outs = [make(form.shape, form.dtypes[name]) for name in wanted]
+        # of Python's numbers and NumPy's, which have none or one
+        dtypes = [getattr(value, "dtype", None) or np.asarray(value).dtype for value in values]
         key = (*wanted, None, *names, *dtypes, *[form.dtypes[name] for name in wanted], *form.types.items())
         kernel = self._kernels.get(key)
         if kernel is None:

@@ -252,7 +252,7 @@ def _binary(primitive: Primitive, general: Callable[..., Any], arrays: Arrays) -
             array, number = (x, b) if only is a else (y, a)
             dtype = array.dtype
             if type(array) is not ndarray or (
-                dtype is not F32 and dtype is not F64 and dtype is not F16 and dtype is not half
+                dtype is not F32 and dtype is not F64 and (not cuda or (dtype is not F16 and dtype is not half))
             ):
                 return general(a, b)
             if type(number) is not float and type(number) is not int:

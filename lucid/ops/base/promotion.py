@@ -11,7 +11,7 @@ from lucid.autograd.base import TensorBase, wrap
 from lucid.autograd.recording.primitive import primitive
 from lucid.backend import gpu
 from lucid.backend.arrays import Array, asarray, astype
-from lucid.backend.dtype import as_dtype, bfloat16, dtype_of, get_default_dtype, result_type
+from lucid.backend.dtype import as_dtype, bfloat16, dtype_of, float16, get_default_dtype, result_type
 from lucid.backend.dtype import dtype as dtype_class
 from lucid.backend.foreign.reading import NUMPY
 from lucid.backend.functions import cupy_functions
@@ -129,7 +129,7 @@ def promote(*operands: Any, at_least_float: bool = False) -> tuple[Any, ...]:
 
 
 def is_settled(operands: Iterable[Any]) -> bool:
-    """Return whether promotion leaves operands as they are: tensors of one real dtype, and real numbers beside them."""
+    """Return whether promotion leaves operands as they are: tensors of float32 or float64, and numbers beside them."""
     dtype = None
     for operand in operands:
         if isinstance(operand, TensorBase):
@@ -139,7 +139,7 @@ def is_settled(operands: Iterable[Any]) -> bool:
                 return False
         elif type(operand) is not float and type(operand) is not int:
             return False
-    return dtype is not None and dtype.kind == "f"
+    return dtype is not None and dtype.kind == "f" and dtype.itemsize > 2
 
 
 def promote_to_tensors(*operands: Any, at_least_float: bool = False) -> tuple[Any, ...]:
@@ -161,14 +161,31 @@ def _number_beside(value: Any, like: Array) -> Array:
         return cupy_functions().full((), value, like.dtype)
 
 
+class NumberOfHalf(float):
+    """A Python number beside NumPy's arrays of a half type: what a ufunc gives is rounded, not the number before it.
+
+    So do kernels. NumPy would round it to float16 first, and does not know that it is weak beside bfloat16. What is
+    compared is of one dtype: the float16 next to 0.1 equals 0.1.
+    """
+
+    __slots__ = ()
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+        """Return what the ufunc gives beside arrays, in their dtype."""
+        half: Any = next((x.dtype for x in inputs if type(x) is not NumberOfHalf), np.dtype(np.float64))
+        compared = "ff->?" in ufunc.types
+        number = half.type if compared else np.float32
+        out = getattr(ufunc, method)(*[number(x) if type(x) is NumberOfHalf else x for x in inputs], **options)
+        return out if compared else out.astype(half, copy=False)
+
+
 def number_in(value: Any, dtype: dtype_class, like: Array | None = None) -> Any:
     """Return a Python number as an operand of arrays of `dtype`; integers wrap around, as in PyTorch.
 
     `like` is the array that it stands beside, on whose device it may have to be.
     """
-    if dtype is bfloat16 and (like is None or not gpu.is_gpu_array(like)):
-        # NumPy does not know that a Python number is weak beside bfloat16; kernels do
-        return np.asarray(value, dtype.numpy)
+    if (dtype is bfloat16 or dtype is float16) and (like is None or not gpu.is_gpu_array(like)):
+        return NumberOfHalf(value)
     if dtype.category != 1:
         return value
     span = 1 << 8 * dtype.itemsize

@@ -15,7 +15,7 @@ from lucid.autograd.base import TensorBase, wrap
 from lucid.autograd.recording.namespace import CUDA
 from lucid.autograd.recording.primitive import primitive
 from lucid.backend.arrays import namespace
-from lucid.backend.dtype import bfloat16, result_type
+from lucid.backend.dtype import bfloat16, float16, result_type
 from lucid.cuda.launch.elementwise import ALL, Elementwise
 from lucid.errors import ArgumentError, CallError, DtypeError
 from lucid.ops.base.blocks import drop_where, in_blocks, keep_where
@@ -30,13 +30,16 @@ if TYPE_CHECKING:
     from lucid.tensor import Tensor
 
 
+HALVES = (float16.numpy, bfloat16.numpy)
+
+
 class BoundsError(CallError):
     """No bound was given."""
 
 
 def _typed(a: Any, b: Any) -> Any:
-    """Return a Python number `a` as a bfloat16 beside an array `b` of these: NumPy does not know that it is weak."""
-    return b.dtype.type(a) if isinstance(a, int | float) and getattr(b, "dtype", None) == bfloat16.numpy else a
+    """Return a Python number `a` in the half type of an array `b`: NumPy does not know that it is weak there."""
+    return b.dtype.type(a) if isinstance(a, int | float) and getattr(b, "dtype", None) in HALVES else a
 
 
 # what NumPy's types cannot say of arrays of any dtype

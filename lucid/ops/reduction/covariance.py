@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from lucid.errors import DtypeError, ShapeError
 from lucid.ops.base.dims import dim_in
 from lucid.ops.base.operands import tensor_operand
-from lucid.ops.base.promotion import array_of, float_operand
+from lucid.ops.base.promotion import accumulation_dtype, array_of, float_operand
 from lucid.ops.base.scalars import as_int, as_number
 from lucid.ops.elementwise.arithmetic import mul, sub
 from lucid.ops.elementwise.complex import complex as complex_of
@@ -45,6 +45,9 @@ def cov(
     if x.array.dtype.kind == "b":
         raise DtypeError("cov: bool dtype is not supported for input: convert it first")
     x = float_operand(x)
+    if (wide := accumulation_dtype(x.array.dtype)) is not x.array.dtype:
+        # sums of products are larger than the half types' numbers
+        return cov(x.to(wide), correction=correction, fweights=fweights, aweights=aweights).to(x.dtype)
     rows = reshape(x, 1, -1) if x.array.ndim < 2 else x
     count, weights = rows.array.shape[1], None
     for name, given, kinds in (("fweights", fweights, "iu"), ("aweights", aweights, "fV")):

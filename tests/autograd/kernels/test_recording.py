@@ -10,6 +10,7 @@ import pytest
 
 import lucid
 from lucid import hooks
+from lucid.autograd.kernels import formulas
 from lucid.backend import gpu
 from lucid.errors import DeviceError, DtypeError, GraphError, InplaceError, NotDifferentiableError
 from tests.autograd.kernels.making import drawn, elementwise, is_right, raw, reduction
@@ -263,3 +264,22 @@ def test_arrays_on_the_cpu_and_of_other_libraries(rng):
     assert f(x, Lender()).shape == (3,)
     with pytest.raises(DtypeError, match="uint16"):
         derivative(elementwise("uint16 n, T x", "uint16 y", "y = n"), x="0")(gpu.cupy().ones(3, "H"), x)
+
+
+def test_a_backward_that_is_not_recorded_is_a_launch(rng, monkeypatch):
+    """Only a recorded backward is a call of a Function, with a node of its own; gradients are equal."""
+    f = wave()
+    x, a = drawn(rng, 3), drawn(rng, 3)
+    recorded = lucid.autograd.grad(f(x, a).sum(), (x, a), create_graph=True)
+
+    def applied(*_):
+        raise AssertionError("a Function was applied")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(formulas.KernelGradient, "apply", applied)
+        plain = lucid.autograd.grad(f(x, a).sum(), (x, a))
+        with pytest.raises(AssertionError, match="was applied"):
+            lucid.autograd.grad(f(x, a).sum(), (x, a), create_graph=True)
+    for one, other in zip(plain, recorded, strict=True):
+        assert not one.requires_grad
+        assert one.tolist() == other.tolist()

@@ -103,7 +103,7 @@ CALLS = {
         "np.squeeze(x[None, :, :, None], axis=(0, 3))"],
     "flip": ["np.flip(x)", "np.flip(x, axis=1)", "np.flip(s, (0, 2))"],
     "roll": ["np.roll(x, 2)", "np.roll(x, shift=1, axis=1)", "np.roll(x, (1, 2), axis=(0, 1))",
-        "np.roll(x, (1, 1), axis=(0, 0))"],
+        "np.roll(x, (1, 1), axis=(0, 0))", "np.roll(x, -2, -2)"],
     "broadcast_to": ["np.broadcast_to(v, shape=(3, 4))", "np.broadcast_to(c, 3)",
         "np.broadcast_to(v, np.array([2, 4]))"],
     "broadcast_arrays": ["np.broadcast_arrays(v, x)[0]", "np.broadcast_arrays(x, v, 1.0)"],
@@ -242,7 +242,7 @@ CALLS = {
         "np.pad(x, (1, 2), 'maximum', stat_length=2)", "np.pad(x, 1, 'minimum')",
         "np.pad(x, 1, 'median', stat_length=((2, 3), (1, 2)))", "np.pad(x, 5, 'reflect', reflect_type='odd')",
         "np.pad(v, 6, 'symmetric', reflect_type='odd')", "np.pad(x, 1, 'empty')[1:-1, 1:-1]",
-        "np.pad(x, {0: (1, 2), -1: 1})"],
+        "np.pad(x, {0: (1, 2), -1: 1})", "np.pad(x, ((0, 2), (1, 0)))"],
     # ---- products, linear algebra ----
     "dot": ["np.dot(x, v)", "np.dot(x, m.T @ x[:, :3].T) if 0 else np.dot(m, x)", "np.dot(v, v)",
         "np.dot(s, np.swapaxes(s, 1, 2))", "np.dot(x, 2.0)", "np.dot(c, x)"],

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from lucid.ops.elementwise import arithmetic
-from lucid.ops.shape import broadcasting, joining
+from lucid.ops.shape import broadcasting, joining, padding
 from lucid.ops.shape.reshape import clone
 from lucid.tensor.numpy_calls.rule import NumpyCallError, is_tensor, rule, tensor_of
 from lucid.tensor.numpy_calls.rules.creation import linspace
@@ -45,6 +45,8 @@ def pad(array: Tensor, pad_width: Any, mode: Any = "constant", kwargs: dict[str,
         raise NumpyCallError(
             "numpy.pad: expected the name of a mode with a Tensor, got a function: it changes in place"
         )
+    if mode == "constant" and not settings and min(map(min, widths)) >= 0:
+        return padding.pad(array, [width for pair in reversed(widths) for width in pair])
     if mode in MOVING and settings.get("reflect_type", "even") == "even":
         return _moved(array, widths, mode, settings)
     # NumPy's own checks of the mode and its settings
@@ -86,11 +88,11 @@ def _of_parts(x: Tensor, k: int, before: int, after: int, reduce: Callable[..., 
     size = x.array.shape[k]
     first, last = (size if length is None else min(int(length), size) for length in lengths)
 
-    def padding(number: Tensor, count: int) -> Any:
+    def repeated(number: Tensor, count: int) -> Any:
         return broadcasting.broadcast_to(number, [count if j == k else s for j, s in enumerate(x.array.shape)])
 
     ends = reduce(part(x, k, 0, first), axis=k, keepdims=True), reduce(part(x, k, size - last), axis=k, keepdims=True)
-    return joining.cat([padding(ends[0], before), x, padding(ends[1], after)], k)
+    return joining.cat([repeated(ends[0], before), x, repeated(ends[1], after)], k)
 
 
 def _ramps(x: Tensor, k: int, before: int, after: int, ends: tuple[Any, Any]) -> Any:

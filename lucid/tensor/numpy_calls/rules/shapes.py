@@ -123,6 +123,8 @@ def rolled(a: Tensor, shift: Sizes, axis: Axis = None) -> Any:
     """Return ``numpy.roll``: shifts and axes broadcast, and those of one axis add up."""
     if axis is None:
         return axes.roll(a, int(np.sum(shift)))
+    if isinstance(shift, int) and isinstance(axis, int):
+        return axes.roll(a, shift, axis_in(axis, a.array.ndim))
     moves: dict[int, int] = {}
     for step, along in np.broadcast(shift, axis):
         place = axis_in(int(along), a.array.ndim)
