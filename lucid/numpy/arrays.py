@@ -10,13 +10,24 @@ import numpy as np
 from lucid.autograd.base import TensorBase
 from lucid.backend import gpu
 from lucid.errors import DtypeError, SettingError
-from lucid.numpy.border import arrays, as_alike, called, is_array, made, plain, settled, ufunc_called
+from lucid.numpy.border import (
+    REDUCTIONS,
+    arrays,
+    as_alike,
+    called,
+    is_array,
+    made,
+    op_and_dtypes,
+    plain,
+    settled,
+    ufunc_called,
+)
 from lucid.numpy.conversions import array_of, number_of
 from lucid.ops.index import indexing
 from lucid.ops.shape.reshape import ravel
 from lucid.tensor import cupy_calls, inplace, operators
 from lucid.tensor.numpy_calls.protocols import name_of
-from lucid.tensor.numpy_calls.rule import WEAK, untyped
+from lucid.tensor.numpy_calls.rule import NO_VALUE, WEAK, untyped
 from lucid.tensor.numpy_calls.ufuncs import UFUNCS
 from lucid.tensor.tensor import Tensor
 
@@ -61,14 +72,25 @@ def function_of(name: str) -> Callable[..., Any]:
     def method(self: ndarray, *args: object, **kwargs: object) -> Any:
         return called(name, function, (self, *args), kwargs)
 
-    method.__name__, method.__doc__ = name, f"Return ``numpy.{name}`` of this array."
-    return method
+    op = REDUCTIONS.get(name)
+
+    def reduced(self: ndarray, *args: object, **kwargs: object) -> Any:
+        array = self.array
+        if op is not None and len(args) + len(kwargs) <= 1 and array.dtype.kind == "f" and (ndim := array.ndim):
+            axis: Any = args[0] if args else kwargs.get("axis", NO_VALUE) if kwargs else None
+            if axis is None or (type(axis) is int and -ndim <= axis < ndim):
+                return made(op(self, axis))
+        return called(name, function, (self, *args), kwargs)
+
+    made_method = method if op is None else reduced
+    made_method.__name__, made_method.__doc__ = name, f"Return ``numpy.{name}`` of this array."
+    return made_method
 
 
-def operator_of(name: str) -> Callable[[Any, Any], Any]:
+def operator_of(symbol: str, name: str) -> Callable[[Any, Any], Any]:
     """Return an operator that is a ufunc."""
     ufunc = getattr(np, name)
-    op = UFUNCS[name] if ufunc.nout == 1 else None
+    op = getattr(Tensor, f"__{symbol}__") if ufunc.nout == 1 else None
 
     def operator(self: ndarray, other: object) -> Any:
         if op is not None and (alike := as_alike(self, other)) is not None:
@@ -129,9 +151,10 @@ def in_place_operator_of(symbol: str) -> Callable[[Any, Any], Any]:
 def sign_of(name: str) -> Callable[[Any], Any]:
     """Return an operator of one operand."""
     ufunc = getattr(np, name)
+    op, dtypes = op_and_dtypes(ufunc)
 
     def operator(self: ndarray) -> Any:
-        return ufunc_called(ufunc, "__call__", (self,), {})
+        return made(op(self)) if self.array.dtype in dtypes else ufunc_called(ufunc, "__call__", (self,), {})
 
     return operator
 
@@ -412,7 +435,7 @@ def _give_methods() -> None:
     for name in METHODS.split():
         setattr(ndarray, name, function_of(name))
     for symbol, name in OPERATORS.items():
-        setattr(ndarray, f"__{symbol}__", operator_of(name))
+        setattr(ndarray, f"__{symbol}__", operator_of(symbol, name))
         setattr(ndarray, f"__r{symbol}__", reflected_operator_of(name))
         if symbol != "divmod":
             setattr(ndarray, f"__i{symbol}__", in_place_operator_of(symbol))

@@ -25,10 +25,11 @@ from lucid.backend.dtype import as_dtype
 from lucid.errors import LucidError
 from lucid.ops.base.promotion import cast_to
 from lucid.ops.index.indexing import getitem
+from lucid.ops.reduction import extremes, sums
 from lucid.tensor.numpy_calls.protocols import no_rule
 from lucid.tensor.numpy_calls.rule import WEAK, applied, is_sequence, numpy_dtype
 from lucid.tensor.numpy_calls.table import ABOUT, CONSTANT, CONSTANT_UFUNCS, RULES
-from lucid.tensor.numpy_calls.ufuncs import ufunc_result
+from lucid.tensor.numpy_calls.ufuncs import UFUNCS, ufunc_result
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -46,6 +47,12 @@ class _Arrays:
 
 arrays = _Arrays()
 
+
+AS_IT_IS = frozenset(("conjugate", "positive"))
+"""The ufuncs whose op may return its operand."""
+
+REDUCTIONS = {"max": extremes.amax, "mean": sums.mean, "min": extremes.amin, "sum": sums.sum}
+"""By the names of NumPy's reductions the ops that these are of real floating-point numbers, over an axis or all."""
 
 PLAIN = frozenset((np.ndarray, *WEAK, np.float64, np.float32, np.int64, np.complex128, np.bool_))
 """Types of which no value is a tensor, nor on a device: most calls have no others, which is seen at once."""
@@ -101,6 +108,8 @@ def computed(name: str, function: Callable[..., Any], args: tuple[Any, ...], kwa
     array = array_on_device((*args, *kwargs.values()))
     if array is None:
         return function(*args, **kwargs)
+    # NumPy's operators make arrays without dimensions of its numbers, which CuPy takes as numbers alone
+    args = tuple([x[()] if type(x) is np.ndarray and not x.ndim else x for x in args])
     if name in UNLIKE_NUMPYS:
         return by_rule(name, function, args, kwargs)
     try:
@@ -170,8 +179,11 @@ def called(name: str, function: Callable[..., Any], args: tuple[Any, ...], kwarg
 
 def ufunc_called(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
     """Return what a ufunc, or a method of it, gives: recorded if one of its operands is."""
-    if not options and method == "__call__" and PLAIN.issuperset(map(type, inputs)):
-        return ufunc(*inputs)
+    if not options and method == "__call__":
+        if PLAIN.issuperset(map(type, inputs)):
+            return ufunc(*inputs)
+        if (result := by_op(ufunc, inputs)) is not None:
+            return result
     constant = ufunc.__name__ in CONSTANT_UFUNCS and options.get("out") is None
     if constant or (not any_recorded(inputs) and not (options and any_recorded(options.values()))):
         name = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
@@ -179,6 +191,36 @@ def ufunc_called(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options:
     if method in {"__call__", "outer"}:
         inputs = promoted(ufunc, inputs)
     return settled(ufunc_result(ufunc, method, inputs, options, numpy_dtype), inputs)
+
+
+def by_op(ufunc: np.ufunc, inputs: tuple[Any, ...]) -> Any:
+    """Return what the op of a ufunc makes of tensors of one dtype, where that is all that the ufunc does; else None."""
+    op, dtypes = op_and_dtypes(ufunc)
+    first = inputs[0]
+    if op is None or not isinstance(first, TensorBase) or (dtype := first.array.dtype) not in dtypes:
+        return None
+    for other in inputs[1:]:
+        if not isinstance(other, TensorBase) or other.array.dtype is not dtype:
+            return None
+    return made(op(*inputs)) if len(inputs) == ufunc.nin else None
+
+
+@functools.cache
+def op_and_dtypes(ufunc: np.ufunc) -> tuple[Any, frozenset[Any]]:
+    """Return the op that a ufunc is of operands that it takes as they are, and of which dtypes these are."""
+    name = ufunc.__name__
+    op = UFUNCS.get(name)
+    if op is None or getattr(np, name, None) is not ufunc or name in {*CONSTANT_UFUNCS, *AS_IT_IS} or ufunc.nout != 1:
+        return None, frozenset()
+    return op, frozenset([each for each in map(np.dtype, "efdFD") if is_kept(ufunc, each)])
+
+
+def is_kept(ufunc: np.ufunc, dtype: np.dtype[Any]) -> bool:
+    """Return whether a ufunc takes operands of a dtype in that."""
+    try:
+        return set(resolved(ufunc, (dtype,) * ufunc.nin)) == {dtype}
+    except TypeError:
+        return False
 
 
 def promoted(ufunc: np.ufunc, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -300,7 +342,13 @@ def wrapped(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     def call(*args: object, **kwargs: object) -> Any:
         return called(name, function, args, kwargs)
 
-    return call
+    @functools.wraps(function)
+    def reduced(*args: Any, **kwargs: object) -> Any:
+        if args and type(args[0]) is arrays.kind:
+            return getattr(arrays.kind, name)(*args, **kwargs)
+        return called(name, function, args, kwargs)
+
+    return reduced if name in REDUCTIONS else call
 
 
 class Ufunc:
@@ -308,10 +356,15 @@ class Ufunc:
 
     def __init__(self, ufunc: np.ufunc) -> None:
         self.ufunc = ufunc
+        self.op, self.dtypes = op_and_dtypes(ufunc)
         self.__name__, self.__doc__ = ufunc.__name__, ufunc.__doc__
 
     def __call__(self, *inputs: object, **options: object) -> Any:
         """Return the ufunc of operands that broadcast."""
+        if len(inputs) == 1 and not options:
+            x: Any = inputs[0]
+            if type(x) is arrays.kind and x.array.dtype in self.dtypes:
+                return made(self.op(x))
         return ufunc_called(self.ufunc, "__call__", inputs, options)
 
     def __repr__(self) -> str:

@@ -185,10 +185,10 @@ class Primitive:
 
             def short(*arrays: Any) -> Any:
                 try:
-                    return straight(*arrays)
+                    out = straight(*arrays)
                 except TypeError:
                     out = kernel(*arrays)
-                    return general(*arrays) if out is NotImplemented else out
+                return general(*arrays) if out is NotImplemented else out
 
             return short
         return kernel_or_reference(kernel, general)

@@ -59,19 +59,27 @@ def _repeat_interleave_vjp(m: Namespace, grad: Array, x_shape: Ints, repeats: in
     return m.reshape(m.sum_to(m.reshape(grad, shape=copies), shape=once), shape=tuple(x_shape))
 
 
-def repeat(input: Tensor, *sizes: int | Sequence[int]) -> Tensor:
+def repeat(input: Tensor, *sizes: Any) -> Tensor:
     """Return copies of `input` side by side, as many along each dimension as `sizes` says, new ones in front.
+
+    Numbers in a list beside an axis, and an axis of None, are those of ``numpy.repeat``; two integers are sizes.
 
     >>> import lucid
     >>> lucid.tensor([1, 2]).repeat(2, 2)
     tensor([[1, 2, 1, 2],
             [1, 2, 1, 2]])
     """
+    if len(sizes) == 2:
+        count, axis = sizes
+        if axis is None or isinstance(count, list | tuple) or getattr(count, "ndim", 0):
+            tensor: Any = input
+            return tensor._in_numpys_form("repeat", (input, count, axis), {})  # noqa: SLF001
     repeats = sizes_in(sizes)
-    if len(repeats) < input.array.ndim:
+    if len(repeats) < input.array.ndim or min(repeats, default=0) < 0:
         raise ShapeError(
-            f"repeat: expected a number for each of the {input.array.ndim} dimensions, got {list(repeats)}; "
-            "tile() fills in ones"
+            f"repeat: expected numbers of copies of zero or more, a number for each of the {input.array.ndim} "
+            f"dimensions, got {list(repeats)}; tile() fills in ones, and NumPy's repeat(x, count, axis) is in "
+            "lucid.numpy"
         )
     return repeated(input, repeats, "repeat")
 

@@ -20,7 +20,7 @@ from lucid.backend.dtype import as_dtype, result_type
 from lucid.backend.gpu import is_gpu_array
 from lucid.errors import LucidError
 from lucid.ops.base.dims import sizes_in
-from lucid.ops.base.promotion import cast_to
+from lucid.ops.base.promotion import cast_to, is_settled
 from lucid.ops.shape.joining import stack
 
 if TYPE_CHECKING:
@@ -160,23 +160,27 @@ def bound(
         given[rest] = args[len(positional) :]
     elif len(args) > len(positional):
         raise NumpyCallError(f"numpy.{name}: expected at most {len(positional)} arguments, got {len(args)}")
-    others: dict[str, Any] = {}
-    for key, value in kwargs.items():
-        if key in given:
-            raise NumpyCallError(f"numpy.{name}: {key} is given twice")
-        (others if keywords in rule.names and key not in defaults else given)[key] = value
-    if others and keywords is not None:
-        given[keywords] = others
-    for key, value in list(given.items()):
-        if value is NO_VALUE or (key not in rule.names and value is defaults.get(key)):
-            del given[key]
-        elif key not in rule.names and not (key == "where" and value is True):
+    names = rule.names
+    if kwargs:
+        for key in kwargs:
+            if key in given:
+                raise NumpyCallError(f"numpy.{name}: {key} is given twice")
+        if keywords in names:
+            if others := {key: value for key, value in kwargs.items() if key not in defaults}:
+                given[keywords] = others
+            kwargs = {key: value for key, value in kwargs.items() if key in defaults}
+        given.update(kwargs)
+    taken: dict[str, Any] = {}
+    for key, value in given.items():
+        if key in names:
+            if value is not NO_VALUE:
+                taken[key] = value
+        elif value is not defaults.get(key) and value is not NO_VALUE and not (key == "where" and value is True):
             raise NumpyCallError(
-                f"numpy.{name}: with a Tensor only {', '.join(rule.names)} can be used, got {key}: leave it out, or "
-                "use tensor.detach().numpy()"
+                f"numpy.{name}: with a Tensor only {', '.join(names)} can be used, got {key}: leave it out, or use "
+                "tensor.detach().numpy()"
             )
-    given.pop("where" if "where" not in rule.names else "", None)
-    return given
+    return taken
 
 
 def applied(
@@ -208,6 +212,9 @@ def applied(
         if isinstance(value, TensorBase) and mark != "**":
             shared += [(given, key)] if mark == "*" else []
             continue
+        if mark == "*" and type(value) in WEAK:
+            shared.append((given, key))
+            continue
         like = next(tensors_in(given.values()), None) if like is None else like
         if mark == "**":
             # one array is the sequence of its parts along the first axis
@@ -224,6 +231,8 @@ def applied(
 def to_one_dtype(places: list[tuple[Any, Any]], common: Callable[[list[Any]], dtype]) -> None:
     """Bring the tensors at these places, containers and what is their key, to one dtype."""
     values = [container[key] for container, key in places]
+    if common in BY_OPERANDS and is_settled(values):
+        return
     wanted = common(values)
     for (container, key), value in zip(places, values, strict=True):
         if isinstance(value, TensorBase):
@@ -240,6 +249,10 @@ def numpy_dtype(values: list[Any]) -> dtype:
     return as_dtype(
         np.result_type(*[value.array.dtype if isinstance(value, TensorBase) else value for value in values])
     )
+
+
+BY_OPERANDS = frozenset((pytorch_dtype, numpy_dtype))
+"""What leaves operands of one dtype as they are."""
 
 
 def dtype_named(dtype: object) -> dtype:
