@@ -119,6 +119,11 @@ def rule(names: str, takes: str) -> Callable[[Callable[..., Any]], Callable[...,
 # ---- calls ----
 
 
+def full_name(name: str) -> str:
+    """Return the name of a function with that of its library, which those of NumPy's have not in `RULES`."""
+    return name if name.startswith("scipy.") else f"numpy.{name}"
+
+
 class Parameters(NamedTuple):
     """Those of a function of NumPy's: of each its default, and the names of what takes any other arguments."""
 
@@ -159,11 +164,11 @@ def bound(
     if rest is not None:
         given[rest] = args[len(positional) :]
     elif len(args) > len(positional):
-        raise NumpyCallError(f"numpy.{name}: expected at most {len(positional)} arguments, got {len(args)}")
+        raise NumpyCallError(f"{full_name(name)}: expected at most {len(positional)} arguments, got {len(args)}")
     others: dict[str, Any] = {}
     for key, value in kwargs.items():
         if key in given:
-            raise NumpyCallError(f"numpy.{name}: {key} is given twice")
+            raise NumpyCallError(f"{full_name(name)}: {key} is given twice")
         (others if keywords in rule.names and key not in defaults else given)[key] = value
     if others and keywords is not None:
         given[keywords] = others
@@ -172,7 +177,7 @@ def bound(
             del given[key]
         elif key not in rule.names and not (key == "where" and value is True):
             raise NumpyCallError(
-                f"numpy.{name}: with a Tensor only {', '.join(rule.names)} can be used, got {key}: leave it out, or "
+                f"{full_name(name)}: with a Tensor only {', '.join(rule.names)} can be used, got {key}: leave it out, or "
                 "use tensor.detach().numpy()"
             )
     given.pop("where" if "where" not in rule.names else "", None)

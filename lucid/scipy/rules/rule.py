@@ -1,0 +1,105 @@
+"""How a rule of SciPy's is written: as a function of arrays, in the names of `lucid.numpy`.
+
+So it takes NumPy's and CuPy's arrays and what is recorded, and its derivatives follow from those of its parts, to any
+order and on both devices. Its parameters have SciPy's names; one that it leaves out is refused by name where something
+requires grad.
+"""
+
+from __future__ import annotations
+
+import inspect
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import numpy
+
+from lucid import numpy as np
+from lucid.autograd.base import TensorBase, wrap
+from lucid.backend import gpu
+from lucid.backend.arrays import asarray, on
+from lucid.backend.device import device_of
+from lucid.numpy.border import OTHERS, plain, settled
+from lucid.tensor.numpy_calls.rule import NumpyCallError, Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from lucid.backend.arrays import Array as Plain
+
+Operand = Any
+"""An array, a Tensor, a number, or nested lists of them."""
+
+
+def rule(names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Enter the decorated function as the rule of SciPy's functions of these names, below `scipy`."""
+
+    def entered(function: Callable[..., Any]) -> Callable[..., Any]:
+        parameters = {name: name for name in inspect.signature(function).parameters}
+        for name in names.split():
+            OTHERS[f"scipy.{name}"] = Rule(function, parameters, {}, {})
+        return function
+
+    return entered
+
+
+def constants(names: str) -> None:
+    """Enter functions no result of which carries a gradient: they are SciPy's own, of plain values."""
+    for name in names.split():
+        OTHERS[f"scipy.{name}"] = None
+
+
+def library(name: str, like: Plain) -> Any:
+    """Return a module of SciPy's, or CuPy's of the name for an array on a device."""
+    return gpu.part(f"cupyx.scipy.{name}") if gpu.is_gpu_array(like) else import_module(f"scipy.{name}")
+
+
+# ---- arrays ----
+
+
+def arrays(*values: Operand) -> list[Any]:
+    """Return operands as arrays, recorded or plain; lists and numbers come to the device of the others."""
+    like = next((array for value in values if gpu.is_gpu_array(array := plain(value))), None)
+    return [np.asarray(value) if isinstance(value, Arrays) else put(np.asarray(value), like) for value in values]
+
+
+def put(value: Operand, like: Plain) -> Any:
+    """Return a constant of the host's on the device of a plain array."""
+    if isinstance(value, TensorBase) or not gpu.is_gpu_array(like) or gpu.is_gpu_array(value):
+        return value
+    with on(like):
+        return asarray(value, device=device_of(like))
+
+
+def host(value: Operand) -> numpy.ndarray[Any, Any]:
+    """Return the values of an operand on the host, without a gradient."""
+    array = plain(value)
+    return array.get() if gpu.is_gpu_array(array) else numpy.asarray(array)
+
+
+def real_or_complex(name: str, *values: Operand) -> list[Any]:
+    """Return operands as arrays, of which the first must be of floats: SciPy's result has its dtype."""
+    found = arrays(*values)
+    if found[0].dtype.kind not in "fc":
+        raise NumpyCallError(
+            f"scipy.{name}: the result has the dtype of the array that is filtered, {found[0].dtype}, which has no "
+            "gradient: give it as floats, x.astype(float)"
+        )
+    return found
+
+
+def in_dtype(x: Operand, dtype: numpy.dtype[Any]) -> Any:
+    """Return an array in a dtype, as it is if it has that."""
+    return x if x.dtype == dtype else x.astype(dtype)
+
+
+def recorded(function: Any, *values: Operand) -> Any:
+    """Return what a Function of `lucid.autograd` gives of arrays, which become tensors, and of settings."""
+    return settled(function.apply(*[wrap(value) if is_plain(value) else value for value in values]), ())
+
+
+def is_plain(value: object) -> bool:
+    """Return whether a value is an array of NumPy's or CuPy's."""
+    return isinstance(value, numpy.ndarray) or gpu.is_gpu_array(value)
+
+
+Arrays: Any = (TensorBase, np.ndarray)
