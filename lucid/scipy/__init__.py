@@ -16,6 +16,6 @@ torch.Size([5, 5])
 
 from __future__ import annotations
 
-from lucid.scipy import ndimage
+from lucid.scipy import ndimage, signal
 
-__all__ = ["ndimage"]
+__all__ = ["ndimage", "signal"]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy
+import numpy as np
 
-from lucid import numpy as np
+from lucid import numpy as lnp
 from lucid.numpy.border import plain
 from lucid.scipy.rules.rule import in_dtype, put
 from lucid.tensor.numpy_calls.rule import axis_in, is_tensor
@@ -21,14 +21,14 @@ MODES = {
 def place_in(index: Any, size: int, mode: str) -> Any:
     """Return which element stands at a whole number that may lie beyond an edge; -1 for a constant."""
     if mode == "constant":
-        return numpy.where((index < 0) | (index >= size), -1, index)
+        return np.where((index < 0) | (index >= size), -1, index)
     if mode == "nearest" or size == 1:
-        return numpy.clip(index, 0, size - 1)
+        return np.clip(index, 0, size - 1)
     if mode == "wrap":
         return index % size
     period = 2 * size - (2 if mode == "mirror" else 0)
     index = index % period
-    return numpy.where(index < size, index, (period if mode == "mirror" else period - 1) - index)
+    return np.where(index < size, index, (period if mode == "mirror" else period - 1) - index)
 
 
 def extended(x: Any, axis: int, before: int, after: int, mode: str, cval: Any = 0.0) -> Any:
@@ -44,15 +44,15 @@ def extended(x: Any, axis: int, before: int, after: int, mode: str, cval: Any = 
         if mode == "constant":
             shape = [count if k == axis else n for k, n in enumerate(x.shape)]
             return [filled(x, shape, cval)]
-        places = place_in(numpy.arange(start, start + count), size, mode)
-        return [np.take(x, put(places, plain(x)), axis=axis)]
+        places = place_in(np.arange(start, start + count), size, mode)
+        return [lnp.take(x, put(places, plain(x)), axis=axis)]
 
     parts = [*beyond(-before, before), x, *beyond(size, after)]
-    return parts[0] if len(parts) == 1 else np.concatenate(parts, axis)
+    return parts[0] if len(parts) == 1 else lnp.concatenate(parts, axis)
 
 
 def filled(x: Any, shape: list[int], value: Any) -> Any:
     """Return a constant in a shape, beside an array and in its dtype; a recorded one is broadcast."""
     if is_tensor(value):
-        return np.broadcast_to(in_dtype(np.asarray(value), x.dtype), shape)
-    return put(numpy.full(shape, value, x.dtype), plain(x))
+        return lnp.broadcast_to(in_dtype(lnp.asarray(value), x.dtype), shape)
+    return put(np.full(shape, value, x.dtype), plain(x))

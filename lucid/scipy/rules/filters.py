@@ -5,9 +5,9 @@ from __future__ import annotations
 import numbers
 from typing import TYPE_CHECKING, Any
 
-import numpy
+import numpy as np
 
-from lucid import numpy as np
+from lucid import numpy as lnp
 from lucid.numpy.border import plain
 from lucid.scipy.rules.borders import extended
 from lucid.scipy.rules.products import windows
@@ -15,7 +15,7 @@ from lucid.scipy.rules.rule import arrays, host, put, real_or_complex, rule
 from lucid.tensor.numpy_calls.rule import axis_in
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 Number = Any
 """A number of Python's, or an array of no dimension, which may be recorded."""
@@ -33,7 +33,7 @@ def axes_of(axes: int | Sequence[int] | None, ndim: int) -> list[int]:
 
 def for_each(value: Any, count: int, name: str = "sequence argument") -> list[Any]:
     """Return what is given once for all of several axes, or one for each, as a list."""
-    if value is None or isinstance(value, str) or not np.ndim(value):
+    if value is None or isinstance(value, str) or not lnp.ndim(value):
         return [value] * count
     found = list(value)
     if len(found) != count:
@@ -55,9 +55,9 @@ def filtered(x: Any, w: Any, axes: Sequence[int], mode: Any, cval: Number, origi
         w = w[(slice(None, None, -1),) * w.ndim]
         origins = [-o - (1 - size % 2) for o, size in zip(origins, sizes, strict=True)]
     elif w.dtype.kind == "c":
-        w = np.conj(w)
+        w = lnp.conj(w)
     if w.dtype.kind == "c" and x.dtype.kind != "c":
-        x = x.astype(numpy.result_type(x.dtype, numpy.complex64))
+        x = x.astype(np.result_type(x.dtype, np.complex64))
     modes = for_each(mode, len(axes))
     for k, size, o, each in zip(axes, sizes, origins, modes, strict=True):
         before = size // 2 + o
@@ -67,7 +67,7 @@ def filtered(x: Any, w: Any, axes: Sequence[int], mode: Any, cval: Number, origi
     shape = [1] * x.ndim
     for k, size in zip(axes, sizes, strict=True):
         shape[k] = size
-    return windows(x, np.reshape(w, shape))
+    return windows(x, lnp.reshape(w, shape))
 
 
 @rule("ndimage.correlate")
@@ -113,10 +113,12 @@ def gaussian_weights(sigma: Number, order: int, radius: int, like: Any) -> Any:
     """Return samples of a derivative of the normal density, of which those of the density itself sum to one."""
     if order < 0:
         raise ValueError("order must be non-negative")
-    x = put(numpy.arange(-radius, radius + 1.0), plain(like))
-    inverse = 1 / np.square(np.asarray(sigma)) if np.ndim(sigma) == 0 and not isinstance(sigma, float) else 1 / sigma**2
-    weights = np.exp(x * x * inverse * -0.5)
-    weights = weights / np.sum(weights)
+    x = put(np.arange(-radius, radius + 1.0), plain(like))
+    inverse = (
+        1 / lnp.square(lnp.asarray(sigma)) if lnp.ndim(sigma) == 0 and not isinstance(sigma, float) else 1 / sigma**2
+    )
+    weights = lnp.exp(x * x * inverse * -0.5)
+    weights = weights / lnp.sum(weights)
     # the factors of the density in its derivatives: q' - q * x / sigma**2
     factors: list[Any] = [1.0]
     for _ in range(order):
@@ -174,7 +176,7 @@ def uniform_weights(size: int, like: Any) -> Any:
     """Return equal weights, whose sum is one."""
     if size < 1:
         raise RuntimeError("incorrect filter size")
-    return put(numpy.full(size, 1 / size), plain(like))
+    return put(np.full(size, 1 / size), plain(like))
 
 
 @rule("ndimage.uniform_filter1d")
@@ -205,7 +207,7 @@ def _slope_filter(name: str, smoothing: list[float]) -> Any:
         (x,) = real_or_complex(f"ndimage.{name}", input)
         axis = axis_in(axis, x.ndim)
         for k, m in enumerate(for_each(mode, x.ndim)):
-            w = put(numpy.asarray([-1.0, 0.0, 1.0] if k == axis else smoothing), plain(x))
+            w = put(np.asarray([-1.0, 0.0, 1.0] if k == axis else smoothing), plain(x))
             x = filtered(x, w, [k], m, cval, 0, turned=False)
         return x
 
@@ -228,7 +230,7 @@ def _summed(second: Any, x: Any, mode: Any, along: list[int]) -> Any:
 def laplace(input: Any, mode: Any = "reflect", cval: Number = 0.0, *, axes: Any = None) -> Any:
     """Return ``scipy.ndimage.laplace``."""
     (x,) = real_or_complex("ndimage.laplace", input)
-    w = put(numpy.asarray([1.0, -2.0, 1.0]), plain(x))
+    w = put(np.asarray([1.0, -2.0, 1.0]), plain(x))
     return _summed(lambda x, k, m: filtered(x, w, [k], m, cval, 0, turned=False), x, mode, axes_of(axes, x.ndim))
 
 
@@ -254,8 +256,8 @@ def gaussian_gradient_magnitude(
     """Return ``scipy.ndimage.gaussian_gradient_magnitude``."""
     (x,) = real_or_complex("ndimage.gaussian_gradient_magnitude", input)
     along, settings = axes_of(axes, x.ndim), {"cval": cval, **kwargs.get("kwargs", kwargs)}
-    total = _summed(lambda x, k, _: np.square(_gaussian_slope(x, sigma, along, k, 1, mode, settings)), x, "", along)
-    return np.sqrt(total)
+    total = _summed(lambda x, k, _: lnp.square(_gaussian_slope(x, sigma, along, k, 1, mode, settings)), x, "", along)
+    return lnp.sqrt(total)
 
 
 # ---- the largest, the smallest and the middle of windows ----
@@ -266,7 +268,7 @@ def _parts(x: Any, size: Any, footprint: Any, mode: Any, cval: Number, origin: A
     if footprint is None:
         if size is None:
             raise RuntimeError("no footprint or filter size provided")
-        footprint = numpy.ones(for_each(size, len(along)), bool)
+        footprint = np.ones(for_each(size, len(along)), bool)
     mask = host(footprint).astype(bool)
     if not mask.any():
         raise ValueError("All-zero footprint is not supported.")
@@ -277,15 +279,15 @@ def _parts(x: Any, size: Any, footprint: Any, mode: Any, cval: Number, origin: A
             raise ValueError("invalid origin")
         x = extended(x, k, before, n - 1 - before, m, cval)
     parts: list[Any] = []
-    for place in numpy.argwhere(mask):
+    for place in np.argwhere(mask):
         key = [slice(None)] * x.ndim
         for k, start in zip(along, place.tolist(), strict=True):
             key[k] = slice(start, start + inner[k])
         parts.append(x[tuple(key)])
-    return np.stack(parts, -1)
+    return lnp.stack(parts, -1)
 
 
-def _rank_rule(name: str, taken: Any) -> None:
+def _rank_rule(name: str, taken: Callable[[Any], Any]) -> None:
     @rule(f"ndimage.{name}")
     def function(
         input: Any,
@@ -303,6 +305,15 @@ def _rank_rule(name: str, taken: Any) -> None:
     del function
 
 
-_rank_rule("maximum_filter", lambda parts: np.max(parts, -1))
-_rank_rule("minimum_filter", lambda parts: np.min(parts, -1))
-_rank_rule("median_filter", lambda parts: np.sort(parts, axis=-1)[..., parts.shape[-1] // 2])
+def _middle(parts: Any) -> Any:
+    return lnp.sort(parts, axis=-1)[..., parts.shape[-1] // 2]
+
+
+_rank_rule("maximum_filter", lambda parts: lnp.max(parts, -1))
+_rank_rule("minimum_filter", lambda parts: lnp.min(parts, -1))
+_rank_rule("median_filter", _middle)
+
+
+def median_of_parts(x: Any, sizes: Sequence[int]) -> Any:
+    """Return the medians of windows of some sizes, with zeros beyond the edges."""
+    return _middle(_parts(x, list(sizes), None, "constant", 0.0, 0, list(range(x.ndim))))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING, Any
 
-import numpy
+import numpy as np
 
 from lucid.autograd.base import TensorBase, wrap
 from lucid.autograd.function import Function
@@ -39,7 +39,7 @@ def spread(w: Any, g: Any) -> Any:
 def _correlated(P: Array, w: Array, *, is_behind: bool) -> Any:
     """Return the windows of all elements of an array, which begin at each, or end there."""
     if P.dtype.kind == "f" and w.dtype.kind == "c":
-        P = P.astype(numpy.result_type(P.dtype, numpy.complex64))
+        P = P.astype(np.result_type(P.dtype, np.complex64))
     # SciPy conjugates complex weights
     w = w.conj() if w.dtype.kind == "c" else w
     origin = [(size - 1) // 2 if is_behind else -(size // 2) for size in w.shape]
@@ -48,7 +48,7 @@ def _correlated(P: Array, w: Array, *, is_behind: bool) -> Any:
         with on(P):
             return filters.correlate(P, w, mode="constant", origin=origin)
     # SciPy leaves out weights below 2e-16 whatever the others are
-    power = numpy.frexp(numpy.abs(w).max(initial=0))[1]
+    power = np.frexp(np.abs(w).max(initial=0))[1]
     scale = 2.0 ** -max(int(power), -1000) if power < 0 else 1.0
     along = [k for k, size in enumerate(w.shape) if size > 1]
     if len(along) > 1:
@@ -56,7 +56,7 @@ def _correlated(P: Array, w: Array, *, is_behind: bool) -> Any:
     else:
         k = along[0] if along else 0
         result = filters.correlate1d(P, (w * scale).reshape(-1), k, mode="constant", origin=origin[k])
-    return result if scale == 1 else numpy.divide(result, scale, dtype=result.dtype)
+    return result if scale == 1 else np.divide(result, scale, dtype=result.dtype)
 
 
 class Windows(Function):
@@ -76,8 +76,8 @@ class Windows(Function):
         P, w = ctx.saved_tensors
         needs = ctx.needs_input_grad
         return (
-            _like(Spread.apply(conj(w), grads[0]), P) if needs[0] else None,
-            _like(Overlaps.apply(conj(P), grads[0]), w) if needs[1] else None,
+            like_operand(Spread.apply(conj(w), grads[0]), P) if needs[0] else None,
+            like_operand(Overlaps.apply(conj(P), grads[0]), w) if needs[1] else None,
         )
 
 
@@ -100,8 +100,8 @@ class Spread(Function):
         w, g = ctx.saved_tensors
         needs = ctx.needs_input_grad
         return (
-            _like(Overlaps.apply(grads[0], conj(g)), w) if needs[0] else None,
-            _like(Windows.apply(grads[0], conj(w)), g) if needs[1] else None,
+            like_operand(Overlaps.apply(grads[0], conj(g)), w) if needs[0] else None,
+            like_operand(Windows.apply(grads[0], conj(w)), g) if needs[1] else None,
         )
 
 
@@ -128,12 +128,12 @@ class Overlaps(Function):
         P, g = ctx.saved_tensors
         needs = ctx.needs_input_grad
         return (
-            _like(Spread.apply(grads[0], conj(g)), P) if needs[0] else None,
-            _like(Windows.apply(conj(P), grads[0]), g) if needs[1] else None,
+            like_operand(Spread.apply(grads[0], conj(g)), P) if needs[0] else None,
+            like_operand(Windows.apply(conj(P), grads[0]), g) if needs[1] else None,
         )
 
 
-def _like(grad: Tensor, x: TensorBase) -> Any:
+def like_operand(grad: Tensor, x: TensorBase) -> Any:
     """Return a gradient in the dtype of what it belongs to: real of real."""
     wanted = x.array.dtype
     if grad.array.dtype.kind == "c" and wanted.kind != "c":

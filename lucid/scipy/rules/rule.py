@@ -11,9 +11,9 @@ import inspect
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-import numpy
+import numpy as np
 
-from lucid import numpy as np
+from lucid import numpy as lnp
 from lucid.autograd.base import TensorBase, wrap
 from lucid.backend import gpu
 from lucid.backend.arrays import asarray, on
@@ -59,7 +59,7 @@ def library(name: str, like: Plain) -> Any:
 def arrays(*values: Operand) -> list[Any]:
     """Return operands as arrays, recorded or plain; lists and numbers come to the device of the others."""
     like = next((array for value in values if gpu.is_gpu_array(array := plain(value))), None)
-    return [np.asarray(value) if isinstance(value, Arrays) else put(np.asarray(value), like) for value in values]
+    return [lnp.asarray(value) if isinstance(value, Arrays) else put(lnp.asarray(value), like) for value in values]
 
 
 def put(value: Operand, like: Plain) -> Any:
@@ -70,10 +70,10 @@ def put(value: Operand, like: Plain) -> Any:
         return asarray(value, device=device_of(like))
 
 
-def host(value: Operand) -> numpy.ndarray[Any, Any]:
+def host(value: Operand) -> np.ndarray[Any, Any]:
     """Return the values of an operand on the host, without a gradient."""
     array = plain(value)
-    return array.get() if gpu.is_gpu_array(array) else numpy.asarray(array)
+    return array.get() if gpu.is_gpu_array(array) else np.asarray(array)
 
 
 def real_or_complex(name: str, *values: Operand) -> list[Any]:
@@ -87,7 +87,7 @@ def real_or_complex(name: str, *values: Operand) -> list[Any]:
     return found
 
 
-def in_dtype(x: Operand, dtype: numpy.dtype[Any]) -> Any:
+def in_dtype(x: Operand, dtype: np.dtype[Any]) -> Any:
     """Return an array in a dtype, as it is if it has that."""
     return x if x.dtype == dtype else x.astype(dtype)
 
@@ -99,7 +99,7 @@ def recorded(function: Any, *values: Operand) -> Any:
 
 def is_plain(value: object) -> bool:
     """Return whether a value is an array of NumPy's or CuPy's."""
-    return isinstance(value, numpy.ndarray) or gpu.is_gpu_array(value)
+    return isinstance(value, np.ndarray) or gpu.is_gpu_array(value)
 
 
-Arrays: Any = (TensorBase, np.ndarray)
+Arrays: Any = (TensorBase, lnp.ndarray)

@@ -6,9 +6,9 @@ import functools
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-import numpy
+import numpy as np
 
-from lucid import numpy as np
+from lucid import numpy as lnp
 from lucid.autograd.base import wrap
 from lucid.autograd.function import Function
 from lucid.backend.arrays import asarray, on
@@ -42,7 +42,7 @@ class SplineFilter(Function):
         """Return the coefficients by SciPy's filter, or CuPy's."""
         ctx.settings = order, axis, mode
         with on(x.array):
-            return wrap(library("ndimage", x.array).spline_filter1d(x.array, order, axis, numpy.float64, mode))
+            return wrap(library("ndimage", x.array).spline_filter1d(x.array, order, axis, np.float64, mode))
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
@@ -51,7 +51,7 @@ class SplineFilter(Function):
         grad, shape = grads[0], grads[0].array.shape
         if mode in SYMMETRIC or shape[axis] == 1:
             return SplineFilter.apply(grad, order, axis, mode), None, None, None
-        ends = numpy.ones([n if k == axis else 1 for k, n in enumerate(shape)])
+        ends = np.ones([n if k == axis else 1 for k, n in enumerate(shape)])
         ends[(slice(None),) * axis + ([0, -1],)] = 2
         twice = wrap(asarray(ends, device=device_of(grad.array)))
         grad = SplineFilter.apply(arithmetic.mul(grad, twice), order, axis, mode)
@@ -60,35 +60,34 @@ class SplineFilter(Function):
 
 def coefficients(x: Any, order: int, axes: Any, mode: str) -> Any:
     """Return the coefficients of a spline of real samples, along some axes."""
-    x = x.astype(numpy.float64)
-    for axis in axes if order > 1 else ():
-        axis = axis_in(axis, x.ndim)
+    x = x.astype(np.float64)
+    for axis in [axis_in(axis, x.ndim) for axis in axes] if order > 1 else []:
         if x.shape[axis] > SHORT:
             x = recorded(SplineFilter, x, order, axis, mode)
         else:
             matrix = put(filter_matrix(x.shape[axis], order, mode), plain(x))
-            x = np.moveaxis(np.tensordot(matrix, x, axes=(1, axis)), 0, axis)
+            x = lnp.moveaxis(lnp.tensordot(matrix, x, axes=(1, axis)), 0, axis)
     return x
 
 
 @functools.cache
-def filter_matrix(size: int, order: int, mode: str) -> numpy.ndarray[Any, Any]:
+def filter_matrix(size: int, order: int, mode: str) -> np.ndarray[Any, Any]:
     """Return the matrix that SciPy's filter is."""
     filters = import_module("scipy.ndimage")
-    return filters.spline_filter1d(numpy.eye(size), order, 0, numpy.float64, mode)
+    return filters.spline_filter1d(np.eye(size), order, 0, np.float64, mode)
 
 
 def of_parts(function: Callable[..., Any], x: Any, cval: Any = 0.0) -> Any:
     """Return what a function of real arrays, and of a constant beyond their edges, gives of complex ones."""
     if x.dtype.kind != "c":
         return function(x, cval)
-    return function(np.real(x), np.real(cval)) + 1j * function(np.imag(x), np.imag(cval))
+    return function(lnp.real(x), lnp.real(cval)) + 1j * function(lnp.imag(x), lnp.imag(cval))
 
 
 def prefiltered(x: Any, order: int, axes: int, mode: str, cval: Any, *, prefilter: bool) -> tuple[Any, int]:
     """Return the coefficients along the first axes, and how many elements were put around the array for it."""
     if not prefilter or order < 2:
-        return x.astype(numpy.float64), 0
+        return x.astype(np.float64), 0
     if mode not in {"nearest", "grid-constant"}:
         return coefficients(x, order, range(axes), mode), 0
     for axis in range(axes):
@@ -100,12 +99,12 @@ def check_output(name: str, output: object) -> Any:
     """Return the dtype that a function is asked for, and refuse an array to write into."""
     if not isinstance(output, type) and hasattr(output, "shape"):
         raise NumpyCallError(f"scipy.ndimage.{name}: output cannot be an array where something requires grad")
-    return numpy.dtype(output)  # pyright: ignore[reportArgumentType, reportCallIssue, reportUnknownVariableType]
+    return np.dtype(output)  # pyright: ignore[reportArgumentType, reportCallIssue, reportUnknownVariableType]
 
 
 @rule("ndimage.spline_filter1d")
 def spline_filter1d(
-    input: Any, order: int = 3, axis: int = -1, output: object = numpy.float64, mode: str = "mirror"
+    input: Any, order: int = 3, axis: int = -1, output: object = np.float64, mode: str = "mirror"
 ) -> Any:
     """Return ``scipy.ndimage.spline_filter1d``."""
     (x,) = real_or_complex("ndimage.spline_filter1d", input)
@@ -113,15 +112,15 @@ def spline_filter1d(
         raise RuntimeError("spline order not supported")
     dtype = check_output("spline_filter1d", output)
     result = of_parts(lambda x, _: coefficients(x, order, (axis,), mode), x)
-    return result.astype(numpy.result_type(dtype, numpy.complex64) if x.dtype.kind == "c" else dtype)
+    return result.astype(np.result_type(dtype, np.complex64) if x.dtype.kind == "c" else dtype)
 
 
 @rule("ndimage.spline_filter")
-def spline_filter(input: Any, order: int = 3, output: object = numpy.float64, mode: str = "mirror") -> Any:
+def spline_filter(input: Any, order: int = 3, output: object = np.float64, mode: str = "mirror") -> Any:
     """Return ``scipy.ndimage.spline_filter``."""
     (x,) = real_or_complex("ndimage.spline_filter", input)
     if not 2 <= order <= 5:
         raise RuntimeError("spline order not supported")
     dtype = check_output("spline_filter", output)
     result = of_parts(lambda x, _: coefficients(x, order, range(x.ndim), mode), x)
-    return result.astype(numpy.result_type(dtype, numpy.complex64) if x.dtype.kind == "c" else dtype)
+    return result.astype(np.result_type(dtype, np.complex64) if x.dtype.kind == "c" else dtype)

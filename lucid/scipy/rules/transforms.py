@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-import numpy
+import numpy as np
 
-from lucid import numpy as np
+from lucid import numpy as lnp
 from lucid.numpy.border import plain
 from lucid.scipy.rules.filters import for_each
 from lucid.scipy.rules.places import along_axes, at_places
@@ -28,7 +28,7 @@ def read(
 
     def of_reals(x: Any, cval: Any) -> Any:
         c, around = prefiltered(x, order, len(places), mode, cval, prefilter=prefilter)
-        moved = [in_dtype(place, np.dtype("f8")) + float(around) for place in places]
+        moved = [in_dtype(place, lnp.dtype("f8")) + float(around) for place in places]
         return reading(c, moved, order, mode, cval)
 
     return in_dtype(of_parts(of_reals, x, cval), x.dtype)
@@ -75,7 +75,7 @@ def affine_transform(
         raise RuntimeError("affine matrix has wrong number of rows")
     if m.ndim == 2 and m.shape[1] != len(shape):
         raise RuntimeError("affine matrix has wrong number of columns")
-    shifts = for_each(offset, n) if not np.ndim(offset) else arrays(offset, m)[0]
+    shifts = for_each(offset, n) if not lnp.ndim(offset) else arrays(offset, m)[0]
     if m.ndim == 1:
         places = [counting(size, x) * m[k] + shifts[k] for k, size in enumerate(shape)]
         return read(x, places, along_axes, order, mode, cval, prefilter=prefilter)
@@ -84,7 +84,7 @@ def affine_transform(
 
 def counting(size: int, like: Any) -> Any:
     """Return the whole numbers below a size, beside an array."""
-    return put(numpy.arange(float(size)), plain(like))
+    return put(np.arange(float(size)), plain(like))
 
 
 def planes(matrix: Any, offset: Any, shape: Sequence[int], like: Any) -> list[Any]:
@@ -94,7 +94,7 @@ def planes(matrix: Any, offset: Any, shape: Sequence[int], like: Any) -> list[An
         total = offset[k]
         for j, size in enumerate(shape):
             line = counting(size, like) * matrix[k, j]
-            total = total + np.reshape(line, [-1 if i == j else 1 for i in range(len(shape))])
+            total = total + lnp.reshape(line, [-1 if i == j else 1 for i in range(len(shape))])
         places.append(total)
     return places
 
@@ -157,20 +157,20 @@ def rotate(
     # exact at multiples of 90 degrees, as SciPy's are; a recorded angle adds its derivative
     degrees = float(host(angle))
     c, s = exact_turn(degrees)
-    turned = numpy.array([[c, s], [-s, c]])
-    sizes = numpy.array([x.shape[first], x.shape[second]])
+    turned = np.array([[c, s], [-s, c]])
+    sizes = np.array([x.shape[first], x.shape[second]])
     shape = sizes
     if reshape:
         bounds = turned @ [[0, 0, sizes[0], sizes[0]], [0, sizes[1], 0, sizes[1]]]
-        shape = (numpy.ptp(bounds, axis=1) + 0.5).astype(int)
+        shape = (np.ptp(bounds, axis=1) + 0.5).astype(int)
     matrix: Any = put(turned, plain(x))
     if is_tensor(angle):
-        way = (np.asarray(angle) - degrees) * math.pi / 180
-        matrix = matrix + way * put(numpy.array([[-s, c], [-c, -s]]), plain(x)) - way * way * matrix * 0.5
+        way = (lnp.asarray(angle) - degrees) * math.pi / 180
+        matrix = matrix + way * put(np.array([[-s, c], [-c, -s]]), plain(x)) - way * way * matrix * 0.5
     offset = put((sizes - 1) / 2, plain(x)) - matrix @ put((shape - 1) / 2, plain(x))
     places = planes(matrix, offset, shape.tolist(), x)
-    result = read(np.moveaxis(x, (first, second), (0, 1)), places, at_places, order, mode, cval, prefilter=prefilter)
-    return np.moveaxis(result, (0, 1), (first, second))
+    result = read(lnp.moveaxis(x, (first, second), (0, 1)), places, at_places, order, mode, cval, prefilter=prefilter)
+    return lnp.moveaxis(result, (0, 1), (first, second))
 
 
 def exact_turn(degrees: float) -> tuple[float, float]:
@@ -196,9 +196,9 @@ def geometric_transform(
     """Return ``scipy.ndimage.geometric_transform``: what the mapping records is differentiated too."""
     (x,) = real_or_complex("ndimage.geometric_transform", input)
     shape = x.shape if output_shape is None else tuple(output_shape)
-    rows = [list(mapping(index, *extra_arguments, **(extra_keywords or {}))) for index in numpy.ndindex(*shape)]
+    rows = [list(mapping(index, *extra_arguments, **(extra_keywords or {}))) for index in np.ndindex(*shape)]
     (places,) = arrays(rows)
     places = put(places, plain(x))
     return read(
-        x, [np.reshape(places[:, k], shape) for k in range(x.ndim)], at_places, order, mode, cval, prefilter=prefilter
+        x, [lnp.reshape(places[:, k], shape) for k in range(x.ndim)], at_places, order, mode, cval, prefilter=prefilter
     )

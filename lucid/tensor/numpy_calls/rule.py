@@ -177,8 +177,8 @@ def bound(
             del given[key]
         elif key not in rule.names and not (key == "where" and value is True):
             raise NumpyCallError(
-                f"{full_name(name)}: with a Tensor only {', '.join(rule.names)} can be used, got {key}: leave it out, or "
-                "use tensor.detach().numpy()"
+                f"{full_name(name)}: with a Tensor only {', '.join(rule.names)} can be used, got {key}: leave it "
+                "out, or use tensor.detach().numpy()"
             )
     given.pop("where" if "where" not in rule.names else "", None)
     return given
