@@ -16,6 +16,6 @@ torch.Size([5, 5])
 
 from __future__ import annotations
 
-from lucid.scipy import fft, integrate, interpolate, ndimage, signal
+from lucid.scipy import fft, integrate, interpolate, linalg, ndimage, signal, special
 
-__all__ = ["fft", "integrate", "interpolate", "ndimage", "signal"]
+__all__ = ["fft", "integrate", "interpolate", "linalg", "ndimage", "signal", "special"]

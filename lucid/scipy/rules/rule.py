@@ -94,7 +94,12 @@ def in_dtype(x: Operand, dtype: np.dtype[Any]) -> Any:
 
 def recorded(function: Any, *values: Operand) -> Any:
     """Return what a Function of `lucid.autograd` gives of arrays, which become tensors, and of settings."""
-    return settled(function.apply(*[wrap(value) if is_plain(value) else value for value in values]), ())
+    return by_op(function.apply, *values)
+
+
+def by_op(op: Callable[..., Any], *values: Any, **settings: Any) -> Any:
+    """Return what an op of lucid gives of arrays, which become tensors."""
+    return settled(op(*[wrap(value) if is_plain(value) else value for value in values], **settings), ())
 
 
 def is_plain(value: object) -> bool:
