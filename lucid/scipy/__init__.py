@@ -1,8 +1,8 @@
 """SciPy, differentiated as it stands: ``from lucid.scipy import ndimage, signal``.
 
 Every function has SciPy's name, parameters and meaning. A call of which no operand requires grad is SciPy's own, or
-CuPy's where an array is on a CUDA device, and gives plain arrays; else it is recorded, and gives a `lucid.numpy.ndarray`,
-as functions of `lucid.numpy` do. A function without a rule, or a parameter that a rule lacks, is refused by name where
+CuPy's where an array is on a CUDA device, and gives plain arrays; else it is recorded, and gives an `ndarray` of
+`lucid.numpy`, as functions there do. A function without a rule, or a parameter that a rule lacks, is refused by name where
 something requires grad. ``docs/numpy.md`` lists the rules.
 
 >>> import lucid

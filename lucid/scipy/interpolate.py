@@ -7,10 +7,10 @@ has its methods; it may be called with recorded places all the same.
 from __future__ import annotations
 
 from lucid.numpy.border import names_of, wrapped
-from lucid.scipy.rules.bsplines import BSpline
-from lucid.scipy.rules.cubic import CubicSpline
-from lucid.scipy.rules.piecewise import Akima1DInterpolator, CubicHermiteSpline, PchipInterpolator, PPoly
-from lucid.scipy.rules.tables import RegularGridInterpolator, interp1d
+from lucid.scipy.rules.curves.bsplines import BSpline
+from lucid.scipy.rules.curves.cubic import CubicSpline
+from lucid.scipy.rules.curves.piecewise import Akima1DInterpolator, CubicHermiteSpline, PchipInterpolator, PPoly
+from lucid.scipy.rules.curves.tables import RegularGridInterpolator, interp1d
 
 __all__ = [
     "Akima1DInterpolator",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lucid.numpy.border import names_of, wrapped
-from lucid.scipy.rules import filters, splines, transforms
+from lucid.scipy.rules.images import filters, splines, transforms
 from lucid.scipy.rules.rule import constants
 
 __all__: list[str] = []

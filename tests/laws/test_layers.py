@@ -37,6 +37,7 @@ LAYERS = (
         "_utils",
     },
     {"array_api", "hooks", "numpy"},
+    {"scipy"},
     {
         "accelerator",
         "compiler",

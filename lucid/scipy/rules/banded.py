@@ -6,7 +6,6 @@ The adjoint of a solution is a solution with the transposed matrix, and the grad
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.base import wrap
@@ -18,7 +17,7 @@ from lucid.ops.reduction import sums
 from lucid.ops.shape.joining import stack
 from lucid.ops.shape.padding import pad
 from lucid.scipy.rules.products import like_operand
-from lucid.scipy.rules.rule import host, put, recorded
+from lucid.scipy.rules.rule import Array, host, host_library, put, recorded
 
 if TYPE_CHECKING:
     from lucid.tensor import Tensor
@@ -31,15 +30,13 @@ class BandedSolution(Function):
     def forward(ctx: Any, diagonals: Tensor, right: Tensor, below: int, above: int) -> Any:
         """Return SciPy's solution, beside the operands."""
         ctx.sizes = below, above
-        solved = import_module("scipy.linalg").solve_banded(
-            (below, above), host(diagonals), host(right), check_finite=False
-        )
+        solved = host_library("linalg").solve_banded((below, above), host(diagonals), host(right), check_finite=False)
         solution = wrap(put(solved, right.array))
         ctx.save_for_backward(diagonals, solution)
         return solution
 
     @staticmethod
-    def backward(ctx: Any, *grads: Any) -> Any:
+    def backward(ctx: Any, *grads: Array) -> Any:
         """Return the gradients by the diagonals and by the right side."""
         below, above = ctx.sizes
         diagonals, solution = ctx.saved_tensors
@@ -50,8 +47,7 @@ class BandedSolution(Function):
         if not ctx.needs_input_grad[0]:
             return None, like_operand(back, solution), None, None
         slopes = [
-            sums.sum(arithmetic.mul(_moved(back, above - r, size), conj(solution)), 1)
-            for r in range(below + above + 1)
+            sums.sum(arithmetic.mul(_moved(back, above - r, size), conj(solution)), 1) for r in range(below + above + 1)
         ]
         return like_operand(arithmetic.neg(stack(slopes)), diagonals), like_operand(back, solution), None, None
 
@@ -65,7 +61,7 @@ def _moved(x: Tensor, steps: int, size: int) -> Any:
     return pad(getitem(x, slice(-steps, None)), (*rest, 0, -steps))
 
 
-def banded_solution(diagonals: Any, right: Any, below: int, above: int) -> Any:
+def banded_solution(diagonals: Array, right: Array, below: int, above: int) -> Any:
     """Return the solution, along the first axis of any right side."""
     columns = right.reshape(right.shape[0], -1)
     return recorded(BandedSolution, diagonals, columns, below, above).reshape(right.shape)

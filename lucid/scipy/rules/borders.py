@@ -8,7 +8,7 @@ import numpy as np
 
 from lucid import numpy as lnp
 from lucid.numpy.border import plain
-from lucid.scipy.rules.rule import in_dtype, put
+from lucid.scipy.rules.rule import Array, in_dtype, put
 from lucid.tensor.numpy_calls.rule import axis_in, is_tensor
 
 MODES = {
@@ -18,20 +18,21 @@ MODES = {
 """Of filters, whose places are whole numbers."""
 
 
-def place_in(index: Any, size: int, mode: str) -> Any:
+def place_in(index: Array, size: int, mode: str) -> Any:
     """Return which element stands at a whole number that may lie beyond an edge; -1 for a constant."""
     if mode == "constant":
-        return np.where((index < 0) | (index >= size), -1, index)
+        return lnp.where((index < 0) | (index >= size), -1, index)
     if mode == "nearest" or size == 1:
-        return np.clip(index, 0, size - 1)
+        return lnp.clip(index, 0, size - 1)
     if mode == "wrap":
         return index % size
     period = 2 * size - (2 if mode == "mirror" else 0)
     index = index % period
-    return np.where(index < size, index, (period if mode == "mirror" else period - 1) - index)
+    turned: Any = (period if mode == "mirror" else period - 1) - index
+    return lnp.where(index < size, index, turned)
 
 
-def extended(x: Any, axis: int, before: int, after: int, mode: str, cval: Any = 0.0) -> Any:
+def extended(x: Array, axis: int, before: int, after: int, mode: str, cval: Array = 0.0) -> Any:
     """Return an array with some elements more in front and behind along an axis."""
     if mode not in MODES:
         raise RuntimeError(f"boundary mode not supported: expected one of {', '.join(MODES)}, got {mode!r}")
@@ -51,7 +52,7 @@ def extended(x: Any, axis: int, before: int, after: int, mode: str, cval: Any = 
     return parts[0] if len(parts) == 1 else lnp.concatenate(parts, axis)
 
 
-def filled(x: Any, shape: list[int], value: Any) -> Any:
+def filled(x: Array, shape: list[int], value: Array) -> Any:
     """Return a constant in a shape, beside an array and in its dtype; a recorded one is broadcast."""
     if is_tensor(value):
         return lnp.broadcast_to(in_dtype(lnp.asarray(value), x.dtype), shape)

@@ -13,8 +13,8 @@ import numpy as np
 
 from lucid import numpy as lnp
 from lucid.numpy.border import plain
-from lucid.scipy.rules.filters import axes_of
-from lucid.scipy.rules.rule import arrays, in_dtype, put, rule
+from lucid.scipy.rules.images.filters import axes_of
+from lucid.scipy.rules.rule import Array, PerAxis, arrays, counted, in_dtype, put, rule
 from lucid.tensor.numpy_calls.rule import axis_in
 
 if TYPE_CHECKING:
@@ -26,7 +26,12 @@ if TYPE_CHECKING:
 def _enter_of_one(name: str) -> None:
     @rule(f"fft.{name}")
     def transform(
-        x: Any, n: int | None = None, axis: int = -1, norm: str | None = None, overwrite_x: bool = False, workers: Any = None
+        x: Array,
+        n: int | None = None,
+        axis: int = -1,
+        norm: str | None = None,
+        overwrite_x: bool = False,
+        workers: Any = None,
     ) -> Any:
         return getattr(lnp.fft, name)(x, n, axis=axis, norm=norm)
 
@@ -36,7 +41,12 @@ def _enter_of_one(name: str) -> None:
 def _enter_of_several(name: str, usual: tuple[int, int] | None) -> None:
     @rule(f"fft.{name}")
     def transform(
-        x: Any, s: Any = None, axes: Any = usual, norm: str | None = None, overwrite_x: bool = False, workers: Any = None
+        x: Array,
+        s: PerAxis = None,
+        axes: PerAxis = usual,
+        norm: str | None = None,
+        overwrite_x: bool = False,
+        workers: Any = None,
     ) -> Any:
         along = axes if axes is not None or s is None else tuple(range(-len(s), 0))
         return getattr(lnp.fft, name)(x, s, axes=along, norm=norm)
@@ -53,13 +63,13 @@ for _name in ("fftn", "ifftn", "rfftn", "irfftn"):
 
 
 @rule("fft.fftshift")
-def fftshift(x: Any, axes: Any = None) -> Any:
+def fftshift(x: Array, axes: PerAxis = None) -> Any:
     """Return ``scipy.fft.fftshift``."""
     return lnp.fft.fftshift(x, axes)
 
 
 @rule("fft.ifftshift")
-def ifftshift(x: Any, axes: Any = None) -> Any:
+def ifftshift(x: Array, axes: PerAxis = None) -> Any:
     """Return ``scipy.fft.ifftshift``."""
     return lnp.fft.ifftshift(x, axes)
 
@@ -67,33 +77,33 @@ def ifftshift(x: Any, axes: Any = None) -> Any:
 # ---- cosines and sines ----
 
 
-def turns(places: np.ndarray[Any, Any], like: Any) -> Any:
+def turns(places: np.ndarray[Any, Any], like: Array) -> Any:
     """Return ``exp(-1j * pi * places)`` beside an array, in the complex dtype of its precision."""
     values = np.exp(-1j * math.pi * places)
     return put(values.astype(np.result_type(plain(like).dtype, np.complex64)), plain(like))
 
 
-def cosines(x: Any, type: int) -> Any:
+def cosines(x: Array, type: int) -> Any:
     """Return the cosine transform of a type along the last axis, as sums of doubled terms."""
     n = x.shape[-1]
     if type == 1:
         return lnp.real(lnp.fft.rfft(lnp.concatenate([x, lnp.flip(x[..., 1:-1], -1)], -1)))
     if type == 2:
         doubled = lnp.fft.rfft(lnp.concatenate([x, lnp.flip(x, -1)], -1))[..., :n]
-        return lnp.real(doubled * turns(np.arange(n) / (2 * n), x))
+        return lnp.real(doubled * turns(counted(n) / (2 * n), x))
     if type == 3:
-        return lnp.fft.irfft(x * turns(-np.arange(n) / (2 * n), x), 2 * n)[..., :n] * (2 * n)
+        return lnp.fft.irfft(x * turns(-counted(n) / (2 * n), x), 2 * n)[..., :n] * (2 * n)
     return lnp.real(_odd(x)) * 2
 
 
-def _odd(x: Any) -> Any:
+def _odd(x: Array) -> Any:
     """Return the sums of ``exp(-1j * pi * (2 * k + 1) * (2 * m + 1) / (4 * n))`` times the elements."""
     n = x.shape[-1]
-    places = np.arange(n)
+    places = counted(n)
     return lnp.fft.fft(x * turns(places / (2 * n), x), 2 * n)[..., :n] * turns((2 * places + 1) / (4 * n), x)
 
 
-def sines(x: Any, type: int) -> Any:
+def sines(x: Array, type: int) -> Any:
     """Return the sine transform of a type along the last axis, as sums of doubled terms."""
     n = x.shape[-1]
     if type == 1:
@@ -102,7 +112,7 @@ def sines(x: Any, type: int) -> Any:
         return -lnp.imag(lnp.fft.rfft(line))[..., 1 : n + 1]
     if type == 4:
         return lnp.imag(_odd(x)) * -2
-    signs = put((1 - 2 * (np.arange(n) % 2)).astype(plain(x).dtype), plain(x))
+    signs = put((1 - 2 * (counted(n) % 2)).astype(plain(x).dtype), plain(x))
     if type == 2:
         return lnp.flip(cosines(x * signs, 2), -1)
     return cosines(lnp.flip(x, -1), 3) * signs
@@ -113,7 +123,7 @@ INVERSE = {1: 1, 2: 3, 3: 2, 4: 4}
 
 
 def transformed(
-    kind: Callable[[Any, int], Any], x: Any, type: int, axis: int, norm: str | None, halved: bool, *, inverse: bool
+    kind: Callable[[Any, int], Any], x: Array, type: int, axis: int, norm: str | None, halved: bool, *, inverse: bool
 ) -> Any:
     """Return a transform along an axis, with SciPy's factors; `halved`, of ends so that it is orthogonal."""
     is_cosine = kind is cosines
@@ -135,14 +145,14 @@ def transformed(
     return lnp.moveaxis(y, -1, axis)
 
 
-def _ends(n: int, type: int, factor: float, like: Any, *, is_cosine: bool) -> Any:
+def _ends(n: int, type: int, factor: float, like: Array, *, is_cosine: bool) -> Any:
     """Return the factor of the element of frequency zero, or of both ends of type 1; of others one."""
     factors = np.ones(n, plain(like).dtype)
     factors[[0, -1] if type == 1 else 0 if is_cosine else -1] = factor
     return put(factors, plain(like))
 
 
-def in_length(x: Any, n: int | None, axis: int) -> Any:
+def in_length(x: Array, n: int | None, axis: int) -> Any:
     """Return an array cut, or with zeros behind, along an axis."""
     if n is None or n == x.shape[axis]:
         return x
@@ -156,9 +166,9 @@ def in_length(x: Any, n: int | None, axis: int) -> Any:
 
 def several(
     kind: Callable[[Any, int], Any],
-    x: Any,
+    x: Array,
     type: int,
-    s: Any,
+    s: PerAxis,
     axes: Sequence[int],
     norm: str | None,
     orthogonalize: bool | None,
@@ -188,7 +198,7 @@ def several(
 def _enter_cosines(name: str, kind: Callable[[Any, int], Any], *, inverse: bool) -> None:
     @rule(f"fft.{name}")
     def transform(
-        x: Any,
+        x: Array,
         type: int = 2,
         n: int | None = None,
         axis: int = -1,
@@ -202,10 +212,10 @@ def _enter_cosines(name: str, kind: Callable[[Any, int], Any], *, inverse: bool)
 
     @rule(f"fft.{name}n")
     def transforms(
-        x: Any,
+        x: Array,
         type: int = 2,
-        s: Any = None,
-        axes: Any = None,
+        s: PerAxis = None,
+        axes: PerAxis = None,
         norm: str | None = None,
         overwrite_x: bool = False,
         workers: Any = None,

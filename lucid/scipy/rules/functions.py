@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,17 +11,22 @@ from lucid.numpy.border import plain
 from lucid.ops.activation import softmax as activations
 from lucid.ops.elementwise import special
 from lucid.scipy.rules.recursions import in_one_dtype
-from lucid.scipy.rules.rule import by_op, rule
+from lucid.scipy.rules.rule import Array, PerAxis, by_op, rule
 from lucid.tensor.numpy_calls.rule import NumpyCallError
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
-def all_or_some(axis: Any, ndim: int) -> Any:
+
+def all_or_some(axis: PerAxis, ndim: int) -> Any:
     """Return the axes of a reduction, as lucid's ops take them."""
     return tuple(range(ndim)) if axis is None else axis
 
 
 @rule("special.logsumexp")
-def logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: bool = False, return_sign: bool = False) -> Any:
+def logsumexp(
+    a: Array, axis: PerAxis = None, b: Array = None, keepdims: bool = False, return_sign: bool = False
+) -> Any:
     """Return ``scipy.special.logsumexp``, of real numbers; `b` are factors."""
     a, b = in_one_dtype(a, b)
     if a.dtype.kind == "c":
@@ -37,9 +42,9 @@ def logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: bool = False, r
     return (result, sign) if return_sign else result
 
 
-def _enter_softmax(name: str, op: Any) -> None:
+def _enter_softmax(name: str, op: Callable[..., Any]) -> None:
     @rule(f"special.{name}")
-    def function(x: Any, axis: Any = None) -> Any:
+    def function(x: Array, axis: PerAxis = None) -> Any:
         (x,) = in_one_dtype(x)
         if isinstance(axis, int):
             return by_op(op, x, axis)
@@ -58,7 +63,7 @@ _enter_softmax("log_softmax", activations.log_softmax)
 
 
 @rule("special.polygamma")
-def polygamma(n: Any, x: Any) -> Any:
+def polygamma(n: Array, x: Array) -> Any:
     """Return ``scipy.special.polygamma``, of one order."""
     (x,) = in_one_dtype(x)
     if np.ndim(plain(n)):
@@ -67,13 +72,13 @@ def polygamma(n: Any, x: Any) -> Any:
 
 
 @rule("special.multigammaln")
-def multigammaln(a: Any, d: int) -> Any:
+def multigammaln(a: Array, d: int) -> Any:
     """Return ``scipy.special.multigammaln``."""
     (a,) = in_one_dtype(a)
     return by_op(special.mvlgamma, a, int(d))
 
 
 @rule("special.sinc")
-def sinc(x: Any) -> Any:
+def sinc(x: Array) -> Any:
     """Return ``scipy.special.sinc``, which is NumPy's."""
     return lnp.sinc(x)

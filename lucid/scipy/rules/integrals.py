@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,14 +9,14 @@ import numpy as np
 from lucid import numpy as lnp
 from lucid.numpy.border import plain
 from lucid.scipy.rules.recursions import in_one_dtype
-from lucid.scipy.rules.rule import arrays, host, put, rule
+from lucid.scipy.rules.rule import Array, arrays, host, host_library, put, rule
 from lucid.tensor.numpy_calls.rule import axis_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-def samples(y: Any, x: Any, dx: Any, axis: int) -> tuple[Any, Any, int]:
+def samples(y: Array, x: Array, dx: Array, axis: int) -> tuple[Any, Any, int]:
     """Return samples with their axis last, the distances between them, and where the axis was.
 
     The distances are one number, or as many as there are intervals, along a last axis.
@@ -39,13 +38,13 @@ def samples(y: Any, x: Any, dx: Any, axis: int) -> tuple[Any, Any, int]:
 
 
 @rule("integrate.trapezoid")
-def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
+def trapezoid(y: Array, x: Array = None, dx: Array = 1.0, axis: int = -1) -> Any:
     """Return ``scipy.integrate.trapezoid``."""
     return lnp.trapezoid(y, x, dx, axis)
 
 
 @rule("integrate.cumulative_trapezoid")
-def cumulative_trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1, initial: Any = None) -> Any:
+def cumulative_trapezoid(y: Array, x: Array = None, dx: Array = 1.0, axis: int = -1, initial: Array = None) -> Any:
     """Return ``scipy.integrate.cumulative_trapezoid``."""
     y, steps, axis = samples(y, x, dx, axis)
     if not y.shape[-1]:
@@ -58,7 +57,7 @@ def cumulative_trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1, i
     return lnp.moveaxis(sums, -1, axis)
 
 
-def over(x: Any, y: Any) -> Any:
+def over(x: Array, y: Array) -> Any:
     """Return a quotient, and zero where two samples lie at one place."""
     if not lnp.ndim(y):
         return x / y
@@ -66,7 +65,7 @@ def over(x: Any, y: Any) -> Any:
     return lnp.where(is_zero, 0.0, x / lnp.where(is_zero, 1.0, y))
 
 
-def both_intervals(y: tuple[Any, Any, Any], h0: Any, h1: Any) -> Any:
+def both_intervals(y: tuple[Any, Any, Any], h0: Array, h1: Array) -> Any:
     """Return the integral of a parabola through three samples."""
     ratio = over(h0, h1)
     span = h0 + h1
@@ -74,7 +73,7 @@ def both_intervals(y: tuple[Any, Any, Any], h0: Any, h1: Any) -> Any:
     return span / 6.0 * (ends + y[1] * (span * over(span, h0 * h1)))
 
 
-def first_interval(y: tuple[Any, Any, Any], h0: Any, h1: Any) -> Any:
+def first_interval(y: tuple[Any, Any, Any], h0: Array, h1: Array) -> Any:
     """Return the integral of a parabola through three samples, from the first to the second."""
     share = over(h0, h0 + h1)
     both = share * over(h0, h1)
@@ -82,12 +81,12 @@ def first_interval(y: tuple[Any, Any, Any], h0: Any, h1: Any) -> Any:
 
 
 @rule("integrate.simpson")
-def simpson(y: Any, x: Any = None, *, dx: Any = 1.0, axis: int = -1) -> Any:
+def simpson(y: Array, x: Array = None, *, dx: Array = 1.0, axis: int = -1) -> Any:
     """Return ``scipy.integrate.simpson``; of an even number of samples the last interval has a parabola of its own."""
     y, steps, _ = samples(y, x, dx, axis)
     n = y.shape[-1]
 
-    def step(*key: Any) -> Any:
+    def step(*key: Array) -> Any:
         return steps if x is None else steps[(..., *key)]
 
     if n == 2:
@@ -101,7 +100,7 @@ def simpson(y: Any, x: Any = None, *, dx: Any = 1.0, axis: int = -1) -> Any:
 
 
 @rule("integrate.cumulative_simpson")
-def cumulative_simpson(y: Any, *, x: Any = None, dx: Any = 1.0, axis: int = -1, initial: Any = None) -> Any:
+def cumulative_simpson(y: Array, *, x: Array = None, dx: Array = 1.0, axis: int = -1, initial: Array = None) -> Any:
     """Return ``scipy.integrate.cumulative_simpson``."""
     y, steps, axis = samples(y, x, dx, axis)
     if y.shape[-1] < 3:
@@ -128,15 +127,17 @@ def cumulative_simpson(y: Any, *, x: Any = None, dx: Any = 1.0, axis: int = -1, 
 
 
 @rule("integrate.romb")
-def romb(y: Any, dx: Any = 1.0, axis: int = -1) -> Any:
+def romb(y: Array, dx: Array = 1.0, axis: int = -1) -> Any:
     """Return ``scipy.integrate.romb``: a sum with weights that depend on the number of samples alone."""
     y, _, _ = samples(y, None, dx, axis)
-    weights = import_module("scipy.integrate").romb(np.eye(y.shape[-1]), axis=0)
+    weights = host_library("integrate").romb(np.eye(y.shape[-1]), axis=0)
     return y @ put(weights.astype(plain(y).dtype), plain(y)) * dx
 
 
 @rule("integrate.fixed_quad")
-def fixed_quad(func: Callable[..., Any], a: Any, b: Any, args: tuple[Any, ...] = (), n: int = 5) -> tuple[Any, None]:
+def fixed_quad(
+    func: Callable[..., Any], a: Array, b: Array, args: tuple[Any, ...] = (), n: int = 5
+) -> tuple[Any, None]:
     """Return ``scipy.integrate.fixed_quad``: the function is called with places that may be recorded."""
     places, weights = np.polynomial.legendre.leggauss(n)
     a, b = in_one_dtype(a, b)

@@ -12,45 +12,45 @@ from lucid.ops.decomposition import matrix_exp, triangular
 from lucid.ops.shape import stacking
 from lucid.scipy.rules.banded import banded_solution
 from lucid.scipy.rules.recursions import in_one_dtype
-from lucid.scipy.rules.rule import arrays, by_op, put, rule
+from lucid.scipy.rules.rule import Array, PerAxis, arrays, by_op, put, rule
 from lucid.tensor.numpy_calls.rule import NumpyCallError
 
 
 @rule("linalg.inv")
-def inv(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+def inv(a: Array, overwrite_a: bool = False, check_finite: bool = True) -> Any:
     """Return ``scipy.linalg.inv``."""
     return lnp.linalg.inv(a)
 
 
 @rule("linalg.det")
-def det(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+def det(a: Array, overwrite_a: bool = False, check_finite: bool = True) -> Any:
     """Return ``scipy.linalg.det``."""
     return lnp.linalg.det(a)
 
 
 @rule("linalg.pinv")
-def pinv(a: Any, check_finite: bool = True) -> Any:
+def pinv(a: Array, check_finite: bool = True) -> Any:
     """Return ``scipy.linalg.pinv``, whose cutoff is larger than NumPy's."""
     (a,) = in_one_dtype(a)
     return lnp.linalg.pinv(a, rcond=max(a.shape[-2:]) * float(np.finfo(a.dtype).eps))
 
 
 @rule("linalg.norm")
-def norm(a: Any, ord: Any = None, axis: Any = None, keepdims: bool = False, check_finite: bool = True) -> Any:
+def norm(a: Array, ord: Array = None, axis: PerAxis = None, keepdims: bool = False, check_finite: bool = True) -> Any:
     """Return ``scipy.linalg.norm``."""
     return lnp.linalg.norm(a, ord, axis, keepdims)
 
 
 @rule("linalg.expm")
-def expm(A: Any) -> Any:
+def expm(A: Array) -> Any:
     """Return ``scipy.linalg.expm``."""
     return by_op(matrix_exp.matrix_exp, *in_one_dtype(A))
 
 
 @rule("linalg.solve")
 def solve(
-    a: Any,
-    b: Any,
+    a: Array,
+    b: Array,
     lower: bool = False,
     overwrite_a: bool = False,
     overwrite_b: bool = False,
@@ -71,8 +71,8 @@ def solve(
 
 @rule("linalg.solve_triangular")
 def solve_triangular(
-    a: Any,
-    b: Any,
+    a: Array,
+    b: Array,
     trans: Any = 0,
     lower: bool = False,
     unit_diagonal: bool = False,
@@ -90,19 +90,19 @@ def solve_triangular(
 
 
 @rule("linalg.cholesky")
-def cholesky(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+def cholesky(a: Array, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Any:
     """Return ``scipy.linalg.cholesky``: the upper factor, unless the lower one is asked for."""
     return lnp.linalg.cholesky(a, upper=not lower)
 
 
 @rule("linalg.cho_factor")
-def cho_factor(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Any, bool]:
+def cho_factor(a: Array, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Any, bool]:
     """Return ``scipy.linalg.cho_factor``: where SciPy leaves other numbers in the other triangle, zeros stand here."""
     return cholesky(a, lower), lower
 
 
 @rule("linalg.cho_solve")
-def cho_solve(c_and_lower: Any, b: Any, overwrite_b: bool = False, check_finite: bool = True) -> Any:
+def cho_solve(c_and_lower: tuple[Array, bool], b: Array, overwrite_b: bool = False, check_finite: bool = True) -> Any:
     """Return ``scipy.linalg.cho_solve``."""
     c, lower = c_and_lower
     half = solve_triangular(c, b, 0 if lower else 2, lower)
@@ -111,7 +111,7 @@ def cho_solve(c_and_lower: Any, b: Any, overwrite_b: bool = False, check_finite:
 
 @rule("linalg.eigh")
 def eigh(
-    a: Any, *, lower: bool = True, eigvals_only: bool = False, overwrite_a: bool = False, check_finite: bool = True
+    a: Array, *, lower: bool = True, eigvals_only: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> Any:
     """Return ``scipy.linalg.eigh``, of one matrix."""
     values, vectors = lnp.linalg.eigh(a, "L" if lower else "U")
@@ -119,14 +119,14 @@ def eigh(
 
 
 @rule("linalg.eigvalsh")
-def eigvalsh(a: Any, *, lower: bool = True, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+def eigvalsh(a: Array, *, lower: bool = True, overwrite_a: bool = False, check_finite: bool = True) -> Any:
     """Return ``scipy.linalg.eigvalsh``, of one matrix."""
     return lnp.linalg.eigvalsh(a, "L" if lower else "U")
 
 
 @rule("linalg.svd")
 def svd(
-    a: Any,
+    a: Array,
     full_matrices: bool = True,
     compute_uv: bool = True,
     overwrite_a: bool = False,
@@ -139,13 +139,13 @@ def svd(
 
 
 @rule("linalg.svdvals")
-def svdvals(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+def svdvals(a: Array, overwrite_a: bool = False, check_finite: bool = True) -> Any:
     """Return ``scipy.linalg.svdvals``."""
     return lnp.linalg.svdvals(a)
 
 
 @rule("linalg.block_diag")
-def block_diag(arrs: Any) -> Any:
+def block_diag(arrs: tuple[Array, ...]) -> Any:
     """Return ``scipy.linalg.block_diag``."""
     parts = [lnp.atleast_2d(each) for each in arrays(*arrs)]
     dtype = np.result_type(*[part.dtype for part in parts])
@@ -153,21 +153,21 @@ def block_diag(arrs: Any) -> Any:
 
 
 @rule("linalg.toeplitz")
-def toeplitz(c: Any, r: Any = None) -> Any:
+def toeplitz(c: Array, r: Array = None) -> Any:
     """Return ``scipy.linalg.toeplitz``, of vectors."""
     c, r = in_one_dtype(c, r)
     if r is None:
         r = lnp.conj(c) if c.dtype.kind == "c" else c
     line = lnp.concatenate([lnp.flip(c, 0), r[1:]])
-    places = np.arange(c.shape[0])[::-1, None] + np.arange(r.shape[0])
+    places: Any = np.arange(c.shape[0])[::-1, None] + np.arange(r.shape[0])
     return lnp.take(line, put(places, plain(line)))
 
 
 @rule("linalg.solve_banded")
 def solve_banded(
     l_and_u: tuple[int, int],
-    ab: Any,
-    b: Any,
+    ab: Array,
+    b: Array,
     overwrite_ab: bool = False,
     overwrite_b: bool = False,
     check_finite: bool = True,

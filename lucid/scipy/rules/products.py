@@ -26,36 +26,36 @@ if TYPE_CHECKING:
     from lucid.tensor import Tensor
 
 
-def windows(P: Any, w: Any) -> Any:
+def windows(P: Array, w: Array) -> Any:
     """Return ``sum(P[n + k] * w[k])`` for each n for which all of the weights lie on the array."""
     return recorded(Windows, P, w)
 
 
-def spread(w: Any, g: Any) -> Any:
+def spread(w: Array, g: Array) -> Any:
     """Return ``sum(w[k] * g[m - k])``, the full convolution."""
     return recorded(Spread, w, g)
 
 
-def _correlated(P: Array, w: Array, *, is_behind: bool) -> Any:
+def _correlated(a: Array, w: Array, *, is_behind: bool) -> Any:
     """Return the windows of all elements of an array, which begin at each, or end there."""
-    if P.dtype.kind == "f" and w.dtype.kind == "c":
-        P = P.astype(np.result_type(P.dtype, np.complex64))
+    if a.dtype.kind == "f" and w.dtype.kind == "c":
+        a = a.astype(np.result_type(a.dtype, np.complex64))
     # SciPy conjugates complex weights
     w = w.conj() if w.dtype.kind == "c" else w
     origin = [(size - 1) // 2 if is_behind else -(size // 2) for size in w.shape]
-    filters = library("ndimage", P)
-    if gpu.is_gpu_array(P):
-        with on(P):
-            return filters.correlate(P, w, mode="constant", origin=origin)
+    filters = library("ndimage", a)
+    if gpu.is_gpu_array(a):
+        with on(a):
+            return filters.correlate(a, w, mode="constant", origin=origin)
     # SciPy leaves out weights below 2e-16 whatever the others are
     power = np.frexp(np.abs(w).max(initial=0))[1]
     scale = 2.0 ** -max(int(power), -1000) if power < 0 else 1.0
     along = [k for k, size in enumerate(w.shape) if size > 1]
     if len(along) > 1:
-        result = filters.correlate(P, w * scale, mode="constant", origin=origin)
+        result = filters.correlate(a, w * scale, mode="constant", origin=origin)
     else:
         k = along[0] if along else 0
-        result = filters.correlate1d(P, (w * scale).reshape(-1), k, mode="constant", origin=origin[k])
+        result = filters.correlate1d(a, (w * scale).reshape(-1), k, mode="constant", origin=origin[k])
     return result if scale == 1 else np.divide(result, scale, dtype=result.dtype)
 
 
@@ -71,7 +71,7 @@ class Windows(Function):
         return wrap(_copied(_correlated(a, b, is_behind=False)[kept]))
 
     @staticmethod
-    def backward(ctx: Any, *grads: Any) -> Any:
+    def backward(ctx: Any, *grads: Array) -> Any:
         """Return the gradients of both."""
         P, w = ctx.saved_tensors
         needs = ctx.needs_input_grad
@@ -95,7 +95,7 @@ class Spread(Function):
         return wrap(_correlated(padded, turned, is_behind=True))
 
     @staticmethod
-    def backward(ctx: Any, *grads: Any) -> Any:
+    def backward(ctx: Any, *grads: Array) -> Any:
         """Return the gradients of both."""
         w, g = ctx.saved_tensors
         needs = ctx.needs_input_grad
@@ -123,7 +123,7 @@ class Overlaps(Function):
         return wrap(result)
 
     @staticmethod
-    def backward(ctx: Any, *grads: Any) -> Any:
+    def backward(ctx: Any, *grads: Array) -> Any:
         """Return the gradients of both."""
         P, g = ctx.saved_tensors
         needs = ctx.needs_input_grad

@@ -22,10 +22,12 @@ from lucid.ops.shape import axes as orders
 from lucid.ops.shape.padding import pad
 from lucid.ops.shape.reshape import reshape
 from lucid.scipy.rules.products import Overlaps, like_operand, spread
-from lucid.scipy.rules.rule import arrays, host, in_dtype, library, put, recorded, rule
+from lucid.scipy.rules.rule import Array, arrays, host, in_dtype, library, put, recorded, rule
 from lucid.tensor.numpy_calls.rule import NumpyCallError, axis_in
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from lucid.tensor import Tensor
 
 
@@ -42,7 +44,7 @@ class Division(Function):
         return y
 
     @staticmethod
-    def backward(ctx: Any, *grads: Any) -> Any:
+    def backward(ctx: Any, *grads: Array) -> Any:
         """Return the gradients by a and by v."""
         a, y = ctx.saved_tensors
         last = (y.array.ndim - 1,)
@@ -59,7 +61,7 @@ class Division(Function):
 # ---- filters ----
 
 
-def in_one_dtype(*values: Any) -> list[Any]:
+def in_one_dtype(*values: Array) -> list[Any]:
     """Return operands in the dtype of floats to which all promote; None stays what it is."""
     given = arrays(*[value for value in values if value is not None])
     dtype = np.result_type(*[each.dtype for each in given])
@@ -68,12 +70,12 @@ def in_one_dtype(*values: Any) -> list[Any]:
     return [None if value is None else next(found) for value in values]
 
 
-def along_last(x: Any, count: int) -> Any:
+def along_last(x: Array, count: int) -> Any:
     """Return a vector as an array of `count` dimensions."""
     return lnp.reshape(x, (1,) * (count - 1) + (-1,))
 
 
-def with_zeros(x: Any, count: int) -> Any:
+def with_zeros(x: Array, count: int) -> Any:
     """Return an array with zeros behind along its last axis, up to a size."""
     missing = count - x.shape[-1]
     if missing <= 0:
@@ -82,7 +84,7 @@ def with_zeros(x: Any, count: int) -> Any:
 
 
 @rule("signal.lfilter")
-def lfilter(b: Any, a: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
+def lfilter(b: Array, a: Array, x: Array, axis: int = -1, zi: Array = None) -> Any:
     """Return ``scipy.signal.lfilter``, with gradients by all of its operands."""
     b, a, x, zi = in_one_dtype(b, a, x, zi)
     b, a = lnp.atleast_1d(b), lnp.atleast_1d(a)
@@ -116,7 +118,7 @@ def lfilter(b: Any, a: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
 
 
 @rule("signal.lfilter_zi")
-def lfilter_zi(b: Any, a: Any) -> Any:
+def lfilter_zi(b: Array, a: Array) -> Any:
     """Return ``scipy.signal.lfilter_zi``."""
     b, a = in_one_dtype(b, a)
     b, a = lnp.atleast_1d(b), lnp.atleast_1d(a)
@@ -128,12 +130,12 @@ def lfilter_zi(b: Any, a: Any) -> Any:
     return lnp.linalg.solve(matrix, b[1:] - a[1:] * b[0])
 
 
-def backwards(x: Any) -> Any:
+def backwards(x: Array) -> Any:
     """Return an array backwards along its last axis."""
     return lnp.flip(x, -1)
 
 
-def with_ends(x: Any, kind: str | None, count: int) -> Any:
+def with_ends(x: Array, kind: str | None, count: int) -> Any:
     """Return an array with `count` elements more at both ends of its last axis."""
     if x.shape[-1] <= count:
         raise ValueError(f"The length of the input vector x must be greater than padlen, which is {count}.")
@@ -151,7 +153,9 @@ def with_ends(x: Any, kind: str | None, count: int) -> Any:
 PADDINGS = ("odd", "even", "constant", None)
 
 
-def both_ways(step: Any, x: Any, axis: int, padtype: str | None, padlen: int | None, usual: int) -> Any:
+def both_ways(
+    step: Callable[[Array, Array], Any], x: Array, axis: int, padtype: str | None, padlen: int | None, usual: int
+) -> Any:
     """Return an array filtered forward and backward; ``step(x, x0)`` filters as if x0 had lasted before."""
     if padtype not in PADDINGS:
         raise ValueError(f"padtype must be 'even', 'odd', 'constant', or None, got {padtype!r}")
@@ -166,9 +170,9 @@ def both_ways(step: Any, x: Any, axis: int, padtype: str | None, padlen: int | N
 
 @rule("signal.filtfilt")
 def filtfilt(
-    b: Any,
-    a: Any,
-    x: Any,
+    b: Array,
+    a: Array,
+    x: Array,
     axis: int = -1,
     padtype: str | None = "odd",
     padlen: int | None = None,
@@ -181,13 +185,13 @@ def filtfilt(
     b, a = lnp.atleast_1d(b), lnp.atleast_1d(a)
     state = lfilter_zi(b, a)
 
-    def step(x: Any, x0: Any) -> Any:
+    def step(x: Array, x0: Array) -> Any:
         return lfilter(b, a, x, -1, along_last(state, x.ndim) * x0)[0]
 
     return both_ways(step, x, axis, padtype, padlen, 3 * max(a.shape[0], b.shape[0]))
 
 
-def sections_of(sos: Any) -> Any:
+def sections_of(sos: Array) -> Any:
     """Return second-order sections, checked."""
     if sos.ndim != 2 or sos.shape[1] != 6:
         raise ValueError("sos must be shape (n_sections, 6)")
@@ -197,7 +201,7 @@ def sections_of(sos: Any) -> Any:
 
 
 @rule("signal.sosfilt")
-def sosfilt(sos: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
+def sosfilt(sos: Array, x: Array, axis: int = -1, zi: Array = None) -> Any:
     """Return ``scipy.signal.sosfilt``: one filter after another."""
     sos, x, zi = in_one_dtype(sos, x, zi)
     states: list[Any] = []
@@ -210,7 +214,7 @@ def sosfilt(sos: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
 
 
 @rule("signal.sosfilt_zi")
-def sosfilt_zi(sos: Any) -> Any:
+def sosfilt_zi(sos: Array) -> Any:
     """Return ``scipy.signal.sosfilt_zi``."""
     (sos,) = in_one_dtype(sos)
     states: list[Any] = []
@@ -222,7 +226,7 @@ def sosfilt_zi(sos: Any) -> Any:
 
 
 @rule("signal.sosfiltfilt")
-def sosfiltfilt(sos: Any, x: Any, axis: int = -1, padtype: str | None = "odd", padlen: int | None = None) -> Any:
+def sosfiltfilt(sos: Array, x: Array, axis: int = -1, padtype: str | None = "odd", padlen: int | None = None) -> Any:
     """Return ``scipy.signal.sosfiltfilt``."""
     sos, x = in_one_dtype(sos, x)
     state = sosfilt_zi(sos)
@@ -230,7 +234,7 @@ def sosfiltfilt(sos: Any, x: Any, axis: int = -1, padtype: str | None = "odd", p
     # a section of first order has a tap less
     taps = 2 * len(values) + 1 - min((values[:, 2] == 0).sum(), (values[:, 5] == 0).sum())
 
-    def step(x: Any, x0: Any) -> Any:
+    def step(x: Array, x0: Array) -> Any:
         return sosfilt(sos, x, -1, lnp.reshape(state, (-1, *(1,) * (x.ndim - 1), 2)) * x0)[0]
 
     return both_ways(step, x, axis, padtype, padlen, 3 * int(taps))

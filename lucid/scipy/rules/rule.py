@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -24,10 +24,14 @@ from lucid.tensor.numpy_calls.rule import NumpyCallError, Rule
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from lucid.autograd.function import Function
     from lucid.backend.arrays import Array as Plain
 
-Operand = Any
-"""An array, a Tensor, a number, or nested lists of them."""
+Array: TypeAlias = Any
+"""An array, plain or recorded, or what SciPy takes for one: a number, or nested lists."""
+
+PerAxis: TypeAlias = Any
+"""A setting, or one for each of several axes."""
 
 
 def rule(names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -50,19 +54,29 @@ def constants(names: str) -> None:
 
 def library(name: str, like: Plain) -> Any:
     """Return a module of SciPy's, or CuPy's of the name for an array on a device."""
-    return gpu.part(f"cupyx.scipy.{name}") if gpu.is_gpu_array(like) else import_module(f"scipy.{name}")
+    return gpu.part(f"cupyx.scipy.{name}") if gpu.is_gpu_array(like) else host_library(name)
+
+
+def host_library(name: str) -> Any:
+    """Return a module of SciPy's."""
+    return import_module(f"scipy.{name}")
 
 
 # ---- arrays ----
 
 
-def arrays(*values: Operand) -> list[Any]:
+def counted(count: int) -> Any:
+    """Return the whole numbers below a count, on the host."""
+    return np.arange(count)
+
+
+def arrays(*values: Array) -> list[Any]:
     """Return operands as arrays, recorded or plain; lists and numbers come to the device of the others."""
     like = next((array for value in values if gpu.is_gpu_array(array := plain(value))), None)
     return [lnp.asarray(value) if isinstance(value, Arrays) else put(lnp.asarray(value), like) for value in values]
 
 
-def put(value: Operand, like: Plain) -> Any:
+def put(value: Array, like: Plain) -> Any:
     """Return a constant of the host's on the device of a plain array."""
     if isinstance(value, TensorBase) or not gpu.is_gpu_array(like) or gpu.is_gpu_array(value):
         return value
@@ -70,13 +84,13 @@ def put(value: Operand, like: Plain) -> Any:
         return asarray(value, device=device_of(like))
 
 
-def host(value: Operand) -> np.ndarray[Any, Any]:
+def host(value: Array) -> np.ndarray[Any, Any]:
     """Return the values of an operand on the host, without a gradient."""
     array = plain(value)
     return array.get() if gpu.is_gpu_array(array) else np.asarray(array)
 
 
-def real_or_complex(name: str, *values: Operand) -> list[Any]:
+def real_or_complex(name: str, *values: Array) -> list[Any]:
     """Return operands as arrays, of which the first must be of floats: SciPy's result has its dtype."""
     found = arrays(*values)
     if found[0].dtype.kind not in "fc":
@@ -87,17 +101,17 @@ def real_or_complex(name: str, *values: Operand) -> list[Any]:
     return found
 
 
-def in_dtype(x: Operand, dtype: np.dtype[Any]) -> Any:
+def in_dtype(x: Array, dtype: np.dtype[Any]) -> Any:
     """Return an array in a dtype, as it is if it has that."""
     return x if x.dtype == dtype else x.astype(dtype)
 
 
-def recorded(function: Any, *values: Operand) -> Any:
+def recorded(function: type[Function], *values: Array) -> Any:
     """Return what a Function of `lucid.autograd` gives of arrays, which become tensors, and of settings."""
     return by_op(function.apply, *values)
 
 
-def by_op(op: Callable[..., Any], *values: Any, **settings: Any) -> Any:
+def by_op(op: Callable[..., Any], *values: Array, **settings: Array) -> Any:
     """Return what an op of lucid gives of arrays, which become tensors."""
     return settled(op(*[wrap(value) if is_plain(value) else value for value in values], **settings), ())
 

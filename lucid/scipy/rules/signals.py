@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 from lucid import numpy as lnp
 from lucid.numpy.border import plain
-from lucid.scipy.rules.filters import convolve1d, for_each, median_of_parts
+from lucid.scipy.rules.images.filters import convolve1d, for_each, median_of_parts
 from lucid.scipy.rules.products import spread
 from lucid.scipy.rules.recursions import along_last, in_one_dtype, lfilter, sosfilt, sosfiltfilt, with_zeros
-from lucid.scipy.rules.rule import arrays, in_dtype, is_plain, put, real_or_complex, rule
+from lucid.scipy.rules.rule import Array, PerAxis, arrays, host_library, in_dtype, is_plain, put, real_or_complex, rule
 from lucid.tensor.numpy_calls.rule import NumpyCallError, axis_in, is_tensor
 
 
 @rule("signal.hilbert")
-def hilbert(x: Any, N: int | None = None, axis: int = -1) -> Any:
+def hilbert(x: Array, N: int | None = None, axis: int = -1) -> Any:
     """Return ``scipy.signal.hilbert``: the transform without its negative frequencies."""
     (x,) = in_one_dtype(x)
     if x.dtype.kind == "c":
@@ -28,7 +28,9 @@ def hilbert(x: Any, N: int | None = None, axis: int = -1) -> Any:
     if size <= 0:
         raise ValueError("N must be positive.")
     shape = [-1 if k == axis else 1 for k in range(x.ndim)]
-    return lnp.fft.ifft(lnp.fft.fft(x, size, axis=axis) * put(one_sided(size, x.dtype).reshape(shape), plain(x)), axis=axis)
+    return lnp.fft.ifft(
+        lnp.fft.fft(x, size, axis=axis) * put(one_sided(size, x.dtype).reshape(shape), plain(x)), axis=axis
+    )
 
 
 def one_sided(size: int, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
@@ -42,7 +44,7 @@ def one_sided(size: int, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
 
 
 @rule("signal.detrend")
-def detrend(data: Any, axis: int = -1, type: str = "linear", bp: Any = 0) -> Any:
+def detrend(data: Array, axis: int = -1, type: str = "linear", bp: PerAxis = 0) -> Any:
     """Return ``scipy.signal.detrend``."""
     (x,) = in_one_dtype(data)
     if type not in {"linear", "l", "constant", "c"}:
@@ -52,11 +54,11 @@ def detrend(data: Any, axis: int = -1, type: str = "linear", bp: Any = 0) -> Any
     axis = axis_in(axis, x.ndim)
     size = x.shape[axis]
     x = lnp.moveaxis(x, axis, -1)
-    ends = np.unique([0, *np.atleast_1d(bp).tolist(), size]).tolist()
+    ends: list[int] = np.unique([0, *np.atleast_1d(bp).tolist(), size]).tolist()
     if ends[-1] > size:
         raise ValueError("Breakpoints must be less than length of data along given axis.")
     parts: list[Any] = []
-    for start, stop in zip(ends[:-1], ends[1:], strict=True):
+    for start, stop in itertools.pairwise(ends):
         count = stop - start
         lines = np.stack([np.arange(1, count + 1) / count, np.ones(count)])
         part = x[..., start:stop]
@@ -66,9 +68,7 @@ def detrend(data: Any, axis: int = -1, type: str = "linear", bp: Any = 0) -> Any
 
 
 @rule("signal.resample")
-def resample(
-    x: Any, num: int, t: Any = None, axis: int = 0, window: Any = None, domain: str = "time"
-) -> Any:
+def resample(x: Array, num: int, t: Array = None, axis: int = 0, window: Array = None, domain: str = "time") -> Any:
     """Return ``scipy.signal.resample``: the transform cut, or continued by zeros."""
     if domain not in {"time", "freq"}:
         raise ValueError(f"Parameter domain={domain!r} not in ('time', 'freq')!")
@@ -86,7 +86,10 @@ def resample(
     middle: list[Any] = []
     zeros = num - low.shape[-1] - high.shape[-1]
     if kept % 2 == 0:
-        positive, negative = spectrum[..., kept // 2 : kept // 2 + 1], spectrum[..., size - kept // 2 : size - kept // 2 + 1]
+        positive, negative = (
+            spectrum[..., kept // 2 : kept // 2 + 1],
+            spectrum[..., size - kept // 2 : size - kept // 2 + 1],
+        )
         if num < size:
             middle = [positive + negative]
         elif num > size:
@@ -103,7 +106,7 @@ def resample(
     return result, t[0] + (t[1] - t[0]) * (size / num) * np.arange(num)
 
 
-def window_of(window: Any, size: int, like: Any) -> Any:
+def window_of(window: Array, size: int, like: Array) -> Any:
     """Return the factors of frequencies that `resample` is asked for."""
     if callable(window):
         return window(np.fft.fftfreq(size))
@@ -111,12 +114,12 @@ def window_of(window: Any, size: int, like: Any) -> Any:
         if window.shape != (size,):
             raise ValueError(f"window.shape={window.shape} != ({size},)")
         return window
-    return put(np.fft.fftshift(import_module("scipy.signal").get_window(window, size)), plain(like))
+    return put(np.fft.fftshift(host_library("signal").get_window(window, size)), plain(like))
 
 
 @rule("signal.upfirdn")
 def upfirdn(
-    h: Any, x: Any, up: int = 1, down: int = 1, axis: int = -1, mode: str = "constant", cval: float = 0
+    h: Array, x: Array, up: int = 1, down: int = 1, axis: int = -1, mode: str = "constant", cval: float = 0
 ) -> Any:
     """Return ``scipy.signal.upfirdn``: the filter's phases, one beside another, of which each `down`-th is kept."""
     if mode != "constant" or cval:
@@ -143,19 +146,19 @@ BACKGROUNDS: dict[str, Any] = {"mean": lnp.mean, "median": lnp.median, "minimum"
 
 @rule("signal.resample_poly")
 def resample_poly(
-    x: Any,
+    x: Array,
     up: int,
     down: int,
     axis: int = 0,
-    window: Any = ("kaiser", 5.0),
+    window: Array = ("kaiser", 5.0),
     padtype: str = "constant",
     cval: float | None = None,
 ) -> Any:
     """Return ``scipy.signal.resample_poly``."""
     if padtype != "constant" and padtype not in BACKGROUNDS:
         raise NumpyCallError(
-            f"scipy.signal.resample_poly: with a Tensor padtype can be 'constant', {', '.join(map(repr, BACKGROUNDS))}, "
-            f"got {padtype!r}"
+            "scipy.signal.resample_poly: with a Tensor padtype can be 'constant', "
+            f"{', '.join(map(repr, BACKGROUNDS))}, got {padtype!r}"
         )
     if up != int(up) or down != int(down) or up < 1 or down < 1:
         raise ValueError("up and down must be integers, and >= 1")
@@ -170,7 +173,7 @@ def resample_poly(
         half = (h.shape[0] - 1) // 2
     else:
         half = 10 * max(up, down)
-        h = import_module("scipy.signal").firwin(2 * half + 1, 1 / max(up, down), window=window)
+        h = host_library("signal").firwin(2 * half + 1, 1 / max(up, down), window=window)
         h = put(h.astype(x.dtype), plain(x))
     before = down - half % down
     skipped = (half + before) // down
@@ -186,14 +189,14 @@ def resample_poly(
 
 @rule("signal.decimate")
 def decimate(
-    x: Any, q: int, n: int | None = None, ftype: str = "iir", axis: int = -1, zero_phase: bool = True
+    x: Array, q: int, n: int | None = None, ftype: str = "iir", axis: int = -1, zero_phase: bool = True
 ) -> Any:
     """Return ``scipy.signal.decimate``, by the filters that SciPy makes."""
     if ftype not in {"iir", "fir"}:
         raise NumpyCallError("scipy.signal.decimate: with a Tensor only ftype='iir' and 'fir' can be used")
     (x,) = in_one_dtype(x)
     axis = axis_in(axis, x.ndim)
-    signal = import_module("scipy.signal")
+    signal = host_library("signal")
     every = (slice(None),) * axis + (slice(None, None, q),)
     if ftype == "iir":
         sos = put(signal.cheby1(8 if n is None else n, 0.05, 0.8 / q, output="sos").astype(x.dtype), plain(x))
@@ -204,21 +207,21 @@ def decimate(
 
 @rule("signal.savgol_filter")
 def savgol_filter(
-    x: Any,
+    x: Array,
     window_length: int,
     polyorder: int,
     deriv: int = 0,
     delta: float = 1.0,
     axis: int = -1,
     mode: str = "interp",
-    cval: Any = 0.0,
+    cval: Array = 0.0,
 ) -> Any:
     """Return ``scipy.signal.savgol_filter``."""
     if mode not in {"mirror", "constant", "nearest", "interp", "wrap"}:
         raise ValueError("mode must be 'mirror', 'constant', 'nearest' 'wrap' or 'interp'.")
     (x,) = in_one_dtype(x)
     axis = axis_in(axis, x.ndim)
-    weights = import_module("scipy.signal").savgol_coeffs(window_length, polyorder, deriv=deriv, delta=delta)
+    weights = host_library("signal").savgol_coeffs(window_length, polyorder, deriv=deriv, delta=delta)
     y = convolve1d(x, put(weights, plain(x)), axis, "constant" if mode == "interp" else mode, cval)
     if mode != "interp":
         return y
@@ -233,12 +236,15 @@ def savgol_filter(
     fitted = np.polynomial.polynomial.polyval(places, derived) / delta**deriv
     fitted = put(fitted.astype(x.dtype), plain(x))
     size = x.shape[-1]
-    first, last = x[..., :window_length] @ fitted[:, :half], x[..., size - window_length :] @ fitted[:, window_length - half :]
+    first, last = (
+        x[..., :window_length] @ fitted[:, :half],
+        x[..., size - window_length :] @ fitted[:, window_length - half :],
+    )
     return lnp.moveaxis(lnp.concatenate([first, y[..., half : size - half], last], -1), -1, axis)
 
 
 @rule("signal.medfilt")
-def medfilt(volume: Any, kernel_size: Any = None) -> Any:
+def medfilt(volume: Array, kernel_size: PerAxis = None) -> Any:
     """Return ``scipy.signal.medfilt``: medians of windows, with zeros beyond the edges."""
     (x,) = real_or_complex("signal.medfilt", volume)
     sizes = for_each(3 if kernel_size is None else kernel_size, x.ndim)
@@ -247,7 +253,7 @@ def medfilt(volume: Any, kernel_size: Any = None) -> Any:
     return median_of_parts(x, sizes)
 
 
-def frequencies(worN: Any, whole: bool, include_nyquist: bool) -> Any:
+def frequencies(worN: Array, whole: bool, include_nyquist: bool) -> Any:
     """Return the angles at which a response is asked for."""
     if np.ndim(worN):
         return worN
@@ -257,9 +263,9 @@ def frequencies(worN: Any, whole: bool, include_nyquist: bool) -> Any:
 
 @rule("signal.freqz")
 def freqz(
-    b: Any,
-    a: Any = 1,
-    worN: Any = 512,
+    b: Array,
+    a: Array = 1,
+    worN: Array = 512,
     whole: bool = False,
     fs: float = 2 * math.pi,
     include_nyquist: bool = False,
@@ -274,9 +280,8 @@ def freqz(
         angles = angles * (2 * math.pi / fs)
     angles = put(angles, plain(b))
 
-    def response(c: Any) -> Any:
+    def response(c: Array) -> Any:
         steps = put(np.arange(c.shape[0]), plain(b))
         return lnp.exp(lnp.reshape(angles, (-1, 1)) * steps * -1j) @ (c + 0j)
 
     return angles * (fs / (2 * math.pi)), response(b) / response(a)
-

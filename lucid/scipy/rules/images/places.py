@@ -10,7 +10,7 @@ import numpy as np
 from lucid import numpy as lnp
 from lucid.numpy.border import plain
 from lucid.scipy.rules.borders import MODES, place_in
-from lucid.scipy.rules.rule import put
+from lucid.scipy.rules.rule import Array, put
 
 LIMITS = {"constant": "mirror", "wrap": "mirror", "grid-constant": "constant"}
 """The continuation of coefficients beyond the edges, where it is not that of the places."""
@@ -39,7 +39,7 @@ def polynomials(order: int) -> np.ndarray[Any, Any]:
     return rows
 
 
-def mapped(place: Any, size: int, mode: str) -> tuple[Any, Any, Any]:
+def mapped(place: Array, size: int, mode: str) -> tuple[Any, Any, Any]:
     """Return where places beyond the edges come to lie, with which slope, and which of them are outside.
 
     Of arrays of NumPy's or CuPy's; the slope is that of SciPy's map, and zero where it is constant.
@@ -67,7 +67,7 @@ def mapped(place: Any, size: int, mode: str) -> tuple[Any, Any, Any]:
     return found, lnp.where(is_back, -1.0, 1.0), is_outside
 
 
-def taps(place: Any, size: int, order: int, mode: str) -> tuple[Any, Any, Any]:
+def taps(place: Array, size: int, order: int, mode: str) -> tuple[Any, Any, Any]:
     """Return indices of elements and their weights, along a first axis, and which places are outside.
 
     An index of -1 is that of a constant.
@@ -96,14 +96,16 @@ def taps(place: Any, size: int, order: int, mode: str) -> tuple[Any, Any, Any]:
     return index, weights, is_outside
 
 
-def at_places(c: Any, places: list[Any], order: int, mode: str, cval: Any) -> Any:
+def at_places(c: Array, places: list[Any], order: int, mode: str, cval: Array) -> Any:
     """Return a spline's values: of coefficients, at places along their first axes."""
     count, shape = len(places), c.shape[: len(places)]
     found = [taps(place, size, order, mode) for place, size in zip(places, shape, strict=True)]
     # the taps of each axis are an axis of their own, in front of the places
-    index, is_constant, is_outside = 0, False, False
-    for k, (each, _, outside) in enumerate(found):
-        each = lnp.reshape(each, (*[order + 1 if j == k else 1 for j in range(count)], *each.shape[1:]))
+    index: Any = 0
+    is_constant: Any = False
+    is_outside: Any = False
+    for k, (line, _, outside) in enumerate(found):
+        each = lnp.reshape(line, (*[order + 1 if j == k else 1 for j in range(count)], *line.shape[1:]))
         is_constant = lnp.logical_or(is_constant, each < 0) if mode == "grid-constant" else False
         index = index * shape[k] + each
         is_outside = lnp.logical_or(is_outside, outside)
@@ -121,7 +123,7 @@ def at_places(c: Any, places: list[Any], order: int, mode: str, cval: Any) -> An
     return lnp.where(lnp.reshape(is_outside, is_outside.shape + rest), cval, values)
 
 
-def along_axes(c: Any, places: list[Any], order: int, mode: str, cval: Any) -> Any:
+def along_axes(c: Array, places: list[Any], order: int, mode: str, cval: Array) -> Any:
     """Return a spline's values on a grid: at all pairs of places along the axes."""
     outside: list[Any] = []
     for k, place in enumerate(places):

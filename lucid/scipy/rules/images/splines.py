@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,11 +15,11 @@ from lucid.backend.device import device_of
 from lucid.numpy.border import plain
 from lucid.ops.elementwise import arithmetic
 from lucid.scipy.rules.borders import extended
-from lucid.scipy.rules.rule import library, put, real_or_complex, recorded, rule
+from lucid.scipy.rules.rule import Array, host_library, library, put, real_or_complex, recorded, rule
 from lucid.tensor.numpy_calls.rule import NumpyCallError, axis_in
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from lucid.tensor import Tensor
 
@@ -45,7 +44,7 @@ class SplineFilter(Function):
             return wrap(library("ndimage", x.array).spline_filter1d(x.array, order, axis, np.float64, mode))
 
     @staticmethod
-    def backward(ctx: Any, *grads: Any) -> Any:
+    def backward(ctx: Any, *grads: Array) -> Any:
         """Return the gradient by the filter itself."""
         order, axis, mode = ctx.settings
         grad, shape = grads[0], grads[0].array.shape
@@ -58,7 +57,7 @@ class SplineFilter(Function):
         return arithmetic.mul(grad, wrap(asarray(1 / ends, device=device_of(grad.array)))), None, None, None
 
 
-def coefficients(x: Any, order: int, axes: Any, mode: str) -> Any:
+def coefficients(x: Array, order: int, axes: Sequence[int], mode: str) -> Any:
     """Return the coefficients of a spline of real samples, along some axes."""
     x = x.astype(np.float64)
     for axis in [axis_in(axis, x.ndim) for axis in axes] if order > 1 else []:
@@ -73,18 +72,18 @@ def coefficients(x: Any, order: int, axes: Any, mode: str) -> Any:
 @functools.cache
 def filter_matrix(size: int, order: int, mode: str) -> np.ndarray[Any, Any]:
     """Return the matrix that SciPy's filter is."""
-    filters = import_module("scipy.ndimage")
+    filters = host_library("ndimage")
     return filters.spline_filter1d(np.eye(size), order, 0, np.float64, mode)
 
 
-def of_parts(function: Callable[..., Any], x: Any, cval: Any = 0.0) -> Any:
+def of_parts(function: Callable[..., Any], x: Array, cval: Array = 0.0) -> Any:
     """Return what a function of real arrays, and of a constant beyond their edges, gives of complex ones."""
     if x.dtype.kind != "c":
         return function(x, cval)
     return function(lnp.real(x), lnp.real(cval)) + 1j * function(lnp.imag(x), lnp.imag(cval))
 
 
-def prefiltered(x: Any, order: int, axes: int, mode: str, cval: Any, *, prefilter: bool) -> tuple[Any, int]:
+def prefiltered(x: Array, order: int, axes: int, mode: str, cval: Array, *, prefilter: bool) -> tuple[Any, int]:
     """Return the coefficients along the first axes, and how many elements were put around the array for it."""
     if not prefilter or order < 2:
         return x.astype(np.float64), 0
@@ -102,25 +101,32 @@ def check_output(name: str, output: object) -> Any:
     return np.dtype(output)  # pyright: ignore[reportArgumentType, reportCallIssue, reportUnknownVariableType]
 
 
+def filtered_in(x: Array, order: int, axes: Sequence[int], mode: str, dtype: np.dtype[Any]) -> Any:
+    """Return the coefficients along some axes in a dtype, or in its complex one."""
+
+    def of_reals(x: Array, _: object) -> Any:
+        return coefficients(x, order, axes, mode)
+
+    return of_parts(of_reals, x).astype(np.result_type(dtype, np.complex64) if x.dtype.kind == "c" else dtype)
+
+
 @rule("ndimage.spline_filter1d")
 def spline_filter1d(
-    input: Any, order: int = 3, axis: int = -1, output: object = np.float64, mode: str = "mirror"
+    input: Array, order: int = 3, axis: int = -1, output: object = np.float64, mode: str = "mirror"
 ) -> Any:
     """Return ``scipy.ndimage.spline_filter1d``."""
     (x,) = real_or_complex("ndimage.spline_filter1d", input)
     if not 0 <= order <= 5:
         raise RuntimeError("spline order not supported")
     dtype = check_output("spline_filter1d", output)
-    result = of_parts(lambda x, _: coefficients(x, order, (axis,), mode), x)
-    return result.astype(np.result_type(dtype, np.complex64) if x.dtype.kind == "c" else dtype)
+    return filtered_in(x, order, [axis], mode, dtype)
 
 
 @rule("ndimage.spline_filter")
-def spline_filter(input: Any, order: int = 3, output: object = np.float64, mode: str = "mirror") -> Any:
+def spline_filter(input: Array, order: int = 3, output: object = np.float64, mode: str = "mirror") -> Any:
     """Return ``scipy.ndimage.spline_filter``."""
     (x,) = real_or_complex("ndimage.spline_filter", input)
     if not 2 <= order <= 5:
         raise RuntimeError("spline order not supported")
     dtype = check_output("spline_filter", output)
-    result = of_parts(lambda x, _: coefficients(x, order, range(x.ndim), mode), x)
-    return result.astype(np.result_type(dtype, np.complex64) if x.dtype.kind == "c" else dtype)
+    return filtered_in(x, order, range(x.ndim), mode, dtype)

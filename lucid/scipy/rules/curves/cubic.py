@@ -9,8 +9,8 @@ import numpy as np
 from lucid import numpy as lnp
 from lucid.numpy.border import plain
 from lucid.scipy.rules.banded import banded_solution
-from lucid.scipy.rules.piecewise import CubicHermiteSpline, hermite, in_double, samples_of
-from lucid.scipy.rules.rule import host, put
+from lucid.scipy.rules.curves.piecewise import CubicHermiteSpline, hermite, in_double, samples_of
+from lucid.scipy.rules.rule import Array, host, put
 
 KINDS = ("not-a-knot", "periodic", "clamped", "natural")
 
@@ -18,7 +18,9 @@ KINDS = ("not-a-knot", "periodic", "clamped", "natural")
 class CubicSpline(CubicHermiteSpline):
     """The spline, with gradients by places, values and the derivatives at both ends."""
 
-    def __init__(self, x: Any, y: Any, axis: int = 0, bc_type: Any = "not-a-knot", extrapolate: Any = None) -> None:
+    def __init__(
+        self, x: Array, y: Array, axis: int = 0, bc_type: Array = "not-a-knot", extrapolate: Array = None
+    ) -> None:
         if self._begin(x, y, axis=axis, bc_type=bc_type, extrapolate=extrapolate):
             return
         x, values = samples_of(x, y, axis)
@@ -29,7 +31,7 @@ class CubicSpline(CubicHermiteSpline):
         self._set(hermite(x, values, slopes), x, extrapolate, axis % values.ndim)
 
 
-def conditions(bc_type: Any, y: Any) -> list[Any]:
+def conditions(bc_type: Array, y: Array) -> list[Any]:
     """Return the conditions at both ends: a name, or the order of a derivative and its value."""
     if isinstance(bc_type, str):
         if bc_type == "periodic" and not np.allclose(host(y)[0], host(y)[-1], rtol=1e-15, atol=1e-15):
@@ -40,7 +42,9 @@ def conditions(bc_type: Any, y: Any) -> list[Any]:
     elif len(bc_type) != 2:
         raise ValueError("`bc_type` must contain 2 elements to specify start and end conditions.")
     elif any(isinstance(each, str) and each == "periodic" for each in bc_type):
-        raise ValueError("'periodic' `bc_type` is defined for both curve ends and cannot be used with other conditions.")
+        raise ValueError(
+            "'periodic' `bc_type` is defined for both curve ends and cannot be used with other conditions."
+        )
     found: list[Any] = []
     for each in bc_type:
         if isinstance(each, str):
@@ -59,7 +63,7 @@ def conditions(bc_type: Any, y: Any) -> list[Any]:
     return found
 
 
-def slopes_of(x: Any, y: Any, ends: list[Any]) -> Any:
+def slopes_of(x: Array, y: Array, ends: list[Any]) -> Any:
     """Return the slopes at the samples."""
     n = y.shape[0]
     h = lnp.diff(x)
@@ -78,7 +82,7 @@ def slopes_of(x: Any, y: Any, ends: list[Any]) -> Any:
     return solved(h, wide, rise, first, last)
 
 
-def at_end(end: Any, h: Any, wide: Any, rise: Any, near: int, far: int, sign: float) -> tuple[Any, Any, Any]:
+def at_end(end: Array, h: Array, wide: Array, rise: Array, near: int, far: int, sign: float) -> tuple[Any, Any, Any]:
     """Return the equation at an end: the factors of its slope and of the next one, and the right side."""
     if end == "not-a-knot":
         span = h[near] + h[far]
@@ -91,13 +95,13 @@ def at_end(end: Any, h: Any, wide: Any, rise: Any, near: int, far: int, sign: fl
     return 2.0 * h[near], h[near], 3.0 * rise[near] * wide[near] - sign * 0.5 * value * wide[near] ** 2
 
 
-def line(parts: list[Any], like: Any) -> Any:
+def line(parts: list[Any], like: Array) -> Any:
     """Return numbers, recorded ones among them, and vectors, as one vector."""
     found = [lnp.reshape(put(lnp.asarray(each), plain(like)), (-1,)) for each in parts]
     return lnp.concatenate(found)
 
 
-def solved(h: Any, wide: Any, rise: Any, first: tuple[Any, Any, Any], last: tuple[Any, Any, Any]) -> Any:
+def solved(h: Array, wide: Array, rise: Array, first: tuple[Any, Any, Any], last: tuple[Any, Any, Any]) -> Any:
     """Return the slopes that the equations between give, with one at each end."""
     inner = 3.0 * (wide[1:] * rise[:-1] + wide[:-1] * rise[1:])
     right = lnp.concatenate([lnp.asarray(first[2])[None], inner, lnp.asarray(last[2])[None]])
@@ -107,7 +111,7 @@ def solved(h: Any, wide: Any, rise: Any, first: tuple[Any, Any, Any], last: tupl
     return banded_solution(lnp.stack([upper, middle, lower]), right, 1, 1)
 
 
-def periodic_slopes(h: Any, wide: Any, rise: Any) -> Any:
+def periodic_slopes(h: Array, wide: Array, rise: Array) -> Any:
     """Return the slopes of a spline that goes on as it began: those but the last unknown, which is found after them."""
     n = h.shape[0] + 1
     if n == 3:

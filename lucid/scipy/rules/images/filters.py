@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numbers
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -11,13 +11,13 @@ from lucid import numpy as lnp
 from lucid.numpy.border import plain
 from lucid.scipy.rules.borders import extended
 from lucid.scipy.rules.products import windows
-from lucid.scipy.rules.rule import arrays, host, put, real_or_complex, rule
+from lucid.scipy.rules.rule import Array, PerAxis, arrays, host, put, real_or_complex, rule
 from lucid.tensor.numpy_calls.rule import axis_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-Number = Any
+Number: TypeAlias = Any
 """A number of Python's, or an array of no dimension, which may be recorded."""
 
 
@@ -31,7 +31,7 @@ def axes_of(axes: int | Sequence[int] | None, ndim: int) -> list[int]:
     return found
 
 
-def for_each(value: Any, count: int, name: str = "sequence argument") -> list[Any]:
+def for_each(value: Array, count: int, name: str = "sequence argument") -> list[Any]:
     """Return what is given once for all of several axes, or one for each, as a list."""
     if value is None or isinstance(value, str) or not lnp.ndim(value):
         return [value] * count
@@ -41,12 +41,15 @@ def for_each(value: Any, count: int, name: str = "sequence argument") -> list[An
     return found
 
 
-def filtered(x: Any, w: Any, axes: Sequence[int], mode: Any, cval: Number, origin: Any, *, turned: bool) -> Any:
+def filtered(
+    x: Array, w: Array, axes: Sequence[int], mode: PerAxis, cval: Number, origin: PerAxis, *, turned: bool
+) -> Any:
     """Return the windows of weights that cover some axes, around each element; `turned`, of a convolution."""
     if w.ndim != len(axes):
         raise RuntimeError(f"weights.ndim ({w.ndim}) must match len(axes) ({len(axes)})")
-    # SciPy has origins in the order of the axes, and weights in that of the array's
-    origins = dict(zip(axes, for_each(origin, len(axes)), strict=True))
+    # weights come in the order of the array's axes, and origins of some of them in that of `axes`
+    given = axes if len(axes) < x.ndim else sorted(axes)
+    origins = dict(zip(given, for_each(origin, len(axes)), strict=True))
     axes, sizes = sorted(axes), w.shape
     origins = [origins[k] for k in axes]
     if not w.size:
@@ -72,7 +75,13 @@ def filtered(x: Any, w: Any, axes: Sequence[int], mode: Any, cval: Number, origi
 
 @rule("ndimage.correlate")
 def correlate(
-    input: Any, weights: Any, mode: Any = "reflect", cval: Number = 0.0, origin: Any = 0, *, axes: Any = None
+    input: Array,
+    weights: Array,
+    mode: PerAxis = "reflect",
+    cval: Number = 0.0,
+    origin: PerAxis = 0,
+    *,
+    axes: PerAxis = None,
 ) -> Any:
     """Return ``scipy.ndimage.correlate``."""
     x, w = real_or_complex("ndimage.correlate", input, weights)
@@ -81,7 +90,13 @@ def correlate(
 
 @rule("ndimage.convolve")
 def convolve(
-    input: Any, weights: Any, mode: Any = "reflect", cval: Number = 0.0, origin: Any = 0, *, axes: Any = None
+    input: Array,
+    weights: Array,
+    mode: PerAxis = "reflect",
+    cval: Number = 0.0,
+    origin: PerAxis = 0,
+    *,
+    axes: PerAxis = None,
 ) -> Any:
     """Return ``scipy.ndimage.convolve``."""
     x, w = real_or_complex("ndimage.convolve", input, weights)
@@ -90,7 +105,7 @@ def convolve(
 
 @rule("ndimage.correlate1d")
 def correlate1d(
-    input: Any, weights: Any, axis: int = -1, mode: str = "reflect", cval: Number = 0.0, origin: int = 0
+    input: Array, weights: Array, axis: int = -1, mode: str = "reflect", cval: Number = 0.0, origin: int = 0
 ) -> Any:
     """Return ``scipy.ndimage.correlate1d``."""
     x, w = real_or_complex("ndimage.correlate1d", input, weights)
@@ -99,7 +114,7 @@ def correlate1d(
 
 @rule("ndimage.convolve1d")
 def convolve1d(
-    input: Any, weights: Any, axis: int = -1, mode: str = "reflect", cval: Number = 0.0, origin: int = 0
+    input: Array, weights: Array, axis: int = -1, mode: str = "reflect", cval: Number = 0.0, origin: int = 0
 ) -> Any:
     """Return ``scipy.ndimage.convolve1d``."""
     x, w = real_or_complex("ndimage.convolve1d", input, weights)
@@ -109,7 +124,7 @@ def convolve1d(
 # ---- filters of which SciPy makes the weights ----
 
 
-def gaussian_weights(sigma: Number, order: int, radius: int, like: Any) -> Any:
+def gaussian_weights(sigma: Number, order: int, radius: int, like: Array) -> Any:
     """Return samples of a derivative of the normal density, of which those of the density itself sum to one."""
     if order < 0:
         raise ValueError("order must be non-negative")
@@ -122,15 +137,15 @@ def gaussian_weights(sigma: Number, order: int, radius: int, like: Any) -> Any:
     # the factors of the density in its derivatives: q' - q * x / sigma**2
     factors: list[Any] = [1.0]
     for _ in range(order):
-        derived = [k * q for k, q in enumerate(factors)][1:] + [0.0, 0.0]
-        moved = [0.0] + [-(inverse * q) for q in factors]
+        derived = [*[k * q for k, q in enumerate(factors)][1:], 0.0, 0.0]
+        moved = [0.0, *[-(inverse * q) for q in factors]]
         factors = [a + b for a, b in zip(derived, moved, strict=True)]
     return weights * sum(q * x**k for k, q in enumerate(factors)) if order else weights
 
 
 @rule("ndimage.gaussian_filter1d")
 def gaussian_filter1d(
-    input: Any,
+    input: Array,
     sigma: Number,
     axis: int = -1,
     order: int = 0,
@@ -152,15 +167,15 @@ def gaussian_filter1d(
 
 @rule("ndimage.gaussian_filter")
 def gaussian_filter(
-    input: Any,
-    sigma: Any,
-    order: Any = 0,
-    mode: Any = "reflect",
+    input: Array,
+    sigma: PerAxis,
+    order: PerAxis = 0,
+    mode: PerAxis = "reflect",
     cval: Number = 0.0,
     truncate: float = 4.0,
     *,
-    radius: Any = None,
-    axes: Any = None,
+    radius: PerAxis = None,
+    axes: PerAxis = None,
 ) -> Any:
     """Return ``scipy.ndimage.gaussian_filter``."""
     (x,) = real_or_complex("ndimage.gaussian_filter", input)
@@ -172,7 +187,7 @@ def gaussian_filter(
     return x
 
 
-def uniform_weights(size: int, like: Any) -> Any:
+def uniform_weights(size: int, like: Array) -> Any:
     """Return equal weights, whose sum is one."""
     if size < 1:
         raise RuntimeError("incorrect filter size")
@@ -181,7 +196,7 @@ def uniform_weights(size: int, like: Any) -> Any:
 
 @rule("ndimage.uniform_filter1d")
 def uniform_filter1d(
-    input: Any, size: int, axis: int = -1, mode: str = "reflect", cval: Number = 0.0, origin: int = 0
+    input: Array, size: int, axis: int = -1, mode: str = "reflect", cval: Number = 0.0, origin: int = 0
 ) -> Any:
     """Return ``scipy.ndimage.uniform_filter1d``."""
     (x,) = real_or_complex("ndimage.uniform_filter1d", input)
@@ -190,7 +205,13 @@ def uniform_filter1d(
 
 @rule("ndimage.uniform_filter")
 def uniform_filter(
-    input: Any, size: Any = 3, mode: Any = "reflect", cval: Number = 0.0, origin: Any = 0, *, axes: Any = None
+    input: Array,
+    size: PerAxis = 3,
+    mode: PerAxis = "reflect",
+    cval: Number = 0.0,
+    origin: PerAxis = 0,
+    *,
+    axes: PerAxis = None,
 ) -> Any:
     """Return ``scipy.ndimage.uniform_filter``."""
     (x,) = real_or_complex("ndimage.uniform_filter", input)
@@ -202,7 +223,7 @@ def uniform_filter(
 
 def _slope_filter(name: str, smoothing: list[float]) -> Any:
     @rule(f"ndimage.{name}")
-    def function(input: Any, axis: int = -1, mode: Any = "reflect", cval: Number = 0.0) -> Any:
+    def function(input: Array, axis: int = -1, mode: PerAxis = "reflect", cval: Number = 0.0) -> Any:
         """Return differences along an axis, smoothed along the others."""
         (x,) = real_or_complex(f"ndimage.{name}", input)
         axis = axis_in(axis, x.ndim)
@@ -218,7 +239,7 @@ prewitt = _slope_filter("prewitt", [1.0, 1.0, 1.0])
 sobel = _slope_filter("sobel", [1.0, 2.0, 1.0])
 
 
-def _summed(second: Any, x: Any, mode: Any, along: list[int]) -> Any:
+def _summed(second: Callable[[Array, int, str], Any], x: Array, mode: PerAxis, along: list[int]) -> Any:
     total: Any = None
     for axis, m in zip(along, for_each(mode, len(along)), strict=True):
         part = second(x, axis, m)
@@ -227,43 +248,64 @@ def _summed(second: Any, x: Any, mode: Any, along: list[int]) -> Any:
 
 
 @rule("ndimage.laplace")
-def laplace(input: Any, mode: Any = "reflect", cval: Number = 0.0, *, axes: Any = None) -> Any:
+def laplace(input: Array, mode: PerAxis = "reflect", cval: Number = 0.0, *, axes: PerAxis = None) -> Any:
     """Return ``scipy.ndimage.laplace``."""
     (x,) = real_or_complex("ndimage.laplace", input)
     w = put(np.asarray([1.0, -2.0, 1.0]), plain(x))
-    return _summed(lambda x, k, m: filtered(x, w, [k], m, cval, 0, turned=False), x, mode, axes_of(axes, x.ndim))
+
+    def second(x: Array, axis: int, mode: str) -> Any:
+        return filtered(x, w, [axis], mode, cval, 0, turned=False)
+
+    return _summed(second, x, mode, axes_of(axes, x.ndim))
 
 
-def _gaussian_slope(x: Any, sigma: Any, along: list[int], axis: int, order: int, mode: Any, settings: Any) -> Any:
-    orders = [order if k == axis else 0 for k in along]
-    return gaussian_filter(x, sigma, orders, mode, axes=along, **settings)
+def _gaussian_parts(
+    name: str, input: Array, sigma: PerAxis, order: int, mode: PerAxis, axes: PerAxis, settings: dict[str, Any]
+) -> list[Any]:
+    """Return an array filtered by derivatives of the normal density, of an order along each axis in turn."""
+    (x,) = real_or_complex(name, input)
+    along = axes_of(axes, x.ndim)
+    orders = [[order if k == axis else 0 for k in along] for axis in along]
+    return [gaussian_filter(x, sigma, each, mode, axes=along, **settings) for each in orders]
 
 
 @rule("ndimage.gaussian_laplace")
 def gaussian_laplace(
-    input: Any, sigma: Any, mode: Any = "reflect", cval: Number = 0.0, *, axes: Any = None, **kwargs: Any
+    input: Array,
+    sigma: PerAxis,
+    mode: PerAxis = "reflect",
+    cval: Number = 0.0,
+    *,
+    axes: PerAxis = None,
+    kwargs: dict[str, Any] | None = None,
 ) -> Any:
-    """Return ``scipy.ndimage.gaussian_laplace``."""
-    (x,) = real_or_complex("ndimage.gaussian_laplace", input)
-    along, settings = axes_of(axes, x.ndim), {"cval": cval, **kwargs.get("kwargs", kwargs)}
-    return _summed(lambda x, k, _: _gaussian_slope(x, sigma, along, k, 2, mode, settings), x, "", along)
+    """Return ``scipy.ndimage.gaussian_laplace``; `kwargs` are what else it is called with."""
+    settings = {"cval": cval, **(kwargs or {})}
+    return sum(_gaussian_parts("ndimage.gaussian_laplace", input, sigma, 2, mode, axes, settings))
 
 
 @rule("ndimage.gaussian_gradient_magnitude")
 def gaussian_gradient_magnitude(
-    input: Any, sigma: Any, mode: Any = "reflect", cval: Number = 0.0, *, axes: Any = None, **kwargs: Any
+    input: Array,
+    sigma: PerAxis,
+    mode: PerAxis = "reflect",
+    cval: Number = 0.0,
+    *,
+    axes: PerAxis = None,
+    kwargs: dict[str, Any] | None = None,
 ) -> Any:
     """Return ``scipy.ndimage.gaussian_gradient_magnitude``."""
-    (x,) = real_or_complex("ndimage.gaussian_gradient_magnitude", input)
-    along, settings = axes_of(axes, x.ndim), {"cval": cval, **kwargs.get("kwargs", kwargs)}
-    total = _summed(lambda x, k, _: lnp.square(_gaussian_slope(x, sigma, along, k, 1, mode, settings)), x, "", along)
-    return lnp.sqrt(total)
+    settings = {"cval": cval, **(kwargs or {})}
+    parts = _gaussian_parts("ndimage.gaussian_gradient_magnitude", input, sigma, 1, mode, axes, settings)
+    return lnp.sqrt(sum(lnp.square(part) for part in parts))
 
 
 # ---- the largest, the smallest and the middle of windows ----
 
 
-def _parts(x: Any, size: Any, footprint: Any, mode: Any, cval: Number, origin: Any, along: list[int]) -> Any:
+def _parts(
+    x: Array, size: PerAxis, footprint: Array, mode: PerAxis, cval: Number, origin: PerAxis, along: list[int]
+) -> Any:
     """Return the elements around each element that a footprint covers, along a last axis."""
     if footprint is None:
         if size is None:
@@ -290,14 +332,14 @@ def _parts(x: Any, size: Any, footprint: Any, mode: Any, cval: Number, origin: A
 def _rank_rule(name: str, taken: Callable[[Any], Any]) -> None:
     @rule(f"ndimage.{name}")
     def function(
-        input: Any,
-        size: Any = None,
-        footprint: Any = None,
-        mode: Any = "reflect",
+        input: Array,
+        size: PerAxis = None,
+        footprint: Array = None,
+        mode: PerAxis = "reflect",
         cval: Number = 0.0,
-        origin: Any = 0,
+        origin: PerAxis = 0,
         *,
-        axes: Any = None,
+        axes: PerAxis = None,
     ) -> Any:
         (x,) = arrays(input)
         return taken(_parts(x, size, footprint, mode, cval, origin, axes_of(axes, x.ndim)))
@@ -305,7 +347,7 @@ def _rank_rule(name: str, taken: Callable[[Any], Any]) -> None:
     del function
 
 
-def _middle(parts: Any) -> Any:
+def _middle(parts: Array) -> Any:
     return lnp.sort(parts, axis=-1)[..., parts.shape[-1] // 2]
 
 
@@ -314,6 +356,6 @@ _rank_rule("minimum_filter", lambda parts: lnp.min(parts, -1))
 _rank_rule("median_filter", _middle)
 
 
-def median_of_parts(x: Any, sizes: Sequence[int]) -> Any:
+def median_of_parts(x: Array, sizes: Sequence[int]) -> Any:
     """Return the medians of windows of some sizes, with zeros beyond the edges."""
     return _middle(_parts(x, list(sizes), None, "constant", 0.0, 0, list(range(x.ndim))))

@@ -9,9 +9,9 @@ import numpy as np
 
 from lucid import numpy as lnp
 from lucid.numpy.border import plain
-from lucid.scipy.rules.bsplines import basis, knot_interval, make_interp_spline
-from lucid.scipy.rules.piecewise import Interpolator, in_double, interval_of, with_axis
-from lucid.scipy.rules.rule import arrays, host, put, rule
+from lucid.scipy.rules.curves.bsplines import basis, knot_interval, make_interp_spline
+from lucid.scipy.rules.curves.piecewise import Interpolator, in_double, interval_of, with_axis
+from lucid.scipy.rules.rule import Array, arrays, host, put, rule
 from lucid.tensor.numpy_calls.rule import NumpyCallError
 
 DEGREES = {"zero": 0, "slinear": 1, "quadratic": 2, "cubic": 3}
@@ -23,13 +23,13 @@ class interp1d(Interpolator):  # SciPy's name
 
     def __init__(
         self,
-        x: Any,
-        y: Any,
+        x: Array,
+        y: Array,
         kind: Any = "linear",
         axis: int = -1,
         copy: bool = True,
         bounds_error: bool | None = None,
-        fill_value: Any = np.nan,
+        fill_value: Array = np.nan,
         assume_sorted: bool = False,
     ) -> None:
         if self._begin(
@@ -52,12 +52,12 @@ class interp1d(Interpolator):  # SciPy's name
             raise ValueError("Cannot extrapolate and raise at the same time.")
         is_given = not (np.ndim(plain(fill_value)) == 0 and not self.extrapolates and np.isnan(host(fill_value)).all())
         self.bounds_error = not (self.extrapolates or is_given) if bounds_error is None else bounds_error
-        self.fills = fill_value if isinstance(fill_value, tuple) else (fill_value, fill_value)
+        self.fills: tuple[Any, Any] = fill_value if isinstance(fill_value, tuple) else (fill_value, fill_value)
         if kind not in {"linear", *STEPS} and self._own is None:
             degree = DEGREES[kind] if isinstance(kind, str) else int(kind)
             self._spline = make_interp_spline(x, y, degree)
 
-    def __call__(self, x: Any) -> Any:
+    def __call__(self, x: Array) -> Any:
         """Return the values at places."""
         if self._computes(x):
             return self._own(plain(x))
@@ -81,11 +81,10 @@ class interp1d(Interpolator):  # SciPy's name
         if not self.extrapolates:
             shape = (*place.shape, *rest)
             for where, fill in zip((is_below, is_above), self.fills, strict=True):
-                (fill,) = in_double(fill)
-                result = lnp.where(lnp.reshape(where, shape), put(fill, values), result)
+                result = lnp.where(lnp.reshape(where, shape), put(in_double(fill)[0], values), result)
         return with_axis(result, self.axis, place.ndim)
 
-    def _step(self, breaks: Any, values: Any) -> Any:
+    def _step(self, breaks: Array, values: Array) -> Any:
         last = breaks.shape[0] - 1
         if self.kind == "previous":
             return lnp.clip(lnp.searchsorted(breaks, values, side="right") - 1, 0, last)
@@ -103,7 +102,12 @@ class RegularGridInterpolator(Interpolator):
     """``scipy.interpolate.RegularGridInterpolator``, with gradients by grid, values and places."""
 
     def __init__(
-        self, points: Any, values: Any, method: str = "linear", bounds_error: bool = True, fill_value: Any = np.nan
+        self,
+        points: Array,
+        values: Array,
+        method: str = "linear",
+        bounds_error: bool = True,
+        fill_value: Array = np.nan,
     ) -> None:
         self._begin(points, values, method=method, bounds_error=bounds_error, fill_value=fill_value)
         self.method, self.bounds_error, self.fill_value = method, bounds_error, fill_value
@@ -120,7 +124,7 @@ class RegularGridInterpolator(Interpolator):
                 raise ValueError(f"The points in dimension {k} must be strictly ascending or descending")
         self.grid, self.values = tuple(grid), values
 
-    def __call__(self, xi: Any, method: str | None = None) -> Any:
+    def __call__(self, xi: Array, method: str | None = None) -> Any:
         """Return the values at places, of which the last axis has the coordinates."""
         if self._computes(xi):
             return self._own(plain(xi), method)
@@ -161,7 +165,7 @@ class RegularGridInterpolator(Interpolator):
         return lnp.reshape(result, (*shape, *values.shape[len(grid) :]))
 
     @staticmethod
-    def _of_basis(grid: list[Any], values: Any, places: list[Any], k: int) -> tuple[Any, list[Any]]:
+    def _of_basis(grid: list[Any], values: Array, places: list[Any], k: int) -> tuple[Any, list[Any]]:
         found: list[Any] = []
         for axis, (x, place) in enumerate(zip(grid, places, strict=True)):
             spline = make_interp_spline(x, values, k, axis=axis)
@@ -172,7 +176,7 @@ class RegularGridInterpolator(Interpolator):
         return values, found
 
 
-def _linear(x: Any, place: Any, *, nearest: bool) -> list[Any]:
+def _linear(x: Array, place: Array, *, nearest: bool) -> list[Any]:
     """Return the samples on both sides of each place, with their weights; or the nearest one."""
     interval = interval_of(x, place)
     x0, x1 = lnp.take(x, interval), lnp.take(x, interval + 1)
@@ -182,7 +186,7 @@ def _linear(x: Any, place: Any, *, nearest: bool) -> list[Any]:
     return [(interval, 1.0 - share), (interval + 1, share)]
 
 
-def _combined(values: Any, found: list[Any]) -> Any:
+def _combined(values: Array, found: list[Any]) -> Any:
     """Return sums of values at all choices of one sample along each axis, weighted."""
     count = len(found)
     lines = lnp.reshape(values, (-1, *values.shape[count:]))
@@ -200,7 +204,12 @@ def _combined(values: Any, found: list[Any]) -> Any:
 
 @rule("interpolate.interpn")
 def interpn(
-    points: Any, values: Any, xi: Any, method: str = "linear", bounds_error: bool = True, fill_value: Any = np.nan
+    points: Array,
+    values: Array,
+    xi: Array,
+    method: str = "linear",
+    bounds_error: bool = True,
+    fill_value: Array = np.nan,
 ) -> Any:
     """Return ``scipy.interpolate.interpn``."""
     (values,) = arrays(values)

@@ -9,10 +9,10 @@ import numpy as np
 
 from lucid import numpy as lnp
 from lucid.numpy.border import plain
-from lucid.scipy.rules.filters import for_each
-from lucid.scipy.rules.places import along_axes, at_places
-from lucid.scipy.rules.rule import arrays, host, in_dtype, put, real_or_complex, rule
-from lucid.scipy.rules.splines import of_parts, prefiltered
+from lucid.scipy.rules.images.filters import for_each
+from lucid.scipy.rules.images.places import along_axes, at_places
+from lucid.scipy.rules.images.splines import of_parts, prefiltered
+from lucid.scipy.rules.rule import Array, PerAxis, arrays, host, in_dtype, put, real_or_complex, rule
 from lucid.tensor.numpy_calls.rule import axis_in, is_tensor
 
 if TYPE_CHECKING:
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 
 def read(
-    x: Any, places: list[Any], reading: Callable[..., Any], order: int, mode: str, cval: Any, *, prefilter: bool
+    x: Array, places: list[Any], reading: Callable[..., Any], order: int, mode: str, cval: Array, *, prefilter: bool
 ) -> Any:
     """Return an array read at places along its first axes, by `at_places` or `along_axes`, in its dtype."""
     if not 0 <= order <= 5:
         raise RuntimeError("spline order not supported")
 
-    def of_reals(x: Any, cval: Any) -> Any:
+    def of_reals(x: Array, cval: Array) -> Any:
         c, around = prefiltered(x, order, len(places), mode, cval, prefilter=prefilter)
         moved = [in_dtype(place, lnp.dtype("f8")) + float(around) for place in places]
         return reading(c, moved, order, mode, cval)
@@ -36,7 +36,7 @@ def read(
 
 @rule("ndimage.map_coordinates")
 def map_coordinates(
-    input: Any, coordinates: Any, order: int = 3, mode: str = "constant", cval: Any = 0.0, prefilter: bool = True
+    input: Array, coordinates: Array, order: int = 3, mode: str = "constant", cval: Array = 0.0, prefilter: bool = True
 ) -> Any:
     """Return ``scipy.ndimage.map_coordinates``, with gradients by the array and by the coordinates."""
     x, places = real_or_complex("ndimage.map_coordinates", input, coordinates)
@@ -49,13 +49,13 @@ def map_coordinates(
 
 @rule("ndimage.affine_transform")
 def affine_transform(
-    input: Any,
-    matrix: Any,
-    offset: Any = 0.0,
+    input: Array,
+    matrix: Array,
+    offset: Array = 0.0,
     output_shape: Sequence[int] | None = None,
     order: int = 3,
     mode: str = "constant",
-    cval: Any = 0.0,
+    cval: Array = 0.0,
     prefilter: bool = True,
 ) -> Any:
     """Return ``scipy.ndimage.affine_transform``, with gradients by the array, the matrix and the offset."""
@@ -82,12 +82,12 @@ def affine_transform(
     return read(x, planes(m, shifts, shape, x), at_places, order, mode, cval, prefilter=prefilter)
 
 
-def counting(size: int, like: Any) -> Any:
+def counting(size: int, like: Array) -> Any:
     """Return the whole numbers below a size, beside an array."""
     return put(np.arange(float(size)), plain(like))
 
 
-def planes(matrix: Any, offset: Any, shape: Sequence[int], like: Any) -> list[Any]:
+def planes(matrix: Array, offset: Array, shape: Sequence[int], like: Array) -> list[Any]:
     """Return the coordinates ``matrix @ index + offset`` of all indices of a shape."""
     places: list[Any] = []
     for k in range(matrix.shape[0]):
@@ -101,7 +101,7 @@ def planes(matrix: Any, offset: Any, shape: Sequence[int], like: Any) -> list[An
 
 @rule("ndimage.shift")
 def shift(
-    input: Any, shift: Any, order: int = 3, mode: str = "constant", cval: Any = 0.0, prefilter: bool = True
+    input: Array, shift: Array, order: int = 3, mode: str = "constant", cval: Array = 0.0, prefilter: bool = True
 ) -> Any:
     """Return ``scipy.ndimage.shift``, with gradients by the array and by the shift."""
     (x,) = real_or_complex("ndimage.shift", input)
@@ -112,11 +112,11 @@ def shift(
 
 @rule("ndimage.zoom")
 def zoom(
-    input: Any,
-    zoom: Any,
+    input: Array,
+    zoom: PerAxis,
     order: int = 3,
     mode: str = "constant",
-    cval: Any = 0.0,
+    cval: Array = 0.0,
     prefilter: bool = True,
     *,
     grid_mode: bool = False,
@@ -138,13 +138,13 @@ def zoom(
 
 @rule("ndimage.rotate")
 def rotate(
-    input: Any,
-    angle: Any,
+    input: Array,
+    angle: Array,
     axes: Sequence[int] = (1, 0),
     reshape: bool = True,
     order: int = 3,
     mode: str = "constant",
-    cval: Any = 0.0,
+    cval: Array = 0.0,
     prefilter: bool = True,
 ) -> Any:
     """Return ``scipy.ndimage.rotate``, with gradients by the array and by the angle, of a fixed shape."""
@@ -163,7 +163,7 @@ def rotate(
     if reshape:
         bounds = turned @ [[0, 0, sizes[0], sizes[0]], [0, sizes[1], 0, sizes[1]]]
         shape = (np.ptp(bounds, axis=1) + 0.5).astype(int)
-    matrix: Any = put(turned, plain(x))
+    matrix: Array = put(turned, plain(x))
     if is_tensor(angle):
         way = (lnp.asarray(angle) - degrees) * math.pi / 180
         matrix = matrix + way * put(np.array([[-s, c], [-c, -s]]), plain(x)) - way * way * matrix * 0.5
@@ -183,12 +183,12 @@ def exact_turn(degrees: float) -> tuple[float, float]:
 
 @rule("ndimage.geometric_transform")
 def geometric_transform(
-    input: Any,
+    input: Array,
     mapping: Callable[..., Any],
     output_shape: Sequence[int] | None = None,
     order: int = 3,
     mode: str = "constant",
-    cval: Any = 0.0,
+    cval: Array = 0.0,
     prefilter: bool = True,
     extra_arguments: tuple[Any, ...] = (),
     extra_keywords: dict[str, Any] | None = None,

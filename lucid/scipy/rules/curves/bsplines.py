@@ -9,12 +9,12 @@ import numpy as np
 from lucid import numpy as lnp
 from lucid.numpy.border import plain
 from lucid.scipy.rules.banded import banded_solution
-from lucid.scipy.rules.piecewise import Interpolator, in_double, outside_as_nan, with_axis, wrapped_places
-from lucid.scipy.rules.rule import host, put, rule
+from lucid.scipy.rules.curves.piecewise import Interpolator, in_double, outside_as_nan, with_axis, wrapped_places
+from lucid.scipy.rules.rule import Array, host, put, rule
 from lucid.tensor.numpy_calls.rule import NumpyCallError
 
 
-def basis(t: Any, k: int, x: Any, interval: Any) -> list[Any]:
+def basis(t: Array, k: int, x: Array, interval: Array) -> list[Any]:
     """Return the k + 1 elements of the basis that are not zero in the interval of each place, by Cox and de Boor."""
     found: list[Any] = [lnp.ones_like(plain(x))]
     for p in range(1, k + 1):
@@ -28,7 +28,7 @@ def basis(t: Any, k: int, x: Any, interval: Any) -> list[Any]:
     return found
 
 
-def basis_slopes(t: Any, k: int, nu: int, x: Any, interval: Any) -> list[Any]:
+def basis_slopes(t: Array, k: int, nu: int, x: Array, interval: Array) -> list[Any]:
     """Return the derivatives of a degree of the same elements."""
     if nu > k:
         return [lnp.zeros_like(plain(x))] * (k + 1)
@@ -43,10 +43,10 @@ def basis_slopes(t: Any, k: int, nu: int, x: Any, interval: Any) -> list[Any]:
     return found
 
 
-def knot_interval(t: Any, k: int, count: int, x: Any) -> Any:
+def knot_interval(t: Array, k: int, count: int, x: Array) -> Any:
     """Return the number of the knot before each place, among those between which the basis is whole."""
     found = lnp.searchsorted(plain(t), plain(x), side="right") - 1
-    values = host(t)
+    values: Any = host(t)
     # not one of several knots at one place
     last = int(np.searchsorted(values, values[count], side="left")) - 1 if k else count - 1
     return lnp.clip(found, k, last)
@@ -55,7 +55,7 @@ def knot_interval(t: Any, k: int, count: int, x: Any) -> Any:
 class BSpline(Interpolator):
     """``scipy.interpolate.BSpline``, with gradients by knots, coefficients and places."""
 
-    def __init__(self, t: Any, c: Any, k: int, extrapolate: Any = True, axis: int = 0) -> None:
+    def __init__(self, t: Array, c: Array, k: int, extrapolate: Array = True, axis: int = 0) -> None:
         self.k, self.extrapolate, self.axis = k, extrapolate, axis
         if not self._begin(t, c, k, extrapolate=extrapolate, axis=axis):
             t, c = in_double(t, c)
@@ -69,7 +69,7 @@ class BSpline(Interpolator):
         """Knots, coefficients and degree."""
         return self.t, self.c, self.k
 
-    def __call__(self, x: Any, nu: int = 0, extrapolate: Any = None) -> Any:
+    def __call__(self, x: Array, nu: int = 0, extrapolate: Array = None) -> Any:
         """Return the values at places, or those of a derivative."""
         if self._computes(x):
             return self._own(plain(x), nu, extrapolate)
@@ -116,7 +116,7 @@ class BSpline(Interpolator):
             t, k = lnp.concatenate([t[:1], t, t[-1:]]), k + 1
         return spline_of(t, c, k, False if self.extrapolate == "periodic" else self.extrapolate, self.axis)
 
-    def integrate(self, a: Any, b: Any, extrapolate: Any = None) -> Any:
+    def integrate(self, a: Array, b: Array, extrapolate: Array = None) -> Any:
         """Return the integral between two places."""
         if self._computes(a, b):
             return self._own.integrate(plain(a), plain(b), extrapolate)
@@ -131,19 +131,19 @@ class BSpline(Interpolator):
         return whole(b, extrapolate=True) - whole(a, extrapolate=True)
 
 
-def spline_of(t: Any, c: Any, k: int, extrapolate: Any, axis: int) -> BSpline:
+def spline_of(t: Array, c: Array, k: int, extrapolate: Array, axis: int) -> BSpline:
     """Return a spline of coefficients whose first axis is that of the basis, wherever values have theirs."""
     return BSpline(t, lnp.moveaxis(c, 0, axis), k, extrapolate, axis)
 
 
-def usual_knots(x: Any, k: int) -> Any:
+def usual_knots(x: Array, k: int) -> Any:
     """Return the knots of which as many are left out at both ends as the basis has elements too many."""
     middle = x if k % 2 else (x[1:] + x[:-1]) / 2.0
     skipped = (k + 1) // 2 if k % 2 else k // 2
     return ends_repeated(x, middle[skipped : middle.shape[0] - skipped], k + 1)
 
 
-def ends_repeated(x: Any, inner: Any, times: int) -> Any:
+def ends_repeated(x: Array, inner: Array, times: int) -> Any:
     """Return inner knots between several at each end."""
     return lnp.concatenate([lnp.repeat(x[:1], times), inner, lnp.repeat(x[-1:], times)])
 
@@ -151,7 +151,7 @@ def ends_repeated(x: Any, inner: Any, times: int) -> Any:
 ALIASES = {"clamped": 1, "natural": 2}
 
 
-def derivatives(condition: Any, y: Any) -> list[tuple[int, Any]]:
+def derivatives(condition: Array, y: Array) -> list[tuple[int, Any]]:
     """Return the orders of derivatives at an end, and their values."""
     if condition is None:
         return []
@@ -164,7 +164,7 @@ def derivatives(condition: Any, y: Any) -> list[tuple[int, Any]]:
 
 @rule("interpolate.make_interp_spline")
 def make_interp_spline(
-    x: Any, y: Any, k: int = 3, t: Any = None, bc_type: Any = None, axis: int = 0, check_finite: bool = True
+    x: Array, y: Array, k: int = 3, t: Array = None, bc_type: Array = None, axis: int = 0, check_finite: bool = True
 ) -> Any:
     """Return ``scipy.interpolate.make_interp_spline``."""
     x, y = in_double(x, y)
@@ -203,7 +203,7 @@ def make_interp_spline(
     return spline_of(t, banded_solution(collocation(t, k, count, x, *rows), right, k, k), k, True, axis)
 
 
-def collocation(t: Any, k: int, count: int, x: Any, starts: list[Any], stops: list[Any]) -> Any:
+def collocation(t: Array, k: int, count: int, x: Array, starts: list[Any], stops: list[Any]) -> Any:
     """Return the diagonals of the matrix of the basis at places, with derivatives at both ends before and behind."""
     lines: list[Any] = []
     columns: list[Any] = []

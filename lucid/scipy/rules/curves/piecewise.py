@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 from lucid import numpy as lnp
 from lucid.numpy.border import any_recorded, array_on_device, plain
-from lucid.scipy.rules.rule import arrays, host, in_dtype
+from lucid.scipy.rules.rule import Array, arrays, host, host_library, in_dtype
 from lucid.tensor.numpy_calls.rule import NumpyCallError
 
 
@@ -20,16 +19,16 @@ class Interpolator:
     Where nothing is recorded it computes by SciPy's own, and has its methods and attributes.
     """
 
-    def _begin(self, *operands: Any, **settings: Any) -> bool:
+    def _begin(self, *operands: Array, **settings: Array) -> bool:
         """Make SciPy's object, if all is plain and on the host; return whether there is one."""
         self._own: Any = None
         values = (*operands, *settings.values())
         if not any_recorded(values) and array_on_device(plain(values)) is None:
-            kind = getattr(import_module("scipy.interpolate"), type(self).__name__)
+            kind = getattr(host_library("interpolate"), type(self).__name__)
             self._own = kind(*plain(operands), **{key: plain(value) for key, value in settings.items()})
         return self._own is not None
 
-    def _computes(self, *places: Any) -> bool:
+    def _computes(self, *places: Array) -> bool:
         """Return whether SciPy's object is asked."""
         return self._own is not None and not any_recorded(places) and array_on_device(plain(places)) is None
 
@@ -39,12 +38,12 @@ class Interpolator:
         if self._own is not None:
             return getattr(self._own, name)
         title = f"scipy.interpolate.{type(self).__name__}"
-        if hasattr(getattr(import_module("scipy.interpolate"), type(self).__name__), name):
+        if hasattr(getattr(host_library("interpolate"), type(self).__name__), name):
             raise NumpyCallError(f"{title}.{name} has no rule: make the object of arrays, x.detach()")
         raise AttributeError(f"{title} has no attribute {name!r}")
 
 
-def in_double(*values: Any) -> list[Any]:
+def in_double(*values: Array) -> list[Any]:
     """Return operands in double precision, as SciPy's interpolators take them; None stays what it is."""
     found = iter(arrays(*[value for value in values if value is not None]))
     results: list[Any] = []
@@ -54,7 +53,7 @@ def in_double(*values: Any) -> list[Any]:
     return results
 
 
-def checked_places(x: Any) -> Any:
+def checked_places(x: Array) -> Any:
     """Return breakpoints, which must increase."""
     if x.ndim != 1:
         raise ValueError("`x` must be 1-dimensional.")
@@ -65,13 +64,13 @@ def checked_places(x: Any) -> Any:
     return x
 
 
-def interval_of(breaks: Any, places: Any) -> Any:
+def interval_of(breaks: Array, places: Array) -> Any:
     """Return the number of the interval in which each place lies, or to which it is nearest."""
     found = lnp.searchsorted(plain(breaks), plain(places), side="right") - 1
     return lnp.clip(found, 0, breaks.shape[0] - 2)
 
 
-def with_axis(values: Any, axis: int, ndim: int) -> Any:
+def with_axis(values: Array, axis: int, ndim: int) -> Any:
     """Return values, whose first `ndim` axes are those of the places, with these where the axis was."""
     if not axis:
         return values
@@ -79,12 +78,12 @@ def with_axis(values: Any, axis: int, ndim: int) -> Any:
     return lnp.transpose(values, order[ndim : ndim + axis] + order[:ndim] + order[ndim + axis :])
 
 
-def wrapped_places(x: Any, start: Any, stop: Any) -> Any:
+def wrapped_places(x: Array, start: Array, stop: Array) -> Any:
     """Return places moved by whole periods into an interval."""
     return start + (x - start) % (stop - start)
 
 
-def outside_as_nan(values: Any, x: Any, start: Any, stop: Any) -> Any:
+def outside_as_nan(values: Array, x: Array, start: Array, stop: Array) -> Any:
     """Return values, of which those of places outside are NaN."""
     place = plain(x)
     is_outside = lnp.logical_or(place < plain(start), place > plain(stop))
@@ -94,7 +93,7 @@ def outside_as_nan(values: Any, x: Any, start: Any, stop: Any) -> Any:
 class PPoly(Interpolator):
     """``scipy.interpolate.PPoly``: polynomials between breakpoints, the highest power first."""
 
-    def __init__(self, c: Any, x: Any, extrapolate: Any = None, axis: int = 0) -> None:
+    def __init__(self, c: Array, x: Array, extrapolate: Array = None, axis: int = 0) -> None:
         if not self._begin(c, x, extrapolate=extrapolate, axis=axis):
             c, x = in_double(c, x)
             if axis:
@@ -103,11 +102,11 @@ class PPoly(Interpolator):
                 raise ValueError("number of coefficients != len(x)-1")
             self._set(c, x, extrapolate, axis)
 
-    def _set(self, c: Any, x: Any, extrapolate: Any, axis: int) -> None:
+    def _set(self, c: Array, x: Array, extrapolate: Array, axis: int) -> None:
         self.c, self.x, self.axis = c, checked_places(x), axis
         self.extrapolate = True if extrapolate is None else extrapolate
 
-    def __call__(self, x: Any, nu: int = 0, extrapolate: Any = None) -> Any:
+    def __call__(self, x: Array, nu: int = 0, extrapolate: Array = None) -> Any:
         """Return the values at places, or those of a derivative."""
         if self._computes(x):
             return self._own(plain(x), nu, extrapolate)
@@ -121,7 +120,7 @@ class PPoly(Interpolator):
         return with_axis(values, self.axis, place.ndim)
 
     @staticmethod
-    def _values(c: Any, breaks: Any, place: Any, nu: int) -> Any:
+    def _values(c: Array, breaks: Array, place: Array, nu: int) -> Any:
         interval = interval_of(breaks, place)
         degree = c.shape[0] - 1
         rest = (1,) * (c.ndim - 2)
@@ -157,7 +156,7 @@ class PPoly(Interpolator):
             c = lnp.stack([*rows, starts])
         return made_of(c, x, False if self.extrapolate == "periodic" else self.extrapolate, self.axis)
 
-    def integrate(self, a: Any, b: Any, extrapolate: Any = None) -> Any:
+    def integrate(self, a: Array, b: Array, extrapolate: Array = None) -> Any:
         """Return the integral between two places."""
         if self._computes(a, b):
             return self._own.integrate(plain(a), plain(b), extrapolate)
@@ -169,24 +168,20 @@ class PPoly(Interpolator):
         period = x[-1] - x[0]
         total = whole(x[-1], extrapolate=True)
 
-        def upto(place: Any) -> Any:
+        def upto(place: Array) -> Any:
             turns = lnp.floor(plain((place - x[0]) / period))
             return total * turns + whole(place - turns * period, extrapolate=True)
 
         return upto(b) - upto(a)
 
 
-def made_of(c: Any, x: Any, extrapolate: Any, axis: int) -> PPoly:
+def made_of(c: Array, x: Array, extrapolate: Array, axis: int) -> PPoly:
     """Return an object of coefficients as it holds them, whatever its axis."""
-    made = PPoly.__new__(PPoly)
-    if not made._begin(c, x, extrapolate=extrapolate):  # noqa: SLF001 - of this class
-        made._set(c, x, extrapolate, axis)  # noqa: SLF001
-    elif axis:
-        made._own.axis = axis  # noqa: SLF001
-    return made
+    # its constructor gets them where the axis is
+    return PPoly(lnp.moveaxis(c, (0, 1), (axis, axis + 1)) if axis else c, x, extrapolate, axis)
 
 
-def hermite(x: Any, y: Any, slopes: Any) -> Any:
+def hermite(x: Array, y: Array, slopes: Array) -> Any:
     """Return the coefficients of cubic polynomials of values and slopes at their ends."""
     h = lnp.reshape(lnp.diff(x), (-1, *(1,) * (y.ndim - 1)))
     rise = lnp.diff(y, axis=0) / h
@@ -197,19 +192,19 @@ def hermite(x: Any, y: Any, slopes: Any) -> Any:
 class CubicHermiteSpline(PPoly):
     """``scipy.interpolate.CubicHermiteSpline``."""
 
-    def __init__(self, x: Any, y: Any, dydx: Any, axis: int = 0, extrapolate: Any = None) -> None:
+    def __init__(self, x: Array, y: Array, dydx: Array, axis: int = 0, extrapolate: Array = None) -> None:
         if not self._begin(x, y, dydx, axis=axis, extrapolate=extrapolate):
             x, y, dydx = in_double(x, y, dydx)
             if y.shape != dydx.shape:
                 raise ValueError("The shapes of `y` and `dydx` must be identical.")
             self._of_slopes(x, y, lnp.moveaxis(dydx, axis, 0), axis, extrapolate)
 
-    def _of_slopes(self, x: Any, y: Any, slopes: Any, axis: int, extrapolate: Any) -> None:
+    def _of_slopes(self, x: Array, y: Array, slopes: Array, axis: int, extrapolate: Array) -> None:
         y = lnp.moveaxis(y, axis, 0)
         self._set(hermite(x, y, slopes), x, extrapolate, axis % y.ndim)
 
 
-def samples_of(x: Any, y: Any, axis: int) -> tuple[Any, Any]:
+def samples_of(x: Array, y: Array, axis: int) -> tuple[Any, Any]:
     """Return places and values with their axis first, checked."""
     x, y = in_double(x, y)
     if x.ndim == 1 and x.shape[0] != y.shape[axis]:
@@ -220,7 +215,7 @@ def samples_of(x: Any, y: Any, axis: int) -> tuple[Any, Any]:
 class PchipInterpolator(CubicHermiteSpline):
     """``scipy.interpolate.PchipInterpolator``: cubic, and monotonic where the samples are."""
 
-    def __init__(self, x: Any, y: Any, axis: int = 0, extrapolate: Any = None) -> None:
+    def __init__(self, x: Array, y: Array, axis: int = 0, extrapolate: Array = None) -> None:
         if self._begin(x, y, axis=axis, extrapolate=extrapolate):
             return
         x, values = samples_of(x, y, axis)
@@ -239,7 +234,7 @@ class PchipInterpolator(CubicHermiteSpline):
         self._set(hermite(x, values, slopes), x, extrapolate, axis % values.ndim)
 
     @staticmethod
-    def _end(h0: Any, h1: Any, m0: Any, m1: Any) -> Any:
+    def _end(h0: Array, h1: Array, m0: Array, m1: Array) -> Any:
         """Return the slope at an end, of the parabola through three samples, limited."""
         slope = ((2.0 * h0 + h1) * m0 - h0 * m1) / (h0 + h1)
         d, a, b = plain(slope), plain(m0), plain(m1)
@@ -251,7 +246,7 @@ class PchipInterpolator(CubicHermiteSpline):
 class Akima1DInterpolator(CubicHermiteSpline):
     """``scipy.interpolate.Akima1DInterpolator``, by the methods 'akima' and 'makima'."""
 
-    def __init__(self, x: Any, y: Any, axis: int = 0, *, method: str = "akima", extrapolate: Any = None) -> None:
+    def __init__(self, x: Array, y: Array, axis: int = 0, *, method: str = "akima", extrapolate: Array = None) -> None:
         if self._begin(x, y, axis=axis, method=method, extrapolate=extrapolate):
             return
         if method not in {"akima", "makima"}:
