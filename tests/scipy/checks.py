@@ -37,9 +37,25 @@ def between(low, high, *shape):
     return lambda rng: rng.uniform(low, high, shape)
 
 
-def increasing(count, step=0.2):
-    """Return what draws increasing places, none too near to the next."""
-    return lambda rng: np.cumsum(rng.uniform(step, 3 * step, count))
+def increasing(count, step=0.5):
+    """Return what draws increasing places, each near to a multiple of a step."""
+    return lambda rng: (np.arange(count) + rng.uniform(-0.1, 0.1, count)) * step
+
+
+def off_grid(low, high, *shape, step=1.0):
+    """Return what draws places as far from the multiples of a step as from the middles between, where kinks are."""
+
+    def draw(rng):
+        halves = rng.integers(2 * low, 2 * high, shape) / 2
+        return (halves + rng.uniform(0.2, 0.3, shape)) * step
+
+    return draw
+
+
+def spaced(*shape):
+    """Return what draws numbers in any order, of which no two are near, nor near zero: none overtakes another."""
+    count = int(np.prod(shape))
+    return lambda rng: ((rng.permutation(count) - count // 2 + 0.5) * 0.1 + rng.uniform(0, 0.02, count)).reshape(shape)
 
 
 def drawn(row, rng):
@@ -79,3 +95,21 @@ def check(row, module, rng):
     if row.twice:
         upstream = [random_like(rng, np.asarray(each)) for each in expected]
         check_gradient(gradient_of(op, len(arrays)), [*arrays, *upstream], rng)
+
+
+def by_name(*tables):
+    """Return the rows of tables by the names of their functions."""
+    found = {}
+    for row in (row for table in tables for row in table):
+        found.setdefault(row.name, []).append(row)
+    return found
+
+
+def check_all(rows, module, rng):
+    """Check each of the rows of one function; what fails says which."""
+    for k, row in enumerate(rows):
+        try:
+            check(row, module, rng)
+        except Exception as error:
+            error.add_note(f"{module}.{row.name}, row {k} of its {len(rows)}")
+            raise

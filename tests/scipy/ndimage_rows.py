@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from tests.scipy.checks import Row, between, complex_of
+from tests.scipy.checks import Row, between, complex_of, off_grid, spaced
 
 MODES = ("reflect", "mirror", "constant", "nearest", "wrap")
 SPLINE_MODES = (*MODES, "grid-wrap", "grid-constant")
-IMAGE, PLACES = (7, 6), between(-4.0, 10.0, 2, 4, 5)
-LONG = between(-3.3, 52.7, 2, 6)
+IMAGE, PLACES = (7, 6), off_grid(-4, 10, 2, 4, 5)
+LONG = off_grid(-3, 52, 2, 6)
 
 FILTERS = [
     *[
@@ -34,10 +34,10 @@ FILTERS = [
     Row("uniform_filter", lambda l, x: l.uniform_filter(x, [2, 3], origin=[0, 1]), (IMAGE,)),
     Row("uniform_filter1d", lambda l, x: l.uniform_filter1d(x, 3, 0, mode="nearest"), (IMAGE,)),
     *[
-        Row(name, lambda l, x, n=name: getattr(l, n)(x, 3, mode="nearest"), (IMAGE,))
+        Row(name, lambda l, x, n=name: getattr(l, n)(x, 3, mode="nearest"), (spaced(*IMAGE),))
         for name in ("maximum_filter", "minimum_filter", "median_filter")
     ],
-    Row("maximum_filter", lambda l, x: l.maximum_filter(x, footprint=[[1, 0, 1], [1, 1, 0]]), (IMAGE,)),
+    Row("maximum_filter", lambda l, x: l.maximum_filter(x, footprint=[[1, 0, 1], [1, 1, 0]]), (spaced(*IMAGE),)),
 ]
 
 TRANSFORMS = [

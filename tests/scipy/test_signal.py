@@ -9,16 +9,17 @@ from scipy import signal as theirs
 import lucid
 from lucid import numpy as lnp
 from lucid.scipy import signal
-from tests.scipy.checks import check, values
+from tests.scipy.checks import by_name, check_all, values
 from tests.scipy.signal_rows import CONVOLUTIONS, FILTERS, RATES
 
+ROWS = by_name(CONVOLUTIONS, FILTERS, RATES)
 pytestmark = pytest.mark.cpu("with SciPy's arrays beside; of CuPy's says test_device.py")
 
 
-@pytest.mark.parametrize("row", [*CONVOLUTIONS, *FILTERS, *RATES], ids=lambda row: row.name)
-def test_values_and_gradients(row, rng):
+@pytest.mark.parametrize("name", ROWS)
+def test_values_and_gradients(name, rng):
     """Of each call what SciPy gives, in its dtype, and the slope along a random direction of all its arrays."""
-    check(row, "signal", rng)
+    check_all(ROWS[name], "signal", rng)
 
 
 def test_a_filter_backwards(rng):
