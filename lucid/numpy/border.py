@@ -157,7 +157,7 @@ def on_device(name: str) -> Any:
             module, _, function = name.rpartition(".")
             return getattr(gpu.part(f"cupyx.{module}"), function)
         return functools.reduce(getattr, name.split("."), gpu.cupy())
-    except (AttributeError, ModuleNotFoundError):
+    except (AttributeError, ImportError):
         raise AttributeError(f"cupy has no {name}: use x.get() for the array on the CPU") from None
 
 

@@ -22,7 +22,7 @@ from lucid.ops.shape import axes as orders
 from lucid.ops.shape.padding import pad
 from lucid.ops.shape.reshape import reshape
 from lucid.scipy.rules.products import Overlaps, like_operand, spread
-from lucid.scipy.rules.rule import Array, arrays, host, in_dtype, library, put, recorded, rule
+from lucid.scipy.rules.rule import Array, arrays, host, host_library, in_dtype, library, put, recorded, rule
 from lucid.tensor.numpy_calls.rule import NumpyCallError, axis_in
 
 if TYPE_CHECKING:
@@ -36,10 +36,15 @@ class Division(Function):
 
     @staticmethod
     def forward(ctx: Any, a: Tensor, v: Tensor) -> Any:
-        """Return y by SciPy's filter, or CuPy's."""
-        with on(v.array):
-            one = namespace(v.array).ones(1, v.array.dtype)
-            y = wrap(library("signal", v.array).lfilter(one, a.array, v.array))
+        """Return y by SciPy's filter, or CuPy's; SciPy's too where CuPy's needs a library that is not there."""
+        try:
+            filters = library("signal", v.array)
+        except ImportError:
+            filtered = put(host_library("signal").lfilter(np.ones(1, v.array.dtype), host(a), host(v)), v.array)
+        else:
+            with on(v.array):
+                filtered = filters.lfilter(namespace(v.array).ones(1, v.array.dtype), a.array, v.array)
+        y = wrap(filtered)
         ctx.save_for_backward(a, y)
         return y
 
