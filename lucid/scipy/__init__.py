@@ -2,8 +2,8 @@
 
 Every function has SciPy's name, parameters and meaning. A call of which no operand requires grad is SciPy's own, or
 CuPy's where an array is on a CUDA device, and gives plain arrays; else it is recorded, and gives an `ndarray` of
-`lucid.numpy`, as functions there do. A function without a rule, or a parameter that a rule lacks, is refused by name where
-something requires grad. ``docs/numpy.md`` lists the rules.
+`lucid.numpy`, as functions there do. A function without a rule, or a parameter that a rule lacks, is refused by name
+where something requires grad. ``docs/numpy.md`` lists the rules.
 
 >>> import lucid
 >>> from lucid import numpy as np
@@ -15,6 +15,11 @@ torch.Size([5, 5])
 """
 
 from __future__ import annotations
+
+from importlib.util import find_spec
+
+if find_spec("scipy") is None:
+    raise ModuleNotFoundError("lucid.scipy needs SciPy: install it with pip install 'lucid-cupy[scipy]'", name="scipy")
 
 from lucid.scipy import fft, integrate, interpolate, linalg, ndimage, signal, special
 

@@ -14,7 +14,9 @@ GRID = [0, 0.2, 0.33, 0.5, 0.8, 1.0], [1, 0.8, 0.7, 0.5, 0.33, 0.1, 0]
 
 def turning(n):
     """Return what gives samples that rise and fall, so that no choice of a slope is near to another."""
-    values = np.array([[0.3, 1.0], [1.2, 0.1], [0.7, -1.1], [-0.5, -0.4], [-1.3, 0.5], [0.4, 0.9], [0.9, 2.0], [2.6, 1.4]])
+    values = np.array(
+        [[0.3, 1.0], [1.2, 0.1], [0.7, -1.1], [-0.5, -0.4], [-1.3, 0.5], [0.4, 0.9], [0.9, 2.0], [2.6, 1.4]]
+    )
     return lambda rng: values[:n]
 
 
@@ -31,16 +33,17 @@ def inside(*shape, scale=1.0):
 def of_samples(name, n=8, **settings):
     """Return a row of an interpolator's values, with gradients by places, values and where it is asked."""
     return Row(
-        name, lambda l, x, y, q: getattr(l, name)(x, y, **settings)(q), (increasing(n), turning(n) if name[:2] in {"Pc", "Ak"} else (n, 2), Q), n == 8 and not settings
+        name,
+        lambda l, x, y, q: getattr(l, name)(x, y, **settings)(q),
+        (increasing(n), turning(n) if name[:2] in {"Pc", "Ak"} else (n, 2), Q),
+        n == 8 and not settings,
     )
 
 
 PIECEWISE = [
     *[of_samples("CubicSpline", n, bc_type=b) for b in ("not-a-knot", "natural", ENDS) for n in (2, 3, 8)],
     of_samples("CubicSpline"),
-    *[
-        Row("CubicSpline", closed, (increasing(n), (n - 1, 2), between(0.2, 0.3, 5)), n == 8) for n in (3, 4, 5, 8)
-    ],
+    *[Row("CubicSpline", closed, (increasing(n), (n - 1, 2), between(0.2, 0.3, 5)), n == 8) for n in (3, 4, 5, 8)],
     Row("CubicSpline", closed, (lambda rng: np.arange(5.0), (4, 2), Q)),
     Row("CubicSpline", lambda l, x, y, q: l.CubicSpline(x, y, axis=1)(q), (X, (2, 8), Q)),
     *[Row("CubicSpline", lambda l, x, y, q, n=n: l.CubicSpline(x, y)(q, nu=n), (X, Y, Q)) for n in (1, 2)],
@@ -78,12 +81,13 @@ SPLINES = [
 
 TABLES = [
     *[
-        of_samples("interp1d", kind=k, axis=0, fill_value="extrapolate") for k in ("linear", "slinear", "quadratic", "cubic", 3)
+        of_samples("interp1d", kind=k, axis=0, fill_value="extrapolate")
+        for k in ("linear", "slinear", "quadratic", "cubic", 3)
     ],
     *[
         Row(
             "interp1d",
-            lambda l, y, k=k: l.interp1d(range(8), y, k, 0, bounds_error=False, fill_value=(1.0, 2.0))([-1, 1.5, 2.2, 3, 9]),
+            lambda l, y, k=k: l.interp1d(range(8), y, k, 0, True, False, (1.0, 2.0))([-1, 1.5, 2.2, 3, 9]),
             (Y,),
         )
         for k in ("nearest", "nearest-up", "previous", "next", "zero")

@@ -11,7 +11,9 @@ LONG = off_grid(-3, 52, 2, 6)
 
 FILTERS = [
     *[
-        Row("correlate", lambda l, x, w, m=m: l.correlate(x, w, mode=m, cval=0.7, origin=(1, -1)), (IMAGE, (3, 4)), True)
+        Row(
+            "correlate", lambda l, x, w, m=m: l.correlate(x, w, mode=m, cval=0.7, origin=(1, -1)), (IMAGE, (3, 4)), True
+        )
         for m in MODES
     ],
     *[
@@ -20,7 +22,12 @@ FILTERS = [
     ],
     Row("correlate", lambda l, x, w: l.correlate(x, w, axes=(1, 0), origin=(0, 1)), (IMAGE, (2, 3))),
     Row("correlate", lambda l, x, w: l.correlate(x, w, axes=(2, 0), origin=(1, 0)), ((4, 3, 5), (2, 3))),
-    Row("correlate", lambda l, x, w: l.correlate(x, w, cval=1j, mode="constant"), (complex_of(5, 4), complex_of(2, 3)), True),
+    Row(
+        "correlate",
+        lambda l, x, w: l.correlate(x, w, cval=1j, mode="constant"),
+        (complex_of(5, 4), complex_of(2, 3)),
+        True,
+    ),
     Row("convolve", lambda l, x, w: l.convolve(x, w), ((5, 4), complex_of(3, 2))),
     Row("correlate1d", lambda l, x, w: l.correlate1d(x, w, axis=0), (IMAGE, (4,))),
     Row("convolve1d", lambda l, x, w: l.convolve1d(x, w, 0, mode="wrap"), (IMAGE, (4,))),
@@ -85,5 +92,7 @@ TRANSFORMS = [
     Row("rotate", lambda l, x: l.rotate(x, 30.0), (IMAGE,)),
     Row("rotate", lambda l, x: l.rotate(x, -90, cval=1.0), (IMAGE,)),
     Row("rotate", lambda l, x: l.rotate(x, -20, axes=(0, 2), reshape=False, mode="nearest"), ((4, 5, 3),)),
-    Row("geometric_transform", lambda l, x: l.geometric_transform(x, lambda i: (i[0] * 0.7 + 0.1, i[1] * 0.9)), (IMAGE,)),
+    Row(
+        "geometric_transform", lambda l, x: l.geometric_transform(x, lambda i: (i[0] * 0.7 + 0.1, i[1] * 0.9)), (IMAGE,)
+    ),
 ]

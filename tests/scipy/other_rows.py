@@ -37,8 +37,8 @@ FFT = [
     *[
         Row(name, lambda l, x, n=name: getattr(l, n)(x), (GRID,))
         for name in (
-            "fft", "ifft", "rfft", "irfft", "hfft", "ihfft", "fft2", "ifft2", "rfft2", "irfft2", "fftn", "ifftn", "rfftn",
-            "irfftn", "fftshift", "ifftshift",
+            "fft", "ifft", "rfft", "irfft", "hfft", "ihfft", "fft2", "ifft2", "rfft2", "irfft2", "fftn", "ifftn",
+            "rfftn", "irfftn", "fftshift", "ifftshift",
         )
     ],
     Row("fft", lambda l, x: l.fft(x, 5, axis=0, norm="ortho", workers=1), (GRID,)),
@@ -86,7 +86,6 @@ SPECIAL = [
 ]
 
 
-
 def square(rng):
     """Return a matrix far from singular ones."""
     return rng.standard_normal((4, 4)) + np.diag([5.0, -6, 7, -8])
@@ -98,12 +97,18 @@ def diagonals(rng):
 
 
 LINALG = [
-    *[Row(name, lambda l, x, n=name: getattr(l, n)(x), (square,)) for name in ("inv", "det", "norm", "expm", "svdvals")],
+    *[
+        Row(name, lambda l, x, n=name: getattr(l, n)(x), (square,))
+        for name in ("inv", "det", "norm", "expm", "svdvals")
+    ],
     Row("pinv", lambda l, x: l.pinv(x), ((5, 3),)),
     Row("svd", lambda l, x: l.svd(x)[1], (square,)),
     Row("solve", lambda l, a, b: l.solve(a, b), (square, (4,))),
     Row("solve", lambda l, a, b: l.solve(a, b, transposed=True), (square, (4, 2))),
-    *[Row("solve", lambda l, a, b, k=k: l.solve(a, b, k, assume_a="pos"), (positive_definite, (4,))) for k in (True, False)],
+    *[
+        Row("solve", lambda l, a, b, k=k: l.solve(a, b, k, assume_a="pos"), (positive_definite, (4,)))
+        for k in (True, False)
+    ],
     *[
         Row("solve_triangular", lambda l, a, b, k=k, t=t: l.solve_triangular(a, b, t, k), (positive_definite, (4,)))
         for k in (True, False)

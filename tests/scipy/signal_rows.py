@@ -51,7 +51,12 @@ FILTERS = [
     Row("lfilter", lambda l, b, a, x: l.lfilter(b, division(a * (1 + 0.5j)), x), (complex_of(3), STABLE, LINE)),
     Row("lfilter_zi", lambda l, b, a: l.lfilter_zi(b, division(a)), ((3,), STABLE)),
     *[
-        Row("filtfilt", lambda l, b, a, x, p=p: l.filtfilt(b, division(a), x, padtype=p), ((3,), STABLE, LINE), p == "odd")
+        Row(
+            "filtfilt",
+            lambda l, b, a, x, p=p: l.filtfilt(b, division(a), x, padtype=p),
+            ((3,), STABLE, LINE),
+            p == "odd",
+        )
         for p in ("odd", "even", "constant", None)
     ],
     Row("filtfilt", lambda l, b, a, x: l.filtfilt(b, division(a), x, axis=0, padlen=4), ((3,), STABLE, (6, 9))),
@@ -66,7 +71,10 @@ FILTERS = [
 ]
 
 RATES = [
-    *[Row("hilbert", lambda l, x, n=n, k=k: l.hilbert(x, n, axis=k), ((6, 9),)) for n, k in ((None, 0), (None, 1), (12, 0))],
+    *[
+        Row("hilbert", lambda l, x, n=n, k=k: l.hilbert(x, n, axis=k), ((6, 9),))
+        for n, k in ((None, 0), (None, 1), (12, 0))
+    ],
     Row("detrend", lambda l, x: l.detrend(x), ((6, 9),)),
     Row("detrend", lambda l, x: l.detrend(x, 0, "constant"), ((6, 9),)),
     Row("detrend", lambda l, x: l.detrend(x, bp=[4]), ((6, 9),)),

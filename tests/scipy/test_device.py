@@ -36,9 +36,7 @@ def recorded(row, module, arrays, device, upstream):
     results = [each for each in parts(row.call(module, *leaves)) if isinstance(each, lucid.Tensor)]
     if not upstream:
         upstream += [random_like(np.random.default_rng(0), values(each)) for each in results]
-    grads = lucid.autograd.grad(
-        results, leaves, [lucid.tensor(each) for each in upstream], allow_unused=True
-    )
+    grads = lucid.autograd.grad(results, leaves, [lucid.tensor(each) for each in upstream], allow_unused=True)
     lucid.set_default_device(before)
     return results, [each for each in grads if each is not None]
 
@@ -63,12 +61,16 @@ PLAIN = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "row"), [(n, row) for n, row in FIRST if row.name in PLAIN[n]], ids=lambda x: getattr(x, "name", x))
+@pytest.mark.parametrize(
+    ("name", "row"), [(n, row) for n, row in FIRST if row.name in PLAIN[n]], ids=lambda x: getattr(x, "name", x)
+)
 def test_what_is_not_recorded(name, row, rng):
     """A call of plain arrays on a device is CuPy's, or the rule's where CuPy has none, and lies on the device."""
     arrays = drawn(row, rng)
     expected = parts(row.call(import_module(f"scipy.{name}"), *arrays))
-    results = parts(row.call(import_module(f"lucid.scipy.{name}"), *[lnp.array(each, device="cuda") for each in arrays]))
+    results = parts(
+        row.call(import_module(f"lucid.scipy.{name}"), *[lnp.array(each, device="cuda") for each in arrays])
+    )
     for one, other in zip(results, expected, strict=True):
         assert gpu.is_gpu_array(one)
         assert is_floating(one)

@@ -51,7 +51,7 @@ def test_objects_of_plain_samples(rng):
     np.testing.assert_array_equal(spline.roots(), theirs.CubicSpline(x, y).roots())
     np.testing.assert_allclose(values(spline.derivative()(leaf)), theirs.CubicSpline(x, y)(q, 1), atol=1e-12)
     with pytest.raises(AttributeError, match="nothing"):
-        spline.nothing  # noqa: B018 - asking is what fails
+        spline.nothing
 
 
 def test_places_outside(rng):
@@ -84,7 +84,10 @@ def test_places_outside(rng):
         (lambda y: interpolate.CubicSpline(range(5), y, bc_type="flat"), r"bc_type=flat is not allowed"),
         (lambda y: interpolate.interp1d(range(5), y)(7.0), r"outside the interpolation range"),
         (lambda y: interpolate.RegularGridInterpolator((range(5),), y)([[9.0]]), r"out of bounds in dimension 0"),
-        (lambda y: interpolate.RegularGridInterpolator((range(5),), y, "pchip")([[1.0]]), r"the method can be 'linear'"),
+        (
+            lambda y: interpolate.RegularGridInterpolator((range(5),), y, "pchip")([[1.0]]),
+            r"the method can be 'linear'",
+        ),
     ],
 )
 def test_what_is_refused(call, message):

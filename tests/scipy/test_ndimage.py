@@ -62,7 +62,10 @@ def test_small_weights_and_gradients_count(rng):
     ]
     for one, other in zip(*grads, strict=True):
         np.testing.assert_allclose(values(one) * 1e-22, values(other), rtol=1e-12)
-    twice = [lucid.autograd.grad(lnp.sum(lnp.sin(pair[0] / s)) * s, [x, w]) for pair, s in zip(grads, (1.0, 1e-22), strict=True)]
+    twice = [
+        lucid.autograd.grad(lnp.sum(lnp.sin(pair[0] / s)) * s, [x, w])
+        for pair, s in zip(grads, (1.0, 1e-22), strict=True)
+    ]
     for one, other in zip(*twice, strict=True):
         np.testing.assert_allclose(values(one) * 1e-22, values(other), rtol=1e-10)
 
@@ -100,9 +103,15 @@ def test_what_is_plain(rng):
     ("call", "message"),
     [
         (lambda x: ndimage.distance_transform_edt(x), r"scipy.ndimage.distance_transform_edt has no counterpart here"),
-        (lambda x: ndimage.gaussian_filter(x, 1.0, output=np.zeros((3, 3))), r"scipy.ndimage.gaussian_filter: .* got output"),
+        (
+            lambda x: ndimage.gaussian_filter(x, 1.0, output=np.zeros((3, 3))),
+            r"scipy.ndimage.gaussian_filter: .* got output",
+        ),
         (lambda x: ndimage.spline_filter(x, output=np.zeros((3, 3))), r"spline_filter: output cannot be an array"),
-        (lambda x: ndimage.convolve(np.ones((3, 3), int), x), r"scipy.ndimage.convolve: the result has the dtype .* int64"),
+        (
+            lambda x: ndimage.convolve(np.ones((3, 3), int), x),
+            r"scipy.ndimage.convolve: the result has the dtype .* int64",
+        ),
         (lambda x: ndimage.sobel(x, mode="odd"), r"boundary mode not supported"),
         (lambda x: ndimage.map_coordinates(x, x, order=6), r"spline order not supported|invalid shape"),
         (lambda x: ndimage.correlate(x, np.ones((2, 2)), origin=1), r"Invalid origin"),
@@ -112,5 +121,7 @@ def test_what_is_refused(call, message):
     """What cannot be recorded is a TypeError by its name; what SciPy refuses is refused as SciPy does."""
     with pytest.raises((TypeError, ValueError, RuntimeError), match=message):
         call(lucid.tensor(np.ones((3, 3)), requires_grad=True))
-    with pytest.raises(AttributeError, match=r"module 'lucid.scipy.ndimage' has no attribute 'nothing', nor has SciPy's"):
-        ndimage.nothing  # noqa: B018 - asking is what fails
+    with pytest.raises(
+        AttributeError, match=r"module 'lucid.scipy.ndimage' has no attribute 'nothing', nor has SciPy's"
+    ):
+        ndimage.nothing

@@ -48,7 +48,9 @@ def test_what_is_plain(rng):
     """Without a gradient, and of functions that can have none, a result is SciPy's own."""
     x = rng.standard_normal(40)
     leaf = lucid.tensor(x, requires_grad=True)
-    np.testing.assert_array_equal(signal.lfilter([1.0], [1.0, 0.5], leaf.detach()), theirs.lfilter([1.0], [1.0, 0.5], x))
+    np.testing.assert_array_equal(
+        signal.lfilter([1.0], [1.0, 0.5], leaf.detach()), theirs.lfilter([1.0], [1.0, 0.5], x)
+    )
     np.testing.assert_array_equal(signal.find_peaks(leaf)[0], theirs.find_peaks(x)[0])
     assert type(signal.lfilter([1.0], [1.0, 0.5], lnp.asarray(leaf) * 2)) is lnp.ndarray
     assert type(signal.get_window("hann", 5)) is np.ndarray
@@ -61,7 +63,10 @@ def test_what_is_plain(rng):
         (lambda x: signal.filtfilt([1.0], [1.0, 0.2], x, method="gust"), r"filtfilt: with a Tensor only method='pad'"),
         (lambda x: signal.detrend(x, overwrite_data=True), r"scipy.signal.detrend: .* got overwrite_data"),
         (lambda x: signal.upfirdn([1.0], x, mode="wrap"), r"upfirdn: with a Tensor only mode='constant'"),
-        (lambda x: signal.convolve(x, np.ones((2, 2))), r"in1 and in2 should have the same dimensionality, got 1 and 2"),
+        (
+            lambda x: signal.convolve(x, np.ones((2, 2))),
+            r"in1 and in2 should have the same dimensionality, got 1 and 2",
+        ),
         (lambda x: signal.fftconvolve(x, x, "half"), r"acceptable mode flags are"),
         (lambda x: signal.lfilter([[1.0]], [1.0], x), r"Parameter b is not a non-empty 1d array"),
         (lambda x: signal.filtfilt([1.0], [1.0, 0.2], x[:4]), r"must be greater than padlen, which is 6"),

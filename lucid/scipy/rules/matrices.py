@@ -12,7 +12,7 @@ from lucid.ops.decomposition import matrix_exp, triangular
 from lucid.ops.shape import stacking
 from lucid.scipy.rules.banded import banded_solution
 from lucid.scipy.rules.recursions import in_one_dtype
-from lucid.scipy.rules.rule import Array, PerAxis, arrays, by_op, put, rule
+from lucid.scipy.rules.rule import Array, PerAxis, arrays, by_op, counted, put, rule
 from lucid.tensor.numpy_calls.rule import NumpyCallError
 
 
@@ -159,7 +159,7 @@ def toeplitz(c: Array, r: Array = None) -> Any:
     if r is None:
         r = lnp.conj(c) if c.dtype.kind == "c" else c
     line = lnp.concatenate([lnp.flip(c, 0), r[1:]])
-    places: Any = np.arange(c.shape[0])[::-1, None] + np.arange(r.shape[0])
+    places = counted(c.shape[0])[::-1, None] + counted(r.shape[0])
     return lnp.take(line, put(places, plain(line)))
 
 

@@ -46,9 +46,8 @@ def basis_slopes(t: Array, k: int, nu: int, x: Array, interval: Array) -> list[A
 def knot_interval(t: Array, k: int, count: int, x: Array) -> Any:
     """Return the number of the knot before each place, among those between which the basis is whole."""
     found = lnp.searchsorted(plain(t), plain(x), side="right") - 1
-    values: Any = host(t)
     # not one of several knots at one place
-    last = int(np.searchsorted(values, values[count], side="left")) - 1 if k else count - 1
+    last = int((host(t) < host(t)[count]).sum()) - 1 if k else count - 1
     return lnp.clip(found, k, last)
 
 
