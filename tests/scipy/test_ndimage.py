@@ -70,6 +70,22 @@ def test_small_weights_and_gradients_count(rng):
         np.testing.assert_allclose(values(one) * 1e-22, values(other), rtol=1e-10)
 
 
+def test_recorded_settings_in_lists(rng):
+    """One of several axes' settings, or an entry of a matrix, may be recorded beside plain numbers."""
+    x = rng.standard_normal((6, 5))
+    for call, setting in (
+        (lambda l, x, s: l.gaussian_filter(x, [s, 0.8], radius=[3, 2]), 1.3),
+        (lambda l, x, s: l.shift(x, (s, -0.4), mode="nearest"), 0.7),
+        (lambda l, x, s: l.affine_transform(x, [[s, 0.1], [0.0, 0.9]], [s, 0.2], mode="mirror"), 0.8),
+        (lambda l, x, s: l.map_coordinates(x, [[s, 1.3], [2.2, s]], mode="mirror"), 0.7),
+        (lambda l, x, s: l.correlate(x, [[s, 1.0], [2.0, s]], mode="constant", cval=s), 0.7),
+    ):
+        expected = call(theirs, x, setting)
+        leaf = lucid.tensor(setting, dtype=lucid.float64, requires_grad=True)
+        np.testing.assert_allclose(values(call(ndimage, x, leaf)), expected, atol=1e-12)
+        check_gradient(as_op(call, ndimage), [x, np.array(setting)], rng)
+
+
 def test_single_precision(rng):
     """float32 stays float32, with SciPy's values to its precision, and gradients in the dtype of their array."""
     x, c = rng.standard_normal((7, 6)).astype("f4"), rng.uniform(0, 5, (2, 9))

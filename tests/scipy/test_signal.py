@@ -68,6 +68,10 @@ def test_what_is_plain(rng):
             r"in1 and in2 should have the same dimensionality, got 1 and 2",
         ),
         (lambda x: signal.fftconvolve(x, x, "half"), r"acceptable mode flags are"),
+        (
+            lambda x: signal.lfilter([1.0], [1.0, 0.2], x, zi=[1.0, 2.0]),
+            r"zi: expected \(1,\) with its axis last, found \(2,",
+        ),
         (lambda x: signal.lfilter([[1.0]], [1.0], x), r"Parameter b is not a non-empty 1d array"),
         (lambda x: signal.filtfilt([1.0], [1.0, 0.2], x[:4]), r"must be greater than padlen, which is 6"),
         (lambda x: signal.sosfilt([[1, 0, 0, 2, 0, 0]], x), r"sos\[:, 3\] should be all ones"),

@@ -106,7 +106,12 @@ def lfilter(b: Array, a: Array, x: Array, axis: int = -1, zi: Array = None) -> A
     if zi is not None:
         if zi.ndim != x.ndim:
             raise ValueError(f"Dimensions of parameters x and zi must match, but x.ndim={x.ndim}, zi.ndim={zi.ndim}!")
-        zi = lnp.broadcast_to(lnp.moveaxis(zi, axis, -1), (*x.shape[:-1], states))
+        zi, wanted = lnp.moveaxis(zi, axis, -1), (*x.shape[:-1], states)
+        if zi.shape[-1] != states or any(size not in {1, n} for size, n in zip(zi.shape, wanted, strict=True)):
+            raise ValueError(
+                f"Unexpected shape for parameter zi: expected {wanted} with its axis last, found {zi.shape}."
+            )
+        zi = lnp.broadcast_to(zi, wanted)
         made = made + with_zeros(zi, n + states)
     y = made[..., :n]
     if a.shape[0] > 1:

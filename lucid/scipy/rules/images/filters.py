@@ -33,7 +33,7 @@ def axes_of(axes: int | Sequence[int] | None, ndim: int) -> list[int]:
 
 def for_each(value: Array, count: int, name: str = "sequence argument") -> list[Any]:
     """Return what is given once for all of several axes, or one for each, as a list."""
-    if value is None or isinstance(value, str) or not lnp.ndim(value):
+    if not isinstance(value, list | tuple) and not getattr(value, "ndim", 0):
         return [value] * count
     found = list(value)
     if len(found) != count:
@@ -314,6 +314,8 @@ def _parts(
     mask = host(footprint).astype(bool)
     if not mask.any():
         raise ValueError("All-zero footprint is not supported.")
+    if mask.ndim != len(along):
+        raise RuntimeError(f"footprint.ndim ({mask.ndim}) must match len(axes) ({len(along)})")
     inner = x.shape
     for k, n, m, o in zip(along, mask.shape, for_each(mode, len(along)), for_each(origin, len(along)), strict=True):
         before = n // 2 + o
