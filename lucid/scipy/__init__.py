@@ -11,7 +11,7 @@ where something requires grad. ``docs/numpy.md`` lists the rules.
 >>> image = lucid.tensor(np.eye(5), requires_grad=True)
 >>> np.sum(ndimage.gaussian_filter(image, sigma=1.0)[2]).backward()
 >>> image.grad.shape
-torch.Size([5, 5])
+lucid.Size([5, 5])
 """
 
 from __future__ import annotations

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 
 def _enter_of_one(name: str) -> None:
-    @rule(f"fft.{name}")
     def transform(
         x: Array,
         n: int | None = None,
@@ -35,11 +34,10 @@ def _enter_of_one(name: str) -> None:
     ) -> Any:
         return getattr(lnp.fft, name)(x, n, axis=axis, norm=norm)
 
-    del transform
+    rule(f"fft.{name}")(transform)
 
 
 def _enter_of_several(name: str, usual: tuple[int, int] | None) -> None:
-    @rule(f"fft.{name}")
     def transform(
         x: Array,
         s: PerAxis = None,
@@ -51,7 +49,7 @@ def _enter_of_several(name: str, usual: tuple[int, int] | None) -> None:
         along = axes if axes is not None or s is None else tuple(range(-len(s), 0))
         return getattr(lnp.fft, name)(x, s, axes=along, norm=norm)
 
-    del transform
+    rule(f"fft.{name}")(transform)
 
 
 for _name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft"):
@@ -196,7 +194,6 @@ def several(
 
 
 def _enter_cosines(name: str, kind: Callable[[Any, int], Any], *, inverse: bool) -> None:
-    @rule(f"fft.{name}")
     def transform(
         x: Array,
         type: int = 2,
@@ -210,7 +207,6 @@ def _enter_cosines(name: str, kind: Callable[[Any, int], Any], *, inverse: bool)
         sizes = None if n is None else [n]
         return several(kind, x, type, sizes, [axis_in(axis, lnp.ndim(x))], norm, orthogonalize, inverse=inverse)
 
-    @rule(f"fft.{name}n")
     def transforms(
         x: Array,
         type: int = 2,
@@ -228,7 +224,8 @@ def _enter_cosines(name: str, kind: Callable[[Any, int], Any], *, inverse: bool)
             axes = tuple(range(ndim - len(sizes), ndim))
         return several(kind, x, type, sizes, axes_of(axes, ndim), norm, orthogonalize, inverse=inverse)
 
-    del transform, transforms
+    rule(f"fft.{name}")(transform)
+    rule(f"fft.{name}n")(transforms)
 
 
 _enter_cosines("dct", cosines, inverse=False)

@@ -43,7 +43,6 @@ def logsumexp(
 
 
 def _enter_softmax(name: str, op: Callable[..., Any]) -> None:
-    @rule(f"special.{name}")
     def function(x: Array, axis: PerAxis = None) -> Any:
         (x,) = in_one_dtype(x)
         if isinstance(axis, int):
@@ -55,7 +54,7 @@ def _enter_softmax(name: str, op: Callable[..., Any]) -> None:
         lines = lnp.reshape(moved, (*moved.shape[: len(rest)], -1))
         return lnp.transpose(lnp.reshape(by_op(op, lines, -1), moved.shape), np.argsort(order).tolist())
 
-    del function
+    rule(f"special.{name}")(function)
 
 
 _enter_softmax("softmax", activations.softmax)

@@ -12,7 +12,7 @@ from lucid.numpy.border import plain
 from lucid.scipy.rules.borders import extended
 from lucid.scipy.rules.products import windows
 from lucid.scipy.rules.rule import Array, PerAxis, arrays, host, put, real_or_complex, rule
-from lucid.tensor.numpy_calls.rule import axis_in
+from lucid.tensor.numpy_calls.rule import axis_in, is_sequence
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -31,13 +31,13 @@ def axes_of(axes: int | Sequence[int] | None, ndim: int) -> list[int]:
     return found
 
 
-def for_each(value: Array, count: int, name: str = "sequence argument") -> list[Any]:
+def for_each(value: PerAxis, count: int) -> list[Any]:
     """Return what is given once for all of several axes, or one for each, as a list."""
-    if not isinstance(value, list | tuple) and not getattr(value, "ndim", 0):
+    if not is_sequence(value) and not getattr(value, "ndim", 0):
         return [value] * count
     found = list(value)
     if len(found) != count:
-        raise RuntimeError(f"{name} must have length equal to input rank, {count}: got {len(found)}")
+        raise RuntimeError(f"sequence argument must have length equal to input rank, {count}: got {len(found)}")
     return found
 
 
@@ -332,7 +332,6 @@ def _parts(
 
 
 def _rank_rule(name: str, taken: Callable[[Any], Any]) -> None:
-    @rule(f"ndimage.{name}")
     def function(
         input: Array,
         size: PerAxis = None,
@@ -346,7 +345,7 @@ def _rank_rule(name: str, taken: Callable[[Any], Any]) -> None:
         (x,) = arrays(input)
         return taken(_parts(x, size, footprint, mode, cval, origin, axes_of(axes, x.ndim)))
 
-    del function
+    rule(f"ndimage.{name}")(function)
 
 
 def _middle(parts: Array) -> Any:
