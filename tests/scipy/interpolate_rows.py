@@ -56,7 +56,7 @@ PIECEWISE = [
     *[of_samples("PchipInterpolator", n) for n in (2, 3, 8)],
     *[
         of_samples("Akima1DInterpolator", n, extrapolate=True, method=m)
-        for n, m in ((2, "akima"), (8, "akima"), (8, "makima"))
+        for n, m in ((3, "akima"), (8, "akima"), (8, "makima"))
     ],
     Row("PPoly", lambda l, c, x, q: l.PPoly(c, x)(q), ((3, 7), X, Q), True),
 ]

@@ -14,7 +14,10 @@ from tests.scipy.checks import as_op, by_name, check_all, values
 from tests.scipy.ndimage_rows import FILTERS, TRANSFORMS
 
 ROWS = by_name(FILTERS, TRANSFORMS)
-pytestmark = pytest.mark.cpu("with SciPy's arrays beside; of CuPy's says test_device.py")
+pytestmark = [
+    pytest.mark.cpu("with SciPy's arrays beside; of CuPy's says test_device.py"),
+    pytest.mark.filterwarnings("ignore:The behavior of affine_transform:UserWarning"),  # of SciPy's before 1.16
+]
 
 
 @pytest.mark.parametrize("name", ROWS)
