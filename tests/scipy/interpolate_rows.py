@@ -15,7 +15,7 @@ GRID = [0, 0.2, 0.33, 0.5, 0.8, 1.0], [1, 0.8, 0.7, 0.5, 0.33, 0.1, 0]
 def turning(n):
     """Return what gives samples that rise and fall, so that no choice of a slope is near to another."""
     values = np.array(
-        [[0.3, 1.0], [1.2, 0.1], [0.7, -1.1], [-0.5, -0.4], [-1.3, 0.5], [0.4, 0.9], [0.9, 2.0], [2.6, 1.4]]
+        [[0.3, 1.0], [1.2, 0.1], [0.7, 0.4], [-0.5, -0.4], [-1.0, 1.2], [0.4, 0.9], [0.9, 2.0], [2.6, 1.4]]
     )
     return lambda rng: values[:n]
 
