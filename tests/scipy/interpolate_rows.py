@@ -15,7 +15,7 @@ GRID = [0, 0.2, 0.33, 0.5, 0.8, 1.0], [1, 0.8, 0.7, 0.5, 0.33, 0.1, 0]
 def turning(n):
     """Return what gives samples that rise and fall, so that no choice of a slope is near to another."""
     values = np.array(
-        [[0.3, 1.0], [1.2, 0.1], [0.7, 0.4], [-0.5, -0.4], [-1.0, 1.2], [0.4, 0.9], [0.9, 2.0], [2.6, 1.4]]
+        [[0.3, 1.0], [1.2, 0.1], [0.7, 0.5], [-0.5, -0.4], [-1.0, 1.2], [0.4, 0.9], [0.9, 2.0], [2.6, 1.4]]
     )
     return lambda rng: values[:n]
 
@@ -32,10 +32,12 @@ def inside(*shape, scale=1.0):
 
 def of_samples(name, n=8, **settings):
     """Return a row of an interpolator's values, with gradients by places, values and where it is asked."""
+    chooses = name in {"PchipInterpolator", "Akima1DInterpolator"}
+    samples = ((lambda rng: np.arange(n) * 0.5), turning(n)) if chooses else (increasing(n), (n, 2))
     return Row(
         name,
         lambda l, x, y, q: getattr(l, name)(x, y, **settings)(q),
-        (increasing(n), turning(n) if name[:2] in {"Pc", "Ak"} else (n, 2), Q),
+        (*samples, Q),
         n == 8 and not settings,
     )
 
