@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.base import TensorBase, wrap
+from lucid.autograd.borrowing import borrowed
 from lucid.autograd.modes.state import thread
 from lucid.autograd.recording.views import live_edge
 from lucid.backend import gpu
@@ -270,7 +271,7 @@ def as_alike(self: TensorBase, other: object) -> Any:
         return other if other.array.dtype == array.dtype else None
     if kind is type(array):
         plain: Any = other
-        return wrap(plain) if plain.dtype == array.dtype else None
+        return borrowed(plain) if plain.dtype == array.dtype else None
     return None
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 import numpy as np
 
 from lucid.autograd.base import TensorBase, wrap
+from lucid.autograd.borrowing import borrowed
 from lucid.backend.arrays import asarray
 from lucid.backend.device import device_of
 from lucid.backend.dtype import as_dtype, result_type
@@ -295,7 +296,7 @@ def operand(value: object, like: TensorBase | None, *, strong: bool = False) -> 
     if isinstance(value, TensorBase) or value is None or (type(value) in WEAK and not strong):
         return value
     if isinstance(value, np.ndarray | np.generic) or is_gpu_array(value):
-        return wrap(asarray(value))
+        return borrowed(asarray(value))
     if type(value) in {list, tuple} and next(tensors_in(value), None) is not None:
         entries = [operand(entry, like, strong=True) for entry in cast("list[Any]", value)]
         to_one_dtype([(entries, k) for k in range(len(entries))], numpy_dtype)
