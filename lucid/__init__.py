@@ -97,7 +97,7 @@ from lucid.ops.creation.filling import empty, empty_like, full, full_like, ones,
 from lucid.ops.creation.generators import Generator, get_rng_state, initial_seed, manual_seed, seed, set_rng_state
 from lucid.ops.creation.random import rand, rand_like, randint, randint_like, randn, randn_like, randperm
 from lucid.ops.creation.ranges import arange, eye, linspace, logspace, tril_indices, triu_indices
-from lucid.ops.creation.sampling import bernoulli, multinomial, normal
+from lucid.ops.creation.sampling import bernoulli, binomial, multinomial, normal, poisson
 from lucid.ops.creation.windows import bartlett_window, blackman_window, hamming_window, hann_window, kaiser_window
 from lucid.ops.elementwise.arithmetic import add, copysign, mul, neg, nextafter, positive, rsub, sub
 from lucid.ops.elementwise.combination import addcdiv, addcmul, lerp
@@ -386,7 +386,7 @@ __all__ = [
     "argmin", "argsort", "argwhere", "as_strided", "as_strided_scatter", "as_tensor", "asarray", "asin", "asinh",
     "atan", "atan2", "atanh", "atleast_1d", "atleast_2d", "atleast_3d", "autocast", "autocast_decrement_nesting",
     "autocast_increment_nesting", "autograd", "avg_pool1d", "backends", "baddbmm", "bartlett_window", "bernoulli",
-    "bfloat16", "bilinear", "bincount", "bitwise_and", "bitwise_left_shift", "bitwise_not", "bitwise_or",
+    "bfloat16", "bilinear", "bincount", "binomial", "bitwise_and", "bitwise_left_shift", "bitwise_not", "bitwise_or",
     "bitwise_right_shift", "bitwise_xor", "blackman_window", "block_diag", "bmm", "bool", "broadcast_shapes",
     "broadcast_tensors", "broadcast_to", "bucketize", "can_cast", "cartesian_prod", "cat", "cdist", "cdouble", "ceil",
     "celu", "celu_", "cfloat", "channel_shuffle", "channels_last", "channels_last_3d", "cholesky", "cholesky_inverse",
@@ -419,7 +419,7 @@ __all__ = [
     "multiply", "multiprocessing", "mv", "mvlgamma", "nan", "nan_to_num", "nanmean", "nanmedian", "nanquantile",
     "nansum", "narrow", "ne", "neg", "negative", "nextafter", "nn", "no_grad", "nonzero", "norm", "normal",
     "not_equal", "numel", "ones", "ones_like", "onnx", "optim", "orgqr", "ormqr", "outer", "overrides",
-    "pairwise_distance", "pdist", "permute", "pi", "pinverse", "pixel_shuffle", "pixel_unshuffle", "polar",
+    "pairwise_distance", "pdist", "permute", "pi", "pinverse", "pixel_shuffle", "pixel_unshuffle", "poisson", "polar",
     "polygamma", "positive", "pow", "prelu", "preserve_format", "prod", "profiler", "promote_types", "put", "qr",
     "quantile", "rad2deg", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "randperm", "ravel",
     "real", "reciprocal", "relu", "relu_", "remainder", "renorm", "repeat_interleave", "reshape", "resolve_conj",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -10,13 +9,25 @@ import numpy as np
 from lucid.autograd.base import TensorBase
 from lucid.backend import gpu
 from lucid.errors import DtypeError, SettingError
-from lucid.numpy.border import arrays, as_alike, called, is_array, made, plain, settled, ufunc_called
+from lucid.numpy.border import (
+    REDUCTIONS,
+    arrays,
+    as_alike,
+    called,
+    is_array,
+    made,
+    op_and_dtypes,
+    plain,
+    settled,
+    ufunc_called,
+)
 from lucid.numpy.conversions import array_of, number_of
+from lucid.numpy.indices import is_plain_index, on_host, places, plain_key
 from lucid.ops.index import indexing
 from lucid.ops.shape.reshape import ravel
 from lucid.tensor import cupy_calls, inplace, operators
 from lucid.tensor.numpy_calls.protocols import name_of
-from lucid.tensor.numpy_calls.rule import WEAK, untyped
+from lucid.tensor.numpy_calls.rule import NO_VALUE, WEAK
 from lucid.tensor.numpy_calls.ufuncs import UFUNCS
 from lucid.tensor.tensor import Tensor
 
@@ -61,14 +72,25 @@ def function_of(name: str) -> Callable[..., Any]:
     def method(self: ndarray, *args: object, **kwargs: object) -> Any:
         return called(name, function, (self, *args), kwargs)
 
-    method.__name__, method.__doc__ = name, f"Return ``numpy.{name}`` of this array."
-    return method
+    op = REDUCTIONS.get(name)
+
+    def reduced(self: ndarray, *args: object, **kwargs: object) -> Any:
+        array = self.array
+        if op is not None and len(args) + len(kwargs) <= 1 and array.dtype.kind == "f" and (ndim := array.ndim):
+            axis: Any = args[0] if args else kwargs.get("axis", NO_VALUE) if kwargs else None
+            if axis is None or (type(axis) is int and -ndim <= axis < ndim):
+                return made(op(self, axis))
+        return called(name, function, (self, *args), kwargs)
+
+    made_method = method if op is None else reduced
+    made_method.__name__, made_method.__doc__ = name, f"Return ``numpy.{name}`` of this array."
+    return made_method
 
 
-def operator_of(name: str) -> Callable[[Any, Any], Any]:
+def operator_of(symbol: str, name: str) -> Callable[[Any, Any], Any]:
     """Return an operator that is a ufunc."""
     ufunc = getattr(np, name)
-    op = UFUNCS[name] if ufunc.nout == 1 else None
+    op = getattr(Tensor, f"__{symbol}__") if ufunc.nout == 1 else None
 
     def operator(self: ndarray, other: object) -> Any:
         if op is not None and (alike := as_alike(self, other)) is not None:
@@ -129,9 +151,10 @@ def in_place_operator_of(symbol: str) -> Callable[[Any, Any], Any]:
 def sign_of(name: str) -> Callable[[Any], Any]:
     """Return an operator of one operand."""
     ufunc = getattr(np, name)
+    op, dtypes = op_and_dtypes(ufunc)
 
     def operator(self: ndarray) -> Any:
-        return ufunc_called(ufunc, "__call__", (self,), {})
+        return made(op(self)) if self.array.dtype in dtypes else ufunc_called(ufunc, "__call__", (self,), {})
 
     return operator
 
@@ -139,48 +162,6 @@ def sign_of(name: str) -> Callable[[Any], Any]:
 def is_operand(value: object) -> bool:
     """Return whether NumPy's operators take a value; what it is not, its own class may know."""
     return is_array(value) or isinstance(value, int | float | complex | list | tuple)
-
-
-# ---- indices ----
-
-
-def is_plain_index(key: object, shape: tuple[int, ...]) -> bool:
-    """Return whether PyTorch's indexing gives what NumPy's gives.
-
-    It does not for negative steps, bools beside others, and integers beside arrays, which are arrays to NumPy.
-    """
-    parts = cast("tuple[Any, ...]", key if type(key) is tuple else (key,))
-    numbers = several = False
-    for part in parts:
-        if part is None or part is ...:
-            continue
-        if isinstance(part, slice):
-            step: Any = cast("Any", part).step
-            if step is not None and step < 0:
-                return False
-        elif isinstance(part, bool | np.bool_):
-            return False
-        elif isinstance(part, int | np.integer):
-            numbers = True
-        elif np.ndim(part := plain(part)):
-            several = True
-            if part.dtype == bool and (len(parts) > 1 or part.shape != shape[: part.ndim]):
-                return False
-        else:
-            return False
-    return not (numbers and several)
-
-
-def places(key: Any, shape: tuple[int, ...]) -> Any:
-    """Return an index of the elements in a row: NumPy's own index of their numbers."""
-    key = tuple(map(on_host, cast("Any", key))) if type(key) is tuple else on_host(key)
-    return np.asarray(np.arange(math.prod(shape)).reshape(shape)[key])
-
-
-def on_host(part: Any) -> Any:
-    """Return a part of an index as NumPy takes it."""
-    part = plain(part)
-    return part.get() if gpu.is_gpu_array(part) else part
 
 
 class ndarray(Tensor, metaclass=_Kind):
@@ -396,23 +377,11 @@ class ndarray(Tensor, metaclass=_Kind):
         return str(on_host(self.detach().array))
 
 
-def plain_key(key: Any) -> Any:
-    """Return an index with arrays and numbers of NumPy's for tensors, and a list of numbers as the array that it is."""
-    if type(key) is tuple:
-        parts: Any = cast("Any", key)
-        return tuple([plain_key(part) if type(part) is not tuple else untyped.asarray(part) for part in parts])
-    if isinstance(key, TensorBase):
-        return plain(key)
-    if type(key) is list:
-        return np.asarray(plain(key)) if key else np.zeros(0, np.int64)
-    return key
-
-
 def _give_methods() -> None:
     for name in METHODS.split():
         setattr(ndarray, name, function_of(name))
     for symbol, name in OPERATORS.items():
-        setattr(ndarray, f"__{symbol}__", operator_of(name))
+        setattr(ndarray, f"__{symbol}__", operator_of(symbol, name))
         setattr(ndarray, f"__r{symbol}__", reflected_operator_of(name))
         if symbol != "divmod":
             setattr(ndarray, f"__i{symbol}__", in_place_operator_of(symbol))

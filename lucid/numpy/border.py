@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.base import TensorBase, wrap
+from lucid.autograd.borrowing import borrowed
 from lucid.autograd.modes.state import thread
 from lucid.autograd.recording.views import live_edge
 from lucid.backend import gpu
@@ -25,10 +26,11 @@ from lucid.backend.dtype import as_dtype
 from lucid.errors import LucidError
 from lucid.ops.base.promotion import cast_to
 from lucid.ops.index.indexing import getitem
+from lucid.ops.reduction import extremes, sums
 from lucid.tensor.numpy_calls.protocols import no_rule
-from lucid.tensor.numpy_calls.rule import WEAK, applied, is_sequence, numpy_dtype
+from lucid.tensor.numpy_calls.rule import WEAK, Rule, applied, bound, is_sequence, numpy_dtype
 from lucid.tensor.numpy_calls.table import ABOUT, CONSTANT, CONSTANT_UFUNCS, RULES
-from lucid.tensor.numpy_calls.ufuncs import ufunc_result
+from lucid.tensor.numpy_calls.ufuncs import UFUNCS, ufunc_result
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -36,6 +38,10 @@ if TYPE_CHECKING:
 
 UNLIKE_NUMPYS = {"broadcast_arrays", "cov", "linalg.eig", "linalg.eigvals", "nanstd", "nanvar", "pad"}
 """CuPy's functions whose results differ, of numbers, by weights, in a dtype, wrapped twice, or not on each device."""
+
+
+OTHERS: dict[str, Rule | None] = {}
+"""Rules of other libraries' functions, by their full names, which take arrays and what is recorded; None: constants."""
 
 
 class _Arrays:
@@ -46,6 +52,12 @@ class _Arrays:
 
 arrays = _Arrays()
 
+
+AS_IT_IS = frozenset(("conjugate", "positive"))
+"""The ufuncs whose op may return its operand."""
+
+REDUCTIONS = {"max": extremes.amax, "mean": sums.mean, "min": extremes.amin, "sum": sums.sum}
+"""By the names of NumPy's reductions the ops that these are of real floating-point numbers, over an axis or all."""
 
 PLAIN = frozenset((np.ndarray, *WEAK, np.float64, np.float32, np.int64, np.complex128, np.bool_))
 """Types of which no value is a tensor, nor on a device: most calls have no others, which is seen at once."""
@@ -101,6 +113,8 @@ def computed(name: str, function: Callable[..., Any], args: tuple[Any, ...], kwa
     array = array_on_device((*args, *kwargs.values()))
     if array is None:
         return function(*args, **kwargs)
+    # NumPy's operators make arrays without dimensions of its numbers, which CuPy takes as numbers alone
+    args = tuple([x[()] if type(x) is np.ndarray and not x.ndim else x for x in args])
     if name in UNLIKE_NUMPYS:
         return by_rule(name, function, args, kwargs)
     try:
@@ -116,6 +130,8 @@ def computed(name: str, function: Callable[..., Any], args: tuple[Any, ...], kwa
 
 def by_rule(name: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Return what the rule of a function, or of a ufunc or method of one, gives of arrays of which some are CuPy's."""
+    if name in OTHERS:
+        return by_other_rule(name, function, args, kwargs)
     args, kwargs = as_tensors(args), {key: as_tensors(value) for key, value in kwargs.items()}
     if isinstance(function, np.ufunc):
         result = ufunc_result(function, "__call__", promoted(function, args), kwargs, numpy_dtype)
@@ -128,6 +144,15 @@ def by_rule(name: str, function: Callable[..., Any], args: tuple[Any, ...], kwar
     return settled(result, ())
 
 
+def by_other_rule(name: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Return what the rule of `OTHERS` gives of arrays and of what is recorded."""
+    rule = OTHERS[name]
+    if rule is None:
+        return computed(name, function, args, kwargs)
+    given = bound(name, rule, function, args, kwargs)
+    return settled(rule.function(**given), (*args, *kwargs.values()))
+
+
 def as_tensors(value: Any) -> Any:
     """Return CuPy's arrays as tensors, also in lists and tuples; anything else as it is."""
     if gpu.is_gpu_array(value):
@@ -136,10 +161,13 @@ def as_tensors(value: Any) -> Any:
 
 
 def on_device(name: str) -> Any:
-    """Return CuPy's function of the name of one of NumPy's."""
+    """Return CuPy's function of the name of one of NumPy's or SciPy's."""
     try:
+        if name.startswith("scipy."):
+            module, _, function = name.rpartition(".")
+            return getattr(gpu.part(f"cupyx.{module}"), function)
         return functools.reduce(getattr, name.split("."), gpu.cupy())
-    except AttributeError:
+    except (AttributeError, ImportError):
         raise AttributeError(f"cupy has no {name}: use x.get() for the array on the CPU") from None
 
 
@@ -165,20 +193,57 @@ def called(name: str, function: Callable[..., Any], args: tuple[Any, ...], kwarg
         return computed(name, function, args, kwargs)
     if name in RULES:
         return settled(applied(name, function, args, kwargs, numpy_dtype), (*args, *kwargs.values()))
+    if name in OTHERS:
+        return by_other_rule(name, function, args, kwargs)
     raise no_rule(name)
 
 
-def ufunc_called(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
+def ufunc_called(
+    ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: dict[str, Any], above: str = ""
+) -> Any:
     """Return what a ufunc, or a method of it, gives: recorded if one of its operands is."""
-    if not options and method == "__call__" and PLAIN.issuperset(map(type, inputs)):
-        return ufunc(*inputs)
+    if not options and method == "__call__":
+        if PLAIN.issuperset(map(type, inputs)):
+            return ufunc(*inputs)
+        if (result := by_op(ufunc, inputs)) is not None:
+            return result
     constant = ufunc.__name__ in CONSTANT_UFUNCS and options.get("out") is None
     if constant or (not any_recorded(inputs) and not (options and any_recorded(options.values()))):
-        name = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
+        name = above + (ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}")
         return computed(name, ufunc if method == "__call__" else getattr(ufunc, method), inputs, options)
     if method in {"__call__", "outer"}:
         inputs = promoted(ufunc, inputs)
     return settled(ufunc_result(ufunc, method, inputs, options, numpy_dtype), inputs)
+
+
+def by_op(ufunc: np.ufunc, inputs: tuple[Any, ...]) -> Any:
+    """Return what the op of a ufunc makes of tensors of one dtype, where that is all that the ufunc does; else None."""
+    op, dtypes = op_and_dtypes(ufunc)
+    first = inputs[0]
+    if op is None or not isinstance(first, TensorBase) or (dtype := first.array.dtype) not in dtypes:
+        return None
+    for other in inputs[1:]:
+        if not isinstance(other, TensorBase) or other.array.dtype is not dtype:
+            return None
+    return made(op(*inputs)) if len(inputs) == ufunc.nin else None
+
+
+@functools.cache
+def op_and_dtypes(ufunc: np.ufunc) -> tuple[Any, frozenset[Any]]:
+    """Return the op that a ufunc is of operands that it takes as they are, and of which dtypes these are."""
+    name = ufunc.__name__
+    op = UFUNCS.get(name)
+    if op is None or getattr(np, name, None) is not ufunc or name in {*CONSTANT_UFUNCS, *AS_IT_IS} or ufunc.nout != 1:
+        return None, frozenset()
+    return op, frozenset([each for each in map(np.dtype, "efdFD") if is_kept(ufunc, each)])
+
+
+def is_kept(ufunc: np.ufunc, dtype: np.dtype[Any]) -> bool:
+    """Return whether a ufunc takes operands of a dtype in that."""
+    try:
+        return set(resolved(ufunc, (dtype,) * ufunc.nin)) == {dtype}
+    except TypeError:
+        return False
 
 
 def promoted(ufunc: np.ufunc, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -206,7 +271,7 @@ def as_alike(self: TensorBase, other: object) -> Any:
         return other if other.array.dtype == array.dtype else None
     if kind is type(array):
         plain: Any = other
-        return wrap(plain) if plain.dtype == array.dtype else None
+        return borrowed(plain) if plain.dtype == array.dtype else None
     return None
 
 
@@ -250,19 +315,22 @@ def settled(result: Any, given: Iterable[Any]) -> Any:
     return result
 
 
-def names_of(path: str, namespace: dict[str, Any], wrap: Callable[[str, Any], Any]) -> tuple[Callable[[str], Any], Any]:
-    """Return `__getattr__` and `__dir__` of a module that has all names of one of NumPy's.
+def names_of(
+    path: str, namespace: dict[str, Any], wrap: Callable[[str, Any], Any], library: str = "numpy"
+) -> tuple[Callable[[str], Any], Any]:
+    """Return `__getattr__` and `__dir__` of a module that has all names of one of a library's.
 
     Parameters
     ----------
     path : str
-        That of NumPy's, below `numpy`.
+        That of NumPy's, below `numpy`; of another library's, with its name.
     namespace : dict
         The module's, which keeps what was asked for.
     wrap : callable
-        What makes a function of NumPy's one of the module, by its path.
+        What makes a function of the library's one of the module, by its path.
+    library : str
     """
-    module: Any = importlib.import_module(f"numpy.{path}".rstrip("."))
+    module: Any = importlib.import_module((f"numpy.{path}" if library == "numpy" else path).rstrip("."))
 
     def get(name: str) -> Any:
         try:
@@ -270,7 +338,7 @@ def names_of(path: str, namespace: dict[str, Any], wrap: Callable[[str, Any], An
         except AttributeError:
             full = f"{path}.{name}".lstrip(".")
             raise AttributeError(
-                f"module 'lucid.{module.__name__}' has no attribute {name!r}, nor has NumPy's{cupys(full)}"
+                f"module 'lucid.{module.__name__}' has no attribute {name!r}, nor has {LIBRARIES[library]}{cupys(full)}"
             ) from None
         if callable(value) and not isinstance(value, type):
             value = wrap(f"{path}.{name}".lstrip("."), value)
@@ -281,6 +349,9 @@ def names_of(path: str, namespace: dict[str, Any], wrap: Callable[[str, Any], An
         return sorted({*namespace, *dir(module)})
 
     return get, names
+
+
+LIBRARIES = {"numpy": "NumPy's", "scipy": "SciPy's"}
 
 
 def made(result: Any) -> Any:
@@ -294,25 +365,36 @@ def made(result: Any) -> Any:
 def wrapped(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function of NumPy's as it is here."""
     if isinstance(function, np.ufunc):
-        return Ufunc(function)
+        return Ufunc(function, name.removesuffix(function.__name__))
 
     @functools.wraps(function)
     def call(*args: object, **kwargs: object) -> Any:
         return called(name, function, args, kwargs)
 
-    return call
+    @functools.wraps(function)
+    def reduced(*args: Any, **kwargs: object) -> Any:
+        if args and type(args[0]) is arrays.kind:
+            return getattr(arrays.kind, name)(*args, **kwargs)
+        return called(name, function, args, kwargs)
+
+    return reduced if name in REDUCTIONS else call
 
 
 class Ufunc:
-    """A ufunc of NumPy's, and its methods."""
+    """A ufunc of NumPy's or SciPy's, and its methods; `above` is the path of its module, which NumPy's have not."""
 
-    def __init__(self, ufunc: np.ufunc) -> None:
-        self.ufunc = ufunc
+    def __init__(self, ufunc: np.ufunc, above: str = "") -> None:
+        self.ufunc, self.above = ufunc, above if above.startswith("scipy.") else ""
+        self.op, self.dtypes = op_and_dtypes(ufunc)
         self.__name__, self.__doc__ = ufunc.__name__, ufunc.__doc__
 
     def __call__(self, *inputs: object, **options: object) -> Any:
         """Return the ufunc of operands that broadcast."""
-        return ufunc_called(self.ufunc, "__call__", inputs, options)
+        if len(inputs) == 1 and not options:
+            x: Any = inputs[0]
+            if type(x) is arrays.kind and x.array.dtype in self.dtypes:
+                return made(self.op(x))
+        return ufunc_called(self.ufunc, "__call__", inputs, options, self.above)
 
     def __repr__(self) -> str:
         return f"<ufunc {self.__name__!r} of lucid.numpy>"
@@ -323,4 +405,4 @@ class Ufunc:
         return getattr(self.ufunc, name)
 
     def _method(self, method: str, *inputs: object, **options: object) -> Any:
-        return ufunc_called(self.ufunc, method, inputs, options)
+        return ufunc_called(self.ufunc, method, inputs, options, self.above)

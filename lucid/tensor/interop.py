@@ -19,10 +19,8 @@ from lucid.backend.dtype import dtype_of
 from lucid.backend.foreign.dlpack import capsule_of, read
 from lucid.errors import DeviceError, DtypeError, GraphError, SettingError
 from lucid.ops.base.scalars import as_bool
-from lucid.ops.shape import repeating
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from types import FrameType, ModuleType
 
     from lucid.backend.device import Device
@@ -304,18 +302,6 @@ def cuda_array_interface(self: Tensor) -> dict[str, Any]:
         interface["typestr"] = self.array.dtype.name
         interface.pop("descr", None)
     return interface
-
-
-def repeat(self: Tensor, *sizes: int | Sequence[int]) -> Tensor:
-    """Return `lucid.ops.shape.repeating.repeat`, or where CuPy's function of that name calls it, NumPy's ``repeat``.
-
-    Two integers are sizes to PyTorch, and a number and an axis to NumPy: only who calls tells them apart.
-    """
-    caller = sys._getframe(1).f_globals  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
-    if len(sizes) == 2 and caller.get("__name__", "").startswith("cupy."):
-        tensor: Any = self
-        return tensor._in_numpys_form("repeat", (self, *sizes), {})  # noqa: SLF001
-    return repeating.repeat(self, *sizes)
 
 
 class UfuncProtocol:

@@ -315,6 +315,7 @@ class Methods(Attributes):
     dsplit = splitting.dsplit
     tensor_split = splitting.tensor_split
     unbind = splitting.unbind
+    repeat = repeating.repeat
     repeat_interleave = repeating.repeat_interleave
     tile = repeating.tile
     tril = diagonal.tril

@@ -12,7 +12,7 @@ from lucid.autograd.recording.namespace import PRIMITIVES
 from lucid.autograd.recording.short_path import binary
 from lucid.autograd.recording.views import live_edge
 from lucid.errors import DtypeError, ShapeError, warn
-from lucid.ops.base.promotion import OperandTypeError, array_of
+from lucid.ops.base.promotion import OperandTypeError, array_of, as_operand
 from lucid.ops.elementwise import division, selection, special
 from lucid.ops.shape import splitting
 from lucid.tensor.conversion import item
@@ -79,6 +79,7 @@ def reflected(function: Callable[[Any, Any], Any]) -> Callable[[Tensor, Any], Te
 
 def quotient_and_rest(a: Any, b: Any) -> tuple[Tensor, Tensor]:
     """Return what ``divmod(a, b)`` gives."""
+    a, b = as_operand(a), as_operand(b)
     return division.floor_divide(a, b), division.remainder(a, b)
 
 

@@ -162,7 +162,6 @@ class Tensor(Methods, InPlaceMethods):
     numpy = interop.numpy
     _in_numpys_form = cupy_calls.in_numpys_form
     astype = numpys.as_type
-    repeat = interop.repeat
 
     # ---- the graph ----
 

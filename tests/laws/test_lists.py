@@ -171,7 +171,7 @@ NO_METHODS = {
     *("adaptive_avg_pool1d", "avg_pool1d", "max_pool1d", "max_pool2d", "max_pool3d"),
     *("bucketize", "combinations", "view_as_complex", "view_as_real"),
     *("conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d"),
-    *("dropout", "rsub", "std_mean", "var_mean"),
+    *("dropout", "poisson", "rsub", "std_mean", "var_mean"),
     *("adaptive_avg_pool1d", "avg_pool1d", "group_norm", "layer_norm", "max_pool1d", "max_pool2d", "rms_norm"),
     *("conv1d", "conv2d", "conv_transpose1d", "conv_transpose2d", "dropout", "rsub", "std_mean", "var_mean"),
     *("group_norm", "layer_norm", "rms_norm"),

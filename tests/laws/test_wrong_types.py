@@ -224,7 +224,9 @@ FUSED = {**each("conv_w linear_w conv_b linear_b bn_rm bn_rv bn_w bn_b", vector)
 VALUES = {
     "RNNBase": {"mode": constant("LSTM")},
     "RNNCellBase": {"bias": constant(True), "num_chunks": constant(3)},
+    "binomial": {"count": vector, "prob": vector},
     "cdist": {"x2": square},
+    "swapdims": {"dim1": constant(1)},
     "multi_margin_loss": LABELS,
     "multilabel_margin_loss": {"target": lambda: lucid.tensor([[0, 1, -1], [2, -1, -1]])},
     "AdaptiveLogSoftmaxWithLoss": {"n_classes": constant(10), "cutoffs": constant([2, 5])},

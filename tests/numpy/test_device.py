@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import operator
+import warnings
+
 import numpy as np
 import pytest
 
 import lucid
 from lucid import numpy as lnp
 from lucid.backend import gpu
+from lucid.numpy.border import by_rule
 from tests.tensor.numpy_calls.samples import OPERANDS
 from tests.tensor.numpy_calls.test_rules import ROWS, evaluated
 
@@ -48,6 +52,31 @@ def test_what_is_not_recorded(name, call, rng):
         one, other = (abs(x) if name in SIGNED else x for x in (on_host(one), np.asarray(other)))
         assert one.shape == other.shape
         np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+
+
+def test_medians_of_integers_by_the_rule(rng):
+    """Integers come to float64 before the rule, which stands in where CuPy has no such median, takes their mean."""
+    values = rng.integers(0, 9, (2, 3, 4))
+    for array in (values, values[:, :0]):
+        for axis in (1, (0, 1), -2):
+            result = by_rule("median", np.median, (lnp.array(array, device="cuda"), axis), {})
+            assert result.dtype == np.float64
+            with np.errstate(invalid="ignore"), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                np.testing.assert_array_equal(result.get(), np.median(array, axis))
+
+
+@pytest.mark.parametrize("number", [np.float64(0.1), np.float32(0.1), np.int64(0), np.complex64(0.1)])
+@pytest.mark.parametrize("recorded", [False, True], ids=["plain", "recorded"])
+def test_numbers_of_numpys_on_the_left(rng, number, recorded):
+    """NumPy makes an array without dimensions of its number, and it is a number on the device all the same."""
+    values = rng.standard_normal(3)
+    x = lucid.tensor(values, device="cuda", requires_grad=recorded)
+    array = lnp.asarray(x) if recorded else x.array
+    for operate in (operator.lt, operator.ge, operator.eq, operator.ne, operator.add, operator.sub, operator.mul):
+        result, expected = operate(number, array), operate(number, values)
+        assert result.dtype == expected.dtype
+        np.testing.assert_allclose(on_host(result), expected, rtol=1e-6)
 
 
 class TestMixtures:

@@ -4,8 +4,6 @@ import pytest
 
 from tests.numpy import programs
 
-pytestmark = pytest.mark.cpu("three hundred programs take minutes on a simulated device: tests.numpy.programs there")
-
 
 @pytest.mark.parametrize("part", range(10))
 def test_programs_agree(part):
@@ -14,6 +12,7 @@ def test_programs_agree(part):
     assert not [difference for difference in differences if difference]
 
 
+@pytest.mark.cpu("of what CuPy says and NumPy does not, nothing is said")
 def test_a_difference_is_seen(monkeypatch):
     """The judge sees another value, shape, dtype, and what only one side refuses."""
     program = programs.Program(programs.np.random.default_rng(0))

@@ -451,6 +451,7 @@ UNREACHED = {
     "transfer": "copies between devices",
     "lstm_gates": "of LSTM layers: tests/nn/layers/recurrent, tests/kernels/activation/test_lstm_gates.py",
     "lstm_gates_grad": "as lstm_gates",
+    "poisson": "draws, tested in tests/ops/creation/test_random.py",
 }
 
 # Runs in a process of its own, in which every primitive counts its uses from its declaration on.
@@ -605,6 +606,8 @@ WITHOUT_ROW = {
     "lucid.ops.creation.windows": "makes tensors from numbers",
     "lucid.ops.creation.generators": "sets the state of generators",
     "gumbel_softmax": "draws: see tests/ops/activation/test_gumbel.py",
+    "binomial": "draws: see tests/ops/creation/test_random.py",
+    "poisson": "draws: see tests/ops/creation/test_random.py",
     "positive": "gives its input: see tests/ops/index/test_unravel_index.py",
     "unravel_index": "gives places: see tests/ops/index/test_unravel_index.py",
     "allclose": "gives a bool",

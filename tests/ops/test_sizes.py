@@ -184,7 +184,7 @@ NOT_LARGER = {
     *("diff", "flip", "frombuffer", "istft", "lerp", "matrix_power", "narrow", "permute", "polygamma", "roll", "rot90"),
     *("slice_scatter", "diagonal", "diagonal_scatter", "sum_to_size", "scalar_tensor", "tensordot", "tensorsolve"),
     *(f"{kind}_pool{d}d" for kind in ("avg", "max", "lp", "fractional_max") for d in (1, 2, 3)),
-    "local_response_norm",
+    *("binomial", "local_response_norm"),
 }
 NAMED = {
     *("size", "sizes", "shape", "n", "m", "N", "steps", "repeats", "dims", "num_classes", "minlength", "bins", "end"),

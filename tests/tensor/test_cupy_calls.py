@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 import lucid
-from lucid.errors import DeviceError, DtypeError, GraphError
+from lucid.errors import DeviceError, DtypeError, GraphError, ShapeError
 from lucid.tensor.interop import ExportError
 from lucid.tensor.numpy_calls.rule import NumpyCallError
+from lucid.tensor.numpy_calls.ufuncs import UFUNCS
 
 pytestmark = pytest.mark.gpu
 
@@ -96,8 +97,8 @@ CALLS = {
     "squeeze one": lambda xp, a, x: xp.squeeze(x[:1], 0),
     "diagonal": row("diagonal"),
     "repeat": row("repeat", 2),
-    "repeat along": row("repeat", 2, 0),
-    "repeat along the last": row("repeat", 2, axis=1),
+    "repeat along": row("repeat", 2, 1),
+    "repeat each": lambda xp, a, x: xp.repeat(x, [1, 2], 0),
     "take": lambda xp, a, x: xp.take(x, xp.asarray([0, 4])),
     "take along": lambda xp, a, x: xp.take(x, xp.asarray([0, 2]), 1),
     "dot": lambda xp, a, x: xp.dot(x, a.T),
@@ -228,6 +229,48 @@ def test_out(cp):
     target = lucid.zeros(2, 3, device="cuda", dtype=lucid.float64)
     assert cp.add(a, x.detach(), target) is target
     np.testing.assert_allclose(target.cpu().numpy(), A + 2 * X)
+
+
+WHOLE = {
+    "bitwise_and", "bitwise_or", "bitwise_xor", "gcd", "invert", "lcm", "ldexp", "left_shift", "right_shift",
+}  # fmt: skip
+"""Ufuncs of integers."""
+
+
+@pytest.mark.parametrize("recorded", [False, True], ids=["plain", "recorded"])
+@pytest.mark.parametrize("module", ["numpy", "cupy"])
+@pytest.mark.parametrize("name", UFUNCS)
+def test_each_ufunc_of_both_libraries(cp, name, module, recorded):
+    """A ufunc of NumPy's or CuPy's gives Tensors on either side of an array; a product says what it insists on.
+
+    CuPy's ``matmul`` asks its operands for nothing, and NumPy's is CuPy's where an array of CuPy's stands first and the
+    tensor offers its memory.
+    """
+    function = getattr(cp if module == "cupy" else np, name, None)
+    if function is None:
+        assert module == "cupy"
+        return
+    ufunc = getattr(np, name)
+    a, x = (np.abs(value[:, :2]) % 0.9 + 0.05 for value in (A, X))
+    if name in WHOLE:
+        a, x, recorded = np.array([[5, 12], [7, 1]]), np.array([[1, 2], [3, 4]]), False
+    if name == "arccosh":
+        x = x + 1
+    tensor, array = lucid.tensor(x, device="cuda", requires_grad=recorded), cp.asarray(a)
+    sides = [((tensor,), (x,))] if ufunc.nin == 1 else [((tensor, array), (x, a)), ((array, tensor), (a, x))]
+    for operands, values in sides:
+        if name == "matmul" and (module == "cupy" or (operands[0] is array and not recorded)):
+            with pytest.raises(TypeError, match="got Tensor"):
+                function(*operands)
+            continue
+        if name in {"matvec", "vecmat"}:
+            vector = int(name == "matvec")
+            operands, values = ([x[0] if k == vector else x for k, x in enumerate(s)] for s in (operands, values))
+        for one, other in zip(results_of(function(*operands)), results_of(ufunc(*values)), strict=True):
+            assert type(one) is lucid.Tensor
+            np.testing.assert_allclose(one.detach().cpu().numpy(), other, rtol=1e-10)
+            if name != "heaviside":  # which has no slope in its first operand
+                assert one.requires_grad == (recorded and other.dtype.kind == "f")
 
 
 @pytest.mark.parametrize("name", REFUSED)
@@ -375,8 +418,14 @@ class TestWhatCupyAsks:
         getattr(cp, name)(asked)
         assert asked.calls == [(name, *FORMS[name])], f"cupy.{name} no longer calls its argument's method so"
 
-    def test_repeat_is_told_by_who_calls(self, cp):
-        """Two integers are sizes to PyTorch, and only for CuPy's function a number and an axis."""
-        x = lucid.tensor(X, device="cuda")
+    def test_repeat_of_either_library(self, cp):
+        """Two integers are sizes, and of CuPy's function a number and an axis, which calls the method with them."""
+        x = lucid.tensor(X, device="cuda", requires_grad=True)
         assert x.repeat(2, 1).tolist() == np.tile(X, (2, 1)).tolist()
-        assert cp.repeat(x, 2, 1).tolist() == X.repeat(2, 1).tolist()
+        for repeat in (cp.repeat, np.repeat, lucid.numpy.repeat):
+            assert repeat(x, 2, 1).tolist() == repeat(x, 2, axis=1).tolist() == X.repeat(2, 1).tolist()
+            assert repeat(x, 2, 0).tolist() == X.repeat(2, 0).tolist()
+        assert cp.repeat(x, 2, -1).tolist() == X.repeat(2, -1).tolist()
+        for refused in (lambda: x.repeat(2), lambda: x.repeat(2, -1)):
+            with pytest.raises(ShapeError, match=r"NumPy's repeat\(x, count, axis\) is in lucid.numpy"):
+                refused()

@@ -36,7 +36,8 @@ KINDS = {1: "unary", 2: "binary", 3: "ternary", 4: "quaternary", 8: "octonary"}
 REMEMBERED = 1024
 
 # Operands whose dtype is not that of the function.
-_FIXED = {"M": np.dtype(np.bool_), "W": np.dtype(np.float32)}
+_BOOL = np.dtype(np.bool_)
+_FIXED = {"M": _BOOL, "W": np.dtype(np.float32)}
 _PYTHON_NUMBERS = frozenset((bool, int, float))
 
 # A kernel's launch, None where there is nothing to do, and the struct with the layout that it takes first.
@@ -154,13 +155,15 @@ class Elementwise:
         return out
 
     def straight(self) -> Callable[..., Any] | None:
-        """Return the function of one or two arrays that does what `__call__` does in straight lines; None of others.
+        """Return the function of up to three arrays that does what `__call__` does in straight lines; None of others.
 
         It raises TypeError where there is no kernel for them, where their device is not the current one, and while a
-        plan is being made, which has to note what is done. One of two may be a number. Launches are found by shapes
-        alone where elements lie in order: steps of dimensions of one element do not matter.
+        plan is being made, which has to note what is done; of three it asks `__call__` then. One of two may be a
+        number. Launches are found by shapes alone where elements lie in order: steps of dimensions of one element do
+        not matter.
         """
-        return {"T": self._of_one, "TT": self._of_two}.get(self.operands, lambda: None)()
+        makers = {"T": self._of_one, "TT": self._of_two, "TTT": self._of_three, "MTT": self._of_three}
+        return makers[self.operands]() if self.operands in makers else None
 
     def _of_one(self) -> Callable[[Any], Any]:
         bound: dict[Any, Bound] = {}
@@ -237,6 +240,38 @@ class Elementwise:
 
         return run
 
+    def _of_three(self) -> Callable[[Any, Any, Any], Any]:
+        bound: dict[Any, Bound] = {}
+        make, device, ndarray = gpu.array_maker(), gpu.cupy().cuda.runtime.getDevice, gpu.cupy().ndarray
+        mask = self.operands[0] == "M"
+
+        def run(x: Any, y: Any, z: Any) -> Any:
+            if type(x) is not ndarray or type(y) is not ndarray or type(z) is not ndarray or recordings:
+                return self(x, y, z)
+            one, two, three, dtype = x.data, y.data, z.data, y.dtype
+            index = device()
+            if (
+                one.device_id != index
+                or two.device_id != index
+                or three.device_id != index
+                or z.dtype is not dtype
+                or x.dtype is not (_BOOL if mask else dtype)
+            ):
+                return self(x, y, z)
+            if x._c_contiguous and y._c_contiguous and z._c_contiguous:  # noqa: SLF001
+                key = dtype, x.shape, y.shape, z.shape
+            else:
+                key = dtype, x.shape, x.strides, y.shape, y.strides, z.shape, z.strides
+            shape, made, aligned, general = bound.get(key) or self._bind(bound, key, (x, y, z))
+            out = make(shape, made)
+            a, b, c, target = one.ptr, two.ptr, three.ptr, out.data.ptr
+            launch = general if (a | b | c | target) % VECTOR_BYTES else aligned
+            if launch is not None:
+                launch((target, a, b, c))
+            return out
+
+        return run
+
     def change(self, x: Array, y: Array) -> None:
         """Write the function of two arrays of one dtype, on the current device, to the first.
 
@@ -262,7 +297,7 @@ class Elementwise:
 
         The last operand may be a number: each launch gets it after the addresses.
         """
-        found = self._find(operands[0].dtype, operands, out)
+        found = self._find(key[0], operands, out)
         if found is None:
             raise TypeError
         shape, made, choices = found

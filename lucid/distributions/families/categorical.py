@@ -9,7 +9,7 @@ from lucid.autograd.modes.state import no_grad
 from lucid.backend.limits import finfo
 from lucid.distributions import constraints
 from lucid.distributions.distribution import Distribution
-from lucid.distributions.families.trials import Binomial
+from lucid.distributions.families.trials import Binomial, Chances
 from lucid.distributions.utils import lazy_property, logits_to_probs, named_tensors, probs_to_logits
 from lucid.errors import ArgumentError, SettingError
 from lucid.ops.creation.ranges import arange, eye
@@ -19,7 +19,6 @@ from lucid.ops.elementwise.special import lgamma
 from lucid.ops.index.gather import one_hot
 from lucid.ops.reduction.norms import logsumexp
 from lucid.ops.shape.broadcasting import broadcast_tensors
-from lucid.tensor.layout import Size
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,10 +45,11 @@ class _Logits(constraints.Constraint):
         return (value < math.inf).all(-1) & (value.amax(-1) > -math.inf)
 
 
-class Categorical(Distribution):
+class Categorical(Chances):
     """Indices of the last dimension, drawn with probabilities proportional to `probs`, or by ``softmax(logits)``.
 
-    One of both is given; `probs` are 0 or more, and not all 0 in a row. What is kept is normalised.
+    One of both is given; `probs` are 0 or more, and not all 0 in a row. What is kept is normalised. A draw is where the
+    running sum of `probs` passes a uniform number of float64, one for each draw, row after row.
 
     >>> import lucid
     >>> choice = lucid.distributions.Categorical(probs=lucid.tensor([1.0, 1.0, 2.0]))
@@ -98,18 +98,6 @@ class Categorical(Distribution):
         return probs_to_logits(self.probs)
 
     @property
-    def _param(self) -> Tensor:
-        return vars(self)["logits" if "logits" in vars(self) and "probs" not in vars(self) else "probs"]
-
-    @property
-    def param_shape(self) -> Size:
-        """The shape of the probabilities."""
-        return Size(self._param.shape)
-
-    def _new(self, *args: Any, **kwargs: Any) -> Tensor:
-        return self._param.new(*args, **kwargs)
-
-    @property
     def mean(self) -> Tensor:
         """NaN: the names of choices have no mean."""
         return self._nan()
@@ -145,7 +133,7 @@ class Categorical(Distribution):
         return values.expand((self._num_events, *self.batch_shape)) if expand else values
 
 
-class OfCategorical(Distribution):
+class OfCategorical(Chances):
     """The base of what is drawn by a `Categorical`, whose parameters are its own."""
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
@@ -169,14 +157,6 @@ class OfCategorical(Distribution):
     @property
     def _param(self) -> Tensor:
         return self._categorical._param  # noqa: SLF001 - its own  # pyright: ignore[reportPrivateUsage]
-
-    @property
-    def param_shape(self) -> Size:
-        """The shape of the probabilities."""
-        return self._categorical.param_shape
-
-    def _new(self, *args: Any, **kwargs: Any) -> Tensor:
-        return self._param.new(*args, **kwargs)
 
     def _one_hot(self, index: Tensor) -> Tensor:
         return one_hot(index, self.event_shape[0]).to(self._param.dtype)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, cast
 
 from lucid.autograd.modes.state import no_grad
@@ -12,6 +13,7 @@ from lucid.distributions.transformations.base import ComposeTransform, Transform
 from lucid.distributions.utils import sum_rightmost
 from lucid.errors import ArgumentError, SettingError, ShapeError
 from lucid.ops.activation.softmax import log_softmax
+from lucid.ops.elementwise.selection import where
 from lucid.ops.reduction.norms import logsumexp
 from lucid.tensor.layout import Size
 
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     from lucid.distributions.constraints import Constraint
     from lucid.tensor import Tensor
 
-__all__ = ["Independent", "MixtureSameFamily", "TransformedDistribution"]
+__all__ = ["Half", "Independent", "MixtureSameFamily", "TransformedDistribution"]
 
 
 def _distribution(value: object, title: str) -> Any:
@@ -210,6 +212,38 @@ class TransformedDistribution(Distribution):
 
     def icdf(self, value: Tensor) -> Tensor:
         return self._through(self.base_dist.icdf(self._turned(value)))
+
+
+class Half(TransformedDistribution):
+    """The base of absolute values of numbers around 0 whose densities are as high on either side."""
+
+    arg_constraints = {"scale": constraints.positive}
+    support = constraints.nonnegative
+    has_rsample = True
+
+    @property
+    def scale(self) -> Tensor:
+        """That of the numbers on both sides."""
+        base: Any = self.base_dist
+        return base.scale
+
+    @property
+    def mode(self) -> Tensor:
+        return self.scale * 0
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        self._validate_sample(value)
+        return where(value >= 0, self.base_dist.log_prob(value) + math.log(2), -math.inf)
+
+    def cdf(self, value: Tensor) -> Tensor:
+        self._validate_sample(value)
+        return 2 * self.base_dist.cdf(value) - 1
+
+    def icdf(self, value: Tensor) -> Tensor:
+        return self.base_dist.icdf((value + 1) / 2)
+
+    def entropy(self) -> Tensor:
+        return self.base_dist.entropy() - math.log(2)
 
 
 class MixtureSameFamily(Distribution):

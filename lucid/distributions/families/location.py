@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 
 from lucid.distributions import constraints
 from lucid.distributions.distribution import Distribution
-from lucid.distributions.families.composed import TransformedDistribution
+from lucid.distributions.families.composed import Half, TransformedDistribution
 from lucid.distributions.families.exponential import Exponential
 from lucid.distributions.transformations.elementwise import AbsTransform, AffineTransform, ExpTransform
 from lucid.distributions.utils import euler_constant, named_tensors
-from lucid.ops.elementwise.selection import where
 from lucid.ops.elementwise.trigonometry import atan
 
 if TYPE_CHECKING:
@@ -75,7 +74,7 @@ class Cauchy(_Located):
         return math.log(4 * math.pi) + self.scale.log()
 
 
-class HalfCauchy(TransformedDistribution):
+class HalfCauchy(Half):
     """Absolute values of Cauchy's numbers around 0: ``2 / (pi * scale * (1 + (x / scale)**2))`` for x of 0 or more.
 
     `scale` is above 0.
@@ -85,44 +84,18 @@ class HalfCauchy(TransformedDistribution):
     tensor(-0.4516)
     """
 
-    arg_constraints = {"scale": constraints.positive}
-    support = constraints.nonnegative
-    has_rsample = True
     base_dist: Cauchy
 
     def __init__(self, scale: Tensor | float, validate_args: bool | None = None) -> None:
         super().__init__(Cauchy(0, scale, validate_args=False), AbsTransform(), validate_args)
 
     @property
-    def scale(self) -> Tensor:
-        """The scale of Cauchy's numbers."""
-        return self.base_dist.scale
-
-    @property
     def mean(self) -> Tensor:
         return self.base_dist.variance
 
     @property
-    def mode(self) -> Tensor:
-        return self.scale * 0
-
-    @property
     def variance(self) -> Tensor:
         return self.base_dist.variance
-
-    def log_prob(self, value: Tensor) -> Tensor:
-        self._validate_sample(value)
-        return where(value >= 0, self.base_dist.log_prob(value) + math.log(2), -math.inf)
-
-    def cdf(self, value: Tensor) -> Tensor:
-        self._validate_sample(value)
-        return 2 * self.base_dist.cdf(value) - 1
-
-    def icdf(self, value: Tensor) -> Tensor:
-        return self.base_dist.icdf((value + 1) / 2)
-
-    def entropy(self) -> Tensor:
-        return self.base_dist.entropy() - math.log(2)
 
 
 class Laplace(_Located):

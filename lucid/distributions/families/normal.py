@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 from lucid.distributions import constraints
 from lucid.distributions.distribution import ExponentialFamily
-from lucid.distributions.families.composed import TransformedDistribution
+from lucid.distributions.families.composed import Half, TransformedDistribution
 from lucid.distributions.transformations.elementwise import AbsTransform, ExpTransform
-from lucid.ops.elementwise.selection import where
 from lucid.ops.elementwise.special import erf, erfinv
 
 if TYPE_CHECKING:
@@ -129,7 +128,7 @@ class LogNormal(TransformedDistribution):
         return self.base_dist.entropy() + self.loc
 
 
-class HalfNormal(TransformedDistribution):
+class HalfNormal(Half):
     """Absolute values of normal numbers around 0: ``exp(-(x / scale)**2 / 2) * sqrt(2 / pi) / scale``, x of 0 or more.
 
     `scale` is above 0.
@@ -139,41 +138,15 @@ class HalfNormal(TransformedDistribution):
     tensor(-0.2258)
     """
 
-    arg_constraints = {"scale": constraints.positive}
-    support = constraints.nonnegative
-    has_rsample = True
     base_dist: Normal
 
     def __init__(self, scale: Tensor | float, validate_args: bool | None = None) -> None:
         super().__init__(Normal(0, scale, validate_args=False), AbsTransform(), validate_args)
 
     @property
-    def scale(self) -> Tensor:
-        """The deviation of the normal numbers."""
-        return self.base_dist.scale
-
-    @property
     def mean(self) -> Tensor:
         return self.scale * math.sqrt(2 / math.pi)
 
     @property
-    def mode(self) -> Tensor:
-        return self.scale * 0
-
-    @property
     def variance(self) -> Tensor:
         return self.scale.square() * (1 - 2 / math.pi)
-
-    def log_prob(self, value: Tensor) -> Tensor:
-        self._validate_sample(value)
-        return where(value >= 0, self.base_dist.log_prob(value) + math.log(2), -math.inf)
-
-    def cdf(self, value: Tensor) -> Tensor:
-        self._validate_sample(value)
-        return 2 * self.base_dist.cdf(value) - 1
-
-    def icdf(self, value: Tensor) -> Tensor:
-        return self.base_dist.icdf((value + 1) / 2)
-
-    def entropy(self) -> Tensor:
-        return self.base_dist.entropy() - math.log(2)

@@ -68,7 +68,29 @@ class LogitRelaxedBernoulli(Odds):
         return self.temperature.log() + apart - 2 * softplus(apart)
 
 
-class RelaxedBernoulli(TransformedDistribution):
+class _Relaxed(TransformedDistribution):
+    """The base of what a `temperature` keeps from the choices of a discrete distribution."""
+
+    has_rsample = True
+    base_dist: LogitRelaxedBernoulli | ExpRelaxedCategorical
+
+    @property
+    def temperature(self) -> Tensor:
+        """How far from a choice."""
+        return self.base_dist.temperature
+
+    @property
+    def logits(self) -> Tensor:
+        """Those of the discrete distribution that it becomes."""
+        return self.base_dist.logits
+
+    @property
+    def probs(self) -> Tensor:
+        """Those of the discrete distribution that it becomes."""
+        return self.base_dist.probs
+
+
+class RelaxedBernoulli(_Relaxed):
     """Numbers from 0 to 1, the nearer to these the lower the `temperature`, which is above 0.
 
     `probs` or `logits` are those of the `Bernoulli` that it becomes at 0. Draws are
@@ -81,8 +103,6 @@ class RelaxedBernoulli(TransformedDistribution):
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.unit_interval
-    has_rsample = True
-    base_dist: LogitRelaxedBernoulli
 
     def __init__(
         self,
@@ -93,21 +113,6 @@ class RelaxedBernoulli(TransformedDistribution):
     ) -> None:
         base = LogitRelaxedBernoulli(temperature, probs, logits, validate_args)
         super().__init__(base, SigmoidTransform(), validate_args)
-
-    @property
-    def temperature(self) -> Tensor:
-        """How far from 0 and 1."""
-        return self.base_dist.temperature
-
-    @property
-    def logits(self) -> Tensor:
-        """Those of the `Bernoulli` that it becomes."""
-        return self.base_dist.logits
-
-    @property
-    def probs(self) -> Tensor:
-        """Those of the `Bernoulli` that it becomes."""
-        return self.base_dist.probs
 
 
 class ExpRelaxedCategorical(OfCategorical):
@@ -149,7 +154,7 @@ class ExpRelaxedCategorical(OfCategorical):
         return score + (n - 1) * self.temperature.log() + math.lgamma(n)
 
 
-class RelaxedOneHotCategorical(TransformedDistribution):
+class RelaxedOneHotCategorical(_Relaxed):
     """Shares that sum to 1, the nearer to one of them the lower the `temperature`, which is above 0.
 
     `probs` or `logits` are those of the `OneHotCategorical` that it becomes at 0.
@@ -162,8 +167,6 @@ class RelaxedOneHotCategorical(TransformedDistribution):
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
     support = constraints.simplex
-    has_rsample = True
-    base_dist: ExpRelaxedCategorical
 
     def __init__(
         self,
@@ -174,21 +177,6 @@ class RelaxedOneHotCategorical(TransformedDistribution):
     ) -> None:
         base = ExpRelaxedCategorical(temperature, probs, logits, validate_args)
         super().__init__(base, ExpTransform(), validate_args)
-
-    @property
-    def temperature(self) -> Tensor:
-        """How far from one choice."""
-        return self.base_dist.temperature
-
-    @property
-    def logits(self) -> Tensor:
-        """Those of the `OneHotCategorical` that it becomes."""
-        return self.base_dist.logits
-
-    @property
-    def probs(self) -> Tensor:
-        """Those of the `OneHotCategorical` that it becomes."""
-        return self.base_dist.probs
 
 
 class LogisticNormal(TransformedDistribution):

@@ -25,10 +25,26 @@ if TYPE_CHECKING:
 
     from lucid.tensor import Tensor
 
-__all__ = ["Bernoulli", "Binomial", "Geometric", "NegativeBinomial", "Odds", "Poisson"]
+__all__ = ["Bernoulli", "Binomial", "Chances", "Geometric", "NegativeBinomial", "Odds", "Poisson"]
 
 
-class Odds(Distribution):
+class Chances(Distribution):
+    """The base of distributions of which probabilities or their logarithms are given."""
+
+    @property
+    def _param(self) -> Tensor:
+        return vars(self)["logits" if "logits" in vars(self) and "probs" not in vars(self) else "probs"]
+
+    @property
+    def param_shape(self) -> Size:
+        """The shape of the probabilities."""
+        return Size(self._param.shape)
+
+    def _new(self, *args: Any, **kwargs: Any) -> Tensor:
+        return self._param.new(*args, **kwargs)
+
+
+class Odds(Chances):
     """The base of distributions that are given `probs` or `logits`; the other follows when it is asked for."""
 
     def _begin(
@@ -52,18 +68,6 @@ class Odds(Distribution):
     def logits(self) -> Tensor:
         """The logarithm of the odds of success in one trial, finite."""
         return probs_to_logits(self.probs, is_binary=True)
-
-    @property
-    def _param(self) -> Tensor:
-        return vars(self)["logits" if "logits" in vars(self) and "probs" not in vars(self) else "probs"]
-
-    @property
-    def param_shape(self) -> Size:
-        """The shape of the probabilities."""
-        return Size(self._param.shape)
-
-    def _new(self, *args: Any, **kwargs: Any) -> Tensor:
-        return self._param.new(*args, **kwargs)
 
     def _counted(self, most: int, expand: bool) -> Tensor:
         """Return the whole numbers up to one, for each element of the batch or once."""

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 
 def of_argument(
-    operator: Callable[[Callable[[Any], Any], Any], Any], function: Callable[..., Any], argnum: Positions
+    name: str, operator: Callable[[Callable[[Any], Any], Any], Any], function: Callable[..., Any], argnum: Positions
 ) -> Callable[..., Any]:
-    """Return what an operator on functions of one argument makes of a function of several."""
+    """Return what an operator on functions of one argument, public by its name, makes of a function of several."""
     check_function(function)
-    name, inner = operator.__name__, getattr(function, "__name__", "[unknown name]")
+    inner = getattr(function, "__name__", "[unknown name]")
     several = tuple(argnum) if isinstance(argnum, list) else argnum
 
     @functools.wraps(function)

@@ -66,7 +66,7 @@ def grad(fun: Callable[..., Any], argnum: Positions = 0) -> Callable[..., Any]:
     def grad(fun: Callable[[Any], Any], x: object) -> Any:
         return gradient_of(fun, x)[0]
 
-    return of_argument(grad, fun, argnum)
+    return of_argument("grad", grad, fun, argnum)
 
 
 def value_and_grad(fun: Callable[..., Any], argnum: Positions = 0) -> Callable[..., tuple[Any, Any]]:
@@ -89,7 +89,7 @@ def value_and_grad(fun: Callable[..., Any], argnum: Positions = 0) -> Callable[.
         gradient, run = gradient_of(fun, x, "value_and_grad")
         return outside(run.leave(run.output)), gradient
 
-    return of_argument(value_and_grad, fun, argnum)
+    return of_argument("value_and_grad", value_and_grad, fun, argnum)
 
 
 def grad_and_aux(fun: Callable[..., Any], argnum: Positions = 0) -> Callable[..., tuple[Any, Any]]:
@@ -115,7 +115,7 @@ def grad_and_aux(fun: Callable[..., Any], argnum: Positions = 0) -> Callable[...
         gradient = pulled_back(run, ones_of(run.outputs), keep=False)
         return outside(refilled(run.primals, gradient)), outside(run.leave(run.aux))
 
-    return of_argument(grad_and_aux, fun, argnum)
+    return of_argument("grad_and_aux", grad_and_aux, fun, argnum)
 
 
 def grad_named(fun: Callable[..., Any], argname: str) -> Callable[..., Any]:
@@ -202,7 +202,7 @@ def elementwise_grad(fun: Callable[..., Any], argnum: Positions = 0) -> Callable
             raise DtypeError("elementwise_grad only applies to real-output functions, this one returned complex ones")
         return outside(refilled(run.primals, pulled_back(run, ones_of(run.outputs), keep=False)))
 
-    return of_argument(elementwise_grad, fun, argnum)
+    return of_argument("elementwise_grad", elementwise_grad, fun, argnum)
 
 
 egrad = elementwise_grad
@@ -234,7 +234,7 @@ def holomorphic_grad(fun: Callable[..., Any], argnum: Positions = 0) -> Callable
             warn("Input to holomorphic_grad is not complex", UserWarning)
         return gradient_of(lambda x: called("real", np.real, (fun(x),), {}), x, "holomorphic_grad")[0]
 
-    return of_argument(holomorphic_grad, fun, argnum)
+    return of_argument("holomorphic_grad", holomorphic_grad, fun, argnum)
 
 
 def checkpoint(fun: Callable[..., Any]) -> Callable[..., Any]:

@@ -62,11 +62,7 @@ def jacobian(fun: Callable[..., Any], argnum: Positions = 0) -> Callable[..., An
     array([[4., 1.],
            [2., 5.]])
     """
-
-    def jacobian(fun: Callable[[Any], Any], x: object) -> Any:
-        return _jacobian(fun, x)
-
-    return of_argument(jacobian, fun, argnum)
+    return of_argument("jacobian", _jacobian, fun, argnum)
 
 
 def hessian(fun: Callable[..., Any], argnum: int = 0) -> Callable[..., Any]:
@@ -89,7 +85,7 @@ def hessian(fun: Callable[..., Any], argnum: int = 0) -> Callable[..., Any]:
     def hessian(fun: Callable[[Any], Any], x: object) -> Any:
         return _jacobian(functools.partial(_jacobian, fun), x)
 
-    return of_argument(hessian, fun, argnum)
+    return of_argument("hessian", hessian, fun, argnum)
 
 
 def hessian_tensor_product(fun: Callable[..., Any], argnum: Positions = 0) -> Callable[..., Any]:

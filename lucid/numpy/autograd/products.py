@@ -72,11 +72,7 @@ def deriv(fun: Callable[..., Any], argnum: Positions = 0) -> Callable[..., Any]:
     >>> deriv(lambda t: np.array([1.0, 2.0]) * t**2)(3.0)
     array([ 6., 12.])
     """
-
-    def deriv(fun: Callable[[Any], Any], x: object) -> Any:
-        return _derivative(fun, x)
-
-    return of_argument(deriv, fun, argnum)
+    return of_argument("deriv", _derivative, fun, argnum)
 
 
 def make_vjp(fun: Callable[..., Any], argnum: Positions = 0) -> Callable[..., tuple[Callable[[Any], Any], Any]]:
@@ -101,11 +97,7 @@ def make_vjp(fun: Callable[..., Any], argnum: Positions = 0) -> Callable[..., tu
     >>> y, vjp(np.array([1.0, 10.0]))
     (array([1., 4.]), array([ 2., 40.]))
     """
-
-    def make_vjp(fun: Callable[[Any], Any], x: object) -> tuple[Callable[[Any], Any], Any]:
-        return _vjp(fun, x)
-
-    return of_argument(make_vjp, fun, argnum)
+    return of_argument("make_vjp", _vjp, fun, argnum)
 
 
 def make_jvp(fun: Callable[..., Any], argnum: Positions = 0) -> Callable[..., Callable[[Any], tuple[Any, Any]]]:
@@ -130,11 +122,7 @@ def make_jvp(fun: Callable[..., Any], argnum: Positions = 0) -> Callable[..., Ca
     >>> make_jvp(lambda x: np.sum(x) * x)(np.array([1.0, 2.0]))(np.array([1.0, 0.0]))
     (array([3., 6.]), array([4., 2.]))
     """
-
-    def make_jvp(fun: Callable[[Any], Any], x: object) -> Callable[[Any], tuple[Any, Any]]:
-        return _jvp(fun, x)
-
-    return of_argument(make_jvp, fun, argnum)
+    return of_argument("make_jvp", _jvp, fun, argnum)
 
 
 def make_jvp_reversemode(fun: Callable[..., Any], argnum: Positions = 0) -> Callable[..., Callable[[Any], Any]]:
@@ -152,11 +140,7 @@ def make_jvp_reversemode(fun: Callable[..., Any], argnum: Positions = 0) -> Call
     >>> make_jvp_reversemode(lambda x: np.sum(x) * x)(np.array([1.0, 2.0]))(np.array([1.0, 0.0]))
     array([4., 2.])
     """
-
-    def make_jvp_reversemode(fun: Callable[[Any], Any], x: object) -> Callable[[Any], Any]:
-        return _reverse_jvp(fun, x)
-
-    return of_argument(make_jvp_reversemode, fun, argnum)
+    return of_argument("make_jvp_reversemode", _reverse_jvp, fun, argnum)
 
 
 def make_hvp(fun: Callable[..., Any], argnum: Positions = 0) -> Callable[..., tuple[Callable[[Any], Any], Any]]:
@@ -179,7 +163,7 @@ def make_hvp(fun: Callable[..., Any], argnum: Positions = 0) -> Callable[..., tu
     def make_hvp(fun: Callable[[Any], Any], x: object) -> tuple[Callable[[Any], Any], Any]:
         return _vjp(lambda x: gradient_of(fun, x, "make_hvp")[0], x, "make_hvp")
 
-    return of_argument(make_hvp, fun, argnum)
+    return of_argument("make_hvp", make_hvp, fun, argnum)
 
 
 def _half_square(x: Any) -> Any:
@@ -214,4 +198,4 @@ def make_ggnvp(
         hvp, _ = make_hvp(g)(result)
         return lambda v: pull(hvp(push(v)))
 
-    return of_argument(make_ggnvp, f, f_argnum)
+    return of_argument("make_ggnvp", make_ggnvp, f, f_argnum)

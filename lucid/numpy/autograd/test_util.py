@@ -71,7 +71,7 @@ def check_grads(
     def check_grads(fun: Callable[[Any], Any], x: object) -> None:
         _check(fun, x, wanted, order)
 
-    return of_argument(check_grads, fun, argnum)
+    return of_argument("check_grads", check_grads, fun, argnum)
 
 
 def _check(fun: Callable[[Any], Any], x: object, modes: tuple[str, ...], order: int) -> None:

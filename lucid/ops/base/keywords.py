@@ -55,8 +55,8 @@ FORMATTED = {
 }  # fmt: skip
 """The methods that take a memory format."""
 IN_NUMPYS_FORM = {
-    "all", "any", "argmax", "argmin", "argsort", "clip", "dot", "max", "mean", "min", "prod", "ravel", "round", "std",
-    "sum", "take", "trace", "transpose", "var",
+    "all", "any", "argmax", "argmin", "argsort", "clip", "dot", "max", "mean", "min", "prod", "round", "std", "sum",
+    "take", "trace", "var",
 }  # fmt: skip
 """The methods that CuPy's functions call on their argument in NumPy's form, ``x.sum(axis, dtype, out, keepdims)``."""
 
@@ -75,10 +75,14 @@ def with_keywords(function: Callable[..., Any], path: str) -> Callable[..., Any]
         return _adapted(title, function, args, kwargs)
 
     @functools.wraps(function)
-    def method(*args: Any, **kwargs: Any) -> Any:
+    def method(input: Any, /, *more: Any, **kwargs: Any) -> Any:
+        if not more and not kwargs:
+            return function(input)
+        args = input, *more
         if not kwargs:
             try:
-                return function(*args)
+                if len(args) <= most:
+                    return function(*args)
             except TypeError:
                 if not is_numpys_form(code, args, kwargs):
                     raise
@@ -86,10 +90,11 @@ def with_keywords(function: Callable[..., Any], path: str) -> Callable[..., Any]
             return function(*args, **kwargs)
         elif not is_numpys_form(code, args, kwargs):
             return _adapted(title, function, args, kwargs)
-        return args[0]._in_numpys_form(title, args, kwargs)  # noqa: SLF001 - a method of theirs, above this layer
+        return input._in_numpys_form(title, args, kwargs)  # noqa: SLF001 - a method of theirs, above this layer
 
     if path.startswith("Tensor.") and title in IN_NUMPYS_FORM:
         code = _code(function)
+        most = code.co_argcount
         call = method
 
     # pickle looks for it here, as doctest would run the examples of what is in the module that it names
@@ -106,8 +111,6 @@ def is_numpys_form(code: CodeType, args: tuple[Any, ...], kwargs: dict[str, Any]
         return not ({"dim", "keepdim"} & kwargs.keys() or isinstance(kwargs["out"], TensorBase | tuple | list))
     if {"ddof", "kind"} & kwargs.keys():
         return True
-    if code.co_name == "transpose":
-        return len(args) == 2 and (args[1] is None or isinstance(args[1], tuple | list))
     return len(args) > code.co_argcount
 
 

@@ -21,23 +21,31 @@ if TYPE_CHECKING:
     from lucid.backend.arrays import Array
 
 
-READY = (TensorBase, int, float, complex)
-"""What an op takes as it is."""
+READY = (TensorBase, int, float, complex, np.complexfloating)
+"""What an op takes as it is; NumPy's complex numbers so that they are refused as Python's are."""
 
 
 def of_two(op: Primitive, *, at_least_float: bool = False, refused: tuple[str, str] | None = None) -> Primitive:
     """Give a primitive of two operands its caller: the short path, or promotion and the general one."""
 
     def general(a: Any, b: Any) -> Any:
-        if not (isinstance(a, READY) and isinstance(b, READY)):
-            # an array beside a tensor may take the short path once it is one
-            return op.call(as_operand(a), as_operand(b))
         if refused is not None:
             refuse(op.name, refused[0], a, b, instead=refused[1])
         return op(*promote(a, b, at_least_float=at_least_float))
 
-    op.shorten(general)
+    shorten(op, general)
     return op
+
+
+def shorten(op: Primitive, general: Callable[[Any, Any], Any]) -> None:
+    """Let calls of a primitive of two operands take the short path, an array beside a tensor once it is one."""
+
+    def ready(a: Any, b: Any) -> Any:
+        if isinstance(a, READY) and isinstance(b, READY):
+            return general(a, b)
+        return op.call(as_operand(a), as_operand(b))
+
+    op.shorten(ready)
 
 
 def of_one(op: Primitive, *, at_least_float: bool = True, refused: tuple[str, str] | None = None) -> Primitive:

@@ -8,17 +8,20 @@ import numpy as np
 
 from lucid.arguments import named, shown, unfit
 from lucid.autograd.base import TensorBase, wrap
+from lucid.autograd.borrowing import borrowed
 from lucid.autograd.recording.primitive import primitive
 from lucid.backend import gpu
 from lucid.backend.arrays import Array, asarray, astype
 from lucid.backend.dtype import as_dtype, bfloat16, dtype_of, float16, get_default_dtype, result_type
 from lucid.backend.dtype import dtype as dtype_class
+from lucid.backend.foreign.reading import NUMPY
 from lucid.backend.functions import cupy_functions
 from lucid.cuda.launch.elementwise import converted
 from lucid.cuda.launch.plans import launches_only
 from lucid.errors import ArgumentError, DtypeError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from types import ModuleType
 
     from lucid.autograd.recording.namespace import Namespace
@@ -61,13 +64,15 @@ def as_operand(value: Any) -> Any:
     """
     if isinstance(value, TensorBase):
         return value
+    if type(value) is gpu.array_type() and value.dtype in NUMPY:
+        return wrap(value)
     if isinstance(value, np.float64 | np.complex128):
         # Python's float and complex by inheritance, but not weak beside an array as those are
         return value.item()
     if isinstance(value, bool | int | float | complex):
         return value
     if isinstance(value, np.ndarray | np.generic) or gpu.is_gpu_array(value):
-        return wrap(asarray(value))
+        return borrowed(asarray(value))
     raise unfit(value, "a Tensor, an array or a number", kind=OperandTypeError)
 
 
@@ -114,12 +119,28 @@ def promote(*operands: Any, at_least_float: bool = False) -> tuple[Any, ...]:
     at_least_float : bool
         Whether integers and bools become the default floating-point dtype.
     """
+    if is_settled(operands):
+        return operands
     known = [as_operand(operand) for operand in operands]
     dtype = result_type(*[o.array if isinstance(o, TensorBase) else o for o in known])
     if at_least_float and not (dtype.is_floating_point or dtype.is_complex):
         dtype = get_default_dtype()
     like = next((o.array for o in known if isinstance(o, TensorBase)), None)
     return tuple(cast_to(o, dtype) if isinstance(o, TensorBase) else number_in(o, dtype, like) for o in known)
+
+
+def is_settled(operands: Iterable[Any]) -> bool:
+    """Return whether promotion leaves operands as they are: tensors of float32 or float64, and numbers beside them."""
+    dtype = None
+    for operand in operands:
+        if isinstance(operand, TensorBase):
+            if dtype is None:
+                dtype = operand.array.dtype
+            elif operand.array.dtype is not dtype:
+                return False
+        elif type(operand) is not float and type(operand) is not int:
+            return False
+    return dtype is not None and dtype.kind == "f" and dtype.itemsize > 2
 
 
 def promote_to_tensors(*operands: Any, at_least_float: bool = False) -> tuple[Any, ...]:

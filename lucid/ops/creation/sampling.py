@@ -8,6 +8,7 @@ import numpy as np
 
 from lucid.autograd.base import TensorBase
 from lucid.autograd.hooks.functions import seen_as_one
+from lucid.autograd.recording.primitive import primitive
 from lucid.backend import gpu
 from lucid.backend.arrays import astype
 from lucid.backend.device import device_of
@@ -19,14 +20,18 @@ from lucid.ops.base.dims import common_shape
 from lucid.ops.base.one_device import check_one_device, on_one_device
 from lucid.ops.base.operands import tensor_operand
 from lucid.ops.base.scalars import as_bool, as_int, as_number
+from lucid.ops.creation import rejection
 from lucid.ops.creation.filling import shape_of
 from lucid.ops.creation.generators import drawn
 from lucid.ops.creation.random import ProbabilityError, real_dtype
+from lucid.ops.elementwise.selection import clamp
+from lucid.ops.shape.broadcasting import broadcast_tensors
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import ModuleType
 
+    from lucid.autograd.recording.namespace import Namespace
     from lucid.backend.arrays import Array
     from lucid.backend.device import Device
     from lucid.backend.dtype import dtype as Dtype
@@ -127,6 +132,68 @@ def _largest(xp: ModuleType, keys: Array, count: int) -> Array:
     return np.take_along_axis(places, order, 1)
 
 
+def _reached(xp: ModuleType, sums: Array, drawn: Array) -> Array:
+    """Return where the sums of each row are first above each of its numbers, by halving for all rows at once."""
+    low = xp.zeros(drawn.shape, np.int64)
+    high = xp.full(drawn.shape, sums.shape[1], np.int64)
+    for _ in range(sums.shape[1].bit_length()):
+        middle = (low + high) // 2
+        below = (low < high) & (xp.take_along_axis(sums, xp.minimum(middle, sums.shape[1] - 1), 1) <= drawn)
+        low, high = xp.where(below, middle + 1, low), xp.where(below, high, middle)
+    return low
+
+
+@primitive
+def _poisson(xp: ModuleType, counts: Array, rate: Array) -> Array:
+    del xp, rate
+    return counts
+
+
+@_poisson.vjp("rate")
+def _poisson_vjp(m: Namespace, grad: Array) -> Any:
+    return m.zeros_like(grad)
+
+
+@seen_as_one
+def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
+    """Return a count for each rate in `input`, of the Poisson distribution with that mean; its gradient is zero.
+
+    Rates are 0 or more. A ProbabilityError says that one is not, on the CPU only: on CUDA its count is NaN.
+
+    >>> import lucid
+    >>> lucid.poisson(lucid.zeros(2))
+    tensor([0., 0.])
+    """
+    x = tensor_operand(input)
+    array = x.array
+    if type(array) is np.ndarray and dtype_of(array).is_floating_point and not (array >= 0).all():
+        raise ProbabilityError(f"poisson: invalid Poisson rate, expected rate to be non-negative, got {array.min()}")
+    return _poisson(rejection.poisson(x, generator), x)
+
+
+@seen_as_one
+@on_one_device
+def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) -> Tensor:
+    """Return how many of `count` trials succeed, each with probability `prob`; both are tensors, which broadcast.
+
+    They are of one floating-point dtype, or a DtypeError is raised. What is no number of trials or no probability
+    counts as the nearest that is one, and NaN gives NaN. Nothing is recorded.
+
+    >>> import lucid
+    >>> lucid.binomial(lucid.tensor([3.0, 4.0]), lucid.tensor([0.0, 1.0]))
+    tensor([0., 4.])
+    """
+    trials, chance = tensor_operand(count), tensor_operand(prob)
+    kinds = dtype_of(trials.array), dtype_of(chance.array)
+    if kinds[0] is not kinds[1] or not kinds[0].is_floating_point:
+        raise DtypeError(
+            f"binomial: expected count and prob of one floating-point dtype, got {kinds[0]} and {kinds[1]}"
+        )
+    trials, chance = clamp(trials.detach(), min=0), clamp(chance.detach(), 0, 1)
+    trials, chance = broadcast_tensors(trials, chance)
+    return rejection.binomial(trials, chance, generator)
+
+
 @seen_as_one
 @on_one_device
 def multinomial(
@@ -175,10 +242,8 @@ def multinomial(
         if replacement:
             sums = xp.cumsum(weights, 1)
             drawn = draw.uniform(stream, (len(weights), num_samples), np.float64, xp=xp) * sums[:, -1:]
-            found = [xp.searchsorted(row, at, side="right") for row, at in zip(sums, drawn, strict=True)]
             # rounding can draw the total itself; the last element that can be drawn is where it is reached
-            last = xp.argmax(sums, 1)[:, None]
-            indices = xp.minimum(xp.stack(found), last)
+            indices = xp.minimum(_reached(xp, sums, drawn), xp.argmax(sums, 1)[:, None])
         else:
             keys = weights / draw.exponential(stream, weights.shape, np.float64, xp=xp)
             indices = _largest(xp, keys, num_samples)

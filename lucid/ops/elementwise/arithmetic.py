@@ -17,7 +17,7 @@ from lucid.errors import DtypeError
 from lucid.ops.base.blocks import rounded_once
 from lucid.ops.base.core import ADD
 from lucid.ops.base.declaration import REAL, elementwise
-from lucid.ops.base.operands import as_factor, is_bool, of_two, refuse, summed, tensor_operand
+from lucid.ops.base.operands import as_factor, is_bool, of_two, refuse, shorten, summed, tensor_operand
 from lucid.ops.base.promotion import as_operand, number_in, promote
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def _not_of_bools(op: Primitive) -> None:
         _refuse_bools(a, b)
         return op(*promote(a, b))
 
-    op.shorten(general)
+    shorten(op, general)
 
 
 @elementwise(

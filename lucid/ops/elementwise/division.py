@@ -16,7 +16,7 @@ from lucid.autograd.recording.namespace import GRAPH
 from lucid.cuda.launch.elementwise import INTEGERS, NUMBERS
 from lucid.errors import CallError, LucidError
 from lucid.ops.base.declaration import Fused, declare, elementwise
-from lucid.ops.base.operands import refuse
+from lucid.ops.base.operands import refuse, shorten
 from lucid.ops.base.promotion import promote
 from lucid.ops.elementwise.logic import of_integers_alone
 
@@ -54,7 +54,7 @@ def of_whole_quotient(op: Primitive) -> None:
             raise DivisionByZeroError(f"{op.name}: integer division by zero; convert to a floating-point dtype first")
         return op(a, b)
 
-    op.shorten(general)
+    shorten(op, general)
 
 
 def _no_slope_a(m: Namespace, grad: Array, a_shape: Ints) -> Any:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import cmath
 import math
+from contextlib import suppress
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -15,7 +17,7 @@ from lucid.backend.dtype import complex128, float64
 from lucid.cuda.launch.elementwise import NUMBERS, Elementwise
 from lucid.errors import CallError
 from lucid.ops.base.declaration import FLOATING, Fused, elementwise
-from lucid.ops.base.operands import is_bool, refuse, summed, tensor_operand
+from lucid.ops.base.operands import is_bool, refuse, shorten, summed, tensor_operand
 from lucid.ops.base.promotion import accumulation_dtype, as_operand, cast_to, promote, promote_to_tensors
 from lucid.ops.elementwise.arithmetic import mul
 
@@ -81,7 +83,13 @@ _POW_GRAD_A = Elementwise("power", "PowGradA", "TTT")
 _POW_NUMBER_GRAD = Elementwise("power", "PowNumberGrad", "TTT")
 
 
+_of_arrays: Any = cache(_POW.straight)
+
+
 def _pow_cuda(a: Any, b: Any) -> Any:
+    if type(a) is type(b):
+        with suppress(TypeError):
+            return _of_arrays()(a, b)
     by_number = isinstance(b, int | float) and a.dtype.kind in "fV"
     return (_POW_NUMBER if by_number else _POW)(a, b)
 
@@ -127,7 +135,7 @@ def _of_powers(op: Primitive) -> None:
             )
         return op(*promote(a, b))
 
-    op.shorten(general)
+    shorten(op, general)
 
 
 @elementwise(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lucid.autograd.base import TensorBase
 from lucid.autograd.modes.casting import dtype_within
 from lucid.cuda.libraries import blas
 from lucid.errors import DtypeError, ShapeError
@@ -89,12 +90,12 @@ def of_dimensions(name: str, *expected: tuple[str, Any, int]) -> None:
             )
 
 
-def tensors_of(name: str, *operands: Any) -> tuple[Any, ...]:
-    """Return the operands of a product as tensors; numbers are refused."""
-    for operand in operands:
-        if isinstance(operand, bool | int | float | complex):
-            raise ShapeError(f"{name}: expected tensors of at least 1 dimension, got the number {operand!r}")
-    return tuple(as_operand(operand) for operand in operands)
+def factor_of(name: str, operand: object) -> Any:
+    """Return an operand of a product as a tensor; a number is refused."""
+    tensor = as_operand(operand)
+    if not isinstance(tensor, TensorBase):
+        raise ShapeError(f"{name}: expected tensors of at least 1 dimension, got the number {operand!r}")
+    return tensor
 
 
 def broadcastable(name: str, a: tuple[int, ...], b: tuple[int, ...]) -> None:

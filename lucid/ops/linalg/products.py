@@ -16,13 +16,13 @@ from lucid.ops.base.promotion import promote
 from lucid.ops.elementwise.arithmetic import mul
 from lucid.ops.linalg.matrices import (
     broadcastable,
+    factor_of,
     of_dimensions,
     product,
     product_cpu,
     same_dtype,
     same_inner,
     stacks_of_one_length,
-    tensors_of,
 )
 from lucid.ops.shape.reshape import reshape
 
@@ -98,8 +98,10 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
     >>> lucid.matmul(a, lucid.tensor([1.0, -1.0]))
     tensor([-1., -1.])
     """
-    if not isinstance(input, TensorBase) or not isinstance(other, TensorBase):
-        input, other = tensors_of("matmul", input, other)
+    if not isinstance(input, TensorBase):
+        input = factor_of("matmul", input)
+    if not isinstance(other, TensorBase):
+        other = factor_of("matmul", other)
     x, y = input.array, other.array
     if x.dtype is not y.dtype or x.dtype.kind == "b":
         same_dtype("matmul", input, other)

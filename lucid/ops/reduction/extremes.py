@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from lucid.autograd.base import TensorBase
+from lucid.autograd.base import TensorBase, wrap
 from lucid.autograd.recording.primitive import Primitive, primitive
 from lucid.cuda.launch.elementwise import Elementwise
 from lucid.cuda.launch.plans import launches_only
@@ -186,7 +186,9 @@ def _index_of(name: str, op: Primitive, input: Tensor, dim: int | None, keepdim:
     ndim = x.array.ndim
     if dim is None:
         check_ordered(x, name, reduced_dims(None, ndim))
-        index = op(reshape(x.detach(), -1), dim=0, keepdim=False)
+        array = x.array
+        flat = wrap(array.ravel()) if array.flags.c_contiguous else reshape(x.detach(), -1)
+        index = op(flat, dim=0, keepdim=False)
         return reshape(index, (1,) * ndim) if keepdim else index
     axis = dim_in(dim, ndim)
     check_ordered(x, name, (axis,) if ndim else ())

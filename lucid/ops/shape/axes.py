@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from lucid.autograd.recording.primitive import primitive
 from lucid.cuda.launch import copying
@@ -81,8 +81,10 @@ def permute(input: Tensor, *dims: int | Sequence[int]) -> Tensor:
     return _permute(input, dims=dims_in(order, ndim))
 
 
-def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
+def transpose(input: Tensor, dim0: Any, dim1: int | None = None) -> Tensor:
     """Return a view of `input` with its dimensions `dim0` and `dim1` exchanged.
+
+    All of them in one tuple, or None for the reverse order, are the `axes` of ``numpy.transpose``.
 
     >>> import lucid
     >>> lucid.transpose(lucid.tensor([[1, 2], [3, 4]]), 0, 1)
@@ -90,6 +92,11 @@ def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
             [2, 4]])
     """
     ndim = array_of(input).ndim
+    if dim1 is None:
+        if dim0 is None:
+            return _permute(input, dims=tuple(range(ndim)[::-1]))
+        if isinstance(dim0, tuple | list):
+            return permute(input, cast("Any", dim0))
     first, second = dim_in(dim0, ndim), dim_in(dim1, ndim)
     order = list(range(ndim))
     if ndim:

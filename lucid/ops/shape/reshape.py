@@ -180,14 +180,17 @@ def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
     return _view(input, shape=(*shape[:axis], *shape_for(sizes_in((sizes,)), shape[axis]), *shape[axis + 1 :]))
 
 
-def ravel(input: Tensor) -> Tensor:
+def ravel(input: Tensor, order: str | None = None) -> Tensor:
     """Return the elements of `input` in one dimension: a view if memory allows it, else a copy.
+
+    `order` is that of ``numpy.ravel``.
 
     >>> import lucid
     >>> lucid.ravel(lucid.tensor([[1, 2], [3, 4]]))
     tensor([1, 2, 3, 4])
     """
-    return reshape(input, -1) if array_of(input).size else reshape(input, 0)
+    size = array_of(input).size
+    return _reshape_any(input, shape=(size,)) if order is None else reshape(input, size, order=order)
 
 
 def squeeze(input: Tensor, dim: int | Sequence[int] | None = None, *more: int) -> Tensor:

@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 import numpy as np
 
 from lucid.autograd.base import TensorBase, wrap
+from lucid.autograd.borrowing import borrowed
 from lucid.backend.arrays import asarray
 from lucid.backend.device import device_of
 from lucid.backend.dtype import as_dtype, result_type
 from lucid.backend.gpu import is_gpu_array
 from lucid.errors import LucidError
 from lucid.ops.base.dims import sizes_in
-from lucid.ops.base.promotion import cast_to
+from lucid.ops.base.promotion import cast_to, is_settled
 from lucid.ops.shape.joining import stack
 
 if TYPE_CHECKING:
@@ -119,6 +120,11 @@ def rule(names: str, takes: str) -> Callable[[Callable[..., Any]], Callable[...,
 # ---- calls ----
 
 
+def full_name(name: str) -> str:
+    """Return the name of a function with that of its library, which those of NumPy's have not in `RULES`."""
+    return name if name.startswith("scipy.") else f"numpy.{name}"
+
+
 class Parameters(NamedTuple):
     """Those of a function of NumPy's: of each its default, and the names of what takes any other arguments."""
 
@@ -159,24 +165,28 @@ def bound(
     if rest is not None:
         given[rest] = args[len(positional) :]
     elif len(args) > len(positional):
-        raise NumpyCallError(f"numpy.{name}: expected at most {len(positional)} arguments, got {len(args)}")
-    others: dict[str, Any] = {}
-    for key, value in kwargs.items():
-        if key in given:
-            raise NumpyCallError(f"numpy.{name}: {key} is given twice")
-        (others if keywords in rule.names and key not in defaults else given)[key] = value
-    if others and keywords is not None:
-        given[keywords] = others
-    for key, value in list(given.items()):
-        if value is NO_VALUE or (key not in rule.names and value is defaults.get(key)):
-            del given[key]
-        elif key not in rule.names and not (key == "where" and value is True):
+        raise NumpyCallError(f"{full_name(name)}: expected at most {len(positional)} arguments, got {len(args)}")
+    names = rule.names
+    if kwargs:
+        for key in kwargs:
+            if key in given:
+                raise NumpyCallError(f"{full_name(name)}: {key} is given twice")
+        if keywords in names:
+            if others := {key: value for key, value in kwargs.items() if key not in defaults}:
+                given[keywords] = others
+            kwargs = {key: value for key, value in kwargs.items() if key in defaults}
+        given.update(kwargs)
+    taken: dict[str, Any] = {}
+    for key, value in given.items():
+        if key in names:
+            if value is not NO_VALUE:
+                taken[key] = value
+        elif value is not defaults.get(key) and value is not NO_VALUE and not (key == "where" and value is True):
             raise NumpyCallError(
-                f"numpy.{name}: with a Tensor only {', '.join(rule.names)} can be used, got {key}: leave it out, or "
+                f"{full_name(name)}: with a Tensor only {', '.join(names)} can be used, got {key}: leave it out, or "
                 "use tensor.detach().numpy()"
             )
-    given.pop("where" if "where" not in rule.names else "", None)
-    return given
+    return taken
 
 
 def applied(
@@ -208,6 +218,9 @@ def applied(
         if isinstance(value, TensorBase) and mark != "**":
             shared += [(given, key)] if mark == "*" else []
             continue
+        if mark == "*" and type(value) in WEAK:
+            shared.append((given, key))
+            continue
         like = next(tensors_in(given.values()), None) if like is None else like
         if mark == "**":
             # one array is the sequence of its parts along the first axis
@@ -224,6 +237,8 @@ def applied(
 def to_one_dtype(places: list[tuple[Any, Any]], common: Callable[[list[Any]], dtype]) -> None:
     """Bring the tensors at these places, containers and what is their key, to one dtype."""
     values = [container[key] for container, key in places]
+    if common in BY_OPERANDS and is_settled(values):
+        return
     wanted = common(values)
     for (container, key), value in zip(places, values, strict=True):
         if isinstance(value, TensorBase):
@@ -240,6 +255,10 @@ def numpy_dtype(values: list[Any]) -> dtype:
     return as_dtype(
         np.result_type(*[value.array.dtype if isinstance(value, TensorBase) else value for value in values])
     )
+
+
+BY_OPERANDS = frozenset((pytorch_dtype, numpy_dtype))
+"""What leaves operands of one dtype as they are."""
 
 
 def dtype_named(dtype: object) -> dtype:
@@ -277,7 +296,7 @@ def operand(value: object, like: TensorBase | None, *, strong: bool = False) -> 
     if isinstance(value, TensorBase) or value is None or (type(value) in WEAK and not strong):
         return value
     if isinstance(value, np.ndarray | np.generic) or is_gpu_array(value):
-        return wrap(asarray(value))
+        return borrowed(asarray(value))
     if type(value) in {list, tuple} and next(tensors_in(value), None) is not None:
         entries = [operand(entry, like, strong=True) for entry in cast("list[Any]", value)]
         to_one_dtype([(entries, k) for k in range(len(entries))], numpy_dtype)

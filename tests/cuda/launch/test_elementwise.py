@@ -19,7 +19,7 @@ from lucid.errors import ShapeError
 
 pytestmark = pytest.mark.gpu
 
-ADD, NEGATIVE, LESS = (PRIMITIVES[name].kernel for name in ("add", "neg", "lt"))
+ADD, NEGATIVE, LESS, WHERE = (PRIMITIVES[name].kernel for name in ("add", "neg", "lt", "where"))
 
 
 def device(array):
@@ -34,6 +34,35 @@ def forms(rng, dtype):
     yield from ((x[:0], y[:0]), (x, 3), (3, x), (x, x))
     if np.dtype(dtype).kind == "f":
         yield from ((x, 0.5), (0.5, x))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float64", "int64", "bool"])
+def test_three_operands_in_straight_lines(dtype, rng):
+    """Values, shape and dtype are those of the call for any operands; where that has no kernel, its answer stands."""
+    straight = WHERE.straight()
+    for x, y in forms(rng, dtype):
+        if not hasattr(x, "dtype") or not hasattr(y, "dtype") or x.shape != y.shape:
+            continue
+        above, other = x > 0, y.astype("int8")
+        for operands in ((above, x, y), (above, y, 2), (above, 2, y), (above, x, other), (above.T, x.T, y.T)):
+            expected = WHERE(*operands)
+            for _ in range(2):
+                out = straight(*operands)
+                if expected is NotImplemented:
+                    assert out is NotImplemented
+                    continue
+                assert (out.shape, out.dtype, out.flags.c_contiguous) == (expected.shape, expected.dtype, True)
+                np.testing.assert_array_equal(out.get(), expected.get())
+    with pytest.raises(ValueError, match="broadcast"):
+        straight(device(np.ones(3, bool)), device(np.ones(4)), device(np.ones(4)))
+
+
+def test_three_operands_without_a_kernel(rng):
+    """Complex numbers and operands of two dtypes are chosen from all the same."""
+    values = rng.standard_normal(3) + 1j * rng.standard_normal(3)
+    x = lucid.tensor(values, device="cuda")
+    assert lucid.where(x.real > 0, x, 0.0).tolist() == np.where(values.real > 0, values, 0).tolist()
+    assert lucid.where(x.real > 0, x, x.real).tolist() == np.where(values.real > 0, values, values.real).tolist()
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int64", "uint8"])
@@ -112,7 +141,7 @@ def test_the_rest_is_left(rng, monkeypatch):
     wide = x.astype(np.float64)
     with pytest.raises(TypeError):
         Elementwise("elementwise", "Add", "TT", dtypes=("float",)).straight()(wide, wide)
-    for operands in ("TS", "TM", "TTT"):
+    for operands in ("TS", "TM", "TTTT"):
         assert Elementwise("elementwise", "Add", operands).straight() is None
 
 

@@ -7,6 +7,7 @@ import pytest
 
 import lucid
 from lucid.errors import DeviceError, DtypeError, InplaceError, ShapeError
+from lucid.ops.creation import sampling
 from lucid.ops.creation.generators import (
     Generator,
     get_rng_state,
@@ -25,7 +26,7 @@ from lucid.ops.creation.random import (
     randn_like,
     randperm,
 )
-from lucid.ops.creation.sampling import bernoulli, multinomial, normal
+from lucid.ops.creation.sampling import bernoulli, binomial, multinomial, normal, poisson
 from lucid.ops.layers.dropout import dropout
 from tests.device import DEVICE
 from tests.gradients import numbers
@@ -245,6 +246,53 @@ def test_multinomial():
     assert abs(first.mean() - 0.75) < 5 * np.sqrt(0.1875 / MANY)
 
 
+def test_places_of_all_rows_at_once(rng):
+    """They are those that a search of each row gives, where sums stand still and where a number is one of them too."""
+    for length in (1, 2, 3, 7, 8, 9, 100):
+        sums = np.cumsum(rng.integers(0, 3, (5, length)).astype(float), 1)
+        drawn = rng.integers(0, 2 * length + 2, (5, 40)).astype(float)
+        expected = [np.searchsorted(*pair, side="right") for pair in zip(sums, drawn, strict=True)]
+        assert sampling._reached(np, sums, drawn).tolist() == np.stack(expected).tolist()
+
+
+def test_poisson():
+    """Counts have the mean and the variance of their rates, and a gradient of zeros."""
+    rates = lucid.tensor([0.0, 0.5, 3.0, 40.0], dtype=lucid.float64, requires_grad=True)
+    counts = poisson(rates.expand(MANY, 4), Generator(DEVICE, 1))
+    draws = numbers(counts.detach())
+    assert (draws == np.floor(draws)).all()
+    assert (draws >= 0).all()
+    expected = numbers(rates.detach())
+    assert (abs(draws.mean(0) - expected) <= 5 * np.sqrt(expected / MANY)).all()
+    # the variance of a variance of n counts: (rate + 2 * rate ** 2) / n
+    assert (abs(draws.var(0) - expected) <= 5 * np.sqrt((expected + 2 * expected**2) / MANY)).all()
+    assert type(counts.grad_fn).__name__ == "PoissonBackward0"
+    counts.sum().backward()
+    assert rates.grad.tolist() == [0.0] * 4
+    assert poisson(lucid.ones(2, dtype=lucid.float16)).dtype is lucid.float16
+    with pytest.raises(DtypeError, match=r"floating-point dtype, got lucid\.int64"):
+        poisson(lucid.tensor([1]))
+
+
+def test_binomial():
+    """Counts have the mean and the variance of their trials and chances, which broadcast; nothing is recorded."""
+    trials, chances = np.array([[3.0], [50.0]]), np.array([0.0, 0.2, 0.7, 1.0])
+    given = [lucid.tensor(np.broadcast_to(each, (MANY, 2, 4))) for each in (trials, chances)]
+    draws = numbers(binomial(*given, Generator(DEVICE, 1)))
+    assert (draws == np.floor(draws)).all()
+    assert ((draws >= 0) & (draws <= trials)).all()
+    spread = trials * chances * (1 - chances)
+    assert (abs(draws.mean(0) - trials * chances) <= 5 * np.sqrt(spread / MANY)).all()
+    # the fourth moment is at most 3 * spread ** 2 + spread
+    assert (abs(draws.var(0) - spread) <= 5 * np.sqrt((2 * spread**2 + spread) / MANY)).all()
+    assert binomial(lucid.tensor([4.0], requires_grad=True), lucid.tensor([0.0, 1.0])).tolist() == [0.0, 4.0]
+    odd = binomial(lucid.tensor([4.0, 4.0, 4.0, -4.0]), lucid.tensor([1.5, -0.5, float("nan"), 0.5]))
+    np.testing.assert_array_equal(numbers(odd), [4, 0, np.nan, 0])
+    for count in (lucid.tensor([4]), lucid.tensor([4.0], dtype=lucid.float64)):
+        with pytest.raises(DtypeError, match="count and prob of one floating-point dtype"):
+            binomial(count, lucid.tensor([0.5]))
+
+
 def test_multinomial_mistakes():
     """No draws, and weights of too many dimensions, are refused."""
     with pytest.raises(ShapeError, match="n_sample <= 0"):
@@ -264,6 +312,8 @@ def test_values_that_are_no_probabilities():
     for wrong in (-1.0, float("nan")):
         with pytest.raises(ProbabilityError, match="std"):
             normal(0.0, lucid.tensor([1.0, wrong]))
+        with pytest.raises(ProbabilityError, match="invalid Poisson rate"):
+            poisson(lucid.tensor([1.0, wrong]))
 
 
 @pytest.mark.parametrize("replacement", [False, True])

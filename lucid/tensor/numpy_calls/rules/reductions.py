@@ -57,7 +57,9 @@ def in_line(a: Tensor, dims: tuple[int, ...]) -> Any:
     shape = a.array.shape
     stay = [k for k in range(len(shape)) if k not in dims]
     length = math.prod([shape[k] for k in dims])
-    return reshape.reshape(axes.permute(a, *stay, *dims), (*[shape[k] for k in stay], length))
+    order = *stay, *dims
+    ordered = a if order == tuple(range(len(shape))) else axes.permute(a, *order)
+    return reshape.reshape(ordered, (*[shape[k] for k in stay], length))
 
 
 def with_initial(result: Tensor, initial: Tensor | complex | None, op: Callable[[Any, Any], Any]) -> Any:

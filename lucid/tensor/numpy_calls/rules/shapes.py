@@ -154,7 +154,7 @@ def tiled(A: Tensor, reps: Sizes) -> Any:
 @rule("repeat", "*a repeats axis")
 def repeated(a: Tensor, repeats: Indices, axis: int | None = None) -> Any:
     """Return ``numpy.repeat``."""
-    if is_tensor(repeats):
+    if is_tensor(repeats) or type(repeats) is int:
         return repeating.repeat_interleave(a, repeats, axis)
     line, k = (reshape.ravel(a), 0) if axis is None else (a, axis_in(axis, a.array.ndim))
     order = untyped.repeat(np.arange(line.array.shape[k]), repeats)

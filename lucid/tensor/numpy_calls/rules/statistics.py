@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.base import wrap
+from lucid.autograd.borrowing import borrowed
 from lucid.backend.arrays import asarray
 from lucid.backend.device import device_of
+from lucid.backend.dtype import float64
 from lucid.errors import DtypeError
+from lucid.ops.base.promotion import cast_to
 from lucid.ops.elementwise import arithmetic, comparison, division, nonfinite, power, selection
 from lucid.ops.elementwise.complex import conj, real
 from lucid.ops.index.index_select import index_add
@@ -169,7 +172,7 @@ def covariances(
     parts = [in_dtype(x, wanted) for x in given]
     rows = [reshape.reshape(x, 1, -1) if x.array.ndim < 2 else x if rowvar else axes.transpose(x, 0, 1) for x in parts]
     weights = {
-        key: None if value is None else wrap(asarray(plain(value), device=device_of(m.array)))
+        key: None if value is None else borrowed(asarray(plain(value), device=device_of(m.array)))
         for key, value in (("fweights", fweights), ("aweights", aweights))
     }
     less = (0 if bias else 1) if ddof is None else ddof
@@ -190,12 +193,17 @@ def correlations(x: Tensor, y: Tensor | None = None, rowvar: bool = True, dtype:
 # ---- quantiles ----
 
 
+def in_fractions(a: Tensor) -> Any:
+    """Return integers as float64, in which NumPy's quantiles of them are; anything else as it is."""
+    return cast_to(a, float64) if a.array.dtype.kind in "biu" else a
+
+
 def quantiles(a: Tensor, q: Array | float, axis: Axis, keepdims: bool, method: str | None = None) -> Any:
     """Return quantiles, or of no method a median.
 
     Between which two of n sorted numbers one lies, and where, NumPy's own quantile of the numbers from 0 to n - 1 says.
     """
-    x, dims, keep = over(a, axis, keepdims)
+    x, dims, keep = over(in_fractions(a), axis, keepdims)
     line = sorted_values(in_line(x, dims))
     length = line.array.shape[-1]
     if line.array.dtype.kind == "c" and method is not None:
@@ -238,7 +246,7 @@ def percentile(a: Tensor, q: Any, axis: Axis = None, method: str = "linear", kee
 @rule("median", "*a axis keepdims")
 def median(a: Tensor, axis: Axis = None, keepdims: bool = False) -> Any:
     """Return ``numpy.median``: of an even count the mean of the two in the middle, which share the gradient."""
-    x, dims, keep = over(a, axis, keepdims)
+    x, dims, keep = over(in_fractions(a), axis, keepdims)
     if not count_over(x, dims):
         return sums.mean(x, dims, keep)
     return quantiles(a, 0.5, axis, keepdims)
