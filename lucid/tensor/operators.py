@@ -12,7 +12,7 @@ from lucid.autograd.recording.namespace import PRIMITIVES
 from lucid.autograd.recording.short_path import binary
 from lucid.autograd.recording.views import live_edge
 from lucid.errors import DtypeError, ShapeError, warn
-from lucid.ops.base.promotion import OperandTypeError, array_of, as_operand
+from lucid.ops.base.promotion import OperandTypeError, array_of, as_operand, no_matrix
 from lucid.ops.elementwise import division, selection, special
 from lucid.ops.shape import splitting
 from lucid.tensor.conversion import item
@@ -33,6 +33,10 @@ BESIDE_SPARSE = {
 """Python's names of the operators that a sparse matrix has, by those of lucid's ops and of NumPy's ufuncs."""
 
 
+UNLIKE_MATRICES = {"mul", "pow"}
+"""The operators that mean others of a matrix of NumPy's."""
+
+
 class ZeroDimError(ShapeError, TypeError):
     """A tensor of no dimension was used as a sequence."""
 
@@ -42,6 +46,8 @@ def operator(function: Callable[[Any, Any], Any], name: str = "") -> Callable[[T
     name = name or function.__name__
 
     def apply(a: object, b: object) -> Any:
+        if name in UNLIKE_MATRICES:
+            no_matrix(b)
         try:
             return function(a, b)
         except OperandTypeError:
@@ -69,6 +75,8 @@ def reflected(function: Callable[[Any, Any], Any]) -> Callable[[Tensor, Any], Te
     """Return the operator of ``other op self``."""
 
     def apply(b: object, a: object) -> Any:
+        if function.__name__ in UNLIKE_MATRICES:
+            no_matrix(a)
         try:
             return function(a, b)
         except OperandTypeError:

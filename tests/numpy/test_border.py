@@ -98,3 +98,23 @@ def test_shapes_that_do_not_fit(call, message):
     """Shapes that PyTorch would broadcast, or leave out, are refused as NumPy refuses them."""
     with pytest.raises(ValueError, match=message):
         call(lnp.asarray(lucid.tensor([1.0, 2.0], requires_grad=True)))
+
+
+@pytest.mark.cpu("beside a matrix of NumPy's")
+@pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")
+@pytest.mark.parametrize("kind", [lucid.Tensor, lnp.ndarray])
+def test_a_matrix_of_numpys_is_no_operand(kind):
+    """``matrix * v`` is a matrix product in NumPy: no elementwise one comes out, nor what is no matrix any more."""
+    leaf = lucid.tensor([2.0, 3.0], dtype=lucid.float64, requires_grad=True)
+    v = leaf if kind is lucid.Tensor else lnp.asarray(leaf)
+    M = np.asmatrix([[1.0, 2.0], [3.0, 4.0]])
+    calls = [
+        lambda: v * M, lambda: M * v, lambda: M @ v, lambda: M + v, lambda: v**M, lambda: v > M + 0 * v,
+        lambda: np.multiply(M, v), lambda: lnp.dot(M, v), lambda: lnp.linalg.solve(M, v), lambda: lnp.stack([v, M[0]]),
+        lambda: lnp.where(M > 0, v, 1.0), lambda: lnp.einsum("ij,j", M, v),
+    ]  # fmt: skip
+    for call in calls:
+        with pytest.raises(TypeError, match=r"got a numpy.matrix, .* np.asarray\(matrix\), and use @"):
+            call()
+    assert (np.asarray(M) @ v).tolist() == [8.0, 18.0]
+    assert lucid.tensor(M).shape == (2, 2)

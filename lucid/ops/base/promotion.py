@@ -76,6 +76,21 @@ def as_operand(value: Any) -> Any:
     raise unfit(value, "a Tensor, an array or a number", kind=OperandTypeError)
 
 
+def no_matrix(*operands: Any) -> None:
+    """Refuse a matrix of NumPy's where its own meaning is asked for: of operators, and by functions of NumPy's.
+
+    Raises
+    ------
+    ArgumentError
+        As its ``*`` is the matrix product, and all that comes of it is a matrix.
+    """
+    if np.matrix in map(type, operands):
+        raise ArgumentError(
+            "expected an array, got a numpy.matrix, of which * is the matrix product, as of no "
+            "tensor: give np.asarray(matrix), and use @ for the product"
+        )
+
+
 def only_tensors(*operands: Any) -> None:
     """Refuse operands that are no tensors.
 

@@ -12,7 +12,7 @@ from lucid.backend.arrays import asarray
 from lucid.backend.device import device_of
 from lucid.backend.dtype import as_dtype
 from lucid.ops.activation.sigmoid import tanh
-from lucid.ops.base.promotion import cast_to
+from lucid.ops.base.promotion import cast_to, no_matrix
 from lucid.ops.elementwise import (
     arithmetic,
     comparison,
@@ -252,6 +252,7 @@ def ufunc_result(
     NumpyCallError
         If lucid has no such op, or it is asked for with a method or option that the op has not.
     """
+    no_matrix(*inputs)
     name, title = ufunc.__name__, title_of(ufunc)
     usual = {"out": None, "dtype": None, "where": True, "initial": NO_VALUE}
     options = {key: value for key, value in options.items() if key not in usual or value is not usual[key]}
@@ -283,7 +284,7 @@ def ufunc_result(
     return op(*inputs)
 
 
-OPERATORS = {np.add: "+", np.subtract: "-", np.multiply: "*", np.divide: "/", np.power: "**", np.matmul: "@"}
+OPERATORS = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/", "power": "**", "matmul": "@"}
 
 
 def what_to_do(ufunc: np.ufunc, inputs: tuple[Any, ...], options: dict[str, Any]) -> str:
@@ -292,7 +293,7 @@ def what_to_do(ufunc: np.ufunc, inputs: tuple[Any, ...], options: dict[str, Any]
     if "where" in options:
         return ", which records all elements: choose from the result, np.where(mask, result, otherwise)"
     if isinstance(out, tuple) and out[0] is inputs[0]:  # what NumPy makes of a += x
-        sign = OPERATORS.get(ufunc, "...")
+        sign = OPERATORS.get(ufunc.__name__, "...")
         return f": a {sign}= x would write it into a plain array, which records nothing: a = a {sign} x"
     return ": NumPy does not record what it writes into an array: assign the result"
 
