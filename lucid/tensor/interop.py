@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from types import MethodType
 from typing import TYPE_CHECKING, Any
@@ -20,7 +21,6 @@ from lucid.errors import DeviceError, DtypeError, GraphError, SettingError
 from lucid.ops.base.scalars import as_bool
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from types import FrameType, ModuleType
 
     from lucid.backend.device import Device
