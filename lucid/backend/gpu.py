@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from contextlib import ExitStack, suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -77,7 +78,12 @@ def is_simulated() -> bool:
 
 def part(name: str) -> Any:
     """Return a module of CuPy's distribution that `cupy` does not hold, by its dotted name, such as ``"cupyx"``."""
-    return import_module(name)
+    if name in sys.modules:
+        return sys.modules[name]
+    with warnings.catch_warnings():
+        # CuPy says it of what its own modules use
+        warnings.filterwarnings("ignore", "cupyx.jit.rawkernel is experimental", FutureWarning)
+        return import_module(name)
 
 
 def cupy() -> Any:

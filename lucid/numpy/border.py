@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.base import TensorBase, wrap
+from lucid.autograd.borrowing import borrowed
 from lucid.autograd.modes.state import thread
 from lucid.autograd.recording.views import live_edge
 from lucid.backend import gpu
@@ -28,7 +29,7 @@ from lucid.ops.index.indexing import getitem
 from lucid.ops.reduction import extremes, sums
 from lucid.ops.shape.reshape import clone
 from lucid.tensor.numpy_calls.protocols import no_rule
-from lucid.tensor.numpy_calls.rule import WEAK, applied, is_sequence, numpy_dtype
+from lucid.tensor.numpy_calls.rule import WEAK, Rule, applied, bound, is_sequence, numpy_dtype
 from lucid.tensor.numpy_calls.table import ABOUT, CONSTANT, CONSTANT_UFUNCS, RULES
 from lucid.tensor.numpy_calls.ufuncs import UFUNCS, ufunc_result
 
@@ -38,6 +39,10 @@ if TYPE_CHECKING:
 
 UNLIKE_NUMPYS = {"broadcast_arrays", "cov", "linalg.eig", "linalg.eigvals", "nanstd", "nanvar", "pad"}
 """CuPy's functions whose results differ, of numbers, by weights, in a dtype, wrapped twice, or not on each device."""
+
+
+OTHERS: dict[str, Rule | None] = {}
+"""Rules of other libraries' functions, by their full names, which take arrays and what is recorded; None: constants."""
 
 
 class _Arrays:
@@ -126,6 +131,8 @@ def computed(name: str, function: Callable[..., Any], args: tuple[Any, ...], kwa
 
 def by_rule(name: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Return what the rule of a function, or of a ufunc or method of one, gives of arrays of which some are CuPy's."""
+    if name in OTHERS:
+        return by_other_rule(name, function, args, kwargs)
     args, kwargs = as_tensors(args), {key: as_tensors(value) for key, value in kwargs.items()}
     if isinstance(function, np.ufunc):
         result = ufunc_result(function, "__call__", promoted(function, args), kwargs, numpy_dtype)
@@ -138,6 +145,15 @@ def by_rule(name: str, function: Callable[..., Any], args: tuple[Any, ...], kwar
     return settled(result, ())
 
 
+def by_other_rule(name: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Return what the rule of `OTHERS` gives of arrays and of what is recorded."""
+    rule = OTHERS[name]
+    if rule is None:
+        return computed(name, function, args, kwargs)
+    given = bound(name, rule, function, args, kwargs)
+    return settled(rule.function(**given), (*args, *kwargs.values()))
+
+
 def as_tensors(value: Any) -> Any:
     """Return CuPy's arrays as tensors, also in lists and tuples; anything else as it is."""
     if gpu.is_gpu_array(value):
@@ -146,10 +162,13 @@ def as_tensors(value: Any) -> Any:
 
 
 def on_device(name: str) -> Any:
-    """Return CuPy's function of the name of one of NumPy's."""
+    """Return CuPy's function of the name of one of NumPy's or SciPy's."""
     try:
+        if name.startswith("scipy."):
+            module, _, function = name.rpartition(".")
+            return getattr(gpu.part(f"cupyx.{module}"), function)
         return functools.reduce(getattr, name.split("."), gpu.cupy())
-    except AttributeError:
+    except (AttributeError, ImportError):
         raise AttributeError(f"cupy has no {name}: use x.get() for the array on the CPU") from None
 
 
@@ -175,10 +194,14 @@ def called(name: str, function: Callable[..., Any], args: tuple[Any, ...], kwarg
         return computed(name, function, args, kwargs)
     if name in RULES:
         return settled(applied(name, function, args, kwargs, numpy_dtype), (*args, *kwargs.values()))
+    if name in OTHERS:
+        return by_other_rule(name, function, args, kwargs)
     raise no_rule(name)
 
 
-def ufunc_called(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
+def ufunc_called(
+    ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: dict[str, Any], above: str = ""
+) -> Any:
     """Return what a ufunc, or a method of it, gives: recorded if one of its operands is."""
     if not options and method == "__call__":
         if PLAIN.issuperset(map(type, inputs)):
@@ -187,7 +210,7 @@ def ufunc_called(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options:
             return result
     constant = ufunc.__name__ in CONSTANT_UFUNCS and options.get("out") is None
     if constant or (not any_recorded(inputs) and not (options and any_recorded(options.values()))):
-        name = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
+        name = above + (ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}")
         return computed(name, ufunc if method == "__call__" else getattr(ufunc, method), inputs, options)
     if method in {"__call__", "outer"}:
         inputs = promoted(ufunc, inputs)
@@ -251,7 +274,7 @@ def as_alike(self: TensorBase, other: object) -> Any:
         return other if other.array.dtype == array.dtype else None
     if kind is type(array):
         plain: Any = other
-        return wrap(plain) if plain.dtype == array.dtype else None
+        return borrowed(plain) if plain.dtype == array.dtype else None
     return None
 
 
@@ -295,19 +318,22 @@ def settled(result: Any, given: Iterable[Any]) -> Any:
     return result
 
 
-def names_of(path: str, namespace: dict[str, Any], wrap: Callable[[str, Any], Any]) -> tuple[Callable[[str], Any], Any]:
-    """Return `__getattr__` and `__dir__` of a module that has all names of one of NumPy's.
+def names_of(
+    path: str, namespace: dict[str, Any], wrap: Callable[[str, Any], Any], library: str = "numpy"
+) -> tuple[Callable[[str], Any], Any]:
+    """Return `__getattr__` and `__dir__` of a module that has all names of one of a library's.
 
     Parameters
     ----------
     path : str
-        That of NumPy's, below `numpy`.
+        That of NumPy's, below `numpy`; of another library's, with its name.
     namespace : dict
         The module's, which keeps what was asked for.
     wrap : callable
-        What makes a function of NumPy's one of the module, by its path.
+        What makes a function of the library's one of the module, by its path.
+    library : str
     """
-    module: Any = importlib.import_module(f"numpy.{path}".rstrip("."))
+    module: Any = importlib.import_module((f"numpy.{path}" if library == "numpy" else path).rstrip("."))
 
     def get(name: str) -> Any:
         try:
@@ -315,7 +341,7 @@ def names_of(path: str, namespace: dict[str, Any], wrap: Callable[[str, Any], An
         except AttributeError:
             full = f"{path}.{name}".lstrip(".")
             raise AttributeError(
-                f"module 'lucid.{module.__name__}' has no attribute {name!r}, nor has NumPy's{cupys(full)}"
+                f"module 'lucid.{module.__name__}' has no attribute {name!r}, nor has {LIBRARIES[library]}{cupys(full)}"
             ) from None
         if callable(value) and not isinstance(value, type):
             value = wrap(f"{path}.{name}".lstrip("."), value)
@@ -326,6 +352,9 @@ def names_of(path: str, namespace: dict[str, Any], wrap: Callable[[str, Any], An
         return sorted({*namespace, *dir(module)})
 
     return get, names
+
+
+LIBRARIES = {"numpy": "NumPy's", "scipy": "SciPy's"}
 
 
 def made(result: Any) -> Any:
@@ -339,7 +368,7 @@ def made(result: Any) -> Any:
 def wrapped(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function of NumPy's as it is here."""
     if isinstance(function, np.ufunc):
-        return Ufunc(function)
+        return Ufunc(function, name.removesuffix(function.__name__))
 
     @functools.wraps(function)
     def call(*args: object, **kwargs: object) -> Any:
@@ -355,10 +384,10 @@ def wrapped(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class Ufunc:
-    """A ufunc of NumPy's, and its methods."""
+    """A ufunc of NumPy's or SciPy's, and its methods; `above` is the path of its module, which NumPy's have not."""
 
-    def __init__(self, ufunc: np.ufunc) -> None:
-        self.ufunc = ufunc
+    def __init__(self, ufunc: np.ufunc, above: str = "") -> None:
+        self.ufunc, self.above = ufunc, above if above.startswith("scipy.") else ""
         self.op, self.dtypes = op_and_dtypes(ufunc)
         self.__name__, self.__doc__ = ufunc.__name__, ufunc.__doc__
 
@@ -368,7 +397,7 @@ class Ufunc:
             x: Any = inputs[0]
             if type(x) is arrays.kind and x.array.dtype in self.dtypes:
                 return made(self.op(x))
-        return ufunc_called(self.ufunc, "__call__", inputs, options)
+        return ufunc_called(self.ufunc, "__call__", inputs, options, self.above)
 
     def __repr__(self) -> str:
         return f"<ufunc {self.__name__!r} of lucid.numpy>"
@@ -379,4 +408,4 @@ class Ufunc:
         return getattr(self.ufunc, name)
 
     def _method(self, method: str, *inputs: object, **options: object) -> Any:
-        return ufunc_called(self.ufunc, method, inputs, options)
+        return ufunc_called(self.ufunc, method, inputs, options, self.above)

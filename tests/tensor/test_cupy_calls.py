@@ -97,6 +97,7 @@ CALLS = {
     "squeeze one": lambda xp, a, x: xp.squeeze(x[:1], 0),
     "diagonal": row("diagonal"),
     "repeat": row("repeat", 2),
+    "repeat along": row("repeat", 2, 1),
     "repeat each": lambda xp, a, x: xp.repeat(x, [1, 2], 0),
     "take": lambda xp, a, x: xp.take(x, xp.asarray([0, 4])),
     "take along": lambda xp, a, x: xp.take(x, xp.asarray([0, 2]), 1),
@@ -417,11 +418,14 @@ class TestWhatCupyAsks:
         getattr(cp, name)(asked)
         assert asked.calls == [(name, *FORMS[name])], f"cupy.{name} no longer calls its argument's method so"
 
-    def test_repeat_is_told_by_its_arguments(self, cp):
-        """Two integers are sizes, as CuPy's function gives the method what it was given; lucid.numpy has an axis."""
+    def test_repeat_of_either_library(self, cp):
+        """Two integers are sizes, and of CuPy's function a number and an axis, which calls the method with them."""
         x = lucid.tensor(X, device="cuda", requires_grad=True)
-        assert x.repeat(2, 1).tolist() == cp.repeat(x, 2, 1).tolist() == np.tile(X, (2, 1)).tolist()
-        assert lucid.numpy.repeat(x, 2, 1).tolist() == np.repeat(x, 2, 1).tolist() == X.repeat(2, 1).tolist()
-        for refused in (lambda: x.repeat(2), lambda: cp.repeat(x[None], 2, 1), lambda: cp.repeat(x, 2, -1)):
+        assert x.repeat(2, 1).tolist() == np.tile(X, (2, 1)).tolist()
+        for repeat in (cp.repeat, np.repeat, lucid.numpy.repeat):
+            assert repeat(x, 2, 1).tolist() == repeat(x, 2, axis=1).tolist() == X.repeat(2, 1).tolist()
+            assert repeat(x, 2, 0).tolist() == X.repeat(2, 0).tolist()
+        assert cp.repeat(x, 2, -1).tolist() == X.repeat(2, -1).tolist()
+        for refused in (lambda: x.repeat(2), lambda: x.repeat(2, -1)):
             with pytest.raises(ShapeError, match=r"NumPy's repeat\(x, count, axis\) is in lucid.numpy"):
                 refused()

@@ -103,7 +103,7 @@ class Call:
     def tensor(self, entry: SavedEntry, index: int) -> Any:
         """Return the tensor of one entry, joined to the graph."""
         if entry.version[0] != entry.count:
-            raise changed_error(self.name, index, entry.count, entry.version[0])
+            raise changed_error(self.name, index, entry.count, entry.version)
         original = entry.original() if entry.original is not None else None
         if original is not None and original.array is entry.value and original.edge == entry.edge:
             return original

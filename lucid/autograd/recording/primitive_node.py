@@ -104,7 +104,7 @@ class PrimitiveNode(Node):
             raise freed_error(self.name())
         for k in range(0, len(versions), 2):
             if versions[k][0] != versions[k + 1]:
-                raise changed_error(self.name(), k // 2, versions[k + 1], versions[k][0])
+                raise changed_error(self.name(), k // 2, versions[k + 1], versions[k])
         return saved
 
     def saved_on_graph(self) -> tuple[Any, ...]:

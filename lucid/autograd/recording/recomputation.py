@@ -54,7 +54,7 @@ class Input:
         if isinstance(self.held, Packed):
             return saved_tensor(self.held, self.edge, self.version)
         if self.version[0] != self.count:
-            raise changed_error(f"checkpoint of {name}, argument", index, self.count, self.version[0])
+            raise changed_error(f"checkpoint of {name}, argument", index, self.count, self.version)
         return self.held
 
 
@@ -136,7 +136,7 @@ class Region:
         # a graph that is kept would otherwise keep what it has used, too
         tensor, count = table.pop(slot) if passes and passes[-1].keep else table[slot]
         if version_of(tensor)[0] != count:
-            raise changed_error(f"checkpoint of {self.name}", slot.index, count, version_of(tensor)[0])
+            raise changed_error(f"checkpoint of {self.name}", slot.index, count, version_of(tensor))
         return tensor
 
     @property
@@ -212,7 +212,7 @@ class Rerun:
                 before = self.before[index]
                 same = version_of(tensor) is slot.version
                 if self.region.check and same and self.reads.changed(slot.count, before):
-                    raise changed_error(f"checkpoint of {self.region.name}", index, slot.count, before)
+                    raise changed_error(f"checkpoint of {self.region.name}", index, slot.count, [before])
                 self.found[slot] = alias, version_of(alias)[0]
         elif not self.stops:
             # at once: the traceback shows what saves more, and no later hook fires

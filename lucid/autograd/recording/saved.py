@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.arguments import checked
 from lucid.autograd.base import TensorBase, describe, version_of, wrap_on_graph
+from lucid.autograd.borrowing import ContentsVersion
 from lucid.autograd.hooks.firing import check_callable, fire, hook_name
 from lucid.autograd.hooks.functions import not_of_the_op
 from lucid.autograd.modes.leaving import Context
@@ -87,11 +88,18 @@ def freed_error(name: str) -> GraphError:
     )
 
 
-def changed_error(name: str, index: int, expected: int, got: int) -> InplaceError:
-    """Return the error of a node whose saved tensor was changed in place since."""
+def changed_error(name: str, index: int, expected: int, counter: list[int]) -> InplaceError:
+    """Return the error of a node whose saved tensor, or array that was an operand, was changed in place since."""
+    if isinstance(counter, ContentsVersion):
+        array: Any = counter.array
+        return InplaceError(
+            f"{name}: an array of NumPy's that is needed for gradient computation, of shape {list(array.shape)} and "
+            f"dtype {array.dtype.name}, was written to after the call that it was an operand of: make a new array "
+            "there, a = a * 2 for a *= 2, or give that call a copy of it, a.copy()"
+        )
     return InplaceError(
         f"{name}: one of the variables needed for gradient computation has been modified by an inplace operation: "
-        f"saved tensor {index} is at version {got}; expected version {expected}. "
+        f"saved tensor {index} is at version {counter[0]}; expected version {expected}. "
         "Use the out-of-place op there, of a CUDA graph's result, which its next call overwrites, a clone(), or enable "
         "lucid.autograd.set_detect_anomaly(True) to find the forward call"
     )

@@ -8,6 +8,7 @@ import numpy as np
 
 from lucid.arguments import named, shown, unfit
 from lucid.autograd.base import TensorBase, wrap
+from lucid.autograd.borrowing import borrowed
 from lucid.autograd.recording.primitive import primitive
 from lucid.backend import gpu
 from lucid.backend.arrays import Array, asarray, astype
@@ -71,7 +72,7 @@ def as_operand(value: Any) -> Any:
     if isinstance(value, bool | int | float | complex):
         return value
     if isinstance(value, np.ndarray | np.generic) or gpu.is_gpu_array(value):
-        return wrap(asarray(value))
+        return borrowed(asarray(value))
     raise unfit(value, "a Tensor, an array or a number", kind=OperandTypeError)
 
 

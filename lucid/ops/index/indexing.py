@@ -12,6 +12,7 @@ import numpy as np
 
 from lucid.arguments import unfit
 from lucid.autograd.base import TensorBase, wrap
+from lucid.autograd.borrowing import borrowed
 from lucid.autograd.recording.views import change_in_place
 from lucid.backend.arrays import asarray, is_array, namespace, on
 from lucid.backend.device import device_of
@@ -183,7 +184,7 @@ def as_index(item: Any, array: Array) -> Any:
     if isinstance(item, TensorBase):
         tensor: Any = item
     elif is_array(item) or isinstance(item, bool):
-        tensor = wrap(asarray(item, device=device_of(array)))
+        tensor = borrowed(asarray(item, device=device_of(array)))
     elif isinstance(item, list | tuple | range):
         nested = cast("Any", item)
         tensor = wrap(asarray(nested, None if len(nested) else "int64", device_of(array)))
@@ -277,8 +278,8 @@ def as_value(value: Array | Tensor | Number | Sequence[Any], target: Tensor) -> 
     if isinstance(value, TensorBase):
         return cast_to(value, dtype)
     if is_array(value):
-        return cast_to(wrap(asarray(value, device=device_of(target.array))), dtype)
-    return wrap(asarray(value, dtype, device_of(target.array)))
+        return cast_to(borrowed(asarray(value, device=device_of(target.array))), dtype)
+    return borrowed(asarray(value, dtype, device_of(target.array)))
 
 
 def index_put(input: Tensor, indices: Sequence[Tensor], values: Tensor, accumulate: bool = False) -> Tensor:

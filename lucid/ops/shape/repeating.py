@@ -5,12 +5,14 @@ Numbers of copies are zero or more, or a ShapeError is raised.
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lucid.autograd.base import TensorBase, wrap
 from lucid.autograd.recording.primitive import primitive
+from lucid.backend import gpu
 from lucid.backend.arrays import asarray, namespace, to_device
 from lucid.backend.device import device_of
 from lucid.backend.memory import check_size
@@ -62,7 +64,8 @@ def _repeat_interleave_vjp(m: Namespace, grad: Array, x_shape: Ints, repeats: in
 def repeat(input: Tensor, *sizes: Any) -> Tensor:
     """Return copies of `input` side by side, as many along each dimension as `sizes` says, new ones in front.
 
-    Numbers in a list beside an axis, and an axis of None, are those of ``numpy.repeat``; two integers are sizes.
+    Numbers in a list beside an axis, and an axis of None, are those of ``numpy.repeat``; two integers are sizes, but
+    for ``cupy.repeat``, which calls this method with a number and an axis.
 
     >>> import lucid
     >>> lucid.tensor([1, 2]).repeat(2, 2)
@@ -71,7 +74,7 @@ def repeat(input: Tensor, *sizes: Any) -> Tensor:
     """
     if len(sizes) == 2:
         count, axis = sizes
-        if axis is None or isinstance(count, list | tuple) or getattr(count, "ndim", 0):
+        if axis is None or isinstance(count, list | tuple) or getattr(count, "ndim", 0) or of_cupy(input):
             tensor: Any = input
             return tensor._in_numpys_form("repeat", (input, count, axis), {})  # noqa: SLF001
     repeats = sizes_in(sizes)
@@ -82,6 +85,15 @@ def repeat(input: Tensor, *sizes: Any) -> Tensor:
             "lucid.numpy"
         )
     return repeated(input, repeats, "repeat")
+
+
+def of_cupy(input: Tensor) -> bool:
+    """Return whether ``cupy.repeat`` calls `repeat`: no argument tells its number and axis from two sizes."""
+    if isinstance(input.array, np.ndarray):
+        return False
+    method = sys._getframe(1)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - who asks
+    callers = method.f_back, method.f_back and method.f_back.f_back
+    return any(frame is not None and frame.f_code is gpu.cupy().repeat.__code__ for frame in callers)
 
 
 def repeated(input: Tensor, counts: tuple[int, ...], name: str) -> Tensor:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from lucid.autograd.base import TensorBase
 from lucid.ops.base.promotion import OperandTypeError
-from lucid.tensor.numpy_calls.rule import NumpyCallError, applied, pytorch_dtype
+from lucid.tensor.numpy_calls.rule import NumpyCallError, applied, full_name, pytorch_dtype
 from lucid.tensor.numpy_calls.table import ABOUT, RULES
 from lucid.tensor.numpy_calls.ufuncs import ufunc_result
 
@@ -75,7 +75,7 @@ def name_of(func: Callable[..., Any]) -> str:
 def no_rule(name: str) -> NumpyCallError:
     """Return the error of a function that would leave the graph."""
     return NumpyCallError(
-        f"numpy.{name} has no counterpart here that keeps a Tensor on the graph: use lucid's functions, or "
+        f"{full_name(name)} has no counterpart here that keeps a Tensor on the graph: use lucid's functions, or "
         "tensor.detach().numpy()"
     )
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 import numpy as np
 
 from lucid.autograd.base import TensorBase, wrap
+from lucid.autograd.borrowing import borrowed
 from lucid.backend.arrays import asarray
 from lucid.backend.device import device_of
 from lucid.backend.dtype import as_dtype, result_type
@@ -119,6 +120,11 @@ def rule(names: str, takes: str) -> Callable[[Callable[..., Any]], Callable[...,
 # ---- calls ----
 
 
+def full_name(name: str) -> str:
+    """Return the name of a function with that of its library, which those of NumPy's have not in `RULES`."""
+    return name if name.startswith("scipy.") else f"numpy.{name}"
+
+
 class Parameters(NamedTuple):
     """Those of a function of NumPy's: of each its default, and the names of what takes any other arguments."""
 
@@ -159,12 +165,12 @@ def bound(
     if rest is not None:
         given[rest] = args[len(positional) :]
     elif len(args) > len(positional):
-        raise NumpyCallError(f"numpy.{name}: expected at most {len(positional)} arguments, got {len(args)}")
+        raise NumpyCallError(f"{full_name(name)}: expected at most {len(positional)} arguments, got {len(args)}")
     names = rule.names
     if kwargs:
         for key in kwargs:
             if key in given:
-                raise NumpyCallError(f"numpy.{name}: {key} is given twice")
+                raise NumpyCallError(f"{full_name(name)}: {key} is given twice")
         if keywords in names:
             if others := {key: value for key, value in kwargs.items() if key not in defaults}:
                 given[keywords] = others
@@ -177,8 +183,8 @@ def bound(
                 taken[key] = value
         elif value is not defaults.get(key) and value is not NO_VALUE and not (key == "where" and value is True):
             raise NumpyCallError(
-                f"numpy.{name}: with a Tensor only {', '.join(names)} can be used, got {key}: leave it out, or use "
-                "tensor.detach().numpy()"
+                f"{full_name(name)}: with a Tensor only {', '.join(names)} can be used, got {key}: leave it out, or "
+                "use tensor.detach().numpy()"
             )
     return taken
 
@@ -290,7 +296,7 @@ def operand(value: object, like: TensorBase | None, *, strong: bool = False) -> 
     if isinstance(value, TensorBase) or value is None or (type(value) in WEAK and not strong):
         return value
     if isinstance(value, np.ndarray | np.generic) or is_gpu_array(value):
-        return wrap(asarray(value))
+        return borrowed(asarray(value))
     if type(value) in {list, tuple} and next(tensors_in(value), None) is not None:
         entries = [operand(entry, like, strong=True) for entry in cast("list[Any]", value)]
         to_one_dtype([(entries, k) for k in range(len(entries))], numpy_dtype)

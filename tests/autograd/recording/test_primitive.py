@@ -83,12 +83,13 @@ def test_a_rule_runs_its_kernel_on_a_device(declare):
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 def test_the_short_path_is_one_call(dtype):
-    """An operator on floating-point tensors of the CPU, or on one and a number, is one call inside lucid."""
+    """An operator on floating-point tensors of the CPU is one call inside lucid, and with a number but beside halves."""
     a, b = (
         lucid.tensor([2.0, -3.0], dtype=getattr(lucid, dtype), device="cpu", requires_grad=True) * 1.0 for _ in range(2)
     )
     constant = lucid.tensor([2.0, -3.0], dtype=getattr(lucid, dtype), device="cpu")
-    for run in (lambda: a * b, lambda: a + constant, lambda: constant - a, lambda: a * 2.0, lambda: a / 3):
+    numbers = (lambda: a * 2.0, lambda: a / 3) if dtype != "float16" else ()
+    for run in (lambda: a * b, lambda: a + constant, lambda: constant - a, *numbers):
         run()
         assert calls(run, "lucid.") == ["_binary.<locals>.call"]
 

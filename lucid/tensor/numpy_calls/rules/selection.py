@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from lucid.autograd.base import wrap
+from lucid.autograd.borrowing import borrowed
 from lucid.backend.arrays import asarray
 from lucid.backend.device import device_of
 from lucid.backend.dtype import as_dtype
@@ -33,7 +33,7 @@ def index_beside(value: object, like: Tensor) -> Any:
     """Return indices, of any kind, as a tensor on the device of `like`."""
     if is_tensor(value):
         return value
-    return wrap(asarray(value if is_gpu_array(value) else np.asarray(value), device=device_of(like.array)))
+    return borrowed(asarray(value if is_gpu_array(value) else np.asarray(value), device=device_of(like.array)))
 
 
 @rule("where", "?condition *x *y")

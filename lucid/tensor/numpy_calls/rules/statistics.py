@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.base import wrap
+from lucid.autograd.borrowing import borrowed
 from lucid.backend.arrays import asarray
 from lucid.backend.device import device_of
 from lucid.backend.dtype import float64
@@ -171,7 +172,7 @@ def covariances(
     parts = [in_dtype(x, wanted) for x in given]
     rows = [reshape.reshape(x, 1, -1) if x.array.ndim < 2 else x if rowvar else axes.transpose(x, 0, 1) for x in parts]
     weights = {
-        key: None if value is None else wrap(asarray(plain(value), device=device_of(m.array)))
+        key: None if value is None else borrowed(asarray(plain(value), device=device_of(m.array)))
         for key, value in (("fweights", fweights), ("aweights", aweights))
     }
     less = (0 if bias else 1) if ddof is None else ddof

@@ -1,0 +1,64 @@
+"""Indices of NumPy's: which of them PyTorch's indexing takes as they are, and the elements that the others name."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, cast
+
+import numpy as np
+
+from lucid.autograd.base import TensorBase
+from lucid.backend import gpu
+from lucid.numpy.border import plain
+from lucid.tensor.numpy_calls.rule import untyped
+
+
+def plain_key(key: Any) -> Any:
+    """Return an index with arrays and numbers of NumPy's for tensors, and a list of numbers as the array that it is."""
+    if type(key) is tuple:
+        parts: Any = cast("Any", key)
+        return tuple([plain_key(part) if type(part) is not tuple else untyped.asarray(part) for part in parts])
+    if isinstance(key, TensorBase):
+        return plain(key)
+    if type(key) is list:
+        return np.asarray(plain(key)) if key else np.zeros(0, np.int64)
+    return key
+
+
+def is_plain_index(key: object, shape: tuple[int, ...]) -> bool:
+    """Return whether PyTorch's indexing gives what NumPy's gives.
+
+    It does not for negative steps, bools beside others, and integers beside arrays, which are arrays to NumPy.
+    """
+    parts = cast("tuple[Any, ...]", key if type(key) is tuple else (key,))
+    numbers = several = False
+    for part in parts:
+        if part is None or part is ...:
+            continue
+        if isinstance(part, slice):
+            step: Any = cast("Any", part).step
+            if step is not None and step < 0:
+                return False
+        elif isinstance(part, bool | np.bool_):
+            return False
+        elif isinstance(part, int | np.integer):
+            numbers = True
+        elif np.ndim(part := plain(part)):
+            several = True
+            if part.dtype == bool and (len(parts) > 1 or part.shape != shape[: part.ndim]):
+                return False
+        else:
+            return False
+    return not (numbers and several)
+
+
+def places(key: Any, shape: tuple[int, ...]) -> Any:
+    """Return an index of the elements in a row: NumPy's own index of their numbers."""
+    key = tuple(map(on_host, cast("Any", key))) if type(key) is tuple else on_host(key)
+    return np.asarray(np.arange(math.prod(shape)).reshape(shape)[key])
+
+
+def on_host(part: Any) -> Any:
+    """Return a part of an index as NumPy takes it."""
+    part = plain(part)
+    return part.get() if gpu.is_gpu_array(part) else part

@@ -1,0 +1,26 @@
+"""`scipy.interpolate`, differentiated: see `lucid.scipy`.
+
+The classes here have SciPy's names and parameters. An object that is made of plain arrays is SciPy's own inside, and
+has its methods; it may be called with recorded places all the same.
+"""
+
+from __future__ import annotations
+
+from lucid.numpy.border import names_of, wrapped
+from lucid.scipy.rules.curves.bsplines import BSpline
+from lucid.scipy.rules.curves.cubic import CubicSpline
+from lucid.scipy.rules.curves.piecewise import Akima1DInterpolator, CubicHermiteSpline, PchipInterpolator, PPoly
+from lucid.scipy.rules.curves.tables import RegularGridInterpolator, interp1d
+
+__all__ = [
+    "Akima1DInterpolator",
+    "BSpline",
+    "CubicHermiteSpline",
+    "CubicSpline",
+    "PPoly",
+    "PchipInterpolator",
+    "RegularGridInterpolator",
+    "interp1d",
+]
+
+__getattr__, __dir__ = names_of("scipy.interpolate", globals(), wrapped, "scipy")

@@ -1,0 +1,216 @@
+"""Interpolation in tables by `scipy.interpolate`: `interp1d`, `RegularGridInterpolator` and `interpn`."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+
+from lucid import numpy as lnp
+from lucid.numpy.border import plain
+from lucid.scipy.rules.curves.bsplines import basis, knot_interval, make_interp_spline
+from lucid.scipy.rules.curves.piecewise import Interpolator, in_double, interval_of, with_axis
+from lucid.scipy.rules.rule import Array, arrays, host, put, rule
+from lucid.tensor.numpy_calls.rule import NumpyCallError
+
+DEGREES = {"zero": 0, "slinear": 1, "quadratic": 2, "cubic": 3}
+STEPS = ("nearest", "nearest-up", "previous", "next")
+
+
+class interp1d(Interpolator):  # SciPy's name
+    """``scipy.interpolate.interp1d``."""
+
+    def __init__(
+        self,
+        x: Array,
+        y: Array,
+        kind: Any = "linear",
+        axis: int = -1,
+        copy: bool = True,
+        bounds_error: bool | None = None,
+        fill_value: Array = np.nan,
+        assume_sorted: bool = False,
+    ) -> None:
+        if self._begin(
+            x, y, kind=kind, axis=axis, copy=copy, bounds_error=bounds_error, fill_value=fill_value,
+            assume_sorted=assume_sorted,
+        ):  # fmt: skip
+            x, y, fill_value = self._own.x, self._own.y, self._own.fill_value
+            assume_sorted = True
+        x, y = in_double(x, y)
+        self.axis = axis % y.ndim
+        y = lnp.moveaxis(y, axis, 0)
+        if x.ndim != 1 or x.shape[0] != y.shape[0]:
+            raise ValueError("x and y arrays must be equal in length along interpolation axis.")
+        if not assume_sorted:
+            order = put(np.argsort(host(x), kind="mergesort"), plain(x))
+            x, y = lnp.take(x, order), lnp.take(y, order, axis=0)
+        self.x, self._y, self.kind = x, y, kind
+        self.extrapolates = isinstance(fill_value, str) and fill_value == "extrapolate"
+        if self.extrapolates and bounds_error:
+            raise ValueError("Cannot extrapolate and raise at the same time.")
+        is_given = not (np.ndim(plain(fill_value)) == 0 and not self.extrapolates and np.isnan(host(fill_value)).all())
+        self.bounds_error = not (self.extrapolates or is_given) if bounds_error is None else bounds_error
+        self.fills: tuple[Any, Any] = fill_value if isinstance(fill_value, tuple) else (fill_value, fill_value)
+        if kind not in {"linear", *STEPS} and self._own is None:
+            degree = DEGREES[kind] if isinstance(kind, str) else int(kind)
+            self._spline = make_interp_spline(x, y, degree)
+
+    def __call__(self, x: Array) -> Any:
+        """Return the values at places."""
+        if self._computes(x):
+            return self._own(plain(x))
+        breaks, y, place = in_double(self.x, self._y, x)
+        values = plain(place)
+        is_below, is_above = values < plain(breaks)[0], values > plain(breaks)[-1]
+        if self.bounds_error and (host(is_below).any() or host(is_above).any()):
+            raise ValueError("A value in x_new is outside the interpolation range.")
+        rest = (1,) * (y.ndim - 1)
+        if self.kind == "linear":
+            interval = lnp.clip(lnp.searchsorted(plain(breaks), values), 1, breaks.shape[0] - 1)
+            x0, x1 = lnp.take(breaks, interval - 1), lnp.take(breaks, interval)
+            y0, y1 = lnp.take(y, interval - 1, axis=0), lnp.take(y, interval, axis=0)
+            shape = (*place.shape, *rest)
+            result = (y1 - y0) / lnp.reshape(x1 - x0, shape) * lnp.reshape(place - x0, shape) + y0
+        elif self.kind in STEPS:
+            result = lnp.take(y, self._step(plain(breaks), values), axis=0)
+        else:
+            spline = make_interp_spline(breaks, y, DEGREES[self.kind] if isinstance(self.kind, str) else int(self.kind))
+            result = spline(place)
+        if not self.extrapolates:
+            shape = (*place.shape, *rest)
+            for where, fill in zip((is_below, is_above), self.fills, strict=True):
+                result = lnp.where(lnp.reshape(where, shape), put(in_double(fill)[0], values), result)
+        return with_axis(result, self.axis, place.ndim)
+
+    def _step(self, breaks: Array, values: Array) -> Any:
+        last = breaks.shape[0] - 1
+        if self.kind == "previous":
+            return lnp.clip(lnp.searchsorted(breaks, values, side="right") - 1, 0, last)
+        if self.kind == "next":
+            return lnp.clip(lnp.searchsorted(breaks, values, side="left"), 0, last)
+        middle = breaks[:-1] + (breaks[1:] - breaks[:-1]) / 2.0
+        side = "right" if self.kind == "nearest-up" else "left"
+        return lnp.clip(lnp.searchsorted(middle, values, side=side), 0, last)
+
+
+GRID_DEGREES = {"slinear": 1, "cubic": 3, "quintic": 5}
+
+
+class RegularGridInterpolator(Interpolator):
+    """``scipy.interpolate.RegularGridInterpolator``, with gradients by grid, values and places."""
+
+    def __init__(
+        self,
+        points: Array,
+        values: Array,
+        method: str = "linear",
+        bounds_error: bool = True,
+        fill_value: Array = np.nan,
+    ) -> None:
+        self._begin(points, values, method=method, bounds_error=bounds_error, fill_value=fill_value)
+        self.method, self.bounds_error, self.fill_value = method, bounds_error, fill_value
+        *grid, values = in_double(*points, values)
+        if len(grid) > values.ndim:
+            raise ValueError(f"There are {len(grid)} point arrays, but values has {values.ndim} dimensions")
+        for k, line in enumerate(grid):
+            steps = np.diff(host(line))
+            if line.ndim != 1 or line.shape[0] != values.shape[k]:
+                raise ValueError(f"There are {line.shape[0]} points and {values.shape[k]} values along dimension {k}")
+            if (steps < 0).all():
+                grid[k], values = lnp.flip(line, 0), lnp.flip(values, k)
+            elif not (steps > 0).all():
+                raise ValueError(f"The points in dimension {k} must be strictly ascending or descending")
+        self.grid, self.values = tuple(grid), values
+
+    def __call__(self, xi: Array, method: str | None = None) -> Any:
+        """Return the values at places, of which the last axis has the coordinates."""
+        if self._computes(xi):
+            return self._own(plain(xi), method)
+        method = self.method if method is None else method
+        if isinstance(xi, tuple):
+            xi = lnp.stack(lnp.broadcast_arrays(*in_double(*xi)), -1)
+        *grid, values, xi = in_double(*self.grid, self.values, xi)
+        xi = lnp.reshape(xi, (-1, 1)) if xi.ndim < 2 and len(grid) == 1 else xi
+        if xi.shape[-1] != len(grid):
+            raise ValueError(
+                f"The requested sample points xi have dimension {xi.shape[-1]} but this RegularGridInterpolator has "
+                f"dimension {len(grid)}"
+            )
+        shape = xi.shape[:-1]
+        places = [lnp.reshape(xi[..., k], (-1,)) for k in range(len(grid))]
+        plains = [plain(place) for place in places]
+        outside = [lnp.logical_or(p < plain(x)[0], p > plain(x)[-1]) for p, x in zip(plains, grid, strict=True)]
+        for k, each in enumerate(outside):
+            if self.bounds_error and host(each).any():
+                raise ValueError(f"One of the requested xi is out of bounds in dimension {k}")
+        if method in {"linear", "nearest"}:
+            found = [_linear(x, place, nearest=method == "nearest") for x, place in zip(grid, places, strict=True)]
+        elif method in GRID_DEGREES:
+            values, found = self._of_basis(grid, values, places, GRID_DEGREES[method])
+        else:
+            raise NumpyCallError(
+                "scipy.interpolate.RegularGridInterpolator: with a Tensor the method can be 'linear', 'nearest', "
+                f"'slinear', 'cubic' or 'quintic', got {method!r}"
+            )
+        result = _combined(values, found)
+        rest = (1,) * (values.ndim - len(grid))
+        if not self.bounds_error and self.fill_value is not None:
+            for each in outside:
+                result = lnp.where(lnp.reshape(each, each.shape + rest), self.fill_value, result)
+        for each in plains:
+            if host(lnp.isnan(each)).any():
+                result = lnp.where(lnp.reshape(lnp.isnan(each), each.shape + rest), np.nan, result)
+        return lnp.reshape(result, (*shape, *values.shape[len(grid) :]))
+
+    @staticmethod
+    def _of_basis(grid: list[Any], values: Array, places: list[Any], k: int) -> tuple[Any, list[Any]]:
+        found: list[Any] = []
+        for axis, (x, place) in enumerate(zip(grid, places, strict=True)):
+            spline = make_interp_spline(x, values, k, axis=axis)
+            t, count = spline.t, values.shape[axis]
+            values = lnp.moveaxis(spline.c, 0, axis)
+            interval = knot_interval(t, k, count, place)
+            found.append([(interval + (r - k), w) for r, w in enumerate(basis(t, k, place, interval))])
+        return values, found
+
+
+def _linear(x: Array, place: Array, *, nearest: bool) -> list[Any]:
+    """Return the samples on both sides of each place, with their weights; or the nearest one."""
+    interval = interval_of(x, place)
+    x0, x1 = lnp.take(x, interval), lnp.take(x, interval + 1)
+    share = (place - x0) / (x1 - x0)
+    if nearest:
+        return [(lnp.where(plain(share) <= 0.5, interval, interval + 1), 1.0)]
+    return [(interval, 1.0 - share), (interval + 1, share)]
+
+
+def _combined(values: Array, found: list[Any]) -> Any:
+    """Return sums of values at all choices of one sample along each axis, weighted."""
+    count = len(found)
+    lines = lnp.reshape(values, (-1, *values.shape[count:]))
+    rest = (1,) * (values.ndim - count)
+    total: Any = 0.0
+    for choice in itertools.product(*found):
+        index: Any = 0
+        weight: Any = 1.0
+        for (each, w), size in zip(choice, values.shape[:count], strict=True):
+            index, weight = index * size + each, weight * w
+        part = lnp.take(lines, index, axis=0)
+        total = total + part * (lnp.reshape(weight, weight.shape + rest) if lnp.ndim(weight) else weight)
+    return total
+
+
+@rule("interpolate.interpn")
+def interpn(
+    points: Array,
+    values: Array,
+    xi: Array,
+    method: str = "linear",
+    bounds_error: bool = True,
+    fill_value: Array = np.nan,
+) -> Any:
+    """Return ``scipy.interpolate.interpn``."""
+    (values,) = arrays(values)
+    return RegularGridInterpolator(points, values, method, bounds_error, fill_value)(xi)

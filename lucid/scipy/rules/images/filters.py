@@ -1,0 +1,362 @@
+"""Linear filters of `scipy.ndimage`: the array is continued beyond its edges, and weights move along it."""
+
+from __future__ import annotations
+
+import numbers
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from lucid import numpy as lnp
+from lucid.numpy.border import plain
+from lucid.scipy.rules.borders import extended
+from lucid.scipy.rules.products import windows
+from lucid.scipy.rules.rule import Array, PerAxis, arrays, host, put, real_or_complex, rule
+from lucid.tensor.numpy_calls.rule import axis_in, is_sequence
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+Number: TypeAlias = Any
+"""A number of Python's, or an array of no dimension, which may be recorded."""
+
+
+def axes_of(axes: int | Sequence[int] | None, ndim: int) -> list[int]:
+    """Return the axes of a filter, counted from the front."""
+    if axes is None:
+        return list(range(ndim))
+    found = [axis_in(axis, ndim) for axis in ([axes] if isinstance(axes, int) else axes)]
+    if len(set(found)) != len(found):
+        raise ValueError(f"axes must be unique, got {axes}")
+    return found
+
+
+def for_each(value: PerAxis, count: int) -> list[Any]:
+    """Return what is given once for all of several axes, or one for each, as a list."""
+    if not is_sequence(value) and not getattr(value, "ndim", 0):
+        return [value] * count
+    found = list(value)
+    if len(found) != count:
+        raise RuntimeError(f"sequence argument must have length equal to input rank, {count}: got {len(found)}")
+    return found
+
+
+def filtered(
+    x: Array, w: Array, axes: Sequence[int], mode: PerAxis, cval: Number, origin: PerAxis, *, turned: bool
+) -> Any:
+    """Return the windows of weights that cover some axes, around each element; `turned`, of a convolution."""
+    if w.ndim != len(axes):
+        raise RuntimeError(f"weights.ndim ({w.ndim}) must match len(axes) ({len(axes)})")
+    # weights come in the order of the array's axes, and origins of some of them in that of `axes`
+    given = axes if len(axes) < x.ndim else sorted(axes)
+    origins = dict(zip(given, for_each(origin, len(axes)), strict=True))
+    axes, sizes = sorted(axes), w.shape
+    origins = [origins[k] for k in axes]
+    if not w.size:
+        raise RuntimeError("no filter weights given")
+    if turned:
+        w = w[(slice(None, None, -1),) * w.ndim]
+        origins = [-o - (1 - size % 2) for o, size in zip(origins, sizes, strict=True)]
+    elif w.dtype.kind == "c":
+        w = lnp.conj(w)
+    if w.dtype.kind == "c" and x.dtype.kind != "c":
+        x = x.astype(np.result_type(x.dtype, np.complex64))
+    modes = for_each(mode, len(axes))
+    for k, size, o, each in zip(axes, sizes, origins, modes, strict=True):
+        before = size // 2 + o
+        if not 0 <= before < size:
+            raise ValueError("Invalid origin; origin must satisfy -(size // 2) <= origin <= (size - 1) // 2")
+        x = extended(x, k, before, size - 1 - before, each, cval)
+    shape = [1] * x.ndim
+    for k, size in zip(axes, sizes, strict=True):
+        shape[k] = size
+    return windows(x, lnp.reshape(w, shape))
+
+
+@rule("ndimage.correlate")
+def correlate(
+    input: Array,
+    weights: Array,
+    mode: PerAxis = "reflect",
+    cval: Number = 0.0,
+    origin: PerAxis = 0,
+    *,
+    axes: PerAxis = None,
+) -> Any:
+    """Return ``scipy.ndimage.correlate``."""
+    x, w = real_or_complex("ndimage.correlate", input, weights)
+    return filtered(x, w, axes_of(axes, x.ndim), mode, cval, origin, turned=False)
+
+
+@rule("ndimage.convolve")
+def convolve(
+    input: Array,
+    weights: Array,
+    mode: PerAxis = "reflect",
+    cval: Number = 0.0,
+    origin: PerAxis = 0,
+    *,
+    axes: PerAxis = None,
+) -> Any:
+    """Return ``scipy.ndimage.convolve``."""
+    x, w = real_or_complex("ndimage.convolve", input, weights)
+    return filtered(x, w, axes_of(axes, x.ndim), mode, cval, origin, turned=True)
+
+
+@rule("ndimage.correlate1d")
+def correlate1d(
+    input: Array, weights: Array, axis: int = -1, mode: str = "reflect", cval: Number = 0.0, origin: int = 0
+) -> Any:
+    """Return ``scipy.ndimage.correlate1d``."""
+    x, w = real_or_complex("ndimage.correlate1d", input, weights)
+    return filtered(x, w, axes_of(axis, x.ndim), mode, cval, origin, turned=False)
+
+
+@rule("ndimage.convolve1d")
+def convolve1d(
+    input: Array, weights: Array, axis: int = -1, mode: str = "reflect", cval: Number = 0.0, origin: int = 0
+) -> Any:
+    """Return ``scipy.ndimage.convolve1d``."""
+    x, w = real_or_complex("ndimage.convolve1d", input, weights)
+    return filtered(x, w, axes_of(axis, x.ndim), mode, cval, origin, turned=True)
+
+
+# ---- filters of which SciPy makes the weights ----
+
+
+def gaussian_weights(sigma: Number, order: int, radius: int, like: Array) -> Any:
+    """Return samples of a derivative of the normal density, of which those of the density itself sum to one."""
+    if order < 0:
+        raise ValueError("order must be non-negative")
+    x = put(np.arange(-radius, radius + 1.0), plain(like))
+    inverse = (
+        1 / lnp.square(lnp.asarray(sigma)) if lnp.ndim(sigma) == 0 and not isinstance(sigma, float) else 1 / sigma**2
+    )
+    weights = lnp.exp(x * x * inverse * -0.5)
+    weights = weights / lnp.sum(weights)
+    # the factors of the density in its derivatives: q' - q * x / sigma**2
+    factors: list[Any] = [1.0]
+    for _ in range(order):
+        derived = [*[k * q for k, q in enumerate(factors)][1:], 0.0, 0.0]
+        moved = [0.0, *[-(inverse * q) for q in factors]]
+        factors = [a + b for a, b in zip(derived, moved, strict=True)]
+    return weights * sum(q * x**k for k, q in enumerate(factors)) if order else weights
+
+
+@rule("ndimage.gaussian_filter1d")
+def gaussian_filter1d(
+    input: Array,
+    sigma: Number,
+    axis: int = -1,
+    order: int = 0,
+    mode: str = "reflect",
+    cval: Number = 0.0,
+    truncate: float = 4.0,
+    *,
+    radius: int | None = None,
+) -> Any:
+    """Return ``scipy.ndimage.gaussian_filter1d``, with a gradient by sigma too, of a fixed radius."""
+    (x,) = real_or_complex("ndimage.gaussian_filter1d", input)
+    size = int(truncate * float(host(sigma)) + 0.5) if radius is None else radius
+    if not isinstance(size, numbers.Integral) or size < 0:
+        raise ValueError("Radius must be a nonnegative integer.")
+    w = gaussian_weights(sigma, order, int(size), x)
+    # what is correlated is turned: the derivatives are those of a convolution
+    return filtered(x, w[::-1], axes_of(axis, x.ndim), mode, cval, 0, turned=False)
+
+
+@rule("ndimage.gaussian_filter")
+def gaussian_filter(
+    input: Array,
+    sigma: PerAxis,
+    order: PerAxis = 0,
+    mode: PerAxis = "reflect",
+    cval: Number = 0.0,
+    truncate: float = 4.0,
+    *,
+    radius: PerAxis = None,
+    axes: PerAxis = None,
+) -> Any:
+    """Return ``scipy.ndimage.gaussian_filter``."""
+    (x,) = real_or_complex("ndimage.gaussian_filter", input)
+    along = axes_of(axes, x.ndim)
+    settings = [for_each(each, len(along)) for each in (sigma, order, mode, radius)]
+    for axis, s, o, m, r in zip(along, *settings, strict=True):
+        if float(host(s)) > 1e-15:
+            x = gaussian_filter1d(x, s, axis, o, m, cval, truncate, radius=r)
+    return x
+
+
+def uniform_weights(size: int, like: Array) -> Any:
+    """Return equal weights, whose sum is one."""
+    if size < 1:
+        raise RuntimeError("incorrect filter size")
+    return put(np.full(size, 1 / size), plain(like))
+
+
+@rule("ndimage.uniform_filter1d")
+def uniform_filter1d(
+    input: Array, size: int, axis: int = -1, mode: str = "reflect", cval: Number = 0.0, origin: int = 0
+) -> Any:
+    """Return ``scipy.ndimage.uniform_filter1d``."""
+    (x,) = real_or_complex("ndimage.uniform_filter1d", input)
+    return filtered(x, uniform_weights(size, x), axes_of(axis, x.ndim), mode, cval, origin, turned=False)
+
+
+@rule("ndimage.uniform_filter")
+def uniform_filter(
+    input: Array,
+    size: PerAxis = 3,
+    mode: PerAxis = "reflect",
+    cval: Number = 0.0,
+    origin: PerAxis = 0,
+    *,
+    axes: PerAxis = None,
+) -> Any:
+    """Return ``scipy.ndimage.uniform_filter``."""
+    (x,) = real_or_complex("ndimage.uniform_filter", input)
+    along = axes_of(axes, x.ndim)
+    for axis, n, m, o in zip(along, *[for_each(each, len(along)) for each in (size, mode, origin)], strict=True):
+        x = uniform_filter1d(x, n, axis, m, cval, o) if n > 1 else x
+    return x
+
+
+def _slope_filter(name: str, smoothing: list[float]) -> Any:
+    @rule(f"ndimage.{name}")
+    def function(input: Array, axis: int = -1, mode: PerAxis = "reflect", cval: Number = 0.0) -> Any:
+        """Return differences along an axis, smoothed along the others."""
+        (x,) = real_or_complex(f"ndimage.{name}", input)
+        axis = axis_in(axis, x.ndim)
+        for k, m in enumerate(for_each(mode, x.ndim)):
+            w = put(np.asarray([-1.0, 0.0, 1.0] if k == axis else smoothing), plain(x))
+            x = filtered(x, w, [k], m, cval, 0, turned=False)
+        return x
+
+    return function
+
+
+prewitt = _slope_filter("prewitt", [1.0, 1.0, 1.0])
+sobel = _slope_filter("sobel", [1.0, 2.0, 1.0])
+
+
+def _summed(second: Callable[[Array, int, str], Any], x: Array, mode: PerAxis, along: list[int]) -> Any:
+    total: Any = None
+    for axis, m in zip(along, for_each(mode, len(along)), strict=True):
+        part = second(x, axis, m)
+        total = part if total is None else total + part
+    return total
+
+
+@rule("ndimage.laplace")
+def laplace(input: Array, mode: PerAxis = "reflect", cval: Number = 0.0, *, axes: PerAxis = None) -> Any:
+    """Return ``scipy.ndimage.laplace``."""
+    (x,) = real_or_complex("ndimage.laplace", input)
+    w = put(np.asarray([1.0, -2.0, 1.0]), plain(x))
+
+    def second(x: Array, axis: int, mode: str) -> Any:
+        return filtered(x, w, [axis], mode, cval, 0, turned=False)
+
+    return _summed(second, x, mode, axes_of(axes, x.ndim))
+
+
+def _gaussian_parts(
+    name: str, input: Array, sigma: PerAxis, order: int, mode: PerAxis, axes: PerAxis, settings: dict[str, Any]
+) -> list[Any]:
+    """Return an array filtered by derivatives of the normal density, of an order along each axis in turn."""
+    (x,) = real_or_complex(name, input)
+    along = axes_of(axes, x.ndim)
+    orders = [[order if k == axis else 0 for k in along] for axis in along]
+    return [gaussian_filter(x, sigma, each, mode, axes=along, **settings) for each in orders]
+
+
+@rule("ndimage.gaussian_laplace")
+def gaussian_laplace(
+    input: Array,
+    sigma: PerAxis,
+    mode: PerAxis = "reflect",
+    cval: Number = 0.0,
+    *,
+    axes: PerAxis = None,
+    kwargs: dict[str, Any] | None = None,
+) -> Any:
+    """Return ``scipy.ndimage.gaussian_laplace``; `kwargs` are what else it is called with."""
+    settings = {"cval": cval, **(kwargs or {})}
+    return sum(_gaussian_parts("ndimage.gaussian_laplace", input, sigma, 2, mode, axes, settings))
+
+
+@rule("ndimage.gaussian_gradient_magnitude")
+def gaussian_gradient_magnitude(
+    input: Array,
+    sigma: PerAxis,
+    mode: PerAxis = "reflect",
+    cval: Number = 0.0,
+    *,
+    axes: PerAxis = None,
+    kwargs: dict[str, Any] | None = None,
+) -> Any:
+    """Return ``scipy.ndimage.gaussian_gradient_magnitude``."""
+    settings = {"cval": cval, **(kwargs or {})}
+    parts = _gaussian_parts("ndimage.gaussian_gradient_magnitude", input, sigma, 1, mode, axes, settings)
+    return lnp.sqrt(sum(lnp.square(part) for part in parts))
+
+
+# ---- the largest, the smallest and the middle of windows ----
+
+
+def _parts(
+    x: Array, size: PerAxis, footprint: Array, mode: PerAxis, cval: Number, origin: PerAxis, along: list[int]
+) -> Any:
+    """Return the elements around each element that a footprint covers, along a last axis."""
+    if footprint is None:
+        if size is None:
+            raise RuntimeError("no footprint or filter size provided")
+        footprint = np.ones(for_each(size, len(along)), bool)
+    mask = host(footprint).astype(bool)
+    if not mask.any():
+        raise ValueError("All-zero footprint is not supported.")
+    if mask.ndim != len(along):
+        raise RuntimeError(f"footprint.ndim ({mask.ndim}) must match len(axes) ({len(along)})")
+    inner = x.shape
+    for k, n, m, o in zip(along, mask.shape, for_each(mode, len(along)), for_each(origin, len(along)), strict=True):
+        before = n // 2 + o
+        if not 0 <= before < n:
+            raise ValueError("invalid origin")
+        x = extended(x, k, before, n - 1 - before, m, cval)
+    parts: list[Any] = []
+    for place in np.argwhere(mask):
+        key = [slice(None)] * x.ndim
+        for k, start in zip(along, place.tolist(), strict=True):
+            key[k] = slice(start, start + inner[k])
+        parts.append(x[tuple(key)])
+    return lnp.stack(parts, -1)
+
+
+def _rank_rule(name: str, taken: Callable[[Any], Any]) -> None:
+    def function(
+        input: Array,
+        size: PerAxis = None,
+        footprint: Array = None,
+        mode: PerAxis = "reflect",
+        cval: Number = 0.0,
+        origin: PerAxis = 0,
+        *,
+        axes: PerAxis = None,
+    ) -> Any:
+        (x,) = arrays(input)
+        return taken(_parts(x, size, footprint, mode, cval, origin, axes_of(axes, x.ndim)))
+
+    rule(f"ndimage.{name}")(function)
+
+
+def _middle(parts: Array) -> Any:
+    return lnp.sort(parts, axis=-1)[..., parts.shape[-1] // 2]
+
+
+_rank_rule("maximum_filter", lambda parts: lnp.max(parts, -1))
+_rank_rule("minimum_filter", lambda parts: lnp.min(parts, -1))
+_rank_rule("median_filter", _middle)
+
+
+def median_of_parts(x: Array, sizes: Sequence[int]) -> Any:
+    """Return the medians of windows of some sizes, with zeros beyond the edges."""
+    return _middle(_parts(x, list(sizes), None, "constant", 0.0, 0, list(range(x.ndim))))

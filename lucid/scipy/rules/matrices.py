@@ -1,0 +1,180 @@
+"""Functions of `scipy.linalg`: NumPy's rules and lucid's ops with SciPy's parameters, and banded equations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from lucid import numpy as lnp
+from lucid.numpy.border import plain
+from lucid.ops.decomposition import matrix_exp, triangular
+from lucid.ops.shape import stacking
+from lucid.scipy.rules.banded import banded_solution
+from lucid.scipy.rules.recursions import in_one_dtype
+from lucid.scipy.rules.rule import Array, PerAxis, arrays, by_op, counted, put, rule
+from lucid.tensor.numpy_calls.rule import NumpyCallError
+
+
+@rule("linalg.inv")
+def inv(a: Array, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+    """Return ``scipy.linalg.inv``."""
+    return lnp.linalg.inv(a)
+
+
+@rule("linalg.det")
+def det(a: Array, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+    """Return ``scipy.linalg.det``."""
+    return lnp.linalg.det(a)
+
+
+@rule("linalg.pinv")
+def pinv(a: Array, check_finite: bool = True) -> Any:
+    """Return ``scipy.linalg.pinv``, whose cutoff is larger than NumPy's."""
+    (a,) = in_one_dtype(a)
+    return lnp.linalg.pinv(a, rcond=max(a.shape[-2:]) * float(np.finfo(a.dtype).eps))
+
+
+@rule("linalg.norm")
+def norm(a: Array, ord: Array = None, axis: PerAxis = None, keepdims: bool = False, check_finite: bool = True) -> Any:
+    """Return ``scipy.linalg.norm``."""
+    return lnp.linalg.norm(a, ord, axis, keepdims)
+
+
+@rule("linalg.expm")
+def expm(A: Array) -> Any:
+    """Return ``scipy.linalg.expm``."""
+    return by_op(matrix_exp.matrix_exp, *in_one_dtype(A))
+
+
+@rule("linalg.solve")
+def solve(
+    a: Array,
+    b: Array,
+    lower: bool = False,
+    overwrite_a: bool = False,
+    overwrite_b: bool = False,
+    check_finite: bool = True,
+    assume_a: str | None = None,
+    transposed: bool = False,
+) -> Any:
+    """Return ``scipy.linalg.solve``; what is assumed of the matrix says which of its triangles is read."""
+    a, b = in_one_dtype(a, b)
+    if assume_a in {"sym", "her", "pos", "symmetric", "hermitian", "positive definite"}:
+        kept = lnp.tril(a) if lower else lnp.triu(a)
+        other = lnp.swapaxes(lnp.tril(a, -1) if lower else lnp.triu(a, 1), -1, -2)
+        a = kept + (other if assume_a in {"sym", "symmetric"} or a.dtype.kind != "c" else lnp.conj(other))
+    elif assume_a not in {None, "gen", "general"}:
+        raise NumpyCallError(f"scipy.linalg.solve: with a Tensor assume_a={assume_a!r} cannot be used: leave it out")
+    return lnp.linalg.solve(lnp.swapaxes(a, -1, -2) if transposed else a, b)
+
+
+@rule("linalg.solve_triangular")
+def solve_triangular(
+    a: Array,
+    b: Array,
+    trans: Any = 0,
+    lower: bool = False,
+    unit_diagonal: bool = False,
+    overwrite_b: bool = False,
+    check_finite: bool = True,
+) -> Any:
+    """Return ``scipy.linalg.solve_triangular``."""
+    a, b = in_one_dtype(a, b)
+    if trans not in {0, "N"}:
+        a, lower = lnp.swapaxes(a, -1, -2), not lower
+        a = lnp.conj(a) if trans in {2, "C"} and a.dtype.kind == "c" else a
+    right = b if b.ndim > 1 else b[:, None]
+    solution = by_op(triangular.solve_triangular, a, right, upper=not lower, unitriangular=unit_diagonal)
+    return solution if b.ndim > 1 else solution[:, 0]
+
+
+@rule("linalg.cholesky")
+def cholesky(a: Array, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+    """Return ``scipy.linalg.cholesky``: the upper factor, unless the lower one is asked for."""
+    return lnp.linalg.cholesky(a, upper=not lower)
+
+
+@rule("linalg.cho_factor")
+def cho_factor(a: Array, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Any, bool]:
+    """Return ``scipy.linalg.cho_factor``: where SciPy leaves other numbers in the other triangle, zeros stand here."""
+    return cholesky(a, lower), lower
+
+
+@rule("linalg.cho_solve")
+def cho_solve(c_and_lower: tuple[Array, bool], b: Array, overwrite_b: bool = False, check_finite: bool = True) -> Any:
+    """Return ``scipy.linalg.cho_solve``."""
+    c, lower = c_and_lower
+    half = solve_triangular(c, b, 0 if lower else 2, lower)
+    return solve_triangular(c, half, 2 if lower else 0, lower)
+
+
+@rule("linalg.eigh")
+def eigh(
+    a: Array, *, lower: bool = True, eigvals_only: bool = False, overwrite_a: bool = False, check_finite: bool = True
+) -> Any:
+    """Return ``scipy.linalg.eigh``, of one matrix."""
+    values, vectors = lnp.linalg.eigh(a, "L" if lower else "U")
+    return values if eigvals_only else (values, vectors)
+
+
+@rule("linalg.eigvalsh")
+def eigvalsh(a: Array, *, lower: bool = True, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+    """Return ``scipy.linalg.eigvalsh``, of one matrix."""
+    return lnp.linalg.eigvalsh(a, "L" if lower else "U")
+
+
+@rule("linalg.svd")
+def svd(
+    a: Array,
+    full_matrices: bool = True,
+    compute_uv: bool = True,
+    overwrite_a: bool = False,
+    check_finite: bool = True,
+    lapack_driver: str = "gesdd",
+) -> Any:
+    """Return ``scipy.linalg.svd``."""
+    result = lnp.linalg.svd(a, full_matrices=full_matrices, compute_uv=compute_uv)
+    return tuple(result) if compute_uv else result
+
+
+@rule("linalg.svdvals")
+def svdvals(a: Array, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+    """Return ``scipy.linalg.svdvals``."""
+    return lnp.linalg.svdvals(a)
+
+
+@rule("linalg.block_diag")
+def block_diag(arrs: tuple[Array, ...]) -> Any:
+    """Return ``scipy.linalg.block_diag``."""
+    parts = [lnp.atleast_2d(each) for each in arrays(*arrs)]
+    dtype = np.result_type(*[part.dtype for part in parts])
+    return by_op(stacking.block_diag, *[part.astype(dtype) for part in parts])
+
+
+@rule("linalg.toeplitz")
+def toeplitz(c: Array, r: Array = None) -> Any:
+    """Return ``scipy.linalg.toeplitz``, of vectors."""
+    c, r = in_one_dtype(c, r)
+    if r is None:
+        r = lnp.conj(c) if c.dtype.kind == "c" else c
+    line = lnp.concatenate([lnp.flip(c, 0), r[1:]])
+    places = counted(c.shape[0])[::-1, None] + counted(r.shape[0])
+    return lnp.take(line, put(places, plain(line)))
+
+
+@rule("linalg.solve_banded")
+def solve_banded(
+    l_and_u: tuple[int, int],
+    ab: Array,
+    b: Array,
+    overwrite_ab: bool = False,
+    overwrite_b: bool = False,
+    check_finite: bool = True,
+) -> Any:
+    """Return ``scipy.linalg.solve_banded``."""
+    ab, b = in_one_dtype(ab, b)
+    below, above = l_and_u
+    if ab.shape[0] != below + above + 1 or ab.shape[-1] != b.shape[0]:
+        raise ValueError(f"expected ab of shape ({below + above + 1}, {b.shape[0]}), got {ab.shape}")
+    return banded_solution(ab, b, below, above)

@@ -1,0 +1,124 @@
+"""How a rule of SciPy's is written: as a function of arrays, in the names of `lucid.numpy`.
+
+So it takes NumPy's and CuPy's arrays and what is recorded, and its derivatives follow from those of its parts, to any
+order and on both devices. Its parameters have SciPy's names; one that it leaves out is refused by name where something
+requires grad.
+"""
+
+from __future__ import annotations
+
+import inspect
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from lucid import numpy as lnp
+from lucid.autograd.base import TensorBase, wrap
+from lucid.backend import gpu
+from lucid.backend.arrays import asarray, on
+from lucid.backend.device import device_of
+from lucid.numpy.border import OTHERS, plain, settled
+from lucid.tensor.numpy_calls.rule import NumpyCallError, Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from lucid.autograd.function import Function
+    from lucid.backend.arrays import Array as Plain
+
+Array: TypeAlias = Any
+"""An array, plain or recorded, or what SciPy takes for one: a number, or nested lists."""
+
+PerAxis: TypeAlias = Any
+"""A setting, or one for each of several axes."""
+
+
+def rule(names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Enter the decorated function as the rule of SciPy's functions of these names, below `scipy`."""
+
+    def entered(function: Callable[..., Any]) -> Callable[..., Any]:
+        parameters = {name: name for name in inspect.signature(function).parameters}
+        for name in names.split():
+            OTHERS[f"scipy.{name}"] = Rule(function, parameters, {}, {})
+        return function
+
+    return entered
+
+
+def constants(names: str) -> None:
+    """Enter functions no result of which carries a gradient: they are SciPy's own, of plain values."""
+    for name in names.split():
+        OTHERS[f"scipy.{name}"] = None
+
+
+def library(name: str, like: Plain) -> Any:
+    """Return a module of SciPy's, or CuPy's of the name for an array on a device."""
+    return gpu.part(f"cupyx.scipy.{name}") if gpu.is_gpu_array(like) else host_library(name)
+
+
+def host_library(name: str) -> Any:
+    """Return a module of SciPy's."""
+    return import_module(f"scipy.{name}")
+
+
+# ---- arrays ----
+
+
+def counted(count: int) -> Any:
+    """Return the whole numbers below a count, on the host."""
+    return np.arange(count)
+
+
+def arrays(*values: Array) -> list[Any]:
+    """Return operands as arrays, recorded or plain; lists and numbers come to the device of the others."""
+    like = next((array for value in values if gpu.is_gpu_array(array := plain(value))), None)
+    return [lnp.asarray(value) if isinstance(value, Arrays) else put(lnp.asarray(value), like) for value in values]
+
+
+def put(value: Array, like: Plain) -> Any:
+    """Return a constant of the host's on the device of a plain array."""
+    if isinstance(value, TensorBase) or not gpu.is_gpu_array(like) or gpu.is_gpu_array(value):
+        return value
+    with on(like):
+        return asarray(value, device=device_of(like))
+
+
+def host(value: Array) -> np.ndarray[Any, Any]:
+    """Return the values of an operand on the host, without a gradient."""
+    array = plain(value)
+    return array.get() if gpu.is_gpu_array(array) else np.asarray(array)
+
+
+def real_or_complex(name: str, *values: Array) -> list[Any]:
+    """Return operands as arrays, of which the first must be of floats: SciPy's result has its dtype."""
+    found = arrays(*values)
+    if found[0].dtype.kind not in "fc":
+        raise NumpyCallError(
+            f"scipy.{name}: the result has the dtype of the array that is filtered, {found[0].dtype}, which has no "
+            "gradient: give it as floats, x.astype(float)"
+        )
+    return found
+
+
+def in_dtype(x: Array, dtype: np.dtype[Any]) -> Any:
+    """Return an array in a dtype, as it is if it has that."""
+    return x if x.dtype == dtype else x.astype(dtype)
+
+
+def recorded(function: type[Function], *values: Array) -> Any:
+    """Return what a Function of `lucid.autograd` gives of arrays, which become tensors, and of settings."""
+    return by_op(function.apply, *values)
+
+
+def by_op(op: Callable[..., Any], *values: Array, **settings: Array) -> Any:
+    """Return what an op of lucid gives of arrays, which become tensors."""
+    return settled(op(*[wrap(value) if is_plain(value) else value for value in values], **settings), ())
+
+
+def is_plain(value: object) -> bool:
+    """Return whether a value is an array of NumPy's or CuPy's."""
+    return isinstance(value, np.ndarray) or gpu.is_gpu_array(value)
+
+
+Arrays: Any = (TensorBase, lnp.ndarray)

@@ -1,0 +1,287 @@
+"""Functions of `scipy.signal` of whole signals: their trend, other rates, the analytic signal, smoothing."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+
+from lucid import numpy as lnp
+from lucid.numpy.border import plain
+from lucid.scipy.rules.images.filters import convolve1d, for_each, median_of_parts
+from lucid.scipy.rules.products import spread
+from lucid.scipy.rules.recursions import along_last, in_one_dtype, lfilter, sosfilt, sosfiltfilt, with_zeros
+from lucid.scipy.rules.rule import Array, PerAxis, arrays, host_library, in_dtype, is_plain, put, real_or_complex, rule
+from lucid.tensor.numpy_calls.rule import NumpyCallError, axis_in, is_tensor
+
+
+@rule("signal.hilbert")
+def hilbert(x: Array, N: int | None = None, axis: int = -1) -> Any:
+    """Return ``scipy.signal.hilbert``: the transform without its negative frequencies."""
+    (x,) = in_one_dtype(x)
+    if x.dtype.kind == "c":
+        raise ValueError("x must be real.")
+    axis = axis_in(axis, x.ndim)
+    size = x.shape[axis] if N is None else N
+    if size <= 0:
+        raise ValueError("N must be positive.")
+    shape = [-1 if k == axis else 1 for k in range(x.ndim)]
+    return lnp.fft.ifft(
+        lnp.fft.fft(x, size, axis=axis) * put(one_sided(size, x.dtype).reshape(shape), plain(x)), axis=axis
+    )
+
+
+def one_sided(size: int, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """Return the factors that double positive frequencies and drop negative ones."""
+    factors = np.zeros(size, dtype)
+    factors[0] = 1
+    factors[1 : (size + 1) // 2] = 2
+    if size % 2 == 0:
+        factors[size // 2] = 1
+    return factors
+
+
+@rule("signal.detrend")
+def detrend(data: Array, axis: int = -1, type: str = "linear", bp: PerAxis = 0) -> Any:
+    """Return ``scipy.signal.detrend``."""
+    (x,) = in_one_dtype(data)
+    if type not in {"linear", "l", "constant", "c"}:
+        raise ValueError("Trend type must be 'linear' or 'constant'.")
+    if type in {"constant", "c"}:
+        return x - lnp.mean(x, axis, keepdims=True)
+    axis = axis_in(axis, x.ndim)
+    size = x.shape[axis]
+    x = lnp.moveaxis(x, axis, -1)
+    ends: list[int] = np.unique([0, *np.atleast_1d(bp).tolist(), size]).tolist()
+    if ends[-1] > size:
+        raise ValueError("Breakpoints must be less than length of data along given axis.")
+    parts: list[Any] = []
+    for start, stop in itertools.pairwise(ends):
+        count = stop - start
+        lines = np.stack([np.arange(1, count + 1) / count, np.ones(count)])
+        part = x[..., start:stop]
+        slopes = part @ put(np.linalg.pinv(lines).astype(x.dtype), plain(x))
+        parts.append(part - slopes @ put(lines.astype(x.dtype), plain(x)))
+    return lnp.moveaxis(lnp.concatenate(parts, -1), -1, axis)
+
+
+@rule("signal.resample")
+def resample(x: Array, num: int, t: Array = None, axis: int = 0, window: Array = None, domain: str = "time") -> Any:
+    """Return ``scipy.signal.resample``: the transform cut, or continued by zeros."""
+    if domain not in {"time", "freq"}:
+        raise ValueError(f"Parameter domain={domain!r} not in ('time', 'freq')!")
+    (x,) = in_one_dtype(x)
+    axis = axis_in(axis, x.ndim)
+    x = lnp.moveaxis(x, axis, -1)
+    is_real = x.dtype.kind != "c"
+    size = x.shape[-1]
+    spectrum = lnp.fft.fft(x) if domain == "time" else x
+    if window is not None:
+        spectrum = spectrum * window_of(window, size, spectrum)
+    kept = min(num, size)
+    low = spectrum[..., : (kept + 1) // 2]
+    high = spectrum[..., size - (kept - 1) // 2 :] if kept > 1 else spectrum[..., :0]
+    middle: list[Any] = []
+    zeros = num - low.shape[-1] - high.shape[-1]
+    if kept % 2 == 0:
+        positive, negative = (
+            spectrum[..., kept // 2 : kept // 2 + 1],
+            spectrum[..., size - kept // 2 : size - kept // 2 + 1],
+        )
+        if num < size:
+            middle = [positive + negative]
+        elif num > size:
+            middle = [positive * 0.5, positive * 0.5]
+        else:
+            middle = [positive]
+        zeros -= len(middle)
+    gap = put(np.zeros((*x.shape[:-1], zeros), plain(spectrum).dtype), plain(x))
+    result = lnp.fft.ifft(lnp.concatenate([low, *middle[:1], gap, *middle[1:], high], -1)) * (num / size)
+    result = lnp.moveaxis(lnp.real(result) if is_real and domain == "time" else result, -1, axis)
+    result = result if not is_real else in_dtype(result, x.dtype) if domain == "time" else result
+    if t is None:
+        return result
+    return result, t[0] + (t[1] - t[0]) * (size / num) * np.arange(num)
+
+
+def window_of(window: Array, size: int, like: Array) -> Any:
+    """Return the factors of frequencies that `resample` is asked for."""
+    if callable(window):
+        return window(np.fft.fftfreq(size))
+    if is_tensor(window) or is_plain(window):
+        if window.shape != (size,):
+            raise ValueError(f"window.shape={window.shape} != ({size},)")
+        return window
+    return put(np.fft.fftshift(host_library("signal").get_window(window, size)), plain(like))
+
+
+@rule("signal.upfirdn")
+def upfirdn(
+    h: Array, x: Array, up: int = 1, down: int = 1, axis: int = -1, mode: str = "constant", cval: float = 0
+) -> Any:
+    """Return ``scipy.signal.upfirdn``: the filter's phases, one beside another, of which each `down`-th is kept."""
+    if mode != "constant" or cval:
+        raise NumpyCallError(
+            "scipy.signal.upfirdn: with a Tensor only mode='constant' and cval=0 can be used: continue the signal first"
+        )
+    h, x = in_one_dtype(h, x)
+    if h.ndim != 1 or not h.size:
+        raise ValueError("h must be 1-D with non-zero length")
+    if up < 1 or down < 1:
+        raise ValueError("Both up and down must be >= 1")
+    axis = axis_in(axis, x.ndim)
+    x = lnp.moveaxis(x, axis, -1)
+    count = (x.shape[-1] - 1) * up + h.shape[0]
+    h = with_zeros(h, -(-h.shape[0] // up) * up)
+    phases = [spread(along_last(h[p::up], x.ndim), x) for p in range(up)]
+    line = lnp.stack(phases, -1)
+    line = lnp.reshape(line, (*x.shape[:-1], -1))[..., :count]
+    return lnp.moveaxis(line[..., ::down], -1, axis)
+
+
+BACKGROUNDS: dict[str, Any] = {"mean": lnp.mean, "median": lnp.median, "minimum": lnp.min, "maximum": lnp.max}
+
+
+@rule("signal.resample_poly")
+def resample_poly(
+    x: Array,
+    up: int,
+    down: int,
+    axis: int = 0,
+    window: Array = ("kaiser", 5.0),
+    padtype: str = "constant",
+    cval: float | None = None,
+) -> Any:
+    """Return ``scipy.signal.resample_poly``."""
+    if padtype != "constant" and padtype not in BACKGROUNDS:
+        raise NumpyCallError(
+            "scipy.signal.resample_poly: with a Tensor padtype can be 'constant', "
+            f"{', '.join(map(repr, BACKGROUNDS))}, got {padtype!r}"
+        )
+    if up != int(up) or down != int(down) or up < 1 or down < 1:
+        raise ValueError("up and down must be integers, and >= 1")
+    shared = math.gcd(int(up), int(down))
+    up, down = int(up) // shared, int(down) // shared
+    (x,) = in_one_dtype(x)
+    if up == down == 1:
+        return x * 1
+    axis = axis_in(axis, x.ndim)
+    if is_tensor(window) or is_plain(window) or isinstance(window, list):
+        (h,) = arrays(window)
+        half = (h.shape[0] - 1) // 2
+    else:
+        half = 10 * max(up, down)
+        h = host_library("signal").firwin(2 * half + 1, 1 / max(up, down), window=window)
+        h = put(h.astype(x.dtype), plain(x))
+    before = down - half % down
+    skipped = (half + before) // down
+    count = -(-x.shape[axis] * up // down)
+    wanted = (skipped + count - 1) * down + 1 - (x.shape[axis] - 1) * up
+    h = lnp.concatenate([put(np.zeros(before, h.dtype), plain(x)), h * up])
+    h = with_zeros(h, wanted)
+    background: Any = BACKGROUNDS[padtype](x, axis=axis, keepdims=True) if padtype in BACKGROUNDS else cval
+    y = upfirdn(h, x - background if background is not None else x, up, down, axis)
+    y = y[(slice(None),) * axis + (slice(skipped, skipped + count),)]
+    return y + background if background is not None else y
+
+
+@rule("signal.decimate")
+def decimate(
+    x: Array, q: int, n: int | None = None, ftype: str = "iir", axis: int = -1, zero_phase: bool = True
+) -> Any:
+    """Return ``scipy.signal.decimate``, by the filters that SciPy makes."""
+    if ftype not in {"iir", "fir"}:
+        raise NumpyCallError("scipy.signal.decimate: with a Tensor only ftype='iir' and 'fir' can be used")
+    (x,) = in_one_dtype(x)
+    axis = axis_in(axis, x.ndim)
+    signal = host_library("signal")
+    every = (slice(None),) * axis + (slice(None, None, q),)
+    if ftype == "iir":
+        sos = put(signal.cheby1(8 if n is None else n, 0.05, 0.8 / q, output="sos").astype(x.dtype), plain(x))
+        return (sosfiltfilt(sos, x, axis) if zero_phase else sosfilt(sos, x, axis))[every]
+    h = put(signal.firwin((20 * q if n is None else n) + 1, 1 / q, window="hamming").astype(x.dtype), plain(x))
+    return resample_poly(x, 1, q, axis, h) if zero_phase else lfilter(h, put(np.ones(1), plain(x)), x, axis)[every]
+
+
+@rule("signal.savgol_filter")
+def savgol_filter(
+    x: Array,
+    window_length: int,
+    polyorder: int,
+    deriv: int = 0,
+    delta: float = 1.0,
+    axis: int = -1,
+    mode: str = "interp",
+    cval: Array = 0.0,
+) -> Any:
+    """Return ``scipy.signal.savgol_filter``."""
+    if mode not in {"mirror", "constant", "nearest", "interp", "wrap"}:
+        raise ValueError("mode must be 'mirror', 'constant', 'nearest' 'wrap' or 'interp'.")
+    (x,) = in_one_dtype(x)
+    axis = axis_in(axis, x.ndim)
+    weights = host_library("signal").savgol_coeffs(window_length, polyorder, deriv=deriv, delta=delta)
+    y = convolve1d(x, put(weights, plain(x)), axis, "constant" if mode == "interp" else mode, cval)
+    if mode != "interp":
+        return y
+    if window_length > x.shape[axis]:
+        raise ValueError("If mode is 'interp', window_length must be less than or equal to the size of x.")
+    half = window_length // 2
+    x, y = lnp.moveaxis(x, axis, -1), lnp.moveaxis(y, axis, -1)
+    # the polynomials that fit both ends, as a matrix: the map depends on the lengths alone
+    places = np.arange(window_length)
+    coefficients = np.polynomial.polynomial.polyfit(places, np.eye(window_length), polyorder)
+    derived = np.polynomial.polynomial.polyder(coefficients, deriv) if deriv else coefficients
+    fitted = np.polynomial.polynomial.polyval(places, derived) / delta**deriv
+    fitted = put(fitted.astype(x.dtype), plain(x))
+    size = x.shape[-1]
+    first, last = (
+        x[..., :window_length] @ fitted[:, :half],
+        x[..., size - window_length :] @ fitted[:, window_length - half :],
+    )
+    return lnp.moveaxis(lnp.concatenate([first, y[..., half : size - half], last], -1), -1, axis)
+
+
+@rule("signal.medfilt")
+def medfilt(volume: Array, kernel_size: PerAxis = None) -> Any:
+    """Return ``scipy.signal.medfilt``: medians of windows, with zeros beyond the edges."""
+    (x,) = real_or_complex("signal.medfilt", volume)
+    sizes = for_each(3 if kernel_size is None else kernel_size, x.ndim)
+    if any(size % 2 != 1 for size in sizes):
+        raise ValueError("Each element of kernel_size should be odd.")
+    return median_of_parts(x, sizes)
+
+
+def frequencies(worN: Array, whole: bool, include_nyquist: bool) -> Any:
+    """Return the angles at which a response is asked for."""
+    if np.ndim(worN):
+        return worN
+    end = 2 * np.pi if whole else np.pi
+    return np.linspace(0, end, 512 if worN is None else int(worN), endpoint=include_nyquist and not whole)
+
+
+@rule("signal.freqz")
+def freqz(
+    b: Array,
+    a: Array = 1,
+    worN: Array = 512,
+    whole: bool = False,
+    fs: float = 2 * math.pi,
+    include_nyquist: bool = False,
+) -> Any:
+    """Return ``scipy.signal.freqz``, of coefficients that are vectors."""
+    b, a = in_one_dtype(b, a)
+    b, a = lnp.atleast_1d(b), lnp.atleast_1d(a)
+    if b.ndim != 1 or a.ndim != 1:
+        raise NumpyCallError("scipy.signal.freqz: with a Tensor the coefficients must be vectors")
+    angles = lnp.asarray(frequencies(worN, whole, include_nyquist))
+    if np.ndim(worN):
+        angles = angles * (2 * math.pi / fs)
+    angles = put(angles, plain(b))
+
+    def response(c: Array) -> Any:
+        steps = put(np.arange(c.shape[0]), plain(b))
+        return lnp.exp(lnp.reshape(angles, (-1, 1)) * steps * -1j) @ (c + 0j)
+
+    return angles * (fs / (2 * math.pi)), response(b) / response(a)

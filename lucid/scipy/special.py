@@ -1,0 +1,11 @@
+"""`scipy.special`, differentiated: see `lucid.scipy`."""
+
+from __future__ import annotations
+
+from lucid.numpy.border import names_of, wrapped
+from lucid.scipy.rules import functions
+
+__all__: list[str] = []
+
+__getattr__, __dir__ = names_of("scipy.special", globals(), wrapped, "scipy")
+del functions

@@ -1,0 +1,113 @@
+"""Calls of `scipy.interpolate`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tests.scipy.checks import Row, between, complex_of, increasing, off_grid
+
+X, Y, Q = increasing(8), (8, 2), off_grid(0, 7, 3, 4, step=0.5)
+ENDS = ((1, [0.3, 0.2]), (2, [0.1, 0.0]))
+KNOTS = [0, 0, 0, 0, 1, 2, 2.5, 4, 4, 4, 4.0]
+GRID = [0, 0.2, 0.33, 0.5, 0.8, 1.0], [1, 0.8, 0.7, 0.5, 0.33, 0.1, 0]
+
+
+def turning(n):
+    """Return what gives samples that rise and fall, so that no choice of a slope is near to another."""
+    values = np.array(
+        [[0.3, 1.0], [1.2, 0.1], [0.7, 0.5], [-0.5, -0.4], [-1.0, 1.2], [0.4, 0.9], [0.9, 2.0], [2.6, 1.4]]
+    )
+    return lambda rng: values[:n]
+
+
+def closed(l, x, y, q):
+    """Return a periodic spline's values, of samples of which the last is the first again."""
+    return l.CubicSpline(x, y[[*range(len(y)), 0]], bc_type="periodic")(q)
+
+
+def inside(*shape, scale=1.0):
+    """Return what draws places on the grid, away from its lines."""
+    return lambda rng: rng.choice([0.05, 0.15, 0.27, 0.42, 0.6, 0.75, 0.9], shape) * scale
+
+
+def of_samples(name, n=8, **settings):
+    """Return a row of an interpolator's values, with gradients by places, values and where it is asked."""
+    chooses = name in {"PchipInterpolator", "Akima1DInterpolator"}
+    samples = ((lambda rng: np.arange(n) * 0.5), turning(n)) if chooses else (increasing(n), (n, 2))
+    return Row(
+        name,
+        lambda l, x, y, q: getattr(l, name)(x, y, **settings)(q),
+        (*samples, Q),
+        n == 8 and not settings,
+    )
+
+
+PIECEWISE = [
+    *[of_samples("CubicSpline", n, bc_type=b) for b in ("not-a-knot", "natural", ENDS) for n in (2, 3, 8)],
+    of_samples("CubicSpline"),
+    *[Row("CubicSpline", closed, (increasing(n), (n - 1, 2), between(0.2, 0.3, 5)), n == 8) for n in (3, 4, 5, 8)],
+    Row("CubicSpline", closed, (lambda rng: np.arange(5.0), (4, 2), Q)),
+    Row("CubicSpline", lambda l, x, y, q: l.CubicSpline(x, y, axis=1)(q), (X, (2, 8), Q)),
+    *[Row("CubicSpline", lambda l, x, y, q, n=n: l.CubicSpline(x, y)(q, nu=n), (X, Y, Q)) for n in (1, 2)],
+    Row("CubicSpline", lambda l, x, y, q: l.CubicSpline(x, y, axis=1).derivative()(q), (X, (2, 8), Q)),
+    Row("CubicSpline", lambda l, x, y, q: l.CubicSpline(x, y).antiderivative(2)(q), (X, Y, Q)),
+    Row("CubicSpline", lambda l, x, y, a: l.CubicSpline(x, y).integrate(a, 3.2), (X, Y, between(0.5, 1))),
+    Row("CubicSpline", lambda l, x, y, q: l.CubicSpline(x, y)(q), (X, complex_of(8), Q)),
+    Row("CubicSpline", lambda l, x, y: l.CubicSpline(x, y).c, (X, Y)),
+    Row("CubicHermiteSpline", lambda l, x, y, d, q: l.CubicHermiteSpline(x, y, d)(q), (X, Y, Y, Q)),
+    *[of_samples("PchipInterpolator", n) for n in (2, 3, 8)],
+    *[
+        of_samples("Akima1DInterpolator", n, extrapolate=True, method=m)
+        for n, m in ((3, "akima"), (8, "akima"), (8, "makima"))
+    ],
+    Row("PPoly", lambda l, c, x, q: l.PPoly(c, x)(q), ((3, 7), X, Q), True),
+]
+
+SPLINES = [
+    *[
+        Row("make_interp_spline", lambda l, x, y, q, k=k: l.make_interp_spline(x, y, k)(q), (X, Y, Q), k == 3)
+        for k in (1, 2, 3, 4, 5)
+    ],
+    *[
+        Row("make_interp_spline", lambda l, x, y, q, b=b: l.make_interp_spline(x, y, bc_type=b)(q), (X, Y, Q))
+        for b in ("natural", "clamped", ([(1, [0.1, 0.2])], [(2, [0, 0.3])]))
+    ],
+    Row("make_interp_spline", lambda l, x, y, q: l.make_interp_spline(x, y, axis=1)(q, 1), (X, (2, 8), Q)),
+    Row("make_interp_spline", lambda l, y: l.make_interp_spline([0, 1, 2, 3], y, 0)([0.5, 3.0, 4.0]), ((4,),)),
+    Row("BSpline", lambda l, c, q: l.BSpline(KNOTS, c, 3)(q), ((7, 2), Q), True),
+    Row("BSpline", lambda l, t, c, q: l.BSpline(t, c, 2)(q), (increasing(10), (7, 2), Q)),
+    Row("BSpline", lambda l, c, q: l.BSpline(KNOTS, c, 3).derivative()(q), ((7, 2), Q)),
+    Row("BSpline", lambda l, c, q: l.BSpline(KNOTS, c, 3).antiderivative()(q), ((7, 2), Q)),
+    Row("BSpline", lambda l, c: l.BSpline(KNOTS, c, 3).integrate(0.3, 3.0), ((7, 2),)),
+]
+
+TABLES = [
+    *[
+        of_samples("interp1d", kind=k, axis=0, fill_value="extrapolate")
+        for k in ("linear", "slinear", "quadratic", "cubic", 3)
+    ],
+    *[
+        Row(
+            "interp1d",
+            lambda l, y, k=k: l.interp1d(range(8), y, k, 0, True, False, (1.0, 2.0))([-1, 1.5, 2.2, 3, 9]),
+            (Y,),
+        )
+        for k in ("nearest", "nearest-up", "previous", "next", "zero")
+    ],
+    Row("interp1d", lambda l, y: l.interp1d([3, 1, 0, 2], y)([0.3, 1.0, 2.9]), ((2, 4),)),
+    *[
+        Row(
+            "RegularGridInterpolator",
+            lambda l, a, b, v, p, m=m: l.RegularGridInterpolator((a, b), v, m)(p),
+            (lambda rng: np.array(GRID[0]), lambda rng: np.array(GRID[1]), (6, 7, 2), inside(9, 2)),
+        )
+        for m in ("linear", "slinear")
+    ],
+    *[
+        Row("RegularGridInterpolator", lambda l, v, p, f=f: l.RegularGridInterpolator(GRID, v, "linear", False, f)(p), (
+            (6, 7, 2), inside(3, 4, 2, scale=1.5)), f is None)
+        for f in (3.0, None)
+    ],
+    Row("RegularGridInterpolator", lambda l, v: l.RegularGridInterpolator(GRID, v, "nearest")((0.5, 0.4)), ((6, 7),)),
+    Row("interpn", lambda l, v, p: l.interpn(GRID, v, p), ((6, 7), inside(9, 2))),
+]  # fmt: skip

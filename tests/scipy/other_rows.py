@@ -1,0 +1,126 @@
+"""Calls of `scipy.fft`, `integrate`, `special` and `linalg`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tests.scipy.checks import Row, between, complex_of, increasing
+
+GRID, WIDE = (4, 6), (3, 7)
+POSITIVE = between(0.2, 2.0, 4, 3)
+
+
+def positive_definite(rng):
+    """Return a matrix that has a Cholesky factor."""
+    a = rng.standard_normal((4, 4))
+    return a @ a.T + np.diag([1.0, 2, 3, 4])
+
+
+TRANSFORMS = ("dct", "idct", "dst", "idst")
+FFT = [
+    *[
+        Row(name, lambda l, x, n=name, t=t, m=m, o=o: getattr(l, n)(x, t, None, 0, m, orthogonalize=o), (GRID,), t == 2)
+        for name in TRANSFORMS
+        for t in (1, 2, 3, 4)
+        for m, o in ((None, None), ("ortho", None), ("forward", True))
+    ],
+    *[
+        Row(name, lambda l, x, n=name, k=k: getattr(l, n)(x, n=k, workers=1), (shape,))
+        for name in TRANSFORMS
+        for k, shape in ((4, GRID), (9, GRID), (None, complex_of(3, 5)))
+    ],
+    *[
+        Row(f"{name}n", lambda l, x, n=name, s=s, k=k: getattr(l, f"{n}n")(x, s=s, axes=k, norm="ortho"), (GRID,))
+        for name in TRANSFORMS
+        for s, k in ((None, None), ((3, 8), None), (5, (0,)))
+    ],
+    *[
+        Row(name, lambda l, x, n=name: getattr(l, n)(x), (GRID,))
+        for name in (
+            "fft", "ifft", "rfft", "irfft", "hfft", "ihfft", "fft2", "ifft2", "rfft2", "irfft2", "fftn", "ifftn",
+            "rfftn", "irfftn", "fftshift", "ifftshift",
+        )
+    ],
+    Row("fft", lambda l, x: l.fft(x, 5, axis=0, norm="ortho", workers=1), (GRID,)),
+    Row("fftn", lambda l, x: l.fftn(x, (4,)), (GRID,)),
+]  # fmt: skip
+
+INTEGRALS = ("simpson", "trapezoid", "cumulative_trapezoid", "cumulative_simpson")
+INTEGRATE = [
+    *[
+        Row(name, lambda l, y, x, n=name: getattr(l, n)(y, x=x), ((3, k), increasing(k)), k == 7)
+        for name in INTEGRALS
+        for k in (2, 3, 4, 6, 7)
+    ],
+    *[
+        Row(name, lambda l, y, n=name: getattr(l, n)(y, dx=0.3, axis=0), ((k, 2),))
+        for name in INTEGRALS
+        for k in (2, 3, 6, 7)
+    ],
+    Row("simpson", lambda l, y, x: l.simpson(y, l.cumulative_trapezoid(x * x + 0.1, initial=0)), (WIDE, WIDE)),
+    Row("cumulative_trapezoid", lambda l, y: l.cumulative_trapezoid(y, initial=0), (WIDE,)),
+    Row("cumulative_simpson", lambda l, y: l.cumulative_simpson(y, initial=2.0), (WIDE,)),
+    Row("romb", lambda l, y: l.romb(y, 0.5), ((2, 9),)),
+    Row("fixed_quad", lambda l, a, b: l.fixed_quad(lambda t: t**2 * 3, a, b), (between(0, 1), between(1, 2)), True),
+]
+
+SPECIAL = [
+    *[
+        Row(name, lambda l, x, n=name: getattr(l, n)(x), (POSITIVE,))
+        for name in ("gammaln", "erf", "psi", "j0", "expit", "i0", "digamma", "entr", "exp1", "gamma")
+    ],
+    *[
+        Row(name, lambda l, x, y, n=name: getattr(l, n)(x, y), (POSITIVE, POSITIVE))
+        for name in ("xlogy", "rel_entr", "betaln")
+    ],
+    *[
+        Row(name, lambda l, x, n=name, k=k: getattr(l, n)(x, axis=k), ((2, 3, 4),), True)
+        for name in ("logsumexp", "softmax", "log_softmax")
+        for k in (None, 0, (0, 2), -1)
+    ],
+    Row("logsumexp", lambda l, x, w: l.logsumexp(x, 0, w, True), (POSITIVE, POSITIVE)),
+    Row("logsumexp", lambda l, x, w: l.logsumexp(x, 0, -w, return_sign=True)[0], (POSITIVE, POSITIVE)),
+    Row("polygamma", lambda l, x: l.polygamma(2, x), (POSITIVE,)),
+    Row("multigammaln", lambda l, x: l.multigammaln(x + 1, 2), (POSITIVE,)),
+    Row("sinc", lambda l, x: l.sinc(x), (POSITIVE,)),
+]
+
+
+def square(rng):
+    """Return a matrix far from singular ones."""
+    return rng.standard_normal((4, 4)) + np.diag([5.0, -6, 7, -8])
+
+
+def diagonals(rng):
+    """Return the diagonals of such a matrix, the main one second."""
+    return rng.standard_normal((4, 6)) * 0.3 + np.array([[0.0], [4], [0], [0]])
+
+
+LINALG = [
+    *[
+        Row(name, lambda l, x, n=name: getattr(l, n)(x), (square,))
+        for name in ("inv", "det", "norm", "expm", "svdvals")
+    ],
+    Row("pinv", lambda l, x: l.pinv(x), ((5, 3),)),
+    Row("svd", lambda l, x: l.svd(x)[1], (square,)),
+    Row("solve", lambda l, a, b: l.solve(a, b), (square, (4,))),
+    Row("solve", lambda l, a, b: l.solve(a, b, transposed=True), (square, (4, 2))),
+    *[
+        Row("solve", lambda l, a, b, k=k: l.solve(a, b, k, assume_a="pos"), (positive_definite, (4,)))
+        for k in (True, False)
+    ],
+    *[
+        Row("solve_triangular", lambda l, a, b, k=k, t=t: l.solve_triangular(a, b, t, k), (positive_definite, (4,)))
+        for k in (True, False)
+        for t in (0, "T")
+    ],
+    *[Row("cholesky", lambda l, a, k=k: l.cholesky(a, k), (positive_definite,)) for k in (True, False)],
+    Row("cho_solve", lambda l, a, b: l.cho_solve(l.cho_factor(a), b), (positive_definite, (4, 2))),
+    Row("eigh", lambda l, a: l.eigh(a, eigvals_only=True), (positive_definite,)),
+    Row("eigvalsh", lambda l, a: l.eigvalsh(a, lower=False), (positive_definite,)),
+    Row("block_diag", lambda l, a, b: l.block_diag(a, b, 2.0), ((2, 3), (2,))),
+    Row("toeplitz", lambda l, c, r: l.toeplitz(c, r), ((4,), (3,))),
+    Row("toeplitz", lambda l, c: l.toeplitz(c), (complex_of(4),)),
+    Row("solve_banded", lambda l, a, b: l.solve_banded((2, 1), a, b), (diagonals, (6, 2)), True),
+    Row("solve_banded", lambda l, a, b: l.solve_banded((2, 1), a * (1 + 0.5j), b), (diagonals, complex_of(6))),
+]

@@ -1,0 +1,77 @@
+"""`lucid.scipy` on a CUDA device: recorded calls and plain ones, against the same on the CPU."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import numpy as np
+import pytest
+
+import lucid
+from lucid import numpy as lnp
+from lucid.backend import gpu
+from tests.gradients import is_floating, random_like
+from tests.scipy import interpolate_rows, ndimage_rows, other_rows, signal_rows
+from tests.scipy.checks import by_name, drawn, parts, values
+
+pytestmark = pytest.mark.gpu
+
+TABLES = {
+    "fft": (other_rows.FFT,),
+    "integrate": (other_rows.INTEGRATE,),
+    "interpolate": (interpolate_rows.PIECEWISE, interpolate_rows.SPLINES, interpolate_rows.TABLES),
+    "linalg": (other_rows.LINALG,),
+    "ndimage": (ndimage_rows.FILTERS, ndimage_rows.TRANSFORMS),
+    "signal": (signal_rows.CONVOLUTIONS, signal_rows.FILTERS, signal_rows.RATES),
+    "special": (other_rows.SPECIAL,),
+}
+FIRST = [(module, rows[0]) for module, tables in TABLES.items() for rows in by_name(*tables).values()]
+
+
+def recorded(row, module, arrays, device, upstream):
+    """Return the results of a call and its gradients, on a device."""
+    before = lucid.get_default_device()
+    lucid.set_default_device(device)
+    leaves = [lucid.tensor(array, requires_grad=True) for array in arrays]
+    results = [each for each in parts(row.call(module, *leaves)) if isinstance(each, lucid.Tensor)]
+    if not upstream:
+        upstream += [random_like(np.random.default_rng(0), values(each)) for each in results]
+    grads = lucid.autograd.grad(results, leaves, [lucid.tensor(each) for each in upstream], allow_unused=True)
+    lucid.set_default_device(before)
+    return results, [each for each in grads if each is not None]
+
+
+@pytest.mark.parametrize(("name", "row"), FIRST, ids=[f"{name}.{row.name}" for name, row in FIRST])
+def test_what_is_recorded(name, row, rng):
+    """Values and gradients are those of the CPU, and lie on the device."""
+    module, arrays, upstream = import_module(f"lucid.scipy.{name}"), drawn(row, rng), []
+    for one, other in zip(
+        recorded(row, module, arrays, "cpu", upstream), recorded(row, module, arrays, "cuda", upstream), strict=True
+    ):
+        for x, y in zip(one, other, strict=True):
+            assert y.device.type == "cuda"
+            assert x.dtype == y.dtype
+            np.testing.assert_allclose(values(y), values(x), rtol=1e-9, atol=1e-9)
+
+
+PLAIN = {
+    "fft": ("dct", "fft"), "integrate": ("simpson",), "interpolate": ("CubicSpline",), "linalg": ("cho_solve",),
+    "ndimage": ("gaussian_filter", "map_coordinates"), "signal": ("fftconvolve", "detrend"),
+    "special": ("gammaln", "logsumexp"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "row"), [(n, row) for n, row in FIRST if row.name in PLAIN[n]], ids=lambda x: getattr(x, "name", x)
+)
+def test_what_is_not_recorded(name, row, rng):
+    """A call of plain arrays on a device is CuPy's, or the rule's where CuPy has none, and lies on the device."""
+    arrays = drawn(row, rng)
+    expected = parts(row.call(import_module(f"scipy.{name}"), *arrays))
+    results = parts(
+        row.call(import_module(f"lucid.scipy.{name}"), *[lnp.array(each, device="cuda") for each in arrays])
+    )
+    for one, other in zip(results, expected, strict=True):
+        assert gpu.is_gpu_array(one)
+        assert is_floating(one)
+        np.testing.assert_allclose(one.get(), other, rtol=1e-9, atol=1e-9)

@@ -1,0 +1,96 @@
+"""`lucid.scipy.interpolate`: values of SciPy's, gradients of differences, and what its objects are."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import interpolate as theirs
+
+import lucid
+from lucid import numpy as lnp
+from lucid.scipy import interpolate
+from tests.scipy.checks import by_name, check_all, values
+from tests.scipy.interpolate_rows import PIECEWISE, SPLINES, TABLES
+
+ROWS = by_name(PIECEWISE, SPLINES, TABLES)
+pytestmark = pytest.mark.cpu("with SciPy's arrays beside; of CuPy's says test_device.py")
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_values_and_gradients(name, rng):
+    """Of each call what SciPy gives, in its dtype, and the slope along a random direction of all its arrays."""
+    check_all(ROWS[name], "interpolate", rng)
+
+
+@pytest.mark.parametrize(("method", "degree"), [("cubic", 3), ("quintic", 5)])
+def test_splines_on_a_grid(method, degree, rng):
+    """They are splines along one axis of splines along the other, and near to what SciPy finds by iteration."""
+    x, y, v, p = np.arange(7.0), np.arange(6.0), rng.standard_normal((7, 6)), rng.uniform(0, 5, (5, 2))
+    leaf, places = lucid.tensor(v, requires_grad=True), lucid.tensor(p, requires_grad=True)
+    result = interpolate.RegularGridInterpolator((x, y), leaf, method)(places)
+    along = theirs.make_interp_spline(x, v, degree)
+    expected = [theirs.make_interp_spline(y, along(a), degree)(b) for a, b in p]
+    np.testing.assert_allclose(values(result), expected, atol=1e-10)
+    np.testing.assert_allclose(expected, theirs.RegularGridInterpolator((x, y), v, method)(p), atol=1e-3)
+    lnp.sum(result).backward()
+    slopes = [theirs.make_interp_spline(y, along(a, 1), degree)(b) for a, b in p]
+    np.testing.assert_allclose(values(places.grad)[:, 0], slopes, atol=1e-9)
+
+
+def test_objects_of_plain_samples(rng):
+    """They are SciPy's own inside, with its methods, and may be called with what is recorded."""
+    x, y, q = np.arange(8.0), rng.standard_normal(8), rng.uniform(0, 7, 5)
+    leaf = lucid.tensor(q, requires_grad=True)
+    for kind in ("CubicSpline", "PchipInterpolator", "Akima1DInterpolator", "interp1d"):
+        mine, other = getattr(interpolate, kind)(x, y), getattr(theirs, kind)(x, y)
+        assert type(mine(q)) is np.ndarray
+        np.testing.assert_array_equal(mine(q), other(q))
+        assert type(mine(leaf)) is lnp.ndarray
+        np.testing.assert_allclose(values(mine(leaf)), other(q), atol=1e-12)
+    spline = interpolate.CubicSpline(x, y)
+    np.testing.assert_array_equal(spline.roots(), theirs.CubicSpline(x, y).roots())
+    np.testing.assert_allclose(values(spline.derivative()(leaf)), theirs.CubicSpline(x, y)(q, 1), atol=1e-12)
+    with pytest.raises(AttributeError, match="nothing"):
+        spline.nothing
+
+
+def test_places_outside(rng):
+    """NaN, fills, periods and errors stand where SciPy has them."""
+    x, y, q = np.arange(5.0), rng.standard_normal(5), np.array([-1.5, 0.5, 4.0, 9.25])
+    leaf = lucid.tensor(y, requires_grad=True)
+    turned = np.append(y[:-1], y[0])
+    for call in (
+        lambda l, y: l.CubicSpline(x, y, extrapolate=False)(q),
+        lambda l, y: l.CubicSpline(x, y)(q, extrapolate="periodic"),
+        lambda l, y: l.Akima1DInterpolator(x, y)(q),
+        lambda l, y: l.BSpline([0, 0, 1, 2, 3, 4, 4.0], y, 1, extrapolate=False)(q),
+        lambda l, y: l.interp1d(x, y, bounds_error=False)(q),
+    ):
+        np.testing.assert_allclose(values(call(interpolate, leaf)), call(theirs, y), atol=1e-12)
+    periodic = interpolate.CubicSpline(x, lucid.tensor(turned, requires_grad=True), bc_type="periodic")
+    other = theirs.CubicSpline(x, turned, bc_type="periodic")
+    np.testing.assert_allclose(values(periodic(q)), other(q), atol=1e-12)
+    np.testing.assert_allclose(values(periodic.integrate(-3.3, 9.1)), other.integrate(-3.3, 9.1), atol=1e-11)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda y: interpolate.CubicSpline(range(5), y).roots(), r"scipy.interpolate.CubicSpline.roots has no rule"),
+        (lambda y: interpolate.make_interp_spline(range(5), y, bc_type="periodic"), r"only|cannot be used"),
+        (lambda y: interpolate.splrep(np.arange(5), y), r"scipy.interpolate.splrep has no counterpart"),
+        (lambda y: interpolate.CubicSpline([0, 1, 1, 2, 3], y), r"strictly increasing"),
+        (lambda y: interpolate.CubicSpline(range(4), y), r"length of `y`"),
+        (lambda y: interpolate.CubicSpline(range(5), y, bc_type="flat"), r"bc_type=flat is not allowed"),
+        (lambda y: interpolate.interp1d(range(5), y)(7.0), r"outside the interpolation range"),
+        (lambda y: interpolate.RegularGridInterpolator((range(5),), y)([[9.0]]), r"out of bounds in dimension 0"),
+        (
+            lambda y: interpolate.RegularGridInterpolator((range(5),), y, "pchip")([[1.0]]),
+            r"the method can be 'linear'",
+        ),
+    ],
+)
+def test_what_is_refused(call, message):
+    """What cannot be recorded is a TypeError by its name; what SciPy refuses is refused as SciPy does."""
+    with pytest.raises((TypeError, ValueError), match=message):
+        call(lucid.tensor(np.arange(5.0), requires_grad=True))

@@ -1,0 +1,146 @@
+"""`lucid.scipy.ndimage`: values of SciPy's, gradients of differences, and what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import ndimage as theirs
+
+import lucid
+from lucid import numpy as lnp
+from lucid.scipy import ndimage
+from tests.gradients import check_gradient, gradient_of
+from tests.scipy.checks import as_op, by_name, check_all, values
+from tests.scipy.ndimage_rows import FILTERS, TRANSFORMS
+
+ROWS = by_name(FILTERS, TRANSFORMS)
+pytestmark = [
+    pytest.mark.cpu("with SciPy's arrays beside; of CuPy's says test_device.py"),
+    pytest.mark.filterwarnings("ignore:The behavior of affine_transform:UserWarning"),  # of SciPy's before 1.16
+]
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_values_and_gradients(name, rng):
+    """Of each call what SciPy gives, in its dtype, and the slope along a random direction of all its arrays."""
+    check_all(ROWS[name], "ndimage", rng)
+
+
+@pytest.mark.parametrize("shape", [(7, 6), (5, 4, 3)])
+def test_settings_that_are_recorded(shape, rng):
+    """The width of a Gaussian and the angle of a rotation have gradients too, twice."""
+    x = rng.standard_normal(shape)
+    for call, setting in (
+        (lambda l, x, s: l.gaussian_filter(x, s, radius=3), 1.3),
+        (lambda l, x, s: l.gaussian_filter1d(x, s, order=2, radius=3), 0.8),
+        (lambda l, x, a: l.rotate(x, a, mode="nearest", reshape=False), 30.0),
+        (lambda l, x, a: l.rotate(x, a, mode="mirror", reshape=False, order=4), -117.0),
+    ):
+        op = as_op(call, ndimage)
+        check_gradient(op, [x, np.array(setting)], rng)
+        check_gradient(gradient_of(op, 2), [x, np.array(setting), x], rng)
+
+
+@pytest.mark.parametrize("size", [2, 3, 12, 39, 41, 80])
+@pytest.mark.parametrize("mode", ["mirror", "reflect", "grid-wrap", "constant", "nearest"])
+def test_the_adjoint_of_the_filter(mode, size):
+    """The gradient of the spline filter is the transposed of the matrix that SciPy's filter is, also where it is short.
+
+    There SciPy leaves out terms of its sums, and the filter is no longer its own adjoint.
+    """
+    matrix = theirs.spline_filter1d(np.eye(size), 5, 0, mode=mode)
+    x = lucid.tensor(np.zeros((size, size)), requires_grad=True)
+    y = ndimage.spline_filter1d(x, 5, 0, mode=mode)
+    (gradient,) = lucid.autograd.grad(y, x, lucid.eye(size, dtype=lucid.float64))
+    np.testing.assert_allclose(values(gradient), matrix.T, atol=1e-9)
+
+
+def test_small_weights_and_gradients_count(rng):
+    """SciPy leaves out weights below 2e-16: a gradient that is as small stands in their place, and may not vanish."""
+    x = lucid.tensor(rng.standard_normal((5, 5)), requires_grad=True)
+    w = lucid.tensor(rng.standard_normal((3, 3)), requires_grad=True)
+    grads = [
+        lucid.autograd.grad(lnp.sum(lnp.square(ndimage.correlate(x, w))) * scale, [x, w], create_graph=True)
+        for scale in (1.0, 1e-22)
+    ]
+    for one, other in zip(*grads, strict=True):
+        np.testing.assert_allclose(values(one) * 1e-22, values(other), rtol=1e-12)
+    twice = [
+        lucid.autograd.grad(lnp.sum(lnp.sin(pair[0] / s)) * s, [x, w])
+        for pair, s in zip(grads, (1.0, 1e-22), strict=True)
+    ]
+    for one, other in zip(*twice, strict=True):
+        np.testing.assert_allclose(values(one) * 1e-22, values(other), rtol=1e-10)
+
+
+def test_recorded_settings_in_lists(rng):
+    """One of several axes' settings, or an entry of a matrix, may be recorded beside plain numbers."""
+    x = rng.standard_normal((6, 5))
+    for call, setting in (
+        (lambda l, x, s: l.gaussian_filter(x, [s, 0.8], radius=[3, 2]), 1.3),
+        (lambda l, x, s: l.shift(x, (s, -0.4), mode="nearest"), 0.7),
+        (lambda l, x, s: l.affine_transform(x, [[s, 0.1], [0.0, 0.9]], [s, 0.2], mode="mirror"), 0.8),
+        (lambda l, x, s: l.map_coordinates(x, [[s, 1.3], [2.2, s]], mode="mirror"), 0.7),
+        (lambda l, x, s: l.correlate(x, [[s, 1.0], [2.0, s]], mode="constant", cval=s), 0.7),
+    ):
+        expected = call(theirs, x, setting)
+        leaf = lucid.tensor(setting, dtype=lucid.float64, requires_grad=True)
+        np.testing.assert_allclose(values(call(ndimage, x, leaf)), expected, atol=1e-12)
+        check_gradient(as_op(call, ndimage), [x, np.array(setting)], rng)
+
+
+def test_single_precision(rng):
+    """float32 stays float32, with SciPy's values to its precision, and gradients in the dtype of their array."""
+    x, c = rng.standard_normal((7, 6)).astype("f4"), rng.uniform(0, 5, (2, 9))
+    a = lucid.tensor(x, requires_grad=True)
+    w = lucid.tensor(rng.standard_normal((3, 3)), requires_grad=True)
+    for mine, other in (
+        (ndimage.gaussian_filter(a, 1.0), theirs.gaussian_filter(x, 1.0)),
+        (ndimage.map_coordinates(a, c), theirs.map_coordinates(x, c)),
+        (ndimage.correlate(a, w), theirs.correlate(x, values(w))),
+    ):
+        assert mine.dtype == other.dtype == np.float32
+        np.testing.assert_allclose(values(mine), other, rtol=2e-6, atol=2e-6)
+        lnp.sum(mine).backward()
+    assert (a.grad.dtype, w.grad.dtype) == (lucid.float32, lucid.float64)
+
+
+def test_what_is_plain(rng):
+    """Without a gradient, and of functions that can have none, a result is SciPy's own array."""
+    x = rng.standard_normal((6, 6))
+    leaf = lucid.tensor(x, requires_grad=True)
+    for result in (ndimage.gaussian_filter(x, 1.0), ndimage.gaussian_filter(leaf.detach(), 1.0)):
+        assert type(result) is np.ndarray
+        np.testing.assert_array_equal(result, theirs.gaussian_filter(x, 1.0))
+    with lucid.no_grad():
+        assert type(ndimage.sobel(leaf)) is np.ndarray
+    assert type(ndimage.label(leaf)[0]) is np.ndarray
+    assert ndimage.maximum_position(leaf) == theirs.maximum_position(x)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda x: ndimage.distance_transform_edt(x), r"scipy.ndimage.distance_transform_edt has no counterpart here"),
+        (
+            lambda x: ndimage.gaussian_filter(x, 1.0, output=np.zeros((3, 3))),
+            r"scipy.ndimage.gaussian_filter: .* got output",
+        ),
+        (lambda x: ndimage.spline_filter(x, output=np.zeros((3, 3))), r"spline_filter: output cannot be an array"),
+        (
+            lambda x: ndimage.convolve(np.ones((3, 3), int), x),
+            r"scipy.ndimage.convolve: the result has the dtype .* int64",
+        ),
+        (lambda x: ndimage.sobel(x, mode="odd"), r"boundary mode not supported"),
+        (lambda x: ndimage.map_coordinates(x, x, order=6), r"spline order not supported|invalid shape"),
+        (lambda x: ndimage.correlate(x, np.ones((2, 2)), origin=1), r"Invalid origin"),
+    ],
+)
+def test_what_is_refused(call, message):
+    """What cannot be recorded is a TypeError by its name; what SciPy refuses is refused as SciPy does."""
+    with pytest.raises((TypeError, ValueError, RuntimeError), match=message):
+        call(lucid.tensor(np.ones((3, 3)), requires_grad=True))
+    with pytest.raises(
+        AttributeError, match=r"module 'lucid.scipy.ndimage' has no attribute 'nothing', nor has SciPy's"
+    ):
+        ndimage.nothing

@@ -1,0 +1,83 @@
+"""`lucid.scipy.signal`: values of SciPy's, gradients of differences, and what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import signal as theirs
+
+import lucid
+from lucid import numpy as lnp
+from lucid.scipy import signal
+from tests.scipy.checks import by_name, check_all, values
+from tests.scipy.signal_rows import CONVOLUTIONS, FILTERS, RATES
+
+ROWS = by_name(CONVOLUTIONS, FILTERS, RATES)
+pytestmark = pytest.mark.cpu("with SciPy's arrays beside; of CuPy's says test_device.py")
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_values_and_gradients(name, rng):
+    """Of each call what SciPy gives, in its dtype, and the slope along a random direction of all its arrays."""
+    check_all(ROWS[name], "signal", rng)
+
+
+def test_a_filter_backwards(rng):
+    """The gradient of a filter by its input is the filter, run backwards in time."""
+    b, a, x, g = rng.standard_normal(4), [1.0, -0.4, 0.2], rng.standard_normal(50), rng.standard_normal(50)
+    leaf = lucid.tensor(x, requires_grad=True)
+    (gradient,) = lucid.autograd.grad(signal.lfilter(b, a, leaf), leaf, lucid.tensor(g))
+    np.testing.assert_allclose(values(gradient), theirs.lfilter(b, a, g[::-1])[::-1], atol=1e-12)
+
+
+def test_single_precision(rng):
+    """float32 stays float32 where SciPy keeps it."""
+    x, k = rng.standard_normal(40).astype("f4"), rng.standard_normal(5).astype("f4")
+    leaf = lucid.tensor(x, requires_grad=True)
+    for call in (
+        lambda l, x: l.fftconvolve(x, k), lambda l, x: l.convolve(x, k), lambda l, x: l.lfilter(k, k[:1], x),
+        lambda l, x: l.resample(x, 30), lambda l, x: l.hilbert(x), lambda l, x: l.detrend(x),
+        lambda l, x: l.savgol_filter(x, 5, 2), lambda l, x: l.resample_poly(x, 2, 3),
+    ):  # fmt: skip
+        mine, other = call(signal, leaf), call(theirs, x)
+        assert mine.dtype == other.dtype
+        np.testing.assert_allclose(values(mine), other, rtol=1e-4, atol=1e-4)
+
+
+def test_what_is_plain(rng):
+    """Without a gradient, and of functions that can have none, a result is SciPy's own."""
+    x = rng.standard_normal(40)
+    leaf = lucid.tensor(x, requires_grad=True)
+    np.testing.assert_array_equal(
+        signal.lfilter([1.0], [1.0, 0.5], leaf.detach()), theirs.lfilter([1.0], [1.0, 0.5], x)
+    )
+    np.testing.assert_array_equal(signal.find_peaks(leaf)[0], theirs.find_peaks(x)[0])
+    assert type(signal.lfilter([1.0], [1.0, 0.5], lnp.asarray(leaf) * 2)) is lnp.ndarray
+    assert type(signal.get_window("hann", 5)) is np.ndarray
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda x: signal.wiener(x), r"scipy.signal.wiener has no counterpart here"),
+        (lambda x: signal.filtfilt([1.0], [1.0, 0.2], x, method="gust"), r"filtfilt: with a Tensor only method='pad'"),
+        (lambda x: signal.detrend(x, overwrite_data=True), r"scipy.signal.detrend: .* got overwrite_data"),
+        (lambda x: signal.upfirdn([1.0], x, mode="wrap"), r"upfirdn: with a Tensor only mode='constant'"),
+        (
+            lambda x: signal.convolve(x, np.ones((2, 2))),
+            r"in1 and in2 should have the same dimensionality, got 1 and 2",
+        ),
+        (lambda x: signal.fftconvolve(x, x, "half"), r"acceptable mode flags are"),
+        (
+            lambda x: signal.lfilter([1.0], [1.0, 0.2], x, zi=[1.0, 2.0]),
+            r"zi: expected \(1,\) with its axis last, found \(2,",
+        ),
+        (lambda x: signal.lfilter([[1.0]], [1.0], x), r"Parameter b is not a non-empty 1d array"),
+        (lambda x: signal.filtfilt([1.0], [1.0, 0.2], x[:4]), r"must be greater than padlen, which is 6"),
+        (lambda x: signal.sosfilt([[1, 0, 0, 2, 0, 0]], x), r"sos\[:, 3\] should be all ones"),
+    ],
+)
+def test_what_is_refused(call, message):
+    """What cannot be recorded is a TypeError by its name; what SciPy refuses is refused as SciPy does."""
+    with pytest.raises((TypeError, ValueError), match=message):
+        call(lnp.asarray(lucid.tensor(np.ones(9), requires_grad=True)))
