@@ -40,9 +40,7 @@ class CallStack(Sequence[str]):
         while frame is not None:
             code = frame.f_code
             if not code.co_filename.startswith(_PACKAGE):
-                frames.append(
-                    traceback.FrameSummary(code.co_filename, frame.f_lineno, code.co_name, lookup_line=False)
-                )
+                frames.append(traceback.FrameSummary(code.co_filename, frame.f_lineno, code.co_name, lookup_line=False))
             frame = frame.f_back
         self.frames = frames[::-1]
 
