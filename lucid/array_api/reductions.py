@@ -46,7 +46,7 @@ def sum(x: Tensor, /, *, axis: Axes = None, dtype: Dtype | None = None, keepdims
 
 def prod(x: Tensor, /, *, axis: Axes = None, dtype: Dtype | None = None, keepdims: bool = False) -> Tensor:
     """Return ``prod`` of the array API."""
-    return own(reductions.product(tensor_given(x), axis, dtype, keepdims))
+    return reductions.product(tensor_given(x), axis, dtype, keepdims)
 
 
 def max(x: Tensor, /, *, axis: Axes = None, keepdims: bool = False) -> Tensor:

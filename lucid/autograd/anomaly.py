@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 import traceback
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from lucid.arguments import checked
@@ -13,6 +15,8 @@ from lucid.autograd.modes.state import thread
 from lucid.errors import AnomalyError, warn
 
 if TYPE_CHECKING:
+    from types import FrameType
+
     from lucid.autograd.engine.node import Node
 
 _PACKAGE = __file__.removesuffix("autograd/anomaly.py")
@@ -20,9 +24,38 @@ _PACKAGE = __file__.removesuffix("autograd/anomaly.py")
 TRACE, PARENT = "traceback_", "parent_"
 
 
-def user_stack() -> list[str]:
-    """Return the present call stack without lucid's own frames, as text."""
-    return traceback.format_list([f for f in traceback.extract_stack() if not f.filename.startswith(_PACKAGE)])
+class CallStack(Sequence[str]):
+    """A call stack without lucid's own frames, as `traceback.format_stack` gives it; sources are read when it is asked.
+
+    Parameters
+    ----------
+    frame : frame
+        The innermost one.
+    """
+
+    __slots__ = ("frames",)
+
+    def __init__(self, frame: FrameType | None) -> None:
+        frames: list[traceback.FrameSummary] = []
+        while frame is not None:
+            code = frame.f_code
+            if not code.co_filename.startswith(_PACKAGE):
+                frames.append(traceback.FrameSummary(code.co_filename, frame.f_lineno, code.co_name, lookup_line=False))
+            frame = frame.f_back
+        self.frames = frames[::-1]
+
+    def __len__(self) -> int:
+        return len(self.frames)
+
+    def __getitem__(self, index: Any) -> Any:
+        """Return lines of the stack, outermost first."""
+        lines: Any = traceback.format_list(self.frames)
+        return lines[index]
+
+
+def user_stack() -> CallStack:
+    """Return the present call stack without lucid's own frames."""
+    return CallStack(sys._getframe(1))  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - the stack itself
 
 
 def note_forward(node: Node) -> None:

@@ -35,7 +35,8 @@ class ContentsVersion(list[int]):
         # what is looked at first is what it is compared with
         contents = array.tobytes()
         self.contents = self.contents or contents
-        return super().__getitem__(index) + (contents != self.contents)
+        count: int = super().__getitem__(0)
+        return count + (contents != self.contents)
 
 
 def borrowed(array: Array) -> Any:

@@ -318,8 +318,8 @@ class ndarray(Tensor, metaclass=_Kind):
         return called("compress", np.compress, (condition, self, axis), {})
 
     def conj(self) -> Any:
-        """Return the conjugate."""
-        return ufunc_called(np.conjugate, "__call__", (self,), {})
+        """Return the conjugate; real numbers as they are."""
+        return self if self.array.dtype.kind == "f" else ufunc_called(np.conjugate, "__call__", (self,), {})
 
     conjugate = conj
 

@@ -27,6 +27,7 @@ from lucid.errors import LucidError
 from lucid.ops.base.promotion import cast_to
 from lucid.ops.index.indexing import getitem
 from lucid.ops.reduction import extremes, sums
+from lucid.ops.shape.reshape import clone
 from lucid.tensor.numpy_calls.protocols import no_rule
 from lucid.tensor.numpy_calls.rule import WEAK, Rule, applied, bound, is_sequence, numpy_dtype
 from lucid.tensor.numpy_calls.table import ABOUT, CONSTANT, CONSTANT_UFUNCS, RULES
@@ -213,7 +214,9 @@ def ufunc_called(
         return computed(name, ufunc if method == "__call__" else getattr(ufunc, method), inputs, options)
     if method in {"__call__", "outer"}:
         inputs = promoted(ufunc, inputs)
-    return settled(ufunc_result(ufunc, method, inputs, options, numpy_dtype), inputs)
+    result = ufunc_result(ufunc, method, inputs, options, numpy_dtype)
+    # NumPy's ufuncs give new arrays, which may be written into
+    return settled(clone(result) if any(result is x for x in inputs) else result, ())
 
 
 def by_op(ufunc: np.ufunc, inputs: tuple[Any, ...]) -> Any:

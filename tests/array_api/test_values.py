@@ -8,7 +8,7 @@ import pytest
 import lucid
 from lucid import array_api as xp
 from lucid.array_api.data_types import KINDS
-from tests.array_api.rows import ELSEWHERE, FLAT, ROWS, SIGNS_FREE
+from tests.array_api.rows import ELSEWHERE, FLAT, OVER, ROWS, SIGNS_FREE
 from tests.array_api.test_names import STANDARD
 
 NAMES = [f"{name}-{place}" for place, (name, _, _) in enumerate(ROWS)]
@@ -135,6 +135,27 @@ def test_operands_without_dimensions_promote():
     assert (narrow + wide).dtype is lucid.float32  # an operator is PyTorch's
 
 
+@pytest.mark.parametrize("number", [True, 1, 1.0, 1j])
+def test_numbers_are_weak(number):
+    """A number of Python's changes no dtype of its kind or a higher one, and leads from a lower one to its own kind."""
+    kinds = ["bool", "integral", "real floating", "complex floating"]
+    own = [bool, int, float, complex].index(type(number))
+    for name in (name for names in KINDS.values() for name in names):
+        dtype = getattr(lucid, name)
+        rank = next(k for k, kind in enumerate(kinds) if xp.isdtype(dtype, kind))
+        made = xp.result_type(dtype, number)
+        assert made is dtype if rank >= own else xp.isdtype(made, kinds[own])
+        assert xp.result_type(number, lucid.ones(2, dtype=dtype)) is made
+
+
+@pytest.mark.parametrize("rows", range(4))
+def test_eye(rows):
+    """A diagonal lies where NumPy has it, for each offset, also one beyond the matrix."""
+    for columns in range(5):
+        for k in range(-6, 7):
+            np.testing.assert_array_equal(xp.eye(rows, columns, k=k).numpy(force=True), np.eye(rows, columns, k))
+
+
 def test_dtypes():
     """Kinds, limits and casts are the standard's; limits have a dtype that is one."""
     for kind, names in KINDS.items():
@@ -194,18 +215,29 @@ def test_lists_of_tensors_stay_on_the_graph():
 
 
 def test_results_may_be_changed_in_place():
-    """What `max`, `std` and `unstack` give is written into, as code for NumPy does, and gradients stay right."""
-    x = lucid.tensor([[1.0, 2.0], [3.0, 5.0]], dtype=lucid.float64, requires_grad=True)
-    top = xp.max(x, axis=0, keepdims=True)
-    spread = xp.std(x, axis=0)
-    total = top.sum() + spread.sum()
-    top[...] = 0.0
-    spread[0] = 1.0
-    total.backward()
-    assert x.grad.tolist() == [[-0.5, -0.5], [1.5, 1.5]]
-    first, _ = xp.unstack(x * 1.0)
+    """What `unstack` gives is written into, as code for NumPy does."""
+    first, _ = xp.unstack(lucid.tensor([[1.0, 2.0], [3.0, 5.0]], requires_grad=True) * 1.0)
     first[0] = 7.0
     assert first.tolist() == [7.0, 2.0]
+
+
+OVER_AXES = [row for row in ROWS if (row[0] in OVER or row[0].endswith("_norm")) and row[1][0].dtype.kind == "f"]
+
+
+@pytest.mark.parametrize("row", OVER_AXES, ids=str)
+def test_a_reduction_may_be_changed_in_place(row):
+    """What is written into a result, as code for NumPy does, changes nothing of the gradient of what was made of it."""
+    name, args, options = row
+    grads = []
+    for change in (False, True):
+        made, (x, *_) = called(name, args, options, requires_grad=True)
+        if not made.requires_grad:
+            return
+        total = (made * 2.0).sum()
+        if change:
+            made[...] = 0.0
+        grads += lucid.autograd.grad(total, [x])
+    np.testing.assert_array_equal(*[grad.numpy(force=True) for grad in grads])
 
 
 @pytest.mark.parametrize("name", ["empty", "ones", "zeros"])

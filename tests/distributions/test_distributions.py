@@ -8,7 +8,17 @@ import numpy as np
 import pytest
 
 import lucid
-from lucid.distributions import Bernoulli, Binomial, Categorical, Distribution, Normal, Uniform, kl_divergence
+from lucid import distributions
+from lucid.distributions import (
+    Bernoulli,
+    Binomial,
+    Categorical,
+    Distribution,
+    MultivariateNormal,
+    Normal,
+    Uniform,
+    kl_divergence,
+)
 from lucid.errors import ArgumentError, SettingError
 
 MANY = 20_000
@@ -146,6 +156,37 @@ def test_values_are_looked_at_where_that_is_asked():
     assert logs.tolist() == [-math.inf, 0.0, -math.inf, -math.inf]
     below = Uniform(0.0, lucid.tensor(1.0), validate_args=False).cdf(lucid.tensor([-0.5, 0.25, 2.0]))
     assert below.tolist() == [0.0, 0.25, 1.0]
+    number = lucid.tensor(0.5)
+    wide = MultivariateNormal(lucid.zeros(3), lucid.eye(3), validate_args=False)
+    assert wide.log_prob(number).item() == pytest.approx(wide.log_prob(number.expand(3)).item())
+    with pytest.raises(ValueError, match=r"expected values whose last dimensions are \(3,\), got shape \(\)"):
+        MultivariateNormal(lucid.zeros(3), lucid.eye(3), validate_args=True).log_prob(number)
+
+
+@pytest.mark.parametrize(
+    ("kind", "parameters", "values", "expected"),
+    [
+        ("Uniform", (1.0, 3.0), [1.0], [-math.log(2)]),
+        ("Exponential", (2.0,), [0.0], [math.log(2)]),
+        ("Gamma", (1.0, 2.0), [0.0], [math.log(2)]),
+        ("Chi2", (2.0,), [0.0], [-math.log(2)]),
+        ("Pareto", (2.0, 3.0), [2.0], [math.log(1.5)]),
+        ("GeneralizedPareto", (1.0, 2.0, 0.5), [1.0], [-math.log(2)]),
+        ("HalfNormal", (2.0,), [0.0], [-0.5 * math.log(2 * math.pi)]),
+        ("HalfCauchy", (2.0,), [0.0], [-math.log(math.pi)]),
+        ("Beta", (1.0, 2.0), [0.0, 1.0], [math.log(2), -math.inf]),
+        ("Dirichlet", ([1.0, 1.0, 2.0],), [[0.0, 0.0, 1.0]], [math.log(6)]),
+        ("ContinuousBernoulli", (0.5,), [0.0, 1.0], [0.0, 0.0]),
+        ("Geometric", (1.0,), [0.0, 1.0, 2.0], [0.0, -math.inf, -math.inf]),
+        ("Geometric", (0.25,), [0.0], [math.log(0.25)]),
+        ("Poisson", (0.0,), [0.0, 1.0], [0.0, -math.inf]),
+        ("NegativeBinomial", (2.0, 0.75), [0.0], [2 * math.log(0.25)]),
+    ],
+)
+def test_the_first_and_the_last_that_is_drawn(kind, parameters, values, expected):
+    """The ends of what can be drawn have the density of the formula, and what is impossible has none."""
+    made = getattr(distributions, kind)(*map(lucid.tensor, parameters))
+    np.testing.assert_allclose(made.log_prob(lucid.tensor(values)).tolist(), expected, rtol=1e-5, atol=1e-5)
 
 
 def test_what_is_never_drawn_has_no_part_in_the_entropy():

@@ -165,3 +165,14 @@ def test_the_nearest_classes_are_taken():
         d.kl._KL_MEMOIZE.clear()
     with pytest.raises(ArgumentError, match="type_p: expected a class of distributions, got 3"):
         register_kl(3, Mine)
+
+
+@pytest.mark.parametrize("name", [q for p, q in PAIRS if p == "Uniform" and q in BOUNDS])
+def test_what_reaches_beyond_a_bound(name):
+    """Of uniform numbers it is infinite where these pass one bound of q's draws, whichever, and finite up to both."""
+    q, (low, high) = MAKERS[name][1](), BOUNDS[name]
+    top = min(high, low + 3)
+    assert math.isfinite(kl_divergence(d.Uniform(n(low), n(top)), q).item())
+    assert kl_divergence(d.Uniform(n(low - 0.5), n(top)), q).item() == math.inf
+    if top == high:
+        assert kl_divergence(d.Uniform(n(low), n(high + 0.5)), q).item() == math.inf

@@ -80,6 +80,22 @@ def test_inverse_and_determinant(row, cache_size, rng):
     np.testing.assert_allclose(back.cpu().numpy(), -found.cpu().numpy(), rtol=1e-8)
 
 
+@pytest.mark.parametrize("row", SIMPLE)
+def test_a_batch_is_made_of_events(row, rng):
+    """Of several events a transform and its determinant give what they give of each by itself."""
+    transform = SIMPLE[row]()
+    x = numbers(rng.normal(size=(2, 4, 3)))
+    y = transform(x)
+    found = transform.log_abs_det_jacobian(x, y)
+    for place in np.ndindex(2, 4):
+        np.testing.assert_allclose(y[place].tolist(), transform(x[place]).tolist(), rtol=1e-12)
+        one = transform.log_abs_det_jacobian(x[place], y[place])
+        if row != "stack":  # of each index its own, in the last dimension
+            assert found.shape == (2, 4, *one.shape)
+            np.testing.assert_allclose(found[place].tolist(), one.tolist(), rtol=1e-12, atol=1e-12)
+    assert (transform.inv.with_cache(1)(y) - x).abs().max().item() < 1e-7
+
+
 CONSTRAINTS = [
     constraints.real, constraints.real_vector, constraints.positive, constraints.nonnegative,
     constraints.greater_than(2.0), constraints.greater_than_eq(-1.0), constraints.less_than(3.0),
@@ -89,6 +105,33 @@ CONSTRAINTS = [
     constraints.stack([constraints.positive, constraints.real, constraints.unit_interval], -1),
     constraints.independent(constraints.positive, 1),
 ]  # fmt: skip
+
+# by constraint: values that fit it, and others, at and beside each bound
+BOUNDS = [
+    (constraints.boolean, [0, 1], [0.5, 2, -1]),
+    (constraints.real, [-np.inf, 0, np.inf], [np.nan]),
+    (constraints.positive, [1e-300, np.inf], [0, -1]),
+    (constraints.nonnegative, [0, 1], [-1e-300]),
+    (constraints.greater_than(2.0), [2.1], [2, 1]),
+    (constraints.greater_than_eq(2.0), [2], [1.9]),
+    (constraints.less_than(2.0), [1.9], [2, 3]),
+    (constraints.unit_interval, [0, 1], [-0.1, 1.1]),
+    (constraints.interval(1.0, 2.0), [1, 2], [0.9, 2.1]),
+    (constraints.half_open_interval(1.0, 2.0), [1, 1.9], [0.9, 2]),
+    (constraints.nonnegative_integer, [0, 3], [-1, 0.5]),
+    (constraints.positive_integer, [1, 3], [0, 1.5]),
+    (constraints.integer_interval(1, 3), [1, 3], [0, 4, 1.5]),
+    (constraints.one_hot, [[0, 1], [1, 0]], [[0, 0], [1, 1], [0.5, 0.5]]),
+    (constraints.simplex, [[0, 1], [0.5, 0.5]], [[0.5, 0.4], [0.5, 0.6], [-0.5, 1.5]]),
+    (constraints.multinomial(3), [[1, 2], [0, 0]], [[2, 2], [-1, 2]]),
+]
+
+
+@pytest.mark.parametrize(("constraint", "good", "bad"), BOUNDS, ids=[repr(row[0]) for row in BOUNDS])
+def test_which_bounds_belong_to_it(constraint, good, bad):
+    """A constraint holds for its bounds where its name says so, and for nothing beyond them."""
+    assert constraint.check(numbers(good)).tolist() == [True] * len(good)
+    assert constraint.check(numbers(bad)).tolist() == [False] * len(bad)
 
 
 @pytest.mark.parametrize("registry", [biject_to, transform_to])

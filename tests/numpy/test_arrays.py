@@ -135,3 +135,24 @@ def test_attributes_are_numpys(pair):
     assert isinstance(values, lnp.ndarray)
     assert not isinstance(lucid.ones(2), lnp.ndarray)
     assert repr(x[0, 0, :1]).startswith("array([")
+
+
+VIEWS = (
+    "x[...]", "x[1:]", "x.T", "x.conj()", "x.mT", "x.ravel()", "x.real", "x.reshape(-1)", "x.reshape(4, 15)",
+    "x.squeeze()", "x.swapaxes(0, 1)", "x.transpose(1, 0, 2)", "x.view()",
+)  # fmt: skip
+COPIES = (
+    "+x", "abs(x)", "np.conj(x)", "np.positive(x)", "x[[0, 1]]", "x[x > 0]", "x.T.flatten()", "x.astype('f8')",
+    "x.clip(-9, 9)", "x.copy()", "x.flatten()", "x.flatten('F')", "x.repeat(1)", "x.round()", "x.take([0])",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("call", [*VIEWS, *COPIES])
+def test_what_shares_memory_is_numpys(call, pair):
+    """A write into what is a view changes the array, and one into a copy does not."""
+    values, _, x = pair
+    before = values.copy()
+    for array in (values, x):
+        eval(call, {"x": array, "np": np})[...] = 7.0
+    assert (values == before).all() == (call in COPIES)
+    np.testing.assert_array_equal(x.detach().numpy(), values)

@@ -13,6 +13,7 @@ from lucid.ops.elementwise import (
     comparison,
     division,
     exponential,
+    logic,
     nonfinite,
     power,
     selection,
@@ -94,14 +95,14 @@ def relative_entropy(x: Tensor, y: Tensor) -> Any:
     inside = arithmetic.mul(first, arithmetic.sub(exponential.log(first), exponential.log(second)))
     is_zero = _both(comparison.eq(x, 0), comparison.ge(y, 0))
     result = selection.where(is_inside, inside, selection.where(is_zero, 0.0, math.inf))
-    is_unknown = nonfinite.isnan(arithmetic.add(x, y))
+    is_unknown = logic.logical_or(nonfinite.isnan(x), nonfinite.isnan(y))
     return selection.where(is_unknown, arithmetic.add(x, y), result)
 
 
 def divergence(x: Tensor, y: Tensor) -> Any:
     """Return ``scipy.special.kl_div``: ``x * log(x / y) - x + y``, infinite where it has no meaning."""
     result = relative_entropy(x, y)
-    return selection.where(nonfinite.isinf(result), result, arithmetic.add(arithmetic.sub(result, x), y))
+    return selection.where(comparison.eq(result, math.inf), result, arithmetic.add(arithmetic.sub(result, x), y))
 
 
 def _both(one: Tensor, other: Tensor) -> Any:
@@ -149,12 +150,12 @@ def scaled(bessel: Callable[[Any], Any], order: int) -> Callable[[Any], Any]:
 
 
 def relative_exponential(x: Tensor) -> Any:
-    """Return ``scipy.special.exprel``: ``(exp(x) - 1) / x``, at 0 its limit 1 with the slope of that."""
+    """Return ``scipy.special.exprel``: ``(exp(x) - 1) / x``, 1 at 0, with the slope of that limit."""
     x = float_operand(x)
-    is_zero = comparison.eq(x, 0)
-    safe = selection.where(is_zero, 1.0, x)
+    is_end = logic.logical_or(comparison.eq(x, 0), comparison.eq(x, math.inf))
+    safe = selection.where(is_end, 1.0, x)
     limit = arithmetic.add(arithmetic.mul(x, 0.5), 1)
-    return selection.where(is_zero, limit, division.div(exponential.expm1(safe), safe))
+    return selection.where(is_end, limit, division.div(exponential.expm1(safe), safe))
 
 
 SPECIAL: dict[str, Callable[..., Any]] = {

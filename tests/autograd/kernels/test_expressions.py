@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 
+from lucid.autograd.kernels import fused
 from lucid.autograd.kernels.expressions import assignments, names_in, parse, put, unknown_names, write
+from lucid.autograd.kernels.formulas import seeds_of
 from lucid.errors import KernelError
 from tests.autograd.kernels.evaluating import drawn, value
 
@@ -117,3 +120,38 @@ def test_names():
     """Names are variables: no functions, numbers, types, members or constants of the preprocessor."""
     assert names_in(parse("a * sin(b) + 1.5e3 + (T)MASS", ("T",))) == {"a", "b", "MASS"}
     assert unknown_names("g * my(x) + s.member + M_PI + 2e5f + (float)w + k", {"g", "x"}) == ["k", "s", "w"]
+
+
+UFUNCS = [name for name in fused._UFUNCS if hasattr(np, name)]
+
+
+@pytest.mark.parametrize("name", UFUNCS)
+def test_what_stands_for_a_ufunc(name):
+    """The expression of a ufunc has NumPy's values, also of operands that are equal, or nothing."""
+    term, ufunc = parse(fused._UFUNCS[name]), getattr(np, name)
+    truth = name.startswith("logical") or name == "where"
+    for a in (0.0, 0.5) if truth else (0.3, 0.5, 0.7):
+        for b in (0.0, 0.5):
+            if not b and not truth:
+                continue
+            a_there = a + 1 if name == "arccosh" else a
+            names = {"a": a_there, "b": b, "c": 2.0}
+            operands = (a_there, b, 2.0)[: getattr(ufunc, "nin", 3)]
+            found, wanted = value(term, names), ufunc(*operands)
+            assert bool(found) == bool(wanted) if name.startswith("logical") else found == pytest.approx(wanted)
+    assert {*fused._UFUNCS} - {*UFUNCS} <= {"true_divide"}
+
+
+@pytest.mark.parametrize(
+    ("results", "taken", "alone", "seeds"),
+    [
+        (["y"], ["x", "y"], True, {"y": "g"}),
+        (["y"], ["g", "y"], True, {"y": "g_y"}),
+        (["y"], ["x", "y"], False, {"y": "g_y"}),
+        (["y", "z"], ["x"], True, {"y": "g_y", "z": "g_z"}),
+        (["y", "z"], ["g_y", "g"], True, {"y": "gg_y", "z": "gg_z"}),
+    ],
+)
+def test_what_a_gradient_is_called(results, taken, alone, seeds):
+    """It has a name that no parameter has: g of one result alone, or one made of that of the result."""
+    assert seeds_of(results, taken, alone=alone) == seeds

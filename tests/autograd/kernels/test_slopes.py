@@ -114,3 +114,33 @@ def test_what_is_not_known_is_named():
         slopes("x % 2", "x")
     with pytest.raises(NotDifferentiableError, match="'sin' with 2 operands"):
         slopes("sin(x, x)", "x")
+
+
+@pytest.mark.parametrize(
+    ("text", "at", "slopes_there"),
+    [
+        ("pow(a, b)", (0, 0), (0, 0)),
+        ("pow(a, b)", (0, 1), (1, 0)),
+        ("pow(a, b)", (0, 2), (0, 0)),
+        ("pow(a, b)", (-2, 0), (0, None)),
+        ("pow(a, b)", (-2, 3), (12, None)),
+        ("max(a, b)", (1, 1), (0.5, 0.5)),
+        ("fmax(a, b)", (1, 1), (0.5, 0.5)),
+        ("min(a, b)", (1, 1), (0.5, 0.5)),
+        ("fmin(a, b)", (1, 1), (0.5, 0.5)),
+        ("abs(a) * b", (0, 2), (0, 0)),
+        ("fabs(a) * b", (-1, 2), (-2, 1)),
+        ("atan2(a, b)", (0, -1), (-1, 0)),
+        ("hypot(a, b)", (0, -2), (0, -1)),
+        ("cbrt(a) + b", (1, 0), (1 / 3, 1)),
+    ],
+)
+def test_corners(text, at, slopes_there):
+    """Where a slope jumps, or one formula of it is not a number, it is the one that lucid's own functions have."""
+    names = dict(zip("ab", map(float, at), strict=True))
+    for keep in (False, True):
+        found = gradients({"y": parse(text)}, G, ("a", "b"), keep=keep)
+        kept = {**names, "g": 1.0, **({"y": value(parse(text), names)} if keep else {})}
+        for name, slope in zip("ab", slopes_there, strict=True):
+            if slope is not None:  # of a power of a negative number there is none
+                assert value(found[name], kept) == pytest.approx(slope, abs=1e-12)

@@ -175,3 +175,27 @@ def test_truth_is_bool():
     x = lucid.tensor([1, 0], dtype=lucid.uint8)
     assert [np.all(x).dtype, np.any(x).dtype] == [lucid.bool, lucid.bool]
     assert np.vecdot(x, x).dtype is np.linalg.vecdot(x, x).dtype is lucid.uint8
+
+
+@pytest.mark.parametrize("name", ["maximum", "minimum", "fmax", "fmin"])
+@pytest.mark.parametrize("of", ["float64", "complex128"])
+def test_one_of_two_beside_nan(name, of):
+    """Which one is taken is NumPy's choice, on either side of a NaN in either part, an infinity and an equal number."""
+    ends = [0.0, 1.0, -1.0, np.inf, -np.inf, np.nan]
+    each = np.array(ends if of == "float64" else [complex(a, b) for a in ends for b in ends])
+    a, b = np.repeat(each, len(each)), np.tile(each, len(each))
+    made = getattr(np, name)(leaf_of(a), leaf_of(b))
+    np.testing.assert_array_equal(plain(made), getattr(np, name)(a, b))
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+@pytest.mark.parametrize(
+    "mode", ["constant", "edge", "linear_ramp", "maximum", "mean", "median", "minimum", "reflect", "symmetric", "wrap"]
+)
+def test_pads_of_short_axes(mode, size, rng):
+    """However few elements an axis has and however wide the pad is, it is NumPy's, on both sides."""
+    x = rng.standard_normal((2, size))
+    for width in (0, 1, 2, 5):
+        for odd in ({}, {"reflect_type": "odd"}) if mode in {"reflect", "symmetric"} else ({},):
+            made = lnp.pad(leaf_of(x), ((0, 0), (width, width + 1)), mode, **odd)
+            np.testing.assert_allclose(plain(made), np.pad(x, ((0, 0), (width, width + 1)), mode, **odd), rtol=1e-12)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 
@@ -72,6 +74,24 @@ def test_far_out(name):
     made.sum().backward()
     inside = np.isfinite(wanted) & (array != 0)
     assert np.isfinite(x.grad.numpy(force=True)[inside]).all()
+
+
+ENDS = [0.0, -0.0, 0.5, 1.0, -1.0, 2.0, np.inf, -np.inf, np.nan]
+UNLIKE = {"betaln", "gammaln", "i0", "i1", "kl_div"}
+"""At an infinity another value than SciPy's, which has NaN where there is a limit; `betaln` is of positive numbers."""
+
+
+@pytest.mark.parametrize("name", sorted(SPECIAL))
+def test_ends(name):
+    """Of zeros, infinities and NaN too, in each argument beside each in the others, the values are SciPy's."""
+    function = getattr(ufuncs, name)
+    operands = np.array(list(product(ENDS, repeat=function.nin))).T
+    if name in UNLIKE:
+        operands = operands[:, ~np.isinf(operands).any(0) & ((operands > 0).all(0) | (name != "betaln"))]
+    with np.errstate(all="ignore"):
+        wanted = function(*operands)
+        made = function(*[lucid.tensor(each) for each in operands])
+    np.testing.assert_allclose(made.numpy(force=True), wanted, rtol=1e-11, atol=1e-15)
 
 
 def test_what_has_no_slope_is_refused():
