@@ -83,7 +83,7 @@ def test_a_rule_runs_its_kernel_on_a_device(declare):
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 def test_the_short_path_is_one_call(dtype):
-    """An operator on floating-point tensors of the CPU is one call inside lucid; with a number, but beside halves, too."""
+    """An operator on floating-point tensors of the CPU is one call inside lucid; with a number too, but of halves."""
     a, b = (
         lucid.tensor([2.0, -3.0], dtype=getattr(lucid, dtype), device="cpu", requires_grad=True) * 1.0 for _ in range(2)
     )
