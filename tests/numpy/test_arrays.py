@@ -5,6 +5,7 @@ import pytest
 
 import lucid
 from lucid import numpy as lnp
+from lucid.errors import InplaceError
 from lucid.numpy import arrays
 
 pytestmark = pytest.mark.cpu("with arrays of NumPy's beside; of CuPy's says test_device.py")
@@ -156,3 +157,31 @@ def test_what_shares_memory_is_numpys(call, pair):
         eval(call, {"x": array, "np": np})[...] = 7.0
     assert (values == before).all() == (call in COPIES)
     np.testing.assert_array_equal(x.detach().numpy(), values)
+
+
+def changed_on_the_way(x, np):
+    """Return a sum of what is made by changes in place of what the gradient needs: wholly, by views, masks, indices."""
+    u = np.exp(x)
+    w = u * u
+    u -= 0.1 * w
+    inner = u[1:-1]
+    inner *= 2.0
+    u[0] = 3 * w[0]
+    inverse = 1.0 / u
+    inverse[inverse > 0] = inverse[inverse > 0] ** 1.5
+    w[[0, 2]] += np.sin(u[:2])
+    return np.sum(inverse * w) + np.sum(u)
+
+
+def test_a_program_that_changes_what_backward_needs(rng):
+    """Under `allow_mutation_on_saved_tensors` it is differentiated as it stands; elsewhere the error names that."""
+    values, direction = rng.uniform(0.5, 1, 6), rng.standard_normal(6)
+    with pytest.raises(InplaceError, match="under lucid.autograd.graph.allow_mutation_on_saved_tensors"):
+        changed_on_the_way(lucid.tensor(values, requires_grad=True), lnp).backward()
+    x = lucid.tensor(values, requires_grad=True)
+    with lucid.autograd.graph.allow_mutation_on_saved_tensors():
+        loss = changed_on_the_way(x, lnp)
+        loss.backward()
+    assert loss.item() == pytest.approx(changed_on_the_way(values, np), rel=1e-12)
+    up, down = (changed_on_the_way(values + step * direction, np) for step in (1e-6, -1e-6))
+    np.testing.assert_allclose(np.sum(x.grad.cpu().numpy() * direction), (up - down) / 2e-6, rtol=1e-6)

@@ -101,8 +101,9 @@ def changed_error(name: str, index: int, expected: int, counter: list[int]) -> I
         f"{name}: one of the variables needed for gradient computation has been modified by an inplace operation: "
         f"saved tensor {index} is at version {counter[0]}; expected version {expected}. "
         "Backward needs the values from before: use the out-of-place op there, y = y - x in place of y -= x, or "
-        "y = where(mask, 0, y) in place of y[mask] = 0, or change a y.clone(); keep a clone(), too, of a CUDA graph's "
-        "result, which its next call overwrites. lucid.autograd.set_detect_anomaly(True) finds the forward call"
+        "y = where(mask, 0, y) in place of y[mask] = 0, or change a y.clone(); or do all of it, and backward, under "
+        "lucid.autograd.graph.allow_mutation_on_saved_tensors(), which keeps them. Keep a clone(), too, of a CUDA "
+        "graph's result, which its next call overwrites. lucid.autograd.set_detect_anomaly(True) finds the forward call"
     )
 
 
