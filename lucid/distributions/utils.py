@@ -145,7 +145,7 @@ def _held(size: int, diag: int) -> int:
 
 def _sum_rightmost(value: Tensor, dim: int) -> Tensor:  # pyright: ignore[reportUnusedFunction]
     """Return the sum over the last dimensions, `dim` of them."""
-    return value.reshape(*value.shape[: value.dim() - dim], -1).sum(-1) if dim else value
+    return value.sum(tuple(range(-dim, 0))) if dim else value
 
 
 def _standard_normal(shape: Sequence[int], dtype: Dtype, device: Device) -> Tensor:  # pyright: ignore[reportUnusedFunction]
