@@ -222,8 +222,8 @@ class GeneralizedPareto(Distribution):
     def _beyond(self, waited: Tensor) -> Tensor:
         """Return what lies as far out as a waiting time of the exponential distribution: ``expm1(c * waited) / c``."""
         near, c, u = self._scaled(waited)
-        power = where(near, waited * _series(u, lambda k: 1 / math.factorial(k + 1), 1), where(near, 0.0, u).expm1() / c)
-        return self.loc + self.scale * power
+        close = waited * _series(u, lambda k: 1 / math.factorial(k + 1), 1)
+        return self.loc + self.scale * where(near, close, where(near, 0.0, u).expm1() / c)
 
     def _z(self, value: Tensor) -> Tensor:
         return (value - self.loc) / self.scale
