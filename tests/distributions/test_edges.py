@@ -55,9 +55,9 @@ def test_generalized_pareto_of_concentrations_near_zero(dtype, z):
     places = np.where(wide == 0, np.longdouble(z), np.expm1(wide * z) / safe)
     made = d.GeneralizedPareto(of(0.0, lucid.float32), 1.0, lucid.tensor(c, device=DEVICE))
     close = 2e-6 if dtype is np.float32 else 1e-13
-    found = made.log_prob(lucid.tensor(np.array(z, dtype), device=DEVICE)).cpu().numpy()
+    found = made.log_prob(lucid.tensor(np.array([z], dtype), device=DEVICE)).cpu().numpy()
     np.testing.assert_allclose(found, logs.astype(float), rtol=close)
-    share = lucid.tensor(-math.expm1(-z), dtype=lucid.float64, device=DEVICE)
+    share = of([-math.expm1(-z)])
     if z < 10:
         np.testing.assert_allclose(made.icdf(share).cpu().numpy(), places.astype(float), rtol=close)
 
@@ -170,14 +170,12 @@ def test_a_continuous_bernoulli_of_sure_logits(dtype):
 
 @pytest.mark.parametrize("dtype", [lucid.float32, lucid.float64])
 @pytest.mark.parametrize(
-    ("first", "second"), [(p, q) for p in (d.Normal, d.Gumbel, d.Laplace) for q in (d.Normal, d.Gumbel)]
+    ("first", "second"),
+    [(d.Normal, d.Normal), (d.Normal, d.Gumbel), (d.Gumbel, d.Gumbel), (d.Laplace, d.Normal), (d.Normal, d.Laplace)],
 )
 def test_divergences_do_not_depend_on_where(first, second, dtype):
     """Two that are shifted as far are as far from each other."""
-    try:
-        here = d.kl_divergence(first(of(0.25, dtype), 0.125), second(of(0.5, dtype), 0.25))
-    except NotImplementedError:
-        return
+    here = d.kl_divergence(first(of(0.25, dtype), 0.125), second(of(0.5, dtype), 0.25))
     for far in (64.0, 1024.0):
         there = d.kl_divergence(first(of(far + 0.25, dtype), 0.125), second(of(far + 0.5, dtype), 0.25))
         assert there.item() == pytest.approx(here.item(), rel=1e-4)
