@@ -212,12 +212,26 @@ def test_nothing_to_draw():
 @pytest.mark.parametrize(
     ("call", "error", "words"),
     [
-        (lambda: d.LogNormal(0.0, 1.0).cdf(lucid.tensor(-1.0)), ValueError, "values before the transforms"),
-        (lambda: d.InverseGamma(1.0, 1.0).cdf(lucid.tensor(-1.0)), ValueError, "values before the transforms"),
-        (lambda: d.Weibull(1.0, 1.5).cdf(lucid.tensor(math.nan)), ValueError, "values before the transforms"),
+        (
+            lambda: d.LogNormal(0.0, 1.0, validate_args=True).cdf(lucid.tensor(-1.0)),
+            ValueError,
+            "values before the transforms",
+        ),
+        (
+            lambda: d.InverseGamma(1.0, 1.0, validate_args=True).cdf(lucid.tensor(-1.0)),
+            ValueError,
+            "values before the transforms",
+        ),
+        (
+            lambda: d.Weibull(1.0, 1.5, validate_args=True).cdf(lucid.tensor(math.nan)),
+            ValueError,
+            "values before the transforms",
+        ),
         (lambda: d.Normal(0.0, 1.0).sample(((2,),)), TypeError, r"sample_shape\[0\]: expected an int"),
         (
-            lambda: d.MultivariateNormal(lucid.zeros(2), lucid.tensor([[math.inf, 0.0], [0.0, 1.0]])),
+            lambda: d.MultivariateNormal(
+                lucid.zeros(2), lucid.tensor([[math.inf, 0.0], [0.0, 1.0]]), validate_args=True
+            ),
             ValueError,
             "positive definite",
         ),
