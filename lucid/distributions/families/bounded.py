@@ -245,9 +245,9 @@ class Kumaraswamy(TransformedDistribution):
 
     @property
     def variance(self) -> Tensor:
-        first = self._log_moment(1)
-        # of the second moment over the square of the first: their difference could be below 0
-        return (2 * first).exp() * (self._log_moment(2) - 2 * first).clamp(min=0).expm1()
+        first, second = self._log_moment(1), self._log_moment(2)
+        # the second moment times a share: less the square of the first it could be below 0
+        return -second.exp() * (-(second - 2 * first).clamp(min=0)).expm1()
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)

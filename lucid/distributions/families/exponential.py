@@ -128,8 +128,9 @@ class Weibull(TransformedDistribution):
     @property
     def variance(self) -> Tensor:
         r = self.concentration_reciprocal
-        # of the second moment over the square of the first: their difference could be below 0, or of two infinities
-        return self.mean.square() * (lgamma(1 + 2 * r) - 2 * lgamma(1 + r)).clamp(min=0).expm1()
+        first, second = lgamma(1 + r), lgamma(1 + 2 * r)
+        # the second moment times a share: less the square of the first it could be below 0, or of two infinities
+        return self.scale.square() * -second.exp() * (-(second - 2 * first).clamp(min=0)).expm1()
 
     def entropy(self) -> Tensor:
         size = self.scale.log() - self.concentration.log()
