@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from lucid.array_api.operands import named, tensor_given
 from lucid.ops.creation import frequencies
 from lucid.ops.fft import one_dimension, several_dimensions, shifting
-from lucid.tensor.numpy_calls.rules.fft import of_singles
+from lucid.tensor.numpy_calls.rules.fft import of_several, of_singles
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -34,7 +34,7 @@ def _along_one(name: str, transform: Callable[..., Any]) -> Callable[..., Tensor
 
 
 def _along_several(name: str, transform: Callable[..., Any]) -> Callable[..., Tensor]:
-    transform = of_singles(transform)
+    transform = of_several(transform)
 
     def function(
         x: Tensor, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: Norm = "backward"

@@ -154,8 +154,9 @@ def matrix_rank(x: Tensor, /, *, rtol: float | Tensor | None = None) -> Tensor:
 def _tolerance(x: Tensor, rtol: float | Tensor | None) -> float | Tensor:
     """Return the share of the largest singular value below which one counts as zero."""
     array = tensor_given(x).array
-    if rtol is not None:
-        return rtol
+    if rtol is not None or array.dtype.kind not in "fc":
+        # what is no float is refused where singular values are found
+        return 0.0 if rtol is None else rtol
     return max(array.shape[-2:], default=0) * float(np.finfo(array.dtype).eps)
 
 

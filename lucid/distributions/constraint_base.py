@@ -48,7 +48,7 @@ def _constraint(value: object, name: str) -> Constraint:
 
 def all_of(met: Tensor, dims: int) -> Tensor:
     """Return whether a condition holds in all of the last dimensions."""
-    return met.reshape(*met.shape[: met.dim() - dims], -1).all(-1) if dims else met
+    return met.all(tuple(range(-dims, 0))) if dims else met
 
 
 # ---- those that depend on a distribution's parameters ----

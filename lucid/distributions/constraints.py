@@ -250,7 +250,8 @@ class _PositiveDefinite(_Symmetric):
 
     def check(self, value: Tensor) -> Tensor:
         met = super().check(value)
-        return met & (cholesky_ex(value).info == 0) if value.shape[-2] == value.shape[-1] else met
+        finite = all_of(value.isfinite(), 2)
+        return met & finite & (cholesky_ex(value).info == 0) if value.shape[-2] == value.shape[-1] else met
 
 
 dependent = base._Dependent()

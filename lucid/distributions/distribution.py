@@ -210,7 +210,7 @@ class Distribution:
 
     def _extended_shape(self, sample_shape: Sequence[int] = ()) -> Size:
         """Return the shape of draws."""
-        return Size((*sizes_in(tuple(sample_shape)), *self._batch_shape, *self._event_shape))
+        return Size((*sizes_in((tuple(sample_shape),)), *self._batch_shape, *self._event_shape))
 
     def _normal(self, sample_shape: Sequence[int], like: Tensor) -> Tensor:
         """Return standard normal numbers in the shape of draws."""

@@ -129,8 +129,9 @@ def vec_to_tril_matrix(vec: Tensor, diag: int = 0) -> Tensor:
             [2., 3.]])
     """
     count = vec.shape[-1]
-    size = next((n for n in range(count + abs(diag) + 2) if _held(n, diag) >= count), -1)
-    if size < 0 or _held(size, diag) != count:
+    # of no elements the largest, as a triangle below the diagonal has none in a matrix of one row
+    size = next((n for n in range(count + abs(diag) + 1, -1, -1) if _held(n, diag) == count), -1)
+    if size < 0:
         raise ShapeError(f"vec_to_tril_matrix: expected as many elements as a triangle has, got {count}")
     rows, columns = _triangle(size, diag, vec)
     flat = vec.new_zeros((*vec.shape[:-1], size * size))
@@ -145,7 +146,7 @@ def _held(size: int, diag: int) -> int:
 
 def _sum_rightmost(value: Tensor, dim: int) -> Tensor:  # pyright: ignore[reportUnusedFunction]
     """Return the sum over the last dimensions, `dim` of them."""
-    return value.reshape(*value.shape[: value.dim() - dim], -1).sum(-1) if dim else value
+    return value.sum(tuple(range(-dim, 0))) if dim else value
 
 
 def _standard_normal(shape: Sequence[int], dtype: Dtype, device: Device) -> Tensor:  # pyright: ignore[reportUnusedFunction]

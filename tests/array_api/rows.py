@@ -132,12 +132,13 @@ ROWS: list[tuple[str, tuple, dict]] = [
     ("linalg.trace", (A,), {"offset": 1}),
     ("linalg.vecdot", (A, B), {}),
     ("linalg.vector_norm", (A,), {}),
+    ("linalg.vector_norm", (A[:0],), {"axis": 0, "ord": np.inf}),
     ("linalg.vector_norm", (A,), {"axis": 1, "ord": 3, "keepdims": True}),
     *[(f"fft.{name}", (V,), options) for name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft") for options in (
         {}, {"n": 4, "norm": "ortho"},
     )],
     *[(f"fft.{name}", (A,), options) for name in ("fftn", "ifftn", "rfftn", "irfftn") for options in (
-        {}, {"s": (2, 4), "axes": (0, 1), "norm": "forward"},
+        {}, {"s": (2, 4), "axes": (0, 1), "norm": "forward"}, {"s": (2, -1), "axes": (0, 1)},
     )],
     ("fft.fftfreq", (5,), {"d": 0.5, "dtype": "float64"}),
     ("fft.rfftfreq", (5,), {"dtype": "float64"}),

@@ -298,3 +298,17 @@ def test_refused(name):
     call, kind, words = REFUSED[name]
     with pytest.raises(kind, match=words):
         call()
+
+
+@pytest.mark.parametrize("name", [name for name in xp.linalg.__all__ if name not in {"outer", "matmul", "tensordot"}])
+def test_matrices_of_integers(name):
+    """They give what NumPy gives, or are refused by their dtype."""
+    values = np.array([[2, 1], [1, 3]])
+    try:
+        found = getattr(xp.linalg, name)(lucid.tensor(values))
+    except lucid.errors.DtypeError as error:
+        assert "expected" in str(error)  # noqa: PT017 - either of both
+    except TypeError:
+        assert name in {"cross", "matrix_power", "solve", "vecdot"}
+    else:
+        np.testing.assert_allclose(found.cpu().numpy(), getattr(np.linalg, name)(values))

@@ -176,7 +176,7 @@ def changed_on_the_way(x, np):
 def test_a_program_that_changes_what_backward_needs(rng):
     """Under `allow_mutation_on_saved_tensors` it is differentiated as it stands; elsewhere the error names that."""
     values, direction = rng.uniform(0.5, 1, 6), rng.standard_normal(6)
-    with pytest.raises(InplaceError, match="under lucid.autograd.graph.allow_mutation_on_saved_tensors"):
+    with pytest.raises(InplaceError, match=r"under lucid\.autograd\.graph\.allow_mutation_on_saved_tensors"):
         changed_on_the_way(lucid.tensor(values, requires_grad=True), lnp).backward()
     x = lucid.tensor(values, requires_grad=True)
     with lucid.autograd.graph.allow_mutation_on_saved_tensors():

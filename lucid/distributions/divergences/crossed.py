@@ -75,14 +75,15 @@ def _mean_log(p: Any) -> Tensor:
     return _mean_uniform_log(where(positive, p.low, 0.0), where(positive, p.high, 1.0))
 
 
-def _mean_exp(p: Any, t: Tensor) -> Tensor:
-    """Return the mean of ``exp(-t * x)``, t above 0."""
+def _mean_exp(p: Any, t: Tensor, at: Tensor) -> Tensor:
+    """Return the mean of ``exp(-t * (x - at))``, t above 0; of one exponential, as a factor of two may overflow."""
     if isinstance(p, Normal):
-        return (0.5 * (t * p.scale).square() - t * p.loc).exp()
+        return (0.5 * (t * p.scale).square() - t * (p.loc - at)).exp()
     if isinstance(p, Uniform):
-        return ((-t * p.low).exp() - (-t * p.high).exp()) / (t * (p.high - p.low))
-    share = p.rate / (p.rate + t)
-    return share if isinstance(p, Exponential) else share**p.concentration
+        wide = t * (p.high - p.low)
+        return -(-t * (p.low - at)).exp() * (-wide).expm1() / wide
+    share = -(t / p.rate).log1p()
+    return (t * at + (share if isinstance(p, Exponential) else p.concentration * share)).exp()
 
 
 @_of(Normal, Beta, ContinuousBernoulli, Exponential, Gamma, Gumbel, Laplace, Pareto, Uniform)
@@ -107,7 +108,7 @@ def _gamma(p: Any, q: Gamma) -> Tensor:
 
 @_of(Gumbel, Exponential, Gamma, Normal, Uniform)
 def _gumbel(p: Any, q: Gumbel) -> Tensor:
-    grown = (q.loc / q.scale).exp() * _mean_exp(p, 1 / q.scale)
+    grown = _mean_exp(p, 1 / q.scale, q.loc)
     return q.scale.log() + (p.mean - q.loc) / q.scale + grown - p.entropy()
 
 

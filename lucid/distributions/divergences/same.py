@@ -19,7 +19,7 @@ from lucid.distributions.kl import kl_divergence, register_kl
 from lucid.distributions.utils import euler_constant, sum_rightmost
 from lucid.ops.activation.sigmoid import softplus
 from lucid.ops.decomposition.triangular import solve_triangular
-from lucid.ops.elementwise.exponential import xlogy
+from lucid.ops.elementwise.exponential import xlog1py, xlogy
 from lucid.ops.elementwise.selection import where
 from lucid.ops.elementwise.special import digamma, lgamma
 
@@ -137,7 +137,7 @@ def _log_ways(n: Tensor, k: Tensor) -> Tensor:
 
 @register_kl(Geometric, Geometric)
 def _geometric(p: Geometric, q: Geometric) -> Tensor:
-    return -p.entropy() - (-q.probs).log1p() * (1 / p.probs - 1) - q.probs.log()
+    return -p.entropy() - xlog1py(1 / p.probs - 1, -q.probs) - q.probs.log()
 
 
 @register_kl(Poisson, Poisson)

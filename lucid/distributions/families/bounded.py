@@ -11,7 +11,13 @@ from lucid.distributions.families.composed import TransformedDistribution
 from lucid.distributions.families.exponential import Exponential
 from lucid.distributions.families.trials import Odds
 from lucid.distributions.transformations.elementwise import AffineTransform, ExpTransform, PowerTransform
-from lucid.distributions.utils import clamp_probs, euler_constant, named_tensors
+from lucid.distributions.utils import (
+    clamp_probs,
+    euler_constant,
+    lazy_property,
+    logits_to_probs,
+    named_tensors,
+)
 from lucid.ops.elementwise.exponential import xlog1py, xlogy
 from lucid.ops.elementwise.selection import where
 from lucid.ops.elementwise.special import digamma, lgamma
@@ -114,6 +120,11 @@ class ContinuousBernoulli(Odds, ExponentialFamily):
         if "probs" in vars(self):
             self.probs = clamp_probs(self.probs)
 
+    @lazy_property
+    def probs(self) -> Tensor:
+        """The parameter p, kept from 0 and 1 by what the dtype can tell."""
+        return clamp_probs(logits_to_probs(self.logits, is_binary=True))
+
     def _outside(self, p: Tensor) -> Tensor:
         """Return where the formulas are exact."""
         return (p <= self._lims[0]) | (p > self._lims[1])
@@ -215,15 +226,15 @@ class Kumaraswamy(TransformedDistribution):
         chain = [AffineTransform(0, -1), ExpTransform(), AffineTransform(1, -1), PowerTransform(1 / a)]
         super().__init__(base, chain, validate_args)
 
-    def _moment(self, n: int) -> Tensor:
-        """Return the mean of ``x**n``: ``b * B(1 + n / a, b)``."""
+    def _log_moment(self, n: int) -> Tensor:
+        """Return the logarithm of the mean of ``x**n``: ``b * B(1 + n / a, b)``."""
         a, b = self.concentration1, self.concentration0
         first = 1 + n / a
-        return (b.log() + lgamma(first) + lgamma(b) - lgamma(first + b)).exp()
+        return b.log() + lgamma(first) + lgamma(b) - lgamma(first + b)
 
     @property
     def mean(self) -> Tensor:
-        return self._moment(1)
+        return self._log_moment(1).exp()
 
     @property
     def mode(self) -> Tensor:
@@ -234,7 +245,9 @@ class Kumaraswamy(TransformedDistribution):
 
     @property
     def variance(self) -> Tensor:
-        return self._moment(2) - self.mean.square()
+        first, second = self._log_moment(1), self._log_moment(2)
+        # the second moment times a share: less the square of the first it could be below 0
+        return -second.exp() * (-(second - 2 * first).clamp(min=0)).expm1()
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)

@@ -207,6 +207,9 @@ class TransformedDistribution(Distribution):
     def cdf(self, value: Tensor) -> Tensor:
         for transform in reversed(self.transforms):
             value = transform.inv(value)
+        # a base that a family makes for itself looks at nothing
+        if not constraints.is_dependent(self.base_dist.support):
+            self._check("values before the transforms", value, self.base_dist.support)
         self.base_dist._validate_sample(value)  # noqa: SLF001 - a distribution of its own
         return self._turned(self.base_dist.cdf(value))
 

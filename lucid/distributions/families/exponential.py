@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from lucid.backend.limits import finfo
 from lucid.distributions import constraints
 from lucid.distributions.distribution import Distribution, ExponentialFamily
 from lucid.distributions.families.composed import TransformedDistribution
@@ -14,11 +15,23 @@ from lucid.ops.elementwise.selection import where
 from lucid.ops.elementwise.special import lgamma
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from lucid.tensor import Tensor
 
 __all__ = ["Exponential", "GeneralizedPareto", "Pareto", "Weibull"]
+
+
+TERMS = 6
+"""Of the series by which a concentration near 0 is computed, so that it has derivatives at 0 as well."""
+
+
+def _series(u: Tensor, factor: Callable[[int], float], sign: int) -> Any:
+    """Return the sum of ``factor(k) * (sign * u)**k``."""
+    total: Any = factor(TERMS - 1)
+    for k in range(TERMS - 2, -1, -1):
+        total = factor(k) + sign * u * total
+    return total
 
 
 class Exponential(ExponentialFamily):
@@ -103,12 +116,9 @@ class Weibull(TransformedDistribution):
         chain = [PowerTransform(self.concentration_reciprocal), AffineTransform(0, self.scale)]
         super().__init__(base, chain, validate_args)
 
-    def _moment(self, power: int) -> Tensor:
-        return (lgamma(1 + power * self.concentration_reciprocal) + power * self.scale.log()).exp()
-
     @property
     def mean(self) -> Tensor:
-        return self._moment(1)
+        return self.scale * lgamma(1 + self.concentration_reciprocal).exp()
 
     @property
     def mode(self) -> Tensor:
@@ -117,10 +127,14 @@ class Weibull(TransformedDistribution):
 
     @property
     def variance(self) -> Tensor:
-        return self._moment(2) - self._moment(1).square()
+        r = self.concentration_reciprocal
+        first, second = lgamma(1 + r), lgamma(1 + 2 * r)
+        # the second moment times a share: less the square of the first it could be below 0, or of two infinities
+        return self.scale.square() * -second.exp() * (-(second - 2 * first).clamp(min=0)).expm1()
 
     def entropy(self) -> Tensor:
-        return euler_constant * (1 - self.concentration_reciprocal) + (self.scale / self.concentration).log() + 1
+        size = self.scale.log() - self.concentration.log()
+        return euler_constant * (1 - self.concentration_reciprocal) + size + 1
 
 
 class Pareto(TransformedDistribution):
@@ -199,10 +213,18 @@ class GeneralizedPareto(Distribution):
         last = where(c < 0, self.loc - self.scale / where(c < 0, c, -1.0), math.inf)
         return constraints.interval(self.loc, last)
 
-    def _split(self) -> tuple[Tensor, Tensor]:
-        """Return where the concentration is 0, and one that can be divided by."""
-        flat = self.concentration.abs() <= 1e-6
-        return flat, where(flat, 1.0, self.concentration)
+    def _scaled(self, z: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return where ``c * z`` is so small that a series is closer, a c that can be divided by, and ``c * z``."""
+        c = self.concentration
+        u = where((c == 0) & z.isinf(), 0.0, c * z)
+        near = u.abs() < finfo(u.dtype).eps ** (1 / TERMS)
+        return near, where(near, 1.0, c), u
+
+    def _beyond(self, waited: Tensor) -> Tensor:
+        """Return what lies as far out as a waiting time of the exponential distribution: ``expm1(c * waited) / c``."""
+        near, c, u = self._scaled(waited)
+        close = waited * _series(u, lambda k: 1 / math.factorial(k + 1), 1)
+        return self.loc + self.scale * where(near, close, where(near, 0.0, u).expm1() / c)
 
     def _z(self, value: Tensor) -> Tensor:
         return (value - self.loc) / self.scale
@@ -210,18 +232,16 @@ class GeneralizedPareto(Distribution):
     def log_survival_function(self, value: Tensor) -> Tensor:
         """Return the logarithm of the probability of what is above the value."""
         self._validate_sample(value)
-        flat, c = self._split()
         z = self._z(value)
-        return where(flat, -z, -where(flat, 0.0, c * z).log1p() / c)
+        near, c, u = self._scaled(z)
+        return where(near, -z * _series(u, lambda k: 1 / (k + 1), -1), -where(near, 0.0, u).log1p() / c)
 
     def log_cdf(self, value: Tensor) -> Tensor:
         """Return the logarithm of `cdf`."""
         return (-self.log_survival_function(value).exp()).log1p()
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        flat, c = self._split()
-        waited = self._exponential(sample_shape, self.loc)
-        return self.loc + self.scale * where(flat, waited, (c * where(flat, 0.0, waited)).expm1() / c)
+        return self._beyond(self._exponential(sample_shape, self.loc))
 
     def log_prob(self, value: Tensor) -> Tensor:
         return self.log_survival_function(value) * (1 + self.concentration) - self.scale.log()
@@ -230,9 +250,7 @@ class GeneralizedPareto(Distribution):
         return -self.log_survival_function(value).expm1()
 
     def icdf(self, value: Tensor) -> Tensor:
-        flat, c = self._split()
-        waited = -(-value).log1p()
-        return self.loc + self.scale * where(flat, waited, (c * where(flat, 0.0, waited)).expm1() / c)
+        return self._beyond(-(-value).log1p())
 
     @property
     def mean(self) -> Tensor:

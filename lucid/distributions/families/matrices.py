@@ -14,6 +14,7 @@ from lucid.distributions.families.multivariate import factor_of, one_of
 from lucid.distributions.implicit import standard_gamma
 from lucid.distributions.utils import lazy_property, named_tensors, standard_normal
 from lucid.errors import ArgumentError, SettingError
+from lucid.ops.base.promotion import promote_to_tensors
 from lucid.ops.creation.ranges import arange
 from lucid.ops.decomposition.inverses import slogdet
 from lucid.ops.decomposition.triangular import cholesky, cholesky_inverse, solve_triangular
@@ -130,7 +131,8 @@ class Wishart(ExponentialFamily):
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         nu, n = self.df, self.event_shape[-1]
-        within = solve_triangular(self._unbroadcasted_scale_tril, cholesky(value), upper=False)
+        factor, value = promote_to_tensors(self._unbroadcasted_scale_tril, value)
+        within = solve_triangular(factor, cholesky(value), upper=False)
         size = nu * (0.5 * n * math.log(2) + self._half_log_det()) + mvlgamma(0.5 * nu, n)
         return 0.5 * (nu - n - 1) * slogdet(value).logabsdet - 0.5 * within.square().sum((-2, -1)) - size
 

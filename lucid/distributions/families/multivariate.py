@@ -10,6 +10,7 @@ from lucid.distributions.distribution import Distribution
 from lucid.distributions.utils import lazy_property, standard_normal
 from lucid.errors import SettingError, ShapeError
 from lucid.ops.base.dims import common_shape
+from lucid.ops.base.promotion import promote_to_tensors
 from lucid.ops.creation.ranges import eye
 from lucid.ops.decomposition.triangular import cholesky, cholesky_inverse, solve_triangular
 from lucid.ops.linalg.products import matmul
@@ -51,6 +52,7 @@ def _of_inverse(precision: Tensor) -> Tensor:
 
 def squared_length(factor: Tensor, away: Tensor) -> Tensor:
     """Return ``|inverse(factor) @ away|**2`` of the last dimension, with few and large triangular systems."""
+    factor, away = promote_to_tensors(factor, away)
     batch, n = tuple(factor.shape[:-2]), away.shape[-1]
     many = away.dim() - 1 - len(batch)
     if many <= 0:
@@ -247,7 +249,8 @@ class LowRankMultivariateNormal(Distribution):
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         away, diag = value - self.loc, self._unbroadcasted_cov_diag
-        shared = matmul(self._unbroadcasted_cov_factor.mT, (away / diag).unsqueeze(-1)).squeeze(-1)
+        factor, scaled = promote_to_tensors(self._unbroadcasted_cov_factor, away / diag)
+        shared = matmul(factor.mT, scaled.unsqueeze(-1)).squeeze(-1)
         far = (away.square() / diag).sum(-1) - squared_length(self._unbroadcasted_capacitance_tril, shared)
         return -0.5 * (self.event_shape[0] * math.log(2 * math.pi) + self._log_det() + far)
 

@@ -66,7 +66,8 @@ class Normal(ExponentialFamily):
 
     def cdf(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
-        return 0.5 * (1 + erf((value - self.loc) / (self.scale * math.sqrt(2))))
+        # divided by the scale alone: times a number it would be rounded to its own dtype, however wide the value is
+        return 0.5 * (1 + erf((value - self.loc) / self.scale / math.sqrt(2)))
 
     def icdf(self, value: Tensor) -> Tensor:
         return self.loc + self.scale * (math.sqrt(2) * erfinv(2 * value - 1))

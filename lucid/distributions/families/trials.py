@@ -10,6 +10,7 @@ from lucid.distributions.distribution import Distribution, ExponentialFamily
 from lucid.distributions.utils import lazy_property, logits_to_probs, named_tensors, probs_to_logits
 from lucid.errors import SettingError
 from lucid.ops.activation.sigmoid import logsigmoid, softplus
+from lucid.ops.base.promotion import promote_to_tensors
 from lucid.ops.creation.ranges import arange
 from lucid.ops.creation.rejection import binomial, poisson, standard_gamma
 from lucid.ops.creation.sampling import bernoulli
@@ -115,7 +116,7 @@ class Bernoulli(Odds, ExponentialFamily):
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
-        logits, wanted = broadcast_tensors(self.logits, value.to(self.logits.dtype))
+        logits, wanted = broadcast_tensors(*promote_to_tensors(self.logits, value))
         return -binary_cross_entropy_with_logits(logits, wanted, reduction="none")
 
     def entropy(self) -> Tensor:

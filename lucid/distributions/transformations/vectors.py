@@ -71,7 +71,9 @@ class StickBreakingTransform(Transform):
         return arange(x.shape[-1], 0, -1, dtype=x.dtype, device=x.device).log()
 
     def _call(self, x: Tensor) -> Tensor:
-        part = sigmoid(x - self._to_come(x))
+        # never all of what is left, so that each share has a logarithm
+        limits = finfo(x.dtype)
+        part = sigmoid(x - self._to_come(x)).clamp(limits.tiny, 1 - limits.eps)
         left = (1 - part).cumprod(-1)
         return pad(part, (0, 1), value=1) * pad(left, (1, 0), value=1)
 
@@ -117,6 +119,7 @@ class CorrCholeskyTransform(Transform):
         return (r + eye(r.shape[-1], dtype=r.dtype, device=r.device)) * pad(left[..., :-1], (1, 0), value=1)
 
     def _inverse(self, y: Tensor) -> Tensor:
+        self.inverse_shape(y.shape)
         left = pad(1 - y.square().cumsum(-1)[..., :-1], (1, 0), value=1)
         return (tril_matrix_to_vec(y, diag=-1) / tril_matrix_to_vec(left, diag=-1).sqrt()).atanh()
 

@@ -265,8 +265,9 @@ CALLS = {
     "linalg.norm": ["np.linalg.norm(x)", "np.linalg.norm(x, axis=1, keepdims=True)", "np.linalg.norm(m, 'nuc')",
         "np.linalg.norm(m, ord=2)", "np.linalg.norm(v, 3)", "np.linalg.norm(x, 1, axis=(0, 1))", "np.linalg.norm(s)",
         "np.linalg.norm(v, np.inf)", "np.linalg.norm(z)", "np.linalg.norm(s, axis=(1, 2))",
-        "np.linalg.norm(m, keepdims=True)", "np.linalg.norm(m, -np.inf)"],
-    "linalg.vector_norm": ["np.linalg.vector_norm(x)", "np.linalg.vector_norm(x, axis=1, ord=1, keepdims=True)"],
+        "np.linalg.norm(m, keepdims=True)", "np.linalg.norm(m, -np.inf)", "np.linalg.norm(m[:, :0], np.inf, axis=1)"],
+    "linalg.vector_norm": ["np.linalg.vector_norm(x)", "np.linalg.vector_norm(x, axis=1, ord=1, keepdims=True)",
+        "np.linalg.vector_norm(x[:0], axis=0, ord=np.inf)"],
     "linalg.matrix_norm": ["np.linalg.matrix_norm(s)", "np.linalg.matrix_norm(m, ord=1, keepdims=True)"],
     "linalg.solve": ["np.linalg.solve(m, x)", "np.linalg.solve(m, x[:, 0])",
         "np.linalg.solve(np.stack([m, m + 1]), x)"],
@@ -306,7 +307,8 @@ CALLS = {
     # ---- transforms ----
     **{f"fft.{name}": [f"np.fft.{name}(x)", f"np.fft.{name}(s, n=5, axis=1, norm='ortho')"]
        for name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft")},
-    **{f"fft.{name}": [f"np.fft.{name}(x)", f"np.fft.{name}(s, s=(4, 3), axes=(0, 2), norm='forward')"]
+    **{f"fft.{name}": [f"np.fft.{name}(x)", f"np.fft.{name}(s, s=(4, 3), axes=(0, 2), norm='forward')",
+                            f"np.fft.{name}(s, s=(3, -1), axes=(0, 1))"]
        for name in ("fft2", "ifft2", "rfft2", "irfft2", "fftn", "ifftn", "rfftn", "irfftn")},
     "fft.fftshift": ["np.fft.fftshift(x)", "np.fft.fftshift(x, axes=1)"],
     "fft.ifftshift": ["np.fft.ifftshift(x)", "np.fft.ifftshift(x, axes=(0,))"],

@@ -175,7 +175,7 @@ def norm(x: Tensor, ord: float | str | None = None, axis: Axis = None, keepdims:
     dims = tuple(range(ndim)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
     if len(dims) == 1:
         # it refuses a name
-        return matrix_norms.vector_norm(x, 2 if ord is None else cast("float", ord), dims, keepdims)
+        return _vector_norm(x, 2 if ord is None else cast("float", ord), dims, keepdims)
     if len(dims) != 2:
         raise ShapeError(
             "numpy.linalg.norm: expected an order for one or two axes: improper number of dimensions to norm"
@@ -183,10 +183,19 @@ def norm(x: Tensor, ord: float | str | None = None, axis: Axis = None, keepdims:
     return matrix_norms.matrix_norm(x, "fro" if ord is None else ord, dims, keepdims)
 
 
+def _vector_norm(x: Tensor, ord: float, dims: Any, keepdims: bool) -> Any:
+    """Return norms of vectors; NumPy's largest size of no elements is 0, as their sum."""
+    shape = x.array.shape
+    if ord == math.inf and any(shape[d] == 0 for d in dims if -len(shape) <= d < len(shape)):
+        ord = 1
+    return matrix_norms.vector_norm(x, ord, dims, keepdims)
+
+
 @rule("linalg.vector_norm", "*x axis keepdims ord")
 def vector_norm(x: Tensor, axis: Axis = None, keepdims: bool = False, ord: float = 2) -> Any:
     """Return ``numpy.linalg.vector_norm``."""
-    return matrix_norms.vector_norm(x, ord, tuple(range(x.array.ndim)) if axis is None else axis, keepdims)
+    dims = tuple(range(x.array.ndim)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+    return _vector_norm(x, ord, dims, keepdims)
 
 
 @rule("linalg.matrix_norm", "*x keepdims ord")

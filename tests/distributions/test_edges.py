@@ -1,0 +1,250 @@
+"""Distributions at the edges of their parameters: of large, tiny and equal ones, of wider values, and of nothing."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import special
+
+import lucid
+from lucid import distributions as d
+from lucid.autograd import gradcheck, gradgradcheck
+from tests.device import DEVICE
+from tests.distributions.families import FAMILIES
+
+
+def of(value, dtype=lucid.float64, **settings):
+    """Return a tensor on the device that is tested."""
+    return lucid.tensor(value, dtype=dtype, device=DEVICE, **settings)
+
+
+@pytest.mark.parametrize("alpha", [29.0, 31.0, 1e3, 1e5, 1e7, 1e9, 1e12, 1e15])
+def test_shares_of_gamma_variates_of_large_shapes(alpha):
+    """They are SciPy's, which is exact in the middle, and their slopes are their differences."""
+    root = math.sqrt(alpha)
+    z = alpha + root * np.array([-1.0, -0.2, 0.0, 0.3, 1.0])
+    at = of(z, requires_grad=True)
+    share = d.Gamma(of(alpha), 1.0).cdf(at)
+    np.testing.assert_allclose(share.detach().cpu().numpy(), special.gammainc(alpha, z), rtol=5e-9)
+    (slope,) = lucid.autograd.grad(share.sum(), at)
+    step = 1e-3 * root
+    ends = [d.Gamma(of(alpha), 1.0).cdf(of(z + sign * step)).cpu().numpy() for sign in (1, -1)]
+    np.testing.assert_allclose(slope.cpu().numpy() * root, (ends[0] - ends[1]) / 2e-3, rtol=1e-4)
+
+
+def test_the_density_of_gamma_variates_at_both_ends():
+    """The slope of the share is the density at 0, also where that has a value, and 0 at infinity."""
+    at = of([0.0, math.inf], requires_grad=True)
+    (slope,) = lucid.autograd.grad(d.Gamma(of(1.0), 2.0).cdf(at).sum(), at)
+    assert slope.tolist() == [2.0, 0.0]
+
+
+CONCENTRATIONS = [0.0, 1e-12, -1e-9, 1e-7, 1e-6, -1e-5, 1e-4, 3e-3, -1e-2, 0.2]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("z", [0.01, 1.5, 40.0])
+def test_generalized_pareto_of_concentrations_near_zero(dtype, z):
+    """Densities and quantiles are those of the formula in more digits; at a concentration of 0 they are its limit."""
+    c = np.array(CONCENTRATIONS, dtype)
+    wide = c.astype(np.longdouble)
+    safe = np.where(wide == 0, 1, wide)
+    logs = np.where(wide == 0, -np.longdouble(z), -np.log1p(wide * z) / safe) * (1 + wide)
+    places = np.where(wide == 0, np.longdouble(z), np.expm1(wide * z) / safe)
+    made = d.GeneralizedPareto(of(0.0, lucid.float32), 1.0, lucid.tensor(c, device=DEVICE))
+    close = 2e-6 if dtype is np.float32 else 1e-13
+    found = made.log_prob(lucid.tensor(np.array([z], dtype), device=DEVICE)).cpu().numpy()
+    np.testing.assert_allclose(found, logs.astype(float), rtol=close)
+    share = of([-math.expm1(-z)])
+    if z < 10:
+        np.testing.assert_allclose(made.icdf(share).cpu().numpy(), places.astype(float), rtol=close)
+
+
+@pytest.mark.parametrize("name", ["log_prob", "cdf", "icdf"])
+def test_generalized_pareto_has_derivatives_at_zero(name):
+    """By the concentration, on either side of 0 and at it."""
+    c = of(CONCENTRATIONS, requires_grad=True)
+    at = of(0.7 if name == "icdf" else 1.5)
+
+    def value(c):
+        return getattr(d.GeneralizedPareto(of(0.0), 1.0, c), name)(at)
+
+    assert gradcheck(value, (c,))
+    assert gradgradcheck(value, (c,))
+
+
+@pytest.mark.parametrize("dtype", [lucid.float32, lucid.float64])
+@pytest.mark.parametrize("factor", [1e-3, 1.0, 30.0, 1e3, 1e5])
+@pytest.mark.parametrize("row", [row for row in FAMILIES if not row.startswith("Wishart")])
+def test_no_variance_is_below_zero(row, factor, dtype):
+    """Of parameters of any size: a difference of moments may be, and its root is NaN."""
+    make, arrays, _ = FAMILIES[row]
+    scaled = [a if a.ndim > 2 else a * factor for a in arrays]
+    if "," in row or row in NO_SIZE:
+        scaled = arrays
+    try:
+        made = make(d, *(of(a, dtype) for a in scaled))
+        variance = made.variance
+    except NotImplementedError:
+        return
+    finite = variance[~variance.isnan()]
+    assert (finite >= 0).all(), variance
+    if row in {"Weibull", "Kumaraswamy", "Gamma", "Normal", "Gumbel", "Laplace", "LogNormal"}:
+        assert not made.stddev.isnan().any()
+
+
+# Probabilities, and those whose parameters are bounds of each other
+NO_SIZE = {
+    "Bernoulli", "Binomial", "ContinuousBernoulli", "Geometric", "GeneralizedPareto", "NegativeBinomial",
+    "RelaxedBernoulli", "MixtureSameFamily",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("concentration", [0.3, 2.0, 50.0, 1e3])
+def test_variances_of_weibulls_numbers(concentration):
+    """They are in proportion to the square of the scale, which may be so large that they are infinite."""
+    k = np.longdouble(concentration)
+    first, second = (special.gammaln(float(1 + n / k)) for n in (1, 2))
+    expected = math.exp(2 * first) * math.expm1(second - 2 * first)
+    for scale in (1e-8, 1.0, 1e9):
+        variance = d.Weibull(of(scale), concentration).variance.item()
+        assert variance == pytest.approx(expected * scale**2, rel=1e-8)
+    assert d.Weibull(of(1e30, lucid.float32), concentration).variance.item() == math.inf
+    scale = of(1e30, lucid.float32, requires_grad=True)
+    k = of(1e-6, lucid.float32, requires_grad=True)
+    (slope,) = lucid.autograd.grad(d.Weibull(scale, k).entropy(), k)
+    assert slope.item() == pytest.approx(np.euler_gamma * 1e12, rel=1e-3)
+
+
+@pytest.mark.parametrize("row", FAMILIES)
+def test_wider_values_keep_their_digits(row):
+    """Of float64 beside parameters of float32 the logarithm of a density is float64, and a share has all its digits."""
+    make, arrays, value = FAMILIES[row]
+    narrow = [lucid.tensor(a.astype(np.float32), device=DEVICE) for a in arrays]
+    made = make(d, *narrow)
+    # of a choice it is that of the parameter
+    if value.dtype.kind == "i" or row.startswith(("Uniform", "OneHot")):
+        return
+    at = lucid.tensor(value, device=DEVICE)
+    assert made.log_prob(at).dtype is lucid.float64
+    if row.startswith(("Transformed", "Mixture", "Logistic", "Relaxed", "ContinuousBernoulli", "Independent")):
+        return
+    try:
+        share = made.cdf(at)
+    except NotImplementedError:
+        return
+    wide = make(d, *(each.double() for each in narrow))
+    np.testing.assert_allclose(share.cpu().numpy(), wide.cdf(at).cpu().numpy(), rtol=1e-13)
+
+
+@pytest.mark.parametrize("dtype", [lucid.float32, lucid.float64])
+@pytest.mark.parametrize("size", [20.0, 100.0, 1e30])
+def test_sure_pieces_of_a_stick(size, dtype):
+    """Each piece has a logarithm, and so has the determinant, with a gradient."""
+    x = of([size, -1.0, size, 0.5], dtype, requires_grad=True)
+    transform = d.StickBreakingTransform()
+    y = transform(x)
+    assert (y > 0).all()
+    assert y.sum().item() == pytest.approx(1.0)
+    size_of = transform.log_abs_det_jacobian(x, y)
+    (slope,) = lucid.autograd.grad(size_of, x)
+    assert size_of.isfinite()
+    assert slope.isfinite().all()
+
+
+@pytest.mark.parametrize("dtype", [lucid.float32, lucid.float64])
+def test_a_continuous_bernoulli_of_sure_logits(dtype):
+    """It is as finite on one side as on the other."""
+    made = [d.ContinuousBernoulli(logits=of([5.0, 40.0, 1e3, math.inf], dtype) * sign) for sign in (1, -1)]
+    means = [each.mean.cpu().numpy() for each in made]
+    np.testing.assert_allclose(means[0] + means[1], 1, rtol=1e-5)
+    for what in ("variance", "entropy"):
+        values = [getattr(each, what) for each in made]
+        found = [(each() if callable(each) else each).cpu().numpy() for each in values]
+        assert np.isfinite(found).all()
+        np.testing.assert_allclose(*found, rtol=2e-2)
+    assert (made[0].icdf(of([0.5], dtype)) > 0.5).all()
+
+
+@pytest.mark.parametrize("dtype", [lucid.float32, lucid.float64])
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [(d.Normal, d.Normal), (d.Normal, d.Gumbel), (d.Gumbel, d.Gumbel), (d.Laplace, d.Normal), (d.Normal, d.Laplace)],
+)
+def test_divergences_do_not_depend_on_where(first, second, dtype):
+    """Two that are shifted as far are as far from each other."""
+    here = d.kl_divergence(first(of(0.25, dtype), 0.125), second(of(0.5, dtype), 0.25))
+    for far in (64.0, 1024.0):
+        there = d.kl_divergence(first(of(far + 0.25, dtype), 0.125), second(of(far + 0.5, dtype), 0.25))
+        assert there.item() == pytest.approx(here.item(), rel=1e-4)
+
+
+def test_divergences_from_gumbel_in_its_own_tails():
+    """Factors overflow, and what is made of them does not."""
+    low = d.kl_divergence(d.Uniform(of(99.0), 101.0), d.Gumbel(of(100.0), 0.1)).item()
+    assert low == pytest.approx(d.kl_divergence(d.Uniform(of(-1.0), 1.0), d.Gumbel(of(0.0), 0.1)).item(), rel=1e-9)
+    sums = np.arange(2_000_000) * 1e-5
+    density = np.exp(-sums)
+    for p, weight in ((d.Exponential(of(1.0)), density), (d.Gamma(of(2.0), 1.0), density * sums)):
+        q = d.Gumbel(of(4.0), 0.5)
+        logs = p.log_prob(of(sums)) - q.log_prob(of(sums))
+        expected = (of(weight) * logs)[1:].sum().item() * 1e-5
+        assert d.kl_divergence(p, q).item() == pytest.approx(expected, rel=1e-4)
+
+
+def test_the_divergence_of_what_succeeds_at_once():
+    """Of a sure trial nothing is unknown."""
+    sure = d.Geometric(of(1.0))
+    assert d.kl_divergence(sure, d.Geometric(of(1.0))).item() == pytest.approx(0.0, abs=1e-12)
+    assert d.kl_divergence(sure, d.Geometric(of(0.5))).item() == pytest.approx(math.log(2))
+
+
+def test_nothing_to_draw():
+    """Batches without elements are distributions as well."""
+    assert d.Independent(d.Normal(of([]).reshape(0, 3), 1.0), 1).log_prob(of([]).reshape(0, 3)).shape == (0,)
+    assert d.Wishart(of([]), of(np.eye(2)).expand(0, 2, 2)).sample((3,)).shape == (3, 0, 2, 2)
+    assert d.CorrCholeskyTransform()(of([])).tolist() == [[1.0]]
+    assert d.CorrCholeskyTransform().inv(of([[1.0]])).shape == (0,)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (
+            lambda: d.LogNormal(0.0, 1.0, validate_args=True).cdf(lucid.tensor(-1.0)),
+            ValueError,
+            "values before the transforms",
+        ),
+        (
+            lambda: d.InverseGamma(1.0, 1.0, validate_args=True).cdf(lucid.tensor(-1.0)),
+            ValueError,
+            "values before the transforms",
+        ),
+        (
+            lambda: d.Weibull(1.0, 1.5, validate_args=True).cdf(lucid.tensor(math.nan)),
+            ValueError,
+            "values before the transforms",
+        ),
+        (lambda: d.Normal(0.0, 1.0).sample(((2,),)), TypeError, r"sample_shape\[0\]: expected an int"),
+        (
+            lambda: d.MultivariateNormal(
+                lucid.zeros(2), lucid.tensor([[math.inf, 0.0], [0.0, 1.0]]), validate_args=True
+            ),
+            ValueError,
+            "positive definite",
+        ),
+        (lambda: d.CorrCholeskyTransform().inv(lucid.ones(3)), ValueError, "expected 2 dimensions"),
+    ],
+)
+def test_what_is_outside_is_refused(call, error, words):
+    """Values and parameters that no draw could have."""
+    with pytest.raises(error, match=words):
+        call()
+
+
+def test_a_share_of_what_is_not_looked_at():
+    """It is what the formulas give."""
+    assert math.isnan(d.LogNormal(0.0, 1.0, validate_args=False).cdf(lucid.tensor(-1.0)).item())
+    assert d.LogNormal(0.0, 1.0).cdf(lucid.tensor(0.0)).item() == 0
