@@ -7,9 +7,11 @@ import numpy as np
 from tests.scipy.checks import Row, between, complex_of, increasing, off_grid
 
 X, Y, Q = increasing(8), (8, 2), off_grid(0, 7, 3, 4, step=0.5)
+BEYOND = off_grid(-4, 11, 9, step=0.5)
 ENDS = ((1, [0.3, 0.2]), (2, [0.1, 0.0]))
 KNOTS = [0, 0, 0, 0, 1, 2, 2.5, 4, 4, 4, 4.0]
 GRID = [0, 0.2, 0.33, 0.5, 0.8, 1.0], [1, 0.8, 0.7, 0.5, 0.33, 0.1, 0]
+HALVES, MIDDLES = ([0, 1, 2, 3], [3, 2, 1]), [[0.5, 1.5], [1.5, 2.5], [2.5, 1.0], [0, 2.5]]
 
 
 def turning(n):
@@ -61,6 +63,21 @@ PIECEWISE = [
         for n, m in ((3, "akima"), (8, "akima"), (8, "makima"))
     ],
     Row("PPoly", lambda l, c, x, q: l.PPoly(c, x)(q), ((3, 7), X, Q), True),
+    Row("PPoly", lambda l, c, x, q: l.PPoly(c, x, "periodic", 1)(q), ((2, 3, 7), X, BEYOND)),
+    Row("CubicSpline", lambda l, x, y, q: l.CubicSpline(x, y, extrapolate=True)(q), (X, Y, BEYOND)),
+    Row(
+        "CubicHermiteSpline",
+        lambda l, x, y, d, q: l.CubicHermiteSpline(x, y, d, 1, "periodic")(q),
+        (X, (2, 8), (2, 8), BEYOND),
+    ),
+    *[
+        Row(
+            name,
+            lambda l, x, y, q, n=name: getattr(l, n)(x, y, axis=1, extrapolate=True)(q),
+            (lambda rng: np.arange(8) * 0.5, lambda rng: turning(8)(rng).T, BEYOND),
+        )
+        for name in ("PchipInterpolator", "Akima1DInterpolator")
+    ],
 ]
 
 SPLINES = [
@@ -79,6 +96,16 @@ SPLINES = [
     Row("BSpline", lambda l, c, q: l.BSpline(KNOTS, c, 3).derivative()(q), ((7, 2), Q)),
     Row("BSpline", lambda l, c, q: l.BSpline(KNOTS, c, 3).antiderivative()(q), ((7, 2), Q)),
     Row("BSpline", lambda l, c: l.BSpline(KNOTS, c, 3).integrate(0.3, 3.0), ((7, 2),)),
+    Row("BSpline", lambda l, t, c, q: l.BSpline(t, c, 2, "periodic", 1)(q), (increasing(10), (2, 7), BEYOND)),
+    *[
+        Row("BSpline", lambda l, t, c, e=e: l.BSpline(t, c, 2, e).integrate(0.7, 4.3), (increasing(10), (7, 2)))
+        for e in (True, False)
+    ],
+    Row(
+        "make_interp_spline",
+        lambda l, x, y, q: l.make_interp_spline(x, y, 3, [-0.1] * 4 + [1, 1.5, 2, 2.5] + [3.7] * 4)(q),
+        (X, Y, Q),
+    ),
 ]
 
 TABLES = [
@@ -109,5 +136,8 @@ TABLES = [
         for f in (3.0, None)
     ],
     Row("RegularGridInterpolator", lambda l, v: l.RegularGridInterpolator(GRID, v, "nearest")((0.5, 0.4)), ((6, 7),)),
+    Row("RegularGridInterpolator", lambda l, v: l.RegularGridInterpolator(HALVES, v, "nearest")(MIDDLES), ((4, 3),)),
+    Row("interp1d", lambda l, y: l.interp1d([0, 1, 2, 3], y, assume_sorted=True)([0.3, 1.0, 2.9]), ((2, 4),)),
     Row("interpn", lambda l, v, p: l.interpn(GRID, v, p), ((6, 7), inside(9, 2))),
+    Row("interpn", lambda l, v, p: l.interpn(GRID, v, p, "slinear", False, 2.0), ((6, 7), inside(9, 2, scale=1.5))),
 ]  # fmt: skip

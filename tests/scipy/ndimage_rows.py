@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from tests.scipy.checks import Row, between, complex_of, off_grid, spaced
 
 MODES = ("reflect", "mirror", "constant", "nearest", "wrap")
 SPLINE_MODES = (*MODES, "grid-wrap", "grid-constant")
 IMAGE, PLACES = (7, 6), off_grid(-4, 10, 2, 4, 5)
 LONG = off_grid(-3, 52, 2, 6)
+
+
+def mapped(l, x):
+    """Return what a mapping with arguments of its own gives, of all settings."""
+
+    def places(index, a, *, b):
+        return index[0] * a + b, index[1] * 0.9
+
+    return l.geometric_transform(x, places, (9, 4), None, 2, "constant", 0.3, False, (0.9,), {"b": 0.1})
+
 
 FILTERS = [
     *[
@@ -44,7 +56,41 @@ FILTERS = [
         Row(name, lambda l, x, n=name: getattr(l, n)(x, 3, mode="nearest"), (spaced(*IMAGE),))
         for name in ("maximum_filter", "minimum_filter", "median_filter")
     ],
-    Row("maximum_filter", lambda l, x: l.maximum_filter(x, footprint=[[1, 0, 1], [1, 1, 0]]), (spaced(*IMAGE),)),
+    Row("convolve", lambda l, x, w: l.convolve(x, w, axes=(0,)), (IMAGE, (3,))),
+    *[
+        Row(
+            name,
+            lambda l, x, w, n=name, o=o: getattr(l, n)(x, w, 0, mode="constant", cval=0.7, origin=o),
+            (IMAGE, (4,)),
+        )
+        for name, o in (("correlate1d", 1), ("convolve1d", -2))
+    ],
+    Row("gaussian_filter1d", lambda l, x: l.gaussian_filter1d(x, 1.5, 0, 1, None, "constant", 0.3, 3.0), (IMAGE,)),
+    Row("gaussian_filter1d", lambda l, x: l.gaussian_filter1d(x, 1.5, radius=2), (IMAGE,)),
+    Row("uniform_filter1d", lambda l, x: l.uniform_filter1d(x, 3, 0, None, "constant", 0.5, 1), (IMAGE,)),
+    Row("uniform_filter", lambda l, x: l.uniform_filter(x, 4, None, "constant", 0.5, -2, axes=(0,)), (IMAGE,)),
+    *[
+        Row(name, lambda l, x, n=name: getattr(l, n)(x, 0, None, ["constant", "wrap"], 0.4), (IMAGE,))
+        for name in ("prewitt", "sobel")
+    ],
+    Row("laplace", lambda l, x: l.laplace(x, None, "constant", 0.4, axes=(1,)), (IMAGE,)),
+    *[
+        Row(name, lambda l, x, n=name: getattr(l, n)(x, 1.2, None, "constant", 0.4, axes=(0,), truncate=2.0), (IMAGE,))
+        for name in ("gaussian_laplace", "gaussian_gradient_magnitude")
+    ],
+    *[
+        Row(name, lambda l, x, n=name: getattr(l, n)(x, [1.2, 0.8], mode=["wrap", "constant"], axes=(1, 0)), (IMAGE,))
+        for name in ("gaussian_laplace", "gaussian_gradient_magnitude")
+    ],
+    Row("gaussian_laplace", lambda l, x: l.gaussian_laplace(x, [1.2, 0.8], axes=(2, 0)), ((4, 3, 5),)),
+    *[
+        Row(name, lambda l, x, n=name, s=s: getattr(l, n)(x, mode="constant", cval=0.31, **s), (spaced(*IMAGE),))
+        for name in ("maximum_filter", "minimum_filter", "median_filter")
+        for s in (
+            {"footprint": [[1, 0, 1], [1, 1, 0]], "origin": (-1, 1)},
+            {"size": 4, "origin": 1, "axes": (0,)},
+        )
+    ],
 ]
 
 TRANSFORMS = [
@@ -68,6 +114,8 @@ TRANSFORMS = [
     Row("map_coordinates", lambda l, x, c: l.map_coordinates(x, c, prefilter=False, mode="nearest"), (IMAGE, PLACES)),
     Row("map_coordinates", lambda l, x, c: l.map_coordinates(x, c, mode="grid-mirror"), (complex_of(7, 6), PLACES)),
     Row("spline_filter", lambda l, x: l.spline_filter(x), (IMAGE,)),
+    Row("spline_filter", lambda l, x: l.spline_filter(x, 2, np.float32, "reflect"), (IMAGE,), False, 1e-6, True),
+    Row("spline_filter1d", lambda l, x: l.spline_filter1d(x, output=np.float32), (IMAGE,), False, 1e-6, True),
     Row("spline_filter1d", lambda l, x: l.spline_filter1d(x, 4, 0, mode="grid-wrap"), ((60, 2),), True),
     Row(
         "affine_transform",
@@ -85,7 +133,15 @@ TRANSFORMS = [
         lambda l, x: l.affine_transform(x, [[0.9, 0.2, 0.3], [-0.2, 0.8, 1.1], [0, 0, 1]], mode="grid-wrap", order=1),
         (IMAGE,),
     ),
+    Row(
+        "affine_transform",
+        lambda l, x: l.affine_transform(x, [[0.9, 0.2], [-0.2, 0.8]], [0.3, 2.1], cval=0.7, prefilter=False),
+        (IMAGE,),
+    ),
     Row("shift", lambda l, x, b: l.shift(x, b, mode="grid-wrap"), (IMAGE, (2,)), True),
+    Row("shift", lambda l, x: l.shift(x, [1.3, -0.4], None, 2, "nearest", prefilter=False), (IMAGE,)),
+    Row("zoom", lambda l, x: l.zoom(x, [1.7, 0.6], cval=0.7, prefilter=False, mode="grid-constant"), (IMAGE,)),
+    Row("rotate", lambda l, x: l.rotate(x, 30.0, order=2, prefilter=False), (IMAGE,)),
     Row("shift", lambda l, x: l.shift(x, 1.3, cval=2), (IMAGE,)),
     *[Row("zoom", lambda l, x, m=m: l.zoom(x, [1.7, 0.6], mode=m), (IMAGE,)) for m in SPLINE_MODES],
     Row("zoom", lambda l, x: l.zoom(x, 2, order=1, mode="grid-constant", grid_mode=True), (IMAGE,)),
@@ -95,4 +151,5 @@ TRANSFORMS = [
     Row(
         "geometric_transform", lambda l, x: l.geometric_transform(x, lambda i: (i[0] * 0.7 + 0.1, i[1] * 0.9)), (IMAGE,)
     ),
+    Row("geometric_transform", mapped, (IMAGE,)),
 ]

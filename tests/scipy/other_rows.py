@@ -41,8 +41,26 @@ FFT = [
             "rfftn", "irfftn", "fftshift", "ifftshift",
         )
     ],
-    Row("fft", lambda l, x: l.fft(x, 5, axis=0, norm="ortho", workers=1), (GRID,)),
-    Row("fftn", lambda l, x: l.fftn(x, (4,)), (GRID,)),
+    *[
+        Row(name, lambda l, x, n=name: getattr(l, n)(x, 5, 0, "ortho", workers=1), (GRID,))
+        for name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft")
+    ],
+    *[
+        Row(name, lambda l, x, n=name: getattr(l, n)(x, (5, 4), (1, 0), "forward"), (GRID,))
+        for name in ("fft2", "ifft2", "rfft2", "irfft2", "fftn", "ifftn", "rfftn", "irfftn")
+    ],
+    *[
+        Row(name, lambda l, x, n=name, s=s: getattr(l, n)(x, s), (GRID,))
+        for name in ("fft2", "ifft2", "rfft2", "irfft2", "fftn", "ifftn", "rfftn", "irfftn")
+        for s in ((4, 5), (5,))
+        if name[-1] == "n" or len(s) == 2
+    ],
+    *[Row(name, lambda l, x, n=name: getattr(l, n)(x, 1), (WIDE,)) for name in ("fftshift", "ifftshift")],
+    *[
+        Row(f"{name}n", lambda l, x, n=name, k=k: getattr(l, f"{n}n")(x, 3, *k, "ortho", orthogonalize=False), (GRID,))
+        for name in TRANSFORMS
+        for k in (((3, 8), (1, 0)), ((5,), None), (5, None))
+    ],
 ]  # fmt: skip
 
 INTEGRALS = ("simpson", "trapezoid", "cumulative_trapezoid", "cumulative_simpson")
@@ -61,7 +79,13 @@ INTEGRATE = [
     Row("cumulative_trapezoid", lambda l, y: l.cumulative_trapezoid(y, initial=0), (WIDE,)),
     Row("cumulative_simpson", lambda l, y: l.cumulative_simpson(y, initial=2.0), (WIDE,)),
     Row("romb", lambda l, y: l.romb(y, 0.5), ((2, 9),)),
+    Row("romb", lambda l, y: l.romb(y, axis=0), ((5, 2),)),
     Row("fixed_quad", lambda l, a, b: l.fixed_quad(lambda t: t**2 * 3, a, b), (between(0, 1), between(1, 2)), True),
+    Row(
+        "fixed_quad",
+        lambda l, a, b: l.fixed_quad(lambda t, p: t**p, a, b, (7,), 3),
+        (between(0, 1), between(1, 2)),
+    ),
 ]
 
 SPECIAL = [
@@ -91,6 +115,11 @@ def square(rng):
     return rng.standard_normal((4, 4)) + np.diag([5.0, -6, 7, -8])
 
 
+def complex_square(rng):
+    """Return a complex matrix far from singular ones."""
+    return square(rng) + 1j * rng.standard_normal((4, 4))
+
+
 def diagonals(rng):
     """Return the diagonals of such a matrix, the main one second."""
     return rng.standard_normal((4, 6)) * 0.3 + np.array([[0.0], [4], [0], [0]])
@@ -115,7 +144,19 @@ LINALG = [
         for t in (0, "T")
     ],
     *[Row("cholesky", lambda l, a, k=k: l.cholesky(a, k), (positive_definite,)) for k in (True, False)],
-    Row("cho_solve", lambda l, a, b: l.cho_solve(l.cho_factor(a), b), (positive_definite, (4, 2))),
+    *[
+        Row("solve_triangular", lambda l, a, b, t=t: l.solve_triangular(a, b, t), (complex_square, complex_of(4)))
+        for t in (0, 1, 2, "N", "T", "C")
+    ],
+    Row("solve_triangular", lambda l, a, b: l.solve_triangular(a, b, unit_diagonal=True), (positive_definite, (4,))),
+    *[
+        Row("cho_solve", lambda l, a, b, k=k: l.cho_solve(l.cho_factor(a, k), b), (positive_definite, (4, 2)))
+        for k in (True, False)
+    ],
+    Row("norm", lambda l, x: l.norm(x, 3, 0, True), ((4, 3),)),
+    Row("svd", lambda l, x: l.svd(x, False)[1], ((5, 3),)),
+    Row("svd", lambda l, x: l.svd(x, compute_uv=False), ((5, 3),)),
+    Row("eigh", lambda l, a: l.eigh(a, lower=False, eigvals_only=True), (positive_definite,)),
     Row("eigh", lambda l, a: l.eigh(a, eigvals_only=True), (positive_definite,)),
     Row("eigvalsh", lambda l, a: l.eigvalsh(a, lower=False), (positive_definite,)),
     Row("block_diag", lambda l, a, b: l.block_diag(a, b, 2.0), ((2, 3), (2,))),

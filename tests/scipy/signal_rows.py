@@ -38,6 +38,7 @@ CONVOLUTIONS = [
         for m, b in (("full", "wrap"), ("same", "symm"), ("same", "fill"), ("valid", "wrap"))
     ],
     Row("fftconvolve", lambda l, x, w: l.fftconvolve(x, w, axes=1), ((6, 9), (1, 5)), True),
+    Row("oaconvolve", lambda l, x, w: l.oaconvolve(x, w, axes=1), ((6, 9), (6, 5))),
     Row("fftconvolve", lambda l, x, w: l.fftconvolve(x, w, "same", axes=[0]), ((6, 9), (4, 9))),
 ]
 
@@ -62,12 +63,26 @@ FILTERS = [
     Row("filtfilt", lambda l, b, a, x: l.filtfilt(b, division(a), x, axis=0, padlen=4), ((3,), STABLE, (6, 9))),
     Row("sosfilt", lambda l, x: l.sosfilt(SOS, x, axis=0), (LINE,)),
     Row("sosfilt", lambda l, x, z: l.sosfilt(SOS, x, axis=0, zi=z), ((6, 9), (2, 2, 9))),
+    Row("filtfilt", lambda l, b, a, x: l.filtfilt(b, division(a), x, method="pad"), ((3,), STABLE, LINE)),
+    Row(
+        "sosfilt_zi",
+        lambda l, x: l.sosfilt_zi(x * np.array([1, 1, 1, 0, 1, 1.0]) + np.array(SOS)),
+        (between(-0.1, 0.1, 2, 6),),
+    ),
     Row("sosfiltfilt", lambda l, x: l.sosfiltfilt(SOS, x, axis=0), ((30, 2),)),
+    *[
+        Row("sosfiltfilt", lambda l, x, s=s, p=p: l.sosfiltfilt(s, x, 1, p), ((2, 30),))
+        for s, p in ((SOS, "even"), ([[0.2, 0.3, 0, 1, -0.5, 0.2]], "constant"), ([[0.2, 0.3, 0, 1, -0.5, 0]], None))
+    ],
+    Row("sosfiltfilt", lambda l, x: l.sosfiltfilt(SOS, x, padlen=3), (LINE,)),
+    Row("savgol_filter", lambda l, x: l.savgol_filter(x, 5, 2, mode="constant", cval=0.5), ((6, 9),)),
     Row("savgol_filter", lambda l, x: l.savgol_filter(x, 7, 3, 1, 0.5), ((6, 9),)),
     Row("savgol_filter", lambda l, x: l.savgol_filter(x, 5, 2, axis=0, mode="mirror"), ((6, 9),)),
     Row("medfilt", lambda l, x: l.medfilt(x, [3, 5]), (spaced(6, 9),)),
     Row("freqz", lambda l, b, a: l.freqz(b, division(a), 7), ((3,), STABLE)),
     Row("freqz", lambda l, b: l.freqz(b, worN=[0.1, 0.2], fs=3.0), ((3,),)),
+    Row("freqz", lambda l, b: l.freqz(b, worN=6, whole=True), ((3,),)),
+    Row("freqz", lambda l, b: l.freqz(b, worN=6, include_nyquist=True), ((3,),)),
 ]
 
 RATES = [
@@ -81,13 +96,19 @@ RATES = [
     *[Row("resample", lambda l, x, n=n: l.resample(x, n), ((6, 9),)) for n in (1, 4, 5, 6, 12, 13)],
     Row("resample", lambda l, x: l.resample(x, 4, axis=1, window="hann"), ((6, 9),)),
     *[Row("resample", lambda l, x, n=n: l.resample(x, n), (complex_of(6, 2),)) for n in (4, 12)],
+    Row("resample", lambda l, x: l.resample(x, 9, np.arange(6.0))[0], ((6, 2),)),
+    Row("resample", lambda l, x: l.resample(x, 9, domain="freq"), (complex_of(6, 2),)),
     Row("upfirdn", lambda l, h, x: l.upfirdn(h, x, 3, 2), ((5,), LINE), True),
+    Row("upfirdn", lambda l, h, x: l.upfirdn(h, x, 3, mode="constant", cval=0), ((5,), LINE)),
     Row("upfirdn", lambda l, h, x: l.upfirdn(h, x, 2, 5, axis=0), ((5,), (6, 9))),
     *[
         Row("resample_poly", lambda l, x, u=u, d=d, p=p: l.resample_poly(x, u, d, padtype=p), (spaced(30),))
         for u, d, p in ((3, 2, "constant"), (2, 3, "mean"), (1, 4, "median"), (4, 6, "maximum"))
     ],
     Row("resample_poly", lambda l, x, w: l.resample_poly(x, 3, 2, 1, w), ((6, 9), (5,))),
+    Row("resample_poly", lambda l, x: l.resample_poly(x, 3, 2, cval=0.5), (LINE,)),
+    Row("decimate", lambda l, x: l.decimate(x, 3, 5, axis=0), ((80, 2),)),
+    Row("decimate", lambda l, x: l.decimate(x, 3, 12, "fir", axis=0), ((80, 2),)),
     *[
         Row("decimate", lambda l, x, f=f, z=z: l.decimate(x, 3, ftype=f, zero_phase=z), ((80,),))
         for f in ("iir", "fir")

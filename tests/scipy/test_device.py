@@ -11,21 +11,18 @@ import lucid
 from lucid import numpy as lnp
 from lucid.backend import gpu
 from tests.gradients import is_floating, random_like
-from tests.scipy import interpolate_rows, ndimage_rows, other_rows, signal_rows
 from tests.scipy.checks import by_name, drawn, parts, values
+from tests.scipy.test_table import TABLES
 
 pytestmark = pytest.mark.gpu
 
-TABLES = {
-    "fft": (other_rows.FFT,),
-    "integrate": (other_rows.INTEGRATE,),
-    "interpolate": (interpolate_rows.PIECEWISE, interpolate_rows.SPLINES, interpolate_rows.TABLES),
-    "linalg": (other_rows.LINALG,),
-    "ndimage": (ndimage_rows.FILTERS, ndimage_rows.TRANSFORMS),
-    "signal": (signal_rows.CONVOLUTIONS, signal_rows.FILTERS, signal_rows.RATES),
-    "special": (other_rows.SPECIAL,),
-}
-FIRST = [(module, rows[0]) for module, tables in TABLES.items() for rows in by_name(*tables).values()]
+FIRST = [
+    (module, row)
+    for module, tables in TABLES.items()
+    for rows in by_name(*tables).values()
+    for row in (rows if module == "interpolate" else rows[:1])
+]
+"""A call of each function, and each of those of objects, whose arrays meet numbers of the host in every method."""
 
 
 def recorded(row, module, arrays, device, upstream):

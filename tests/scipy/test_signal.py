@@ -44,6 +44,20 @@ def test_single_precision(rng):
         np.testing.assert_allclose(values(mine), other, rtol=1e-4, atol=1e-4)
 
 
+def test_small_weights_count(rng):
+    """A convolution is linear in its weights, as SciPy's here is, also below what `scipy.ndimage` leaves out."""
+    x, w = rng.standard_normal((6, 7)), rng.standard_normal((3, 2))
+    leaf = lucid.tensor(x, requires_grad=True)
+    for scale in (1e-17, 1e-100, 1e-300):
+        for call in (
+            lambda l, x, w: l.convolve2d(x, w, "valid"),
+            lambda l, x, w: l.convolve(x, w, "same", "direct"),
+            lambda l, x, w: l.correlate(x, w, "full", "direct"),
+        ):
+            mine, other = values(call(signal, leaf, w * scale)) / scale, call(theirs, x, w * scale) / scale
+            np.testing.assert_allclose(mine, other, rtol=1e-9, atol=1e-12)
+
+
 def test_what_is_plain(rng):
     """Without a gradient, and of functions that can have none, a result is SciPy's own."""
     x = rng.standard_normal(40)
@@ -68,6 +82,7 @@ def test_what_is_plain(rng):
             r"in1 and in2 should have the same dimensionality, got 1 and 2",
         ),
         (lambda x: signal.fftconvolve(x, x, "half"), r"acceptable mode flags are"),
+        (lambda x: signal.resample_poly(x, 2, 1, padtype="mean", cval=1.0), r"cval has no effect when padtype is"),
         (
             lambda x: signal.lfilter([1.0], [1.0, 0.2], x, zi=[1.0, 2.0]),
             r"zi: expected \(1,\) with its axis last, found \(2,",

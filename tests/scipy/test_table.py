@@ -12,14 +12,25 @@ import pytest
 import lucid.scipy
 from lucid.numpy.border import OTHERS
 from tests.scipy import interpolate_rows, ndimage_rows, other_rows, signal_rows
-from tests.scipy.checks import by_name
+from tests.scipy.checks import by_name, drawn
 
 pytestmark = pytest.mark.cpu("about names")
 
 CLASSES = {f"scipy.interpolate.{name}" for name in lucid.scipy.interpolate.__all__}
 RULES = {name: rule.function for name, rule in OTHERS.items() if rule is not None}
-UNTRIED = {"scipy.linalg.cho_factor", "scipy.signal.sosfilt_zi"}
+UNTRIED = {"scipy.linalg.cho_factor"}
 """What others that are tried call."""
+IDLE = ("overwrite_", "check_finite", "workers", "lapack_driver", "copy")
+"""Parameters that say nothing of the result."""
+TABLES = {
+    "ndimage": (ndimage_rows.FILTERS, ndimage_rows.TRANSFORMS),
+    "signal": (signal_rows.CONVOLUTIONS, signal_rows.FILTERS, signal_rows.RATES),
+    "fft": (other_rows.FFT,),
+    "integrate": (other_rows.INTEGRATE,),
+    "special": (other_rows.SPECIAL,),
+    "linalg": (other_rows.LINALG,),
+    "interpolate": (interpolate_rows.PIECEWISE, interpolate_rows.SPLINES, interpolate_rows.TABLES),
+}
 
 
 def theirs(name):
@@ -45,22 +56,44 @@ def test_parameters_are_scipys():
 
 def test_each_rule_is_tried_and_documented():
     """Whoever adds a rule adds a row, and its name to the page."""
-    modules = {
-        "ndimage": (ndimage_rows.FILTERS, ndimage_rows.TRANSFORMS),
-        "signal": (signal_rows.CONVOLUTIONS, signal_rows.FILTERS, signal_rows.RATES),
-        "fft": (other_rows.FFT,),
-        "integrate": (other_rows.INTEGRATE,),
-        "special": (other_rows.SPECIAL,),
-        "linalg": (other_rows.LINALG,),
-        "interpolate": (interpolate_rows.PIECEWISE, interpolate_rows.SPLINES, interpolate_rows.TABLES),
-    }
-    tried = {f"scipy.{module}.{name}" for module, tables in modules.items() for name in by_name(*tables)}
+    tried = {f"scipy.{module}.{name}" for module, tables in TABLES.items() for name in by_name(*tables)}
     assert {*RULES, *CLASSES} - tried == UNTRIED
     page = (Path(__file__).parents[2] / "docs" / "numpy.md").read_text(encoding="utf-8")
     section = re.search(r"\n## `lucid.scipy`\n(.*?)\n## ", page, re.DOTALL)
     assert section is not None
     named = set(re.findall(r"`(\w+)`", section[1]))
     assert {name.rpartition(".")[2] for name in {*RULES, *CLASSES}} - named == set()
+
+
+class Noted:
+    """A module of SciPy's that notes which parameters its functions are given."""
+
+    def __init__(self, name, given):
+        self.name, self.given = name, given
+
+    def __getattr__(self, function):
+        own = theirs(full := f"scipy.{self.name}.{function}")
+
+        def call(*args, **settings):
+            if full in self.given:
+                self.given[full] |= set(inspect.signature(own).bind(*args, **settings).arguments)
+            return own(*args, **settings)
+
+        return call
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_each_parameter_is_tried(rng):
+    """Whoever gives a rule a parameter adds a row that gives it: a default says nothing of it."""
+    ours = {**RULES, **{name: getattr(lucid.scipy.interpolate, name.rpartition(".")[2]) for name in CLASSES}}
+    given = {name: set() for name in ours}
+    for module, tables in TABLES.items():
+        for row in (row for table in tables for row in table):
+            row.call(Noted(module, given), *drawn(row, rng))
+    left = {
+        name: [key for key in set(parameters(ours[name])) - given[name] if not key.startswith(IDLE)] for name in ours
+    }
+    assert {name: keys for name, keys in left.items() if keys} == {}
 
 
 def test_constants_are_scipys():

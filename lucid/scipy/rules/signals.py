@@ -13,7 +13,18 @@ from lucid.numpy.border import plain
 from lucid.scipy.rules.images.filters import convolve1d, for_each, median_of_parts
 from lucid.scipy.rules.products import spread
 from lucid.scipy.rules.recursions import along_last, in_one_dtype, lfilter, sosfilt, sosfiltfilt, with_zeros
-from lucid.scipy.rules.rule import Array, PerAxis, arrays, host_library, in_dtype, is_plain, put, real_or_complex, rule
+from lucid.scipy.rules.rule import (
+    Array,
+    PerAxis,
+    arrays,
+    counted,
+    host_library,
+    in_dtype,
+    is_plain,
+    put,
+    real_or_complex,
+    rule,
+)
 from lucid.tensor.numpy_calls.rule import NumpyCallError, axis_in, is_tensor
 
 
@@ -160,6 +171,8 @@ def resample_poly(
             "scipy.signal.resample_poly: with a Tensor padtype can be 'constant', "
             f"{', '.join(map(repr, BACKGROUNDS))}, got {padtype!r}"
         )
+    if cval is not None and padtype != "constant":
+        raise ValueError(f"cval has no effect when padtype is {padtype!r}")
     if up != int(up) or down != int(down) or up < 1 or down < 1:
         raise ValueError("up and down must be integers, and >= 1")
     shared = math.gcd(int(up), int(down))
@@ -184,6 +197,11 @@ def resample_poly(
     background: Any = BACKGROUNDS[padtype](x, axis=axis, keepdims=True) if padtype in BACKGROUNDS else cval
     y = upfirdn(h, x - background if background is not None else x, up, down, axis)
     y = y[(slice(None),) * axis + (slice(skipped, skipped + count),)]
+    if padtype == "constant" and cval is not None:
+        # of a constant the filter gives another number in each of its phases
+        phases = lnp.sum(lnp.reshape(with_zeros(h, -(-h.shape[0] // up) * up), (-1, up)), 0)
+        gains = lnp.take(phases, put((skipped + counted(count)) * down % up, plain(x)))
+        background = cval * lnp.reshape(gains, [-1 if k == axis else 1 for k in range(x.ndim)])
     return y + background if background is not None else y
 
 

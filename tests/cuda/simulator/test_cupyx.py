@@ -145,6 +145,22 @@ def test_sparse_matrices(cupy, rng, dtype, index):
 
 
 @pytest.mark.parametrize("dtype", ["f", "d", "F", "D"])
+def test_products_of_sparse_matrices(cupy, rng, dtype):
+    """Of one column, where each row ends where the next one begins, and of more: elements and places are SciPy's."""
+    sparse = importlib.import_module("cupyx.scipy.sparse")
+    for rows, terms, columns, share in ((6, 1, 1, 1), (6, 3, 1, 0.6), (7, 4, 2, 0.5), (5, 6, 9, 0.3), (3, 2, 4, 0)):
+        one, other = (
+            scipy.sparse.csr_matrix(drawn(rng, shape, dtype) * (rng.random(shape) < share))
+            for shape in ((rows, terms), (terms, columns))
+        )
+        wanted, found = one @ other, sparse.csr_matrix(one) @ sparse.csr_matrix(other)
+        wanted.sort_indices()
+        np.testing.assert_array_equal(dense(found.indptr), wanted.indptr)
+        np.testing.assert_array_equal(dense(found.indices), wanted.indices)
+        np.testing.assert_allclose(dense(found.data), wanted.data, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", ["f", "d", "F", "D"])
 def test_sparse_systems(cupy, rng, dtype):
     """Systems are solved, of triangles, by factors and at once."""
     sparse, solvers = (importlib.import_module(f"cupyx.scipy.sparse{name}") for name in ("", ".linalg"))
@@ -158,6 +174,33 @@ def test_sparse_systems(cupy, rng, dtype):
     }
     for name, (x, matrix) in solved.items():
         np.testing.assert_allclose(matrix @ dense(x), b, rtol=1e-4, atol=1e-5, err_msg=name)
+
+
+@pytest.mark.parametrize("dtype", ["f", "d", "F", "D"])
+def test_singular_systems_are_told(cupy, dtype):
+    """A pivot that is zero is told by its number, with the tolerance 0 that CuPy asks with; others are not."""
+    sparse, solvers = (importlib.import_module(f"cupyx.scipy.sparse{name}") for name in ("", ".linalg"))
+    full = cupy.asarray(np.array([[1, 2, 0], [2, 4, 0], [0, 0, 1]], dtype))
+    with pytest.warns(UserWarning, match=r"near singular under tolerance 0 \(singularity: \[1\]\)"):
+        solvers.spsolve(sparse.csr_matrix(full), cupy.ones(3, dtype))
+    full[1, 1] = 5
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        solvers.spsolve(sparse.csr_matrix(full), cupy.ones(3, dtype))
+
+
+def test_not_a_number_is_an_element(cupy):
+    """Zeros of both signs are left out, NaN is not: as of SciPy's matrices."""
+    sparse = importlib.import_module("cupyx.scipy.sparse")
+    for dtype in "fdFD":
+        values = np.array([0.0, np.nan, -0.0, 1e-30, np.inf], dtype)
+        places = np.array([0, 0, 1, 1, 1]), np.array([0, 2, 0, 1, 2])
+        wanted = scipy.sparse.csr_matrix((values, places), (2, 3))
+        found = sparse.csr_matrix((cupy.asarray(values), tuple(map(cupy.asarray, places))), (2, 3))
+        for matrix in (wanted, found):
+            matrix.eliminate_zeros()
+        np.testing.assert_array_equal(dense(found.data), wanted.data)
+        np.testing.assert_array_equal(dense(found.indices), wanted.indices)
 
 
 def test_an_index_outside_is_reported(cupy, capfd):

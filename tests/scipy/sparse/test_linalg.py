@@ -62,6 +62,17 @@ def test_conjugate_gradients(rng):
     check_second_derivative(op, [values, b], rng)
 
 
+def test_what_cg_calls(rng):
+    """It tells of the steps to the solution; those to its gradients, of another system, are no business of it."""
+    A, steps = system(lucid.tensor(draw(rng, 8), requires_grad=True), is_symmetric=True), []
+    x, _ = sparse.linalg.cg(A, lucid.tensor(draw(rng, 4, 2)), callback=lambda x: steps.append(dense(x).copy()))
+    count = len(steps)
+    assert count > 2
+    x.sum().backward()
+    assert len(steps) == count
+    np.testing.assert_allclose(steps[-1], dense(x)[:, 1])
+
+
 def test_norm(rng):
     """The norm of Frobenius is recorded, of sums of repeated elements; others are SciPy's own."""
     values, places = draw(rng, 3), (np.array([0, 0, 1]), np.array([1, 1, 0]))

@@ -61,6 +61,7 @@ OPERATIONS = {
     "2 A - A / 3": lambda A, **_: 2 * A - A / 3,
     "A + A.T": lambda A, **_: A + A.T,
     "A - dense": lambda A, D, **_: A - D,
+    "dense + A": lambda A, D, **_: D + A,
     "dense - A": lambda A, D, **_: D - A,
     "multiply dense": lambda A, D, **_: A.multiply(D),
     "multiply a row": lambda A, x, **_: A.multiply(x[None]),
@@ -79,11 +80,14 @@ OPERATIONS = {
     "element": lambda A, **_: A.tocsr()[2, 3],
     "no element": lambda A, **_: A.tocsr()[1, 1] + A.tocsr()[2, 3],
     "reshape": lambda A, **_: A.reshape((1, 25)),
+    "reshape by columns": lambda A, **_: A.reshape((25, 1), order="F"),
+    "abs": lambda A, **_: abs(A),
     "hstack": lambda A, S, **_: S.hstack([A, A.T]),
     "block_diag": lambda A, S, **_: S.block_diag([A, A * 2]),
     "bmat": lambda A, S, **_: S.bmat([[A, None], [A.T, A]]),
     "tril": lambda A, S, **_: S.tril(A),
     "diags": lambda S, x, **_: S.diags([x, x[1:]], offsets=[0, 1]),
+    "diags of a dtype": lambda S, x, **_: S.diags([x, x[1:]], offsets=[0, 1], dtype=np.complex128),
     "diags_array": lambda S, x, **_: S.diags_array(x[:4], offsets=-1, format="csc"),
     "of dense": lambda S, D, x, **_: S.csr_matrix(D) @ x,
     "astype": lambda A, x, **_: A.astype(np.complex128) @ x,
@@ -108,7 +112,7 @@ def test_operations(rng, name, family):
         with_values = operation(**arguments(sparse, form, family, *recorded))
         plain = operation(**arguments(sparse, form, family, *map(on_device, given)))
         for result in (with_values, plain):
-            assert dense(result).shape == wanted.shape
+            assert (dense(result).shape, result.dtype) == (wanted.shape, wanted.dtype)
             np.testing.assert_allclose(dense(result), wanted, rtol=1e-12, atol=1e-13)
         assert (with_values.requires_grad, isinstance(plain, lucid.Tensor)) == (True, False)
         assert isinstance(with_values, lnp.ndarray | Sparse)
@@ -119,6 +123,82 @@ def test_operations(rng, name, family):
     check_gradient(op, given, rng)
     if family == "array":
         check_second_derivative(op, given, rng)
+
+
+ELSEWHERE = {
+    "to",
+    "detach",
+    "copy",
+    "sum_duplicates",
+    "__bool__",
+    "__array__",
+    "__repr__",
+    "__getattr__",
+    "__pow__",
+} | {f"__{name}__" for name in ("eq", "ne", "lt", "le", "gt", "ge")}
+"""Methods that other tests here call: what they give is as they are, or is SciPy's."""
+
+
+@pytest.mark.cpu("about names")
+def test_each_method_is_tried(rng, monkeypatch):
+    """Whoever adds a method or an operator adds an operation with it."""
+    called = set()
+
+    def noted(method):
+        def call(*args, **settings):
+            called.add(method)
+            return method(*args, **settings)
+
+        return call
+
+    methods = {name: method for name, method in vars(Sparse).items() if callable(method)}
+    for name, method in methods.items():
+        monkeypatch.setattr(Sparse, name, noted(method))
+    given = [draw(rng, *shape) for shape in ((7,), (5,), (5, 3), (5, 5))]
+    for operation in OPERATIONS.values():
+        operation(**arguments(sparse, "coo", "array", *given))
+    left = {name for name, method in methods.items() if method not in called}
+    assert {name for name in left if name[:2] == "__" or name[0] != "_"} == ELSEWHERE
+
+
+def test_powers(rng):
+    """The operator of an array is elementwise, of sums of repeated elements; that of a matrix is SciPy's product."""
+    values = draw(rng, 7)
+    v = lucid.tensor(values, requires_grad=True)
+    places = on_device(ROWS), on_device(COLUMNS)
+    A = sparse.coo_array((v, places), shape=(5, 5))
+    wanted = scipy.sparse.coo_matrix((values, (ROWS, COLUMNS)), shape=(5, 5)).toarray()
+    np.testing.assert_allclose(dense(A**3), wanted**3, rtol=1e-12)
+    (A**3).sum().backward()
+    np.testing.assert_allclose(dense(v.grad), 3 * wanted[ROWS, COLUMNS] ** 2, rtol=1e-12)
+    B = sparse.csr_matrix((on_device(values), places), shape=(5, 5))
+    np.testing.assert_allclose(dense(B**2), wanted @ wanted, rtol=1e-12)
+
+
+def test_indices_of_large_matrices():
+    """Places whose numbers, counted by rows, do not fit into 32 bits are told from one another."""
+    rows, columns = 65540, 65536
+    one = scipy.sparse.coo_matrix(([2.0, 3.0, 5.0], ([0, 7, 65536], [5, 6, 9])), (rows, columns))
+    other = scipy.sparse.coo_matrix(([7.0, 11.0, 13.0], ([65536, 7, 0], [5, 6, 9])), (rows, columns))
+    v = lucid.tensor(one.data, requires_grad=True)
+    A = sparse.coo_matrix((v, (on_device(one.row), on_device(one.col))), one.shape)
+    B = sparse.coo_matrix(other).to(DEVICE)
+    for product in (A.multiply(B), B.multiply(A)):
+        assert (dense(product.sum()), product.nnz) == (33.0, one.multiply(other).nnz)
+        np.testing.assert_array_equal(dense(product.sum(axis=0)), one.multiply(other).sum(axis=0))
+    A.multiply(B).sum().backward()
+    np.testing.assert_array_equal(dense(v.grad), [0.0, 11.0, 0.0])
+
+
+@pytest.mark.parametrize("width", [1, 1000, 40000])
+def test_gradients_of_wide_products(rng, width):
+    """The gradient of the values is the gradient times the operand at their places, of any number of columns."""
+    values, X, G = draw(rng, 7), draw(rng, 5, width), draw(rng, 5, width)
+    v = lucid.tensor(values, requires_grad=True)
+    for form in FORMATS:
+        A = sparse.coo_matrix((v, (on_device(ROWS), on_device(COLUMNS))), shape=(5, 5)).asformat(form)
+        (gradient,) = lucid.autograd.grad(A @ lucid.tensor(X), v, lucid.tensor(G))
+        np.testing.assert_allclose(dense(gradient), (G @ X.T)[ROWS, COLUMNS], rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("dtype", ["f", "d", "F", "D"])

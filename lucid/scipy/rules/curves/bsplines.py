@@ -122,10 +122,14 @@ class BSpline(Interpolator):
         kind = self.extrapolate if extrapolate is None else extrapolate
         if kind == "periodic":
             raise NumpyCallError("scipy.interpolate.BSpline.integrate: extrapolate='periodic' has no rule")
-        a, b = in_double(a, b)
+        t, a, b = in_double(self.t, a, b)
         if not kind:
-            first, last = self.t[self.k], self.t[self.t.shape[0] - self.k - 1]
-            a, b = (lnp.clip(each, plain(first), plain(last)) for each in (a, b))
+            first, last = t[self.k], t[t.shape[0] - self.k - 1]
+            # the ends of what is integrated move with their knots
+            a, b = (
+                lnp.where(plain(each) < plain(first), first, lnp.where(plain(each) > plain(last), last, each))
+                for each in (a, b)
+            )
         whole = self.antiderivative()
         return whole(b, extrapolate=True) - whole(a, extrapolate=True)
 

@@ -260,13 +260,17 @@ def laplace(input: Array, mode: PerAxis = "reflect", cval: Number = 0.0, *, axes
 
 
 def _gaussian_parts(
-    name: str, input: Array, sigma: PerAxis, order: int, mode: PerAxis, axes: PerAxis, settings: dict[str, Any]
+    x: Array, sigma: PerAxis, order: int, mode: PerAxis, along: list[int], settings: dict[str, Any]
 ) -> list[Any]:
-    """Return an array filtered by derivatives of the normal density, of an order along each axis in turn."""
-    (x,) = real_or_complex(name, input)
-    along = axes_of(axes, x.ndim)
-    orders = [[order if k == axis else 0 for k in along] for axis in along]
-    return [gaussian_filter(x, sigma, each, mode, axes=along, **settings) for each in orders]
+    """Return an array filtered by derivatives of the normal density, of an order along some axes in turn.
+
+    As SciPy does it: along all others by the density, in the mode of the axis of the derivative.
+    """
+    parts: list[Any] = []
+    for axis, m in zip(along, for_each(mode, len(along)), strict=True):
+        orders = [order if k == axis else 0 for k in range(x.ndim)]
+        parts.append(gaussian_filter(x, sigma, orders, m, **settings))
+    return parts
 
 
 @rule("ndimage.gaussian_laplace")
@@ -281,7 +285,12 @@ def gaussian_laplace(
 ) -> Any:
     """Return ``scipy.ndimage.gaussian_laplace``; `kwargs` are what else it is called with."""
     settings = {"cval": cval, **(kwargs or {})}
-    return sum(_gaussian_parts("ndimage.gaussian_laplace", input, sigma, 2, mode, axes, settings))
+    (x,) = real_or_complex("ndimage.gaussian_laplace", input)
+    along = axes_of(axes, x.ndim)
+    if len(along) < x.ndim:
+        widths = dict(zip(along, for_each(sigma, len(along)), strict=True))
+        sigma = [widths.get(k, 0.0) for k in range(x.ndim)]
+    return sum(_gaussian_parts(x, sigma, 2, mode, along, settings))
 
 
 @rule("ndimage.gaussian_gradient_magnitude")
@@ -296,7 +305,8 @@ def gaussian_gradient_magnitude(
 ) -> Any:
     """Return ``scipy.ndimage.gaussian_gradient_magnitude``."""
     settings = {"cval": cval, **(kwargs or {})}
-    parts = _gaussian_parts("ndimage.gaussian_gradient_magnitude", input, sigma, 1, mode, axes, settings)
+    (x,) = real_or_complex("ndimage.gaussian_gradient_magnitude", input)
+    parts = _gaussian_parts(x, sigma, 1, mode, axes_of(axes, x.ndim), settings)
     return lnp.sqrt(sum(lnp.square(part) for part in parts))
 
 

@@ -132,6 +132,86 @@ def test_dense_matrices(cusparse, handle, random, form):
         np.testing.assert_array_equal(part.values, one)
 
 
+def about(cusparse, base):
+    """Return a description of a matrix whose indices begin at a base."""
+    made = described(cusparse, "MatDescr")
+    assert cusparse("cusparseSetMatIndexBase", made, base) == 0
+    return made
+
+
+def work_for(cusparse, handle, name, *arguments):
+    """Return a buffer of the size that a function of before the descriptions asks for."""
+    size = ctypes.c_size_t()
+    assert cusparse(f"{name}_bufferSizeExt", handle, *arguments, ctypes.byref(size)) == 0
+    return vector(np.zeros(size.value, np.int8))
+
+
+@pytest.mark.parametrize("base", [0, 1])
+def test_sorting(cusparse, handle, random, base):
+    """By rows, or by columns, and what is equal there by the other: pairs, and the lines of a compressed matrix."""
+    for by, other in (("Row", "Column"), ("Column", "Row")):
+        pair = {
+            "Row": vector(random.integers(0, 5, 30, np.int32)),
+            "Column": vector(random.integers(0, 7, 30, np.int32)),
+        }
+        before = {key: memory.values.copy() for key, memory in pair.items()}
+        numbers = vector(np.arange(30, dtype=np.int32))
+        arguments = 5, 7, 30, pair["Row"].start, pair["Column"].start
+        work = work_for(cusparse, handle, "cusparseXcoosort", *arguments)
+        assert cusparse(f"cusparseXcoosortBy{by}", handle, *arguments, numbers.start, work.start) == 0
+        exact(cusparse, [], [*(x.bytes() for x in (*pair.values(), numbers)), work.bytes()])
+        order = np.lexsort((before[other], before[by]))
+        np.testing.assert_array_equal(numbers.values, order)
+        for key, memory in pair.items():
+            np.testing.assert_array_equal(memory.values, before[key][order])
+    for name in ("csr", "csc"):
+        begins = np.array([0, 4, 4, 13, 20], np.int32)
+        indices = np.concatenate([random.permutation(9)[:n] for n in np.diff(begins)]).astype(np.int32)
+        offsets, places = vector(begins + np.int32(base)), vector(indices + np.int32(base))
+        numbers = vector(np.arange(20, dtype=np.int32))
+        sizes = (4, 9, 20) if name == "csr" else (9, 4, 20)
+        work = work_for(cusparse, handle, f"cusparseX{name}sort", *sizes, offsets.start, places.start)
+        description = about(cusparse, base)
+        assert cusparse(
+            f"cusparseX{name}sort", handle, *sizes, description, offsets.start, places.start, numbers.start, work.start
+        ) == 0  # fmt: skip
+        exact(cusparse, [offsets.bytes()], [places.bytes(), numbers.bytes(), work.bytes()])
+        order = np.lexsort((indices, np.repeat(np.arange(4), np.diff(begins))))
+        np.testing.assert_array_equal(numbers.values, order)
+        np.testing.assert_array_equal(places.values, indices[order] + base)
+
+
+@pytest.mark.parametrize("base", [0, 1])
+@pytest.mark.parametrize("letter", ["S", "D"])
+def test_compression(cusparse, handle, letter, base):
+    """What is no larger than the tolerance is left out, of either sign; NaN is not, as in SciPy's `eliminate_zeros`."""
+    dtype, tolerance = LETTERS[letter], 0.5
+    begins = np.array([0, 3, 3, 6, 8], np.int32)
+    data = np.array([0.5, np.nan, -0.5, 0.75, -0.25, -2.0, 0.0, np.inf], dtype)
+    indices = np.array([1, 2, 4, 0, 3, 4, 1, 2], np.int32)
+    is_kept = np.array([False, True, False, True, False, True, False, True])
+    kept = np.array([1, 0, 2, 1], np.int32)
+    values, offsets, places = vector(data), vector(begins + np.int32(base)), vector(indices + np.int32(base))
+    of_rows, count = vector(np.full(4, 7, np.int32)), ctypes.c_int()
+    limit = (ctypes.c_float if letter == "S" else ctypes.c_double)(tolerance)
+    description = about(cusparse, base)
+    name = f"cusparse{letter}"
+    assert cusparse(
+        f"{name}nnz_compress", handle, 4, description, values.start, offsets.start, of_rows.start, ctypes.byref(count),
+        limit,
+    ) == 0  # fmt: skip
+    np.testing.assert_array_equal(of_rows.values, kept)
+    assert count.value == 4
+    out, out_places, out_offsets = vector(np.zeros(4, dtype)), *(vector(np.zeros(n, np.int32)) for n in (4, 5))
+    assert cusparse(
+        f"{name}csr2csr_compress", handle, 4, 5, description, values.start, places.start, offsets.start, 8,
+        of_rows.start, out.start, out_places.start, out_offsets.start, limit,
+    ) == 0  # fmt: skip
+    np.testing.assert_array_equal(out.values, data[is_kept])
+    np.testing.assert_array_equal(out_places.values, indices[is_kept] + base)
+    np.testing.assert_array_equal(out_offsets.values, np.cumsum([base, *kept]))
+
+
 def test_what_is_refused(cusparse, handle, random):
     """Sizes that do not fit, other types, no buffer, and what is not there, with cuSPARSE's codes and the name."""
     matrix = scipy.sparse.random(5, 4, 0.5, format="csr", rng=random)
