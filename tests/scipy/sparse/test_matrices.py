@@ -129,6 +129,7 @@ ELSEWHERE = {
     "to",
     "detach",
     "copy",
+    "__setitem__",
     "sum_duplicates",
     "__bool__",
     "__array__",
