@@ -76,7 +76,7 @@ SPECIAL = [
     *[
         Row(name, lambda l, x, n=name, k=k: getattr(l, n)(x, axis=k), ((2, 3, 4),), True)
         for name in ("logsumexp", "softmax", "log_softmax")
-        for k in (None, 0, (0, 2), -1)
+        for k in (None, 0, (0, 2), -1, (-1,), (2, -2))
     ],
     Row("logsumexp", lambda l, x, w: l.logsumexp(x, 0, w, True), (POSITIVE, POSITIVE)),
     Row("logsumexp", lambda l, x, w: l.logsumexp(x, 0, -w, return_sign=True)[0], (POSITIVE, POSITIVE)),

@@ -70,6 +70,10 @@ FILTERS = [
     Row("freqz", lambda l, b: l.freqz(b, worN=[0.1, 0.2], fs=3.0), ((3,),)),
 ]
 
+UPFIRDN_MODES = (
+    "constant", "symmetric", "antisymmetric", "reflect", "antireflect", "wrap", "edge", "smooth", "line",
+)  # fmt: skip
+
 RATES = [
     *[
         Row("hilbert", lambda l, x, n=n, k=k: l.hilbert(x, n, axis=k), ((6, 9),))
@@ -82,11 +86,17 @@ RATES = [
     Row("resample", lambda l, x: l.resample(x, 4, axis=1, window="hann"), ((6, 9),)),
     *[Row("resample", lambda l, x, n=n: l.resample(x, n), (complex_of(6, 2),)) for n in (4, 12)],
     Row("upfirdn", lambda l, h, x: l.upfirdn(h, x, 3, 2), ((5,), LINE), True),
+    *[
+        Row("upfirdn", lambda l, h, x, m=m: l.upfirdn(h, x, 2, 3, mode=m, cval=1.5), ((11,), (2, 3)))
+        for m in UPFIRDN_MODES
+    ],
     Row("upfirdn", lambda l, h, x: l.upfirdn(h, x, 2, 5, axis=0), ((5,), (6, 9))),
     *[
         Row("resample_poly", lambda l, x, u=u, d=d, p=p: l.resample_poly(x, u, d, padtype=p), (spaced(30),))
         for u, d, p in ((3, 2, "constant"), (2, 3, "mean"), (1, 4, "median"), (4, 6, "maximum"))
     ],
+    *[Row("resample_poly", lambda l, x, p=p: l.resample_poly(x, 3, 2, padtype=p), ((6, 2),)) for p in UPFIRDN_MODES],
+    Row("resample_poly", lambda l, x: l.resample_poly(x, 3, 2, cval=1.5), ((6, 2),)),
     Row("resample_poly", lambda l, x, w: l.resample_poly(x, 3, 2, 1, w), ((6, 9), (5,))),
     *[
         Row("decimate", lambda l, x, f=f, z=z: l.decimate(x, 3, ftype=f, zero_phase=z), ((80,),))

@@ -12,7 +12,7 @@ from lucid.ops.activation import softmax as activations
 from lucid.ops.elementwise import special
 from lucid.scipy.rules.recursions import in_one_dtype
 from lucid.scipy.rules.rule import Array, PerAxis, by_op, rule
-from lucid.tensor.numpy_calls.rule import NumpyCallError
+from lucid.tensor.numpy_calls.rule import NumpyCallError, axis_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,8 +47,8 @@ def _enter_softmax(name: str, op: Callable[..., Any]) -> None:
         (x,) = in_one_dtype(x)
         if isinstance(axis, int):
             return by_op(op, x, axis)
-        axes = all_or_some(axis, x.ndim)
-        rest = [k for k in range(x.ndim) if k not in {axis % x.ndim for axis in axes}]
+        axes = [axis_in(k, x.ndim) for k in all_or_some(axis, x.ndim)]
+        rest = [k for k in range(x.ndim) if k not in axes]
         order = [*rest, *axes]
         moved = lnp.transpose(x, order)
         lines = lnp.reshape(moved, (*moved.shape[: len(rest)], -1))

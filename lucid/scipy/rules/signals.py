@@ -10,7 +10,8 @@ import numpy as np
 
 from lucid import numpy as lnp
 from lucid.numpy.border import plain
-from lucid.scipy.rules.images.filters import convolve1d, for_each, median_of_parts
+from lucid.scipy.rules.images.filters import convolve1d, for_each
+from lucid.scipy.rules.images.ranks import median_of_parts
 from lucid.scipy.rules.products import spread
 from lucid.scipy.rules.recursions import along_last, in_one_dtype, lfilter, sosfilt, sosfiltfilt, with_zeros
 from lucid.scipy.rules.rule import Array, PerAxis, arrays, host_library, in_dtype, is_plain, put, real_or_complex, rule
@@ -122,10 +123,6 @@ def upfirdn(
     h: Array, x: Array, up: int = 1, down: int = 1, axis: int = -1, mode: str = "constant", cval: float = 0
 ) -> Any:
     """Return ``scipy.signal.upfirdn``: the filter's phases, one beside another, of which each `down`-th is kept."""
-    if mode != "constant" or cval:
-        raise NumpyCallError(
-            "scipy.signal.upfirdn: with a Tensor only mode='constant' and cval=0 can be used: continue the signal first"
-        )
     h, x = in_one_dtype(h, x)
     if h.ndim != 1 or not h.size:
         raise ValueError("h must be 1-D with non-zero length")
@@ -134,12 +131,51 @@ def upfirdn(
     axis = axis_in(axis, x.ndim)
     x = lnp.moveaxis(x, axis, -1)
     count = (x.shape[-1] - 1) * up + h.shape[0]
+    # as many elements beyond the ends as the filter meets
+    beyond = -(-h.shape[0] // up) if x.size and (mode != "constant" or cval) else 0
+    x = continued(x, beyond, mode, cval)
     h = with_zeros(h, -(-h.shape[0] // up) * up)
     phases = [spread(along_last(h[p::up], x.ndim), x) for p in range(up)]
     line = lnp.stack(phases, -1)
-    line = lnp.reshape(line, (*x.shape[:-1], -1))[..., :count]
+    line = lnp.reshape(line, (*x.shape[:-1], -1))[..., beyond * up : beyond * up + count]
     return lnp.moveaxis(line[..., ::down], -1, axis)
 
+
+CONTINUED = {"symmetric": "symmetric", "antisymmetric": "symmetric", "reflect": "reflect", "wrap": "wrap"}
+"""What continues a signal beyond its ends by its own elements, by the names of `lucid.numpy.pad`."""
+
+
+def continued(x: Array, count: int, mode: str, cval: float) -> Any:
+    """Return a signal with some elements more at both ends of its last axis, in a mode of `upfirdn`."""
+    widths = [(0, 0)] * (x.ndim - 1) + [(count, count)]
+    if mode == "constant":
+        return lnp.pad(x, widths, mode="constant", constant_values=cval) if count else x
+    if mode not in UPFIRDN_MODES:
+        raise ValueError(f"Unknown mode: {mode!r}: expected one of {', '.join(map(repr, UPFIRDN_MODES))}")
+    if not count:
+        return x
+    size = x.shape[-1]
+    first, last = x[..., :1], x[..., -1:]
+    places = np.arange(-count, size + count)
+    if mode in CONTINUED:
+        wide = lnp.pad(x, widths, mode=CONTINUED[mode])
+        turned = 1 - 2 * (places // size % 2)
+        return wide * put(turned.astype(x.dtype), plain(x)) if mode == "antisymmetric" else wide
+    if mode == "edge" or size == 1:
+        slopes = [first * 0] * 2
+    elif mode == "smooth":
+        slopes = [x[..., 1:2] - first, last - x[..., -2:-1]]
+    elif mode == "line":
+        slopes = [(last - first) / (size - 1)] * 2
+    else:
+        return lnp.pad(x, widths, mode="reflect", reflect_type="odd")
+    before, behind = (put(part.astype(x.dtype), plain(x)) for part in (places[:count], np.arange(1, count + 1)))
+    return lnp.concatenate([first + before * slopes[0], x, last + behind * slopes[1]], -1)
+
+
+UPFIRDN_MODES = (
+    "constant", "symmetric", "antisymmetric", "reflect", "antireflect", "wrap", "edge", "smooth", "line",
+)  # fmt: skip
 
 BACKGROUNDS: dict[str, Any] = {"mean": lnp.mean, "median": lnp.median, "minimum": lnp.min, "maximum": lnp.max}
 
@@ -155,10 +191,11 @@ def resample_poly(
     cval: float | None = None,
 ) -> Any:
     """Return ``scipy.signal.resample_poly``."""
-    if padtype != "constant" and padtype not in BACKGROUNDS:
-        raise NumpyCallError(
-            "scipy.signal.resample_poly: with a Tensor padtype can be 'constant', "
-            f"{', '.join(map(repr, BACKGROUNDS))}, got {padtype!r}"
+    if padtype != "constant" and cval is not None:
+        raise ValueError(f"cval has no effect when padtype is {padtype!r}: leave it out")
+    if padtype not in {*BACKGROUNDS, *UPFIRDN_MODES}:
+        raise ValueError(
+            f"padtype must be one of {', '.join(map(repr, (*BACKGROUNDS, *UPFIRDN_MODES)))}, got {padtype!r}"
         )
     if up != int(up) or down != int(down) or up < 1 or down < 1:
         raise ValueError("up and down must be integers, and >= 1")
@@ -181,10 +218,11 @@ def resample_poly(
     wanted = (skipped + count - 1) * down + 1 - (x.shape[axis] - 1) * up
     h = lnp.concatenate([put(np.zeros(before, h.dtype), plain(x)), h * up])
     h = with_zeros(h, wanted)
-    background: Any = BACKGROUNDS[padtype](x, axis=axis, keepdims=True) if padtype in BACKGROUNDS else cval
-    y = upfirdn(h, x - background if background is not None else x, up, down, axis)
-    y = y[(slice(None),) * axis + (slice(skipped, skipped + count),)]
-    return y + background if background is not None else y
+    kept = (slice(None),) * axis + (slice(skipped, skipped + count),)
+    if padtype not in BACKGROUNDS:
+        return upfirdn(h, x, up, down, axis, padtype, cval or 0)[kept]
+    background = BACKGROUNDS[padtype](x, axis=axis, keepdims=True)
+    return upfirdn(h, x - background, up, down, axis)[kept] + background
 
 
 @rule("signal.decimate")
@@ -202,7 +240,7 @@ def decimate(
         sos = put(signal.cheby1(8 if n is None else n, 0.05, 0.8 / q, output="sos").astype(x.dtype), plain(x))
         return (sosfiltfilt(sos, x, axis) if zero_phase else sosfilt(sos, x, axis))[every]
     h = put(signal.firwin((20 * q if n is None else n) + 1, 1 / q, window="hamming").astype(x.dtype), plain(x))
-    return resample_poly(x, 1, q, axis, h) if zero_phase else lfilter(h, put(np.ones(1), plain(x)), x, axis)[every]
+    return resample_poly(x, 1, q, axis, h) if zero_phase else lfilter(h, put(np.ones(1, x.dtype), plain(x)), x, axis)[every]
 
 
 @rule("signal.savgol_filter")

@@ -59,7 +59,7 @@ def checked_places(x: Array) -> Any:
         raise ValueError("`x` must be 1-dimensional.")
     if x.shape[0] < 2:
         raise ValueError("`x` must contain at least 2 elements.")
-    if (np.diff(host(x)) <= 0).any():
+    if not (np.diff(host(x)) > 0).all():
         raise ValueError("`x` must be strictly increasing sequence.")
     return x
 
@@ -126,10 +126,11 @@ class PPoly(Interpolator):
         rest = (1,) * (c.ndim - 2)
         way = lnp.reshape(place - lnp.take(breaks, interval), (*place.shape, *rest))
         parts = lnp.take(c, interval, axis=1)
-        total: Any = parts[0] * 0.0
-        for power in range(degree, nu - 1, -1):
+        total: Any = parts[0] * float(math.perm(degree, nu))
+        for power in range(degree - 1, nu - 1, -1):
             total = total * way + parts[degree - power] * float(math.perm(power, nu))
-        return total
+        # where no power is left, a place that is NaN would be lost
+        return total if nu < degree else lnp.where(lnp.isnan(plain(way)), np.nan, total)
 
     def derivative(self, nu: int = 1) -> Any:
         """Return the derivative, as an object of this kind."""
@@ -195,8 +196,10 @@ class CubicHermiteSpline(PPoly):
     def __init__(self, x: Array, y: Array, dydx: Array, axis: int = 0, extrapolate: Array = None) -> None:
         if not self._begin(x, y, dydx, axis=axis, extrapolate=extrapolate):
             x, y, dydx = in_double(x, y, dydx)
+            finite(x=x, y=y, dydx=dydx)
             if y.shape != dydx.shape:
                 raise ValueError("The shapes of `y` and `dydx` must be identical.")
+            axis %= y.ndim
             self._of_slopes(x, y, lnp.moveaxis(dydx, axis, 0), axis, extrapolate)
 
     def _of_slopes(self, x: Array, y: Array, slopes: Array, axis: int, extrapolate: Array) -> None:
@@ -204,12 +207,29 @@ class CubicHermiteSpline(PPoly):
         self._set(hermite(x, y, slopes), x, extrapolate, axis % y.ndim)
 
 
+def finite(**operands: Array) -> None:
+    """Refuse operands that have NaN or infinities, by their names."""
+    for name, x in operands.items():
+        if not bool(lnp.isfinite(plain(x)).all()):
+            raise ValueError(f"`{name}` must contain only finite values: leave out what is NaN or infinite")
+
+
 def samples_of(x: Array, y: Array, axis: int) -> tuple[Any, Any]:
     """Return places and values with their axis first, checked."""
     x, y = in_double(x, y)
+    finite(x=x, y=y)
+    axis %= y.ndim
     if x.ndim == 1 and x.shape[0] != y.shape[axis]:
         raise ValueError(f"The length of `y` along `axis`={axis} doesn't match the length of `x`")
     return checked_places(x), lnp.moveaxis(y, axis, 0)
+
+
+def real_samples(name: str, x: Array, y: Array, axis: int) -> tuple[Any, Any]:
+    """Return places and values as `samples_of` does, of an interpolator that compares values."""
+    x, y = samples_of(x, y, axis)
+    if y.dtype.kind == "c":
+        raise ValueError(f"`{name}` only works with real values for `y`: give it y.real and y.imag in turn")
+    return x, y
 
 
 class PchipInterpolator(CubicHermiteSpline):
@@ -218,7 +238,7 @@ class PchipInterpolator(CubicHermiteSpline):
     def __init__(self, x: Array, y: Array, axis: int = 0, extrapolate: Array = None) -> None:
         if self._begin(x, y, axis=axis, extrapolate=extrapolate):
             return
-        x, values = samples_of(x, y, axis)
+        x, values = real_samples("PchipInterpolator", x, y, axis)
         h = lnp.reshape(lnp.diff(x), (-1, *(1,) * (values.ndim - 1)))
         rise = lnp.diff(values, axis=0) / h
         if values.shape[0] == 2:
@@ -251,7 +271,7 @@ class Akima1DInterpolator(CubicHermiteSpline):
             return
         if method not in {"akima", "makima"}:
             raise NotImplementedError(f"`method`={method} is unsupported.")
-        x, values = samples_of(x, y, axis)
+        x, values = real_samples("Akima1DInterpolator", x, y, axis)
         rise = lnp.diff(values, axis=0) / lnp.reshape(lnp.diff(x), (-1, *(1,) * (values.ndim - 1)))
         if values.shape[0] == 2:
             slopes = lnp.concatenate([rise, rise])
