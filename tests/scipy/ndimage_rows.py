@@ -59,12 +59,12 @@ FILTERS = [
     ],
     *[Row("rank_filter", lambda l, x, r=r: l.rank_filter(x, r, 3), (spaced(*IMAGE),)) for r in (0, 2, -1)],
     *[
-        Row(name, lambda l, x, n=name, a=a: getattr(l, n)(x, size=(2, 3), origin=(0, 1), axes=a), (spaced(4, 3, 5),))
+        Row(name, lambda l, x, n=name, a=a: getattr(l, n)(x, size=(4, 3), origin=(0, 1), axes=a), (spaced(4, 3, 5),))
         for name in ("maximum_filter", "minimum_filter", "median_filter", "uniform_filter")
         for a in ((2, 0), (0, 1))
     ],
     *[
-        Row(name, lambda l, x, n=name: getattr(l, n)(x, size=(2, 3), origin=(0, 1), axes=(1, 0)), (spaced(*IMAGE),))
+        Row(name, lambda l, x, n=name: getattr(l, n)(x, size=(4, 3), origin=(0, 1), axes=(1, 0)), (spaced(*IMAGE),))
         for name in ("maximum_filter", "median_filter")
     ],
     Row("maximum_filter", lambda l, x: l.maximum_filter(x, footprint=[[1, 0, 1], [1, 1, 0]]), (spaced(*IMAGE),)),

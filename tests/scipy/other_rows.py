@@ -42,7 +42,11 @@ FFT = [
         )
     ],
     Row("fft", lambda l, x: l.fft(x, 5, axis=0, norm="ortho", workers=1), (GRID,)),
-    Row("fftn", lambda l, x: l.fftn(x, (4,)), (GRID,)),
+    *[Row("fftn", lambda l, x, s=s: l.fftn(x, s), (GRID,)) for s in ((4,), 4)],
+    *[
+        Row("dct", lambda l, x, m=m: l.dct(x, 2, norm=m, orthogonalize=m is None), (complex_of(3, 5),))
+        for m in (None, "ortho")
+    ],
 ]  # fmt: skip
 
 INTEGRALS = ("simpson", "trapezoid", "cumulative_trapezoid", "cumulative_simpson")
@@ -121,6 +125,17 @@ LINALG = [
     Row("block_diag", lambda l, a, b: l.block_diag(a, b, 2.0), ((2, 3), (2,))),
     Row("toeplitz", lambda l, c, r: l.toeplitz(c, r), ((4,), (3,))),
     Row("toeplitz", lambda l, c: l.toeplitz(c), (complex_of(4),)),
+    *[
+        Row("solve", lambda l, a, b, k=k: l.solve(a * (1 + 0.1j), b, assume_a=k), (square, (4,)))
+        for k in ("her", "sym")
+    ],
+    Row("norm", lambda l, x: l.norm(x), ((4,),)),
+    *[Row("norm", lambda l, x, k=k: l.norm(x, k), (square,)) for k in (1, np.inf, "fro", 2)],
+    Row(
+        "cho_solve",
+        lambda l, b: l.cho_solve(l.cho_factor(np.eye(3) + np.ones((2, 3, 3)), lower=True), b),
+        ((2, 3, 2),),
+    ),
     Row("solve_banded", lambda l, a, b: l.solve_banded((2, 1), a, b), (diagonals, (6, 2)), True),
     Row("solve_banded", lambda l, a, b: l.solve_banded((2, 1), a * (1 + 0.5j), b), (diagonals, complex_of(6))),
 ]

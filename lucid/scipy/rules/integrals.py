@@ -92,7 +92,7 @@ def simpson(y: Array, x: Array = None, *, dx: Array = 1.0, axis: int = -1) -> An
     def step(*key: Array) -> Any:
         return steps if x is None else steps[(..., *key)]
 
-    if n != 2 and (x is not None or not n % 2):
+    if n != 2 and (x is not None or (not n % 2 and y.ndim == 1)):
         # SciPy computes with distances of double precision
         y = in_dtype(y, np.result_type(y.dtype, np.float64))
     if n == 2:
@@ -136,6 +136,7 @@ def cumulative_simpson(y: Array, *, x: Array = None, dx: Array = 1.0, axis: int 
 def romb(y: Array, dx: Array = 1.0, axis: int = -1) -> Any:
     """Return ``scipy.integrate.romb``: a sum with weights that depend on the number of samples alone."""
     y, _, _ = samples(y, None, dx, axis)
+    y = in_dtype(y, np.result_type(y.dtype, np.float64))
     weights = host_library("integrate").romb(np.eye(y.shape[-1]), axis=0)
     return y @ put(weights.astype(plain(y).dtype), plain(y)) * dx
 

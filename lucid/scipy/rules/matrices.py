@@ -12,7 +12,7 @@ from lucid.ops.decomposition import matrix_exp, triangular
 from lucid.ops.shape import stacking
 from lucid.scipy.rules.banded import banded_solution
 from lucid.scipy.rules.recursions import in_one_dtype
-from lucid.scipy.rules.rule import Array, PerAxis, arrays, by_op, counted, put, rule
+from lucid.scipy.rules.rule import Array, PerAxis, arrays, by_op, counted, in_double, put, rule
 from lucid.tensor.numpy_calls.rule import NumpyCallError
 
 
@@ -25,7 +25,7 @@ def inv(a: Array, overwrite_a: bool = False, check_finite: bool = True) -> Any:
 @rule("linalg.det")
 def det(a: Array, overwrite_a: bool = False, check_finite: bool = True) -> Any:
     """Return ``scipy.linalg.det``."""
-    return lnp.linalg.det(a)
+    return in_double(lnp.linalg.det(a))[0]
 
 
 @rule("linalg.pinv")
@@ -38,6 +38,10 @@ def pinv(a: Array, check_finite: bool = True) -> Any:
 @rule("linalg.norm")
 def norm(a: Array, ord: Array = None, axis: PerAxis = None, keepdims: bool = False, check_finite: bool = True) -> Any:
     """Return ``scipy.linalg.norm``."""
+    (a,) = arrays(a)
+    if axis is None and not keepdims and (a.ndim, ord) in {(1, None), (1, 2), (2, 1), (2, np.inf)}:
+        # SciPy has these of BLAS and LAPACK, as numbers of double precision
+        (a,) = in_double(a)
     return lnp.linalg.norm(a, ord, axis, keepdims)
 
 

@@ -91,9 +91,9 @@ class Spread(Function):
         """Return the full convolution by SciPy's correlation with turned weights, or CuPy's."""
         ctx.save_for_backward(w, g)
         a, b = g.array, w.array
-        turned = b[(slice(None, None, -1),) * b.ndim]
+        turned = b[(..., *(slice(None, None, -1),) * b.ndim)]
         with on(a):
-            padded = namespace(a).pad(a, [(0, size - 1) for size in b.shape])
+            padded = namespace(a).pad(a, [(0, size - 1) for size in b.shape]) if a.ndim else a
         return wrap(_correlated(padded, turned, is_behind=True))
 
     @staticmethod

@@ -106,6 +106,16 @@ def in_dtype(x: Array, dtype: np.dtype[Any]) -> Any:
     return x if x.dtype == dtype else x.astype(dtype)
 
 
+def in_double(*values: Array) -> list[Any]:
+    """Return operands in double precision, as SciPy takes them in many a place; None stays what it is."""
+    found = iter(arrays(*[value for value in values if value is not None]))
+    results: list[Any] = []
+    for value in values:
+        x = None if value is None else next(found)
+        results.append(x if x is None else in_dtype(x, np.dtype("c16" if x.dtype.kind == "c" else "f8")))
+    return results
+
+
 def recorded(function: type[Function], *values: Array) -> Any:
     """Return what a Function of `lucid.autograd` gives of arrays, which become tensors, and of settings."""
     return by_op(function.apply, *values)

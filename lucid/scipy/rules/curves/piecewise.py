@@ -9,7 +9,7 @@ import numpy as np
 
 from lucid import numpy as lnp
 from lucid.numpy.border import any_recorded, array_on_device, plain
-from lucid.scipy.rules.rule import Array, arrays, host, host_library, in_dtype
+from lucid.scipy.rules.rule import Array, host, host_library, in_double
 from lucid.tensor.numpy_calls.rule import NumpyCallError
 
 
@@ -41,16 +41,6 @@ class Interpolator:
         if hasattr(getattr(host_library("interpolate"), type(self).__name__), name):
             raise NumpyCallError(f"{title}.{name} has no rule: make the object of arrays, x.detach()")
         raise AttributeError(f"{title} has no attribute {name!r}")
-
-
-def in_double(*values: Array) -> list[Any]:
-    """Return operands in double precision, as SciPy's interpolators take them; None stays what it is."""
-    found = iter(arrays(*[value for value in values if value is not None]))
-    results: list[Any] = []
-    for value in values:
-        x = None if value is None else next(found)
-        results.append(x if x is None else in_dtype(x, np.dtype("c16" if x.dtype.kind == "c" else "f8")))
-    return results
 
 
 def checked_places(x: Array) -> Any:

@@ -10,8 +10,8 @@ import numpy as np
 from lucid import numpy as lnp
 from lucid.numpy.border import plain
 from lucid.scipy.rules.curves.bsplines import basis, knot_interval, make_interp_spline
-from lucid.scipy.rules.curves.piecewise import Interpolator, in_double, interval_of, with_axis
-from lucid.scipy.rules.rule import Array, arrays, host, put, rule
+from lucid.scipy.rules.curves.piecewise import Interpolator, interval_of, with_axis
+from lucid.scipy.rules.rule import Array, arrays, host, in_double, in_dtype, put, rule
 from lucid.tensor.numpy_calls.rule import NumpyCallError
 
 DEGREES = {"zero": 0, "slinear": 1, "quadratic": 2, "cubic": 3}
@@ -38,6 +38,7 @@ class interp1d(Interpolator):  # SciPy's name
         ):  # fmt: skip
             x, y, fill_value, bounds_error = self._own.x, self._own.y, self._own.fill_value, self._own.bounds_error
             assume_sorted = True
+        self._dtypes = [each.dtype for each in arrays(x, y)]
         x, y = in_double(x, y)
         self.axis = axis % y.ndim
         y = lnp.moveaxis(y, axis, 0)
@@ -101,7 +102,16 @@ class interp1d(Interpolator):  # SciPy's name
             shape = (*place.shape, *rest)
             for where, fill in zip((is_below, is_above), self.fills, strict=True):
                 result = lnp.where(lnp.reshape(where, shape), put(in_double(fill)[0], values), result)
-        return with_axis(result, self.axis, place.ndim)
+        return with_axis(in_dtype(result, self._dtype(x)), self.axis, place.ndim)
+
+    def _dtype(self, places: Array) -> np.dtype[Any]:
+        """Return the dtype of SciPy's values: of steps that of the samples, and of splines double precision."""
+        x, y = self._dtypes
+        if self.kind in STEPS:
+            kinds = [y]
+        else:
+            kinds = [x, y, arrays(places)[0].dtype] if self.kind == "linear" else [y, np.dtype(np.float64)]
+        return np.result_type(*kinds, np.float32 if y.kind in "fc" else np.float64)
 
     def _step(self, breaks: Array, values: Array) -> Any:
         last = breaks.shape[0] - 1
@@ -130,6 +140,8 @@ class RegularGridInterpolator(Interpolator):
     ) -> None:
         self._begin(points, values, method=method, bounds_error=bounds_error, fill_value=fill_value)
         self.method, self.bounds_error, self.fill_value = method, bounds_error, fill_value
+        dtype = arrays(values)[0].dtype
+        self._dtype = dtype if dtype.kind in "fc" else np.dtype(np.float64)
         *grid, values = in_double(*points, values)
         if len(grid) > values.ndim:
             raise ValueError(f"There are {len(grid)} point arrays, but values has {values.ndim} dimensions")
@@ -148,10 +160,12 @@ class RegularGridInterpolator(Interpolator):
         if self._computes(xi):
             return self._own(plain(xi), method)
         method = self.method if method is None else method
-        if isinstance(xi, tuple):
+        is_one = isinstance(xi, tuple)
+        if is_one:
             xi = lnp.stack(lnp.broadcast_arrays(*in_double(*xi)), -1)
         *grid, values, xi = in_double(*self.grid, self.values, xi)
-        xi = lnp.reshape(xi, (-1, len(grid))) if xi.ndim == 1 and not xi.size % len(grid) else xi
+        if xi.ndim == 1 and not xi.size % len(grid) and (len(grid) == 1 or not is_one):
+            xi = lnp.reshape(xi, (-1, len(grid)))
         if xi.shape[-1] != len(grid):
             raise ValueError(
                 f"The requested sample points xi have dimension {xi.shape[-1]} but this RegularGridInterpolator has "
@@ -181,7 +195,8 @@ class RegularGridInterpolator(Interpolator):
         for each in plains:
             if host(lnp.isnan(each)).any():
                 result = lnp.where(lnp.reshape(lnp.isnan(each), each.shape + rest), np.nan, result)
-        return lnp.reshape(result, (*shape, *values.shape[len(grid) :]))
+        result = lnp.reshape(result, (*shape, *values.shape[len(grid) :]))
+        return in_dtype(result, self._dtype) if method == "nearest" else result
 
     @staticmethod
     def _of_basis(grid: list[Any], values: Array, places: list[Any], k: int) -> tuple[Any, list[Any]]:

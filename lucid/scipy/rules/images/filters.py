@@ -63,7 +63,7 @@ def filtered(
     if not x.size:
         return in_dtype(x * lnp.sum(w), x.dtype if w.dtype.kind != "c" else np.result_type(x.dtype, np.complex64))
     if turned:
-        w = w[(slice(None, None, -1),) * w.ndim]
+        w = w[(..., *(slice(None, None, -1),) * w.ndim)]
         origins = [-o - (1 - size % 2) for o, size in zip(origins, sizes, strict=True)]
     elif w.dtype.kind == "c":
         w = lnp.conj(w)
