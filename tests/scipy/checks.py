@@ -76,7 +76,10 @@ def values(result):
 
 def as_op(call, module):
     """Return a call as a function of tensors to tensors, as `tests.gradients` takes them."""
-    return lambda *tensors: [lucid.as_tensor(each) for each in parts(call(module, *tensors))]
+    # a number of SciPy's is one of double precision
+    return lambda *tensors: [
+        lucid.as_tensor(np.asarray(each) if isinstance(each, float) else each) for each in parts(call(module, *tensors))
+    ]
 
 
 def check(row, module, rng):
@@ -100,7 +103,7 @@ def check(row, module, rng):
 
 
 def check_single(row, theirs, ours, arrays):
-    """Fail unless the call has SciPy's shapes and dtypes in single precision too, of all operands or the first alone."""
+    """Fail unless the call has SciPy's shapes and dtypes in single precision too, of all or the first alone."""
     single = [array.astype("F" if array.dtype.kind == "c" else "f") for array in arrays]
     for given in (single, [*single[:1], *arrays[1:]]):
         with warnings.catch_warnings():

@@ -43,7 +43,7 @@ def trapezoid(y: Array, x: Array = None, dx: Array = 1.0, axis: int = -1) -> Any
     result = lnp.trapezoid(y, x, dx, axis)
     dtype = plain(lnp.asarray(y)).dtype
     # SciPy's sum has the dtype of the samples, whatever that of the places
-    return in_dtype(result, dtype) if dtype.kind == "c" or dtype.kind == result.dtype.kind else result
+    return in_dtype(result, dtype) if dtype.kind in {"c", result.dtype.kind} else result
 
 
 @rule("integrate.cumulative_trapezoid")

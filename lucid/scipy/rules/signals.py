@@ -145,7 +145,7 @@ CONTINUED = {"symmetric": "symmetric", "antisymmetric": "symmetric", "reflect": 
 """What continues a signal beyond its ends by its own elements, by the names of `lucid.numpy.pad`."""
 
 
-def continued(x: Array, count: int, mode: str, cval: float) -> Any:
+def continued(x: Any, count: int, mode: str, cval: float) -> Any:
     """Return a signal with some elements more at both ends of its last axis, in a mode of `upfirdn`."""
     widths = [(0, 0)] * (x.ndim - 1) + [(count, count)]
     if mode == "constant":
@@ -156,10 +156,10 @@ def continued(x: Array, count: int, mode: str, cval: float) -> Any:
         return x
     size = x.shape[-1]
     first, last = x[..., :1], x[..., -1:]
-    places = np.arange(-count, size + count)
+    places: Any = np.arange(-count, size + count)
     if mode in CONTINUED:
         wide = lnp.pad(x, widths, mode=CONTINUED[mode])
-        turned = 1 - 2 * (places // size % 2)
+        turned: Any = 1 - 2 * (places // size % 2)
         return wide * put(turned.astype(x.dtype), plain(x)) if mode == "antisymmetric" else wide
     if mode == "edge" or size == 1:
         slopes = [first * 0] * 2
@@ -169,7 +169,8 @@ def continued(x: Array, count: int, mode: str, cval: float) -> Any:
         slopes = [(last - first) / (size - 1)] * 2
     else:
         return lnp.pad(x, widths, mode="reflect", reflect_type="odd")
-    before, behind = (put(part.astype(x.dtype), plain(x)) for part in (places[:count], np.arange(1, count + 1)))
+    ends: list[Any] = [places[:count], places[size + count :] - size + 1]
+    before, behind = (put(part.astype(x.dtype), plain(x)) for part in ends)
     return lnp.concatenate([first + before * slopes[0], x, last + behind * slopes[1]], -1)
 
 
@@ -240,7 +241,11 @@ def decimate(
         sos = put(signal.cheby1(8 if n is None else n, 0.05, 0.8 / q, output="sos").astype(x.dtype), plain(x))
         return (sosfiltfilt(sos, x, axis) if zero_phase else sosfilt(sos, x, axis))[every]
     h = put(signal.firwin((20 * q if n is None else n) + 1, 1 / q, window="hamming").astype(x.dtype), plain(x))
-    return resample_poly(x, 1, q, axis, h) if zero_phase else lfilter(h, put(np.ones(1, x.dtype), plain(x)), x, axis)[every]
+    return (
+        resample_poly(x, 1, q, axis, h)
+        if zero_phase
+        else lfilter(h, put(np.ones(1, x.dtype), plain(x)), x, axis)[every]
+    )
 
 
 @rule("signal.savgol_filter")

@@ -26,13 +26,11 @@ def system(values, form="csr", *, is_symmetric=False):
 @pytest.mark.parametrize("form", ["coo", "csr", "csc"])
 @pytest.mark.parametrize("dtype", [np.float64, np.complex128])
 def test_spsolve(rng, form, dtype):
-    """The solution of one right side and of several is SciPy's, of one column in one dimension, and has gradients of both operands."""
+    """The solution of one right side and of several is SciPy's, in its shape, and has gradients of both operands."""
     values = draw(rng, 8, dtype=dtype)
     for shape in ((4,), (4, 1), (4, 3)):
         b = draw(rng, *shape, dtype=dtype)
-        wanted = scipy.sparse.linalg.spsolve(
-            system(lucid.tensor(values).array, form).to("cpu").to_scipy().tocsc(), b
-        )
+        wanted = scipy.sparse.linalg.spsolve(system(lucid.tensor(values).array, form).to("cpu").to_scipy().tocsc(), b)
         recorded = sparse.linalg.spsolve(system(lucid.tensor(values, requires_grad=True), form), lucid.tensor(b))
         plain = sparse.linalg.spsolve(system(lucid.tensor(values).array, form), lucid.tensor(b))
         for solution in (dense(recorded), dense(plain)):

@@ -71,8 +71,10 @@ class interp1d(Interpolator):  # SciPy's name
             # before the first sample there is no previous one
             fill_value = (np.nan, self._y[-1]) if self.kind == "previous" else (self._y[0], np.nan)
             self.extrapolates = False
-        is_pair = isinstance(fill_value, tuple) and len(fill_value) == 2
-        self.fills: tuple[Any, Any] = fill_value if is_pair else (fill_value, fill_value)
+        pair: Any = fill_value
+        self.fills: tuple[Any, Any] = (
+            pair if isinstance(fill_value, tuple) and len(pair) == 2 else (fill_value, fill_value)
+        )
 
     def __call__(self, x: Array) -> Any:
         """Return the values at places."""
@@ -85,7 +87,9 @@ class interp1d(Interpolator):  # SciPy's name
             raise ValueError("A value in x_new is outside the interpolation range.")
         rest = (1,) * (y.ndim - 1)
         if self.kind == "linear" and breaks.shape[0] == 1 and not self.extrapolates:
-            result = lnp.take(y, lnp.zeros_like(values, dtype=int), axis=0) + 0.0 * lnp.reshape(place, (*place.shape, *rest))
+            result = lnp.take(y, lnp.zeros_like(values, dtype=int), axis=0) + 0.0 * lnp.reshape(
+                place, (*place.shape, *rest)
+            )
         elif self.kind == "linear":
             interval = lnp.clip(lnp.searchsorted(plain(breaks), values), 1, breaks.shape[0] - 1)
             x0, x1 = lnp.take(breaks, interval - 1), lnp.take(breaks, interval)

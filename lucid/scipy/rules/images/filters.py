@@ -11,7 +11,7 @@ from lucid import numpy as lnp
 from lucid.numpy.border import plain
 from lucid.scipy.rules.borders import extended
 from lucid.scipy.rules.products import windows
-from lucid.scipy.rules.rule import Array, PerAxis, arrays, host, in_dtype, put, real_or_complex, rule
+from lucid.scipy.rules.rule import Array, PerAxis, host, in_dtype, put, real_or_complex, rule
 from lucid.tensor.numpy_calls.rule import axis_in, is_sequence
 
 if TYPE_CHECKING:
