@@ -18,6 +18,7 @@ from lucid.autograd.base import TensorBase, wrap
 from lucid.backend import gpu
 from lucid.backend.arrays import asarray, on
 from lucid.backend.device import device_of
+from lucid.errors import DeviceError
 from lucid.numpy.border import OTHERS, plain, settled
 from lucid.tensor.numpy_calls.rule import NumpyCallError, Rule
 
@@ -73,6 +74,14 @@ def counted(count: int) -> Any:
 def arrays(*values: Array) -> list[Any]:
     """Return operands as arrays, recorded or plain; lists and numbers come to the device of the others."""
     like = next((array for value in values if gpu.is_gpu_array(array := plain(value))), None)
+    if like is not None:
+        for value in values:
+            array = plain(value)
+            if isinstance(value, Arrays) and array.ndim and device_of(array) != device_of(like):
+                raise DeviceError(
+                    f"expected all arrays on one device, got shape {tuple(like.shape)} on {device_of(like)} and shape "
+                    f"{tuple(array.shape)} on {device_of(array)}: move one, lucid.as_tensor(x).to({str(device_of(like))!r})"
+                )
     return [lnp.asarray(value) if isinstance(value, Arrays) else put(lnp.asarray(value), like) for value in values]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -114,7 +114,7 @@ def window_of(window: Array, size: int, like: Array) -> Any:
     if is_tensor(window) or is_plain(window):
         if window.shape != (size,):
             raise ValueError(f"window.shape={window.shape} != ({size},)")
-        return window
+        return arrays(window, like)[0]
     return put(np.fft.fftshift(host_library("signal").get_window(window, size)), plain(like))
 
 
@@ -156,10 +156,10 @@ def continued(x: Any, count: int, mode: str, cval: float) -> Any:
         return x
     size = x.shape[-1]
     first, last = x[..., :1], x[..., -1:]
-    places: Any = np.arange(-count, size + count)
+    places = cast("Any", np.arange(-count, size + count))
     if mode in CONTINUED:
         wide = lnp.pad(x, widths, mode=CONTINUED[mode])
-        turned: Any = 1 - 2 * (places // size % 2)
+        turned = 1 - 2 * (places // size % 2)
         return wide * put(turned.astype(x.dtype), plain(x)) if mode == "antisymmetric" else wide
     if mode == "edge" or size == 1:
         slopes = [first * 0] * 2
@@ -207,7 +207,7 @@ def resample_poly(
         return x * 1
     axis = axis_in(axis, x.ndim)
     if is_tensor(window) or is_plain(window) or isinstance(window, list):
-        (h,) = arrays(window)
+        h, x = arrays(window, x)
         half = (h.shape[0] - 1) // 2
     else:
         half = 10 * max(up, down)
