@@ -78,9 +78,10 @@ def arrays(*values: Array) -> list[Any]:
         for value in values:
             array = plain(value)
             if isinstance(value, Arrays) and array.ndim and device_of(array) != device_of(like):
+                one, other = device_of(like), device_of(array)
                 raise DeviceError(
-                    f"expected all arrays on one device, got shape {tuple(like.shape)} on {device_of(like)} and shape "
-                    f"{tuple(array.shape)} on {device_of(array)}: move one, lucid.as_tensor(x).to({str(device_of(like))!r})"
+                    f"expected all arrays on one device, got shape {tuple(like.shape)} on {one} and shape "
+                    f"{tuple(array.shape)} on {other}: move one, lucid.as_tensor(x).to({str(one)!r})"
                 )
     return [lnp.asarray(value) if isinstance(value, Arrays) else put(lnp.asarray(value), like) for value in values]
 
