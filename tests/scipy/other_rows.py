@@ -61,6 +61,10 @@ INTEGRATE = [
         for name in INTEGRALS
         for k in (2, 3, 6, 7)
     ],
+    *[
+        Row("simpson", lambda l, y, x=x: l.simpson(y, x), ((3, len(x)),))
+        for x in ([0, 1, 1, 2.0], [0, 0, 1, 2.0], [0, 1, 2, 2.0], [0, 1, 1, 1.0])
+    ],
     Row("simpson", lambda l, y, x: l.simpson(y, l.cumulative_trapezoid(x * x + 0.1, initial=0)), (WIDE, WIDE)),
     Row("cumulative_trapezoid", lambda l, y: l.cumulative_trapezoid(y, initial=0), (WIDE,)),
     Row("cumulative_simpson", lambda l, y: l.cumulative_simpson(y, initial=2.0), (WIDE,)),

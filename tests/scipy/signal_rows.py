@@ -67,7 +67,7 @@ FILTERS = [
     Row("savgol_filter", lambda l, x: l.savgol_filter(x, 5, 2, axis=0, mode="mirror"), ((6, 9),)),
     Row("medfilt", lambda l, x: l.medfilt(x, [3, 5]), (spaced(6, 9),)),
     Row("freqz", lambda l, b, a: l.freqz(b, division(a), 7), ((3,), STABLE)),
-    Row("freqz", lambda l, b: l.freqz(b, worN=[0.1, 0.2], fs=3.0), ((3,),)),
+    *[Row("freqz", lambda l, b, w=w: l.freqz(b, worN=w, fs=3.0), ((3,),)) for w in ([0.1, 0.2], 0.4)],
 ]
 
 UPFIRDN_MODES = (

@@ -62,8 +62,8 @@ def cumulative_trapezoid(y: Array, x: Array = None, dx: Array = 1.0, axis: int =
 
 def over(x: Array, y: Array) -> Any:
     """Return a quotient, and zero where two samples lie at one place."""
-    if not lnp.ndim(y):
-        return x / y
+    if isinstance(y, int | float):
+        return x / y if y else x * 0.0
     is_zero = plain(y) == 0
     return lnp.where(is_zero, 0.0, x / lnp.where(is_zero, 1.0, y))
 
@@ -102,7 +102,11 @@ def simpson(y: Array, x: Array = None, *, dx: Array = 1.0, axis: int = -1) -> An
     total = lnp.sum(both_intervals(parts, step(slice(0, last, 2)), step(slice(1, last, 2))), -1)
     if n % 2 or not n:
         return total
-    return total + first_interval((y[..., -1], y[..., -2], y[..., -3]), step(-1), step(-2))
+    # in SciPy's terms, of which each is zero where its own denominator is
+    h, last_h = step(-2), step(-1)
+    near = over(2.0 * last_h * last_h + 3.0 * h * last_h, 6.0 * (h + last_h)) * y[..., -1]
+    middle = over(last_h * last_h + 3.0 * h * last_h, 6.0 * h) * y[..., -2]
+    return total + near + middle - over(last_h * last_h * last_h, 6.0 * h * (h + last_h)) * y[..., -3]
 
 
 @rule("integrate.cumulative_simpson")

@@ -133,12 +133,16 @@ def recorded(function: type[Function], *values: Array) -> Any:
 
 def by_op(op: Callable[..., Any], *values: Array, **settings: Array) -> Any:
     """Return what an op of lucid gives of arrays, which become tensors."""
-    return settled(op(*[wrap(value) if is_plain(value) else value for value in values], **settings), ())
+    # a product of arrays without dimensions is a number of NumPy's
+    given = [wrap(asarray(x)) if type(x) in NUMBERS else wrap(x) if is_plain(x) else x for x in values]
+    return settled(op(*given, **settings), ())
 
 
 def is_plain(value: object) -> bool:
     """Return whether a value is an array of NumPy's or CuPy's."""
     return isinstance(value, np.ndarray) or gpu.is_gpu_array(value)
 
+
+NUMBERS = frozenset((np.float32, np.float64, np.complex64, np.complex128))
 
 Arrays: Any = (TensorBase, lnp.ndarray)

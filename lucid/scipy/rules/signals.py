@@ -298,8 +298,8 @@ def medfilt(volume: Array, kernel_size: PerAxis = None) -> Any:
 
 def frequencies(worN: Array, whole: bool, include_nyquist: bool) -> Any:
     """Return the angles at which a response is asked for."""
-    if np.ndim(worN):
-        return worN
+    if np.ndim(worN) or not (worN is None or float(worN).is_integer()):
+        return np.atleast_1d(worN) if not np.ndim(worN) else worN
     end = 2 * np.pi if whole else np.pi
     return np.linspace(0, end, 512 if worN is None else int(worN), endpoint=include_nyquist and not whole)
 
@@ -319,7 +319,7 @@ def freqz(
     if b.ndim != 1 or a.ndim != 1:
         raise NumpyCallError("scipy.signal.freqz: with a Tensor the coefficients must be vectors")
     angles = lnp.asarray(frequencies(worN, whole, include_nyquist))
-    if np.ndim(worN):
+    if np.ndim(worN) or not (worN is None or float(worN).is_integer()):
         angles = angles * (2 * math.pi / fs)
     angles = put(angles, plain(b))
 

@@ -36,7 +36,8 @@ def basis(t: Array, k: int, x: Array, interval: Array) -> list[Any]:
 def basis_slopes(t: Array, k: int, nu: int, x: Array, interval: Array) -> list[Any]:
     """Return the derivatives of a degree of the same elements."""
     if nu > k:
-        return [lnp.zeros_like(plain(x))] * (k + 1)
+        # SciPy's of degree zero are zero everywhere
+        return [constant_at(x, 0.0) if k else lnp.zeros_like(plain(x))] * (k + 1)
     found = basis(t, k - nu, x, interval)
     for p in range(k - nu + 1, k + 1):
         raised: list[Any] = [0.0] * (p + 1)
@@ -87,7 +88,7 @@ class BSpline(Interpolator):
         total: Any = 0.0
         for r, weight in enumerate(basis_slopes(t, self.k, nu, place, interval)):
             total = total + lnp.take(c, interval + (r - self.k), axis=0) * lnp.reshape(weight, (*place.shape, *rest))
-        if not kind and nu <= self.k:
+        if not kind and (self.k or not nu):
             total = outside_as_nan(total, place, t[self.k], t[count])
         return with_axis(total, self.axis, place.ndim)
 
