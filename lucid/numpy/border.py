@@ -23,7 +23,7 @@ from lucid.autograd.recording.views import live_edge
 from lucid.backend import gpu
 from lucid.backend.arrays import on
 from lucid.backend.dtype import as_dtype
-from lucid.errors import LucidError
+from lucid.errors import DeviceError, LucidError
 from lucid.ops.base.promotion import cast_to
 from lucid.ops.index.indexing import getitem
 from lucid.ops.reduction import extremes, sums
@@ -151,7 +151,11 @@ def by_other_rule(name: str, function: Callable[..., Any], args: tuple[Any, ...]
     if rule is None:
         return computed(name, function, args, kwargs)
     given = bound(name, rule, function, args, kwargs)
-    return settled(rule.function(**given), (*args, *kwargs.values()))
+    try:
+        result = rule.function(**given)
+    except DeviceError as error:
+        raise DeviceError(f"{name}: {error}") from None
+    return settled(result, (*args, *kwargs.values()))
 
 
 def as_tensors(value: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lucid.numpy.border import names_of, wrapped
-from lucid.scipy.rules.images import filters, splines, transforms
+from lucid.scipy.rules.images import filters, ranks, splines, transforms
 from lucid.scipy.rules.rule import constants
 
 __all__: list[str] = []
@@ -15,4 +15,4 @@ constants(
 )
 
 __getattr__, __dir__ = names_of("scipy.ndimage", globals(), wrapped, "scipy")
-del filters, splines, transforms
+del filters, ranks, splines, transforms

@@ -6,6 +6,7 @@ of normal numbers, or what draws one.
 
 from __future__ import annotations
 
+import warnings
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -75,7 +76,10 @@ def values(result):
 
 def as_op(call, module):
     """Return a call as a function of tensors to tensors, as `tests.gradients` takes them."""
-    return lambda *tensors: [lucid.as_tensor(each) for each in parts(call(module, *tensors))]
+    # a number of SciPy's is one of double precision
+    return lambda *tensors: [
+        lucid.as_tensor(np.asarray(each) if isinstance(each, float) else each) for each in parts(call(module, *tensors))
+    ]
 
 
 def check(row, module, rng):
@@ -86,8 +90,9 @@ def check(row, module, rng):
     result = parts(row.call(ours, *[lucid.tensor(array, requires_grad=True) for array in arrays]))
     for one, other in zip(result, expected, strict=True):
         assert type(one) is lnp.ndarray or one.dtype.kind not in "fc" or row.name == "freqz"
-        assert one.dtype == other.dtype
+        assert (one.shape, one.dtype) == (np.shape(other), np.asarray(other).dtype)
         np.testing.assert_allclose(values(one), other, rtol=row.tolerance, atol=row.tolerance)
+    check_single(row, theirs, ours, arrays)
     if row.is_flat:
         return
     op = as_op(row.call, ours)
@@ -95,6 +100,19 @@ def check(row, module, rng):
     if row.twice:
         upstream = [random_like(rng, np.asarray(each)) for each in expected]
         check_gradient(gradient_of(op, len(arrays)), [*arrays, *upstream], rng)
+
+
+def check_single(row, theirs, ours, arrays):
+    """Fail unless the call has SciPy's shapes and dtypes in single precision too, of all or the first alone."""
+    single = [array.astype("F" if array.dtype.kind == "c" else "f") for array in arrays]
+    for given in (single, [*single[:1], *arrays[1:]]):
+        with warnings.catch_warnings():
+            # of SciPy's own guesses of its errors
+            warnings.simplefilter("ignore", RuntimeWarning)
+            expected = parts(row.call(theirs, *given))
+        result = parts(row.call(ours, *[lucid.tensor(array, requires_grad=True) for array in given]))
+        found = [(one.shape, one.dtype) for one in result]
+        assert found == [(np.shape(each), np.asarray(each).dtype) for each in expected]
 
 
 def by_name(*tables):

@@ -91,6 +91,41 @@ FILTERS = [
             {"size": 4, "origin": 1, "axes": (0,)},
         )
     ],
+    *[
+        Row(name, lambda l, x, n=name: getattr(l, n)(x, axis=1, mode="constant", cval=0.4), (IMAGE,))
+        for name in ("sobel", "prewitt")
+    ],
+    Row("gaussian_gradient_magnitude", lambda l, x: l.gaussian_gradient_magnitude(x, 0.8, mode="mirror"), (IMAGE,)),
+    *[
+        Row(name, lambda l, x, n=name, m=m: getattr(l, n)(x, 4, 0, mode=m, cval=0.3, origin=1), (spaced(*IMAGE),))
+        for name in ("maximum_filter1d", "minimum_filter1d")
+        for m in ("wrap", "constant")
+    ],
+    *[
+        Row("percentile_filter", lambda l, x, p=p: l.percentile_filter(x, p, (2, 4)), (spaced(*IMAGE),))
+        for p in (0, 30, 100, -20)
+    ],
+    *[Row("rank_filter", lambda l, x, r=r: l.rank_filter(x, r, 3), (spaced(*IMAGE),)) for r in (0, 2, -1)],
+    *[
+        Row(
+            name,
+            lambda l, x, n=name: getattr(l, n)(
+                x, 1, footprint=[[1, 0, 1]], mode="constant", cval=0.3, origin=(0, -1), axes=(1, 0)
+            ),
+            (spaced(*IMAGE),),
+        )
+        for name in ("rank_filter", "percentile_filter")
+    ],
+    *[
+        Row(name, lambda l, x, n=name, a=a: getattr(l, n)(x, size=(4, 3), origin=(0, 1), axes=a), (spaced(4, 3, 5),))
+        for name in ("maximum_filter", "minimum_filter", "median_filter", "uniform_filter")
+        for a in ((2, 0), (0, 1))
+    ],
+    *[
+        Row(name, lambda l, x, n=name: getattr(l, n)(x, size=(4, 3), origin=(0, 1), axes=(1, 0)), (spaced(*IMAGE),))
+        for name in ("maximum_filter", "median_filter")
+    ],
+    Row("maximum_filter", lambda l, x: l.maximum_filter(x, footprint=[[1, 0, 1], [1, 1, 0]]), (spaced(*IMAGE),)),
 ]
 
 TRANSFORMS = [

@@ -61,6 +61,12 @@ FFT = [
         for name in TRANSFORMS
         for k in (((3, 8), (1, 0)), ((5,), None), (5, None))
     ],
+    Row("fft", lambda l, x: l.fft(x, 5, axis=0, norm="ortho", workers=1), (GRID,)),
+    *[Row("fftn", lambda l, x, s=s: l.fftn(x, s), (GRID,)) for s in ((4,), 4)],
+    *[
+        Row("dct", lambda l, x, m=m: l.dct(x, 2, norm=m, orthogonalize=m is None), (complex_of(3, 5),))
+        for m in (None, "ortho")
+    ],
 ]  # fmt: skip
 
 INTEGRALS = ("simpson", "trapezoid", "cumulative_trapezoid", "cumulative_simpson")
@@ -74,6 +80,10 @@ INTEGRATE = [
         Row(name, lambda l, y, n=name: getattr(l, n)(y, dx=0.3, axis=0), ((k, 2),))
         for name in INTEGRALS
         for k in (2, 3, 6, 7)
+    ],
+    *[
+        Row("simpson", lambda l, y, x=x: l.simpson(y, x), ((3, len(x)),))
+        for x in ([0, 1, 1, 2.0], [0, 0, 1, 2.0], [0, 1, 2, 2.0], [0, 1, 1, 1.0])
     ],
     Row("simpson", lambda l, y, x: l.simpson(y, l.cumulative_trapezoid(x * x + 0.1, initial=0)), (WIDE, WIDE)),
     Row("cumulative_trapezoid", lambda l, y: l.cumulative_trapezoid(y, initial=0), (WIDE,)),
@@ -100,7 +110,7 @@ SPECIAL = [
     *[
         Row(name, lambda l, x, n=name, k=k: getattr(l, n)(x, axis=k), ((2, 3, 4),), True)
         for name in ("logsumexp", "softmax", "log_softmax")
-        for k in (None, 0, (0, 2), -1)
+        for k in (None, 0, (0, 2), -1, (-1,), (2, -2))
     ],
     Row("logsumexp", lambda l, x, w: l.logsumexp(x, 0, w, True), (POSITIVE, POSITIVE)),
     Row("logsumexp", lambda l, x, w: l.logsumexp(x, 0, -w, return_sign=True)[0], (POSITIVE, POSITIVE)),
@@ -162,6 +172,17 @@ LINALG = [
     Row("block_diag", lambda l, a, b: l.block_diag(a, b, 2.0), ((2, 3), (2,))),
     Row("toeplitz", lambda l, c, r: l.toeplitz(c, r), ((4,), (3,))),
     Row("toeplitz", lambda l, c: l.toeplitz(c), (complex_of(4),)),
+    *[
+        Row("solve", lambda l, a, b, k=k: l.solve(a * (1 + 0.1j), b, assume_a=k), (square, (4,)))
+        for k in ("her", "sym")
+    ],
+    Row("norm", lambda l, x: l.norm(x), ((4,),)),
+    *[Row("norm", lambda l, x, k=k: l.norm(x, k), (square,)) for k in (1, np.inf, "fro", 2)],
+    Row(
+        "cho_solve",
+        lambda l, b: l.cho_solve(l.cho_factor(np.eye(3) + np.ones((2, 3, 3)), lower=True), b),
+        ((2, 3, 2),),
+    ),
     Row("solve_banded", lambda l, a, b: l.solve_banded((2, 1), a, b), (diagonals, (6, 2)), True),
     Row("solve_banded", lambda l, a, b: l.solve_banded((2, 1), a * (1 + 0.5j), b), (diagonals, complex_of(6))),
 ]

@@ -80,10 +80,14 @@ FILTERS = [
     Row("savgol_filter", lambda l, x: l.savgol_filter(x, 5, 2, axis=0, mode="mirror"), ((6, 9),)),
     Row("medfilt", lambda l, x: l.medfilt(x, [3, 5]), (spaced(6, 9),)),
     Row("freqz", lambda l, b, a: l.freqz(b, division(a), 7), ((3,), STABLE)),
-    Row("freqz", lambda l, b: l.freqz(b, worN=[0.1, 0.2], fs=3.0), ((3,),)),
     Row("freqz", lambda l, b: l.freqz(b, worN=6, whole=True), ((3,),)),
     Row("freqz", lambda l, b: l.freqz(b, worN=6, include_nyquist=True), ((3,),)),
+    *[Row("freqz", lambda l, b, w=w: l.freqz(b, worN=w, fs=3.0), ((3,),)) for w in ([0.1, 0.2], 0.4)],
 ]
+
+UPFIRDN_MODES = (
+    "constant", "symmetric", "antisymmetric", "reflect", "antireflect", "wrap", "edge", "smooth", "line",
+)  # fmt: skip
 
 RATES = [
     *[
@@ -100,11 +104,17 @@ RATES = [
     Row("resample", lambda l, x: l.resample(x, 9, domain="freq"), (complex_of(6, 2),)),
     Row("upfirdn", lambda l, h, x: l.upfirdn(h, x, 3, 2), ((5,), LINE), True),
     Row("upfirdn", lambda l, h, x: l.upfirdn(h, x, 3, mode="constant", cval=0), ((5,), LINE)),
+    *[
+        Row("upfirdn", lambda l, h, x, m=m: l.upfirdn(h, x, 2, 3, mode=m, cval=1.5), ((11,), (2, 3)))
+        for m in UPFIRDN_MODES
+    ],
     Row("upfirdn", lambda l, h, x: l.upfirdn(h, x, 2, 5, axis=0), ((5,), (6, 9))),
     *[
         Row("resample_poly", lambda l, x, u=u, d=d, p=p: l.resample_poly(x, u, d, padtype=p), (spaced(30),))
         for u, d, p in ((3, 2, "constant"), (2, 3, "mean"), (1, 4, "median"), (4, 6, "maximum"))
     ],
+    *[Row("resample_poly", lambda l, x, p=p: l.resample_poly(x, 3, 2, padtype=p), ((6, 2),)) for p in UPFIRDN_MODES],
+    Row("resample_poly", lambda l, x: l.resample_poly(x, 3, 2, cval=1.5), ((6, 2),)),
     Row("resample_poly", lambda l, x, w: l.resample_poly(x, 3, 2, 1, w), ((6, 9), (5,))),
     Row("resample_poly", lambda l, x: l.resample_poly(x, 3, 2, cval=0.5), (LINE,)),
     Row("decimate", lambda l, x: l.decimate(x, 3, 5, axis=0), ((80, 2),)),

@@ -10,6 +10,7 @@ import pytest
 import lucid
 from lucid import numpy as lnp
 from lucid.backend import gpu
+from lucid.errors import DeviceError
 from tests.gradients import is_floating, random_like
 from tests.scipy.checks import by_name, drawn, parts, values
 from tests.scipy.test_table import TABLES
@@ -72,3 +73,15 @@ def test_what_is_not_recorded(name, row, rng):
         assert gpu.is_gpu_array(one)
         assert is_floating(one)
         np.testing.assert_allclose(one.get(), other, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("name", "row"), [(n, row) for n, row in FIRST if len(row.arrays) > 1], ids=lambda x: getattr(x, "name", x)
+)
+def test_two_devices(name, row, rng):
+    """Operands on two devices are refused as such, whichever comes first, and not by an error of CuPy's."""
+    module, arrays = import_module(f"lucid.scipy.{name}"), drawn(row, rng)
+    for devices in (("cuda", "cpu"), ("cpu", "cuda")):
+        operands = [lucid.tensor(array, requires_grad=True, device=devices[k > 0]) for k, array in enumerate(arrays)]
+        with pytest.raises(DeviceError, match=r"one device|same device"):
+            row.call(module, *operands)

@@ -47,6 +47,11 @@ def test_objects_of_plain_samples(rng):
         np.testing.assert_array_equal(mine(q), other(q))
         assert type(mine(leaf)) is lnp.ndarray
         np.testing.assert_allclose(values(mine(leaf)), other(q), atol=1e-12)
+    for make, settings in (("make_interp_spline", {"k": 5}), ("make_smoothing_spline", {"lam": 0.1})):
+        spline = getattr(interpolate, make)(x, y, **settings)
+        np.testing.assert_allclose(values(spline(leaf)), getattr(theirs, make)(x, y, **settings)(q), atol=1e-12)
+    stairs = interpolate.interp1d(x, y, "previous", fill_value="extrapolate")
+    np.testing.assert_array_equal(values(stairs(leaf + 4)), stairs(q + 4))
     spline = interpolate.CubicSpline(x, y)
     np.testing.assert_array_equal(spline.roots(), theirs.CubicSpline(x, y).roots())
     np.testing.assert_allclose(values(spline.derivative()(leaf)), theirs.CubicSpline(x, y)(q, 1), atol=1e-12)
@@ -65,8 +70,17 @@ def test_places_outside(rng):
         lambda l, y: l.Akima1DInterpolator(x, y)(q),
         lambda l, y: l.BSpline([0, 0, 1, 2, 3, 4, 4.0], y, 1, extrapolate=False)(q),
         lambda l, y: l.interp1d(x, y, bounds_error=False)(q),
+        lambda l, y: l.interp1d(x, y, "previous", fill_value="extrapolate")(q),
+        lambda l, y: l.interp1d(x, y, "next", fill_value="extrapolate")(q),
+        lambda l, y: l.interp1d(x, y, bounds_error=False, fill_value=(1.0, 2.0))(q),
+        lambda l, y: l.CubicSpline(x, y)([np.nan, np.inf, 1.0], 3),
+        lambda l, y: l.CubicSpline(x, y)([np.nan, 1.0], 4),
+        lambda l, y: l.BSpline([0, 0, 1, 2, 3, 4, 4.0], y, 1)([np.nan, 1.5], 1),
+        lambda l, y: l.RegularGridInterpolator((x, x[:2]), np.outer([1, 1, 1, 1, 1], [1, 1]) * y[:2])([2.5, 0.5]),
     ):
-        np.testing.assert_allclose(values(call(interpolate, leaf)), call(theirs, y), atol=1e-12)
+        result, expected = values(call(interpolate, leaf)), call(theirs, y)
+        np.testing.assert_allclose(result, expected, atol=1e-12)
+        assert result.shape == expected.shape
     periodic = interpolate.CubicSpline(x, lucid.tensor(turned, requires_grad=True), bc_type="periodic")
     other = theirs.CubicSpline(x, turned, bc_type="periodic")
     np.testing.assert_allclose(values(periodic(q)), other(q), atol=1e-12)
@@ -80,6 +94,14 @@ def test_places_outside(rng):
         (lambda y: interpolate.make_interp_spline(range(5), y, bc_type="periodic"), r"only|cannot be used"),
         (lambda y: interpolate.splrep(np.arange(5), y), r"scipy.interpolate.splrep has no counterpart"),
         (lambda y: interpolate.CubicSpline([0, 1, 1, 2, 3], y), r"strictly increasing"),
+        (lambda y: interpolate.CubicSpline([0, 1, np.nan, 2, 3], y), r"`x` must contain only finite values"),
+        (lambda y: interpolate.PchipInterpolator(range(5), y / 0), r"`y` must contain only finite values"),
+        (lambda y: interpolate.Akima1DInterpolator(range(5), y * 1j), r"only works with real values"),
+        (lambda y: interpolate.interp1d(range(5), y, fill_value=0.0)(7.0), r"outside the interpolation range"),
+        (lambda y: interpolate.interp1d(range(5), y, fill_value="end"), r"fill_value: expected numbers"),
+        (lambda y: interpolate.interp1d(range(5), y, 5), r"must have at least 6 entries, got 5"),
+        (lambda y: interpolate.interp1d(range(5), y, "steps"), r"steps is unsupported: expected a degree or one of"),
+        (lambda y: interpolate.RegularGridInterpolator((range(5),), y)([[np.nan]]), r"out of bounds in dimension 0"),
         (lambda y: interpolate.CubicSpline(range(4), y), r"length of `y`"),
         (lambda y: interpolate.CubicSpline(range(5), y, bc_type="flat"), r"bc_type=flat is not allowed"),
         (lambda y: interpolate.interp1d(range(5), y)(7.0), r"outside the interpolation range"),
@@ -92,5 +114,5 @@ def test_places_outside(rng):
 )
 def test_what_is_refused(call, message):
     """What cannot be recorded is a TypeError by its name; what SciPy refuses is refused as SciPy does."""
-    with pytest.raises((TypeError, ValueError), match=message):
+    with pytest.raises((TypeError, ValueError, NotImplementedError), match=message):
         call(lucid.tensor(np.arange(5.0), requires_grad=True))

@@ -144,3 +144,56 @@ def test_what_is_refused(call, message):
         AttributeError, match=r"module 'lucid.scipy.ndimage' has no attribute 'nothing', nor has SciPy's"
     ):
         ndimage.nothing
+
+
+FILTER_CALLS = [
+    *[lambda l, x, n=name: getattr(l, n)(x, np.full((3,) * np.ndim(x), 0.5)) for name in ("correlate", "convolve")],
+    lambda l, x: l.correlate(x, np.full((2,) * np.ndim(x), 1j)),
+    *[lambda l, x, n=name: getattr(l, n)(x, size=3) for name in ("uniform_filter", "maximum_filter", "median_filter")],
+    lambda l, x: l.gaussian_filter(x, 1.0),
+    lambda l, x: l.laplace(x) if np.ndim(x) else l.gaussian_filter(x, 2.0),
+]
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (1,), (0, 3), (1, 1)])
+@pytest.mark.parametrize("call", FILTER_CALLS)
+def test_images_of_no_or_one_element(call, shape, rng):
+    """Filters give what SciPy gives, and a gradient, of images without dimensions, elements or neighbours."""
+    x = rng.standard_normal(shape)
+    leaf = lucid.tensor(x, requires_grad=True)
+    result = call(ndimage, leaf)
+    np.testing.assert_allclose(values(result), call(theirs, x), atol=1e-12)
+    assert (result.shape, result.requires_grad) == (shape, True)
+    lnp.sum(lnp.real(result)).backward()
+    assert leaf.grad.shape == shape
+
+
+@pytest.mark.parametrize("mode", ["reflect", "mirror", "nearest", "wrap", "constant", "grid-mirror", "grid-wrap"])
+def test_places_between_and_nowhere(mode, rng):
+    """Half-way between two samples the nearest one is SciPy's, and so is the value of a place that is NaN."""
+    x = rng.standard_normal(6)
+    leaf = lucid.tensor(x, requires_grad=True)
+    for order, places in ((0, np.arange(-13.0, 20) + 0.5), (1, np.array([np.nan, 2.5])), (3, np.array([np.nan, 2.5]))):
+        result = ndimage.map_coordinates(leaf, [places], order=order, mode=mode, cval=0.3)
+        expected = theirs.map_coordinates(x, [places], order=order, mode=mode, cval=0.3)
+        np.testing.assert_allclose(values(result), expected, atol=1e-12)
+        gradient = lucid.autograd.grad(result[-1], leaf)[0]
+        assert mode == "nearest" or np.isfinite(values(gradient)).all()
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda x: ndimage.map_coordinates(x[:0], [[1.0]]), r"has no element that could be read"),
+        (lambda x: ndimage.zoom(x[0], 2.0), r"rank must be > 0"),
+        (lambda x: ndimage.zoom(x, 1.0, order=7), r"spline order not supported: expected 0 to 5, got 7"),
+        (lambda x: ndimage.rank_filter(x, 9, 3), r"expected -3 to 2, got 9"),
+        (lambda x: ndimage.percentile_filter(x, 101, 3), r"invalid percentile"),
+        (lambda x: ndimage.maximum_filter(x, 3, origin=2), r"invalid origin: expected -1 to 1 for 3 elements, got 2"),
+        (lambda x: ndimage.median_filter(x * 1j, 3), r"Complex type not supported"),
+    ],
+)
+def test_what_scipy_refuses_too(call, message):
+    """What cannot be computed is refused by the type of SciPy's error, with what was expected."""
+    with pytest.raises((RuntimeError, ValueError, TypeError), match=message):
+        call(lucid.tensor(np.arange(5.0), requires_grad=True))

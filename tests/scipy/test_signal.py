@@ -76,7 +76,6 @@ def test_what_is_plain(rng):
         (lambda x: signal.wiener(x), r"scipy.signal.wiener has no counterpart here"),
         (lambda x: signal.filtfilt([1.0], [1.0, 0.2], x, method="gust"), r"filtfilt: with a Tensor only method='pad'"),
         (lambda x: signal.detrend(x, overwrite_data=True), r"scipy.signal.detrend: .* got overwrite_data"),
-        (lambda x: signal.upfirdn([1.0], x, mode="wrap"), r"upfirdn: with a Tensor only mode='constant'"),
         (
             lambda x: signal.convolve(x, np.ones((2, 2))),
             r"in1 and in2 should have the same dimensionality, got 1 and 2",
@@ -87,6 +86,10 @@ def test_what_is_plain(rng):
             lambda x: signal.lfilter([1.0], [1.0, 0.2], x, zi=[1.0, 2.0]),
             r"zi: expected \(1,\) with its axis last, found \(2,",
         ),
+        (lambda x: signal.lfilter([1.0], [0.0, 1.0], x), r"a\[0\] is zero"),
+        (lambda x: signal.convolve(x, []), r"expected two arrays with elements"),
+        (lambda x: signal.resample_poly(x, 2, 1, padtype="ends"), r"padtype must be one of"),
+        (lambda x: signal.upfirdn([1.0], x, mode="ends"), r"Unknown mode: 'ends'"),
         (lambda x: signal.lfilter([[1.0]], [1.0], x), r"Parameter b is not a non-empty 1d array"),
         (lambda x: signal.filtfilt([1.0], [1.0, 0.2], x[:4]), r"must be greater than padlen, which is 6"),
         (lambda x: signal.sosfilt([[1, 0, 0, 2, 0, 0]], x), r"sos\[:, 3\] should be all ones"),

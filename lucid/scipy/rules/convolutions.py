@@ -97,6 +97,10 @@ def convolve(in1: Array, in2: Array, mode: str = "full", method: str = "auto") -
     if not one.ndim:
         return one * two
     one, two = ordered(one, two, mode, range(one.ndim))
+    if not one.size or not two.size:
+        if mode == "same" and two.size:
+            return one * lnp.sum(two)
+        raise ValueError(f"expected two arrays with elements, got shapes {one.shape} and {two.shape}")
     if method == "auto":
         stand_ins = [np.broadcast_to(np.zeros((), each.dtype), each.shape) for each in (one, two)]
         method = host_library("signal").choose_conv_method(*stand_ins, mode=mode)

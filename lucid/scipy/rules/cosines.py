@@ -46,6 +46,7 @@ def _enter_of_several(name: str, usual: tuple[int, int] | None) -> None:
         overwrite_x: bool = False,
         workers: Any = None,
     ) -> Any:
+        s, axes = ([each] if isinstance(each, int) else each for each in (s, axes))
         along = axes if axes is not None or s is None else tuple(range(-len(s), 0))
         return getattr(lnp.fft, name)(x, s, axes=along, norm=norm)
 
@@ -184,7 +185,8 @@ def several(
     elif x.dtype.char == "e":
         x = in_dtype(x, np.dtype(np.float32))
     if x.dtype.kind == "c":
-        settings = (type, s, axes, norm, orthogonalize)
+        # SciPy reads no `orthogonalize` of complex numbers
+        settings = (type, s, axes, norm, None)
         parts = [several(kind, part, *settings, inverse=inverse) for part in (lnp.real(x), lnp.imag(x))]
         return parts[0] + 1j * parts[1]
     halved = norm == "ortho" if orthogonalize is None else orthogonalize

@@ -11,8 +11,8 @@ from lucid.numpy.border import plain
 from lucid.ops.activation import softmax as activations
 from lucid.ops.elementwise import special
 from lucid.scipy.rules.recursions import in_one_dtype
-from lucid.scipy.rules.rule import Array, PerAxis, by_op, rule
-from lucid.tensor.numpy_calls.rule import NumpyCallError
+from lucid.scipy.rules.rule import Array, PerAxis, by_op, in_double, rule
+from lucid.tensor.numpy_calls.rule import NumpyCallError, axis_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,8 +47,8 @@ def _enter_softmax(name: str, op: Callable[..., Any]) -> None:
         (x,) = in_one_dtype(x)
         if isinstance(axis, int):
             return by_op(op, x, axis)
-        axes = all_or_some(axis, x.ndim)
-        rest = [k for k in range(x.ndim) if k not in {axis % x.ndim for axis in axes}]
+        axes = [axis_in(k, x.ndim) for k in all_or_some(axis, x.ndim)]
+        rest = [k for k in range(x.ndim) if k not in axes]
         order = [*rest, *axes]
         moved = lnp.transpose(x, order)
         lines = lnp.reshape(moved, (*moved.shape[: len(rest)], -1))
@@ -64,7 +64,7 @@ _enter_softmax("log_softmax", activations.log_softmax)
 @rule("special.polygamma")
 def polygamma(n: Array, x: Array) -> Any:
     """Return ``scipy.special.polygamma``, of one order."""
-    (x,) = in_one_dtype(x)
+    (x,) = in_double(x)
     if np.ndim(plain(n)):
         raise NumpyCallError("scipy.special.polygamma: with a Tensor the order must be one number")
     return by_op(special.polygamma, int(plain(n)), x)
@@ -73,7 +73,7 @@ def polygamma(n: Array, x: Array) -> Any:
 @rule("special.multigammaln")
 def multigammaln(a: Array, d: int) -> Any:
     """Return ``scipy.special.multigammaln``."""
-    (a,) = in_one_dtype(a)
+    (a,) = in_double(a)
     return by_op(special.mvlgamma, a, int(d))
 
 

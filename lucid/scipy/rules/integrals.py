@@ -9,7 +9,7 @@ import numpy as np
 from lucid import numpy as lnp
 from lucid.numpy.border import plain
 from lucid.scipy.rules.recursions import in_one_dtype
-from lucid.scipy.rules.rule import Array, arrays, host, host_library, put, rule
+from lucid.scipy.rules.rule import Array, arrays, host, host_library, in_dtype, put, rule
 from lucid.tensor.numpy_calls.rule import axis_in
 
 if TYPE_CHECKING:
@@ -40,7 +40,10 @@ def samples(y: Array, x: Array, dx: Array, axis: int) -> tuple[Any, Any, int]:
 @rule("integrate.trapezoid")
 def trapezoid(y: Array, x: Array = None, dx: Array = 1.0, axis: int = -1) -> Any:
     """Return ``scipy.integrate.trapezoid``."""
-    return lnp.trapezoid(y, x, dx, axis)
+    result = lnp.trapezoid(y, x, dx, axis)
+    dtype = plain(lnp.asarray(y)).dtype
+    # SciPy's sum has the dtype of the samples, whatever that of the places
+    return in_dtype(result, dtype) if dtype.kind in {"c", result.dtype.kind} else result
 
 
 @rule("integrate.cumulative_trapezoid")
@@ -59,8 +62,8 @@ def cumulative_trapezoid(y: Array, x: Array = None, dx: Array = 1.0, axis: int =
 
 def over(x: Array, y: Array) -> Any:
     """Return a quotient, and zero where two samples lie at one place."""
-    if not lnp.ndim(y):
-        return x / y
+    if isinstance(y, int | float):
+        return x / y if y else x * 0.0
     is_zero = plain(y) == 0
     return lnp.where(is_zero, 0.0, x / lnp.where(is_zero, 1.0, y))
 
@@ -89,6 +92,9 @@ def simpson(y: Array, x: Array = None, *, dx: Array = 1.0, axis: int = -1) -> An
     def step(*key: Array) -> Any:
         return steps if x is None else steps[(..., *key)]
 
+    if n != 2 and (x is not None or (not n % 2 and y.ndim == 1)):
+        # SciPy computes with distances of double precision
+        y = in_dtype(y, np.result_type(y.dtype, np.float64))
     if n == 2:
         return (y[..., 0] + y[..., 1]) * step(0) * 0.5
     last = n - 1 if n % 2 else n - 2
@@ -96,7 +102,11 @@ def simpson(y: Array, x: Array = None, *, dx: Array = 1.0, axis: int = -1) -> An
     total = lnp.sum(both_intervals(parts, step(slice(0, last, 2)), step(slice(1, last, 2))), -1)
     if n % 2 or not n:
         return total
-    return total + first_interval((y[..., -1], y[..., -2], y[..., -3]), step(-1), step(-2))
+    # in SciPy's terms, of which each is zero where its own denominator is
+    h, last_h = step(-2), step(-1)
+    near = over(2.0 * last_h * last_h + 3.0 * h * last_h, 6.0 * (h + last_h)) * y[..., -1]
+    middle = over(last_h * last_h + 3.0 * h * last_h, 6.0 * h) * y[..., -2]
+    return total + near + middle - over(last_h * last_h * last_h, 6.0 * h * (h + last_h)) * y[..., -3]
 
 
 @rule("integrate.cumulative_simpson")
@@ -110,7 +120,7 @@ def cumulative_simpson(y: Array, *, x: Array = None, dx: Array = 1.0, axis: int 
             raise ValueError("Input x must be strictly increasing.")
         if x is None and lnp.ndim(steps):
             steps = lnp.moveaxis(steps, axis, -1)
-        h = steps * put(np.ones(y.shape[-1] - 1, plain(y).dtype), plain(y)) if x is None else steps
+        h = steps * put(np.ones(y.shape[-1] - 1), plain(y)) if x is None else steps
         triple = y[..., :-2], y[..., 1:-1], y[..., 2:]
         forth = first_interval(triple, h[..., :-1], h[..., 1:])
         back = first_interval(triple[::-1], h[..., 1:], h[..., :-1])
@@ -130,6 +140,7 @@ def cumulative_simpson(y: Array, *, x: Array = None, dx: Array = 1.0, axis: int 
 def romb(y: Array, dx: Array = 1.0, axis: int = -1) -> Any:
     """Return ``scipy.integrate.romb``: a sum with weights that depend on the number of samples alone."""
     y, _, _ = samples(y, None, dx, axis)
+    y = in_dtype(y, np.result_type(y.dtype, np.float64))
     weights = host_library("integrate").romb(np.eye(y.shape[-1]), axis=0)
     return y @ put(weights.astype(plain(y).dtype), plain(y)) * dx
 

@@ -12,7 +12,7 @@ from lucid.ops.decomposition import matrix_exp, triangular
 from lucid.ops.shape import stacking
 from lucid.scipy.rules.banded import banded_solution
 from lucid.scipy.rules.recursions import in_one_dtype
-from lucid.scipy.rules.rule import Array, PerAxis, arrays, by_op, counted, put, rule
+from lucid.scipy.rules.rule import Array, PerAxis, arrays, by_op, counted, in_double, put, rule
 from lucid.tensor.numpy_calls.rule import NumpyCallError
 
 
@@ -25,7 +25,7 @@ def inv(a: Array, overwrite_a: bool = False, check_finite: bool = True) -> Any:
 @rule("linalg.det")
 def det(a: Array, overwrite_a: bool = False, check_finite: bool = True) -> Any:
     """Return ``scipy.linalg.det``."""
-    return lnp.linalg.det(a)
+    return in_double(lnp.linalg.det(a))[0]
 
 
 @rule("linalg.pinv")
@@ -38,6 +38,10 @@ def pinv(a: Array, check_finite: bool = True) -> Any:
 @rule("linalg.norm")
 def norm(a: Array, ord: Array = None, axis: PerAxis = None, keepdims: bool = False, check_finite: bool = True) -> Any:
     """Return ``scipy.linalg.norm``."""
+    (a,) = arrays(a)
+    if axis is None and not keepdims and (a.ndim, ord) in {(1, None), (1, 2), (2, 1), (2, np.inf)}:
+        # SciPy has these of BLAS and LAPACK, as numbers of double precision
+        (a,) = in_double(a)
     return lnp.linalg.norm(a, ord, axis, keepdims)
 
 
@@ -61,9 +65,14 @@ def solve(
     """Return ``scipy.linalg.solve``; what is assumed of the matrix says which of its triangles is read."""
     a, b = in_one_dtype(a, b)
     if assume_a in {"sym", "her", "pos", "symmetric", "hermitian", "positive definite"}:
-        kept = lnp.tril(a) if lower else lnp.triu(a)
-        other = lnp.swapaxes(lnp.tril(a, -1) if lower else lnp.triu(a, 1), -1, -2)
-        a = kept + (other if assume_a in {"sym", "symmetric"} or a.dtype.kind != "c" else lnp.conj(other))
+        half = lnp.tril(a, -1) if lower else lnp.triu(a, 1)
+        other = lnp.swapaxes(half, -1, -2)
+        line = lnp.diagonal(a, axis1=-2, axis2=-1)
+        if a.dtype.kind == "c" and assume_a not in {"sym", "symmetric"}:
+            # of a Hermitian matrix the imaginary part of the diagonal is not read either
+            other, line = lnp.conj(other), lnp.real(line)
+        unit = put(np.eye(a.shape[-1], dtype=plain(line).dtype), plain(a))
+        a = half + other + line[..., None] * unit
     elif assume_a not in {None, "gen", "general"}:
         raise NumpyCallError(f"scipy.linalg.solve: with a Tensor assume_a={assume_a!r} cannot be used: leave it out")
     return lnp.linalg.solve(lnp.swapaxes(a, -1, -2) if transposed else a, b)
@@ -105,6 +114,8 @@ def cho_factor(a: Array, lower: bool = False, overwrite_a: bool = False, check_f
 def cho_solve(c_and_lower: tuple[Array, bool], b: Array, overwrite_b: bool = False, check_finite: bool = True) -> Any:
     """Return ``scipy.linalg.cho_solve``."""
     c, lower = c_and_lower
+    # SciPy's `cho_factor` of a batch says it once for each matrix
+    lower = bool(np.all(lower))
     half = solve_triangular(c, b, 0 if lower else 2, lower)
     return solve_triangular(c, half, 2 if lower else 0, lower)
 

@@ -40,6 +40,8 @@ def _correlated(a: Array, w: Array, *, is_behind: bool) -> Any:
     """Return the windows of all elements of an array, which begin at each, or end there."""
     if a.dtype.kind == "f" and w.dtype.kind == "c":
         a = a.astype(np.result_type(a.dtype, np.complex64))
+    if not a.ndim:
+        return namespace(a).asarray(a * w, a.dtype)
     # SciPy conjugates complex weights
     w = w.conj() if w.dtype.kind == "c" else w
     origin = [(size - 1) // 2 if is_behind else -(size // 2) for size in w.shape]
@@ -89,9 +91,9 @@ class Spread(Function):
         """Return the full convolution by SciPy's correlation with turned weights, or CuPy's."""
         ctx.save_for_backward(w, g)
         a, b = g.array, w.array
-        turned = b[(slice(None, None, -1),) * b.ndim]
+        turned = b[(..., *(slice(None, None, -1),) * b.ndim)]
         with on(a):
-            padded = namespace(a).pad(a, [(0, size - 1) for size in b.shape])
+            padded = namespace(a).pad(a, [(0, size - 1) for size in b.shape]) if a.ndim else a
         return wrap(_correlated(padded, turned, is_behind=True))
 
     @staticmethod
@@ -143,4 +145,4 @@ def like_operand(grad: Tensor, x: TensorBase) -> Any:
 
 def _copied(array: Array) -> Any:
     with on(array):
-        return namespace(array).ascontiguousarray(array)
+        return namespace(array).asarray(array, order="C")

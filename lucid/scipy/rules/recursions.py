@@ -98,6 +98,8 @@ def lfilter(b: Array, a: Array, x: Array, axis: int = -1, zi: Array = None) -> A
             raise ValueError(f"Parameter {name} is not a non-empty 1d array, since {name}.shape={each.shape}!")
     if not x.ndim:
         raise ValueError("x must be at least 1-D")
+    if host(a)[0] == 0:
+        raise ValueError("a[0] is zero, by which the coefficients are divided: leave out leading zeros of a")
     axis = axis_in(axis, x.ndim)
     x = lnp.moveaxis(x, axis, -1)
     n, states = x.shape[-1], max(b.shape[0], a.shape[0]) - 1

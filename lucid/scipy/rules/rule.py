@@ -18,6 +18,7 @@ from lucid.autograd.base import TensorBase, wrap
 from lucid.backend import gpu
 from lucid.backend.arrays import asarray, on
 from lucid.backend.device import device_of
+from lucid.errors import DeviceError
 from lucid.numpy.border import OTHERS, plain, settled
 from lucid.tensor.numpy_calls.rule import NumpyCallError, Rule
 
@@ -73,6 +74,15 @@ def counted(count: int) -> Any:
 def arrays(*values: Array) -> list[Any]:
     """Return operands as arrays, recorded or plain; lists and numbers come to the device of the others."""
     like = next((array for value in values if gpu.is_gpu_array(array := plain(value))), None)
+    if like is not None:
+        for value in values:
+            array = plain(value)
+            if isinstance(value, Arrays) and array.ndim and device_of(array) != device_of(like):
+                one, other = device_of(like), device_of(array)
+                raise DeviceError(
+                    f"expected all arrays on one device, got shape {tuple(like.shape)} on {one} and shape "
+                    f"{tuple(array.shape)} on {other}: move one, lucid.as_tensor(x).to({str(one)!r})"
+                )
     return [lnp.asarray(value) if isinstance(value, Arrays) else put(lnp.asarray(value), like) for value in values]
 
 
@@ -106,6 +116,16 @@ def in_dtype(x: Array, dtype: np.dtype[Any]) -> Any:
     return x if x.dtype == dtype else x.astype(dtype)
 
 
+def in_double(*values: Array) -> list[Any]:
+    """Return operands in double precision, as SciPy takes them in many a place; None stays what it is."""
+    found = iter(arrays(*[value for value in values if value is not None]))
+    results: list[Any] = []
+    for value in values:
+        x = None if value is None else next(found)
+        results.append(x if x is None else in_dtype(x, np.dtype("c16" if x.dtype.kind == "c" else "f8")))
+    return results
+
+
 def recorded(function: type[Function], *values: Array) -> Any:
     """Return what a Function of `lucid.autograd` gives of arrays, which become tensors, and of settings."""
     return by_op(function.apply, *values)
@@ -113,12 +133,16 @@ def recorded(function: type[Function], *values: Array) -> Any:
 
 def by_op(op: Callable[..., Any], *values: Array, **settings: Array) -> Any:
     """Return what an op of lucid gives of arrays, which become tensors."""
-    return settled(op(*[wrap(value) if is_plain(value) else value for value in values], **settings), ())
+    # a product of arrays without dimensions is a number of NumPy's
+    given = [wrap(asarray(x)) if type(x) in NUMBERS else wrap(x) if is_plain(x) else x for x in values]
+    return settled(op(*given, **settings), ())
 
 
 def is_plain(value: object) -> bool:
     """Return whether a value is an array of NumPy's or CuPy's."""
     return isinstance(value, np.ndarray) or gpu.is_gpu_array(value)
 
+
+NUMBERS = frozenset((np.float32, np.float64, np.complex64, np.complex128))
 
 Arrays: Any = (TensorBase, lnp.ndarray)

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from lucid import numpy as lnp
 from lucid.numpy.border import plain
-from lucid.scipy.rules.images.filters import convolve1d, for_each, median_of_parts
+from lucid.scipy.rules.images.filters import convolve1d, for_each
+from lucid.scipy.rules.images.ranks import median_of_parts
 from lucid.scipy.rules.products import spread
 from lucid.scipy.rules.recursions import along_last, in_one_dtype, lfilter, sosfilt, sosfiltfilt, with_zeros
 from lucid.scipy.rules.rule import (
     Array,
     PerAxis,
     arrays,
-    counted,
     host_library,
     in_dtype,
     is_plain,
@@ -124,7 +124,7 @@ def window_of(window: Array, size: int, like: Array) -> Any:
     if is_tensor(window) or is_plain(window):
         if window.shape != (size,):
             raise ValueError(f"window.shape={window.shape} != ({size},)")
-        return window
+        return arrays(window, like)[0]
     return put(np.fft.fftshift(host_library("signal").get_window(window, size)), plain(like))
 
 
@@ -133,10 +133,6 @@ def upfirdn(
     h: Array, x: Array, up: int = 1, down: int = 1, axis: int = -1, mode: str = "constant", cval: float = 0
 ) -> Any:
     """Return ``scipy.signal.upfirdn``: the filter's phases, one beside another, of which each `down`-th is kept."""
-    if mode != "constant" or cval:
-        raise NumpyCallError(
-            "scipy.signal.upfirdn: with a Tensor only mode='constant' and cval=0 can be used: continue the signal first"
-        )
     h, x = in_one_dtype(h, x)
     if h.ndim != 1 or not h.size:
         raise ValueError("h must be 1-D with non-zero length")
@@ -145,12 +141,52 @@ def upfirdn(
     axis = axis_in(axis, x.ndim)
     x = lnp.moveaxis(x, axis, -1)
     count = (x.shape[-1] - 1) * up + h.shape[0]
+    # as many elements beyond the ends as the filter meets
+    beyond = -(-h.shape[0] // up) if x.size and (mode != "constant" or cval) else 0
+    x = continued(x, beyond, mode, cval)
     h = with_zeros(h, -(-h.shape[0] // up) * up)
     phases = [spread(along_last(h[p::up], x.ndim), x) for p in range(up)]
     line = lnp.stack(phases, -1)
-    line = lnp.reshape(line, (*x.shape[:-1], -1))[..., :count]
+    line = lnp.reshape(line, (*x.shape[:-1], -1))[..., beyond * up : beyond * up + count]
     return lnp.moveaxis(line[..., ::down], -1, axis)
 
+
+CONTINUED = {"symmetric": "symmetric", "antisymmetric": "symmetric", "reflect": "reflect", "wrap": "wrap"}
+"""What continues a signal beyond its ends by its own elements, by the names of `lucid.numpy.pad`."""
+
+
+def continued(x: Any, count: int, mode: str, cval: float) -> Any:
+    """Return a signal with some elements more at both ends of its last axis, in a mode of `upfirdn`."""
+    widths = [(0, 0)] * (x.ndim - 1) + [(count, count)]
+    if mode == "constant":
+        return lnp.pad(x, widths, mode="constant", constant_values=cval) if count else x
+    if mode not in UPFIRDN_MODES:
+        raise ValueError(f"Unknown mode: {mode!r}: expected one of {', '.join(map(repr, UPFIRDN_MODES))}")
+    if not count:
+        return x
+    size = x.shape[-1]
+    first, last = x[..., :1], x[..., -1:]
+    places = cast("Any", np.arange(-count, size + count))
+    if mode in CONTINUED:
+        wide = lnp.pad(x, widths, mode=CONTINUED[mode])
+        turned = 1 - 2 * (places // size % 2)
+        return wide * put(turned.astype(x.dtype), plain(x)) if mode == "antisymmetric" else wide
+    if mode == "edge" or size == 1:
+        slopes = [first * 0] * 2
+    elif mode == "smooth":
+        slopes = [x[..., 1:2] - first, last - x[..., -2:-1]]
+    elif mode == "line":
+        slopes = [(last - first) / (size - 1)] * 2
+    else:
+        return lnp.pad(x, widths, mode="reflect", reflect_type="odd")
+    ends: list[Any] = [places[:count], places[size + count :] - size + 1]
+    before, behind = (put(part.astype(x.dtype), plain(x)) for part in ends)
+    return lnp.concatenate([first + before * slopes[0], x, last + behind * slopes[1]], -1)
+
+
+UPFIRDN_MODES = (
+    "constant", "symmetric", "antisymmetric", "reflect", "antireflect", "wrap", "edge", "smooth", "line",
+)  # fmt: skip
 
 BACKGROUNDS: dict[str, Any] = {"mean": lnp.mean, "median": lnp.median, "minimum": lnp.min, "maximum": lnp.max}
 
@@ -166,10 +202,11 @@ def resample_poly(
     cval: float | None = None,
 ) -> Any:
     """Return ``scipy.signal.resample_poly``."""
-    if padtype != "constant" and padtype not in BACKGROUNDS:
-        raise NumpyCallError(
-            "scipy.signal.resample_poly: with a Tensor padtype can be 'constant', "
-            f"{', '.join(map(repr, BACKGROUNDS))}, got {padtype!r}"
+    if padtype != "constant" and cval is not None:
+        raise ValueError(f"cval has no effect when padtype is {padtype!r}: leave it out")
+    if padtype not in {*BACKGROUNDS, *UPFIRDN_MODES}:
+        raise ValueError(
+            f"padtype must be one of {', '.join(map(repr, (*BACKGROUNDS, *UPFIRDN_MODES)))}, got {padtype!r}"
         )
     if cval is not None and padtype != "constant":
         raise ValueError(f"cval has no effect when padtype is {padtype!r}")
@@ -182,7 +219,7 @@ def resample_poly(
         return x * 1
     axis = axis_in(axis, x.ndim)
     if is_tensor(window) or is_plain(window) or isinstance(window, list):
-        (h,) = arrays(window)
+        h, x = arrays(window, x)
         half = (h.shape[0] - 1) // 2
     else:
         half = 10 * max(up, down)
@@ -194,15 +231,11 @@ def resample_poly(
     wanted = (skipped + count - 1) * down + 1 - (x.shape[axis] - 1) * up
     h = lnp.concatenate([put(np.zeros(before, h.dtype), plain(x)), h * up])
     h = with_zeros(h, wanted)
-    background: Any = BACKGROUNDS[padtype](x, axis=axis, keepdims=True) if padtype in BACKGROUNDS else cval
-    y = upfirdn(h, x - background if background is not None else x, up, down, axis)
-    y = y[(slice(None),) * axis + (slice(skipped, skipped + count),)]
-    if padtype == "constant" and cval is not None:
-        # of a constant the filter gives another number in each of its phases
-        phases = lnp.sum(lnp.reshape(with_zeros(h, -(-h.shape[0] // up) * up), (-1, up)), 0)
-        gains = lnp.take(phases, put((skipped + counted(count)) * down % up, plain(x)))
-        background = cval * lnp.reshape(gains, [-1 if k == axis else 1 for k in range(x.ndim)])
-    return y + background if background is not None else y
+    kept = (slice(None),) * axis + (slice(skipped, skipped + count),)
+    if padtype not in BACKGROUNDS:
+        return upfirdn(h, x, up, down, axis, padtype, cval or 0)[kept]
+    background = BACKGROUNDS[padtype](x, axis=axis, keepdims=True)
+    return upfirdn(h, x - background, up, down, axis)[kept] + background
 
 
 @rule("signal.decimate")
@@ -220,7 +253,11 @@ def decimate(
         sos = put(signal.cheby1(8 if n is None else n, 0.05, 0.8 / q, output="sos").astype(x.dtype), plain(x))
         return (sosfiltfilt(sos, x, axis) if zero_phase else sosfilt(sos, x, axis))[every]
     h = put(signal.firwin((20 * q if n is None else n) + 1, 1 / q, window="hamming").astype(x.dtype), plain(x))
-    return resample_poly(x, 1, q, axis, h) if zero_phase else lfilter(h, put(np.ones(1), plain(x)), x, axis)[every]
+    return (
+        resample_poly(x, 1, q, axis, h)
+        if zero_phase
+        else lfilter(h, put(np.ones(1, x.dtype), plain(x)), x, axis)[every]
+    )
 
 
 @rule("signal.savgol_filter")
@@ -273,8 +310,8 @@ def medfilt(volume: Array, kernel_size: PerAxis = None) -> Any:
 
 def frequencies(worN: Array, whole: bool, include_nyquist: bool) -> Any:
     """Return the angles at which a response is asked for."""
-    if np.ndim(worN):
-        return worN
+    if np.ndim(worN) or not (worN is None or float(worN).is_integer()):
+        return np.atleast_1d(worN) if not np.ndim(worN) else worN
     end = 2 * np.pi if whole else np.pi
     return np.linspace(0, end, 512 if worN is None else int(worN), endpoint=include_nyquist and not whole)
 
@@ -289,12 +326,14 @@ def freqz(
     include_nyquist: bool = False,
 ) -> Any:
     """Return ``scipy.signal.freqz``, of coefficients that are vectors."""
+    (given,) = in_one_dtype(b)
     b, a = in_one_dtype(b, a)
     b, a = lnp.atleast_1d(b), lnp.atleast_1d(a)
     if b.ndim != 1 or a.ndim != 1:
         raise NumpyCallError("scipy.signal.freqz: with a Tensor the coefficients must be vectors")
     angles = lnp.asarray(frequencies(worN, whole, include_nyquist))
-    if np.ndim(worN):
+    chosen = bool(np.ndim(worN)) or not (worN is None or float(worN).is_integer())
+    if chosen:
         angles = angles * (2 * math.pi / fs)
     angles = put(angles, plain(b))
 
@@ -302,4 +341,8 @@ def freqz(
         steps = put(np.arange(c.shape[0]), plain(b))
         return lnp.exp(lnp.reshape(angles, (-1, 1)) * steps * -1j) @ (c + 0j)
 
-    return angles * (fs / (2 * math.pi)), response(b) / response(a)
+    responses = response(b) / response(a)
+    if not chosen and a.shape[0] == 1:
+        # SciPy transforms b alone
+        responses = responses.astype(np.result_type(given.dtype, np.complex64))
+    return angles * (fs / (2 * math.pi)), responses

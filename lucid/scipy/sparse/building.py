@@ -51,7 +51,10 @@ def in_dtype(values: Dense, wanted: Any) -> Dense:
 def of_scipy(matrix: Any) -> Elements:
     """Return the elements of a matrix of SciPy's or CuPy's; formats other than COO and in columns become CSR."""
     if len(matrix.shape) != 2:
-        raise MatrixSizeError(f"expected a sparse matrix of two dimensions, got {tuple(matrix.shape)}: reshape it")
+        raise MatrixSizeError(
+            f"expected a sparse matrix of two dimensions, got {tuple(matrix.shape)}: A[[i]] and A[:, [j]] "
+            "keep a row and a column as one, and an array of one dimension is made by A.reshape((1, -1))"
+        )
     matrix = matrix if matrix.format in {"coo", "csr", "csc"} else matrix.tocsr()
     return Elements(Pattern.of(matrix), matrix.data)
 

@@ -38,6 +38,9 @@ def _system(name: str, A: Any, b: Any) -> tuple[Any, Any]:
 
 
 def _solved(name: str, matrix: Any, right: Dense, solve: Callable[[Pattern, Array, Array], Array]) -> Any:
+    if tuple(plain(right).shape[1:]) == (1,):
+        # of one column SciPy's solution has one dimension
+        right = right.reshape(-1)
     if not is_recorded(matrix.data) and not is_recorded(right):
         return solve(matrix.pattern, plain(matrix.data), plain(right))
     values, given = in_one_dtype(name, matrix.data, right)

@@ -86,6 +86,11 @@ class Sparse:
         matrix.pattern, matrix.data = pattern, data
         return matrix
 
+    @property
+    def _sum_format(self) -> str:
+        """The format in which SciPy gives sums and elementwise products: of COO it is in rows."""
+        return "csr" if self.format == "coo" else self.format
+
     def _made_of(self, result: Any, format: str | None = None) -> Any:
         """Return elements as a matrix of this family, in a format; what is dense as it is."""
         if not isinstance(result, Elements):
@@ -225,6 +230,14 @@ class Sparse:
         """Return a part of the matrix, or an element."""
         return self._made_of(rearranged(operator.itemgetter(key), [self], array=self.is_array))
 
+    def getrow(self, i: int) -> Any:
+        """Return a row, as a matrix of one."""
+        return self[[operator.index(i)], :]
+
+    def getcol(self, j: int) -> Any:
+        """Return a column, as a matrix of one."""
+        return self[:, [operator.index(j)]]
+
     def reshape(self, *shape: Any, order: str = "C") -> Any:
         """Return the matrix with its elements in another shape."""
         return self._made_of(rearranged(operator.methodcaller("reshape", *shape, order=order), [self]), self.format)
@@ -265,7 +278,7 @@ class Sparse:
         if is_scalar(other):
             return self.made(self.pattern, lnp.multiply(self.data, other))
         if issparse(other):
-            return self._made_of(in_both(self, wrapped(other)), self.format)
+            return self._made_of(in_both(self, wrapped(other)), self._sum_format)
         other = array_like(other, plain(self.data))
         on_one_device(self.data, other)
         other = other.reshape(1, -1) if plain(other).ndim == 1 else other
@@ -305,7 +318,7 @@ class Sparse:
 
     def __add__(self, other: Any) -> Any:
         if issparse(other):
-            return self._made_of(added(self, wrapped(other)), self.format)
+            return self._made_of(added(self, wrapped(other)), self._sum_format)
         if is_scalar(other):
             if other == 0:
                 return self.copy()

@@ -26,17 +26,16 @@ def system(values, form="csr", *, is_symmetric=False):
 @pytest.mark.parametrize("form", ["coo", "csr", "csc"])
 @pytest.mark.parametrize("dtype", [np.float64, np.complex128])
 def test_spsolve(rng, form, dtype):
-    """The solution of one right side and of several is SciPy's, in their shape, and has gradients of both operands."""
+    """The solution of one right side and of several is SciPy's, in its shape, and has gradients of both operands."""
     values = draw(rng, 8, dtype=dtype)
     for shape in ((4,), (4, 1), (4, 3)):
         b = draw(rng, *shape, dtype=dtype)
-        wanted = scipy.sparse.linalg.spsolve(
-            system(lucid.tensor(values).array, form).to("cpu").to_scipy().tocsc(), b
-        ).reshape(shape)
+        wanted = scipy.sparse.linalg.spsolve(system(lucid.tensor(values).array, form).to("cpu").to_scipy().tocsc(), b)
         recorded = sparse.linalg.spsolve(system(lucid.tensor(values, requires_grad=True), form), lucid.tensor(b))
         plain = sparse.linalg.spsolve(system(lucid.tensor(values).array, form), lucid.tensor(b))
-        np.testing.assert_allclose(dense(recorded), wanted, rtol=1e-10)
-        np.testing.assert_allclose(dense(plain), wanted, rtol=1e-10)
+        for solution in (dense(recorded), dense(plain)):
+            np.testing.assert_allclose(solution, wanted, rtol=1e-10)
+            assert solution.shape == wanted.shape
         assert (recorded.requires_grad, isinstance(plain, lucid.Tensor)) == (True, False)
 
         def op(v, right):

@@ -55,6 +55,8 @@ OPERATIONS = {
     "A.T @ x": lambda A, x, **_: A.T @ x,
     "A.dot": lambda A, x, **_: A.dot(x),
     "toarray": lambda A, **_: A.toarray(),
+    "getrow": lambda A, x, **_: A.tocsr().getrow(1) @ x if hasattr(A, "getrow") else A.tocsr()[[1], :] @ x,
+    "getcol": lambda A, **_: (A.tocsr().getcol(2) if hasattr(A, "getcol") else A.tocsr()[:, [2]]).toarray(),
     "tocoo": lambda A, x, **_: A.tocoo() @ x,
     "tocsr": lambda A, x, **_: A.tocsr() @ x,
     "tocsc": lambda A, x, **_: A.tocsc() @ x,

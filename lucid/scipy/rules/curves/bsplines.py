@@ -9,14 +9,19 @@ import numpy as np
 from lucid import numpy as lnp
 from lucid.numpy.border import plain
 from lucid.scipy.rules.banded import banded_solution
-from lucid.scipy.rules.curves.piecewise import Interpolator, in_double, outside_as_nan, with_axis, wrapped_places
-from lucid.scipy.rules.rule import Array, host, put, rule
-from lucid.tensor.numpy_calls.rule import NumpyCallError
+from lucid.scipy.rules.curves.piecewise import Interpolator, finite, outside_as_nan, with_axis, wrapped_places
+from lucid.scipy.rules.rule import Array, host, in_double, put, rule
+from lucid.tensor.numpy_calls.rule import NumpyCallError, axis_in
+
+
+def constant_at(x: Array, value: float) -> Any:
+    """Return a number for each place, and NaN for a place that is NaN."""
+    return lnp.where(lnp.isnan(plain(x)), np.nan, value)
 
 
 def basis(t: Array, k: int, x: Array, interval: Array) -> list[Any]:
     """Return the k + 1 elements of the basis that are not zero in the interval of each place, by Cox and de Boor."""
-    found: list[Any] = [lnp.ones_like(plain(x))]
+    found: list[Any] = [constant_at(x, 1.0)]
     for p in range(1, k + 1):
         raised: list[Any] = [0.0] * (p + 1)
         for r in range(p):
@@ -31,7 +36,8 @@ def basis(t: Array, k: int, x: Array, interval: Array) -> list[Any]:
 def basis_slopes(t: Array, k: int, nu: int, x: Array, interval: Array) -> list[Any]:
     """Return the derivatives of a degree of the same elements."""
     if nu > k:
-        return [lnp.zeros_like(plain(x))] * (k + 1)
+        # SciPy's of degree zero are zero everywhere
+        return [constant_at(x, 0.0) if k else lnp.zeros_like(plain(x))] * (k + 1)
     found = basis(t, k - nu, x, interval)
     for p in range(k - nu + 1, k + 1):
         raised: list[Any] = [0.0] * (p + 1)
@@ -82,7 +88,7 @@ class BSpline(Interpolator):
         total: Any = 0.0
         for r, weight in enumerate(basis_slopes(t, self.k, nu, place, interval)):
             total = total + lnp.take(c, interval + (r - self.k), axis=0) * lnp.reshape(weight, (*place.shape, *rest))
-        if not kind:
+        if not kind and (self.k or not nu):
             total = outside_as_nan(total, place, t[self.k], t[count])
         return with_axis(total, self.axis, place.ndim)
 
@@ -171,8 +177,10 @@ def make_interp_spline(
 ) -> Any:
     """Return ``scipy.interpolate.make_interp_spline``."""
     x, y = in_double(x, y)
-    axis %= y.ndim
+    axis = axis_in(axis, y.ndim)
     y = lnp.moveaxis(y, axis, 0)
+    if check_finite:
+        finite(x=x, y=y)
     if x.ndim != 1 or x.shape[0] != y.shape[0]:
         raise ValueError(f"Shapes of x {x.shape} and y {y.shape} are incompatible")
     if (np.diff(host(x)) <= 0).any():

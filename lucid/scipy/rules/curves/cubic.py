@@ -9,8 +9,8 @@ import numpy as np
 from lucid import numpy as lnp
 from lucid.numpy.border import plain
 from lucid.scipy.rules.banded import banded_solution
-from lucid.scipy.rules.curves.piecewise import CubicHermiteSpline, hermite, in_double, samples_of
-from lucid.scipy.rules.rule import Array, host, put
+from lucid.scipy.rules.curves.piecewise import CubicHermiteSpline, hermite, samples_of
+from lucid.scipy.rules.rule import Array, host, in_double, put
 
 KINDS = ("not-a-knot", "periodic", "clamped", "natural")
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from lucid import numpy as lnp
 from lucid.numpy.border import any_recorded, array_on_device, plain
-from lucid.scipy.rules.rule import Array, arrays, host, host_library, in_dtype
+from lucid.scipy.rules.rule import Array, host, host_library, in_double
 from lucid.tensor.numpy_calls.rule import NumpyCallError
 
 
@@ -43,23 +43,13 @@ class Interpolator:
         raise AttributeError(f"{title} has no attribute {name!r}")
 
 
-def in_double(*values: Array) -> list[Any]:
-    """Return operands in double precision, as SciPy's interpolators take them; None stays what it is."""
-    found = iter(arrays(*[value for value in values if value is not None]))
-    results: list[Any] = []
-    for value in values:
-        x = None if value is None else next(found)
-        results.append(x if x is None else in_dtype(x, np.dtype("c16" if x.dtype.kind == "c" else "f8")))
-    return results
-
-
 def checked_places(x: Array) -> Any:
     """Return breakpoints, which must increase."""
     if x.ndim != 1:
         raise ValueError("`x` must be 1-dimensional.")
     if x.shape[0] < 2:
         raise ValueError("`x` must contain at least 2 elements.")
-    if (np.diff(host(x)) <= 0).any():
+    if not (np.diff(host(x)) > 0).all():
         raise ValueError("`x` must be strictly increasing sequence.")
     return x
 
@@ -126,10 +116,11 @@ class PPoly(Interpolator):
         rest = (1,) * (c.ndim - 2)
         way = lnp.reshape(place - lnp.take(breaks, interval), (*place.shape, *rest))
         parts = lnp.take(c, interval, axis=1)
-        total: Any = parts[0] * 0.0
-        for power in range(degree, nu - 1, -1):
+        total: Any = parts[0] * float(math.perm(degree, nu))
+        for power in range(degree - 1, nu - 1, -1):
             total = total * way + parts[degree - power] * float(math.perm(power, nu))
-        return total
+        # where no power is left, a place that is NaN would be lost
+        return total if nu < degree else lnp.where(lnp.isnan(plain(way)), np.nan, total)
 
     def derivative(self, nu: int = 1) -> Any:
         """Return the derivative, as an object of this kind."""
@@ -195,8 +186,10 @@ class CubicHermiteSpline(PPoly):
     def __init__(self, x: Array, y: Array, dydx: Array, axis: int = 0, extrapolate: Array = None) -> None:
         if not self._begin(x, y, dydx, axis=axis, extrapolate=extrapolate):
             x, y, dydx = in_double(x, y, dydx)
+            finite(x=x, y=y, dydx=dydx)
             if y.shape != dydx.shape:
                 raise ValueError("The shapes of `y` and `dydx` must be identical.")
+            axis %= y.ndim
             self._of_slopes(x, y, lnp.moveaxis(dydx, axis, 0), axis, extrapolate)
 
     def _of_slopes(self, x: Array, y: Array, slopes: Array, axis: int, extrapolate: Array) -> None:
@@ -204,12 +197,29 @@ class CubicHermiteSpline(PPoly):
         self._set(hermite(x, y, slopes), x, extrapolate, axis % y.ndim)
 
 
+def finite(**operands: Array) -> None:
+    """Refuse operands that have NaN or infinities, by their names."""
+    for name, x in operands.items():
+        if not bool(lnp.isfinite(plain(x)).all()):
+            raise ValueError(f"`{name}` must contain only finite values: leave out what is NaN or infinite")
+
+
 def samples_of(x: Array, y: Array, axis: int) -> tuple[Any, Any]:
     """Return places and values with their axis first, checked."""
     x, y = in_double(x, y)
+    finite(x=x, y=y)
+    axis %= y.ndim
     if x.ndim == 1 and x.shape[0] != y.shape[axis]:
         raise ValueError(f"The length of `y` along `axis`={axis} doesn't match the length of `x`")
     return checked_places(x), lnp.moveaxis(y, axis, 0)
+
+
+def real_samples(name: str, x: Array, y: Array, axis: int) -> tuple[Any, Any]:
+    """Return places and values as `samples_of` does, of an interpolator that compares values."""
+    x, y = samples_of(x, y, axis)
+    if y.dtype.kind == "c":
+        raise ValueError(f"`{name}` only works with real values for `y`: give it y.real and y.imag in turn")
+    return x, y
 
 
 class PchipInterpolator(CubicHermiteSpline):
@@ -218,7 +228,7 @@ class PchipInterpolator(CubicHermiteSpline):
     def __init__(self, x: Array, y: Array, axis: int = 0, extrapolate: Array = None) -> None:
         if self._begin(x, y, axis=axis, extrapolate=extrapolate):
             return
-        x, values = samples_of(x, y, axis)
+        x, values = real_samples("PchipInterpolator", x, y, axis)
         h = lnp.reshape(lnp.diff(x), (-1, *(1,) * (values.ndim - 1)))
         rise = lnp.diff(values, axis=0) / h
         if values.shape[0] == 2:
@@ -251,7 +261,7 @@ class Akima1DInterpolator(CubicHermiteSpline):
             return
         if method not in {"akima", "makima"}:
             raise NotImplementedError(f"`method`={method} is unsupported.")
-        x, values = samples_of(x, y, axis)
+        x, values = real_samples("Akima1DInterpolator", x, y, axis)
         rise = lnp.diff(values, axis=0) / lnp.reshape(lnp.diff(x), (-1, *(1,) * (values.ndim - 1)))
         if values.shape[0] == 2:
             slopes = lnp.concatenate([rise, rise])

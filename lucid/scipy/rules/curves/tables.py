@@ -10,8 +10,8 @@ import numpy as np
 from lucid import numpy as lnp
 from lucid.numpy.border import plain
 from lucid.scipy.rules.curves.bsplines import basis, knot_interval, make_interp_spline
-from lucid.scipy.rules.curves.piecewise import Interpolator, in_double, interval_of, with_axis
-from lucid.scipy.rules.rule import Array, arrays, host, put, rule
+from lucid.scipy.rules.curves.piecewise import Interpolator, interval_of, with_axis
+from lucid.scipy.rules.rule import Array, arrays, host, in_double, in_dtype, put, rule
 from lucid.tensor.numpy_calls.rule import NumpyCallError
 
 DEGREES = {"zero": 0, "slinear": 1, "quadratic": 2, "cubic": 3}
@@ -36,8 +36,9 @@ class interp1d(Interpolator):  # SciPy's name
             x, y, kind=kind, axis=axis, copy=copy, bounds_error=bounds_error, fill_value=fill_value,
             assume_sorted=assume_sorted,
         ):  # fmt: skip
-            x, y, fill_value = self._own.x, self._own.y, self._own.fill_value
+            x, y, fill_value, bounds_error = self._own.x, self._own.y, self._own.fill_value, self._own.bounds_error
             assume_sorted = True
+        self._dtypes = [each.dtype for each in arrays(x, y)]
         x, y = in_double(x, y)
         self.axis = axis % y.ndim
         y = lnp.moveaxis(y, axis, 0)
@@ -47,15 +48,33 @@ class interp1d(Interpolator):  # SciPy's name
             order = put(np.argsort(host(x), kind="mergesort"), plain(x))
             x, y = lnp.take(x, order), lnp.take(y, order, axis=0)
         self.x, self._y, self.kind = x, y, kind
-        self.extrapolates = isinstance(fill_value, str) and fill_value == "extrapolate"
+        self._fill(fill_value, bounds_error)
+        if kind not in {"linear", *STEPS} and self._own is None:
+            if isinstance(kind, str) and kind not in DEGREES:
+                raise NotImplementedError(
+                    f"{kind} is unsupported: expected a degree or one of {', '.join(['linear', *STEPS, *DEGREES])}"
+                )
+            degree = DEGREES[kind] if isinstance(kind, str) else int(kind)
+            if x.shape[0] <= degree:
+                raise ValueError(f"x and y arrays must have at least {degree + 1} entries, got {x.shape[0]}")
+            self._spline = make_interp_spline(x, y, degree, check_finite=False)
+
+    def _fill(self, fill_value: Array, bounds_error: bool | None) -> None:
+        """Set what lies beyond the places: an error, values, or nothing where it is extrapolated."""
+        self.extrapolates = isinstance(fill_value, str)
+        if self.extrapolates and fill_value != "extrapolate":
+            raise ValueError(f"fill_value: expected numbers, a pair of them, or 'extrapolate', got {fill_value!r}")
         if self.extrapolates and bounds_error:
             raise ValueError("Cannot extrapolate and raise at the same time.")
-        is_given = not (np.ndim(plain(fill_value)) == 0 and not self.extrapolates and np.isnan(host(fill_value)).all())
-        self.bounds_error = not (self.extrapolates or is_given) if bounds_error is None else bounds_error
-        self.fills: tuple[Any, Any] = fill_value if isinstance(fill_value, tuple) else (fill_value, fill_value)
-        if kind not in {"linear", *STEPS} and self._own is None:
-            degree = DEGREES[kind] if isinstance(kind, str) else int(kind)
-            self._spline = make_interp_spline(x, y, degree)
+        self.bounds_error = not self.extrapolates if bounds_error is None else bounds_error
+        if self.extrapolates and self.kind in {"previous", "next"}:
+            # before the first sample there is no previous one
+            fill_value = (np.nan, self._y[-1]) if self.kind == "previous" else (self._y[0], np.nan)
+            self.extrapolates = False
+        pair: Any = fill_value
+        self.fills: tuple[Any, Any] = (
+            pair if isinstance(fill_value, tuple) and len(pair) == 2 else (fill_value, fill_value)
+        )
 
     def __call__(self, x: Array) -> Any:
         """Return the values at places."""
@@ -67,7 +86,11 @@ class interp1d(Interpolator):  # SciPy's name
         if self.bounds_error and (host(is_below).any() or host(is_above).any()):
             raise ValueError("A value in x_new is outside the interpolation range.")
         rest = (1,) * (y.ndim - 1)
-        if self.kind == "linear":
+        if self.kind == "linear" and breaks.shape[0] == 1 and not self.extrapolates:
+            result = lnp.take(y, lnp.zeros_like(values, dtype=int), axis=0) + 0.0 * lnp.reshape(
+                place, (*place.shape, *rest)
+            )
+        elif self.kind == "linear":
             interval = lnp.clip(lnp.searchsorted(plain(breaks), values), 1, breaks.shape[0] - 1)
             x0, x1 = lnp.take(breaks, interval - 1), lnp.take(breaks, interval)
             y0, y1 = lnp.take(y, interval - 1, axis=0), lnp.take(y, interval, axis=0)
@@ -76,13 +99,23 @@ class interp1d(Interpolator):  # SciPy's name
         elif self.kind in STEPS:
             result = lnp.take(y, self._step(plain(breaks), values), axis=0)
         else:
-            spline = make_interp_spline(breaks, y, DEGREES[self.kind] if isinstance(self.kind, str) else int(self.kind))
+            degree = DEGREES[self.kind] if isinstance(self.kind, str) else int(self.kind)
+            spline = make_interp_spline(breaks, y, degree, check_finite=False)
             result = spline(place)
         if not self.extrapolates:
             shape = (*place.shape, *rest)
             for where, fill in zip((is_below, is_above), self.fills, strict=True):
                 result = lnp.where(lnp.reshape(where, shape), put(in_double(fill)[0], values), result)
-        return with_axis(result, self.axis, place.ndim)
+        return with_axis(in_dtype(result, self._dtype(x)), self.axis, place.ndim)
+
+    def _dtype(self, places: Array) -> np.dtype[Any]:
+        """Return the dtype of SciPy's values: of steps that of the samples, and of splines double precision."""
+        x, y = self._dtypes
+        if self.kind in STEPS:
+            kinds = [y]
+        else:
+            kinds = [x, y, arrays(places)[0].dtype] if self.kind == "linear" else [y, np.dtype(np.float64)]
+        return np.result_type(*kinds, np.float32 if y.kind in "fc" else np.float64)
 
     def _step(self, breaks: Array, values: Array) -> Any:
         last = breaks.shape[0] - 1
@@ -111,6 +144,8 @@ class RegularGridInterpolator(Interpolator):
     ) -> None:
         self._begin(points, values, method=method, bounds_error=bounds_error, fill_value=fill_value)
         self.method, self.bounds_error, self.fill_value = method, bounds_error, fill_value
+        dtype = arrays(values)[0].dtype
+        self._dtype = dtype if dtype.kind in "fc" else np.dtype(np.float64)
         *grid, values = in_double(*points, values)
         if len(grid) > values.ndim:
             raise ValueError(f"There are {len(grid)} point arrays, but values has {values.ndim} dimensions")
@@ -129,10 +164,12 @@ class RegularGridInterpolator(Interpolator):
         if self._computes(xi):
             return self._own(plain(xi), method)
         method = self.method if method is None else method
-        if isinstance(xi, tuple):
+        is_one = isinstance(xi, tuple)
+        if is_one:
             xi = lnp.stack(lnp.broadcast_arrays(*in_double(*xi)), -1)
         *grid, values, xi = in_double(*self.grid, self.values, xi)
-        xi = lnp.reshape(xi, (-1, 1)) if xi.ndim < 2 and len(grid) == 1 else xi
+        if xi.ndim == 1 and not xi.size % len(grid) and (len(grid) == 1 or not is_one):
+            xi = lnp.reshape(xi, (-1, len(grid)))
         if xi.shape[-1] != len(grid):
             raise ValueError(
                 f"The requested sample points xi have dimension {xi.shape[-1]} but this RegularGridInterpolator has "
@@ -142,8 +179,8 @@ class RegularGridInterpolator(Interpolator):
         places = [lnp.reshape(xi[..., k], (-1,)) for k in range(len(grid))]
         plains = [plain(place) for place in places]
         outside = [lnp.logical_or(p < plain(x)[0], p > plain(x)[-1]) for p, x in zip(plains, grid, strict=True)]
-        for k, each in enumerate(outside):
-            if self.bounds_error and host(each).any():
+        for k, (each, p) in enumerate(zip(outside, plains, strict=True)):
+            if self.bounds_error and host(lnp.logical_or(each, lnp.isnan(p))).any():
                 raise ValueError(f"One of the requested xi is out of bounds in dimension {k}")
         if method in {"linear", "nearest"}:
             found = [_linear(x, place, nearest=method == "nearest") for x, place in zip(grid, places, strict=True)]
@@ -162,7 +199,8 @@ class RegularGridInterpolator(Interpolator):
         for each in plains:
             if host(lnp.isnan(each)).any():
                 result = lnp.where(lnp.reshape(lnp.isnan(each), each.shape + rest), np.nan, result)
-        return lnp.reshape(result, (*shape, *values.shape[len(grid) :]))
+        result = lnp.reshape(result, (*shape, *values.shape[len(grid) :]))
+        return in_dtype(result, self._dtype) if method == "nearest" else result
 
     @staticmethod
     def _of_basis(grid: list[Any], values: Array, places: list[Any], k: int) -> tuple[Any, list[Any]]:

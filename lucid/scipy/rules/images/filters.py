@@ -11,7 +11,7 @@ from lucid import numpy as lnp
 from lucid.numpy.border import plain
 from lucid.scipy.rules.borders import extended
 from lucid.scipy.rules.products import windows
-from lucid.scipy.rules.rule import Array, PerAxis, arrays, host, put, real_or_complex, rule
+from lucid.scipy.rules.rule import Array, PerAxis, host, in_dtype, put, real_or_complex, rule
 from lucid.tensor.numpy_calls.rule import axis_in, is_sequence
 
 if TYPE_CHECKING:
@@ -41,21 +41,29 @@ def for_each(value: PerAxis, count: int) -> list[Any]:
     return found
 
 
+def in_order(axes: Sequence[int], ndim: int, *settings: PerAxis) -> list[list[Any]]:
+    """Return settings of axes in the order of the array's axes, in which weights and footprints come.
+
+    As SciPy reads them: in the order of `axes` where these are some of the axes, and as they stand where they are all.
+    """
+    order = np.argsort(axes) if len(axes) < ndim else range(len(axes))
+    return [[found[k] for k in order] for found in (for_each(each, len(axes)) for each in settings)]
+
+
 def filtered(
     x: Array, w: Array, axes: Sequence[int], mode: PerAxis, cval: Number, origin: PerAxis, *, turned: bool
 ) -> Any:
     """Return the windows of weights that cover some axes, around each element; `turned`, of a convolution."""
     if w.ndim != len(axes):
         raise RuntimeError(f"weights.ndim ({w.ndim}) must match len(axes) ({len(axes)})")
-    # weights come in the order of the array's axes, and origins of some of them in that of `axes`
-    given = axes if len(axes) < x.ndim else sorted(axes)
-    origins = dict(zip(given, for_each(origin, len(axes)), strict=True))
+    (origins,) = in_order(axes, x.ndim, origin)
     axes, sizes = sorted(axes), w.shape
-    origins = [origins[k] for k in axes]
     if not w.size:
         raise RuntimeError("no filter weights given")
+    if not x.size:
+        return in_dtype(x * lnp.sum(w), x.dtype if w.dtype.kind != "c" else np.result_type(x.dtype, np.complex64))
     if turned:
-        w = w[(slice(None, None, -1),) * w.ndim]
+        w = w[(..., *(slice(None, None, -1),) * w.ndim)]
         origins = [-o - (1 - size % 2) for o, size in zip(origins, sizes, strict=True)]
     elif w.dtype.kind == "c":
         w = lnp.conj(w)
@@ -227,9 +235,11 @@ def _slope_filter(name: str, smoothing: list[float]) -> Any:
         """Return differences along an axis, smoothed along the others."""
         (x,) = real_or_complex(f"ndimage.{name}", input)
         axis = axis_in(axis, x.ndim)
-        for k, m in enumerate(for_each(mode, x.ndim)):
+        modes = for_each(mode, x.ndim)
+        # the differences first: what is smoothed then has differences beyond the edges that are `cval` again
+        for k in sorted(range(x.ndim), key=lambda k: k != axis):
             w = put(np.asarray([-1.0, 0.0, 1.0] if k == axis else smoothing), plain(x))
-            x = filtered(x, w, [k], m, cval, 0, turned=False)
+            x = filtered(x, w, [k], modes[k], cval, 0, turned=False)
         return x
 
     return function
@@ -307,66 +317,7 @@ def gaussian_gradient_magnitude(
     settings = {"cval": cval, **(kwargs or {})}
     (x,) = real_or_complex("ndimage.gaussian_gradient_magnitude", input)
     parts = _gaussian_parts(x, sigma, 1, mode, axes_of(axes, x.ndim), settings)
-    return lnp.sqrt(sum(lnp.square(part) for part in parts))
-
-
-# ---- the largest, the smallest and the middle of windows ----
-
-
-def _parts(
-    x: Array, size: PerAxis, footprint: Array, mode: PerAxis, cval: Number, origin: PerAxis, along: list[int]
-) -> Any:
-    """Return the elements around each element that a footprint covers, along a last axis."""
-    if footprint is None:
-        if size is None:
-            raise RuntimeError("no footprint or filter size provided")
-        footprint = np.ones(for_each(size, len(along)), bool)
-    mask = host(footprint).astype(bool)
-    if not mask.any():
-        raise ValueError("All-zero footprint is not supported.")
-    if mask.ndim != len(along):
-        raise RuntimeError(f"footprint.ndim ({mask.ndim}) must match len(axes) ({len(along)})")
-    inner = x.shape
-    for k, n, m, o in zip(along, mask.shape, for_each(mode, len(along)), for_each(origin, len(along)), strict=True):
-        before = n // 2 + o
-        if not 0 <= before < n:
-            raise ValueError("invalid origin")
-        x = extended(x, k, before, n - 1 - before, m, cval)
-    parts: list[Any] = []
-    for place in np.argwhere(mask):
-        key = [slice(None)] * x.ndim
-        for k, start in zip(along, place.tolist(), strict=True):
-            key[k] = slice(start, start + inner[k])
-        parts.append(x[tuple(key)])
-    return lnp.stack(parts, -1)
-
-
-def _rank_rule(name: str, taken: Callable[[Any], Any]) -> None:
-    def function(
-        input: Array,
-        size: PerAxis = None,
-        footprint: Array = None,
-        mode: PerAxis = "reflect",
-        cval: Number = 0.0,
-        origin: PerAxis = 0,
-        *,
-        axes: PerAxis = None,
-    ) -> Any:
-        (x,) = arrays(input)
-        return taken(_parts(x, size, footprint, mode, cval, origin, axes_of(axes, x.ndim)))
-
-    rule(f"ndimage.{name}")(function)
-
-
-def _middle(parts: Array) -> Any:
-    return lnp.sort(parts, axis=-1)[..., parts.shape[-1] // 2]
-
-
-_rank_rule("maximum_filter", lambda parts: lnp.max(parts, -1))
-_rank_rule("minimum_filter", lambda parts: lnp.min(parts, -1))
-_rank_rule("median_filter", _middle)
-
-
-def median_of_parts(x: Array, sizes: Sequence[int]) -> Any:
-    """Return the medians of windows of some sizes, with zeros beyond the edges."""
-    return _middle(_parts(x, list(sizes), None, "constant", 0.0, 0, list(range(x.ndim))))
+    total: Any = sum(lnp.square(part) for part in parts)
+    # the slope of the root at zero is taken as zero, as a norm's: all parts of it are at a least value
+    is_zero = plain(total) == 0
+    return lnp.where(is_zero, 0.0, lnp.sqrt(lnp.where(is_zero, 1.0, total)))

@@ -15,6 +15,9 @@ from lucid.scipy.rules.rule import Array, put
 LIMITS = {"constant": "mirror", "wrap": "mirror", "grid-constant": "constant"}
 """The continuation of coefficients beyond the edges, where it is not that of the places."""
 
+CLAMPED = ("grid-constant", "nearest")
+"""Modes of which the value at a place that is NaN is NaN; in the others it is the constant."""
+
 FAR = 10
 """How far beyond the edges no tap of any order meets the array."""
 
@@ -46,9 +49,9 @@ def mapped(place: Array, size: int, mode: str) -> tuple[Any, Any, Any]:
     """
     last = size - 1
     is_beyond = lnp.logical_or(place < 0, place > last)
-    is_outside = lnp.isnan(place)
+    is_outside = lnp.zeros_like(place, dtype=bool)
     one = lnp.ones_like(place)
-    if mode in {"grid-constant", "nearest"}:
+    if mode in CLAMPED:
         # farther away nothing changes any more
         return lnp.clip(place, -FAR, last + FAR), one, is_outside
     if mode == "constant":
@@ -62,7 +65,8 @@ def mapped(place: Array, size: int, mode: str) -> tuple[Any, Any, Any]:
         return lnp.where(is_beyond, place % size, place), one, is_outside
     period = 2.0 * (last if mode == "mirror" else size)
     found = lnp.where(is_beyond, place % period, place)
-    is_back = found > last if mode == "mirror" else found >= size
+    # SciPy turns places just beyond the last element by their taps, which differs in the order 0 half-way between
+    is_back = lnp.where(place < 0, found > last, found >= size) if mode == "mirror" else found >= size
     found = lnp.where(is_back, (period if mode == "mirror" else period - 1) - found, found)
     return found, lnp.where(is_back, -1.0, 1.0), is_outside
 
@@ -76,10 +80,14 @@ def taps(place: Array, size: int, order: int, mode: str) -> tuple[Any, Any, Any]
         raise RuntimeError(f"boundary mode not supported: expected one of {', '.join(MODES)}, got {mode!r}")
     mode = "reflect" if mode == "grid-mirror" else mode
     values = plain(place)
-    found, slope, is_outside = mapped(values, size, mode)
-    found = lnp.where(is_outside, 0.0, found)
-    shifted = found + (0.0 if order % 2 else 0.5)
-    below = lnp.floor(shifted)
+    with np.errstate(invalid="ignore"):
+        found, slope, is_outside = mapped(values, size, mode)
+    # of an infinite place the map is NaN
+    is_nan = lnp.isnan(found)
+    is_outside = lnp.logical_or(is_outside, is_nan) if mode not in CLAMPED else is_outside
+    half = 0.0 if order % 2 else 0.5
+    shifted = lnp.where(is_outside, 0.0, found) + half
+    below = lnp.floor(lnp.where(is_nan, 0.0, found) + half)
     # the value as it is, and the derivative of the way there
     way = (shifted - below) + (slope * (place - values) if place is not values else 0.0)
     start = below.astype(lnp.int64) - order // 2

@@ -23,8 +23,10 @@ def read(
     x: Array, places: list[Any], reading: Callable[..., Any], order: int, mode: str, cval: Array, *, prefilter: bool
 ) -> Any:
     """Return an array read at places along its first axes, by `at_places` or `along_axes`, in its dtype."""
-    if not 0 <= order <= 5:
-        raise RuntimeError("spline order not supported")
+    check(x, order)
+    shape = x.shape[: len(places)]
+    if 0 in shape and all(place.size for place in places):
+        raise ValueError(f"an array of shape {x.shape} has no element that could be read at {places[0].shape} places")
 
     def of_reals(x: Array, cval: Array) -> Any:
         c, around = prefiltered(x, order, len(places), mode, cval, prefilter=prefilter)
@@ -32,6 +34,14 @@ def read(
         return reading(c, moved, order, mode, cval)
 
     return in_dtype(of_parts(of_reals, x, cval), x.dtype)
+
+
+def check(x: Array, order: int) -> None:
+    """Refuse what SciPy reads nowhere."""
+    if not 0 <= order <= 5:
+        raise RuntimeError(f"spline order not supported: expected 0 to 5, got {order}")
+    if not x.ndim:
+        raise RuntimeError("input and output rank must be > 0: an array without dimensions has no other places")
 
 
 @rule("ndimage.map_coordinates")
@@ -123,6 +133,7 @@ def zoom(
 ) -> Any:
     """Return ``scipy.ndimage.zoom``; the zoom says a shape alone, and has no gradient."""
     (x,) = real_or_complex("ndimage.zoom", input)
+    check(x, order)
     factors = [float(host(z)) for z in for_each(zoom, x.ndim)]
     if prefilter and all(z == 1 for z in factors):
         return x * 1
@@ -198,7 +209,7 @@ def geometric_transform(
     shape = x.shape if output_shape is None else tuple(output_shape)
     rows = [list(mapping(index, *extra_arguments, **(extra_keywords or {}))) for index in np.ndindex(*shape)]
     (places,) = arrays(rows)
-    places = put(places, plain(x))
+    places = lnp.reshape(put(places, plain(x)), (-1, x.ndim))
     return read(
         x, [lnp.reshape(places[:, k], shape) for k in range(x.ndim)], at_places, order, mode, cval, prefilter=prefilter
     )
