@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import sys
 from functools import partial
 from types import MethodType
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -28,7 +29,8 @@ from lucid.scipy.sparse.building import (
 )
 from lucid.scipy.sparse.operands import MatrixSizeError, array_like, no_rule, on_one_device, product, sums_at, taken
 from lucid.scipy.sparse.pattern import Pattern
-from lucid.scipy.sparse.rearranging import added, in_both, rearranged
+from lucid.scipy.sparse.rearranging import added, in_both, multiplied, rearranged
+from lucid.tensor.interop import NO_ARRAY, is_left_to_tensor
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -147,6 +149,8 @@ class Sparse:
 
     def __array__(self, *_: object, **__: object) -> Any:
         """Refuse what would be an array of one object."""
+        if is_left_to_tensor(sys._getframe(1)):  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - who asks
+            return NO_ARRAY
         raise TypeError("a sparse matrix is no array of NumPy's: use A.toarray()")
 
     def to_scipy(self) -> Any:
@@ -252,9 +256,11 @@ class Sparse:
     def __matmul__(self, other: Any) -> Any:
         if is_scalar(other):
             raise ValueError("Scalar operands are not allowed, use '*' instead")
-        if issparse(other):
-            return of_two("a product of two sparse matrices", lambda a, b: a @ b, self, other)
-        return product(self, other)
+        if not issparse(other):
+            return product(self, other)
+        if is_recorded(self.data) or is_recorded(wrapped(other).data):
+            return self._made_of(multiplied(self, wrapped(other)), self._sum_format)
+        return of_two("a product", lambda a, b: a @ b, self, other)
 
     dot = __matmul__
 
@@ -307,9 +313,16 @@ class Sparse:
         return self._made_of(Elements(pattern, lnp.abs(values)), self.format)
 
     def __pow__(self, power: Any) -> Any:
-        if not self.is_array:
-            return of_two("a power of a sparse matrix", lambda a, _: a**power, self, self)
-        return self.power(power)
+        if self.is_array:
+            return self.power(power)
+        if not is_recorded(self.data):
+            return wrapped(self.to_scipy() ** power)
+        if self.shape[0] != self.shape[1] or power != power // 1 or power < 1:
+            raise MatrixSizeError(
+                f"expected a square matrix and a whole power of 1 or more, got {self.shape} to {power!r}"
+            )
+        half = self if power == 1 else (self @ self) ** (power // 2)
+        return half @ self if power % 2 and power > 1 else half
 
     def power(self, n: Any, dtype: Any = None) -> Any:
         """Return the matrix with each element to the power of a number."""

@@ -9,7 +9,7 @@ import numpy as np
 from lucid import numpy as lnp
 from lucid.backend.arrays import namespace, on
 from lucid.numpy.border import plain
-from lucid.scipy.sparse.building import Elements, canonical, is_scipys, of_scipy
+from lucid.scipy.sparse.building import Elements, canonical, is_scipys, of_scipy, summed
 from lucid.scipy.sparse.operands import MatrixSizeError, on_one_device, taken
 from lucid.scipy.sparse.pattern import Pattern
 
@@ -109,3 +109,25 @@ def in_both(one: Any, other: Any) -> Elements:
         parts = [part[mine] for part in one.pattern.places]
     product = lnp.multiply(taken(one.data, mine), taken(other.data, theirs))
     return Elements(Pattern("coo", parts, one.pattern.shape), product)
+
+
+def multiplied(one: Any, other: Any) -> Elements:
+    """Return the matrix product of two sparse matrices: each pair of elements that meet, not yet added up."""
+    on_one_device(one.data, other.data)
+    if one.pattern.shape[1] != other.pattern.shape[0]:
+        raise MatrixSizeError(
+            f"matmul: dimension mismatch: a sparse matrix of shape {one.pattern.shape} and one of {other.pattern.shape}"
+        )
+    one, other = canonical(one), summed(other, "csr")
+    with on(one.pattern.parts[0]):
+        xp = namespace(one.pattern.parts[0])
+        rows, meets = (part.astype(np.int64) for part in one.pattern.places)
+        columns, begins = other.pattern.parts
+        counts = (begins[1:] - begins[:-1])[meets].astype(np.int64)
+        ends = xp.cumsum(counts)
+        numbers = xp.arange(int(ends[-1]) if ends.size else 0)
+        mine = xp.searchsorted(ends, numbers, side="right")
+        theirs = numbers - (ends - counts)[mine] + begins[:-1][meets][mine]
+        parts = rows[mine], columns[theirs].astype(np.int64)
+    product = lnp.multiply(taken(one.data, mine), taken(other.data, theirs))
+    return Elements(Pattern("coo", parts, (one.pattern.shape[0], other.pattern.shape[1])), product)

@@ -54,6 +54,10 @@ OPERATIONS = {
     "X.T @ A": lambda A, X, **_: X.T @ A,
     "A.T @ x": lambda A, x, **_: A.T @ x,
     "A.dot": lambda A, x, **_: A.dot(x),
+    "A @ A": lambda A, **_: A @ A.T @ A,
+    "A @ sparse": lambda A, S, x, **_: S.csr_matrix(A) @ S.coo_array(A) @ x,
+    "cube": lambda A, S, **_: S.csc_matrix(A) ** 3,
+    "first power": lambda A, S, **_: S.csc_matrix(A) ** 1,
     "toarray": lambda A, **_: A.toarray(),
     "getrow": lambda A, x, **_: A.tocsr().getrow(1) @ x if hasattr(A, "getrow") else A.tocsr()[[1], :] @ x,
     "getcol": lambda A, **_: (A.tocsr().getcol(2) if hasattr(A, "getcol") else A.tocsr()[:, [2]]).toarray(),
@@ -137,7 +141,6 @@ ELSEWHERE = {
     "__array__",
     "__repr__",
     "__getattr__",
-    "__pow__",
 } | {f"__{name}__" for name in ("eq", "ne", "lt", "le", "gt", "ge")}
 """Methods that other tests here call: what they give is as they are, or is SciPy's."""
 
@@ -176,6 +179,39 @@ def test_powers(rng):
     np.testing.assert_allclose(dense(v.grad), 3 * wanted[ROWS, COLUMNS] ** 2, rtol=1e-12)
     B = sparse.csr_matrix((on_device(values), places), shape=(5, 5))
     np.testing.assert_allclose(dense(B**2), wanted @ wanted, rtol=1e-12)
+
+
+@pytest.mark.parametrize("sizes", [(4, 5, 6), (3, 0, 2), (1, 7, 1), (0, 3, 4)])
+def test_products_of_two(sizes, rng):
+    """Of all formats, of SciPy's own too, the values on both sides get the gradients of a dense product."""
+    n, k, m = sizes
+    one, other = (scipy.sparse.random(*shape, 0.4, rng=rng) for shape in ((n, k), (k, m)))
+    weights = rng.standard_normal((n, m))
+    for first in FORMATS:
+        for second in FORMATS:
+            leaves = [lucid.tensor(each.data, requires_grad=True) for each in (one, other)]
+            A, B = (
+                getattr(sparse, f"{form}_array")((leaf, (on_device(each.row), on_device(each.col))), shape=each.shape)
+                for form, leaf, each in zip((first, second), leaves, (one, other), strict=True)
+            )
+            C, wanted = A @ B, one.asformat(first) @ other.asformat(second)
+            assert (C.format, C.shape) == (wanted.format, wanted.shape)
+            np.testing.assert_allclose(dense(C), wanted.toarray(), rtol=1e-12)
+            (C.toarray() * lucid.as_tensor(on_device(weights))).sum().backward()
+            slopes = weights @ other.toarray().T, one.toarray().T @ weights
+            for leaf, slope, each in zip(leaves, slopes, (one, other), strict=True):
+                np.testing.assert_allclose(dense(leaf.grad), slope[each.row, each.col], rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.cpu("with SciPy's arrays beside")
+def test_products_beside_scipys_own(rng):
+    """A matrix of SciPy's own on either side is a constant."""
+    own = scipy.sparse.random(5, 5, 0.4, rng=rng)
+    v = lucid.tensor(own.data, requires_grad=True)
+    A = sparse.csr_array((v, (own.row, own.col)), shape=(5, 5))
+    for product in (A @ own.tocsr(), own.tocsr() @ A, own.tocoo() @ A):
+        assert product.requires_grad
+        np.testing.assert_allclose(dense(product), (own @ own).toarray(), rtol=1e-12)
 
 
 def test_indices_of_large_matrices():
@@ -322,7 +358,9 @@ def test_nothing_is_sorted_in_place(rng):
 
 REFUSED = {
     "no rule": (lambda A, x: A.max(), TypeError, r"csr_matrix.max has no rule, .* A.toarray\(\)"),
-    "two sparse": (lambda A, x: A @ A, TypeError, "a product of two sparse matrices has no rule"),
+    "two sparse": (lambda A, x: A / A, TypeError, "a quotient of two sparse matrices has no rule"),
+    "sparse sizes": (lambda A, x: A @ A[:3], ValueError, r"dimension mismatch: .*\(5, 5\) and one of \(3, 5\)"),
+    "power": (lambda A, x: A**0.5, ValueError, "expected a square matrix and a whole power of 1 or more"),
     "a function": (lambda A, x: sparse.kron(A, A), TypeError, "kron has no rule"),
     "a solver": (lambda A, x: sparse.linalg.expm(A), TypeError, "linalg.expm has no rule"),
     "an array of one object": (lambda A, x: np.asarray(A), TypeError, r"no array of NumPy's: use A.toarray\(\)"),
