@@ -148,10 +148,15 @@ def made(row, library=lucid, **settings):
     return optimizer, SCHEDULES[row](Modules(library), optimizer)
 
 
+def number(value):
+    """Return a number, of a tensor without a warning of its gradient."""
+    return float(value.detach() if hasattr(value, "detach") else value)
+
+
 def numbers(optimizer):
     """Return learning rate and momentum of each group, as numbers."""
     return [
-        (float(group["lr"]), float(group["momentum"] if "momentum" in group else group["betas"][0]))
+        (number(group["lr"]), number(group["momentum"] if "momentum" in group else group["betas"][0]))
         for group in optimizer.param_groups
     ]
 

@@ -78,8 +78,8 @@ def is_simulated() -> bool:
 
 def part(name: str) -> Any:
     """Return a module of CuPy's distribution that `cupy` does not hold, by its dotted name, such as ``"cupyx"``."""
-    if name in sys.modules:
-        return sys.modules[name]
+    if (loaded := sys.modules.get(name)) is not None:
+        return loaded
     with warnings.catch_warnings():
         # CuPy says it of what its own modules use
         warnings.filterwarnings("ignore", "cupyx.jit.rawkernel is experimental", FutureWarning)

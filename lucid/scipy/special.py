@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from lucid.numpy.border import names_of, wrapped
 from lucid.scipy.rules import functions
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 __all__: list[str] = []
 
-__getattr__, __dir__ = names_of("scipy.special", globals(), wrapped, "scipy")
+
+def _wrapped(name: str, function: Callable[..., Any]) -> Any:
+    # where SciPy dispatches by the array API standard, its name is of a function around the ufunc
+    ufuncs = import_module("scipy.special._ufuncs")
+    return wrapped(name, getattr(ufuncs, getattr(function, "__name__", ""), function))
+
+
+__getattr__, __dir__ = names_of("scipy.special", globals(), _wrapped, "scipy")
 del functions

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any, Literal
 
 from lucid.arguments import checked, unfit
+from lucid.autograd.modes.state import no_grad
 from lucid.errors import SettingError
 from lucid.optim.base.settings import at_least_zero, number, one_of, rate_of, whole
 from lucid.optim.lr_scheduler.groups import per_group, read, write_rate
@@ -137,7 +138,9 @@ class ReduceLROnPlateau(LRScheduler):
         if epoch is not None:
             number(epoch, "epoch")
             warn_of_epoch()
-        metric = float(metrics)
+        # a loss may be recorded still: its number alone is wanted
+        with no_grad():
+            metric = float(metrics)
         least = self._least()
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         if self._is_better(metric, self.best):

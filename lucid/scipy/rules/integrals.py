@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +15,10 @@ from lucid.tensor.numpy_calls.rule import axis_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+
+WIDENS = tuple(map(int, version("scipy").split(".")[:2])) < (1, 18)
+"""Whether SciPy's own constants are of double precision beside samples of single."""
 
 
 def samples(y: Array, x: Array, dx: Array, axis: int) -> tuple[Any, Any, int]:
@@ -92,7 +97,7 @@ def simpson(y: Array, x: Array = None, *, dx: Array = 1.0, axis: int = -1) -> An
     def step(*key: Array) -> Any:
         return steps if x is None else steps[(..., *key)]
 
-    if n != 2 and (x is not None or (not n % 2 and y.ndim == 1)):
+    if WIDENS and n != 2 and (x is not None or (not n % 2 and y.ndim == 1)):
         # SciPy computes with distances of double precision
         y = in_dtype(y, np.result_type(y.dtype, np.float64))
     if n == 2:
@@ -152,6 +157,8 @@ def fixed_quad(
     """Return ``scipy.integrate.fixed_quad``: the function is called with places that may be recorded."""
     places, weights = np.polynomial.legendre.leggauss(n)
     a, b = in_one_dtype(a, b)
+    if not WIDENS:
+        places, weights = (each.astype(a.dtype) for each in (places, weights))
     half = (b - a) * 0.5
     values = func(half * put(places + 1, plain(a)) + a, *args)
     return half * lnp.sum(values * put(weights, plain(a)), -1), None

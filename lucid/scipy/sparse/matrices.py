@@ -157,7 +157,8 @@ class Sparse:
         """Return a copy as SciPy's matrix, or CuPy's, of the plain values."""
         values = plain(self.data)
         with on(values):
-            return self.pattern.matrix(values, array=self.is_array and not gpu.is_gpu_array(values)).copy()
+            matrix = self.pattern.matrix(values, array=self.is_array and not gpu.is_gpu_array(values))
+            return matrix.copy()
 
     def to(self, device: Any) -> Any:
         """Return the matrix on a device."""

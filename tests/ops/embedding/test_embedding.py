@@ -42,7 +42,7 @@ def test_second_derivative_of_what_backward_leaves_out(settings, rng):
     (grad,) = lucid.autograd.grad(out, table, upstream, create_graph=True)
     other = lucid.tensor(rng.standard_normal((3, 4)))
     (back,) = lucid.autograd.grad(grad, upstream, other)
-    assert float((grad * other).sum()) == pytest.approx(float((back * upstream).sum()), rel=1e-12)
+    assert (grad * other).sum().item() == pytest.approx((back * upstream).sum().item(), rel=1e-12)
     counts = np.array([1.0, 0.0, 1.0]) if "padding_idx" in settings else 1 / np.array([1.0, 2.0, 3.0])
     np.testing.assert_allclose(numbers(back), (numbers(other) * counts[:, None])[index], rtol=1e-12)
 

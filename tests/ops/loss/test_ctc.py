@@ -112,7 +112,7 @@ def test_other_dtypes(dtype, rng):
     (grad,) = lucid.autograd.grad(out, leaf)
     expected = both(x, lucid.tensor(targets), time, length, zero_infinity=True)
     error = {"float16": 5e-3, "bfloat16": 3e-2, "float32": 1e-4}[dtype]
-    np.testing.assert_allclose(float(out), expected[0], rtol=error)
+    np.testing.assert_allclose(out.item(), expected[0], rtol=error)
     np.testing.assert_allclose(numbers(grad).astype(float), expected[1] / 0.3, atol=error)
 
 
@@ -132,7 +132,7 @@ def test_the_gradient_has_no_derivative(rng):
     (grad,) = lucid.autograd.grad(out, x, upstream, create_graph=True)
     other = lucid.tensor(rng.standard_normal((4, 1, 3)))
     (slope,) = lucid.autograd.grad(grad, upstream, other, retain_graph=True)
-    np.testing.assert_allclose(float(slope), (numbers(grad) / 2 * numbers(other)).sum(), rtol=1e-10)
+    np.testing.assert_allclose(slope.item(), (numbers(grad) / 2 * numbers(other)).sum(), rtol=1e-10)
     with pytest.raises(NotDifferentiableError, match="ctc_loss: its gradient has no derivative"):
         lucid.autograd.grad(grad, x, other)
 

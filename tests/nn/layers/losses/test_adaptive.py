@@ -48,10 +48,10 @@ def test_losses_are_those_of_all_probabilities(targets, rng):
     found = [[output, *lucid.autograd.grad(output.square().sum(), [x, m.head.weight])] for output in outputs]
     for got, expected in zip(*found, strict=True):
         np.testing.assert_allclose(numbers(got), numbers(expected), rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose(float(m(x, target).loss), -numbers(found[1][0]).mean(), rtol=1e-12)
+    np.testing.assert_allclose(m(x, target).loss.item(), -numbers(found[1][0]).mean(), rtol=1e-12)
     one = m(x[1], target[1])
     assert one.output.shape == one.loss.shape == ()
-    np.testing.assert_allclose(float(one.output), numbers(found[0][0])[1], rtol=1e-12)
+    np.testing.assert_allclose(one.output.item(), numbers(found[0][0])[1], rtol=1e-12)
 
 
 @pytest.mark.parametrize("cutoffs", [[], [0, 3], [3, 3], [5, 3], [3, 11]])
