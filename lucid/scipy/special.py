@@ -13,11 +13,12 @@ if TYPE_CHECKING:
 
 __all__: list[str] = []
 
+_UFUNCS = import_module("scipy.special._ufuncs")
+
 
 def _wrapped(name: str, function: Callable[..., Any]) -> Any:
     # where SciPy dispatches by the array API standard, its name is of a function around the ufunc
-    ufuncs = import_module("scipy.special._ufuncs")
-    return wrapped(name, getattr(ufuncs, getattr(function, "__name__", ""), function))
+    return wrapped(name, getattr(_UFUNCS, getattr(function, "__name__", ""), function))
 
 
 __getattr__, __dir__ = names_of("scipy.special", globals(), _wrapped, "scipy")
