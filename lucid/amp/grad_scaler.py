@@ -221,7 +221,9 @@ class GradScaler:
         scale = self._on(device).scale.to(device)
         found: Any = zeros((), dtype=float32, device=device)
         for grad in changed_on_device(grads, lambda arrays: arrays.unscale(0.0, found.array, scale.array), arrays):
-            grad.mul_((1 / scale).to(float64 if grad.real.dtype is float64 else float32))
+            factor = (1 / scale).to(float64 if grad.real.dtype is float64 else float32)
+            # a tensor without dimensions becomes a half beside halves, which the factor is not to be
+            grad.copy_((grad.float() if grad.element_size() == 2 else grad) * factor)
             found.add_((~isfinite(grad).all()).float())
         return found
 

@@ -37,8 +37,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 
-UNLIKE_NUMPYS = {"broadcast_arrays", "cov", "linalg.eig", "linalg.eigvals", "nanstd", "nanvar", "pad"}
-"""CuPy's functions whose results differ, of numbers, by weights, in a dtype, wrapped twice, or not on each device."""
+UNLIKE_NUMPYS = {
+    "broadcast_arrays", "cov", "fft.fft2", "fft.fftn", "fft.ifft2", "fft.ifftn", "fft.irfft2", "fft.irfftn",
+    "fft.rfft2", "fft.rfftn", "linalg.eig", "linalg.eigvals", "nanstd", "nanvar", "pad",
+}  # fmt: skip
+"""CuPy's functions whose results differ: of numbers, by weights, of a size of -1, in a dtype, wrapped twice, or not on
+each device.
+"""
 
 
 OTHERS: dict[str, Rule | None] = {}
