@@ -1,8 +1,7 @@
 # What is run while working on lucid, and by .ci/run: `make` lists it. PYTHON is that of an environment with lucid
 # installed as CONTRIBUTING.md says; T narrows a target to some tests, as in `make test T=tests/nn`.
 PYTHON ?= .venv/bin/python
-# two processes on two cores: a second thread of a library would wait for the other process's; a third one where tests
-# of workers and of other processes wait
+# two processes on two cores: a second thread of a library would wait for the other process's
 PYTEST = OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(PYTHON) -m pytest -q --numprocesses 2
 
 # simulated devices, kernels under the sanitizers, the order of threads permuted; nothing is left out for want of a GPU
@@ -20,7 +19,7 @@ check: ## style, format and types
 	$(PYTHON) -m pyright --pythonpath $(PYTHON)
 
 test: ## the tests on the CPU, and the examples in docstrings
-	$(PYTEST) --numprocesses 3 --doctest-modules $(or $(T),--ignore tests/parity --ignore tests/kernels --ignore tests/cuda)
+	$(PYTEST) --doctest-modules $(or $(T),--ignore tests/parity --ignore tests/kernels --ignore tests/cuda)
 
 parity: ## comparisons with PyTorch, on the CPU
 	$(PYTEST) $(or $(T),tests/parity tests/benchmarks/test_host.py)
