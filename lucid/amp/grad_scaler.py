@@ -12,7 +12,7 @@ from lucid.backend.capture import capture_of_this_thread
 from lucid.backend.dtype import float16, float32, float64
 from lucid.cuda.steps.scale import following_scale, update_scale
 from lucid.errors import ArgumentError, CaptureError, DtypeError, LucidError, SettingError
-from lucid.nn.utils.gradients import arrays_of, changed_on_device, multiplied
+from lucid.nn.utils.gradients import arrays_of, changed_on_device, multiplied, multiply
 from lucid.ops.creation.filling import full, zeros
 from lucid.ops.elementwise.nonfinite import isfinite
 from lucid.optim.base.skipping import step_unless, why_on_host
@@ -221,9 +221,7 @@ class GradScaler:
         scale = self._on(device).scale.to(device)
         found: Any = zeros((), dtype=float32, device=device)
         for grad in changed_on_device(grads, lambda arrays: arrays.unscale(0.0, found.array, scale.array), arrays):
-            factor = (1 / scale).to(float64 if grad.real.dtype is float64 else float32)
-            # a tensor without dimensions becomes a half beside halves, which the factor is not to be
-            grad.copy_((grad.float() if grad.element_size() == 2 else grad) * factor)
+            multiply(grad, (1 / scale).to(float64 if grad.real.dtype is float64 else float32))
             found.add_((~isfinite(grad).all()).float())
         return found
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 import traceback
 from collections.abc import Sequence
@@ -33,8 +34,6 @@ class CallStack(Sequence[str]):
         The innermost one.
     """
 
-    __slots__ = ("frames",)
-
     def __init__(self, frame: FrameType | None) -> None:
         frames: list[traceback.FrameSummary] = []
         while frame is not None:
@@ -44,12 +43,16 @@ class CallStack(Sequence[str]):
             frame = frame.f_back
         self.frames = frames[::-1]
 
+    @functools.cached_property
+    def lines(self) -> list[str]:
+        """The text, outermost frame first; of a deep recursion fewer than there are frames."""
+        return traceback.format_list(self.frames)
+
     def __len__(self) -> int:
-        return len(self.frames)
+        return len(self.lines)
 
     def __getitem__(self, index: Any) -> Any:
-        """Return lines of the stack, outermost first."""
-        lines: Any = traceback.format_list(self.frames)
+        lines: Any = self.lines
         return lines[index]
 
 

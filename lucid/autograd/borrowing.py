@@ -30,7 +30,7 @@ class ContentsVersion(list[int]):
     def __getitem__(self, index: Any) -> Any:
         array: Any = self.array
         if array.size > self.FEW:
-            share = max(int(self.FEW ** (1 / array.ndim)), 1)
+            share = int(self.FEW ** (1 / sum(size > 1 for size in array.shape)))
             array = array[tuple([slice(None, None, -(-size // share)) for size in array.shape])]
         # what is looked at first is what it is compared with
         contents = array.tobytes()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import traceback
 import warnings
 
 import numpy as np
@@ -160,6 +161,22 @@ def test_a_node_that_a_backward_recorded_names_that_too() -> None:
     assert node.metadata["parent_"] is y.grad_fn
     assert "parent_" not in y.grad_fn.metadata
     assert any("the first backward" in line for line in node.metadata["traceback_"])
+
+
+@pytest.mark.usefixtures("detecting")
+def test_a_call_stack_is_lines_of_text() -> None:
+    """It is what `traceback` gives of the same frames, of a recursion too, whose repetitions are counted."""
+
+    def deep(count: int) -> tuple[lucid.Tensor, list[str]]:
+        if count:
+            return deep(count - 1)
+        return leaf(2.0) * 3, traceback.format_stack()
+
+    y, expected = deep(20)
+    lines = y.grad_fn.metadata["traceback_"]
+    assert len(lines) == len(list(lines)) == len(expected)
+    assert lines[-2].startswith("  [Previous line repeated ")
+    assert lines[-1].splitlines()[1] == expected[-1].splitlines()[1]
 
 
 @pytest.mark.usefixtures("detecting")

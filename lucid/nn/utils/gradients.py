@@ -95,6 +95,11 @@ def changed_on_device(
     return others + [plain[position] for position in left]
 
 
+def multiply(grad: Any, factor: Any) -> None:
+    """Multiply a gradient in place by a tensor without dimensions, of which halves are given all digits."""
+    grad.copy_((grad.float() if grad.element_size() == 2 else grad) * factor)
+
+
 def multiplied(grads: list[Any], factor: float) -> bool:
     """Return whether an element is infinite or NaN, after multiplying all by `factor`; one question to each device."""
     flags: list[Any] = []
@@ -212,7 +217,7 @@ def _scale_down(grads: list[Any], looked_at: Arrays | None, max_norm: float, tot
             for group in _by_device(grads):
                 factor = scale.to(group[0].device)
                 for grad in group:
-                    grad.mul_(factor)
+                    multiply(grad, factor)
 
 
 @checked

@@ -145,3 +145,18 @@ def test_a_vector_of_another_size(size):
     with pytest.raises(ShapeError, match=f"expected a vector of 3 elements, .* got {size}"):
         nn.utils.vector_to_parameters(lucid.ones(size), [weight])
     assert weight.tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_the_factor_keeps_its_digits_beside_halves(dtype, rng):
+    """Gradients of a half type are multiplied by the factor in float32, whatever their strides, as in PyTorch."""
+    made = lucid.tensor(rng.standard_normal((40, 30)), dtype=getattr(lucid, dtype), device=DEVICE)
+    wide = lucid.zeros(3, device=DEVICE, requires_grad=True)  # with which the norm is one of float32
+    for grad in (made.clone(), made.clone().T):
+        p = lucid.zeros(*grad.shape, dtype=grad.dtype, device=DEVICE, requires_grad=True)
+        p.grad, wide.grad = grad, lucid.ones(3, device=DEVICE)
+        before = grad.float()
+        norm = nn.utils.clip_grad_norm_([p, wide], 10.0)
+        assert norm.dtype == lucid.float32
+        expected = before * lucid.clamp(10.0 / (norm + 1e-6), max=1.0)
+        assert lucid.equal(p.grad, expected.to(p.dtype))

@@ -76,6 +76,16 @@ def test_large_arrays(shape, rng):
             y.sum().backward()
 
 
+@pytest.mark.parametrize("shape", [(70000,), (70000, 1, 1), (1, 1, 70000)])
+def test_a_hundredth_of_a_large_array(shape, rng):
+    """What is written to a run of neighbours is seen, however many dimensions of one element there are."""
+    a, x = rng.standard_normal(shape), leaf_of(rng.standard_normal(shape))
+    y = x * a
+    a.reshape(-1)[30000:30700] = 0
+    with pytest.raises(InplaceError, match=WORDS):
+        y.sum().backward()
+
+
 def test_arrays_that_are_given_back(rng):
     """What was written over and has its old numbers again is what it was."""
     a = rng.standard_normal(5)
