@@ -81,52 +81,33 @@ def filtered(
     return windows(x, lnp.reshape(w, shape))
 
 
-@rule("ndimage.correlate")
-def correlate(
-    input: Array,
-    weights: Array,
-    mode: PerAxis = "reflect",
-    cval: Number = 0.0,
-    origin: PerAxis = 0,
-    *,
-    axes: PerAxis = None,
-) -> Any:
-    """Return ``scipy.ndimage.correlate``."""
-    x, w = real_or_complex("ndimage.correlate", input, weights)
-    return filtered(x, w, axes_of(axes, x.ndim), mode, cval, origin, turned=False)
+def _enter_sums(name: str, *, turned: bool) -> Callable[..., Any]:
+    """Enter the rules of sums with weights, the second of a vector of them along one axis; return that."""
+
+    def of_array(
+        input: Array,
+        weights: Array,
+        mode: PerAxis = "reflect",
+        cval: Number = 0.0,
+        origin: PerAxis = 0,
+        *,
+        axes: PerAxis = None,
+    ) -> Any:
+        x, w = real_or_complex(f"ndimage.{name}", input, weights)
+        return filtered(x, w, axes_of(axes, x.ndim), mode, cval, origin, turned=turned)
+
+    def along_one(
+        input: Array, weights: Array, axis: int = -1, mode: str = "reflect", cval: Number = 0.0, origin: int = 0
+    ) -> Any:
+        x, w = real_or_complex(f"ndimage.{name}1d", input, weights)
+        return filtered(x, w, axes_of(axis, x.ndim), mode, cval, origin, turned=turned)
+
+    rule(f"ndimage.{name}")(of_array)
+    return rule(f"ndimage.{name}1d")(along_one)
 
 
-@rule("ndimage.convolve")
-def convolve(
-    input: Array,
-    weights: Array,
-    mode: PerAxis = "reflect",
-    cval: Number = 0.0,
-    origin: PerAxis = 0,
-    *,
-    axes: PerAxis = None,
-) -> Any:
-    """Return ``scipy.ndimage.convolve``."""
-    x, w = real_or_complex("ndimage.convolve", input, weights)
-    return filtered(x, w, axes_of(axes, x.ndim), mode, cval, origin, turned=True)
-
-
-@rule("ndimage.correlate1d")
-def correlate1d(
-    input: Array, weights: Array, axis: int = -1, mode: str = "reflect", cval: Number = 0.0, origin: int = 0
-) -> Any:
-    """Return ``scipy.ndimage.correlate1d``."""
-    x, w = real_or_complex("ndimage.correlate1d", input, weights)
-    return filtered(x, w, axes_of(axis, x.ndim), mode, cval, origin, turned=False)
-
-
-@rule("ndimage.convolve1d")
-def convolve1d(
-    input: Array, weights: Array, axis: int = -1, mode: str = "reflect", cval: Number = 0.0, origin: int = 0
-) -> Any:
-    """Return ``scipy.ndimage.convolve1d``."""
-    x, w = real_or_complex("ndimage.convolve1d", input, weights)
-    return filtered(x, w, axes_of(axis, x.ndim), mode, cval, origin, turned=True)
+_enter_sums("correlate", turned=False)
+convolve1d = _enter_sums("convolve", turned=True)
 
 
 # ---- filters of which SciPy makes the weights ----
