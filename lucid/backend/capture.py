@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from threading import get_ident
 from typing import TYPE_CHECKING, Any, cast
-from weakref import WeakSet, ref
+from weakref import ref
 
 from lucid.backend.locks import new_rlock
 from lucid.errors import CaptureError
@@ -40,24 +40,32 @@ class Changes:
     ----------
     arrays : int
         How often a tensor was given another array.
-    watches : set of Watch
-        What is told of tensors in whose place modules get others, and of hooks.
+    watches : set of weakref to Watch
+        What is told of tensors in whose place modules get others, and of hooks. Empty nearly always, which is asked at
+        each of these: a WeakSet would take five times as long to say so.
     """
 
     __slots__ = ("arrays", "watches")
 
     def __init__(self) -> None:
         self.arrays = 0
-        self.watches: WeakSet[Watch] = WeakSet()
+        self.watches: set[ref[Watch]] = set()
+
+    def tell(self, watch: Watch) -> None:
+        """Tell a watch from now on, as long as it lives."""
+        self.watches.add(ref(watch, self.watches.discard))
+
+    def _told(self) -> list[Watch]:
+        return [watch for each in list(self.watches) if (watch := each()) is not None]
 
     def replace(self, old: object) -> None:
         """Take note that a module has another tensor in place of this one."""
-        for watch in list(self.watches) if self.watches else ():
+        for watch in self._told() if self.watches else ():
             watch.replaced(old)
 
     def hook(self, place: object) -> None:
         """Take note that a hook was added or removed at a place, as `note_places` is given them."""
-        for watch in list(self.watches) if self.watches else ():  # to iterate over none takes a while, too
+        for watch in self._told() if self.watches else ():
             watch.hook_changed(place)
 
 

@@ -107,7 +107,7 @@ class Watch:
                     reference, array, each.edge is not None, _takes_grad(each), describe(each)
                 )
                 self._gradients.append((reference, grad_of(each)))
-        changes.watches.add(self)
+        changes.tell(self)
 
     def go(self, key: int) -> None:
         """Take note that a tensor is gone, or no longer where it was."""

@@ -156,11 +156,11 @@ def owner_of(container: HookTable | HookList) -> tuple[str, str]:
     if isinstance(container, HookTable):
         for path, shared in shared_tables():
             if shared is container:
-                return path, kind_of(container)
+                return path, kind_of(container.kind)
         for owner in owners_of(container, (Module, Optimizer)):
             path = module_path(owner) if isinstance(owner, Module) else type(owner).__name__
-            return path.removeprefix("module "), kind_of(container)
-        return "unknown", kind_of(container)
+            return path.removeprefix("module "), kind_of(container.kind)
+        return "unknown", kind_of(container.kind)
     for extra in owners_of(container, (Extra,)):
         kinds = {id(extra.prehooks): "node prehook", id(extra.posthooks): "node posthook"}
         kind = kinds.get(id(container)) or ("post-accumulate hook" if extra.accumulated is container else "tensor hook")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import functools
 import weakref
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
     from rich.table import Table as RichTable
 
-    from lucid.autograd.hooks.registration import Registration
+    from lucid.autograd.hooks.registration import Caller, Registration
 
 # Tables that say more about the hooks of another.
 MARKS = ("_with_kwargs", "_always_called", "_with_context")
@@ -36,9 +37,10 @@ COLUMNS = ("path", "kind", "number", "name", "registered", "enabled")
 COUNTS = ("calls", "time")  # where they are counted
 
 
-def kind_of(table: HookTable) -> str:
-    """Return in words which hooks a table holds: ``forward hook`` for ``_forward_hooks``."""
-    words = table.kind.strip("_").replace("_", " ").removeprefix("optimizer ").partition(" of all")[0]
+@functools.cache
+def kind_of(name: str) -> str:
+    """Return in words which hooks the tables of a name hold: ``forward hook`` for ``_forward_hooks``."""
+    words = name.strip("_").replace("_", " ").removeprefix("optimizer ").partition(" of all")[0]
     return words.replace("pre hook", "pre-hook").replace("post hook", "post-hook").removesuffix("s")
 
 
@@ -58,8 +60,9 @@ class Row(Handle):
         Its place among the hooks of this kind there, in the order of firing.
     name : str
         The function's qualified name, with the file and line where it is defined.
-    registered : str
-        File and line of the call that registered it; ``unknown`` for what a copied or loaded module brought along.
+    registered, file : str
+        File and line of the call that registered it, and the file alone; ``unknown`` for what a copied or loaded module
+        brought along.
     tags : tuple of str
         Of the groups and scopes in which it was registered.
     calls : int or None
@@ -69,6 +72,7 @@ class Row(Handle):
     """
 
     __slots__ = (
+        "_caller",
         "_container",
         "_count",
         "_key",
@@ -77,7 +81,6 @@ class Row(Handle):
         "kind",
         "number",
         "path",
-        "registered",
         "tags",
     )
 
@@ -94,7 +97,7 @@ class Row(Handle):
         else:
             registration = container.registrations.get(key)
         self._registration = None if registration is None else weakref.ref(registration)
-        self.registered = "unknown" if registration is None else registration.place()
+        self._caller: Caller | None = None if registration is None else registration.caller
         self.tags: tuple[str, ...] = () if registration is None else registration.tags
 
     def remove(self) -> None:
@@ -128,6 +131,16 @@ class Row(Handle):
     def name(self) -> str:
         """The function's qualified name, with the file and line where it is defined."""
         return self._name
+
+    @property
+    def registered(self) -> str:
+        """File and line of the call that registered it, or ``unknown``."""
+        return "unknown" if self._caller is None else str(self._caller)
+
+    @property
+    def file(self) -> str:
+        """The file of the call that registered it, or ``unknown``."""
+        return "unknown" if self._caller is None else self._caller.file
 
     def begin_counting(self) -> None:
         """Count the hook's calls from now on."""
@@ -196,7 +209,7 @@ class Table(Sequence[Row]):
                 (path == "**" or matches(row.path, path))
                 and (kind == "*" or fnmatch.fnmatchcase(row.kind, kind))
                 and (name == "*" or fnmatch.fnmatchcase(row.name.partition(" (")[0], name))
-                and (file == "*" or fnmatch.fnmatchcase(row.registered.rpartition(":")[0] or row.registered, file))
+                and (file == "*" or fnmatch.fnmatchcase(row.file, file))
                 and (tag == "*" or any(fnmatch.fnmatchcase(each, tag) for each in row.tags))
             )
 
@@ -241,14 +254,9 @@ class Table(Sequence[Row]):
 
 
 def _of_table(path: str, table: HookTable) -> Iterator[Row]:
-    kind = kind_of(table)
+    kind = kind_of(table.kind)
     for number, (key, hook) in enumerate(list(table.items())):
         yield Row(path, kind, number, hook, table, key)
-
-
-def _of_list(path: str, kind: str, hooks: HookList) -> Iterator[Row]:
-    for number, hook in enumerate(list(hooks)):
-        yield Row(path, kind, number, hook, hooks, -1)
 
 
 def rows_of_node(path: str, node: Node, output: int | None = None) -> Iterator[Row]:
@@ -256,12 +264,15 @@ def rows_of_node(path: str, node: Node, output: int | None = None) -> Iterator[R
     extra = node.extra
     if extra is None:
         return
-    for number, hooks in list(extra.tensor_hooks.items()):
-        if output is None or number == output:
-            yield from _of_list(path, "tensor hook", hooks)
-    yield from _of_list(path, "node prehook", extra.prehooks)
-    yield from _of_list(path, "post-accumulate hook", extra.accumulated)
-    yield from _of_list(path, "node posthook", extra.posthooks)
+    lists = [("tensor hook", hooks) for number, hooks in [*extra.tensor_hooks.items()] if output in {None, number}]
+    lists += [
+        ("node prehook", extra.prehooks),
+        ("post-accumulate hook", extra.accumulated),
+        ("node posthook", extra.posthooks),
+    ]
+    for kind, hooks in lists:
+        for number, hook in enumerate(list(hooks) if hooks else ()):
+            yield Row(path, kind, number, hook, hooks, -1)
 
 
 def _of_owner(path: str, owner: Any) -> Iterator[Row]:

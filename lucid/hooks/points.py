@@ -66,8 +66,10 @@ def points(model: Module, pattern: str | Iterable[str] = "**") -> dict[str, Modu
 
 def called(model: Module, pattern: str | Iterable[str]) -> dict[str, Module]:
     """Return `points`, of which some can be called; a SettingError for a pattern of containers alone."""
-    for each in [pattern] if isinstance(pattern, str) else pattern if isinstance(pattern, Iterable) else ():
-        modules = points(model, each)
+    patterns: Any = [pattern] if isinstance(pattern, str) else [*pattern] if isinstance(pattern, Iterable) else pattern
+    found = points(model, patterns)
+    for each in patterns:
+        modules = found if len(patterns) == 1 else points(model, each)
         if all(getattr(module.forward, "__func__", None) is Module.forward for module in modules.values()):
             path, module = next(iter(modules.items()))
             inner = f"{path}.*" if path else "*"
@@ -75,7 +77,7 @@ def called(model: Module, pattern: str | Iterable[str]) -> dict[str, Module]:
                 f"{each!r} names only what is never called, so that no hook on it fires: {path!r} is a "
                 f"{type(module).__name__}, which has no forward: name modules in it, as by {inner!r}"
             )
-    return points(model, pattern)
+    return found
 
 
 def parameters(model: Module, pattern: str | Iterable[str] = "**") -> dict[str, Parameter]:
@@ -106,7 +108,7 @@ def chosen(every: Callable[[bool], Iterable[tuple[str, T]]], pattern: str | Iter
         raise unfit(pattern, "a str or several", "pattern")
     values, paths = dict(every(True)), set[str]()
     for each in patterns:
-        fits = {path for path in values if matches(path, each)}
+        fits = {path for path in values if each == "**" or matches(path, each)}
         if not fits:
             for path, value in every(False):
                 if matches(path, each):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from functools import partial
 from threading import get_ident
 from typing import TYPE_CHECKING, Any
@@ -24,14 +25,14 @@ class watching(tool):
         super().__init__()
         # what a block has found outlives the model
         self._modules = WeakValueDictionary(modules)
-        self._calls: list[tuple[Module, Any]] = []
+        # with each call what was being handled as it began: what is handled at its end beside that has ended it
+        self._calls: list[tuple[Module, Any, BaseException | None]] = []
         self._thread = 0
 
     def _begin(self) -> None:
         self._thread = get_ident()
         for path, module in self._modules.items():
             module.register_forward_pre_hook(partial(self._enter, path), prepend=True)
-            module.register_forward_hook(self._return)
             module.register_forward_hook(self._leave, always_call=True)
 
     def __exit__(self, *exception: object) -> bool | None:
@@ -41,15 +42,15 @@ class watching(tool):
 
     def _enter(self, path: str, module: Module, _args: Any) -> None:
         if get_ident() == self._thread:
-            self._calls.append((module, self._call_begins(path, module)))
+            self._calls.append((module, self._call_begins(path, module), sys.exception()))
 
-    def _return(self, module: Module, _args: Any, output: Any) -> None:
+    def _leave(self, module: Module, _args: Any, output: Any) -> None:
         if self._drop_to(module):
-            self._call_returns(self._calls[-1][1], output)
-
-    def _leave(self, module: Module, _args: Any, _output: Any) -> None:
-        if self._drop_to(module):
-            self._call_ends(self._calls.pop()[1])
+            _, call, before = self._calls[-1]
+            if sys.exception() is before:
+                self._call_returns(call, output)
+            self._calls.pop()
+            self._call_ends(call)
 
     def _drop_to(self, module: Module) -> bool:
         """Return whether a call of this module runs here, after an end to what was left inside of it."""
@@ -57,7 +58,7 @@ class watching(tool):
         if not calls or get_ident() != self._thread:
             return False
         if calls[-1][0] is not module:
-            if all(each is not module for each, _ in calls):
+            if all(each[0] is not module for each in calls):
                 return False
             while calls[-1][0] is not module:
                 self._call_ends(calls.pop()[1])
@@ -70,7 +71,7 @@ class watching(tool):
     def _is_inside_itself(self) -> bool:
         """Return whether the module of the innermost call is called by itself."""
         module = self._calls[-1][0]
-        return any(each is module for each, _ in self._calls[:-1])
+        return len(self._calls) > 1 and any(each[0] is module for each in self._calls[:-1])
 
     def _call_begins(self, path: str, module: Module) -> Any:
         """Return what stands for a call."""

@@ -87,7 +87,9 @@ def stand_ins(hook: Any) -> Iterator[Any]:
 
 def registered_hook(hook: Any) -> Any:
     """Return what was registered where `hook` stands."""
-    return [*stand_ins(hook)][-1]
+    while isinstance(hook, Swapped):
+        hook = hook.func
+    return hook
 
 
 def is_resting(hook: Any) -> bool:

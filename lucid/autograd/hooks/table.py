@@ -124,21 +124,32 @@ class HookTable(OrderedDict[int, Any]):
             active[self.kind] = ()
         else:
             active.pop(self.kind, None)
+        special = False
         for kind in active:
             active[kind] = ()  # this table may hold marks of another
-        active.special = not active.keys() <= PLAIN
+            if kind not in PLAIN:
+                special = True
+        active.special = special
 
     def __setitem__(self, key: int, value: Any) -> None:
         with changing:
-            super().__setitem__(key, value)
+            OrderedDict.__setitem__(self, key, value)
             self._changed()
 
     def __delitem__(self, key: int) -> None:
         with changing:
-            super().__delitem__(key)
+            OrderedDict.__delitem__(self, key)
             self.options.pop(key, None)
             self.registrations.pop(key, None)
             self._changed()
+
+    def enter(self, key: int, hook: Any, registration: Registration, *, first: bool = False) -> None:
+        """Put in a hook that is registered now, the last or the first to fire; `changing` is held."""
+        OrderedDict.__setitem__(self, key, hook)
+        if first:
+            OrderedDict.move_to_end(self, key, last=False)
+        self.registrations[key] = registration
+        self._changed()
 
     # OrderedDict's own take entries out past `__delitem__`
     def pop(self, key: int, default: Any = _REQUIRED) -> Any:
@@ -306,14 +317,10 @@ def register(
         registration = Registration(table, handle.id, marks)
         for mark in marks:
             # a mark stays behind with its hook
-            mark[handle.id] = hook if isinstance(hook, Fleeting) else True
-            mark.registrations[handle.id] = registration
+            mark.enter(handle.id, hook if isinstance(hook, Fleeting) else True, registration)
         if option is not None:
             table.options[handle.id] = option
-        table[handle.id] = hook
-        if prepend:
-            table.move_to_end(handle.id, last=False)
-        table.registrations[handle.id] = registration
+        table.enter(handle.id, hook, registration, first=prepend)
     return handle
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import weakref
 from bisect import bisect_right
+from math import hypot
 from pathlib import Path
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,7 @@ from lucid.autograd.engine.node import AccumulateGrad, sequences
 from lucid.autograd.engine.passes import sequence_of
 from lucid.autograd.hooks.function_hook import FunctionHook
 from lucid.autograd.hooks.structure import map_leaves
+from lucid.autograd.modes.state import no_grad
 from lucid.autograd.profiler import begin_range, end_range
 from lucid.autograd.recording.views import recorded_since
 from lucid.errors import SettingError
@@ -24,7 +26,7 @@ from lucid.hooks.printing import printed
 from lucid.hooks.tracing.page import page
 from lucid.hooks.tracing.spans import Region, Span, chrome_events, table_of
 from lucid.hooks.watching import watching
-from lucid.nn.utils import get_total_norm
+from lucid.ops.decomposition.matrix_norms import vector_norm
 
 if TYPE_CHECKING:
     import os
@@ -43,11 +45,10 @@ OUTSIDE = "outside"
 class ModuleCall:
     """A call of a module that has not ended."""
 
-    __slots__ = ("begin", "inner", "kind", "mark", "path")
+    __slots__ = ("begin", "inner", "mark", "path")
 
-    def __init__(self, path: str, kind: str, mark: Any) -> None:
+    def __init__(self, path: str, mark: Any) -> None:
         self.path = path
-        self.kind = kind
         self.mark = mark
         self.inner = 0
         self.begin = perf_counter_ns()
@@ -74,7 +75,7 @@ class Ops(FunctionHook):
         if call.node is None:
             owner.op(call, output, begin, end, mark)
         elif not isinstance(call.node, AccumulateGrad):
-            owner.add(owner.path_of(call.node), call.name, "backward", begin, end, 0, mark)
+            owner.op_of_backward(call.node, call.name, begin, end, mark)
 
 
 class trace(watching):
@@ -136,8 +137,9 @@ class trace(watching):
         self._model = weakref.ref(model)
         self._kinds = {path: type(module).__name__ for path, module in modules.items()}
         self._title = f"Trace of {type(model).__name__}"
-        self._own = {id(tensor.array) for tensor in (*model.parameters(), *model.buffers())}
-        self._on_device = any(tensor.is_cuda for tensor in model.parameters())
+        tensors = [*model.parameters(), *model.buffers()]
+        self._own = {id(tensor.array) for tensor in tensors}
+        self._on_device = any(tensor.is_cuda for tensor in tensors)
         phases = (("forward",) if ops else ()) + (("backward",) if backward else ())
         self._ops = Ops(self, phases) if phases else None
         self._nvtx = nvtx
@@ -169,12 +171,23 @@ class trace(watching):
                 region = self.regions[span.path]
                 region.device = took + (region.device or 0.0)
         self._marks.clear()
+        self._take_norms()
+        return ended
+
+    def _take_norms(self) -> None:
+        """Take the norms of the gradients that are there, of all in one look."""
+        grads: list[Any] = []
+        regions: list[Region] = []
         for path, region in self.regions.items():
             module = self._modules.get(path)
-            grads = [] if module is None else [p.grad for p in module.parameters(recurse=False)]
-            if any(grad is not None for grad in grads):
-                region.grad = get_total_norm([grad for grad in grads if grad is not None]).item()
-        return ended
+            for parameter in () if module is None else module.parameters(recurse=False):
+                if parameter.grad is not None:
+                    grads.append(parameter.grad)
+                    regions.append(region)
+        with no_grad():
+            norms = [vector_norm(grad) for grad in grads]
+        for region, norm in zip(regions, norms, strict=True):
+            region.grad = hypot(region.grad or 0.0, norm.item())
 
     def mark(self) -> Any:
         """Return a mark in the device's stream; None on the CPU."""
@@ -183,23 +196,25 @@ class trace(watching):
     def _call_begins(self, path: str, module: Module) -> ModuleCall:
         if not self._calls:
             self._kept.clear()  # arrays of an earlier call may be gone, and others in their places
-        kind = type(module).__name__
         if self._nvtx:
-            begin_range(path or kind)
+            begin_range(path or self._kinds[path])
         self._note(path)
-        return ModuleCall(path, kind, self.mark())
+        return ModuleCall(path, self.mark() if self._on_device else None)
 
     def _call_returns(self, call: ModuleCall, output: Any) -> None:
         end, depth = perf_counter_ns(), len(self._calls) - 1
         took = end - call.begin
         if depth:
             self._calls[-2][1].inner += took
-        region = self._region(call.path, call.kind)
+        path = call.path
+        region = self._region(path)
         region.calls += 1
         region.own += (took - call.inner) * MICRO
         # of a module that calls itself the outer call has the time of the inner ones
-        summed = not self._is_inside_itself()
-        self.add(call.path, call.kind, "forward", call.begin, end, depth, call.mark, summed=summed)
+        summed = not depth or not self._is_inside_itself()
+        if summed:
+            region.forward += took * MICRO
+        self.add(path, self._kinds[path], "forward", call.begin, end, depth, call.mark, summed=summed)
         if not depth:
             self._count_kept(output)
 
@@ -226,8 +241,7 @@ class trace(watching):
         leaves: list[Any] = []
         map_leaves(output, leaves.append)
         for node in sorted(recorded_since(leaves, self._numbers[0]), key=sequence_of):
-            path = self.path_of(node)
-            region = self._region(path, self._kinds.get(path, ""))
+            region = self._region(self.path_of(node))
             for array in node.kept[1] or ():
                 # a view keeps the whole of what it is a view of, which others may keep, too
                 base = getattr(array, "base", None)
@@ -236,34 +250,35 @@ class trace(watching):
                     self._kept.add(id(whole))
                     region.kept += whole.nbytes
 
-    def _region(self, path: str, kind: str = "") -> Region:
+    def _region(self, path: str) -> Region:
         """Return the sums of a path, made when it comes up first."""
         region = self.regions.get(path)
         if region is None:
-            region = self.regions[path] = Region(path, kind)
+            region = self.regions[path] = Region(path, self._kinds.get(path, ""))
         return region
 
     def op(self, call: Call, output: Any, begin: int, end: int, mark: Any) -> None:
         """Note an op, and the bytes that it has made."""
         around = self._innermost()
         path = OUTSIDE if around is None else around.path
-        region = self._region(path, self._kinds.get(path, ""))
+        region = self._region(path)
         region.made = (region.made or 0) + bytes_made(call, output)
         self.add(path, call.name, "op", begin, end, len(self._calls), mark)
+
+    def op_of_backward(self, node: Node, name: str, begin: int, end: int, mark: Any) -> None:
+        """Note the backward of an op."""
+        path = self.path_of(node)
+        self._region(path).backward += (end - begin) * MICRO
+        self.add(path, name, "backward", begin, end, 0, mark)
 
     def add(
         self, path: str, name: str, phase: str, begin: int, end: int, depth: int, mark: Any, *, summed: bool = True
     ) -> None:
-        """Note a span, and add it to the sums of its path where it is not part of another one of these."""
+        """Note a span; `summed` says whether its time on the device counts among the sums of its path."""
         if mark is not None:
             self._marks.append((len(self.spans), mark, self.mark(), summed))
-        begun, ended = (begin - self._began) * MICRO, (end - self._began) * MICRO
-        self.spans.append(Span(path, name, phase, begun, ended, depth, None))
-        region = self._region(path)
-        if phase == "forward" and summed:
-            region.forward += ended - begun
-        elif phase == "backward":
-            region.backward += ended - begun
+        began = self._began
+        self.spans.append(Span(path, name, phase, (begin - began) * MICRO, (end - began) * MICRO, depth, None))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the trace to a file, in the format of the ending.
