@@ -24,7 +24,7 @@ def take_off(registration: Registration) -> None:
         if isinstance(container, HookList):
             container.take_registered(registration)
         elif container is not None:
-            for table in (container, *(mark() for mark in registration.marks)):
+            for table in (container, *[mark() for mark in registration.marks]):
                 if table is not None and registration.key in table:
                     del table[registration.key]
 
@@ -87,7 +87,7 @@ class HookGroup:
         return len(self._registrations)
 
     def __iter__(self) -> Iterator[Registration]:
-        return iter(sorted(self._registrations, key=lambda registration: registration.time))
+        return iter(self._registrations)
 
     def remove(self) -> None:
         """Take all its hooks off; new ones may come."""

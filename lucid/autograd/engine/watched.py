@@ -95,20 +95,21 @@ def _seen_by_function_hooks(
     node: Node, run: Callable[[Any], tuple[Any, ...]], grad: Any, m: Namespace
 ) -> tuple[Any, ...]:
     """Return the gradients that a node's backward, ``run(grad)``, gives, after the function hooks of this thread."""
-    given: list[Any] = []
+    given: tuple[Any, ...] = ()
     received = _as_tensors(grad, node)
 
     def backward() -> tuple[Any, ...]:
+        nonlocal given
         # a hook may have changed them in place
-        given[:] = run(_received(node, received, received, grad, graph=m is GRAPH))
-        return tuple(None if edge is None else lent(g) for edge, g in zip(node.edges, given, strict=True))
+        given = run(_received(node, received, received, grad, graph=m is GRAPH))
+        return tuple([None if edge is None else lent(g) for edge, g in zip(node.edges, given, strict=True)])
 
     # of what is no rule of lucid's own a user's part is seen: a Function, hooks of modules
     inner = not isinstance(node, PrimitiveNode | CopySlices | AccumulateGrad)
     call = Call(node.name(), "backward", received, {}, node, inner=inner)
     shown, after = call_hooked(call, backward)
     if m is not GRAPH:
-        return tuple(None if g is None else g.array for g in after)
+        return tuple([None if g is None else g.array for g in after])
     return tuple(map(given_back, after, shown, given))
 
 

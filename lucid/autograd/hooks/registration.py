@@ -14,7 +14,7 @@ from lucid.backend.capture import changes
 from lucid.backend.locks import new_rlock
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from types import FrameType
 
     from lucid.autograd.hooks.table import HookTable
@@ -26,6 +26,9 @@ PACKAGE = f"{Path(__file__).parents[2]}{os.sep}"
 # threads register stays out.
 scopes: ContextVar[tuple[Registrations, ...]] = ContextVar("scopes", default=())
 
+
+# How many a set of registrations may hold before it looks which of them are gone.
+FEW = 64
 
 # What registers and removes holds it: finding a hook and taking it out are two steps, and so are a table and its marks.
 # Reentrant: what goes with a hook may remove others as it goes.
@@ -67,8 +70,8 @@ class HookList(list[Any]):
                 break
 
 
-class Registrations(weakref.WeakSet["Registration"]):
-    """Those that belong together.
+class Registrations:
+    """Those that belong together, in their order, as long as their hooks are there.
 
     Attributes
     ----------
@@ -81,10 +84,27 @@ class Registrations(weakref.WeakSet["Registration"]):
     """
 
     def __init__(self, tag: str = "", *, temporary: bool = False) -> None:
-        super().__init__()
         self.tag = tag
         self.temporary = temporary
         self.caller: Caller | None = None
+        self._entries: list[weakref.ref[Registration]] = []
+        self._most = FEW
+
+    def add(self, registration: Registration) -> None:
+        """Take in one that is made now; `changing` is held."""
+        entries = self._entries
+        entries.append(weakref.ref(registration))
+        if len(entries) > self._most:
+            count = len(entries)
+            # a finalizer that runs meanwhile may add others behind these
+            entries[:count] = [each for each in entries[:count] if each() is not None]
+            self._most = max(FEW, 2 * len(entries))
+
+    def __iter__(self) -> Iterator[Registration]:
+        return (registration for each in list(self._entries) if (registration := each()) is not None)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
 
 
 class Caller:
@@ -129,31 +149,37 @@ class Registration:
         The node of the leaf that the hook hangs on, where captured steps have to know of it.
     caller : Caller
         Where the call outside of lucid stands that registered it.
-    tags : tuple of str
-        Of the groups and scopes that were open.
-    temporary : bool
-        Whether a tool registered it for its block.
+    opened : tuple of Registrations
+        The groups and scopes that were open.
     time : float
         When, by `time.monotonic`.
     """
 
-    __slots__ = ("__weakref__", "caller", "container", "key", "leaf", "marks", "tags", "temporary", "time")
+    __slots__ = ("__weakref__", "caller", "container", "key", "leaf", "marks", "opened", "time")
 
     def __init__(
         self, container: HookTable | HookList, key: int = -1, marks: Sequence[HookTable] = (), leaf: object = None
     ) -> None:
         self.container: weakref.ref[Any] = weakref.ref(container)
         self.key = key
-        self.marks: tuple[weakref.ref[HookTable], ...] = tuple(map(weakref.ref, marks)) if marks else ()
+        self.marks: tuple[weakref.ref[HookTable], ...] = tuple([weakref.ref(mark) for mark in marks]) if marks else ()
         self.leaf = None if leaf is None else weakref.ref(leaf)
         opened = scopes.get()
         self.caller = (opened[-1].caller if opened else None) or Caller()
         self.time = monotonic()
-        self.tags = tuple([scope.tag for scope in opened if scope.tag]) if opened else ()
-        self.temporary = False
-        for scope in opened:
-            scope.add(self)
-            self.temporary |= scope.temporary
+        self.opened = opened
+        for each in opened:
+            each.add(self)
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """The tags of the groups and scopes that were open."""
+        return tuple([each.tag for each in self.opened if each.tag])
+
+    @property
+    def temporary(self) -> bool:
+        """Whether a tool registered it for its block."""
+        return any(each.temporary for each in self.opened)
 
     def place(self) -> str:
         """Return file and line of the call that registered it."""

@@ -259,12 +259,12 @@ class RemovableHandle(Handle):
     _ids = itertools.count()
 
     def __init__(self, hooks_dict: Any, *, extra_dict: Any = None) -> None:
-        extras: Any = () if extra_dict is None else extra_dict
-        if isinstance(extras, dict):
-            extras = (extras,)
         self.id: int = next(RemovableHandle._ids)
         self.hooks_dict_ref: weakref.ref[Any] = weakref.ref(hooks_dict)
-        self.extra_dict_ref: tuple[weakref.ref[Any], ...] = tuple(weakref.ref(extra) for extra in extras)
+        self.extra_dict_ref: tuple[weakref.ref[Any], ...] = ()
+        if extra_dict is not None:
+            extras = (extra_dict,) if isinstance(extra_dict, dict) else extra_dict
+            self.extra_dict_ref = tuple([weakref.ref(extra) for extra in extras])
 
     @classmethod
     def reserve(cls, last: int) -> None:
