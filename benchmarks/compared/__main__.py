@@ -12,6 +12,9 @@ import ast
 import importlib
 import importlib.metadata
 import inspect
+import os
+import statistics
+import sys
 import textwrap
 import time
 from pathlib import Path
@@ -22,7 +25,8 @@ import numpy as np
 
 from benchmarks.compared import model
 
-ROUNDS = 40
+ROUNDS = 60
+THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")  # of a pair both run on one
 TASKS = {
     "capture": "keep the output of every attention, by a pattern of paths",
     "gradients": "keep the gradients of these outputs",
@@ -114,24 +118,30 @@ def bare(net: Any, x: Any, *, backward: bool) -> None:
 
 
 def ratio(library: Any, key: str) -> float:
-    """Return the time of a task over that of the same runs without hooks: the shortest of several, in turn."""
+    """Return the processor's time of a task over that of the same runs without hooks: the median of pairs in turn.
+
+    What else the machine does slows both of a pair alike; the shortest of either would be of different moments.
+    """
     function = getattr(library, key)
     net, x = ready(library), batch(library)
-    best = [float("inf")] * 2
+    ratios: list[float] = []
     backward = key in {"gradients", "clip"}
 
     def plain() -> None:
         for _ in range(2 if key == "patch" else 1):
             bare(net, x, backward=backward)
 
-    for _ in range(ROUNDS):
+    runs = [lambda: function(net, x), plain]
+    for number in range(ROUNDS):
         if key == "sweep":
             model.forgetful(net)
-        for which, run in enumerate((lambda: function(net, x), plain)):
-            begin = time.perf_counter()
-            run()
-            best[which] = min(best[which], time.perf_counter() - begin)
-    return best[0] / best[1]
+        took = [0.0, 0.0]
+        for which in (0, 1) if key == "sweep" or number % 2 else (1, 0):
+            begin = time.process_time()
+            runs[which]()
+            took[which] = time.process_time() - begin
+        ratios.append(took[0] / took[1])
+    return statistics.median(ratios)
 
 
 def trouble(library: Any) -> str:
@@ -161,6 +171,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0], allow_abbrev=False)
     parser.add_argument("--write", type=Path, metavar="FILE", help="where the tables go, between its two marks")
     options = parser.parse_args()
+    if any(os.environ.get(name) != "1" for name in THREADS):  # the libraries of linear algebra read them once
+        os.execve(sys.executable, sys.orig_argv, {**os.environ, **dict.fromkeys(THREADS, "1")})
     libraries: dict[str, Any] = {}
     for title, name in LIBRARIES.items():
         try:

@@ -22,6 +22,9 @@ class Listener:
 
     def __init__(self, tool: str, patterns: Iterable[str], call: Callable[[str, Any], Any]) -> None:
         self._tool, self._patterns, self._call = tool, tuple(patterns), call
+        for each in self._patterns:
+            if not isinstance(each, str):
+                raise unfit(each, "a str for each pattern", "taps")
         self._unmatched, self._others = set[str](), set[str]()
 
     def begin(self) -> None:

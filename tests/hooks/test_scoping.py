@@ -236,3 +236,15 @@ def test_hooks_that_come_and_go_do_not_grow():
     extra = lucid.autograd.graph.get_gradient_edge(module.weight).node.extra
     assert extra.tensor_hooks == {0: []}
     assert not module._forward_hooks.registrations
+
+
+def test_a_group_forgets_what_is_gone():
+    """Hooks that come and go in a group leave nothing in it, and those that stay keep their order."""
+    module, group = layer(), hooks.HookGroup()
+    with group:
+        stay = [module.register_forward_hook(keep)]
+        for _ in range(1000):
+            module.register_forward_hook(keep).remove()
+        stay.append(module.register_forward_hook(keep))
+    assert [registration.key for registration in group] == [handle.id for handle in stay]
+    assert len(group._registrations._entries) < 200

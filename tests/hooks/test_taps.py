@@ -10,6 +10,7 @@ import pytest
 import lucid
 from lucid import hooks
 from lucid.errors import ArgumentError
+from lucid.hooks.taps import listeners
 from tests.device import DEVICE
 
 
@@ -89,3 +90,11 @@ def test_several_tools_on_one_tap():
     ):
         assert hooks.tap("a", x).tolist() == [6, 6]
     assert (before["a"].tolist(), after["a"].tolist()) == ([1, 1], [6, 6])
+
+
+@pytest.mark.parametrize("make", [lambda: hooks.capture(taps=["a", 3]), lambda: hooks.edit(taps={3: lambda x: x})])
+def test_patterns_that_are_no_strings(make):
+    """They are refused before anything is registered, and not where the first tap would be compared with them."""
+    with pytest.raises(ArgumentError, match=r"taps.*3"), make():
+        pass
+    assert not listeners.get()

@@ -9,6 +9,7 @@ import re
 import threading
 from html.parser import HTMLParser
 
+import numpy as np
 import pytest
 
 import lucid
@@ -310,3 +311,38 @@ def test_a_path_stands_below_the_one_it_is_in(tmp_path):
     text = (tmp_path / "trace.html").read_text(encoding="utf-8")
     places = [text.index(f">{path}</td>") for path in ("(the model)", "  0", "    0", "  1")]
     assert places == sorted(places)
+
+
+def test_norms_of_complex_gradients(rng):
+    """Those of the moduli, as NumPy has them."""
+    model = nn.Linear(2, 2, bias=False, device=DEVICE)
+    values = rng.normal(size=(2, 2)) + 1j * rng.normal(size=(2, 2))
+    model.weight = nn.Parameter(lucid.tensor(values, device=DEVICE))
+    with hooks.trace(model) as seen:
+        model.weight.grad = lucid.tensor(values * 3, device=DEVICE)
+        model(lucid.ones(1, 2, dtype=lucid.complex128, device=DEVICE))
+    assert seen.regions[""].grad == pytest.approx(np.linalg.norm(values * 3))
+
+
+def test_in_the_handling_of_another_error():
+    """What is handled around a call is none of its own: it has returned, also where it returns None."""
+
+    class Nothing(nn.Module):
+        def forward(self, x):
+            return None
+
+    model = Nothing()
+    with hooks.trace(model) as seen:
+        try:
+            raise ZeroDivisionError
+        except ZeroDivisionError:
+            model(lucid.ones(1, device=DEVICE))
+    assert seen.regions[""].calls == 1
+
+
+def test_patterns_from_an_iterator():
+    """They are read once, and all count."""
+    model = nn.Sequential(nn.ReLU(), nn.Tanh(), nn.ReLU())
+    with hooks.trace(model, iter(["0", "2"]), backward=False) as seen:
+        model(lucid.ones(1, device=DEVICE))
+    assert list(seen.regions) == ["0", "2"]
