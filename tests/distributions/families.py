@@ -64,6 +64,11 @@ FAMILIES = {
         (SHARES, PLACE, B),
         np.array([0.5, -1.0]),
     ),
+    "MixtureSameFamily, one choice": (
+        lambda d, p, a, b: d.MixtureSameFamily(d.Categorical(p), d.Normal(a, b)),
+        (SHARES[0], PLACE, B),
+        np.array([0.5, -1.0]),
+    ),
     "MixtureSameFamily, vectors": (
         lambda d, p, a, f: d.MixtureSameFamily(d.Categorical(p), d.MultivariateNormal(a, scale_tril=f.tril())),
         (SHARES[0, :2] / 0.5, VECTOR, FACTOR),
@@ -96,7 +101,7 @@ FAMILIES = {
         (P,),
         np.array([0.0, 1.0, 0.0]),
     ),
-    "Pareto": (lambda d, a, b: d.Pareto(a, b), (np.array([[0.2], [0.1]]), B * 1.5), ABOVE),
+    "Pareto": (lambda d, a, b: d.Pareto(a, b), (np.array([[0.2], [0.1]]), np.array([0.7, 1.5, 4.5])), ABOVE),
     "Poisson": (lambda d, a: d.Poisson(a), (B,), COUNTS),
     "RelaxedBernoulli": (lambda d, a, p: d.RelaxedBernoulli(a, p), (np.array(0.7), P), INSIDE),
     "RelaxedBernoulli, logits": (lambda d, a, b: d.RelaxedBernoulli(a, logits=b), (np.array(0.7), LOGITS), INSIDE),

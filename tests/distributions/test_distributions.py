@@ -213,6 +213,7 @@ def test_what_is_sure_or_impossible():
     for distribution, sure in ((Bernoulli(chances), [0, 1]), (Binomial(3, chances), [0, 3])):
         assert distribution.sample((50,)).unique(dim=0).tolist() == [sure]
         assert (distribution.mean.tolist(), distribution.variance.tolist()) == (sure, [0, 0])
+        assert distribution.mode.tolist() == sure
         np.testing.assert_allclose(distribution.log_prob(lucid.tensor(sure).float()).tolist(), [0, 0], atol=1e-5)
     np.testing.assert_allclose(Bernoulli(chances).entropy().tolist(), [0, 0], atol=1e-5)
     one = Categorical(lucid.tensor([0.0, 2.0, 0.0]))
@@ -230,6 +231,15 @@ def test_all_values(make):
     for values in (plain, wide):
         found = distribution.log_prob(values).exp()
         np.testing.assert_allclose(found.tolist(), [[[0.8, 0.1, 0.5]], [[0.2, 0.9, 0.5]]], rtol=1e-5)
+
+
+@pytest.mark.parametrize("counts", [[4.0, 2.0], [2.0, 4.0]])
+def test_values_of_several_numbers_of_trials_are_not_listed(counts):
+    """There is no list of values that fits each of the batch, whichever has most."""
+    several = Binomial(lucid.tensor(counts), 0.5)
+    for asked in (several.enumerate_support, several.entropy):
+        with pytest.raises(NotImplementedError, match="enumerated of one total_count"):
+            asked()
 
 
 def test_divergences_are_sums_over_what_can_be():

@@ -41,6 +41,8 @@ REFERENCES = {
     "VonMises": lambda a, b: stats.vonmises(b, a),
     "Weibull": lambda a, b: stats.weibull_min(b, scale=a),
 }
+# What does not exist where it says inf or NaN: PyTorch, and lucid with it, says the other.
+INFINITE_OR_NONE = {("Cauchy", "variance"), ("FisherSnedecor", "variance"), ("StudentT", "mean")}
 MANY = 20_000
 # Heavy tails: a mean of many draws says nothing of what has no variance.
 NO_MOMENTS = {"LogNormal", "Cauchy", "HalfCauchy", "InverseGamma", "StudentT", "FisherSnedecor", "Pareto", "VonMises"}
@@ -99,7 +101,8 @@ def test_says_what_scipy_says(row):
         except NotImplementedError:
             continue
         found = found.cpu().numpy()
-        expected = np.where(np.isfinite(expected), expected, found)
+        if (row, what) in INFINITE_OR_NONE:
+            expected = np.where(np.isfinite(expected), expected, found)
         np.testing.assert_allclose(found, np.broadcast_to(expected, found.shape), rtol=1e-7, atol=1e-9, err_msg=what)
 
 

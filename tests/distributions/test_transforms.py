@@ -37,6 +37,17 @@ SIMPLE = {
     "cat": lambda: distributions.CatTransform([ExpTransform(), AffineTransform(1.0, 3.0)], dim=-1, lengths=[1, 2]),
     "chain": lambda: ComposeTransform([AffineTransform(0.0, 0.5), SigmoidTransform(), AffineTransform(-1.0, 3.0)]),
     "chain to shares": lambda: ComposeTransform([AffineTransform(0.0, 0.5), distributions.StickBreakingTransform()]),
+    "chain to wider events": lambda: ComposeTransform(
+        [ExpTransform(), distributions.ReshapeTransform((3,), (3, 1)), AffineTransform(0.5, -2.0)]
+    ),
+    "chain there and back": lambda: ComposeTransform(
+        [
+            distributions.ReshapeTransform((3,), (1, 3)),
+            SigmoidTransform(),
+            distributions.ReshapeTransform((1, 3), (3,)),
+            AffineTransform(0.5, -2.0),
+        ]
+    ),
     "correlations": distributions.CorrCholeskyTransform,
     "distribution": lambda: distributions.CumulativeDistributionTransform(distributions.Gumbel(numbers(0.1), 2.0)),
     "exp": ExpTransform,

@@ -149,14 +149,22 @@ def test_another_model_is_refused():
         np.testing.assert_array_equal(ours, theirs)
 
 
-def test_running_statistics(rng):
-    """They are the means over all batches, however the model was trained before."""
+BATCHES = {
+    "lists": lambda batch: [batch, "label"],
+    "tuples": lambda batch: (batch, "label"),
+    "tensors": lambda batch: batch,
+}
+
+
+@pytest.mark.parametrize("kind", BATCHES)
+def test_running_statistics(kind, rng):
+    """They are the means over all batches, however the model was trained before, and whatever stands beside inputs."""
     batches = [rng.standard_normal((size, 3)) * 2 + 1 for size in (5, 7, 4)]
     model = nn.Sequential(nn.BatchNorm1d(3, momentum=0.3), nn.Dropout(0.5)).to(lucid.float64)
     model(lucid.ones(4, 3, dtype=lucid.float64) * 50)
     model[1].eval()
     model[0].eval()
-    m.update_bn(([lucid.tensor(batch).cpu(), "label"] for batch in batches), model, device=DEVICE)
+    m.update_bn((BATCHES[kind](lucid.tensor(batch).cpu()) for batch in batches), model, device=DEVICE)
     norm = model[0]
     np.testing.assert_allclose(arrays([norm.running_mean])[0], np.mean([b.mean(0) for b in batches], 0), rtol=1e-10)
     np.testing.assert_allclose(

@@ -164,6 +164,17 @@ def test_storages_that_are_longer_or_shorter_than_said(data, compression):
         loaded(archive(tensor(), compression, **{"0": data}).getvalue())
 
 
+@pytest.mark.parametrize("said", [0, 2, 4, 2**62])
+def test_storages_of_the_old_form_that_are_longer_or_shorter_than_said(said):
+    """There each has its length beside its bytes, which is that of its reference; the bytes that follow are not its."""
+    data, length = mutants.old(), mutants.VALUES.size.to_bytes(8, "little")
+    place = data.rindex(length + mutants.VALUES.tobytes())
+    changed = data[:place] + said.to_bytes(8, "little") + data[place + 8 :]
+    assert mutants.VALUES.size not in {0, 2, 4}
+    with pytest.raises(CheckpointError, match=rf"expected {mutants.VALUES.size} elements of storage '0'"):
+        loaded(changed)
+
+
 def with_order(order):
     """Return an archive that says the order of its bytes."""
     file = archive(tensor(), **{"0": BIG if order == "big" else FOUR})

@@ -10,6 +10,7 @@ import struct
 import tracemalloc
 import zipfile
 import zlib
+from functools import partial
 
 import numpy as np
 import pytest
@@ -60,6 +61,12 @@ def chain(count, bits):
     return places + [(n + 1) << bits for n in range(count // 2)]
 
 
+def many_calls(name, argument):
+    """Return a file in which a function is called time and again with arguments that stand there once."""
+    function = b"c" + name.replace(" ", "\n").encode() + b"\n"
+    return archive(b"](" + function + b"q\0" + argument + b"q\1R" + b"h\0h\1R" * 2000 + b"e").getvalue()
+
+
 HOSTILE = {
     "dicts": lambda: archive(b"}" * MANY).getvalue(),
     "lists in a list": lambda: archive(b"](" + b"]" * MANY + b"e").getvalue(),
@@ -86,6 +93,16 @@ HOSTILE = {
     "header: lists": lambda: header(b'{"a":[' + b"[]," * MANY + b"1]}"),
     "header: entries": lambda: header(b"{" + b",".join(b'"%d":{}' % n for n in range(MANY)) + b"}"),
     "index: lists": lambda: b'{"weight_map":[' + b"[]," * MANY + b"1]}",
+    **{
+        f"what {name} makes of one value": partial(many_calls, name, argument)
+        for name, argument in {
+            "_codecs encode": b"X" + struct.pack("<I", 10_000) + b"a" * 10_000 + b"U\6latin1\x86",
+            "__builtin__ bytearray": b"T" + struct.pack("<I", 10_000) + b"a" * 10_000 + b"\x85",
+            "__builtin__ set": b"](" + b"".join(map(number, range(3000))) + b"e\x85",
+            "collections OrderedDict": b"](" + b"".join(b"](" + number(n) + b"Ne" for n in range(3000)) + b"e\x85",
+            "torch Size": b"(" + b"".join(map(number, range(3000))) + b"t\x85",
+        }.items()
+    },
     "directory": lambda: archive(b"N", **{f"{n:04}": b"" for n in range(2000)}).getvalue(),
 }
 
@@ -281,6 +298,8 @@ def entry(**changed):
         header(b"[]"),
         header(b"9" * 5000),
         header(b'{"__metadata__":[1]}'),
+        header(b'{"__metadata__":{"a":1}}'),
+        header(b'{"__metadata__":{"a":"b","c":null}}'),
         header(b'{"a":{},"a":{}}'),
         header(b"\xff\xff"),
         header(b"[" * 5000),

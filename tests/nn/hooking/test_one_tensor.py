@@ -11,6 +11,7 @@ import pytest
 import lucid
 from lucid import nn
 from lucid.nn.hooking import one_tensor
+from lucid.nn.modules.module import register_module_forward_hook
 from tests.gradients import numbers
 
 SEEN = []
@@ -120,3 +121,32 @@ def test_a_recorded_pass(replace, seen, rng):
     (second,) = lucid.autograd.grad(grad.sum(), x)
     # the second pass comes through the module too, where its hook fires again
     np.testing.assert_allclose(numbers(second), 12 * array**2 * (array**2 if replace else 1))
+
+
+@pytest.mark.parametrize("short", [True, False], ids=["short way", "general way"])
+@pytest.mark.parametrize("where", ["its own", "of all modules", "both"])
+def test_forward_hooks_that_forward_registers_fire(where, short):
+    """In the same call, whichever way it takes, own ones after those of all modules; and change what comes out."""
+    fired, handles = [], []
+
+    class Registers(nn.Module):
+        def forward(self, x):
+            if where != "its own":
+                handles.append(register_module_forward_hook(lambda *_: fired.append("all")))
+            if where != "of all modules":
+                handles.append(self.register_forward_hook(lambda *_: fired.append("own")))
+            handles.append(self.register_forward_hook(lambda module, args, out: out * 2))
+            return x * 1
+
+    module = Registers()
+    module.register_full_backward_hook(note)
+    if not short:
+        module.register_forward_pre_hook(lambda *_: None)
+    try:
+        y = module(lucid.tensor([3.0], requires_grad=True))
+    finally:
+        for handle in handles:
+            handle.remove()
+    assert fired == {"its own": ["own"], "of all modules": ["all"], "both": ["all", "own"]}[where]
+    assert y.tolist() == [6.0]
+    assert (type(y.grad_fn) is one_tensor.OneTensorEnd) == short

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+from functools import partial
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ FREE = {
     "cutoffs", "dim", "end_dim", "ignore_index", "modules", "padding_idx", "parameters", "start_dim",
     "unflattened_size", "value", "values",
 }  # fmt: skip
+CONVOLUTIONS = [name for name in LAYERS if name.startswith("Conv") and " " not in name]
 # Settings of which a layer itself says what they may be.
 OWN = {
     "activation", "embed_dim", "lower", "max_val", "min_val", "mode", "n_classes", "nonlinearity", "num_heads",
@@ -127,6 +129,16 @@ def test_nan_is_no_setting(kind, given, name):
         (
             lambda: nn.FractionalMaxPool3d(2, output_ratio=0.0),
             "FractionalMaxPool3d: output_ratio must be between 0 and",
+        ),
+        *(
+            (make, r"FractionalMaxPool\dd: expected one of output_size and output_ratio, and only one")
+            for pool in (nn.FractionalMaxPool2d, nn.FractionalMaxPool3d)
+            for make in (partial(pool, 2), partial(pool, 2, output_size=2, output_ratio=0.5))
+        ),
+        *(
+            (partial(getattr(nn, kind), *channels, 3, groups=2), f"{name} must be divisible by groups: got 3 and 2")
+            for kind in CONVOLUTIONS
+            for channels, name in (((3, 4), "in_channels"), ((4, 3), "out_channels"))
         ),
         (lambda: nn.Hardtanh(1.0, 1.0), "Hardtanh: expected min_val < max_val, got 1.0 and 1.0"),
         (lambda: nn.Hardtanh(1.0, 0.5), "Hardtanh: expected min_val < max_val, got 1.0 and 0.5"),

@@ -57,6 +57,28 @@ def test_what_is_saved():
     assert next(iter(module[0].state_dict(prefix="x."))) == "x.weight"
 
 
+def test_a_buffer_is_saved_as_was_said_last():
+    """A registration says whether it is; a plain tensor that is assigned leaves that as it is, what goes forgets it."""
+    ways = {
+        "registered to stay": lambda module: module.register_buffer("b", lucid.ones(1)),
+        "registered to go": lambda module: module.register_buffer("b", lucid.ones(1), persistent=False),
+        "a Buffer to stay": lambda module: setattr(module, "b", nn.Buffer(lucid.ones(1))),
+        "a Buffer to go": lambda module: setattr(module, "b", nn.Buffer(lucid.ones(1), persistent=False)),
+        "assigned": lambda module: setattr(module, "b", lucid.zeros(1)),
+        "nothing": lambda module: setattr(module, "b", None),
+        "deleted and registered": lambda module: (delattr(module, "b"), module.register_buffer("b", lucid.ones(1))),
+    }
+    for first in list(ways)[:4]:
+        for second in ways:
+            module = nn.Module()
+            ways[first](module)
+            assert ("b" in module.state_dict()) == (not first.endswith("go"))
+            ways[second](module)
+            saved = not (first if second in {"assigned", "nothing"} else second).endswith("go")
+            assert ("b" in module.state_dict()) == (saved and second != "nothing"), (first, second)
+            assert ("b" in module._non_persistent_buffers_set) == (not saved), (first, second)
+
+
 def test_round_trip():
     """Loading copies into the module's own tensors; the state dict is not changed."""
     source, target = net(), net()

@@ -49,3 +49,16 @@ def test_the_best_point_is_left_where_evaluations_end():
         assert count == most + 1
         assert found.loss <= start.loss
         assert (found.at == 0.0) == (most == 0)
+
+
+@pytest.mark.parametrize("first", [1.3, 3.0, 8.0, 40.0])
+def test_an_end_that_the_search_stays_near_is_left_behind(first):
+    """Of a minimum beside one end, where each guess falls next to that end again, the far side soon is cut off."""
+
+    def curve(at):
+        side = 1 if at < 0.1 else 9
+        return Point(at, abs(at - 0.1) ** 1.02 * side, None, math.copysign(1.02 * abs(at - 0.1) ** 0.02 * side, at - 0.1))
+
+    found, count = strong_wolfe(curve, first, curve(0.0), length=1.0, tolerance=1e-9, most=60)
+    assert count <= 25
+    assert abs(found.slope) <= 0.9 * abs(curve(0.0).slope)

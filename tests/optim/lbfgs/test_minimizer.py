@@ -48,21 +48,21 @@ def test_the_minimum_of_a_curved_valley(settings):
 
 def test_a_quadratic_is_solved(rng):
     """Its minimum solves a linear system; parameters are any shapes, complex ones too."""
-    factor = rng.standard_normal((5, 5))
-    matrix, vector = lucid.tensor(factor @ factor.T + np.eye(5)), lucid.tensor(rng.standard_normal(5))
-    x, y = lucid.zeros(3, 1, dtype=lucid.float64), lucid.zeros((), dtype=lucid.complex128)
+    factor = rng.standard_normal((7, 7))
+    matrix, vector = lucid.tensor(factor @ factor.T + np.eye(7)), lucid.tensor(rng.standard_normal(7))
+    x, y = lucid.zeros(3, 1, dtype=lucid.float64), lucid.zeros(2, dtype=lucid.complex128)
     params = [x.requires_grad_(), y.requires_grad_()]
     optimizer = optim.LBFGS(
         params, line_search_fn="strong_wolfe", max_iter=25, tolerance_grad=1e-9, tolerance_change=0.0
     )
 
     def loss(x, y):
-        v = lucid.cat([x.reshape(-1), y.real.reshape(1), y.imag.reshape(1)])
+        v = lucid.cat([x.reshape(-1), y.real, y.imag])
         return v.dot(matrix @ v) / 2 - vector.dot(v)
 
     optimizer.step(closure_of(optimizer, params, loss))
     solved = np.linalg.solve(matrix.numpy(force=True), vector.numpy(force=True))
-    found = [*x.reshape(-1).tolist(), y.item().real, y.item().imag]
+    found = [*x.reshape(-1).tolist(), *y.real.tolist(), *y.imag.tolist()]
     np.testing.assert_allclose(found, solved, rtol=1e-5, atol=1e-7)
 
 

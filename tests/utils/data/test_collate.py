@@ -127,8 +127,8 @@ def test_conversion():
     assert got["t"][1] is None
     assert isinstance(data["x"], np.ndarray)
     assert isinstance(data["l"][0], np.ndarray)
-    text = np.array(["a"])
-    assert default_convert(text) is text
+    for text in (np.array(["a"]), np.array([b"a"]), np.array([None, "a"]), np.array([{}], object)):
+        assert default_convert(text) is text
     assert default_convert("abc") == "abc"
 
 
