@@ -9,7 +9,7 @@ import pytest
 
 import lucid
 from lucid import distributions
-from lucid.errors import SettingError
+from lucid.errors import SettingError, ShapeError
 from tests.device import DEVICE
 from tests.distributions.families import FAMILIES
 
@@ -33,9 +33,7 @@ class Asked:
 def made(row, factor=1.0, dtype=np.float64, module=distributions, requires_grad=False):
     """Return a distribution of the table, of parameters that are so much larger, and these."""
     make, arrays, _ = FAMILIES[row]
-    parameters = [
-        lucid.tensor((a * factor).astype(dtype), device=DEVICE, requires_grad=requires_grad) for a in arrays
-    ]
+    parameters = [lucid.tensor((a * factor).astype(dtype), device=DEVICE, requires_grad=requires_grad) for a in arrays]
     return make(module, *parameters), parameters
 
 
@@ -65,9 +63,9 @@ def test_nothing_is_more_likely_than_the_mode(row):
     lucid.manual_seed(0)
     draws = ours.sample((200,))
     drawn = ours.log_prob(draws).cpu().numpy().max(0)
-    known = (mode == mode).cpu().numpy().reshape(*ours.batch_shape, -1).all(-1)  # noqa: PLR0124  NaN is none
+    known = (mode == mode).cpu().numpy().reshape(*ours.batch_shape, -1).all(-1)
     assert known.all() or row.partition(",")[0] in NO_MODE
-    mode = mode.where(mode == mode, draws[0])  # noqa: PLR0124
+    mode = mode.where(mode == mode, draws[0])
     beside = [mode] if mode.dtype is lucid.int64 or ours.event_shape else [mode, mode + 1e-12, mode - 1e-12]
     there = np.array([ours.log_prob(at).cpu().numpy() for at in beside])
     there = np.where(np.isnan(there), -np.inf, there).max(0)
@@ -76,7 +74,7 @@ def test_nothing_is_more_likely_than_the_mode(row):
 
 @pytest.mark.parametrize("row", FAMILIES)
 def test_each_class_looks_where_it_is_asked_to(row):
-    """With `validate_args=True` NaN is refused, as a value and as a parameter, with False it is taken, on any device."""
+    """With `validate_args=True` NaN is refused, as value and as parameter; with False both are taken, on any device."""
     value = FAMILIES[row][2].astype(np.float64) * np.nan
     blind, seeing = made(row, module=Asked(False))[0], made(row, module=Asked(True))[0]
     with pytest.raises(SettingError, match="expected values"):
@@ -89,6 +87,31 @@ def test_each_class_looks_where_it_is_asked_to(row):
         made(row, np.nan, module=Asked(True))
     if "MultivariateNormal" not in row and "Wishart" not in row:
         made(row, np.nan, module=Asked(False))
+
+
+@pytest.mark.parametrize("row", FAMILIES)
+def test_values_are_broadcast_to_batch_and_event(row):
+    """A value of size 1 along a dimension is that value along all of it, of the event too; other sizes are refused."""
+    looks = made(row, module=Asked(True))[0]
+    ours, value = made(row, module=Asked(None))[0], FAMILIES[row][2]
+    whole = np.broadcast_to(value, np.broadcast_shapes(value.shape, (*ours.batch_shape, *ours.event_shape)))
+    with lucid.no_grad():
+        wide = ours.log_prob(lucid.tensor(whole, device=DEVICE)).cpu().numpy()
+        np.testing.assert_array_equal(ours.log_prob(lucid.tensor(value, device=DEVICE)).cpu().numpy(), wide)
+    batch = len(ours.batch_shape)
+    for axis, size in enumerate((*ours.batch_shape, *ours.event_shape)):
+        place = axis - batch - len(ours.event_shape)
+        one = whole.take([0], place)
+        event = not row.startswith("Transformed") and looks.support.check(  # what is transformed is whole
+            lucid.tensor(one.repeat(size, place), device=DEVICE)
+        )
+        if axis < batch or (event is not False and event.all().item()):
+            found = looks.log_prob(lucid.tensor(one, device=DEVICE))
+            expected = looks.log_prob(lucid.tensor(one.repeat(size, place), device=DEVICE))
+            np.testing.assert_allclose(found.expand(expected.shape).cpu().numpy(), expected.cpu().numpy(), rtol=1e-12)
+        if size > 1:
+            with pytest.raises(ShapeError):
+                looks.log_prob(lucid.tensor(one.repeat(size + 1, place), device=DEVICE))
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

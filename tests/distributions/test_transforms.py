@@ -107,6 +107,23 @@ def test_a_batch_is_made_of_events(row, rng):
     assert (transform.inv.with_cache(1)(y) - x).abs().max().item() < 1e-7
 
 
+@pytest.mark.parametrize("row", SIMPLE)
+def test_domain_and_codomain_are_where_there_is_a_way_back(row, rng):
+    """What is in one is what comes back from the other, no more and no less, of the transform and of its inverse."""
+    transform = SIMPLE[row]()
+    x = numbers(rng.normal(size=3))
+    for there, of, values in ((transform, x, "domain"), (transform.inv, transform(x), "codomain")):
+        for step in (-3.0, 0.0, 3.0) if not row.startswith("chain") else (0.0,):  # which only says what its ends say
+            at = of + step
+            try:
+                back = there.inv(there(at)).cpu().numpy()
+            except SettingError:  # of a distribution that looks at what it is asked about
+                back = np.full(at.shape, np.nan)
+            same = np.isclose(back, at.cpu().numpy(), rtol=1e-6, atol=1e-6)
+            found = getattr(transform, values).check(at).cpu().numpy()
+            assert (found == same.reshape(*found.shape, -1).all(-1)).all(), (values, step)
+
+
 CONSTRAINTS = [
     constraints.real, constraints.real_vector, constraints.positive, constraints.nonnegative,
     constraints.greater_than(2.0), constraints.greater_than_eq(-1.0), constraints.less_than(3.0),

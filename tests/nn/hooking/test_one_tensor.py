@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import pickle
+from functools import partial
 
 import numpy as np
 import pytest
@@ -150,3 +152,37 @@ def test_forward_hooks_that_forward_registers_fire(where, short):
     assert fired == {"its own": ["own"], "of all modules": ["all"], "both": ["all", "own"]}[where]
     assert y.tolist() == [6.0]
     assert (type(y.grad_fn) is one_tensor.OneTensorEnd) == short
+
+
+MODES = {
+    "plain": contextlib.nullcontext,
+    "no_grad": lucid.no_grad,
+    "inference_mode": lucid.inference_mode,
+    "anomaly": lucid.autograd.detect_anomaly,
+    "saved tensors": lambda: lucid.autograd.graph.saved_tensors_hooks(lambda x: x.clone(), lambda x: x),
+    "set_grad_enabled(False)": partial(lucid.set_grad_enabled, False),
+}
+
+
+@pytest.mark.filterwarnings("ignore:anomaly detection is on")
+@pytest.mark.parametrize("kind", [nn.Identity, Square])
+@pytest.mark.parametrize("mode", MODES)
+def test_in_each_mode_both_ways_do_the_same(mode, kind, seen):
+    """What forward gets and returns is recorded or not, hooks fire or not, whichever way a call takes."""
+    found = []
+    for short in (True, False):
+        module, given = kind(), []
+        module.register_full_backward_hook(note)
+        if not short:
+            module.register_forward_pre_hook(lambda *_: None)
+        plain, seen[:] = module.forward, []
+        module.forward = lambda x, plain=plain, given=given: (given.append(x), plain(x))[1]
+        x = lucid.tensor([3.0], requires_grad=True)
+        with MODES[mode]():
+            y = module(x)
+        if y.grad_fn is not None:
+            y.sum().backward()
+        grads = [(into[0].tolist(), out[0].tolist()) for into, out in seen]
+        found.append((given[0].grad_fn is None, y.grad_fn is None, y.requires_grad, y.is_inference(), grads, x.grad))
+    assert repr(found[0]) == repr(found[1])
+    assert bool(found[0][4]) == (mode not in {"no_grad", "inference_mode", "set_grad_enabled(False)"})

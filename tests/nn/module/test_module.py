@@ -168,14 +168,21 @@ def test_modes_and_apply_are_methods_of_each_module():
 
 
 def test_zero_grad(rng):
-    """Gradients become None, or zero in their own memory."""
+    """Gradients become None, or zero in their own memory; one that requires grad, as a leaf too, no longer does."""
     net = Net()
     x = lucid.tensor(rng.standard_normal((2, 3)), dtype=lucid.float32)
     net(x).sum().backward()
     grad = net.scale.grad
+    for recorded in (False, True):
+        grad.requires_grad_(recorded)
+        net.zero_grad(set_to_none=False)
+        assert net.scale.grad is grad
+        assert not grad.any()
+        assert not grad.requires_grad
+    net(x).square().sum().backward(create_graph=True)
     net.zero_grad(set_to_none=False)
-    assert net.scale.grad is grad
-    assert not grad.any()
+    assert not net.scale.grad.any()
+    assert not net.scale.grad.requires_grad
     net.zero_grad()
     assert all(parameter.grad is None for parameter in net.parameters())
 

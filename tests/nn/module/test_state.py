@@ -68,12 +68,12 @@ def test_a_buffer_is_saved_as_was_said_last():
         "nothing": lambda module: setattr(module, "b", None),
         "deleted and registered": lambda module: (delattr(module, "b"), module.register_buffer("b", lucid.ones(1))),
     }
-    for first in list(ways)[:4]:
-        for second in ways:
+    for first, begin in list(ways.items())[:4]:
+        for second, go_on in ways.items():
             module = nn.Module()
-            ways[first](module)
+            begin(module)
             assert ("b" in module.state_dict()) == (not first.endswith("go"))
-            ways[second](module)
+            go_on(module)
             saved = not (first if second in {"assigned", "nothing"} else second).endswith("go")
             assert ("b" in module.state_dict()) == (saved and second != "nothing"), (first, second)
             assert ("b" in module._non_persistent_buffers_set) == (not saved), (first, second)

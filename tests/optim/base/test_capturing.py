@@ -275,6 +275,19 @@ def test_a_group_that_cannot_be_captured_keeps_the_others_still(rng):
     refused(training.optimizer, [*training.params, late], "momentum_buffer")
 
 
+def test_a_group_without_gradients_is_no_hindrance(rng):
+    """Nothing of it is changed or counted, whatever its settings and wherever it is."""
+    training = Training(rng)
+    idle = [lucid.ones(3, device=device, requires_grad=True) for device in ("cuda", "cpu")]
+    training.optimizer.add_param_group({"params": idle, "capturable": False})
+    training.give(0)
+    training.optimizer.step()
+    before = training.params[0].cpu().numpy()
+    Recorded(training.optimizer.step)()
+    assert (training.params[0].cpu().numpy() != before).any()
+    assert [param.tolist() for param in idle] == [[1, 1, 1]] * 2
+
+
 def test_parameters_without_a_kernel_are_refused():
     """Strided ones would be changed by what reads their numbers on the host; those on the CPU are not recorded."""
     strided = lucid.ones(4, 3, device="cuda").T.detach().requires_grad_()

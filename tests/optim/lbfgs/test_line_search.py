@@ -57,7 +57,9 @@ def test_an_end_that_the_search_stays_near_is_left_behind(first):
 
     def curve(at):
         side = 1 if at < 0.1 else 9
-        return Point(at, abs(at - 0.1) ** 1.02 * side, None, math.copysign(1.02 * abs(at - 0.1) ** 0.02 * side, at - 0.1))
+        return Point(
+            at, abs(at - 0.1) ** 1.02 * side, None, math.copysign(1.02 * abs(at - 0.1) ** 0.02 * side, at - 0.1)
+        )
 
     found, count = strong_wolfe(curve, first, curve(0.0), length=1.0, tolerance=1e-9, most=60)
     assert count <= 25

@@ -395,3 +395,54 @@ def test_a_position_belongs_to_the_epoch_that_it_was_taken_in():
     there.load_state_dict({"position": 4})
     there.set_epoch(1)
     assert list(there) == second
+
+
+class Counted(Sampler):
+    """Counts what it gave; its iterators tell something else, which it does not take."""
+
+    class Indices:
+        """One pass."""
+
+        def __init__(self, sampler):
+            self.sampler = sampler
+
+        def __iter__(self):
+            return self
+
+        def __next__(self):
+            if self.sampler.given == 12:
+                raise StopIteration
+            self.sampler.given += 1
+            return self.sampler.given - 1
+
+        def state_dict(self):
+            return {"left": 12 - self.sampler.given}
+
+    def __init__(self):
+        self.given = 0
+
+    def __len__(self):
+        return 12
+
+    def __iter__(self):
+        return Counted.Indices(self)
+
+    def state_dict(self):
+        return {"given": self.given}
+
+    def load_state_dict(self, state):
+        self.given = state["given"]
+
+
+@pytest.mark.parametrize("batched", [True, False])
+def test_a_sampler_with_a_state_of_its_own_is_asked_for_it(batched):
+    """And not its iterator, whatever that could tell: what is loaded is what the sampler gave."""
+
+    def loader():
+        return DataLoader(range(12), batch_size=3 if batched else None, sampler=Counted())
+
+    whole, other = loader(), loader()
+    iterator = iter(whole)
+    next(iterator)
+    other.load_state_dict(whole.state_dict())
+    assert [lucid.tensor(batch).tolist() for batch in other] == [lucid.tensor(batch).tolist() for batch in iterator]
