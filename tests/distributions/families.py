@@ -64,11 +64,6 @@ FAMILIES = {
         (SHARES, PLACE, B),
         np.array([0.5, -1.0]),
     ),
-    "MixtureSameFamily, one choice": (
-        lambda d, p, a, b: d.MixtureSameFamily(d.Categorical(p), d.Normal(a, b)),
-        (SHARES[0], PLACE, B),
-        np.array([0.5, -1.0]),
-    ),
     "MixtureSameFamily, vectors": (
         lambda d, p, a, f: d.MixtureSameFamily(d.Categorical(p), d.MultivariateNormal(a, scale_tril=f.tril())),
         (SHARES[0, :2] / 0.5, VECTOR, FACTOR),

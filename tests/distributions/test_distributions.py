@@ -14,6 +14,7 @@ from lucid.distributions import (
     Binomial,
     Categorical,
     Distribution,
+    MixtureSameFamily,
     MultivariateNormal,
     Normal,
     Uniform,
@@ -231,6 +232,25 @@ def test_all_values(make):
     for values in (plain, wide):
         found = distribution.log_prob(values).exp()
         np.testing.assert_allclose(found.tolist(), [[[0.8, 0.1, 0.5]], [[0.2, 0.9, 0.5]]], rtol=1e-5)
+
+
+def test_one_choice_for_a_batch_of_components():
+    """Each of the batch makes it for itself, by the same probabilities, which PyTorch cannot draw."""
+    weights, parts = lucid.tensor([0.2, 0.3, 0.5]), lucid.tensor([[0.0, 1.0, 2.0], [10.0, 11.0, 12.0]])
+    one = MixtureSameFamily(Categorical(weights), Normal(parts, 1e-3))
+    each = MixtureSameFamily(Categorical(weights.expand(2, 3)), Normal(parts, 1e-3))
+    lucid.manual_seed(0)
+    draws = one.sample((2000,)).round()
+    assert tuple(draws.shape) == (2000, 2)
+    for row, low in enumerate((0, 10)):
+        found = np.bincount((draws[:, row] - low).long().cpu().numpy(), minlength=3) / 2000
+        assert (abs(found - weights.cpu().numpy()) < 0.06).all()
+    assert (draws[:, 0] + 10 != draws[:, 1]).any()
+    value = lucid.tensor([1.0, 11.0])
+    for name in ("mean", "variance"):
+        np.testing.assert_allclose(getattr(one, name).tolist(), getattr(each, name).tolist(), rtol=1e-6)
+    for name in ("log_prob", "cdf"):
+        np.testing.assert_allclose(getattr(one, name)(value).tolist(), getattr(each, name)(value).tolist(), rtol=1e-6)
 
 
 @pytest.mark.parametrize("counts", [[4.0, 2.0], [2.0, 4.0]])

@@ -134,11 +134,14 @@ def test_forward_hooks_that_forward_registers_fire(where, short):
     class Registers(nn.Module):
         def forward(self, x):
             if where != "its own":
-                handles.append(register_module_forward_hook(lambda *_: fired.append("all")))
+                handles.append(register_module_forward_hook(partial(double, "all")))
             if where != "of all modules":
-                handles.append(self.register_forward_hook(lambda *_: fired.append("own")))
-            handles.append(self.register_forward_hook(lambda module, args, out: out * 2))
+                handles.append(self.register_forward_hook(partial(double, "own")))
             return x * 1
+
+    def double(name, module, args, out):
+        fired.append(name)
+        return out * 2
 
     module = Registers()
     module.register_full_backward_hook(note)
@@ -150,7 +153,7 @@ def test_forward_hooks_that_forward_registers_fire(where, short):
         for handle in handles:
             handle.remove()
     assert fired == {"its own": ["own"], "of all modules": ["all"], "both": ["all", "own"]}[where]
-    assert y.tolist() == [6.0]
+    assert y.tolist() == [3.0 * 2 ** len(fired)]
     assert (type(y.grad_fn) is one_tensor.OneTensorEnd) == short
 
 
