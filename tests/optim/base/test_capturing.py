@@ -282,9 +282,9 @@ def test_a_group_without_gradients_is_no_hindrance(rng):
     training.optimizer.add_param_group({"params": idle, "capturable": False})
     training.give(0)
     training.optimizer.step()
-    before = training.params[0].cpu().numpy()
+    before = training.params[0].tolist()
     Recorded(training.optimizer.step)()
-    assert (training.params[0].cpu().numpy() != before).any()
+    assert training.params[0].tolist() != before
     assert [param.tolist() for param in idle] == [[1, 1, 1]] * 2
 
 
