@@ -189,3 +189,23 @@ def test_in_each_mode_both_ways_do_the_same(mode, kind, seen):
         found.append((given[0].grad_fn is None, y.grad_fn is None, y.requires_grad, y.is_inference(), grads, x.grad))
     assert repr(found[0]) == repr(found[1])
     assert bool(found[0][4]) == (mode not in {"no_grad", "inference_mode", "set_grad_enabled(False)"})
+
+
+@pytest.mark.parametrize("short", [True, False], ids=["short way", "general way"])
+def test_an_inference_tensor_that_comes_out(short, seen):
+    """A forward may return one, as a parameter made in inference mode is; nothing reaches the input then."""
+    with lucid.inference_mode():
+        kept = lucid.ones(1, requires_grad=True)
+
+    class Kept(nn.Module):
+        def forward(self, x):
+            return kept
+
+    module = Kept()
+    module.register_full_backward_hook(note)
+    if not short:
+        module.register_forward_pre_hook(lambda *_: None)
+    y = module(lucid.tensor([3.0], requires_grad=True))
+    assert (y.tolist(), y.requires_grad) == ([1.0], True)
+    (y * 2).sum().backward()
+    assert seen == []

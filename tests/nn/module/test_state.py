@@ -66,6 +66,7 @@ def test_a_buffer_is_saved_as_was_said_last():
         "a Buffer to go": lambda module: setattr(module, "b", nn.Buffer(lucid.ones(1), persistent=False)),
         "assigned": lambda module: setattr(module, "b", lucid.zeros(1)),
         "nothing": lambda module: setattr(module, "b", None),
+        "deleted": lambda module: delattr(module, "b"),
         "deleted and registered": lambda module: (delattr(module, "b"), module.register_buffer("b", lucid.ones(1))),
     }
     for first, begin in list(ways.items())[:4]:
@@ -75,7 +76,8 @@ def test_a_buffer_is_saved_as_was_said_last():
             assert ("b" in module.state_dict()) == (not first.endswith("go"))
             go_on(module)
             saved = not (first if second in {"assigned", "nothing"} else second).endswith("go")
-            assert ("b" in module.state_dict()) == (saved and second != "nothing"), (first, second)
+            there = second not in {"nothing", "deleted"}
+            assert ("b" in module.state_dict()) == (saved and there), (first, second)
             assert ("b" in module._non_persistent_buffers_set) == (not saved), (first, second)
 
 

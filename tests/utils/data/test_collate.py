@@ -187,6 +187,16 @@ def test_arrays_that_no_tensor_can_be():
         default_collate([masked, masked])
 
 
+@pytest.mark.parametrize("record", [np.array([(1, 2.0)], "i4,f4")[0], np.void(b"ab"), np.array(["a"], object)])
+def test_what_is_no_number_is_named(record):
+    """A record, bytes without a meaning and an array of objects are refused as samples, by the first that is one."""
+    for sample in (record, (record, 1)):
+        with pytest.raises(
+            ArgumentError, match=r"default_collate: batch must contain .* found an array of .* in sample 0"
+        ):
+            default_collate([sample, sample])
+
+
 def test_sequences_that_take_no_tensors():
     """They become lists."""
     for sample in (array.array("i", [1, 2]), bytearray([1, 2])):
