@@ -295,6 +295,26 @@ def test_no_dimension(sample, rng):
             assert one.shape == other.shape
 
 
+# As in PyTorch.
+GIVE_NOTHING_BACK = ("local_response_norm:",)
+
+
+@rows()
+def test_no_operand_comes_back(sample, rng):
+    """A result is a tensor of its own, whose changes and hooks are not an operand's: of many elements, of one, of none."""
+    many = [np.asarray(a) for a in sample.inputs(rng)]
+    one = [a[(0,) * a.ndim] if a.size else a for a in many]
+    none = sample.empty(rng) if sample.empty and not sample.name.startswith(GIVE_NOTHING_BACK) else many
+    for arrays in (many, one, none):
+        tensors = tensors_of(arrays, requires_grad=False)
+        try:
+            outputs = flat(sample.op(*tensors))
+        except LucidError:
+            assert arrays is one
+            continue
+        assert not {id(out) for out in outputs} & {id(tensor) for tensor in tensors}
+
+
 @rows(lambda s: s.empty is not None)
 def test_empty(sample, rng):
     """Inputs of size zero give what the reference gives, and gradients of the inputs' shapes."""

@@ -239,7 +239,7 @@ def to_real(name: str, input: Tensor, place: Any, norm: str | None) -> Any:
 
 
 def _as_complex(x: Any) -> Any:
-    return x if x.array.dtype.kind == "c" else GRAPH.cast(x, dtype=_complex_of(x.array.dtype))
+    return GRAPH.clone(x) if x.array.dtype.kind == "c" else GRAPH.cast(x, dtype=_complex_of(x.array.dtype))
 
 
 def _some(name: str, dims: tuple[int, ...]) -> None:
