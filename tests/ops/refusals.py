@@ -1,8 +1,8 @@
 """What ops take and refuse, written down beside what PyTorch does: numbers around the ends of ranges, other shapes.
 
-`python -m tests.ops.refusals > tests/ops/refusals.txt` tries all of it anew, with PyTorch installed. A line has the name
-of a row, the place of an operand or nothing, and a sign for each probe: + taken, - refused, ! refused by another error
-than lucid's own. Behind them stand PyTorch's signs where they are others. What has no line is taken.
+`python -m tests.ops.refusals > tests/ops/refusals.txt` tries all of it anew, with PyTorch installed. A line has the
+name of a row, the place of an operand or nothing, and a sign for each probe: + taken, - refused, ! refused by another
+error than lucid's own. Behind them stand PyTorch's signs where they are others. What has no line is taken.
 """
 
 from __future__ import annotations

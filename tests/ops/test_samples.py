@@ -301,7 +301,7 @@ GIVE_NOTHING_BACK = ("local_response_norm:",)
 
 @rows()
 def test_no_operand_comes_back(sample, rng):
-    """A result is a tensor of its own, whose changes and hooks are not an operand's: of many elements, of one, of none."""
+    """A result is a tensor of its own, whose hooks are not an operand's: of many elements, of one, of none."""
     many = [np.asarray(a) for a in sample.inputs(rng)]
     one = [a[(0,) * a.ndim] if a.size else a for a in many]
     none = sample.empty(rng) if sample.empty and not sample.name.startswith(GIVE_NOTHING_BACK) else many

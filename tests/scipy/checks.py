@@ -16,7 +16,6 @@ import lucid
 from lucid import numpy as lnp
 from tests.gradients import check_gradient, gradient_of, random_like
 
-
 # The second result is where the first one is, of no array that is recorded.
 OF_PLACES = {"freqz", "resample"}
 

@@ -215,7 +215,7 @@ def from_any(name: str, input: Tensor, place: Any, norm: str | None, *, inverse:
     dims, sizes = place
     scale, x = norm_of(name, norm), operand_of(name, input)
     if not dims:
-        return _as_complex(x)
+        return GRAPH.clone(x) if x.array.dtype.kind == "c" else _as_complex(x)
     return _fft_c2c(fitted(name, x, dims, sizes), dims=dims, norm=scale, inverse=inverse)
 
 
@@ -239,7 +239,7 @@ def to_real(name: str, input: Tensor, place: Any, norm: str | None) -> Any:
 
 
 def _as_complex(x: Any) -> Any:
-    return GRAPH.clone(x) if x.array.dtype.kind == "c" else GRAPH.cast(x, dtype=_complex_of(x.array.dtype))
+    return x if x.array.dtype.kind == "c" else GRAPH.cast(x, dtype=_complex_of(x.array.dtype))
 
 
 def _some(name: str, dims: tuple[int, ...]) -> None:

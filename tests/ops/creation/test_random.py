@@ -377,6 +377,8 @@ STREAMS = {
     "multinomial": lambda g: multinomial(lucid.ones(3, 50), 20, generator=g),
     "multinomial, replacement": lambda g: multinomial(lucid.ones(3, 50), 20, True, generator=g),
 }
+
+
 def rates(generator):
     """Return parameters of which the first are no model of the others."""
     return lucid.linspace(0.5, 60.0, SEVERAL, device=generator.device)
