@@ -25,6 +25,7 @@ NUMBERS = {int: (-2, -1, 0, 1, 2, 3, 9), float: (-INF, -1.0, -0.25, 0.0, 0.25, 1
 SHAPES = {
     "one more element": lambda a: np.concatenate([a, a[..., :1]], -1),
     "one less": lambda a: a[..., :-1],
+    "one more row": lambda a: np.concatenate([a, a[:1]]),
     "one more dimension": lambda a: a[None],
     "one less dimension": lambda a: a[0],
 }
