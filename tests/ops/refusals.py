@@ -1,13 +1,14 @@
 """What ops take and refuse, written down beside what PyTorch does: numbers around the ends of ranges, other shapes.
 
-`python -m tests.ops.refusals > tests/ops/refusals.txt` tries all of it anew, with PyTorch installed. A line has the
-name of a row, the place of an operand or nothing, and a sign for each probe: + taken, - refused, ! refused by another
-error than lucid's own. Behind them stand PyTorch's signs where they are others. What has no line is taken.
+`python -m tests.ops.refusals torch > tests/ops/refusals.txt` tries all of it anew. A line has the name of a row, the
+place of an operand or nothing, and a sign for each probe: + taken, - refused, ! refused by another error than lucid's
+own. Behind them stand PyTorch's signs where they are others. What has no line is taken.
 """
 
 from __future__ import annotations
 
 import importlib
+import sys
 import warnings
 from pathlib import Path
 from typing import Any
@@ -91,8 +92,7 @@ def found(module):
 
 
 if __name__ == "__main__":
-    torch = importlib.import_module("torch")
-    theirs = {name: signs.replace("!", "-") for name, signs in found(torch).items()}
+    theirs = {name: signs.replace("!", "-") for name, signs in found(importlib.import_module(sys.argv[1])).items()}
     for key, ours in found(lucid).items():
         if {*ours, *theirs.get(key, ours)} != {"+"}:
             print(f"{key}: {ours}{'' if theirs.get(key, ours) == ours else ' ' + theirs[key]}")
