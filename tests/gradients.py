@@ -69,7 +69,7 @@ def outputs_and_gradients(op, tensors, upstream_of, *, may_be_constant=False):
     tensors : list of Tensor
         Its arguments.
     upstream_of : callable
-        ``upstream_of(place, array)`` gives the upstream gradient of the output of that place.
+        ``upstream_of(place, array)`` gives the upstream gradient of the output of that place; a tensor as it lies.
     may_be_constant : bool
         Whether it is allowed that no output requires grad.
 
@@ -80,8 +80,10 @@ def outputs_and_gradients(op, tensors, upstream_of, *, may_be_constant=False):
     outputs = flat(op(*tensors))
     roots = [(place, out) for place, out in enumerate(outputs) if out.requires_grad]
     assert roots or may_be_constant, "no output requires grad"
+    upstream = [upstream_of(place, numbers(out)) for place, out in roots]
     upstream = [
-        lucid.tensor(upstream_of(place, numbers(out)), dtype=out.dtype, device=out.device) for place, out in roots
+        given if isinstance(given, lucid.Tensor) else lucid.tensor(given, dtype=out.dtype, device=out.device)
+        for given, (_, out) in zip(upstream, roots, strict=True)
     ]
     wanted = [tensor for tensor in tensors if tensor.requires_grad]
     if not roots:

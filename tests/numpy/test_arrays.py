@@ -53,6 +53,34 @@ def test_indices_are_numpys(key, pair, rng):
     np.testing.assert_array_equal(x.detach().numpy(), values)
 
 
+OF_NO_DIMENSION = [..., None, np.array(True), np.array(False), np.True_, np.s_[None, True], np.s_[..., None], [True]]
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (0,), (0, 3), (2, 0), (1, 1, 1)], ids=str)
+def test_indices_of_few_elements_are_numpys(shape, rng):
+    """Of each of these keys arrays of one element or none give, take and refuse what NumPy's do."""
+    for key in [*KEYS.values(), *OF_NO_DIMENSION]:
+        values, new = (np.asarray(rng.standard_normal(shape)) for _ in range(2))
+        leaf = lucid.tensor(values, requires_grad=True)
+        x = lnp.asarray(leaf) * 1.0
+        try:
+            expected = values[key]
+        except IndexError:
+            for use in (lambda x=x, key=key: x[key], lambda x=x, key=key: x.__setitem__(key, 1.0)):
+                with pytest.raises(IndexError):
+                    use()
+            continue
+        part = x[key]
+        np.testing.assert_array_equal(part.detach().numpy(), expected, err_msg=repr(key))
+        (gradient,) = lucid.autograd.grad(part.sum(), leaf)
+        where = np.zeros_like(values)
+        np.add.at(where, key, 1.0)
+        np.testing.assert_array_equal(gradient.numpy(), where, err_msg=repr(key))
+        x[key] = new[key]
+        values[key] = new[key]
+        np.testing.assert_array_equal(x.detach().numpy(), values, err_msg=repr(key))
+
+
 @pytest.mark.parametrize("key", [3, np.s_[0, 4], np.array([0, 3]), np.array([True, False]), np.s_[0, 0, 0, 0]], ids=str)
 def test_indices_that_there_are_not(key, pair):
     """What NumPy refuses is an IndexError, in reading and in writing, and nothing has changed."""

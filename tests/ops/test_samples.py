@@ -13,7 +13,9 @@ import pytest
 
 import lucid
 from lucid.autograd.base import wrap
+from lucid.backend.arrays import namespace
 from lucid.errors import LucidError
+from tests.device import DEVICE
 from tests.gradients import (
     check_gradient,
     check_second_derivative,
@@ -293,6 +295,26 @@ def test_no_dimension(sample, rng):
             assert one.shape == other.shape
 
 
+# As in PyTorch.
+GIVE_NOTHING_BACK = ("local_response_norm:",)
+
+
+@rows()
+def test_no_operand_comes_back(sample, rng):
+    """A result is a tensor of its own, whose hooks are not an operand's: of many elements, of one, of none."""
+    many = [np.asarray(a) for a in sample.inputs(rng)]
+    one = [a[(0,) * a.ndim] if a.size else a for a in many]
+    none = sample.empty(rng) if sample.empty and not sample.name.startswith(GIVE_NOTHING_BACK) else many
+    for arrays in (many, one, none):
+        tensors = tensors_of(arrays, requires_grad=False)
+        try:
+            outputs = flat(sample.op(*tensors))
+        except LucidError:
+            assert arrays is one
+            continue
+        assert not {id(out) for out in outputs} & {id(tensor) for tensor in tensors}
+
+
 @rows(lambda s: s.empty is not None)
 def test_empty(sample, rng):
     """Inputs of size zero give what the reference gives, and gradients of the inputs' shapes."""
@@ -309,42 +331,56 @@ def test_empty(sample, rng):
             assert grad is None or (grad.shape, grad.dtype) == (tensor.shape, tensor.dtype)
 
 
-def stepped(array):
+def stepped(xp, array):
     """Return the same elements with gaps in between, in every dimension."""
-    wide = np.zeros([2 * n for n in array.shape], array.dtype)
+    wide = xp.zeros([2 * n for n in array.shape], array.dtype)
     view = wide[(slice(None, None, 2),) * array.ndim]
     view[...] = array
     return view
 
 
+def moved_on(xp, array):
+    """Return the same elements, which begin one element behind where memory of its own would begin."""
+    line = xp.zeros(array.size + 1, array.dtype)
+    line[1:] = array.ravel()
+    return line[1:].reshape(array.shape)
+
+
 STRIDES = {
-    "columns first": lambda a: np.asfortranarray(a),
+    "columns first": lambda xp, a: xp.asfortranarray(a),
     "steps": stepped,
-    "backwards": lambda a: np.flip(np.ascontiguousarray(np.flip(a))),
+    "backwards": lambda xp, a: xp.flip(xp.ascontiguousarray(xp.flip(a))),
+    "one on": moved_on,
 }
+
+
+def lying(how, array):
+    """Return a tensor on the device that is tried, whose elements lie in one of these ways."""
+    plain = lucid.tensor(array, device=DEVICE).array
+    return wrap(STRIDES[how](namespace(plain), plain) if how and array.ndim else plain)
 
 
 @rows()
 def test_strides(sample, rng):
-    """Values and gradients depend on the elements, not on how they lie in memory."""
+    """Values and gradients depend on the elements, of upstream gradients too, not on how they lie in memory."""
     arrays = [np.asarray(a) for a in sample.inputs(rng)]
     upstream = {}
 
-    def draw(place, array):
-        return upstream.setdefault(place, random_like(rng, array))
+    def outcome(how):
+        tensors = [lying(how, array) for array in arrays]
+        if sample.differentiable:
+            for place, array in enumerate(arrays):
+                tensors[place].requires_grad_(is_floating(array) and place not in sample.constants)
 
-    def outcome(lay):
-        tensors = [wrap(lay(array) if array.ndim else array.copy()) for array in arrays]
-        if not sample.differentiable:
-            return flat(sample.op(*tensors)), []
-        for place, array in enumerate(arrays):
-            tensors[place].requires_grad_(is_floating(array) and place not in sample.constants)
-        return outputs_and_gradients(sample.op, tensors, draw)
+        def draw(place, array):
+            return lying(how, upstream.setdefault(place, random_like(rng, array)))
 
-    plain_values, plain_grads = outcome(lambda a: np.ascontiguousarray(a).reshape(a.shape))
+        return results(sample, tensors, draw)
+
+    plain_values, plain_grads = outcome("")
 
     def check(how, _):
-        values, grads = outcome(STRIDES[how])
+        values, grads = outcome(how)
         for got, expected in zip(values, plain_values, strict=True):
             check_close(numbers(got), numbers(expected), 1e-12, "value")
         for got, expected in zip(grads, plain_grads, strict=True):

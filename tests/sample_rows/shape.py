@@ -172,6 +172,13 @@ ROWS = [
         lambda t, x: t.roll(x, (1, -2), (0, 1)),
         empty=lambda rng: (np.zeros((3, 0)),),
     ),
+    row(
+        "roll:of one dimension",
+        lambda x: axes.roll(x, 2, 0),
+        normal(3, 4),
+        lambda x: np.roll(x, 2, 0),
+        lambda t, x: t.roll(x, 2, 0),
+    ),
     row("roll:flat", lambda x: axes.roll(x, 5), normal(3, 4), lambda x: np.roll(x, 5), lambda t, x: t.roll(x, 5)),
     *[
         row(

@@ -52,7 +52,10 @@ PIECEWISE = [
     Row("CubicSpline", lambda l, x, y, q: l.CubicSpline(x, y, axis=1)(q), (X, (2, 8), Q)),
     *[Row("CubicSpline", lambda l, x, y, q, n=n: l.CubicSpline(x, y)(q, nu=n), (X, Y, Q)) for n in (1, 2)],
     Row("CubicSpline", lambda l, x, y, q: l.CubicSpline(x, y, axis=1).derivative()(q), (X, (2, 8), Q)),
-    Row("CubicSpline", lambda l, x, y, q: l.CubicSpline(x, y).antiderivative(2)(q), (X, Y, Q)),
+    *[
+        Row("CubicSpline", lambda l, x, y, q, nu=nu: l.CubicSpline(x, y).antiderivative(nu)(q), (X, Y, Q))
+        for nu in (2, 0, -1, -2)
+    ],
     Row("CubicSpline", lambda l, x, y, a: l.CubicSpline(x, y).integrate(a, 3.2), (X, Y, between(0.5, 1))),
     Row("CubicSpline", lambda l, x, y, q: l.CubicSpline(x, y)(q), (X, complex_of(8), Q)),
     Row("CubicSpline", lambda l, x, y: l.CubicSpline(x, y).c, (X, Y)),
@@ -93,8 +96,14 @@ SPLINES = [
     Row("make_interp_spline", lambda l, y: l.make_interp_spline([0, 1, 2, 3], y, 0)([0.5, 3.0, 4.0]), ((4,),)),
     Row("BSpline", lambda l, c, q: l.BSpline(KNOTS, c, 3)(q), ((7, 2), Q), True),
     Row("BSpline", lambda l, t, c, q: l.BSpline(t, c, 2)(q), (increasing(10), (7, 2), Q)),
-    Row("BSpline", lambda l, c, q: l.BSpline(KNOTS, c, 3).derivative()(q), ((7, 2), Q)),
-    Row("BSpline", lambda l, c, q: l.BSpline(KNOTS, c, 3).antiderivative()(q), ((7, 2), Q)),
+    *[
+        Row("BSpline", lambda l, c, q, nu=nu: l.BSpline(KNOTS, c, 3).derivative(nu)(q), ((7, 2), Q), is_flat=nu == 3)
+        for nu in (0, 1, 2, 3, -1)
+    ],
+    *[
+        Row("BSpline", lambda l, c, q, nu=nu: l.BSpline(KNOTS, c, 3).antiderivative(nu)(q), ((7, 2), Q))
+        for nu in (0, 1, 2, -2)
+    ],
     Row("BSpline", lambda l, c: l.BSpline(KNOTS, c, 3).integrate(0.3, 3.0), ((7, 2),)),
     Row("BSpline", lambda l, t, c, q: l.BSpline(t, c, 2, "periodic", 1)(q), (increasing(10), (2, 7), BEYOND)),
     *[

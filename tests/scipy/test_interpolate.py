@@ -90,6 +90,7 @@ def test_places_outside(rng):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
+        (lambda y: interpolate.BSpline(range(9), y, 3).derivative(4), r"Order of derivative \(n = 4\) must be <="),
         (lambda y: interpolate.CubicSpline(range(5), y).roots(), r"scipy.interpolate.CubicSpline.roots has no rule"),
         (lambda y: interpolate.make_interp_spline(range(5), y, bc_type="periodic"), r"only|cannot be used"),
         (lambda y: interpolate.splrep(np.arange(5), y), r"scipy.interpolate.splrep has no counterpart"),

@@ -81,11 +81,11 @@ def row_sums(x: Array) -> Array:
 def row_products(x: Array, y: Array) -> Array:
     """Return the sum of ``x * y`` over the last dimension of two arrays of NumPy's, which is kept."""
     x, length = x.conj(), x.shape[-1]  # `vecdot` takes the conjugate of its first operand
-    if length <= CONVERTED_AT_ONCE:
+    if length <= SUMMED_AT_ONCE:
         return np.vecdot(x, y)[..., None]
     # BLAS adds as few as sixteen sums one number after the other
-    whole = length - length % CONVERTED_AT_ONCE
-    parts = [array[..., :whole].reshape(*array.shape[:-1], -1, CONVERTED_AT_ONCE) for array in (x, y)]
+    whole = length - length % SUMMED_AT_ONCE
+    parts = [array[..., :whole].reshape(*array.shape[:-1], -1, SUMMED_AT_ONCE) for array in (x, y)]
     return np.add.reduce(np.vecdot(*parts), -1, keepdims=True) + np.vecdot(x[..., whole:], y[..., whole:])[..., None]
 
 

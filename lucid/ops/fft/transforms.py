@@ -215,7 +215,7 @@ def from_any(name: str, input: Tensor, place: Any, norm: str | None, *, inverse:
     dims, sizes = place
     scale, x = norm_of(name, norm), operand_of(name, input)
     if not dims:
-        return _as_complex(x)
+        return GRAPH.clone(x) if x.array.dtype.kind == "c" else _as_complex(x)
     return _fft_c2c(fitted(name, x, dims, sizes), dims=dims, norm=scale, inverse=inverse)
 
 

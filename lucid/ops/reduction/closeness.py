@@ -53,7 +53,7 @@ def _isclose_cuda(a: Array, b: Array, *, rtol: float, atol: float, equal_nan: bo
 def isclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
     """Return where ``|input - other| <= atol + rtol * |other|``, elementwise; equal infinities are close.
 
-    With `equal_nan` two NaNs are close. A tolerance, `rtol` or `atol`, below zero raises a ToleranceError.
+    With `equal_nan` two NaNs are close. A tolerance, `rtol` or `atol`, below zero or NaN raises a ToleranceError.
 
     >>> import lucid
     >>> lucid.isclose(lucid.tensor([1.0, 2.0]), lucid.tensor([1.0, 2.1]))
@@ -66,13 +66,13 @@ def isclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-
             f"isclose: expected two tensors of one dtype, got {tensor_dtype(a)} and {tensor_dtype(b)}; convert one"
         )
     rtol, atol = as_number(rtol, "rtol"), as_number(atol, "atol")
-    if rtol < 0 or atol < 0:
+    if not (rtol >= 0 and atol >= 0):
         raise ToleranceError(f"isclose: expected tolerances of at least zero, got rtol={rtol} and atol={atol}")
     return _isclose(a, b, rtol=float(rtol), atol=float(atol), equal_nan=bool(equal_nan))
 
 
 class ToleranceError(CallError):
-    """A tolerance is negative."""
+    """A tolerance is negative or NaN."""
 
 
 @on_one_device

@@ -108,9 +108,9 @@ def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
     if len(shape) < 2:
         raise ShapeError(f"renorm: input needs at least 2 dimensions, got shape {list(shape)}")
     axis, most, order = dim_in(dim, len(shape)), as_number(maxnorm, "maxnorm"), as_number(p, "p")
-    if order <= 0:
+    if not order > 0:
         raise ShapeError(f"renorm: expected an order p above 0, got {order}")
-    if most < 0:
+    if not most >= 0:
         raise ShapeError(f"renorm: expected maxnorm to be >= 0 but got {most}")
     others = [d for d in range(len(shape)) if d != axis]
     long = norm(input.detach(), order, others, True) > most

@@ -5,6 +5,7 @@ What holds for them says `lucid.ops.reduction.sorting`.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.base import TensorBase, wrap
@@ -103,8 +104,8 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
     values: Any = array.reshape(-1).astype(xp.float64)
     if low == high == 0 and values.size:
         low, high = float(values.min()), float(values.max())
-        if not (abs(low) < float("inf") and abs(high) < float("inf")):
-            raise SettingError(f"histc: range of [{low}, {high}] is not finite: give min and max")
+    if not (math.isfinite(low) and math.isfinite(high)):
+        raise SettingError(f"histc: range of [{low}, {high}] is not finite: give min and max that are")
     if low == high:
         low, high = low - 1, high + 1
     inside = (values >= low) & (values <= high)

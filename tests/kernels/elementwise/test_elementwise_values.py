@@ -24,6 +24,9 @@ RELATIVE = {"float32": 1e-6, "float64": 1e-14, "float16": 1e-3, "bfloat16": 8e-3
 SPECIAL = np.array([0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 0.5, -0.5, 1.5, 2.5, -2.5, 3.0, -3.0, 20.0, -20.0])
 LEFT, RIGHT = (np.ascontiguousarray(x.ravel()) for x in np.meshgrid(SPECIAL, SPECIAL))
 
+# Halves of what is rounded to, of which each has a neighbour that is even.
+TIES = np.array([0.25, -0.75, 5.0, 15.0, -25.0, 35.0])
+
 UNARY_NAMES = """
     exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh sqrt rsqrt square
     reciprocal abs neg sign floor ceil trunc round frac erf erfc erfinv sigmoid relu isnan isinf isfinite nan_to_num
@@ -114,11 +117,12 @@ WITH_SETTINGS = {
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("name", WITH_SETTINGS)
 def test_of_settings_at_special_numbers(name, dtype):
-    """Functions with settings agree with the CPU at special numbers."""
-    here, there = both(WITH_SETTINGS[name], SPECIAL, dtype=dtype)
+    """Functions with settings agree with the CPU at special numbers, and at ties."""
+    numbers = np.append(SPECIAL, TIES)
+    here, there = both(WITH_SETTINGS[name], numbers, dtype=dtype)
     if dtype == "bfloat16":
         # there the CPU takes powers of arrays, in which the root of -inf is inf
-        here, _ = both(WITH_SETTINGS[name], SPECIAL, dtype="float32")
+        here, _ = both(WITH_SETTINGS[name], numbers, dtype="float32")
     np.testing.assert_allclose(there, here, rtol=RELATIVE[dtype], atol=0)
 
 

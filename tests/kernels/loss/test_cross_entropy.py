@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 import lucid
+from lucid.autograd.base import wrap
 from lucid.autograd.recording.namespace import PRIMITIVES
 from lucid.nn import functional as F
+from tests.kernels.layouts import LAYOUTS
 from tests.kernels.near import FLOATS, assert_near, on_device, rounded
 
 pytestmark = pytest.mark.gpu
@@ -19,13 +21,13 @@ every_reduction = pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
 SHAPES = [(1, 1), (5, 3), (33, 10), (70, 32), (4, 1025), (2, 4096), (300, 4)]
 
 
-def both(loss, x, target, weight, dtype, rng, **settings):
-    """Compare loss and gradient of the two devices."""
+def both(loss, x, target, weight, dtype, rng, lay=lambda array: array, **settings):
+    """Compare loss and gradient of the two devices, of logits that lie as `lay` puts them."""
     results = {}
     upstream = None
     for device, kind in (("cpu", "float64"), ("cuda", dtype)):
         options = {"dtype": getattr(lucid, kind), "device": device}
-        logits = lucid.tensor(x, **options, requires_grad=True)
+        logits = wrap(lay(lucid.tensor(x, **options).array)).requires_grad_()
         weights = None if weight is None else lucid.tensor(weight, **options)
         out = loss(logits, lucid.tensor(target, device=device), weights, **settings)
         upstream = rounded(rng.standard_normal(out.shape), dtype) if upstream is None else upstream
@@ -43,6 +45,15 @@ def test_cross_entropy(shape, reduction, dtype, rng):
     x = rounded(2 * rng.standard_normal(shape), dtype)
     target = rng.integers(0, shape[1], shape[0])
     both(F.cross_entropy, x, target, None, dtype, rng, reduction=reduction)
+
+
+@every_float
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_layouts(layout, dtype, rng):
+    """Rows are read whatever their strides, and wherever they begin."""
+    x = rounded(2 * rng.standard_normal((32, 32)), dtype)
+    rows, classes = LAYOUTS[layout](x).shape
+    both(F.cross_entropy, x, rng.integers(0, classes, rows), None, dtype, rng, LAYOUTS[layout], reduction="none")
 
 
 @every_reduction

@@ -204,6 +204,22 @@ def test_what_is_not_finite_stays_where_it_is(setting):
 
 
 @every_setting
+def test_what_is_not_finite_in_the_state_stays_there(rng, setting):
+    """Infinities and NaN of a state that was loaded give what they give on the CPU, whichever part of it has them."""
+    values, grads = rng.standard_normal((2, 7))
+    for part in range(3):
+        pair = Pair(setting, [values], "float32")
+        with np.errstate(all="ignore"):
+            pair.step([grads])
+            for optimizer, (param,) in zip(pair.optimizers, (pair.cpu, pair.cuda), strict=True):
+                parts = [each for each in optimizer.state[param].values() if each.shape == param.shape]
+                for k, number in enumerate([np.nan, np.inf, -np.inf] if part < len(parts) else []):
+                    parts[part][2 * k] = number
+            pair.step([grads])
+        pair.check(2e-6)
+
+
+@every_setting
 def test_a_step_on_the_device_counts_as_an_in_place_change(setting):
     """Backward through a value that the kernel has overwritten is an error."""
     name, options = SETTINGS[setting]

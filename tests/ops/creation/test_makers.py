@@ -7,6 +7,7 @@ import inspect
 import pytest
 
 import lucid
+from lucid.errors import DtypeError
 from tests.device import DEVICE
 
 MAKERS = {
@@ -41,6 +42,20 @@ def test_the_dtype_that_is_asked_for(name):
     make, wanted = getattr(lucid, name), [lucid.float16, lucid.bfloat16, lucid.float64]
     for dtype in wanted if name in OF_FRACTIONS else [*wanted, lucid.int16, lucid.int32, lucid.int64]:
         assert make(*MAKERS[name], dtype=dtype).dtype is dtype
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_what_is_made_requires_grad_where_it_is_said(name):
+    """And not where it is not; what is made of fractions is a leaf then, and what is not is refused."""
+    make = getattr(lucid, name)
+    if "requires_grad" not in inspect.signature(make).parameters:
+        return
+    assert not make(*MAKERS[name], dtype=lucid.float32).requires_grad
+    made = make(*MAKERS[name], dtype=lucid.float32, requires_grad=True)
+    assert (made.requires_grad, made.is_leaf) == (True, True)
+    if name not in OF_FRACTIONS:
+        with pytest.raises(DtypeError, match="require gradients"):
+            make(*MAKERS[name], dtype=lucid.int64, requires_grad=True)
 
 
 @pytest.mark.parametrize("periodic", [True, False])

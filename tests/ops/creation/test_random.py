@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import lucid
+from lucid.backend.random import philox
 from lucid.errors import DeviceError, DtypeError, InplaceError, ShapeError
-from lucid.ops.creation import sampling
+from lucid.ops.creation import rejection, sampling
 from lucid.ops.creation.generators import (
     Generator,
     get_rng_state,
@@ -26,6 +27,7 @@ from lucid.ops.creation.random import (
     randn_like,
     randperm,
 )
+from lucid.ops.creation.rejection import standard_gamma, von_mises
 from lucid.ops.creation.sampling import bernoulli, binomial, multinomial, normal, poisson
 from lucid.ops.layers.dropout import dropout
 from tests.device import DEVICE
@@ -355,3 +357,49 @@ def test_numbers_beyond_the_dtype_are_infinite_without_a_word(name):
     with np.errstate(all="raise"):
         drawn = getattr(lucid.empty(1000), name)(0, 1e39 if name != "log_normal_" else 200)
     assert np.isinf(numbers(drawn)).any()
+
+
+# More elements than are worked on at a time.
+SEVERAL = rejection.CPU_CHUNK + 100
+# Draws whose numbers are tried, or take several of the stream: of a generator, as many as stand in the tensors.
+STREAMS = {
+    "poisson": lambda g: poisson(rates(g), g),
+    "binomial": lambda g: binomial(rates(g) + 20, lucid.full((SEVERAL,), 0.4), g),
+    "gamma": lambda g: standard_gamma(rates(g), g),
+    "von_mises": lambda g: von_mises(rates(g), g),
+    "rand": lambda g: rand(SEVERAL, generator=g),
+    "rand of float64": lambda g: rand(SEVERAL, dtype=lucid.float64, generator=g),
+    "randn": lambda g: randn(SEVERAL, generator=g),
+    "randint": lambda g: randint(3, (SEVERAL,), generator=g),
+    "randperm": lambda g: randperm(SEVERAL, generator=g),
+    "normal": lambda g: normal(rates(g), rates(g), generator=g),
+    "bernoulli": lambda g: bernoulli(rates(g) / 60, generator=g),
+    "multinomial": lambda g: multinomial(lucid.ones(3, 50), 20, generator=g),
+    "multinomial, replacement": lambda g: multinomial(lucid.ones(3, 50), 20, True, generator=g),
+}
+
+
+def rates(generator):
+    """Return parameters of which the first are no model of the others."""
+    return lucid.linspace(0.5, 60.0, SEVERAL, device=generator.device)
+
+
+@pytest.mark.cpu("of a device the kernels draw")
+@pytest.mark.parametrize("name", STREAMS)
+def test_no_number_of_the_stream_is_used_twice(name, monkeypatch):
+    """Each attempt of each element has a block of its own, within what the generator has reserved."""
+    seen = []
+
+    def watched(xp, counter, seed):
+        seen.append(counter[0].astype(np.uint64) | counter[1].astype(np.uint64) << np.uint64(32))
+        return block_cipher(xp, counter, seed)
+
+    block_cipher = philox.philox4x32_10
+    for module in (philox, rejection):
+        monkeypatch.setattr(module, "philox4x32_10", watched)
+    generator = Generator("cpu", 3)
+    for _ in range(2):
+        STREAMS[name](generator)
+    blocks = np.concatenate(seen)
+    assert len(np.unique(blocks)) == len(blocks)
+    assert blocks.max() < generator._offset

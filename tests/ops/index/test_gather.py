@@ -10,6 +10,7 @@ from lucid.errors import DeviceError, DtypeError, IndexOutOfRangeError, LucidErr
 from lucid.ops.index import gather as gathering
 from lucid.ops.index import scatter as scattering
 from lucid.ops.shape import joining
+from tests.device import shares_memory
 
 
 def index(*values):
@@ -97,6 +98,46 @@ def test_an_index_without_elements_reaches_nowhere():
     out.sum().backward()
     assert source.grad.tolist() == [[0.0, 0.0]]
     assert lucid.narrow(x, 1, 3, 0).shape == (2, 0)
+
+
+REDUCED = ("sum", "prod", "mean", "amax", "amin")
+# Ways to change nothing, of a tensor, no places, and a tensor of no elements.
+NOWHERE = {
+    "scatter": lambda x, index, none: lucid.scatter(x, 0, index, none),
+    "scatter of a number": lambda x, index, none: lucid.scatter(x, 0, index, 2.0),
+    "scatter_add": lambda x, index, none: lucid.scatter_add(x, 0, index, none),
+    **{
+        f"scatter_reduce by {how}": lambda x, index, none, how=how: lucid.scatter_reduce(x, 0, index, none, how)
+        for how in REDUCED
+    },
+    "index_add": lambda x, index, none: lucid.index_add(x, 0, index[:, 0], none),
+    "index_copy": lambda x, index, none: lucid.index_copy(x, 0, index[:, 0], none),
+    "index_fill": lambda x, index, none: lucid.index_fill(x, 0, index[:, 0], 2.0),
+    **{
+        f"index_reduce by {how}": lambda x, index, none, how=how: lucid.index_reduce(x, 0, index[:, 0], none, how)
+        for how in ("prod", "mean", "amax", "amin")
+    },
+    "index_put": lambda x, index, none: lucid.index_put(x, (index[:, 0],), none),
+    "put": lambda x, index, none: lucid.put(x, index, none),
+    "masked_fill": lambda x, index, none: lucid.masked_fill(x, x > 9, 2.0),
+    "masked_scatter": lambda x, index, none: lucid.masked_scatter(x, x > 9, none),
+    "slice_scatter": lambda x, index, none: lucid.slice_scatter(x, none, 0, 1, 1),
+}
+
+
+@pytest.mark.parametrize("name", NOWHERE)
+def test_what_is_changed_nowhere_is_a_copy(name):
+    """As what is changed somewhere: a new tensor in memory of its own, through which gradients go unchanged."""
+    x = lucid.arange(6.0).reshape(2, 3)
+    index, none = lucid.zeros(0, 3, dtype=lucid.int64), lucid.zeros(0, 3)
+    out = NOWHERE[name](x, index, none)
+    assert out is not x
+    assert not shares_memory(out, x)
+    assert out.tolist() == x.tolist()
+    out = NOWHERE[name](x.requires_grad_(), index, none)
+    out.backward(x.detach() + 1)
+    assert not out.is_leaf
+    assert x.grad.tolist() == (x.detach() + 1).tolist()
 
 
 def test_scalars_gather_from_scalars():

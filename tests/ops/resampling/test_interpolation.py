@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -98,6 +100,38 @@ def test_what_is_not_finite_stays(mode, value, rng):
             out.backward(lucid.tensor(values))
         got = numbers(x.grad if back else out)[0, 0]
         np.testing.assert_array_equal(np.isfinite(got), ~used)
+
+
+ALONG = [
+    (mode, count, aligned)
+    for mode, count in (("nearest", 2), ("nearest", 3), ("bilinear", 2), ("trilinear", 3), ("area", 2), ("area", 3))
+    for aligned in (False, True)
+    if not aligned or mode.endswith("linear")
+]
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+@pytest.mark.parametrize(("mode", "count", "aligned"), ALONG)
+def test_what_is_not_finite_stays_along_each_dimension(mode, count, aligned, value, rng):
+    """It reaches, forward and backward, what has a weight of it along all dimensions, and nothing else."""
+    # factors of which no position is rounded
+    sizes, outs = (3, 4, 2)[:count], ((5, 7, 5) if aligned else (6, 8, 4))[:count]
+    scales = [(n - 1) / (out - 1) if aligned else n / out for n, out in zip(sizes, outs, strict=True)]
+    kind = "bilinear" if mode.endswith("linear") else mode
+    used = [weights(kind, *each, aligned=aligned) != 0 for each in zip(sizes, outs, scales, strict=True)]
+    settings = {"align_corners": aligned} if mode.endswith("linear") else {}
+    for place in np.ndindex(*sizes):
+        x = rng.random((1, 1, *sizes))
+        x[0, 0, *place] = value
+        got = numbers(interpolate(lucid.tensor(x), outs, mode=mode, **settings))[0, 0]
+        reached = functools.reduce(np.multiply.outer, [u[:, at] for u, at in zip(used, place, strict=True)])
+        np.testing.assert_array_equal(np.isfinite(got), ~reached)
+    for place in rng.permutation([*np.ndindex(*outs)])[:12]:
+        x, upstream = lucid.zeros(1, 1, *sizes, dtype=lucid.float64, requires_grad=True), rng.random((1, 1, *outs))
+        upstream[0, 0, *place] = value
+        interpolate(x, outs, mode=mode, **settings).backward(lucid.tensor(upstream))
+        reached = functools.reduce(np.multiply.outer, [u[at] for u, at in zip(used, place, strict=True)])
+        np.testing.assert_array_equal(np.isfinite(numbers(x.grad)[0, 0]), ~reached)
 
 
 def test_what_weighs_nothing_is_not_looked_at():

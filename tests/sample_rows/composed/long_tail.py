@@ -307,6 +307,12 @@ ROWS = [
     ),
     row("cov", normal((3, 6)), np.cov, tolerance=COARSE),
     row("cov:of one", normal((6,)), lambda x: np.cov(x, ddof=0), {"correction": 0}, tolerance=COARSE),
+    Sample(
+        "cov:weighted", lambda x, f, a: lucid.cov(x, fweights=f, aweights=a),
+        lambda rng: (rng.standard_normal((3, 6)), rng.integers(1, 4, 6), rng.uniform(0.5, 1.5, 6)),
+        lambda x, f, a: np.cov(x, fweights=f, aweights=a), lambda t, x, f, a: t.cov(x, fweights=f, aweights=a),
+        tolerance=COARSE, constants=(2,),
+    ),
     row("corrcoef", normal((3, 6)), np.corrcoef, tolerance={"float16": 8e-3, "bfloat16": 6e-2, "float32": 1e-5}),
     row(
         "renorm",

@@ -50,6 +50,14 @@ def convolved(x, w, b=None, stride=1, padding=0, dilation=1, groups=1):
     return out if x.ndim == w.ndim else out[0]
 
 
+def same(x, w, b, padding, dilation, groups):
+    """Return the convolution to as many elements: of an odd number of zeros the larger half comes behind, as said."""
+    assert padding == "same"
+    around = [d * (k - 1) for d, k in zip(dilation, w.shape[2:], strict=True)]
+    padded = np.pad(x, ((0, 0), (0, 0), *[(n // 2, n - n // 2) for n in around]))
+    return convolved(padded, w, b, dilation=dilation, groups=groups)
+
+
 def spread(x, w, b=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
     """Return the transposed convolution by its definition: each element adds a scaled kernel."""
     batch, stride, padding, dilation = images(x, w, stride, padding, dilation)
@@ -112,6 +120,7 @@ ROWS = [
         "same", conv2d, convolved, X, (6, 4, 3, 3), B,
         padding="same", dilation=2, expected={"padding": 2, "dilation": 2},
     ),
+    row("same, even", conv2d, same, X, (6, 2, 4, 2), B, padding="same", dilation=(1, 3), groups=2),
     row("depthwise", conv2d, convolved, X, (8, 1, 3, 2), groups=4),
     row("pointwise", conv2d, convolved, X, (6, 4, 1, 1), B),
     row("pointwise groups", conv2d, convolved, X, (6, 2, 1, 1), B, groups=2),

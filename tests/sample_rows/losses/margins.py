@@ -131,7 +131,7 @@ def of_sequences(library, x, **settings):
     """Return a library's loss of three sequences, of 4, 3 and 4 steps."""
     targets = library.tensor([label for labels in SEQUENCES for label in labels], device=x.device)
     loss = ctc.ctc_loss if library is lucid else library.nn.functional.ctc_loss
-    return loss(x.log_softmax(-1), targets, (4, 3, 4), tuple(map(len, SEQUENCES)), **settings)
+    return loss(x, targets, (4, 3, 4), tuple(map(len, SEQUENCES)), **settings)
 
 
 def apart(a, b):
@@ -282,14 +282,22 @@ ROWS = [
     *(
         Sample(
             f"ctc_loss:{reduction}",
-            lambda x, reduction=reduction: of_sequences(lucid, x, reduction=reduction),
+            lambda x, reduction=reduction: of_sequences(lucid, x.log_softmax(-1), reduction=reduction),
             lambda rng: (rng.standard_normal((4, 3, 3)),),
             lambda x, after=after: after(
                 np.array([of_paths(x[:4, 0], [1, 2]), of_paths(x[:3, 1], [2]), of_paths(x[:, 2], [])])
             ),
-            lambda torch, x, reduction=reduction: of_sequences(torch, x, reduction=reduction),
+            lambda torch, x, reduction=reduction: of_sequences(torch, x.log_softmax(-1), reduction=reduction),
             twice=False,
         )
         for reduction, after in (("none", lambda x: x), ("mean", lambda x: np.mean(x / np.array([2, 1, 1]))))
+    ),
+    Sample(
+        "ctc_loss:of batches first",
+        lambda x: of_sequences(lucid, x.log_softmax(-1).transpose(0, 1), reduction="none"),
+        lambda rng: (rng.standard_normal((3, 4, 3)),),
+        lambda x: np.array([of_paths(x[0], [1, 2]), of_paths(x[1, :3], [2]), of_paths(x[2], [])]),
+        lambda torch, x: of_sequences(torch, x.log_softmax(-1).transpose(0, 1), reduction="none"),
+        twice=False,
     ),
 ]

@@ -1,0 +1,98 @@
+"""What ops take and refuse, written down beside what PyTorch does: numbers around the ends of ranges, other shapes.
+
+`python -m tests.ops.refusals torch > tests/ops/refusals.txt` tries all of it anew. A line has the name of a row, the
+place of an operand or nothing, and a sign for each probe: + taken, - refused, ! refused by another error than lucid's
+own. Behind them stand PyTorch's signs where they are others. What has no line is taken.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import lucid
+from lucid.errors import LucidError
+from tests.number_rows import ROWS, Inputs
+from tests.samples import all_samples
+
+FILE = Path(__file__).with_suffix(".txt")
+INF = float("inf")
+NUMBERS = {int: (-2, -1, 0, 1, 2, 3, 9), float: (-INF, -1.0, -0.25, 0.0, 0.25, 1.0, 1.25, INF, float("nan"))}
+SHAPES = {
+    "one more element": lambda a: np.concatenate([a, a[..., :1]], -1),
+    "one less": lambda a: a[..., :-1],
+    "one more row": lambda a: np.concatenate([a, a[:1]]),
+    "one more dimension": lambda a: a[None],
+    "one less dimension": lambda a: a[0],
+}
+
+
+def written():
+    """Return the signs of lucid, and those of PyTorch, by name and place."""
+    lines = (line.rsplit(": ", 1) for line in FILE.read_text(encoding="utf-8").splitlines())
+    return {name: (signs.split()[0], signs.split()[-1]) for name, signs in lines}
+
+
+def sign_of(call):
+    """Return how a call ends."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        try:
+            call()
+        except LucidError:
+            return "-"
+        except Exception:  # noqa: BLE001 - of PyTorch's any counts as a refusal
+            return "!"
+    return "+"
+
+
+def of_numbers(module):
+    """Yield the signs of each number of `tests.number_rows`: of the first, where it stands for several."""
+    functional = importlib.import_module(f"{module.__name__}.nn.functional")
+    for name, row in ROWS.items():
+        given: list[Any] = []
+        sign_of(lambda row=row, given=given: row(module, functional, Inputs(module), lambda n: given.append(n) or n))
+
+        def sign(probe, row=row):
+            left = [probe]
+            return sign_of(lambda: row(module, functional, Inputs(module), lambda n: left.pop() if left else n))
+
+        if given and type(given[0]) in NUMBERS:
+            module.manual_seed(0)
+            yield name, "".join(map(sign, NUMBERS[type(given[0])]))
+
+
+def of_shapes(module):
+    """Yield the signs of each operand of the table of samples in other shapes."""
+    for sample in all_samples():
+        if sample.torch is None:
+            continue
+        arrays = [np.asarray(a) for a in sample.inputs(np.random.default_rng(0))]
+        for place, array in enumerate(arrays):
+
+            def sign(change, sample=sample, arrays=arrays, place=place, array=array):
+                other = np.ascontiguousarray(change(array))
+                given = [module.tensor(other if k == place else a) for k, a in enumerate(arrays)]
+                if module is lucid:
+                    return sign_of(lambda: sample.op(*given))
+                return sign_of(lambda: sample.torch(module, *given))
+
+            if array.ndim:
+                yield f"{sample.name}, {place}", "".join(map(sign, SHAPES.values()))
+
+
+def found(module):
+    """Return all signs."""
+    return {**dict(of_numbers(module)), **dict(of_shapes(module))}
+
+
+if __name__ == "__main__":
+    theirs = {name: signs.replace("!", "-") for name, signs in found(importlib.import_module(sys.argv[1])).items()}
+    for key, ours in found(lucid).items():
+        if {*ours, *theirs.get(key, ours)} != {"+"}:
+            print(f"{key}: {ours}{'' if theirs.get(key, ours) == ours else ' ' + theirs[key]}")
