@@ -585,6 +585,11 @@ def test_two_devices(rng):
         h, w = captured(lambda: z * 2)
         h.replay()
         np.testing.assert_array_equal(numbers(w), numbers(z) * 2)
+        a, b = drawn(rng, 3, 4).to("cuda:1"), drawn(rng, 4, 2).to("cuda:1")
+        products, p = captured(lambda: a @ b)
+        a.neg_()
+        products.replay()
+        np.testing.assert_allclose(numbers(p), numbers(a) @ numbers(b), rtol=1e-5)
         with pytest.raises(DeviceError, match="expected a stream of cuda:1"):
             captured(lambda: None, stream=lucid.cuda.Stream(0))
     with pytest.raises(CaptureError, match="drawing on cuda:1"):

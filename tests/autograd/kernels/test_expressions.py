@@ -83,6 +83,10 @@ def test_simplified(text, simple):
         ("(x", "the end is not understood"),
         ("x)", r"'\)' is not understood"),
         ("f()", r"'\)' is not understood"),
+        ("T(x, y)", r"'\)' is not understood"),
+        ("float(x, y)", r"'\)' is not understood"),
+        ("static_cast<double>(x, y)", r"'\)' is not understood"),
+        ("static_cast<double>()", r"'\)' is not understood"),
         ("x >> 1", "'>> 1' is not understood"),
         ("x += 1", "is not understood"),
         ("x ? y", "the end is not understood"),
@@ -95,7 +99,7 @@ def test_simplified(text, simple):
 def test_what_is_not_understood_is_said(text, said):
     """A text that is no expression, or more than is read, is refused with the place."""
     with pytest.raises(KernelError, match=said):
-        parse(text)
+        parse(text, ("T",))
 
 
 def test_assignments():

@@ -188,6 +188,55 @@ def test_one_of_two_beside_nan(name, of):
     np.testing.assert_array_equal(plain(made), getattr(np, name)(a, b))
 
 
+TWO_OPERANDS = sorted(name for name in UFUNCS if getattr(np, name).nin == 2 and getattr(np, name).signature is None)
+
+
+@pytest.mark.parametrize("name", TWO_OPERANDS)
+@pytest.mark.parametrize("number", [True, 2, 0.5, 1 - 2j])
+def test_numbers_of_pythons_on_either_side(name, number):
+    """A number of any kind beside a tensor of any kind of float is what it is in NumPy: values, and dtype; or refused."""
+    ufunc = getattr(np, name)
+    for dtype in (np.float32, np.float64, np.complex64, np.complex128):
+        array = np.array([0.5, -1.5, 2.0]).astype(dtype) - (0.5j if dtype(0).dtype.kind == "c" else 0)
+        leaf = leaf_of(array)
+        for plain_operands, operands in (((array, number), (leaf, number)), ((number, array), (number, leaf))):
+            try:
+                expected = evaluated("f(*o)", np, {"f": ufunc, "o": plain_operands})
+            except TypeError:
+                with pytest.raises(TypeError):
+                    getattr(lnp, name)(*operands)
+                continue
+            made = evaluated("f(*o)", lnp, {"f": getattr(lnp, name), "o": operands})
+            for one, other in zip(map(plain, made), expected, strict=True):
+                assert one.dtype == other.dtype
+                np.testing.assert_allclose(one, other, rtol=1e-5)
+
+
+# Calls that write `v` into an array `w` of four elements.
+WRITTEN = {
+    "copyto": "np.copyto(w, v, where=K, casting='unsafe')",
+    "fill_diagonal": "np.fill_diagonal(np.reshape(w, (2, 2)), v)",
+    "insert": "w.__setitem__(..., np.insert(w, [1], v)[:4])",
+    "place": "np.place(w, K, v)",
+    "put": "np.put(w, [1], v)",
+    "put_along_axis": "np.put_along_axis(w, np.array([1]), v, 0)",
+    "putmask": "np.putmask(w, K, v)",
+}
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_what_is_written_comes_to_the_dtype_of_the_array(name):
+    """Its other elements keep every digit, also of an int64 that no float holds, and no result is of a wider dtype."""
+    mask = np.array([False, True, False, False])
+    for dtype, value in (("int64", 1.5), ("int64", np.array([1.5])), ("float32", np.array([1 / 3])), ("int8", 3.9)):
+        array = np.array([2, -3, 5, 7]).astype(dtype) * (2**60 + 1 if dtype == "int64" else 1)
+        tensor = lucid.tensor(array)
+        eval(WRITTEN[name], {"np": np, "w": tensor, "v": value, "K": mask})
+        eval(WRITTEN[name], {"np": np, "w": array, "v": np.asarray(value).astype(dtype), "K": mask})
+        assert plain(tensor).dtype == array.dtype
+        np.testing.assert_array_equal(plain(tensor), array)
+
+
 @pytest.mark.parametrize("size", [1, 2, 3])
 @pytest.mark.parametrize(
     "mode", ["constant", "edge", "linear_ramp", "maximum", "mean", "median", "minimum", "reflect", "symmetric", "wrap"]
