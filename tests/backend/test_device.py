@@ -122,7 +122,7 @@ def test_cuda_devices_must_exist(no_cuda):
 
 @pytest.mark.gpu
 def test_devices_beyond_the_last_are_refused():
-    """The first index without a device is refused as those after it are, however it is given, and those that are named."""
+    """The first index without a device is refused as those after it, however it is given; those here are named."""
     count = lucid.cuda.device_count()
     for index in (count, count + 1):
         for spec in (index, f"cuda:{index}", device("cuda", index)):
