@@ -194,7 +194,7 @@ TWO_OPERANDS = sorted(name for name in UFUNCS if getattr(np, name).nin == 2 and 
 @pytest.mark.parametrize("name", TWO_OPERANDS)
 @pytest.mark.parametrize("number", [True, 2, 0.5, 1 - 2j])
 def test_numbers_of_pythons_on_either_side(name, number):
-    """A number of any kind beside a tensor of any float dtype counts as in NumPy, in values and dtype, or is refused."""
+    """A number of any kind beside a tensor of any float dtype counts as in NumPy, by value and dtype, or is refused."""
     ufunc = getattr(np, name)
     for dtype in (np.float32, np.float64, np.complex64, np.complex128):
         array = np.array([0.5, -1.5, 2.0]).astype(dtype) - (0.5j if dtype(0).dtype.kind == "c" else 0)
