@@ -126,6 +126,18 @@ def test_names():
     assert unknown_names("g * my(x) + s.member + M_PI + 2e5f + (float)w + k", {"g", "x"}) == ["k", "s", "w"]
 
 
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [(True, "1"), (np.False_, "0"), (np.int8(-3), "-3"), (np.float32(0.5), "0.5"), (2**62, f"{2**62}"),
+     (2**63, "9.223372036854775808e18"), (-(10**20), "-1e20")],
+)  # fmt: skip
+def test_numbers_of_a_function(number, text):
+    """They are written as C has them: truth as a number, and what its integers do not hold with an exponent."""
+    found = write(fused._term(number))
+    assert value(parse(found), {}) == value(parse(text), {}) == number
+    assert ("e" in found) == ("e" in text)
+
+
 UFUNCS = [name for name in fused._UFUNCS if hasattr(np, name)]
 
 
