@@ -188,6 +188,40 @@ def test_one_of_two_beside_nan(name, of):
     np.testing.assert_array_equal(plain(made), getattr(np, name)(a, b))
 
 
+AT_INFINITY = [
+    "np.average(x, 1, returned=True)", "np.average(x, weights=p, returned=True)", "np.average(x, 0, np.array([2, 1.0]))",
+    "np.imag(x)", "np.angle(x)", "np.angle(x, deg=True)", "np.piecewise(x, [x == 5.0], [1.0])",
+    "np.interp(x, np.array([1.0]), p[0, :1])", "np.median(x, 1)", "np.median(x)", "np.nanmedian(x, 1, keepdims=True)",
+    "np.percentile(x, 40, axis=1, method='nearest')", "np.quantile(x, [0.3, 0.6], method='lower')",
+    "np.nanquantile(x, 0.7, axis=0, method='higher')", "np.nanmedian(np.where(x > 0, np.nan, x))",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("call", AT_INFINITY)
+@pytest.mark.parametrize("end", [np.inf, -np.inf])
+def test_infinity_is_no_nan_where_nothing_of_it_counts(call, end, rng):
+    """A zero is no product with an infinite number, and of two numbers one alone counts where none lies between."""
+    x = rng.standard_normal((2, 4))
+    for places in ((0, 0), (0, slice(1, 3)), (slice(None), 2)):
+        x[places] = end
+        values = {"x": x, "p": rng.uniform(0.5, 2, (2, 4))}
+        results = evaluated(call, lnp, {key: lnp.asarray(leaf_of(value)) for key, value in values.items()})
+        for one, other in zip(results, evaluated(call, np, values), strict=True):
+            np.testing.assert_allclose(plain(one), other, rtol=1e-12)
+
+
+def test_weights_of_another_shape_need_an_axis(rng):
+    """Those of as many elements as the array has are refused as all others are, along an axis too."""
+    for shape in ((3, 2), (6,), (2, 1), (3,)):
+        for a, weights in ((leaf_of(rng.uniform(size=(2, 3))), rng.uniform(size=shape)),):
+            for each in (weights, leaf_of(weights)):
+                with pytest.raises(TypeError, match="expected an axis, since a and weights have two shapes"):
+                    np.average(a, weights=each)
+                if shape != (3,):
+                    with pytest.raises(ValueError, match=r"permute: expected|is invalid for input"):
+                        np.average(a, 1, weights=each)
+
+
 TWO_OPERANDS = sorted(name for name in UFUNCS if getattr(np, name).nin == 2 and getattr(np, name).signature is None)
 
 
