@@ -11,7 +11,7 @@ from lucid.backend import gpu
 from lucid.tensor.numpy_calls import rule as rules
 from lucid.tensor.numpy_calls.table import CONSTANT, RULES
 from lucid.tensor.numpy_calls.ufuncs import UFUNCS
-from tests.device import DEVICE
+from tests.device import DEVICE, shares_memory
 from tests.tensor.numpy_calls.samples import CALLS, INTEGERS, OPERANDS, UFUNC_CALLS
 
 STEP = 1e-6
@@ -188,8 +188,28 @@ def test_one_of_two_beside_nan(name, of):
     np.testing.assert_array_equal(plain(made), getattr(np, name)(a, b))
 
 
+COPYING = sorted(name for name, rule in RULES.items() if "copy" in rule.names)
+
+
+@pytest.mark.parametrize("name", COPYING)
+@pytest.mark.parametrize("copy", [False, True])
+def test_a_copy_is_made_where_one_is_asked_for(name, copy, rng):
+    """Whether a result lies in the memory of the operand is as in NumPy, of each function that can be told."""
+    more = {"astype": (np.float64,), "reshape": (-1,)}.get(name, ())
+    array = rng.standard_normal((2, 3))
+    x = leaf_of(array)
+    made, expected = (
+        evaluated("f(x, *more, copy=copy)", None, {"f": f, "x": operand, "more": more, "copy": copy})[0]
+        for f, operand in ((getattr(lnp, name), lnp.asarray(x)), (getattr(np, name), array))
+    )
+    if name == "nan_to_num" and not copy:
+        expected = array.copy()  # a leaf is not written over
+    np.testing.assert_array_equal(plain(made), expected)
+    assert shares_memory(made, x) == np.shares_memory(expected, array)
+
+
 AT_INFINITY = [
-    "np.average(x, 1, returned=True)", "np.average(x, weights=p, returned=True)", "np.average(x, 0, np.array([2, 1.0]))",
+    "np.average(x, 1, returned=True)", "np.average(x, weights=p, returned=True)", "np.average(x, 0, p[:, 0])",
     "np.imag(x)", "np.angle(x)", "np.angle(x, deg=True)", "np.piecewise(x, [x == 5.0], [1.0])",
     "np.interp(x, np.array([1.0]), p[0, :1])", "np.median(x, 1)", "np.median(x)", "np.nanmedian(x, 1, keepdims=True)",
     "np.percentile(x, 40, axis=1, method='nearest')", "np.quantile(x, [0.3, 0.6], method='lower')",
@@ -213,13 +233,13 @@ def test_infinity_is_no_nan_where_nothing_of_it_counts(call, end, rng):
 def test_weights_of_another_shape_need_an_axis(rng):
     """Those of as many elements as the array has are refused as all others are, along an axis too."""
     for shape in ((3, 2), (6,), (2, 1), (3,)):
-        for a, weights in ((leaf_of(rng.uniform(size=(2, 3))), rng.uniform(size=shape)),):
-            for each in (weights, leaf_of(weights)):
-                with pytest.raises(TypeError, match="expected an axis, since a and weights have two shapes"):
-                    np.average(a, weights=each)
-                if shape != (3,):
-                    with pytest.raises(ValueError, match=r"permute: expected|is invalid for input"):
-                        np.average(a, 1, weights=each)
+        a, weights = leaf_of(rng.uniform(size=(2, 3))), rng.uniform(size=shape)
+        for each in (weights, leaf_of(weights)):
+            with pytest.raises(TypeError, match="expected an axis, since a and weights have two shapes"):
+                np.average(a, weights=each)
+            if shape != (3,):
+                with pytest.raises(ValueError, match=r"permute: expected|is invalid for input"):
+                    np.average(a, 1, weights=each)
 
 
 TWO_OPERANDS = sorted(name for name in UFUNCS if getattr(np, name).nin == 2 and getattr(np, name).signature is None)
