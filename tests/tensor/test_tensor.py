@@ -486,7 +486,7 @@ def test_data_assigned_before_backward():
 
 @pytest.mark.gpu
 def test_second_derivatives_through_moves_between_devices(rng):
-    """A gradient comes back to the device that its tensor is on, and a gradient of that goes where this one came from."""
+    """A gradient comes back to the device that its tensor is on, and one of it goes where this one came from."""
     places = ["cpu", *(f"cuda:{index}" for index in range(lucid.cuda.device_count()))]
     for own, other in itertools.permutations(places, 2):
         x = lucid.tensor(rng.uniform(0.5, 2, 3), device=own, requires_grad=True)
