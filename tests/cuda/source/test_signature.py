@@ -117,6 +117,15 @@ def test_stars_are_counted():
     ]
 
 
+def test_a_template_has_as_many_arguments_as_parameters():
+    """One less and one more are refused, of a kernel that is no template too."""
+    read = Source("template <typename T, int N> __global__ void f(T* x) {} __global__ void g(int n) {}", "mine.cu")
+    for kernel, arguments in (("f", []), ("f", ["float"]), ("f", ["float", "2", "3"]), ("g", ["float"])):
+        with pytest.raises(KernelError, match=f"{kernel} is a template <"):
+            read.signature(kernel, arguments)
+    assert read.signature("f", ["float", "2"]) + read.signature("g") == "Pi"
+
+
 def test_parameters_are_packed_as_the_struct_module_packs():
     """Structs begin at their alignment and end filled up, of templates, aliases and specialisations alike."""
     text = """
