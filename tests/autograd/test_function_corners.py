@@ -347,6 +347,17 @@ def test_once_differentiable_outputs_are_of_one_node(leaf):
         b.sum().backward()
 
 
+@contract("3.1")
+def test_once_differentiable_bars_only_what_hangs_on_a_graph(leaf, constant):
+    """A second derivative is refused where the gradient that came in has a graph; without one there is none to give."""
+    once = lucid.autograd.function.once_differentiable
+    product = function(lambda ctx, x, y: x * y, once(lambda ctx, grad: (grad * 2, grad * 3)))
+    x, y = leaf(3), leaf(3)
+    for seed, barred in ((constant(3), False), (leaf(3), True)):
+        grads = lucid.autograd.grad(product.apply(x, y), (x, y), seed, create_graph=True)
+        assert [(grad.requires_grad, grad.grad_fn is not None) for grad in grads] == [(barred, barred)] * 2
+
+
 @contract("2.6")
 def test_once_differentiable_outputs_count_changes_with_what_was_saved(leaf, constant):
     """A backward may return a saved tensor itself: who changes that gradient in place has changed the tensor."""

@@ -44,6 +44,51 @@ def test_more_elements_need_a_gradient_of_their_shape() -> None:
     assert x.grad is None
 
 
+def turned_hook(x, turned):
+    x.register_hook(lambda grad: turned)
+    x.sum().backward()
+
+
+def turned_prehook(x, turned):
+    y = x * 2
+    y.grad_fn.register_prehook(lambda grads: (turned,))
+    y.sum().backward()
+
+
+def cube(x):
+    return (x**3).sum()
+
+
+# By what takes a gradient or a direction: a call of it with one of as many elements in another shape.
+TURNED = {
+    "backward": lambda x, turned: (x * 2).backward(turned),
+    "autograd.backward": lambda x, turned: lucid.autograd.backward([x * 2], [turned]),
+    "autograd.grad": lambda x, turned: lucid.autograd.grad(x * 2, x, turned),
+    ".grad": lambda x, turned: setattr(x, "grad", turned),
+    "a hook": turned_hook,
+    "a prehook": turned_prehook,
+    "vjp": lambda x, turned: lucid.autograd.functional.vjp(lambda x: x * 2, x, turned),
+    "jvp": lambda x, turned: lucid.autograd.functional.jvp(lambda x: x * 2, x, turned),
+    "vhp": lambda x, turned: lucid.autograd.functional.vhp(cube, x, turned),
+    "hvp": lambda x, turned: lucid.autograd.functional.hvp(cube, x, turned),
+    "func.vjp": lambda x, turned: lucid.func.vjp(lambda x: x * 2, x)[1](turned),
+    "func.jvp": lambda x, turned: lucid.func.jvp(cube, (x,), (turned,)),
+}
+
+
+@pytest.mark.parametrize("way", TURNED)
+@pytest.mark.parametrize("shape", [(3, 2), (6,), (1, 2, 3), (2, 3, 1)])
+def test_as_many_elements_are_not_the_same_shape(way, shape) -> None:
+    """What has the elements of a gradient in another shape is refused, with both shapes, and nothing is accumulated."""
+    x = lucid.ones(2, 3, dtype=lucid.float64, requires_grad=True)
+    with pytest.raises(RuntimeError) as caught:
+        TURNED[way](x, lucid.ones(shape, dtype=lucid.float64))
+    said = str(caught.value).replace("[", "(").replace("]", ")")
+    assert "(2, 3)" in said
+    assert str(shape) in said
+    assert x.grad is None
+
+
 def test_inputs_limit_what_is_accumulated() -> None:
     """Only the named leaves and intermediates get a .grad."""
     x, w = leaf(2.0), leaf(3.0)

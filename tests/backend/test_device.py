@@ -120,6 +120,17 @@ def test_cuda_devices_must_exist(no_cuda):
         assert isinstance(info.value, RuntimeError)
 
 
+@pytest.mark.gpu
+def test_devices_beyond_the_last_are_refused():
+    """The first index without a device is refused as those after it, however it is given; those here are named."""
+    count = lucid.cuda.device_count()
+    for index in (count, count + 1):
+        for spec in (index, f"cuda:{index}", device("cuda", index)):
+            with pytest.raises(DeviceError, match=rf"no device cuda:{index}; the devices here are cpu, cuda:0"):
+                as_device(spec)
+    assert as_device(count - 1) == device("cuda", count - 1)
+
+
 def test_there_is_one_cpu():
     """A second CPU can be named, as in PyTorch, but holds no tensors."""
     with pytest.raises(DeviceError, match=r"no device cpu:1"):

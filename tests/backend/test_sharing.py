@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import lucid
 from lucid.backend.sharing import new_block
 from lucid.errors import OutOfMemoryError
 
@@ -32,3 +33,15 @@ def test_no_room_leaves_no_file(monkeypatch):
         with pytest.raises(OutOfMemoryError, match=r"no room for 100 bytes"):
             new_block(100)
     assert len(list(Path("/proc/self/fd").iterdir())) == before
+
+
+def test_memory_that_is_shared_stays_where_it_is():
+    """A tensor whose memory is shared already keeps it, with all that lies in it, and so do views that are shared."""
+    x = lucid.arange(6.0, device="cpu").share_memory_()
+    view, place = x[2:4], x.data_ptr()
+    for each in (x, view, x):
+        before = each.data_ptr()
+        assert each.share_memory_().data_ptr() == before
+    view.fill_(7.0)
+    assert x.tolist() == [0.0, 1.0, 7.0, 7.0, 4.0, 5.0]
+    assert x.data_ptr() == place

@@ -570,6 +570,12 @@ def test_graphs_of_one_pool_share_the_memory_of_products(rng):
     assert lucid.cuda.memory_allocated() == before
 
 
+def on_device_1(call):
+    """Return what a call gives with that device as the current one."""
+    with lucid.cuda.device(1):
+        return call()
+
+
 def test_two_devices(rng):
     """A graph is of one device: memory, streams, random numbers and replays of another are refused."""
     if lucid.cuda.device_count() < 2:
@@ -585,6 +591,13 @@ def test_two_devices(rng):
         h, w = captured(lambda: z * 2)
         h.replay()
         np.testing.assert_array_equal(numbers(w), numbers(z) * 2)
+        a, b = drawn(rng, 3, 4).to("cuda:1"), drawn(rng, 4, 2).to("cuda:1")
+        # a thread that has captured on no other device
+        with ThreadPoolExecutor(1) as pool:
+            products, p = pool.submit(on_device_1, lambda: captured(lambda: a @ b)).result()
+        a.neg_()
+        products.replay()
+        np.testing.assert_allclose(numbers(p), numbers(a) @ numbers(b), rtol=1e-5)
         with pytest.raises(DeviceError, match="expected a stream of cuda:1"):
             captured(lambda: None, stream=lucid.cuda.Stream(0))
     with pytest.raises(CaptureError, match="drawing on cuda:1"):

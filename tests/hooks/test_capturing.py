@@ -260,6 +260,15 @@ def test_mistakes_leave_nothing(rng):
         (lambda: hooks.capture(print), ArgumentError, "model: expected a Module"),
         (lambda: hooks.capture(model, stop_at="9"), SettingError, "'9'"),
         (lambda: hooks.edit(model), SettingError, "expected a model with outputs"),
+        *[
+            (
+                lambda place=place, more=more: hooks.edit(**{place: {"0": print}}, **more),
+                SettingError,
+                "expected a model",
+            )
+            for place in ("outputs", "inputs", "grads", "parameters")
+            for more in ({}, {"taps": {"a": print}})
+        ],
         (lambda: hooks.edit(model, {"7": print}), SettingError, "'7'"),
         (lambda: hooks.edit(model, {"0": 3}), TypeError, "callable hook, got int"),
         (lambda: hooks.edit(model, print), ArgumentError, "dictionary"),

@@ -58,6 +58,27 @@ def test_times_fit_into_each_other(rng):
         assert all(span.device is None for span in seen.spans)
 
 
+def test_a_module_that_calls_itself():
+    """Its time is that of the outermost calls, of which each is as long as all that it calls; its own adds up to it."""
+
+    class Again(nn.Linear):
+        def forward(self, input, times):
+            return self(super().forward(input), times - 1) if times else input
+
+    model = Again(2, 2, device=DEVICE)
+    with hooks.trace(model) as seen:
+        for times in (2, 0, 1):
+            model(lucid.ones(2, device=DEVICE), times)
+    spans = [span for span in seen.spans if span.phase == "forward"]
+    assert [span.depth for span in spans] == [2, 1, 0, 0, 1, 0]
+    whole, region = [span for span in spans if not span.depth], seen.regions[""]
+    assert region.calls == 6
+    assert region.forward == pytest.approx(sum(span.end - span.begin for span in whole))
+    assert region.own == pytest.approx(region.forward)
+    if DEVICE == "cuda":
+        assert region.device == pytest.approx(sum(span.device for span in whole))
+
+
 def test_bytes_that_backward_needs():
     """Each array counts once, where it was first kept; parameters do not, and nothing does without grad."""
     model = nn.Sequential(nn.Tanh(), nn.Linear(8, 2, device=DEVICE))

@@ -443,7 +443,7 @@ def unwrapped(value):
 
 
 def public():
-    """Return everything public that can be called, by its full name."""
+    """Return everything public that can be called, by its full name; what changes its input is another than the op."""
     found = {}
     for place in NAMESPACES:
         module = importlib.import_module(place)
@@ -451,12 +451,12 @@ def public():
         for name in getattr(module, "__all__", own):
             value = getattr(module, name)
             if callable(value) and not name.startswith("_"):
-                found.setdefault(id(unwrapped(value)), (f"{place}.{name}", value))
+                found.setdefault((id(unwrapped(value)), name.endswith("_")), (f"{place}.{name}", value))
     for name in dir(lucid.Tensor):
         value = inspect.getattr_static(lucid.Tensor, name)
         value = getattr(value, "__func__", value)
         if callable(value) and not name.startswith("_"):
-            found.setdefault(id(unwrapped(value)), (f"Tensor.{name}", value))
+            found.setdefault((id(unwrapped(value)), name.endswith("_")), (f"Tensor.{name}", value))
     return dict(found.values())
 
 

@@ -12,6 +12,7 @@ import pytest
 
 import lucid
 from lucid import nn
+from lucid.errors import DeviceError
 
 MAKERS = {
     "tensor": lambda: lucid.tensor([1.0, 2.0]),
@@ -111,3 +112,17 @@ def test_tensors_in_a_sequence_are_numbers() -> None:
     assert lucid.tensor([lucid.tensor(3), lucid.tensor(True)]).dtype is lucid.int64
     with pytest.raises(ValueError, match=r"shape \(2,\).*lucid.stack"):
         lucid.tensor([lucid.ones(2), lucid.ones(2)])
+
+
+@pytest.mark.gpu
+def test_a_gradient_is_of_the_tensors_own_device():
+    """One of any other device is refused, another of CUDA's too, and the old one stays."""
+    places = ["cpu", *(f"cuda:{index}" for index in range(lucid.cuda.device_count()))]
+    for own in places:
+        x = lucid.ones(2, device=own, requires_grad=True)
+        x.grad = kept = lucid.full((2,), 3.0, device=own)
+        for other in places:
+            if other != own:
+                with pytest.raises(DeviceError, match=f"on a different device: expected {own}, got {other}"):
+                    x.grad = lucid.ones(2, device=other)
+        assert x.grad is kept

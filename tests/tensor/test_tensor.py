@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import inspect
+import itertools
 import pickle
 import warnings
 import weakref
@@ -481,3 +482,18 @@ def test_data_assigned_before_backward():
     (loss + x @ weight).backward()
     assert x.grad.tolist() == [10.0, 11.0]
     assert weight.grad.tolist() == [2.0, 4.0]
+
+
+@pytest.mark.gpu
+def test_second_derivatives_through_moves_between_devices(rng):
+    """A gradient comes back to the device that its tensor is on, and one of it goes where this one came from."""
+    places = ["cpu", *(f"cuda:{index}" for index in range(lucid.cuda.device_count()))]
+    for own, other in itertools.permutations(places, 2):
+        x = lucid.tensor(rng.uniform(0.5, 2, 3), device=own, requires_grad=True)
+        weights = lucid.tensor(rng.standard_normal(3), device=other)
+        (grad,) = lucid.autograd.grad((x.to(other) ** 3 * weights).sum(), x, create_graph=True)
+        (second,) = lucid.autograd.grad(grad.sum(), x, create_graph=True)
+        (third,) = lucid.autograd.grad(second.sum(), x)
+        assert {each.device for each in (grad, second, third)} == {x.device}
+        np.testing.assert_allclose(second.detach().cpu().numpy(), 6 * (x.detach().cpu() * weights.cpu()).numpy())
+        np.testing.assert_allclose(third.cpu().numpy(), 6 * weights.cpu().numpy())

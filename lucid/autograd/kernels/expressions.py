@@ -271,7 +271,8 @@ def write(term: Term, level: int = 0) -> str:
 
 
 def number(value: float) -> Term:
-    """Return the term of a number."""
+    """Return the term of a number; of a whole one that no integer of C holds as a floating-point one."""
+    value = float(value) if abs(value) >= 2**63 else value
     return Term("neg", (number(-value),)) if value < 0 else Term(repr(value))
 
 

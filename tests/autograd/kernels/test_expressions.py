@@ -83,6 +83,10 @@ def test_simplified(text, simple):
         ("(x", "the end is not understood"),
         ("x)", r"'\)' is not understood"),
         ("f()", r"'\)' is not understood"),
+        ("T(x, y)", r"'\)' is not understood"),
+        ("float(x, y)", r"'\)' is not understood"),
+        ("static_cast<double>(x, y)", r"'\)' is not understood"),
+        ("static_cast<double>()", r"'\)' is not understood"),
         ("x >> 1", "'>> 1' is not understood"),
         ("x += 1", "is not understood"),
         ("x ? y", "the end is not understood"),
@@ -95,7 +99,7 @@ def test_simplified(text, simple):
 def test_what_is_not_understood_is_said(text, said):
     """A text that is no expression, or more than is read, is refused with the place."""
     with pytest.raises(KernelError, match=said):
-        parse(text)
+        parse(text, ("T",))
 
 
 def test_assignments():
@@ -120,6 +124,18 @@ def test_names():
     """Names are variables: no functions, numbers, types, members or constants of the preprocessor."""
     assert names_in(parse("a * sin(b) + 1.5e3 + (T)MASS", ("T",))) == {"a", "b", "MASS"}
     assert unknown_names("g * my(x) + s.member + M_PI + 2e5f + (float)w + k", {"g", "x"}) == ["k", "s", "w"]
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [(True, "1"), (np.False_, "0"), (np.int8(-3), "-3"), (np.float32(0.5), "0.5"), (2**62, f"{2**62}"),
+     (2**63, "9.223372036854775808e18"), (-(10**20), "-1e20")],
+)  # fmt: skip
+def test_numbers_of_a_function(number, text):
+    """They are written as C has them: truth as a number, and what its integers do not hold with an exponent."""
+    found = write(fused._term(number))
+    assert value(parse(found), {}) == value(parse(text), {}) == number
+    assert ("e" in found) == ("e" in text)
 
 
 UFUNCS = [name for name in fused._UFUNCS if hasattr(np, name)]

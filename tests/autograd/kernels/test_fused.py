@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import lucid
@@ -91,6 +92,19 @@ def test_a_python_number_beside_float32(rng):
     x = drawn(rng, 3, dtype="float32")
     (grad,) = lucid.autograd.grad(derivative(fused(scaled))(x, 0.1).sum(), x)
     assert grad.tolist() == [lucid.tensor(0.1).item()] * 3
+
+
+def test_numbers_of_any_kind(rng):
+    """A number in a function is in its gradient what it is in Python, of NumPy's kinds and beyond C's integers too."""
+    numbers = (True, np.False_, np.int8(-3), np.float32(0.5), 2**62, -(2**63), 10**20)
+
+    def multiples(x):
+        return tuple(x * number for number in numbers)
+
+    f, x = derivative(fused(multiples)), drawn(rng, 3)
+    for out, number in zip(f(x), numbers, strict=True):
+        (grad,) = lucid.autograd.grad(out.sum(), x, retain_graph=True)
+        assert grad.tolist() == [float(number)] * 3
 
 
 def test_what_is_not_read():

@@ -74,6 +74,33 @@ def test_a_wheel_without_names_is_seen(tmp_path):
     assert not functions(tmp_path / "stripped")
 
 
+# A function begins 1 to 13 bytes before the end of a page, where the jump needs 14, and another stands for it.
+AT_THE_END_OF_A_PAGE = """
+asm(".text\\n.balign 4096\\n.skip {}\\n.type first,@function\\nfirst: mov $1, %eax\\nret\\n.skip 20\\n"
+    ".type second,@function\\nsecond: mov $2, %eax\\nret\\n.globl first, second\\n");
+"""
+REDIRECTING = """
+import ctypes, pathlib, sys
+from lucid.cuda.simulator.redirection import redirect
+path = pathlib.Path(sys.argv[1])
+library = ctypes.CDLL(str(path))
+first, second = library.first, ctypes.cast(library.second, ctypes.c_void_p).value
+assert first() == 1
+assert redirect(path, {"first": second}.get) == 1
+print(first())
+"""
+
+
+@pytest.mark.parametrize("before_its_end", [1, 6, 13, 14])
+def test_a_jump_may_go_on_in_the_next_page(tmp_path, before_its_end):
+    """All pages in which a jump lies can be written to when it is."""
+    text = AT_THE_END_OF_A_PAGE.format(4096 - before_its_end)
+    library = tmp_path / "library.so"
+    subprocess.run(["g++", "-shared", "-xc++", "-", "-o", library], input=text, text=True, check=True)
+    ran = subprocess.run([sys.executable, "-c", REDIRECTING, library], capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stdout) == (0, "2\n"), ran.stderr
+
+
 # Of each CUDA the numbers in the names of the files that NVIDIA's packages of it have.
 LIBRARIES = "cublas", "cublasLt", "cudart", "nvrtc", "cusolver", "curand", "cufft"
 NUMBERS = {"cupy-cuda12x": (12, 12, 12, 12, 11, 10, 11), "cupy-cuda13x": (13, 13, 13, 13, 12, 10, 12)}

@@ -11,7 +11,7 @@ import pytest
 from lucid.cuda.launch.kernels import VECTOR_BYTES
 from lucid.cuda.simulator.compilation import FOLDER, source_for_host
 from lucid.cuda.source import sources
-from lucid.cuda.source.signature import NUMBERS, Source, constant, packer, source
+from lucid.cuda.source.signature import NUMBERS, Declared, Source, constant, declared, packer, source
 from lucid.errors import KernelError
 from tests.kernels.assertions import asserted, assertions, of_struct
 from tests.kernels.declared import KERNELS
@@ -73,7 +73,7 @@ def test_a_vector_has_its_bytes():
 
 def drawn_struct(rng, name, known):
     """Return the text of a struct of drawn members, and their names."""
-    types = [*NUMBERS, *known, "float*", "const void *"]
+    types = [*NUMBERS, *known, "float*", "const void *", "float**", "const double *const *"]
     lines, names = [], []
     for number in range(rng.integers(1, 6)):
         kind = types[rng.integers(len(types))]
@@ -104,6 +104,26 @@ def test_structs_of_any_members(rng):
         checks += of_struct(source, name, set())
     said = compiled("namespace lucid {\n" + text + "}\n" + asserted(checks))
     assert "error" not in said, said
+
+
+def test_stars_are_counted():
+    """A pointer to pointers has two stars, however they and what is const stand; the next name has its own."""
+    found = declared("const float *const * x, **y[3], *z, n")
+    assert found == [
+        Declared("float", 2, "x", []),
+        Declared("float", 2, "y", ["3"]),
+        Declared("float", 1, "z", []),
+        Declared("float", 0, "n", []),
+    ]
+
+
+def test_a_template_has_as_many_arguments_as_parameters():
+    """One less and one more are refused, of a kernel that is no template too."""
+    read = Source("template <typename T, int N> __global__ void f(T* x) {} __global__ void g(int n) {}", "mine.cu")
+    for kernel, arguments in (("f", []), ("f", ["float"]), ("f", ["float", "2", "3"]), ("g", ["float"])):
+        with pytest.raises(KernelError, match=f"{kernel} is a template <"):
+            read.signature(kernel, arguments)
+    assert read.signature("f", ["float", "2"]) + read.signature("g") == "Pi"
 
 
 def test_parameters_are_packed_as_the_struct_module_packs():
@@ -248,7 +268,7 @@ def test_files_are_named():
 
 
 @pytest.mark.parametrize(
-    ("declared", "words"),
+    ("text", "words"),
     [
         ("struct S : Base { int a; };", "no number and no struct 'S', without bases"),
         ("template <typename T> struct S {};", "no struct 'S'"),
@@ -270,9 +290,14 @@ def test_files_are_named():
             "template <typename T> struct Of { typedef T type; }; typedef typename Of<int>::none S;",
             "no struct 'Of<int>::none'",
         ),
+        ("template <class A, class B> using Of = A; using S = Of<int>;", "no struct 'Of<int>'"),
+        ("template <class A, class B = int> using Of = A; using S = Of<int>;", "no struct 'Of<int>'"),
+        ("template <class A> using Of = A; using S = Of<int, int>;", "no struct 'Of<int, int>'"),
+        ("template <class A, int N = 2> struct Of { A a[N]; }; using S = Of<int>;", "no struct 'Of<int>'"),
+        ("template <int N> struct Of { int a[N]; }; using S = Of<2, 3>;", "no struct 'Of<2, 3>'"),
     ],
 )
-def test_what_is_not_read_is_refused(declared, words):
+def test_what_is_not_read_is_refused(text, words):
     """A struct that is more than members is an error, never a layout that is wrong."""
     with pytest.raises(KernelError, match=words):
-        Source(f"{declared} __global__ void f(S s) {{}}", "mine.cu").signature("f")
+        Source(f"{text} __global__ void f(S s) {{}}", "mine.cu").signature("f")

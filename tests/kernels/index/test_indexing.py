@@ -184,6 +184,24 @@ def test_put_broadcasts_and_fills(rng):
     assert (table.get() == x).all()
 
 
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_values_that_are_put_lie_anywhere(layout, rng):
+    """What is written is read from where it lies, by packs that fit into the table's rows too, whatever the op."""
+    x, index = drawn(rng, (5, 8), "float32"), np.array([3, 0])
+    new, along = drawn(rng, (2, 8), "float32"), np.repeat(index[:, None], 8, 1)
+    expected = x.copy()
+    expected[index] = new
+    for table in (device(x), spread(x, "unaligned")):
+        put = select.index_put(table, spread(new, layout), device(index), dims=(0,), accumulate=False)
+        scattered = select.scatter(table, device(along), spread(new, layout), dim=0)
+        assert (put.get() == expected).all()
+        assert (scattered.get() == expected).all()
+    expected = x.copy()
+    np.add.at(expected, index, new)
+    got = select.index_put(device(x), spread(new, layout), device(index), dims=(0,), accumulate=True)
+    assert (got.get() == expected).all()
+
+
 def test_last_write_stays(rng):
     """In a fixed order the last of several writes to one place stays, as on the CPU."""
     lucid.use_deterministic_algorithms(True)

@@ -11,7 +11,7 @@ from lucid.backend import gpu
 from lucid.tensor.numpy_calls import rule as rules
 from lucid.tensor.numpy_calls.table import CONSTANT, RULES
 from lucid.tensor.numpy_calls.ufuncs import UFUNCS
-from tests.device import DEVICE
+from tests.device import DEVICE, shares_memory
 from tests.tensor.numpy_calls.samples import CALLS, INTEGERS, OPERANDS, UFUNC_CALLS
 
 STEP = 1e-6
@@ -186,6 +186,113 @@ def test_one_of_two_beside_nan(name, of):
     a, b = np.repeat(each, len(each)), np.tile(each, len(each))
     made = getattr(np, name)(leaf_of(a), leaf_of(b))
     np.testing.assert_array_equal(plain(made), getattr(np, name)(a, b))
+
+
+COPYING = sorted(name for name, rule in RULES.items() if "copy" in rule.names)
+
+
+@pytest.mark.parametrize("name", COPYING)
+@pytest.mark.parametrize("copy", [False, True])
+def test_a_copy_is_made_where_one_is_asked_for(name, copy, rng):
+    """Whether a result lies in the memory of the operand is as in NumPy, of each function that can be told."""
+    more = {"astype": (np.float64,), "reshape": (-1,)}.get(name, ())
+    array = rng.standard_normal((2, 3))
+    x = leaf_of(array)
+    made, expected = (
+        evaluated("f(x, *more, copy=copy)", None, {"f": f, "x": operand, "more": more, "copy": copy})[0]
+        for f, operand in ((getattr(lnp, name), lnp.asarray(x)), (getattr(np, name), array))
+    )
+    if name == "nan_to_num" and not copy:
+        expected = array.copy()  # a leaf is not written over
+    np.testing.assert_array_equal(plain(made), expected)
+    assert shares_memory(made, x) == np.shares_memory(expected, array)
+
+
+AT_INFINITY = [
+    "np.average(x, 1, returned=True)", "np.average(x, weights=p, returned=True)", "np.average(x, 0, p[:, 0])",
+    "np.imag(x)", "np.angle(x)", "np.angle(x, deg=True)", "np.piecewise(x, [x == 5.0], [1.0])",
+    "np.interp(x, np.array([1.0]), p[0, :1])", "np.median(x, 1)", "np.median(x)", "np.nanmedian(x, 1, keepdims=True)",
+    "np.percentile(x, 40, axis=1, method='nearest')", "np.quantile(x, [0.3, 0.6], method='lower')",
+    "np.nanquantile(x, 0.7, axis=0, method='higher')", "np.nanmedian(np.where(x > 0, np.nan, x))",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("call", AT_INFINITY)
+@pytest.mark.parametrize("end", [np.inf, -np.inf])
+def test_infinity_is_no_nan_where_nothing_of_it_counts(call, end, rng):
+    """A zero is no product with an infinite number, and of two numbers one alone counts where none lies between."""
+    x = rng.standard_normal((2, 4))
+    for places in ((0, 0), (0, slice(1, 3)), (slice(None), 2)):
+        x[places] = end
+        values = {"x": x, "p": rng.uniform(0.5, 2, (2, 4))}
+        results = evaluated(call, lnp, {key: lnp.asarray(leaf_of(value)) for key, value in values.items()})
+        for one, other in zip(results, evaluated(call, np, values), strict=True):
+            np.testing.assert_allclose(plain(one), other, rtol=1e-12)
+
+
+def test_weights_of_another_shape_need_an_axis(rng):
+    """Those of as many elements as the array has are refused as all others are, along an axis too."""
+    for shape in ((3, 2), (6,), (2, 1), (3,)):
+        a, weights = leaf_of(rng.uniform(size=(2, 3))), rng.uniform(size=shape)
+        for each in (weights, leaf_of(weights)):
+            with pytest.raises(TypeError, match="expected an axis, since a and weights have two shapes"):
+                np.average(a, weights=each)
+            if shape != (3,):
+                with pytest.raises(ValueError, match=r"permute: expected|is invalid for input"):
+                    np.average(a, 1, weights=each)
+
+
+TWO_OPERANDS = sorted(name for name in UFUNCS if getattr(np, name).nin == 2 and getattr(np, name).signature is None)
+
+
+@pytest.mark.parametrize("name", TWO_OPERANDS)
+@pytest.mark.parametrize("number", [True, 2, 0.5, 1 - 2j])
+def test_numbers_of_pythons_on_either_side(name, number):
+    """A number of any kind beside a tensor of any float dtype counts as in NumPy, by value and dtype, or is refused."""
+    ufunc = getattr(np, name)
+    # NumPy's own of a Tensor promotes as PyTorch does, and orders complex numbers only where it chooses one
+    functions = [getattr(lnp, name), *([ufunc] if name in {"maximum", "minimum", "fmax", "fmin"} else [])]
+    for dtype in (np.float32, np.float64, np.complex64, np.complex128):
+        array = np.array([0.5, -1.5, 2.0]).astype(dtype) - (0.5j if dtype(0).dtype.kind == "c" else 0)
+        leaf = leaf_of(array)
+        for plain_operands, operands in (((array, number), (leaf, number)), ((number, array), (number, leaf))):
+            try:
+                expected = evaluated("f(*o)", np, {"f": ufunc, "o": plain_operands})
+            except TypeError:
+                for function in functions:
+                    with pytest.raises(TypeError):
+                        function(*operands)
+                continue
+            for function in functions:
+                made = evaluated("f(*o)", lnp, {"f": function, "o": operands})
+                for one, other in zip(map(plain, made), expected, strict=True):
+                    assert one.dtype == other.dtype
+                    np.testing.assert_allclose(one, other, rtol=1e-5)
+
+
+# Calls that write `v` into an array `w` of four elements.
+WRITTEN = {
+    "copyto": "np.copyto(w, v, where=K, casting='unsafe')",
+    "fill_diagonal": "np.fill_diagonal(np.reshape(w, (2, 2)), v)",
+    "insert": "w.__setitem__(..., np.insert(w, [1], v)[:4])",
+    "place": "np.place(w, K, v)",
+    "put": "np.put(w, [1], v)",
+    "put_along_axis": "np.put_along_axis(w, np.array([1]), v, 0)",
+    "putmask": "np.putmask(w, K, v)",
+}
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_what_is_written_comes_to_the_dtype_of_the_array(name):
+    """Its other elements keep every digit, also of an int64 that no float holds, and no result is of a wider dtype."""
+    mask = np.array([False, True, False, False])
+    for dtype, value in (("int64", 1.5), ("int64", np.array([1.5])), ("float32", np.array([1 / 3])), ("int8", 3.9)):
+        array = np.array([2, -3, 5, 7]).astype(dtype) * (2**60 + 1 if dtype == "int64" else 1)
+        tensor = lucid.tensor(array)
+        eval(WRITTEN[name], {"np": np, "w": tensor, "v": value, "K": mask})
+        eval(WRITTEN[name], {"np": np, "w": array, "v": np.asarray(value).astype(dtype), "K": mask})
+        assert plain(tensor).dtype == array.dtype
+        np.testing.assert_array_equal(plain(tensor), array)
 
 
 @pytest.mark.parametrize("size", [1, 2, 3])

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from lucid.autograd.base import wrap
-from lucid.backend.arrays import asarray
+from lucid.backend.arrays import asarray, zeros_beside
 from lucid.backend.device import device_of
 from lucid.errors import SettingError, ShapeError
 from lucid.ops.elementwise import arithmetic, comparison, division, selection, trigonometry
-from lucid.ops.elementwise import complex as parts
 from lucid.ops.elementwise.complex import angle as angle_of
 from lucid.ops.elementwise.complex import conj
 from lucid.ops.elementwise.special import i0
@@ -149,7 +148,7 @@ def interp(
         left = right = None
     count = xp.array.shape[0]
     if count == 1:
-        inside = arithmetic.add(arithmetic.mul(x, 0), getitem(fp, 0))
+        inside = arithmetic.add(wrap(zeros_beside(x.array)), getitem(fp, 0))
     else:
         place = untyped.clip(untyped.searchsorted(plain(xp), plain(x), "right"), 1, count - 1)
         high, low = (wrap(asarray(np.asarray(each), device=device_of(like.array))) for each in (place, place - 1))
@@ -221,7 +220,7 @@ def unwrap(p: Tensor, discont: float | None = None, axis: int = -1, period: floa
 def angle(z: Tensor, deg: bool = False) -> Any:
     """Return ``numpy.angle``."""
     # of real numbers that of a complex one without an imaginary part: minus zero lies at 180 degrees
-    turn = angle_of(z) if z.array.dtype.kind == "c" else trigonometry.atan2(arithmetic.mul(parts.abs(z.detach()), 0), z)
+    turn = angle_of(z) if z.array.dtype.kind == "c" else trigonometry.atan2(wrap(zeros_beside(z.array)), z)
     return trigonometry.rad2deg(turn) if deg else turn
 
 

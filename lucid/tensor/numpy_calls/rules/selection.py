@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from lucid.autograd.base import wrap
 from lucid.autograd.borrowing import borrowed
-from lucid.backend.arrays import asarray
+from lucid.backend.arrays import asarray, zeros_beside
 from lucid.backend.device import device_of
 from lucid.backend.dtype import as_dtype
 from lucid.backend.gpu import is_gpu_array
@@ -52,7 +53,7 @@ def piecewise(x: Tensor, condlist: Any, funclist: Any, args: tuple[Any, ...] = (
         stack = stack[None] if stack.shape == x.array.shape else stack
     if len(funclist) == len(stack) + 1:
         stack = np.concatenate([stack, ~stack.any(0, keepdims=True)])
-    result = arithmetic.mul(x.detach(), 0)
+    result = wrap(zeros_beside(x.array))
     for truth, function in zip(stack, funclist, strict=True):
         value = (
             function(same_kind(getitem(x, np.nonzero(truth)), x), *args, **(kw or {}))
@@ -185,7 +186,7 @@ def real_if_close(a: Tensor, tol: float = 100) -> Any:
 @rule("imag", "*val")
 def imaginary(val: Tensor) -> Any:
     """Return ``numpy.imag``; zeros of real numbers."""
-    return imag(val) if val.array.dtype.kind == "c" else arithmetic.mul(val.detach(), 0)
+    return imag(val) if val.array.dtype.kind == "c" else wrap(zeros_beside(val.array))
 
 
 @rule("round around", "*a decimals")

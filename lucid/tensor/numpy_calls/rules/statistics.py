@@ -9,7 +9,7 @@ import numpy as np
 
 from lucid.autograd.base import wrap
 from lucid.autograd.borrowing import borrowed
-from lucid.backend.arrays import asarray
+from lucid.backend.arrays import asarray, zeros_beside
 from lucid.backend.device import device_of
 from lucid.backend.dtype import float64
 from lucid.errors import DtypeError
@@ -97,13 +97,15 @@ def average(
         weight: Any = tensor_of(count_over(a, dims_of(a, axis)), result)
     else:
         if weights.array.shape != a.array.shape:
+            if axis is None:
+                raise NumpyCallError("numpy.average: expected an axis, since a and weights have two shapes, got None")
             dims = dims_of(a, axis)
             order = sorted(range(len(dims)), key=dims.__getitem__)
             sizes = [size if k in dims else 1 for k, size in enumerate(a.array.shape)]
             weights = reshape.reshape(axes.permute(weights, *order), sizes)
-        weight = total(arithmetic.add(weights, arithmetic.mul(a.detach(), 0)), axis, None, keepdims)
+        weight = total(arithmetic.add(weights, wrap(zeros_beside(a.array))), axis, None, keepdims)
         result = division.div(total(arithmetic.mul(a, weights), axis, None, keepdims), weight)
-    return (result, arithmetic.add(weight, arithmetic.mul(result.detach(), 0))) if returned else result
+    return (result, arithmetic.add(weight, wrap(zeros_beside(result.array)))) if returned else result
 
 
 @rule("nanmean", "*a axis dtype keepdims")
@@ -214,10 +216,13 @@ def quantiles(a: Tensor, q: Array | float, axis: Axis, keepdims: bool, method: s
     place: Any = np.asarray(quantile_of(np.arange(length), q, method=method or "linear"))
     low = np.floor(place).astype(np.int64)
     share = wrap(asarray((place - low).astype(line.array.dtype), device=device_of(line.array)))
-    first = getitem(line, (..., low))
-    result = arithmetic.add(
-        first, arithmetic.mul(arithmetic.sub(getitem(line, (..., np.minimum(low + 1, length - 1))), first), share)
-    )
+    first, second = getitem(line, (..., low)), getitem(line, (..., np.minimum(low + 1, length - 1)))
+    if method is None:
+        between = arithmetic.mul(arithmetic.add(first, second), 0.5)
+    else:
+        between = arithmetic.add(first, arithmetic.mul(arithmetic.sub(second, first), share))
+    # none of what is beside a number counts for it, and nothing of infinity would be NaN
+    result = selection.where(comparison.eq(share, 0), first, between)
     # NaN is sorted to the end, and makes the whole of it one
     last = getitem(line, (..., *(None,) * place.ndim, -1)) if place.ndim else getitem(line, (..., -1))
     result = selection.where(nonfinite.isnan(last), last, result)
@@ -252,7 +257,7 @@ def median(a: Tensor, axis: Axis = None, keepdims: bool = False) -> Any:
     return quantiles(a, 0.5, axis, keepdims)
 
 
-def _of_numbers(a: Tensor, q: Array | float, axis: Axis, keepdims: bool, method: str) -> Any:
+def _of_numbers(a: Tensor, q: Array | float, axis: Axis, keepdims: bool, method: str | None) -> Any:
     """Return quantiles of what is no NaN, line after line: each has its own count of them."""
     x, dims, keep = over(a, axis, keepdims)
     line = in_line(x, dims)
@@ -267,7 +272,7 @@ def _of_numbers(a: Tensor, q: Array | float, axis: Axis, keepdims: bool, method:
     return whole
 
 
-def _known_quantiles(line: Tensor, q: Array | float, method: str) -> Any:
+def _known_quantiles(line: Tensor, q: Array | float, method: str | None) -> Any:
     if line.array.size:
         return quantiles(line, q, None, False, method)
     return wrap(asarray(np.full(np.shape(q), np.nan, line.array.dtype), device=device_of(line.array)))
@@ -290,7 +295,7 @@ def percentile_of_numbers(
 @rule("nanmedian", "*a axis keepdims")
 def median_of_numbers(a: Tensor, axis: Axis = None, keepdims: bool = False) -> Any:
     """Return ``numpy.nanmedian``."""
-    return _of_numbers(a, 0.5, axis, keepdims, "linear")
+    return _of_numbers(a, 0.5, axis, keepdims, None)
 
 
 # ---- counts ----
