@@ -95,28 +95,21 @@ def test_odd_inputs(name, rng):
         check(LAYERS[name], values, call)
 
 
-@pytest.fixture
-def without_onednn():
-    """PyTorch's own kernels; the public switch warns of other settings of oneDNN's."""
-    before = torch._C._get_mkldnn_enabled()
-    torch._C._set_mkldnn_enabled(False)
-    yield
-    torch._C._set_mkldnn_enabled(before)
-
-
 @pytest.mark.cpu("PyTorch is there for the CPU only")
 @pytest.mark.filterwarnings("ignore:LSTM with projections")
 @pytest.mark.parametrize("half", ["bfloat16", "float16"])
 @pytest.mark.parametrize("name", ["LSTM", "LSTM all", "GRU", "RNN", *CELLS])
-def test_half_types(name, half, rng, without_onednn):
+def test_half_types(name, half, rng):
     """Half types, and float32 under autocast, give PyTorch's dtypes, and its numbers to their precision.
 
-    PyTorch's own kernels are compared with: those of oneDNN take half types on some processors and not on others.
+    Under autocast PyTorch's LSTM of padded sequences runs on some processors alone, as oneDNN does.
     """
     make, values = {**LAYERS, **CELLS}[name], rng.standard_normal((3, 3)).astype(np.float32)
     theirs, ours = (layer.float() for layer in pair(make))
     packs = [False, True] if name in LAYERS else [False]
     for cast, packed in [(cast, packed) for cast in (True, False) for packed in packs]:
+        if name == "LSTM" and cast and not packed:
+            continue
         outs = []
         for lib, layer in ((torch, theirs), (lucid, ours)):
             dtype, x = getattr(lib, half), lib.tensor(values, requires_grad=True)
