@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import functools
 import inspect
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from lucid.array_api.infinities import whole_quotient
 from lucid.array_api.operands import together
 from lucid.autograd.base import TensorBase
 from lucid.ops.base.promotion import OperandTypeError
 from lucid.ops.index import indexing
-from lucid.ops.shape.axes import flip
+from lucid.ops.index.steps import stepped
 from lucid.tensor import operators
 from lucid.tensor.numpy_calls.rule import is_sequence
 from lucid.tensor.tensor import Tensor
@@ -74,24 +74,17 @@ class Array(Tensor):
         return map(made, super().__iter__())
 
     def __getitem__(self, index: Index) -> Any:
-        """Return a part: a view, or a copy where arrays select or a step is negative."""
+        """Return a part: a view, or a copy where arrays select."""
         if (count := dims_of_none(index, self.array.shape)) is not None:
             none = indexing.getitem(self, (slice(0, 0),) * count)
             return made(none.reshape(0, *self.array.shape[count:]))
-        forward, turned = forwards(index, self.array.shape)
-        part = indexing.getitem(self, forward)
-        return made(flip(part, turned) if turned else part)
+        view = stepped(self, index)
+        return made(indexing.getitem(self, index) if view is None else view)
 
     def __setitem__(self, index: Index, value: Any) -> None:
         """Write into a part."""
-        forward, turned = forwards(index, self.array.shape)
-        if turned and isinstance(value, TensorBase):
-            part: Any = indexing.getitem(self, forward)
-            line: Any = value
-            # dimensions of the part, as those of the value that are not broadcast
-            extra = part.array.ndim - line.array.ndim
-            value = flip(line, [k - extra for k in turned if k >= extra and line.array.shape[k - extra] > 1])
-        indexing.setitem(self, forward, value)
+        view = stepped(self, index)
+        indexing.setitem(*((self, index) if view is None else (view, ...)), value)
 
 
 def operator_of(symbol: str) -> Callable[[Any, Any], Any]:
@@ -142,39 +135,6 @@ def dims_of_none(index: object, shape: tuple[int, ...]) -> int | None:
     sizes = index.array.shape
     fits = len(sizes) <= len(shape) and all(n in {0, m} for n, m in zip(sizes, shape, strict=False))
     return len(sizes) if fits else None
-
-
-def is_backward(part: object) -> bool:
-    """Return whether a part of an index is a slice with a negative step."""
-    return isinstance(part, slice) and cast("Any", part).step is not None and cast("Any", part).step < 0
-
-
-def forwards(index: Any, shape: tuple[int, ...]) -> tuple[Any, list[int]]:
-    """Return an index with positive steps, and the dimensions of its result that come in reverse order.
-
-    What indexing refuses, too many parts or a negative step beside arrays, is left to it.
-    """
-    parts = cast("tuple[Any, ...]", index if type(index) is tuple else (index,))
-    taken = sum([part is not None and part is not ... for part in parts])
-    basic = all(part is None or part is ... or isinstance(part, int | slice) for part in parts)
-    if not any(map(is_backward, parts)) or not basic:
-        return cast("Any", index), []
-    if taken > len(shape):
-        return (slice(None),) * taken, []
-    given: list[Any] = []
-    turned: list[int] = []
-    k = dim = 0  # of the array, and of the result
-    for part in parts:
-        step = len(shape) - taken if part is ... else int(part is not None)
-        if is_backward(part):
-            line = range(*part.indices(shape[k]))[::-1]
-            given.append(slice(line.start, line.stop, line.step) if line else slice(0, 0))
-            turned.append(dim)
-        else:
-            given.append(part)
-        k += step
-        dim += 0 if isinstance(part, int) else 1 if part is None else step
-    return tuple(given), turned
 
 
 # ---- results ----

@@ -34,7 +34,9 @@ def index_beside(value: object, like: Tensor) -> Any:
     """Return indices, of any kind, as a tensor on the device of `like`."""
     if is_tensor(value):
         return value
-    return borrowed(asarray(value if is_gpu_array(value) else np.asarray(value), device=device_of(like.array)))
+    array: Any = value if is_gpu_array(value) else np.asarray(value)
+    array = array.astype(np.int64) if array.dtype.kind == "u" else array
+    return borrowed(asarray(array, device=device_of(like.array)))
 
 
 @rule("where", "?condition *x *y")
