@@ -237,10 +237,10 @@ class ndarray(Tensor, metaclass=_Kind):
     @property
     def flat(self) -> Any:
         """All elements in a row; what is written there is written here."""
-        line = self.ravel()
+        line: Any = self.ravel()
         if isinstance(line, TensorBase) and not self.array.flags.c_contiguous:
             line.__class__ = _Flat
-            line.owner = self
+            cast("Any", line).owner = self
         return line
 
     @flat.setter
@@ -403,8 +403,8 @@ class _Flat(ndarray):
     owner: ndarray
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        places = np.arange(self.array.size)[on_host(plain_key(key))]
-        self.owner[np.unravel_index(places, self.owner.array.shape)] = value
+        taken: Any = places(key, (self.array.size,))
+        self.owner[np.unravel_index(taken, self.owner.array.shape)] = value
         super().__setitem__(key, value)
 
 

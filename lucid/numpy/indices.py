@@ -22,9 +22,10 @@ def plain_key(key: Any) -> Any:
         key = plain(key)
     elif type(key) is list:
         key = np.asarray(plain(key)) if key else np.zeros(0, np.int64)
-    # which lucid has no dtype for, or takes for masks
-    is_unsigned = isinstance(key, np.ndarray) or gpu.is_gpu_array(key)
-    return key.astype(np.int64) if is_unsigned and key.dtype.kind == "u" else key
+    # lucid has no dtype for unsigned integers, or takes them for masks
+    array: Any = key
+    is_array = isinstance(key, np.ndarray) or gpu.is_gpu_array(key)
+    return array.astype(np.int64) if is_array and array.dtype.kind == "u" else array
 
 
 def is_plain_index(key: object, shape: tuple[int, ...]) -> bool:
