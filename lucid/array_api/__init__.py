@@ -1,7 +1,8 @@
 """The Python array API standard, version 2024.12, on Tensors: what ``x.__array_namespace__()`` returns.
 
-Every name has the standard's signature and meaning, and lies on the ops of `lucid`: results are Tensors, recorded where
-an operand requires grad. Tensors without dimensions promote as any other, numbers of Python's as weak operands.
+Every name has the standard's signature and meaning, and lies on the ops of `lucid`: Tensors go in, recorded where one
+requires grad, and Arrays come out, Tensors whose operators and indices are the standard's (`lucid.array_api.array`).
+Tensors without dimensions promote as any other, numbers of Python's as weak operands.
 
 - Of the standard's dtypes ``uint16``, ``uint32`` and ``uint64`` are missing, which lucid does not have.
 - ``x.size`` is PyTorch's method, not a number: code for several libraries asks ``array_api_compat.size``.
@@ -16,7 +17,10 @@ tensor(4.9497, grad_fn=<MulBackward0>)
 
 from __future__ import annotations
 
+import sys
+
 from lucid.array_api import fft, linalg, special
+from lucid.array_api.array import give_arrays
 from lucid.array_api.creation import (
     arange,
     asarray,
@@ -331,3 +335,6 @@ __all__ = [
     "zeros",
     "zeros_like",
 ]  # fmt: skip
+
+for _module in (sys.modules[__name__], linalg, fft):
+    give_arrays(_module)

@@ -161,7 +161,9 @@ def is_loaded() -> bool:
 
 def is_gpu_array(x: object) -> bool:
     """Whether ``x`` is a CuPy array, told without importing CuPy: where it is not loaded, nothing can be one."""
-    module = _module or sys.modules.get("cupy")
+    if _module is not None:
+        return isinstance(x, _module.ndarray)
+    module = sys.modules.get("cupy")
     # A module that is still being imported has no ndarray yet, and then no array exists.
     kind = getattr(module, "ndarray", None)
     return kind is not None and isinstance(x, kind)

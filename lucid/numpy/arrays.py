@@ -24,6 +24,7 @@ from lucid.numpy.border import (
 from lucid.numpy.conversions import array_of, number_of
 from lucid.numpy.indices import is_plain_index, on_host, places, plain_key
 from lucid.ops.index import indexing
+from lucid.ops.index.steps import stepped
 from lucid.ops.shape.reshape import ravel
 from lucid.tensor import cupy_calls, inplace, operators
 from lucid.tensor.numpy_calls.protocols import name_of
@@ -199,6 +200,10 @@ class ndarray(Tensor, metaclass=_Kind):
         """The sizes of its dimensions."""
         return self.array.shape
 
+    @shape.setter
+    def shape(self, sizes: object) -> None:
+        raise AttributeError(f"the shape of a recorded array is not assigned to: x = x.reshape({sizes})")
+
     @property
     def size(self) -> int:  # pyright: ignore[reportIncompatibleMethodOverride]
         """The number of elements."""
@@ -231,8 +236,16 @@ class ndarray(Tensor, metaclass=_Kind):
 
     @property
     def flat(self) -> Any:
-        """All elements in a row."""
-        return self.ravel()
+        """All elements in a row; what is written there is written here."""
+        line: Any = self.ravel()
+        if isinstance(line, TensorBase) and not self.array.flags.c_contiguous:
+            line.__class__ = _Flat
+            cast("Any", line).owner = self
+        return line
+
+    @flat.setter
+    def flat(self, values: object) -> None:
+        self[...] = called("resize", np.resize, (values, self.array.shape), {})
 
     # ---- shapes ----
 
@@ -279,13 +292,19 @@ class ndarray(Tensor, metaclass=_Kind):
         key = plain_key(key)
         if is_plain_index(key, self.array.shape):
             return settled(indexing.getitem(self, key), ())
+        if (view := stepped(self, key)) is not None:
+            return settled(view, ())
         return settled(indexing.getitem(ravel(self), places(key, self.array.shape)), ())
 
     def __setitem__(self, key: Any, value: Any) -> None:
         """Write into a part, by NumPy's rules."""
         key = plain_key(key)
         into: Any = self
-        if not is_plain_index(key, self.array.shape):
+        if is_plain_index(key, self.array.shape):
+            pass
+        elif (view := stepped(self, key)) is not None:
+            into, key = view, ...
+        else:
             # a view of one dimension more, as there is no place in an array of none
             into = self if self.array.ndim else indexing.getitem(self, None)
             key = cast("Any", np.unravel_index(places(key, self.array.shape), into.array.shape))
@@ -375,6 +394,18 @@ class ndarray(Tensor, metaclass=_Kind):
     def __str__(self) -> str:
         """Return NumPy's words for the elements."""
         return str(on_host(self.detach().array))
+
+
+class _Flat(ndarray):
+    """The elements of an array that is not contiguous in a row, which is a copy: `owner` is written to as well."""
+
+    __slots__ = ()
+    owner: ndarray
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        taken: Any = places(key, (self.array.size,))
+        self.owner[np.unravel_index(taken, self.owner.array.shape)] = value
+        super().__setitem__(key, value)
 
 
 def _give_methods() -> None:

@@ -19,10 +19,13 @@ def plain_key(key: Any) -> Any:
         parts: Any = cast("Any", key)
         return tuple([plain_key(part) if type(part) is not tuple else untyped.asarray(part) for part in parts])
     if isinstance(key, TensorBase):
-        return plain(key)
-    if type(key) is list:
-        return np.asarray(plain(key)) if key else np.zeros(0, np.int64)
-    return key
+        key = plain(key)
+    elif type(key) is list:
+        key = np.asarray(plain(key)) if key else np.zeros(0, np.int64)
+    # lucid has no dtype for unsigned integers, or takes them for masks
+    array: Any = key
+    is_array = isinstance(key, np.ndarray) or gpu.is_gpu_array(key)
+    return array.astype(np.int64) if is_array and array.dtype.kind == "u" else array
 
 
 def is_plain_index(key: object, shape: tuple[int, ...]) -> bool:

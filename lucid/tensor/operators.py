@@ -33,6 +33,9 @@ BESIDE_SPARSE = {
 """Python's names of the operators that a sparse matrix has, by those of lucid's ops and of NumPy's ufuncs."""
 
 
+WEAK = frozenset((bool, int, float, complex))
+"""Python's numbers, which ops take as they are."""
+
 UNLIKE_MATRICES = {"mul", "pow"}
 """The operators that mean others of a matrix of NumPy's."""
 
@@ -73,14 +76,18 @@ def direct(name: str) -> Callable[[Tensor, Any], Tensor]:
 
 def reflected(function: Callable[[Any, Any], Any]) -> Callable[[Tensor, Any], Tensor]:
     """Return the operator of ``other op self``."""
+    name = function.__name__
 
     def apply(b: object, a: object) -> Any:
-        if function.__name__ in UNLIKE_MATRICES:
-            no_matrix(a)
         try:
+            if type(a) not in WEAK:
+                if name in UNLIKE_MATRICES:
+                    no_matrix(a)
+                # an array, as a tensor: the short path takes no other
+                return function(as_operand(a), b)
             return function(a, b)
         except OperandTypeError:
-            return beside_sparse(function.__name__, a, b)
+            return beside_sparse(name, a, b)
 
     return apply
 

@@ -53,7 +53,7 @@ def unary_to_nary(operator):
             return operator(fun, x, *args, **kwargs)
 
         bound.__name__ = getattr(operator, "__name__", "operator")
-        return arguments.of_argument(bound, fun, argnum)
+        return arguments.of_argument(bound.__name__, bound, fun, argnum)
 
     return of_several
 

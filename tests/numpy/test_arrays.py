@@ -168,7 +168,9 @@ def test_attributes_are_numpys(pair):
 
 VIEWS = (
     "x[...]", "x[1:]", "x.T", "x.conj()", "x.mT", "x.ravel()", "x.real", "x.reshape(-1)", "x.reshape(4, 15)",
-    "x.squeeze()", "x.swapaxes(0, 1)", "x.transpose(1, 0, 2)", "x.view()",
+    "x.squeeze()", "x.swapaxes(0, 1)", "x.transpose(1, 0, 2)", "x.view()", "x[::-1]", "x[..., ::-2, None, 1]", "x.flat",
+    "x.T.flat", "np.flip(x)", "np.flip(x, (0, -1))", "np.fliplr(x)", "np.flipud(x)", "np.rot90(x)", "np.rot90(x, 2)",
+    "np.rot90(x, 3, (-1, 0))", "x[np.int64(1), ::-1]",
 )  # fmt: skip
 COPIES = (
     "+x", "abs(x)", "np.conj(x)", "np.positive(x)", "x[[0, 1]]", "x[x > 0]", "x.T.flatten()", "x.astype('f8')",
@@ -184,6 +186,50 @@ def test_what_shares_memory_is_numpys(call, pair):
     for array in (values, x):
         eval(call, {"x": array, "np": np})[...] = 7.0
     assert (values == before).all() == (call in COPIES)
+    np.testing.assert_array_equal(x.detach().numpy(), values)
+
+
+def test_writes_through_what_is_reversed(rng):
+    """A write through a view in reverse order is recorded: gradients are those of the elements that it went to."""
+    values, new = rng.uniform(1, 2, (4, 3)), rng.uniform(1, 2, 3)
+    for key, row in ((np.s_[::-1], 1), (np.s_[2:0:-1], 0), (np.s_[::-3], 1)):
+        x, y = (lucid.tensor(each, requires_grad=True) for each in (values, new))
+        whole, wanted = lnp.asarray(x) * 1.0, values.copy()
+        whole[key][row] = lnp.asarray(y) ** 2
+        wanted[key][row] = new**2
+        np.testing.assert_allclose(whole.detach().numpy(), wanted)
+        lnp.sum(whole**2).backward()
+        kept = np.ones((4, 1))
+        kept[key][row] = 0
+        np.testing.assert_allclose(x.grad.numpy(), 2 * values * kept)
+        np.testing.assert_allclose(y.grad.numpy(), 4 * new**3)
+
+
+def test_attributes_that_are_assigned_to(pair):
+    """``x.flat = values`` repeats them, as NumPy does; a shape is not assigned to, and the error says what is."""
+    values, _, x = pair
+    for array in (values, x):
+        array.flat = [1.0, 2.0, 3.0]
+        array.T.flat[1:3] = [7.0, 8.0]
+    np.testing.assert_array_equal(x.detach().numpy(), values)
+    with pytest.raises(AttributeError, match=r"x = x\.reshape\(\(60,\)\)"):
+        x.shape = (60,)
+
+
+@pytest.mark.parametrize("dtype", ["u1", "u2", "u4", "u8"])
+def test_unsigned_indices(dtype, pair):
+    """Arrays of unsigned integers are indices, wherever NumPy takes indices."""
+    values, _, x = pair
+    rows = np.array([2, 0], dtype)
+    np.testing.assert_array_equal(x[rows].detach().numpy(), values[rows])
+    np.testing.assert_array_equal(x[:, rows, 0].detach().numpy(), values[:, rows, 0])
+    np.testing.assert_array_equal(lnp.take(x, rows, 1).detach().numpy(), values.take(rows, 1))
+    along = rows.reshape(1, 2, 1)
+    np.testing.assert_array_equal(
+        lnp.take_along_axis(x, along, 1).detach().numpy(), np.take_along_axis(values, along, 1)
+    )
+    for array in (values, x):
+        array[rows] = 5.0
     np.testing.assert_array_equal(x.detach().numpy(), values)
 
 

@@ -203,22 +203,51 @@ def parse(text: str, types: Collection[str] = ()) -> Term:
 def assignments(text: str, targets: Collection[str], types: Collection[str] = ()) -> dict[str, Term]:
     """Return the terms that ``y = x * x; z = 2 * x`` assigns, by the name of each target.
 
+    ``T t = exp(x)`` declares a variable, which may be assigned to again, ``t = t + 1`` or ``t *= x``: where its name
+    stands, its value does, in its type.
+
     Raises
     ------
     KernelError
         If the text is anything else, assigns to another name, or not once to each target.
     """
     found: dict[str, Term] = {}
+    kinds: dict[str, str] = {}
+    values: dict[Term, Term] = {}
     for statement in filter(str.strip, text.split(";")):
-        assigned = re.fullmatch(r"\s*(\w+)\s*=(?!=)(.*)", statement, re.DOTALL)
-        if assigned is None or assigned[1] not in targets:
+        assigned = _STATEMENT.fullmatch(statement)
+        kind, name, sign, value = assigned.groups() if assigned else ("", "", "", "")
+        declared = _declared(kind, types) if kind else None
+        known = declared is not None if kind else name in kinds or (name in targets and not sign)
+        if not known or (kind and (sign or name in targets)):
             raise KernelError(f"{statement.strip()!r} is no assignment to {' or '.join(targets)}")
-        if assigned[1] in found:
-            raise KernelError(f"{assigned[1]} is assigned to twice")
-        found[assigned[1]] = parse(assigned[2], types)
+        if name in found or (kind and name in kinds):
+            raise KernelError(f"{name} is {'declared' if kind else 'assigned to'} twice")
+        term = parse(value, types)
+        if sign:
+            term = Term(sign, (Term(name), term))
+        term = put(term, values) if values else term
+        if sum(1 for _ in walk(term)) > _MOST:
+            raise KernelError(f"what {name} stands for is too long to be read: more than {_MOST:,} names and signs")
+        if name in targets:
+            found[name] = term
+            continue
+        kind = kinds.setdefault(name, declared or "")
+        values[Term(name)] = Term(f"({kind})", (term,)) if kind else term
     if missing := [name for name in targets if name not in found]:
         raise KernelError(f"nothing is assigned to {', '.join(missing)} in {text.strip()!r}")
     return found
+
+
+_STATEMENT = re.compile(r"\s*((?:[A-Za-z]\w*\s+)+)?(\w+)\s*([-+*/%]?)=(?!=)(.*)", re.DOTALL)
+
+
+def _declared(kind: str, types: Collection[str]) -> str | None:
+    """Return the type of a variable that is declared so, nothing for ``auto``; None if it is none that is read."""
+    words = [word for word in kind.split() if word != "const"]
+    if words == ["auto"]:
+        return ""
+    return " ".join(words) if words and all(word in {*types, *INTEGERS, *FLOATING} for word in words) else None
 
 
 def walk(term: Term) -> Iterator[Term]:

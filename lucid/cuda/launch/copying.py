@@ -258,7 +258,10 @@ def getitem_grad(grad: Array, *, shape: tuple[int, ...], index: tuple[Any, ...])
 def _window(
     shape: tuple[int, ...], index: tuple[Any, ...], lengths: tuple[int, ...], steps: tuple[int, ...]
 ) -> tuple[Framed, ...]:
-    """Return the window of a view, of these lengths and steps, that an index takes; slices are tuples."""
+    """Return the window of a view, of these lengths and steps, that an index takes; slices are tuples.
+
+    Nothing where a slice goes backward, as windows do not.
+    """
     items = [item for item in index if item is not ...]
     taken = sum([item is not None for item in items])
     at = next((k for k, item in enumerate(index) if item is ...), len(items))
@@ -272,6 +275,8 @@ def _window(
         elif isinstance(item, tuple):
             size = next(sizes)
             start, _, step = slice(*cast("tuple[Any, Any, Any]", item)).indices(size)
+            if step < 0:
+                return ()
             have, stride = next(own)
             dims.append((size, start, step, have, stride))
         else:

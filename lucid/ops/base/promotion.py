@@ -9,6 +9,7 @@ import numpy as np
 from lucid.arguments import named, shown, unfit
 from lucid.autograd.base import TensorBase, wrap
 from lucid.autograd.borrowing import borrowed
+from lucid.autograd.modes.state import unusual
 from lucid.autograd.recording.primitive import primitive
 from lucid.backend import gpu
 from lucid.backend.arrays import Array, asarray, astype
@@ -65,7 +66,11 @@ def as_operand(value: Any) -> Any:
     if isinstance(value, TensorBase):
         return value
     if type(value) is gpu.array_type() and value.dtype in NUMPY:
-        return wrap(value)
+        tensor = wrap(value)
+        if not unusual:
+            # what is kept for backward asks for it, and finds none by an exception
+            tensor.version = [0]
+        return tensor
     if isinstance(value, np.float64 | np.complex128):
         # Python's float and complex by inheritance, but not weak beside an array as those are
         return value.item()

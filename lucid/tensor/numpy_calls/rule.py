@@ -21,7 +21,7 @@ from lucid.backend.dtype import as_dtype, result_type
 from lucid.backend.gpu import is_gpu_array
 from lucid.errors import LucidError
 from lucid.ops.base.dims import sizes_in
-from lucid.ops.base.promotion import cast_to, is_settled, no_matrix
+from lucid.ops.base.promotion import as_operand, cast_to, is_settled, no_matrix
 from lucid.ops.shape.joining import stack
 
 if TYPE_CHECKING:
@@ -295,7 +295,9 @@ def operand(value: object, like: TensorBase | None, *, strong: bool = False) -> 
     """
     if isinstance(value, TensorBase) or value is None or (type(value) in WEAK and not strong):
         return value
-    if isinstance(value, np.ndarray | np.generic) or is_gpu_array(value):
+    if is_gpu_array(value):
+        return as_operand(value)
+    if isinstance(value, np.ndarray | np.generic):
         no_matrix(value)
         return borrowed(asarray(value))
     if type(value) in {list, tuple} and next(tensors_in(value), None) is not None:

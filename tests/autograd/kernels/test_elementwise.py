@@ -38,6 +38,19 @@ def test_all_known_functions(rng):
     assert is_right(lambda x, z: lucid.stack(f(x, z)), x, z)
 
 
+def test_variables_between(rng):
+    """Values that a kernel keeps in variables are followed, in the type of the variable."""
+    f = derivative(
+        elementwise("T x, T z", "T y, T w", "const T r2 = x * x + z * z; T r = sqrt(r2); r *= x; y = exp(-r); w = r2")
+    )
+    x, z = drawn(rng, 3), drawn(rng, 3)
+    assert is_right(lambda x, z: lucid.stack(f(x, z)), x, z)
+    steps = derivative(elementwise("T x", "T y", "int n = x; T rest = x - n; y = rest * rest"))
+    x = lucid.tensor([2.75, -1.5], dtype=lucid.float64, device="cuda", requires_grad=True)
+    steps(x).sum().backward()
+    assert x.grad.tolist() == [1.5, -1.0]
+
+
 def test_random_expressions(rng):
     """Kernels of random expressions, and their gradients, give what Python computes of them."""
     terms = [evaluating.drawn(rng, ("x", "z"), 4) for _ in range(20)]
@@ -267,7 +280,7 @@ def test_reductions_that_are_not_found(arguments, said):
 @pytest.mark.parametrize(
     ("operation", "said"),
     [
-        ("T t = x; y = t", "'T t = x' is no assignment to y"),
+        ("S t = x; y = t", "'S t = x' is no assignment to y"),
         ("y = j1(x)", "the derivative of 'j1' with 1 operands is not known"),
         ("y = x * k", "k in 'x . k' is no parameter of the kernel"),
         ("if (x > 0) y = x", "is no assignment to y"),

@@ -109,7 +109,11 @@ def test_assignments():
     for text, said in (
         ("y += x", r"'y \+= x' is no assignment to y or z"),
         ("if (x > 0) y = x", "is no assignment"),
-        ("T t = x; y = t; z = t", "'T t = x' is no assignment"),
+        ("S t = x; y = t; z = t", "'S t = x' is no assignment"),
+        ("T y = x; z = x", "'T y = x' is no assignment"),
+        ("T t = x; T t = 2; y = t; z = t", "t is declared twice"),
+        ("t = x; y = t; z = t", "'t = x' is no assignment"),
+        ("".join([f"T t{k} = t{k - 1} * t{k - 1};" for k in range(1, 14)]) + "y = t13", "t10 stands for is too long"),
         ("x = 2", "'x = 2' is no assignment to y or z"),
         ("y == x", "'y == x' is no assignment"),
         ("y = x; y = 2", "y is assigned to twice"),
@@ -117,7 +121,15 @@ def test_assignments():
         ("", "nothing is assigned to y, z"),
     ):
         with pytest.raises(KernelError, match=said):
-            assignments(text, ["y", "z"])
+            assignments(text, ["y", "z"], ("T",))
+
+
+def test_variables():
+    """Where the name of a variable stands, its value of then does, in its type."""
+    text = "const T t = x * x; auto s = t + 1; unsigned int n = x; s *= t; y = s; s = 2; z = s * n"
+    found = assignments(text, ["y", "z"], ("T",))
+    wanted = {"y": "((T)(x * x) + 1) * (T)(x * x)", "z": "2 * (unsigned int)x"}
+    assert {name: write(term) for name, term in found.items()} == wanted
 
 
 def test_names():

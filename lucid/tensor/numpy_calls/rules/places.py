@@ -102,7 +102,6 @@ enter_moving("diag", "*v k", "v")
 enter_moving("diagflat", "*v k", "v")
 enter_moving("extract", "condition *arr", "arr")
 enter_moving("resize", "*a new_shape", "a")
-enter_moving("rot90", "*m k axes", "m")
 enter_moving("select", "condlist choicelist default", "choicelist default", weak=True)
 
 

@@ -34,7 +34,9 @@ def index_beside(value: object, like: Tensor) -> Any:
     """Return indices, of any kind, as a tensor on the device of `like`."""
     if is_tensor(value):
         return value
-    return borrowed(asarray(value if is_gpu_array(value) else np.asarray(value), device=device_of(like.array)))
+    array: Any = value if is_gpu_array(value) else np.asarray(value)
+    array = array.astype(np.int64) if array.dtype.kind == "u" else array
+    return borrowed(asarray(array, device=device_of(like.array)))
 
 
 @rule("where", "?condition *x *y")
@@ -77,11 +79,13 @@ def taken(a: Tensor, indices: Indices, axis: int | None = None, mode: str = "rai
     """Return ``numpy.take``."""
     line, k = along(a, axis)
     size = line.array.shape[k]
-    index = np.asarray(plain(indices))
+    index: Any = indices.array if is_tensor(indices) else indices
+    if not is_gpu_array(index):
+        index = np.asarray(plain(index))
     if index.dtype.kind not in "iu":
         index = index.astype(np.int64, casting="safe") if index.size else index.astype(np.int64)
     if mode != "raise":
-        index = index % size if mode == "wrap" else np.clip(index, 0, size - 1)
+        index = index % size if mode == "wrap" else index.clip(0, size - 1)
     return getitem(line, (*(slice(None),) * k, index_beside(index, a)))
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from lucid.errors import ShapeError
 from lucid.ops.index.indexing import getitem
+from lucid.ops.index.steps import turned
 from lucid.ops.shape import axes, broadcasting, diagonal, repeating, reshape
 from lucid.tensor.numpy_calls.rule import (
     axis_in,
@@ -114,8 +115,36 @@ def moved(a: Tensor, source: Sizes, destination: Sizes) -> Any:
 
 @rule("flip", "*m axis")
 def flipped(m: Tensor, axis: Axis = None) -> Any:
-    """Return ``numpy.flip``: without an axis, along all."""
-    return axes.flip(m, tuple(range(m.array.ndim)) if axis is None else axis)
+    """Return ``numpy.flip``: a view, without an axis along all."""
+    ndim = m.array.ndim
+    return turned(m, range(ndim) if axis is None else np.lib.array_utils.normalize_axis_tuple(axis, ndim))
+
+
+@rule("fliplr", "*m")
+def flipped_columns(m: Tensor) -> Any:
+    """Return ``numpy.fliplr``, a view."""
+    np.fliplr(np.broadcast_to(False, m.array.shape))  # refuses what NumPy refuses
+    return turned(m, (1,))
+
+
+@rule("flipud", "*m")
+def flipped_rows(m: Tensor) -> Any:
+    """Return ``numpy.flipud``, a view."""
+    np.flipud(np.broadcast_to(False, m.array.shape))
+    return turned(m, (0,))
+
+
+@rule("rot90", "*m k axes")
+def rotated(m: Tensor, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Any:
+    """Return ``numpy.rot90``, a view."""
+    ndim = m.array.ndim
+    np.rot90(np.broadcast_to(False, m.array.shape), k, axes)
+    first, second = (axis_in(axis, ndim) for axis in axes)
+    order = [second if d == first else first if d == second else d for d in range(ndim)]
+    k %= 4
+    m = turned(m, {1: (second,), 2: (first, second)}.get(k, ()))
+    m = transposed(m, order) if k % 2 else m
+    return turned(m, (second,)) if k == 3 else m
 
 
 @rule("roll", "*a shift axis")
@@ -209,6 +238,4 @@ def copied(a: Tensor, order: str = "K", subok: bool = False) -> Any:
     return reshape.clone(a)
 
 
-enter("fliplr", "*m:input", axes.fliplr)
-enter("flipud", "*m:input", axes.flipud)
 enter("diagonal", "*a:input offset axis1:dim1 axis2:dim2", diagonal.diagonal)
