@@ -1,0 +1,61 @@
+"""How a job ends where one of its processes fails: each prints its own error, then all are ended."""
+
+from __future__ import annotations
+
+import atexit
+import sys
+import threading
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import TracebackType
+
+    from lucid.collectives.job.watch import Watch
+
+__all__ = ["end_together"]
+
+
+def end_together(watch: Watch, abort: Callable[[], object], limit: Callable[[], float]) -> None:
+    """Have an exception that nobody catches, in any thread, and the end of the script, end the whole job.
+
+    An exception is printed, with the rank, and told to the others, which raise in their waits and do the same; then the
+    job is aborted. A script that ends waits, for up to ``limit()`` seconds, until the others end too: meanwhile one of
+    them that calls another collective is told that this one will not come.
+    """
+    usual, usual_thread = sys.excepthook, threading.excepthook
+
+    def end(kind: type[BaseException], value: BaseException, show: Callable[[], object]) -> None:
+        sys.stderr.write(f"rank {watch.rank} of {watch.size} ends by an exception:\n")
+        show()
+        sys.stderr.flush()
+        sys.stdout.flush()
+        try:
+            watch.say_failed(f"{kind.__name__}: {value}"[:2000])
+        finally:
+            abort()
+
+    def uncaught(kind: type[BaseException], value: BaseException, traceback: TracebackType | None) -> None:
+        end(kind, value, lambda: usual(kind, value, traceback))
+
+    def uncaught_in_thread(arguments: Any) -> None:
+        if issubclass(arguments.exc_type, SystemExit):  # ends its thread, in Python too
+            usual_thread(arguments)
+            return
+        end(arguments.exc_type, arguments.exc_value, lambda: usual_thread(arguments))
+
+    def leave() -> None:
+        watch.say_left(ends=True)
+        if watch.everyone_ends(limit()) and not watch.failed:
+            return
+        if not watch.failed:
+            sys.stderr.write(
+                f"rank {watch.rank} of {watch.size} has ended its script, and others have not within {limit():g} s: the "
+                "job is ended\n"
+            )
+        sys.stderr.flush()
+        abort()
+
+    sys.excepthook = uncaught
+    threading.excepthook = uncaught_in_thread
+    atexit.register(leave)

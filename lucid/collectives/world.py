@@ -1,0 +1,376 @@
+"""The processes of this job: how they come together, the group of all, and groups of some."""
+
+from __future__ import annotations
+
+import functools
+import os
+import time
+from datetime import timedelta
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from lucid.arguments import checked, unfit
+from lucid.collectives.engines.base import Single
+from lucid.collectives.engines.mpi import CALLS, MpiEngine, MpiMailbox, mpi
+from lucid.collectives.engines.nccl import NcclEngine
+from lucid.collectives.group import ProcessGroup
+from lucid.collectives.job import launch
+from lucid.collectives.job.ending import end_together
+from lucid.collectives.job.watch import Apart, Watch
+from lucid.collectives.work import as_seconds
+from lucid.errors import DistributedError, DistributedTimeoutError, SettingError, warn
+from lucid.ops.base.scalars import as_int
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from lucid.collectives.engines.base import Engine
+
+__all__ = ["NON_MEMBER", "default_group", "destroy_process_group", "init_process_group", "member", "new_group", "world"]
+
+DEFAULT_TIMEOUT = timedelta(minutes=10)
+_BACKENDS = {"mpi": "cpu", "gloo": "cpu", "nccl": "cuda"}
+
+
+class _World:
+    """The state of this process: the group of all processes, and what is made once for the whole job."""
+
+    def __init__(self) -> None:
+        self.group: ProcessGroup | None = None
+        self.watch: Watch | None = None
+        self.comm: Any = None  # of all processes, for making others from it
+        self.generation = 0
+        self.made = 0
+        self.timeout = DEFAULT_TIMEOUT.total_seconds()
+        self.others: list[ProcessGroup] = []
+        self.discarded: list[ProcessGroup] = []  # of which MPI may still hold something: given back at the next meeting
+
+
+world = _World()
+
+
+@functools.cache
+def _single() -> Single:
+    return Single()
+
+
+@functools.cache
+def alone() -> ProcessGroup:
+    """Return the group of this process alone, which stands for all where no launcher has started several."""
+    return _group_of_one("alone")
+
+
+def _group_of_one(name: str, timeout: float = DEFAULT_TIMEOUT.total_seconds()) -> ProcessGroup:
+    return ProcessGroup(name, (0,), _single().watch, timeout, {"cpu": _single, "cuda": _single})
+
+
+def default_group(what: str) -> ProcessGroup:
+    """Return the group of all processes; of a process that no launcher started, the group of itself.
+
+    Raises
+    ------
+    SettingError
+        If a launcher has started several processes, and they have not come together.
+    """
+    if world.group is not None:
+        return world.group
+    source = launch.several()
+    if source:
+        raise SettingError(
+            f"{what}: Default process group has not been initialized: this is one of several processes ({source}): "
+            "call lucid.distributed.init_process_group() first"
+        )
+    return alone()
+
+
+def member(group: ProcessGroup | None, what: str) -> ProcessGroup | None:
+    """Return the group that is meant, or None, with a warning, where this process is none of it."""
+    if group is None:
+        return default_group(what)
+    if group is NON_MEMBER:
+        warn(f"{what}: this process, rank {default_group(what).rank()}, is not in the group, and does nothing")
+        return None
+    if not isinstance(group, ProcessGroup):
+        raise unfit(group, "a ProcessGroup", "group")
+    return group
+
+
+NON_MEMBER: Any = object()
+"""What `new_group` returns in a process that is not in the group."""
+
+
+# ---- together and apart ----
+
+
+@checked
+def init_process_group(
+    backend: str | None = None,
+    init_method: str | None = None,
+    timeout: Any = None,
+    world_size: int = -1,
+    rank: int = -1,
+    store: Any = None,
+    group_name: str = "",
+    pg_options: Any = None,
+    device_id: Any = None,
+) -> None:
+    """Bring the processes of a job together in one group, which collectives use from then on.
+
+    How many there are, and which of them this is, say the launcher: MPI (``mpiexec -n 4 python train.py``, or
+    ``python -m lucid.distributed.run --nproc-per-node 4 train.py``), or RANK and WORLD_SIZE in the environment, with
+    MASTER_ADDR and MASTER_PORT for NCCL without MPI (torchrun, Slurm, Ray). Where no launcher is, the process is alone.
+
+    Parameters
+    ----------
+    backend : str, optional
+        "mpi" for CPU tensors, "nccl" for CUDA tensors, "cpu:mpi,cuda:nccl" or None for both; "gloo" is "mpi" here.
+    init_method : str, optional
+        "env://", or "tcp://address:port", which says MASTER_ADDR and MASTER_PORT.
+    timeout : timedelta or float, optional
+        For how long a collective may wait, in seconds if it is a number; 10 minutes if None.
+    world_size, rank : int
+        What the launcher says too, or both -1.
+    store : None
+        There is none: MPI, or NCCL itself, exchanges what is needed.
+    group_name : str
+        In messages; "default" if empty.
+    pg_options, device_id
+        Taken for PyTorch's sake, and change nothing.
+
+    Raises
+    ------
+    SettingError
+        If it was called before, if what says rank and size contradict each other, or something needed is missing.
+    DistributedError
+        If mpi4py or nccl4py is needed and not installed.
+    DistributedTimeoutError
+        If not all processes come within `timeout`.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.distributed.init_process_group()
+    >>> lucid.distributed.get_rank(), lucid.distributed.get_world_size()
+    (0, 1)
+    >>> lucid.distributed.destroy_process_group()
+    """
+    if world.group is not None:
+        raise SettingError("init_process_group: trying to initialize the default process group twice!")
+    if store is not None:
+        raise SettingError("init_process_group: store: there is none to exchange addresses: expected None")
+    kinds = _kinds(backend)
+    _address(init_method)
+    limit = as_seconds(DEFAULT_TIMEOUT if timeout is None else timeout, "init_process_group: timeout")
+    name = group_name or "default"
+    library = mpi() if launch.under_mpi() or _asks_mpi(backend, world_size) else None
+    told = None
+    if library is not None:
+        everyone = library.COMM_WORLD
+        told = launch.Place(everyone.rank, everyone.size, "MPI")
+    here = launch.place(rank, world_size, told)
+    if here.size == 1:
+        world.group = _group_of_one(name, limit)
+        return
+    if library is None and "cuda" not in kinds:
+        raise SettingError(
+            f"init_process_group: {here.source} say that there are {here.size} processes, but no mpiexec has started "
+            "them: CPU tensors go through MPI: start them with mpiexec -n N python script.py, or "
+            "python -m lucid.distributed.run --nproc-per-node N script.py"
+        )
+    world.timeout = limit
+    if library is not None:
+        _meet(library, limit)
+    world.generation += 1
+    name = name if world.generation == 1 else f"{name} ({world.generation})"
+    watch = world.watch or Watch(Apart(here.rank, here.size))
+    world.group = _make(name, range(here.size), limit, kinds, watch)
+
+
+def _asks_mpi(backend: str | None, world_size: int) -> bool:
+    """Return whether MPI is asked for where its launcher has not started this process: that it says so itself."""
+    size = world_size if world_size > 0 else int(os.environ.get("WORLD_SIZE") or 1)
+    return size > 1 and backend is not None and "cpu" in _kinds(backend) and find_spec("mpi4py") is not None
+
+
+def _kinds(backend: str | None) -> tuple[str, ...]:
+    """Return for which kinds of device a group is made."""
+    if backend is None:
+        return "cpu", "cuda"
+    kinds: list[str] = []
+    for each in backend.lower().split(","):
+        device, colon, engine = each.strip().rpartition(":")
+        if engine not in _BACKENDS or (colon and device != _BACKENDS[engine]):
+            raise SettingError(
+                "init_process_group: backend: expected 'mpi' (CPU tensors), 'nccl' (CUDA tensors), 'cpu:mpi,cuda:nccl' "
+                f"or None for both, got {backend!r}"
+            )
+        if engine == "gloo":
+            _say_gloo()
+        kinds.append(_BACKENDS[engine])
+    return tuple(dict.fromkeys(kinds))
+
+
+@functools.cache
+def _say_gloo() -> None:
+    warn("init_process_group: backend 'gloo' is 'mpi' in lucid: both are for CPU tensors")
+
+
+def _address(init_method: str | None) -> None:
+    """Take the address of rank 0 from PyTorch's form of it."""
+    if init_method is None or init_method == "env://":
+        return
+    address, colon, port = init_method.removeprefix("tcp://").rpartition(":")
+    if not (init_method.startswith("tcp://") and colon and port.isdigit()):
+        raise SettingError(
+            f"init_process_group: init_method: expected 'env://' or 'tcp://address:port', got {init_method!r}"
+        )
+    os.environ["MASTER_ADDR"], os.environ["MASTER_PORT"] = address, port
+
+
+def _meet(library: Any, limit: float) -> None:
+    """Wait until all processes of the job are here, and make what the job has once."""
+    if world.watch is None:
+        library.COMM_WORLD.Set_errhandler(library.ERRORS_RETURN)
+        _arrive(library.COMM_WORLD, limit)
+        world.comm = library.COMM_WORLD.Dup()
+        world.watch = Watch(MpiMailbox(library.COMM_WORLD.Dup()))
+        end_together(world.watch, lambda: library.COMM_WORLD.Abort(1), lambda: world.timeout)
+        return
+    _arrive(world.comm, limit)
+    for group in world.discarded:
+        group.close()
+    world.discarded.clear()
+
+
+def _arrive(comm: Any, limit: float) -> None:
+    """Return when all processes of a communicator have called this, so that what follows cannot wait for long."""
+    deadline = time.monotonic() + limit
+    with CALLS:
+        request = comm.Ibarrier()
+    while True:
+        with CALLS:
+            if request.Test():
+                return
+        if world.watch is not None:
+            world.watch.receive()
+            if world.watch.failed or world.watch.ended:
+                raise DistributedError(
+                    f"rank {comm.rank} of {comm.size} waits for the others to make a group: rank "
+                    f"{min(world.watch.failed.keys() | world.watch.ended)} has ended"
+                )
+        if time.monotonic() > deadline:
+            raise DistributedTimeoutError(
+                f"rank {comm.rank} of {comm.size} has waited {limit:g} s for the others to make a group: do all "
+                "processes call init_process_group and new_group alike?",
+                rank=comm.rank,
+            )
+        time.sleep(0.0005)
+
+
+def _make(name: str, ranks: Sequence[int], limit: float, kinds: Sequence[str], watch: Watch) -> ProcessGroup:
+    """Return a group of processes of the job; with MPI all processes are in this call."""
+    engines: dict[str, Callable[[], Engine]] = {}
+    if "cpu" in kinds and world.comm is not None:
+        part = world.comm.Create(world.comm.group.Incl(list(ranks)))
+        if watch.rank in ranks:
+            engine = MpiEngine(part, watch)
+            engines["cpu"] = lambda: engine
+    if "cuda" in kinds and watch.rank in ranks:
+        engines["cuda"] = functools.partial(NcclEngine, ranks, watch, world)
+    return ProcessGroup(name, ranks, watch, limit, engines)
+
+
+@checked
+def destroy_process_group(group: Any = None) -> None:
+    """Leave a group, or the group of all processes and with it all groups.
+
+    It does not wait: another process that still calls a collective of the group is told that this one has left.
+
+    Parameters
+    ----------
+    group : ProcessGroup, optional
+        All if None.
+
+    Raises
+    ------
+    SettingError
+        If there is none.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.distributed.init_process_group()
+    >>> lucid.distributed.destroy_process_group()
+    >>> lucid.distributed.is_initialized()
+    False
+    """
+    if world.group is None:
+        raise SettingError("destroy_process_group: no process group was initialized")
+    if group is not None and group is not world.group:
+        member(group, "destroy_process_group")
+        group.leave()
+        return
+    left, world.group = world.group, None
+    left.leave()
+    if world.watch is not None:
+        world.watch.say_left(ends=False)
+        world.discarded += [left, *world.others]
+    for each in world.others:
+        each.leave()
+    world.others.clear()
+
+
+@checked
+def new_group(
+    ranks: Any = None,
+    timeout: Any = None,
+    backend: str | None = None,
+    pg_options: Any = None,
+    use_local_synchronization: bool = False,
+    group_desc: str | None = None,
+    device_id: Any = None,
+) -> Any:
+    """Return a group of some of the processes; all processes call this, also those that are not in it.
+
+    Parameters
+    ----------
+    ranks : iterable of int, optional
+        The numbers of its processes in the whole job; all if None. A process's number in the group is its place when
+        they are sorted.
+    timeout : timedelta or float, optional
+        For how long a collective may wait; that of the group of all if None.
+    backend : str, optional
+        As for `init_process_group`.
+    group_desc : str, optional
+        The name in messages.
+    pg_options, use_local_synchronization, device_id
+        Taken for PyTorch's sake, and change nothing.
+
+    Raises
+    ------
+    SettingError
+        If a rank stands twice, or is none of the job.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.distributed.new_group([0]).size()
+    1
+    """
+    parent = default_group("new_group")
+    chosen = sorted(parent.ranks) if ranks is None else sorted(as_int(rank, "ranks") for rank in ranks)
+    if len(set(chosen)) < len(chosen) or not set(chosen) <= set(parent.ranks):
+        raise SettingError(f"new_group: ranks: expected different ranks of 0 .. {parent.size() - 1}, got {chosen}")
+    limit = parent.timeout if timeout is None else as_seconds(timeout, "new_group: timeout")
+    kinds = parent.backends if backend is None else _kinds(backend)
+    world.made += 1
+    name = group_desc or f"group {world.made}"
+    if world.watch is None:
+        return _group_of_one(name, limit)
+    if world.comm is not None:
+        _arrive(world.comm, parent.timeout)
+    group = _make(f"{name} of {parent.name}", chosen, limit, kinds, world.watch)
+    if world.watch.rank not in chosen:
+        return NON_MEMBER
+    world.others.append(group)
+    return group
