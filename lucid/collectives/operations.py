@@ -34,6 +34,7 @@ from lucid.ops.base.scalars import as_int
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from datetime import timedelta
 
     from lucid.collectives.engines.base import Engine
     from lucid.collectives.group import ProcessGroup
@@ -59,6 +60,7 @@ def run(
     work = group.begin(engine, kind, text, lambda: filled(steps(engine), targets, buffer))
     for target in targets:
         target.begun()
+        work.tensors.append(target.tensor)
     if async_op:
         return work
     work.wait()
@@ -188,8 +190,13 @@ def reduce(
     return run("reduce", chosen, tensor, lambda e: e.reduce(array, op, root), text, targets, async_op=async_op)
 
 
-def barrier(group: ProcessGroup | None = None, async_op: bool = False, device_ids: Any = None) -> Work | None:
-    """Wait until all processes of the group have called this.
+def barrier(
+    group: ProcessGroup | None = None,
+    async_op: bool = False,
+    device_ids: Any = None,
+    timeout: timedelta | float | None = None,
+) -> Work | None:
+    """Wait until all processes of the group have called this, for up to `timeout`, or as long as the group allows.
 
     Examples
     --------
@@ -203,5 +210,5 @@ def barrier(group: ProcessGroup | None = None, async_op: bool = False, device_id
     work = chosen.begin(engine, "barrier", "", engine.barrier)
     if async_op:
         return work
-    work.wait()
+    work.wait(timeout)
     return None

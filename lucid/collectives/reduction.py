@@ -74,12 +74,14 @@ def check_op(op: object, array: Array) -> ReduceOp:
 
 
 def tree_sum(rows: Sequence[Any]) -> Any:
-    """Return the sum of `rows`, neighbours first, then neighbours of these, and so on.
+    """Return the sum of `rows`, the second half added to the first, then the second half of that, and so on.
 
-    The order is fixed by the number of rows alone, so that a process which holds two, four or all of them adds as
-    several processes would.
+    The order is fixed by the number of rows alone. Where that is a power of two, process r of p that holds the rows r,
+    r + p, r + 2p, ... adds them in the same way, and then all processes their sums: the bits are those of one process
+    that holds all rows.
     """
     sums: list[Any] = list(rows)
     while len(sums) > 1:
-        sums = [sums[i] + sums[i + 1] if i + 1 < len(sums) else sums[i] for i in range(0, len(sums), 2)]
+        half = (len(sums) + 1) // 2
+        sums = [sums[i] + sums[i + half] if i + half < len(sums) else sums[i] for i in range(half)]
     return sums[0]

@@ -5,14 +5,16 @@ from __future__ import annotations
 import time
 from collections.abc import Generator
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 from lucid.arguments import unfit
 from lucid.errors import SettingError
+from lucid.futures import Future
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from lucid.autograd.base import TensorBase
     from lucid.collectives.engines.base import Engine
     from lucid.collectives.group import ProcessGroup
 
@@ -20,6 +22,8 @@ __all__ = ["Call", "Steps", "Work", "as_seconds"]
 
 # What a collective does: it yields what it has begun, a request of the engine's, and goes on when that is complete.
 Steps: TypeAlias = Generator[Any, None, None]
+
+T = TypeVar("T")
 
 # So often a wait looks again at once, before it begins to sleep in between.
 _SPINS = 200
@@ -101,7 +105,8 @@ class Work:
         self.error: BaseException | None = None
         self.started = time.perf_counter()
         self.finished: float | None = None
-        self._then: list[Callable[[], object]] = []
+        self.tensors: list[TensorBase] = []  # what it writes
+        self._then: list[Callable[[Work], object]] = []
 
     def is_completed(self) -> bool:
         """Return whether the collective has ended, well or not; move it on where that is up to this process."""
@@ -132,6 +137,22 @@ class Work:
             raise self.error
         return True
 
+    def get_future(self) -> Future[list[TensorBase]]:
+        """Return the future of the tensors that the collective writes, set when it has ended.
+
+        Its `wait`, and that of what its `then` returns, move the collective on.
+        """
+        future = WorkFuture(self)
+
+        def settle(_: Work) -> None:
+            if self.error is None:
+                future.set_result(self.tensors)
+            else:
+                future.set_exception(self.error)
+
+        self.then(settle)
+        return future
+
     def polled(self, limit: float) -> None:
         """Wait by looking again and again, with pauses that grow."""
         deadline = time.monotonic() + limit
@@ -146,23 +167,50 @@ class Work:
                 tries += 1
                 time.sleep(0.0 if tries < _SPINS else min(_LONGEST_SLEEP, 1e-5 * (tries - _SPINS)))
 
-    def then(self, function: Callable[[], object]) -> None:
-        """Have `function` called when this has ended well."""
-        if self.done and self.error is None:
-            function()
+    def then(self, function: Callable[[Work], object]) -> None:
+        """Have ``function(self)`` called when this has ended, well or not."""
+        if self.done:
+            function(self)
         else:
             self._then.append(function)
 
     def finish(self) -> None:
         """Take note that it has ended well."""
-        self.done = True
         self.finished = time.perf_counter()
         self.group.last = self.call
-        for function in self._then:
-            function()
+        self._end()
 
     def fail(self, error: BaseException) -> None:
         """Take note that it will never end well, and that its group is of no use any more."""
-        self.done = True
         self.error = error
         self.group.broken = str(error)
+        self._end()
+
+    def _end(self) -> None:
+        self.done = True
+        self.request = None
+        waiting, self._then = self._then, []
+        for function in waiting:
+            function(self)
+
+
+class WorkFuture(Future[T]):
+    """The future of a collective: who waits for it moves it on."""
+
+    def __init__(self, work: Work) -> None:
+        super().__init__()
+        self.work = work
+
+    def done(self) -> bool:
+        """Tell whether the collective has ended."""
+        self.work.is_completed()
+        return super().done()
+
+    def wait(self) -> T:
+        """Return the value when the collective has ended; what it raises is raised."""
+        self.work.wait()
+        return super().wait()
+
+    def after(self) -> Future[Any]:
+        """Return the future of what is called with this one: it waits in the same way."""
+        return WorkFuture(self.work)

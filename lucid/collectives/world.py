@@ -329,14 +329,14 @@ def new_group(
     use_local_synchronization: bool = False,
     group_desc: str | None = None,
     device_id: Any = None,
+    sort_ranks: bool = True,
 ) -> Any:
     """Return a group of some of the processes; all processes call this, also those that are not in it.
 
     Parameters
     ----------
     ranks : iterable of int, optional
-        The numbers of its processes in the whole job; all if None. A process's number in the group is its place when
-        they are sorted.
+        The numbers of its processes in the whole job; all if None.
     timeout : timedelta or float, optional
         For how long a collective may wait; that of the group of all if None.
     backend : str, optional
@@ -345,6 +345,8 @@ def new_group(
         The name in messages.
     pg_options, use_local_synchronization, device_id
         Taken for PyTorch's sake, and change nothing.
+    sort_ranks : bool
+        Whether the numbers of processes in the group follow those in the job, rather than the order of `ranks`.
 
     Raises
     ------
@@ -358,7 +360,8 @@ def new_group(
     1
     """
     parent = default_group("new_group")
-    chosen = sorted(parent.ranks) if ranks is None else sorted(as_int(rank, "ranks") for rank in ranks)
+    chosen = list(parent.ranks) if ranks is None else [as_int(rank, "ranks") for rank in ranks]
+    chosen = sorted(chosen) if sort_ranks else chosen
     if len(set(chosen)) < len(chosen) or not set(chosen) <= set(parent.ranks):
         raise SettingError(f"new_group: ranks: expected different ranks of 0 .. {parent.size() - 1}, got {chosen}")
     limit = parent.timeout if timeout is None else as_seconds(timeout, "new_group: timeout")

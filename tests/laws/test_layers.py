@@ -13,13 +13,14 @@ import lucid
 PACKAGE = Path(lucid.__file__).parent
 # Lowest first. A module imports from lower layers and from its own part of its layer.
 LAYERS = (
-    {"errors", "version"},
+    {"errors", "futures", "version"},
     {"arguments"},
     {"backend", "backends"},
     {"cuda"},
     {"autograd"},
     {"ops"},
     {"tensor"},
+    {"collectives"},
     {"nn", "data"},
     {"optim"},
     {
@@ -42,7 +43,6 @@ LAYERS = (
         "accelerator",
         "compiler",
         "distributed",
-        "futures",
         "fx",
         "jit",
         "multiprocessing",

@@ -249,15 +249,16 @@ class MpiEngine(Engine):
         yield self.comm.Ibarrier()
 
     def _operand(self, array: NDArray[Any], op: ReduceOp) -> tuple[NDArray[Any], str]:
-        """Return a copy of `array` that MPI can reduce, and by which of its operations; half types in float32."""
+        """Return `array` as MPI can reduce it, and by which of its operations; half types as copies in float32."""
         if array.dtype == np.bool_:
-            return array.astype(np.uint8), _BOOLEANS.get(op, op.name)
-        return array.astype(accumulation_dtype(array.dtype)), _NAMES.get(op, op.name)
+            return array.view(np.uint8), _BOOLEANS.get(op, op.name)
+        return array.astype(accumulation_dtype(array.dtype), copy=False), _NAMES.get(op, op.name)
 
     def _store(self, into: NDArray[Any], wide: NDArray[Any], op: ReduceOp) -> None:
         if op is ReduceOp.AVG:
             wide /= self.comm.size
-        into[...] = wide
+        if wide is not into:
+            into[...] = wide
 
 
 def _bytes(array: NDArray[Any]) -> NDArray[Any]:

@@ -50,8 +50,8 @@ def end_together(watch: Watch, abort: Callable[[], object], limit: Callable[[], 
             return
         if not watch.failed:
             sys.stderr.write(
-                f"rank {watch.rank} of {watch.size} has ended its script, and others have not within {limit():g} s: the "
-                "job is ended\n"
+                f"rank {watch.rank} of {watch.size} has ended its script, and others have not within {limit():g} s: "
+                "the job is ended\n"
             )
         sys.stderr.flush()
         abort()
