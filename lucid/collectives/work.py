@@ -142,7 +142,7 @@ class Work:
 
         Its `wait`, and that of what its `then` returns, move the collective on.
         """
-        future = WorkFuture(self)
+        future: WorkFuture[list[TensorBase]] = WorkFuture(self)
 
         def settle(_: Work) -> None:
             if self.error is None:

@@ -11,6 +11,7 @@ import numpy as np
 
 from lucid.arguments import checked, unfit
 from lucid.autograd.base import TensorBase
+from lucid.autograd.engine.retain import register_hook
 from lucid.autograd.hooks.firing import check_callable
 from lucid.autograd.hooks.table import HookTable, register
 from lucid.autograd.modes.leaving import Context
@@ -19,6 +20,7 @@ from lucid.backend.arrays import namespace, on
 from lucid.backend.device import device_of
 from lucid.collectives.group import ProcessGroup
 from lucid.collectives.memory import Target
+from lucid.collectives.numbers import all_gathered
 from lucid.collectives.world import default_group
 from lucid.cuda.switches import are_deterministic_algorithms_enabled
 from lucid.errors import DeviceError, DistributedError, SettingError, warn
@@ -28,7 +30,6 @@ from lucid.nn.parallel.reducer import Reducer
 from lucid.nn.parallel.shards import check_shards, shards_of
 
 if TYPE_CHECKING:
-    import contextlib
     from collections.abc import Callable, Iterable, Iterator
 
     from lucid.autograd.hooks.table import RemovableHandle
@@ -244,7 +245,7 @@ class DistributedDataParallel(Module):
             raise SettingError("DistributedDataParallel.split: expected DistributedDataParallel(..., shards=)")
         return shards_of(self.reducer, self.module, self.shards, batch)
 
-    def no_sync(self) -> contextlib.AbstractContextManager[None]:
+    def no_sync(self) -> Any:
         """Return a block in which gradients are accumulated in this process alone.
 
         The first pass after it puts all of them together. Forward and backward both belong into it.
@@ -264,7 +265,7 @@ class DistributedDataParallel(Module):
 
     def join(
         self, divide_by_initial_world_size: bool = True, enable: bool = True, throw_on_early_termination: bool = False
-    ) -> contextlib.AbstractContextManager[Any]:
+    ) -> Join:
         """Return a block in which a process may run out of batches: it takes part with zeros until all have.
 
         At its end all processes take the parameters and buffers of one that came last.
@@ -436,10 +437,9 @@ def _check_parameters(module: Module, named: dict[str, Parameter], device_ids: A
 
 def _form(module: Module) -> list[Any]:
     """Return what changes when parameters and modules come, go or are replaced."""
-    return [
-        (id(each), *map(id, each._parameters.values()), len(each._modules))  # noqa: SLF001 - names would be made of them
-        for each in module.modules()
-    ]
+    # the tables themselves, since this is asked in each forward: iterators over names take five times as long
+    tables = [vars(each) for each in module.modules()]
+    return [(len(table["_modules"]), *map(id, table["_parameters"].values())) for table in tables]
 
 
 def _check_alike(module: Module, group: ProcessGroup) -> None:
@@ -447,15 +447,12 @@ def _check_alike(module: Module, group: ProcessGroup) -> None:
     tensors = [*module.named_parameters(), *module.named_buffers()]
     words = [f"{name} of shape {tuple(tensor.array.shape)}, {tensor.array.dtype.name}" for name, tensor in tensors]
     mine = np.array([len(words), zlib.crc32("\n".join(words).encode())], np.int64)
-    engine = group.engine("cpu" if "cpu" in group.backends else "cuda", "DistributedDataParallel")
-    everyone = np.zeros((group.size(), 2), np.int64)
-    group.begin(engine, "all_gather", "forms of modules", lambda: engine.all_gather(everyone, mine)).wait()
+    everyone = all_gathered(group, mine, "forms of modules")
     if (everyone == everyone[0]).all():
         return
     count = int(everyone[:, 0].min())
     each = np.array([zlib.crc32(word.encode()) for word in words[:count]], np.int64)
-    rows = np.zeros((group.size(), count), np.int64)
-    group.begin(engine, "all_gather", "parameters of modules", lambda: engine.all_gather(rows, each)).wait()
+    rows = all_gathered(group, each, "parameters of modules")
     unlike = [index for index in range(count) if len(set(rows[:, index])) > 1]
     place = words[unlike[0]] if unlike else f"numbers of parameters and buffers, {[int(n) for n in everyone[:, 0]]}"
     raise DistributedError(
@@ -503,4 +500,4 @@ def _watch_for_grad(output: Any, reducer: Reducer) -> None:
                 "parameters, and so put none together: each process has its own"
             )
 
-    output.register_hook(passes)
+    register_hook(output, passes)

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
+from lucid.collectives.numbers import all_gathered
+
 if TYPE_CHECKING:
     from lucid.nn.parallel.distributed import DistributedDataParallel
 
@@ -48,9 +50,7 @@ class Join:
     def _round(self, *, here: bool) -> int | None:
         """Return the first process that has another batch; None if none has."""
         group = self.model.process_group
-        engine = group.engine("cpu", "DistributedDataParallel.join")
-        mine, everyone = np.array([here], np.uint8), np.zeros(group.size(), np.uint8)
-        group.begin(engine, "all_gather", "who has a batch", lambda: engine.all_gather(everyone, mine)).wait()
+        everyone = all_gathered(group, np.array([here], np.uint8), "who has a batch")
         active = [int(rank) for rank in np.flatnonzero(everyone)]
         if not active:
             return None

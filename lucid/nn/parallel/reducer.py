@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lucid.autograd.base import TensorBase, grad_of, wrap
+from lucid.autograd.base import TensorBase, grad_of, is_list, wrap
 from lucid.autograd.hooks.firing import fire
 from lucid.autograd.modes.state import thread
-from lucid.backend.arrays import asarray, on
+from lucid.backend.arrays import astype, on
 from lucid.backend.device import device_of
 from lucid.collectives.memory import Target
+from lucid.collectives.numbers import all_reduced, broadcasted
 from lucid.collectives.reduction import ReduceOp
 from lucid.errors import DistributedError, GraphError, HookTypeError
 from lucid.nn.parallel.buckets import Bucket, GradBucket, divided
@@ -234,24 +235,16 @@ class Reducer:
         marks = np.zeros(len(self.parameters) + len(self.buckets), np.uint8)
         marks[list(self._touched)] = 1
         marks[[len(self.parameters) + index for index in self._again]] = 1
-        if self.group.size() > 1:
-            on_host = "cpu" in self.group.backends
-            like = self.parameters[0].array
-            values = marks if on_host else asarray(marks, device=device_of(like))
-            engine = self.group.engine("cpu" if on_host else device_of(like).type, "DistributedDataParallel")
-            self.group.begin(
-                engine, "all_reduce", "marks of used parameters", lambda: engine.all_reduce(values, ReduceOp.MAX)
-            ).wait()
-            marks = values if on_host else values.get()
+        marks = all_reduced(self.group, marks, ReduceOp.MAX, "marks of used parameters")
         return marks[: len(self.parameters)], marks[len(self.parameters) :]
 
     def _receive(self, bucket: Bucket) -> None:
         """Wait until a bucket is back, and hold in its buffer what it is to be."""
-        result = bucket.work
+        result: Any = bucket.work
         if hasattr(result, "wait"):
             result = result.wait()
-        if isinstance(result, list) and len(result) == 1:  # of a Work's own future  # pyright: ignore[reportUnknownArgumentType]
-            (result,) = result  # pyright: ignore[reportUnknownVariableType]
+        if is_list(result) and len(result) == 1:  # of a Work's own future
+            (result,) = result
         if self.communicate is not None:
             if isinstance(result, TensorBase):
                 with on(bucket.buffer):
@@ -289,17 +282,14 @@ class Reducer:
                 if grad is None or grad.array is not view:
                     parameter.grad = wrap(view)
             elif grad is None:
-                with on(view):
-                    parameter.grad = wrap(
-                        copied(view) if view.dtype == parameter.array.dtype else view.astype(parameter.array.dtype)
-                    )
+                parameter.grad = wrap(astype(view, parameter.array.dtype, copy=True))
             else:
                 self._write_into(grad, view, self.names[number])
 
     def _write_into(self, grad: TensorBase, view: Any, name: str) -> None:
         if grad.edge is not None:
             raise GraphError(
-                f"DistributedDataParallel: the gradient of {name} is on the graph (create_graph=True), and the mean over "
+                f"DistributedDataParallel: the gradient of {name} is on the graph (create_graph=True), and the mean of "
                 "processes has no derivative: take second derivatives of the module itself, `.module`"
             )
         target = Target(grad, f"DistributedDataParallel: gradient of {name}")
@@ -326,15 +316,8 @@ class Reducer:
         """Make the buckets anew in the order in which the first process has seen gradients come."""
         self.settled = True
         order = [*self._seen, *(number for number in range(len(self.parameters)) if number not in self._seen)]
-        if self.group.size() > 1:
-            agreed = np.array(order, np.int64)
-            on_host = "cpu" in self.group.backends
-            like = self.parameters[0].array
-            values = agreed if on_host else asarray(agreed, device=device_of(like))
-            engine = self.group.engine("cpu" if on_host else device_of(like).type, "DistributedDataParallel")
-            self.group.begin(engine, "broadcast", "order of gradients", lambda: engine.broadcast(values, 0)).wait()
-            order = [int(number) for number in (values if on_host else values.get())]
-        self._arrange(order)
+        agreed = broadcasted(self.group, np.array(order, np.int64), 0, "order of gradients")
+        self._arrange([int(number) for number in agreed])
 
     def _log(self, waited: float) -> None:
         self.report = {

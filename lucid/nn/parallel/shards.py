@@ -14,6 +14,7 @@ from lucid.backend.device import device_of
 from lucid.backend.dtype import dtype_of
 from lucid.backend.random.generator import Generator, default_generator_for, get_rng_states, set_rng_states
 from lucid.collectives.memory import Target
+from lucid.collectives.numbers import all_reduced
 from lucid.collectives.reduction import ReduceOp
 from lucid.errors import SettingError, ShapeError
 from lucid.ops.base.promotion import accumulation_dtype
@@ -195,13 +196,13 @@ class _Buffers:
         """Set each buffer that a forward has changed to the mean over all shards, the same bits in all processes."""
         if not self.named:
             return
-        self._changed = _together(group, self._changed, ReduceOp.MAX, "marks of changed buffers")
+        self._changed = all_reduced(group, self._changed, ReduceOp.MAX, "marks of changed buffers")
         for index, (name, buffer) in enumerate(self.named):
             if not self._changed[index]:
                 continue
             if self._same[index] is not None:
                 number = int.from_bytes(hashlib.blake2b(self._same[index].tobytes(), digest_size=7).digest(), "little")
-                extremes = _together(group, np.array([number, -number]), ReduceOp.MAX, f"values of buffer {name}")
+                extremes = all_reduced(group, np.array([number, -number]), ReduceOp.MAX, f"values of buffer {name}")
                 if extremes[0] != -extremes[1]:
                     raise _unlike(name)
                 _store(buffer, self._same[index])
@@ -212,13 +213,6 @@ class _Buffers:
                 engine, "all_reduce", f"buffer {name} as a tree", partial(engine.tree_all_reduce, total), phases=2
             ).wait()
             _store(buffer, total / shards)
-
-
-def _together(group: ProcessGroup, array: Any, op: ReduceOp, text: str) -> Any:
-    """Return what the arrays of all processes, on the CPU, become together."""
-    engine = group.engine("cpu", "DistributedDataParallel")
-    group.begin(engine, "all_reduce", text, lambda: engine.all_reduce(array, op)).wait()
-    return array
 
 
 def _store(buffer: TensorBase, array: Any) -> None:
