@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from lucid.backend.capture import captures, check_not_capturing
 from lucid.collectives.job.agreement import agree, debugging
 from lucid.collectives.work import Call, Work
-from lucid.errors import DeviceError, DistributedError
+from lucid.errors import DeviceError, DistributedError, SettingError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -100,7 +100,7 @@ class ProcessGroup:
         self, engine: Engine, kind: str, text: str, steps: Callable[[], Steps], phases: int = 1, peer: int = -1
     ) -> Work:
         """Begin a collective, or what two processes do among themselves, and return it."""
-        if captures and engine.name != "nccl":
+        if captures and engine.name == "mpi":
             check_not_capturing(f"{kind}, which goes through the host with CPU tensors,")
         if self.broken:
             raise DistributedError(f"{kind}: {self!r} is of no use any more, since it has failed: {self.broken}")
@@ -127,7 +127,7 @@ class ProcessGroup:
 def index_in(group: ProcessGroup, rank: int, name: str) -> int:
     """Return the number in `group` of a process of the job."""
     if rank not in group.ranks:
-        raise DistributedError(f"{name}: expected one of the ranks of {group!r}, {list(group.ranks)}, got {rank}")
+        raise SettingError(f"{name}: expected one of the ranks of {group!r}, {list(group.ranks)}, got {rank}")
     return group.ranks.index(rank)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from lucid.collectives.operations import root_of
 from lucid.collectives.world import member
+from lucid.arguments import unfit
 from lucid.errors import SettingError, ShapeError, warn
 
 if TYPE_CHECKING:
@@ -32,8 +33,8 @@ def _pickled(value: object) -> NDArray[np.uint8]:
     return np.frombuffer(pickle.dumps(value), np.uint8).copy()
 
 
-def _exchange(group: ProcessGroup, kind: str, value: object) -> list[Any]:
-    """Return the objects of all processes of a group; also those that are meant for one process travel to all."""
+def _exchange(group: ProcessGroup, kind: str, value: object) -> list[bytes]:
+    """Return the pickled objects of all processes of a group; also those for one process travel to all."""
     _say_pickled()
     engine = group.engine("cpu", kind)
     mine = _pickled(value)
@@ -43,7 +44,7 @@ def _exchange(group: ProcessGroup, kind: str, value: object) -> list[Any]:
     rows, row = np.empty((group.size(), longest), np.uint8), np.zeros(longest, np.uint8)
     row[: mine.size] = mine
     group.begin(engine, kind, "objects", lambda: engine.all_gather(rows, row)).wait()
-    return [pickle.loads(bytes(each[:size])) for each, size in zip(rows, sizes, strict=True)]
+    return [bytes(each[:size]) for each, size in zip(rows, sizes, strict=True)]
 
 
 def all_gather_object(object_list: list[Any], obj: object, group: ProcessGroup | None = None) -> None:
@@ -62,7 +63,7 @@ def all_gather_object(object_list: list[Any], obj: object, group: ProcessGroup |
     chosen = member(group, "all_gather_object")
     if chosen is not None:
         _check_count(object_list, chosen, "all_gather_object: object_list")
-        object_list[:] = _exchange(chosen, "all_gather_object", obj)
+        object_list[:] = map(pickle.loads, _exchange(chosen, "all_gather_object", obj))
 
 
 def gather_object(
@@ -81,7 +82,7 @@ def gather_object(
         _check_count(object_gather_list, chosen, "gather_object: object_gather_list")
     everything = _exchange(chosen, "gather_object", obj)
     if root == chosen.rank() and object_gather_list is not None:
-        object_gather_list[:] = everything
+        object_gather_list[:] = map(pickle.loads, everything)
 
 
 def broadcast_object_list(
@@ -96,13 +97,18 @@ def broadcast_object_list(
     if chosen is None:
         return
     root = root_of(chosen, src, 0 if src is None and group_src is None else group_src, "broadcast_object_list: src")
-    mine = list(object_list)
-    theirs = _exchange(chosen, "broadcast_object_list", mine if root == chosen.rank() else len(mine))
-    counts: list[int] = [each if index != root else len(each) for index, each in enumerate(theirs)]
-    if len(set(counts)) > 1:
-        raise ShapeError(f"broadcast_object_list: expected lists of one length in all processes, got {counts}")
+    if not isinstance(object_list, list):
+        raise unfit(object_list, "a list", "broadcast_object_list: object_list")
+    mine = [len(object_list), object_list if root == chosen.rank() else None]
+    theirs = _exchange(chosen, "broadcast_object_list", mine)
+    count, objects = pickle.loads(theirs[root])
+    if count != len(object_list):
+        raise ShapeError(
+            f"broadcast_object_list: expected a list of {count} entries, as process {chosen.ranks[root]} has, got one "
+            f"of {len(object_list)}"
+        )
     if root != chosen.rank():
-        object_list[:] = theirs[root]
+        object_list[:] = objects
 
 
 def scatter_object_list(
@@ -122,7 +128,7 @@ def scatter_object_list(
     if root == chosen.rank():
         _check_count(scatter_object_input_list, chosen, "scatter_object_list: scatter_object_input_list")
     everything = _exchange(chosen, "scatter_object_list", scatter_object_input_list if root == chosen.rank() else None)
-    scatter_object_output_list[0] = everything[root][chosen.rank()]
+    scatter_object_output_list[0] = pickle.loads(everything[root])[chosen.rank()]
 
 
 def _check_count(entries: Any, group: ProcessGroup, name: str) -> None:

@@ -52,7 +52,7 @@ def isend(
     peer = _peer(chosen, dst, group_dst, "isend: dst")
     array = contiguous(tensor_of(tensor, "tensor").array)
     engine = chosen.engine(device_type(tensor), "isend")
-    number = as_int(tag, "isend: tag")
+    number = _tag(tag, "isend: tag")
     return chosen.begin(
         engine, "send", text_of(array), lambda: engine.send(array, peer, number), peer=chosen.ranks[peer]
     )
@@ -84,13 +84,20 @@ def irecv(
     peer = _peer(chosen, src, group_src, "irecv: src")
     engine = chosen.engine(device_type(tensor_of(tensor, "tensor")), "irecv")
     target = Target(tensor, "irecv")
-    number = as_int(tag, "irecv: tag")
+    number = _tag(tag, "irecv: tag")
     work = chosen.begin(
         engine, "recv", text_of(target.array), lambda: filled(engine.recv(target.buffer, peer, number), [target]),
         peer=chosen.ranks[peer],
     )  # fmt: skip
     target.begun()
     return work
+
+
+def _tag(tag: Any, name: str) -> int:
+    number = as_int(tag, name)
+    if not 0 <= number < _TAG:
+        raise SettingError(f"{name}: expected 0 .. {_TAG - 1}, got {number}")
+    return number
 
 
 def _peer(group: ProcessGroup, rank: Any, index: Any, name: str) -> int:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from lucid.collectives.engines.nccl import nccl_is_there
 from lucid.collectives.group import ProcessGroup, index_in
 from lucid.collectives.work import as_seconds
-from lucid.collectives.world import NON_MEMBER, default_group, member, world
+from lucid.collectives.world import NON_MEMBER, member, world
 from lucid.errors import SettingError
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def is_torchelastic_launched() -> bool:
 
 def _asked(group: ProcessGroup | None, what: str) -> ProcessGroup | None:
     """Return the group that is asked about, of all if None; None where this process is not in it."""
-    return None if group is NON_MEMBER else default_group(what) if group is None else group
+    return None if group is NON_MEMBER else member(group, what)
 
 
 def get_rank(group: ProcessGroup | None = None) -> int:

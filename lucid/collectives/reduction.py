@@ -5,6 +5,8 @@ from __future__ import annotations
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from lucid.arguments import unfit
 from lucid.backend.dtype import dtype_of
 from lucid.errors import DtypeError
@@ -12,9 +14,11 @@ from lucid.errors import DtypeError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from numpy.typing import NDArray
+
     from lucid.backend.arrays import Array
 
-__all__ = ["ReduceOp", "check_op", "tree_sum"]
+__all__ = ["ORDERED", "ReduceOp", "as_ordered", "check_op", "from_ordered", "tree_sum"]
 
 
 class ReduceOp(Enum):
@@ -23,7 +27,8 @@ class ReduceOp(Enum):
     Attributes
     ----------
     SUM, PRODUCT, MIN, MAX
-        Of numbers; of complex ones the first two, of bools SUM and MAX are "or", PRODUCT and MIN "and".
+        Of numbers; of complex ones the first two, of bools SUM and MAX are "or", PRODUCT and MIN "and". MIN and MAX are
+        NaN where one of the numbers is, in all processes.
     AVG
         The sum over the number of processes, of floating-point and complex numbers.
     BAND, BOR, BXOR
@@ -47,7 +52,7 @@ class ReduceOp(Enum):
 
 
 _BITWISE = {ReduceOp.BAND, ReduceOp.BOR, ReduceOp.BXOR}
-_ORDERED = {ReduceOp.MIN, ReduceOp.MAX}
+ORDERED = {ReduceOp.MIN, ReduceOp.MAX}
 
 
 def check_op(op: object, array: Array) -> ReduceOp:
@@ -66,11 +71,31 @@ def check_op(op: object, array: Array) -> ReduceOp:
     floating = dtype.is_floating_point or dtype.is_complex
     if op in _BITWISE and floating:
         raise DtypeError(f"ReduceOp.{op.name}: expected integers or bools, got {dtype}")
-    if op in _ORDERED and dtype.is_complex:
+    if op in ORDERED and dtype.is_complex:
         raise DtypeError(f"ReduceOp.{op.name}: complex numbers have no order: expected real ones, got {dtype}")
     if op is ReduceOp.AVG and not floating:
         raise DtypeError(f"ReduceOp.AVG: expected floating-point numbers, got {dtype}: take SUM, and divide as needed")
     return op
+
+
+def as_ordered(array: NDArray[Any], op: ReduceOp) -> NDArray[Any]:
+    """Return whole numbers in the order of floating-point ones, NaN the last that MIN or MAX goes to.
+
+    What compares NaN with numbers, as MPI does, gives each process another result.
+    """
+    bits = _turned(array.view(f"i{array.itemsize}"))
+    ends = np.iinfo(bits.dtype)
+    return np.where(np.isnan(array), bits.dtype.type(ends.max if op is ReduceOp.MAX else ends.min), bits)
+
+
+def from_ordered(bits: NDArray[Any]) -> NDArray[Any]:
+    """Return the floating-point numbers of which these are `as_ordered`."""
+    return _turned(bits).view(f"f{bits.itemsize}")
+
+
+def _turned(bits: NDArray[Any]) -> NDArray[Any]:
+    """Return the bits of numbers with those of negative ones reversed but for the sign."""
+    return bits ^ ((bits >> (8 * bits.itemsize - 1)) & np.iinfo(bits.dtype).max)
 
 
 def tree_sum(rows: Sequence[Any]) -> Any:

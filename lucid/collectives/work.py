@@ -111,7 +111,7 @@ class Work:
     def is_completed(self) -> bool:
         """Return whether the collective has ended, well or not; move it on where that is up to this process."""
         if not self.done:
-            self.engine.progress()
+            self.engine.watch.progress()
         return self.done
 
     def wait(self, timeout: timedelta | float | None = None) -> bool:
@@ -182,8 +182,10 @@ class Work:
 
     def fail(self, error: BaseException) -> None:
         """Take note that it will never end well, and that its group is of no use any more."""
-        self.error = error
-        self.group.broken = str(error)
+        if self.error is None:
+            self.error = error
+            self.group.broken = self.group.broken or str(error)
+            self.engine.watch.broken = True
         self._end()
 
     def _end(self) -> None:

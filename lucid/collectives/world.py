@@ -188,7 +188,7 @@ def init_process_group(
 
 def _asks_mpi(backend: str | None, world_size: int) -> bool:
     """Return whether MPI is asked for where its launcher has not started this process: that it says so itself."""
-    size = world_size if world_size > 0 else int(os.environ.get("WORLD_SIZE") or 1)
+    size = world_size if world_size > 0 else launch.number_of("WORLD_SIZE")
     return size > 1 and backend is not None and "cpu" in _kinds(backend) and find_spec("mpi4py") is not None
 
 
@@ -230,11 +230,18 @@ def _address(init_method: str | None) -> None:
 def _meet(library: Any, limit: float) -> None:
     """Wait until all processes of the job are here, and make what the job has once."""
     if world.watch is None:
-        library.COMM_WORLD.Set_errhandler(library.ERRORS_RETURN)
-        _arrive(library.COMM_WORLD, limit)
-        world.comm = library.COMM_WORLD.Dup()
-        world.watch = Watch(MpiMailbox(library.COMM_WORLD.Dup()))
-        end_together(world.watch, lambda: library.COMM_WORLD.Abort(1), lambda: world.timeout)
+        everyone = library.COMM_WORLD
+        everyone.Set_errhandler(library.ERRORS_RETURN)
+        try:
+            _arrive(everyone, limit)
+        except DistributedTimeoutError:
+            lost = Watch(Apart(everyone.rank, everyone.size))
+            lost.broken = True
+            end_together(lost, lambda: everyone.Abort(1), lambda: 0.0)
+            raise
+        world.comm = everyone.Dup()
+        world.watch = Watch(MpiMailbox(everyone.Dup()))
+        end_together(world.watch, lambda: everyone.Abort(1), lambda: world.timeout)
         return
     _arrive(world.comm, limit)
     for group in world.discarded:
@@ -252,6 +259,7 @@ def _arrive(comm: Any, limit: float) -> None:
             if request.Test():
                 return
         if world.watch is not None:
+            world.watch.progress()
             world.watch.receive()
             if world.watch.failed or world.watch.ended:
                 raise DistributedError(
@@ -343,7 +351,9 @@ def new_group(
         As for `init_process_group`.
     group_desc : str, optional
         The name in messages.
-    pg_options, use_local_synchronization, device_id
+    use_local_synchronization : bool
+        False: MPI makes no group that only its members call.
+    pg_options, device_id
         Taken for PyTorch's sake, and change nothing.
     sort_ranks : bool
         Whether the numbers of processes in the group follow those in the job, rather than the order of `ranks`.
@@ -351,7 +361,7 @@ def new_group(
     Raises
     ------
     SettingError
-        If a rank stands twice, or is none of the job.
+        If a rank stands twice, or is none of the job; if `use_local_synchronization` is set.
 
     Examples
     --------
@@ -359,6 +369,8 @@ def new_group(
     >>> lucid.distributed.new_group([0]).size()
     1
     """
+    if use_local_synchronization:
+        raise SettingError("new_group: use_local_synchronization: expected False: all processes call new_group")
     parent = default_group("new_group")
     chosen = list(parent.ranks) if ranks is None else [as_int(rank, "ranks") for rank in ranks]
     chosen = sorted(chosen) if sort_ranks else chosen
@@ -367,7 +379,7 @@ def new_group(
     limit = parent.timeout if timeout is None else as_seconds(timeout, "new_group: timeout")
     kinds = parent.backends if backend is None else _kinds(backend)
     world.made += 1
-    name = group_desc or f"group {world.made}"
+    name = f"{group_desc} (group {world.made})" if group_desc else f"group {world.made}"
     if world.watch is None:
         return _group_of_one(name, limit)
     if world.comm is not None:

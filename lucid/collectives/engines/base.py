@@ -24,7 +24,7 @@ class Engine:
     """
 
     name = ""
-    watch: Watch
+    watch: Watch  # which moves all engines of the process on, each time that one of them is waited for
 
     def begin(self, work: Work) -> None:
         """Take the first step of `work`."""

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import zlib
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from lucid.backend.locks import new_rlock
 from lucid.collectives.engines.base import Engine
 from lucid.collectives.job.watch import Mailbox
-from lucid.collectives.reduction import ReduceOp, tree_sum
+from lucid.collectives.reduction import ORDERED, ReduceOp, as_ordered, from_ordered, tree_sum
 from lucid.errors import DistributedError
 from lucid.ops.base.promotion import accumulation_dtype
 
@@ -117,7 +117,9 @@ class MpiEngine(Engine):
         self.second = comm.Dup()  # of what a collective begins inside of it
         self.pairs = comm.Dup()
         self.signatures = comm.Dup()
+        # in the order in which they began; what has failed stays, as MPI may still write into its memory
         self.under_way: list[Work] = []
+        watch.engines.append(self)
 
     def begin(self, work: Work) -> None:
         with CALLS:
@@ -135,18 +137,21 @@ class MpiEngine(Engine):
             self.under_way.remove(work)
             work.finish()
         except self.mpi.Exception as error:
-            self.under_way.remove(work)
             failure = DistributedError(
                 f"{self.watch.place(work)}, and MPI says: {error}; do all processes call the same collective, with the "
                 "same shape and dtype? LUCID_DISTRIBUTED_DEBUG=1 compares them"
             )
             failure.__cause__ = error
             work.fail(failure)
+        except Exception as error:  # noqa: BLE001 - whoever waits for this work raises it
+            work.fail(error)
 
     def progress(self) -> None:
         with CALLS:
             least = 2
             for work in tuple(self.under_way):
+                if work.done:
+                    continue
                 self._compare(work)
                 # second steps begin in the same order in all processes: not before those of all earlier collectives
                 while (
@@ -167,7 +172,6 @@ class MpiEngine(Engine):
         if signature.is_equal():
             work.signature = None
             return
-        self.under_way.remove(work)
         work.fail(
             DistributedError(
                 f"{self.watch.place(work)}, and another process calls another collective, or one of another shape, "
@@ -186,6 +190,7 @@ class MpiEngine(Engine):
         work.polled(limit)
 
     def close(self) -> None:
+        self.watch.engines.remove(self)
         for comm in (self.comm, self.second, self.pairs, self.signatures):
             comm.Free()
 
@@ -224,7 +229,7 @@ class MpiEngine(Engine):
         yield self.comm.Ibcast(_bytes(array), root)
 
     def all_gather(self, into: NDArray[Any], array: NDArray[Any]) -> Steps:
-        yield self.comm.Iallgather(_bytes(array), _bytes(into))
+        yield self.comm.Iallgather(_bytes(_apart(array, into)), _bytes(into))
 
     def gather(self, into: NDArray[Any] | None, array: NDArray[Any], root: int) -> Steps:
         yield self.comm.Igather(_bytes(array), None if into is None else _bytes(into), root)
@@ -237,13 +242,21 @@ class MpiEngine(Engine):
     ) -> Steps:
         size = array.itemsize
         counts = [[size * count for count in counts] for counts in (sent, received)]
-        yield self.comm.Ialltoallv([_bytes(array), counts[0]], [_bytes(into), counts[1]])
+        yield self.comm.Ialltoallv([_bytes(_apart(array, into)), counts[0]], [_bytes(into), counts[1]])
 
     def send(self, array: NDArray[Any], peer: int, tag: int) -> Steps:
         yield self.pairs.Isend(_bytes(array), peer, tag)
 
     def recv(self, array: NDArray[Any], peer: int, tag: int) -> Steps:
-        yield self.pairs.Irecv(_bytes(array), peer, tag)
+        status = self.mpi.Status()
+        request = self.pairs.Irecv(_bytes(array), peer, tag)
+        yield _Received(request, status)
+        count = status.Get_count(self.mpi.BYTE)
+        if count != array.nbytes:
+            raise DistributedError(
+                f"recv: expected as many bytes as the tensor has, {array.nbytes}, got {count}: send and recv take "
+                "tensors of one shape and dtype"
+            )
 
     def barrier(self) -> Steps:
         yield self.comm.Ibarrier()
@@ -252,11 +265,14 @@ class MpiEngine(Engine):
         """Return `array` as MPI can reduce it, and by which of its operations; half types as copies in float32."""
         if array.dtype == np.bool_:
             return array.view(np.uint8), _BOOLEANS.get(op, op.name)
-        return array.astype(accumulation_dtype(array.dtype), copy=False), _NAMES.get(op, op.name)
+        wide = array.astype(accumulation_dtype(array.dtype), copy=False)
+        return as_ordered(wide, op) if op in ORDERED and wide.dtype.kind == "f" else wide, _NAMES.get(op, op.name)
 
     def _store(self, into: NDArray[Any], wide: NDArray[Any], op: ReduceOp) -> None:
         if op is ReduceOp.AVG:
             wide /= self.comm.size
+        elif op in ORDERED and accumulation_dtype(into.dtype).kind == "f":
+            wide = from_ordered(wide)
         if wide is not into:
             into[...] = wide
 
@@ -264,6 +280,22 @@ class MpiEngine(Engine):
 def _bytes(array: NDArray[Any]) -> NDArray[Any]:
     """Return the memory of a contiguous array, as bytes: what is moved needs no type of MPI's."""
     return array.reshape(-1).view(np.uint8)
+
+
+def _apart(array: NDArray[Any], into: NDArray[Any]) -> NDArray[Any]:
+    """Return `array`, or a copy of it if it shares memory with `into`, which MPI does not allow."""
+    return array.copy() if np.may_share_memory(array, into) else array
+
+
+class _Received(NamedTuple):
+    """A request to receive, which fills `status` when it is complete."""
+
+    request: Any
+    status: Any
+
+    def Test(self) -> bool:  # noqa: N802 - as MPI's requests say it
+        """Return whether it is complete."""
+        return self.request.Test(self.status)
 
 
 def _raising(error: BaseException) -> Steps:

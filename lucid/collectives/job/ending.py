@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import atexit
+import math
+import os
 import sys
 import threading
 from typing import TYPE_CHECKING, Any
@@ -20,12 +22,18 @@ def end_together(watch: Watch, abort: Callable[[], object], limit: Callable[[], 
     """Have an exception that nobody catches, in any thread, and the end of the script, end the whole job.
 
     An exception is printed, with the rank, and told to the others, which raise in their waits and do the same; then the
-    job is aborted. A script that ends waits, for up to ``limit()`` seconds, until the others end too: meanwhile one of
-    them that calls another collective is told that this one will not come.
+    job is aborted. A script that ends waits until the others end too, for as long as they compute; after ``limit()``
+    seconds it says so. Meanwhile one of them that calls another collective is told that this one will not come. Where a
+    collective has failed here, and the script went on to its end, the job is aborted after these seconds, as MPI would
+    wait for the others without an end.
     """
+    process = os.getpid()
     usual, usual_thread = sys.excepthook, threading.excepthook
 
     def end(kind: type[BaseException], value: BaseException, show: Callable[[], object]) -> None:
+        if os.getpid() != process:  # one that was forked from it, to which MPI does not belong
+            show()
+            return
         sys.stderr.write(f"rank {watch.rank} of {watch.size} ends by an exception:\n")
         show()
         sys.stderr.flush()
@@ -45,16 +53,20 @@ def end_together(watch: Watch, abort: Callable[[], object], limit: Callable[[], 
         end(arguments.exc_type, arguments.exc_value, lambda: usual_thread(arguments))
 
     def leave() -> None:
-        watch.say_left(ends=True)
-        if watch.everyone_ends(limit()) and not watch.failed:
+        if os.getpid() != process:
             return
-        if not watch.failed:
+        watch.say_left(ends=True)
+        if not watch.everyone_ends(limit()):
+            ends = "the job is ended, as a collective has failed here" if watch.broken else "it waits for them"
             sys.stderr.write(
-                f"rank {watch.rank} of {watch.size} has ended its script, and others have not within {limit():g} s: "
-                "the job is ended\n"
+                f"rank {watch.rank} of {watch.size} has ended its script, and ranks {watch.running()} have not within "
+                f"{limit():g} s: {ends}\n"
             )
-        sys.stderr.flush()
-        abort()
+            sys.stderr.flush()
+            if not watch.broken:
+                watch.everyone_ends(math.inf)
+        if watch.failed or watch.broken:
+            abort()
 
     sys.excepthook = uncaught
     threading.excepthook = uncaught_in_thread

@@ -28,12 +28,24 @@ def under_mpi() -> bool:
 
 def several() -> str:
     """Return who says that there are several processes, in words; empty where nobody does."""
-    if int(os.environ.get("WORLD_SIZE") or 1) > 1:
-        return f"WORLD_SIZE={os.environ['WORLD_SIZE']}"
-    for name in _MPI:
-        if name.endswith("SIZE") and int(os.environ.get(name) or 1) > 1:
+    for name in ("WORLD_SIZE", *_MPI):
+        if name.endswith("SIZE") and number_of(name) > 1:
             return f"{name}={os.environ[name]}"
     return ""
+
+
+def number_of(name: str) -> int:
+    """Return the number that a variable of the environment holds; 1 where it is not set.
+
+    Raises
+    ------
+    SettingError
+        If it holds something else.
+    """
+    try:
+        return int(os.environ.get(name) or 1)
+    except ValueError:
+        raise SettingError(f"{name}, which a launcher sets: expected an int, got {os.environ[name]!r}") from None
 
 
 def _environment() -> Place | None:
@@ -48,13 +60,7 @@ def _environment() -> Place | None:
             f"init_process_group: expected RANK and WORLD_SIZE together, got {next(iter(given))} without {missing[0]}: "
             "a launcher (mpiexec, torchrun, python -m lucid.distributed.run) sets both"
         )
-    numbers: list[int] = []
-    for name in names:
-        try:
-            numbers.append(int(given[name]))
-        except ValueError:
-            raise SettingError(f"init_process_group: {name}: expected an int, got {given[name]!r}") from None
-    return Place(numbers[0], numbers[1], "RANK and WORLD_SIZE")
+    return Place(number_of("RANK"), number_of("WORLD_SIZE"), "RANK and WORLD_SIZE")
 
 
 def place(rank: int, size: int, world: Place | None) -> Place:

@@ -16,6 +16,7 @@ from lucid.errors import DistributedError, DistributedTimeoutError
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
+    from lucid.collectives.engines.base import Engine
     from lucid.collectives.work import Work
 
 __all__ = ["GRACE", "Apart", "Mailbox", "Watch"]
@@ -39,6 +40,10 @@ class Watch:
         Processes that have left their groups, and how many collectives of each they had begun.
     ended : set of int
         Those of them whose script has ended.
+    engines : list of Engine
+        What works of this process are under way in.
+    broken : bool
+        Whether a collective has failed in this process: MPI may then wait for ever at its end.
     """
 
     def __init__(self, mailbox: Mailbox) -> None:
@@ -50,7 +55,9 @@ class Watch:
         self.failed: dict[int, str] = {}
         self.left: dict[int, dict[str, int]] = {}
         self.ended: set[int] = set()
-        self._answers: dict[int, dict[str, Any] | None] = {}
+        self._answers: dict[int, dict[str, Any]] = {}
+        self.engines: list[Engine] = []
+        self.broken = False
         self._waits: list[Work] = []
         self._heard: dict[int, float] = {}  # when a process was heard to have left
 
@@ -82,15 +89,18 @@ class Watch:
             if message["ends"]:
                 self.ended.add(source)
         if "asks" in message:
-            work = self._waits[-1] if self._waits else None
-            answer = None
-            if work is not None:
-                answer = {"group": work.group.name, "number": work.call.number, "call": str(work.call)}
-            self.tell({"answer": answer}, source)
+            works = tuple(self._waits)
+            waits = [f"{work.call} of group {work.group.name!r}" for work in works]
+            self.tell({"answer": {"begun": self.begun, "waits": " and in ".join(waits)}}, source)
         if "answer" in message:
             self._answers[source] = message["answer"]
 
     # ---- waiting ----
+
+    def progress(self) -> None:
+        """Move all works of this process on: another process may need one of them that this one does not wait for."""
+        for engine in tuple(self.engines):
+            engine.progress()
 
     @contextlib.contextmanager
     def waiting(self, work: Work) -> Generator[None]:
@@ -105,6 +115,10 @@ class Watch:
         """Raise `DistributedError` if `work` can never end: a process that it needs has failed or left before it."""
         self.receive()
         group, call = work.group, work.call
+        if group.broken:
+            work.fail(DistributedError(f"{self.place(work)}, which is of no use any more: {group.broken}"))
+        if not (self.failed or self.left):
+            return
         for rank in group.ranks if call.peer < 0 else (call.peer,):
             if rank in self.failed:
                 error = f"rank {rank} has failed while {self.place(work)}: {self.failed[rank]}"
@@ -123,8 +137,12 @@ class Watch:
         if work.call.number:
             # a group that was made since then is none that it has left
             begun = self.left[rank].get(work.group.name, 0 if rank in self.ended else work.call.number)
-            return begun < work.call.number
-        return time.monotonic() - self._heard[rank] > GRACE  # what it has sent before may still be on its way
+            if begun >= work.call.number:
+                return False
+            if rank in self.ended:
+                return True
+        # what it has sent before may still be on its way, and why it has left too
+        return time.monotonic() - self._heard[rank] > GRACE
 
     def place(self, work: Work) -> str:
         """Return where this process waits, in words."""
@@ -140,14 +158,16 @@ class Watch:
         missing: list[str] = []
         for rank in others:
             answer = self._answers.get(rank)
-            if answer is not None and answer["group"] == group.name and answer["number"] >= call.number:
+            if answer is not None and call.number and answer["begun"].get(group.name, 0) >= call.number:
                 continue
             if rank in self.failed:
                 missing.append(f"rank {rank}, which has failed: {self.failed[rank]}")
+            elif rank in self.ended:
+                missing.append(f"rank {rank}, whose script has ended")
             elif answer is None:
                 missing.append(f"rank {rank}, which does not answer: it computes, is stopped or hangs")
             else:
-                missing.append(f"rank {rank}, which waits in {answer['call']} of group {answer['group']!r}")
+                missing.append(f"rank {rank}, which waits in {answer['waits'] or 'nothing of this kind'}")
         arrived = "; ".join(missing) if missing else "none: all have called it, and the connection does not get on"
         return DistributedTimeoutError(
             f"{self.place(work)}, and has waited {limit:g} s. Not arrived: {arrived}. Last finished here: "
@@ -162,6 +182,7 @@ class Watch:
         while not condition():
             if time.monotonic() > deadline:
                 return False
+            self.progress()
             self.receive()
             time.sleep(0.001)
         return True
@@ -171,15 +192,19 @@ class Watch:
     def say_failed(self, text: str) -> None:
         """Tell all others that this process ends, once it has printed why, and wait for their last words."""
         self.tell({"failed": text})
-        self.until(lambda: self.failed.keys() | self.ended >= set(self.others), 2 * GRACE)
+        self.until(lambda: not self.running(), 2 * GRACE)
 
     def say_left(self, *, ends: bool) -> None:
         """Tell all others that this process calls no collective of its groups any more; `ends`: nor of others."""
         self.tell({"left": self.begun, "ends": ends})
 
+    def running(self) -> list[int]:
+        """Return the processes that have neither ended their script nor failed."""
+        return [rank for rank in self.others if rank not in self.ended and rank not in self.failed]
+
     def everyone_ends(self, limit: float) -> bool:
         """Return whether all others end, or one fails, within `limit` seconds."""
-        return self.until(lambda: bool(self.failed) or self.ended >= set(self.others), limit)
+        return self.until(lambda: bool(self.failed) or not self.running(), limit)
 
 
 class Mailbox:
