@@ -61,7 +61,8 @@ def job(processes, command, cwd, **more):
 
 def failures(processes, script, cwd, **more):
     """Run all checks of a script in several processes, and return which have failed in which, with the traceback."""
-    ended = job(processes, ["-m", f"tests.collectives.scripts.{script}", cwd], cwd, **more)
+    module = script if "." in script else f"tests.collectives.scripts.{script}"
+    ended = job(processes, ["-m", module, cwd], cwd, **more)
     found = {}
     for rank in range(processes):
         path = cwd / f"{rank}.json"

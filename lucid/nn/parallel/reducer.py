@@ -199,9 +199,7 @@ class Reducer:
 
     def shadow(self) -> None:
         """Take part in a pass of the others with no gradients of this process."""
-        self._begin(None)
-        self._touched.clear()
-        self.finish()
+        self.reduce({}, set(), {})
 
     def finish(self) -> None:
         """Send what is left, and write what has come back."""
