@@ -76,6 +76,8 @@ LAZY = {
     "tensorboardX",
     "nvtx",
     "nvmath",
+    "mpi4py",
+    "nccl",
     "cudnn",
 }
 ONLY_IMPORTER_OF_CUPY = "backend/gpu.py"

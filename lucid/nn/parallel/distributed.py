@@ -3,28 +3,20 @@
 from __future__ import annotations
 
 import weakref
-import zlib
-from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
-import numpy as np
-
 from lucid.arguments import checked, unfit
-from lucid.autograd.base import TensorBase
-from lucid.autograd.engine.retain import register_hook
 from lucid.autograd.hooks.firing import check_callable
 from lucid.autograd.hooks.table import HookTable, register
 from lucid.autograd.modes.leaving import Context
 from lucid.autograd.modes.state import thread
-from lucid.backend.arrays import namespace, on
 from lucid.backend.device import device_of
 from lucid.collectives.group import ProcessGroup
-from lucid.collectives.memory import Target
-from lucid.collectives.numbers import all_gathered
 from lucid.collectives.world import default_group
 from lucid.cuda.switches import are_deterministic_algorithms_enabled
-from lucid.errors import DeviceError, DistributedError, SettingError, warn
+from lucid.errors import DistributedError, SettingError
 from lucid.nn.module.module import Module
+from lucid.nn.parallel.agreement import check_alike, check_parameters, form_of, reducers, spread, watch_for_grad
 from lucid.nn.parallel.joining import Join
 from lucid.nn.parallel.reducer import Reducer
 from lucid.nn.parallel.shards import check_shards, shards_of
@@ -38,8 +30,6 @@ if TYPE_CHECKING:
     from lucid.tensor import Tensor
 
 __all__ = ["DistributedDataParallel"]
-
-_reducers: weakref.WeakSet[Reducer] = weakref.WeakSet()
 
 
 class DistributedDataParallel(Module):
@@ -155,7 +145,7 @@ class DistributedDataParallel(Module):
         if not isinstance(group, ProcessGroup):
             raise unfit(group, "a ProcessGroup that this process is in", "process_group")
         named = {name: parameter for name, parameter in module.named_parameters() if parameter.requires_grad}
-        _check_parameters(module, named, device_ids, output_device)
+        check_parameters(module, named, device_ids, output_device)
         if shards is not None:
             check_shards(shards, group.size())
         self.module = module
@@ -169,17 +159,17 @@ class DistributedDataParallel(Module):
         self.reduction = reduction
         self.shards = shards
         self._reduced_grad_hooks = HookTable("_reduced_grad_hooks")
-        self._form = _form(module)
+        self._form = form_of(module)
         tree = reduction == "tree" or shards is not None or are_deterministic_algorithms_enabled()
         if group.size() > 1:
-            _check_alike(module, group)
+            check_alike(module, group)
             if init_sync:
-                _spread([*module.parameters(), *module.buffers()], group, 0)
+                spread([*module.parameters(), *module.buffers()], group, 0)
         self.reducer = Reducer(
             named, group, mib, tree=tree, view=gradient_as_bucket_view, hooks=self._reduced_grad_hooks
         )
         self.joining: Join | None = None
-        _reducers.add(self.reducer)
+        reducers.add(self.reducer)
         weakref.finalize(self, self.reducer.close)
 
     # ---- calls ----
@@ -187,25 +177,25 @@ class DistributedDataParallel(Module):
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         """Return what the module gives for this process's part of a batch."""
         if self.process_group.size() > 1:
-            self._check_form()
+            self._checkform()
             if self.reducer.syncing:
                 self.spread_buffers(0 if self.joining is None else self.joining.announce())
         output = self.module(*inputs, **kwargs)
         if not self.reducer.passes and self.reducer.syncing:
-            _watch_for_grad(output, self.reducer)
+            watch_for_grad(output, self.reducer)
         return output
 
     def spread_buffers(self, root: int) -> None:
         """Take one process's buffers, in training, where no shards begin with the same ones anyway."""
         if self.broadcast_buffers and self.training and self.shards is None and thread.state.recording:
-            _spread(list(self.module.buffers()), self.process_group, root)
+            spread(list(self.module.buffers()), self.process_group, root)
 
     def spread_everything(self, root: int) -> None:
         """Take one process's parameters and buffers."""
-        _spread([*self.module.parameters(), *self.module.buffers()], self.process_group, root)
+        spread([*self.module.parameters(), *self.module.buffers()], self.process_group, root)
 
-    def _check_form(self) -> None:
-        if _form(self.module) != self._form:
+    def _checkform(self) -> None:
+        if form_of(self.module) != self._form:
             raise DistributedError(
                 "DistributedDataParallel: a parameter or a module was added, removed or replaced since the module was "
                 "wrapped, and would take no part: change the module before, or wrap it anew in all processes"
@@ -405,99 +395,3 @@ class _Unsynced(Context):
         reducer = self.reducer
         self.undo.append((setattr, reducer, "syncing", reducer.syncing))
         reducer.syncing = False
-
-
-def _check_parameters(module: Module, named: dict[str, Parameter], device_ids: Any, output_device: Any) -> None:
-    if not named:
-        raise SettingError(
-            "DistributedDataParallel: expected a module with a parameter that requires grad: processes have nothing to "
-            "put together"
-        )
-    devices = {str(device_of(parameter.array)) for parameter in module.parameters()}
-    if len(devices) > 1:
-        raise DeviceError(
-            f"DistributedDataParallel: expected parameters on one device, got {', '.join(sorted(devices))}"
-        )
-    (device,) = devices
-    given = [] if device_ids is None else list(device_ids)
-    for each in (*given, *([] if output_device is None else [output_device])):
-        name = f"cuda:{each}" if isinstance(each, int) else str(each)
-        if len(given) > 1 or device not in {name, f"{name}:0"}:
-            raise SettingError(
-                f"DistributedDataParallel: device_ids and output_device: expected the module's device {device}, or "
-                f"None, got {device_ids} and {output_device}"
-            )
-    ours = {id(parameter) for parameter in named.values()}
-    if any(ours & {id(parameter) for parameter in reducer.parameters} for reducer in _reducers if reducer.handles):
-        raise SettingError(
-            "DistributedDataParallel: a parameter belongs to another DistributedDataParallel already, and its gradient "
-            "would be put together twice: wrap the outermost module once"
-        )
-
-
-def _form(module: Module) -> list[Any]:
-    """Return what changes when parameters and modules come, go or are replaced."""
-    # the tables themselves, since this is asked in each forward: iterators over names take five times as long
-    tables = [vars(each) for each in module.modules()]
-    return [(len(table["_modules"]), *map(id, table["_parameters"].values())) for table in tables]
-
-
-def _check_alike(module: Module, group: ProcessGroup) -> None:
-    """Raise `DistributedError` in all processes if names, shapes or dtypes of parameters and buffers differ."""
-    tensors = [*module.named_parameters(), *module.named_buffers()]
-    words = [f"{name} of shape {tuple(tensor.array.shape)}, {tensor.array.dtype.name}" for name, tensor in tensors]
-    mine = np.array([len(words), zlib.crc32("\n".join(words).encode())], np.int64)
-    everyone = all_gathered(group, mine, "forms of modules")
-    if (everyone == everyone[0]).all():
-        return
-    count = int(everyone[:, 0].min())
-    each = np.array([zlib.crc32(word.encode()) for word in words[:count]], np.int64)
-    rows = all_gathered(group, each, "parameters of modules")
-    unlike = [index for index in range(count) if len(set(rows[:, index])) > 1]
-    place = words[unlike[0]] if unlike else f"numbers of parameters and buffers, {[int(n) for n in everyone[:, 0]]}"
-    raise DistributedError(
-        f"DistributedDataParallel: the processes' modules differ; in rank {group.ranks[group.rank()]} the first that "
-        f"does is {place}: expected the same module in all"
-    )
-
-
-def _spread(tensors: list[Any], group: ProcessGroup, root: int) -> None:
-    """Set tensors of all processes to the values that they have in one, those of one dtype at once."""
-    kinds: dict[Any, list[Any]] = {}
-    for tensor in tensors:
-        if tensor.array.size:
-            kinds.setdefault((tensor.array.dtype.name, device_of(tensor.array)), []).append(tensor)
-    for (dtype, device), alike in kinds.items():
-        with on(alike[0].array):
-            flat = namespace(alike[0].array).concatenate([tensor.array.reshape(-1) for tensor in alike])
-        engine = group.engine(device.type, "DistributedDataParallel")
-        text = f"parameters and buffers of {dtype}, {flat.size} elements, from {root}"
-        group.begin(engine, "broadcast", text, partial(engine.broadcast, flat, root)).wait()
-        if group.rank() != root:
-            start = 0
-            for tensor in alike:
-                target = Target(tensor, "DistributedDataParallel")
-                size = target.array.size
-                with on(target.array):
-                    target.array[...] = flat[start : start + size].reshape(target.array.shape)
-                target.begun()
-                start += size
-
-
-def _watch_for_grad(output: Any, reducer: Reducer) -> None:
-    """Say once, before anything was put together, that `autograd.grad` puts nothing together."""
-    if not isinstance(output, TensorBase) or output.edge is None:
-        return
-    this = weakref.ref(reducer)
-
-    def passes(_: Any) -> None:
-        reducer = this()
-        running = thread.state.passes
-        if reducer is not None and not reducer.warned and running and running[-1].needed is not None:
-            reducer.warned = True
-            warn(
-                "DistributedDataParallel: autograd.grad, and backward with inputs=, accumulate no gradients of "
-                "parameters, and so put none together: each process has its own"
-            )
-
-    register_hook(output, passes)
