@@ -79,6 +79,7 @@ class ProcessGroup:
         DeviceError
             If the group has none for it.
         """
+        self._check_whole(what)
         engine = self._engines.get(device)
         if engine is None:
             maker = self._makers.get(device)
@@ -102,8 +103,7 @@ class ProcessGroup:
         """Begin a collective, or what two processes do among themselves, and return it."""
         if captures and engine.name == "mpi":
             check_not_capturing(f"{kind}, which goes through the host with CPU tensors,")
-        if self.broken:
-            raise DistributedError(f"{kind}: {self!r} is of no use any more, since it has failed: {self.broken}")
+        self._check_whole(kind)
         if peer < 0:
             self.begun = self.watch.begun[self.name] = self.begun + 1
             if debugging():
@@ -111,6 +111,10 @@ class ProcessGroup:
         work = Work(self, engine, Call(kind, self.begun if peer < 0 else 0, text, peer), steps(), phases)
         engine.begin(work)
         return work
+
+    def _check_whole(self, what: str) -> None:
+        if self.broken:
+            raise DistributedError(f"{what}: {self!r} is of no use any more: {self.broken}")
 
     def leave(self) -> None:
         """Take no part in it any more."""

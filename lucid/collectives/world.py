@@ -57,11 +57,11 @@ def _single() -> Single:
 @functools.cache
 def alone() -> ProcessGroup:
     """Return the group of this process alone, which stands for all where no launcher has started several."""
-    return _group_of_one("alone")
+    return _group_of_one("alone", DEFAULT_TIMEOUT.total_seconds(), ("cpu", "cuda"))
 
 
-def _group_of_one(name: str, timeout: float = DEFAULT_TIMEOUT.total_seconds()) -> ProcessGroup:
-    return ProcessGroup(name, (0,), _single().watch, timeout, {"cpu": _single, "cuda": _single})
+def _group_of_one(name: str, limit: float, kinds: Sequence[str]) -> ProcessGroup:
+    return ProcessGroup(name, (0,), _single().watch, limit, dict.fromkeys(kinds, _single))
 
 
 def default_group(what: str) -> ProcessGroup:
@@ -169,7 +169,7 @@ def init_process_group(
         told = launch.Place(everyone.rank, everyone.size, "MPI")
     here = launch.place(rank, world_size, told)
     if here.size == 1:
-        world.group = _group_of_one(name, limit)
+        world.group = _group_of_one(name, limit, kinds)
         return
     if library is None and "cuda" not in kinds:
         raise SettingError(
@@ -381,7 +381,7 @@ def new_group(
     world.made += 1
     name = f"{group_desc} (group {world.made})" if group_desc else f"group {world.made}"
     if world.watch is None:
-        return _group_of_one(name, limit)
+        return _group_of_one(name, limit, kinds)
     if world.comm is not None:
         _arrive(world.comm, parent.timeout)
     group = _make(f"{name} of {parent.name}", chosen, limit, kinds, world.watch)

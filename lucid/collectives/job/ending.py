@@ -63,9 +63,10 @@ def end_together(watch: Watch, abort: Callable[[], object], limit: Callable[[], 
                 f"{limit():g} s: {ends}\n"
             )
             sys.stderr.flush()
-            if not watch.broken:
-                watch.everyone_ends(math.inf)
-        if watch.failed or watch.broken:
+            if watch.broken:
+                abort()
+            watch.everyone_ends(math.inf)
+        if watch.failed:
             abort()
 
     sys.excepthook = uncaught
