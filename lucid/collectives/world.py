@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
+import sys
 import time
 from datetime import timedelta
 from importlib.util import find_spec
@@ -16,6 +18,7 @@ from lucid.collectives.engines.nccl import NcclEngine
 from lucid.collectives.group import ProcessGroup
 from lucid.collectives.job import launch
 from lucid.collectives.job.ending import end_together
+from lucid.collectives.job.starting import within
 from lucid.collectives.job.watch import Apart, Watch
 from lucid.collectives.work import as_seconds
 from lucid.errors import DistributedError, DistributedTimeoutError, SettingError, warn
@@ -26,7 +29,7 @@ if TYPE_CHECKING:
 
     from lucid.collectives.engines.base import Engine
 
-__all__ = ["NON_MEMBER", "default_group", "destroy_process_group", "init_process_group", "member", "new_group", "world"]
+__all__ = ["NON_MEMBER", "default_group", "destroy_process_group", "init_process_group", "member", "new_group", "start", "world"]
 
 DEFAULT_TIMEOUT = timedelta(minutes=10)
 _BACKENDS = {"mpi": "cpu", "gloo": "cpu", "nccl": "cuda"}
@@ -162,7 +165,7 @@ def init_process_group(
     _address(init_method)
     limit = as_seconds(DEFAULT_TIMEOUT if timeout is None else timeout, "init_process_group: timeout")
     name = group_name or "default"
-    library = mpi() if launch.under_mpi() or _asks_mpi(backend, world_size) else None
+    library = _started(limit) if launch.under_mpi() or _asks_mpi(backend, world_size) else None
     told = None
     if library is not None:
         everyone = library.COMM_WORLD
@@ -184,6 +187,19 @@ def init_process_group(
     name = name if world.generation == 1 else f"{name} ({world.generation})"
     watch = world.watch or Watch(Apart(here.rank, here.size))
     world.group = _make(name, range(here.size), limit, kinds, watch)
+
+
+def _started(limit: float) -> Any:
+    """Return MPI, started within the limit."""
+    with within(limit) if "mpi4py.MPI" not in sys.modules and launch.under_mpi() else contextlib.nullcontext():
+        return mpi()
+
+
+def start() -> None:
+    """Start MPI, and have an exception end the job from now on, before processes come together."""
+    library = _started(world.timeout)
+    if library.COMM_WORLD.size > 1:
+        _begin_job(library, world.timeout)
 
 
 def _asks_mpi(backend: str | None, world_size: int) -> bool:
@@ -230,23 +246,27 @@ def _address(init_method: str | None) -> None:
 def _meet(library: Any, limit: float) -> None:
     """Wait until all processes of the job are here, and make what the job has once."""
     if world.watch is None:
-        everyone = library.COMM_WORLD
-        everyone.Set_errhandler(library.ERRORS_RETURN)
-        try:
-            _arrive(everyone, limit)
-        except DistributedTimeoutError:
-            lost = Watch(Apart(everyone.rank, everyone.size))
-            lost.broken = True
-            end_together(lost, lambda: everyone.Abort(1), lambda: 0.0)
-            raise
-        world.comm = everyone.Dup()
-        world.watch = Watch(MpiMailbox(everyone.Dup()))
-        end_together(world.watch, lambda: everyone.Abort(1), lambda: world.timeout)
-        return
-    _arrive(world.comm, limit)
+        _begin_job(library, limit)
+    else:
+        _arrive(world.comm, limit)
     for group in world.discarded:
         group.close()
     world.discarded.clear()
+
+
+def _begin_job(library: Any, limit: float) -> None:
+    everyone = library.COMM_WORLD
+    everyone.Set_errhandler(library.ERRORS_RETURN)
+    try:
+        _arrive(everyone, limit)
+    except DistributedTimeoutError:
+        lost = Watch(Apart(everyone.rank, everyone.size))
+        lost.broken = True
+        end_together(lost, lambda: everyone.Abort(1), lambda: 0.0)
+        raise
+    world.comm = everyone.Dup()
+    world.watch = Watch(MpiMailbox(everyone.Dup()))
+    end_together(world.watch, lambda: everyone.Abort(1), lambda: world.timeout)
 
 
 def _arrive(comm: Any, limit: float) -> None:
@@ -263,8 +283,7 @@ def _arrive(comm: Any, limit: float) -> None:
             world.watch.receive()
             if world.watch.failed or world.watch.ended:
                 raise DistributedError(
-                    f"rank {comm.rank} of {comm.size} waits for the others to make a group: rank "
-                    f"{min(world.watch.failed.keys() | world.watch.ended)} has ended"
+                    f"rank {comm.rank} of {comm.size} waits for the others to make a group: {world.watch.gone()}"
                 )
         if time.monotonic() > deadline:
             raise DistributedTimeoutError(

@@ -1,24 +1,27 @@
 """`python -m lucid.distributed.run --nproc-per-node N script.py ...`: start a script in N processes of this machine.
 
 It is a thin front of MPI's `mpiexec`: each process gets RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR and
-MASTER_PORT, and one thread for the CPU's matrix products, unless OMP_NUM_THREADS says otherwise.
+MASTER_PORT, and one thread for the CPU's matrix products, unless OMP_NUM_THREADS says otherwise. MPI has started before
+the script begins, so that an exception ends all processes from its first line on.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import runpy
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lucid.collectives.job.launch import rank_under_mpi
+from lucid.collectives.world import start
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# In which variable launchers of MPI tell a process its number.
-_RANKS = "PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK"
 _THREADS = "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"
 
 
@@ -59,12 +62,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def become(script: Sequence[str]) -> None:
     """Be the script's process: with the number that MPI's launcher has given this one."""
-    rank = next((os.environ[name] for name in _RANKS if name in os.environ), "0")
-    os.environ["RANK"] = os.environ["LOCAL_RANK"] = rank
-    os.execv(sys.executable, [sys.executable, *script])  # noqa: S606 - no shell is wanted
+    os.environ["RANK"] = os.environ["LOCAL_RANK"] = rank_under_mpi()
+    start()
+    if script[0] == "-m":
+        sys.argv = list(script[1:])
+        sys.path[0] = str(Path.cwd())
+        runpy.run_module(script[1], run_name="__main__", alter_sys=True)
+    else:
+        sys.argv = list(script)
+        sys.path[0] = str(Path(script[0]).resolve().parent)
+        runpy.run_path(script[0], run_name="__main__")
 
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--one-of-them"]:
         become(sys.argv[2:])
-    raise SystemExit(main())
+    else:
+        raise SystemExit(main())

@@ -7,10 +7,13 @@ from typing import NamedTuple
 
 from lucid.errors import SettingError
 
-__all__ = ["Place", "place", "under_mpi"]
+__all__ = ["Place", "number_of", "place", "rank_under_mpi", "several", "under_mpi"]
 
 # What launchers of MPI set in each process: Hydra (MPICH, Intel), PMIx (Open MPI 5), Open MPI, MVAPICH.
 _MPI = ("PMI_SIZE", "PMIX_RANK", "OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE")
+
+# In which variable they tell a process its number.
+_RANKS = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK")
 
 
 class Place(NamedTuple):
@@ -24,6 +27,11 @@ class Place(NamedTuple):
 def under_mpi() -> bool:
     """Return whether mpiexec, or another launcher of MPI, has started this process."""
     return any(name in os.environ for name in _MPI)
+
+
+def rank_under_mpi() -> str:
+    """Return the number that the launcher of MPI has given this process; "0" where there is none."""
+    return next((os.environ[name] for name in _RANKS if name in os.environ), "0")
 
 
 def several() -> str:

@@ -198,6 +198,12 @@ class Watch:
         """Tell all others that this process calls no collective of its groups any more; `ends`: nor of others."""
         self.tell({"left": self.begun, "ends": ends})
 
+    def gone(self) -> str:
+        """Return which processes have failed, and which have ended their script, in words."""
+        words = [f"rank {rank} has failed: {why}" for rank, why in sorted(self.failed.items())]
+        words += [f"rank {rank} has ended its script" for rank in sorted(self.ended - self.failed.keys())]
+        return "; ".join(words)
+
     def running(self) -> list[int]:
         """Return the processes that have neither ended their script nor failed."""
         return [rank for rank in self.others if rank not in self.ended and rank not in self.failed]
