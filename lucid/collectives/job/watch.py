@@ -40,6 +40,8 @@ class Watch:
         Processes that have left their groups, and how many collectives of each they had begun.
     ended : set of int
         Those of them whose script has ended.
+    mute : set of int
+        Those that have not answered when a wait was at its end.
     engines : list of Engine
         What works of this process are under way in.
     broken : bool
@@ -56,6 +58,7 @@ class Watch:
         self.left: dict[int, dict[str, int]] = {}
         self.ended: set[int] = set()
         self._answers: dict[int, dict[str, Any]] = {}
+        self.mute: set[int] = set()
         self.engines: list[Engine] = []
         self.broken = False
         self._waits: list[Work] = []
@@ -165,6 +168,7 @@ class Watch:
             elif rank in self.ended:
                 missing.append(f"rank {rank}, whose script has ended")
             elif answer is None:
+                self.mute.add(rank)
                 missing.append(f"rank {rank}, which does not answer: it computes, is stopped or hangs")
             else:
                 missing.append(f"rank {rank}, which waits in {answer['waits'] or 'nothing of this kind'}")
@@ -192,7 +196,7 @@ class Watch:
     def say_failed(self, text: str) -> None:
         """Tell all others that this process ends, once it has printed why, and wait for their last words."""
         self.tell({"failed": text})
-        self.until(lambda: not self.running(), 2 * GRACE)
+        self.until(lambda: self.mute >= set(self.running()), 2 * GRACE)
 
     def say_left(self, *, ends: bool) -> None:
         """Tell all others that this process calls no collective of its groups any more; `ends`: nor of others."""
