@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from lucid.collectives.work import Work
     from lucid.tensor import Tensor
 
-__all__ = ["irecv", "isend", "monitored_barrier", "recv", "send"]
+__all__ = ["P2POp", "batch_isend_irecv", "irecv", "isend", "monitored_barrier", "recv", "send"]
 
 
 def isend(
@@ -133,6 +133,46 @@ def recv(
         return -1
     work.wait()
     return work.call.peer
+
+
+class P2POp:
+    """One of several things that two processes do, for `batch_isend_irecv`.
+
+    Parameters
+    ----------
+    op : callable
+        `isend` or `irecv`.
+    tensor, peer, group, tag, group_peer
+        What it is called with.
+    """
+
+    def __init__(
+        self,
+        op: Callable[..., Work | None],
+        tensor: Tensor,
+        peer: int | None = None,
+        group: ProcessGroup | None = None,
+        tag: int = 0,
+        group_peer: int | None = None,
+    ) -> None:
+        if op not in {isend, irecv}:
+            raise SettingError(f"P2POp: op: expected lucid.distributed.isend or irecv, got {op!r}")
+        self.op, self.tensor, self.peer, self.group, self.tag, self.group_peer = (
+            op,
+            tensor,
+            peer,
+            group,
+            tag,
+            group_peer,
+        )
+
+
+def batch_isend_irecv(p2p_op_list: list[P2POp]) -> list[Work]:
+    """Begin to send and to receive what a list says, in any order in each process, and return the works."""
+    if not p2p_op_list or not all(isinstance(each, P2POp) for each in p2p_op_list):
+        raise SettingError("batch_isend_irecv: p2p_op_list: expected a list of P2POp, at least one")
+    begun = [each.op(each.tensor, each.peer, each.group, each.tag, each.group_peer) for each in p2p_op_list]
+    return [work for work in begun if work is not None]
 
 
 def monitored_barrier(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from lucid.collectives.engines.nccl import nccl_is_there
 from lucid.collectives.group import ProcessGroup, index_in
+from lucid.collectives.job.launch import number_of
 from lucid.collectives.work import as_seconds
 from lucid.collectives.world import NON_MEMBER, member, world
 from lucid.errors import SettingError
@@ -19,8 +20,70 @@ if TYPE_CHECKING:
 __all__ = [
     "get_backend", "get_global_rank", "get_group_rank", "get_process_group_ranks", "get_rank", "get_world_size",
     "is_available", "is_gloo_available", "is_initialized", "is_mpi_available", "is_nccl_available",
-    "is_torchelastic_launched", "set_timeout",
+    "is_torchelastic_launched", "set_timeout", "GroupMember", "group", "get_node_local_rank",
 ]  # fmt: skip
+
+
+class _Members(type):
+    """The class of what is asked for the groups that always are."""
+
+    @property
+    def WORLD(cls) -> ProcessGroup | None:  # noqa: N802 - PyTorch's name
+        """The group of all processes; None before `init_process_group`."""
+        return world.group
+
+
+class GroupMember(metaclass=_Members):
+    """What `new_group` returns in a process that is not in the group, and the group of all.
+
+    Attributes
+    ----------
+    WORLD : ProcessGroup or None
+        The group of all processes; None before `init_process_group`.
+    NON_GROUP_MEMBER : object
+        What `new_group` returns in a process that is not in the group.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.distributed.new_group([0]) is lucid.distributed.GroupMember.NON_GROUP_MEMBER
+    False
+    """
+
+    NON_GROUP_MEMBER = NON_MEMBER
+
+
+class group(metaclass=_Members):  # noqa: N801 - PyTorch's name
+    """The group of all processes, as `group.WORLD`; None before `init_process_group`."""
+
+
+def get_node_local_rank(fallback_rank: int | None = None) -> int:
+    """Return the number of this process among those of its machine, LOCAL_RANK in the environment.
+
+    Parameters
+    ----------
+    fallback_rank : int, optional
+        What is returned where no launcher has set it.
+
+    Raises
+    ------
+    SettingError
+        If it is not set, and there is no `fallback_rank`.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.distributed.get_node_local_rank(fallback_rank=0)
+    0
+    """
+    if os.environ.get("LOCAL_RANK"):
+        return number_of("LOCAL_RANK")
+    if fallback_rank is None:
+        raise SettingError(
+            "get_node_local_rank: LOCAL_RANK is not in the environment, where python -m lucid.distributed.run and "
+            "torchrun set it: set it, or give fallback_rank"
+        )
+    return int(fallback_rank)
 
 
 def is_available() -> bool:

@@ -29,7 +29,16 @@ if TYPE_CHECKING:
 
     from lucid.collectives.engines.base import Engine
 
-__all__ = ["NON_MEMBER", "default_group", "destroy_process_group", "init_process_group", "member", "new_group", "start", "world"]
+__all__ = [
+    "NON_MEMBER",
+    "default_group",
+    "destroy_process_group",
+    "init_process_group",
+    "member",
+    "new_group",
+    "start",
+    "world",
+]
 
 DEFAULT_TIMEOUT = timedelta(minutes=10)
 _BACKENDS = {"mpi": "cpu", "gloo": "cpu", "nccl": "cuda"}

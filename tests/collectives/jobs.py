@@ -38,9 +38,7 @@ class Job(NamedTuple):
 
 def environment(**more):
     """Return that of a process which no launcher has started."""
-    kept = {
-        name: value for name, value in os.environ.items() if name not in NAMES and not name.startswith(LAUNCHERS)
-    }
+    kept = {name: value for name, value in os.environ.items() if name not in NAMES and not name.startswith(LAUNCHERS)}
     path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
     return {**kept, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": path, **more}
 

@@ -73,6 +73,7 @@ LAZY = {
     "tensorboardX",
     "opt_einsum",
     "matplotlib",
+    "mpi4py",
     "tensorboardX",
     "nvtx",
     "nvmath",

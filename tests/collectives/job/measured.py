@@ -23,10 +23,14 @@ def main():
     parser = argparse.ArgumentParser(prog="python -m tests.collectives.job.measured")
     parser.add_argument("--mpiexec", default=mpiexec(), help="the command that starts processes")
     starts = shlex.split(parser.parse_args().mpiexec)
-    print("| fault | status | s from the fault to the error | to the end | what rank 0 noticed |\n|---|---|---|---|---|")
+    print(
+        "| fault | status | s from the fault to the error | to the end | what rank 0 noticed |\n|---|---|---|---|---|"
+    )
     for fault in FAULTS:
         with tempfile.TemporaryDirectory() as folder:
-            done = run([*starts, "-n", 2, sys.executable, "-m", "tests.collectives.scripts.faults", folder, fault], folder)
+            done = run(
+                [*starts, "-n", 2, sys.executable, "-m", "tests.collectives.scripts.faults", folder, fault], folder
+            )
             end = time.time()
             begin, noticed = Path(folder, "1.begin").stat().st_mtime, Path(folder, "0.txt")
             after, words = "", ""

@@ -82,4 +82,6 @@ def test_a_failure_before_all_have_come_together(tmp_path):
     assert "rank 0 has waited 2 s in init_process_group for MPI to start" in done.err, done
     done = run([sys.executable, "-m", "lucid.distributed.run", "--nproc-per-node", "2", "-m", *module], tmp_path)
     assert done.status != 0
-    assert "rank 0 of 2 waits for the others to make a group: rank 1 has failed: ValueError: bad sample" in done.err, done
+    assert "rank 0 of 2 waits for the others to make a group: rank 1 has failed: ValueError: bad sample" in done.err, (
+        done
+    )

@@ -25,7 +25,10 @@ def what_is_answered(rank, size):
     assert dist.is_initialized()
     assert dist.get_backend() == "mpi"
     assert dist.get_process_group_ranks(None) == list(range(size))
+    assert dist.group.WORLD is dist.GroupMember.WORLD is not None
+    assert dist.get_rank(dist.group.WORLD) == rank
     part = dist.new_group([size - 1, 0])  # sorted
+    assert (part is dist.GroupMember.NON_GROUP_MEMBER) == (rank not in {0, size - 1})
     if rank in {0, size - 1}:
         assert part.ranks == (0, size - 1)
         assert dist.get_rank(part) == part.rank() == (rank != 0)
@@ -99,6 +102,15 @@ def sent_and_received(rank, size):
     dist.send(lucid.full((100_000,), float(rank)), after)
     one.wait()
     assert x[-1].item() == before
+    ring = [
+        dist.P2POp(dist.isend, lucid.full((2,), float(rank)), after),
+        dist.P2POp(dist.irecv, x := lucid.zeros(2), before),
+    ]
+    for work in dist.batch_isend_irecv(ring):
+        work.wait()
+    assert x.tolist() == [before, before]
+    refused(ValueError, lambda: dist.P2POp(dist.all_reduce, x, after), "isend or irecv")
+    refused(ValueError, lambda: dist.batch_isend_irecv([]), "P2POp")
     refused(ValueError, lambda: dist.send(x, rank), "another process")
     refused(ValueError, lambda: dist.send(x, after, tag=-1), "tag")
     refused(ValueError, lambda: dist.recv(x, before, tag=40_000), "tag")
@@ -242,7 +254,9 @@ def compared_before_they_are_called(rank, size):
         text = told(lambda group: dist.all_reduce(lucid.ones(rank + 1), group=group))
         for each in range(size):
             assert f"rank {each}: collective 1, all_reduce of shape ({each + 1},), float32, SUM, at {line}" in text
-        call = told(lambda group: [dist.barrier, dist.all_gather_object][rank % 2](*((), ([None] * size, 1))[rank % 2], group))
+        call = told(
+            lambda group: [dist.barrier, dist.all_gather_object][rank % 2](*((), ([None] * size, 1))[rank % 2], group)
+        )
         assert "rank 0: collective 1, barrier" in call
         assert "rank 1: collective 1, all_gather_object of sizes" in call
     finally:

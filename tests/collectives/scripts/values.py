@@ -64,7 +64,13 @@ NUMBERS = {
     OPS.SUM: np.add, OPS.PRODUCT: np.multiply, OPS.MIN: np.minimum, OPS.MAX: np.maximum, OPS.AVG: np.add,
     OPS.BAND: np.bitwise_and, OPS.BOR: np.bitwise_or, OPS.BXOR: np.bitwise_xor,
 }  # fmt: skip
-BOOLS = {**NUMBERS, OPS.SUM: np.logical_or, OPS.PRODUCT: np.logical_and, OPS.MIN: np.logical_and, OPS.MAX: np.logical_or}
+BOOLS = {
+    **NUMBERS,
+    OPS.SUM: np.logical_or,
+    OPS.PRODUCT: np.logical_and,
+    OPS.MIN: np.logical_and,
+    OPS.MAX: np.logical_or,
+}
 
 
 def is_defined(op, dtype):
@@ -286,7 +292,9 @@ def a_tree_adds_in_its_order(rank, size):
     for dtype in (lucid.float32, lucid.float64, lucid.float16, lucid.bfloat16, lucid.complex64):
         wide = np.float32 if dtype in {lucid.float16, lucid.bfloat16} else dtype.numpy
         for shape in ((1000,), (7, 3), (), (0,)):
-            rows = [np.asarray(np.random.default_rng([9, each]).normal(size=shape)).astype(wide) for each in range(size)]
+            rows = [
+                np.asarray(np.random.default_rng([9, each]).normal(size=shape)).astype(wide) for each in range(size)
+            ]
             tensors = [lucid.tensor(row).to(dtype) for row in rows]
             tree(tensor := tensors[rank].clone()).wait()
             rounded = [np.asarray(each.array.astype(wide)) for each in tensors]
