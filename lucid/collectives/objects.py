@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lucid.arguments import unfit
 from lucid.collectives.operations import root_of
 from lucid.collectives.world import member
-from lucid.arguments import unfit
 from lucid.errors import SettingError, ShapeError, warn
 
 if TYPE_CHECKING:

@@ -18,9 +18,22 @@ if TYPE_CHECKING:
     from datetime import timedelta
 
 __all__ = [
-    "get_backend", "get_global_rank", "get_group_rank", "get_process_group_ranks", "get_rank", "get_world_size",
-    "is_available", "is_gloo_available", "is_initialized", "is_mpi_available", "is_nccl_available",
-    "is_torchelastic_launched", "set_timeout", "GroupMember", "group", "get_node_local_rank",
+    "GroupMember",
+    "get_backend",
+    "get_global_rank",
+    "get_group_rank",
+    "get_node_local_rank",
+    "get_process_group_ranks",
+    "get_rank",
+    "get_world_size",
+    "group",
+    "is_available",
+    "is_gloo_available",
+    "is_initialized",
+    "is_mpi_available",
+    "is_nccl_available",
+    "is_torchelastic_launched",
+    "set_timeout",
 ]  # fmt: skip
 
 
@@ -28,7 +41,7 @@ class _Members(type):
     """The class of what is asked for the groups that always are."""
 
     @property
-    def WORLD(cls) -> ProcessGroup | None:  # noqa: N802 - PyTorch's name
+    def WORLD(cls) -> ProcessGroup | None:
         """The group of all processes; None before `init_process_group`."""
         return world.group
 
@@ -53,7 +66,7 @@ class GroupMember(metaclass=_Members):
     NON_GROUP_MEMBER = NON_MEMBER
 
 
-class group(metaclass=_Members):  # noqa: N801 - PyTorch's name
+class group(metaclass=_Members):
     """The group of all processes, as `group.WORLD`; None before `init_process_group`."""
 
 

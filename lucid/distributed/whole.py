@@ -16,7 +16,7 @@ def refuse(what: str) -> NoReturn:
 
 
 class Refused:
-    """What only parts on several processes have: nothing is an instance, and making one raises a NotImplementedError."""
+    """What is spread over several processes: nothing is an instance, and making one raises a NotImplementedError."""
 
     def __init__(self, *_args: object, **_kwargs: object) -> None:
         refuse(type(self).__name__)

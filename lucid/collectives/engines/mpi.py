@@ -293,7 +293,7 @@ class _Received(NamedTuple):
     request: Any
     status: Any
 
-    def Test(self) -> bool:  # noqa: N802 - as MPI's requests say it
+    def Test(self) -> bool:
         """Return whether it is complete."""
         return self.request.Test(self.status)
 

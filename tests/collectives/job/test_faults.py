@@ -1,4 +1,4 @@
-"""No failure of a process ends in a hang: each of the others gets an error that says what happened, and the job ends."""
+"""No failure of a process ends in a hang: each other one gets an error that says what happened, and the job ends."""
 
 from __future__ import annotations
 

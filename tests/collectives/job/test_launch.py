@@ -31,7 +31,7 @@ def started_by_nobody(monkeypatch):
         ({}, (-1, -1), (3, 4), (3, 4)),
         ({"RANK": "0"}, (-1, -1), None, "RANK without WORLD_SIZE"),
         ({"WORLD_SIZE": "2"}, (-1, -1), None, "WORLD_SIZE without RANK"),
-        ({"RANK": "a", "WORLD_SIZE": "2"}, (-1, -1), None, "RANK.*expected an int, got 'a'"),
+        ({"RANK": "a", "WORLD_SIZE": "2"}, (-1, -1), None, r"RANK.*expected an int, got 'a'"),
         ({"RANK": "2", "WORLD_SIZE": "2"}, (-1, -1), None, "expected a rank of 0 .. size - 1, got 2 of 2"),
         ({}, (0, -1), None, "rank and world_size together"),
         ({}, (-1, 2), None, "rank and world_size together"),
@@ -59,7 +59,7 @@ def test_one_of_several_that_have_not_come_together(monkeypatch):
         with pytest.raises(SettingError, match=r"WORLD_SIZE=4.*call lucid.distributed.init_process_group\(\) first"):
             call()
     monkeypatch.setenv("WORLD_SIZE", "many")
-    with pytest.raises(SettingError, match="WORLD_SIZE.*expected an int, got 'many'"):
+    with pytest.raises(SettingError, match=r"WORLD_SIZE.*expected an int, got 'many'"):
         dist.get_rank()
     monkeypatch.delenv("WORLD_SIZE")
     monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", "2")
@@ -121,7 +121,7 @@ def test_the_command_that_starts_processes(tmp_path):
 
 
 def test_wrong_calls_of_the_command(tmp_path):
-    """The number of processes is required, and at least one; the words say so, and the status is that of a wrong call."""
+    """The number of processes is required, and at least one; the status is that of a wrong call."""
     for arguments, words in ((["x.py"], "--nproc-per-node"), (["--nproc-per-node", "0", "x.py"], "at least 1, got 0")):
         ended = run([sys.executable, "-m", "lucid.distributed.run", *arguments], tmp_path)
         assert (ended.status, words in ended.err) == (2, True), ended

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import datetime
 import os
 import sys
 import warnings
+from datetime import timedelta
 
 import numpy as np
 
@@ -178,7 +178,7 @@ def objects_that_are_not_for_all(rank, size):
 
 def limits(rank, size):
     """A collective that not all call ends by its limit, in an error that says what, where, how long and who."""
-    group = dist.new_group(timeout=datetime.timedelta(seconds=100))
+    group = dist.new_group(timeout=timedelta(seconds=100))
     dist.set_timeout(0.2, group)
     assert group.timeout == 0.2
     if rank == 0:
@@ -195,8 +195,8 @@ def limits(rank, size):
         refused(DistributedError, lambda: dist.barrier(group), "of no use any more", "0.2 s")
     dist.barrier()  # other groups are not concerned
     work = dist.barrier(dist.new_group(), async_op=True)
-    assert work.wait(datetime.timedelta(seconds=LIMIT))
-    for wrong in (0, -1, float("nan"), datetime.timedelta(0)):
+    assert work.wait(timedelta(seconds=LIMIT))
+    for wrong in (0, -1, float("nan"), timedelta(0)):
         refused(ValueError, lambda wrong=wrong: dist.set_timeout(wrong), "more than 0 seconds")
     refused(TypeError, lambda: dist.set_timeout("10"), "timedelta")
 

@@ -10,7 +10,6 @@ import numpy as np
 import lucid
 from lucid import distributed as dist
 from lucid.backend.dtype import DTYPES
-from lucid.collectives.operations import run
 from lucid.collectives.memory import Target
 from lucid.collectives.reduction import tree_sum
 from lucid.collectives.world import world
@@ -221,7 +220,7 @@ def views_and_versions(rank, size):
 
 
 def refused_before_anything_is_sent(rank, size):
-    """A tensor on the graph, memory that is to be read only or that stands for several elements, arguments that fit not."""
+    """A tensor on the graph, memory that is read only or stands for several elements, arguments that do not fit."""
     x = lucid.ones(3, requires_grad=True)
     refused(RuntimeError, lambda: dist.all_reduce(x * 2), "all_reduce", "on the graph", "detach()")
     frozen = np.ones(3)

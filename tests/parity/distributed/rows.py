@@ -109,13 +109,14 @@ def objects(t, d, rank, size):
 
 def groups(t, d, rank, size):
     """Return what groups of some answer and compute."""
-    alone, both = d.new_group([rank and 1 or 1]), d.new_group([1, 0])
+    alone, both = d.new_group([1]), d.new_group([1, 0])
     x = made(t, rank)
     d.all_reduce(x, group=both)
     answers = [
         d.get_rank(alone), d.get_world_size(alone), d.get_rank(both), d.get_world_size(both),
-        d.get_process_group_ranks(both), d.get_global_rank(both, 1), d.get_group_rank(both, 0), both.rank(), both.size(),
-        d.get_rank(), d.get_world_size(), d.is_initialized(), d.is_available(), rank == 1 or refused(lambda: alone.rank()),
+        d.get_process_group_ranks(both), d.get_global_rank(both, 1), d.get_group_rank(both, 0), both.rank(),
+        both.size(), d.get_rank(), d.get_world_size(), d.is_initialized(), d.is_available(),
+        rank == 1 or refused(lambda: alone.rank()),
     ]  # fmt: skip
     return [x, answers]
 
