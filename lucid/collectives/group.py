@@ -56,6 +56,7 @@ class ProcessGroup:
         self.last: Call | None = None
         self.broken = ""
         self.backends = tuple(engines)
+        self.names = {"cpu": "mpi", "cuda": "nccl"}  # of backends, as the user calls them
         self._makers = engines
         self._engines: dict[str, Engine] = {}
         watch.begun[name] = 0

@@ -176,7 +176,7 @@ def get_world_size(group: ProcessGroup | None = None) -> int:
 
 
 def get_backend(group: ProcessGroup | None = None) -> str:
-    """Return through what a group computes: "mpi", "nccl", or "cpu:mpi,cuda:nccl".
+    """Return through what a group computes: "mpi", "gloo" if it was asked for, "nccl", or "cpu:mpi,cuda:nccl".
 
     Examples
     --------
@@ -184,13 +184,12 @@ def get_backend(group: ProcessGroup | None = None) -> str:
     >>> lucid.distributed.get_backend()
     'cpu:mpi,cuda:nccl'
     """
-    names = {"cpu": "mpi", "cuda": "nccl"}
     asked = _asked(group, "get_backend")
     if asked is None:
         raise SettingError("get_backend: this process is not in the group")
     if len(asked.backends) == 1:
-        return names[asked.backends[0]]
-    return ",".join(f"{device}:{names[device]}" for device in asked.backends)
+        return asked.names[asked.backends[0]]
+    return ",".join(f"{device}:{asked.names[device]}" for device in asked.backends)
 
 
 def get_process_group_ranks(group: ProcessGroup | None) -> list[int]:

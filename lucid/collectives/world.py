@@ -181,7 +181,7 @@ def init_process_group(
         told = launch.Place(everyone.rank, everyone.size, "MPI")
     here = launch.place(rank, world_size, told)
     if here.size == 1:
-        world.group = _group_of_one(name, limit, kinds)
+        world.group = _named(_group_of_one(name, limit, kinds), backend)
         return
     if library is None and "cuda" not in kinds:
         raise SettingError(
@@ -195,7 +195,7 @@ def init_process_group(
     world.generation += 1
     name = name if world.generation == 1 else f"{name} ({world.generation})"
     watch = world.watch or Watch(Apart(here.rank, here.size))
-    world.group = _make(name, range(here.size), limit, kinds, watch)
+    world.group = _named(_make(name, range(here.size), limit, kinds, watch), backend)
 
 
 def _started(limit: float) -> Any:
@@ -233,6 +233,15 @@ def _kinds(backend: str | None) -> tuple[str, ...]:
             _say_gloo()
         kinds.append(_BACKENDS[engine])
     return tuple(dict.fromkeys(kinds))
+
+
+def _named(group: ProcessGroup, backend: str | None, parent: ProcessGroup | None = None) -> ProcessGroup:
+    """Return the group, whose backends are named as the user names them, or has named those of all processes."""
+    if backend is not None and "gloo" in backend.lower():
+        group.names = {**group.names, "cpu": "gloo"}
+    elif backend is None and parent is not None:
+        group.names = parent.names
+    return group
 
 
 @functools.cache
@@ -409,10 +418,10 @@ def new_group(
     world.made += 1
     name = f"{group_desc} (group {world.made})" if group_desc else f"group {world.made}"
     if world.watch is None:
-        return _group_of_one(name, limit, kinds)
+        return _named(_group_of_one(name, limit, kinds), backend, parent)
     if world.comm is not None:
         _arrive(world.comm, parent.timeout)
-    group = _make(f"{name} of {parent.name}", chosen, limit, kinds, world.watch)
+    group = _named(_make(f"{name} of {parent.name}", chosen, limit, kinds, world.watch), backend, parent)
     if world.watch.rank not in chosen:
         return NON_MEMBER
     world.others.append(group)

@@ -135,5 +135,6 @@ def test_gloo_is_said_to_be_mpi_once(monkeypatch):
     world._say_gloo.cache_clear()
     with pytest.warns(UserWarning, match="'gloo' is 'mpi' in lucid"):
         dist.init_process_group("gloo")
+    assert dist.get_backend() == dist.get_backend(dist.new_group()) == "gloo"  # as scripts ask
     dist.destroy_process_group()
     dist.init_process_group("gloo")
