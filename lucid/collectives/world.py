@@ -267,9 +267,16 @@ def _meet(library: Any, limit: float) -> None:
         _begin_job(library, limit)
     else:
         _arrive(world.comm, limit)
-    for group in world.discarded:
-        group.close()
-    world.discarded.clear()
+    _give_back()
+
+
+def _give_back() -> None:
+    """Give back what MPI holds for groups that all of their processes have left; all processes are in this call."""
+    left = world.comm.allgather([group.name for group in world.discarded])
+    for group in tuple(world.discarded):
+        if all(group.name in left[rank] for rank in group.ranks):
+            world.discarded.remove(group)
+            group.close()
 
 
 def _begin_job(library: Any, limit: float) -> None:
@@ -316,9 +323,15 @@ def _make(name: str, ranks: Sequence[int], limit: float, kinds: Sequence[str], w
     """Return a group of processes of the job; with MPI all processes are in this call."""
     engines: dict[str, Callable[[], Engine]] = {}
     if "cpu" in kinds and world.comm is not None:
-        part = world.comm.Create(world.comm.group.Incl(list(ranks)))
-        if watch.rank in ranks:
-            engine = MpiEngine(part, watch)
+        try:
+            part = world.comm.Create(world.comm.group.Incl(list(ranks)))
+            engine = MpiEngine(part, watch) if watch.rank in ranks else None
+        except mpi().Exception as error:
+            raise DistributedError(
+                f"MPI makes no group any more, after {world.made} ({error}): leave by destroy_process_group(group) those "
+                "that are not needed, in all of their processes"
+            ) from error
+        if engine is not None:
             engines["cpu"] = lambda: engine
     if "cuda" in kinds and watch.rank in ranks:
         engines["cuda"] = functools.partial(NcclEngine, ranks, watch, world)
@@ -352,8 +365,12 @@ def destroy_process_group(group: Any = None) -> None:
     if world.group is None:
         raise SettingError("destroy_process_group: no process group was initialized")
     if group is not None and group is not world.group:
-        member(group, "destroy_process_group")
-        group.leave()
+        left = member(group, "destroy_process_group")
+        if left is not None:
+            left.leave()
+            if left in world.others:
+                world.others.remove(left)
+                world.discarded.append(left)
         return
     left, world.group = world.group, None
     left.leave()
@@ -421,6 +438,7 @@ def new_group(
         return _named(_group_of_one(name, limit, kinds), backend, parent)
     if world.comm is not None:
         _arrive(world.comm, parent.timeout)
+        _give_back()
     group = _named(_make(f"{name} of {parent.name}", chosen, limit, kinds, world.watch), backend, parent)
     if world.watch.rank not in chosen:
         return NON_MEMBER

@@ -190,6 +190,8 @@ class MpiEngine(Engine):
         work.polled(limit)
 
     def close(self) -> None:
+        if self.under_way:  # MPI may still write into the memory of what has failed, which is kept
+            return
         self.watch.engines.remove(self)
         for comm in (self.comm, self.second, self.pairs, self.signatures):
             comm.Free()

@@ -78,6 +78,20 @@ def groups_of_some(rank, size):
     dist.barrier()
 
 
+def groups_that_come_and_go(rank, size):
+    """MPI's 2,048 communicators are given back, also where processes leave in another order, or later."""
+    kept = None
+    for each in range(600):
+        group = dist.new_group([each % size, (each + 1) % size])
+        if group is not NON_MEMBER:
+            dist.barrier(group)
+            if rank == 0 and each % 2:
+                kept, group = group, kept
+            if group is not None:
+                dist.destroy_process_group(group)
+    dist.barrier()
+
+
 def sent_and_received(rank, size):
     """What one process sends another one receives: in every dtype, by tags in another order, of any layout."""
     after, before = (rank + 1) % size, (rank - 1) % size
@@ -295,6 +309,7 @@ def left_and_together_again(rank, size):
 CHECKS = (
     what_is_answered,
     groups_of_some,
+    groups_that_come_and_go,
     sent_and_received,
     a_message_of_another_size,
     objects_of_all,
