@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import os
-import sys
-import time
-from datetime import timedelta
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from lucid.arguments import checked, unfit
 from lucid.collectives.engines.base import Single
-from lucid.collectives.engines.mpi import CALLS, MpiEngine, MpiMailbox, mpi
+from lucid.collectives.engines.mpi import MpiEngine, mpi
 from lucid.collectives.engines.nccl import NcclEngine
 from lucid.collectives.group import ProcessGroup
 from lucid.collectives.job import launch
-from lucid.collectives.job.ending import end_together
-from lucid.collectives.job.starting import within
 from lucid.collectives.job.watch import Apart, Watch
+from lucid.collectives.meeting import DEFAULT_TIMEOUT, arrive, give_back, meet, started, world
 from lucid.collectives.work import as_seconds
-from lucid.errors import DistributedError, DistributedTimeoutError, SettingError, warn
+from lucid.errors import DistributedError, SettingError, warn
 from lucid.ops.base.scalars import as_int
 
 if TYPE_CHECKING:
@@ -36,29 +31,10 @@ __all__ = [
     "init_process_group",
     "member",
     "new_group",
-    "start",
     "world",
 ]
 
-DEFAULT_TIMEOUT = timedelta(minutes=10)
 _BACKENDS = {"mpi": "cpu", "gloo": "cpu", "nccl": "cuda"}
-
-
-class _World:
-    """The state of this process: the group of all processes, and what is made once for the whole job."""
-
-    def __init__(self) -> None:
-        self.group: ProcessGroup | None = None
-        self.watch: Watch | None = None
-        self.comm: Any = None  # of all processes, for making others from it
-        self.generation = 0
-        self.made = 0
-        self.timeout = DEFAULT_TIMEOUT.total_seconds()
-        self.others: list[ProcessGroup] = []
-        self.discarded: list[ProcessGroup] = []  # of which MPI may still hold something: given back at the next meeting
-
-
-world = _World()
 
 
 @functools.cache
@@ -174,7 +150,7 @@ def init_process_group(
     _address(init_method)
     limit = as_seconds(DEFAULT_TIMEOUT if timeout is None else timeout, "init_process_group: timeout")
     name = group_name or "default"
-    library = _started(limit) if launch.under_mpi() or _asks_mpi(backend, world_size) else None
+    library = started(limit) if launch.under_mpi() or _asks_mpi(backend, world_size) else None
     told = None
     if library is not None:
         everyone = library.COMM_WORLD
@@ -191,24 +167,11 @@ def init_process_group(
         )
     world.timeout = limit
     if library is not None:
-        _meet(library, limit)
+        meet(library, limit)
     world.generation += 1
     name = name if world.generation == 1 else f"{name} ({world.generation})"
     watch = world.watch or Watch(Apart(here.rank, here.size))
     world.group = _named(_make(name, range(here.size), limit, kinds, watch), backend)
-
-
-def _started(limit: float) -> Any:
-    """Return MPI, started within the limit."""
-    with within(limit) if "mpi4py.MPI" not in sys.modules and launch.under_mpi() else contextlib.nullcontext():
-        return mpi()
-
-
-def start() -> None:
-    """Start MPI, and have an exception end the job from now on, before processes come together."""
-    library = _started(world.timeout)
-    if library.COMM_WORLD.size > 1:
-        _begin_job(library, world.timeout)
 
 
 def _asks_mpi(backend: str | None, world_size: int) -> bool:
@@ -261,64 +224,6 @@ def _address(init_method: str | None) -> None:
     os.environ["MASTER_ADDR"], os.environ["MASTER_PORT"] = address, port
 
 
-def _meet(library: Any, limit: float) -> None:
-    """Wait until all processes of the job are here, and make what the job has once."""
-    if world.watch is None:
-        _begin_job(library, limit)
-    else:
-        _arrive(world.comm, limit)
-    _give_back()
-
-
-def _give_back() -> None:
-    """Give back what MPI holds for groups that all of their processes have left; all processes are in this call."""
-    left = world.comm.allgather([group.name for group in world.discarded])
-    for group in tuple(world.discarded):
-        if all(group.name in left[rank] for rank in group.ranks):
-            world.discarded.remove(group)
-            group.close()
-
-
-def _begin_job(library: Any, limit: float) -> None:
-    everyone = library.COMM_WORLD
-    everyone.Set_errhandler(library.ERRORS_RETURN)
-    try:
-        _arrive(everyone, limit)
-    except DistributedTimeoutError:
-        lost = Watch(Apart(everyone.rank, everyone.size))
-        lost.broken = True
-        end_together(lost, lambda: everyone.Abort(1), lambda: 0.0)
-        raise
-    world.comm = everyone.Dup()
-    world.watch = Watch(MpiMailbox(everyone.Dup()))
-    end_together(world.watch, lambda: everyone.Abort(1), lambda: world.timeout)
-
-
-def _arrive(comm: Any, limit: float) -> None:
-    """Return when all processes of a communicator have called this, so that what follows cannot wait for long."""
-    deadline = time.monotonic() + limit
-    with CALLS:
-        request = comm.Ibarrier()
-    while True:
-        with CALLS:
-            if request.Test():
-                return
-        if world.watch is not None:
-            world.watch.progress()
-            world.watch.receive()
-            if world.watch.failed or world.watch.ended:
-                raise DistributedError(
-                    f"rank {comm.rank} of {comm.size} waits for the others to make a group: {world.watch.gone()}"
-                )
-        if time.monotonic() > deadline:
-            raise DistributedTimeoutError(
-                f"rank {comm.rank} of {comm.size} has waited {limit:g} s for the others to make a group: do all "
-                "processes call init_process_group and new_group alike?",
-                rank=comm.rank,
-            )
-        time.sleep(0.0005)
-
-
 def _make(name: str, ranks: Sequence[int], limit: float, kinds: Sequence[str], watch: Watch) -> ProcessGroup:
     """Return a group of processes of the job; with MPI all processes are in this call."""
     engines: dict[str, Callable[[], Engine]] = {}
@@ -328,8 +233,8 @@ def _make(name: str, ranks: Sequence[int], limit: float, kinds: Sequence[str], w
             engine = MpiEngine(part, watch) if watch.rank in ranks else None
         except mpi().Exception as error:
             raise DistributedError(
-                f"MPI makes no group any more, after {world.made} ({error}): leave by destroy_process_group(group) those "
-                "that are not needed, in all of their processes"
+                f"MPI makes no group any more, after {world.made} ({error}): leave those that are not needed, by "
+                "destroy_process_group(group) in all of their processes"
             ) from error
         if engine is not None:
             engines["cpu"] = lambda: engine
@@ -437,8 +342,8 @@ def new_group(
     if world.watch is None:
         return _named(_group_of_one(name, limit, kinds), backend, parent)
     if world.comm is not None:
-        _arrive(world.comm, parent.timeout)
-        _give_back()
+        arrive(world.comm, parent.timeout)
+        give_back()
     group = _named(_make(f"{name} of {parent.name}", chosen, limit, kinds, world.watch), backend, parent)
     if world.watch.rank not in chosen:
         return NON_MEMBER

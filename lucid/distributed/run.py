@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lucid.collectives.job.launch import rank_under_mpi
-from lucid.collectives.world import start
+from lucid.collectives.meeting import start
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
