@@ -7,6 +7,7 @@ import math
 import os
 import sys
 import threading
+import time
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     from lucid.collectives.job.watch import Watch
 
 __all__ = ["end_together"]
+
+# So many seconds a launcher has to read what processes have printed last, which it drops when the job is aborted.
+_READING = 0.3
 
 
 def end_together(watch: Watch, abort: Callable[[], object], limit: Callable[[], float]) -> None:
@@ -41,6 +45,7 @@ def end_together(watch: Watch, abort: Callable[[], object], limit: Callable[[], 
         try:
             watch.say_failed(f"{kind.__name__}: {value}"[:2000])
         finally:
+            time.sleep(_READING)
             abort()
 
     def uncaught(kind: type[BaseException], value: BaseException, traceback: TracebackType | None) -> None:
@@ -64,9 +69,11 @@ def end_together(watch: Watch, abort: Callable[[], object], limit: Callable[[], 
             )
             sys.stderr.flush()
             if watch.broken:
+                time.sleep(_READING)
                 abort()
             watch.everyone_ends(math.inf)
         if watch.failed:
+            time.sleep(_READING)
             abort()
 
     sys.excepthook = uncaught
