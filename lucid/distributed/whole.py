@@ -10,8 +10,8 @@ __all__ = ["Refused", "refuse"]
 def refuse(what: str) -> NoReturn:
     """Raise a NotImplementedError that says what there is instead."""
     raise NotImplementedError(
-        f"{what}: each process of lucid has whole models and tensors, and none is spread over several: train copies in "
-        "several processes, whose gradients lucid.distributed.all_reduce puts together"
+        f"{what}: each process of lucid has whole models and tensors, and none is spread over several: "
+        "nn.parallel.DistributedDataParallel trains copies of a model in several processes"
     )
 
 
