@@ -70,6 +70,7 @@ def test_every_collective_gives_what_there_is(together):
     assert work.is_completed()
     assert work.wait()
     group = dist.new_group([0])
+    assert isinstance(group, dist.ProcessGroup)
     assert (group.rank(), group.size(), dist.get_process_group_ranks(group)) == (0, 1, [0])
     dist.all_reduce(x, group=group)
     with pytest.raises(SettingError, match="another process"):

@@ -99,6 +99,15 @@ def test_an_address_goes_to_the_environment(monkeypatch):
     assert (os.environ["MASTER_ADDR"], os.environ["MASTER_PORT"]) == ("10.0.0.1", "2345")
 
 
+def test_the_number_on_this_machine(monkeypatch):
+    """It is LOCAL_RANK, or what is given for where that is not set."""
+    assert dist.get_node_local_rank(fallback_rank=5) == 5
+    with pytest.raises(SettingError, match="LOCAL_RANK is not in the environment"):
+        dist.get_node_local_rank()
+    monkeypatch.setenv("LOCAL_RANK", "3")
+    assert dist.get_node_local_rank() == 3
+
+
 SAYS = """
 import os, sys
 from lucid import distributed as dist
