@@ -50,8 +50,8 @@ class SyncBatchNorm(BatchNorm):
 
     Notes
     -----
-    In training among several processes it has no second derivative: backward with ``create_graph=True`` raises a
-    GraphError where that is asked for. Gradients of weight and bias are those of this process's batch, as of each
+    In training among several processes it has no second derivative: a NotDifferentiableError is raised where one is
+    computed. Gradients of weight and bias are those of this process's batch, as of each
     parameter, and `DistributedDataParallel` puts them together.
 
     Examples
@@ -244,7 +244,7 @@ class _Synchronised(Function):
             upper, values = astype(grad.array, own.dtype), astype(x, own.dtype)
             centred = values - own + shift.reshape(shape)
             sums = xp.stack([sum_of(xp, upper, axes), sum_of(xp, upper * centred, axes)]).astype("f8")
-            to_bias = None if bias is None else wrap(astype(sums[0], bias.dtype))
+            to_bias = None if bias is None else wrap(astype(sums[0], bias.dtype, copy=True))
             to_weight = None if weight is None else wrap(astype(sums[1] * scale, weight.dtype))
         if not ctx.needs_input_grad[0]:
             return None, to_weight, to_bias, None, None
