@@ -45,8 +45,8 @@ class DistributedSampler(EpochSampler):
     drop_last : bool
         Whether indices are left out rather than repeated.
     shards : int, optional
-        A multiple of `num_replicas`: indices are repeated, or left out, up to a multiple of it, so that an epoch has the
-        same ones on 1, 2, ... `shards` processes; for ``DistributedDataParallel(..., shards=)``.
+        A multiple of `num_replicas`: indices are repeated, or left out, up to a multiple of it, so that an epoch has
+        the same ones on 1, 2, ... `shards` processes; for ``DistributedDataParallel(..., shards=)``.
 
     Raises
     ------
@@ -82,8 +82,8 @@ class DistributedSampler(EpochSampler):
             # a number of processes that are not there would let each of them read the part of the first
             if num_replicas is not None and as_int(num_replicas, "num_replicas") != group.size():
                 raise SettingError(
-                    "DistributedSampler: expected num_replicas and rank, or neither of them, or the number of processes "
-                    f"of the process group, {group.size()}, got num_replicas={num_replicas}, rank={rank}"
+                    "DistributedSampler: expected num_replicas and rank, or neither of them, or the number of "
+                    f"processes of the group, {group.size()}, got num_replicas={num_replicas}, rank={rank}"
                 )
             num_replicas = group.size()
             rank = group.rank() if rank is None else rank

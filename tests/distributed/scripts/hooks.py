@@ -53,7 +53,7 @@ def hooked(hook, state=None, **settings):
 
 
 def hooks_of_means(rank, size):
-    """Means over all processes are those without a hook; of a half type they are means of rounded gradients, rounded."""
+    """Means over all processes are those without a hook, or in a half type means of rounded gradients, rounded."""
     plain = DistributedDataParallel(Given(), bucket_cap_mb=0.0003)
     for view in (False, True):
         models = {
@@ -119,7 +119,7 @@ def hooks_of_thin_matrices(rank, size):
 
 
 def hooks_of_low_rank_lose_nothing(rank, size):
-    """A mean of rank 1 is found as it is, in all variants, beside a gradient of zeros."""
+    """Find a mean of rank 1 as it is, in all variants, beside a gradient of zeros."""
     for hook, settings in (
         (powerSGD_hook, {}),
         (powerSGD_hook, {"warm_start": False, "use_error_feedback": False}),
@@ -142,7 +142,7 @@ def hooks_of_low_rank_lose_nothing(rank, size):
 
 
 def hooks_beside_samplers(rank, size):
-    """A sampler asks the group who it is, and deals the same samples to any number of processes that shards allow."""
+    """Ask the group who a sampler is for."""
     sampler = DistributedSampler(range(10), shuffle=False)
     assert (sampler.num_replicas, sampler.rank) == (size, rank)
     assert next(iter(sampler)) == rank

@@ -41,10 +41,16 @@ def summed(tensor):
 
 
 def norm_is_that_of_the_whole_batch(rank, size):
-    """Result, gradients and running statistics are those of one process with all rows, for batches of any sizes."""
+    """Compare result, gradients and running statistics with those of one process with all rows, for any sizes."""
     for shape in ((3,), (3, 4), (2, 3, 2), (2, 1, 2, 2)):
         for dtype, tolerance in TOLERANCES.items():
-            for settings in ({}, {"momentum": None}, {"affine": False}, {"track_running_stats": False}, {"bias": False}):
+            for settings in (
+                {},
+                {"momentum": None},
+                {"affine": False},
+                {"track_running_stats": False},
+                {"bias": False},
+            ):
                 for empty in (False, True):
                     case = shape, dtype, settings, empty
                     x, upper, ends = whole_batch(size, shape, dtype, empty)
@@ -71,7 +77,7 @@ def norm_is_that_of_the_whole_batch(rank, size):
 
 
 def norm_far_from_zero(rank, size):
-    """The variance of values that lie close together far from 0 keeps its digits, as it does in one process."""
+    """Compare variances of values that lie close together far from 0, which keep their digits."""
     x, _, ends = whole_batch(size, (2,), lucid.float32, empty=False, shift=3e3)
     layer = nn.SyncBatchNorm(2, affine=False)
     out = layer(x[ends[rank] : ends[rank + 1]])
@@ -118,7 +124,7 @@ def norm_refuses(rank, size):
 
 
 def norm_in_a_model(rank, size):
-    """A converted model that processes train has the gradients and statistics of one process with the whole batch."""
+    """Compare a converted model that processes train with one process that has the whole batch."""
     lucid.manual_seed(0)
     one = nn.Sequential(nn.Conv2d(2, 3, 3), nn.BatchNorm2d(3), nn.ReLU(), nn.Flatten(), nn.Linear(12, 2)).double()
     lucid.manual_seed(0)

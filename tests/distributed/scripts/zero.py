@@ -94,7 +94,7 @@ def zero_deals_by_size(rank, size):
 
 
 def zero_is_saved_from_one_process(rank, size):
-    """The state of all is what the plain optimizer has, in the process that asks for it, until the next step."""
+    """Compare the state of all, in the process that asks for it, with the plain one; the next step ends it."""
     plain, theirs, zero, ours = pair(AdamW, groups=two_groups, lr=0.1)
     assert zero.param_groups[0]["lr"] == 0.01
     for step in range(2):
@@ -122,7 +122,7 @@ def zero_is_saved_from_one_process(rank, size):
 
 
 def zero_goes_on_with_another_number(rank, size):
-    """A state of other processes, or of the plain optimizer, is loaded by any number of them, and gives the same bits."""
+    """Load the state of other processes, or of the plain optimizer: a step has the same bits."""
     some = dist.new_group(range(size - 1) if size > 2 else [0])
     path = Path(sys.argv[1]) / "state.lucid"
     plain, theirs, _, ours = pair(Adam, lr=0.1)
@@ -158,7 +158,7 @@ def zero_goes_on_with_another_number(rank, size):
 
 
 def zero_in_groups_and_with_closures(rank, size):
-    """A group may come later; settings go both ways; a closure is called once; hooks fire in each process."""
+    """Add a group later, set settings, step with a closure: one call of it, and of each hook."""
     plain, theirs, zero, ours = pair(AdamW, lr=0.1, dtypes=(lucid.float32,))
     calls = []
     zero.register_step_post_hook(lambda *_: calls.append("hook"))
