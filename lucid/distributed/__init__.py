@@ -37,15 +37,15 @@ from lucid.collectives.spreading import (
 )
 from lucid.collectives.work import Work
 from lucid.collectives.world import destroy_process_group, init_process_group, new_group
-from lucid.distributed import fsdp, tensor
+from lucid.distributed import algorithms, fsdp, optim, tensor
 from lucid.errors import DistributedError, DistributedTimeoutError
 
 __all__ = [
-    "DistributedError", "DistributedTimeoutError", "ProcessGroup", "ReduceOp", "Work", "all_gather",
+    "DistributedError", "DistributedTimeoutError", "ProcessGroup", "ReduceOp", "Work", "algorithms", "all_gather",
     "all_gather_into_tensor", "all_gather_object", "all_reduce", "all_to_all", "all_to_all_single", "barrier",
     "broadcast", "broadcast_object_list", "destroy_process_group", "fsdp", "gather", "gather_object", "get_backend",
     "get_global_rank", "get_group_rank", "get_process_group_ranks", "get_rank", "get_world_size", "init_process_group",
     "irecv", "is_available", "is_gloo_available", "is_initialized", "is_mpi_available", "is_nccl_available",
-    "is_torchelastic_launched", "isend", "monitored_barrier", "new_group", "recv", "reduce", "reduce_scatter",
+    "is_torchelastic_launched", "isend", "monitored_barrier", "new_group", "optim", "recv", "reduce", "reduce_scatter",
     "reduce_scatter_tensor", "scatter", "scatter_object_list", "send", "set_timeout", "tensor",
 ]  # fmt: skip
