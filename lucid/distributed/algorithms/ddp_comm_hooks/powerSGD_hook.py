@@ -231,7 +231,7 @@ def _parts(state: PowerSGDState, flat: Tensor, bucket: GradBucket) -> tuple[list
 def _orthogonal(matrix: Tensor, epsilon: float) -> Tensor:
     """Return a matrix whose columns are orthogonal, and span what those of `matrix` do."""
     if not epsilon:
-        return cast("Tensor", qr(matrix)[0])
+        return qr(matrix)[0]
     columns: list[Tensor] = []
     for index in range(matrix.shape[1]):
         column = matrix[:, index]

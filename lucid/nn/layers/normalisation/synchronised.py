@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from lucid.arguments import unfit
 from lucid.autograd.base import describe, wrap
@@ -145,7 +145,7 @@ class SyncBatchNorm(BatchNorm):
         """Return a layer of this class in the place of another: what it has, and who holds handles of it, stays."""
         converted = cls.__new__(cls)
         vars(converted).update({
-            name: copy.copy(value) if type(value) is dict else value for name, value in vars(layer).items()
+            name: copy.copy(cast("Any", value)) if type(value) is dict else value for name, value in vars(layer).items()
         })  # fmt: skip
         converted.process_group = group
         return converted
@@ -233,7 +233,7 @@ class _Synchronised(Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, grad: Tensor, *_: Any) -> tuple[Any, ...]:
+    def backward(ctx: Any, *grad_outputs: Any) -> tuple[Any, ...]:
         """Return the gradients of x, of all processes' results, and those of weight and bias, of this process's."""
         saved: list[Any] = [None if each is None else each.array for each in ctx.saved_tensors]
         x, weight, bias, own, shift, scale, total = saved
@@ -241,7 +241,7 @@ class _Synchronised(Function):
         shape = (1, x.shape[1], *[1] * (x.ndim - 2))
         axes = (0, *range(2, x.ndim))
         with on(x):
-            upper, values = astype(grad.array, own.dtype), astype(x, own.dtype)
+            upper, values = astype(grad_outputs[0].array, own.dtype), astype(x, own.dtype)
             centred = values - own + shift.reshape(shape)
             sums = xp.stack([sum_of(xp, upper, axes), sum_of(xp, upper * centred, axes)]).astype("f8")
             to_bias = None if bias is None else wrap(astype(sums[0], bias.dtype, copy=True))
