@@ -16,6 +16,7 @@ from tests.device import DEVICE
 from tests.distributed.together import failed
 
 
+@pytest.mark.cpu("processes exchange CPU tensors")
 @pytest.mark.parametrize("processes", [2, 3])
 def test_among_processes(processes):
     """Bits, shares, checkpoints and errors are as they have to be, for even and odd numbers of processes."""

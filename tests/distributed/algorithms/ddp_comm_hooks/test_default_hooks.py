@@ -13,6 +13,7 @@ from tests.device import DEVICE
 from tests.distributed.together import failed
 
 
+@pytest.mark.cpu("processes exchange CPU tensors")
 @pytest.mark.parametrize("processes", [2, 3])
 def test_among_processes(processes):
     """Gradients are those that NumPy makes of the gradients of all processes."""

@@ -15,6 +15,7 @@ from tests.device import DEVICE
 from tests.distributed.together import failed
 
 
+@pytest.mark.cpu("processes exchange CPU tensors")
 @pytest.mark.parametrize("processes", [2, 3])
 def test_among_processes(processes):
     """Values, gradients and statistics are those of one process with the whole batch."""
