@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from lucid.backend.capture import captures, check_not_capturing
 from lucid.collectives.job.agreement import agree, debugging
@@ -60,6 +60,10 @@ class ProcessGroup:
         self._makers = engines
         self._engines: dict[str, Engine] = {}
         watch.begun[name] = 0
+
+    def __deepcopy__(self, memo: object) -> Self:
+        """Return the group itself, which a copy of what holds it belongs to, too."""
+        return self
 
     def rank(self) -> int:
         """Return the number of this process in the group."""

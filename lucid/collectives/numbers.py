@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from lucid.collectives.reduction import ReduceOp
     from lucid.collectives.work import Steps
 
-__all__ = ["all_gathered", "all_reduced", "broadcasted"]
+__all__ = ["all_gathered", "all_reduced", "broadcasted", "gathered"]
 
 
 def _run(
@@ -51,3 +51,16 @@ def all_gathered(group: ProcessGroup, array: NDArray[Any], text: str) -> NDArray
     """Return the arrays of all processes as rows."""
     rows = np.empty((group.size(), *array.shape), array.dtype)
     return _run(group, "all_gather", text, (array, rows), lambda engine, moved: engine.all_gather(moved[1], moved[0]))
+
+
+def gathered(group: ProcessGroup, array: NDArray[Any], root: int, text: str) -> NDArray[Any]:
+    """Return the arrays of all processes as rows in one of them; no rows in the others."""
+    here = group.rank() == root
+    rows = np.empty((group.size() if here else 0, *array.shape), array.dtype)
+    return _run(
+        group,
+        "gather",
+        text,
+        (array, rows),
+        lambda engine, moved: engine.gather(moved[1] if here else None, moved[0], root),
+    )

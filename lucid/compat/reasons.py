@@ -9,7 +9,6 @@ __all__ = ["REFUSED", "reason"]
 # What lucid has only to say what to use instead.
 REFUSED = {
     "torch.nn.DataParallel",
-    "torch.nn.SyncBatchNorm",
     "torch.optim.SparseAdam",
 }
 
@@ -26,7 +25,6 @@ _REASONS = (
     (r"torch\.special\..*", "not built yet: each needs a formula of its own; scipy.special and cupyx.scipy.special"),
     (r"torch\.optim\.SparseAdam", "no sparse tensors"),
     (r"torch\.nn\.DataParallel", "DistributedDataParallel, a process for each device, is what PyTorch recommends"),
-    (r"torch\.nn\.SyncBatchNorm", "statistics of several processes: one process only"),
 )  # fmt: skip
 _COMPILED = tuple((re.compile(pattern), why) for pattern, why in _REASONS)
 

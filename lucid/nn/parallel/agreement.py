@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import weakref
 import zlib
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,9 +11,7 @@ import numpy as np
 from lucid.autograd.base import TensorBase
 from lucid.autograd.engine.retain import register_hook
 from lucid.autograd.modes.state import thread
-from lucid.backend.arrays import namespace, on
 from lucid.backend.device import device_of
-from lucid.collectives.memory import Target
 from lucid.collectives.numbers import all_gathered
 from lucid.errors import DeviceError, DistributedError, SettingError, warn
 
@@ -24,7 +21,7 @@ if TYPE_CHECKING:
     from lucid.nn.parallel.reducer import Reducer
     from lucid.nn.parameter import Parameter
 
-__all__ = ["check_alike", "check_parameters", "form_of", "reducers", "spread", "watch_for_grad"]
+__all__ = ["check_alike", "check_parameters", "form_of", "reducers", "watch_for_grad"]
 
 reducers: weakref.WeakSet[Reducer] = weakref.WeakSet()
 """Those that are in use."""
@@ -83,29 +80,6 @@ def check_alike(module: Module, group: ProcessGroup) -> None:
         f"DistributedDataParallel: the processes' modules differ; in rank {group.ranks[group.rank()]} the first that "
         f"does is {place}: expected the same module in all"
     )
-
-
-def spread(tensors: list[Any], group: ProcessGroup, root: int) -> None:
-    """Set tensors of all processes to the values that they have in one, those of one dtype at once."""
-    kinds: dict[Any, list[Any]] = {}
-    for tensor in tensors:
-        if tensor.array.size:
-            kinds.setdefault((tensor.array.dtype.name, device_of(tensor.array)), []).append(tensor)
-    for (dtype, device), alike in kinds.items():
-        with on(alike[0].array):
-            flat = namespace(alike[0].array).concatenate([tensor.array.reshape(-1) for tensor in alike])
-        engine = group.engine(device.type, "DistributedDataParallel")
-        text = f"parameters and buffers of {dtype}, {flat.size} elements, from {root}"
-        group.begin(engine, "broadcast", text, partial(engine.broadcast, flat, root)).wait()
-        if group.rank() != root:
-            start = 0
-            for tensor in alike:
-                target = Target(tensor, "DistributedDataParallel")
-                size = target.array.size
-                with on(target.array):
-                    target.array[...] = flat[start : start + size].reshape(target.array.shape)
-                target.begun()
-                start += size
 
 
 def watch_for_grad(output: Any, reducer: Reducer) -> None:

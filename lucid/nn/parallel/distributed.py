@@ -12,11 +12,12 @@ from lucid.autograd.modes.leaving import Context
 from lucid.autograd.modes.state import thread
 from lucid.backend.device import device_of
 from lucid.collectives.group import ProcessGroup
+from lucid.collectives.sharing import share
 from lucid.collectives.world import default_group
 from lucid.cuda.switches import are_deterministic_algorithms_enabled
 from lucid.errors import DistributedError, SettingError
 from lucid.nn.module.module import Module
-from lucid.nn.parallel.agreement import check_alike, check_parameters, form_of, reducers, spread, watch_for_grad
+from lucid.nn.parallel.agreement import check_alike, check_parameters, form_of, reducers, watch_for_grad
 from lucid.nn.parallel.joining import Join
 from lucid.nn.parallel.reducer import Reducer
 from lucid.nn.parallel.shards import check_shards, shards_of
@@ -164,7 +165,7 @@ class DistributedDataParallel(Module):
         if group.size() > 1:
             check_alike(module, group)
             if init_sync:
-                spread([*module.parameters(), *module.buffers()], group, 0)
+                share([*module.parameters(), *module.buffers()], group, 0, "DistributedDataParallel")
         self.reducer = Reducer(
             named, group, mib, tree=tree, view=gradient_as_bucket_view, hooks=self._reduced_grad_hooks
         )
@@ -188,11 +189,11 @@ class DistributedDataParallel(Module):
     def spread_buffers(self, root: int) -> None:
         """Take one process's buffers, in training, where no shards begin with the same ones anyway."""
         if self.broadcast_buffers and self.training and self.shards is None and thread.state.recording:
-            spread(list(self.module.buffers()), self.process_group, root)
+            share(self.module.buffers(), self.process_group, root, "DistributedDataParallel")
 
     def spread_everything(self, root: int) -> None:
         """Take one process's parameters and buffers."""
-        spread([*self.module.parameters(), *self.module.buffers()], self.process_group, root)
+        share([*self.module.parameters(), *self.module.buffers()], self.process_group, root, "DistributedDataParallel")
 
     def _checkform(self) -> None:
         if form_of(self.module) != self._form:

@@ -17,6 +17,7 @@ from lucid.collectives.memory import Target
 from lucid.collectives.numbers import all_reduced
 from lucid.collectives.reduction import ReduceOp
 from lucid.errors import SettingError, ShapeError
+from lucid.nn.layers.normalisation.synchronised import SyncBatchNorm
 from lucid.ops.base.promotion import accumulation_dtype
 
 if TYPE_CHECKING:
@@ -92,6 +93,7 @@ def shards_of(reducer: Reducer, module: Module, shards: int, batch: Sequence[Ten
     group = reducer.group
     own = shards // group.size()
     _check_batch(batch, own)
+    _check_layers(module)
     sums = [PairwiseSum() for _ in reducer.parameters]
     before = _taken(reducer)
     touched: set[int] = set()
@@ -140,6 +142,16 @@ def _check_batch(batch: Sequence[Any], own: int) -> None:
             f"DistributedDataParallel.split: expected a batch of one size, which this process's {own} shards divide, "
             f"got {[part.array.shape[0] for part in batch]}"
         )
+
+
+def _check_layers(module: Module) -> None:
+    for name, layer in module.named_modules():
+        if isinstance(layer, SyncBatchNorm):
+            raise SettingError(
+                f"DistributedDataParallel.split: {name or 'the module'} is a SyncBatchNorm, whose statistics are those "
+                "of one shard of each process, and so others on another number of processes: take BatchNorm, whose "
+                "running statistics are joined over all shards"
+            )
 
 
 def _taken(reducer: Reducer) -> dict[int, Any]:
