@@ -16,13 +16,14 @@ import argparse
 import hashlib
 from typing import TYPE_CHECKING
 
+from train_digits import DigitNet, digits
+
 import lucid
 from lucid import distributed as dist
 from lucid import nn
 from lucid.nn import functional
 from lucid.nn.parallel import DistributedDataParallel
 from lucid.utils.data import DataLoader, DistributedSampler, TensorDataset
-from train_digits import DigitNet, digits
 
 if TYPE_CHECKING:
     from lucid import Tensor

@@ -79,6 +79,7 @@ LAZY = {
     "nvmath",
     "mpi4py",
     "nccl",
+    "ray",
     "cudnn",
 }
 ONLY_IMPORTER_OF_CUPY = "backend/gpu.py"

@@ -180,18 +180,18 @@ class DistributedDataParallel(Module):
         if self.process_group.size() > 1:
             self._checkform()
             if self.reducer.syncing:
-                self.spread_buffers(0 if self.joining is None else self.joining.announce())
+                self._spread_buffers(0 if self.joining is None else self.joining.announce())
         output = self.module(*inputs, **kwargs)
         if not self.reducer.passes and self.reducer.syncing:
             watch_for_grad(output, self.reducer)
         return output
 
-    def spread_buffers(self, root: int) -> None:
+    def _spread_buffers(self, root: int) -> None:
         """Take one process's buffers, in training, where no shards begin with the same ones anyway."""
         if self.broadcast_buffers and self.training and self.shards is None and thread.state.recording:
             share(self.module.buffers(), self.process_group, root, "DistributedDataParallel")
 
-    def spread_everything(self, root: int) -> None:
+    def _spread_everything(self, root: int) -> None:
         """Take one process's parameters and buffers."""
         share([*self.module.parameters(), *self.module.buffers()], self.process_group, root, "DistributedDataParallel")
 

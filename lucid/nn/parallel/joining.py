@@ -37,9 +37,9 @@ class Join:
         model.joining = None
         if kind is None:
             while (first := self._round(here=False)) is not None:
-                model.spread_buffers(first)
+                model._spread_buffers(first)
                 model.reducer.shadow()
-            model.spread_everything(self.last)
+            model._spread_everything(self.last)
         model.reducer.scale = 1.0
 
     def announce(self) -> int:

@@ -7,6 +7,7 @@ import pytest
 from tests.collectives.jobs import failures
 
 
+@pytest.mark.contract("12.1")
 @pytest.mark.cpu("processes exchange CPU tensors")
 @pytest.mark.parametrize("processes", [2, 3])
 def test_reducing(processes, tmp_path):

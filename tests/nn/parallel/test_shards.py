@@ -48,7 +48,7 @@ def test_nothing_is_zeros():
 
 @pytest.fixture(scope="module")
 def alone():
-    """What a process that is alone finds."""
+    """Return what a process that is alone finds."""
     return sharding.digests(), sharding.each_shard_has_random_numbers_of_its_own()[0]
 
 

@@ -103,7 +103,7 @@ class Branching(nn.Module):
 
 
 def unused_parameters_count_as_zero():
-    """Those that no process uses keep what they had; in many buckets, and in one; the bits of one process, by a tree."""
+    """Those that no process uses keep what they had; in many buckets and in one; the bits of one process, by a tree."""
     loss = lambda module, rank: (module(batch(rank), rank) ** 2).sum()
     expected = mean(Branching(), loss, range(SIZE))
     for mib in (25, 1e-5):
@@ -125,7 +125,7 @@ def no_sync_accumulates_alone():
     with wrapped.no_sync():
         loss_of(wrapped, RANK).backward()
         with wrapped.no_sync(), pytest.raises(ZeroDivisionError):
-            1 / 0  # noqa: B018 - raises
+            raise ZeroDivisionError
     reference = model()
     loss_of(reference, RANK).backward()
     close(gradients(wrapped), gradients(reference))
@@ -156,7 +156,7 @@ def nested_passes_are_sent_again():
 
 
 def hooks_fire_in_their_order():
-    """Post-accumulate hooks see this process's gradient, whenever registered; reduced ones the mean, bucket by bucket."""
+    """Post-accumulate hooks see this process's gradient, whenever registered, reduced ones the mean, as buckets go."""
     own = model()
     loss_of(own, RANK).backward()
     local = {id(each): grad for each, grad in zip(own.parameters(), gradients(own), strict=True)}
@@ -275,7 +275,8 @@ def comm_hooks_decide_how_gradients_come_together():
     with pytest.raises(SettingError, match="there is one already"):
         wrapped.register_comm_hook(None, halved)
     wrapped = DistributedDataParallel(model())
-    wrapped.register_comm_hook(None, lambda _, bucket: dist.all_reduce(bucket.buffer(), dist.ReduceOp.AVG, async_op=True))
+    average = dist.ReduceOp.AVG
+    wrapped.register_comm_hook(None, lambda _, bucket: dist.all_reduce(bucket.buffer(), average, async_op=True))
     loss_of(wrapped, RANK).backward()
     close(gradients(wrapped), expected)
     for wrong in (lambda _, bucket: 3, lambda _, bucket: lucid.zeros(7)):
@@ -288,12 +289,17 @@ def comm_hooks_decide_how_gradients_come_together():
 
 
 def wrong_calls_say_what_to_do():
+    """Settings, modules and calls that make no sense; what is replaced after wrapping; graphs of passes."""
     wrapped = DistributedDataParallel(model())
     cases = (
         (SettingError, "belongs to another", lambda: DistributedDataParallel(wrapped.module)),
         (SettingError, "belongs to another", lambda: DistributedDataParallel(wrapped)),
         (SettingError, "requires grad", lambda: DistributedDataParallel(nn.ReLU())),
-        (SettingError, "bucket_cap_mb: expected more than 0", lambda: DistributedDataParallel(model(), bucket_cap_mb=0)),
+        (
+            SettingError,
+            "bucket_cap_mb: expected more than 0",
+            lambda: DistributedDataParallel(model(), bucket_cap_mb=0),
+        ),
         (SettingError, "reduction: expected", lambda: DistributedDataParallel(model(), reduction="ring")),
         (SettingError, "power of two", lambda: DistributedDataParallel(model(), shards=6)),
         (SettingError, "multiple of the", lambda: DistributedDataParallel(model(), shards=1)),
@@ -308,14 +314,14 @@ def wrong_calls_say_what_to_do():
     for error, words, call in cases:
         with pytest.raises(error, match=words):
             call()
-    wrapped.module[1] = nn.Linear(40, 40)
+    changed = DistributedDataParallel(model())
+    changed.module[1] = nn.Linear(40, 40)
     with pytest.raises(DistributedError, match="was added, removed or replaced"):
-        wrapped(batch(RANK))
+        changed(batch(RANK))
     # a graph of the pass itself has no derivative through other processes
-    wrapped = DistributedDataParallel(model())
+    recorded = DistributedDataParallel(model())
     with pytest.raises(GraphError, match="create_graph=True"):
-        loss_of(wrapped, RANK).backward(create_graph=True)
-    del wrapped
+        loss_of(recorded, RANK).backward(create_graph=True)
     module = model()
     DistributedDataParallel(module)
     DistributedDataParallel(module)  # the one before is gone
@@ -376,8 +382,9 @@ def uneven_numbers_of_batches():
 
 def early_ends_can_raise():
     wrapped = DistributedDataParallel(nn.Linear(6, 2))
-    with pytest.raises(RuntimeError, match="at least one rank that exhausted inputs"), wrapped.join(
-        throw_on_early_termination=True
+    with (
+        pytest.raises(RuntimeError, match="at least one rank that exhausted inputs"),
+        wrapped.join(throw_on_early_termination=True),
     ):
         for _ in range(1 + RANK):
             wrapped(batch(RANK)).sum().backward()
