@@ -18,6 +18,7 @@ from lucid.errors import DeviceError, DistributedError, SettingError, warn
 if TYPE_CHECKING:
     from lucid.collectives.group import ProcessGroup
     from lucid.nn.module.module import Module
+    from lucid.nn.parallel.distributed import DistributedDataParallel
     from lucid.nn.parallel.reducer import Reducer
     from lucid.nn.parameter import Parameter
 
@@ -80,6 +81,12 @@ def check_alike(module: Module, group: ProcessGroup) -> None:
         f"DistributedDataParallel: the processes' modules differ; in rank {group.ranks[group.rank()]} the first that "
         f"does is {place}: expected the same module in all"
     )
+
+
+def spread_buffers(model: DistributedDataParallel, root: int) -> None:
+    """Take one process's buffers, in training, where no shards begin with the same ones anyway."""
+    if model.broadcast_buffers and model.training and model.shards is None and thread.state.recording:
+        spread(list(model.module.buffers()), model.process_group, root)
 
 
 def watch_for_grad(output: Any, reducer: Reducer) -> None:

@@ -9,7 +9,6 @@ from lucid.arguments import checked, unfit
 from lucid.autograd.hooks.firing import check_callable
 from lucid.autograd.hooks.table import HookTable, register
 from lucid.autograd.modes.leaving import Context
-from lucid.autograd.modes.state import thread
 from lucid.backend.device import device_of
 from lucid.collectives.group import ProcessGroup
 from lucid.collectives.sharing import share
@@ -178,24 +177,15 @@ class DistributedDataParallel(Module):
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         """Return what the module gives for this process's part of a batch."""
         if self.process_group.size() > 1:
-            self._checkform()
+            self._check_form()
             if self.reducer.syncing:
-                self._spread_buffers(0 if self.joining is None else self.joining.announce())
+                spread_buffers(self, 0 if self.joining is None else self.joining.announce())
         output = self.module(*inputs, **kwargs)
         if not self.reducer.passes and self.reducer.syncing:
             watch_for_grad(output, self.reducer)
         return output
 
-    def _spread_buffers(self, root: int) -> None:
-        """Take one process's buffers, in training, where no shards begin with the same ones anyway."""
-        if self.broadcast_buffers and self.training and self.shards is None and thread.state.recording:
-            share(self.module.buffers(), self.process_group, root, "DistributedDataParallel")
-
-    def _spread_everything(self, root: int) -> None:
-        """Take one process's parameters and buffers."""
-        share([*self.module.parameters(), *self.module.buffers()], self.process_group, root, "DistributedDataParallel")
-
-    def _checkform(self) -> None:
+    def _check_form(self) -> None:
         if form_of(self.module) != self._form:
             raise DistributedError(
                 "DistributedDataParallel: a parameter or a module was added, removed or replaced since the module was "

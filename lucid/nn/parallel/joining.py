@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from lucid.collectives.numbers import all_gathered
+from lucid.nn.parallel.agreement import spread, spread_buffers
 
 if TYPE_CHECKING:
     from lucid.nn.parallel.distributed import DistributedDataParallel
@@ -37,9 +38,9 @@ class Join:
         model.joining = None
         if kind is None:
             while (first := self._round(here=False)) is not None:
-                model._spread_buffers(first)
+                spread_buffers(model, first)
                 model.reducer.shadow()
-            model._spread_everything(self.last)
+            spread([*model.module.parameters(), *model.module.buffers()], model.process_group, self.last)
         model.reducer.scale = 1.0
 
     def announce(self) -> int:
