@@ -13,6 +13,7 @@ from lucid.autograd.engine.retain import register_hook
 from lucid.autograd.modes.state import thread
 from lucid.backend.device import device_of
 from lucid.collectives.numbers import all_gathered
+from lucid.collectives.sharing import share
 from lucid.errors import DeviceError, DistributedError, SettingError, warn
 
 if TYPE_CHECKING:
@@ -83,10 +84,10 @@ def check_alike(module: Module, group: ProcessGroup) -> None:
     )
 
 
-def spread_buffers(model: DistributedDataParallel, root: int) -> None:
+def share_buffers(model: DistributedDataParallel, root: int) -> None:
     """Take one process's buffers, in training, where no shards begin with the same ones anyway."""
     if model.broadcast_buffers and model.training and model.shards is None and thread.state.recording:
-        spread(list(model.module.buffers()), model.process_group, root)
+        share(list(model.module.buffers()), model.process_group, root)
 
 
 def watch_for_grad(output: Any, reducer: Reducer) -> None:

@@ -16,7 +16,7 @@ from lucid.collectives.world import default_group
 from lucid.cuda.switches import are_deterministic_algorithms_enabled
 from lucid.errors import DistributedError, SettingError
 from lucid.nn.module.module import Module
-from lucid.nn.parallel.agreement import check_alike, check_parameters, form_of, reducers, watch_for_grad
+from lucid.nn.parallel.agreement import check_alike, check_parameters, form_of, reducers, share_buffers, watch_for_grad
 from lucid.nn.parallel.joining import Join
 from lucid.nn.parallel.reducer import Reducer
 from lucid.nn.parallel.shards import check_shards, shards_of
@@ -179,7 +179,7 @@ class DistributedDataParallel(Module):
         if self.process_group.size() > 1:
             self._check_form()
             if self.reducer.syncing:
-                spread_buffers(self, 0 if self.joining is None else self.joining.announce())
+                share_buffers(self, 0 if self.joining is None else self.joining.announce())
         output = self.module(*inputs, **kwargs)
         if not self.reducer.passes and self.reducer.syncing:
             watch_for_grad(output, self.reducer)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from lucid.collectives.numbers import all_gathered
-from lucid.nn.parallel.agreement import spread, spread_buffers
+from lucid.collectives.sharing import share
+from lucid.nn.parallel.agreement import share_buffers
 
 if TYPE_CHECKING:
     from lucid.nn.parallel.distributed import DistributedDataParallel
@@ -38,9 +39,9 @@ class Join:
         model.joining = None
         if kind is None:
             while (first := self._round(here=False)) is not None:
-                spread_buffers(model, first)
+                share_buffers(model, first)
                 model.reducer.shadow()
-            spread([*model.module.parameters(), *model.module.buffers()], model.process_group, self.last)
+            share([*model.module.parameters(), *model.module.buffers()], model.process_group, self.last)
         model.reducer.scale = 1.0
 
     def announce(self) -> int:
