@@ -74,6 +74,7 @@ LAZY = {
     "opt_einsum",
     "matplotlib",
     "mpi4py",
+    "ray",
     "tensorboardX",
     "nvtx",
     "nvmath",

@@ -13,7 +13,7 @@ from lucid.errors import ArgumentError, SettingError, StateDictError
 from lucid.optim import LBFGS, SGD, AdamW
 from lucid.optim.lr_scheduler import StepLR
 from tests.device import DEVICE
-from tests.distributed.together import failed
+from tests.distributed.together import Twins, failed
 
 
 @pytest.mark.cpu("processes exchange CPU tensors")
@@ -98,3 +98,18 @@ def test_what_it_does_not_do():
     with pytest.raises(SettingError, match="momentum"):
         zero.add_param_group({"params": [lucid.ones(1, requires_grad=True)], "momentum": -1.0})
     assert len(zero.param_groups) == len(zero.optim.param_groups) == 1
+
+
+def test_a_part_on_the_device(rng):
+    """The second of two processes changes its own parameters, on each device, and takes the others as they come."""
+    shapes = (3, 2), (4,), (5,)
+    params = [lucid.tensor(rng.standard_normal(shape), device=DEVICE, requires_grad=True) for shape in shapes]
+    before = [param.tolist() for param in params]
+    zero = ZeroRedundancyOptimizer(params, SGD, Twins(), lr=0.1, momentum=0.9)
+    own = zero.optim.param_groups[0]["params"]
+    assert [tuple(param.shape) for param in own] == [(4,), (5,)]
+    sum(param.sum() for param in params).backward()
+    zero.step()
+    for param, values in zip(params, before, strict=True):
+        assert (param.tolist() != values) == any(param is each for each in own)
+    assert len(zero.state) == 2

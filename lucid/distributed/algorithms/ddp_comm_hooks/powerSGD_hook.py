@@ -181,7 +181,7 @@ def _approximated(state: PowerSGDState, bucket: GradBucket) -> Future[Tensor]:
     whole, thin = _parts(state, flat, bucket)
     bases = state.q_memory_dict.get(index) if state.warm_start else None
     if bases is None:
-        bases = [randn(part.matrix.shape[1], part.rank, generator=state.rng).to(flat) for part in thin]
+        bases = [randn(part.matrix.shape[1], part.rank, generator=state.rng, device="cpu").to(flat) for part in thin]
     bases = [_orthogonal(basis, state.orthogonalization_epsilon) for basis in bases]
     products = [part.matrix @ basis for part, basis in zip(thin, bases, strict=True)]
     sent = [_Sent(whole, ReduceOp.AVG, state, dtype), _Sent(products, ReduceOp.SUM, state, dtype)]

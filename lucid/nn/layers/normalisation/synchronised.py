@@ -60,7 +60,7 @@ class SyncBatchNorm(BatchNorm):
     >>> from lucid import nn
     >>> nn.SyncBatchNorm(1)(lucid.tensor([[1.0], [3.0]]))
     tensor([[-1.0000],
-            [ 1.0000]], grad_fn=<NormaliseBackward>)
+            [ 1.0000]], grad_fn=<NormaliseBackward0>)
     """
 
     process_group: ProcessGroup | None

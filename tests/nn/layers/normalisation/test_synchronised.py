@@ -12,7 +12,7 @@ from lucid import distributed as dist
 from lucid import nn
 from lucid.errors import ArgumentError, SettingError, ShapeError
 from tests.device import DEVICE
-from tests.distributed.together import failed
+from tests.distributed.together import Twins, failed
 
 
 @pytest.mark.cpu("processes exchange CPU tensors")
@@ -87,3 +87,23 @@ def test_what_is_refused():
     with pytest.raises(ShapeError, match="more than 1 value per channel"):
         nn.SyncBatchNorm(2)(lucid.ones(1, 2))
     assert np.isfinite(nn.SyncBatchNorm(2)(lucid.ones(2, 2)).tolist()).all()
+
+
+@pytest.mark.parametrize("dtype", [lucid.float64, lucid.float32, lucid.float16, lucid.bfloat16])
+def test_twins(dtype, rng):
+    """Two processes with the same batch compute what one does with that batch twice, on each device."""
+    ours = nn.SyncBatchNorm(3, process_group=Twins(), device=DEVICE, dtype=dtype)
+    one = nn.BatchNorm2d(3, device=DEVICE, dtype=dtype)
+    x, upper = (lucid.tensor(rng.standard_normal((4, 3, 5, 2)), dtype=dtype, device=DEVICE) for _ in range(2))
+    x.requires_grad_()
+    out, expected = ours(x), one(lucid.cat([x, x]))
+    (grad,) = lucid.autograd.grad(out, x, upper)
+    (grad_of_both,) = lucid.autograd.grad(expected, x, lucid.cat([upper, upper]))
+    tolerance = {lucid.float64: 1e-12, lucid.float32: 1e-5, lucid.float16: 4e-3, lucid.bfloat16: 3e-2}[dtype]
+    for found, known in (
+        (out, expected[:4]),
+        (2 * grad, grad_of_both),
+        *zip(ours.buffers(), one.buffers(), strict=True),
+    ):
+        found, known = (each.detach().cpu().double().numpy() for each in (found, known))
+        np.testing.assert_allclose(found, known, rtol=tolerance, atol=tolerance)
