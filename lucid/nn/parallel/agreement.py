@@ -87,7 +87,7 @@ def check_alike(module: Module, group: ProcessGroup) -> None:
 def share_buffers(model: DistributedDataParallel, root: int) -> None:
     """Take one process's buffers, in training, where no shards begin with the same ones anyway."""
     if model.broadcast_buffers and model.training and model.shards is None and thread.state.recording:
-        share(list(model.module.buffers()), model.process_group, root)
+        share(list(model.module.buffers()), model.process_group, root, "DistributedDataParallel")
 
 
 def watch_for_grad(output: Any, reducer: Reducer) -> None:

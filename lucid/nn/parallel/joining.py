@@ -41,7 +41,12 @@ class Join:
             while (first := self._round(here=False)) is not None:
                 share_buffers(model, first)
                 model.reducer.shadow()
-            share([*model.module.parameters(), *model.module.buffers()], model.process_group, self.last)
+            share(
+                [*model.module.parameters(), *model.module.buffers()],
+                model.process_group,
+                self.last,
+                "DistributedDataParallel.join",
+            )
         model.reducer.scale = 1.0
 
     def announce(self) -> int:
