@@ -22,6 +22,8 @@ __all__ = [
     "CheckpointError",
     "CudaUnavailableError",
     "DeviceError",
+    "DistributedError",
+    "DistributedTimeoutError",
     "DtypeError",
     "GraphError",
     "HookError",
@@ -82,6 +84,30 @@ class KernelError(LucidError, RuntimeError):
 
 class CaptureError(LucidError, RuntimeError):
     """Work cannot be captured in a CUDA graph, or a captured graph cannot be launched any more."""
+
+
+class DistributedError(LucidError, RuntimeError):
+    """Processes that train together cannot: one has failed or left, or they call different collectives."""
+
+
+class DistributedTimeoutError(DistributedError, TimeoutError):
+    """A collective takes longer than its group allows.
+
+    Attributes
+    ----------
+    rank : int
+        Of the process that has waited.
+    call : str
+        The collective that it has waited for.
+    """
+
+    def __init__(self, message: str, rank: int = 0, call: str = "") -> None:
+        super().__init__(message)
+        self.rank = rank
+        self.call = call
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (str(self), self.rank, self.call)
 
 
 class OutOfMemoryError(LucidError, RuntimeError, MemoryError):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import concurrent.futures
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -70,7 +70,7 @@ class Future(Generic[T]):
 
     def then(self, callback: Callable[[Future[T]], S]) -> Future[S]:
         """Return the future of ``callback(self)``, called when something is set; what it raises is set."""
-        after: Future[S] = Future()
+        after: Future[S] = self.after()
 
         def call(_: object) -> None:
             try:
@@ -80,6 +80,10 @@ class Future(Generic[T]):
 
         self._future.add_done_callback(call)
         return after
+
+    def after(self) -> Future[Any]:
+        """Return an empty future for what is made of this one's value: of the class that waits in the same way."""
+        return Future()
 
 
 def collect_all(futures: Sequence[Future[T]]) -> Future[list[Future[T]]]:

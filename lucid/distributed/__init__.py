@@ -1,80 +1,55 @@
-"""The answers of a single process to code that may run in several: there is one, and its number is 0.
+"""Processes that train one model together, under PyTorch's names: on CPU tensors through MPI, on CUDA tensors NCCL.
 
-lucid has no communication between processes. `lucid.utils.data.DistributedSampler` divides data all the same.
+A process that no launcher has started is a group of one, and every collective computes there without any call.
 """
 
 from __future__ import annotations
 
-from enum import Enum
-from typing import Any, NoReturn
-
-from lucid.distributed import fsdp, tensor
-from lucid.distributed.one_process import refuse
+from lucid.collectives.group import ProcessGroup
+from lucid.collectives.objects import all_gather_object, broadcast_object_list, gather_object, scatter_object_list
+from lucid.collectives.operations import all_reduce, barrier, broadcast, reduce
+from lucid.collectives.pairs import P2POp, batch_isend_irecv, irecv, isend, monitored_barrier, recv, send
+from lucid.collectives.questions import (
+    GroupMember,
+    get_backend,
+    get_global_rank,
+    get_group_rank,
+    get_node_local_rank,
+    get_process_group_ranks,
+    get_rank,
+    get_world_size,
+    group,
+    is_available,
+    is_gloo_available,
+    is_initialized,
+    is_mpi_available,
+    is_nccl_available,
+    is_torchelastic_launched,
+    set_timeout,
+)
+from lucid.collectives.reduction import ReduceOp
+from lucid.collectives.spreading import (
+    all_gather,
+    all_gather_into_tensor,
+    all_to_all,
+    all_to_all_single,
+    gather,
+    reduce_scatter,
+    reduce_scatter_tensor,
+    scatter,
+)
+from lucid.collectives.work import Work
+from lucid.collectives.world import destroy_process_group, init_process_group, new_group
+from lucid.distributed import algorithms, device_mesh, fsdp, optim, tensor
+from lucid.errors import DistributedError, DistributedTimeoutError
 
 __all__ = [
-    "ReduceOp", "destroy_process_group", "fsdp", "get_rank", "get_world_size", "init_process_group", "is_available",
-    "is_gloo_available", "is_initialized", "is_mpi_available", "is_nccl_available", "is_torchelastic_launched",
-    "tensor",
+    "DistributedError", "DistributedTimeoutError", "GroupMember", "P2POp", "ProcessGroup", "ReduceOp", "Work",
+    "algorithms", "all_gather", "all_gather_into_tensor", "all_gather_object", "all_reduce", "all_to_all",
+    "all_to_all_single", "barrier", "batch_isend_irecv", "broadcast", "broadcast_object_list", "destroy_process_group",
+    "device_mesh", "fsdp", "gather", "gather_object", "get_backend", "get_global_rank", "get_group_rank",
+    "get_node_local_rank", "get_process_group_ranks", "get_rank", "get_world_size", "group", "init_process_group",
+    "irecv", "is_available", "is_gloo_available", "is_initialized", "is_mpi_available", "is_nccl_available",
+    "is_torchelastic_launched", "isend", "monitored_barrier", "new_group", "optim", "recv", "reduce", "reduce_scatter",
+    "reduce_scatter_tensor", "scatter", "scatter_object_list", "send", "set_timeout", "tensor",
 ]  # fmt: skip
-
-
-class ReduceOp(Enum):
-    """How values of several processes become one; only names here, which functions of scripts have as defaults."""
-
-    SUM = 0
-    AVG = 1
-    PRODUCT = 2
-    MIN = 3
-    MAX = 4
-    BAND = 5
-    BOR = 6
-    BXOR = 7
-
-
-def is_available() -> bool:
-    """Return False: there is no communication between processes.
-
-    Examples
-    --------
-    >>> import lucid
-    >>> lucid.distributed.is_available()
-    False
-    """
-    return False
-
-
-is_gloo_available = is_initialized = is_mpi_available = is_nccl_available = is_torchelastic_launched = is_available
-
-
-def get_rank(group: None = None) -> int:  # noqa: ARG001  there is one
-    """Return 0, the number of this process.
-
-    Examples
-    --------
-    >>> import lucid
-    >>> lucid.distributed.get_rank()
-    0
-    """
-    return 0
-
-
-def get_world_size(group: None = None) -> int:  # noqa: ARG001  there is one
-    """Return 1, the number of processes.
-
-    Examples
-    --------
-    >>> import lucid
-    >>> lucid.distributed.get_world_size()
-    1
-    """
-    return 1
-
-
-def init_process_group(*_args: Any, **_kwargs: Any) -> NoReturn:
-    """Raise a NotImplementedError that says what there is instead."""
-    refuse("init_process_group")
-
-
-def destroy_process_group(*_args: Any, **_kwargs: Any) -> NoReturn:
-    """Raise a NotImplementedError that says what there is instead."""
-    refuse("destroy_process_group")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from lucid.distributed.one_process import Refused, refuse
+from lucid.distributed.whole import Refused, refuse
 
 __all__ = ["FSDPModule", "FullyShardedDataParallel", "MixedPrecisionPolicy", "fully_shard"]
 

@@ -228,6 +228,10 @@ class Optimizer:
         """
         return None
 
+    def _keeps_state_of(self, param: Tensor) -> bool:
+        """Return whether there is state of a parameter here, rather than in another process."""
+        return True
+
     def _check_devices(self, params: list[Tensor], group: Group) -> None:
         """Raise `DeviceError` if a step would, since what it takes for `params`, of one group, lies on several devices.
 
@@ -370,7 +374,7 @@ class Optimizer:
         given = fire(
             hooks, lambda hook, given: hook.func(self, given), dict(state_dict), "load-state-dict pre-hook", name
         )
-        state, groups = loaded(self, given)
+        state, groups = loaded(self, given, self._keeps_state_of)
         before = self.state, self.param_groups
         try:
             # through the method that subclasses written for PyTorch extend

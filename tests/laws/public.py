@@ -19,6 +19,7 @@ BESIDE = ("lucid.nn.modules.module", "lucid.optim.optimizer")
 CLASSES = (
     "lucid.Tensor",
     "lucid.nn.Module",
+    "lucid.nn.parallel.DistributedDataParallel",
     "lucid.optim.Optimizer",
     "lucid.autograd.SavedTensor",
     "lucid.autograd.graph.Node",
@@ -28,11 +29,19 @@ CLASSES = (
 def public_names() -> set[str]:
     """Return the full name of everything public: what modules export, and the methods of `CLASSES`."""
     found = names_in("lucid", lucid).union(*(names_in(path, importlib.import_module(path)) for path in BESIDE))
-    for path in CLASSES:
-        module, _, name = path.rpartition(".")
-        kind = getattr(importlib.import_module(module), name)
-        found |= {f"{path}.{member}" for member in dir(kind) if not member.startswith("_")}
+    kinds = {path: _at(path) for path in CLASSES}
+    for path, kind in kinds.items():
+        inherited = {
+            name for each in kinds.values() if each is not kind and issubclass(kind, each) for name in dir(each)
+        }
+        found |= {f"{path}.{member}" for member in dir(kind) if not member.startswith("_") and member not in inherited}
     return found
+
+
+def _at(path: str) -> type:
+    """Return the class of this full name."""
+    module, _, name = path.rpartition(".")
+    return getattr(importlib.import_module(module), name)
 
 
 def names_in(path: str, module: ModuleType) -> set[str]:

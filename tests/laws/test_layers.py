@@ -13,13 +13,14 @@ import lucid
 PACKAGE = Path(lucid.__file__).parent
 # Lowest first. A module imports from lower layers and from its own part of its layer.
 LAYERS = (
-    {"errors", "version"},
+    {"errors", "futures", "version"},
     {"arguments"},
     {"backend", "backends"},
     {"cuda"},
     {"autograd"},
     {"ops"},
     {"tensor"},
+    {"collectives"},
     {"nn", "data"},
     {"optim"},
     {
@@ -42,7 +43,6 @@ LAYERS = (
         "accelerator",
         "compiler",
         "distributed",
-        "futures",
         "fx",
         "jit",
         "multiprocessing",
@@ -73,9 +73,14 @@ LAZY = {
     "tensorboardX",
     "opt_einsum",
     "matplotlib",
+    "mpi4py",
+    "ray",
     "tensorboardX",
     "nvtx",
     "nvmath",
+    "mpi4py",
+    "nccl",
+    "ray",
     "cudnn",
 }
 ONLY_IMPORTER_OF_CUPY = "backend/gpu.py"

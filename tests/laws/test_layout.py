@@ -12,7 +12,19 @@ ROOT = Path(__file__).parents[2]
 MOST_FILES = 15
 SOURCES = {".py", ".cu", ".cuh", ".cpp", ".h"}
 TOPS = ("lucid", "kernels", "tests", "benchmarks", "examples", "docs")
-MIRRORED = ("autograd", "backend", "cuda", "nn", "ops", "optim", "serialization", "tensor", "utils", "kernels")
+MIRRORED = (
+    "autograd",
+    "backend",
+    "collectives",
+    "cuda",
+    "nn",
+    "ops",
+    "optim",
+    "serialization",
+    "tensor",
+    "utils",
+    "kernels",
+)
 
 
 def sources(folder):

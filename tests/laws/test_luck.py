@@ -17,6 +17,7 @@ MAKERS = {"default_rng", "Random", "RandomState"}
 # What reads a clock though it lies here: commands, which say how long they took, what interrupts at any moment, and the
 # one place that waits.
 MAY_READ_CLOCKS = {
+    "tests/collectives/job/measured.py",
     "tests/cuda/cupys_own_tests.py",
     "tests/kernels/planted_faults.py",
     "tests/parity/nn/full_models.py",

@@ -53,7 +53,6 @@ EXEMPT = {
     "lucid.cuda.memory_allocated.device": NO_CUDA,
     "lucid.cuda.memory_reserved.device": NO_CUDA,
     "lucid.cuda.stream.stream": NO_CUDA,
-    "lucid.nn.SyncBatchNorm": "is not there: the error says what is instead",
     "lucid.autograd.graph.queue_callback": "is called from inside of a pass; see tests/parity/autograd/test_running.py",
     "lucid.nn.hooks.ContextualHook": "takes names of methods of the class; see tests/nn/hooking/test_hook_errors.py",
     "lucid.nn.hooks.StateHook": "is abstract: its subclasses are the user's",

@@ -93,4 +93,6 @@ def test_what_lucid_takes_beyond_pytorch_has_a_default():
         if added:
             assert added <= set(defaults(ours))
             extra[name] = added
-    assert extra == {"DataLoader": {"worker", "device"}, "SequentialSampler": {"generator"}}
+    assert extra == {
+        "DataLoader": {"worker", "device"}, "DistributedSampler": {"shards"}, "SequentialSampler": {"generator"},
+    }  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lucid.distributed.one_process import Refused
+from lucid.distributed.whole import Refused
 
 __all__ = ["DTensor"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from lucid.distributed.one_process import refuse
+from lucid.distributed.whole import refuse
 
 __all__ = ["implicit_replication"]
 

@@ -117,18 +117,20 @@ def _mean_of_instances(statistic: Array, channels: int) -> Any:
     return array_sum(by_instance, (0,)) / len(by_instance) if type(statistic) is np.ndarray else by_instance.mean(0)
 
 
-def _track(
+def track(
     running_mean: Tensor | None,
     running_var: Tensor | None,
     mean: Tensor,
     variance: Tensor,
-    count: int,
+    correction: float,
     momentum: float | MeanOfBatches,
 ) -> None:
-    """Update running statistics with those of a batch, averaged over instances; the variance is made unbiased."""
-    if not count * math.prod(mean.array.shape) or recomputing():
+    """Update running statistics with those of a batch, averaged over instances, the variance times `correction`.
+
+    In a forward that checkpointing takes again they stay as they are.
+    """
+    if not mean.array.size or recomputing():
         return
-    correction = count / max(count - 1, 1)
     if type(mean.array) is not np.ndarray and _follow_by_kernel(
         running_mean, running_var, mean, variance, momentum, correction
     ):
@@ -209,7 +211,8 @@ def batch_norm(
         )
     dim = (0, *range(2, len(shape)))
     out, mean, variance = normalise(x, weight, bias, dim=dim, eps=eps, center=True, broadcast=broadcast)
-    _track(running_mean, running_var, mean, variance, count, share)
+    if count:
+        track(running_mean, running_var, mean, variance, count / (count - 1), share)
     return out
 
 
@@ -248,5 +251,6 @@ def instance_norm(
         )
     dim = tuple(range(2, len(shape)))
     out, mean, variance = normalise(x, weight, bias, dim=dim, eps=eps, center=True, broadcast=broadcast)
-    _track(running_mean, running_var, mean, variance, count, momentum)
+    if count:
+        track(running_mean, running_var, mean, variance, count / (count - 1), momentum)
     return out

@@ -18,6 +18,8 @@ from lucid.optim.base.entries import Entries
 from lucid.optim.base.slots import counts_there
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from lucid.backend.device import Device
     from lucid.optim.optimizer import Group, Optimizer
     from lucid.tensor import Tensor
@@ -59,8 +61,12 @@ class _Slot(NamedTuple):
     name: str
 
 
-def loaded(optimizer: Optimizer, state_dict: Mapping[str, Any]) -> tuple[dict[Any, Any], list[Group]]:
+def loaded(
+    optimizer: Optimizer, state_dict: Mapping[str, Any], keeps: Callable[[Tensor], bool]
+) -> tuple[dict[Any, Any], list[Group]]:
     """Return state and groups as `state_dict` says, for the parameters of `optimizer`, which stays as it is.
+
+    Of parameters of which it `keeps` none, state is passed over.
 
     Raises
     ------
@@ -85,7 +91,8 @@ def loaded(optimizer: Optimizer, state_dict: Mapping[str, Any]) -> tuple[dict[An
                 f"of {number!r}"
             )
         slot = slots[number]
-        state[slot.param] = _entries(entries, optimizer, slot)
+        if keeps(slot.param):
+            state[slot.param] = _entries(entries, optimizer, slot)
     return state, groups
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from lucid.arguments import checked
 from lucid.backend.random.draws import permutation
+from lucid.collectives.world import default_group
 from lucid.errors import SettingError
 from lucid.ops.base.scalars import as_int
 from lucid.utils.data.dataset import size_of
@@ -35,19 +36,23 @@ class DistributedSampler(EpochSampler):
     ----------
     dataset : Dataset
         With a length.
-    num_replicas, rank : int
-        How many processes there are, and which of them this is. lucid knows of no process group: give both.
+    num_replicas, rank : int, optional
+        How many processes there are, and which of them this is; what the process group says where they are None.
     shuffle : bool
         Whether the order is random, another in each epoch, rather than 0, 1, ...
     seed : int
         Of the order; the same in all processes.
     drop_last : bool
         Whether indices are left out rather than repeated.
+    shards : int, optional
+        A multiple of `num_replicas`: indices are repeated, or left out, up to a multiple of it, so that an epoch has
+        the same ones on 1, 2, ... `shards` processes; for ``DistributedDataParallel(..., shards=)``.
 
     Raises
     ------
     SettingError
-        If `rank` is none of 0 .. num_replicas-1, or one of the two is missing.
+        If `rank` is none of 0 .. num_replicas-1, if one of the two is given and does not fit the process group, if
+        `shards` is no multiple of `num_replicas`, or the processes of a launcher have not come together.
 
     Notes
     -----
@@ -69,12 +74,19 @@ class DistributedSampler(EpochSampler):
         shuffle: bool = True,
         seed: int = 0,
         drop_last: bool = False,
+        *,
+        shards: int | None = None,
     ) -> None:
         if num_replicas is None or rank is None:
-            raise SettingError(
-                "DistributedSampler: expected num_replicas and rank: how many processes there are, and which of them "
-                f"this is, got num_replicas={num_replicas}, rank={rank}"
-            )
+            group = default_group("DistributedSampler")
+            # a number of processes that are not there would let each of them read the part of the first
+            if num_replicas is not None and as_int(num_replicas, "num_replicas") != group.size():
+                raise SettingError(
+                    "DistributedSampler: expected num_replicas and rank, or neither of them, or the number of "
+                    f"processes of the group, {group.size()}, got num_replicas={num_replicas}, rank={rank}"
+                )
+            num_replicas = group.size()
+            rank = group.rank() if rank is None else rank
         num_replicas, rank = as_int(num_replicas, "num_replicas"), as_int(rank, "rank")
         if num_replicas < 1 or not 0 <= rank < num_replicas:
             raise SettingError(
@@ -82,6 +94,11 @@ class DistributedSampler(EpochSampler):
                 f"[0, num_replicas - 1], got num_replicas={num_replicas}, rank={rank}"
             )
         seed = as_int(seed, "seed")
+        shards = num_replicas if shards is None else as_int(shards, "shards")
+        if shards < 1 or shards % num_replicas:
+            raise SettingError(
+                f"DistributedSampler: shards: expected a multiple of the {num_replicas} processes, got {shards}"
+            )
         super().__init__(seed=seed)
         self.dataset = dataset
         self.num_replicas = self.stride = num_replicas
@@ -89,6 +106,7 @@ class DistributedSampler(EpochSampler):
         self.shuffle = shuffle
         self.seed = seed
         self.drop_last = drop_last
+        self.shards = shards
         self.total_size = self._evened(size_of(dataset, "DistributedSampler"))
         self.num_samples = self.total_size // num_replicas
 
@@ -107,8 +125,8 @@ class DistributedSampler(EpochSampler):
         self.passes.set_epoch(epoch)
 
     def _evened(self, count: int) -> int:
-        """Return the number of indices that so many become where each rank has as many as the others."""
-        return (count if self.drop_last else count + self.num_replicas - 1) // self.num_replicas * self.num_replicas
+        """Return the number of indices that so many become where each shard has as many as the others."""
+        return (count if self.drop_last else count + self.shards - 1) // self.shards * self.shards
 
     def order(self, generator: Generator) -> Iterator[NDArray[np.int64]]:
         size = size_of(self.dataset, "DistributedSampler")

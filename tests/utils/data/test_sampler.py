@@ -134,9 +134,10 @@ def test_weights_of_other_kinds():
         (lambda: BatchSampler(3, 2, drop_last=False), ArgumentError, "iterable"),
         (lambda: BatchSampler(range(3), 2, drop_last=2), ArgumentError, "a bool"),
         (lambda: RandomSampler(range(3), generator=lucid.Generator("cuda")), DeviceError, "of the CPU"),
-        (lambda: DistributedSampler(range(3)), SettingError, "num_replicas=None, rank=None"),
         (lambda: DistributedSampler(range(3), 2), SettingError, "num_replicas and rank.* num_replicas=2, rank=None"),
-        (lambda: DistributedSampler(range(3), rank=0), SettingError, "num_replicas and .* num_replicas=None, rank=0"),
+        (lambda: DistributedSampler(range(3), rank=1), SettingError, "Invalid rank"),
+        (lambda: DistributedSampler(range(3), 2, 1, shards=3), SettingError, "shards: expected a multiple of the 2"),
+        (lambda: DistributedSampler(range(3), 2, 1, shards=0), SettingError, "shards: expected a multiple of the 2"),
         (lambda: DistributedSampler(range(3), 2, 2), SettingError, "Invalid rank"),
         (lambda: DistributedSampler(range(3), 0, 0), SettingError, "Invalid rank"),
         (lambda: iter(Sampler()), NotImplementedError, "__iter__"),
@@ -446,3 +447,30 @@ def test_a_sampler_with_a_state_of_its_own_is_asked_for_it(batched):
     next(iterator)
     other.load_state_dict(whole.state_dict())
     assert [lucid.tensor(batch).tolist() for batch in other] == [lucid.tensor(batch).tolist() for batch in iterator]
+
+
+def test_a_process_without_a_group_is_rank_0_of_1():
+    """What is not given says the process group; a process that is alone is one."""
+    for sampler in (DistributedSampler(range(5), shuffle=False), DistributedSampler(range(5), 1, shuffle=False)):
+        assert (sampler.num_replicas, sampler.rank, list(sampler)) == (1, 0, [0, 1, 2, 3, 4])
+
+
+@pytest.mark.parametrize("drop", [False, True])
+def test_shards_are_the_same_on_any_number_of_processes(drop, rng):
+    """Row i of an epoch is in shard i modulo their number, whatever processes deal them, also from a state on."""
+    for size in rng.integers(1, 40, 20):
+        epochs = {}
+        for ranks in (1, 2, 4):
+            samplers = [DistributedSampler(range(size), ranks, rank, drop_last=drop, shards=4) for rank in range(ranks)]
+            parts = [list(sampler) for sampler in samplers]
+            assert len({*map(len, parts)}) == 1
+            rows = [index for row in zip(*parts, strict=True) for index in row]
+            shards = [samplers[0].num_samples * ranks // 4] * 4
+            assert [len(rows[shard::4]) for shard in range(4)] == shards
+            state = {**samplers[0].state_dict(), "epoch": 1, "position": 4 if len(rows) > 4 else 0}
+            rest = []
+            for sampler in samplers:
+                sampler.load_state_dict(state)
+                rest.append(list(sampler))
+            epochs[ranks] = rows, [index for row in zip(*rest, strict=True) for index in row]
+        assert epochs[1] == epochs[2] == epochs[4]

@@ -47,21 +47,19 @@ class BatchNorm(Tracked):
         if seen is not None and self.momentum is None:
             momentum = MeanOfBatches(seen)
         used = not self.training or self.track_running_stats
-        out = F.batch_norm(
-            input,
-            self.running_mean if used else None,
-            self.running_var if used else None,
-            self.weight,
-            self.bias,
-            self.training or (self.running_mean is None and self.running_var is None),
-            momentum,
-            self.eps,
-        )
+        out = self.normalised(input, self.running_mean if used else None, self.running_var if used else None, momentum)
         # last, so that an input that is refused is not counted
         if seen is not None and not recomputing():
             with no_grad():
                 seen.add_(1)
         return out
+
+    def normalised(
+        self, input: Tensor, mean: Tensor | None, variance: Tensor | None, momentum: float | MeanOfBatches
+    ) -> Tensor:
+        """Return `input` normalised, with these running statistics."""
+        training = self.training or (self.running_mean is None and self.running_var is None)
+        return F.batch_norm(input, mean, variance, self.weight, self.bias, training, momentum, self.eps)
 
 
 class BatchNorm1d(BatchNorm):

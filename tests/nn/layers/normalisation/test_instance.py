@@ -80,10 +80,3 @@ def test_volumes_are_normalised_by_batch_norm():
     assert nn.BatchNorm3d(2)(lucid.ones(1, 2, 2, 2, 2)).shape == (1, 2, 2, 2, 2)
     with pytest.raises(ShapeError, match="BatchNorm3d: expected 5D input"):
         nn.BatchNorm3d(2)(lucid.ones(1, 2, 2, 2))
-
-
-def test_statistics_of_several_processes_are_refused():
-    """SyncBatchNorm and its conversion say what is there instead."""
-    for make in (lambda: nn.SyncBatchNorm(2), lambda: nn.SyncBatchNorm.convert_sync_batchnorm(nn.BatchNorm1d(2))):
-        with pytest.raises(NotImplementedError, match="BatchNorm1d"):
-            make()

@@ -1,0 +1,61 @@
+"""Under LUCID_DISTRIBUTED_DEBUG=1 all processes compare what they are about to call, before they do."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lucid.collectives.work import Call, Work
+from lucid.errors import DistributedError
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+    from lucid.collectives.engines.base import Engine
+    from lucid.collectives.group import ProcessGroup
+
+__all__ = ["agree", "debugging"]
+
+_PACKAGE = f"{Path(__file__).parents[1]}/"
+_BYTES = 512  # what a process says of its call
+
+
+def debugging() -> bool:
+    """Return whether calls are compared: whether LUCID_DISTRIBUTED_DEBUG is set to more than 0."""
+    return os.environ.get("LUCID_DISTRIBUTED_DEBUG", "0") not in {"", "0"}
+
+
+def _line() -> str:
+    """Return the line outside of lucid that called it."""
+    frame: FrameType | None = sys._getframe(1)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - who calls is asked
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame = frame.f_back
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
+def agree(group: ProcessGroup, engine: Engine, kind: str, text: str) -> None:
+    """Raise `DistributedError` in all processes if they do not call the same.
+
+    What is compared is the number of the collective, its kind, and shape, dtype and whatever else has to be equal.
+    """
+    said = np.zeros(_BYTES, np.uint8)
+    words = f"collective {group.begun}, {kind} of {text}\0{_line()[-200:]}".encode()[:_BYTES]
+    said[: len(words)] = np.frombuffer(words, np.uint8)
+    all_said: Any = np.zeros((group.size(), _BYTES), np.uint8)
+    # on the CPU also of CUDA tensors: what is compared are texts
+    host = group.engine("cpu", kind) if "cpu" in group.backends else engine
+    work = Work(group, host, Call("the comparison of calls", group.begun, ""), host.all_gather(all_said, said))
+    host.begin(work)
+    work.wait()
+    calls = [bytes(row).rstrip(b"\0").decode(errors="replace").partition("\0") for row in all_said]
+    if len({call for call, _, _ in calls}) > 1:
+        lines = "\n".join(
+            f"  rank {rank}: {call}, at {line}" for rank, (call, _, line) in zip(group.ranks, calls, strict=True)
+        )
+        error = f"the processes of {group!r} call different collectives:\n{lines}"
+        group.broken = error
+        raise DistributedError(error)

@@ -1,0 +1,108 @@
+"""What the launcher that started this process says: how many there are, and which of them it is."""
+
+from __future__ import annotations
+
+import os
+from typing import NamedTuple
+
+from lucid.errors import SettingError
+
+__all__ = ["Place", "number_of", "place", "rank_under_mpi", "several", "under_mpi"]
+
+# What launchers of MPI set in each process: Hydra (MPICH, Intel), PMIx (Open MPI 5), Open MPI, MVAPICH.
+_MPI = ("PMI_SIZE", "PMIX_RANK", "OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE")
+
+# In which variable they tell a process its number.
+_RANKS = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK")
+
+
+class Place(NamedTuple):
+    """Which of how many processes this is, and who says so."""
+
+    rank: int
+    size: int
+    source: str
+
+
+def under_mpi() -> bool:
+    """Return whether mpiexec, or another launcher of MPI, has started this process."""
+    return any(name in os.environ for name in _MPI)
+
+
+def rank_under_mpi() -> str:
+    """Return the number that the launcher of MPI has given this process; "0" where there is none."""
+    return next((os.environ[name] for name in _RANKS if name in os.environ), "0")
+
+
+def several() -> str:
+    """Return who says that there are several processes, in words; empty where nobody does."""
+    for name in ("WORLD_SIZE", *_MPI):
+        if name.endswith("SIZE") and number_of(name) > 1:
+            return f"{name}={os.environ[name]}"
+    return ""
+
+
+def number_of(name: str) -> int:
+    """Return the number that a variable of the environment holds; 1 where it is not set.
+
+    Raises
+    ------
+    SettingError
+        If it holds something else.
+    """
+    try:
+        return int(os.environ.get(name) or 1)
+    except ValueError:
+        raise SettingError(f"{name}, which a launcher sets: expected an int, got {os.environ[name]!r}") from None
+
+
+def _environment() -> Place | None:
+    """Return what RANK and WORLD_SIZE say."""
+    names = "RANK", "WORLD_SIZE"
+    given = {name: os.environ[name] for name in names if os.environ.get(name)}
+    if not given:
+        return None
+    missing = [name for name in names if name not in given]
+    if missing:
+        raise SettingError(
+            f"init_process_group: expected RANK and WORLD_SIZE together, got {next(iter(given))} without {missing[0]}: "
+            "a launcher (mpiexec, torchrun, python -m lucid.distributed.run) sets both"
+        )
+    return Place(number_of("RANK"), number_of("WORLD_SIZE"), "RANK and WORLD_SIZE")
+
+
+def place(rank: int, size: int, world: Place | None) -> Place:
+    """Return which process this is, by the arguments, the environment, and MPI, which may not contradict each other.
+
+    Raises
+    ------
+    SettingError
+        If they do, one is missing, or a number is out of range.
+    """
+    said: list[Place] = []
+    if rank >= 0 or size >= 0:
+        if rank < 0 or size < 0:
+            raise SettingError(
+                "init_process_group: expected rank and world_size together, or neither, got "
+                f"rank={rank}, world_size={size}"
+            )
+        said.append(Place(rank, size, "the arguments rank and world_size"))
+    environment = _environment()
+    said += [each for each in (environment, world) if each is not None]
+    if not said:
+        return Place(0, 1, "no launcher")
+    for each in said:
+        if not 0 <= each.rank < each.size:
+            raise SettingError(
+                f"init_process_group: {each.source}: expected a rank of 0 .. size - 1, got {each.rank} of {each.size}"
+            )
+    if len({each[:2] for each in said}) > 1:
+        words = "; ".join(f"{each.source}: rank {each.rank} of {each.size}" for each in said)
+        hint = ""
+        if world is not None and world.size == 1:
+            hint = (
+                ". MPI knows this process alone, since no mpiexec has started it: start CPU processes with "
+                "mpiexec -n N python script.py or python -m lucid.distributed.run --nproc-per-node N script.py"
+            )
+        raise SettingError(f"init_process_group: who starts the processes contradict each other: {words}{hint}")
+    return said[0]

@@ -1,0 +1,237 @@
+"""What processes tell each other beside their collectives: who has failed, who has left, who waits for what.
+
+The messages go over a communicator of their own and are looked at while this process waits, and only then. So a process
+that computes, is stopped, or hangs elsewhere is one that does not answer.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import time
+from typing import TYPE_CHECKING, Any
+
+from lucid.errors import DistributedError, DistributedTimeoutError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+
+    from lucid.collectives.engines.base import Engine
+    from lucid.collectives.work import Work
+
+__all__ = ["GRACE", "Apart", "Mailbox", "Watch"]
+
+GRACE = 0.5
+"""For so many seconds answers are waited for, and the last words of others before the job is ended."""
+
+
+class Watch:
+    """What this process knows of the others of its job, and tells them.
+
+    Attributes
+    ----------
+    rank, size : int
+        Of this process in the job.
+    begun : dict of str to int
+        How many collectives this process has begun in each group.
+    failed : dict of int to str
+        Processes that have said that they fail, and why.
+    left : dict of int to dict of str to int
+        Processes that have left their groups, and how many collectives of each they had begun.
+    ended : set of int
+        Those of them whose script has ended.
+    mute : set of int
+        Those that have not answered when a wait was at its end.
+    engines : list of Engine
+        What works of this process are under way in.
+    broken : bool
+        Whether a collective has failed in this process: MPI may then wait for ever at its end.
+    """
+
+    def __init__(self, mailbox: Mailbox) -> None:
+        self.mailbox = mailbox
+        self.rank = mailbox.rank
+        self.size = mailbox.size
+        self.others = [rank for rank in range(self.size) if rank != self.rank]
+        self.begun: dict[str, int] = {}
+        self.failed: dict[int, str] = {}
+        self.left: dict[int, dict[str, int]] = {}
+        self.ended: set[int] = set()
+        self._answers: dict[int, dict[str, Any]] = {}
+        self.mute: set[int] = set()
+        self.engines: list[Engine] = []
+        self.broken = False
+        self._waits: list[Work] = []
+        self._heard: dict[int, float] = {}  # when a process was heard to have left
+
+    @classmethod
+    def of_one(cls) -> Watch:
+        """Return that of a process that is alone."""
+        return cls(Mailbox())
+
+    # ---- messages ----
+
+    def tell(self, message: dict[str, Any], *ranks: int) -> None:
+        """Send `message` to some processes, or to all others."""
+        data = json.dumps(message).encode()
+        for rank in ranks or self.others:
+            self.mailbox.send(data, rank)
+
+    def receive(self) -> None:
+        """Read what others have told."""
+        while letter := self.mailbox.receive():
+            source, data = letter
+            self._read(source, json.loads(data))
+
+    def _read(self, source: int, message: dict[str, Any]) -> None:
+        if "failed" in message:
+            self.failed[source] = message["failed"]
+        if "left" in message:
+            self.left[source] = message["left"]
+            self._heard[source] = time.monotonic()
+            if message["ends"]:
+                self.ended.add(source)
+        if "asks" in message:
+            works = tuple(self._waits)
+            waits = [f"{work.call} of group {work.group.name!r}" for work in works]
+            self.tell({"answer": {"begun": self.begun, "waits": " and in ".join(waits)}}, source)
+        if "answer" in message:
+            self._answers[source] = message["answer"]
+
+    # ---- waiting ----
+
+    def progress(self) -> None:
+        """Move all works of this process on: another process may need one of them that this one does not wait for."""
+        for engine in tuple(self.engines):
+            engine.progress()
+
+    @contextlib.contextmanager
+    def waiting(self, work: Work) -> Generator[None]:
+        """While this is open, whoever asks is told that this process waits for `work`."""
+        self._waits.append(work)
+        try:
+            yield
+        finally:
+            self._waits.remove(work)
+
+    def look(self, work: Work) -> None:
+        """Raise `DistributedError` if `work` can never end: a process that it needs has failed or left before it."""
+        self.receive()
+        group, call = work.group, work.call
+        if group.broken:
+            work.fail(DistributedError(f"{self.place(work)}, which is of no use any more: {group.broken}"))
+        if not (self.failed or self.left):
+            return
+        for rank in group.ranks if call.peer < 0 else (call.peer,):
+            if rank in self.failed:
+                error = f"rank {rank} has failed while {self.place(work)}: {self.failed[rank]}"
+            elif rank in self.left and self._misses(rank, work):
+                error = (
+                    f"rank {rank} has left, by the end of its script or of its group, while {self.place(work)}: "
+                    f"expected all processes to call the same collectives; rank {rank} had called "
+                    f"{self.left[rank].get(group.name, 0)} of this group"
+                )
+            else:
+                continue
+            work.fail(DistributedError(error))
+            return
+
+    def _misses(self, rank: int, work: Work) -> bool:
+        if work.call.number:
+            # a group that was made since then is none that it has left
+            begun = self.left[rank].get(work.group.name, 0 if rank in self.ended else work.call.number)
+            if begun >= work.call.number:
+                return False
+            if rank in self.ended:
+                return True
+        # what it has sent before may still be on its way, and why it has left too
+        return time.monotonic() - self._heard[rank] > GRACE
+
+    def place(self, work: Work) -> str:
+        """Return where this process waits, in words."""
+        return f"rank {self.rank} of {self.size} waits in {work.call}, in {work.group}"
+
+    def overdue(self, work: Work, limit: float) -> DistributedTimeoutError:
+        """Return the error of a collective that has taken more than `limit` seconds, after asking who is missing."""
+        group, call = work.group, work.call
+        others = [rank for rank in (group.ranks if call.peer < 0 else (call.peer,)) if rank != self.rank]
+        self._answers.clear()
+        self.tell({"asks": True}, *others)
+        self.until(lambda: all(rank in self._answers or rank in self.failed for rank in others), GRACE)
+        missing: list[str] = []
+        for rank in others:
+            answer = self._answers.get(rank)
+            if answer is not None and call.number and answer["begun"].get(group.name, 0) >= call.number:
+                continue
+            if rank in self.failed:
+                missing.append(f"rank {rank}, which has failed: {self.failed[rank]}")
+            elif rank in self.ended:
+                missing.append(f"rank {rank}, whose script has ended")
+            elif answer is None:
+                self.mute.add(rank)
+                missing.append(f"rank {rank}, which does not answer: it computes, is stopped or hangs")
+            else:
+                missing.append(f"rank {rank}, which waits in {answer['waits'] or 'nothing of this kind'}")
+        arrived = "; ".join(missing) if missing else "none: all have called it, and the connection does not get on"
+        return DistributedTimeoutError(
+            f"{self.place(work)}, and has waited {limit:g} s. Not arrived: {arrived}. Last finished here: "
+            f"{group.last or 'nothing'}. A longer limit is set by init_process_group(timeout=)",
+            rank=self.rank,
+            call=str(call),
+        )
+
+    def until(self, condition: Callable[[], bool], limit: float) -> bool:
+        """Return whether `condition` holds within `limit` seconds, in which messages are read."""
+        deadline = time.monotonic() + limit
+        while not condition():
+            if time.monotonic() > deadline:
+                return False
+            self.progress()
+            self.receive()
+            time.sleep(0.001)
+        return True
+
+    # ---- the end ----
+
+    def say_failed(self, text: str) -> None:
+        """Tell all others that this process ends, once it has printed why, and wait for their last words."""
+        self.tell({"failed": text})
+        self.until(lambda: self.mute >= set(self.running()), 2 * GRACE)
+
+    def say_left(self, *, ends: bool) -> None:
+        """Tell all others that this process calls no collective of its groups any more; `ends`: nor of others."""
+        self.tell({"left": self.begun, "ends": ends})
+
+    def gone(self) -> str:
+        """Return which processes have failed, and which have ended their script, in words."""
+        words = [f"rank {rank} has failed: {why}" for rank, why in sorted(self.failed.items())]
+        words += [f"rank {rank} has ended its script" for rank in sorted(self.ended - self.failed.keys())]
+        return "; ".join(words)
+
+    def running(self) -> list[int]:
+        """Return the processes that have neither ended their script nor failed."""
+        return [rank for rank in self.others if rank not in self.ended and rank not in self.failed]
+
+    def everyone_ends(self, limit: float) -> bool:
+        """Return whether all others end, or one fails, within `limit` seconds."""
+        return self.until(lambda: bool(self.failed) or not self.running(), limit)
+
+
+class Mailbox:
+    """What messages go through: this one is that of a process that is alone."""
+
+    rank, size = 0, 1
+
+    def send(self, data: bytes, rank: int) -> None:
+        """Send `data` to a process, without waiting for it."""
+
+    def receive(self) -> tuple[int, bytes] | None:
+        """Return the next message and who has sent it; None where there is none."""
+
+
+class Apart(Mailbox):
+    """That of processes which nothing but NCCL connects: nobody hears what they say."""
+
+    def __init__(self, rank: int, size: int) -> None:
+        self.rank = rank
+        self.size = size

@@ -1,0 +1,111 @@
+"""How the processes of a job meet: the start of MPI, what is made once for the job, and waits until all are there."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from lucid.collectives.engines.mpi import CALLS, MpiMailbox, mpi
+from lucid.collectives.job import launch
+from lucid.collectives.job.ending import end_together
+from lucid.collectives.job.starting import within
+from lucid.collectives.job.watch import Apart, Watch
+from lucid.errors import DistributedError, DistributedTimeoutError
+
+if TYPE_CHECKING:
+    from lucid.collectives.group import ProcessGroup
+
+__all__ = ["DEFAULT_TIMEOUT", "arrive", "give_back", "meet", "start", "started", "world"]
+
+DEFAULT_TIMEOUT = timedelta(minutes=10)
+
+
+class _World:
+    """The state of this process: the group of all processes, and what is made once for the whole job."""
+
+    def __init__(self) -> None:
+        self.group: ProcessGroup | None = None
+        self.watch: Watch | None = None
+        self.comm: Any = None  # of all processes, for making others from it
+        self.generation = 0
+        self.made = 0
+        self.timeout = DEFAULT_TIMEOUT.total_seconds()
+        self.others: list[ProcessGroup] = []
+        self.discarded: list[ProcessGroup] = []  # of which MPI may still hold something: given back at the next meeting
+
+
+world = _World()
+
+
+def started(limit: float) -> Any:
+    """Return MPI, started within the limit."""
+    with within(limit) if "mpi4py.MPI" not in sys.modules and launch.under_mpi() else contextlib.nullcontext():
+        return mpi()
+
+
+def start() -> None:
+    """Start MPI, and have an exception end the job from now on, before processes come together."""
+    library = started(world.timeout)
+    if library.COMM_WORLD.size > 1:
+        _begin_job(library, world.timeout)
+
+
+def meet(library: Any, limit: float) -> None:
+    """Wait until all processes of the job are here, and make what the job has once."""
+    if world.watch is None:
+        _begin_job(library, limit)
+    else:
+        arrive(world.comm, limit)
+    give_back()
+
+
+def _begin_job(library: Any, limit: float) -> None:
+    everyone = library.COMM_WORLD
+    everyone.Set_errhandler(library.ERRORS_RETURN)
+    try:
+        arrive(everyone, limit)
+    except DistributedTimeoutError:
+        lost = Watch(Apart(everyone.rank, everyone.size))
+        lost.broken = True
+        end_together(lost, lambda: everyone.Abort(1), lambda: 0.0)
+        raise
+    world.comm = everyone.Dup()
+    world.watch = Watch(MpiMailbox(everyone.Dup()))
+    end_together(world.watch, lambda: everyone.Abort(1), lambda: world.timeout)
+
+
+def arrive(comm: Any, limit: float) -> None:
+    """Return when all processes of a communicator have called this, so that what follows cannot wait for long."""
+    deadline = time.monotonic() + limit
+    with CALLS:
+        request = comm.Ibarrier()
+    while True:
+        with CALLS:
+            if request.Test():
+                return
+        if world.watch is not None:
+            world.watch.progress()
+            world.watch.receive()
+            if world.watch.failed or world.watch.ended:
+                raise DistributedError(
+                    f"rank {comm.rank} of {comm.size} waits for the others to make a group: {world.watch.gone()}"
+                )
+        if time.monotonic() > deadline:
+            raise DistributedTimeoutError(
+                f"rank {comm.rank} of {comm.size} has waited {limit:g} s for the others to make a group: do all "
+                "processes call init_process_group and new_group alike?",
+                rank=comm.rank,
+            )
+        time.sleep(0.0005)
+
+
+def give_back() -> None:
+    """Give back what MPI holds for groups that all of their processes have left; all processes are in this call."""
+    left = world.comm.allgather([group.name for group in world.discarded])
+    for group in tuple(world.discarded):
+        if all(group.name in left[rank] for rank in group.ranks):
+            world.discarded.remove(group)
+            group.close()

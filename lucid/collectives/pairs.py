@@ -1,0 +1,237 @@
+"""What two processes do among themselves, and a barrier that names who is missing."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lucid.collectives.group import text_of
+from lucid.collectives.memory import Target, contiguous, device_type, filled, tensor_of
+from lucid.collectives.operations import root_of
+from lucid.collectives.work import as_seconds
+from lucid.collectives.world import member
+from lucid.errors import DistributedTimeoutError, SettingError
+from lucid.ops.base.scalars import as_int
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import timedelta
+
+    from lucid.collectives.group import ProcessGroup
+    from lucid.collectives.work import Work
+    from lucid.tensor import Tensor
+
+__all__ = ["P2POp", "batch_isend_irecv", "irecv", "isend", "monitored_barrier", "recv", "send"]
+
+
+def isend(
+    tensor: Tensor,
+    dst: int | None = None,
+    group: ProcessGroup | None = None,
+    tag: int = 0,
+    group_dst: int | None = None,
+) -> Work | None:
+    """Return the `Work` of sending a tensor to one process, which calls `recv` or `irecv`.
+
+    Parameters
+    ----------
+    tensor : Tensor
+        May not be changed before the work's `wait` has returned.
+    dst, group_dst : int
+        The process that receives, one of the two: its number in the job, or in the group.
+    group : ProcessGroup, optional
+        All processes if None.
+    tag : int
+        What is received under the same one; 0 with NCCL.
+    """
+    chosen = member(group, "isend")
+    if chosen is None:
+        return None
+    peer = _peer(chosen, dst, group_dst, "isend: dst")
+    array = contiguous(tensor_of(tensor, "tensor").array)
+    engine = chosen.engine(device_type(tensor), "isend")
+    number = _tag(tag, "isend: tag")
+    return chosen.begin(
+        engine, "send", text_of(array), lambda: engine.send(array, peer, number), peer=chosen.ranks[peer]
+    )
+
+
+def irecv(
+    tensor: Tensor,
+    src: int | None = None,
+    group: ProcessGroup | None = None,
+    tag: int = 0,
+    group_src: int | None = None,
+) -> Work | None:
+    """Return the `Work` of filling a tensor with what one process sends.
+
+    Parameters
+    ----------
+    tensor : Tensor
+        Of the shape and dtype of what is sent.
+    src, group_src : int
+        The process that sends, one of the two: its number in the job, or in the group.
+    group : ProcessGroup, optional
+        All processes if None.
+    tag : int
+        That under which it is sent; 0 with NCCL.
+    """
+    chosen = member(group, "irecv")
+    if chosen is None:
+        return None
+    peer = _peer(chosen, src, group_src, "irecv: src")
+    engine = chosen.engine(device_type(tensor_of(tensor, "tensor")), "irecv")
+    target = Target(tensor, "irecv")
+    number = _tag(tag, "irecv: tag")
+    work = chosen.begin(
+        engine, "recv", text_of(target.array), lambda: filled(engine.recv(target.buffer, peer, number), [target]),
+        peer=chosen.ranks[peer],
+    )  # fmt: skip
+    target.begun()
+    return work
+
+
+def _tag(tag: Any, name: str) -> int:
+    number = as_int(tag, name)
+    if not 0 <= number < _TAG:
+        raise SettingError(f"{name}: expected 0 .. {_TAG - 1}, got {number}")
+    return number
+
+
+def _peer(group: ProcessGroup, rank: Any, index: Any, name: str) -> int:
+    peer = root_of(group, rank, index, name)
+    if peer == group.rank():
+        raise SettingError(f"{name}: expected another process, got this one, {group.ranks[peer]}")
+    return peer
+
+
+def send(
+    tensor: Tensor,
+    dst: int | None = None,
+    group: ProcessGroup | None = None,
+    tag: int = 0,
+    group_dst: int | None = None,
+) -> None:
+    """Send a tensor to one process, as `isend` does, and wait until it may be changed."""
+    work = isend(tensor, dst, group, tag, group_dst)
+    if work is not None:
+        work.wait()
+
+
+def recv(
+    tensor: Tensor,
+    src: int | None = None,
+    group: ProcessGroup | None = None,
+    tag: int = 0,
+    group_src: int | None = None,
+) -> int:
+    """Fill a tensor with what one process sends, as `irecv` does, and return that process's number in the job."""
+    work = irecv(tensor, src, group, tag, group_src)
+    if work is None:
+        return -1
+    work.wait()
+    return work.call.peer
+
+
+class P2POp:
+    """One of several things that two processes do, for `batch_isend_irecv`.
+
+    Parameters
+    ----------
+    op : callable
+        `isend` or `irecv`.
+    tensor, peer, group, tag, group_peer
+        What it is called with.
+    """
+
+    def __init__(
+        self,
+        op: Callable[..., Work | None],
+        tensor: Tensor,
+        peer: int | None = None,
+        group: ProcessGroup | None = None,
+        tag: int = 0,
+        group_peer: int | None = None,
+    ) -> None:
+        if op not in {isend, irecv}:
+            raise SettingError(f"P2POp: op: expected lucid.distributed.isend or irecv, got {op!r}")
+        self.op, self.tensor, self.peer, self.group, self.tag, self.group_peer = (
+            op,
+            tensor,
+            peer,
+            group,
+            tag,
+            group_peer,
+        )
+
+
+def batch_isend_irecv(p2p_op_list: list[P2POp]) -> list[Work]:
+    """Begin to send and to receive what a list says, in any order in each process, and return the works."""
+    if not p2p_op_list or not all(isinstance(each, P2POp) for each in p2p_op_list):
+        raise SettingError("batch_isend_irecv: p2p_op_list: expected a list of P2POp, at least one")
+    begun = [each.op(each.tensor, each.peer, each.group, each.tag, each.group_peer) for each in p2p_op_list]
+    return [work for work in begun if work is not None]
+
+
+def monitored_barrier(
+    group: ProcessGroup | None = None, timeout: timedelta | float | None = None, wait_all_ranks: bool = False
+) -> None:
+    """Wait until all processes of the group have called this; where some do not, the error of the first names them.
+
+    Parameters
+    ----------
+    group : ProcessGroup, optional
+        All processes if None; with CPU tensors' engine.
+    timeout : timedelta or float, optional
+        For how long, in seconds if it is a number; the group's time limit if None.
+    wait_all_ranks : bool
+        Whether all that are missing are named, rather than the first.
+
+    Raises
+    ------
+    DistributedTimeoutError
+        In the first process of the group, if it is not answered; in the others, if the first has not answered.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.distributed.monitored_barrier()
+    """
+    chosen = member(group, "monitored_barrier")
+    if chosen is None or chosen.size() == 1:
+        return
+    limit = chosen.timeout if timeout is None else as_seconds(timeout, "monitored_barrier: timeout")
+    engine = chosen.engine("cpu", "monitored_barrier")
+    here, first, others = np.zeros(1, np.int64), chosen.ranks[0], list(range(1, chosen.size()))
+
+    def begin(steps: Callable[[], Any], peer: int) -> Work:
+        return chosen.begin(engine, "monitored_barrier", "", steps, peer=chosen.ranks[peer])
+
+    if chosen.rank():
+        begin(lambda: engine.send(here, 0, _TAG), 0).wait(limit)
+        begin(lambda: engine.recv(here, 0, _TAG), 0).wait(limit)
+        return
+    answers = {peer: begin(lambda peer=peer: engine.recv(np.zeros(1, np.int64), peer, _TAG), peer) for peer in others}
+    deadline = time.monotonic() + limit
+    missing: list[int] = []
+    for peer, answer in answers.items():
+        while not answer.is_completed() and time.monotonic() < deadline:
+            engine.watch.receive()
+            time.sleep(0.001)
+        if not answer.is_completed() or answer.error is not None:
+            missing.append(chosen.ranks[peer])
+            if not wait_all_ranks:
+                break
+    if missing:
+        words = f"rank{'s' * (len(missing) > 1)} {', '.join(map(str, missing))}"
+        chosen.broken = f"monitored_barrier: {words} failed to pass"
+        raise DistributedTimeoutError(
+            f"monitored_barrier: {words} of {chosen!r} failed to pass within {limit:g} s", rank=first
+        )
+    for peer in others:
+        begin(lambda peer=peer: engine.send(here, peer, _TAG), peer).wait(limit)
+
+
+_TAG = 32_000  # apart from the tags of users

@@ -1,0 +1,22 @@
+"""What all says that would spread a model or a tensor over processes, as each process has the whole of it here."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+__all__ = ["Refused", "refuse"]
+
+
+def refuse(what: str) -> NoReturn:
+    """Raise a NotImplementedError that says what there is instead."""
+    raise NotImplementedError(
+        f"{what}: each process of lucid has whole models and tensors, and none is spread over several: "
+        "nn.parallel.DistributedDataParallel trains copies of a model in several processes"
+    )
+
+
+class Refused:
+    """What is spread over several processes: nothing is an instance, and making one raises a NotImplementedError."""
+
+    def __init__(self, *_args: object, **_kwargs: object) -> None:
+        refuse(type(self).__name__)

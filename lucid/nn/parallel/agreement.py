@@ -1,0 +1,109 @@
+"""What a module must be to be trained by several processes, and how all begin with the same one."""
+
+from __future__ import annotations
+
+import weakref
+import zlib
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lucid.autograd.base import TensorBase
+from lucid.autograd.engine.retain import register_hook
+from lucid.autograd.modes.state import thread
+from lucid.backend.device import device_of
+from lucid.collectives.numbers import all_gathered
+from lucid.collectives.sharing import share
+from lucid.errors import DeviceError, DistributedError, SettingError, warn
+
+if TYPE_CHECKING:
+    from lucid.collectives.group import ProcessGroup
+    from lucid.nn.module.module import Module
+    from lucid.nn.parallel.distributed import DistributedDataParallel
+    from lucid.nn.parallel.reducer import Reducer
+    from lucid.nn.parameter import Parameter
+
+__all__ = ["check_alike", "check_parameters", "form_of", "reducers", "watch_for_grad"]
+
+reducers: weakref.WeakSet[Reducer] = weakref.WeakSet()
+"""Those that are in use."""
+
+
+def check_parameters(module: Module, named: dict[str, Parameter], device_ids: Any, output_device: Any) -> None:
+    """Raise unless parameters are on one device, the one that is named, and of no other wrapped module."""
+    if not named:
+        raise SettingError(
+            "DistributedDataParallel: expected a module with a parameter that requires grad: processes have nothing to "
+            "put together"
+        )
+    devices = {str(device_of(parameter.array)) for parameter in module.parameters()}
+    if len(devices) > 1:
+        raise DeviceError(
+            f"DistributedDataParallel: expected parameters on one device, got {', '.join(sorted(devices))}"
+        )
+    (device,) = devices
+    given = [] if device_ids is None else list(device_ids)
+    for each in (*given, *([] if output_device is None else [output_device])):
+        name = f"cuda:{each}" if isinstance(each, int) else str(each)
+        if len(given) > 1 or device not in {name, f"{name}:0"}:
+            raise SettingError(
+                f"DistributedDataParallel: device_ids and output_device: expected the module's device {device}, or "
+                f"None, got {device_ids} and {output_device}"
+            )
+    ours = {id(parameter) for parameter in named.values()}
+    if any(ours & {id(parameter) for parameter in reducer.parameters} for reducer in reducers if reducer.handles):
+        raise SettingError(
+            "DistributedDataParallel: a parameter belongs to another DistributedDataParallel already, and its gradient "
+            "would be put together twice: wrap the outermost module once"
+        )
+
+
+def form_of(module: Module) -> list[Any]:
+    """Return what changes when parameters and modules come, go or are replaced."""
+    # the tables themselves, since this is asked in each forward: iterators over names take five times as long
+    tables = [vars(each) for each in module.modules()]
+    return [(len(table["_modules"]), *map(id, table["_parameters"].values())) for table in tables]
+
+
+def check_alike(module: Module, group: ProcessGroup) -> None:
+    """Raise `DistributedError` in all processes if names, shapes or dtypes of parameters and buffers differ."""
+    tensors = [*module.named_parameters(), *module.named_buffers()]
+    words = [f"{name} of shape {tuple(tensor.array.shape)}, {tensor.array.dtype.name}" for name, tensor in tensors]
+    mine = np.array([len(words), zlib.crc32("\n".join(words).encode())], np.int64)
+    everyone = all_gathered(group, mine, "forms of modules")
+    if (everyone == everyone[0]).all():
+        return
+    count = int(everyone[:, 0].min())
+    each = np.array([zlib.crc32(word.encode()) for word in words[:count]], np.int64)
+    rows = all_gathered(group, each, "parameters of modules")
+    unlike = [index for index in range(count) if len(set(rows[:, index])) > 1]
+    place = words[unlike[0]] if unlike else f"numbers of parameters and buffers, {[int(n) for n in everyone[:, 0]]}"
+    raise DistributedError(
+        f"DistributedDataParallel: the processes' modules differ; in rank {group.ranks[group.rank()]} the first that "
+        f"does is {place}: expected the same module in all"
+    )
+
+
+def share_buffers(model: DistributedDataParallel, root: int) -> None:
+    """Take one process's buffers, in training, where no shards begin with the same ones anyway."""
+    if model.broadcast_buffers and model.training and model.shards is None and thread.state.recording:
+        share(list(model.module.buffers()), model.process_group, root, "DistributedDataParallel")
+
+
+def watch_for_grad(output: Any, reducer: Reducer) -> None:
+    """Say once, before anything was put together, that `autograd.grad` puts nothing together."""
+    if not isinstance(output, TensorBase) or output.edge is None:
+        return
+    this = weakref.ref(reducer)
+
+    def passes(_: Any) -> None:
+        reducer = this()
+        running = thread.state.passes
+        if reducer is not None and not reducer.warned and running and running[-1].needed is not None:
+            reducer.warned = True
+            warn(
+                "DistributedDataParallel: autograd.grad, and backward with inputs=, accumulate no gradients of "
+                "parameters, and so put none together: each process has its own"
+            )
+
+    register_hook(output, passes)

@@ -1,0 +1,344 @@
+"""Puts gradients of several processes together, bucket after bucket, while backward is still under way."""
+
+from __future__ import annotations
+
+import time
+import weakref
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lucid.autograd.base import TensorBase, grad_of, is_list, wrap
+from lucid.autograd.hooks.firing import fire
+from lucid.autograd.modes.state import thread
+from lucid.backend.arrays import astype, on
+from lucid.backend.device import device_of
+from lucid.collectives.memory import Target
+from lucid.collectives.numbers import all_reduced, broadcasted
+from lucid.collectives.reduction import ReduceOp
+from lucid.errors import DistributedError, GraphError, HookTypeError
+from lucid.nn.parallel.buckets import Bucket, GradBucket, divided
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from lucid.autograd.engine.passes import Pass
+    from lucid.autograd.hooks.table import HookTable
+    from lucid.collectives.group import ProcessGroup
+    from lucid.nn.parameter import Parameter
+
+__all__ = ["Reducer"]
+
+MOST_NAMES = 3  # of a bucket's parameters in a message
+
+
+class Reducer:
+    """What a `DistributedDataParallel` does in backward.
+
+    A parameter's post-accumulate hook takes note that its gradient is there. A bucket is sent when all of its gradients
+    are, at the next parameter's turn, so that all hooks of its own have seen them, and not before the buckets ahead of
+    it. At the end of the outermost pass what is left is sent, with zeros for what has no gradient, and a mark for each
+    parameter: which has one in any process, and which buckets have to be sent again since a gradient grew after they
+    were sent. Then gradients are written, bucket after bucket, and the hooks of reduced gradients fire.
+
+    Parameters
+    ----------
+    names : dict of str to Parameter
+        Those that require grad.
+    group : ProcessGroup
+        The processes.
+    mib : float
+        How large a bucket becomes.
+    tree : bool
+        Whether sums are those of `tree_sum`, rather than of the engine.
+    view : bool
+        Whether gradients become parts of the buckets' memory.
+    hooks : HookTable
+        Of reduced gradients.
+    """
+
+    def __init__(
+        self, names: dict[str, Parameter], group: ProcessGroup, mib: float, *, tree: bool, view: bool, hooks: HookTable
+    ) -> None:
+        self.names = list(names)
+        self.parameters = list(names.values())
+        self.group = group
+        self.mib = mib
+        self.tree = tree
+        self.view = view
+        self.hooks = hooks
+        self.syncing = True
+        self.parts = 1  # into how many gradients each process's part is cut: how many a mean is over beside processes
+        self.communicate: tuple[Any, Callable[[Any, GradBucket], Any]] | None = None
+        self.sums: dict[int, Any] | None = None  # by a parameter's number, in the place of its own gradient
+        self._before: dict[int, Any] = {}
+        self.settled = False  # whether buckets are in the order of a pass
+        self.passes = 0
+        self.report: dict[str, Any] = {}
+        self._arrange(range(len(self.parameters) - 1, -1, -1))  # backward comes from the last to the first
+        self._touched: set[int] = set()
+        self._begun: weakref.ref[Pass] | None = None
+        self._reset()
+        this = weakref.ref(self)
+
+        def noted(number: int) -> Callable[[Any], None]:
+            def gradient_is_there(_: Any) -> None:
+                reducer = this()
+                if reducer is not None:
+                    reducer.ready(number)
+
+            return gradient_is_there
+
+        self.warned = False  # of autograd.grad
+        self.scale = 1.0  # of gradients, where fewer processes take part than there are
+        self.handles = [
+            parameter.register_post_accumulate_grad_hook(noted(number))
+            for number, parameter in enumerate(self.parameters)
+        ]
+
+    def close(self) -> None:
+        """Take its hooks off."""
+        for handle in self.handles:
+            handle.remove()
+        self.handles = []
+
+    def _arrange(self, order: Sequence[int]) -> None:
+        """Make the buckets, in this order of parameters."""
+        groups = divided(self.parameters, order, self.mib)
+        self.buckets = [Bucket(index, numbers, self.parameters, wide=self.tree) for index, numbers in enumerate(groups)]
+        self._bucket_of = {number: bucket for bucket in self.buckets for number in bucket.numbers}
+
+    def _reset(self) -> None:
+        self._begun = None
+        self._next = 0
+        self._seen: dict[int, None] = {}  # in the order in which they came
+        self._again: set[int] = set()
+        for bucket in self.buckets:
+            bucket.reset()
+
+    # ---- during a pass ----
+
+    def ready(self, number: int) -> None:
+        """Take note that a parameter's gradient is there."""
+        self._touched.add(number)
+        if not self.syncing:
+            return
+        this = thread.state.passes[0]
+        if self._begun is None or self._begun() is not this:
+            self._begin(this)
+        self._send_full()
+        bucket = self._bucket_of[number]
+        if number not in self._seen:
+            self._seen[number] = None
+            bucket.left -= 1
+            if not bucket.left:
+                bucket.full = time.perf_counter()
+        elif bucket.work is not None:
+            self._again.add(bucket.index)
+        for each in self.buckets[: self._next]:
+            _move_on(each.work)
+
+    def _begin(self, this: Pass | None) -> None:
+        """Begin with a pass, where the one before may have ended by an exception."""
+        if any(bucket.work is not None for bucket in self.buckets):
+            self._reset()
+            raise DistributedError(
+                "DistributedDataParallel: the backward pass before this one has ended by an exception after gradients "
+                "had been sent, so that processes are no longer at the same step: let the exception end the script, or "
+                "make the process group and the module anew in all processes"
+            )
+        self._reset()
+        self.started = time.perf_counter()
+        if this is not None:
+            self._begun = weakref.ref(this)
+            this.queue(self.finish)
+
+    def _send_full(self) -> None:
+        """Send each bucket that is full, in their order."""
+        while self._next < len(self.buckets) and not self.buckets[self._next].left:
+            self._send(self.buckets[self._next])
+            self._next += 1
+
+    def _send(self, bucket: Bucket) -> None:
+        # also one that this pass has left as it was: what is on it was put together before, and is the same everywhere
+        bucket.fill(bucket.gradients() if self.sums is None else [self.sums.get(number) for number in bucket.numbers])
+        bucket.sent = time.perf_counter()
+        if self.communicate is not None:
+            state, hook = self.communicate
+            handle = GradBucket(bucket, bucket is self.buckets[-1])
+            (bucket.work,) = fire(
+                (hook,), lambda hook, _: (hook(state, handle),), (None,), "comm hook", "DistributedDataParallel"
+            )
+            return
+        engine = self.group.engine(device_of(bucket.buffer).type, "DistributedDataParallel")
+        text = f"bucket {bucket.index} ({self._shown(bucket)}; {bucket.buffer.nbytes / 2**20:.2f} MiB)"
+        if self.tree:
+            bucket.work = self.group.begin(
+                engine, "all_reduce", f"{text} as a tree", lambda: engine.tree_all_reduce(bucket.buffer), phases=2
+            )
+        else:
+            bucket.work = self.group.begin(
+                engine, "all_reduce", text, lambda: engine.all_reduce(bucket.buffer, ReduceOp.AVG)
+            )
+
+    def _shown(self, bucket: Bucket) -> str:
+        names = [self.names[number] for number in bucket.numbers]
+        more = len(names) - MOST_NAMES
+        return ", ".join(names[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
+
+    # ---- at the end ----
+
+    def reduce(self, sums: dict[int, Any], touched: set[int], before: dict[int, Any]) -> None:
+        """Put sums over several passes of this process together, and add them to the gradients from before."""
+        self._begin(None)
+        self.sums, self._touched, self._before = sums, touched, before
+        try:
+            self.finish()
+        finally:
+            self.sums, self._before = None, {}
+
+    def shadow(self) -> None:
+        """Take part in a pass of the others with no gradients of this process."""
+        self.reduce({}, set(), {})
+
+    def finish(self) -> None:
+        """Send what is left, and write what has come back."""
+        try:
+            while self._next < len(self.buckets):
+                self._send(self.buckets[self._next])
+                self._next += 1
+            used, again = self._agree()
+            for bucket in self.buckets:
+                if again[bucket.index]:
+                    self._receive(bucket)
+                    self._send(bucket)
+            waited = 0.0
+            for bucket in self.buckets:
+                began = time.perf_counter()
+                self._receive(bucket)
+                bucket.finished(began)
+                waited += bucket.waited
+                self._write(bucket, used)
+                self._fire(bucket, used)
+            self.passes += 1
+            self._log(waited)
+            if not self.settled:
+                self._settle()
+        finally:
+            self._reset()
+            self._touched.clear()
+
+    def _agree(self) -> tuple[Any, Any]:
+        """Return which parameters have a gradient in any process, and which buckets have to be sent again."""
+        marks = np.zeros(len(self.parameters) + len(self.buckets), np.uint8)
+        marks[list(self._touched)] = 1
+        marks[[len(self.parameters) + index for index in self._again]] = 1
+        marks = all_reduced(self.group, marks, ReduceOp.MAX, "marks of used parameters")
+        return marks[: len(self.parameters)], marks[len(self.parameters) :]
+
+    def _receive(self, bucket: Bucket) -> None:
+        """Wait until a bucket is back, and hold in its buffer what it is to be."""
+        result: Any = bucket.work
+        if hasattr(result, "wait"):
+            result = result.wait()
+        if is_list(result) and len(result) == 1:  # of a Work's own future
+            (result,) = result
+        if self.communicate is not None:
+            if isinstance(result, TensorBase):
+                with on(bucket.buffer):
+                    bucket.buffer[...] = self._checked(result, bucket)
+            elif result is not True:  # a Work, which has written the buffer
+                raise HookTypeError(
+                    "comm hook: expected a Future of a tensor in the form of bucket.buffer(), or the Work of a "
+                    f"collective on it, got {type(result).__name__}"
+                )
+        elif self.tree:
+            with on(bucket.buffer):
+                bucket.buffer /= self.group.size() * self.parts
+        if self.scale != 1.0:
+            with on(bucket.buffer):
+                bucket.buffer *= self.scale
+
+    def _checked(self, result: TensorBase, bucket: Bucket) -> Any:
+        array = result.array
+        if array.size != bucket.buffer.size or device_of(array) != device_of(bucket.buffer):
+            raise HookTypeError(
+                f"comm hook: expected a tensor in the form of bucket.buffer(), {bucket.buffer.size} elements on "
+                f"{device_of(bucket.buffer)}, got shape {tuple(array.shape)} on {device_of(array)}"
+            )
+        return array.reshape(-1)
+
+    def _write(self, bucket: Bucket, used: Any) -> None:
+        for number, parameter, view in zip(bucket.numbers, bucket.parameters, bucket.views, strict=True):
+            if not used[number]:
+                continue
+            grad = grad_of(parameter)
+            if number in self._before:
+                with on(view):
+                    view[...] = view + self._before[number]
+            if self.view and view.dtype == parameter.array.dtype:
+                if grad is None or grad.array is not view:
+                    parameter.grad = wrap(view)
+            elif grad is None:
+                parameter.grad = wrap(astype(view, parameter.array.dtype, copy=True))
+            else:
+                self._write_into(grad, view, self.names[number])
+
+    def _write_into(self, grad: TensorBase, view: Any, name: str) -> None:
+        if grad.edge is not None:
+            raise GraphError(
+                f"DistributedDataParallel: the gradient of {name} is on the graph (create_graph=True), and the mean of "
+                "processes has no derivative: take second derivatives of the module itself, `.module`"
+            )
+        target = Target(grad, f"DistributedDataParallel: gradient of {name}")
+        with on(target.array):
+            target.array[...] = view
+        target.begun()
+
+    def _fire(self, bucket: Bucket, used: Any) -> None:
+        entries = self.hooks.snapshot() if self.hooks else ()
+        if not entries:
+            return
+        for number, parameter in zip(bucket.numbers, bucket.parameters, strict=True):
+            if used[number]:
+                fired = [entry for entry in entries if entry.option is None or number in entry.option]
+                fire(
+                    fired,
+                    lambda hook, _, parameter=parameter: hook.func(parameter),
+                    None,
+                    "reduced grad hook",
+                    self.names[number],
+                )
+
+    def _settle(self) -> None:
+        """Make the buckets anew in the order in which the first process has seen gradients come."""
+        self.settled = True
+        order = [*self._seen, *(number for number in range(len(self.parameters)) if number not in self._seen)]
+        agreed = broadcasted(self.group, np.array(order, np.int64), 0, "order of gradients")
+        self._arrange([int(number) for number in agreed])
+
+    def _log(self, waited: float) -> None:
+        self.report = {
+            "passes": self.passes,
+            "waited": waited,
+            "buckets": [
+                {
+                    "index": bucket.index,
+                    "bytes": bucket.buffer.nbytes,
+                    "parameters": [self.names[number] for number in bucket.numbers],
+                    **{
+                        name: None if value is None else value - self.started
+                        for name, value in (("full", bucket.full), ("started", bucket.sent), ("finished", bucket.done))
+                    },
+                    "waited": bucket.waited,
+                }
+                for bucket in self.buckets
+            ],
+        }
+
+
+def _move_on(work: Any) -> None:
+    """Let a collective that is under way make a step, where that is up to this process."""
+    ask = getattr(work, "is_completed", None) or getattr(work, "done", None)
+    if ask is not None:
+        ask()

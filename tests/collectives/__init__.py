@@ -1,0 +1,1 @@
+"""Tests of groups of processes and of what they compute together."""

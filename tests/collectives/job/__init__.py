@@ -1,0 +1,1 @@
+"""Tests of how jobs begin, and of how they end where a process fails."""

@@ -1,0 +1,1 @@
+"""What the processes of jobs run: tables of checks, each called in all processes alike."""

@@ -1,0 +1,30 @@
+"""Groups, pairs of processes, objects and time limits, among two and three processes."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from lucid import distributed as dist
+from tests.collectives.jobs import failures
+
+
+@pytest.mark.parametrize("processes", [2, 3])
+def test_groups(processes, tmp_path):
+    """Every check of the script holds in each process."""
+    assert failures(processes, "groups", tmp_path) == {}
+
+
+def test_every_name_is_tried():
+    """What `lucid.distributed` computes or answers is called in a check of several processes, or by one alone."""
+    folder = Path(__file__).parent
+    texts = "".join(path.read_text(encoding="utf-8") for path in folder.rglob("*.py"))
+    texts += (folder.parent / "namespaces/test_answers.py").read_text(encoding="utf-8").replace("distributed.", "dist.")
+    assert [name for name in dist.__all__ if not re.search(rf"\bdist\.{name}\b", texts) and not is_error(name)] == []
+
+
+def is_error(name):
+    """Tell whether a name is that of an error, which checks have from `lucid.errors`."""
+    return name.endswith("Error")

@@ -1,0 +1,1 @@
+"""Tests of what processes compute in the place of a mean."""

@@ -1,0 +1,1 @@
+"""Tests of optimizers of several processes."""

@@ -1,0 +1,1 @@
+"""What the processes of jobs run, which tests of this folder start."""

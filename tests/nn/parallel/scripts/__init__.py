@@ -1,0 +1,1 @@
+"""What processes of a job go through."""

@@ -1,0 +1,1 @@
+"""Groups and collectives beside PyTorch's, among two processes."""
