@@ -64,6 +64,10 @@ class ActiveHooks(dict[str, tuple[Entry, ...]]):
         return ActiveHooks, ()
 
 
+_plain: Any = OrderedDict
+# a table's own, past its methods; `super()` takes a third longer
+_put, _take_out, _move = _plain.__setitem__, _plain.__delitem__, _plain.move_to_end
+
 PLAIN = {"_forward_hooks", "_forward_pre_hooks", "_forward_hooks_always_called"}
 _REQUIRED: Any = object()
 
@@ -133,21 +137,21 @@ class HookTable(OrderedDict[int, Any]):
 
     def __setitem__(self, key: int, value: Any) -> None:
         with changing:
-            OrderedDict.__setitem__(self, key, value)
+            _put(self, key, value)
             self._changed()
 
     def __delitem__(self, key: int) -> None:
         with changing:
-            OrderedDict.__delitem__(self, key)
+            _take_out(self, key)
             self.options.pop(key, None)
             self.registrations.pop(key, None)
             self._changed()
 
     def enter(self, key: int, hook: Any, registration: Registration, *, first: bool = False) -> None:
         """Put in a hook that is registered now, the last or the first to fire; `changing` is held."""
-        OrderedDict.__setitem__(self, key, hook)
+        _put(self, key, hook)
         if first:
-            OrderedDict.move_to_end(self, key, last=False)
+            _move(self, key, last=False)
         self.registrations[key] = registration
         self._changed()
 
@@ -263,7 +267,7 @@ class RemovableHandle(Handle):
         self.hooks_dict_ref: weakref.ref[Any] = weakref.ref(hooks_dict)
         self.extra_dict_ref: tuple[weakref.ref[Any], ...] = ()
         if extra_dict is not None:
-            extras = (extra_dict,) if isinstance(extra_dict, dict) else extra_dict
+            extras: Any = (extra_dict,) if isinstance(extra_dict, dict) else extra_dict
             self.extra_dict_ref = tuple([weakref.ref(extra) for extra in extras])
 
     @classmethod

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 from lucid.errors import DtypeError, ShapeError
@@ -53,13 +54,15 @@ def cov(
     for name, given, kinds in (("fweights", fweights, "iu"), ("aweights", aweights, "fV")):
         if given is None:
             continue
-        if array_of(given).shape != (count,) or given.array.dtype.kind not in kinds:
+        shape = array_of(given).shape
+        if len(shape) > 1 or prod(shape) != count or given.array.dtype.kind not in kinds:
             what = "integers" if kinds == "iu" else "floating-point numbers"
             raise ShapeError(
                 f"cov: expected {name} to be {count} {what}, one for each observation, got shape "
                 f"{list(given.array.shape)} of {given.array.dtype.name}"
             )
-        weights = given if weights is None else mul(weights, given)
+        each: Any = reshape(given, -1)
+        weights = each if weights is None else mul(weights, each)
     less = as_int(correction, "correction")
     total: Any = count if weights is None else sum(weights)
     weighed = rows if weights is None else mul(rows, weights)
