@@ -13,13 +13,14 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     )  # NumPy's libraries read it once, when they are loaded: hence before the imports
 
 from benchmarks import command, engine, hooks, models, ops, process  # noqa: E402
+from benchmarks.distributed import rows  # noqa: E402
 from benchmarks.measure import Peer  # noqa: E402
 
 if TYPE_CHECKING:
     from benchmarks.measure import Row
 
 ROWS: list[Row] = [
-    *ops.ROWS[:2], *engine.ROWS, *hooks.ROWS, *models.ROWS, *ops.ROWS[2:], *process.ROWS,
+    *ops.ROWS[:2], *engine.ROWS, *hooks.ROWS, *models.ROWS, *ops.ROWS[2:], *process.ROWS, *rows.ROWS,
 ]  # fmt: skip
 
 
