@@ -102,16 +102,18 @@ def picture(ranks: list[list[Event]], path: Path) -> None:
     rows = len(ranks[0])
     with rc_context({"svg.hashsalt": "lucid", "font.size": 9}):
         figure = Figure(figsize=(9, 0.32 * rows + 0.8), layout="constrained")
-        axes = figure.add_subplot(xlim=(-0.1, 2.0), ylim=(rows - 0.4, -1.1))
+        axes = figure.add_subplot(xlim=(-0.9, 1.9), ylim=(rows - 0.4, -1.1))
         axes.set_axis_off()
         for rank, events in enumerate(ranks):
-            axes.text(rank, -0.8, f"rank {rank}", weight="bold")
+            aside = {"va": "center", "ha": "left" if rank else "right"}  # what goes between them is between the columns
+            place = rank + (0.06 if rank else -0.06)
+            axes.text(place, -0.8, f"rank {rank}", weight="bold", **aside)
             axes.plot([rank, rank], [0, rows - 1], color="#cfcfcf", linewidth=0.8, zorder=1)
             for number, event in enumerate(events):
                 color = colors.get(event.moment.split()[0], "#222222")
                 axes.plot(rank, number, "o", color=color, markersize=5, zorder=3)
                 words = " ".join(filter(None, (event.moment, event.on and f"({event.on})", event.gradient)))
-                axes.text(rank + 0.04, number, words, va="center", color=color)
+                axes.text(place, number, words, color=color, **aside)
                 if event.moment.startswith("bucket"):
                     back = next(
                         n for n, each in enumerate(ranks[1 - rank]) if each == ("reduced grad hook", event.on, "48")
