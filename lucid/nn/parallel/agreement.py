@@ -51,7 +51,7 @@ def check_parameters(module: Module, named: dict[str, Parameter], device_ids: An
                 f"None, got {device_ids} and {output_device}"
             )
     ours = {id(parameter) for parameter in named.values()}
-    if any(ours & {id(parameter) for parameter in reducer.parameters} for reducer in reducers if reducer.handles):
+    if any(ours & {id(parameter) for parameter in reducer.parameters} for reducer in reducers if not reducer.closed):
         raise SettingError(
             "DistributedDataParallel: a parameter belongs to another DistributedDataParallel already, and its gradient "
             "would be put together twice: wrap the outermost module once"

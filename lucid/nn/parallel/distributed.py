@@ -181,7 +181,7 @@ class DistributedDataParallel(Module):
             if self.reducer.syncing:
                 share_buffers(self, 0 if self.joining is None else self.joining.announce())
         output = self.module(*inputs, **kwargs)
-        if not self.reducer.passes and self.reducer.syncing:
+        if self.process_group.size() > 1 and self.reducer.syncing and not self.reducer.passes:
             watch_for_grad(output, self.reducer)
         return output
 
@@ -306,6 +306,7 @@ class DistributedDataParallel(Module):
         if self.reducer.tree:
             raise SettingError("register_comm_hook: the order of a tree is lucid's own: expected reduction='engine'")
         self.reducer.communicate = state, hook
+        self.reducer.attach()
 
     def register_reduced_grad_hook(
         self, hook: Callable[[Parameter], Any], parameters: Iterable[Parameter] | None = None
@@ -348,6 +349,7 @@ class DistributedDataParallel(Module):
                     "register_reduced_grad_hook: parameters: expected some of the module's that require grad"
                 )
             chosen = frozenset(numbers[id(parameter)] for parameter in given)
+        self.reducer.attach()
         return register(self._reduced_grad_hooks, hook, "register_reduced_grad_hook", option=chosen)
 
     def logging_data(self) -> dict[str, Any]:
@@ -355,13 +357,15 @@ class DistributedDataParallel(Module):
 
         Times are seconds since the first gradient of the pass was there; the keys of the result are "passes",
         "waited" and "buckets", those of a bucket "index", "bytes", "parameters", "full", "started", "finished" and
-        "waited". A bucket that was not full at the end of the pass has None there.
+        "waited". A bucket that was not full at the end of the pass has None there. A process that is alone sends
+        nothing, and has no data unless a hook of reduced gradients asks for buckets.
 
         Examples
         --------
         >>> import lucid
         >>> from lucid import nn
         >>> model = nn.parallel.DistributedDataParallel(nn.Linear(2, 1))
+        >>> handle = model.register_reduced_grad_hook(lambda parameter: None)
         >>> model(lucid.ones(3, 2)).sum().backward()
         >>> model.logging_data()["buckets"][0]["parameters"]
         ['bias', 'weight']

@@ -79,6 +79,17 @@ class Reducer:
         self._touched: set[int] = set()
         self._begun: weakref.ref[Pass] | None = None
         self._reset()
+        self.warned = False  # of autograd.grad
+        self.scale = 1.0  # of gradients, where fewer processes take part than there are
+        self.closed = False
+        self.handles: list[Any] = []
+        if group.size() > 1 or view:
+            self.attach()
+
+    def attach(self) -> None:
+        """Put its hooks on the parameters; a process that is alone needs none as long as nobody looks."""
+        if self.handles:
+            return
         this = weakref.ref(self)
 
         def noted(number: int) -> Callable[[Any], None]:
@@ -89,8 +100,6 @@ class Reducer:
 
             return gradient_is_there
 
-        self.warned = False  # of autograd.grad
-        self.scale = 1.0  # of gradients, where fewer processes take part than there are
         self.handles = [
             parameter.register_post_accumulate_grad_hook(noted(number))
             for number, parameter in enumerate(self.parameters)
@@ -100,7 +109,7 @@ class Reducer:
         """Take its hooks off."""
         for handle in self.handles:
             handle.remove()
-        self.handles = []
+        self.closed = True
 
     def _arrange(self, order: Sequence[int]) -> None:
         """Make the buckets, in this order of parameters."""
