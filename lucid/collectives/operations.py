@@ -210,5 +210,5 @@ def barrier(
     work = chosen.begin(engine, "barrier", "", engine.barrier)
     if async_op:
         return work
-    work.wait(timeout)
+    work.wait(chosen.timeout if timeout is None else timeout)  # the host waits, whichever the device
     return None

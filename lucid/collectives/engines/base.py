@@ -33,6 +33,18 @@ class Engine:
     def progress(self) -> None:
         """Take each step of what is under way that can be taken now."""
 
+    def is_completed(self, work: Work) -> bool:
+        """Return whether `work` has ended, well or not, after what `progress` does."""
+        if not work.done:
+            self.watch.progress()
+        return work.done
+
+    def without(self, ranks: Sequence[int]) -> Engine:
+        """Return the engine of the processes of the group without some."""
+        raise DistributedError(
+            f"ProcessGroup.without: expected a group of several processes over NCCL, got {self.name}"
+        )
+
     def wait(self, work: Work, limit: float, *, asked: bool) -> None:
         """Return when `work` has ended, within `limit` seconds; `asked` tells whether the user gave the limit."""
         raise NotImplementedError
