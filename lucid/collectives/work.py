@@ -107,8 +107,8 @@ class Work:
         self.started = time.perf_counter()
         self.finished: float | None = None
         self.tensors: list[TensorBase] = []  # what it writes
-        # of one that a device computes: the event behind it, what is looked after until then, what holds its arrays, and
-        # the stream that they belong to
+        # of one that a device computes: the event behind it, what is looked after until then, what holds its arrays,
+        # and the stream that they belong to
         self.end: Any = None
         self.flight: Flight | None = None
         self.kept: object = None
