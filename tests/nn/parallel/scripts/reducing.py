@@ -307,7 +307,7 @@ def wrong_calls_say_what_to_do():
         (SettingError, "multiple of the", lambda: DistributedDataParallel(model(), shards=1)),
         (SettingError, "expected DistributedDataParallel", lambda: wrapped.split(batch(0))),
         (SettingError, "mixed_precision: not there", lambda: DistributedDataParallel(model(), mixed_precision=1)),
-        (SettingError, "device_ids", lambda: DistributedDataParallel(model(), device_ids=[0])),
+        (SettingError, "device_ids", lambda: DistributedDataParallel(model(), device_ids=[1])),
         (SettingError, "is not copied", lambda: copy.deepcopy(wrapped)),
         (SettingError, "is not copied", lambda: pickle.dumps(wrapped)),
         (SettingError, "some of the module's", lambda: wrapped.register_reduced_grad_hook(print, [lucid.ones(1)])),
