@@ -80,11 +80,11 @@ def failures(processes, script, cwd, **more):
 # ---- in the processes ----
 
 
-def begin(backend, timeout):
-    """Come together; where tensors are to be on CUDA devices over NCCL, and made there."""
+def begin(timeout, cpu=None, cuda="nccl"):
+    """Come together over the backend that is for the device of this job, on which tensors are made from then on."""
     if DEVICE == "cuda":
         lucid.set_default_device("cuda")
-    dist.init_process_group("nccl" if DEVICE == "cuda" else backend, timeout=timeout)
+    dist.init_process_group(cuda if DEVICE == "cuda" else cpu, timeout=timeout)
 
 
 def host(tensor):

@@ -347,6 +347,6 @@ CHECKS = (
 if __name__ == "__main__":
     with contextlib.suppress(KeyError):
         np.seterr(over="ignore")
-    begin("mpi", timeout=30)
+    begin(30, "mpi")
     go_through(CHECKS, dist.get_rank(), dist.get_rank(), dist.get_world_size())
     dist.destroy_process_group()

@@ -360,7 +360,7 @@ def an_exception_before_anything_is_sent_leaves_no_trace():
     with pytest.raises(DistributedError, match="has ended by an exception after gradients had been sent"):
         loss_of(wrapped, RANK).backward()
     dist.destroy_process_group()
-    begin(None, timeout=60)
+    begin(60)
 
 
 def uneven_numbers_of_batches():
@@ -420,6 +420,6 @@ CHECKS = (
 )
 
 if __name__ == "__main__":
-    begin(None, timeout=60)
+    begin(60)
     RANK, SIZE = dist.get_rank(), dist.get_world_size()
     go_through(CHECKS, RANK)

@@ -168,7 +168,7 @@ CHECKS = (
 )
 
 if __name__ == "__main__":
-    begin(None, timeout=60)
+    begin(60, cuda=None)
     RANK, SIZE = dist.get_rank(), dist.get_world_size()
     folder = Path(sys.argv[1])
     said = [digests(), each_shard_has_random_numbers_of_its_own()[0]]
