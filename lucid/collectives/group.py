@@ -148,7 +148,10 @@ class ProcessGroup:
                 f"ProcessGroup.without: ranks: expected some of {list(self.ranks)} other than this process, "
                 f"{self.watch.rank}, got {gone}"
             )
-        engine = self.engine("cuda", "ProcessGroup.without").without(gone)
+        parent = self._engines.get("cuda")  # after a failure too
+        if parent is None:
+            parent = self.engine("cuda", "ProcessGroup.without")
+        engine = parent.without(gone)
         kept = [rank for rank in self.ranks if rank not in gone]
         name = f"{self.name} without {', '.join(map(str, gone))}"
         return ProcessGroup(name, kept, self.watch, self.timeout, {"cuda": lambda: engine})

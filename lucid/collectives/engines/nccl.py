@@ -17,7 +17,7 @@ from lucid.collectives.engines.communicator import IN_PROGRESS, SUCCESS, library
 from lucid.collectives.engines.forms import Form, form_of
 from lucid.collectives.job.watchdog import WATCHDOG, Flight
 from lucid.collectives.reduction import ReduceOp, tree_sum
-from lucid.errors import CaptureError, DeviceError, DistributedError, SettingError
+from lucid.errors import CaptureError, DeviceError, DistributedError, DistributedTimeoutError, SettingError
 from lucid.ops.base.promotion import accumulation_dtype
 
 if TYPE_CHECKING:
@@ -147,13 +147,14 @@ class NcclEngine(Engine):
             start = gpu.mark(current)
             self.stream.wait_event(start)
             try:
-                with gpu.use_stream(self.stream, self.device):
+                with self.watch.waiting(work), gpu.use_stream(self.stream, self.device):
                     for _ in work.steps:
                         pass
             except Exception as error:
                 if captured:
                     raise
-                work.fail(error)
+                late = isinstance(error, DistributedTimeoutError)
+                work.fail(self.watch.overdue(work, self._limit) if late else error)
                 self.abort()
                 return
             work.end = gpu.mark(self.stream)

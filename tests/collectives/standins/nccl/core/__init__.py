@@ -16,6 +16,7 @@ import numpy as np
 from mpi4py import MPI
 
 from lucid.backend import gpu
+from tests.collectives.engines.alone import on_stream
 
 SUCCESS, INTERNAL_ERROR, IN_PROGRESS = 0, 3, 7
 DTYPES = {
@@ -118,13 +119,13 @@ def _host(buffer, stream):
     if not isinstance(buffer, gpu.cupy().ndarray) or buffer.dtype.name not in DTYPES:
         raise NcclInvalid(f"Unsupported data type: {getattr(buffer, 'dtype', type(buffer))}")
     assert buffer.flags.c_contiguous
-    with gpu.cupy().cuda.ExternalStream(stream):
+    with on_stream(stream):
         host = buffer.get()
     return host.view(np.uint8) if host.dtype == bool else host
 
 
 def _store(buffer, host, stream):
-    with gpu.cupy().cuda.ExternalStream(stream):
+    with on_stream(stream):
         buffer.set(np.ascontiguousarray(host).view(buffer.dtype).reshape(buffer.shape))
 
 
