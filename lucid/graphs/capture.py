@@ -76,8 +76,8 @@ class Capture:
     """
 
     __slots__ = (
-        "addresses", "after", "ahead", "assigned", "before", "device", "draws", "fired", "graph", "kept", "outside", "places",
-        "pool", "stream", "undo",
+        "addresses", "after", "ahead", "assigned", "before", "device", "draws", "fired", "graph", "kept", "outside",
+        "places", "pool", "stream", "undo",
     )  # fmt: skip
 
     def __init__(self, pool: Pool | None = None) -> None:

@@ -57,8 +57,8 @@ def library() -> Any:
     if found.cuda_variant is not None and found.cuda_variant.major != ours:
         raise DistributedError(
             f"CuPy is for CUDA {ours}, and the NCCL that nccl4py has found ({found}) is for CUDA "
-            f"{found.cuda_variant.major}: expected one version; pip install 'lucid-cupy[cuda13,nccl13]' brings both for "
-            "CUDA 13"
+            f"{found.cuda_variant.major}: expected one version; pip install 'lucid-cupy[cuda13,nccl13]' brings both "
+            "for CUDA 13"
         )
     return core
 
@@ -113,14 +113,14 @@ class Peers:
             comm = core.Communicator.init(len(self.ranks), self.index, identity, core.NCCLConfig(blocking=False))
         except Exception as error:
             raise self.failure(error) from error
-        settle(comm, self, deadline - time.monotonic(), limit)
+        settle(comm, self, "connecting through NCCL", deadline - time.monotonic(), limit)
         return comm
 
     def failure(self, error: object) -> DistributedError:
         """Return the error for one of NCCL's."""
         return DistributedError(
-            f"{self}: NCCL says: {error}; NCCL_DEBUG=INFO in the environment lets it say more. Each process needs a GPU "
-            "of its own, lucid.cuda.set_device(int(os.environ['LOCAL_RANK'])), and calls the same collectives"
+            f"{self}: NCCL says: {error}; NCCL_DEBUG=INFO in the environment lets it say more. Each process needs a "
+            "GPU of its own, lucid.cuda.set_device(int(os.environ['LOCAL_RANK'])), and calls the same collectives"
         )
 
     def overdue(self, what: str, limit: float) -> DistributedTimeoutError:
@@ -158,7 +158,7 @@ class Peers:
 
         def all_there() -> bool:
             with CALLS:
-                return all([request.Test() for request in requests])
+                return all(request.Test() for request in requests)
 
         self.poll(all_there, deadline, "the exchange of NCCL's identity", limit)
         return core.UniqueId.from_bytes(identity.tobytes())
@@ -193,7 +193,7 @@ class Peers:
             time.sleep(_PAUSE)
 
 
-def settle(comm: Any, peers: Peers, left: float, limit: float) -> None:
+def settle(comm: Any, peers: Peers, what: str, left: float, limit: float) -> None:
     """Return when a communicator that does not block has done what it was called for, with all processes.
 
     Raises
@@ -211,7 +211,7 @@ def settle(comm: Any, peers: Peers, left: float, limit: float) -> None:
         return state == SUCCESS
 
     try:
-        peers.poll(is_done, time.monotonic() + left, "connecting through NCCL", limit)
+        peers.poll(is_done, time.monotonic() + left, what, limit)
     except BaseException:
         comm.abort()
         raise

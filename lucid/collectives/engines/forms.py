@@ -83,8 +83,8 @@ def form_of(array: Array, op: ReduceOp) -> Form:
     if dtype.is_complex:
         if op not in {ReduceOp.SUM, ReduceOp.AVG}:
             raise DtypeError(
-                f"ReduceOp.{op.name}: NCCL has no {op.name} of complex numbers, got {dtype}: expected SUM or AVG, a CPU "
-                "tensor, or all_gather and the product of all rows"
+                f"ReduceOp.{op.name}: NCCL has no {op.name} of complex numbers, got {dtype}: expected SUM or AVG, a "
+                "CPU tensor, or all_gather and the product of all rows"
             )
         return Form(_NAMES[op], view=_PARTS[dtype.name])
     if dtype.name == "int16":

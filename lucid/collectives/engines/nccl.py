@@ -76,7 +76,7 @@ class NcclEngine(Engine):
     # ---- the communicator ----
 
     def without(self, ranks: Sequence[int]) -> NcclEngine:
-        """Return the engine of those that are left without some processes; they all call this, and the others do not."""
+        """Return the engine of those that are left without some processes; all of them call this."""
         made = NcclEngine(self.peers.without(ranks), self.limit)
         with self._lock:
             if self.comm is not None:
@@ -87,7 +87,7 @@ class NcclEngine(Engine):
                         comm = self.comm.shrink(gone, self.core.NCCLConfig(blocking=False))
                     except Exception as error:
                         raise self.peers.failure(error) from error
-                    settle(comm, made.peers, self.limit, self.limit)
+                    settle(comm, made.peers, "connecting through NCCL", self.limit, self.limit)
                     made.use(comm, self.device)
         return made
 
@@ -110,8 +110,8 @@ class NcclEngine(Engine):
         if index != self.device:
             raise DeviceError(
                 f"{self.peers}: expected tensors on cuda:{self.device}, on which its first collective was, got one on "
-                f"cuda:{index}: a process computes with one device in a group; choose it by lucid.cuda.set_device({index}) "
-                "before the first collective"
+                f"cuda:{index}: a process computes with one device in a group; choose it before, by "
+                f"lucid.cuda.set_device({index})"
             )
 
     def close(self) -> None:
@@ -122,7 +122,7 @@ class NcclEngine(Engine):
                 return
             try:
                 comm.finalize()
-                settle(comm, self.peers, self.limit, self.limit)
+                settle(comm, self.peers, "ending NCCL's communicator", self.limit, self.limit)
                 comm.destroy()
             except DistributedError:  # a process is gone: nothing of this group is under way here
                 comm.abort()
@@ -278,7 +278,7 @@ class NcclEngine(Engine):
         self._settle()
 
     def _settle(self) -> None:
-        settle(self.comm, self.peers, self._limit, self._limit)
+        settle(self.comm, self.peers, "a collective", self._limit, self._limit)
 
     def all_reduce(self, array: Array, op: ReduceOp) -> Steps:
         form = form_of(array, op)

@@ -77,15 +77,21 @@ class Watchdog:
         while True:
             self._wake.wait()
             self._wake.clear()
-            while any([engine.check() for engine in tuple(self._engines)]):
-                time.sleep(_PAUSE)
+            self._look()
+
+    def _look(self) -> None:
+        """Look at all engines until nothing is under way."""
+        while True:
+            busy = [engine.check() for engine in tuple(self._engines)]  # each of them
+            if not any(busy):
+                return
+            time.sleep(_PAUSE)
 
     def _leave(self, process: int) -> None:
-        """At the end of the script let the device end what others may need; where that has failed, so does the script."""
+        """At the end of the script let the device end what others may need; where it cannot, the script has failed."""
         if os.getpid() != process:
             return
-        while any([engine.check() for engine in tuple(self._engines)]):
-            time.sleep(_PAUSE)
+        self._look()
         # under MPI the end of the job sees to it
         if any(engine.failed and engine.peers.comm is None for engine in tuple(self._engines)):
             sys.stdout.flush()

@@ -255,14 +255,14 @@ class Reducer:
         if missing:
             more = f" and {len(missing) - MOST_NAMES} more" if len(missing) > MOST_NAMES else ""
             raise CaptureError(
-                f"DistributedDataParallel: {', '.join(missing[:MOST_NAMES])}{more} got no gradient, and a capture does not "
-                "read which parameters have one in other processes: let every parameter take part in each captured "
+                f"DistributedDataParallel: {', '.join(missing[:MOST_NAMES])}{more} got no gradient, and a capture does "
+                "not read which parameters have one in other processes: let every parameter take part in each captured "
                 "step, set requires_grad=False before the module is wrapped, or do not capture"
             )
         if self._again:
             raise CaptureError(
-                "DistributedDataParallel: a gradient grew after its bucket was sent, as by a backward inside of backward, "
-                "and a capture does not read in which processes: do not capture the step"
+                "DistributedDataParallel: a gradient grew after its bucket was sent, as by a backward inside of backward, and "
+                "a capture does not read in which processes: do not capture the step"
             )
 
     def _receive(self, bucket: Bucket) -> None:

@@ -66,7 +66,9 @@ def test_what_is_missing_is_said(monkeypatch):
         raise ImportError("No module named 'nccl'")
 
     monkeypatch.setattr(communicator, "import_module", missing)
-    with pytest.raises(DistributedError, match=r"by nccl4py \(No module named 'nccl'\): pip install 'lucid-cupy\[nccl13\]"):
+    with pytest.raises(
+        DistributedError, match=r"by nccl4py \(No module named 'nccl'\): pip install 'lucid-cupy\[nccl13\]"
+    ):
         find()
     version = SimpleNamespace(libnccl=None)
     core = SimpleNamespace(get_version=lambda: version)

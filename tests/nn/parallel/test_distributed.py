@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.collectives.jobs import failures
+from tests.collectives.jobs import NCCL, failures
 
 
 @pytest.mark.contract("12.1")
@@ -13,3 +13,9 @@ from tests.collectives.jobs import failures
 def test_reducing(processes, tmp_path):
     """Every check of the script holds in each process."""
     assert failures(processes, "tests.nn.parallel.scripts.reducing", tmp_path) == {}
+
+
+@pytest.mark.gpu
+def test_reducing_over_nccl(tmp_path):
+    """The same on a simulated device for each process, through a stand-in of nccl4py."""
+    assert failures(2, "tests.nn.parallel.scripts.reducing", tmp_path, **NCCL) == {}

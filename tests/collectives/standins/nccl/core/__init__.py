@@ -302,9 +302,7 @@ class Communicator:
 
     def recv(self, recvbuf, peer, *, stream=None):
         host = _host(recvbuf, stream)
-        self._post(
-            lambda: (self._comm.Irecv(host.view(np.uint8), peer), lambda: _store(recvbuf, host, stream))
-        )
+        self._post(lambda: (self._comm.Irecv(host.view(np.uint8), peer), lambda: _store(recvbuf, host, stream)))
 
     def _post(self, post):
         if _queued is None:
