@@ -52,6 +52,8 @@ class NcclEngine(Engine):
         Index of the CUDA device; -1 as long as there is no communicator.
     failed : bool
         Whether the communicator was aborted.
+    unsaid : bool
+        Whether that was while nobody waited, and no wait has raised the error since.
     """
 
     name = "nccl"
@@ -65,7 +67,7 @@ class NcclEngine(Engine):
         self.comm: Any = None
         self.device = -1
         self.stream: Any = None
-        self.failed = False
+        self.failed = self.unsaid = False
         self.under_way: list[Flight] = []  # in the order in which the stream comes to them
         self._lost: list[Flight] = []  # of a failure: the device may still write into their memory
         self._lock = new_rlock()
@@ -203,6 +205,7 @@ class NcclEngine(Engine):
             if work.error is not None:
                 self.abort()
         if work.error is not None or work.end is None:
+            self.unsaid = False
             return
         with gpu.use_device(self.device):
             current = gpu.current_stream(self.device)
@@ -235,14 +238,14 @@ class NcclEngine(Engine):
             for each in self.under_way:
                 if each.work is not None:
                     each.work.fail(error)
-            self.watch.broken = True
+            self.watch.broken = self.unsaid = True
             self.abort()
         return False
 
     def _state(self) -> DistributedError | None:
         """Return what NCCL has noticed since."""
-        state = 0 if self.comm is None else int(self.comm.get_async_error())
-        if state in {SUCCESS, IN_PROGRESS}:
+        state = SUCCESS if self.comm is None else int(self.comm.get_async_error())
+        if self.comm is None or state in {SUCCESS, IN_PROGRESS}:
             return None
         return self.peers.failure(f"{self.core.get_error_string(state)}: {self.comm.get_last_error()}")
 

@@ -92,8 +92,8 @@ class Watchdog:
         if os.getpid() != process:
             return
         self._look()
-        # under MPI the end of the job sees to it
-        if any(engine.failed and engine.peers.comm is None for engine in tuple(self._engines)):
+        # what nobody has been told; under MPI the end of the job sees to it
+        if any(engine.unsaid and engine.peers.comm is None for engine in tuple(self._engines)):
             sys.stdout.flush()
             sys.stderr.flush()
             os._exit(1)

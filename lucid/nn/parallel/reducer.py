@@ -261,8 +261,8 @@ class Reducer:
             )
         if self._again:
             raise CaptureError(
-                "DistributedDataParallel: a gradient grew after its bucket was sent, as by a backward inside of backward, and "
-                "a capture does not read in which processes: do not capture the step"
+                "DistributedDataParallel: a gradient grew after its bucket was sent, as by a backward inside of "
+                "backward, and a capture does not read in which processes: do not capture the step"
             )
 
     def _receive(self, bucket: Bucket) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from enum import IntEnum
 from types import SimpleNamespace
 
@@ -44,6 +45,7 @@ class Communicator:
         self.log = log
         self.state = 0
         self.aborted = False
+        self.sent = []
 
     def _copy(self, source, target, stream):
         with on_stream(stream):
@@ -52,19 +54,26 @@ class Communicator:
             else:
                 source += 0  # as NCCL, it reads and writes
 
+    def reduce(self, sendbuf, recvbuf, op, root=None, *, stream=None):
+        self.log.append(("allreduce" if root is None else "reduce", stream, sendbuf.dtype.name, op.name))
+        self._copy(sendbuf, recvbuf, stream)
+
     def allreduce(self, sendbuf, recvbuf, op, *, stream=None):
-        self.log.append(("allreduce", stream, sendbuf.dtype.name, op.name))
+        self.reduce(sendbuf, recvbuf, op, stream=stream)
+
+    reduce_scatter = allreduce
+
+    def gather(self, sendbuf, recvbuf, root=None, *, stream=None):
+        self.log.append(("moved", stream))
         self._copy(sendbuf, recvbuf, stream)
 
-    def allgather(self, sendbuf, recvbuf, *, stream=None):
-        self.log.append(("allgather", stream))
-        self._copy(sendbuf, recvbuf, stream)
+    allgather = alltoall = broadcast = scatter = gather
 
-    def alltoall(self, sendbuf, recvbuf, *, stream=None):
-        self.allgather(sendbuf, recvbuf, stream=stream)
+    def send(self, sendbuf, peer, *, stream=None):
+        self.sent.append(sendbuf)
 
-    def broadcast(self, sendbuf, recvbuf, root, *, stream=None):
-        self.allgather(sendbuf, recvbuf, stream=stream)
+    def recv(self, recvbuf, peer, *, stream=None):
+        self.gather(self.sent.pop(0), recvbuf, stream=stream)
 
     def get_async_error(self):
         return self.state
@@ -93,6 +102,9 @@ class Library:
         made.state = self.state
         self.made.append(made)
         return made
+
+    def group(self):
+        return contextlib.nullcontext()
 
     def NCCLConfig(self, *, blocking):
         assert blocking is False

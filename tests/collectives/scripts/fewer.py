@@ -44,10 +44,8 @@ def who_does_not_come_is_noticed(rank):
     group = dist.new_group(timeout=1.0)
     assert sum_of(group, rank) == [6.0, 6.0]
     if rank != LAST:
-        with pytest.raises(
-            DistributedTimeoutError,
-            match=f"rank {rank} of 3 waits in collective 2, all_reduce.*: rank 2, which waits in collective .*, barrier",
-        ):
+        missing = f"rank {rank} of 3 waits in collective 2, all_reduce.*: rank 2, which waits in collective .*, barrier"
+        with pytest.raises(DistributedTimeoutError, match=missing):
             sum_of(group, rank)
         with pytest.raises(DistributedError, match="no use any more"):
             sum_of(group, rank)

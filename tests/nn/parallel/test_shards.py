@@ -9,7 +9,7 @@ import pytest
 
 from lucid.collectives.reduction import tree_sum
 from lucid.nn.parallel.shards import PairwiseSum, bit_reversed
-from tests.collectives.jobs import NCCL, ROOT, failures, job
+from tests.collectives.jobs import ROOT, failures, job
 from tests.nn.parallel.scripts import sharding
 
 pytestmark = pytest.mark.cpu("processes exchange CPU tensors")
@@ -59,17 +59,6 @@ def test_the_same_bits(processes, alone, tmp_path):
     assert failures(processes, "tests.nn.parallel.scripts.sharding", tmp_path) == {}
     for rank in range(processes):
         assert json.loads((tmp_path / f"digests-{rank}.json").read_text()) == json.loads(json.dumps(alone))
-
-
-@pytest.mark.gpu
-def test_the_same_bits_over_nccl(tmp_path):
-    """On a simulated device for each process, of one process and of two."""
-    found = []
-    for processes in (1, 2):
-        (folder := tmp_path / str(processes)).mkdir()
-        assert failures(processes, "tests.nn.parallel.scripts.sharding", folder, **NCCL) == {}
-        found += [json.loads((folder / f"digests-{rank}.json").read_text()) for rank in range(processes)]
-    assert found[0] == found[1] == found[2]
 
 
 @pytest.mark.filterwarnings("ignore:object collectives unpickle")

@@ -1,8 +1,9 @@
 """nccl4py's names and signatures, as lucid uses them, with MPI in the place of NCCL.
 
 As a communicator that does not block, it begins with what it was called for and goes on while `get_async_error` is
-asked. What it cannot do raises as there: other dtypes, buffers that are too small. MIN and MAX let NaN drop, and sums of
-half types are rounded each time, as NCCL is free to do. `test_signatures.py` compares with nccl4py where it is installed.
+asked. What it cannot do raises as there: other dtypes, buffers that are too small. MIN and MAX let NaN drop, and sums
+of half types are rounded each time, as NCCL is free to do. `tests/collectives/engines/test_communicator.py` compares
+with nccl4py where it is installed.
 """
 
 from __future__ import annotations
@@ -111,7 +112,7 @@ def _all_of(posts):
 
 
 def _until(requests):
-    while not all([request.Test() for request in requests]):
+    while not all(request.Test() for request in requests):
         yield
 
 
