@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING
 
 from lucid.collectives.job.watch import Watch
 from lucid.errors import DistributedError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Generator, Sequence
 
     from lucid.backend.arrays import Array
     from lucid.collectives.reduction import ReduceOp
@@ -29,6 +30,11 @@ class Engine:
     def begin(self, work: Work) -> None:
         """Take the first step of `work`."""
         raise NotImplementedError
+
+    @contextlib.contextmanager
+    def together(self) -> Generator[None]:
+        """Let works that are begun inside get on whatever their order, in each process."""
+        yield
 
     def progress(self) -> None:
         """Take each step of what is under way that can be taken now."""

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from lucid.collectives.job.watch import Watch
+    from lucid.collectives.work import Work
 
 __all__ = ["IN_PROGRESS", "SUCCESS", "Peers", "library", "nccl_is_there", "settle"]
 
@@ -131,13 +132,18 @@ class Peers:
             rank=self.watch.rank,
         )
 
-    def check(self) -> None:
-        """Raise `DistributedError` if one of the processes is known to have failed."""
+    def check(self, work: Work | None) -> None:
+        """Raise `DistributedError` if a process that is waited for, in `work` if it is one, has failed or left."""
         self.watch.receive()
+        if work is not None:
+            error = self.watch.missing(work)
+            if error is not None:
+                raise error
+            return
         for rank in self.ranks:
             if rank in self.watch.failed:
                 raise DistributedError(f"{self}: rank {rank} has failed: {self.watch.failed[rank]}")
-            if rank in self.watch.ended:
+            if self.watch.has_ended(rank):
                 raise DistributedError(f"{self}: rank {rank} has ended its script")
 
     def _identity(self, core: Any, deadline: float, limit: float) -> Any:
@@ -184,16 +190,18 @@ class Peers:
         port += os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
         os.environ["NCCL_COMM_ID"] = f"{os.environ['MASTER_ADDR']}:{port}"
 
-    def poll(self, condition: Callable[[], bool], deadline: float, what: str, limit: float) -> None:
+    def poll(
+        self, condition: Callable[[], bool], deadline: float, what: str, limit: float, work: Work | None = None
+    ) -> None:
         """Return when `condition` holds; raise where that takes too long, or a process has failed."""
         while not condition():
-            self.check()
+            self.check(work)
             if time.monotonic() > deadline:
                 raise self.overdue(what, limit)
             time.sleep(_PAUSE)
 
 
-def settle(comm: Any, peers: Peers, what: str, left: float, limit: float) -> None:
+def settle(comm: Any, peers: Peers, what: str, left: float, limit: float, work: Work | None = None) -> None:
     """Return when a communicator that does not block has done what it was called for, with all processes.
 
     Raises
@@ -211,7 +219,7 @@ def settle(comm: Any, peers: Peers, what: str, left: float, limit: float) -> Non
         return state == SUCCESS
 
     try:
-        peers.poll(is_done, time.monotonic() + left, what, limit)
+        peers.poll(is_done, time.monotonic() + left, what, limit, work)
     except BaseException:
         comm.abort()
         raise

@@ -154,6 +154,10 @@ class Watch:
         # what it has sent before may still be on its way, and why it has left too
         return time.monotonic() - self._heard[rank] > GRACE
 
+    def has_ended(self, rank: int) -> bool:
+        """Return whether a process has ended its script, and nothing that it did before is on its way any more."""
+        return rank in self.ended and time.monotonic() - self._heard[rank] > GRACE
+
     def place(self, work: Work) -> str:
         """Return where this process waits, in words."""
         return f"rank {self.rank} of {self.size} waits in {work.call}, in {work.group}"

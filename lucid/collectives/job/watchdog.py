@@ -11,7 +11,7 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from lucid.collectives.engines.nccl import NcclEngine
+    from lucid.collectives.engines.queued import QueuedEngine
 
 __all__ = ["WATCHDOG", "Flight", "Watchdog"]
 
@@ -57,11 +57,11 @@ class Watchdog:
     """A thread of this process that looks at engines while something of theirs is under way, and sleeps else."""
 
     def __init__(self) -> None:
-        self._engines: weakref.WeakSet[NcclEngine] = weakref.WeakSet()
+        self._engines: weakref.WeakSet[QueuedEngine] = weakref.WeakSet()
         self._wake = threading.Event()
         self._thread: threading.Thread | None = None
 
-    def look_after(self, engine: NcclEngine) -> None:
+    def look_after(self, engine: QueuedEngine) -> None:
         """Take an engine up; the first one starts the thread."""
         self._engines.add(engine)
         if self._thread is None:

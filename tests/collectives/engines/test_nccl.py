@@ -9,7 +9,7 @@ import lucid
 from lucid import distributed as dist
 from lucid import nn
 from lucid.backend import gpu
-from lucid.collectives.engines import communicator, nccl
+from lucid.collectives.engines import communicator, queued
 from lucid.collectives.job.watchdog import Flight
 from lucid.errors import CaptureError, DeviceError, DistributedError, DistributedTimeoutError, SettingError
 from lucid.nn.parallel import DistributedDataParallel
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.gpu
 def library(monkeypatch):
     """Return what stands for `nccl.core`."""
     made = Library()
-    monkeypatch.setattr(nccl, "library", lambda: made)
+    monkeypatch.setattr(queued, "library", lambda: made)
     monkeypatch.setattr(communicator, "library", lambda: made)
     return made
 

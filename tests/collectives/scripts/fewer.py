@@ -57,6 +57,22 @@ def who_does_not_come_is_noticed(rank):
     dist.barrier()
 
 
+def a_ring_at_once(rank):
+    """Sends and receives of a batch wait for nothing among each other, in any order, large and in any layout."""
+    for size in (3, 400_000):
+        for turn in (1, -1):
+            given, into = lucid.full((size,), float(rank)), lucid.zeros(size, 2)
+            ring = [
+                dist.P2POp(dist.isend, given, (rank + 1) % 3),
+                dist.P2POp(dist.irecv, into[:, 1], (rank - 1) % 3),
+            ]
+            for work in dist.batch_isend_irecv(ring[::turn]):
+                work.wait()
+            assert into.sum(0).tolist() == [0.0, (rank - 1) % 3 * size]
+    with pytest.raises(SettingError, match="tag: NCCL tells messages apart by their order"):
+        dist.isend(given, (rank + 1) % 3, tag=1)
+
+
 def groups_are_given_back(rank):
     """When all have left a group, the next one that is made ends its communicator; its processes may be others."""
     pair = dist.new_group([0, LAST])
@@ -76,7 +92,7 @@ def calls_are_compared(rank):
     del os.environ["LUCID_DISTRIBUTED_DEBUG"]
 
 
-CHECKS = (fewer_go_on, groups_are_given_back, calls_are_compared, who_does_not_come_is_noticed)
+CHECKS = (fewer_go_on, a_ring_at_once, groups_are_given_back, calls_are_compared, who_does_not_come_is_noticed)
 
 if __name__ == "__main__":
     begin(30)
