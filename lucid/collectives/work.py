@@ -81,7 +81,8 @@ class Work:
     """A collective under way, as ``async_op=True`` returns it.
 
     Its tensors may be neither read nor written before `wait` has returned. MPI gets on only while lucid's functions of
-    this module are called, `is_completed` among them, and in every hook of `DistributedDataParallel`.
+    this module are called, `is_completed` among them, and in every hook of `DistributedDataParallel`. On CUDA devices
+    what is queued after `wait` comes behind it, while `is_completed` tells whether the device is done.
 
     Examples
     --------
