@@ -155,6 +155,7 @@ def capture(reduction: str) -> Told:
         lucid.manual_seed(0)
         model = nn.Sequential(nn.Linear(32, 64), nn.ReLU(), nn.Linear(64, 8)).to("cuda")
         wrapped = DistributedDataParallel(model, process_group=group(), bucket_cap_mb=0.005, reduction=reduction)
+        wrapped.reducer.attach()  # which a process that is alone does not need
         optimizer = lucid.optim.AdamW(wrapped.parameters(), lr=1e-2, capturable=True)
 
         def step(x: Any, wrapped: Any = wrapped, optimizer: Any = optimizer) -> Any:

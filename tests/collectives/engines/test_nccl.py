@@ -251,6 +251,7 @@ def test_a_captured_step_trains_as_one_that_is_not(library, reduction, rng):
         lucid.manual_seed(3)
         model = nn.Sequential(nn.Linear(6, 5), nn.ReLU(), nn.Linear(5, 2)).to("cuda")
         wrapped = DistributedDataParallel(model, process_group=group, bucket_cap_mb=1e-5, reduction=reduction)
+        wrapped.reducer.attach()
         optimizer = lucid.optim.AdamW(wrapped.parameters(), lr=0.1, capturable=True)
 
         def step(x, wrapped=wrapped, optimizer=optimizer):
@@ -271,6 +272,7 @@ def test_a_captured_step_needs_every_gradient(library):
     group, _ = group_of_one(library)
     model = nn.ModuleDict({"used": nn.Linear(3, 1), "never": nn.Linear(3, 1)}).to("cuda")
     wrapped = DistributedDataParallel(model, process_group=group)
+    wrapped.reducer.attach()  # which a process that is alone does not need
 
     def step(x):
         wrapped.zero_grad()
