@@ -1,8 +1,8 @@
 """`python -m benchmarks.gpu --out FOLDER`: what a GPU that is held for ten minutes can tell, in 450 s.
 
-Stages, in order: hello, battery, large, capture, host, steps, kernels, tests, sanitizer, profile. What they learn is in
-FOLDER, a fact a line in facts.jsonl, as soon as it is known; summary.txt has it in short. Exit status: 0 all is right,
-1 something failed, 2 nothing was run: there is no CUDA device, or the call was wrong.
+Stages, in order: hello, battery, large, capture, nccl, host, steps, kernels, tests, sanitizer, profile. What they learn
+is in FOLDER, a fact a line in facts.jsonl, as soon as it is known; summary.txt has it in short. Exit status: 0 all is
+right, 1 something failed, 2 nothing was run: there is no CUDA device, or the call was wrong.
 """
 
 from __future__ import annotations

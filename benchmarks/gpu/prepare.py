@@ -13,7 +13,11 @@ ROOT = Path(__file__).resolve().parents[2]
 DEFAULT = ROOT / ".prepared"
 PYTHON = "3.12"
 ARCHITECTURE = "sm_90"
-WHEELS = ("nvidia-cudnn-frontend==1.28.0", "nvtx==0.2.17", "einops==0.8.2", "torchinfo==1.8.0")
+WHEELS = (
+    "nvidia-cudnn-frontend==1.28.0", "nvtx==0.2.17", "einops==0.8.2", "torchinfo==1.8.0",
+    # not NCCL itself, of 305 MB, which PyTorch for CUDA brings
+    "nccl4py==0.6.0", "cuda-core==1.2.2", "cuda-bindings==13.5.0", "cuda-pathfinder==1.9.1",
+)  # fmt: skip
 # pip matches the version of glibc exactly
 PLATFORMS = [f"manylinux_2_{minor}_x86_64" for minor in (28, 27, 17, 24, 34, 31, 35)]
 PLATFORMS += ["manylinux2014_x86_64", "manylinux1_x86_64"]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Self
 
-from lucid.backend.capture import captures, check_not_capturing
+from lucid.backend.capture import capture_of_this_thread, captures, check_not_capturing
 from lucid.collectives.job.agreement import agree, debugging
 from lucid.collectives.work import Call, Work
 from lucid.errors import DeviceError, DistributedError, SettingError
+from lucid.ops.base.scalars import as_int
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -109,17 +110,51 @@ class ProcessGroup:
         if captures and engine.name == "mpi":
             check_not_capturing(f"{kind}, which goes through the host with CPU tensors,")
         self._check_whole(kind)
+        made = steps()  # which refuses what the engine cannot do, before it counts
         if peer < 0:
             self.begun = self.watch.begun[self.name] = self.begun + 1
-            if debugging():
+            if debugging() and capture_of_this_thread() is None:  # a capture reads no values
                 agree(self, engine, kind, text)
-        work = Work(self, engine, Call(kind, self.begun if peer < 0 else 0, text, peer), steps(), phases)
+        work = Work(self, engine, Call(kind, self.begun if peer < 0 else 0, text, peer), made, phases)
+        work.kept = steps
         engine.begin(work)
         return work
 
     def _check_whole(self, what: str) -> None:
         if self.broken:
             raise DistributedError(f"{what}: {self!r} is of no use any more: {self.broken}")
+
+    def without(self, ranks: Sequence[int]) -> ProcessGroup:
+        """Return a group of the processes that are left without some, for CUDA tensors, as after a failure.
+
+        All that are left call this, and the others do not. After a failure, which aborts NCCL's communicator, they are
+        connected anew, for which MPI has to have started the job.
+
+        Parameters
+        ----------
+        ranks : sequence of int
+            The numbers in the job of the processes to be left out, of which this is none.
+
+        Raises
+        ------
+        SettingError
+            If one of them is not in the group, or is this process, or none is given.
+        DistributedError
+            If the group is not over NCCL, or those that are left cannot be connected.
+        """
+        gone = sorted({as_int(rank, "ranks") for rank in ranks})
+        if not gone or not set(gone) <= set(self.ranks) - {self.watch.rank}:
+            raise SettingError(
+                f"ProcessGroup.without: ranks: expected some of {list(self.ranks)} other than this process, "
+                f"{self.watch.rank}, got {gone}"
+            )
+        parent = self._engines.get("cuda")  # after a failure too
+        if parent is None:
+            parent = self.engine("cuda", "ProcessGroup.without")
+        engine = parent.without(gone)
+        kept = [rank for rank in self.ranks if rank not in gone]
+        name = f"{self.name} without {', '.join(map(str, gone))}"
+        return ProcessGroup(name, kept, self.watch, self.timeout, {"cuda": lambda: engine})
 
     def leave(self) -> None:
         """Take no part in it any more."""

@@ -19,7 +19,12 @@ if TYPE_CHECKING:
     from lucid.collectives.reduction import ReduceOp
     from lucid.collectives.work import Steps
 
-__all__ = ["all_gathered", "all_reduced", "broadcasted", "gathered"]
+__all__ = ["all_gathered", "all_reduced", "broadcasted", "gathered", "on_device"]
+
+
+def on_device(*arrays: NDArray[Any]) -> tuple[Any, ...]:
+    """Return copies on the current CUDA device."""
+    return tuple([asarray(array, device=device("cuda")) for array in arrays])
 
 
 def _run(
@@ -32,8 +37,9 @@ def _run(
     """Return the last of `arrays` after a collective of them; over NCCL they go to the device and back."""
     on_host = "cpu" in group.backends
     engine = group.engine("cpu" if on_host else "cuda", kind)
-    moved: tuple[Any, ...] = arrays if on_host else tuple([asarray(array, device=device("cuda")) for array in arrays])
-    group.begin(engine, kind, text, lambda: steps(engine, moved)).wait()
+    moved: tuple[Any, ...] = arrays if on_host else on_device(*arrays)
+    # the host waits, since it is about to read, and what it reads after a failure would mean nothing
+    group.begin(engine, kind, text, lambda: steps(engine, moved)).wait(group.timeout)
     return moved[-1] if on_host else to_device(moved[-1], CPU)
 
 

@@ -9,7 +9,8 @@ This holds for each of them, unless it says otherwise:
   they are.
 - What is received is written into tensors in place, in any strides, and their version counts it. A tensor on the graph
   is refused, as a collective has no derivative; a leaf that requires grad is written.
-- Half types are summed in float32 on the CPU.
+- Half types are summed in float32 on the CPU, on CUDA devices as NCCL does, which has no operation bit by bit, and of
+  complex numbers SUM and AVG.
 - A process number (`src`, `dst`) is that in the whole job, `group_src` and `group_dst` are those in `group`.
 - A DistributedError is raised where another process has failed, or has left, a DistributedTimeoutError where the time
   limit of the group has passed. CPU tensors in the capture of a CUDA graph raise a CaptureError.
@@ -210,5 +211,5 @@ def barrier(
     work = chosen.begin(engine, "barrier", "", engine.barrier)
     if async_op:
         return work
-    work.wait(timeout)
+    work.wait(chosen.timeout if timeout is None else timeout)  # the host waits, whichever the device
     return None

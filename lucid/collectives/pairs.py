@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lucid.collectives.group import text_of
+from lucid.collectives.group import ProcessGroup, text_of
 from lucid.collectives.memory import Target, contiguous, device_type, filled, tensor_of
 from lucid.collectives.operations import root_of
 from lucid.collectives.work import as_seconds
-from lucid.collectives.world import member
+from lucid.collectives.world import default_group, member
 from lucid.errors import DistributedTimeoutError, SettingError
 from lucid.ops.base.scalars import as_int
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import timedelta
 
-    from lucid.collectives.group import ProcessGroup
+    from lucid.collectives.engines.base import Engine
     from lucid.collectives.work import Work
     from lucid.tensor import Tensor
 
@@ -171,7 +172,15 @@ def batch_isend_irecv(p2p_op_list: list[P2POp]) -> list[Work]:
     """Begin to send and to receive what a list says, in any order in each process, and return the works."""
     if not p2p_op_list or not all(isinstance(each, P2POp) for each in p2p_op_list):
         raise SettingError("batch_isend_irecv: p2p_op_list: expected a list of P2POp, at least one")
-    begun = [each.op(each.tensor, each.peer, each.group, each.tag, each.group_peer) for each in p2p_op_list]
+    engines: set[Engine] = set()
+    for each in p2p_op_list:
+        chosen = default_group("batch_isend_irecv") if each.group is None else each.group
+        if isinstance(chosen, ProcessGroup):
+            engines.add(chosen.engine(device_type(tensor_of(each.tensor, "tensor")), "batch_isend_irecv"))
+    with contextlib.ExitStack() as stack:
+        for engine in engines:
+            stack.enter_context(engine.together())
+        begun = [each.op(each.tensor, each.peer, each.group, each.tag, each.group_peer) for each in p2p_op_list]
     return [work for work in begun if work is not None]
 
 

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.arguments import unfit
+from lucid.backend.arrays import namespace
 from lucid.backend.dtype import dtype_of
 from lucid.errors import DtypeError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from numpy.typing import NDArray
 
     from lucid.backend.arrays import Array
 
@@ -78,22 +77,23 @@ def check_op(op: object, array: Array) -> ReduceOp:
     return op
 
 
-def as_ordered(array: NDArray[Any], op: ReduceOp) -> NDArray[Any]:
+def as_ordered(array: Array, op: ReduceOp) -> Array:
     """Return whole numbers in the order of floating-point ones, NaN the last that MIN or MAX goes to.
 
-    What compares NaN with numbers, as MPI does, gives each process another result.
+    What compares NaN with numbers, as MPI and NCCL do, gives each process another result.
     """
     bits = _turned(array.view(f"i{array.itemsize}"))
     ends = np.iinfo(bits.dtype)
-    return np.where(np.isnan(array), bits.dtype.type(ends.max if op is ReduceOp.MAX else ends.min), bits)
+    xp = namespace(array)
+    return xp.where(xp.isnan(array), bits.dtype.type(ends.max if op is ReduceOp.MAX else ends.min), bits)
 
 
-def from_ordered(bits: NDArray[Any]) -> NDArray[Any]:
+def from_ordered(bits: Array) -> Array:
     """Return the floating-point numbers of which these are `as_ordered`."""
     return _turned(bits).view(f"f{bits.itemsize}")
 
 
-def _turned(bits: NDArray[Any]) -> NDArray[Any]:
+def _turned(bits: Array) -> Array:
     """Return the bits of numbers with those of negative ones reversed but for the sign."""
     return bits ^ ((bits >> (8 * bits.itemsize - 1)) & np.iinfo(bits.dtype).max)
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from lucid.autograd.base import TensorBase
     from lucid.collectives.engines.base import Engine
     from lucid.collectives.group import ProcessGroup
+    from lucid.collectives.job.watchdog import Flight
 
 __all__ = ["Call", "Steps", "Work", "as_seconds"]
 
@@ -80,7 +81,8 @@ class Work:
     """A collective under way, as ``async_op=True`` returns it.
 
     Its tensors may be neither read nor written before `wait` has returned. MPI gets on only while lucid's functions of
-    this module are called, `is_completed` among them, and in every hook of `DistributedDataParallel`.
+    this module are called, `is_completed` among them, and in every hook of `DistributedDataParallel`. On CUDA devices
+    what is queued after `wait` comes behind it, while `is_completed` tells whether the device is done.
 
     Examples
     --------
@@ -106,13 +108,17 @@ class Work:
         self.started = time.perf_counter()
         self.finished: float | None = None
         self.tensors: list[TensorBase] = []  # what it writes
+        # of one that a device computes: the event behind it, what is looked after until then, what holds its arrays,
+        # and the stream that they belong to
+        self.end: Any = None
+        self.flight: Flight | None = None
+        self.kept: object = None
+        self.made_on: int | None = None
         self._then: list[Callable[[Work], object]] = []
 
     def is_completed(self) -> bool:
         """Return whether the collective has ended, well or not; move it on where that is up to this process."""
-        if not self.done:
-            self.engine.watch.progress()
-        return self.done
+        return self.engine.is_completed(self)
 
     def wait(self, timeout: timedelta | float | None = None) -> bool:
         """Return True when the collective has ended and its results can be read.
@@ -178,7 +184,7 @@ class Work:
         """Take note that it has ended well."""
         self.finished = time.perf_counter()
         self.group.last = self.call
-        self._end()
+        self.release()
 
     def fail(self, error: BaseException) -> None:
         """Take note that it will never end well, and that its group is of no use any more."""
@@ -186,9 +192,10 @@ class Work:
             self.error = error
             self.group.broken = self.group.broken or str(error)
             self.engine.watch.broken = True
-        self._end()
+        self.release()
 
-    def _end(self) -> None:
+    def release(self) -> None:
+        """Let what waits for it go on: it has ended, or what is queued from now on comes behind its end."""
         self.done = True
         self.request = None
         waiting, self._then = self._then, []

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.arguments import checked, unfit
 from lucid.collectives.engines.base import Single
+from lucid.collectives.engines.communicator import Peers
 from lucid.collectives.engines.mpi import MpiEngine, mpi
 from lucid.collectives.engines.nccl import NcclEngine
 from lucid.collectives.group import ProcessGroup
@@ -239,7 +240,7 @@ def _make(name: str, ranks: Sequence[int], limit: float, kinds: Sequence[str], w
         if engine is not None:
             engines["cpu"] = lambda: engine
     if "cuda" in kinds and watch.rank in ranks:
-        engines["cuda"] = functools.partial(NcclEngine, ranks, watch, world)
+        engines["cuda"] = lambda: NcclEngine(Peers(name, ranks, watch, world.comm), limit)
     return ProcessGroup(name, ranks, watch, limit, engines)
 
 

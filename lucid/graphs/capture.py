@@ -54,6 +54,8 @@ class Capture:
     before : list of callable
         Called before each replay, on its device and stream: what a graph cannot know, such as numbers that the host
         counts, is written to where the graph reads it.
+    after : list of callable
+        Called behind each replay, there too.
     kept : list of object
         What lives for as long as the graph.
     addresses : set of int
@@ -74,13 +76,14 @@ class Capture:
     """
 
     __slots__ = (
-        "addresses", "ahead", "assigned", "before", "device", "draws", "fired", "graph", "kept", "outside", "places",
-        "pool", "stream", "undo",
+        "addresses", "after", "ahead", "assigned", "before", "device", "draws", "fired", "graph", "kept", "outside",
+        "places", "pool", "stream", "undo",
     )  # fmt: skip
 
     def __init__(self, pool: Pool | None = None) -> None:
         self.pool = Pool() if pool is None else pool
         self.before: list[Callable[[], None]] = []
+        self.after: list[Callable[[], None]] = []
         self.kept: list[object] = []
         self.addresses: set[int] = set()
         self.assigned: set[int] = set()
@@ -187,6 +190,8 @@ class Capture:
         for function in self.before:
             function()
         self.graph.launch(stream)
+        for function in self.after:
+            function()
 
 
 class NotingDriver:

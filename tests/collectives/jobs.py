@@ -17,15 +17,22 @@ from typing import NamedTuple
 import numpy as np
 
 import lucid
+from lucid import distributed as dist
 from lucid.distributed.run import mpiexec
+from tests.device import DEVICE
 from tests.seeds.drawing import VARIABLE
 
 ROOT = Path(__file__).parents[2]
 # A process of a test has to end by itself; what hangs is killed after so many seconds, however busy the machine is.
 LONGEST = 240
+# What a job has whose CUDA tensors go through a stand-in of NCCL, each process with a simulated device.
+NCCL = {
+    "LUCID_TEST_DEVICE": "cuda", "LUCID_CUDA_SIMULATOR": "1",
+    "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests" / "collectives" / "standins")]),
+}  # fmt: skip
 # Who starts this process says nothing to those that it starts.
 LAUNCHERS = ("PMI_", "PMIX_", "OMPI_", "MV2_", "SLURM_", "LUCID_DISTRIBUTED_")
-NAMES = {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"}
+NAMES = {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "LUCID_TEST_DEVICE"}
 
 
 class Job(NamedTuple):
@@ -71,6 +78,18 @@ def failures(processes, script, cwd, **more):
 
 
 # ---- in the processes ----
+
+
+def begin(timeout, cpu=None, cuda="nccl"):
+    """Come together over the backend that is for the device of this job, on which tensors are made from then on."""
+    if DEVICE == "cuda":
+        lucid.set_default_device("cuda")
+    dist.init_process_group(cuda if DEVICE == "cuda" else cpu, timeout=timeout)
+
+
+def host(tensor):
+    """Return the elements of a tensor as a NumPy array."""
+    return tensor.detach().cpu().array
 
 
 def go_through(checks, rank, *arguments):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING
 
 from lucid.collectives.job.watch import Watch
 from lucid.errors import DistributedError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Generator, Sequence
 
     from lucid.backend.arrays import Array
     from lucid.collectives.reduction import ReduceOp
@@ -30,8 +31,25 @@ class Engine:
         """Take the first step of `work`."""
         raise NotImplementedError
 
+    @contextlib.contextmanager
+    def together(self) -> Generator[None]:
+        """Let works that are begun inside get on whatever their order, in each process."""
+        yield
+
     def progress(self) -> None:
         """Take each step of what is under way that can be taken now."""
+
+    def is_completed(self, work: Work) -> bool:
+        """Return whether `work` has ended, well or not, after what `progress` does."""
+        if not work.done:
+            self.watch.progress()
+        return work.done
+
+    def without(self, ranks: Sequence[int]) -> Engine:
+        """Return the engine of the processes of the group without some."""
+        raise DistributedError(
+            f"ProcessGroup.without: expected a group of several processes over NCCL, got {self.name}"
+        )
 
     def wait(self, work: Work, limit: float, *, asked: bool) -> None:
         """Return when `work` has ended, within `limit` seconds; `asked` tells whether the user gave the limit."""

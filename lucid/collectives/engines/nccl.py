@@ -1,34 +1,168 @@
-"""Collectives of CUDA arrays through nccl4py: on a stream of their own, behind what writes the arrays."""
+"""Collectives of CUDA arrays through nccl4py."""
 
 from __future__ import annotations
 
-import functools
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from lucid.collectives.engines.base import Engine
-from lucid.errors import DistributedError
+import numpy as np
+
+from lucid.backend import gpu
+from lucid.backend.arrays import astype, namespace
+from lucid.collectives.engines.forms import Form, form_of
+from lucid.collectives.engines.queued import QueuedEngine
+from lucid.collectives.reduction import ReduceOp, tree_sum
+from lucid.errors import SettingError
+from lucid.ops.base.promotion import accumulation_dtype
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from lucid.collectives.job.watch import Watch
+    from lucid.backend.arrays import Array
+    from lucid.collectives.work import Steps
 
-__all__ = ["NcclEngine", "nccl_is_there"]
-
-
-@functools.cache
-def nccl_is_there() -> bool:
-    """Return whether nccl4py is installed."""
-    return find_spec("nccl") is not None
+__all__ = ["NcclEngine"]
 
 
-class NcclEngine(Engine):
-    """Collectives of a group of processes, each on the CUDA arrays of one device."""
+class NcclEngine(QueuedEngine):
+    """Collectives of a group of processes, each on the CUDA arrays of one device.
+
+    What cannot be is refused when steps are made, alike in all processes and before the collective counts. Values that
+    are only moved go as bytes; what NCCL reduces of each dtype says `Form`.
+    """
 
     name = "nccl"
 
-    def __init__(self, ranks: Sequence[int], watch: Watch, world: Any) -> None:
-        if not nccl_is_there():
-            raise DistributedError("CUDA tensors go through NCCL: pip install 'lucid[nccl13]', which brings nccl4py")
-        raise NotImplementedError
+    def all_reduce(self, array: Array, op: ReduceOp) -> Steps:
+        form = form_of(array, op)
+        self.ready(array)
+        return self._all_reduce(array, form)
+
+    def _all_reduce(self, array: Array, form: Form) -> Steps:
+        if array.size:
+            given = form.given(array)
+            self.call("allreduce", given, given, self.core.NcclRedOp[form.name])
+            if form.copies:
+                form.store(array, given)
+        yield
+
+    def reduce(self, array: Array, op: ReduceOp, root: int) -> Steps:
+        form = form_of(array, op)
+        self.ready(array)
+        return self._reduce(array, form, root)
+
+    def _reduce(self, array: Array, form: Form, root: int) -> Steps:
+        if array.size:
+            given = form.given(array)
+            self.call("reduce", given, given, self.core.NcclRedOp[form.name], root)
+            if form.copies and root == self.peers.index:
+                form.store(array, given)
+        yield
+
+    def reduce_scatter(self, into: Array, array: Array, op: ReduceOp) -> Steps:
+        form = form_of(array, op)
+        self.ready(array)
+        return self._reduce_scatter(into, array, form)
+
+    def _reduce_scatter(self, into: Array, array: Array, form: Form) -> Steps:
+        if array.size:
+            given = form.given(_apart(array, into))
+            result = namespace(given).empty(into.size, given.dtype) if form.copies else form.given(into)
+            self.call("reduce_scatter", given, result, self.core.NcclRedOp[form.name])
+            if form.copies:
+                form.store(into, result)
+        yield
+
+    def tree_all_reduce(self, array: Array) -> Steps:
+        self.ready(array)
+        return self._tree_all_reduce(array)
+
+    def _tree_all_reduce(self, array: Array) -> Steps:
+        if array.size:
+            xp, count, size = namespace(array), self.size, array.size
+            part = -(-size // count)
+            wide = xp.zeros(part * count, accumulation_dtype(array.dtype))
+            wide[:size] = astype(array.reshape(-1), wide.dtype)
+            rows = xp.empty((count, part), wide.dtype)
+            self.call("alltoall", _bytes(wide), _bytes(rows))
+            total = xp.ascontiguousarray(tree_sum(list(rows)))
+            self.call("allgather", _bytes(total), _bytes(wide))
+            array[...] = astype(wide[:size].reshape(array.shape), array.dtype)
+        yield
+
+    def broadcast(self, array: Array, root: int) -> Steps:
+        self.ready(array)
+        return self._moved("broadcast", array, array, root)
+
+    def all_gather(self, into: Array, array: Array) -> Steps:
+        self.ready(array)
+        return self._moved("allgather", array, into)
+
+    def gather(self, into: Array | None, array: Array, root: int) -> Steps:
+        self.ready(array)
+        return self._moved("gather", array, into, root)
+
+    def scatter(self, into: Array, array: Array | None, root: int) -> Steps:
+        self.ready(into)
+        return self._moved("scatter", array, into, root)
+
+    def _moved(self, name: str, array: Array | None, into: Array | None, *root: int) -> Steps:
+        """Move bytes; `array` or `into` are None where a process sends or receives nothing."""
+        whole = into if array is None else array
+        if whole is not None and whole.size:
+            if array is not None and into is not None and array is not into:
+                array = _apart(array, into)
+            self.call(name, *[None if each is None else _bytes(each) for each in (array, into)], *root)
+        yield
+
+    def all_to_all(self, into: Array, array: Array, received: Sequence[int], sent: Sequence[int]) -> Steps:
+        self.ready(array)
+        return self._all_to_all(into, array, received, sent)
+
+    def _all_to_all(self, into: Array, array: Array, received: Sequence[int], sent: Sequence[int]) -> Steps:
+        source, target = _bytes(_apart(array, into)), _bytes(into)
+        size, begin, at = array.itemsize, 0, 0
+        with self.grouped():
+            for peer in range(self.size):
+                give, take = size * sent[peer], size * received[peer]
+                for name, part in (("send", source[begin : begin + give]), ("recv", target[at : at + take])):
+                    if part.size:
+                        self.call(name, part, peer)
+                begin, at = begin + give, at + take
+        yield
+
+    def send(self, array: Array, peer: int, tag: int) -> Steps:
+        return self._pair("send", array, peer, tag)
+
+    def recv(self, array: Array, peer: int, tag: int) -> Steps:
+        return self._pair("recv", array, peer, tag)
+
+    def _pair(self, name: str, array: Array, peer: int, tag: int) -> Steps:
+        if tag:
+            raise SettingError(f"{name}: tag: NCCL tells messages apart by their order alone: expected 0, got {tag}")
+        self.ready(array)
+        return self._paired(name, array, peer)
+
+    def _paired(self, name: str, array: Array, peer: int) -> Steps:
+        if array.size:
+            self.call(name, _bytes(array), peer)
+        yield
+
+    def barrier(self) -> Steps:
+        self.ready()
+        return self._barrier()
+
+    def _barrier(self) -> Steps:
+        here = gpu.cupy().zeros(1, np.int32)
+        self.call("allreduce", here, here, self.core.NcclRedOp.SUM)
+        yield
+
+
+def _bytes(array: Any) -> Any:
+    """Return the memory of a contiguous array, as bytes: what is moved needs no type of NCCL's."""
+    return array.reshape(-1).view(np.uint8)
+
+
+def _apart(array: Any, into: Any) -> Any:
+    """Return `array`, or a copy of it if it shares memory with `into`, which NCCL does not allow."""
+    shares = array.data.ptr < into.data.ptr + into.nbytes and into.data.ptr < array.data.ptr + array.nbytes
+    return array.copy() if shares else array

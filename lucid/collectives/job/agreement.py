@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lucid.backend.arrays import to_device
+from lucid.backend.device import CPU
+from lucid.collectives.numbers import on_device
 from lucid.collectives.work import Call, Work
 from lucid.errors import DistributedError
 
@@ -48,10 +51,12 @@ def agree(group: ProcessGroup, engine: Engine, kind: str, text: str) -> None:
     all_said: Any = np.zeros((group.size(), _BYTES), np.uint8)
     # on the CPU also of CUDA tensors: what is compared are texts
     host = group.engine("cpu", kind) if "cpu" in group.backends else engine
-    work = Work(group, host, Call("the comparison of calls", group.begun, ""), host.all_gather(all_said, said))
+    moved = on_device(all_said, said) if host.name == "nccl" else (all_said, said)
+    work = Work(group, host, Call("the comparison of calls", group.begun, ""), host.all_gather(*moved))
     host.begin(work)
-    work.wait()
-    calls = [bytes(row).rstrip(b"\0").decode(errors="replace").partition("\0") for row in all_said]
+    work.wait(group.timeout)
+    rows = to_device(moved[0], CPU) if host.name == "nccl" else all_said
+    calls = [bytes(row).rstrip(b"\0").decode(errors="replace").partition("\0") for row in rows]
     if len({call for call, _, _ in calls}) > 1:
         lines = "\n".join(
             f"  rank {rank}: {call}, at {line}" for rank, (call, _, line) in zip(group.ranks, calls, strict=True)

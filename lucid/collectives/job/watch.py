@@ -117,11 +117,18 @@ class Watch:
     def look(self, work: Work) -> None:
         """Raise `DistributedError` if `work` can never end: a process that it needs has failed or left before it."""
         self.receive()
-        group, call = work.group, work.call
+        group = work.group
         if group.broken:
             work.fail(DistributedError(f"{self.place(work)}, which is of no use any more: {group.broken}"))
+        error = self.missing(work)
+        if error is not None:
+            work.fail(error)
+
+    def missing(self, work: Work) -> DistributedError | None:
+        """Return the error of a work that needs a process which has failed or left before it, as far as is known."""
+        group, call = work.group, work.call
         if not (self.failed or self.left):
-            return
+            return None
         for rank in group.ranks if call.peer < 0 else (call.peer,):
             if rank in self.failed:
                 error = f"rank {rank} has failed while {self.place(work)}: {self.failed[rank]}"
@@ -133,8 +140,8 @@ class Watch:
                 )
             else:
                 continue
-            work.fail(DistributedError(error))
-            return
+            return DistributedError(error)
+        return None
 
     def _misses(self, rank: int, work: Work) -> bool:
         if work.call.number:
@@ -146,6 +153,10 @@ class Watch:
                 return True
         # what it has sent before may still be on its way, and why it has left too
         return time.monotonic() - self._heard[rank] > GRACE
+
+    def has_ended(self, rank: int) -> bool:
+        """Return whether a process has ended its script, and nothing that it did before is on its way any more."""
+        return rank in self.ended and time.monotonic() - self._heard[rank] > GRACE
 
     def place(self, work: Work) -> str:
         """Return where this process waits, in words."""

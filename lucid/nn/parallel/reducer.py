@@ -12,11 +12,12 @@ from lucid.autograd.base import TensorBase, grad_of, is_list, wrap
 from lucid.autograd.hooks.firing import fire
 from lucid.autograd.modes.state import thread
 from lucid.backend.arrays import astype, on
+from lucid.backend.capture import capture_of_this_thread
 from lucid.backend.device import device_of
 from lucid.collectives.memory import Target
 from lucid.collectives.numbers import all_reduced, broadcasted
 from lucid.collectives.reduction import ReduceOp
-from lucid.errors import DistributedError, GraphError, HookTypeError
+from lucid.errors import CaptureError, DistributedError, GraphError, HookTypeError
 from lucid.nn.parallel.buckets import Bucket, GradBucket, divided
 
 if TYPE_CHECKING:
@@ -231,7 +232,7 @@ class Reducer:
                 self._fire(bucket, used)
             self.passes += 1
             self._log(waited)
-            if not self.settled:
+            if not self.settled and capture_of_this_thread() is None:
                 self._settle()
         finally:
             self._reset()
@@ -239,11 +240,30 @@ class Reducer:
 
     def _agree(self) -> tuple[Any, Any]:
         """Return which parameters have a gradient in any process, and which buckets have to be sent again."""
+        if capture_of_this_thread() is not None:
+            self._check_captured()
+            return [1] * len(self.parameters), [0] * len(self.buckets)
         marks = np.zeros(len(self.parameters) + len(self.buckets), np.uint8)
         marks[list(self._touched)] = 1
         marks[[len(self.parameters) + index for index in self._again]] = 1
         marks = all_reduced(self.group, marks, ReduceOp.MAX, "marks of used parameters")
         return marks[: len(self.parameters)], marks[len(self.parameters) :]
+
+    def _check_captured(self) -> None:
+        """Raise `CaptureError` where what other processes did would have to be read."""
+        missing = [name for number, name in enumerate(self.names) if number not in self._touched]
+        if missing:
+            more = f" and {len(missing) - MOST_NAMES} more" if len(missing) > MOST_NAMES else ""
+            raise CaptureError(
+                f"DistributedDataParallel: {', '.join(missing[:MOST_NAMES])}{more} got no gradient, and a capture does "
+                "not read which parameters have one in other processes: let every parameter take part in each captured "
+                "step, set requires_grad=False before the module is wrapped, or do not capture"
+            )
+        if self._again:
+            raise CaptureError(
+                "DistributedDataParallel: a gradient grew after its bucket was sent, as by a backward inside of "
+                "backward, and a capture does not read in which processes: do not capture the step"
+            )
 
     def _receive(self, bucket: Bucket) -> None:
         """Wait until a bucket is back, and hold in its buffer what it is to be."""

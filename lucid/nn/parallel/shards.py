@@ -98,6 +98,8 @@ def shards_of(reducer: Reducer, module: Module, shards: int, batch: Sequence[Ten
     before = _taken(reducer)
     touched: set[int] = set()
     buffers = _Buffers(module)
+    # made now if nothing was drawn there: what is not in the states would go on in another way in the first batch
+    default_generator_for(str(device_of(reducer.parameters[0].array)))
     states = get_rng_states()
     syncing, reducer.syncing = reducer.syncing, False
     try:

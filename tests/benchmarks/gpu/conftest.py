@@ -99,7 +99,7 @@ def planted():
         battery(row="mul float32", ok=False, error="CUDA_ERROR_ILLEGAL_ADDRESS", lost="CUDA_ERROR_ILLEGAL_ADDRESS")
         battery(restarted=1, ended=77, behind="mul float32")
         battery(row="div float32", ok=True, moving=True)
-        for name in ("hello", "large", "capture", "host", "steps", "kernels", "tests", "sanitizer", "profile"):
+        for name in ("hello", "large", "capture", "nccl", "host", "steps", "kernels", "tests", "sanitizer", "profile"):
             Facts(folder, name)(row=f"row of {name}", ok=True, lucid=0.5)
         for name in BOXES:
             run(ended=name, seconds=1.5, left=0)

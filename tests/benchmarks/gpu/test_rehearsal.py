@@ -17,7 +17,7 @@ from lucid.backend import gpu
 
 
 def test_nothing_is_to_be_said_of_one_that_went_as_planned(tmp_path, planted):
-    """Ten stages, one process killed, one context lost, both followed by another."""
+    """Eleven stages, one process killed, one context lost, both followed by another."""
     planted(tmp_path)
     assert complaints(tmp_path, BOXES) == []
 

@@ -11,10 +11,12 @@ import pytest
 import lucid
 from lucid import distributed as dist
 from lucid import nn
+from lucid.autograd.base import wrap
 from lucid.collectives.reduction import tree_sum
 from lucid.errors import DistributedError, GraphError, HookTypeError, SettingError
 from lucid.nn.parallel import DistributedDataParallel
-from tests.collectives.jobs import go_through, numbers
+from tests.collectives.jobs import begin, go_through, host, numbers
+from tests.device import shares_memory
 
 RNG = np.random.default_rng(0)
 RANK, SIZE = 0, 1
@@ -32,7 +34,7 @@ def batch(rank):
 
 
 def gradients(module):
-    return [None if p.grad is None else p.grad.array.copy() for p in module.parameters()]
+    return [None if p.grad is None else host(p.grad).copy() for p in module.parameters()]
 
 
 def mean(module, loss, ranks):
@@ -74,7 +76,7 @@ def gradients_are_the_mean_over_processes():
                 close(gradients(wrapped), expected)
             assert len(wrapped.reducer.buckets) == (1 if mib == 25 else 6)
             first = wrapped.reducer.buckets[0]
-            shares = np.shares_memory(first.parameters[0].grad.array, first.buffer)
+            shares = shares_memory(first.parameters[0].grad, wrap(first.buffer))
             assert shares == view
             before = gradients(wrapped)
             loss_of(wrapped, RANK).backward()  # accumulated: what is on them is the same everywhere
@@ -85,9 +87,9 @@ def half_types_are_put_together_in_their_own_dtype():
     for dtype in (lucid.float16, lucid.bfloat16):
         wrapped = DistributedDataParallel(nn.Linear(6, 3).to(dtype))
         wrapped(batch(RANK).to(dtype)).sum().backward()
-        ones = sum(np.asarray(batch(rank).array).sum(0) for rank in range(SIZE)) / SIZE
+        ones = sum(np.asarray(host(batch(rank))).sum(0) for rank in range(SIZE)) / SIZE
         assert wrapped.module.weight.grad.dtype is dtype
-        assert np.allclose(wrapped.module.weight.grad.to(lucid.float32).array, ones, rtol=1e-2)
+        assert np.allclose(host(wrapped.module.weight.grad.to(lucid.float32)), ones, rtol=1e-2)
 
 
 class Branching(nn.Module):
@@ -116,7 +118,7 @@ def unused_parameters_count_as_zero():
         kept = wrapped.module.never.weight.grad = lucid.ones(3, 3)
         loss(wrapped, RANK).backward()
         assert wrapped.module.never.weight.grad is kept
-        assert (kept.array == 1).all()
+        assert (host(kept) == 1).all()
 
 
 def no_sync_accumulates_alone():
@@ -168,7 +170,7 @@ def hooks_fire_in_their_order():
 
     def note(kind, wanted):
         def hook(parameter):
-            close([parameter.grad.array], [wanted[id(parameter)]])
+            close([host(parameter.grad)], [wanted[id(parameter)]])
             seen.append((kind, names[id(parameter)]))
 
         return hook
@@ -212,8 +214,8 @@ def what_a_hook_changes_is_sent():
         for rank in range(SIZE):
             reference = model()
             loss_of(reference, rank).backward()
-            rows.append(reference[0].weight.grad.array * (0 if drops and rank else rank + 1))
-        close([weight.grad.array], [sum(rows) / SIZE])
+            rows.append(host(reference[0].weight.grad) * (0 if drops and rank else rank + 1))
+        close([host(weight.grad)], [sum(rows) / SIZE])
 
 
 def an_optimizer_in_backward_steps_on_the_mean():
@@ -231,7 +233,7 @@ def an_optimizer_in_backward_steps_on_the_mean():
     assert all(p.grad is None for p in wrapped.parameters())
     rows = [lucid.zeros(3, 30) for _ in range(SIZE)]
     dist.all_gather(rows, wrapped.module[3].weight.detach())
-    assert all((row.array == rows[0].array).all() for row in rows)
+    assert all((host(row) == host(rows[0])).all() for row in rows)
 
 
 def all_begin_with_the_first_process():
@@ -242,8 +244,8 @@ def all_begin_with_the_first_process():
     wrapped = DistributedDataParallel(module)
     rows = [lucid.zeros(4, 6) for _ in range(SIZE)]
     dist.all_gather(rows, module[0].weight.detach())
-    assert all((row.array == rows[0].array).all() for row in rows)
-    assert (module[1].running_mean.array == 0).all()
+    assert all((host(row) == host(rows[0])).all() for row in rows)
+    assert (host(module[1].running_mean) == 0).all()
     wrapped(batch(RANK))
     assert module[1].num_batches_tracked.item() == 1
     module[1].running_mean.fill_(RANK)
@@ -251,7 +253,7 @@ def all_begin_with_the_first_process():
         wrapped(batch(RANK))  # of a process alone, such as for evaluation: nothing is sent
     wrapped.eval()
     wrapped(batch(RANK))
-    assert SIZE == 1 or RANK == 0 or module[1].running_mean.array.max() > 0
+    assert SIZE == 1 or RANK == 0 or host(module[1].running_mean).max() > 0
     assert {name.partition(".")[0] for name in wrapped.state_dict()} == {"module"}
 
 
@@ -305,7 +307,7 @@ def wrong_calls_say_what_to_do():
         (SettingError, "multiple of the", lambda: DistributedDataParallel(model(), shards=1)),
         (SettingError, "expected DistributedDataParallel", lambda: wrapped.split(batch(0))),
         (SettingError, "mixed_precision: not there", lambda: DistributedDataParallel(model(), mixed_precision=1)),
-        (SettingError, "device_ids", lambda: DistributedDataParallel(model(), device_ids=[0])),
+        (SettingError, "device_ids", lambda: DistributedDataParallel(model(), device_ids=[1])),
         (SettingError, "is not copied", lambda: copy.deepcopy(wrapped)),
         (SettingError, "is not copied", lambda: pickle.dumps(wrapped)),
         (SettingError, "some of the module's", lambda: wrapped.register_reduced_grad_hook(print, [lucid.ones(1)])),
@@ -358,7 +360,7 @@ def an_exception_before_anything_is_sent_leaves_no_trace():
     with pytest.raises(DistributedError, match="has ended by an exception after gradients had been sent"):
         loss_of(wrapped, RANK).backward()
     dist.destroy_process_group()
-    dist.init_process_group(timeout=60)
+    begin(60)
 
 
 def uneven_numbers_of_batches():
@@ -370,14 +372,14 @@ def uneven_numbers_of_batches():
             for step in range(1 + RANK):
                 optimizer.zero_grad()
                 wrapped(batch(RANK)).sum().backward()
-                bias = wrapped.module[1].bias.grad.array
+                bias = host(wrapped.module[1].bias.grad)
                 active = sum(step < 1 + rank for rank in range(SIZE))
                 assert np.allclose(bias, 4 * active / (SIZE if whole else active)), (whole, step, bias)
                 optimizer.step()
         for tensor in wrapped.state_dict().values():
             rows = [lucid.zeros_like(tensor) for _ in range(SIZE)]
             dist.all_gather(rows, tensor)
-            assert all((row.array == rows[0].array).all() for row in rows)
+            assert all((host(row) == host(rows[0])).all() for row in rows)
 
 
 def early_ends_can_raise():
@@ -418,6 +420,6 @@ CHECKS = (
 )
 
 if __name__ == "__main__":
-    dist.init_process_group(timeout=60)
+    begin(60)
     RANK, SIZE = dist.get_rank(), dist.get_world_size()
     go_through(CHECKS, RANK)

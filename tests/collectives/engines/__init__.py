@@ -1,0 +1,1 @@
+"""What takes arrays from process to process, tried by itself."""
