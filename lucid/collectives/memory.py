@@ -75,6 +75,12 @@ def device_type(tensor: TensorBase) -> str:
     return device_of(tensor.array).type
 
 
+def check_memory(tensor: TensorBase) -> None:
+    """Raise `InplaceError` if a tensor's memory is to be read only, or several of its elements share some."""
+    if not writeable(tensor.array):
+        raise memory_error(tensor)
+
+
 class Target:
     """A tensor that a collective writes into.
 
@@ -92,8 +98,7 @@ class Target:
                 f"{name}: the tensor of {describe(tensor)} is on the graph, and a collective has no derivative: pass "
                 "tensor.detach(), whose memory it shares, or a clone of that"
             )
-        if not writeable(tensor.array):
-            raise memory_error(tensor)
+        check_memory(tensor)
         check_change(tensor, recording=False)
         before_change(tensor)
         self.tensor = tensor

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.backend.arrays import namespace, on
 from lucid.backend.device import device_of
-from lucid.collectives.memory import Target
+from lucid.collectives.memory import Target, check_memory
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -18,10 +18,16 @@ if TYPE_CHECKING:
 __all__ = ["share"]
 
 
-def share(tensors: Iterable[TensorBase], group: ProcessGroup, root: int, what: str) -> None:
-    """Set tensors of all processes to the values that they have in one; those of one dtype and device go at once."""
+def share(
+    tensors: Iterable[TensorBase], group: ProcessGroup, root: int, what: str, *, spare_equal: bool = False
+) -> None:
+    """Set tensors of all processes to the values that they have in one; those of one dtype and device go at once.
+
+    With `spare_equal` a CPU tensor that has these bits already is not written to: backward may need it unchanged.
+    """
     kinds: dict[Any, list[TensorBase]] = {}
     for tensor in tensors:
+        check_memory(tensor)  # in the one that sends, too, which would go on where the others raise
         if tensor.array.size:
             kinds.setdefault((tensor.array.dtype.name, device_of(tensor.array)), []).append(tensor)
     for (dtype, device), alike in kinds.items():
@@ -33,9 +39,12 @@ def share(tensors: Iterable[TensorBase], group: ProcessGroup, root: int, what: s
         if group.rank() != root:
             start = 0
             for tensor in alike:
-                target = Target(tensor, what)
-                size = target.array.size
-                with on(target.array):
-                    target.array[...] = flat[start : start + size].reshape(target.array.shape)
-                target.begun()
+                size = tensor.array.size
+                values = flat[start : start + size].reshape(tensor.array.shape)
                 start += size
+                if spare_equal and device.type == "cpu" and values.tobytes() == tensor.array.tobytes():
+                    continue
+                target = Target(tensor, what)
+                with on(target.array):
+                    target.array[...] = values
+                target.begun()

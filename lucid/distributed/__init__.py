@@ -42,10 +42,11 @@ from lucid.collectives.work import Work
 from lucid.collectives.world import destroy_process_group, init_process_group, new_group
 from lucid.distributed import algorithms, device_mesh, fsdp, optim, tensor
 from lucid.errors import DistributedError, DistributedTimeoutError
+from lucid.nn.parallel.buckets import GradBucket
 
 __all__ = [
-    "DistributedError", "DistributedTimeoutError", "GroupMember", "P2POp", "ProcessGroup", "ReduceOp", "Work",
-    "algorithms", "all_gather", "all_gather_into_tensor", "all_gather_object", "all_reduce", "all_to_all",
+    "DistributedError", "DistributedTimeoutError", "GradBucket", "GroupMember", "P2POp", "ProcessGroup", "ReduceOp",
+    "Work", "algorithms", "all_gather", "all_gather_into_tensor", "all_gather_object", "all_reduce", "all_to_all",
     "all_to_all_single", "barrier", "batch_isend_irecv", "broadcast", "broadcast_object_list", "destroy_process_group",
     "device_mesh", "fsdp", "gather", "gather_object", "get_backend", "get_global_rank", "get_group_rank",
     "get_node_local_rank", "get_process_group_ranks", "get_rank", "get_world_size", "group", "init_process_group",

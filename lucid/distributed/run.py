@@ -38,6 +38,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command, and return its status."""
     parser = argparse.ArgumentParser(prog="python -m lucid.distributed.run", description=__doc__)
     parser.add_argument("--nproc-per-node", "--nproc_per_node", type=int, required=True, metavar="N", help="processes")
+    parser.add_argument("--nnodes", type=int, default=1, help="1: several machines are started by mpiexec, or srun")
+    parser.add_argument("--standalone", action="store_true", help="as it is; torchrun's word for one machine")
     parser.add_argument("--master-addr", "--master_addr", default="127.0.0.1", help="for NCCL without MPI")
     parser.add_argument("--master-port", "--master_port", type=int, default=29500)
     parser.add_argument("-m", dest="module", action="store_true", help="the script is a module's name")
@@ -46,6 +48,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     if given.nproc_per_node < 1:
         parser.error(f"--nproc-per-node: expected at least 1, got {given.nproc_per_node}")
+    if given.nnodes != 1:
+        parser.error(
+            f"--nnodes: expected 1, as the processes are of this machine, got {given.nnodes}: start those of several "
+            "machines by mpiexec, or srun"
+        )
     environment = {
         **dict.fromkeys(_THREADS, os.environ.get("OMP_NUM_THREADS", "1")),
         **os.environ,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lucid.arguments import unfit
 from lucid.autograd.base import TensorBase
 from lucid.autograd.engine.retain import register_hook
 from lucid.autograd.modes.state import thread
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from lucid.nn.parallel.reducer import Reducer
     from lucid.nn.parameter import Parameter
 
-__all__ = ["check_alike", "check_parameters", "form_of", "reducers", "watch_for_grad"]
+__all__ = ["Form", "check_alike", "check_parameters", "reducers", "share_buffers", "watch_for_grad"]
 
 reducers: weakref.WeakSet[Reducer] = weakref.WeakSet()
 """Those that are in use."""
@@ -42,6 +43,8 @@ def check_parameters(module: Module, named: dict[str, Parameter], device_ids: An
             f"DistributedDataParallel: expected parameters on one device, got {', '.join(sorted(devices))}"
         )
     (device,) = devices
+    if device_ids is not None and not isinstance(device_ids, list | tuple):
+        raise unfit(device_ids, "a list of the module's device, or None", "device_ids")
     given = [] if device_ids is None else list(device_ids)
     for each in (*given, *([] if output_device is None else [output_device])):
         name = f"cuda:{each}" if isinstance(each, int) else str(each)
@@ -58,8 +61,31 @@ def check_parameters(module: Module, named: dict[str, Parameter], device_ids: An
         )
 
 
-def form_of(module: Module) -> list[Any]:
-    """Return what changes when parameters and modules come, go or are replaced."""
+class Form:
+    """Which parameters and modules a module has when it is wrapped, and which parameters require no grad then."""
+
+    def __init__(self, module: Module) -> None:
+        self._tables = _tables(module)
+        self._frozen = {name: each for name, each in module.named_parameters() if not each.requires_grad}
+
+    def check(self, module: Module) -> None:
+        """Raise `DistributedError` if one would now have a gradient that is not put together."""
+        if _tables(module) != self._tables:
+            raise DistributedError(
+                "DistributedDataParallel: a parameter or a module was added, removed or replaced since the module was "
+                "wrapped, and would take no part: change the module before, or wrap it anew in all processes: "
+                "module = model.module; del model"
+            )
+        for name, parameter in self._frozen.items():
+            if parameter.edge is not None:
+                raise DistributedError(
+                    f"DistributedDataParallel: {name} requires grad, and did not when the module was wrapped: each "
+                    "process would have its own gradient. Wrap the module while it requires grad, and freeze it then, "
+                    "or wrap the module anew in all processes: module = model.module; del model"
+                )
+
+
+def _tables(module: Module) -> list[Any]:
     # the tables themselves, since this is asked in each forward: iterators over names take five times as long
     tables = [vars(each) for each in module.modules()]
     return [(len(table["_modules"]), *map(id, table["_parameters"].values())) for table in tables]
@@ -87,7 +113,7 @@ def check_alike(module: Module, group: ProcessGroup) -> None:
 def share_buffers(model: DistributedDataParallel, root: int) -> None:
     """Take one process's buffers, in training, where no shards begin with the same ones anyway."""
     if model.broadcast_buffers and model.training and model.shards is None and thread.state.recording:
-        share(list(model.module.buffers()), model.process_group, root, "DistributedDataParallel")
+        share(list(model.module.buffers()), model.process_group, root, "DistributedDataParallel", spare_equal=True)
 
 
 def watch_for_grad(output: Any, reducer: Reducer) -> None:
@@ -99,7 +125,10 @@ def watch_for_grad(output: Any, reducer: Reducer) -> None:
     def passes(_: Any) -> None:
         reducer = this()
         running = thread.state.passes
-        if reducer is not None and not reducer.warned and running and running[-1].needed is not None:
+        needed = running[-1].needed if running else None
+        if reducer is None or reducer.warned or needed is None:
+            return
+        if not any(parameter.edge is not None and parameter.edge[0] in needed for parameter in reducer.parameters):
             reducer.warned = True
             warn(
                 "DistributedDataParallel: autograd.grad, and backward with inputs=, accumulate no gradients of "

@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from lucid.arguments import checked, unfit
 from lucid.autograd.hooks.firing import check_callable
 from lucid.autograd.hooks.table import HookTable, register
+from lucid.autograd.modes.decorating import check_bool
 from lucid.autograd.modes.leaving import Context
 from lucid.backend.device import device_of
 from lucid.collectives.group import ProcessGroup
 from lucid.collectives.sharing import share
 from lucid.collectives.world import default_group
 from lucid.cuda.switches import are_deterministic_algorithms_enabled
-from lucid.errors import DistributedError, SettingError
+from lucid.errors import SettingError
 from lucid.nn.module.module import Module
-from lucid.nn.parallel.agreement import check_alike, check_parameters, form_of, reducers, share_buffers, watch_for_grad
+from lucid.nn.parallel.agreement import Form, check_alike, check_parameters, reducers, share_buffers, watch_for_grad
 from lucid.nn.parallel.joining import Join
 from lucid.nn.parallel.reducer import Reducer
 from lucid.nn.parallel.shards import check_shards, shards_of
@@ -47,7 +48,7 @@ class DistributedDataParallel(Module):
     device_ids, output_device
         The module's own device, or None: a process computes on one device.
     dim : int
-        0.
+        0: a process computes on one device.
     broadcast_buffers, forward_sync_buffers : bool, optional
         Whether a forward in training begins with the first process's buffers; True if both are None.
     init_sync : bool
@@ -136,6 +137,8 @@ class DistributedDataParallel(Module):
                 raise SettingError(f"DistributedDataParallel: {name}: not there: expected None")
         if skip_all_reduce_unused_params:
             raise SettingError("DistributedDataParallel: skip_all_reduce_unused_params: not there: expected False")
+        if dim != 0:
+            raise SettingError(f"DistributedDataParallel: dim: a process computes on one device: expected 0, got {dim}")
         if reduction not in {"engine", "tree"}:
             raise SettingError(f"DistributedDataParallel: reduction: expected 'engine' or 'tree', got {reduction!r}")
         mib = 25.0 if bucket_cap_mb is None else float(bucket_cap_mb)
@@ -159,7 +162,7 @@ class DistributedDataParallel(Module):
         self.reduction = reduction
         self.shards = shards
         self._reduced_grad_hooks = HookTable("_reduced_grad_hooks")
-        self._form = form_of(module)
+        self._form = Form(module)
         tree = reduction == "tree" or shards is not None or are_deterministic_algorithms_enabled()
         if group.size() > 1:
             check_alike(module, group)
@@ -177,7 +180,7 @@ class DistributedDataParallel(Module):
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         """Return what the module gives for this process's part of a batch."""
         if self.process_group.size() > 1:
-            self._check_form()
+            self._form.check(self.module)
             if self.reducer.syncing:
                 share_buffers(self, 0 if self.joining is None else self.joining.announce())
         output = self.module(*inputs, **kwargs)
@@ -185,12 +188,23 @@ class DistributedDataParallel(Module):
             watch_for_grad(output, self.reducer)
         return output
 
-    def _check_form(self) -> None:
-        if form_of(self.module) != self._form:
-            raise DistributedError(
-                "DistributedDataParallel: a parameter or a module was added, removed or replaced since the module was "
-                "wrapped, and would take no part: change the module before, or wrap it anew in all processes"
-            )
+    @property
+    def require_backward_grad_sync(self) -> bool:
+        """Whether the next backward pass puts gradients together, which `no_sync` switches off.
+
+        Examples
+        --------
+        >>> from lucid import nn
+        >>> model = nn.parallel.DistributedDataParallel(nn.Linear(2, 1))
+        >>> with model.no_sync():
+        ...     print(model.require_backward_grad_sync)
+        False
+        """
+        return self.reducer.syncing
+
+    @require_backward_grad_sync.setter
+    def require_backward_grad_sync(self, value: bool) -> None:
+        self.reducer.syncing = check_bool(value, "require_backward_grad_sync")
 
     def split(self, *batch: Tensor) -> Iterator[tuple[Tensor, ...]]:
         """Yield this process's shards of its part of a batch; afterwards gradients are those of the whole batch.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.base import TensorBase, grad_of, is_list, wrap
-from lucid.autograd.hooks.firing import fire
+from lucid.autograd.hooks.firing import fire, hook_name
 from lucid.autograd.modes.state import thread
 from lucid.backend.arrays import astype, on
 from lucid.backend.capture import capture_of_this_thread
@@ -114,9 +114,14 @@ class Reducer:
 
     def _arrange(self, order: Sequence[int]) -> None:
         """Make the buckets, in this order of parameters."""
+        self._kinds = self._kinds_of()
         groups = divided(self.parameters, order, self.mib)
         self.buckets = [Bucket(index, numbers, self.parameters, wide=self.tree) for index, numbers in enumerate(groups)]
         self._bucket_of = {number: bucket for bucket in self.buckets for number in bucket.numbers}
+
+    def _kinds_of(self) -> list[Any]:
+        """Return what buckets depend on of each parameter's memory."""
+        return [(array.dtype, array.shape, device_of(array)) for array in (each.array for each in self.parameters)]
 
     def _reset(self) -> None:
         self._begun = None
@@ -157,6 +162,8 @@ class Reducer:
                 "had been sent, so that processes are no longer at the same step: let the exception end the script, or "
                 "make the process group and the module anew in all processes"
             )
+        if self._kinds_of() != self._kinds:  # converted or moved since the last pass
+            self._arrange([number for bucket in self.buckets for number in bucket.numbers])
         self._reset()
         self.started = time.perf_counter()
         if this is not None:
@@ -244,7 +251,11 @@ class Reducer:
             self._check_captured()
             return [1] * len(self.parameters), [0] * len(self.buckets)
         marks = np.zeros(len(self.parameters) + len(self.buckets), np.uint8)
-        marks[list(self._touched)] = 1
+        # one that was dropped again, by a hook or by zero_grad after no_sync, counts as none
+        values = self.sums
+        if values is None:
+            values = {number: grad_of(self.parameters[number]) for number in self._touched}
+        marks[[number for number in self._touched if values.get(number) is not None]] = 1
         marks[[len(self.parameters) + index for index in self._again]] = 1
         marks = all_reduced(self.group, marks, ReduceOp.MAX, "marks of used parameters")
         return marks[: len(self.parameters)], marks[len(self.parameters) :]
@@ -333,7 +344,7 @@ class Reducer:
                 fired = [entry for entry in entries if entry.option is None or number in entry.option]
                 fire(
                     fired,
-                    lambda hook, _, parameter=parameter: hook.func(parameter),
+                    lambda hook, _, parameter=parameter: _call_reduced(hook.func, parameter),
                     None,
                     "reduced grad hook",
                     self.names[number],
@@ -364,6 +375,14 @@ class Reducer:
                 for bucket in self.buckets
             ],
         }
+
+
+def _call_reduced(hook: Callable[[Parameter], object], parameter: Parameter) -> None:
+    result = hook(parameter)
+    if result is not None:
+        raise HookTypeError(
+            f"reduced grad hook {hook_name(hook)}: expected None to be returned, got {type(result).__name__}"
+        )
 
 
 def _move_on(work: Any) -> None:
