@@ -125,14 +125,14 @@ def watch_for_grad(output: Any, reducer: Reducer) -> None:
     def passes(_: Any) -> None:
         reducer = this()
         running = thread.state.passes
-        needed = running[-1].needed if running else None
-        if reducer is None or reducer.warned or needed is None:
+        if reducer is None or reducer.warned or not running:
             return
-        if not any(parameter.edge is not None and parameter.edge[0] in needed for parameter in reducer.parameters):
+        captured = running[-1].captures  # in the place of being accumulated
+        if any(parameter.edge is not None and parameter.edge[0] in captured for parameter in reducer.parameters):
             reducer.warned = True
             warn(
-                "DistributedDataParallel: autograd.grad, and backward with inputs=, accumulate no gradients of "
-                "parameters, and so put none together: each process has its own"
+                "DistributedDataParallel: autograd.grad accumulates no gradients of parameters, and so puts none "
+                "together: each process has its own"
             )
 
     register_hook(output, passes)

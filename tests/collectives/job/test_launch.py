@@ -123,7 +123,8 @@ sys.exit(int(sys.argv[2]))
 def test_the_command_that_starts_processes(tmp_path):
     """Each process has its numbers, one thread, and what the user gave; the status is that of the script."""
     (tmp_path / "says.py").write_text(SAYS)
-    command = [sys.executable, "-m", "lucid.distributed.run", "--nproc-per-node", "2", "--master_port", "12345"]
+    command = [sys.executable, "-m", "lucid.distributed.run", "--standalone", "--nnodes=1", "--nproc-per-node", "2"]
+    command += ["--master_port", "12345"]
     ended = run([*command, "says.py", "--lr", "3"], tmp_path)
     assert ended.status == 3, ended
     for rank in range(2):
@@ -133,7 +134,11 @@ def test_the_command_that_starts_processes(tmp_path):
 
 def test_wrong_calls_of_the_command(tmp_path):
     """The number of processes is required, and at least one; the status is that of a wrong call."""
-    for arguments, words in ((["x.py"], "--nproc-per-node"), (["--nproc-per-node", "0", "x.py"], "at least 1, got 0")):
+    for arguments, words in (
+        (["x.py"], "--nproc-per-node"),
+        (["--nproc-per-node", "0", "x.py"], "at least 1, got 0"),
+        (["--nproc-per-node", "2", "--nnodes", "2", "x.py"], "--nnodes: expected 1, as the processes are of this"),
+    ):
         ended = run([sys.executable, "-m", "lucid.distributed.run", *arguments], tmp_path)
         assert (ended.status, words in ended.err) == (2, True), ended
 

@@ -32,3 +32,9 @@ def test_the_same_bits_over_nccl(tmp_path):
         assert failures(processes, "tests.nn.parallel.scripts.sharding", folder, **NCCL) == {}
         found += [json.loads((folder / f"digests-{rank}.json").read_text()) for rank in range(processes)]
     assert found[0] == found[1] == found[2]
+
+
+@pytest.mark.cpu("processes exchange CPU tensors")
+def test_changing(tmp_path):
+    """Between passes modules are converted, frozen and cleared: every check holds in each of three processes."""
+    assert failures(3, "tests.nn.parallel.scripts.changing", tmp_path) == {}

@@ -395,7 +395,7 @@ def early_ends_can_raise():
 
 def grad_without_accumulation_is_said_once():
     wrapped = DistributedDataParallel(model())
-    with pytest.warns(UserWarning, match="accumulate no gradients of parameters"):
+    with pytest.warns(UserWarning, match="accumulates no gradients of parameters"):
         lucid.autograd.grad(loss_of(wrapped, RANK), list(wrapped.parameters()))
     lucid.autograd.grad(loss_of(wrapped, RANK), list(wrapped.parameters()))
 
