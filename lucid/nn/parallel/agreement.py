@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 import zlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -43,9 +43,9 @@ def check_parameters(module: Module, named: dict[str, Parameter], device_ids: An
             f"DistributedDataParallel: expected parameters on one device, got {', '.join(sorted(devices))}"
         )
     (device,) = devices
-    if device_ids is not None and not isinstance(device_ids, list | tuple):
+    if not isinstance(device_ids, list | tuple | None):
         raise unfit(device_ids, "a list of the module's device, or None", "device_ids")
-    given = [] if device_ids is None else list(device_ids)
+    given = list(cast("list[Any]", device_ids or []))
     for each in (*given, *([] if output_device is None else [output_device])):
         name = f"cuda:{each}" if isinstance(each, int) else str(each)
         if len(given) > 1 or device not in {name, f"{name}:0"}:
