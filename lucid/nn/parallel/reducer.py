@@ -205,14 +205,14 @@ class Reducer:
 
     # ---- at the end ----
 
-    def reduce(self, sums: dict[int, Any], touched: set[int], before: dict[int, Any]) -> None:
-        """Put sums over several passes of this process together, and add them to the gradients from before."""
+    def reduce(self, sums: dict[int, Any], touched: set[int], before: dict[int, Any], parts: int = 1) -> None:
+        """Put sums over several passes of this process together, and add their mean to the gradients from before."""
         self._begin(None)
-        self.sums, self._touched, self._before = sums, touched, before
+        self.sums, self._touched, self._before, self.parts = sums, touched, before, parts
         try:
             self.finish()
         finally:
-            self.sums, self._before = None, {}
+            self.sums, self._before, self.parts = None, {}, 1
 
     def shadow(self) -> None:
         """Take part in a pass of the others with no gradients of this process."""

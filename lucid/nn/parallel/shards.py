@@ -115,8 +115,7 @@ def shards_of(reducer: Reducer, module: Module, shards: int, batch: Sequence[Ten
             buffers.collect()
         if syncing:
             totals = {index: total.total() for index, total in enumerate(sums)}
-            reducer.parts = own
-            reducer.reduce(totals, touched, before)
+            reducer.reduce(totals, touched, before, own)
             before = {}
             buffers.join(group, shards)
     finally:

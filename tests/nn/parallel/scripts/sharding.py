@@ -93,6 +93,9 @@ def gradients_are_the_mean_over_shards_added_to_what_was():
         for (rows,) in wrapped.split(part(x)):
             wrapped(rows).sum().backward()
     assert (host(wrapped.module.weight.grad) == expected + 1).all()  # nothing is put together, nothing kept
+    wrapped.zero_grad()
+    wrapped(part(x)).sum().backward()  # beside the loop there are no shards: the mean is over processes
+    assert (host(wrapped.module.weight.grad) == x.sum(0) / SIZE).all()
 
 
 def each_shard_has_random_numbers_of_its_own():
