@@ -56,10 +56,10 @@ def norm_is_that_of_the_whole_batch(rank, size):
                     x, upper, ends = whole_batch(size, shape, dtype, empty)
                     one = KINDS[1 + len(shape)](shape[0], dtype=lucid.float64, **settings)
                     ours = nn.SyncBatchNorm(shape[0], dtype=dtype, **settings)
-                    if one.weight is not None:
-                        values = lucid.tensor(drawn(4).standard_normal(shape[0])).to(dtype)
-                        one.weight.data.copy_(values)
-                        ours.weight.data.copy_(values)
+                    for place, (name, parameter) in enumerate(ours.named_parameters()):
+                        values = lucid.tensor(drawn(4, place).standard_normal(shape[0])).to(dtype)
+                        for each in (parameter, getattr(one, name)):
+                            each.data.copy_(values)
                     all_rows = x.to(lucid.float64, copy=True).requires_grad_()
                     mine = x[ends[rank] : ends[rank + 1]].clone().requires_grad_()
                     for _ in range(2):

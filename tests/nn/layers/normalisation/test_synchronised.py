@@ -94,6 +94,9 @@ def test_twins(dtype, rng):
     """Two processes with the same batch compute what one does with that batch twice, on each device."""
     ours = nn.SyncBatchNorm(3, process_group=Twins(), device=DEVICE, dtype=dtype)
     one = nn.BatchNorm2d(3, device=DEVICE, dtype=dtype)
+    for parameter in ours.parameters():  # zeros, or ones, would say nothing of the order of product and sum
+        parameter.data.copy_(lucid.tensor(rng.standard_normal(3)))
+    one.load_state_dict(ours.state_dict())
     x, upper = (lucid.tensor(rng.standard_normal((4, 3, 5, 2)), dtype=dtype, device=DEVICE) for _ in range(2))
     x.requires_grad_()
     out, expected = ours(x), one(lucid.cat([x, x]))
