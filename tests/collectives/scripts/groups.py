@@ -56,6 +56,8 @@ def groups_of_some(rank, size):
     for _ in range(3 + rank % 2):  # groups count for themselves
         dist.all_reduce(x, group=mine)
     assert x[0].item() == mine.size() ** (3 + rank % 2)
+    dist.all_reduce(x := lucid.full((2,), float(rank)), dist.ReduceOp.AVG, mine)  # over those of the group alone
+    assert x.tolist() == [sum(mine.ranks) / mine.size()] * 2
     calls = (
         lambda: dist.all_reduce(x, group=other),
         lambda: dist.barrier(other),
@@ -76,6 +78,35 @@ def groups_of_some(rank, size):
     dist.destroy_process_group(mine)
     refused(DistributedError, lambda: dist.all_reduce(x, group=mine), "destroy_process_group")
     dist.barrier()
+
+
+def roots_by_both_numbers(rank, size):
+    """A root is named by its number in the job or in the group, which differ here; each call means the same one."""
+    group = dist.new_group(range(size - 1, -1, -1), sort_ranks=False)
+    assert group.ranks == tuple(range(size - 1, -1, -1))
+    for root in range(size):
+        for job, here in ((root, None), (None, size - 1 - root)):
+            dist.broadcast(x := lucid.full((1,), float(rank)), job, group, group_src=here)
+            assert x.item() == root
+            dist.reduce(x := lucid.full((1,), float(rank)), job, group=group, group_dst=here)
+            assert x.item() == (size * (size - 1) / 2 if rank == root else rank)
+            into = [lucid.zeros(1) for _ in range(size)] if rank == root else None
+            dist.gather(lucid.full((1,), float(rank)), into, job, group, group_dst=here)
+            assert [each.item() for each in into or ()] == (list(group.ranks) if rank == root else [])
+            dist.scatter(x, into, job, group, group_src=here)
+            assert x.item() == rank
+            objects = [None] * size if rank == root else None
+            dist.gather_object(rank, objects, job, group, here)
+            assert objects == (list(group.ranks) if rank == root else None)
+            dist.broadcast_object_list(said := [rank], job, group, group_src=here)
+            assert said == [root]
+            dist.scatter_object_list(said, objects, job, group, group_src=here)
+            assert said == [rank]
+    after = (rank + 1) % size
+    work = dist.isend(lucid.full((1,), float(rank)), group=group, group_dst=group.ranks.index(after))
+    assert dist.recv(x, group=group, group_src=group.ranks.index((rank - 1) % size)) == (rank - 1) % size
+    work.wait()
+    assert x.item() == (rank - 1) % size
 
 
 def groups_that_come_and_go(rank, size):
@@ -208,6 +239,9 @@ def limits(rank, size):
             raise AssertionError("ended alone")
         refused(DistributedError, lambda: dist.barrier(group), "of no use any more", "0.2 s")
     dist.barrier()  # other groups are not concerned
+    dist.set_timeout(LIMIT + 1)
+    assert dist.new_group().timeout == LIMIT + 1
+    dist.set_timeout(LIMIT)
     work = dist.barrier(dist.new_group(), async_op=True)
     assert work.wait(timedelta(seconds=LIMIT))
     for wrong in (0, -1, float("nan"), timedelta(0)):
@@ -314,6 +348,7 @@ CHECKS = (
     a_message_of_another_size,
     objects_of_all,
     objects_that_are_not_for_all,
+    roots_by_both_numbers,
     limits,
     who_has_begun_it_has_arrived,
     a_barrier_that_names,

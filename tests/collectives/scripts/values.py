@@ -223,6 +223,36 @@ def views_and_versions(rank, size):
     assert z.tolist() == [size] * 2
 
 
+def versions_count_what_is_written(rank, size):
+    """Each collective counts one change of what it writes in this process, and none of what it reads."""
+    one, other = lucid.ones(2), lucid.ones(2)
+    wide, flat = lucid.ones(2 * size), lucid.ones(2 * size)
+    many, more = [lucid.ones(2) for _ in range(size)], [lucid.ones(2) for _ in range(size)]
+    every = [one, other, wide, flat, *many, *more]
+    for root in range(size):
+        here = rank == root
+        for call, written in (
+            (lambda: dist.all_reduce(one), [one]),
+            (lambda: dist.broadcast(one, root), [] if here else [one]),
+            (lambda: dist.reduce(one, root), [one] if here else []),
+            (lambda: dist.all_gather(many, one), many),
+            (lambda: dist.all_gather_into_tensor(wide, one), [wide]),
+            (lambda: dist.gather(one, many if here else None, root), many if here else []),
+            (lambda: dist.scatter(one, many if here else None, root), [one]),
+            (lambda: dist.reduce_scatter(one, many), [one]),
+            (lambda: dist.reduce_scatter_tensor(one, wide), [one]),
+            (lambda: dist.all_to_all(many, more), many),
+            (lambda: dist.all_to_all_single(wide, flat), [wide]),
+        ):
+            before = [each._version for each in every]
+            call()
+            changed = [each._version - version for each, version in zip(every, before, strict=True)]
+            assert changed == [any(each is tensor for tensor in written) for each in every], (root, written)
+        recorded = lucid.ones(2, requires_grad=True) * 2  # may be sent, as nothing is written into it
+        dist.reduce(recorded if not here else one, root)
+        dist.broadcast(recorded if here else one, root)
+
+
 def refused_before_anything_is_sent(rank, size):
     """A tensor on the graph, memory that is read only or stands for several elements, arguments that do not fit."""
     x = lucid.ones(3, requires_grad=True)
@@ -249,6 +279,18 @@ def refused_before_anything_is_sent(rank, size):
     refused(ValueError, lambda: dist.all_to_all_single(lucid.ones(size + 1), lucid.ones(size + 1)), "divides")
     refused(ValueError, lambda: dist.all_to_all_single(lucid.ones(4), lucid.ones(4), [4] * size), "output_split_sizes")
     refused(ValueError, lambda: dist.all_to_all_single(lucid.ones(()), lucid.ones(())), "dimension")
+    # what differs from the others in shape or dtype, wherever in a list it stands
+    for index in range(size):
+        for unlike in (lucid.ones(4), lucid.ones(3, dtype=lucid.int32)):
+            mixed = [*alike[:index], unlike, *alike[index + 1 :]]
+            refused(ValueError, lambda mixed=mixed: dist.all_gather(mixed, lucid.ones(3)), "alike")
+            refused(ValueError, lambda mixed=mixed: dist.gather(lucid.ones(3), mixed, rank), "alike")
+            refused(ValueError, lambda mixed=mixed: dist.scatter(lucid.ones(3), mixed, rank), "alike")
+            refused(ValueError, lambda mixed=mixed: dist.reduce_scatter(lucid.ones(3), mixed), "alike")
+        refused(TypeError, lambda mixed=mixed: dist.all_to_all(mixed, alike), "one dtype")
+        refused(TypeError, lambda mixed=mixed: dist.all_to_all(alike, mixed), "one dtype")
+    refused(ValueError, lambda: dist.all_to_all_single(lucid.ones(size, 2), lucid.ones(size, 3)), "first dimension")
+    refused(ValueError, lambda: dist.all_to_all_single(lucid.ones(size), lucid.ones(size).double()), "one dtype")
     for call in (dist.broadcast, dist.reduce):
         refused(ValueError, lambda call=call: call(lucid.ones(3), size), f"{call.__name__}", str(size))
         refused(ValueError, lambda call=call: call(lucid.ones(3), -1), "-1")
@@ -337,6 +379,7 @@ CHECKS = (
     all_to_all_of_equal_and_other_parts,
     in_its_own_memory,
     views_and_versions,
+    versions_count_what_is_written,
     refused_before_anything_is_sent,
     several_under_way,
     a_tree_adds_in_its_order,
