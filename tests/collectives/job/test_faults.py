@@ -55,6 +55,7 @@ def test_every_fault_ends_the_job_with_an_error(tmp_path):
         missing = [each for each in words if each not in noticed]
         assert not missing, (fault, missing, noticed, done)
         assert "rank 0 of 2 ends by an exception:\nTraceback" in done.err, (fault, done)
+        assert "last words of rank 0\n" in done.out, (fault, done)
         assert noticed.partition(": ")[2] in done.err, (fault, done)
 
 

@@ -112,7 +112,8 @@ SAYS = """
 import os, sys
 from lucid import distributed as dist
 dist.init_process_group()
-names = "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "OMP_NUM_THREADS"
+names = "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"
+names += "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"
 with open(f"said{dist.get_rank()}", "w") as said:
     print(dist.get_rank(), dist.get_world_size(), *(os.environ[name] for name in names), *sys.argv[1:], file=said)
 dist.barrier()
@@ -120,16 +121,17 @@ sys.exit(int(sys.argv[2]))
 """
 
 
-def test_the_command_that_starts_processes(tmp_path):
-    """Each process has its numbers, one thread, and what the user gave; the status is that of the script."""
+def test_the_command_that_starts_processes(tmp_path, monkeypatch):
+    """Each process has its numbers, as many threads as the user says, and what is given; the status is the script's."""
+    monkeypatch.delenv("MKL_NUM_THREADS", raising=False)
     (tmp_path / "says.py").write_text(SAYS)
     command = [sys.executable, "-m", "lucid.distributed.run", "--standalone", "--nnodes=1", "--nproc-per-node", "2"]
     command += ["--master_port", "12345"]
-    ended = run([*command, "says.py", "--lr", "3"], tmp_path)
+    ended = run([*command, "says.py", "--lr", "3"], tmp_path, OMP_NUM_THREADS="2", OPENBLAS_NUM_THREADS="3")
     assert ended.status == 3, ended
     for rank in range(2):
         said = (tmp_path / f"said{rank}").read_text()
-        assert said == f"{rank} 2 {rank} 2 {rank} 2 127.0.0.1 12345 1 --lr 3\n", ended
+        assert said == f"{rank} 2 {rank} 2 {rank} 2 127.0.0.1 12345 2 3 2 --lr 3\n", ended
 
 
 def test_wrong_calls_of_the_command(tmp_path):
@@ -149,6 +151,28 @@ def test_several_processes_without_mpi(tmp_path):
     ended = run([sys.executable, "-c", code], tmp_path, RANK="0", WORLD_SIZE="2")
     assert ended.status != 0
     assert "mpiexec -n N python script.py" in ended.err, ended
+
+
+def test_a_launcher_that_is_not_known(tmp_path):
+    """MPI itself is asked where a number of processes is given, as an argument or in the environment."""
+    ended = job(2, ["-c", UNKNOWN], tmp_path)
+    assert (ended.status, ended.out.count("together")) == (0, 2), ended
+
+
+UNKNOWN = """
+import os
+from lucid import distributed as dist
+from lucid.collectives.job import launch
+rank = launch.rank_under_mpi()
+launch._MPI = ()
+dist.init_process_group("mpi", rank=int(rank), world_size=2)
+dist.barrier()
+dist.destroy_process_group()
+os.environ.update(RANK=rank, WORLD_SIZE="2")
+dist.init_process_group("gloo")
+dist.barrier()
+print("together", flush=True)
+"""
 
 
 def test_a_device_that_mpi_does_not_take(tmp_path):

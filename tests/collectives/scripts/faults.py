@@ -114,6 +114,7 @@ def train(folder, fault, rank):
             return
         except BaseException as error:
             (folder / f"{rank}.part").write_text(f"{type(error).__name__}: {error}")
+            print(f"last words of rank {rank}")  # into a buffer, as a script does
             (folder / f"{rank}.part").rename(folder / f"{rank}.txt")
             raise
 

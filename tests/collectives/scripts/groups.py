@@ -12,6 +12,7 @@ import numpy as np
 
 import lucid
 from lucid import distributed as dist
+from lucid.collectives.engines.mpi import mpi
 from lucid.collectives.world import NON_MEMBER
 from lucid.errors import DistributedError, DistributedTimeoutError
 from tests.collectives.jobs import go_through
@@ -171,6 +172,18 @@ def a_message_of_another_size(rank, size):
     if rank == 1:
         refused(DistributedError, lambda: dist.recv(lucid.ones(4), 0, group), "16", "8")
         refused(DistributedError, lambda: dist.recv(lucid.ones(4), 0, group), "of no use any more")
+    group = dist.new_group()
+    if rank == 0:
+        dist.send(lucid.ones(4), 1, group)
+    if rank == 1:  # more than fits is noticed by MPI itself, whose error is the cause of lucid's
+        try:
+            dist.recv(lucid.ones(2), 0, group)
+        except DistributedError as error:
+            assert "rank 1 of" in str(error)
+            assert "MPI says" in str(error)
+            assert isinstance(error.__cause__, mpi().Exception)
+        else:
+            raise AssertionError("a part was taken for the whole")
     dist.barrier()
 
 
@@ -283,6 +296,7 @@ def others_that_call_something_else(rank, size):
     ):
         group = dist.new_group()
         refused(DistributedError, lambda call=call, group=group: call(group), "another")
+        refused(DistributedError, lambda group=group: dist.barrier(group), "of no use any more")
     group = dist.new_group()
     works = [dist.all_reduce(lucid.ones(2 + rank), group=group, async_op=True)]
     works += [dist.barrier(group, async_op=True)]
@@ -318,6 +332,7 @@ def told(call):
     try:
         call(group)
     except DistributedError as error:
+        refused(DistributedError, lambda: dist.barrier(group), "of no use any more", str(error))
         return str(error)
     raise AssertionError("not refused")
 
