@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import threading
+import traceback
 from pathlib import Path
 
 import lucid
@@ -122,6 +123,8 @@ def train(folder, fault, rank):
 if __name__ == "__main__":
     if sys.argv[2] == "before" and os.environ.get("PMI_RANK") == "1":
         raises()
+    # of the script's own: it flushes nothing, unlike Python's
+    sys.excepthook = lambda *error: sys.stderr.write("".join(traceback.format_exception(*error)))
     # to start a worker takes long on a busy machine
     dist.init_process_group("mpi", timeout=100 if sys.argv[2] == "in_a_loader" else 2)
     if sys.argv[2] == "caught" and dist.get_rank() == 0:  # and goes on, to save what it has
