@@ -47,7 +47,8 @@ def environment(**more):
     """Return that of a process which no launcher has started."""
     kept = {name: value for name, value in os.environ.items() if name not in NAMES and not name.startswith(LAUNCHERS)}
     path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
-    return {**kept, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": path, **more}
+    threads = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    return {**kept, **threads, "PYTHONUNBUFFERED": "", "PYTHONPATH": path, **more}  # with buffers, as for users
 
 
 def run(command, cwd, **more):
