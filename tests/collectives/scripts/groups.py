@@ -62,9 +62,18 @@ def groups_of_some(rank, size):
     calls = (
         lambda: dist.all_reduce(x, group=other),
         lambda: dist.barrier(other),
-        lambda: dist.recv(x, 0, other),
-        lambda: dist.all_gather_object([], 1, other),
         lambda: dist.monitored_barrier(other),
+        *[lambda call=call: call(x, 0, group=other) for call in (dist.send, dist.isend, dist.recv, dist.irecv)],
+        *[lambda call=call: call(x, 0, group=other) for call in (dist.broadcast, dist.reduce)],
+        *[lambda call=call: call([x], x, group=other) for call in (dist.all_gather, dist.all_gather_object)],
+        *[lambda call=call: call(x, [x], group=other) for call in (dist.gather, dist.scatter, dist.reduce_scatter)],
+        *[lambda call=call: call(x, x, group=other) for call in (dist.all_gather_into_tensor, dist.all_to_all_single)],
+        lambda: dist.reduce_scatter_tensor(x, x, group=other),
+        lambda: dist.all_to_all([x], [x], group=other),
+        lambda: dist.gather_object(1, [], group=other),
+        *[lambda call=call: call([], group=other) for call in (dist.broadcast_object_list, dist.scatter_object_list)],
+        lambda: dist.set_timeout(1, other),
+        lambda: dist.destroy_process_group(other),
     )
     for call in calls:
         with warnings.catch_warnings():

@@ -182,7 +182,7 @@ def hooks_fire_in_their_order():
     for each in parameters[1:]:
         each.register_post_accumulate_grad_hook(note("own", locals_of))
     handle = wrapped.register_reduced_grad_hook(note("mean", expected))
-    only = wrapped.register_reduced_grad_hook(lambda p: seen.append(("one", names[id(p)])), [parameters[2]])
+    only = wrapped.register_reduced_grad_hook(lambda p: seen.append(("one", names[id(p)])), iter([parameters[2]]))
     loss_of(wrapped, RANK).backward()
     order = [name for bucket in wrapped.logging_data()["buckets"] for name in bucket["parameters"]]
     assert [name for kind, name in seen if kind == "mean"] == order
@@ -398,6 +398,9 @@ def grad_without_accumulation_is_said_once():
     wrapped = DistributedDataParallel(model())
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
+        with wrapped.no_sync():  # where nothing is to be put together
+            lucid.autograd.grad(loss_of(wrapped, RANK), list(wrapped.parameters()))
+        assert not said
         for _ in range(2):
             lucid.autograd.grad(loss_of(wrapped, RANK), list(wrapped.parameters()))
     assert ["accumulates no gradients of parameters" in str(each.message) for each in said] == [True]
