@@ -65,6 +65,9 @@ def test_a_failure_that_is_caught(tmp_path):
     assert done.status != 0
     assert all(words in noticed for words in MUTE), noticed
     assert "rank 0 of 2 has ended its script, and ranks [1] have not within 2 s: the job is ended" in done.err, done
+    done, _ = ended("apart", tmp_path / "apart")
+    assert done.status != 0
+    assert "rank 0 of 2 has ended its script, and ranks [1] have not within 0 s: the job is ended" in done.err, done
 
 
 def test_a_process_may_work_alone_for_long(tmp_path):

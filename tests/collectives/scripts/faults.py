@@ -11,6 +11,7 @@ from pathlib import Path
 
 import lucid
 from lucid import distributed as dist
+from lucid.collectives.engines.mpi import mpi
 from lucid.utils.data import DataLoader, Dataset
 from tests.waiting import until
 
@@ -125,6 +126,13 @@ if __name__ == "__main__":
         raises()
     # of the script's own: it flushes nothing, unlike Python's
     sys.excepthook = lambda *error: sys.stderr.write("".join(traceback.format_exception(*error)))
+    if sys.argv[2] == "apart":  # both have started MPI, and come together never
+        if mpi().COMM_WORLD.rank == 1:
+            by_sigstop()
+        try:
+            dist.init_process_group("mpi", timeout=1)
+        except TimeoutError:
+            sys.exit(0)
     # to start a worker takes long on a busy machine
     dist.init_process_group("mpi", timeout=100 if sys.argv[2] == "in_a_loader" else 2)
     if sys.argv[2] == "caught" and dist.get_rank() == 0:  # and goes on, to save what it has

@@ -12,7 +12,7 @@ import numpy as np
 
 import lucid
 from lucid import distributed as dist
-from lucid.collectives.engines.mpi import mpi
+from lucid.collectives.engines.mpi import MpiMailbox, mpi
 from lucid.collectives.world import NON_MEMBER
 from lucid.errors import DistributedError, DistributedTimeoutError
 from tests.collectives.jobs import go_through
@@ -243,6 +243,32 @@ def objects_that_are_not_for_all(rank, size):
         dist.gather_object(OnlyHere([0]), [None] * 2 if rank == 0 else None, group_dst=0, group=group)
 
 
+class Pending:
+    """A request to send, and the communicator that hands it out."""
+
+    rank, size, done = 0, 2, False
+
+    def Test(self):
+        return self.done
+
+    def Isend(self, data, rank):
+        self.request = Pending()
+        return self.request
+
+
+def messages_under_way_keep_their_memory(rank, size):
+    """MPI reads what is sent until the request is complete, and it is held as long, and no longer."""
+    box = MpiMailbox(comm := Pending())
+    requests = []
+    for text in (b"one", b"two"):
+        box.send(text, 1)
+        requests.append(comm.request)
+    assert [kept for _, kept in box._sent] == [b"one", b"two"]
+    requests[0].done = True
+    box.send(b"three", 1)
+    assert [kept for _, kept in box._sent] == [b"two", b"three"]
+
+
 def limits(rank, size):
     """A collective that not all call ends by its limit, in an error that says what, where, how long and who."""
     group = dist.new_group(timeout=timedelta(seconds=100))
@@ -373,6 +399,7 @@ CHECKS = (
     objects_of_all,
     objects_that_are_not_for_all,
     roots_by_both_numbers,
+    messages_under_way_keep_their_memory,
     limits,
     who_has_begun_it_has_arrived,
     a_barrier_that_names,

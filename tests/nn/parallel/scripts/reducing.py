@@ -134,6 +134,12 @@ def no_sync_accumulates_alone():
     close(gradients(wrapped), gradients(reference))
     loss_of(wrapped, RANK).backward()
     close(gradients(wrapped), [2 * each for each in mean(model(), loss_of, range(SIZE))])
+    wrapped = DistributedDataParallel(Branching())
+    with wrapped.no_sync():
+        wrapped.module.never(batch(RANK)[:, :3]).sum().backward()
+    wrapped(batch(RANK), RANK).sum().backward()  # a pass that does not use it puts it together, too
+    row = sum(batch(rank).array[:, :3].sum(0) for rank in range(SIZE)) / SIZE
+    close([wrapped.module.never.weight.grad.array], [np.tile(row, (3, 1))])
 
 
 def nested_passes_are_sent_again():
