@@ -19,9 +19,10 @@ def test_groups(processes, tmp_path):
 
 def test_every_name_is_tried():
     """What `lucid.distributed` computes or answers is called in a check of several processes, or by one alone."""
-    folder = Path(__file__).parent
-    texts = "".join(path.read_text(encoding="utf-8") for path in folder.rglob("*.py"))
-    texts += (folder.parent / "namespaces/test_answers.py").read_text(encoding="utf-8").replace("distributed.", "dist.")
+    tests = Path(__file__).parents[1]
+    checks = *Path(__file__).parent.rglob("*.py"), *(tests / "nn/parallel").rglob("*.py")
+    texts = "".join(path.read_text(encoding="utf-8") for path in checks)
+    texts += (tests / "namespaces/test_answers.py").read_text(encoding="utf-8").replace("distributed.", "dist.")
     assert [name for name in dist.__all__ if not re.search(rf"\bdist\.{name}\b", texts) and not is_beside(name)] == []
 
 

@@ -149,9 +149,20 @@ class Reducer:
             if not bucket.left:
                 bucket.full = time.perf_counter()
         elif bucket.work is not None:
+            self._check_memory(bucket, number)
             self._again.add(bucket.index)
         for each in self.buckets[: self._next]:
             _move_on(each.work)
+
+    def _check_memory(self, bucket: Bucket, number: int) -> None:
+        """Raise `DistributedError` if a gradient has grown in memory that is on its way."""
+        grad = grad_of(self.parameters[number])
+        if self.view and grad is not None and grad.array is bucket.views[bucket.numbers.index(number)]:
+            raise DistributedError(
+                f"DistributedDataParallel: the gradient of {self.names[number]} has grown again in the same pass, by a "
+                "pass in a hook or a checkpoint that is reentrant, in memory of a bucket that is on its way: expected "
+                "gradient_as_bucket_view=False, or zero_grad() before the pass"
+            )
 
     def _begin(self, this: Pass | None) -> None:
         """Begin with a pass, where the one before may have ended by an exception."""

@@ -208,6 +208,24 @@ def inputs_that_are_parameters_are_put_together():
     close(gradients(smooth), mean(model(nn.Tanh), penalty, range(SIZE)))
 
 
+def views_that_grow_again_are_refused():
+    """A gradient in a bucket's memory that grows while that is on its way is an error; one of its own is sent again."""
+    wrapped = DistributedDataParallel(model(), bucket_cap_mb=1e-5, gradient_as_bucket_view=True)
+    last = wrapped.module[3]
+
+    def again(_):
+        with lucid.enable_grad():
+            last(lucid.ones(1, 30)).sum().backward()
+
+    wrapped.module[0].weight.register_hook(again)
+    for _ in range(2):  # they are not in memory of the buckets of a pass before these have come back
+        loss_of(wrapped, RANK).backward()
+    with pytest.raises(DistributedError, match=r"gradient of 3\.\w+ has grown again .* zero_grad\(\) before the pass"):
+        loss_of(wrapped, RANK).backward()
+    dist.destroy_process_group()
+    dist.init_process_group(timeout=60)
+
+
 CHECKS = (
     converted_parameters_keep_their_digits,
     frozen_and_unfrozen,
@@ -217,6 +235,7 @@ CHECKS = (
     parameters_of_every_form,
     wrong_calls,
     inputs_that_are_parameters_are_put_together,
+    views_that_grow_again_are_refused,
 )
 
 if __name__ == "__main__":

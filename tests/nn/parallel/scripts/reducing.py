@@ -270,6 +270,7 @@ def comm_hooks_decide_how_gradients_come_together():
     state = []
 
     def halved(given, bucket):
+        assert isinstance(bucket, dist.GradBucket)
         given.append((bucket.index(), bucket.is_last(), len(bucket.parameters())))
         assert sum(each.numel() for each in bucket.gradients()) == bucket.buffer().numel()
         future = dist.all_reduce(bucket.buffer(), async_op=True).get_future()
