@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lucid.backend.arrays import asarray, to_device
+from lucid.backend.arrays import asarray, copied, to_device
 from lucid.backend.device import CPU, device
 
 if TYPE_CHECKING:
@@ -45,12 +45,12 @@ def _run(
 
 def all_reduced(group: ProcessGroup, array: NDArray[Any], op: ReduceOp, text: str) -> NDArray[Any]:
     """Return what the arrays of all processes become together."""
-    return _run(group, "all_reduce", text, (array.copy(),), lambda engine, moved: engine.all_reduce(moved[0], op))
+    return _run(group, "all_reduce", text, (copied(array),), lambda engine, moved: engine.all_reduce(moved[0], op))
 
 
 def broadcasted(group: ProcessGroup, array: NDArray[Any], root: int, text: str) -> NDArray[Any]:
     """Return the array of one process."""
-    return _run(group, "broadcast", text, (array.copy(),), lambda engine, moved: engine.broadcast(moved[0], root))
+    return _run(group, "broadcast", text, (copied(array),), lambda engine, moved: engine.broadcast(moved[0], root))
 
 
 def all_gathered(group: ProcessGroup, array: NDArray[Any], text: str) -> NDArray[Any]:

@@ -64,7 +64,7 @@ def test_workers_are_told_who_they_are():
     config = trainer.settings.pop("backend_config")
     assert (trainer.loop, trainer.settings) == (print, {"scaling_config": "three"})
     config.backend_cls().on_start(Workers(), config)
-    told = {name: os.environ[name] for name in NAMES}
+    told = {name: os.environ[name] for name in NAMES if name in os.environ}
     assert 0 < int(told.pop("MASTER_PORT")) < 2**16
     assert told == {
         "RANK": "1", "WORLD_SIZE": "3", "LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "2", "MASTER_ADDR": "10.0.0.1",

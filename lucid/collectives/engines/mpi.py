@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from lucid.backend.arrays import copied
 from lucid.backend.locks import new_rlock
 from lucid.collectives.engines.base import Engine
 from lucid.collectives.job.watch import Mailbox
@@ -153,16 +154,22 @@ class MpiEngine(Engine):
                 if work.done:
                     continue
                 self._compare(work)
-                # second steps begin in the same order in all processes: not before those of all earlier collectives
-                while (
-                    not work.done
-                    and work.signature is None
-                    and self._complete(work)
-                    and (work.phase == work.phases or least > work.phase)
-                ):
-                    self._step(work)
+                self._advance(work, least)
                 if not work.done and work.phases > 1:
                     least = min(least, work.phase)
+
+    def _advance(self, work: Work, least: int) -> None:
+        """Take each step of `work` that can be taken now.
+
+        Second steps begin in the same order in all processes: not before those of all earlier collectives.
+        """
+        while (
+            not work.done
+            and work.signature is None
+            and self._complete(work)
+            and (work.phase == work.phases or least > work.phase)
+        ):
+            self._step(work)
 
     def _compare(self, work: Work) -> None:
         """Let `work` fail if another process calls another collective, which MPI itself does not always notice."""
@@ -286,7 +293,7 @@ def _bytes(array: NDArray[Any]) -> NDArray[Any]:
 
 def _apart(array: NDArray[Any], into: NDArray[Any]) -> NDArray[Any]:
     """Return `array`, or a copy of it if it shares memory with `into`, which MPI does not allow."""
-    return array.copy() if np.may_share_memory(array, into) else array
+    return copied(array) if np.may_share_memory(array, into) else array
 
 
 class _Received(NamedTuple):

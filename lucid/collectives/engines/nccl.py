@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lucid.backend import gpu
-from lucid.backend.arrays import astype, namespace
+from lucid.backend.arrays import astype, copied, namespace
+from lucid.backend.functions import cupy_functions
 from lucid.collectives.engines.forms import Form, form_of
 from lucid.collectives.engines.queued import QueuedEngine
 from lucid.collectives.reduction import ReduceOp, tree_sum
@@ -152,7 +152,7 @@ class NcclEngine(QueuedEngine):
         return self._barrier()
 
     def _barrier(self) -> Steps:
-        here = gpu.cupy().zeros(1, np.int32)
+        here = cupy_functions().zeros(1, np.int32)
         self.call("allreduce", here, here, self.core.NcclRedOp.SUM)
         yield
 
@@ -165,4 +165,4 @@ def _bytes(array: Any) -> Any:
 def _apart(array: Any, into: Any) -> Any:
     """Return `array`, or a copy of it if it shares memory with `into`, which NCCL does not allow."""
     shares = array.data.ptr < into.data.ptr + into.nbytes and into.data.ptr < array.data.ptr + array.nbytes
-    return array.copy() if shares else array
+    return copied(array) if shares else array

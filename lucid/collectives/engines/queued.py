@@ -214,10 +214,14 @@ class QueuedEngine(Engine):
 
     def progress(self) -> None:
         with self._lock:
-            while self.under_way and self.under_way[0].end.done:
-                work = self.under_way.pop(0).work
-                if work is not None:
-                    work.finish()
+            self._finish()
+
+    def _finish(self) -> None:
+        """Take note of what has ended; the lock is held."""
+        while self.under_way and self.under_way[0].end.done:
+            work = self.under_way.pop(0).work
+            if work is not None:
+                work.finish()
 
     def is_completed(self, work: Work) -> bool:
         if work.flight is None:  # captured: the device does it in replays

@@ -232,8 +232,8 @@ class Reducer:
     def finish(self) -> None:
         """Send what is left, and write what has come back."""
         try:
-            while self._next < len(self.buckets):
-                self._send(self.buckets[self._next])
+            for bucket in self.buckets[self._next :]:
+                self._send(bucket)
                 self._next += 1
             used, again = self._agree()
             for bucket in self.buckets:
