@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.errors import DtypeError, ShapeError
 from lucid.ops.base.dims import dim_in
+from lucid.ops.base.one_device import check_one_device
 from lucid.ops.base.operands import tensor_operand
 from lucid.ops.base.promotion import accumulation_dtype, array_of, float_operand
 from lucid.ops.base.scalars import as_int, as_number
@@ -45,6 +46,7 @@ def cov(
         raise ShapeError(f"cov: expected input of at most 2 dimensions, got shape {list(x.array.shape)}")
     if x.array.dtype.kind == "b":
         raise DtypeError("cov: bool dtype is not supported for input: convert it first")
+    check_one_device("cov", x, *[tensor_operand(each) for each in (fweights, aweights) if each is not None])
     x = float_operand(x)
     if (wide := accumulation_dtype(x.array.dtype)) is not x.array.dtype:
         # sums of products are larger than the half types' numbers
