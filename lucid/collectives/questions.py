@@ -220,6 +220,8 @@ def get_group_rank(group: ProcessGroup, global_rank: int) -> int:
 def set_timeout(timeout: timedelta | float, group: ProcessGroup | None = None) -> None:
     """Set for how long the collectives of a group may wait, from the next on; in seconds if it is a number.
 
+    That of all processes is also the time after which a script that has ended says that it waits for others.
+
     Examples
     --------
     >>> import lucid
@@ -229,3 +231,5 @@ def set_timeout(timeout: timedelta | float, group: ProcessGroup | None = None) -
     chosen = member(group, "set_timeout")
     if chosen is not None:
         chosen.timeout = seconds
+        if chosen is world.group:
+            world.timeout = seconds

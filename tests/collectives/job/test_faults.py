@@ -81,7 +81,7 @@ def test_a_process_may_work_alone_for_long(tmp_path):
 def test_a_failure_before_all_have_come_together(tmp_path):
     """Who waits for one that has failed before is ended at the limit by mpiexec's way, at once by lucid's command."""
     module = ["tests.collectives.scripts.faults", tmp_path, "before"]
-    done = job(2, ["-m", *module], tmp_path)
+    done = job(2, ["-m", *module, "soon"], tmp_path)
     assert done.status != 0
     assert "rank 0 has waited 2 s in init_process_group for MPI to start" in done.err, done
     done = run([sys.executable, "-m", "lucid.distributed.run", "--nproc-per-node", "2", "-m", *module], tmp_path)
