@@ -102,7 +102,7 @@ def test_power_sgd_goes_on_where_pytorchs_stands(rng):
         ours(lucid.tensor(grad)).backward()
         if step != 2:  # in which each draws numbers of its own
             expected = theirs.module.weight.grad.numpy()
-            np.testing.assert_allclose(ours.module.weight.grad.numpy(), expected, rtol=1e-3, atol=1e-4)
+            np.testing.assert_allclose(ours.module.weight.grad.cpu().numpy(), expected, rtol=1e-3, atol=1e-4)
         if step == 2:
             own.q_memory_dict[0] = [lucid.tensor(state.q_memory_dict[0].view(10, 2).numpy())]
             own.error_dict[0] = lucid.tensor(state.error_dict[0].numpy())
