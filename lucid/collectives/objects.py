@@ -77,7 +77,7 @@ def gather_object(
     chosen = member(group, "gather_object")
     if chosen is None:
         return
-    root = root_of(chosen, dst, 0 if dst is None and group_dst is None else group_dst, "gather_object: dst")
+    root = root_of(chosen, dst, group_dst, "gather_object: dst", default=0)
     if root == chosen.rank():
         _check_count(object_gather_list, chosen, "gather_object: object_gather_list")
     everything = _exchange(chosen, "gather_object", obj)
@@ -96,7 +96,7 @@ def broadcast_object_list(
     chosen = member(group, "broadcast_object_list")
     if chosen is None:
         return
-    root = root_of(chosen, src, 0 if src is None and group_src is None else group_src, "broadcast_object_list: src")
+    root = root_of(chosen, src, group_src, "broadcast_object_list: src", default=0)
     if not isinstance(object_list, list):
         raise unfit(object_list, "a list", "broadcast_object_list: object_list")
     mine = [len(object_list), object_list if root == chosen.rank() else None]
@@ -122,7 +122,7 @@ def scatter_object_list(
     chosen = member(group, "scatter_object_list")
     if chosen is None:
         return
-    root = root_of(chosen, src, 0 if src is None and group_src is None else group_src, "scatter_object_list: src")
+    root = root_of(chosen, src, group_src, "scatter_object_list: src", default=0)
     if not isinstance(scatter_object_output_list, list) or not scatter_object_output_list:
         raise SettingError("scatter_object_list: scatter_object_output_list: expected a list of at least one entry")
     if root == chosen.rank():

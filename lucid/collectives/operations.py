@@ -68,12 +68,16 @@ def run(
     return None
 
 
-def root_of(group: ProcessGroup, rank: Any, index: Any, name: str) -> int:
-    """Return the number in `group` of a process that is given by its number in the job or in the group."""
+def root_of(group: ProcessGroup, rank: Any, index: Any, name: str, *, default: int | None = None) -> int:
+    """Return the number in `group` of a process that is given by its number in the job or in the group.
+
+    `default` is that of a process which is not given.
+    """
+    if rank is None and index is None:
+        index = default
     if (rank is None) == (index is None):
-        raise SettingError(
-            f"{name}: expected {name.rsplit(maxsplit=1)[-1]} or group_{name.rsplit(maxsplit=1)[-1]}, and not both"
-        )
+        word = name.rpartition(" ")[2]
+        raise SettingError(f"{name}: expected {word} or group_{word}, and not both")
     if index is None:
         return index_in(group, as_int(rank, name), name)
     number = as_int(index, name)

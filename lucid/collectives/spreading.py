@@ -150,9 +150,7 @@ def gather(
     chosen = member(group, "gather")
     if chosen is None:
         return None
-    if dst is None and group_dst is None:
-        group_dst = 0
-    root = root_of(chosen, dst, group_dst, "gather: dst")
+    root = root_of(chosen, dst, group_dst, "gather: dst", default=0)
     array = contiguous(tensor_of(tensor, "tensor").array)
     buffer, targets = None, []
     if root == chosen.rank():
@@ -201,9 +199,7 @@ def scatter(
     chosen = member(group, "scatter")
     if chosen is None:
         return None
-    if src is None and group_src is None:
-        group_src = 0
-    root = root_of(chosen, src, group_src, "scatter: src")
+    root = root_of(chosen, src, group_src, "scatter: src", default=0)
     array = None
     tensor_of(tensor, "tensor")
     if root == chosen.rank():
