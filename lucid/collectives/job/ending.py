@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
+import io
 import math
 import os
 import sys
@@ -38,15 +40,20 @@ def end_together(watch: Watch, abort: Callable[[], object], limit: Callable[[], 
         if os.getpid() != process:  # one that was forked from it, to which MPI does not belong
             show()
             return
-        sys.stderr.write(f"rank {watch.rank} of {watch.size} ends by an exception:\n")
-        show()
-        sys.stderr.flush()
-        sys.stdout.flush()
+        text = io.StringIO()  # in one write, as all processes of the job share what it goes to
+        print(f"rank {watch.rank} of {watch.size} ends by an exception:", file=text)
         try:
-            watch.say_failed(f"{kind.__name__}: {value}"[:2000])
+            with contextlib.redirect_stderr(text):
+                show()
         finally:
-            time.sleep(_READING)
-            abort()
+            sys.stderr.write(text.getvalue())
+            sys.stderr.flush()
+            sys.stdout.flush()
+            try:
+                watch.say_failed(f"{kind.__name__}: {value}"[:2000])
+            finally:
+                time.sleep(_READING)
+                abort()
 
     def uncaught(kind: type[BaseException], value: BaseException, traceback: TracebackType | None) -> None:
         end(kind, value, lambda: usual(kind, value, traceback))

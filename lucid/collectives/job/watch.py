@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 __all__ = ["GRACE", "Apart", "Mailbox", "Watch"]
 
 GRACE = 0.5
-"""For so many seconds answers are waited for, and the last words of others before the job is ended."""
+"""For so many seconds answers are waited for."""
+
+# For so many, on a machine that may be busy, the last words of others, before the job is ended.
+_LAST_WORDS = 5.0
 
 
 class Watch:
@@ -207,7 +210,7 @@ class Watch:
     def say_failed(self, text: str) -> None:
         """Tell all others that this process ends, once it has printed why, and wait for their last words."""
         self.tell({"failed": text})
-        self.until(lambda: self.mute >= set(self.running()), 2 * GRACE)
+        self.until(lambda: self.mute >= set(self.running()), _LAST_WORDS)
 
     def say_left(self, *, ends: bool) -> None:
         """Tell all others that this process calls no collective of its groups any more; `ends`: nor of others."""
