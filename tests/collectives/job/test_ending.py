@@ -48,7 +48,7 @@ def in_a_thread():
 
 @pytest.mark.parametrize(("ends", "broken"), [(uncaught, False), (uncaught, True), (in_a_thread, False)])
 def test_an_exception_is_one_write(ends, broken, monkeypatch):
-    """Others of the job share the stream, and what they print does not come between; a hook that fails loses nothing."""
+    """Others of the job share the stream, and their words do not come between; a hook that fails loses nothing."""
     err, aborted = Writes(), []
 
     def hook(*_):
