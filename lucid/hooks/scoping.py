@@ -29,6 +29,22 @@ def take_off(registration: Registration) -> None:
                     del table[registration.key]
 
 
+def _open_already(block: object) -> HookError:
+    return HookError(f"this {type(block).__name__} is open already: leave its block, or use another one inside")
+
+
+class _Single:
+    """The base of blocks of which one may be open at a time, on whatever thread."""
+
+    _open = False
+
+    def _open_once(self) -> None:
+        with changing:
+            if self._open:
+                raise _open_already(self)
+            self._open = True
+
+
 class HookGroup:
     """The hooks that are registered in its blocks, wherever they hang, to be taken off together.
 
@@ -75,7 +91,7 @@ class HookGroup:
             If a block of it is open here.
         """
         if any(each is self._registrations for each in scopes.get()):
-            raise HookError(f"this {type(self).__name__} is open already: leave its block, or use another one inside")
+            raise _open_already(self)
         scopes.set((*scopes.get(), self._registrations))
         return self
 
@@ -98,7 +114,7 @@ class HookGroup:
         return f"<{type(self).__name__} of {len(self)} hooks>"
 
 
-class scope(HookGroup):
+class scope(HookGroup, _Single):
     """A block at whose end every hook is taken off that was registered in it, and no other.
 
     Hooks of modules, tensors, nodes, optimizers and of all modules count, whoever registers them, as long as it happens
@@ -113,7 +129,7 @@ class scope(HookGroup):
     Raises
     ------
     HookError
-        If a block of the same object is open here.
+        If a block of the same object is open, here or on another thread: its end would take off the hooks of both.
 
     Examples
     --------
@@ -130,9 +146,14 @@ class scope(HookGroup):
     1
     """
 
+    def __enter__(self) -> Self:
+        self._open_once()
+        return super().__enter__()
+
     def __exit__(self, *exception: object) -> bool | None:
         super().__exit__(*exception)
         self.remove()
+        self._open = False
 
 
 class _Temporary(HookGroup):
@@ -147,7 +168,7 @@ class _Temporary(HookGroup):
         self._registrations.caller = Caller()
 
 
-class tool:
+class tool(_Single):
     """The base of blocks that take off at their end what they have put on, and nothing else.
 
     What the program inside of the block registers stays. Copies and pickles of modules that are made there go without
@@ -156,12 +177,9 @@ class tool:
 
     def __init__(self) -> None:
         self._group = _Temporary()
-        self._open = False
 
     def __enter__(self) -> Any:
-        if self._open:
-            raise HookError(f"this {type(self).__name__} is open already: leave its block, or use another one inside")
-        self._open = True
+        self._open_once()
         self._group.begin()
         try:
             with self._group:

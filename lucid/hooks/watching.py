@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from functools import partial
+from inspect import currentframe
 from threading import get_ident
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
@@ -11,7 +12,35 @@ from weakref import WeakValueDictionary
 from lucid.hooks.scoping import tool
 
 if TYPE_CHECKING:
+    from types import TracebackType
+    from typing import TypeAlias
+
     from lucid.nn.module.module import Module
+
+    Handled: TypeAlias = tuple[BaseException | None, TracebackType | None]
+
+
+def _handled() -> Handled:
+    """Return the exception that is being handled, and the way that it has come."""
+    error = sys.exception()
+    return error, error and error.__traceback__
+
+
+def _has_raised(before: Handled) -> bool:
+    """Return whether a call has raised whose hook this is, by what was being handled as the call began.
+
+    Another exception has ended it; so has the same one that was raised again, where its way ends in what runs the hook:
+    elsewhere the call has caught it itself.
+    """
+    error, way = _handled()
+    if error is not before[0]:
+        return True
+    if error is None or way is before[1] or way is None:
+        return False
+    frame = currentframe()
+    while frame is not None and frame is not way.tb_frame:
+        frame = frame.f_back
+    return frame is not None
 
 
 class watching(tool):
@@ -25,8 +54,7 @@ class watching(tool):
         super().__init__()
         # what a block has found outlives the model
         self._modules = WeakValueDictionary(modules)
-        # with each call what was being handled as it began: what is handled at its end beside that has ended it
-        self._calls: list[tuple[Module, Any, BaseException | None]] = []
+        self._calls: list[tuple[Module, Any, Handled]] = []
         self._thread = 0
 
     def _begin(self) -> None:
@@ -42,12 +70,12 @@ class watching(tool):
 
     def _enter(self, path: str, module: Module, _args: Any) -> None:
         if get_ident() == self._thread:
-            self._calls.append((module, self._call_begins(path, module), sys.exception()))
+            self._calls.append((module, self._call_begins(path, module), _handled()))
 
     def _leave(self, module: Module, _args: Any, output: Any) -> None:
         if self._drop_to(module):
             _, call, before = self._calls[-1]
-            if sys.exception() is before:
+            if not _has_raised(before):
                 self._call_returns(call, output)
             self._calls.pop()
             self._call_ends(call)

@@ -6,6 +6,7 @@ import asyncio
 import gc
 import threading
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -173,6 +174,25 @@ def test_blocks_of_one_object():
     with scope:
         module.register_forward_hook(keep)
     assert not module._forward_hooks
+
+
+def test_a_scope_is_of_one_thread():
+    """Its end would take off the hooks of both; a group, whose blocks take nothing off, may be open in several."""
+    module = layer()
+
+    def enter(block):
+        with block:
+            module.register_forward_hook(keep)
+
+    with ThreadPoolExecutor(1) as pool, hooks.scope() as scope, hooks.HookGroup() as group:
+        with pytest.raises(HookError, match="this scope is open already"):
+            pool.submit(enter, scope).result()
+        assert not module._forward_hooks
+        pool.submit(enter, group).result()
+        assert len(module._forward_hooks) == 1
+    assert len(module._forward_hooks) == 1
+    enter(scope)
+    assert len(module._forward_hooks) == 1
 
 
 @pytest.mark.parametrize("kind", [hooks.HookGroup, hooks.scope])

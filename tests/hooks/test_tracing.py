@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import importlib
 import json
@@ -123,6 +124,38 @@ def test_calls_that_raise(rng):
         model[0](x)
     assert (seen.spans[0].path, seen.spans[0].depth) == ("0", 1)
     assert {path: region.calls for path, region in seen.regions.items()} == {"0": 3}
+
+
+@pytest.mark.parametrize("caught", [False, True])
+def test_calls_that_raise_what_is_handled(caught):
+    """A call raises though it is the exception that was handled as it began, and does not where it catches it."""
+    error = ZeroDivisionError()
+
+    class Again(nn.Module):
+        def forward(self, x):
+            raise error
+
+    class Catches(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = Again()
+            self.after = nn.Identity()
+
+        def forward(self, x):
+            with contextlib.suppress(ZeroDivisionError):
+                self.inner(x)
+            return self.after(x)
+
+    model = Catches() if caught else Again()
+    with hooks.trace(model) as seen:
+        try:
+            raise error
+        except ZeroDivisionError:
+            with contextlib.nullcontext() if caught else pytest.raises(ZeroDivisionError):
+                model(lucid.ones(1, device=DEVICE))
+    assert [(span.path, span.depth) for span in seen.spans if span.phase == "forward"] == (
+        [("after", 1), ("", 0)] if caught else []
+    )
 
 
 def test_training_goes_on_after_an_error():
