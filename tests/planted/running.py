@@ -1,0 +1,192 @@
+"""Runs tests once, and for each fault those again that call the function which has it, in a process of its own.
+
+A fault is other code for functions that exist: nothing is imported again, so that it takes a moment. What a module does
+as it is imported can have none.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+import random
+import signal
+import sys
+import time
+from collections import Counter, defaultdict
+from itertools import count
+from pathlib import Path
+from types import CodeType, FunctionType
+
+import pytest
+from _pytest.runner import runtestprotocol
+
+from tests.planted.faults import places, planted
+
+ROOT = Path(__file__).parents[2]
+# Of tests that call a function so many seconds are run for a fault of it, and none takes longer than that twice over.
+SECONDS = 30.0
+
+
+def codes_of(code):
+    """Return a code object and those inside of it, by name and line."""
+    found = {(code.co_qualname, code.co_firstlineno): code}
+    for each in code.co_consts:
+        if isinstance(each, CodeType):
+            found |= codes_of(each)
+    return found
+
+
+def functions_of(files):
+    """Return the functions of some files that exist, by file, name and line."""
+    found = defaultdict(list)
+    gc.unfreeze()  # what tests have set aside is looked at too
+    for each in gc.get_objects():
+        if isinstance(each, FunctionType) and each.__code__.co_filename in files:
+            code = each.__code__
+            found[code.co_filename, code.co_qualname, code.co_firstlineno].append(each)
+    return found
+
+
+def run(item):
+    """Return whether a test passes."""
+    return not any(report.failed for report in runtestprotocol(item, nextitem=None, log=False))
+
+
+class Planting:
+    """A plugin of pytest that runs tests in this way.
+
+    Parameters
+    ----------
+    files : list of str
+        Whose functions get faults.
+    most, draw : int
+        How many faults are tried, and the seed that draws them.
+    """
+
+    def __init__(self, files, most, draw):
+        self.files, self.most, self.rng = files, most, random.Random(draw)
+        self.counts, self.times = Counter(), {}
+        self.callers = defaultdict(list)
+        self.functions = {}
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session):
+        """Run the tests, then plant the faults."""
+        self.run_all(session.items)
+        drawn = [(file, place) for file in self.files for place in places(Path(file).read_text())]
+        self.rng.shuffle(drawn)
+        self.functions = functions_of({*self.files})
+        for file, place in drawn:
+            if self.counts.total() == self.most:
+                break
+            self.plant(file, place)
+        return True
+
+    def run_all(self, items):
+        """Run each test without a fault, and note which functions it calls and how long it takes."""
+        files, called = {*self.files}, set()
+
+        def note(frame, event, _):
+            code = frame.f_code
+            if event == "call" and code.co_filename in files:
+                called.add((code.co_filename, code.co_qualname, code.co_firstlineno))
+
+        for item in items:
+            called.clear()
+            begin = time.perf_counter()
+            sys.setprofile(note)
+            try:
+                passes = run(item)
+            finally:
+                sys.setprofile(None)
+            if not passes:
+                print(f"left out, as it fails without a fault: {item.nodeid}", flush=True)
+                continue
+            self.times[item.nodeid] = time.perf_counter() - begin
+            for key in called:
+                self.callers[key].append(item)
+
+    def plant(self, file, place):
+        """Try a fault, unless nothing has changed by it."""
+        source = Path(file).read_text()
+        fault = planted(source, place)
+        old = codes_of(compile(source, file, "exec", dont_inherit=True))
+        with contextlib.suppress(SyntaxError):
+            new = codes_of(compile(fault.tree, file, "exec", dont_inherit=True))
+            changed = [key for key in old if key in new and old[key] != new[key] and key[0] != "<module>"]
+            if not changed:
+                return
+            inner = max(changed, key=lambda key: len(key[0]))
+            tests = self.nearest(self.callers.get((file, *inner), []))
+            ending = self.ending(file, new, tests) if tests else "no test calls it"
+            self.counts["killed" if ending.startswith("killed") else ending] += 1
+            if not ending.startswith("killed"):
+                at = f"{Path(file).relative_to(ROOT)}:{fault.line}"
+                print(f"{at} {inner[0]}: {fault.old!r} -> {fault.new!r}: {ending}, {len(tests)} tests", flush=True)
+
+    def nearest(self, items):
+        """Return the quickest tests first, one of each function of tests before its others, for as long as there is."""
+        turns = defaultdict(count)
+        order = sorted(items, key=lambda item: self.times[item.nodeid])
+        order.sort(key=lambda item: next(turns[item.nodeid.partition("[")[0]]))
+        chosen, total = [], 0.0
+        for item in order:
+            total += self.times[item.nodeid]
+            if total > SECONDS and chosen:
+                break
+            chosen.append(item)
+        return chosen
+
+    def exchange(self, file, codes):
+        """Give the functions of a file other code, and return whether one has changed."""
+        changed = False
+        for key, code in codes.items():
+            for function in self.functions.get((file, *key), ()):
+                if function.__code__ != code:
+                    with contextlib.suppress(ValueError):  # with another number of free variables
+                        function.__code__ = code
+                        changed = True
+        return changed
+
+    def ending(self, file, codes, tests):
+        """Return what becomes of a fault: "killed by" a test, "survives", or "no function has it"."""
+        reading, writing = os.pipe()
+        child = os.fork()
+        if not child:
+            os.close(reading)
+            self.be_tried(file, codes, tests, writing)
+        os.close(writing)
+        end = time.monotonic() + 2 * SECONDS
+        while not (done := os.waitpid(child, os.WNOHANG))[0]:
+            if time.monotonic() > end:
+                os.killpg(child, signal.SIGKILL)
+                os.waitpid(child, 0)
+                os.close(reading)
+                return "killed, as it hangs"
+            time.sleep(0.01)
+        with os.fdopen(reading, "rb") as pipe:
+            return pipe.read().decode() or f"killed, as the process ends with {done[1]}"
+
+    def be_tried(self, file, codes, tests, writing):
+        """Run tests in the process of a fault, and end it."""
+        os.setpgid(0, 0)
+        null = os.open(os.devnull, os.O_RDWR)
+        for stream in range(3):
+            os.dup2(null, stream)
+        try:
+            if self.exchange(file, codes):
+                killer = next((item.nodeid for item in tests if not run(item)), None)
+                said = f"killed by {killer}" if killer else "survives"
+            else:
+                said = "no function has it"
+        except BaseException as error:  # noqa: BLE001 - whatever ends the run is a find
+            said = f"killed, as pytest ends by {type(error).__name__}"
+        os.write(writing, said.encode())
+        os._exit(0)
+
+    def report(self):
+        """Print how many faults ended how, and return 1 if some survived."""
+        killed, called = self.counts["killed"], self.counts["killed"] + self.counts["survives"]
+        print(f"{killed} of {called} faults killed; {dict(self.counts)}")
+        return int(killed < called)

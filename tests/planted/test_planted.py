@@ -1,0 +1,61 @@
+"""Faults are planted where something changes, and a test that calls the function finds them."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+
+from tests.planted.faults import places, planted
+from tests.planted.running import ROOT
+
+SOURCE = '''
+LIMIT = 1 + 1
+
+def outer(a, b: int = 3, *, scale=2):
+    """Say."""
+    if a < b and not scale:
+        raise ValueError(f"{a + b}")
+    values = [call(a, b, key=True) for a in range(3)]
+    return (lambda x: x if a else -x)(values[0])
+'''
+
+
+def test_every_place_of_a_function_once():
+    """What can be changed is; what a module does at import, raises, declares or documents is not."""
+    changed = {(fault.old, fault.new) for fault in (planted(SOURCE, place) for place in places(SOURCE))}
+    condition = "if a < b and (not scale):"
+    assert changed == {
+        ("a < b and (not scale)", "a < b or not scale"), ("a < b and (not scale)", "a < b"),
+        ("a < b and (not scale)", "not scale"), ("a < b", "a <= b"), ("not scale", "scale"),
+        (condition, "if not (a < b and (not scale)):"), (condition, "if False:"),
+        ("call(a, b, key=True)", "call(b, a, key=True)"), ("call(a, b, key=True)", "call(a, b)"), ("True", "False"),
+        ("3", "4"), ("0", "1"), ("-x", "x"), ("x if a else -x", "-x if a else x"),
+        ("return (lambda x: x if a else -x)(values[0])", "return None"),
+    }  # fmt: skip
+    for place in places(SOURCE):
+        fault = planted(SOURCE, place)
+        assert ast.unparse(fault.tree) != ast.unparse(ast.parse(SOURCE))
+        assert ast.unparse(ast.parse(SOURCE).body[0]) == "LIMIT = 1 + 1" == ast.unparse(fault.tree.body[0])
+
+
+def test_faults_are_found_by_tests_that_call_them(tmp_path):
+    """A test kills what changes its function's answer, and what nobody looks at survives and is printed."""
+    tests = tmp_path / "test_printed.py"
+    tests.write_text(
+        "from lucid.hooks.printing import printed\n"
+        "def test_a_word():\n    assert printed('[red]word') == 'word'\n"
+        "def test_that_fails():\n    assert 0\n"
+    )
+    run = subprocess.run(
+        [sys.executable, "-m", "tests.planted", "lucid/hooks/printing.py", "--tests", str(tests)],
+        cwd=ROOT, capture_output=True, text=True, check=False, timeout=300,
+    )  # fmt: skip
+    said = run.stdout.splitlines()
+    at = "lucid/hooks/printing.py:14 printed: "
+    assert said[0].startswith("left out, as it fails without a fault: ")
+    assert said[0].endswith("::test_that_fails")
+    assert f"{at}'Console(width=WIDTH, no_color=True)' -> 'Console(no_color=True)': survives, 1 tests" in said
+    assert not any("'console.print(table)' -> 'pass'" in line for line in said)
+    assert said[-1].startswith("2 of 5 faults killed")
+    assert run.returncode == 1
