@@ -21,7 +21,7 @@ from tests.device import DEVICE
 contract = pytest.mark.contract
 THREADS = 100
 # The whole million takes minutes; continuous integration runs a part of it.
-CYCLES = int(os.environ.get("LUCID_HOOK_CYCLES", "10000" if DEVICE == "cpu" else "1000"))
+CYCLES = int(os.environ.get("LUCID_HOOK_CYCLES", "2000" if DEVICE == "cpu" else "1000"))
 
 
 # Where registries change and are read: between any two lines here another thread may come in.

@@ -20,7 +20,7 @@ def test_runtime_under_the_sanitizers(tmp_path):
     program = tmp_path / "itself"
     # The sanitizers' own handlers stand in for those of undefined.cpp.
     sources = [runtime.FOLDER / name for name in runtime.SOURCES if not name.endswith("undefined.cpp")]
-    options = ["-std=c++17", "-O1", "-g", "-DLUCID_UCONTEXT", "-DLUCID_VERSION=13020",
+    options = ["-std=c++17", "-O0", "-g", "-DLUCID_UCONTEXT", "-DLUCID_VERSION=13020",
                "-fsanitize=address,undefined", "-fno-sanitize=vptr",
                "-fno-sanitize-recover=all", "-D_GLIBCXX_ASSERTIONS", "-I", runtime.FOLDER]  # fmt: skip
     subprocess.run([compiler, *options, PROGRAM, *sources, "-o", program, "-ldl", "-pthread"], check=True)
