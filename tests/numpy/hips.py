@@ -17,6 +17,7 @@ from pathlib import Path
 
 import numpy  # noqa: ICN001 - np is lucid's here
 import pytest
+import scipy.stats
 
 import lucid
 import lucid.numpy as np
@@ -24,12 +25,12 @@ from lucid.numpy import autograd
 from lucid.numpy.autograd import arguments, builtins, extend, misc, products, test_util
 from lucid.numpy.autograd.misc import fixed_points, flatten, optimizers
 from lucid.numpy.border import is_recorded
+from lucid.scipy import integrate, linalg, signal, special
 
 TRACER = "internals: the tracer, whose graph is run again"
 SPACES = "internals: vector spaces of the core"
 OLD = "the form of defvjp before version 1.2, which warns that it is deprecated"
 NOT_APPLICABLE = {
-    "test_scipy.py": "autograd.scipy: until there is lucid.scipy",
     "test_vspaces.py": SPACES,
     "test_fft.py::test_rfftn_odd_not_implemented": "asks that odd sizes are refused, which have a gradient here",
     "test_misc.py::test_const_graph": TRACER,
@@ -40,6 +41,10 @@ NOT_APPLICABLE = {
     "test_wrappers.py::test_wrapped_name_and_docs": "the words of its docstrings",
 }
 """By file or test, why it says nothing about lucid."""
+DISTRIBUTIONS = "autograd.scipy.stats: lucid.distributions has these densities"
+STATISTICS = tuple(
+    f"test_scipy.py::test_{name}" for name in ("chi2", "beta_", "gamma_", "norm_", "poisson", "t_", "mvn", "dirichlet")
+)
 
 
 # ---- modules that stand in ----
@@ -88,6 +93,9 @@ def stand_in():
         "autograd.wrap_util": {"unary_to_nary": unary_to_nary},
         "autograd.tracer": {"isbox": is_recorded, "primitive": extend.primitive},
         "autograd.misc": {"flatten": misc.flatten, "const_graph": internal("const_graph")},
+        "autograd.scipy": {"special": special, "integrate": integrate},
+        "autograd.scipy.stats": {name: getattr(scipy.stats, name) for name in scipy.stats.__all__},
+        "autograd.scipy.stats.multivariate_normal": {},
     }
     made = types.ModuleType("autograd")
     made.__dict__.update({name: getattr(autograd, name) for name in autograd.__all__})
@@ -106,13 +114,16 @@ def stand_in():
         "autograd.misc.flatten": flatten,
         "autograd.misc.optimizers": optimizers,
         "autograd.misc.fixed_points": fixed_points,
+        "autograd.scipy.linalg": linalg,
+        "autograd.scipy.signal": signal,
     }.items():
         sys.modules[name] = module
     # two helpers of its file that a test borrows
     np.linalg._dot = np.matmul
     np.linalg.T = lambda x: np.swapaxes(x, -1, -2)
-    for name in [name for name in sys.modules if name.startswith("autograd.") and name.count(".") == 1]:
-        setattr(made, name.partition(".")[2], sys.modules[name])
+    for name in [name for name in sys.modules if name.startswith("autograd.")]:
+        parent, _, own = name.rpartition(".")
+        setattr(sys.modules[parent], own, sys.modules[name])
 
 
 # ---- tests ----
@@ -129,7 +140,8 @@ class Results:
         """Leave out what does not apply."""
         kept = []
         for item in items:
-            reason = NOT_APPLICABLE.get(key(item.nodeid)) or NOT_APPLICABLE.get(item.path.name)
+            reason = NOT_APPLICABLE.get(key(item.nodeid)) or key(item.nodeid).startswith(STATISTICS) and DISTRIBUTIONS
+            reason = reason or NOT_APPLICABLE.get(item.path.name)
             if reason:
                 self.ended[key(item.nodeid)] = "not applicable", reason
             elif self.words in item.nodeid:
