@@ -140,7 +140,7 @@ class Results:
         """Leave out what does not apply."""
         kept = []
         for item in items:
-            reason = NOT_APPLICABLE.get(key(item.nodeid)) or key(item.nodeid).startswith(STATISTICS) and DISTRIBUTIONS
+            reason = NOT_APPLICABLE.get(key(item.nodeid)) or (key(item.nodeid).startswith(STATISTICS) and DISTRIBUTIONS)
             reason = reason or NOT_APPLICABLE.get(item.path.name)
             if reason:
                 self.ended[key(item.nodeid)] = "not applicable", reason
