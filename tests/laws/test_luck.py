@@ -22,6 +22,7 @@ MAY_READ_CLOCKS = {
     "tests/kernels/planted_faults.py",
     "tests/parity/nn/full_models.py",
     "tests/parity/programs/__main__.py",
+    "tests/planted/running.py",
     "tests/stress/interrupts.py",
     "tests/waiting.py",
 }
