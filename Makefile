@@ -7,7 +7,7 @@ PYTEST = OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(PYTHON) -m pytest -q --numpr
 # simulated devices, kernels under the sanitizers, the order of threads permuted; nothing is left out for want of a GPU
 SIMULATED = LUCID_CUDA_SIMULATOR=2 LUCID_SIMULATOR_SANITIZE=1 LUCID_SIMULATOR_SEED=1 LUCID_REQUIRE_GPU=1
 
-.PHONY: help check test parity kernels device nvrtc rehearse bench
+.PHONY: help check test laws parity kernels device nvrtc rehearse bench
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -20,6 +20,9 @@ check: ## style, format and types
 
 test: ## the tests on the CPU, and the examples in docstrings
 	$(PYTEST) --doctest-modules $(or $(T),--ignore tests/parity --ignore tests/kernels --ignore tests/cuda)
+
+laws: ## what holds for all files, names and lists: half a minute
+	$(PYTEST) $(or $(T),tests/laws)
 
 parity: ## comparisons with PyTorch, on the CPU
 	$(PYTEST) $(or $(T),tests/parity tests/benchmarks/test_host.py)

@@ -1,11 +1,15 @@
-"""The public names of lucid, and those of the last release, which `python -m tests.laws.public` prints anew."""
+"""The public names of lucid with their parameters, and those of the last release.
+
+`python -m tests.laws.public` prints a line for each, as it goes into the file of the last release.
+"""
 
 from __future__ import annotations
 
 import importlib
 import inspect
+import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import lucid
 
@@ -52,10 +56,22 @@ def names_in(path: str, module: ModuleType) -> set[str]:
     return {name for name in exported if not name.rpartition(".")[2].startswith("_")}.union(*inner)
 
 
-def released_names() -> set[str]:
-    """Return the public names of the last release."""
-    return set(RELEASED.read_text(encoding="utf-8").split())
+def parameters_of(name: str) -> list[str]:
+    """Return the names of the parameters of something public; none of what has no signature, or is no callable."""
+    parent, _, own = name.rpartition(".")
+    held: Any = getattr(sys.modules[parent], own) if parent in sys.modules else inspect.getattr_static(_at(parent), own)
+    try:
+        return list(inspect.signature(held).parameters)
+    except (TypeError, ValueError):
+        return []
+
+
+def released() -> dict[str, list[str]]:
+    """Return the public names of the last release, with their parameters."""
+    lines = RELEASED.read_text(encoding="utf-8").splitlines()
+    return {name: parameters for name, *parameters in map(str.split, lines)}
 
 
 if __name__ == "__main__":
-    print(*sorted(public_names()), sep="\n")
+    for each in sorted(public_names()):
+        print(each, *parameters_of(each))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +15,8 @@ import lucid
 from lucid import nn
 from lucid.tensor.numpy_calls.ufuncs import UFUNCS
 from tests import contract, schedulers
-from tests.laws.public import public_names, released_names
+from tests.laws import test_layers, test_luck, test_wrong_types
+from tests.laws.public import parameters_of, public_names, released
 from tests.layers import LAYERS, LOSSES
 from tests.optim import test_formulas
 from tests.optimizers import NAMES, OTHERS, SETTINGS, USUAL
@@ -177,8 +180,6 @@ NO_METHODS = {
     *("bucketize", "combinations", "view_as_complex", "view_as_real"),
     *("conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d"),
     *("dropout", "poisson", "rsub", "std_mean", "var_mean"),
-    *("adaptive_avg_pool1d", "avg_pool1d", "group_norm", "layer_norm", "max_pool1d", "max_pool2d", "rms_norm"),
-    *("conv1d", "conv2d", "conv_transpose1d", "conv_transpose2d", "dropout", "rsub", "std_mean", "var_mean"),
     *("group_norm", "layer_norm", "rms_norm"),
     *("celu", "celu_", "pdist", "rrelu", "rrelu_", "selu", "selu_", "threshold", "threshold_"),
     *("empty_like", "full_like", "ones_like", "rand_like", "randint_like", "randn_like", "zeros_like"),
@@ -216,10 +217,138 @@ def test_new_names_are_in_the_changelog():
     newest = CHANGELOG.split("\n## ")[1]
     changed = [
         name
-        for name in sorted(public_names() ^ released_names())
+        for name in sorted(public_names() ^ released().keys())
         if not re.search(rf"`[^`\n]*\b{re.escape(name.rpartition('.')[2].rstrip('_'))}_?\b[^`\n]*`", newest)
     ]
     assert not changed, (
         f"public and new since the last release, or gone: {', '.join(changed)}; CHANGELOG.md does not say so: write a "
         "sentence for users under its newest heading, with the name in backticks; what is not public has an underscore"
     )
+
+
+def test_new_parameters_are_in_the_changelog():
+    """So is a parameter that something public has now and did not have in the last release, or has no more."""
+    newest = CHANGELOG.split("\n## ")[1]
+    public = public_names()
+    changed = [
+        f"{name}({parameter})"
+        for name, before in released().items()
+        if name in public
+        for parameter in sorted({*before} ^ {*parameters_of(name)})
+        if not re.search(rf"`[^`\n]*\b{re.escape(parameter)}\b[^`\n]*`", newest)
+    ]
+    assert not changed, (
+        f"parameters that are new since the last release, or gone: {', '.join(changed)}; CHANGELOG.md does not say so: "
+        "write a sentence for users under its newest heading, with the parameter in backticks, as `name(parameter=)`"
+    )
+
+
+# ---- the lists of laws ----
+
+
+def entries_of(node):
+    """Yield the constants that stand in a set, or are keys of a dict, and in tuples and texts that go into it."""
+    match node:
+        case ast.Constant(value=value):
+            yield value
+        case ast.Starred(value=ast.Tuple(elts=elements) | ast.List(elts=elements)):
+            for each in elements:
+                yield from entries_of(each)
+        case ast.Starred(value=ast.Call(func=ast.Attribute(value=ast.Constant(value=str(text)), attr="split"))):
+            yield from text.split()
+        case ast.Set(elts=elements):
+            for each in elements:
+                yield from entries_of(each)
+        case ast.Dict(keys=keys):
+            for each in filter(None, keys):
+                yield from entries_of(each)
+
+
+def repeated_in(tree):
+    """Return what stands twice in a set or a dict of a file, by line."""
+    found = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Set | ast.Dict):
+            counts = Counter((type(entry), entry) for entry in entries_of(node))
+            if twice := [entry for (_, entry), n in counts.items() if n > 1]:
+                found[node.lineno] = twice
+    return found
+
+
+def test_no_entry_stands_twice():
+    """Of two equal entries of a list one says nothing, and whoever takes one off has changed nothing."""
+    text = "{1, 'a', *('a', 'b'), *'c d c'.split()}\n{'x': 1, 'y': 2, 'x': 3}\n{1, True, 1.5, (1, 1)}"
+    assert repeated_in(ast.parse(text)) == {1: ["a", "c"], 2: ["x"]}
+    found = {
+        f"{path.relative_to(ROOT)}:{line}": twice
+        for top in ("lucid", "tests", "benchmarks", "examples")
+        for path in sorted((ROOT / top).rglob("*.py"))
+        for line, twice in repeated_in(ast.parse(path.read_text(encoding="utf-8"))).items()
+    }
+    assert not found, f"entries that stand twice in a list: leave one of each: {found}"
+
+
+def no_methods():
+    """Return the functions of `lucid` of which there is no method."""
+    return {
+        name for name in lucid.__all__ if inspect.isfunction(getattr(lucid, name)) and not hasattr(lucid.Tensor, name)
+    }
+
+
+def parts():
+    """Return the folders and files of lucid."""
+    return {path.stem for path in Path(lucid.__file__).parent.iterdir() if path.suffix == ".py" or path.is_dir()}
+
+
+def imported_lazily():
+    """Return the packages that functions of lucid import."""
+    return {
+        each.name.partition(".")[0]
+        for _, module, source, is_package in test_layers.MODULES
+        for each in test_layers.imports(source, module, is_package=is_package)
+        if each.inside_function
+    }
+
+
+def clock_readers():
+    """Return the files of the tests that read a clock."""
+    return {
+        str(path.relative_to(ROOT))
+        for path in test_luck.FILES
+        if test_luck.clocks_in(ast.parse(path.read_text(encoding="utf-8")))
+    }
+
+
+def layers():
+    """Return the classes of `lucid.nn`."""
+    return {name for name in nn.__all__ if isinstance(getattr(nn, name), type)}
+
+
+def last_names():
+    """Return the names of all that can be called, without where they stand."""
+    short = {name.rpartition(".")[2] for name in test_wrong_types.PUBLIC}
+    return short | {name.rstrip("_") for name in short}
+
+
+def parameters():
+    """Return the names of the parameters of all that can be called."""
+    return {each.name for name in test_wrong_types.PUBLIC for each in test_wrong_types.parameters_of_any(name)}
+
+
+NEEDED = {
+    "NO_METHODS of tests/laws/test_lists.py": (NO_METHODS, no_methods),
+    "WITHOUT_VALUES of tests/laws/test_lists.py": (WITHOUT_VALUES, layers),
+    "LAYERS of tests/laws/test_layers.py": (test_layers.RANK, lambda: parts() | {"lucid"}),
+    "LAZY of tests/laws/test_layers.py": (test_layers.LAZY, imported_lazily),
+    "MAY_READ_CLOCKS of tests/laws/test_luck.py": (test_luck.MAY_READ_CLOCKS, clock_readers),
+    "VALUES of tests/laws/test_wrong_types.py": (test_wrong_types.VALUES, last_names),
+    "BY_NAME of tests/laws/test_wrong_types.py": (test_wrong_types.BY_NAME, parameters),
+}
+
+
+@pytest.mark.parametrize("listed", NEEDED)
+def test_no_entry_is_needless(listed):
+    """What a list exempts or explains exists, and is of the kind that the list is for."""
+    entries, existing = NEEDED[listed]
+    needless = sorted(set(entries) - existing())
+    assert not needless, f"{listed}: nothing needs {needless}: take them off"
