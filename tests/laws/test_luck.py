@@ -69,7 +69,7 @@ def shared_generators_in(tree):
         if isinstance(target, ast.Name)
     }
     found = set()
-    for function in ast.walk(tree):
+    for function in ast.walk(tree) if made else ():
         if isinstance(function, ast.FunctionDef | ast.Lambda):
             own = {node.arg for node in ast.walk(function) if isinstance(node, ast.arg)}
             own |= {n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
