@@ -25,7 +25,7 @@ laws: ## what holds for all files, names and lists: half a minute
 	$(PYTEST) $(or $(T),tests/laws)
 
 parity: ## comparisons with PyTorch, on the CPU
-	$(PYTEST) $(or $(T),tests/parity tests/benchmarks/test_host.py)
+	$(PYTEST) $(or $(T),tests/parity $(addprefix tests/,benchmarks/test_host.py benchmarks/test_kernels.py amp/test_grad_scaler.py))
 
 kernels: ## the tests of kernels and of lucid.cuda, on simulated devices
 	$(SIMULATED) $(PYTEST) $(or $(T),tests/kernels tests/cuda --ignore tests/kernels/test_nvrtc.py)
