@@ -17,7 +17,8 @@ import lucid
 from lucid import hooks, nn
 from lucid.autograd.modes.state import thread
 from lucid.errors import HookError, SettingError, ShapeError
-from lucid.hooks.tracing.spans import Region, table_of
+from lucid.hooks.tracing.page import ROW, page
+from lucid.hooks.tracing.spans import Region, Span, chrome_events, table_of
 from tests.device import DEVICE
 
 trace_module = importlib.import_module("lucid.hooks.tracing.trace")  # the name in the package is the class
@@ -79,6 +80,20 @@ def test_a_module_that_calls_itself():
     if DEVICE == "cuda":
         assert region.device == pytest.approx(sum(span.device for span in whole))
 
+    class Around(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = model
+
+        def forward(self, input):
+            return self.inner(input, 2)
+
+    around = Around()
+    with hooks.trace(around) as seen:
+        around(lucid.ones(2, device=DEVICE))
+    (outermost,) = [span for span in seen.spans if (span.path, span.depth) == ("inner", 1)]
+    assert seen.regions["inner"].forward == pytest.approx(outermost.end - outermost.begin)
+
 
 def test_bytes_that_backward_needs():
     """Each array counts once, where it was first kept; parameters do not, and nothing does without grad."""
@@ -108,6 +123,33 @@ def test_bytes_of_views_and_of_what_was_recorded_before():
     with hooks.trace(model) as seen:
         model(x)
     assert {path: region.kept for path, region in seen.regions.items()} == {"": 16 * 8 * 4}
+
+
+@pytest.mark.parametrize("freed", [False, True])
+def test_bytes_of_several_calls(freed):
+    """Each call counts what it has recorded itself: arrays of earlier ones may be gone, or be its input."""
+    model, x = nn.Tanh(), lucid.ones(16, 8, device=DEVICE, requires_grad=True)
+    with hooks.trace(model) as seen:
+        for _ in range(3):
+            if freed:
+                model(x)
+            else:
+                x = model(x)
+    assert seen.regions[""].kept == 3 * 16 * 8 * 4
+
+
+def test_bytes_of_foreign_memory():
+    """An array on memory that is no array counts as itself."""
+    factor = lucid.frombuffer(bytearray(16 * 8 * 4), dtype=lucid.float32)
+
+    class Scaled(nn.Module):
+        def forward(self, x):
+            return x * factor
+
+    model = Scaled()
+    with hooks.trace(model) as seen:
+        model(lucid.ones(16 * 8, requires_grad=True))
+    assert seen.regions[""].kept == 16 * 8 * 4
 
 
 def test_calls_that_raise(rng):
@@ -348,12 +390,39 @@ def test_threads_and_blocks_inside_of_each_other():
     assert not thread.state.node_hooks
 
 
+def test_spans_in_files():
+    """Microseconds and times of a device to three digits; a page has a row for each depth, and one for backward."""
+    spans = [
+        Span("0", "Linear", "forward", 100.0, 700.12345, 1, 12.34567),
+        Span("", "Sequential", "forward", 0.0, 800.0, 0, None),
+        Span("0", "LinearBackward0", "backward", 800.0, 1000.0, 0, 7.0),
+    ]
+    common = {"ph": "X", "pid": 0}
+    assert chrome_events(spans)["traceEvents"] == [
+        {"name": "0 Linear", "cat": "forward", "ts": 100.0, "dur": 600.123, "tid": "forward",
+         "args": {"device": 12.346}, **common},
+        {"name": "Sequential", "cat": "forward", "ts": 0.0, "dur": 800.0, "tid": "forward", "args": {}, **common},
+        {"name": "0 LinearBackward0", "cat": "backward", "ts": 800.0, "dur": 200.0, "tid": "backward",
+         "args": {"device": 7.0}, **common},
+    ]  # fmt: skip
+    for shown, rows in ((spans, [1, 0, 2]), (spans[2:], [0])):
+        found = Page(page("A run", shown, [], hooks.table(nn.Identity())))
+        bars = [attributes for tag, attributes in found.attributes if tag == "rect"]
+        assert [(float(bar["y"]) - 1) / ROW for bar in bars] == rows
+        assert [(float(bar["x"]), float(bar["width"])) for bar in bars] == [
+            pytest.approx((span.begin * 1.16, (span.end - span.begin) * 1.16), abs=0.01) for span in shown
+        ]
+        (box,) = [attributes["viewbox"] for tag, attributes in found.attributes if tag == "svg"]
+        assert box == f"0 0 1160 {(max(rows) + 1) * ROW}"
+        assert found.of("title")[-1] == "0 LinearBackward0: 200.0 us, 7.0 us on the device"
+
+
 def test_rows_are_in_the_order_of_time():
     """What takes the most, forward and backward together, comes first."""
     regions = [Region(path, "") for path in "abc"]
     for region, own, backward in zip(regions, (3.0, 1.0, 2.0), (0.0, 5.0, 2.0), strict=True):
         region.own, region.backward = own, backward
-    assert list(table_of(regions).columns[0].cells) == ["b", "c", "a"]
+    assert [str(cell) for cell in table_of(regions).columns[0].cells] == ["b", "c", "a"]
 
 
 def test_a_path_stands_below_the_one_it_is_in(tmp_path):

@@ -42,7 +42,7 @@ def functions_of(files):
     found = defaultdict(list)
     gc.unfreeze()  # what tests have set aside is looked at too
     for each in gc.get_objects():
-        if isinstance(each, FunctionType) and each.__code__.co_filename in files:
+        if type(each) is FunctionType and each.__code__.co_filename in files:
             code = each.__code__
             found[code.co_filename, code.co_qualname, code.co_firstlineno].append(each)
     return found
