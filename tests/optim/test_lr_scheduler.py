@@ -126,6 +126,7 @@ FORMULAS = {
     "swa": lambda t: 0.05 + (BASE - 0.05) * hill(ramp(t, 10)),
     "swa, lines": lambda t: BASE + (np.array([0.01, 0.06]) - BASE) * ramp(t, 17),
     "swa, at once": lambda t: 0.02 + 0 * t * BASE,
+    "swa, one epoch": lambda t: np.where(t < 1, BASE, 0.02),
     "sequence": lambda t: (
         BASE
         * np.where(
@@ -590,10 +591,11 @@ def test_groups_added_later():
 
 
 def test_a_step_that_raises_changes_nothing():
-    """A function of the user's that fails leaves epoch, count and learning rates as they were."""
+    """A function of the user's that fails leaves epoch, count and learning rates as they were, and adds nothing."""
 
     def function(epoch):
         if epoch == 3:
+            schedule.noted = epoch
             raise ZeroDivisionError
         return 0.5**epoch
 
@@ -807,6 +809,7 @@ BAD = {
         lambda o: m.ChainedScheduler([m.ReduceLROnPlateau(o)]),
         "ReduceLROnPlateau needs a metric at each step",
     ),
+    "no list of epochs": (lambda o: m.SequentialLR(o, [m.StepLR(o, 1)], 5), "milestones: expected a list"),
     "no scheduler": (lambda o: m.ChainedScheduler([3]), r"schedulers\[0\]: expected an LRScheduler, got int 3"),
     "swa_lr": (lambda o: OURS.SWALR(o, -0.1), "swa_lr value: -0.1: expected a number of at least 0"),
     "anneal_epochs": (lambda o: OURS.SWALR(o, 0.1, -1), "anneal_epochs value: -1: expected .* at least 0"),
@@ -851,6 +854,8 @@ def test_there_after_the_import():
     assert issubclass(ArgumentError, TypeError)
     with pytest.raises(AttributeError, match=r"module 'lucid\.optim' has no attribute 'nope'"):
         _ = optim.nope
+    with pytest.raises(AttributeError, match="no SparseAdam, as there are no sparse tensors: use Adam"):
+        _ = optim.SparseAdam
 
 
 @pytest.mark.parametrize("tensor", [False, True])
