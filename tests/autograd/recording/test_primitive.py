@@ -55,6 +55,35 @@ def test_a_rule_after_the_first_recorded_call_is_refused(declare):
         op.vjp("x")(thrice)
 
 
+@pytest.mark.parametrize(
+    "rule",
+    [
+        lambda m, grad, y_shape: grad,
+        lambda m, grad, out_shape: grad,
+        lambda m, grad, x_size: grad,
+        lambda m, grad, other: grad,
+    ],
+    ids=lambda rule: rule.__code__.co_varnames[2],
+)
+def test_a_rule_asks_for_what_there_is(declare, rule):
+    """Inputs, outputs, settings, shapes and dtypes of inputs: another name is refused at the first recorded call."""
+    op = declare(lambda xp, x: xp.multiply(x, 3.0))
+    op.vjp("x")(rule)
+    with pytest.raises(TypeError, match=f"a rule asks for '{rule.__code__.co_varnames[2]}', which is no input"):
+        op(lucid.ones(2, requires_grad=True))
+
+
+def test_a_name_stands_for_one_primitive(declare):
+    """A second one of the name is refused, and the first is called as before."""
+
+    def mul(xp, x):
+        return x
+
+    with pytest.raises(ValueError, match="a primitive named mul exists already"):
+        declare(mul)
+    assert (lucid.ones(1) * 3).tolist() == [3.0]
+
+
 @pytest.mark.gpu
 def test_a_kernel_after_the_first_call_on_a_device_is_refused(declare):
     """An op chooses between kernel and reference at its first call on a device: a later kernel is refused."""

@@ -106,3 +106,44 @@ def test_the_points_that_are_tried(row):
 
     strong_wolfe(evaluate, expected[0], Point(0.0, loss(0.0), None, slope(0.0)), length=1.0, tolerance=1e-9, most=25)
     assert tried[: len(expected)] == pytest.approx(expected, rel=1e-5)
+
+
+# Losses and slopes that a search finds one after the other, from a loss of 0 and a slope of -1; the points at which
+# PyTorch's line search finds them, and the one that it returns.
+FOUND = [
+    ([(-1.5, 1.8), (-1.4, 0.1), (0.3, 0.2), (-1.7, 3.5)], [1, 0.8567697, 0.9736021, 0.9998855], 0.9998855),
+    (
+        [(0.0, 1.0), (-1.1, 2.1), (-0.6, 0.1), (0.6, -1.8), (-1.3, 1.1), (1.3, 1.4), (-1.6, 0.2)],
+        [1, 0.5, 0.4404599, 0.4978019, 0.4997802, 0.4997798, 0.4997802],
+        0.4997802,
+    ),
+    ([(-0.4, -1.1), (-1.5, -1.4), (-1.0, 0.1), (-0.9, 1.1)], [1, 5.505, 5.55005, 5.505893], 5.505),
+    (
+        [(0.1, 0.4), (1.0, 0.1), (-0.2, -1.1), (-1.1, -2.4), (-0.9, -1.7)],
+        [1, 0.3333333, 0.01602175, 0.04775291, 0.06115897],
+        0.04775291,
+    ),
+    ([(-2.4, -1.1), (-1.7, -1.5), (-1.1, 0.5), (-0.5, -1.8)], [1, 1.122345, 1.123568, 1.122345], 1.122345),
+    ([(-0.6, -3.5), (-0.2, -1.7), (0.1, -1.9)], [1, 1.01, 1.0101], 0),
+    (
+        [(-2.2, -1.4), (-1.3, 1.5), (-0.2, -0.1), (0.3, -0.6), (-1.6, 1.9)],
+        [1, 1.204981, 1.010389, 1.001039, 1],
+        1,
+    ),
+]
+
+
+@pytest.mark.parametrize(("found", "places", "best"), FOUND)
+def test_the_points_of_a_search_that_finds_anything(found, places, best):
+    """Whatever losses and slopes there are, of no one curve, PyTorch's points are tried and its best is returned."""
+    tried = []
+
+    def evaluate(at):
+        tried.append(at)
+        loss, slope = found[len(tried) - 1]
+        return Point(at, loss, None, slope)
+
+    start = Point(0.0, 0.0, None, -1.0)
+    point, count = strong_wolfe(evaluate, 1.0, start, length=1.0, tolerance=1e-9, most=len(found) - 1)
+    assert tried == pytest.approx(places, rel=1e-6)
+    assert (point.at, count) == (pytest.approx(best, rel=1e-6), len(found))
