@@ -373,6 +373,46 @@ def test_ranges_for_profilers(monkeypatch):
     assert events == [*calls, "end", "end", "end", *calls, "end", "end", "end"]
 
 
+def test_ranges_of_an_interrupted_call(monkeypatch):
+    """No hook is told of a keyboard interrupt: ranges that are open then end with the block, the innermost first."""
+    events = []
+    monkeypatch.setattr(trace_module, "begin_range", events.append)
+    monkeypatch.setattr(trace_module, "end_range", lambda: events.append("end"))
+
+    class Interrupted(nn.Module):
+        def forward(self, x):
+            raise KeyboardInterrupt
+
+    model = nn.Sequential(nn.Sequential(Interrupted()))
+    block = hooks.trace(model, nvtx=True)
+    for _ in range(2):
+        with pytest.raises(KeyboardInterrupt), block:
+            model(lucid.ones(1, device=DEVICE))
+        assert events == ["Sequential", "0", "0.0", "end", "end", "end"]
+        events.clear()
+
+
+def test_a_thread_that_calls_a_module_that_runs():
+    """A call on another thread ends none of this one, though it is of a module that runs here."""
+
+    class Aside(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.after = nn.Identity()
+
+        def forward(self, x, times=1):
+            if times:
+                thread = threading.Thread(target=self, args=(x, 0))
+                thread.start()
+                thread.join()
+            return self.after(x)
+
+    model = Aside()
+    with hooks.trace(model) as seen:
+        model(lucid.ones(1, device=DEVICE))
+    assert [(span.path, span.depth) for span in seen.spans] == [("after", 1), ("", 0)]
+
+
 def test_threads_and_blocks_inside_of_each_other():
     """What another thread runs is not seen; two traces of one model see the same."""
     model = net()

@@ -290,6 +290,25 @@ def test_a_small_change_is_left_out():
         schedule.step(metric)
     np.testing.assert_allclose(schedule.get_last_lr(), [0.01, 0.03])
     assert schedule.num_bad_epochs == 0
+    optimizer = optimizer_of(rates=(0.5, 0.5625))
+    schedule = m.ReduceLROnPlateau(optimizer, factor=0.5, patience=0, eps=0.25)
+    for metric in (1.0, 2.0):
+        schedule.step(metric)
+    assert schedule.get_last_lr() == [0.5, 0.28125]
+
+
+@pytest.mark.parametrize("mode", ["min", "max"])
+@pytest.mark.parametrize("threshold_mode", ["rel", "abs"])
+@pytest.mark.parametrize("threshold", [0.0, 0.5])
+def test_a_metric_at_the_threshold_is_no_improvement(mode, threshold_mode, threshold):
+    """It has to be beyond it: the same again is bad, also without a threshold."""
+    schedule = m.ReduceLROnPlateau(optimizer_of(), mode, threshold=threshold, threshold_mode=threshold_mode)
+    schedule.step(2.0)
+    step = threshold * (2.0 if threshold_mode == "rel" else 1.0)
+    at = 2.0 - step if mode == "min" else 2.0 + step
+    for metric, bad in ((at, 1), (at, 2), (math.nextafter(at, -math.inf if mode == "min" else math.inf), 0)):
+        schedule.step(metric)
+        assert schedule.num_bad_epochs == bad
 
 
 @pytest.mark.parametrize("metric", ["3", None, [1.0], lucid.ones(2)], ids=repr)
@@ -926,8 +945,11 @@ def test_a_loaded_plateau_knows_what_is_worst():
     """That of the mode that was saved."""
     for mode, worst in (("max", -math.inf), ("min", math.inf)):
         schedule = m.ReduceLROnPlateau(optimizer_of(), "max" if mode == "min" else "min")
-        schedule.load_state_dict(m.ReduceLROnPlateau(optimizer_of(), mode).state_dict())
-        assert (schedule.mode, schedule.mode_worse) == (mode, worst)
+        saved = m.ReduceLROnPlateau(optimizer_of(), mode).state_dict()
+        # as schedules were saved that kept no such number
+        for state in (saved, {**saved, "mode_worse": None}):
+            schedule.load_state_dict(state)
+            assert (schedule.mode, schedule.mode_worse) == (mode, worst)
 
 
 def test_a_loaded_schedule_shares_nothing_with_the_state():
