@@ -53,6 +53,7 @@ def test_words_stand_as_they_are(tables, monkeypatch):
     monkeypatch.setenv("TERM", "xterm-256color")
     assert {kind: str(each) for kind, each in every.items()} == texts
     assert printed(Text("word", style="bold red")) == "word"
+    assert printed(Text("x" * 160)) == "x" * 160
 
 
 def test_numbers_end_below_each_other():

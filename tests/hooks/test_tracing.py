@@ -343,8 +343,9 @@ def test_ops():
         x.clone().add_(1)
     assert (seen.regions["outside"].made, [span.name for span in seen.spans]) == (16 * 8 * 4, ["clone", "add_"])
     with hooks.trace(model, ops=True, backward=False) as seen:
-        model(x).sum().backward()
+        model(x.clone().requires_grad_()).sum().backward()
     assert {span.phase for span in seen.spans} == {"op", "forward"}
+    assert [region.kept for region in seen.regions.values()] == [0] * len(seen.regions)
 
 
 def test_norms_of_gradients():
@@ -437,6 +438,7 @@ def test_spans_in_files():
         Span("", "Sequential", "forward", 0.0, 800.0, 0, None),
         Span("0", "LinearBackward0", "backward", 800.0, 1000.0, 0, 7.0),
     ]
+    narrow = Span("0", "view", "op", 100.0, 100.1, 2, None)  # less than a seventh of a pixel
     common = {"ph": "X", "pid": 0}
     assert chrome_events(spans)["traceEvents"] == [
         {"name": "0 Linear", "cat": "forward", "ts": 100.0, "dur": 600.123, "tid": "forward",
@@ -445,8 +447,9 @@ def test_spans_in_files():
         {"name": "0 LinearBackward0", "cat": "backward", "ts": 800.0, "dur": 200.0, "tid": "backward",
          "args": {"device": 7.0}, **common},
     ]  # fmt: skip
-    for shown, rows in ((spans, [1, 0, 2]), (spans[2:], [0])):
-        found = Page(page("A run", shown, [], hooks.table(nn.Identity())))
+    for shown, more, rows in ((spans, [], [1, 0, 2]), (spans[2:], [], [0]), (spans, [narrow], [1, 0, 3])):
+        found = Page(page("A run", [*more, *shown], [], hooks.table(nn.Identity())))
+        assert f"{len(more) + len(shown)} spans in 1,000 us of the host's clock." in found.of("p")
         bars = [attributes for tag, attributes in found.attributes if tag == "rect"]
         assert [(float(bar["y"]) - 1) / ROW for bar in bars] == rows
         assert [(float(bar["x"]), float(bar["width"])) for bar in bars] == [
@@ -455,6 +458,43 @@ def test_spans_in_files():
         (box,) = [attributes["viewbox"] for tag, attributes in found.attributes if tag == "svg"]
         assert box == f"0 0 1160 {(max(rows) + 1) * ROW}"
         assert found.of("title")[-1] == "0 LinearBackward0: 200.0 us, 7.0 us on the device"
+
+
+def test_a_page_without_spans():
+    """It has an empty timeline."""
+    found = Page(page("Nothing", [], [], hooks.table(nn.Identity())))
+    assert "0 spans in 1 us of the host's clock." in found.of("p")
+    (box,) = [attributes["viewbox"] for tag, attributes in found.attributes if tag == "svg"]
+    assert box == "0 0 1160 0"
+
+
+def test_tables_of_a_page():
+    """Numbers are grouped by thousands and have four digits, words stand to the left, and what is not there is empty."""
+    model = nn.Sequential(nn.Sequential(nn.Identity()))
+    model[0][0].register_forward_hook(lambda *_: None)
+    whole, inner = Region("0", "Sequential"), Region("0.0", "Identity")
+    whole.calls, whole.forward, whole.own, whole.kept, inner.backward, inner.grad = 1234, 12345.6, 12.3456, 7, 0.5, 1e-7
+    found = Page(page("A run", [], [whole, inner], hooks.table(model)))
+    cells = found.of("td")
+    assert cells[:16] == [
+        "0", "Sequential", "1,234", "12,346", "12.35", "0", "7", "  0", "Identity", "0", "0", "0", "0.5", "0", "1e-07",
+        "0.0",
+    ]  # fmt: skip
+    words = [
+        text
+        for text, (tag, attributes) in zip(cells, [each for each in found.attributes if each[0] == "td"], strict=False)
+        if "class" in attributes
+    ]
+    assert words[:2] == ["0", "Sequential"]
+
+
+def test_hooks_before_a_call_are_part_of_it():
+    """Pre-hooks of the user's run inside: their ops are those of the module."""
+    model = nn.Sequential(nn.Identity())
+    model[0].register_forward_pre_hook(lambda module, args: (args[0] * 2,))
+    with hooks.trace(model, ops=True) as seen:
+        model(lucid.ones(1, device=DEVICE))
+    assert [(span.path, span.depth) for span in seen.spans if span.phase == "op"] == [("0", 2)]
 
 
 def test_rows_are_in_the_order_of_time():
