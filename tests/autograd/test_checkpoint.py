@@ -539,6 +539,18 @@ def test_it_decorates(reentrant):
     assert x.grad.tolist() == plain.grad.tolist()
 
 
+@pytest.mark.parametrize("call", [checkpoint, lambda f, x: checkpoint_sequential([f, f], 2, x)])
+def test_a_form_that_is_not_chosen_warns(call, rng):
+    """It is the reentrant one; a call of that without a gradient to come warns, too."""
+    x = leaf(rng, 2)
+    with pytest.warns(UserWarning, match="use_reentrant was not given and is taken as True"):
+        out = call(lucid.exp, x)
+    out.sum().backward()
+    assert x.grad is not None
+    with pytest.warns(UserWarning, match="none of the arguments requires grad"):
+        checkpoint(lucid.exp, x.detach(), use_reentrant=True)
+
+
 def test_a_decorator_hands_all_settings_on(monkeypatch):
     """Each call of the function is `checkpoint` with what the decorator was given, and its own arguments."""
     module, calls = sys.modules[checkpoint.__module__], []

@@ -7,7 +7,7 @@ import pytest
 
 import lucid
 from lucid.autograd import functional
-from lucid.errors import GraphError
+from lucid.errors import GraphError, NotDifferentiableError, SettingError
 from tests.gradients import numbers
 
 FIRST, SECOND = ("vjp", "jvp", "jacobian"), ("vhp", "hvp", "hessian")
@@ -142,3 +142,14 @@ def test_derivatives_are_those_of_the_argument_alone(create_graph, recorded, rng
     first, second = functional.jacobian(lambda a, b: a * b * b, (x, x), create_graph=create_graph)
     np.testing.assert_allclose(numbers(first), np.diag(numbers(x) ** 2), rtol=1e-12)
     np.testing.assert_allclose(numbers(second), np.diag(2 * numbers(x) ** 2), rtol=1e-12)
+
+
+@pytest.mark.parametrize(("name", "setting"), [("jacobian", "strategy"), ("hessian", "outer_jacobian_strategy")])
+def test_strategies(name, setting):
+    """There is one; PyTorch's other is refused as what is not there, and anything else as a wrong word."""
+    call, x = getattr(functional, name), lucid.ones(2)
+    assert call(lambda x: (x * x).sum(), x, **{setting: "reverse-mode"}).shape[-1] == 2
+    with pytest.raises(NotDifferentiableError, match=f"{name}: expected {setting}='reverse-mode', got 'forward-mode'"):
+        call(lambda x: (x * x).sum(), x, **{setting: "forward-mode"})
+    with pytest.raises(SettingError, match=f"{name}: expected {setting}='reverse-mode', got 'sideways'"):
+        call(lambda x: (x * x).sum(), x, **{setting: "sideways"})

@@ -469,7 +469,7 @@ def test_a_page_without_spans():
 
 
 def test_tables_of_a_page():
-    """Numbers are grouped by thousands and have four digits, words stand to the left, and what is not there is empty."""
+    """Numbers are grouped by thousands and have four digits, words stand to the left, and nothing is empty."""
     model = nn.Sequential(nn.Sequential(nn.Identity()))
     model[0][0].register_forward_hook(lambda *_: None)
     whole, inner = Region("0", "Sequential"), Region("0.0", "Identity")

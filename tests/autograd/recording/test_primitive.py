@@ -8,6 +8,7 @@ import pytest
 import lucid
 from lucid.autograd.recording import primitive as module
 from lucid.autograd.recording.namespace import CPU, GRAPH
+from lucid.errors import ShapeError
 from tests.autograd.calls import calls
 
 
@@ -153,3 +154,14 @@ def test_a_number_is_kept_in_its_place(dtype, rng):
         out.backward(upstream, retain_graph=True)
         tolerance = 2e-2 if dtype == "float16" else 1e-5
         np.testing.assert_allclose(x.grad.tolist(), given * slope(numbers), rtol=tolerance, err_msg=name)
+
+
+def test_operands_that_do_not_fit():
+    """They are named with their shapes, and so is a shape that fits and is larger than any memory."""
+    with pytest.raises(ShapeError, match=r"add: shapes \(2, 3\) and \(2,\) cannot be broadcast: expected equal sizes"):
+        lucid.ones(2, 3) + lucid.ones(2)
+    column, row = lucid.ones(1, 1).expand(2**40, 1), lucid.ones(1, 1).expand(1, 2**40)
+    with pytest.raises(
+        ShapeError, match=r"add: shapes \(\d+, 1\) and \(1, \d+\) broadcast to .* larger than any memory"
+    ):
+        column + row
