@@ -778,7 +778,7 @@ def test_an_optimizer_of_the_users_own():
             self.steps.append(weight.grad.tolist())
 
     weight = lucid.tensor([1.0, 2.0], device=DEVICE, requires_grad=True)
-    optimizer, scaler = Plain(weight), GradScaler(init_scale=8.0)
+    optimizer, scaler = Plain(weight), amp.GradScaler(init_scale=8.0)
     for factor in (3.0, float("inf")):
         weight.grad = None
         scaler.scale((weight * factor).sum()).backward()
