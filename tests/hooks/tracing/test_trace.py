@@ -143,7 +143,7 @@ def test_bytes_of_foreign_memory():
 
     model = Scaled()
     with hooks.trace(model) as seen:
-        model(lucid.ones(16 * 8, requires_grad=True))
+        model(lucid.ones(16 * 8, device="cpu", requires_grad=True))
     assert seen.regions[""].kept == 16 * 8 * 4
 
 
