@@ -397,3 +397,13 @@ def test_patterns_from_an_iterator():
     with hooks.trace(model, iter(["0", "2"]), backward=False) as seen:
         model(lucid.ones(1, device=DEVICE))
     assert list(seen.regions) == ["0", "2"]
+
+
+def test_backward_of_a_region_is_that_of_its_spans():
+    """The sum of what its ops take in backward."""
+    model = net()
+    with hooks.trace(model) as seen:
+        model(lucid.ones(4, 3, device=DEVICE)).sum().backward()
+    for path, region in seen.regions.items():
+        spans = [span for span in seen.spans if (span.path, span.phase) == (path, "backward")]
+        assert region.backward == pytest.approx(sum(span.end - span.begin for span in spans), rel=1e-6, abs=1e-6)
