@@ -62,7 +62,7 @@ def piecewise(x: Tensor, condlist: Any, funclist: Any, args: tuple[Any, ...] = (
             if callable(function)
             else function
         )
-        line = reshape.reshape(operand(value, x, strong=True), -1)
+        line = cast_to(reshape.reshape(operand(value, x, strong=True), -1), as_dtype(x.array.dtype))
         # each element has its turn in the order of its place
         turn = (
             np.maximum(np.cumsum(truth.ravel()) - 1, 0).reshape(truth.shape)
