@@ -337,7 +337,7 @@ FROM_ZERO_ON = {"gather", "index_add", "index_copy", "index_fill", "index_select
 
 @pytest.mark.parametrize("name", PLACES)
 def test_the_first_and_the_last_place_and_none_beyond(name):
-    """Of three places the numbers -3 to 2, or 0 to 2, are taken, those beside them are an IndexError or a ValueError."""
+    """Of three places the numbers -3 to 2, or 0 to 2, are taken, those beside them refused."""
     x = lucid.tensor([4, 5, 6])
     for place in (0, 2, *((-3, -1) if name not in FROM_ZERO_ON else ())):
         PLACES[name](x, place)

@@ -62,6 +62,19 @@ def test_up_to_its_bounds_a_tensor_is_shown_whole():
 
 
 @pytest.mark.cpu("tensors on another device print it")
+def test_lines_end_before_their_width():
+    """As many numbers stand in a line as fit, and what follows them begins a new one where it would not fit."""
+    lucid.set_printoptions(linewidth=40)
+    x = lucid.ones(24, dtype=lucid.float64)
+    lines = ",\n        ".join([", ".join(["1."] * 8)] * 3)
+    assert repr(x) == f"tensor([{lines}],\n       dtype=lucid.float64)"
+    assert repr(x[:2]) == "tensor([1., 1.], dtype=lucid.float64)"
+    rows = lucid.ones(1, 2, 12, requires_grad=True)
+    line = ",\n          ".join([", ".join(["1."] * count) for count in (7, 5)])
+    assert repr(rows) == f"tensor([[[{line}],\n         [{line}]]],\n       requires_grad=True)"
+
+
+@pytest.mark.cpu("tensors on another device print it")
 def test_the_default_dtype_needs_no_words():
     """A dtype is named where it is not what the numbers would give."""
     lucid.set_default_dtype(lucid.float64)

@@ -26,7 +26,11 @@ def share_of_angles(kappa, x):
 DRAWS = {
     "rand": ((0.0,), lambda p, g: lucid.rand(COUNT, generator=g, dtype=p.dtype), lambda p, x: np.clip(x, 0, 1)),
     "randn": ((0.0,), lambda p, g: lucid.randn(COUNT, generator=g, dtype=p.dtype), lambda p, x: special.ndtr(x)),
-    "exponential_": ((0.5, 3.0), lambda p, g: p.clone().exponential_(p[0].item(), generator=g), lambda p, x: 1 - np.exp(-p * x)),
+    "exponential_": (
+        (0.5, 3.0),
+        lambda p, g: p.clone().exponential_(p[0].item(), generator=g),
+        lambda p, x: 1 - np.exp(-p * x),
+    ),
     "gamma": ((0.02, 0.4, 1.0, 1.5, 7.0, 300.0), rejection.standard_gamma, special.gammainc),
     "poisson": ((0.3, 4.0, 9.9, 10.1, 35.0, 2000.0), rejection.poisson, lambda p, x: special.pdtr(np.floor(x), p)),
     "binomial": (

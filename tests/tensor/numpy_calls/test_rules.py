@@ -188,6 +188,29 @@ def test_one_of_two_beside_nan(name, of):
     np.testing.assert_array_equal(plain(made), getattr(np, name)(a, b))
 
 
+OWN = {"diag", "diff"}
+"""A copy is made of what NumPy gives a view of, which says that it may change."""
+
+
+def test_memory_is_shared_where_numpy_shares_it(rng):
+    """Whatever is written into a result changes the operand, or does not, as in NumPy."""
+    values = {key: draw(rng) for key, draw in OPERANDS.items()}
+    wrong, shared = [], 0
+    for name, call in ROWS:
+        leaves = {key: lnp.asarray(leaf_of(value)) for key, value in values.items() if key.islower()}
+        operands = {**values, **leaves}
+        for one, other in zip(evaluated(call, lnp, operands), evaluated(call, np, values), strict=True):
+            if not isinstance(one, lucid.Tensor) or name in OWN:
+                continue
+            for key, leaf in leaves.items():
+                expected = np.shares_memory(other, values[key])
+                shared += expected
+                if shares_memory(one, leaf) != expected:
+                    wrong.append(f"{call} and {key}")
+    assert not wrong, ", ".join(wrong)
+    assert shared > 50
+
+
 COPYING = sorted(name for name, rule in RULES.items() if "copy" in rule.names)
 
 

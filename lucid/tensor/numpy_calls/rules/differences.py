@@ -230,11 +230,10 @@ def convolve(a: Tensor, v: Tensor, mode: str | int = "full") -> Any:
 def correlate(a: Tensor, v: Tensor, mode: str | int = "valid") -> Any:
     """Return ``numpy.correlate``: the second vector is conjugated."""
     like = a if is_tensor(a) else v
-    a, v = (reshape.reshape(tensor_of(each, like), -1) if np.ndim(plain(each)) == 0 else each for each in (a, v))
-    other = conj(v)
-    if len(a.array) >= len(v.array):
-        return _sliding(a, other, mode)
-    return axes.flip(_sliding(other, a, mode), (0,))
+    a, v = tensor_of(a, like), conj(tensor_of(v, like))
+    if a.array.size >= v.array.size:
+        return _sliding(a, v, mode)
+    return axes.flip(_sliding(v, a, mode), (0,))
 
 
 # ---- phases ----
