@@ -361,3 +361,18 @@ def test_correlations_of_complex_variables(rng):
     found = lucid.corrcoef(lucid.tensor(x)).cpu().numpy()
     np.testing.assert_allclose(found, np.corrcoef(x), rtol=1e-12, atol=1e-12)
     assert max(abs(found.real).max(), abs(found.imag).max()) <= 1
+
+
+def test_distances_of_integers_do_not_wrap_around():
+    """Numbers at both ends of a dtype are far apart, of whatever size it is."""
+    for kind in (np.int8, np.uint8, np.int32, np.int64):
+        ends = np.iinfo(kind)
+        a, b = np.array([ends.min, ends.max, 3], kind), np.array([ends.max, ends.min, 4], kind)
+        assert lucid.isclose(lucid.tensor(a), lucid.tensor(b)).tolist() == [False] * 3
+        assert lucid.isclose(lucid.tensor(a), lucid.tensor(b), atol=1).tolist() == [False, False, True]
+
+
+def test_a_histogram_of_nothing_is_empty():
+    """No numbers have no least and no greatest one: all counts are zero."""
+    for ends in ((0, 0), (2, 2), (1, 3)):
+        assert lucid.histc(lucid.zeros(0), 3, *ends).tolist() == [0, 0, 0]
