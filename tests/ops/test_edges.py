@@ -335,6 +335,7 @@ FROM_ZERO_ON = {"gather", "index_add", "index_copy", "index_fill", "index_select
 """Those whose numbers of places do not count from the end, as in PyTorch."""
 
 
+@pytest.mark.cpu("what a tensor of places holds is not looked at on a device")
 @pytest.mark.parametrize("name", PLACES)
 def test_the_first_and_the_last_place_and_none_beyond(name):
     """Of three places the numbers -3 to 2, or 0 to 2, are taken, those beside them refused."""
