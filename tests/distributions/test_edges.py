@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy import special
+from scipy import special, stats
 
 import lucid
 from lucid import distributions as d
@@ -248,3 +248,29 @@ def test_a_share_of_what_is_not_looked_at():
     """It is what the formulas give."""
     assert math.isnan(d.LogNormal(0.0, 1.0, validate_args=False).cdf(lucid.tensor(-1.0)).item())
     assert d.LogNormal(0.0, 1.0).cdf(lucid.tensor(0.0)).item() == 0
+
+
+MOMENTS = {
+    "Cauchy": (lambda a: d.Cauchy(0.0, a), lambda a: stats.cauchy(0, a)),
+    "FisherSnedecor": (lambda a: d.FisherSnedecor(3.0, a), lambda a: stats.f(3, a)),
+    "GeneralizedPareto": (lambda a: d.GeneralizedPareto(0.0, 1.0, 1 / a), lambda a: stats.genpareto(1 / a)),
+    "HalfCauchy": (d.HalfCauchy, lambda a: stats.halfcauchy(scale=a)),
+    "InverseGamma": (lambda a: d.InverseGamma(a, 1.0), stats.invgamma),
+    "Pareto": (lambda a: d.Pareto(1.0, a), stats.pareto),
+    "StudentT": (lambda a: d.StudentT(a, 1.0, 2.0), lambda a: stats.t(a, 1, 2)),
+    "Weibull": (lambda a: d.Weibull(1.0, a), stats.weibull_min),
+}
+
+
+@pytest.mark.parametrize("name", MOMENTS)
+def test_moments_end_where_their_integrals_do(name):
+    """Mean and variance are SciPy's up to the parameter from which on they are infinite or there are none."""
+    parameters = np.array([0.5, 1.0, 1.25, 2.0, 2.25, 3.0, 4.0, 4.5])
+    made = MOMENTS[name][0](of(parameters))
+    with np.errstate(all="ignore"):
+        known = [MOMENTS[name][1](each) for each in parameters]
+        wanted = np.array([[each.mean(), each.var()] for each in known]).T
+    for found, expected in zip((made.mean, made.variance), wanted, strict=True):
+        array = found.cpu().numpy()
+        np.testing.assert_array_equal(np.isfinite(array), np.isfinite(expected))
+        np.testing.assert_allclose(array[np.isfinite(array)], expected[np.isfinite(array)], rtol=1e-10)
