@@ -176,7 +176,7 @@ SPECIAL: dict[str, Callable[..., Any]] = {
     "i1e": scaled(special.i1, 1),
     "kl_div": divergence,
     "log1p": exponential.log1p,
-    "log_expit": logsigmoid,
+    "log_expit": lambda x: logsigmoid(float_operand(x)),
     "log_ndtr": log_of_share,
     "logit": exponential.logit,
     "ndtr": special.ndtr,

@@ -196,7 +196,7 @@ CALLS = {
               "np.array(v, ndmin=2, copy=True, order='C')"],
     "asarray": ["np.asarray(x)", "np.asarray([v, u])", "np.asarray(x, dtype=np.complex128, order='C', copy=True)"],
     "asanyarray": ["np.asanyarray(x, dtype=np.complex128, order='C', copy=True)"],
-    "ascontiguousarray": ["np.ascontiguousarray(x.T, dtype=np.complex128)"],
+    "ascontiguousarray": ["np.ascontiguousarray(x.T, dtype=np.complex128)", "np.ascontiguousarray(c)"],
     "asfortranarray": ["np.asfortranarray(x, dtype=np.complex128)"],
     "asarray_chkfinite": ["np.asarray_chkfinite(x, dtype=np.complex128, order='C')", "np.asarray_chkfinite(x)"],
     "astype": ["np.astype(x, np.float32)", "np.astype(x, np.complex64, copy=False)"],
@@ -245,7 +245,7 @@ CALLS = {
         "np.pad(x, (1, 2), 'maximum', stat_length=2)", "np.pad(x, 1, 'minimum')",
         "np.pad(x, 1, 'median', stat_length=((2, 3), (1, 2)))", "np.pad(x, 5, 'reflect', reflect_type='odd')",
         "np.pad(v, 6, 'symmetric', reflect_type='odd')", "np.pad(x, 1, 'empty')[1:-1, 1:-1]",
-        "np.pad(x, {0: (1, 2), -1: 1})", "np.pad(x, ((0, 2), (1, 0)))"],
+        "np.pad(x, {0: (1, 2), -1: 1})", "np.pad(s, {1: (1, 2)})", "np.pad(x, ((0, 2), (1, 0)))"],
     # ---- products, linear algebra ----
     "dot": ["np.dot(x, v)", "np.dot(x, m.T @ x[:, :3].T) if 0 else np.dot(m, x)", "np.dot(v, v)",
         "np.dot(s, np.swapaxes(s, 1, 2))", "np.dot(x, 2.0)", "np.dot(c, x)"],
