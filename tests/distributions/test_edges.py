@@ -274,3 +274,36 @@ def test_moments_end_where_their_integrals_do(name):
         array = found.cpu().numpy()
         np.testing.assert_array_equal(np.isfinite(array), np.isfinite(expected))
         np.testing.assert_allclose(array[np.isfinite(array)], expected[np.isfinite(array)], rtol=1e-10)
+
+
+def test_straight_through_draws_are_choices_with_the_gradient_of_shares(rng):
+    """A draw is one of the unit vectors, and counts in a gradient as the probabilities do."""
+    probs = of(np.array([[0.2, 0.5, 0.3], [0.1, 0.1, 0.8]]), requires_grad=True)
+    weights = of(rng.standard_normal((4, 2, 3)))
+    draw = d.OneHotCategoricalStraightThrough(probs).rsample((4,))
+    np.testing.assert_allclose(
+        np.sort(draw.detach().cpu().numpy(), -1), np.broadcast_to([0, 0, 1], (4, 2, 3)), atol=1e-15
+    )
+    expected = lucid.autograd.grad((d.OneHotCategorical(probs).probs.expand(4, 2, 3) * weights).sum(), probs)[0]
+    (found,) = lucid.autograd.grad((draw * weights).sum(), probs)
+    np.testing.assert_allclose(found.cpu().numpy(), expected.cpu().numpy(), rtol=1e-10)
+
+
+def test_each_form_of_a_covariance_is_of_the_same_numbers(rng):
+    """Whichever of them a family of normal vectors is made of, it has all: the matrix, its inverse and its factor."""
+    factor, shift = rng.standard_normal((2, 4, 2)), rng.uniform(0.5, 2, (2, 4))
+    matrix = factor @ factor.transpose(0, 2, 1) + shift[:, :, None] * np.eye(4)
+    loc = of(np.zeros((2, 4)))
+    forms = [
+        d.LowRankMultivariateNormal(loc, of(factor), of(shift)),
+        d.MultivariateNormal(loc, covariance_matrix=of(matrix)),
+        d.MultivariateNormal(loc, precision_matrix=of(np.linalg.inv(matrix))),
+        d.MultivariateNormal(loc, scale_tril=of(np.linalg.cholesky(matrix))),
+    ]
+    for form in forms:
+        for each in (form, form.expand((3, 2))):
+            named = (each.covariance_matrix, each.precision_matrix, each.scale_tril, each.variance)
+            wanted = (matrix, np.linalg.inv(matrix), np.linalg.cholesky(matrix), matrix[:, range(4), range(4)])
+            for found, expected in zip(named, wanted, strict=True):
+                array = found.cpu().numpy()
+                np.testing.assert_allclose(array, np.broadcast_to(expected, array.shape), rtol=1e-9, atol=1e-12)

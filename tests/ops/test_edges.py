@@ -169,6 +169,24 @@ def test_a_result_that_changes_nothing_is_no_alias(call):
     assert x.tolist() == [[1.0, 1.0], [1.0, 1.0]]
 
 
+def test_a_complex_result_that_changes_nothing_is_no_alias():
+    """The same of complex numbers, which some ops take as they are."""
+    x = lucid.ones(2, 2, dtype=lucid.complex64)
+    for call in (
+        lambda x: lucid.fft.fftn(x, dim=()),
+        lambda x: lucid.fft.ifftn(x, dim=()),
+        lambda x: lucid.matrix_power(x, 1),
+        lambda x: lucid.cumsum(x[:1], 0),
+        lambda x: lucid.pow(x, 1),
+        lambda x: lucid.sgn(x),
+        lambda x: lucid.complex(x.real, x.imag),
+    ):
+        out = call(x)
+        assert not shares_memory(out, x)
+        out.fill_(7)
+        assert x.tolist() == [[1.0, 1.0], [1.0, 1.0]]
+
+
 def test_products_of_complex_vectors(rng):
     """The first vector of `vdot` is conjugated, and so is `adjoint`."""
     a, b = rng.standard_normal((2, 3)) + 1j * rng.standard_normal((2, 3))

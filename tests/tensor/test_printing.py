@@ -32,6 +32,7 @@ def default_options():
         (lucid.tensor([1e-6, 1.0]), "tensor([1.0000e-06, 1.0000e+00])"),
         (lucid.tensor([1.01e-4, 0.1]), "tensor([0.0001, 0.1000])"),
         (lucid.tensor([0.99e-4, 0.05]), "tensor([9.9000e-05, 5.0000e-02])"),
+        (lucid.tensor([1e-4, 0.05], dtype=lucid.float64), "tensor([0.0001, 0.0500], dtype=lucid.float64)"),
         (lucid.tensor([0.0625, 62.5]), "tensor([ 0.0625, 62.5000])"),
         (lucid.tensor([0.0625, 62.75]), "tensor([6.2500e-02, 6.2750e+01])"),
         (lucid.tensor([1e8, 1e6]), "tensor([100000000.,   1000000.])"),

@@ -218,7 +218,8 @@ CALLS = {
     "meshgrid": ["np.meshgrid(v, u)", "np.meshgrid(v, W, indexing='ij', sparse=True, copy=False)"],
     "apply_along_axis": ["np.apply_along_axis(lambda r: r.std(), 1, x)",
         "np.apply_along_axis(lambda r, k=1: k * np.sort(r)[::-1], axis=0, arr=x, k=3)",
-        "np.apply_along_axis(lambda r, k: k * r, 1, x, 2.0)"],
+        "np.apply_along_axis(lambda r, k: k * r, 1, x, 2.0)", "np.apply_along_axis(lambda r: r[:2] * 2, 0, s)",
+        "np.apply_along_axis(lambda r: np.outer(r, r), -2, s)"],
     # ---- differences ----
     "diff": ["np.diff(x)", "np.diff(x, n=2, axis=0)", "np.diff(x, prepend=0, append=y[:, :2])", "np.diff(x, n=0)"],
     "ediff1d": ["np.ediff1d(x)", "np.ediff1d(v, to_end=[1.0, c], to_begin=-9)"],

@@ -8,9 +8,10 @@ import pytest
 
 import lucid
 from lucid import numpy as lnp
+from lucid.tensor.numpy_calls.table import RULES
 from tests.device import DEVICE
 from tests.tensor.numpy_calls.samples import OPERANDS
-from tests.tensor.numpy_calls.test_rules import NOT_ASKED, ROWS, evaluated, leaf_of, plain
+from tests.tensor.numpy_calls.test_rules import GONE, NOT_ASKED, ROWS, evaluated, leaf_of, plain
 
 LIMITS = {"i0", "nanpercentile", "nanquantile"}
 """At an infinity NumPy has NaN where there is a limit."""
@@ -94,6 +95,37 @@ def test_integers(rng):
             wrong.append(f"{call}: {made}, {expected}")
     assert not wrong, "\n".join(wrong)
     assert len(refused) < 40
+
+
+# What else functions with an axis take, of an array `s` of three dimensions.
+BESIDE = {
+    "append": "s", "array_split": "2", "compress": "[True, False]", "cross": "s", "delete": "1", "diff": "1",
+    "geomspace": "s + 1", "insert": "1, 5.0", "linspace": "2.0", "logspace": "2.0", "nanpercentile": "30",
+    "nanquantile": "0.3", "partition": "1", "percentile": "30",
+    "quantile": "[0.2, 0.7]", "repeat": "2", "roll": "1", "split": "1", "take": "[1, 0]",
+    "take_along_axis": "np.zeros((1, 1, 1), int)", "linalg.cross": "s", "linalg.vecdot": "s",
+}  # fmt: skip
+SEQUENCES = {"concat", "concatenate", "stack"}
+
+
+def test_every_axis(rng):
+    """Of three dimensions each axis, counted from either end, is NumPy's, and one beyond them is NumPy's error."""
+    s, tried, wrong = rng.uniform(0.5, 2.0, (2, 3, 4)), set(), []
+    for name in sorted(name for name, rule in RULES.items() if "axis" in rule.names and name not in {*GONE, *WRITTEN}):
+        given = "(s, s)" if name in SEQUENCES else "s"
+        for size in (3, 1):
+            part = s[:, :size, :size]  # a cross product is one of three numbers, and only a size of 1 is squeezed
+            for axis in range(-4, 4):
+                call = f"np.{name}({given}{', ' if name in BESIDE else ''}{BESIDE.get(name, '')}, axis={axis})"
+                expected = outcome(call, np, {"s": part.copy()})
+                if isinstance(expected, TypeError):
+                    continue
+                made = outcome(call, lnp, {"s": lnp.asarray(leaf_of(part))})
+                tried.add(name)
+                if not alike(made, expected):
+                    wrong.append(f"{call}: {made}, {expected}")
+    assert not wrong, "\n".join(wrong)
+    assert len(tried) > 70
 
 
 # Calls that write `v` into an array `w` of four elements.

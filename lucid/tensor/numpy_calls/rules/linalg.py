@@ -166,6 +166,15 @@ def cross(a: Tensor, b: Tensor, axisa: int = -1, axisb: int = -1, axisc: int = -
 # ---- numpy.linalg ----
 
 
+@rule("linalg.cross", "*x1 *x2 axis")
+def cross_of_three(x1: Tensor, x2: Tensor, axis: int = -1) -> Any:
+    """Return ``numpy.linalg.cross``, of vectors of three components alone."""
+    sizes = [x.array.shape[axis_in(axis, x.array.ndim)] for x in (x1, x2)]
+    if sizes != [3, 3]:
+        raise ShapeError(f"numpy.linalg.cross: expected vectors of 3 components, got {sizes[0]} and {sizes[1]}")
+    return cross(x1, x2, axis=axis)
+
+
 @rule("linalg.norm", "*x ord axis keepdims")
 def norm(x: Tensor, ord: float | str | None = None, axis: Axis = None, keepdims: bool = False) -> Any:
     """Return ``numpy.linalg.norm``."""
@@ -328,7 +337,6 @@ _permuted = axes.permute
 enter("linalg.vecdot", "*x1:a *x2:b axis", vector_products)
 enter("linalg.outer", "*x1:a *x2:b", outer)
 enter("linalg.tensordot", "*x1:a *x2:b axes", tensordot)
-enter("linalg.cross", "*x1:a *x2:b axis", cross)
 enter("linalg.det", "*a:A", inverses.det)
 enter("linalg.slogdet", "*a:A", inverses.slogdet)
 enter("linalg.inv", "*a:A", inverses.inv)
