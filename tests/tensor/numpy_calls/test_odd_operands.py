@@ -102,7 +102,7 @@ BESIDE = {
     "append": "s", "array_split": "2", "compress": "[True, False]", "cross": "s", "delete": "1", "diff": "1",
     "geomspace": "s + 1", "insert": "1, 5.0", "linspace": "2.0", "logspace": "2.0", "nanpercentile": "30",
     "nanquantile": "0.3", "partition": "1", "percentile": "30",
-    "quantile": "[0.2, 0.7]", "repeat": "2", "roll": "1", "split": "1", "take": "[1, 0]",
+    "quantile": "[0.2, 0.7]", "repeat": "2", "roll": "1", "split": "1", "take": "[0, -1]",
     "take_along_axis": "np.zeros((1, 1, 1), int)", "linalg.cross": "s", "linalg.vecdot": "s",
 }  # fmt: skip
 SEQUENCES = {"concat", "concatenate", "stack"}
