@@ -11,6 +11,7 @@ from lucid.autograd.base import wrap
 from lucid.backend.arrays import asarray
 from lucid.backend.device import device_of
 from lucid.backend.dtype import as_dtype
+from lucid.errors import ShapeError
 from lucid.ops.activation.sigmoid import tanh
 from lucid.ops.base.promotion import cast_to, no_matrix, promote_to_tensors
 from lucid.ops.elementwise import (
@@ -107,6 +108,9 @@ def steps(x: Operand, middle: Operand) -> Any:
 
 def vector_products(a: Tensor, b: Tensor, axis: int = -1) -> Any:
     """Return ``numpy.vecdot``: sums over an axis, of the conjugate of the first operand, in the dtype of both."""
+    sizes = [x.array.shape[axis] for x in (a, b) if -x.array.ndim <= axis < x.array.ndim]
+    if len({*sizes}) > 1:
+        raise ShapeError(f"numpy.vecdot: shapes not aligned: an axis of size {sizes[0]} meets one of size {sizes[1]}")
     line = arithmetic.mul(parts.conj(a), b)
     return cast_to(sums.sum(line, axis), as_dtype(line.array.dtype))
 

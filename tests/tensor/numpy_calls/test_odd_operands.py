@@ -128,6 +128,36 @@ def test_every_axis(rng):
     assert len(tried) > 70
 
 
+SIZES_OF_ONE = [
+    "np.inner(x, np.ones((2, 1)))", "np.inner(v, np.ones(1))", "np.dot(x, np.ones(1))", "np.dot(x, np.ones((1, 2)))",
+    "np.vdot(v, np.ones(1))", "np.matmul(x, np.ones((1, 2)))", "np.tensordot(x, np.ones((1, 2)), 1)",
+    "np.tensordot(s, np.ones((1, 1)), 2)", "np.tensordot(x, np.ones((1, 2)), ([1], [0]))", "np.vecdot(v, np.ones(1))",
+    "np.concatenate([x, np.ones((1, 1))])", "np.vstack([x, np.ones((1, 1))])", "np.hstack([x, np.ones((1, 1))])",
+    "np.dstack([x, np.ones((1, 4))])", "np.stack([x, np.ones((1, 4))])", "np.append(x, np.ones((1, 1)), 0)",
+    "np.linalg.multi_dot([x, np.ones((1, 2))])", "np.linalg.solve(np.eye(3), x[:1])", "np.cross(v[:3], np.ones(1))",
+    "np.linalg.vecdot(x, np.ones(1))", "np.matvec(x, np.ones(1))", "np.vecmat(np.ones(1), x)", "np.convolve(x, v)",
+    "np.cov(v, np.ones(1))", "np.corrcoef(v, np.ones(1))", "np.column_stack([v, np.ones(1)])",
+    "np.interp(v, np.array([0.0, 1.0]), np.ones(1))", "np.bincount([0, 1], weights=v[:1])",
+    "np.insert(x, 1, np.ones(3), axis=0)", "np.broadcast_to(v, (3, 1))", "np.reshape(v, (2, 1))", "x + v[:3]",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("call", SIZES_OF_ONE)
+def test_sizes_that_numpy_refuses(call, rng):
+    """Where NumPy does not broadcast a size of 1, or other sizes do not fit, there is an error of its kind."""
+    values = {key: OPERANDS[key](rng) for key in "xvs"}
+    expected = outcome(call, np, values)
+    assert isinstance(expected, ValueError | IndexError)
+    assert isinstance(outcome(call, lnp, {key: lnp.asarray(leaf_of(v)) for key, v in values.items()}), ValueError)
+
+
+def test_counts_of_nothing():
+    """Of no numbers there are no counts, or as many of zero as were asked for."""
+    weights = lnp.asarray(leaf_of(np.zeros(0)))
+    for least in (0, 3):
+        assert lnp.bincount([], weights=weights, minlength=least).tolist() == [0.0] * least
+
+
 # Calls that write `v` into an array `w` of four elements.
 WRITTEN = {
     "copyto": "np.copyto(w, v, where=K)",

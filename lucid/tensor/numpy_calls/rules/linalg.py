@@ -90,6 +90,7 @@ def inner(a: Tensor, b: Tensor) -> Any:
 def vdot(a: Tensor, b: Tensor) -> Any:
     """Return ``numpy.vdot``: of all elements, those of the first conjugated."""
     a, b = pair(a, b)
+    check_aligned("vdot", a.array.size, b.array.size)
     return sums.sum(arithmetic.mul(conj(reshape.ravel(a)), reshape.ravel(b)))
 
 
@@ -114,7 +115,13 @@ def tensordot(a: Tensor, b: Tensor, axes: int | Sequence[Sizes] = 2) -> Any:
         for j, k in zip(first, second, strict=True):
             check_aligned("tensordot", a.array.shape[j], b.array.shape[k])
         return einsum.tensordot(a, b, (first, second))
-    return einsum.tensordot(a, b, cast("int", axes))
+    count = cast("int", axes)
+    last, first = (
+        x.array.shape[part] for x, part in ((a, slice(max(a.array.ndim - count, 0), None)), (b, slice(count)))
+    )
+    for sizes in zip(last, first, strict=False):
+        check_aligned("tensordot", *sizes)
+    return einsum.tensordot(a, b, count)
 
 
 @rule("einsum", "operands optimize dtype")

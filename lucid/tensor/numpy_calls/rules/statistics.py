@@ -304,6 +304,7 @@ def median_of_numbers(a: Tensor, axis: Axis = None, keepdims: bool = False) -> A
 def weighted_counts(x: Tensor, weights: Tensor | Array | None = None, minlength: int = 0) -> Any:
     """Return ``numpy.bincount``, whose weights have a gradient, and are no integers."""
     indices = np.asarray(plain(x))
+    indices = indices if indices.size else indices.astype(np.int64)  # an empty list is one of floats
     if not is_tensor(weights):
         return np.bincount(indices, weights, minlength)
     values = in_fractions(weights)
