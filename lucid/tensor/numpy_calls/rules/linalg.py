@@ -116,10 +116,8 @@ def tensordot(a: Tensor, b: Tensor, axes: int | Sequence[Sizes] = 2) -> Any:
             check_aligned("tensordot", a.array.shape[j], b.array.shape[k])
         return einsum.tensordot(a, b, (first, second))
     count = cast("int", axes)
-    last, first = (
-        x.array.shape[part] for x, part in ((a, slice(max(a.array.ndim - count, 0), None)), (b, slice(count)))
-    )
-    for sizes in zip(last, first, strict=False):
+    last = a.array.shape[max(a.array.ndim - count, 0) :]
+    for sizes in zip(last, b.array.shape[:count], strict=False):
         check_aligned("tensordot", *sizes)
     return einsum.tensordot(a, b, count)
 
