@@ -144,6 +144,8 @@ def interp(
     """Return ``numpy.interp``, with gradients by the places asked for, the places of samples, and the samples."""
     like = next(each for each in (x, xp, fp) if is_tensor(each))
     x, xp, fp = (tensor_of(each, like) for each in (x, xp, fp))
+    if xp.array.shape != fp.array.shape:
+        raise ShapeError(f"numpy.interp: fp and xp are not of the same length: {fp.array.shape}, {xp.array.shape}")
     if period is not None:
         x, xp = (division.remainder(each, abs(period)) for each in (x, xp))
         order = np.argsort(plain(xp))
