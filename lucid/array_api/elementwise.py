@@ -22,6 +22,7 @@ from lucid.ops.elementwise import (
 from lucid.ops.elementwise import complex as parts
 from lucid.tensor.numpy_calls.rules.selection import clipped, imaginary
 from lucid.tensor.numpy_calls.ufuncs import rounded
+from lucid.tensor.numpy_calls.ufuncs import sign as sign_or_nan
 
 if TYPE_CHECKING:
     from lucid.tensor import Tensor
@@ -92,7 +93,7 @@ real = of_one("real", parts.real)
 reciprocal = of_one("reciprocal", division.reciprocal)
 remainder = of_two("remainder", division.remainder)
 round = of_one("round", rounded)
-sign = of_one("sign", infinities.sign)
+sign = of_one("sign", sign_or_nan)
 signbit = of_one("signbit", nonfinite.signbit)
 sin = of_one("sin", trigonometry.sin)
 sinh = of_one("sinh", trigonometry.sinh)

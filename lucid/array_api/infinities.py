@@ -31,13 +31,6 @@ if TYPE_CHECKING:
     from lucid.tensor import Tensor
 
 
-def sign(x: Tensor) -> Tensor:
-    """Return the sign, which of NaN is NaN."""
-    if is_complex(x) or not x.is_floating_point():
-        return parts.sgn(x)
-    return selection.where(nonfinite.isnan(x), x.detach(), parts.sgn(x))
-
-
 def whole_quotient(x1: Tensor, x2: Tensor | float) -> Any:
     """Return ``floor_divide``: with an infinite operand, the quotient."""
     quotient: Any = division.floor_divide(x1, x2)

@@ -98,6 +98,7 @@ ROWS: list[tuple[str, tuple, dict]] = [
     ("astype", (A, "float32"), {}),
     ("astype", (A, "complex128"), {"copy": False}),
     ("linspace", (0.0, 2.0, 5), {"endpoint": False, "dtype": "float64"}),
+    *[("linspace", ends, {}) for ends in ((A[0], 2.0, 5), (0.5, A[0], 3), (A[0], B[1], 4))],
     ("arange", (1, 7, 2), {}),
     ("arange", (3.0, 1.0, -0.5), {"dtype": "float64"}),
     ("eye", (3, 4), {"k": 1, "dtype": "float64"}),

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy import special
+from scipy import special, stats
 
 import lucid
 from lucid import distributions as d
@@ -248,3 +248,64 @@ def test_a_share_of_what_is_not_looked_at():
     """It is what the formulas give."""
     assert math.isnan(d.LogNormal(0.0, 1.0, validate_args=False).cdf(lucid.tensor(-1.0)).item())
     assert d.LogNormal(0.0, 1.0).cdf(lucid.tensor(0.0)).item() == 0
+
+
+MOMENTS = {
+    "Cauchy": (lambda a: d.Cauchy(0.0, a), lambda a: stats.cauchy(0, a)),
+    "FisherSnedecor": (lambda a: d.FisherSnedecor(3.0, a), lambda a: stats.f(3, a)),
+    "GeneralizedPareto": (lambda a: d.GeneralizedPareto(0.0, 1.0, 1 / a), lambda a: stats.genpareto(1 / a)),
+    "HalfCauchy": (d.HalfCauchy, lambda a: stats.halfcauchy(scale=a)),
+    "InverseGamma": (lambda a: d.InverseGamma(a, 1.0), stats.invgamma),
+    "Pareto": (lambda a: d.Pareto(1.0, a), stats.pareto),
+    "StudentT": (lambda a: d.StudentT(a, 1.0, 2.0), lambda a: stats.t(a, 1, 2)),
+    "Weibull": (lambda a: d.Weibull(1.0, a), stats.weibull_min),
+}
+
+
+@pytest.mark.parametrize("name", MOMENTS)
+def test_moments_end_where_their_integrals_do(name):
+    """Mean and variance are SciPy's up to the parameter from which on they are infinite or there are none."""
+    parameters = np.array([0.5, 1.0, 1.25, 2.0, 2.25, 3.0, 4.0, 4.5])
+    made = MOMENTS[name][0](of(parameters))
+    with np.errstate(all="ignore"):
+        known = [MOMENTS[name][1](each) for each in parameters]
+        wanted = np.array([[each.mean(), each.var()] for each in known]).T
+    for moment, expected in zip(("mean", "variance"), wanted, strict=True):
+        array = getattr(made, moment).cpu().numpy()
+        np.testing.assert_array_equal(np.isfinite(array), np.isfinite(expected))
+        np.testing.assert_allclose(array[np.isfinite(array)], expected[np.isfinite(array)], rtol=1e-10)
+        if (name, moment) == ("StudentT", "variance"):
+            np.testing.assert_array_equal(np.isnan(array), np.isnan(expected))
+
+
+def test_straight_through_draws_are_choices_with_the_gradient_of_shares(rng):
+    """A draw is one of the unit vectors, and counts in a gradient as the probabilities do."""
+    probs = of(np.array([[0.2, 0.5, 0.3], [0.1, 0.1, 0.8]]), requires_grad=True)
+    weights = of(rng.standard_normal((4, 2, 3)))
+    draw = d.OneHotCategoricalStraightThrough(probs).rsample((4,))
+    np.testing.assert_allclose(
+        np.sort(draw.detach().cpu().numpy(), -1), np.broadcast_to([0, 0, 1], (4, 2, 3)), atol=1e-15
+    )
+    expected = lucid.autograd.grad((d.OneHotCategorical(probs).probs.expand(4, 2, 3) * weights).sum(), probs)[0]
+    (found,) = lucid.autograd.grad((draw * weights).sum(), probs)
+    np.testing.assert_allclose(found.cpu().numpy(), expected.cpu().numpy(), rtol=1e-10)
+
+
+def test_each_form_of_a_covariance_is_of_the_same_numbers(rng):
+    """Whichever of them a family of normal vectors is made of, it has all: the matrix, its inverse and its factor."""
+    factor, shift = rng.standard_normal((2, 4, 2)), rng.uniform(0.5, 2, (2, 4))
+    matrix = factor @ factor.transpose(0, 2, 1) + shift[:, :, None] * np.eye(4)
+    loc = of(np.zeros((2, 4)))
+    forms = [
+        d.LowRankMultivariateNormal(loc, of(factor), of(shift)),
+        d.MultivariateNormal(loc, covariance_matrix=of(matrix)),
+        d.MultivariateNormal(loc, precision_matrix=of(np.linalg.inv(matrix))),
+        d.MultivariateNormal(loc, scale_tril=of(np.linalg.cholesky(matrix))),
+    ]
+    for form in forms:
+        for each in (form, form.expand((3, 2))):
+            named = (each.covariance_matrix, each.precision_matrix, each.scale_tril, each.variance)
+            wanted = (matrix, np.linalg.inv(matrix), np.linalg.cholesky(matrix), matrix[:, range(4), range(4)])
+            for found, expected in zip(named, wanted, strict=True):
+                array = found.cpu().numpy()
+                np.testing.assert_allclose(array, np.broadcast_to(expected, array.shape), rtol=1e-9, atol=1e-12)

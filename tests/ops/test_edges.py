@@ -169,6 +169,24 @@ def test_a_result_that_changes_nothing_is_no_alias(call):
     assert x.tolist() == [[1.0, 1.0], [1.0, 1.0]]
 
 
+def test_a_complex_result_that_changes_nothing_is_no_alias():
+    """The same of complex numbers, which some ops take as they are."""
+    x = lucid.ones(2, 2, dtype=lucid.complex64)
+    for call in (
+        lambda x: lucid.fft.fftn(x, dim=()),
+        lambda x: lucid.fft.ifftn(x, dim=()),
+        lambda x: lucid.matrix_power(x, 1),
+        lambda x: lucid.cumsum(x[:1], 0),
+        lambda x: lucid.pow(x, 1),
+        lambda x: lucid.sgn(x),
+        lambda x: lucid.complex(x.real, x.imag),
+    ):
+        out = call(x)
+        assert not shares_memory(out, x)
+        out.fill_(7)
+        assert x.tolist() == [[1.0, 1.0], [1.0, 1.0]]
+
+
 def test_products_of_complex_vectors(rng):
     """The first vector of `vdot` is conjugated, and so is `adjoint`."""
     a, b = rng.standard_normal((2, 3)) + 1j * rng.standard_normal((2, 3))
@@ -310,3 +328,70 @@ def test_slopes_of_a_quotient_do_not_overflow_on_the_way():
         a, b = (lucid.tensor(number, requires_grad=True) for number in (numerator, divisor))
         lucid.div(a, b).backward()
         np.testing.assert_allclose([a.grad.item(), b.grad.item()], [1 / divisor, slope], rtol=1e-5)
+
+
+PLACES = {
+    "x[i]": lambda x, i: x[i],
+    "gather": lambda x, i: lucid.gather(x, 0, lucid.tensor([i])),
+    "index_add": lambda x, i: lucid.index_add(x, 0, lucid.tensor([i]), lucid.tensor([1])),
+    "index_copy": lambda x, i: lucid.index_copy(x, 0, lucid.tensor([i]), lucid.tensor([1])),
+    "index_fill": lambda x, i: lucid.index_fill(x, 0, lucid.tensor([i]), 1),
+    "index_select": lambda x, i: lucid.index_select(x, 0, lucid.tensor([i])),
+    "movedim": lambda x, i: lucid.movedim(x.reshape(1, 3, 1), i, 0),
+    "narrow": lambda x, i: lucid.narrow(x, 0, i, 1),
+    "one_hot": lambda x, i: lucid.nn.functional.one_hot(lucid.tensor([i]), 3),
+    "put": lambda x, i: x.clone().put_(lucid.tensor([i]), lucid.tensor([1])),
+    "scatter": lambda x, i: lucid.scatter(x, 0, lucid.tensor([i]), 1),
+    "select": lambda x, i: lucid.select(x, 0, i),
+    "select_scatter": lambda x, i: lucid.select_scatter(x, lucid.tensor(1), 0, i),
+    "slice_scatter": lambda x, i: lucid.slice_scatter(x.reshape(1, 3, 1), x.reshape(1, 3, 1), i),
+    "take": lambda x, i: lucid.take(x, lucid.tensor([i])),
+    "unbind": lambda x, i: lucid.unbind(x.reshape(1, 3, 1), i),
+    "unflatten": lambda x, i: lucid.unflatten(x.reshape(1, 3, 1), i, (-1,)),
+}
+FROM_ZERO_ON = {"gather", "index_add", "index_copy", "index_fill", "index_select", "one_hot", "scatter"}
+"""Those whose numbers of places do not count from the end, as in PyTorch."""
+
+
+@pytest.mark.cpu("what a tensor of places holds is not looked at on a device")
+@pytest.mark.parametrize("name", PLACES)
+def test_the_first_and_the_last_place_and_none_beyond(name):
+    """Of three places the numbers -3 to 2, or 0 to 2, are taken, those beside them refused."""
+    x = lucid.tensor([4, 5, 6])
+    for place in (0, 2, *((-3, -1) if name not in FROM_ZERO_ON else ())):
+        PLACES[name](x, place)
+    for place in (3, -4, *((-1, -3) if name in FROM_ZERO_ON else ())):
+        with pytest.raises((IndexError, ValueError)):
+            PLACES[name](x, place)
+
+
+def test_ends_of_a_line_are_met_exactly(rng):
+    """A weight of 0 gives the first operand of `lerp`, and one of 1 the second, however far they are apart."""
+    a, b = (lucid.tensor((10.0 ** rng.uniform(-6, 6, 50)).astype(np.float32)) for _ in range(2))
+    for weight in (0, 1, lucid.ones(50), lucid.zeros(50)):
+        is_first = not (weight if isinstance(weight, int) else weight[0].item())
+        assert lucid.lerp(a, b, weight).tolist() == (a if is_first else b).tolist()
+
+
+def test_correlations_of_complex_variables(rng):
+    """They are NumPy's, and both parts lie between -1 and 1."""
+    x = rng.standard_normal((3, 4)) + 1j * rng.standard_normal((3, 4))
+    x[2] = x[1] * (1 + 1e-9)
+    found = lucid.corrcoef(lucid.tensor(x)).cpu().numpy()
+    np.testing.assert_allclose(found, np.corrcoef(x), rtol=1e-12, atol=1e-12)
+    assert max(abs(found.real).max(), abs(found.imag).max()) <= 1
+
+
+def test_distances_of_integers_do_not_wrap_around():
+    """Numbers at both ends of a dtype are far apart, of whatever size it is."""
+    for kind in (np.int8, np.uint8, np.int32, np.int64):
+        ends = np.iinfo(kind)
+        a, b = np.array([ends.min, ends.max, 3], kind), np.array([ends.max, ends.min, 4], kind)
+        assert lucid.isclose(lucid.tensor(a), lucid.tensor(b)).tolist() == [False] * 3
+        assert lucid.isclose(lucid.tensor(a), lucid.tensor(b), atol=1).tolist() == [False, False, True]
+
+
+def test_a_histogram_of_nothing_is_empty():
+    """No numbers have no least and no greatest one: all counts are zero."""
+    for ends in ((0, 0), (2, 2), (1, 3)):
+        assert lucid.histc(lucid.zeros(0), 3, *ends).tolist() == [0, 0, 0]

@@ -22,6 +22,14 @@ def turning(n):
     return lambda rng: values[:n]
 
 
+STAIRS = np.arange(8.0), np.array([0.0, 1, 1, 1, 1, 3, 3, 3])
+
+
+def block(rng):
+    """Return samples of which each is a matrix."""
+    return turning(8)(rng)[:, :, None] * np.array([1.0, -0.5, 2.0])
+
+
 def closed(l, x, y, q):
     """Return a periodic spline's values, of samples of which the last is the first again."""
     return l.CubicSpline(x, y[[*range(len(y)), 0]], bc_type="periodic")(q)
@@ -81,6 +89,22 @@ PIECEWISE = [
         )
         for name in ("PchipInterpolator", "Akima1DInterpolator")
     ],
+    # a line, of which no slope is nearer than another
+    Row("Akima1DInterpolator", lambda l, q: l.Akima1DInterpolator(*STAIRS)(q), (between(0.1, 6.9, 9),)),
+    *[
+        Row(
+            name,
+            lambda l, x, y, q, n=name, k=k, d=d: getattr(l, n)(x, y, axis=k).derivative(d)(q),
+            (lambda rng: np.arange(8) * 0.5, lambda rng, k=k: np.moveaxis(block(rng), 0, k), between(0.3, 3.2, 4)),
+        )
+        for name in ("CubicSpline", "PchipInterpolator", "Akima1DInterpolator")
+        for k, d in ((1, 0), (2, 1), (-1, 0), (1, -1))
+    ],
+    Row(
+        "PPoly",
+        lambda l, c, x, q: l.PPoly(c, x, "periodic").antiderivative()(q),
+        ((3, 7), X, between(0.1, 3, 4)),
+    ),
 ]
 
 SPLINES = [
@@ -106,6 +130,15 @@ SPLINES = [
     ],
     Row("BSpline", lambda l, c: l.BSpline(KNOTS, c, 3).integrate(0.3, 3.0), ((7, 2),)),
     Row("BSpline", lambda l, t, c, q: l.BSpline(t, c, 2, "periodic", 1)(q), (increasing(10), (2, 7), BEYOND)),
+    *[
+        Row("BSpline", lambda l, c, q, k=k: l.BSpline(KNOTS, c, 3, axis=k)(q), (shape, between(0.1, 3.9, 4)))
+        for k, shape in ((1, (2, 7, 3)), (2, (2, 3, 7)), (-1, (2, 3, 7)))
+    ],
+    Row(
+        "make_interp_spline",
+        lambda l, x, y, q: l.make_interp_spline(x, y, axis=-1)(q),
+        (X, (2, 3, 8), between(0.1, 3.4, 4)),
+    ),
     *[
         Row("BSpline", lambda l, t, c, e=e: l.BSpline(t, c, 2, e).integrate(0.7, 4.3), (increasing(10), (7, 2)))
         for e in (True, False)

@@ -64,6 +64,11 @@ FFT = [
     Row("fft", lambda l, x: l.fft(x, 5, axis=0, norm="ortho", workers=1), (GRID,)),
     *[Row("fftn", lambda l, x, s=s: l.fftn(x, s), (GRID,)) for s in ((4,), 4)],
     *[
+        Row(name, lambda l, x, n=name, t=t, k=k: getattr(l, n)(x, t, axis=k), ((2, 4, 3),))
+        for name in TRANSFORMS
+        for t, k in ((1, -1), (1, 1), (2, 0), (3, -2), (4, 1))
+    ],
+    *[
         Row("dct", lambda l, x, m=m: l.dct(x, 2, norm=m, orthogonalize=m is None), (complex_of(3, 5),))
         for m in (None, "ortho")
     ],

@@ -207,6 +207,37 @@ def test_a_checksum_that_was_not_computed():
         loaded(data.replace(checksum, b"\1\2\3\4"))
 
 
+@pytest.mark.parametrize("compression", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
+def test_an_archive_with_other_lengths_than_its_files(compression):
+    """What the directory says of a file's length is what is there, and no bytes of another file are taken for it."""
+    data = bytearray(archive(tensor(), compression, **{"0": FOUR}).getvalue())
+    place = data.rindex(b"a/data/0") - 46
+    assert data[place : place + 4] == b"PK\1\2"
+    data[place + 16 : place + 20] = bytes(4)  # no checksum
+    assert loaded(bytes(data)).tolist() == [1, 2, 3, 4]
+    for field in (20, 24):
+        length = int.from_bytes(data[place + field : place + field + 4], "little")
+        for wrong in (length - 4, length + 4, 0, 2**31):
+            changed = data.copy()
+            changed[place + field : place + field + 4] = wrong.to_bytes(4, "little")
+            if compression == zipfile.ZIP_STORED or field == 24 or wrong < length:
+                with pytest.raises(CheckpointError):
+                    loaded(bytes(changed))
+
+
+def test_containers_within_containers():
+    """As deep as lists may be, and no deeper, nor within themselves: an error says so, and the stack is none."""
+    for deep in (500, 100_000):
+        with pytest.raises(CheckpointError, match=r"nested deeper than|holds more than"):
+            loaded(archive(b"]" * deep + b"a" * (deep - 1)).getvalue())
+    with pytest.raises(CheckpointError, match=r"nested deeper than .* or inside of themselves"):
+        loaded(archive(b"]q\0h\0a").getvalue())
+    found = loaded(archive(b"]" * 20 + b"a" * 19).getvalue())
+    for _ in range(19):
+        (found,) = found
+    assert found == []
+
+
 def test_torchscript_is_named():
     """An archive with a program beside the weights is refused as such."""
     file = archive(b"N")

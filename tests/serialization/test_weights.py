@@ -55,6 +55,20 @@ def test_a_file_of_another_program(tmp_path, arrays, mmap):
         check(lucid.load(file, DEVICE), arrays)
 
 
+def test_shapes_have_the_elements_that_there_are():
+    """Of one number, only shapes of whole numbers whose product is 1 are taken."""
+
+    def file(shape):
+        text = json.dumps({"x": {"dtype": "F64", "shape": shape, "data_offsets": [0, 8]}}).encode()
+        return io.BytesIO(len(text).to_bytes(8, "little") + text + np.array(2.5).tobytes())
+
+    for shape in ([], [1], [1, 1, 1]):
+        assert lucid.load(file(shape))["x"].tolist() == np.full(shape, 2.5).tolist()
+    for shape in ([0], [2], [-1], [-1, -1], [2**63], [2**64 + 1], [1.0], ["1"], [None], [1] * 65, None, 1):
+        with pytest.raises(CheckpointError):
+            lucid.load(file(shape))
+
+
 def test_bfloat16(tmp_path):
     """Bfloat16, which NumPy does not know, keeps its bits."""
     (tmp_path / "half").write_bytes(header(x={"dtype": "BF16", "shape": [2, 4], "data_offsets": [0, 16]}))

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import numpy as np
 import pytest
 
 import lucid
 from lucid.errors import ArgumentError, DeviceError, DtypeError, InplaceError, ShapeError
+from lucid.hooks import FunctionHook
 from tests.device import DEVICE
 
 
@@ -94,6 +97,9 @@ METHODS = {
 }
 
 
+FILLS = ("cauchy_", "exponential_", "log_normal_", "normal_", "uniform_")
+
+
 def assign(target, index, value):
     """Return `target` after ``target[index] = value``."""
     target[index] = value
@@ -135,30 +141,45 @@ def test_the_other_operand_sees_the_old_values(name, rng):
     np.testing.assert_allclose(other.grad.cpu().numpy(), expected, rtol=1e-6, atol=1e-8)
 
 
-@pytest.mark.parametrize(
-    "act",
-    [
-        lambda t: t.add_(1),
-        lambda t: t.__iadd__(1),
-        lambda t: t.zero_(),
-        lambda t: t.copy_(lucid.zeros(3)),
-        lambda t: t.normal_(),
-        lambda t: t[0].mul_(2),
-        lambda t: t.view(3, 1).fill_(1),
-        lambda t: assign(t, 0, 5.0),
-        lambda t: assign(t, [0, 1], 5.0),
-        lambda t: t.unsqueeze_(0),
-    ],
-)
-def test_a_leaf_that_requires_grad_refuses(act, rng):
+LEAVES = {
+    **METHODS,
+    "__iadd__": lambda t: t.__iadd__(1),
+    "of a part": lambda t: t[0].mul_(2),
+    "of a view": lambda t: t.view(2, 3).fill_(1),
+    "unsqueeze_": lambda t: t.unsqueeze_(0),
+    "t_": lambda t: t.t_(),
+    **{name: lambda t, name=name: getattr(t, name)() for name in FILLS},
+    "bernoulli_": lambda t: t.bernoulli_(0.5),
+    "geometric_": lambda t: t.geometric_(0.5),
+    "random_": lambda t: t.random_(1, 4),
+}
+
+
+@pytest.mark.parametrize("name", LEAVES)
+def test_a_leaf_that_requires_grad_refuses(name, rng):
     """A leaf, and a view of it, may not be changed while gradients are recorded; nothing happens before the check."""
-    x = leaf(rng, 3)
+    act = LEAVES[name]
+    x = lucid.tensor(rng.uniform(0.2, 0.8, (3, 2)), requires_grad=True)
     before, state = x.tolist(), lucid.get_rng_state().tolist()
     with pytest.raises(InplaceError, match=r"leaf Variable that requires grad.*no_grad"):
         act(x)
     assert x.tolist() == before
-    assert (x._version, x.shape) == (0, (3,))
+    assert (x._version, x.shape) == (0, (3, 2))
     assert lucid.get_rng_state().tolist() == state
+
+
+@pytest.mark.parametrize("name", LEAVES)
+def test_what_looks_on_changes_nothing(name, rng):
+    """With a hook on functions an in-place method gives the tensor itself too, and writes the same numbers."""
+    array = rng.uniform(0.2, 0.8, (3, 2))
+    results = []
+    for looks in (False, True):
+        lucid.manual_seed(3)
+        x = lucid.tensor(array)
+        with FunctionHook() if looks else contextlib.nullcontext():
+            made = LEAVES[name](x)
+        results.append((made is x, x.tolist(), x._version))
+    assert results[0] == results[1]
 
 
 def test_a_leaf_changed_without_recording_stays_one(rng):

@@ -31,6 +31,11 @@ class TestMemory:
         assert np.asarray(x, dtype=np.float64).dtype == np.float64
         with pytest.raises(ValueError, match="copy is needed"):
             np.asarray(x, dtype=np.float64, copy=False)
+        same = x.numpy().dtype
+        assert np.shares_memory(np.asarray(x, dtype=same), x.numpy())
+        assert np.shares_memory(np.asarray(x, copy=False), x.numpy())
+        assert not np.shares_memory(np.array(x), x.numpy())
+        assert not np.shares_memory(np.array(x, dtype=same, copy=True), x.numpy())
 
     def test_what_records_is_not_given_away(self):
         """Memory of a tensor on the graph leaves only by detach; the error says so. `force` detaches."""

@@ -25,10 +25,14 @@ def default_options():
         (lucid.zeros(0, 3), "tensor([], size=(0, 3))"),
         (lucid.tensor([1.5], dtype=lucid.bfloat16), "tensor([1.5000], dtype=lucid.bfloat16)"),
         (lucid.tensor([np.nan, np.inf, 1.5]), "tensor([   nan,    inf, 1.5000])"),
+        (lucid.tensor([0.0, 1.5]), "tensor([0.0000, 1.5000])"),
+        (lucid.tensor([np.inf, 1.5]), "tensor([   inf, 1.5000])"),
+        (lucid.tensor([np.inf, 0.0, -2.0]), "tensor([inf,  0., -2.])"),
         (lucid.tensor([1 + 2j]), "tensor([1.+2.j])"),
         (lucid.tensor([1e-6, 1.0]), "tensor([1.0000e-06, 1.0000e+00])"),
         (lucid.tensor([1.01e-4, 0.1]), "tensor([0.0001, 0.1000])"),
         (lucid.tensor([0.99e-4, 0.05]), "tensor([9.9000e-05, 5.0000e-02])"),
+        (lucid.tensor([1e-4, 0.05], dtype=lucid.float64), "tensor([0.0001, 0.0500], dtype=lucid.float64)"),
         (lucid.tensor([0.0625, 62.5]), "tensor([ 0.0625, 62.5000])"),
         (lucid.tensor([0.0625, 62.75]), "tensor([6.2500e-02, 6.2750e+01])"),
         (lucid.tensor([1e8, 1e6]), "tensor([100000000.,   1000000.])"),
@@ -59,6 +63,19 @@ def test_up_to_its_bounds_a_tensor_is_shown_whole():
         assert repr(lucid.zeros(*sizes)).count("...") == dots, sizes
     lucid.set_printoptions(threshold=7)
     assert "..." not in repr(lucid.zeros(7))
+
+
+@pytest.mark.cpu("tensors on another device print it")
+def test_lines_end_before_their_width():
+    """As many numbers stand in a line as fit, and what follows them begins a new one where it would not fit."""
+    lucid.set_printoptions(linewidth=40)
+    x = lucid.ones(24, dtype=lucid.float64)
+    lines = ",\n        ".join([", ".join(["1."] * 8)] * 3)
+    assert repr(x) == f"tensor([{lines}],\n       dtype=lucid.float64)"
+    assert repr(x[:2]) == "tensor([1., 1.], dtype=lucid.float64)"
+    rows = lucid.ones(1, 2, 12, requires_grad=True)
+    line = ",\n          ".join([", ".join(["1."] * count) for count in (7, 5)])
+    assert repr(rows) == f"tensor([[[{line}],\n         [{line}]]],\n       requires_grad=True)"
 
 
 @pytest.mark.cpu("tensors on another device print it")

@@ -83,7 +83,7 @@ def _embedding_shares(
 ) -> Array:
     """Return what the gradient of each use counts for."""
     if by_frequency:
-        shares = (1 / xp.bincount(index.reshape(-1), minlength=rows)[index]).astype(dtype)
+        shares = (1 / xp.bincount(index.reshape(-1))[index]).astype(dtype)
     else:
         shares = xp.ones(index.shape, dtype)
     if padding is not None:

@@ -58,11 +58,12 @@ def membership(size: int, parts: int, dtype: np.dtype[Any]) -> np.ndarray[Any, A
 def sums_along(xp: ModuleType, x: Array, axis: int, parts: int) -> Array:
     """Return the sums of parts along one dimension; only elements of a part are touched."""
     begin, end = bounds(x.shape[axis], parts)
-    if (end - begin).max(initial=0) > ROWS_AT_ONCE:
+    longest = int((end - begin).max())
+    if longest > ROWS_AT_ONCE:
         sums = [sum_of(xp, x[along(axis, slice(*part))], (axis,)) for part in zip(begin, end, strict=True)]
         return xp.stack(sums, axis)
     total = xp.take(x, xp.asarray(begin), axis)
-    for step in range(1, int((end - begin).max(initial=0))):
+    for step in range(1, longest):
         longer = np.flatnonzero(begin + step < end)
         total[along(axis, xp.asarray(longer))] += xp.take(x, xp.asarray(begin[longer] + step), axis)
     return total

@@ -27,8 +27,8 @@ MANY_POSITIONS = 16
 
 
 def lowest(dtype: np.dtype[Any]) -> Any:
-    """Return the smallest value of a dtype."""
-    return -math.inf if dtype.kind in "fV" else False if dtype.kind == "b" else np.iinfo(dtype).min
+    """Return the smallest value of a dtype of numbers."""
+    return -math.inf if dtype.kind in "fV" else np.iinfo(dtype).min
 
 
 def tap_dtype(axes: tuple[Axis, ...]) -> Any:

@@ -158,6 +158,11 @@ def relative_exponential(x: Tensor) -> Any:
     return selection.where(is_end, limit, division.div(exponential.expm1(safe), safe))
 
 
+def log_of_logistic(x: Tensor) -> Any:
+    """Return ``scipy.special.log_expit``, of integers too."""
+    return logsigmoid(float_operand(x))
+
+
 SPECIAL: dict[str, Callable[..., Any]] = {
     "betaln": log_of_beta,
     "boxcox": box_cox,
@@ -176,7 +181,7 @@ SPECIAL: dict[str, Callable[..., Any]] = {
     "i1e": scaled(special.i1, 1),
     "kl_div": divergence,
     "log1p": exponential.log1p,
-    "log_expit": logsigmoid,
+    "log_expit": log_of_logistic,
     "log_ndtr": log_of_share,
     "logit": exponential.logit,
     "ndtr": special.ndtr,

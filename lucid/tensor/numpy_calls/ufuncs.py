@@ -11,8 +11,9 @@ from lucid.autograd.base import wrap
 from lucid.backend.arrays import asarray
 from lucid.backend.device import device_of
 from lucid.backend.dtype import as_dtype
+from lucid.errors import ShapeError
 from lucid.ops.activation.sigmoid import tanh
-from lucid.ops.base.promotion import cast_to, no_matrix
+from lucid.ops.base.promotion import cast_to, no_matrix, promote_to_tensors
 from lucid.ops.elementwise import (
     arithmetic,
     comparison,
@@ -39,7 +40,6 @@ from lucid.tensor.numpy_calls.rule import (
     numpy_dtype,
     operand,
     pytorch_dtype,
-    tensor_of,
     tensors_in,
     to_one_dtype,
 )
@@ -59,8 +59,15 @@ def cube_root(x: Tensor) -> Any:
 
 
 def parts_of_numbers(x: Tensor) -> tuple[Any, Any]:
-    """Return ``numpy.modf``: the fraction, and the whole number before it."""
-    return rounding.frac(x), rounding.trunc(x)
+    """Return ``numpy.modf``: the fraction, of infinity 0, and the whole number before it."""
+    return selection.where(nonfinite.isinf(x), 0.0, rounding.frac(x)), rounding.trunc(x)
+
+
+def sign(x: Tensor) -> Any:
+    """Return ``numpy.sign``, which of NaN is NaN."""
+    if is_complex(x) or not x.is_floating_point():
+        return parts.sgn(x)
+    return selection.where(nonfinite.isnan(x), x.detach(), parts.sgn(x))
 
 
 def is_complex(x: object) -> bool:
@@ -94,13 +101,16 @@ def rounded(x: Tensor) -> Any:
 
 def steps(x: Operand, middle: Operand) -> Any:
     """Return ``numpy.heaviside``, which is the second operand where the first is 0."""
-    like = next(tensors_in((x, middle)))
-    a, b = tensor_of(x, like), tensor_of(middle, like)
-    return selection.where(comparison.eq(a, 0), b, comparison.heaviside(a, b))
+    a, b = promote_to_tensors(x, middle)
+    step = selection.where(nonfinite.isnan(a), a.detach(), comparison.heaviside(a, b))
+    return selection.where(comparison.eq(a, 0), b, step)
 
 
 def vector_products(a: Tensor, b: Tensor, axis: int = -1) -> Any:
     """Return ``numpy.vecdot``: sums over an axis, of the conjugate of the first operand, in the dtype of both."""
+    sizes = [x.array.shape[axis] for x in (a, b) if -x.array.ndim <= axis < x.array.ndim]
+    if len({*sizes}) > 1:
+        raise ShapeError(f"numpy.vecdot: shapes not aligned: an axis of size {sizes[0]} meets one of size {sizes[1]}")
     line = arithmetic.mul(parts.conj(a), b)
     return cast_to(sums.sum(line, axis), as_dtype(line.array.dtype))
 
@@ -191,7 +201,7 @@ UFUNCS: dict[str, Callable[..., Any]] = {
     "remainder": division.remainder,
     "right_shift": logic.bitwise_right_shift,
     "rint": rounded,
-    "sign": parts.sgn,
+    "sign": sign,
     "signbit": nonfinite.signbit,
     "sin": trigonometry.sin,
     "sinh": trigonometry.sinh,

@@ -21,11 +21,11 @@ from lucid.backend.random.generator import (
 @pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))])
 def test_copies(duplicate):
     """A copy goes on where the generator is, in a stream of its own."""
-    generator = Generator("cpu", 5)
+    generator = Generator("cpu", 5).manual_seed(7)
     generator.reserve(3)
     copied = duplicate(generator)
     assert repr(copied) == repr(generator)
-    assert copied.restarts == generator.restarts
+    assert copied.restarts == generator.restarts == 1
     copied.reserve(1)
     assert repr(copied) != repr(generator)
 
@@ -81,3 +81,14 @@ def test_watchers_see_each_draw_before_it():
     generator.set_state(before)
     generator.reserve(2)
     assert (generator.get_state() == after).all()
+
+
+def test_a_state_is_its_callers():
+    """It can be written to, and that changes neither the generator nor a state that is asked for later."""
+    generator = Generator("cpu", seed=5)
+    state, same = generator.get_state(), generator.get_state()
+    state[8:] = 0
+    assert (generator.get_state() == same).all()
+    assert generator.initial_seed() == 5
+    generator.set_state(state)
+    assert generator.initial_seed() == 0

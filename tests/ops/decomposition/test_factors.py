@@ -212,3 +212,33 @@ def test_what_is_left_is_told_of_more_equations_than_unknowns(rows, driver, rng)
     expected = np.linalg.lstsq(a, b, rcond=None)[1]
     assert found.shape == expected.shape
     np.testing.assert_allclose(found, expected, rtol=1e-9)
+
+
+def test_a_stack_is_each_of_its_parts(rng):
+    """Of stacks of matrices, and of vectors beside them, each answer is that of the parts on their own."""
+    a, square = rng.standard_normal((3, 5, 2)), rng.standard_normal((3, 4, 4)) + 4 * np.eye(4)
+    y, b, sides = rng.standard_normal((3, 5)), rng.standard_normal((3, 4)), rng.standard_normal((3, 4, 2))
+    symmetric = square + square.transpose(0, 2, 1)
+    calls = [
+        *[(lambda a, y, d=d: linalg.lstsq(a, y, driver=d), (a, y)) for d in ("gels", "gelsd", "gelsy")],
+        (lambda a, y: linalg.lstsq(a, y.unsqueeze(-1), driver="gelsd"), (a, y)),
+        (linalg.solve, (square, b)), (linalg.solve, (square, sides)), (linalg.solve_ex, (square, sides)),
+        (lambda m, s: linalg.solve(m, s.mT, left=False), (square, sides)),
+        (lambda m, s: linalg.solve_triangular(m, s, upper=True), (square, sides)),
+        (linalg.pinv, (a,)), (linalg.matrix_rank, (a,)), (linalg.cond, (a,)), (linalg.svdvals, (a,)),
+        (linalg.slogdet, (square,)), (linalg.inv, (square,)), (lambda m: linalg.matrix_power(m, -3), (square,)),
+        (linalg.matrix_exp, (square / 8,)), (linalg.eigvalsh, (symmetric,)), (linalg.lu_factor, (square,)),
+        (lambda m, s: linalg.lu_solve(*linalg.lu_factor(m), s), (square, sides)),
+        (lambda m: linalg.matrix_norm(m, "nuc"), (a,)), (lambda m: linalg.matrix_norm(m, 1), (a,)),
+        (lambda m, s: lucid.cholesky_solve(s, linalg.cholesky(m @ m.mT)), (square, sides)),
+    ]  # fmt: skip
+
+    def answers(call, operands):
+        found = call(*map(lucid.tensor, operands))
+        return [numbers(each) for each in (found if isinstance(found, tuple) else (found,))]
+
+    for number, (call, operands) in enumerate(calls):
+        parts = [answers(call, [each[k] for each in operands]) for k in range(3)]
+        for made, *expected in zip(answers(call, operands), *parts, strict=True):
+            if expected[0].size:
+                np.testing.assert_allclose(made, np.stack(expected), rtol=1e-9, atol=1e-12, err_msg=str(number))

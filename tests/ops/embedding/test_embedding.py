@@ -62,6 +62,16 @@ def test_long_rows_are_shortened(norm_type, rng):
     assert weight._version == 1
 
 
+def test_a_row_of_the_allowed_length_stays():
+    """Only what is longer is shortened; a row that was is not shortened again."""
+    weight = lucid.tensor([[3.0, 4.0], [0.0, 10.0]])
+    embedding(lucid.tensor([0, 1]), weight, max_norm=5.0)
+    assert weight[0].tolist() == [3.0, 4.0]
+    shortened = weight.tolist()
+    embedding(lucid.tensor([0, 1]), weight, max_norm=5.0)
+    assert weight.tolist() == shortened
+
+
 def test_shortening_is_seen_by_who_saved_the_table(rng):
     """A backward that needs the table as it was before refuses to run."""
     weight = lucid.tensor(rng.standard_normal((3, 2)) + 5, requires_grad=True)

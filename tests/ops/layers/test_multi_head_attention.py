@@ -48,3 +48,28 @@ def test_results_are_the_same_with_and_without_weights(added, causal, hidden, rn
     np.testing.assert_allclose(numbers(weights).sum(-1), 1, rtol=1e-12)
     assert weights.shape[-1] == 3 + {"nothing": 0, "both": 2}.get(added, 1)
     np.testing.assert_allclose(numbers(without), numbers(with_weights), rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("need_weights", [False, True])
+def test_one_sequence_is_a_batch_of_one(need_weights, rng):
+    """Without the dimension of a batch: its output and weights, with hidden keys and every form of a mask."""
+    x, w_in, w_out = (lucid.tensor(rng.standard_normal(shape)) for shape in ((3, 4), (12, 4), (4, 4)))
+    hidden = lucid.tensor([False, True, False])
+    masks = [None, lucid.ones(3, 3).triu(1).bool(), lucid.tensor(rng.standard_normal((2, 3, 3)))]
+
+    def run(x, hidden, mask, average):
+        return lucid.nn.functional.multi_head_attention_forward(
+            x, x, x, 4, 2, w_in, None, None, None, False, 0.0, w_out, None, key_padding_mask=hidden, attn_mask=mask,
+            need_weights=need_weights, average_attn_weights=average,
+        )  # fmt: skip
+
+    for mask in masks:
+        for average in (True, False):
+            out, weights = run(x, hidden, mask, average)
+            outs, whole = run(x.unsqueeze(1), hidden.unsqueeze(0), mask, average)
+            assert out.shape == (3, 4)
+            np.testing.assert_allclose(numbers(out), numbers(outs)[:, 0], rtol=1e-12)
+            if need_weights:
+                assert weights.shape == ((3, 3) if average else (2, 3, 3))
+                np.testing.assert_allclose(numbers(weights), numbers(whole)[0], rtol=1e-12)
+                assert (numbers(weights)[..., 1] == 0).all()

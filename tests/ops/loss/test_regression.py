@@ -303,3 +303,14 @@ def test_variances_below_zero(number):
         with pytest.raises(LossSettingError, match="gaussian_nll_loss: var has negative"):
             gaussian_nll_loss(x, x, variance)
     assert gaussian_nll_loss(x, x, 0.0, eps=1.0).item() == 0
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_kink_bends_on_its_inner_side_alone(sign):
+    """At a difference of exactly `beta` the second derivative is 0, below it is that of the parabola."""
+    for distance, bend in ((0.5, 0.0), (0.25, 2.0), (0.75, 0.0)):
+        x = lucid.tensor([sign * distance], dtype=lucid.float64, requires_grad=True)
+        loss = smooth_l1_loss(x, lucid.zeros(1, dtype=lucid.float64), reduction="sum", beta=0.5)
+        (slope,) = lucid.autograd.grad(loss, x, create_graph=True)
+        assert slope.item() == sign * min(distance / 0.5, 1)
+        assert lucid.autograd.grad(slope, x)[0].item() == bend

@@ -62,6 +62,16 @@ def test_dtypes():
     assert max_pool2d(ones(1, 1, 4, 4, dtype=lucid.int64), 2).dtype == lucid.int64
 
 
+@pytest.mark.parametrize("dtype", ["int8", "int64", "uint8", "float32"])
+def test_padding_is_below_every_number(dtype):
+    """The largest element beside the padding is one of the input, also where all are the lowest of their dtype."""
+    info = np.finfo(dtype) if dtype == "float32" else np.iinfo(dtype)
+    x = np.array([[[[info.min, info.min + 1, info.max], [info.min] * 3, [info.min] * 3]]], dtype)
+    values, places = max_pool2d(lucid.tensor(x), 2, 2, 1, return_indices=True)
+    assert numbers(values)[0, 0].tolist() == [[x[0, 0, 0, 0], x.max()], [x.min(), x.min()]]
+    assert numbers(places)[0, 0].tolist() == [[0, 2], [3, 4]]
+
+
 def test_ties_go_to_the_first(rng):
     """Of equal elements the first gets the whole gradient."""
     x = ones(1, 1, 2, 4).requires_grad_()

@@ -97,3 +97,12 @@ def test_refusals(rng):
         sparse.linalg.splu(A)
     with pytest.raises(TypeError, match=r"cg with x0 or M that requires grad has no rule"):
         sparse.linalg.cg(A, lucid.ones(4), M=A)
+
+
+def test_powers_that_are_none(rng):
+    """Recorded matrices have whole powers from 1 on, of square ones; others are refused as by SciPy."""
+    values = lucid.tensor(rng.standard_normal(3), requires_grad=True)
+    square, wide = (sparse.csr_matrix((values, ([0, 1, 2], [2, 0, 1])), shape=(3, n)) for n in (3, 4))
+    for matrix, power in ((square, 0), (square, 1.5), (square, -1), (wide, 2)):
+        with pytest.raises(ValueError, match="expected a square matrix and a whole power of 1 or more"):
+            matrix**power

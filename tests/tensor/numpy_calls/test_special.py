@@ -94,6 +94,18 @@ def test_ends(name):
     np.testing.assert_allclose(made.numpy(force=True), wanted, rtol=1e-11, atol=1e-15)
 
 
+@pytest.mark.parametrize("name", sorted(SPECIAL))
+def test_integers(name):
+    """Of integers beside each other the values are SciPy's, and no whole numbers unless they are."""
+    function = getattr(ufuncs, name)
+    operands = np.array(list(product([1, 2, 3], repeat=function.nin))).T
+    with np.errstate(all="ignore"):
+        wanted = function(*operands)
+        made = function(*[lucid.tensor(each) for each in operands])
+    assert made.is_floating_point()
+    np.testing.assert_allclose(made.numpy(force=True), wanted, rtol=3e-6, atol=1e-6)
+
+
 def test_what_has_no_slope_is_refused():
     """Parameters that require grad, other ufuncs and other libraries' are refused, by SciPy's name."""
     x = lucid.tensor([0.5], requires_grad=True)

@@ -209,3 +209,34 @@ def test_samples_of_other_lengths(other):
     """A sample with fewer or more entries than the first is named."""
     with pytest.raises(ShapeError, match=f"sample 0 has 2 entries, sample 1 has {len(other)}"):
         default_collate([(1, 2), other])
+
+
+class Tagged(dict):
+    """A dict with an attribute."""
+
+
+class Rows(list):
+    """A list with an attribute."""
+
+
+def test_samples_stay_as_they_are():
+    """Whatever holds them, neither collating nor converting writes into a sample; attributes are the first one's."""
+    kinds = (
+        lambda v: Tagged(x=v),
+        lambda v: Rows([v, 2]),
+        lambda v: UserDict(x=v),
+        lambda v: UserList([v]),
+        lambda v: {"x": v},
+    )
+    for make in kinds:
+        samples = [make(np.full(2, float(k))) for k in range(3)]
+        if isinstance(samples[0], Tagged | Rows):
+            samples[0].tag = "first"
+        before = [list(each.values()) if hasattr(each, "values") else list(each) for each in samples]
+        collated, converted = default_collate(samples), default_convert(samples[0])
+        after = [list(each.values()) if hasattr(each, "values") else list(each) for each in samples]
+        assert all(a is b for one, other in zip(before, after, strict=True) for a, b in zip(one, other, strict=True))
+        for made in (collated, converted):
+            assert type(made) is type(samples[0])
+            assert made is not samples[0]
+            assert getattr(made, "tag", None) == getattr(samples[0], "tag", None)

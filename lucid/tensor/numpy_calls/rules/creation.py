@@ -7,15 +7,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.base import wrap
-from lucid.backend.arrays import asarray
+from lucid.backend.arrays import asarray, zeros_beside
 from lucid.backend.device import device_of
+from lucid.backend.dtype import int64
+from lucid.errors import SettingError
 from lucid.ops.creation import filling
-from lucid.ops.elementwise import arithmetic, division, exponential, power
+from lucid.ops.elementwise import arithmetic, division, exponential, power, rounding
 from lucid.ops.index.indexing import getitem
 from lucid.ops.shape import axes, broadcasting, joining, reshape
-from lucid.tensor.numpy_calls.rule import operand, rule, same_kind, sizes_of, tensor_of, tensors_in
+from lucid.tensor.numpy_calls.rule import dtype_named, operand, rule, same_kind, sizes_of, tensor_of, tensors_in
 from lucid.tensor.numpy_calls.rules.places import plain
-from lucid.tensor.numpy_calls.rules.reductions import in_dtype
+from lucid.tensor.numpy_calls.rules.reductions import in_dtype, in_fractions
+from lucid.tensor.numpy_calls.ufuncs import sign
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -67,7 +70,8 @@ def _enter_like(name: str, function: Callable[..., Any]) -> None:
     def like(a: Tensor, dtype: object = None, shape: Sizes | None = None) -> Any:
         a = a.detach()
         return function(
-            a if shape is None else broadcasting.broadcast_to(filling.zeros_like(a).sum(), sizes_of(shape)), dtype=dtype
+            a if shape is None else broadcasting.broadcast_to(wrap(zeros_beside(a.array, ())), sizes_of(shape)),
+            dtype=dtype,
         )
 
     rule(name, "*prototype:a dtype shape" if name == "empty_like" else "*a dtype shape")(like)
@@ -110,16 +114,31 @@ def linspace(
     axis: int = 0,
 ) -> Any:
     """Return ``numpy.linspace``."""
-    like = next(tensors_in((start, stop)))
-    first, last = tensor_of(start, like), tensor_of(stop, like)
+    first, last = ends_of(start, stop)
     span = arithmetic.sub(last, first)
-    share = np.linspace(0, 1, num, endpoint=endpoint).astype(like.array.dtype).reshape(-1, *(1,) * span.array.ndim)
-    steps = wrap(asarray(share, device=device_of(like.array)))
-    # the ends meet what was given, as the sum of a start and a whole span need not
-    points = arithmetic.add(arithmetic.mul(first, arithmetic.rsub(steps, 1)), arithmetic.mul(last, steps))
-    points = axes.movedim(in_dtype(points, dtype), 0, axis) if points.array.ndim else points
     parts = num - 1 if endpoint else num
-    return (points, arithmetic.mul(span, 1 / parts if parts > 0 else np.nan)) if retstep else points
+    step = division.div(span, parts if parts > 0 else np.nan)
+    counts = np.arange(num, dtype=span.array.dtype).reshape(-1, *(1,) * span.array.ndim)
+    rises = arithmetic.mul(wrap(asarray(counts, device=device_of(span.array))), step if parts > 0 else span)
+    points = with_ends(arithmetic.add(rises, first), None, last if endpoint and num > 1 else None)
+    if dtype is not None and dtype_named(dtype).category == int64.category:
+        points = rounding.floor(points)
+    points = axes.movedim(in_dtype(points, dtype), 0, axis)
+    return (points, step) if retstep else points
+
+
+def ends_of(start: Operand, stop: Operand) -> tuple[Any, Any]:
+    """Return both ends of a range, in floats and in one shape."""
+    like = in_fractions(next(tensors_in((start, stop))))
+    first, last = broadcasting.broadcast_tensors(*[in_fractions(tensor_of(each, like)) for each in (start, stop)])
+    return first, last
+
+
+def with_ends(points: Tensor, first: Tensor | None, last: Tensor | None) -> Any:
+    """Return points of which the ends are what was given, which sums and powers need not meet."""
+    ends = [None if each is None else reshape.unsqueeze(each, 0) for each in (first, last)]
+    middle = getitem(points, slice(None if first is None else 1, None if last is None else -1))
+    return joining.cat([each for each in (ends[0], middle, ends[1]) if each is not None])
 
 
 @rule("logspace", "*start *stop num endpoint base dtype axis")
@@ -140,11 +159,18 @@ def logspace(
 def geomspace(
     start: Operand, stop: Operand, num: int = 50, endpoint: bool = True, dtype: object = None, axis: int = 0
 ) -> Any:
-    """Return ``numpy.geomspace``, of numbers of one sign."""
-    like = next(tensors_in((start, stop)))
-    first, last = tensor_of(start, like), tensor_of(stop, like)
-    ratio = exponential.log(division.div(last, first))
-    return in_dtype(arithmetic.mul(first, exponential.exp(linspace(0, ratio, num, endpoint, axis=axis))), dtype)
+    """Return ``numpy.geomspace``."""
+    first, last = ends_of(start, stop)
+    if not (plain(first).all() and plain(last).all()):
+        raise SettingError("numpy.geomspace: expected ends other than zero, got 0, which no factor leads to")
+    if dtype is not None and dtype_named(dtype).is_complex:
+        first, last = in_dtype(first, dtype), in_dtype(last, dtype)
+    turn = sign(first)
+    first, last = (division.div(each, turn) for each in (first, last))
+    points = logspace(exponential.log10(first), exponential.log10(last), num, endpoint)
+    if num > 0:
+        points = with_ends(points, first, last if endpoint and num > 1 else None)
+    return axes.movedim(in_dtype(arithmetic.mul(points, turn), dtype), 0, axis)
 
 
 @rule("meshgrid", "xi copy sparse indexing")

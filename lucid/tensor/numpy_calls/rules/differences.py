@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -20,7 +21,7 @@ from lucid.ops.reduction import differences, sums
 from lucid.ops.shape import axes, joining, reshape
 from lucid.tensor.numpy_calls.rule import axis_in, enter, is_tensor, operand, rule, tensor_of, untyped
 from lucid.tensor.numpy_calls.rules.places import plain
-from lucid.tensor.numpy_calls.rules.reductions import dims_of
+from lucid.tensor.numpy_calls.rules.reductions import dims_of, in_fractions
 
 if TYPE_CHECKING:
     from lucid.tensor import Tensor
@@ -77,52 +78,58 @@ def gradient(f: Tensor, varargs: tuple[Any, ...] = (), axis: Axis = None, edge_o
     return results[0] if len(results) == 1 else tuple(results)
 
 
-def _slope(f: Tensor, k: int, step: Operand, edge_order: int) -> Any:
+def _one_step(step: Any) -> Any:
+    """Return places without a gradient that lie evenly as their distance; anything else as it is."""
+    if not np.ndim(step.array if is_tensor(step) else step) or (is_tensor(step) and step.requires_grad):
+        return step
+    widths = np.diff(plain(step))
+    return widths[0].item() if (widths == widths[0]).all() else step
+
+
+def _slope(f: Tensor, k: int, step: Any, edge_order: int) -> Any:
     """Return the slope along a dimension, for a step, or the places of the samples."""
     size = f.array.shape[k]
     if size < edge_order + 1:
         raise ShapeError(f"numpy.gradient: expected at least {edge_order + 1} elements along axis {k}, got {size}")
-    rises = differences.diff(f, dim=k)
+    f, step = in_fractions(f), _one_step(step)
+    three = [part(f, k, j, j - 2 or None) for j in range(3)]
+    beginning, end = [part(x, k, 0, 1) for x in three], [part(x, k, -1) for x in three]
+    rises = differences.diff(part(f, k, 0, 2), dim=k), differences.diff(part(f, k, -2), dim=k)
     if np.ndim(step.array if is_tensor(step) else step):
-        places = tensor_of(step, f)
-        widths = reshape.reshape(differences.diff(places), [-1 if j == k else 1 for j in range(f.array.ndim)])
-        slopes = division.div(rises, widths)
+        sizes = [-1 if j == k else 1 for j in range(f.array.ndim)]
+        widths = reshape.reshape(differences.diff(tensor_of(step, f)), sizes)
+        inner = _weighed(three, *_parabola(part(widths, k, None, -1), part(widths, k, 1))[1])
+        near, far = part(widths, k, 0, 1), part(widths, k, -1)
+        if edge_order == 2:
+            first = _weighed(beginning, *_parabola(near, part(widths, k, 1, 2))[0])
+            last = _weighed(end, *_parabola(part(widths, k, -2, -1), far)[2])
+        else:
+            first, last = division.div(rises[0], near), division.div(rises[1], far)
     else:
-        widths = None
-        slopes = division.div(rises, step)
-    first, last = part(slopes, k, 0, 1), part(slopes, k, -1)
-    before, after = part(slopes, k, None, -1), part(slopes, k, 1)
-    if widths is None:
-        inner = arithmetic.mul(arithmetic.add(before, after), 0.5)
-    else:
-        left, right = part(widths, k, None, -1), part(widths, k, 1)
-        inner = division.div(
-            arithmetic.add(arithmetic.mul(before, right), arithmetic.mul(after, left)), arithmetic.add(left, right)
-        )
-    if edge_order == 2:
-        first = (
-            arithmetic.sub(arithmetic.mul(first, 2), part(inner, k, 0, 1))
-            if widths is None
-            else _edge(slopes, widths, k, 0)
-        )
-        last = (
-            arithmetic.sub(arithmetic.mul(last, 2), part(inner, k, -1))
-            if widths is None
-            else _edge(slopes, widths, k, -1)
-        )
+        inner = division.div(arithmetic.sub(three[2], three[0]), arithmetic.mul(tensor_of(step, f), 2))
+        if edge_order == 2:
+            rises = _weighed(beginning, -1.5, 2.0, -0.5), _weighed(end, 0.5, -2.0, 1.5)
+        first, last = division.div(rises[0], step), division.div(rises[1], step)
     return joining.cat([first, inner, last], k)
 
 
-def _edge(slopes: Tensor, widths: Tensor, k: int, end: int) -> Any:
-    """Return the slope at an end of the parabola through the three samples nearest to it."""
-    near, far = (0, 1) if end == 0 else (-1, -2)
+def _weighed(samples: list[Any], *weights: Operand) -> Any:
+    """Return the sum of three samples, each times its weight."""
+    first, second, third = [arithmetic.mul(x, weight) for x, weight in zip(samples, weights, strict=True)]
+    return arithmetic.add(arithmetic.add(first, second), third)
 
-    def at(x: Tensor, place: int) -> Any:
-        return part(x, k, place, place + 1 or None)
 
-    share = division.div(at(widths, near), arithmetic.add(at(widths, near), at(widths, far)))
-    bend = arithmetic.mul(arithmetic.sub(at(slopes, far), at(slopes, near)), share)
-    return arithmetic.sub(at(slopes, near), bend)
+def _parabola(left: Tensor, right: Tensor) -> tuple[tuple[Any, Any, Any], ...]:
+    """Return what three samples, so far from each other, weigh in the slopes of their parabola at each of them."""
+    both = arithmetic.add(left, right)
+    whole = division.div(both, arithmetic.mul(left, right))
+    of_first = division.div(right, arithmetic.mul(left, both))
+    of_last = division.div(left, arithmetic.mul(right, both))
+    return (
+        (arithmetic.sub(of_last, whole), whole, arithmetic.neg(of_last)),
+        (arithmetic.neg(of_first), arithmetic.sub(of_first, of_last), of_last),
+        (of_first, arithmetic.neg(whole), arithmetic.sub(whole, of_first)),
+    )
 
 
 @rule("interp", "*x *xp *fp *left *right period")
@@ -137,6 +144,8 @@ def interp(
     """Return ``numpy.interp``, with gradients by the places asked for, the places of samples, and the samples."""
     like = next(each for each in (x, xp, fp) if is_tensor(each))
     x, xp, fp = (tensor_of(each, like) for each in (x, xp, fp))
+    if xp.array.shape != fp.array.shape:
+        raise ShapeError(f"numpy.interp: fp and xp are not of the same length: {fp.array.shape}, {xp.array.shape}")
     if period is not None:
         x, xp = (division.remainder(each, abs(period)) for each in (x, xp))
         order = np.argsort(plain(xp))
@@ -152,15 +161,31 @@ def interp(
     else:
         place = untyped.clip(untyped.searchsorted(plain(xp), plain(x), "right"), 1, count - 1)
         high, low = (wrap(asarray(np.asarray(each), device=device_of(like.array))) for each in (place, place - 1))
-        x0, x1, y0, y1 = getitem(xp, low), getitem(xp, high), getitem(fp, low), getitem(fp, high)
-        share = division.div(arithmetic.sub(x, x0), arithmetic.sub(x1, x0))
-        inside = arithmetic.add(y0, arithmetic.mul(arithmetic.sub(y1, y0), share))
+        rise = arithmetic.sub(getitem(fp, high), getitem(fp, low))
+        run = arithmetic.sub(getitem(xp, high), getitem(xp, low))
+        near, is_met = _nearer(plain(x), plain(xp), plain(fp), place)
+        near, is_met = (wrap(asarray(each, device=device_of(like.array))) for each in (near, is_met))
+        slope = division.div(selection.where(is_met, 0.0, rise), run)
+        inside = arithmetic.add(arithmetic.mul(slope, arithmetic.sub(x, getitem(xp, near))), getitem(fp, near))
     ends = (
         getitem(fp, 0) if left is None else tensor_of(left, like),
         getitem(fp, -1) if right is None else tensor_of(right, like),
     )
     inside = selection.where(comparison.lt(x, getitem(xp, 0)), ends[0], inside)
     return selection.where(comparison.gt(x, getitem(xp, -1)), ends[1], inside)
+
+
+def _nearer(x: Any, xp: Any, fp: Any, place: Any) -> tuple[Any, Any]:
+    """Return from which sample a line goes to each place, and whether the place has that sample's value, as in NumPy.
+
+    It is the one before, unless that makes NaN of infinite samples.
+    """
+    low, high = place - 1, place
+    with np.errstate(all="ignore"):
+        rise, run = fp[high] - fp[low], xp[high] - xp[low]
+        by_last = np.isnan(rise / run * (x - xp[low]) + fp[low])
+    near: Any = untyped.where((x == xp[high]) | (by_last & (x != xp[low])), high, low)
+    return near, ~untyped.isfinite(rise) & ((x == xp[near]) | (fp[high] == fp[low]))
 
 
 # ---- convolutions ----
@@ -171,17 +196,26 @@ def _sliding(a: Tensor, v: Tensor, mode: str | int) -> Any:
     if a.array.ndim != 1 or v.array.ndim != 1 or not a.array.size or not v.array.size:
         raise ShapeError(f"expected vectors that are not empty, got shapes {a.array.shape} and {v.array.shape}")
     long, short = len(a.array), len(v.array)
-    zeros = wrap(asarray(np.zeros(short - 1, a.array.dtype), device=device_of(a.array)))
-    padded = joining.cat([zeros, a, zeros])
-    rows = np.arange(long + short - 1)[:, None] + np.arange(short)
-    full = matmul(getitem(padded, wrap(asarray(rows, device=device_of(a.array)))), v)
-    if mode in {"full", 2}:
-        return full
-    if mode not in {"same", "valid", 0, 1}:
+    wanted = {2: "full", 1: "same", 0: "valid"}.get(cast("Any", mode), mode)
+    middle = (short - 1) // 2
+    ranges = {"full": (0, long + short - 1), "same": (middle, middle + long), "valid": (short - 1, long)}
+    if wanted not in ranges:
         raise SettingError(f"expected mode 'full', 'same' or 'valid', got {mode!r}")
-    count = long if mode in {"same", 1} else long - short + 1
-    start = (short - 1) // 2 if mode in {"same", 1} else short - 1
-    return part(full, 0, start, start + count)
+    start, stop = ranges[wanted]
+    zeros = wrap(zeros_beside(a.array, (short - 1,)))
+    padded = joining.cat([zeros, a, zeros])
+
+    def products(begin: int, end: int, is_inside: bool) -> Any:
+        places = np.arange(begin, end)[:, None] + np.arange(short)
+        lines = getitem(padded, wrap(asarray(places, device=device_of(a.array))))
+        if is_inside:
+            return matmul(lines, v)
+        # what is beside the vector is no zero: its product with an infinite number would be NaN
+        known = asarray((places >= short - 1) & (places < short - 1 + long), device=device_of(a.array))
+        return sums.sum(selection.where(wrap(known), arithmetic.mul(lines, v), 0), -1)
+
+    cuts = pairwise([start, *np.clip([short - 1, long], start, stop).tolist(), stop])
+    return joining.cat([products(*cut, k == 1) for k, cut in enumerate(cuts) if cut[0] < cut[1]])
 
 
 @rule("convolve", "*a *v mode")
@@ -198,11 +232,10 @@ def convolve(a: Tensor, v: Tensor, mode: str | int = "full") -> Any:
 def correlate(a: Tensor, v: Tensor, mode: str | int = "valid") -> Any:
     """Return ``numpy.correlate``: the second vector is conjugated."""
     like = a if is_tensor(a) else v
-    a, v = (reshape.reshape(tensor_of(each, like), -1) if np.ndim(plain(each)) == 0 else each for each in (a, v))
-    other = conj(v)
-    if len(a.array) >= len(v.array):
-        return _sliding(a, other, mode)
-    return axes.flip(_sliding(other, a, mode), (0,))
+    a, v = tensor_of(a, like), conj(tensor_of(v, like))
+    if a.array.size >= v.array.size:
+        return _sliding(a, v, mode)
+    return axes.flip(_sliding(v, a, mode), (0,))
 
 
 # ---- phases ----
@@ -212,7 +245,9 @@ def correlate(a: Tensor, v: Tensor, mode: str | int = "valid") -> Any:
 def unwrap(p: Tensor, discont: float | None = None, axis: int = -1, period: float = 2 * np.pi) -> Any:
     """Return ``numpy.unwrap``: what is added is constant around each number."""
     values = plain(p)
-    steps = np.unwrap(values, discont, axis, period=period) - values
+    made = np.unwrap(values, discont, axis, period=period)
+    # the difference of infinities that stayed what they were is no NaN
+    steps = np.subtract(made, values, out=np.zeros_like(made), where=made != values)
     return arithmetic.add(p, wrap(asarray(steps, device=device_of(p.array))))
 
 

@@ -90,6 +90,7 @@ def inner(a: Tensor, b: Tensor) -> Any:
 def vdot(a: Tensor, b: Tensor) -> Any:
     """Return ``numpy.vdot``: of all elements, those of the first conjugated."""
     a, b = pair(a, b)
+    check_aligned("vdot", a.array.size, b.array.size)
     return sums.sum(arithmetic.mul(conj(reshape.ravel(a)), reshape.ravel(b)))
 
 
@@ -114,7 +115,11 @@ def tensordot(a: Tensor, b: Tensor, axes: int | Sequence[Sizes] = 2) -> Any:
         for j, k in zip(first, second, strict=True):
             check_aligned("tensordot", a.array.shape[j], b.array.shape[k])
         return einsum.tensordot(a, b, (first, second))
-    return einsum.tensordot(a, b, cast("int", axes))
+    count = cast("int", axes)
+    last = a.array.shape[max(a.array.ndim - count, 0) :]
+    for sizes in zip(last, b.array.shape[:count], strict=False):
+        check_aligned("tensordot", *sizes)
+    return einsum.tensordot(a, b, count)
 
 
 @rule("einsum", "operands optimize dtype")
@@ -164,6 +169,15 @@ def cross(a: Tensor, b: Tensor, axisa: int = -1, axisb: int = -1, axisc: int = -
 
 
 # ---- numpy.linalg ----
+
+
+@rule("linalg.cross", "*x1 *x2 axis")
+def cross_of_three(x1: Tensor, x2: Tensor, axis: int = -1) -> Any:
+    """Return ``numpy.linalg.cross``, of vectors of three components alone."""
+    sizes = [x.array.shape[axis_in(axis, x.array.ndim)] for x in (x1, x2)]
+    if sizes != [3, 3]:
+        raise ShapeError(f"numpy.linalg.cross: expected vectors of 3 components, got {sizes[0]} and {sizes[1]}")
+    return cross(x1, x2, axis=axis)
 
 
 @rule("linalg.norm", "*x ord axis keepdims")
@@ -328,7 +342,6 @@ _permuted = axes.permute
 enter("linalg.vecdot", "*x1:a *x2:b axis", vector_products)
 enter("linalg.outer", "*x1:a *x2:b", outer)
 enter("linalg.tensordot", "*x1:a *x2:b axes", tensordot)
-enter("linalg.cross", "*x1:a *x2:b axis", cross)
 enter("linalg.det", "*a:A", inverses.det)
 enter("linalg.slogdet", "*a:A", inverses.slogdet)
 enter("linalg.inv", "*a:A", inverses.inv)

@@ -6,14 +6,16 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from lucid.ops.elementwise import arithmetic
+from lucid.backend.dtype import as_dtype
+from lucid.ops.base.promotion import cast_to
+from lucid.ops.elementwise import arithmetic, rounding
 from lucid.ops.shape import broadcasting, joining, padding
 from lucid.ops.shape.reshape import clone
 from lucid.tensor.numpy_calls.rule import NumpyCallError, is_tensor, rule, tensor_of
 from lucid.tensor.numpy_calls.rules.creation import linspace
 from lucid.tensor.numpy_calls.rules.differences import part
 from lucid.tensor.numpy_calls.rules.places import selected
-from lucid.tensor.numpy_calls.rules.reductions import largest, smallest
+from lucid.tensor.numpy_calls.rules.reductions import in_fractions, largest, smallest
 from lucid.tensor.numpy_calls.rules.statistics import mean, median
 
 if TYPE_CHECKING:
@@ -25,7 +27,12 @@ if TYPE_CHECKING:
 MOVING = frozenset(("constant", "edge", "empty", "reflect", "symmetric", "wrap"))
 """The modes whose elements are those of the array, or constants."""
 
-OF_PARTS: dict[str, Callable[..., Any]] = {"maximum": largest, "mean": mean, "median": median, "minimum": smallest}
+
+def _mean(a: Tensor, axis: int, keepdims: bool) -> Any:
+    return mean(in_fractions(a), axis, keepdims=keepdims)
+
+
+OF_PARTS: dict[str, Callable[..., Any]] = {"maximum": largest, "mean": _mean, "median": median, "minimum": smallest}
 """The modes that pad with one number for each line, which is made of its part next to the edge."""
 
 
@@ -91,7 +98,12 @@ def _of_parts(x: Tensor, k: int, before: int, after: int, reduce: Callable[..., 
     def repeated(number: Tensor, count: int) -> Any:
         return broadcasting.broadcast_to(number, [count if j == k else s for j, s in enumerate(x.array.shape)])
 
-    ends = reduce(part(x, k, 0, first), axis=k, keepdims=True), reduce(part(x, k, size - last), axis=k, keepdims=True)
+    def rounded(number: Tensor) -> Any:
+        whole = x.array.dtype.kind in "iu" and number.is_floating_point()
+        return cast_to(rounding.round(number) if whole else number, as_dtype(x.array.dtype))
+
+    parts = part(x, k, 0, first), part(x, k, size - last)
+    ends = [rounded(reduce(each, axis=k, keepdims=True)) for each in parts]
     return joining.cat([repeated(ends[0], before), x, repeated(ends[1], after)], k)
 
 
@@ -99,7 +111,7 @@ def _ramps(x: Tensor, k: int, before: int, after: int, ends: tuple[Any, Any]) ->
     first, last = part(x, k, 0, 1), part(x, k, -1)
 
     def ramp(edge: Tensor, end: Operand, count: int) -> Any:
-        return linspace(tensor_of(end, x), edge.squeeze(k), count, endpoint=False, axis=k)
+        return linspace(end, edge.squeeze(k), count, endpoint=False, dtype=as_dtype(x.array.dtype), axis=k)
 
     behind = ramp(last, ends[1], after)
     return joining.cat([ramp(first, ends[0], before), x, behind.flip(k)], k)

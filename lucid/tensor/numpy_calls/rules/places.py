@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from lucid.autograd.base import wrap
+from lucid.autograd.base import TensorBase, wrap
 from lucid.backend.arrays import asarray, zeros_beside
 from lucid.backend.device import device_of
 from lucid.backend.dtype import dtype_of
@@ -105,6 +105,28 @@ enter_moving("resize", "*a new_shape", "a")
 enter_moving("select", "condlist choicelist default", "choicelist default", weak=True)
 
 
+def check_cast(name: str, into: Tensor, value: object, casting: str) -> None:
+    """Raise what NumPy's function raises where it casts no such values into the dtype of an array.
+
+    It is called with zeros of the same dtypes; numbers, which have none, stay what they are.
+    """
+
+    def stand_in(entry: Any) -> Any:
+        if is_sequence(entry):
+            return [stand_in(each) for each in entry]
+        array: Any = entry.array if isinstance(entry, TensorBase) else entry
+        return np.zeros((1,) * array.ndim, array.dtype) if is_gpu_array(array) or type(array) is np.ndarray else entry
+
+    values = stand_in(value)
+    array = np.zeros(np.shape(values) or (1,), into.array.dtype)
+    if name == "copyto":
+        np.copyto(array, values, casting=cast("Any", casting))
+    elif array.size:
+        function = {"place": np.place, "putmask": np.putmask}.get(name, np.put)
+        every: Any = np.arange(array.size) if function is np.put else np.ones(array.shape, bool)
+        function(array, every, values)
+
+
 def enter_writing(name: str, takes: str, target: str, values: str) -> None:
     """Enter a function that writes `values` into the elements of `target`, and returns nothing."""
     function = getattr(np, name)
@@ -122,6 +144,7 @@ def enter_writing(name: str, takes: str, target: str, values: str) -> None:
                 f"numpy.{name}: {target} is no Tensor, and cannot hold what requires grad: make it one, "
                 "lucid.as_tensor(array)"
             )
+        check_cast(name, into, arguments[values], arguments.get("casting", "same_kind"))
         arguments[values] = cast_to(operand(arguments[values], into, strong=True), dtype_of(into.array))
         setitem(into, ..., selected(written, arguments, {target, values}))
 
@@ -139,5 +162,6 @@ enter_writing("putmask", "a mask values", "a", "values")
 @rule("insert", "*arr obj ?values axis")
 def inserted(arr: Tensor, obj: object, values: Operand, axis: int | None = None) -> Any:
     """Return ``numpy.insert``: what is inserted comes to the dtype of the array."""
+    check_cast("insert", arr, values, "unsafe")
     own = cast_to(operand(values, arr, strong=True), dtype_of(arr.array))
     return selected(np.insert, {"arr": arr, "obj": obj, "values": own, "axis": axis}, {"arr", "values"})

@@ -15,6 +15,7 @@ from lucid.ops.index.indexing import getitem
 from lucid.ops.shape import axes, joining, reshape
 from lucid.tensor.numpy_calls.rule import beside, is_tensor, operand, rule, tensor_of, tensors_in
 from lucid.tensor.numpy_calls.rules.differences import convolve
+from lucid.tensor.numpy_calls.rules.reductions import in_fractions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -80,6 +81,7 @@ def polyder(p: Tensor, m: int = 1) -> Any:
 @rule("polyint", "*p m k")
 def polyint(p: Tensor, m: int = 1, k: float | Sequence[float] | None = None) -> Any:
     """Return ``numpy.polyint``, with the constants `k`."""
+    p = in_fractions(p)
     constants = np.broadcast_to(np.zeros(1) if k is None else np.atleast_1d(k), (m,))
     for constant in constants.tolist():
         powers = beside(1 / np.arange(len(p.array), 0, -1), p)

@@ -10,6 +10,7 @@ import numpy as np
 from lucid.autograd.base import wrap
 from lucid.backend.arrays import asarray
 from lucid.backend.device import device_of
+from lucid.backend.dtype import float64
 from lucid.ops.base.promotion import cast_to
 from lucid.ops.elementwise import arithmetic, comparison, nonfinite, selection
 from lucid.ops.index.gather import take_along_dim
@@ -70,6 +71,11 @@ def with_initial(result: Tensor, initial: Tensor | complex | None, op: Callable[
 def in_dtype(a: Tensor, dtype: object) -> Any:
     """Return `a` in another dtype, if one is named; of results too, where sums are int64."""
     return a if dtype is None else cast_to(a, dtype_named(dtype))
+
+
+def in_fractions(a: Tensor) -> Any:
+    """Return integers as float64, in which NumPy's functions of fractions of them are; anything else as it is."""
+    return cast_to(a, float64) if a.array.dtype.kind in "biu" else a
 
 
 # ---- sums ----

@@ -62,7 +62,7 @@ def piecewise(x: Tensor, condlist: Any, funclist: Any, args: tuple[Any, ...] = (
             if callable(function)
             else function
         )
-        line = reshape.reshape(operand(value, x, strong=True), -1)
+        line = cast_to(reshape.reshape(operand(value, x, strong=True), -1), as_dtype(x.array.dtype))
         # each element has its turn in the order of its place
         turn = (
             np.maximum(np.cumsum(truth.ravel()) - 1, 0).reshape(truth.shape)
@@ -86,7 +86,9 @@ def taken(a: Tensor, indices: Indices, axis: int | None = None, mode: str = "rai
         index = index.astype(np.int64, casting="safe") if index.size else index.astype(np.int64)
     if mode != "raise":
         index = index % size if mode == "wrap" else index.clip(0, size - 1)
-    return getitem(line, (*(slice(None),) * k, index_beside(index, a)))
+    found = getitem(line, (*(slice(None),) * k, index_beside(index, a)))
+    # at a single place an index gives a view
+    return found if index.ndim else reshape.clone(found)
 
 
 @rule("take_along_axis", "*arr indices axis")

@@ -11,9 +11,7 @@ from lucid.autograd.base import wrap
 from lucid.autograd.borrowing import borrowed
 from lucid.backend.arrays import asarray, zeros_beside
 from lucid.backend.device import device_of
-from lucid.backend.dtype import float64
 from lucid.errors import DtypeError
-from lucid.ops.base.promotion import cast_to
 from lucid.ops.elementwise import arithmetic, comparison, division, nonfinite, power, selection
 from lucid.ops.elementwise.complex import conj, real
 from lucid.ops.index.index_select import index_add
@@ -22,7 +20,7 @@ from lucid.ops.reduction import covariance, statistics, sums
 from lucid.ops.shape import axes, joining, reshape
 from lucid.tensor.numpy_calls.rule import NumpyCallError, beside, is_tensor, rule, tensor_of
 from lucid.tensor.numpy_calls.rules.places import plain
-from lucid.tensor.numpy_calls.rules.reductions import dims_of, in_dtype, in_line, over, total
+from lucid.tensor.numpy_calls.rules.reductions import dims_of, in_dtype, in_fractions, in_line, over, total
 from lucid.tensor.numpy_calls.rules.selection import sorted_values
 
 if TYPE_CHECKING:
@@ -195,11 +193,6 @@ def correlations(x: Tensor, y: Tensor | None = None, rowvar: bool = True, dtype:
 # ---- quantiles ----
 
 
-def in_fractions(a: Tensor) -> Any:
-    """Return integers as float64, in which NumPy's quantiles of them are; anything else as it is."""
-    return cast_to(a, float64) if a.array.dtype.kind in "biu" else a
-
-
 def quantiles(a: Tensor, q: Array | float, axis: Axis, keepdims: bool, method: str | None = None) -> Any:
     """Return quantiles, or of no method a median.
 
@@ -215,12 +208,18 @@ def quantiles(a: Tensor, q: Array | float, axis: Axis, keepdims: bool, method: s
     quantile_of: Any = np.quantile
     place: Any = np.asarray(quantile_of(np.arange(length), q, method=method or "linear"))
     low = np.floor(place).astype(np.int64)
-    share = wrap(asarray((place - low).astype(line.array.dtype), device=device_of(line.array)))
     first, second = getitem(line, (..., low)), getitem(line, (..., np.minimum(low + 1, length - 1)))
+    share, back = (
+        wrap(asarray(np.asarray(each, line.array.dtype), device=device_of(line.array)))
+        for each in (place - low, place - low - 1)
+    )
     if method is None:
         between = arithmetic.mul(arithmetic.add(first, second), 0.5)
     else:
-        between = arithmetic.add(first, arithmetic.mul(arithmetic.sub(second, first), share))
+        rise, is_near = arithmetic.sub(second, first), comparison.lt(share, 0.5)
+        # from the nearer of the two, as NumPy goes, of which an infinite one has its own value
+        way = arithmetic.mul(rise, selection.where(is_near, share, back))
+        between = arithmetic.add(selection.where(is_near, first, second), way)
     # none of what is beside a number counts for it, and nothing of infinity would be NaN
     result = selection.where(comparison.eq(share, 0), first, between)
     # NaN is sorted to the end, and makes the whole of it one
@@ -303,13 +302,15 @@ def median_of_numbers(a: Tensor, axis: Axis = None, keepdims: bool = False) -> A
 
 @rule("bincount", "x *weights minlength")
 def weighted_counts(x: Tensor, weights: Tensor | Array | None = None, minlength: int = 0) -> Any:
-    """Return ``numpy.bincount``, whose weights have a gradient."""
+    """Return ``numpy.bincount``, whose weights have a gradient, and are no integers."""
     indices = np.asarray(plain(x))
+    indices = indices if indices.size else indices.astype(np.int64)  # an empty list is one of floats
     if not is_tensor(weights):
         return np.bincount(indices, weights, minlength)
+    values = in_fractions(weights)
     length = max(minlength, int(indices.max(initial=-1)) + 1)
-    zeros = wrap(asarray(np.zeros(length, weights.array.dtype), device=device_of(weights.array)))
-    return index_add(zeros, 0, wrap(asarray(indices, device=device_of(weights.array))), weights)
+    zeros = wrap(zeros_beside(values.array, (length,)))
+    return index_add(zeros, 0, wrap(asarray(indices, device=device_of(values.array))), values)
 
 
 @rule("histogram", "a bins range density *weights")

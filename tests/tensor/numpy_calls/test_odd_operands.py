@@ -1,0 +1,192 @@
+"""Rules of operands that their table does not draw: infinities, NaN, integers, and what does not fit into an array."""
+
+import builtins
+import re
+
+import numpy as np
+import pytest
+
+import lucid
+from lucid import numpy as lnp
+from lucid.tensor.numpy_calls.table import RULES
+from tests.device import DEVICE
+from tests.tensor.numpy_calls.samples import OPERANDS
+from tests.tensor.numpy_calls.test_rules import GONE, NOT_ASKED, ROWS, evaluated, leaf_of, plain
+
+LIMITS = {"i0", "nanpercentile", "nanquantile"}
+"""At an infinity NumPy has NaN where there is a limit."""
+
+
+def operands_of(call, rng):
+    """Return the operands that a call names."""
+    return {key: OPERANDS[key](rng) for key in sorted({*re.findall(r"\b[a-zA-Z]\b", call)} & OPERANDS.keys())}
+
+
+def outcome(call, module, operands):
+    """Return arrays that a call gives, or the exception that it raises."""
+    try:
+        return [plain(result) for result in evaluated(call, module, operands) if result is not None]
+    except Exception as error:  # noqa: BLE001 - which one it is is compared
+        return error
+
+
+def alike(made, expected, tolerance=1e-9, *, unless_nan=False):
+    """Return whether two outcomes are one: an infinity and NaN are like themselves alone, errors of one of Python's."""
+    if isinstance(expected, Exception):
+        kind = next(kind for kind in type(expected).__mro__ if getattr(builtins, kind.__name__, None) is kind)
+        return isinstance(made, kind)
+    return isinstance(made, list) and all(
+        one.shape == other.shape
+        and (np.isclose(one, other, tolerance, tolerance / 10, equal_nan=True) | (unless_nan & (other != other))).all()
+        for one, other in zip(made, expected, strict=True)
+    )
+
+
+@pytest.mark.parametrize("end", [np.inf, -np.inf, np.nan])
+def test_ends(end, rng):
+    """With an infinity or NaN at either end of an operand of real numbers, or inside, the values are NumPy's.
+
+    What decomposes a matrix raises, or has LAPACK's answer; on a device a transform of an infinity is NaN throughout.
+    The places of `interp` rise, and come round with a period.
+    """
+    wrong, tried = [], 0
+    for name, call in ROWS:
+        values = operands_of(call, rng)
+        if "linalg" in call or ("fft" in name and DEVICE != "cpu"):
+            continue
+        for key in (key for key in values if key in "xyvuspqc"):
+            for place in sorted({0, np.size(values[key]) // 2, np.size(values[key]) - 1}):
+                array = np.array(values[key])
+                array.reshape(-1)[place] = end
+                if name == "interp" and key == "u" and ("period" in call or not (np.diff(array) > 0).all()):
+                    continue
+                given = {**values, key: array}
+                expected = outcome(call, np, given)
+                made = outcome(call, lnp, {k: lnp.asarray(leaf_of(v)) if k.islower() else v for k, v in given.items()})
+                single = isinstance(made, list) and any(one.dtype.char in "fF" for one in made)
+                tried += 1
+                if not alike(made, expected, 1e-5 if single else 1e-9, unless_nan=name in LIMITS):
+                    wrong.append(f"{call} with {key}.flat[{place}] = {end}: {made}, {expected}")
+    assert not wrong, "\n".join(wrong)
+    assert tried > 1000
+
+
+UNLIKE = {"argsort", "divmod", "ediff1d", "max", "min", "polymul", "power", "reciprocal"}
+"""Of integers: which of equal ones comes first, a rest that jumps, zeros in front that NumPy drops, and what PyTorch
+promotes or NumPy refuses."""
+
+
+def test_integers(rng):
+    """Of integers NumPy's own functions have NumPy's values, to a float32's first digits, or refuse their dtype."""
+    wrong, refused = [], set()
+    for name, call in ROWS:
+        if name in {*UNLIKE, *NOT_ASKED}:
+            continue
+        values = operands_of(call, rng)
+        for key in filter(str.islower, values):
+            whole = np.rint(2 * np.nan_to_num(np.real(values[key]))).astype(np.int64)
+            values[key] = np.cumsum(abs(whole) + 1) if key == "u" else abs(whole) + 1 if key == "p" else whole
+        expected = outcome(call, np, values)
+        tensors = {key: lucid.tensor(value) if key.islower() else value for key, value in values.items()}
+        made = outcome(call, np, tensors)
+        if isinstance(made, TypeError | ZeroDivisionError):
+            refused.add(name)
+        elif not alike(made, expected, 1e-3):
+            wrong.append(f"{call}: {made}, {expected}")
+    assert not wrong, "\n".join(wrong)
+    assert len(refused) < 40
+
+
+# What else functions with an axis take, of an array `s` of three dimensions.
+BESIDE = {
+    "append": "s", "array_split": "2", "compress": "[True, False]", "cross": "s", "delete": "1", "diff": "1",
+    "geomspace": "s + 1", "insert": "1, 5.0", "linspace": "2.0", "logspace": "2.0", "nanpercentile": "30",
+    "nanquantile": "0.3", "partition": "1", "percentile": "30",
+    "quantile": "[0.2, 0.7]", "repeat": "2", "roll": "1", "split": "1", "take": "[0, -1]",
+    "take_along_axis": "np.zeros((1, 1, 1), int)", "linalg.cross": "s", "linalg.vecdot": "s",
+}  # fmt: skip
+SEQUENCES = {"concat", "concatenate", "stack"}
+
+
+def test_every_axis(rng):
+    """Of three dimensions each axis, counted from either end, is NumPy's, and one beyond them is NumPy's error."""
+    s, tried, wrong = rng.uniform(0.5, 2.0, (2, 3, 4)), set(), []
+    for name in sorted(name for name, rule in RULES.items() if "axis" in rule.names and name not in {*GONE, *WRITTEN}):
+        given = "(s, s)" if name in SEQUENCES else "s"
+        for size in (3, 1):
+            part = s[:, :size, :size]  # a cross product is one of three numbers, and only a size of 1 is squeezed
+            for axis in range(-4, 4):
+                call = f"np.{name}({given}{', ' if name in BESIDE else ''}{BESIDE.get(name, '')}, axis={axis})"
+                expected = outcome(call, np, {"s": part.copy()})
+                if isinstance(expected, TypeError):
+                    continue
+                made = outcome(call, lnp, {"s": lnp.asarray(leaf_of(part))})
+                tried.add(name)
+                if not alike(made, expected):
+                    wrong.append(f"{call}: {made}, {expected}")
+    assert not wrong, "\n".join(wrong)
+    assert len(tried) > 70
+
+
+SIZES_OF_ONE = [
+    "np.inner(x, np.ones((2, 1)))", "np.inner(v, np.ones(1))", "np.dot(x, np.ones(1))", "np.dot(x, np.ones((1, 2)))",
+    "np.vdot(v, np.ones(1))", "np.matmul(x, np.ones((1, 2)))", "np.tensordot(x, np.ones((1, 2)), 1)",
+    "np.tensordot(s, np.ones((1, 1)), 2)", "np.tensordot(x, np.ones((1, 2)), ([1], [0]))", "np.vecdot(v, np.ones(1))",
+    "np.concatenate([x, np.ones((1, 1))])", "np.vstack([x, np.ones((1, 1))])", "np.hstack([x, np.ones((1, 1))])",
+    "np.dstack([x, np.ones((1, 4))])", "np.stack([x, np.ones((1, 4))])", "np.append(x, np.ones((1, 1)), 0)",
+    "np.linalg.multi_dot([x, np.ones((1, 2))])", "np.linalg.solve(np.eye(3), x[:1])", "np.cross(v[:3], np.ones(1))",
+    "np.linalg.vecdot(x, np.ones(1))", "np.matvec(x, np.ones(1))", "np.vecmat(np.ones(1), x)", "np.convolve(x, v)",
+    "np.cov(v, np.ones(1))", "np.corrcoef(v, np.ones(1))", "np.column_stack([v, np.ones(1)])",
+    "np.interp(v, np.array([0.0, 1.0]), np.ones(1))", "np.bincount([0, 1], weights=v[:1])",
+    "np.insert(x, 1, np.ones(3), axis=0)", "np.broadcast_to(v, (3, 1))", "np.reshape(v, (2, 1))", "x + v[:3]",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("call", SIZES_OF_ONE)
+def test_sizes_that_numpy_refuses(call, rng):
+    """Where NumPy does not broadcast a size of 1, or other sizes do not fit, there is an error of its kind."""
+    values = {key: OPERANDS[key](rng) for key in "xvs"}
+    expected = outcome(call, np, values)
+    assert isinstance(expected, ValueError | IndexError)
+    assert isinstance(outcome(call, lnp, {key: lnp.asarray(leaf_of(v)) for key, v in values.items()}), ValueError)
+
+
+def test_counts_of_nothing():
+    """Of no numbers there are no counts, or as many of zero as were asked for."""
+    weights = lnp.asarray(leaf_of(np.zeros(0)))
+    for least in (0, 3):
+        assert lnp.bincount([], weights=weights, minlength=least).tolist() == [0.0] * least
+
+
+# Calls that write `v` into an array `w` of four elements.
+WRITTEN = {
+    "copyto": "np.copyto(w, v, where=K)",
+    **{f"copyto {kind}": f"np.copyto(w, v, '{kind}', where=K)" for kind in ("no", "safe", "unsafe")},
+    "fill_diagonal": "np.fill_diagonal(np.reshape(w, (2, 2)), v)",
+    "insert": "w.__setitem__(..., np.insert(w, [1], v)[:4])",
+    "place": "np.place(w, K, v)",
+    "put": "np.put(w, [1], v)",
+    "put_along_axis": "np.put_along_axis(w, np.array([1]), v, 0)",
+    "putmask": "np.putmask(w, K, v)",
+}
+VALUES = [
+    1.5, 2, 300, True, 1j, [1.5], [2], np.float64(1.5), np.float32(2), np.array(1.5), np.array([1.5]), np.array([1]),
+    np.array([1 / 3], np.float32), np.array([1j]), np.array([True]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+@pytest.mark.parametrize("of", ["int64", "int8", "bool", "float32", "float64", "complex64"])
+def test_what_is_written_is_cast_or_refused_as_by_numpy(name, of):
+    """Whatever is written, the array keeps its dtype and its other elements every digit, or there is NumPy's error."""
+    mask = np.array([False, True, False, False])
+    for value in VALUES:
+        array = np.array([2, -3, 5, 7]).astype(of) * (2**60 + 1 if of == "int64" else 1)
+        forms = [value, lucid.tensor(value)] if isinstance(value, np.ndarray) else [value]
+        tensors = [lucid.tensor(array) for _ in forms]
+        expected = outcome(WRITTEN[name], np, {"w": array, "v": value, "K": mask})
+        for tensor, form in zip(tensors, forms, strict=True):
+            made = outcome(WRITTEN[name], np, {"w": tensor, "v": form, "K": mask})
+            assert alike(made, expected), (value, made, expected)
+            assert plain(tensor).dtype == array.dtype
+            np.testing.assert_array_equal(plain(tensor), array)
