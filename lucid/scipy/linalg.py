@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from lucid.numpy.border import names_of, wrapped
-from lucid.scipy.rules import matrices
+from lucid.scipy.rules import equations, matrices
 
 __all__: list[str] = []
 
 __getattr__, __dir__ = names_of("scipy.linalg", globals(), wrapped, "scipy")
-del matrices
+del equations, matrices

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from lucid.numpy.border import names_of, wrapped
@@ -13,13 +12,10 @@ if TYPE_CHECKING:
 
 __all__: list[str] = []
 
-_UFUNCS = import_module("scipy.special._ufuncs")
-
 
 def _wrapped(name: str, function: Callable[..., Any]) -> Any:
     # where SciPy dispatches by the array API standard, its name is of a function around the ufunc
-    return wrapped(name, getattr(_UFUNCS, getattr(function, "__name__", ""), function))
+    return wrapped(name, getattr(functions.UFUNCS, getattr(function, "__name__", ""), function))
 
 
 __getattr__, __dir__ = names_of("scipy.special", globals(), _wrapped, "scipy")
-del functions

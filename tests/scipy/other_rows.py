@@ -122,6 +122,41 @@ SPECIAL = [
     Row("polygamma", lambda l, x: l.polygamma(2, x), (POSITIVE,)),
     Row("multigammaln", lambda l, x: l.multigammaln(x + 1, 2), (POSITIVE,)),
     Row("sinc", lambda l, x: l.sinc(x), (POSITIVE,)),
+    *[Row(name, lambda l, z, n=name: getattr(l, n)(z), (complex_of(3),), True) for name in ("erf", "erfc", "wofz")],
+    *[Row(name, lambda l, x, n=name: getattr(l, n)(x), (POSITIVE,)) for name in ("fresnel", "sici", "airy")],
+    *[
+        Row(name, lambda l, x, n=name: getattr(l, n)(1.5, x), (POSITIVE,), True)
+        for name in ("jv", "yv", "iv", "kv", "hankel1")
+    ],
+    *[
+        Row(name, lambda l, x, y, n=name: getattr(l, n)(x, y), (POSITIVE, POSITIVE), True)
+        for name in ("beta", "huber", "pseudo_huber", "binom", "poch", "owens_t", "boxcox1p", "inv_boxcox1p")
+    ],
+    *[
+        Row(name, lambda l, z, n=name, k=k, d=d: getattr(l, n)(k, z, d), (shape,), d)
+        for name in ("spherical_in", "spherical_jn", "spherical_kn", "spherical_yn")
+        for k in (np.array([[0], [1], [3], [4]]), 2)
+        for d in (False, True)
+        for shape in (POSITIVE, complex_of(4, 3), *([] if name[-2] == "k" else [between(-2.0, -0.2, 4, 3)]))
+        if shape is POSITIVE or np.ndim(k) == 0
+    ],
+    *[
+        Row(name, lambda l, z, n=name, k=k: getattr(l, n)(0.5, z, k), (POSITIVE,), k == 1)
+        for name in ("h1vp", "h2vp", "ivp", "jvp", "kvp", "yvp")
+        for k in (1, 2)
+    ],
+    Row("voigt_profile", lambda l, x, s, g: l.voigt_profile(x, s, g), ((4, 3), POSITIVE, POSITIVE), True),
+    Row("zeta", lambda l, q: l.zeta(2.5, q), (POSITIVE,), True),
+    *[
+        Row("lambertw", lambda l, z, k=k: l.lambertw(z, k, 1e-12), (shape,), True)
+        for k in (0, -1)
+        for shape in (POSITIVE, complex_of(3))
+    ],
+    *[
+        Row(name, lambda l, x, y, n=name: getattr(l, n)(x, y), (between(2.2, 4, 5), between(0.2, 2, 5)), True)
+        for name in ("comb", "perm")
+    ],
+    Row("factorial", lambda l, x: l.factorial(x), ((5,),), True),
 ]
 
 
@@ -133,6 +168,16 @@ def square(rng):
 def complex_square(rng):
     """Return a complex matrix far from singular ones."""
     return square(rng) + 1j * rng.standard_normal((4, 4))
+
+
+def small(rng):
+    """Return a matrix of which exponentials are of about its own size."""
+    return rng.standard_normal((3, 3)) * 0.4
+
+
+def complex_small(rng):
+    """Return a complex one."""
+    return small(rng) + 1j * small(rng)
 
 
 def diagonals(rng):
@@ -177,6 +222,43 @@ LINALG = [
     Row("block_diag", lambda l, a, b: l.block_diag(a, b, 2.0), ((2, 3), (2,))),
     Row("toeplitz", lambda l, c, r: l.toeplitz(c, r), ((4,), (3,))),
     Row("toeplitz", lambda l, c: l.toeplitz(c), (complex_of(4),)),
+    Row("hankel", lambda l, c, r: l.hankel(c, r), ((4,), (3,))),
+    Row("hankel", lambda l, c: l.hankel(c), (complex_of(4),)),
+    *[Row("circulant", lambda l, c: l.circulant(c), (shape,)) for shape in ((5,), (2, 4), complex_of(3))],
+    Row("khatri_rao", lambda l, a, b: l.khatri_rao(a, b), ((2, 3), (4, 3))),
+    *[
+        Row("solve_sylvester", lambda l, a, b, q: l.solve_sylvester(a, b, q), arrays, k == 0)
+        for k, arrays in enumerate(
+            (
+                (positive_definite, (3, 3), (4, 3)),
+                (complex_of(2, 2), complex_of(3, 3), complex_of(2, 3)),
+                (positive_definite, positive_definite, complex_of(4, 4)),
+                ((2, 3, 3), (2, 2, 2), (2, 3, 2)),
+            )
+        )
+    ],
+    *[
+        Row(name, lambda l, a, q, n=name: getattr(l, n)(a, q), (matrix, shape), matrix is positive_definite)
+        for name in ("solve_continuous_lyapunov", "solve_lyapunov")
+        for matrix, shape in ((positive_definite, (4, 4)), (complex_square, complex_of(4, 4)))
+    ],
+    *[
+        Row(
+            "solve_discrete_lyapunov",
+            lambda l, a, q, m=method: l.solve_discrete_lyapunov(a * 0.1, q, m),
+            (matrix, shape),
+            method == "direct",
+        )
+        for method in ("direct", "bilinear", None)
+        for matrix, shape in ((positive_definite, (4, 4)), (complex_square, complex_of(4, 4)))
+    ],
+    *[
+        Row(name, lambda l, x, n=name: getattr(l, n)(x), (matrix,), matrix in {positive_definite, square, small}, 1e-9)
+        for name in ("sqrtm", "logm", "cosm", "sinm", "tanm", "coshm", "sinhm", "tanhm")
+        for matrix in (
+            (positive_definite, square, complex_square) if name in {"sqrtm", "logm"} else (small, complex_small)
+        )
+    ],
     *[
         Row("solve", lambda l, a, b, k=k: l.solve(a * (1 + 0.1j), b, assume_a=k), (square, (4,)))
         for k in ("her", "sym")

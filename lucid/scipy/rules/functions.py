@@ -1,21 +1,32 @@
-"""Functions of `scipy.special` that are no ufuncs: those have the ops of `lucid.tensor.numpy_calls.special`."""
+"""Functions of `scipy.special` that are no ufuncs: those have the ops of `lucid.tensor.numpy_calls.special`.
+
+Some are ufuncs behind a check, or with other values outside of where these have a meaning.
+"""
 
 from __future__ import annotations
 
+from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lucid import numpy as lnp
-from lucid.numpy.border import plain
+from lucid.backend import gpu
+from lucid.numpy.border import is_recorded, plain, ufunc_called
 from lucid.ops.activation import softmax as activations
 from lucid.ops.elementwise import special
 from lucid.scipy.rules.recursions import in_one_dtype
-from lucid.scipy.rules.rule import Array, PerAxis, by_op, in_double, rule
+from lucid.scipy.rules.rule import Array, PerAxis, by_op, host, host_library, in_double, put, rule
 from lucid.tensor.numpy_calls.rule import NumpyCallError, axis_in
+from lucid.tensor.numpy_calls.slopes import SLOPES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from lucid.tensor import Tensor
+
+UFUNCS: Any = import_module("scipy.special._ufuncs")
 
 
 def all_or_some(axis: PerAxis, ndim: int) -> Any:
@@ -81,3 +92,101 @@ def multigammaln(a: Array, d: int) -> Any:
 def sinc(x: Array) -> Any:
     """Return ``scipy.special.sinc``, which is NumPy's."""
     return lnp.sinc(x)
+
+
+# ---- ufuncs under another name ----
+
+
+def by_ufunc(name: str, *operands: Array) -> Any:
+    """Return what a ufunc of SciPy's gives of arrays, in the dtypes of its own."""
+    like = next((array for x in operands if gpu.is_gpu_array(array := plain(x))), None)
+    given = [put(x, like) if isinstance(x, np.ndarray) else x for x in operands]
+    return ufunc_called(getattr(UFUNCS, name), "__call__", tuple(given), {}, "scipy.special.")
+
+
+@rule("special.zeta")
+def zeta(x: Array, q: Array = None) -> Any:
+    """Return ``scipy.special.zeta`` of two arguments, of which the second has a gradient."""
+    if q is None:
+        raise NumpyCallError("scipy.special.zeta: with a Tensor q must be given, by which alone there is a gradient")
+    return by_ufunc("_zeta", x, q)
+
+
+@rule("special.lambertw")
+def lambertw(z: Array, k: Array = 0, tol: Array = 1e-8) -> Any:
+    """Return ``scipy.special.lambertw``, which is complex."""
+    return by_ufunc("_lambertw", z, np.asarray(host(k), np.int64), tol)
+
+
+def _enter_spherical(name: str, parity: int) -> None:
+    """Enter a spherical Bessel function, for negative z by its parity for even orders; 0 where it has none."""
+
+    def function(n: Array, z: Array, derivative: bool = False) -> Any:
+        (z,) = in_one_dtype(z)
+        orders = put(np.asarray(host(n), np.int64), plain(z))
+        op = partial(by_op, SLOPES[f"_{name}"][-1]) if derivative else partial(by_ufunc, f"_{name}")
+        if z.dtype.kind == "c":
+            return op(orders, z)
+        is_below = plain(z) < 0
+        if parity:
+            # the derivative has the other parity
+            other = (parity - orders % 2 * (2 * parity)) * (-1 if derivative else 1)
+            return op(orders, lnp.where(is_below, -z, z)) * lnp.where(is_below, other, 1)
+        if is_below.any():
+            raise NumpyCallError(f"scipy.special.{name}: with a Tensor z must not be negative: real(f(n, z + 0j))")
+        return op(orders, z)
+
+    rule(f"special.{name}")(function)
+
+
+for _name, _parity in (("spherical_in", 1), ("spherical_jn", 1), ("spherical_kn", 0), ("spherical_yn", -1)):
+    _enter_spherical(_name, _parity)
+
+
+def _enter_derivative(name: str) -> None:
+    def function(v: Array, z: Array, n: int = 1) -> Any:
+        if is_recorded(v):
+            raise NumpyCallError(f"scipy.special.{name}: with a Tensor the order v must not require grad: v.detach()")
+
+        def derivative(z: Tensor) -> Any:
+            # SciPy writes it as a sum of functions of other orders, which record
+            return getattr(host_library("special"), name)(host(v), z, n)
+
+        return by_op(derivative, *in_one_dtype(z))
+
+    rule(f"special.{name}")(function)
+
+
+for _name in ("h1vp", "h2vp", "ivp", "jvp", "kvp", "yvp"):
+    _enter_derivative(_name)
+
+
+# ---- counts ----
+
+
+def _where_chosen(N: Array, k: Array, count: Callable[[Any, Any], Any]) -> Any:
+    """Return how many choices of k out of N there are, none unless ``0 <= k <= N``."""
+    all_of, some = in_one_dtype(N, k)
+    whole, part = plain(all_of), plain(some)
+    is_inside = (part <= whole) & (whole >= 0) & (part >= 0)
+    return lnp.where(is_inside, count(lnp.where(is_inside, all_of, 1.0), lnp.where(is_inside, some, 0.0)), 0.0)
+
+
+@rule("special.comb")
+def comb(N: Array, k: Array) -> Any:
+    """Return ``scipy.special.comb``, of floats."""
+    return _where_chosen(N, k, lambda N, k: by_ufunc("binom", N, k))
+
+
+@rule("special.perm")
+def perm(N: Array, k: Array) -> Any:
+    """Return ``scipy.special.perm``, of floats."""
+    return _where_chosen(N, k, lambda N, k: by_ufunc("poch", N - k + 1, k))
+
+
+@rule("special.factorial")
+def factorial(n: Array) -> Any:
+    """Return ``scipy.special.factorial``, of floats: zero below zero."""
+    (n,) = in_double(n)
+    is_below = plain(n) < 0
+    return lnp.where(is_below, 0.0, by_ufunc("gamma", lnp.where(is_below, 0.0, n) + 1))

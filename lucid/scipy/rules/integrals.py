@@ -11,11 +11,19 @@ from lucid import numpy as lnp
 from lucid.numpy.border import plain
 from lucid.scipy.rules.recursions import in_one_dtype
 from lucid.scipy.rules.rule import Array, arrays, host, host_library, in_dtype, put, rule
+from lucid.tensor.numpy_calls.protocols import REMEDIES
 from lucid.tensor.numpy_calls.rule import axis_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+REMEDIES.update(
+    dict.fromkeys(
+        ("scipy.integrate.odeint", "scipy.integrate.solve_ivp"),
+        "its solver sees numbers alone: take steps of fixed size in a loop of lucid.numpy, such as y = y + h * f(y, t) "
+        "or the Runge-Kutta steps in docs/from-cupy.md",
+    )
+)
 
 WIDENS = tuple(map(int, version("scipy").split(".")[:2])) < (1, 18)
 """Whether SciPy's own constants are of double precision beside samples of single."""

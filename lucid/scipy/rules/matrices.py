@@ -174,6 +174,32 @@ def toeplitz(c: Array, r: Array = None) -> Any:
     return lnp.take(line, put(places, plain(line)))
 
 
+@rule("linalg.hankel")
+def hankel(c: Array, r: Array = None) -> Any:
+    """Return ``scipy.linalg.hankel``, of vectors; without a last row, zeros follow the first column."""
+    c, r = in_one_dtype(c, r)
+    line = lnp.concatenate([c, lnp.zeros_like(plain(c))[1:] if r is None else r[1:]])
+    places = counted(c.shape[0])[:, None] + counted((c if r is None else r).shape[0])
+    return lnp.take(line, put(places, plain(line)))
+
+
+@rule("linalg.circulant")
+def circulant(c: Array) -> Any:
+    """Return ``scipy.linalg.circulant``, of vectors along the last axis."""
+    (c,) = in_one_dtype(c)
+    size = c.shape[-1]
+    return lnp.take(c, put((counted(size)[:, None] - counted(size)) % size, plain(c)), -1)
+
+
+@rule("linalg.khatri_rao")
+def khatri_rao(a: Array, b: Array) -> Any:
+    """Return ``scipy.linalg.khatri_rao``, of two matrices."""
+    a, b = in_one_dtype(a, b)
+    if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[1]:
+        raise ValueError(f"expected two matrices of as many columns, got shapes {a.shape} and {b.shape}")
+    return lnp.reshape(a[:, None] * b, (a.shape[0] * b.shape[0], a.shape[1]))
+
+
 @rule("linalg.solve_banded")
 def solve_banded(
     l_and_u: tuple[int, int],

@@ -1,135 +1,151 @@
-"""Special functions whose values SciPy computes, on the host, and whose slopes are known: in their last argument."""
+"""Special functions whose values SciPy computes, on the host, and whose slopes are known: the mechanism.
+
+The slopes stand in the files of `lucid.tensor.numpy_calls.slopes`, which enter them into the table here.
+"""
 
 from __future__ import annotations
 
-import math
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
 
 from lucid.autograd.base import TensorBase
 from lucid.autograd.function import Function
-from lucid.ops.base.promotion import promote_to_tensors
-from lucid.ops.elementwise import arithmetic, division, exponential, power, special
+from lucid.backend.dtype import as_dtype
+from lucid.backend.gpu import is_gpu_array
+from lucid.ops.base.one_device import check_one_device
+from lucid.ops.base.promotion import cast_to, promote_to_tensors
+from lucid.ops.elementwise import arithmetic
+from lucid.ops.elementwise import complex as parts
 from lucid.ops.shape.broadcasting import broadcast_tensors
 from lucid.tensor.numpy_calls.rule import NumpyCallError, beside
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from lucid.tensor import Tensor
 
+OfFew: TypeAlias = "Callable[[Any], Any] | Callable[[Any, Any], Any]"
+OfMore: TypeAlias = "Callable[[Any, Any, Any], Any] | Callable[[Any, Any, Any, Any], Any]"
+Slope: TypeAlias = "OfFew | OfMore"
+"""A function of all arguments of a ufunc."""
+
+SLOPES: dict[str, dict[int, Callable[..., Any]]] = {}
+"""By the name of a ufunc of `scipy.special`, and the place of an argument from the end, -1 the last, the slope in it.
+
+A slope is a function of all arguments, and gives a tuple for a ufunc of several results.
+"""
+
+HOLOMORPHIC: set[str] = set()
+"""The names of those whose slopes are those of complex numbers too."""
+
+TO_COMPLEX: set[str] = set()
+"""The names of those whose results are complex, also of real numbers."""
+
+
+def enter(slopes: dict[str, Slope], *, is_holomorphic: bool = False) -> None:
+    """Enter ufuncs by their names, each with its slope in its last argument."""
+    SLOPES.update({name: {-1: slope} for name, slope in slopes.items()})
+    if is_holomorphic:
+        HOLOMORPHIC.update(slopes)
+
 
 class SpecialFunction(Function):
-    """The function of a name, of parameters and x, with its slope in x."""
+    """The ufunc of a name, with its slopes."""
 
     @staticmethod
-    def forward(ctx: Any, name: str, x: Any, *parameters: Any) -> Any:
+    def forward(ctx: Any, name: str, *operands: Any) -> Any:
         """Return SciPy's values."""
         ctx.name = name
-        ctx.save_for_backward(x, *parameters)
-        function = getattr(sys.modules["scipy.special._ufuncs"], name)
-        return beside(function(*[each.numpy(force=True) for each in (*parameters, x)]), x)
+        ctx.save_for_backward(*operands)
+        found: Any = _ufunc(name)(*[each.numpy(force=True) for each in operands])
+        x = operands[argument_of(name)]
+        return tuple([beside(each, x) for each in found]) if _ufunc(name).nout > 1 else beside(found, x)
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
-        """Return the gradient by x alone."""
-        x, *parameters = ctx.saved_tensors
-        return None, arithmetic.mul(grads[0], SLOPES[ctx.name](*parameters, x)), *[None] * len(parameters)
+        """Return the gradients by those arguments that have a slope."""
+        operands = ctx.saved_tensors
+        places = range(-len(operands), 0)
+        return None, *[_gradient(ctx.name, k, operands, grads) if ctx.needs_input_grad[k] else None for k in places]
+
+
+def _gradient(name: str, place: int, operands: tuple[Any, ...], grads: tuple[Any, ...]) -> Any:
+    """Return the gradient by the argument of a place: a sum over results."""
+    found: Any = SLOPES[name][place](*operands)
+    slopes: tuple[Any, ...] = found if len(grads) > 1 else (found,)
+    total, *rest = [arithmetic.mul(grad, parts.conj(slope)) for grad, slope in zip(grads, slopes, strict=True)]
+    for each in rest:
+        total = arithmetic.add(total, each)
+    return total
+
+
+def _ufunc(name: str) -> np.ufunc:
+    if "scipy.special._ufuncs" not in sys.modules:
+        raise NumpyCallError(f"{_title(name)}: its values are SciPy's: import scipy.special first")
+    return getattr(sys.modules["scipy.special._ufuncs"], name)
+
+
+def argument_of(name: str) -> int:
+    """Return the place, from the end, of the argument that is no parameter: the last with a slope."""
+    return max(SLOPES[name])
+
+
+def _title(name: str) -> str:
+    """Return SciPy's name of a function, which is behind a check of SciPy's where the ufunc's own is not public."""
+    return f"scipy.special.{name.lstrip('_')}"
 
 
 def by_scipy(name: str) -> Callable[..., Any]:
     """Return the function of a name of `SLOPES`.
 
-    It raises a NumpyCallError where a parameter requires grad, whose slope is not known, and without SciPy.
+    It raises a NumpyCallError where an argument requires grad of which the slope is not known, and without SciPy.
     """
 
     def function(*operands: Tensor | float) -> Any:
-        if "scipy.special._ufuncs" not in sys.modules:
-            raise NumpyCallError(f"scipy.special.{name}: its values are SciPy's: import scipy.special first")
-        *parameters, x = broadcast_tensors(*promote_to_tensors(*operands, at_least_float=True))
-        if any(isinstance(each, TensorBase) and each.requires_grad for each in parameters):
-            raise NumpyCallError(
-                f"scipy.special.{name}: only its last argument can be differentiated, and another one requires grad: "
-                "use tensor.detach(), or lucid.autograd.Function with the derivative of your own"
-            )
-        return SpecialFunction.apply(name, x, *parameters)
+        ufunc, main = _ufunc(name), argument_of(name)
+        if len(operands) != ufunc.nin:
+            raise TypeError(f"{_title(name)}: expected {ufunc.nin} arguments, got {len(operands)}")
+        tensors: list[Any] = list(promote_to_tensors(*operands, at_least_float=True))
+        for place in range(-len(tensors), 0):
+            kind = _kind(operands[place])
+            if place == main:
+                if name in TO_COMPLEX and kind != "c":
+                    dtype = np.result_type(tensors[place].array.dtype, np.complex64)
+                    tensors[place] = cast_to(tensors[place], as_dtype(dtype))
+                continue
+            if kind != "c":
+                tensors[place] = parts.real(tensors[place])
+            if kind in "biu" and any(types[len(tensors) + place] == "l" for types in ufunc.types):
+                # of an order that is a whole number SciPy computes by recurrences
+                tensors[place] = cast_to(tensors[place], as_dtype(np.int64))
+        check_one_device(_title(name), *tensors)
+        tensors = list(broadcast_tensors(*tensors))
+        _check(name, tensors)
+        return SpecialFunction.apply(name, *tensors)
 
     return function
 
 
-# ---- slopes ----
+def _kind(value: Any) -> str:
+    """Return the kind of the dtype of a tensor, an array, or a number."""
+    array = value.array if isinstance(value, TensorBase) else value
+    return (array if is_gpu_array(array) else np.asarray(array)).dtype.kind
 
 
-def _gamma_density(a: Tensor, x: Tensor) -> Any:
-    power_of = exponential.xlogy(arithmetic.sub(a, 1), x)
-    return exponential.exp(arithmetic.sub(arithmetic.sub(power_of, x), special.lgamma(a)))
-
-
-def _chi_square_density(v: Tensor, x: Tensor) -> Any:
-    return arithmetic.mul(_gamma_density(arithmetic.mul(v, 0.5), arithmetic.mul(x, 0.5)), 0.5)
-
-
-def _beta_density(a: Tensor, b: Tensor, x: Tensor) -> Any:
-    rest = exponential.xlog1py(arithmetic.sub(b, 1), arithmetic.neg(x))
-    size = arithmetic.add(exponential.xlogy(arithmetic.sub(a, 1), x), rest)
-    scale = arithmetic.sub(arithmetic.add(special.lgamma(a), special.lgamma(b)), special.lgamma(arithmetic.add(a, b)))
-    return exponential.exp(arithmetic.sub(size, scale))
-
-
-def _f_density(m: Tensor, n: Tensor, x: Tensor) -> Any:
-    whole = arithmetic.add(arithmetic.mul(m, x), n)
-    share = division.div(arithmetic.mul(m, x), whole)
-    inner = division.div(arithmetic.mul(m, n), power.square(whole))
-    return arithmetic.mul(_beta_density(arithmetic.mul(m, 0.5), arithmetic.mul(n, 0.5), share), inner)
-
-
-def _student_density(v: Tensor, t: Tensor) -> Any:
-    half = arithmetic.mul(v, 0.5)
-    scale = arithmetic.sub(special.lgamma(arithmetic.add(half, 0.5)), special.lgamma(half))
-    spread = arithmetic.mul(exponential.log(arithmetic.mul(v, math.pi)), 0.5)
-    fall = arithmetic.mul(arithmetic.add(half, 0.5), exponential.log1p(division.div(power.square(t), v)))
-    return exponential.exp(arithmetic.sub(arithmetic.sub(scale, spread), fall))
-
-
-def _downwards(slope: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda *operands: arithmetic.neg(slope(*operands))
-
-
-def _less_by_part(first: str, second: str, sign: float) -> Callable[..., Any]:
-    """Return the slope ``sign * first(x) - second(x) / x`` of a Bessel function of order 1."""
-
-    def slope(x: Tensor) -> Any:
-        return arithmetic.sub(arithmetic.mul(by_scipy(first)(x), sign), division.div(by_scipy(second)(x), x))
-
-    return slope
-
-
-OF_ONE: dict[str, Callable[[Any], Any]] = {
-    "cbrt": lambda x: division.div(by_scipy("cbrt")(x), arithmetic.mul(x, 3)),
-    "erfcx": lambda x: arithmetic.sub(
-        arithmetic.mul(by_scipy("erfcx")(x), arithmetic.mul(x, 2)), 2 / math.sqrt(math.pi)
-    ),
-    "exp1": lambda x: arithmetic.neg(division.div(exponential.exp(arithmetic.neg(x)), x)),
-    "expi": lambda x: division.div(exponential.exp(x), x),
-    "gamma": lambda x: arithmetic.mul(by_scipy("gamma")(x), special.digamma(x)),
-    "j0": _downwards(by_scipy("j1")),
-    "j1": _less_by_part("j0", "j1", 1),
-    "k0": _downwards(by_scipy("k1")),
-    "k1": _less_by_part("k0", "k1", -1),
-    "rgamma": lambda x: arithmetic.neg(arithmetic.mul(by_scipy("rgamma")(x), special.digamma(x))),
-    "y0": _downwards(by_scipy("y1")),
-    "y1": _less_by_part("y0", "y1", 1),
-}
-SLOPES: dict[str, Callable[..., Any]] = {
-    **OF_ONE,
-    "betainc": _beta_density,
-    "betaincc": _downwards(_beta_density),
-    "chdtr": _chi_square_density,
-    "chdtrc": _downwards(_chi_square_density),
-    "fdtr": _f_density,
-    "fdtrc": _downwards(_f_density),
-    "gammainc": _gamma_density,
-    "gammaincc": _downwards(_gamma_density),
-    "stdtr": _student_density,
-}
-"""By the name of a ufunc of `scipy.special`, its slope in the last argument, of all its arguments."""
+def _check(name: str, tensors: Sequence[Tensor]) -> None:
+    """Raise unless the slopes are known in all arguments that require grad."""
+    main = argument_of(name)
+    for place in range(-len(tensors), 0):
+        if tensors[place].requires_grad and place not in SLOPES[name]:
+            which = "last" if main == -1 else "first"
+            raise NumpyCallError(
+                f"{_title(name)}: only its {which} argument can be differentiated, and another one requires "
+                "grad: use tensor.detach(), or lucid.autograd.Function with the derivative of your own"
+            )
+    if tensors[main].requires_grad and tensors[main].array.dtype.kind == "c" and name not in HOLOMORPHIC:
+        raise NumpyCallError(
+            f"{_title(name)}: with a Tensor that requires grad the numbers must be real, and they are complex: "
+            "use tensor.real, tensor.detach(), or lucid.autograd.Function with the derivative of your own"
+        )

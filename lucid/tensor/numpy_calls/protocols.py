@@ -72,10 +72,15 @@ def name_of(func: Callable[..., Any]) -> str:
     return f"{func.__module__}.{func.__name__}".removeprefix("numpy.")
 
 
+REMEDIES: dict[str, str] = {}
+"""What to do in place of some functions without a rule, by their names."""
+
+
 def no_rule(name: str) -> NumpyCallError:
     """Return the error of a function that would leave the graph."""
+    remedy = REMEDIES.get(name, "use lucid's functions")
     return NumpyCallError(
-        f"{full_name(name)} has no counterpart here that keeps a Tensor on the graph: use lucid's functions, or "
+        f"{full_name(name)} has no counterpart here that keeps a Tensor on the graph: {remedy}, or "
         "tensor.detach().numpy()"
     )
 

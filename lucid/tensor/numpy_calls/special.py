@@ -21,7 +21,8 @@ from lucid.ops.elementwise import (
     trigonometry,
 )
 from lucid.ops.elementwise import complex as parts
-from lucid.tensor.numpy_calls.by_scipy import SLOPES, by_scipy
+from lucid.tensor.numpy_calls.by_scipy import by_scipy
+from lucid.tensor.numpy_calls.slopes import SLOPES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -118,10 +119,80 @@ def log_of_beta(a: Tensor, b: Tensor) -> Any:
 def box_cox(x: Tensor, lmbda: Tensor) -> Any:
     """Return ``scipy.special.boxcox``: ``(x ** lmbda - 1) / lmbda``, at 0 the logarithm."""
     x, lmbda = promote_to_tensors(x, lmbda, at_least_float=True)
-    line = exponential.log(x)
+    return _box_cox(exponential.log(x), lmbda)
+
+
+def _box_cox(line: Tensor, lmbda: Tensor) -> Any:
+    """Return it of the logarithm of the number."""
     is_log = comparison.eq(lmbda, 0)
     safe = selection.where(is_log, 1.0, lmbda)
     return selection.where(is_log, line, division.div(exponential.expm1(arithmetic.mul(safe, line)), safe))
+
+
+def box_cox_of_one_more(x: Tensor, lmbda: Tensor) -> Any:
+    """Return ``scipy.special.boxcox1p``: `box_cox` of ``1 + x``."""
+    x, lmbda = promote_to_tensors(x, lmbda, at_least_float=True)
+    return _box_cox(exponential.log1p(x), lmbda)
+
+
+def inverse_box_cox(y: Tensor, lmbda: Tensor) -> Any:
+    """Return ``scipy.special.inv_boxcox``."""
+    return exponential.exp(_inverse_box_cox(*promote_to_tensors(y, lmbda, at_least_float=True)))
+
+
+def inverse_box_cox_less_one(y: Tensor, lmbda: Tensor) -> Any:
+    """Return ``scipy.special.inv_boxcox1p``."""
+    return exponential.expm1(_inverse_box_cox(*promote_to_tensors(y, lmbda, at_least_float=True)))
+
+
+def _inverse_box_cox(y: Tensor, lmbda: Tensor) -> Any:
+    """Return the logarithm of the inverse."""
+    is_log = comparison.eq(lmbda, 0)
+    safe = selection.where(is_log, 1.0, lmbda)
+    return selection.where(is_log, y, division.div(exponential.log1p(arithmetic.mul(safe, y)), safe))
+
+
+def huber(delta: Tensor, r: Tensor) -> Any:
+    """Return ``scipy.special.huber``: half the square of `r` near zero, a line beyond `delta`; infinite below 0."""
+    delta, r = promote_to_tensors(delta, r, at_least_float=True)
+    size = parts.abs(r)
+    is_near = comparison.le(size, delta)
+    bend = selection.where(is_near, 1.0, delta)
+    line = arithmetic.mul(bend, arithmetic.sub(size, arithmetic.mul(bend, 0.5)))
+    inside = selection.where(is_near, arithmetic.mul(power.square(r), 0.5), line)
+    return selection.where(comparison.lt(delta, 0), math.inf, inside)
+
+
+def smooth_huber(delta: Tensor, r: Tensor) -> Any:
+    """Return ``scipy.special.pseudo_huber``: `huber` without a corner."""
+    delta, r = promote_to_tensors(delta, r, at_least_float=True)
+    is_endless = logic.logical_not(nonfinite.isfinite(delta))
+    is_none = logic.logical_or(comparison.eq(delta, 0), logic.logical_and(comparison.eq(r, 0), is_endless))
+    square = power.square(division.div(r, selection.where(is_none, 1.0, delta)))
+    # sqrt(1 + square) - 1, without a difference of near numbers
+    rise = exponential.expm1(arithmetic.mul(exponential.log1p(square), 0.5))
+    inside = selection.where(is_none, 0.0, arithmetic.mul(power.square(delta), rise))
+    return selection.where(comparison.lt(delta, 0), math.inf, inside)
+
+
+def power_of_ten(x: Tensor) -> Any:
+    """Return ``scipy.special.exp10``."""
+    return power.pow(10.0, float_operand(x))
+
+
+def cosine_less_one(x: Tensor) -> Any:
+    """Return ``scipy.special.cosm1``: ``cos(x) - 1``, exact also where it is small."""
+    return arithmetic.mul(power.square(trigonometry.sin(arithmetic.mul(float_operand(x), 0.5))), -2)
+
+
+def of_both(name: str, op: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return a ufunc whose op is of real numbers, and whose values of complex ones are SciPy's."""
+    of_complex = by_scipy(name)
+
+    def function(x: Tensor) -> Any:
+        return (of_complex if x.array.dtype.kind == "c" else op)(x)
+
+    return function
 
 
 def scaled(bessel: Callable[[Any], Any], order: int) -> Callable[[Any], Any]:
@@ -164,21 +235,28 @@ def log_of_logistic(x: Tensor) -> Any:
 
 
 SPECIAL: dict[str, Callable[..., Any]] = {
+    **{name: by_scipy(name) for name in SLOPES},
     "betaln": log_of_beta,
     "boxcox": box_cox,
+    "boxcox1p": box_cox_of_one_more,
+    "cosm1": cosine_less_one,
     "entr": exponential.entr,
-    "erf": special.erf,
-    "erfc": special.erfc,
+    "erf": of_both("erf", special.erf),
+    "erfc": of_both("erfc", special.erfc),
     "erfinv": special.erfinv,
+    "exp10": power_of_ten,
     "exp2": exponential.exp2,
     "expit": sigmoid,
     "expm1": exponential.expm1,
     "exprel": relative_exponential,
     "gammaln": special.lgamma,
+    "huber": huber,
     "i0": special.i0,
     "i0e": scaled(special.i0, 0),
     "i1": special.i1,
     "i1e": scaled(special.i1, 1),
+    "inv_boxcox": inverse_box_cox,
+    "inv_boxcox1p": inverse_box_cox_less_one,
     "kl_div": divergence,
     "log1p": exponential.log1p,
     "log_expit": log_of_logistic,
@@ -186,11 +264,11 @@ SPECIAL: dict[str, Callable[..., Any]] = {
     "logit": exponential.logit,
     "ndtr": special.ndtr,
     "ndtri": inverse_of_share,
+    "pseudo_huber": smooth_huber,
     "psi": special.digamma,
     "rel_entr": relative_entropy,
     "xlog1py": exponential.xlog1py,
     "xlogy": exponential.xlogy,
-    **{name: by_scipy(name) for name in SLOPES},
 }
 """By the name of a ufunc of `scipy.special`, the function of tensors that it is."""
 
@@ -199,5 +277,6 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "multigammaln": special.mvlgamma,
     "polygamma": special.polygamma,
     "sinc": trigonometry.sinc,
+    "zeta": by_scipy("_zeta"),
 }
 """The same of functions that are no ufuncs, which SciPy looks for in `lucid.array_api.special` alone."""

@@ -1,0 +1,157 @@
+"""Matrix equations of `scipy.linalg`, and functions of matrices: SciPy solves them, on the host.
+
+A derivative of either is an equation, or a function, of the same kind. The derivative of a function f of a matrix A in
+a direction E is the upper right block of f of ``[[A, E], [0, A]]``, and the gradient what its adjoint makes of the one
+above: the conjugate transpose of the derivative in the direction of the conjugate transpose (Higham, Functions of
+Matrices, 2008, chapter 3).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lucid import numpy as lnp
+from lucid.autograd.base import wrap
+from lucid.autograd.function import Function
+from lucid.numpy.border import plain
+from lucid.ops.base.promotion import promote_to_tensors
+from lucid.ops.elementwise import arithmetic
+from lucid.ops.elementwise.complex import conj
+from lucid.ops.index.indexing import getitem
+from lucid.ops.linalg.products import matmul
+from lucid.ops.shape.axes import swapaxes
+from lucid.ops.shape.joining import cat
+from lucid.scipy.rules.products import like_operand
+from lucid.scipy.rules.recursions import in_one_dtype
+from lucid.scipy.rules.rule import Array, host, host_library, in_double, put, recorded, rule
+
+if TYPE_CHECKING:
+    from lucid.tensor import Tensor
+
+
+def adjoint(x: Tensor) -> Any:
+    """Return the conjugate transpose of matrices."""
+    return conj(swapaxes(x, -1, -2))
+
+
+class SylvesterSolution(Function):
+    """The X for which ``a X + X b`` is q."""
+
+    @staticmethod
+    def forward(ctx: Any, a: Tensor, b: Tensor, q: Tensor) -> Any:
+        """Return SciPy's solution, beside the operands."""
+        solved = host_library("linalg").solve_sylvester(host(a), host(b), host(q))
+        solution = wrap(put(solved, q.array))
+        ctx.save_for_backward(a, b, solution)
+        return solution
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> Any:
+        """Return the gradients by the two matrices, and by the right side, for which the adjoint equation is solved."""
+        a, b, solution = ctx.saved_tensors
+        back = SylvesterSolution.apply(adjoint(a), adjoint(b), grads[0])
+        slopes = arithmetic.neg(matmul(back, adjoint(solution))), arithmetic.neg(matmul(adjoint(solution), back))
+        return like_operand(slopes[0], a), like_operand(slopes[1], b), back
+
+
+class MatrixRoot(Function):
+    """The principal square root: complex too of real matrices, which can have negative eigenvalues."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Any:
+        """Return SciPy's root, beside the matrix."""
+        root = wrap(put(host_library("linalg").sqrtm(host(x)), x.array))
+        ctx.save_for_backward(x, root)
+        return root
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> Any:
+        """Return the solution of the equation for a change of the root, ``root X + X root``, of adjoints."""
+        x, root = ctx.saved_tensors
+        return like_operand(SylvesterSolution.apply(adjoint(root), adjoint(root), grads[0]), x)
+
+
+class MatrixFunction(Function):
+    """The function of matrices of a name."""
+
+    @staticmethod
+    def forward(ctx: Any, name: str, x: Tensor) -> Any:
+        """Return SciPy's value, beside the matrix."""
+        ctx.name = name
+        ctx.save_for_backward(x)
+        return wrap(put(getattr(host_library("linalg"), name)(host(x)), x.array))
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> Any:
+        """Return the adjoint of the derivative, of which SciPy's value of twice the size has a block."""
+        (x,) = ctx.saved_tensors
+        size = x.array.shape[-1]
+        same, direction = promote_to_tensors(x, adjoint(grads[0]))
+        # the block is linear in the direction, and exact where that is no larger than the matrix
+        scale = float(np.abs(host(direction)).max(initial=0.0) / (np.abs(host(x)).max(initial=0.0) or 1.0)) or 1.0
+        upper = cat([same, arithmetic.mul(direction, 1 / scale)], -1)
+        lower = cat([arithmetic.mul(direction, 0), same], -1)
+        whole = MatrixFunction.apply(ctx.name, cat([upper, lower], -2))
+        corner = getitem(whole, (..., slice(None, size), slice(size, None)))
+        return None, like_operand(adjoint(arithmetic.mul(corner, scale)), x)
+
+
+# ---- rules ----
+
+
+@rule("linalg.solve_sylvester")
+def solve_sylvester(a: Array, b: Array, q: Array) -> Any:
+    """Return ``scipy.linalg.solve_sylvester``."""
+    return recorded(SylvesterSolution, *in_one_dtype(a, b, q))
+
+
+@rule("linalg.solve_continuous_lyapunov linalg.solve_lyapunov")
+def solve_continuous_lyapunov(a: Array, q: Array) -> Any:
+    """Return ``scipy.linalg.solve_continuous_lyapunov``."""
+    a, q = in_one_dtype(a, q)
+    return recorded(SylvesterSolution, a, lnp.conj(lnp.swapaxes(a, -1, -2)), q)
+
+
+@rule("linalg.solve_discrete_lyapunov")
+def solve_discrete_lyapunov(a: Array, q: Array, method: str | None = None) -> Any:
+    """Return ``scipy.linalg.solve_discrete_lyapunov``, of two matrices."""
+    a, q = in_double(a, q)
+    size = a.shape[-1]
+    unit = put(np.eye(size), plain(a))
+    if method == "direct" or (method is None and size < 10):
+        whole = put(np.eye(size * size), plain(a)) - lnp.kron(a, lnp.conj(a))
+        return lnp.reshape(lnp.linalg.solve(whole, lnp.reshape(q, -1)), q.shape)
+    if method not in {None, "bilinear"}:
+        raise ValueError(
+            f"scipy.linalg.solve_discrete_lyapunov: expected method 'direct' or 'bilinear', got {method!r}"
+        )
+    turned = lnp.conj(lnp.swapaxes(a, -1, -2))
+    inverse = lnp.linalg.inv(turned + unit)
+    b = (turned - unit) @ inverse
+    c = 2 * (lnp.linalg.inv(a + unit) @ q @ inverse)
+    return solve_continuous_lyapunov(lnp.conj(lnp.swapaxes(b, -1, -2)), -c)
+
+
+@rule("linalg.sqrtm")
+def sqrtm(A: Array) -> Any:
+    """Return ``scipy.linalg.sqrtm``."""
+    return recorded(MatrixRoot, *in_one_dtype(A))
+
+
+@rule("linalg.logm")
+def logm(A: Array) -> Any:
+    """Return ``scipy.linalg.logm``, which is in double precision."""
+    return recorded(MatrixFunction, "logm", *in_double(A))
+
+
+def _enter_function(name: str) -> None:
+    def function(A: Array) -> Any:
+        return recorded(MatrixFunction, name, *in_one_dtype(A))
+
+    rule(f"linalg.{name}")(function)
+
+
+for _name in ("cosm", "sinm", "tanm", "coshm", "sinhm", "tanhm"):
+    _enter_function(_name)

@@ -1,0 +1,63 @@
+"""Slopes of orthogonal polynomials: multiples of others of the degree below; degrees and parameters have none.
+
+References
+----------
+NIST Digital Library of Mathematical Functions, 18.9.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from lucid.ops.elementwise.comparison import eq
+from lucid.ops.elementwise.selection import where
+from lucid.tensor.numpy_calls.by_scipy import by_scipy, enter
+
+if TYPE_CHECKING:
+    from lucid.tensor import Tensor
+
+
+def below(n: Tensor) -> Any:
+    """Return the degree or order below, and 0 below 0, where SciPy has none."""
+    return where(eq(n, 0), n, n - 1)
+
+
+def of_gegenbauer(n: Tensor, alpha: Tensor | float, x: Tensor) -> Any:
+    """Return the slope of Gegenbauer's polynomial."""
+    return by_scipy("eval_gegenbauer")(n - 1, alpha + 1, x) * (alpha * 2)
+
+
+def of_laguerre(n: Tensor, alpha: Tensor | float, x: Tensor) -> Any:
+    """Return the slope of Laguerre's polynomial."""
+    return -by_scipy("eval_genlaguerre")(n - 1, alpha + 1, x)
+
+
+def of_first_kind(n: Tensor, x: Tensor) -> Any:
+    """Return the slope of Chebyshev's polynomial of the first kind."""
+    return by_scipy("eval_chebyu")(n - 1, x) * n
+
+
+def of_jacobi(n: Tensor, alpha: Tensor, beta: Tensor, x: Tensor) -> Any:
+    """Return the slope of Jacobi's polynomial."""
+    slope = by_scipy("eval_jacobi")(below(n), alpha + 1, beta + 1, x) * ((n + alpha + beta + 1) * 0.5)
+    return where(eq(n, 0), 0.0, slope)
+
+
+enter(
+    {
+        "eval_chebyc": lambda n, x: of_first_kind(n, x * 0.5),
+        "eval_chebys": lambda n, x: of_gegenbauer(n, 1.0, x * 0.5) * 0.5,
+        "eval_chebyt": of_first_kind,
+        "eval_chebyu": lambda n, x: of_gegenbauer(n, 1.0, x),
+        "eval_gegenbauer": of_gegenbauer,
+        "eval_genlaguerre": of_laguerre,
+        "eval_hermite": lambda n, x: by_scipy("eval_hermite")(below(n), x) * (n * 2),
+        "eval_hermitenorm": lambda n, x: by_scipy("eval_hermitenorm")(below(n), x) * n,
+        "eval_jacobi": of_jacobi,
+        "eval_laguerre": lambda n, x: of_laguerre(n, 0.0, x),
+        "eval_legendre": lambda n, x: of_gegenbauer(n, 0.5, x),
+        "eval_sh_chebyt": lambda n, x: of_first_kind(n, x * 2 - 1) * 2,
+        "eval_sh_chebyu": lambda n, x: of_gegenbauer(n, 1.0, x * 2 - 1) * 2,
+        "eval_sh_legendre": lambda n, x: of_gegenbauer(n, 0.5, x * 2 - 1) * 2,
+    }
+)
