@@ -7,19 +7,23 @@ import os
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+from lucid.backend.device import as_device
 from lucid.collectives.engines.communicator import nccl_is_there
 from lucid.collectives.group import ProcessGroup, index_in
 from lucid.collectives.job.launch import number_of
 from lucid.collectives.work import as_seconds
-from lucid.collectives.world import NON_MEMBER, member, world
+from lucid.collectives.world import BACKEND_OF, NON_MEMBER, member, world
 from lucid.errors import SettingError
 
 if TYPE_CHECKING:
     from datetime import timedelta
 
+    from lucid.types import Device
+
 __all__ = [
     "GroupMember",
     "get_backend",
+    "get_default_backend_for_device",
     "get_global_rank",
     "get_group_rank",
     "get_node_local_rank",
@@ -190,6 +194,23 @@ def get_backend(group: ProcessGroup | None = None) -> str:
     if len(asked.backends) == 1:
         return asked.names[asked.backends[0]]
     return ",".join(f"{device}:{asked.names[device]}" for device in asked.backends)
+
+
+def get_default_backend_for_device(device: Device) -> str:
+    """Return through what tensors of a device go: "mpi" for CPU tensors, "nccl" for CUDA tensors.
+
+    Parameters
+    ----------
+    device : device or str
+        Such as "cpu".
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.distributed.get_default_backend_for_device("cpu")
+    'mpi'
+    """
+    return BACKEND_OF[as_device(device).type]
 
 
 def get_process_group_ranks(group: ProcessGroup | None) -> list[int]:
