@@ -7,7 +7,7 @@ import os
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from lucid.backend.device import as_device
+from lucid.backend.device import device as named
 from lucid.collectives.engines.communicator import nccl_is_there
 from lucid.collectives.group import ProcessGroup, index_in
 from lucid.collectives.job.launch import number_of
@@ -17,8 +17,6 @@ from lucid.errors import SettingError
 
 if TYPE_CHECKING:
     from datetime import timedelta
-
-    from lucid.types import Device
 
 __all__ = [
     "GroupMember",
@@ -196,7 +194,7 @@ def get_backend(group: ProcessGroup | None = None) -> str:
     return ",".join(f"{device}:{asked.names[device]}" for device in asked.backends)
 
 
-def get_default_backend_for_device(device: Device) -> str:
+def get_default_backend_for_device(device: named | str) -> str:
     """Return through what tensors of a device go: "mpi" for CPU tensors, "nccl" for CUDA tensors.
 
     Parameters
@@ -210,7 +208,7 @@ def get_default_backend_for_device(device: Device) -> str:
     >>> lucid.distributed.get_default_backend_for_device("cpu")
     'mpi'
     """
-    return BACKEND_OF[as_device(device).type]
+    return BACKEND_OF[named(device).type]
 
 
 def get_process_group_ranks(group: ProcessGroup | None) -> list[int]:

@@ -20,7 +20,7 @@ from lucid.errors import DeviceError, DistributedError, SettingError, warn
 if TYPE_CHECKING:
     from lucid.collectives.group import ProcessGroup
     from lucid.nn.module.module import Module
-    from lucid.nn.parallel.distributed import DistributedDataParallel
+    from lucid.nn.parallel.joining import JoinableModel
     from lucid.nn.parallel.reducer import Reducer
     from lucid.nn.parameter import Parameter
 
@@ -110,7 +110,7 @@ def check_alike(module: Module, group: ProcessGroup) -> None:
     )
 
 
-def share_buffers(model: DistributedDataParallel, root: int) -> None:
+def share_buffers(model: JoinableModel, root: int) -> None:
     """Take one process's buffers, in training, where no shards begin with the same ones anyway."""
     if model.broadcast_buffers and model.training and model.shards is None and thread.state.recording:
         share(list(model.module.buffers()), model.process_group, root, "DistributedDataParallel", spare_equal=True)

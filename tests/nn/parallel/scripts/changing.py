@@ -13,6 +13,7 @@ from lucid import nn
 from lucid.errors import ArgumentError, DistributedError, HookTypeError, InplaceError, SettingError
 from lucid.nn.parallel import DistributedDataParallel
 from tests.collectives.jobs import go_through
+from tests.nn.parallel.scripts import joining
 from tests.nn.parallel.scripts.reducing import Branching, batch, close, gradients, loss_of, mean, model
 
 RANK, SIZE = 0, 1
@@ -236,6 +237,7 @@ CHECKS = (
     wrong_calls,
     inputs_that_are_parameters_are_put_together,
     views_that_grow_again_are_refused,
+    *joining.CHECKS,
 )
 
 if __name__ == "__main__":
