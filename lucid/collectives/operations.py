@@ -98,8 +98,6 @@ def all_reduce(
         Of the same shape and dtype in all processes.
     op : ReduceOp
         How.
-    group, async_op
-        See the page of this module.
 
     Raises
     ------
@@ -140,8 +138,6 @@ def broadcast(
         Of the same shape and dtype in all processes.
     src, group_src : int
         The process that has them, one of the two.
-    group, async_op
-        See the page of this module.
 
     Examples
     --------
@@ -177,8 +173,6 @@ def reduce(
         The process that gets them, one of the two.
     op : ReduceOp
         How.
-    group, async_op
-        See the page of this module.
 
     Examples
     --------
