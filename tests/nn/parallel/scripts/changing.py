@@ -74,6 +74,48 @@ def frozen_and_unfrozen():
     close(gradients(again), mean(model(), loss_of, range(SIZE)))
 
 
+def forms_that_change_are_noticed():
+    """Whatever would have a gradient that is not put together raises in the next forward; the rest may change."""
+
+    def hidden(net):
+        net[0]._parameters["weight"] = nn.Parameter(lucid.ones(40, 6))
+
+    changes = {
+        "a parameter": lambda net: setattr(net[3], "bias", nn.Parameter(lucid.ones(3))),
+        "one past its attribute": hidden,
+        "the last one is gone": lambda net: setattr(net[3], "bias", None),
+        "one more": lambda net: net[3].register_parameter("more", nn.Parameter(lucid.ones(3))),
+        "a module": lambda net: setattr(net, "2", nn.Linear(40, 30)),
+        "a module more": lambda net: net.append(nn.Linear(3, 3)),
+        "a module less": lambda net: net.__delitem__(2),
+        "a table": lambda net: vars(net[0]).update(
+            _parameters={**net[0]._parameters, "more": nn.Parameter(lucid.ones(3))}
+        ),
+    }
+    for name, change in changes.items():
+        wrapped = DistributedDataParallel(model())
+        loss_of(wrapped, RANK).backward()
+        change(wrapped.module)
+        for _ in range(2):
+            with pytest.raises(DistributedError, match="was added, removed or replaced"):
+                wrapped(batch(RANK))
+                raise AssertionError(name)
+    wrapped = DistributedDataParallel(model())
+    own = wrapped.module
+    wrapped.module = model()
+    with pytest.raises(DistributedError, match="was added, removed or replaced"):
+        wrapped(batch(RANK))
+    wrapped.module = own
+    own[1] = nn.Tanh()
+    for _ in range(2):
+        wrapped.zero_grad()
+        loss_of(wrapped, RANK).backward()
+        close(gradients(wrapped), mean(model(nn.Tanh), loss_of, range(SIZE)))
+    own[0].weight = nn.Parameter(own[0].weight.detach())
+    with pytest.raises(DistributedError, match="was added, removed or replaced"):
+        wrapped(batch(RANK))
+
+
 def gradients_that_are_dropped_count_as_none():
     """By hooks in all processes, or after no_sync: nothing is written in their place."""
     wrapped = DistributedDataParallel(model())
@@ -230,6 +272,7 @@ def views_that_grow_again_are_refused():
 CHECKS = (
     converted_parameters_keep_their_digits,
     frozen_and_unfrozen,
+    forms_that_change_are_noticed,
     gradients_that_are_dropped_count_as_none,
     passes_that_wait_are_chosen_by_an_attribute,
     buffers_that_are_alike_are_not_written_to,
