@@ -13,7 +13,7 @@ from lucid.backend.dtype import DTYPES
 from lucid.collectives.memory import Target
 from lucid.collectives.reduction import tree_sum
 from lucid.collectives.world import world
-from lucid.errors import DtypeError, NotDifferentiableError
+from lucid.errors import DtypeError, InplaceError, NotDifferentiableError
 from tests.collectives.jobs import begin, go_through, host, numbers
 from tests.device import DEVICE
 
@@ -283,6 +283,9 @@ def what_is_on_the_graph_is_written(rank, size):
         dist.all_reduce(loss)
     loss.backward()
     assert leaf.grad.tolist() == [2.0] * 3
+    with lucid.no_grad():
+        part = rows[0]
+    refused(InplaceError, lambda: dist.all_reduce(part), "taken in no_grad mode")  # `rows` could not follow
     dist.all_reduce(leaf)  # a leaf that requires grad keeps its place
     assert leaf.is_leaf
     assert leaf.requires_grad

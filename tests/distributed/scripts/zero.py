@@ -91,6 +91,9 @@ def zero_deals_by_size(rank, size):
     everyone = lucid.tensor([own])
     dist.all_reduce(everyone)
     assert everyone.item() == sum(param.array.size for param in params)
+    params = [*(lucid.zeros(1, requires_grad=True) for _ in range(10 * size - 10)), lucid.zeros(10, requires_grad=True)]
+    zero = ZeroRedundancyOptimizer(params, SGD, lr=0.1)  # the largest first, or it would come on top of a share
+    assert sum(param.array.size for param in zero.optim.param_groups[0]["params"]) == 10
     alone = ZeroRedundancyOptimizer([lucid.zeros(2, requires_grad=True)], SGD, lr=0.1)
     alone.step()
     assert len(alone.optim.param_groups[0]["params"]) == (rank == 0)

@@ -12,7 +12,7 @@ from lucid import distributed as dist
 from lucid import nn
 from lucid.errors import ArgumentError, DistributedError, HookTypeError, InplaceError, SettingError
 from lucid.nn.parallel import DistributedDataParallel
-from tests.collectives.jobs import go_through
+from tests.collectives.jobs import go_through, host
 from tests.nn.parallel.scripts import joining
 from tests.nn.parallel.scripts.reducing import Branching, batch, close, gradients, loss_of, mean, model
 
@@ -139,6 +139,10 @@ def gradients_that_are_dropped_count_as_none():
         wrapped(batch(RANK), 0).sum().backward()
     wrapped(batch(RANK), 1).sum().backward()
     same_everywhere([wrapped.module.even.weight.grad])
+    wrapped(batch(RANK) / 3, 0).sum().backward()
+    kept = wrapped.module.even.weight.grad.tolist()
+    wrapped(batch(RANK), 1).sum().backward()  # what no process touches keeps its bits: a mean of three would round
+    assert wrapped.module.even.weight.grad.tolist() == kept
 
 
 def passes_that_wait_are_chosen_by_an_attribute():
@@ -176,6 +180,9 @@ def buffers_that_are_alike_are_not_written_to():
     same_everywhere(parameter.grad for parameter in wrapped.parameters())
     wrapped(batch(RANK))
     assert wrapped.module.norm.num_batches_tracked.item() == 3
+    wrapped.module.mask.copy_(lucid.tensor([1.0, 0.0 if RANK else -0.0, 2.0]))  # equal, and not the same
+    wrapped(batch(RANK))
+    assert np.signbit(host(wrapped.module.mask)).tolist() == [False, True, False]
     with pytest.raises(InplaceError, match="expand"):
         DistributedDataParallel(Masked(lucid.ones(3).expand(4, 3)))
 
@@ -206,7 +213,13 @@ def parameters_of_every_form():
     """Each is put together in its own dtype; also by a process whose part of the batch is empty."""
     loss = lambda module, rank: module(batch(rank)[: 4 * (rank > 0)])
     expected = mean(Odd(), loss, range(SIZE))
-    for settings in ({}, {"gradient_as_bucket_view": True}, {"reduction": "tree"}, {"bucket_cap_mb": 1e-5}):
+    for settings in (
+        {},
+        {"gradient_as_bucket_view": True},
+        {"reduction": "tree"},
+        {"gradient_as_bucket_view": True, "reduction": "tree"},
+        {"bucket_cap_mb": 1e-5},
+    ):
         wrapped = DistributedDataParallel(Odd(), **settings)
         for _ in range(2):
             wrapped.zero_grad()
@@ -216,6 +229,14 @@ def parameters_of_every_form():
                 assert np.allclose(
                     parameter.grad.array.astype(right.dtype), right, rtol=1e-2 if right.itemsize == 2 else 1e-6
                 )
+
+
+def the_first_bucket_is_small():
+    """It is on its way early: it ends with the gradient that makes it 1 MiB, however large the others may be."""
+    wrapped = DistributedDataParallel(nn.Sequential(*(nn.Linear(400, 400) for _ in range(3))))
+    wrapped(lucid.ones(1, 400)).sum().backward()
+    buckets = [each["parameters"] for each in wrapped.logging_data()["buckets"]]
+    assert buckets == [["2.bias", "2.weight", "1.bias", "1.weight"], ["0.bias", "0.weight"]]
 
 
 def wrong_calls():
@@ -277,6 +298,7 @@ CHECKS = (
     passes_that_wait_are_chosen_by_an_attribute,
     buffers_that_are_alike_are_not_written_to,
     parameters_of_every_form,
+    the_first_bucket_is_small,
     wrong_calls,
     inputs_that_are_parameters_are_put_together,
     views_that_grow_again_are_refused,

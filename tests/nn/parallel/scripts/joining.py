@@ -6,6 +6,7 @@ import pytest
 
 import lucid
 from lucid import distributed as dist
+from lucid import nn
 from lucid.distributed.algorithms import Join, Joinable, JoinHook
 from lucid.errors import SettingError
 from lucid.nn.parallel import DistributedDataParallel
@@ -100,4 +101,18 @@ def an_evaluation_in_a_block_is_no_batch():
     assert wrapped.logging_data()["passes"] == dist.get_world_size()
 
 
-CHECKS = (what_is_joinable_is_called_by_hooks, an_evaluation_in_a_block_is_no_batch)
+def after_a_block_all_processes_count():
+    """Also where the forward was in `no_sync`, which begins nothing."""
+    rank, size = dist.get_rank(), dist.get_world_size()
+    wrapped = DistributedDataParallel(nn.Linear(6, 2), bucket_cap_mb=1e-5)
+    with wrapped.join(divide_by_initial_world_size=False):
+        for _ in range(1 + rank):
+            wrapped(batch(rank)).sum().backward()
+    wrapped.zero_grad()
+    with wrapped.no_sync():
+        loss = wrapped(batch(rank)).sum() * rank
+    loss.backward()
+    assert wrapped.module.bias.grad.tolist() == [4 * (size - 1) / 2] * 2
+
+
+CHECKS = (what_is_joinable_is_called_by_hooks, an_evaluation_in_a_block_is_no_batch, after_a_block_all_processes_count)
