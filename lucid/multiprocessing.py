@@ -33,6 +33,7 @@ from multiprocessing.connection import wait
 from typing import TYPE_CHECKING, Any
 
 from lucid.arguments import checked
+from lucid.collectives.job.launch import place_on_machine
 from lucid.errors import LucidError, SettingError
 
 if TYPE_CHECKING:
@@ -110,6 +111,9 @@ def start_processes(
 ) -> ProcessContext | None:
     """Run ``fn(i, *args)`` in `nprocs` processes, i from 0 on.
 
+    In one of `nprocs` processes that `mpiexec` or `lucid.distributed.run` has started on this machine, they are there
+    already: each runs its own, where `join` is True, and goes on with the script.
+
     Parameters
     ----------
     fn : callable
@@ -141,6 +145,10 @@ def start_processes(
         raise SettingError(f"spawn: nprocs: expected at least 1, got {nprocs}")
     if start_method not in get_all_start_methods():
         raise SettingError(f"spawn: start_method: expected one of {get_all_start_methods()}, got {start_method!r}")
+    here = place_on_machine()
+    if join and here is not None and here.size == nprocs > 1 and parent_process() is None:
+        fn(here.rank, *args)
+        return None
     kind: Any = get_context(start_method)
     processes = [kind.Process(target=fn, args=(number, *args), daemon=daemon) for number in range(nprocs)]
     for process in processes:
@@ -160,7 +168,7 @@ def spawn(
     join: bool = True,
     daemon: bool = False,
 ) -> ProcessContext | None:
-    """Run ``fn(i, *args)`` in `nprocs` new interpreters, as `start_processes` does."""
+    """Run ``fn(i, *args)`` in `nprocs` new interpreters, or in those of a launcher, as `start_processes` does."""
     return start_processes(fn, args, nprocs, join, daemon, "spawn")
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -28,7 +29,10 @@ from lucid.nn.parallel import DistributedDataParallel
 if TYPE_CHECKING:
     from lucid.nn.parallel.buckets import GradBucket
 
-BEGIN, END = "<!-- recorded by examples/hooks/two_ranks.py -->", "<!-- end of the record -->"
+# The record in the document, between its two marks.
+RECORD = re.compile(
+    r"(?<=<!-- recorded by examples/hooks/two_ranks.py -->\n\n).*?(?=\n<!-- end of the record -->)", re.DOTALL
+)
 SIZE = 4
 
 
@@ -122,21 +126,13 @@ def picture(ranks: list[list[Event]], path: Path) -> None:
                         "", (1 - rank, back), (rank, number),
                         arrowprops={"arrowstyle": "->", "color": "#b0b0b0", "linewidth": 0.8}, zorder=0,
                     )  # fmt: skip
-        figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None, dpi=110)
-
-
-def document(text: str, made: str) -> str:
-    """Return a document with the record between its two marks replaced."""
-    head, _, rest = text.partition(BEGIN)
-    _, _, tail = rest.partition(END)
-    return f"{head}{BEGIN}\n\n{made}\n{END}{tail}"
+        figure.savefig(path, metadata={"Date": None})
 
 
 def main() -> None:
     """Print the table, or write it and the picture into a folder of documents."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--write", type=Path, metavar="FOLDER", help="where distributed.md is, and the picture goes")
-    parser.add_argument("--picture", type=Path, metavar="FILE", help="draw the picture there: .svg, .png, .pdf")
     parser.add_argument("--into", type=Path, help=argparse.SUPPRESS)  # in each of the two processes
     arguments = parser.parse_args()
     if arguments.into is not None:
@@ -145,15 +141,12 @@ def main() -> None:
         return
     if arguments.write is not None and not (arguments.write / "distributed.md").is_file():
         parser.error(f"--write: expected a folder with a distributed.md, got {arguments.write}")
-    if arguments.picture is not None and arguments.picture.suffix not in {".svg", ".png", ".pdf"}:
-        parser.error(f"--picture: expected a file .svg, .png or .pdf, got {arguments.picture}")
     ranks = both()
     if arguments.write is not None:
         page = arguments.write / "distributed.md"
-        page.write_text(document(page.read_text(encoding="utf-8"), table(ranks)), encoding="utf-8")
+        text = page.read_text(encoding="utf-8")
+        page.write_text(text.replace(RECORD.search(text)[0], table(ranks)), encoding="utf-8")
         picture(ranks, arguments.write / "hooks_two_ranks.svg")
-    elif arguments.picture is not None:
-        picture(ranks, arguments.picture)
     else:
         print(table(ranks), end="")
 

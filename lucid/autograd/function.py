@@ -16,7 +16,7 @@ from lucid.autograd.modes.state import intercepted, no_grad, thread
 from lucid.autograd.recording.attach import attach, created
 from lucid.autograd.recording.context import FunctionCtx
 from lucid.autograd.recording.function_node import BackwardCFunction, FunctionNode
-from lucid.autograd.recording.views import CopySlices, View, check_change, detached, live_edge, rebase
+from lucid.autograd.recording.views import View, check_change, detached, live_edge, place_anew
 from lucid.backend.arrays import namespace
 from lucid.backend.device import device_of
 from lucid.errors import GraphError, HookTypeError, NotDifferentiableError, warn
@@ -237,7 +237,7 @@ class Function(metaclass=_FunctionMeta):
                 output = detached(output)  # noqa: PLW2901
             elif known and id(output) in dirty:
                 if edge is not None and positions[id(output)] == index:
-                    _move(output, edge)
+                    place_anew(output, edge)
                     # what was saved of it is an output now
                     del inputs[id(output)]
             else:
@@ -334,17 +334,6 @@ def _alias(tensor: TensorBase, refuses: str) -> TensorBase:
     if alias.version is not INFERENCE:
         alias.origin = View.fixed(tensor, refuses)
     return alias
-
-
-def _move(tensor: TensorBase, edge: Edge) -> None:
-    """Give a tensor that a forward changed in place its new position in the graph."""
-    view = tensor.origin
-    if view is None:
-        rebase(tensor, edge)
-        return
-    steps = view.chain()
-    rebase(view.base, (CopySlices(view.base, edge, steps), 0))
-    live_edge(tensor)
 
 
 class InplaceFunction(Function):

@@ -6,6 +6,7 @@ import contextlib
 import sys
 import time
 from datetime import timedelta
+from multiprocessing import parent_process
 from typing import TYPE_CHECKING, Any
 
 from lucid.collectives.engines.mpi import CALLS, MpiMailbox, mpi
@@ -13,7 +14,7 @@ from lucid.collectives.job import launch
 from lucid.collectives.job.ending import end_together
 from lucid.collectives.job.starting import within
 from lucid.collectives.job.watch import Apart, Watch
-from lucid.errors import DistributedError, DistributedTimeoutError
+from lucid.errors import DistributedError, DistributedTimeoutError, SettingError
 
 if TYPE_CHECKING:
     from lucid.collectives.group import ProcessGroup
@@ -41,7 +42,19 @@ world = _World()
 
 
 def started(limit: float) -> Any:
-    """Return MPI, started within the limit."""
+    """Return MPI, started within the limit.
+
+    Raises
+    ------
+    SettingError
+        In a process that MPI does not know, as one of its own has started it.
+    """
+    if launch.under_mpi() and parent_process() is not None:
+        raise SettingError(
+            "init_process_group: this process was started by multiprocessing inside of one that mpiexec has started, "
+            "and MPI does not know it: let mpiexec start as many as the script needs, and call the function in each, "
+            "as multiprocessing.spawn does where nprocs is that number"
+        )
     with within(limit) if "mpi4py.MPI" not in sys.modules and launch.under_mpi() else contextlib.nullcontext():
         return mpi()
 

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from lucid.arguments import unfit
 from lucid.autograd.base import INFERENCE, TensorBase, describe, version_of
-from lucid.autograd.engine.node import AccumulateGrad
-from lucid.autograd.recording.views import before_change, check_change, memory_error
+from lucid.autograd.engine.node import AccumulateGrad, Node
+from lucid.autograd.modes.state import thread
+from lucid.autograd.recording.attach import attach
+from lucid.autograd.recording.views import before_change, check_change, live_edge, memory_error, place_anew
 from lucid.backend.arrays import namespace, on
 from lucid.backend.device import device_of
 from lucid.backend.memory import writeable
-from lucid.errors import DeviceError, GraphError, ShapeError
+from lucid.errors import DeviceError, NotDifferentiableError, ShapeError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
+    from lucid.autograd.base import Edge
+    from lucid.autograd.recording.namespace import Namespace
     from lucid.backend.arrays import Array
     from lucid.collectives.work import Steps
 
@@ -81,26 +85,42 @@ def check_memory(tensor: TensorBase) -> None:
         raise memory_error(tensor)
 
 
+class CollectiveBackward(Node):
+    """What a tensor on the graph is the result of, after a collective has written into it: backward ends here."""
+
+    __slots__ = ("what",)
+
+    def __init__(self, what: str, tensor: TensorBase) -> None:
+        self.what = what
+        attach(self, (tensor.edge,), tensor.array)
+
+    def backward(self, m: Namespace, grad: Array, quiet: Callable[..., Any]) -> NoReturn:
+        """Raise: what has come from other processes is not known by the graph of this one."""
+        raise NotDifferentiableError(
+            f"backward: {self.what} has written into a tensor on the graph, and a collective has no derivative: let "
+            "backward begin with the values from before, and give the collective tensor.detach().clone()"
+        )
+
+
 class Target:
     """A tensor that a collective writes into.
 
+    The result of an op on the graph may be one, such as a loss that is only shown: backward through it raises.
+
     Raises
     ------
-    GraphError
-        If it is the result of an op on the graph: backward would go on as if nothing had been written.
     InplaceError
-        If its memory is to be read only, or several of its elements share some.
+        If its memory is to be read only, or several of its elements share some; if it is a view which an op may not
+        change in place while that is recorded.
     """
 
     def __init__(self, tensor: TensorBase, name: str) -> None:
-        if tensor.edge is not None and type(tensor.edge[0]) is not AccumulateGrad:
-            raise GraphError(
-                f"{name}: the tensor of {describe(tensor)} is on the graph, and a collective has no derivative: pass "
-                "tensor.detach(), whose memory it shares, or a clone of that"
-            )
         check_memory(tensor)
-        check_change(tensor, recording=False)
+        base = tensor if tensor.origin is None else tensor.origin.base
+        self.recorded = bool(thread.state.recording) and (_is_result(live_edge(tensor)) or _is_result(base.edge))
+        check_change(tensor, recording=self.recorded)
         before_change(tensor)
+        self.name = name
         self.tensor = tensor
         self.array = tensor.array
         self.buffer = contiguous(self.array)
@@ -110,12 +130,19 @@ class Target:
         version = version_of(self.tensor)
         if version is not INFERENCE:
             version[0] += 1
+        if self.recorded:
+            place_anew(self.tensor, (CollectiveBackward(self.name, self.tensor), 0))
 
     def store(self) -> None:
         """Write what has come into the tensor."""
         if self.buffer is not self.array:
             with on(self.array):
                 self.array[...] = self.buffer
+
+
+def _is_result(edge: Edge | None) -> bool:
+    """Return whether a tensor at this position of the graph is the result of an op, and no leaf."""
+    return edge is not None and type(edge[0]) is not AccumulateGrad
 
 
 def filled(steps: Steps, targets: Sequence[Target], buffer: Any = None) -> Steps:

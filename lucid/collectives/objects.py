@@ -73,7 +73,18 @@ def gather_object(
     group: ProcessGroup | None = None,
     group_dst: int | None = None,
 ) -> None:
-    """Fill `object_gather_list`, in the process `dst`, the first if None, with the `obj` of all."""
+    """Fill `object_gather_list`, in the process `dst`, the first if None, with the `obj` of all.
+
+    Examples
+    --------
+    >>> import lucid, warnings
+    >>> into = [None] * lucid.distributed.get_world_size() if lucid.distributed.get_rank() == 0 else None
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore")
+    ...     lucid.distributed.gather_object("mine", into)
+    >>> into
+    ['mine']
+    """
     chosen = member(group, "gather_object")
     if chosen is None:
         return
@@ -92,7 +103,18 @@ def broadcast_object_list(
     device: object = None,
     group_src: int | None = None,
 ) -> None:
-    """Fill `object_list`, in each process, with the objects of the one of process `src`, the first if None."""
+    """Fill `object_list`, in each process, with the objects of the one of process `src`, the first if None.
+
+    Examples
+    --------
+    >>> import lucid, warnings
+    >>> settings = [{"lr": 0.1}] if lucid.distributed.get_rank() == 0 else [None]
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore")
+    ...     lucid.distributed.broadcast_object_list(settings)
+    >>> settings
+    [{'lr': 0.1}]
+    """
     chosen = member(group, "broadcast_object_list")
     if chosen is None:
         return
@@ -118,7 +140,18 @@ def scatter_object_list(
     group: ProcessGroup | None = None,
     group_src: int | None = None,
 ) -> None:
-    """Set the first entry of the output list to this process's one of the list of process `src`, the first if None."""
+    """Set the first entry of the output list to this process's one of the list of process `src`, the first if None.
+
+    Examples
+    --------
+    >>> import lucid, warnings
+    >>> mine, parts = [None], ["part"] * lucid.distributed.get_world_size()
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore")
+    ...     lucid.distributed.scatter_object_list(mine, parts)
+    >>> mine
+    ['part']
+    """
     chosen = member(group, "scatter_object_list")
     if chosen is None:
         return

@@ -7,8 +7,9 @@ This holds for each of them, unless it says otherwise:
   warning.
 - With ``async_op=True`` a `Work` is returned, and results are there when its `wait` has returned; else None is, when
   they are.
-- What is received is written into tensors in place, in any strides, and their version counts it. A tensor on the graph
-  is refused, as a collective has no derivative; a leaf that requires grad is written.
+- What is received is written into tensors in place, in any strides, and their version counts it. A leaf that
+  requires grad is written, and so is a tensor on the graph, such as a loss that is only shown: backward through what
+  was received raises, as a collective has no derivative. Under `no_grad` the graph does not follow, as of any change.
 - Half types are summed in float32 on the CPU, on CUDA devices as NCCL does, which has no operation bit by bit, and of
   complex numbers SUM and AVG.
 - A process number (`src`, `dst`) is that in the whole job, `group_src` and `group_dst` are those in `group`.
@@ -97,8 +98,6 @@ def all_reduce(
         Of the same shape and dtype in all processes.
     op : ReduceOp
         How.
-    group, async_op
-        See the page of this module.
 
     Raises
     ------
@@ -139,8 +138,6 @@ def broadcast(
         Of the same shape and dtype in all processes.
     src, group_src : int
         The process that has them, one of the two.
-    group, async_op
-        See the page of this module.
 
     Examples
     --------
@@ -176,8 +173,6 @@ def reduce(
         The process that gets them, one of the two.
     op : ReduceOp
         How.
-    group, async_op
-        See the page of this module.
 
     Examples
     --------

@@ -46,6 +46,14 @@ def isend(
         All processes if None.
     tag : int
         What is received under the same one; 0 with NCCL.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> from lucid import distributed as dist
+    >>> x = lucid.full((2,), float(dist.get_rank()))
+    >>> if dist.get_world_size() == 2 and dist.get_rank() == 0:  # the other process calls `recv`
+    ...     dist.isend(x, 1).wait()
     """
     chosen = member(group, "isend")
     if chosen is None:
@@ -78,6 +86,14 @@ def irecv(
         All processes if None.
     tag : int
         That under which it is sent; 0 with NCCL.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> from lucid import distributed as dist
+    >>> x = lucid.full((2,), float(dist.get_rank()))
+    >>> if dist.get_world_size() == 2 and dist.get_rank() == 1:  # the other process calls `send`
+    ...     dist.irecv(x, 0).wait()
     """
     chosen = member(group, "irecv")
     if chosen is None:
@@ -115,7 +131,16 @@ def send(
     tag: int = 0,
     group_dst: int | None = None,
 ) -> None:
-    """Send a tensor to one process, as `isend` does, and wait until it may be changed."""
+    """Send a tensor to one process, as `isend` does, and wait until it may be changed.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> from lucid import distributed as dist
+    >>> x = lucid.full((2,), float(dist.get_rank()))
+    >>> if dist.get_world_size() == 2:  # the second process has the numbers of the first then
+    ...     dist.recv(x, 0) if dist.get_rank() else dist.send(x, 1)
+    """
     work = isend(tensor, dst, group, tag, group_dst)
     if work is not None:
         work.wait()
@@ -128,7 +153,16 @@ def recv(
     tag: int = 0,
     group_src: int | None = None,
 ) -> int:
-    """Fill a tensor with what one process sends, as `irecv` does, and return that process's number in the job."""
+    """Fill a tensor with what one process sends, as `irecv` does, and return that process's number in the job.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> from lucid import distributed as dist
+    >>> x = lucid.full((2,), float(dist.get_rank()))
+    >>> if dist.get_world_size() == 2:  # the second process has the numbers of the first then
+    ...     dist.recv(x, 0) if dist.get_rank() else dist.send(x, 1)
+    """
     work = irecv(tensor, src, group, tag, group_src)
     if work is None:
         return -1
@@ -169,7 +203,18 @@ class P2POp:
 
 
 def batch_isend_irecv(p2p_op_list: list[P2POp]) -> list[Work]:
-    """Begin to send and to receive what a list says, in any order in each process, and return the works."""
+    """Begin to send and to receive what a list says, in any order in each process, and return the works.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> from lucid import distributed as dist
+    >>> x = lucid.full((2,), float(dist.get_rank()))
+    >>> if dist.get_world_size() == 2:  # two that give each other what they have
+    ...     other, into = 1 - dist.get_rank(), lucid.empty(2)
+    ...     for work in dist.batch_isend_irecv([dist.P2POp(dist.isend, x, other), dist.P2POp(dist.irecv, into, other)]):
+    ...         work.wait()
+    """
     if not p2p_op_list or not all(isinstance(each, P2POp) for each in p2p_op_list):
         raise SettingError("batch_isend_irecv: p2p_op_list: expected a list of P2POp, at least one")
     engines: set[Engine] = set()

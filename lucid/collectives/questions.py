@@ -7,11 +7,12 @@ import os
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+from lucid.backend.device import device as named
 from lucid.collectives.engines.communicator import nccl_is_there
 from lucid.collectives.group import ProcessGroup, index_in
 from lucid.collectives.job.launch import number_of
 from lucid.collectives.work import as_seconds
-from lucid.collectives.world import NON_MEMBER, member, world
+from lucid.collectives.world import BACKEND_OF, NON_MEMBER, member, world
 from lucid.errors import SettingError
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = [
     "GroupMember",
     "get_backend",
+    "get_default_backend_for_device",
     "get_global_rank",
     "get_group_rank",
     "get_node_local_rank",
@@ -125,22 +127,48 @@ def is_initialized() -> bool:
 
 @functools.cache
 def is_mpi_available() -> bool:
-    """Return whether mpi4py is installed, through which CPU tensors go."""
+    """Return whether mpi4py is installed, through which CPU tensors go.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> backend = "mpi" if lucid.distributed.is_mpi_available() else None
+    """
     return find_spec("mpi4py") is not None
 
 
 def is_gloo_available() -> bool:
-    """Return what `is_mpi_available` does: backend "gloo" is "mpi" here."""
+    """Return what `is_mpi_available` does: backend "gloo" is "mpi" here.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.distributed.is_gloo_available() == lucid.distributed.is_mpi_available()
+    True
+    """
     return is_mpi_available()
 
 
 def is_nccl_available() -> bool:
-    """Return whether nccl4py is installed, through which CUDA tensors go."""
+    """Return whether nccl4py is installed, through which CUDA tensors go.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> backend = "nccl" if lucid.distributed.is_nccl_available() else None
+    """
     return nccl_is_there()
 
 
 def is_torchelastic_launched() -> bool:
-    """Return whether torchrun has started this process."""
+    """Return whether torchrun has started this process.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.distributed.is_torchelastic_launched()
+    False
+    """
     return bool(os.environ.get("TORCHELASTIC_RUN_ID"))
 
 
@@ -192,6 +220,23 @@ def get_backend(group: ProcessGroup | None = None) -> str:
     return ",".join(f"{device}:{asked.names[device]}" for device in asked.backends)
 
 
+def get_default_backend_for_device(device: named | str) -> str:
+    """Return through what tensors of a device go: "mpi" for CPU tensors, "nccl" for CUDA tensors.
+
+    Parameters
+    ----------
+    device : device or str
+        Such as "cpu".
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.distributed.get_default_backend_for_device("cpu")
+    'mpi'
+    """
+    return BACKEND_OF[named(device).type]
+
+
 def get_process_group_ranks(group: ProcessGroup | None) -> list[int]:
     """Return the numbers in the job of the processes of a group.
 
@@ -206,14 +251,28 @@ def get_process_group_ranks(group: ProcessGroup | None) -> list[int]:
 
 
 def get_global_rank(group: ProcessGroup, group_rank: int) -> int:
-    """Return the number in the job of a process of a group."""
+    """Return the number in the job of a process of a group.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.distributed.get_global_rank(lucid.distributed.new_group([0]), 0)
+    0
+    """
     if not 0 <= group_rank < group.size():
         raise SettingError(f"get_global_rank: expected a rank of 0 .. {group.size() - 1}, got {group_rank}")
     return group.ranks[group_rank]
 
 
 def get_group_rank(group: ProcessGroup, global_rank: int) -> int:
-    """Return the number in a group of a process of the job."""
+    """Return the number in a group of a process of the job.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.distributed.get_group_rank(lucid.distributed.new_group([0]), 0)
+    0
+    """
     return index_in(group, global_rank, "get_group_rank")
 
 

@@ -30,14 +30,14 @@ def all_gather(
 ) -> Work | None:
     """Fill `tensor_list`, in each process, with the `tensor` of all processes.
 
+    What holds for all collectives says `lucid.collectives.operations`.
+
     Parameters
     ----------
     tensor_list : list of Tensor
         One for each process, like `tensor`.
     tensor : Tensor
         Of the same shape and dtype in all processes.
-    group, async_op
-        See the page of this module.
 
     Examples
     --------
@@ -72,14 +72,14 @@ def all_gather_into_tensor(
 ) -> Work | None:
     """Fill `output_tensor`, in each process, with the elements of the `input_tensor` of all, one behind the other.
 
+    What holds for all collectives says `lucid.collectives.operations`.
+
     Parameters
     ----------
     output_tensor : Tensor
         With as many elements as all inputs, joined along the first dimension or stacked.
     input_tensor : Tensor
         Of the same shape and dtype in all processes.
-    group, async_op
-        See the page of this module.
 
     Raises
     ------
@@ -130,6 +130,8 @@ def gather(
 ) -> Work | None:
     """Fill `gather_list`, in one process, with the `tensor` of all processes.
 
+    What holds for all collectives says `lucid.collectives.operations`.
+
     Parameters
     ----------
     tensor : Tensor
@@ -138,8 +140,6 @@ def gather(
         One for each process, like `tensor`; None in all processes but one.
     dst, group_dst : int, optional
         The process that gets them; the first of the group if both are None.
-    group, async_op
-        See the page of this module.
 
     Examples
     --------
@@ -177,6 +177,8 @@ def scatter(
 ) -> Work | None:
     """Fill `tensor` of each process with the one that a process has for it in its `scatter_list`.
 
+    What holds for all collectives says `lucid.collectives.operations`.
+
     Parameters
     ----------
     tensor : Tensor
@@ -185,8 +187,6 @@ def scatter(
         One for each process, like `tensor`; None in all processes but one.
     src, group_src : int, optional
         The process that has them; the first of the group if both are None.
-    group, async_op
-        See the page of this module.
 
     Examples
     --------
@@ -226,6 +226,8 @@ def reduce_scatter(
 ) -> Work | None:
     """Put the lists of all processes together, elementwise, and fill `output` with this process's entry.
 
+    What holds for all collectives says `lucid.collectives.operations`.
+
     Parameters
     ----------
     output : Tensor
@@ -234,8 +236,6 @@ def reduce_scatter(
         One for each process.
     op : ReduceOp
         How.
-    group, async_op
-        See the page of this module.
 
     Examples
     --------
@@ -267,6 +267,8 @@ def reduce_scatter_tensor(
 ) -> Work | None:
     """Put the `input` of all processes together, elementwise, and fill `output` with this process's part of it.
 
+    What holds for all collectives says `lucid.collectives.operations`.
+
     Parameters
     ----------
     output : Tensor
@@ -275,8 +277,6 @@ def reduce_scatter_tensor(
         The parts, joined along the first dimension or stacked.
     op : ReduceOp
         How.
-    group, async_op
-        See the page of this module.
 
     Raises
     ------
@@ -313,14 +313,14 @@ def all_to_all_single(
 ) -> Work | None:
     """Send a part of `input` to each process, and fill `output` with the parts from all.
 
+    What holds for all collectives says `lucid.collectives.operations`.
+
     Parameters
     ----------
     output, input : Tensor
         Divided along their first dimension.
     output_split_sizes, input_split_sizes : list of int, optional
         The sizes of the parts, one for each process; equal ones if None.
-    group, async_op
-        See the page of this module.
 
     Raises
     ------
@@ -377,12 +377,12 @@ def all_to_all(
 ) -> Work | None:
     """Send a tensor to each process, and fill a tensor with what comes from each.
 
+    What holds for all collectives says `lucid.collectives.operations`.
+
     Parameters
     ----------
     output_tensor_list, input_tensor_list : list of Tensor
         One for each process, of any shapes, of one dtype.
-    group, async_op
-        See the page of this module.
 
     Examples
     --------

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from lucid.collectives.engines.base import Engine
 
 __all__ = [
+    "BACKEND_OF",
     "NON_MEMBER",
     "default_group",
     "destroy_process_group",
@@ -36,6 +37,8 @@ __all__ = [
 ]
 
 _BACKENDS = {"mpi": "cpu", "gloo": "cpu", "nccl": "cuda"}
+BACKEND_OF = {"cpu": "mpi", "cuda": "nccl"}
+"""By the type of a device, through what its tensors go."""
 
 
 @functools.cache

@@ -40,6 +40,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--nproc-per-node", "--nproc_per_node", type=int, required=True, metavar="N", help="processes")
     parser.add_argument("--nnodes", type=int, default=1, help="1: several machines are started by mpiexec, or srun")
     parser.add_argument("--standalone", action="store_true", help="as it is; torchrun's word for one machine")
+    parser.add_argument("--node-rank", "--node_rank", type=int, choices=[0], default=0, help="0, of one machine")
+    for name in ("--rdzv-backend", "--rdzv-endpoint", "--rdzv-id"):
+        parser.add_argument(name, name.replace("-", "_").replace("__", "--"), help="torchrun's; changes nothing")
+    parser.add_argument("--max-restarts", "--max_restarts", type=int, choices=[0], default=0, help="0: none restarts")
     parser.add_argument("--master-addr", "--master_addr", default="127.0.0.1", help="for NCCL without MPI")
     parser.add_argument("--master-port", "--master_port", type=int, default=29500)
     parser.add_argument("-m", dest="module", action="store_true", help="the script is a module's name")

@@ -11,7 +11,7 @@ import pytest
 import lucid
 from lucid import distributed as dist
 from lucid.collectives import world
-from lucid.errors import DeviceError, DistributedError, SettingError
+from lucid.errors import DeviceError, DistributedError, NotDifferentiableError, SettingError
 from tests.collectives.jobs import LAUNCHERS, NAMES
 from tests.device import DEVICE
 
@@ -123,12 +123,21 @@ def test_a_group_that_was_left():
 def test_refused_alone_too():
     """What is wrong with several processes is wrong with one."""
     x = given([1.0]).requires_grad_()
-    with pytest.raises(RuntimeError, match="on the graph"):
-        dist.all_reduce(x * 2)
+    with pytest.raises(RuntimeError, match="a view of a leaf Variable"):
+        dist.all_reduce(x.view(1))
+    dist.all_reduce(y := x * 2)
+    with pytest.raises(NotDifferentiableError, match="all_reduce has written into a tensor on the graph"):
+        y.backward()
     with pytest.raises(TypeError, match="Tensor"):
         dist.all_reduce(np.ones(1))
     with pytest.raises(ValueError, match="tensor_list: expected 1 tensors, one for each process, got 2"):
         dist.all_gather([x, x], x)
+
+
+def test_what_scripts_ask_before_they_begin():
+    """The backend of a kind of device, and the mark of a main function, which changes nothing."""
+    assert [dist.get_default_backend_for_device(each) for each in ("cpu", "cuda")] == ["mpi", "nccl"]
+    assert dist.elastic.multiprocessing.errors.record(given) is given
 
 
 def test_gloo_is_said_to_be_mpi_once(monkeypatch):

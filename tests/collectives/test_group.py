@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from pathlib import Path
 
 import pytest
 
 from lucid import distributed as dist
+from lucid.collectives import operations
 from tests.collectives.jobs import failures
 
 
@@ -24,6 +26,21 @@ def test_every_name_is_tried():
     texts = "".join(path.read_text(encoding="utf-8") for path in checks)
     texts += (tests / "namespaces/test_answers.py").read_text(encoding="utf-8").replace("distributed.", "dist.")
     assert [name for name in dist.__all__ if not re.search(rf"\bdist\.{name}\b", texts) and not is_beside(name)] == []
+
+
+def test_a_docstring_does_not_repeat_the_page():
+    """What holds for every collective is said once, in `lucid.collectives.operations`, which those elsewhere name."""
+    assert all(f"`{name}" in operations.__doc__ for name in ("group", "src", "dst"))
+    assert "async_op" in operations.__doc__
+    shown = [each for name in dist.__all__ if inspect.isfunction(each := getattr(dist, name))]
+    assert not [each.__name__ for each in shown if ">>> " not in each.__doc__], "they have no example"
+    taken = [each for each in shown if "async_op" in inspect.signature(each).parameters]
+    assert len(taken) == 12
+    assert not [
+        each.__name__ for each in taken if re.search(r"^ *(group|async_op)\b.*\n +", each.__doc__, re.MULTILINE)
+    ]
+    page = operations.__name__
+    assert not [each.__name__ for each in taken if each.__module__ != page and f"`{page}`" not in each.__doc__]
 
 
 def is_beside(name):

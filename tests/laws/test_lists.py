@@ -105,6 +105,8 @@ def test_every_layer_has_a_row(name):
 # ---- kinds of hooks ----
 
 NO_KINDS = {"HookError", "HookTypeError", "HookTable", "hooks"}
+# What a `Join` block asks of those in it, and what there is for that.
+NO_KINDS |= {"join_hook"}
 # What is there to be handed over to `register_comm_hook` is a hook, and registers none.
 HANDED_OVER = "lucid.distributed.algorithms."
 HEADING = "## Where each kind is registered"

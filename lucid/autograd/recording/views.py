@@ -329,14 +329,19 @@ def change_in_place(target: Any, value: Any) -> Any:
         target.version[0] += 1
     if not recording:
         return target
-    if view is None:
-        rebase(target, new_edge)
-    else:
-        base = view.base
-        steps = view.chain()
-        rebase(base, (CopySlices(base, new_edge, steps), 0))
-        live_edge(target)
+    place_anew(target, new_edge)
     return target
+
+
+def place_anew(tensor: TensorBase, edge: Edge | None) -> None:
+    """Give a tensor whose elements have changed in place its new position in the graph, and its base, if it has one."""
+    view = tensor.origin
+    if view is None:
+        rebase(tensor, edge)
+        return
+    steps = view.chain()
+    rebase(view.base, (CopySlices(view.base, edge, steps), 0))
+    live_edge(tensor)
 
 
 def rebase(tensor: TensorBase, edge: Edge | None) -> None:

@@ -7,13 +7,20 @@ from typing import NamedTuple
 
 from lucid.errors import SettingError
 
-__all__ = ["Place", "number_of", "place", "rank_under_mpi", "several", "under_mpi"]
+__all__ = ["Place", "number_of", "place", "place_on_machine", "rank_under_mpi", "several", "under_mpi"]
 
 # What launchers of MPI set in each process: Hydra (MPICH, Intel), PMIx (Open MPI 5), Open MPI, MVAPICH.
 _MPI = ("PMI_SIZE", "PMIX_RANK", "OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE")
 
 # In which variable they tell a process its number.
 _RANKS = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK")
+
+# The number of a process on its machine and how many there are: of lucid.distributed.run and torchrun, Hydra, Open MPI.
+_ON_MACHINE = (
+    ("LOCAL_RANK", "LOCAL_WORLD_SIZE"),
+    ("MPI_LOCALRANKID", "MPI_LOCALNRANKS"),
+    ("OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"),
+)
 
 
 class Place(NamedTuple):
@@ -40,6 +47,14 @@ def several() -> str:
         if name.endswith("SIZE") and number_of(name) > 1:
             return f"{name}={os.environ[name]}"
     return ""
+
+
+def place_on_machine() -> Place | None:
+    """Return which of the processes of this machine this is; None where no launcher says it."""
+    for names in _ON_MACHINE:
+        if all(os.environ.get(name) for name in names):
+            return Place(number_of(names[0]), number_of(names[1]), " and ".join(names))
+    return None
 
 
 def number_of(name: str) -> int:
@@ -79,16 +94,18 @@ def place(rank: int, size: int, world: Place | None) -> Place:
     SettingError
         If they do, one is missing, or a number is out of range.
     """
-    said: list[Place] = []
+    said = [each for each in (_environment(), world) if each is not None]
     if rank >= 0 or size >= 0:
-        if rank < 0 or size < 0:
+        if (rank < 0 or size < 0) and not said:
             raise SettingError(
-                "init_process_group: expected rank and world_size together, or neither, got "
-                f"rank={rank}, world_size={size}"
+                "init_process_group: expected rank and world_size together, where no launcher says the other, or "
+                f"neither, got rank={rank}, world_size={size}"
             )
-        said.append(Place(rank, size, "the arguments rank and world_size"))
-    environment = _environment()
-    said += [each for each in (environment, world) if each is not None]
+        given = Place(
+            rank if rank >= 0 else said[0].rank, size if size >= 0 else said[0].size,
+            "the arguments rank and world_size",
+        )  # fmt: skip
+        said.insert(0, given)
     if not said:
         return Place(0, 1, "no launcher")
     for each in said:

@@ -1,7 +1,8 @@
-"""What processes may compute together in the place of a mean, under PyTorch's address."""
+"""What processes may compute together in the place of a mean, and for how long, under PyTorch's address."""
 
 from __future__ import annotations
 
-from lucid.distributed.algorithms import ddp_comm_hooks
+from lucid.distributed.algorithms import ddp_comm_hooks, join
+from lucid.distributed.algorithms.join import Join, Joinable, JoinHook
 
-__all__ = ["ddp_comm_hooks"]
+__all__ = ["Join", "JoinHook", "Joinable", "ddp_comm_hooks", "join"]

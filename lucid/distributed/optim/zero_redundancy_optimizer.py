@@ -10,7 +10,9 @@ import numpy as np
 
 from lucid.arguments import unfit
 from lucid.autograd.modes.state import enable_grad
+from lucid.backend.device import device_of
 from lucid.collectives.group import ProcessGroup
+from lucid.collectives.joining import Join, Joinable, JoinHook
 from lucid.collectives.numbers import all_gathered, gathered
 from lucid.collectives.sharing import share
 from lucid.collectives.world import default_group
@@ -24,6 +26,7 @@ from lucid.serialization import load, save
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from lucid.backend.device import device
     from lucid.optim.optimizer import Group, Params
     from lucid.tensor import Tensor
 
@@ -33,7 +36,7 @@ __all__ = ["ZeroRedundancyOptimizer"]
 _WHOLE = {"params", "param_names"}
 
 
-class ZeroRedundancyOptimizer(Optimizer):
+class ZeroRedundancyOptimizer(Optimizer, Joinable):
     """An optimizer of which each process keeps the state of its own part of the parameters, and changes these.
 
     After a step all processes get all parameters from those that have changed them: the bits are those that
@@ -195,6 +198,7 @@ class ZeroRedundancyOptimizer(Optimizer):
         """
         if closure is not None and not callable(closure):
             raise unfit(closure, "a callable or None", "closure")
+        Join.notify_join_context(self)
         loss = None
         if closure is not None:
             with enable_grad():
@@ -295,26 +299,40 @@ class ZeroRedundancyOptimizer(Optimizer):
         )
         self._settle()
 
-    # ---- what there is not ----
+    # ---- in a Join block ----
 
-    def join_hook(self, **_: Any) -> NoReturn:
-        """Raise a NotImplementedError: a step takes all processes.
+    def join_hook(self, **_: Any) -> JoinHook:
+        """Return what a process without batches does in a `Join` block: it steps with the others.
 
-        Raises
-        ------
-        NotImplementedError
-            Always.
+        The gradients of its part are the mean that `DistributedDataParallel`, in the block before this one, gives it.
         """
-        raise NotImplementedError(
-            "ZeroRedundancyOptimizer.join_hook: a step takes all processes: let all have the same number of batches, "
-            "as DistributedSampler gives them, or step with the plain optimizer in DistributedDataParallel.join"
-        )
+        return _StepHook(self)
+
+    @property
+    def join_device(self) -> device:
+        """The device of the first parameter."""
+        return device_of(next(iter(self._owners)).array)
+
+    @property
+    def join_process_group(self) -> ProcessGroup:
+        """The processes that divide the state."""
+        return self.process_group
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         raise SettingError(
             "ZeroRedundancyOptimizer: it belongs to the processes of this job, and is not copied: save what "
             "consolidate_state_dict() and state_dict() give"
         )
+
+
+class _StepHook(JoinHook):
+    """What a process without batches does in a `Join` block: it takes the step of its own part."""
+
+    def __init__(self, optimizer: ZeroRedundancyOptimizer) -> None:
+        self.optimizer = optimizer
+
+    def main_hook(self) -> None:
+        self.optimizer.step()
 
 
 def _hand_over(groups: Iterable[Group], into: Iterable[Group]) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import weakref
 import zlib
+from itertools import chain
+from operator import is_, itemgetter
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -18,14 +20,19 @@ from lucid.collectives.sharing import share
 from lucid.errors import DeviceError, DistributedError, SettingError, warn
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
     from lucid.collectives.group import ProcessGroup
     from lucid.nn.module.module import Module
-    from lucid.nn.parallel.distributed import DistributedDataParallel
+    from lucid.nn.parallel.joining import JoinableModel
     from lucid.nn.parallel.reducer import Reducer
     from lucid.nn.parameter import Parameter
 
-__all__ = ["Form", "check_alike", "check_parameters", "reducers", "share_buffers", "watch_for_grad"]
+__all__ = ["Form", "check_alike", "check_parameters", "reducers", "same", "share_buffers", "watch_for_grad"]
 
+_TABLES = itemgetter("_modules", "_parameters")
+_VALUES = cast("Callable[[Any], Iterable[object]]", cast("Any", dict).values)
+_END = (object(),)
 reducers: weakref.WeakSet[Reducer] = weakref.WeakSet()
 """Those that are in use."""
 
@@ -66,16 +73,25 @@ class Form:
 
     def __init__(self, module: Module) -> None:
         self._tables = _tables(module)
+        self._remember(module)
         self._frozen = {name: each for name, each in module.named_parameters() if not each.requires_grad}
+
+    def _remember(self, module: Module) -> None:
+        """Keep what is asked in each forward: as long as each table holds the same, a walk would find the same."""
+        self._modules = list(module.modules())
+        self._entries = list(_entries(self._modules))
 
     def check(self, module: Module) -> None:
         """Raise `DistributedError` if one would now have a gradient that is not put together."""
-        if _tables(module) != self._tables:
-            raise DistributedError(
-                "DistributedDataParallel: a parameter or a module was added, removed or replaced since the module was "
-                "wrapped, and would take no part: change the module before, or wrap it anew in all processes: "
-                "module = model.module; del model"
-            )
+        if module is not self._modules[0] or not same(_entries(self._modules), self._entries):
+            # a module without parameters, say, may be replaced
+            if _tables(module) != self._tables:
+                raise DistributedError(
+                    "DistributedDataParallel: a parameter or a module was added, removed or replaced since the module "
+                    "was wrapped, and would take no part: change the module before, or wrap it anew in all processes: "
+                    "module = model.module; del model"
+                )
+            self._remember(module)
         for name, parameter in self._frozen.items():
             if parameter.edge is not None:
                 raise DistributedError(
@@ -85,8 +101,17 @@ class Form:
                 )
 
 
+def same(now: Iterable[object], before: Iterable[object]) -> bool:
+    """Return whether both are the very same objects, in a loop that runs outside of Python."""
+    return all(map(is_, chain(now, _END), chain(before, _END)))  # the shorter one ends with what the other has not
+
+
+def _entries(modules: Iterable[Module]) -> Iterator[object]:
+    """Yield what the tables of modules and parameters hold."""
+    return chain.from_iterable(map(_VALUES, chain.from_iterable(map(_TABLES, map(vars, modules)))))
+
+
 def _tables(module: Module) -> list[Any]:
-    # the tables themselves, since this is asked in each forward: iterators over names take five times as long
     tables = [vars(each) for each in module.modules()]
     return [(len(table["_modules"]), *map(id, table["_parameters"].values())) for table in tables]
 
@@ -110,7 +135,7 @@ def check_alike(module: Module, group: ProcessGroup) -> None:
     )
 
 
-def share_buffers(model: DistributedDataParallel, root: int) -> None:
+def share_buffers(model: JoinableModel, root: int) -> None:
     """Take one process's buffers, in training, where no shards begin with the same ones anyway."""
     if model.broadcast_buffers and model.training and model.shards is None and thread.state.recording:
         share(list(model.module.buffers()), model.process_group, root, "DistributedDataParallel", spare_equal=True)

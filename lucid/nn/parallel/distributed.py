@@ -10,15 +10,17 @@ from lucid.autograd.hooks.firing import check_callable
 from lucid.autograd.hooks.table import HookTable, register
 from lucid.autograd.modes.decorating import check_bool
 from lucid.autograd.modes.leaving import Context
+from lucid.autograd.modes.state import thread
 from lucid.backend.device import device_of
 from lucid.collectives.group import ProcessGroup
+from lucid.collectives.joining import Join
 from lucid.collectives.sharing import share
 from lucid.collectives.world import default_group
 from lucid.cuda.switches import are_deterministic_algorithms_enabled
 from lucid.errors import SettingError
 from lucid.nn.module.module import Module
-from lucid.nn.parallel.agreement import Form, check_alike, check_parameters, reducers, share_buffers, watch_for_grad
-from lucid.nn.parallel.joining import Join
+from lucid.nn.parallel.agreement import Form, check_alike, check_parameters, reducers, watch_for_grad
+from lucid.nn.parallel.joining import JoinableModel
 from lucid.nn.parallel.reducer import Reducer
 from lucid.nn.parallel.shards import check_shards, shards_of
 
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["DistributedDataParallel"]
 
 
-class DistributedDataParallel(Module):
+class DistributedDataParallel(Module, JoinableModel):
     """A module that several processes train together: after a backward pass each gradient is the mean over all.
 
     It begins with the parameters and buffers of the first process. A process reads its own part of each batch, as
@@ -171,7 +173,6 @@ class DistributedDataParallel(Module):
         self.reducer = Reducer(
             named, group, mib, tree=tree, view=gradient_as_bucket_view, hooks=self._reduced_grad_hooks
         )
-        self.joining: Join | None = None
         reducers.add(self.reducer)
         weakref.finalize(self, self.reducer.close)
 
@@ -181,8 +182,9 @@ class DistributedDataParallel(Module):
         """Return what the module gives for this process's part of a batch."""
         if self.process_group.size() > 1:
             self._form.check(self.module)
-            if self.reducer.syncing:
-                share_buffers(self, 0 if self.joining is None else self.joining.announce())
+            if self.reducer.syncing and thread.state.recording:
+                Join.notify_join_context(self)
+                self._begin_batch()
         output = self.module(*inputs, **kwargs)
         if self.process_group.size() > 1 and self.reducer.syncing and not self.reducer.passes:
             watch_for_grad(output, self.reducer)
@@ -257,34 +259,6 @@ class DistributedDataParallel(Module):
         tensor([6.])
         """
         return _Unsynced(self.reducer)
-
-    def join(
-        self, divide_by_initial_world_size: bool = True, enable: bool = True, throw_on_early_termination: bool = False
-    ) -> Join:
-        """Return a block in which a process may run out of batches: it takes part with zeros until all have.
-
-        At its end all processes take the parameters and buffers of one that came last.
-
-        Parameters
-        ----------
-        divide_by_initial_world_size : bool
-            Whether gradients stay the sum over the number of all processes, rather than of those that still have
-            batches.
-        enable : bool
-            Whether anything is done.
-        throw_on_early_termination : bool
-            Whether, instead, all raise a RuntimeError as soon as one runs out.
-
-        Examples
-        --------
-        >>> import lucid
-        >>> from lucid import nn
-        >>> model = nn.parallel.DistributedDataParallel(nn.Linear(2, 1))
-        >>> with model.join():
-        ...     for x in lucid.ones(2, 3, 2):
-        ...         model(x).sum().backward()
-        """
-        return Join(self, divide_by_initial_world_size, enable, throw_on_early_termination)
 
     # ---- hooks ----
 

@@ -1,71 +1,104 @@
-"""Processes with different numbers of batches: who has run out takes part with zeros."""
+"""A model of processes with different numbers of batches: who has run out sends zeros."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from lucid.collectives.numbers import all_gathered
+from lucid.autograd.modes.decorating import check_bool
+from lucid.collectives.joining import Join, Joinable, JoinHook
 from lucid.collectives.sharing import share
 from lucid.nn.parallel.agreement import share_buffers
 
 if TYPE_CHECKING:
-    from lucid.nn.parallel.distributed import DistributedDataParallel
+    from collections.abc import Callable
 
-__all__ = ["Join"]
+    from lucid.backend.device import device as Device
+    from lucid.collectives.group import ProcessGroup
+    from lucid.nn.module.module import Module
+    from lucid.nn.parallel.reducer import Reducer
+
+__all__ = ["JoinableModel"]
 
 
-class Join:
-    """The block of `DistributedDataParallel.join`."""
+class JoinableModel(Joinable):
+    """What `DistributedDataParallel` is in a `Join` block."""
 
-    def __init__(self, model: DistributedDataParallel, whole: bool, enable: bool, raises: bool) -> None:
+    module: Module
+    reducer: Reducer
+    process_group: ProcessGroup
+    device: Device
+    broadcast_buffers: bool
+    training: bool
+    shards: int | None
+    _divides_by_all = True
+
+    def join(
+        self, divide_by_initial_world_size: bool = True, enable: bool = True, throw_on_early_termination: bool = False
+    ) -> Join:
+        """Return a block in which a process may run out of batches: it takes part with zeros until all have.
+
+        At its end all processes take the parameters and buffers of one that came last.
+
+        Parameters
+        ----------
+        divide_by_initial_world_size : bool
+            Whether gradients stay the sum over the number of all processes, rather than of those that still have
+            batches.
+        enable : bool
+            Whether anything is done.
+        throw_on_early_termination : bool
+            Whether, instead, all raise a RuntimeError as soon as one runs out.
+
+        Examples
+        --------
+        >>> import lucid
+        >>> from lucid import nn
+        >>> model = nn.parallel.DistributedDataParallel(nn.Linear(2, 1))
+        >>> with model.join():
+        ...     for x in lucid.ones(2, 3, 2):
+        ...         model(x).sum().backward()
+        """
+        return Join(
+            [self], enable, throw_on_early_termination, divide_by_initial_world_size=divide_by_initial_world_size
+        )
+
+    @property
+    def join_device(self) -> Device:
+        """The device of the parameters."""
+        return self.device
+
+    @property
+    def join_process_group(self) -> ProcessGroup:
+        """The processes that train the module."""
+        return self.process_group
+
+    def join_hook(self, **kwargs: Any) -> JoinHook:
+        """Return what a process without batches does in a `Join` block; it takes `divide_by_initial_world_size`."""
+        whole = kwargs.get("divide_by_initial_world_size", True)
+        self._divides_by_all = check_bool(whole, "divide_by_initial_world_size")
+        return _ModelHook(self, self._begin_batch)
+
+    def _begin_batch(self) -> None:
+        """Take the buffers of the first process that has a batch, and the number by which gradients are divided."""
+        active = range(self.process_group.size()) if self.joining is None else self.joining.active
+        share_buffers(self, active[0])
+        self.reducer.scale = 1.0 if self._divides_by_all else self.process_group.size() / len(active)
+
+
+class _ModelHook(JoinHook):
+    """What a process without batches does: it sends zeros, and takes in the end what one of the last has."""
+
+    def __init__(self, model: JoinableModel, begin_batch: Callable[[], None]) -> None:
         self.model = model
-        self.whole = whole
-        self.enable = enable and model.process_group.size() > 1
-        self.raises = raises
+        self.begin_batch = begin_batch
 
-        self.last = 0  # a process that has had the last batch
+    def main_hook(self) -> None:
+        self.begin_batch()
+        self.model.reducer.shadow()
 
-    def __enter__(self) -> Self:
-        if self.enable:
-            self.model.joining = self
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, value: object, traceback: object) -> None:
-        if not self.enable:
-            return
+    def post_hook(self, is_last_joiner: bool) -> None:
         model = self.model
-        model.joining = None
-        if kind is None:
-            while (first := self._round(here=False)) is not None:
-                share_buffers(model, first)
-                model.reducer.shadow()
-            share(
-                [*model.module.parameters(), *model.module.buffers()],
-                model.process_group,
-                self.last,
-                "DistributedDataParallel.join",
-            )
         model.reducer.scale = 1.0
-
-    def announce(self) -> int:
-        """Tell the others that this process has another batch, and return the first one that has."""
-        first = self._round(here=True)
-        return 0 if first is None else first
-
-    def _round(self, *, here: bool) -> int | None:
-        """Return the first process that has another batch; None if none has."""
-        group = self.model.process_group
-        everyone = all_gathered(group, np.array([here], np.uint8), "who has a batch")
-        active = [int(rank) for rank in np.flatnonzero(everyone)]
-        if not active:
-            return None
-        if self.raises and len(active) < group.size():
-            raise RuntimeError(
-                "DistributedDataParallel.join: Detected at least one rank that exhausted inputs, and "
-                "throw_on_early_termination=True ends all"
-            )
-        self.last = active[-1]
-        self.model.reducer.scale = 1.0 if self.whole else group.size() / len(active)
-        return active[0]
+        if model.joining is not None:
+            tensors = [*model.module.parameters(), *model.module.buffers()]
+            share(tensors, model.process_group, model.joining.active[-1], "DistributedDataParallel.join")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import weakref
+from operator import attrgetter, call
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,10 +19,11 @@ from lucid.collectives.memory import Target
 from lucid.collectives.numbers import all_reduced, broadcasted
 from lucid.collectives.reduction import ReduceOp
 from lucid.errors import CaptureError, DistributedError, GraphError, HookTypeError
+from lucid.nn.parallel.agreement import same
 from lucid.nn.parallel.buckets import Bucket, GradBucket, divided
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from lucid.autograd.engine.passes import Pass
     from lucid.autograd.hooks.table import HookTable
@@ -115,9 +117,13 @@ class Reducer:
     def _arrange(self, order: Sequence[int]) -> None:
         """Make the buckets, in this order of parameters."""
         self._kinds = self._kinds_of()
+        self._known = [weakref.ref(array) for array in self._arrays()]
         groups = divided(self.parameters, order, self.mib)
         self.buckets = [Bucket(index, numbers, self.parameters, wide=self.tree) for index, numbers in enumerate(groups)]
         self._bucket_of = {number: bucket for bucket in self.buckets for number in bucket.numbers}
+
+    def _arrays(self) -> Iterator[Any]:
+        return map(attrgetter("array"), self.parameters)
 
     def _kinds_of(self) -> list[Any]:
         """Return what buckets depend on of each parameter's memory."""
@@ -173,8 +179,10 @@ class Reducer:
                 "had been sent, so that processes are no longer at the same step: let the exception end the script, or "
                 "make the process group and the module anew in all processes"
             )
-        if self._kinds_of() != self._kinds:  # converted or moved since the last pass
-            self._arrange([number for bucket in self.buckets for number in bucket.numbers])
+        if not same(self._arrays(), map(call, self._known)):
+            if self._kinds_of() != self._kinds:  # converted or moved since the last pass
+                self._arrange([number for bucket in self.buckets for number in bucket.numbers])
+            self._known = [weakref.ref(array) for array in self._arrays()]
         self._reset()
         self.started = time.perf_counter()
         if this is not None:

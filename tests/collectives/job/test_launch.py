@@ -29,6 +29,8 @@ def started_by_nobody(monkeypatch):
         ({"RANK": "1", "WORLD_SIZE": "2"}, (-1, -1), None, (1, 2)),
         ({"RANK": "1", "WORLD_SIZE": "2"}, (1, 2), (1, 2), (1, 2)),
         ({}, (-1, -1), (3, 4), (3, 4)),
+        ({"RANK": "1", "WORLD_SIZE": "2"}, (-1, 2), None, (1, 2)),
+        ({}, (3, -1), (3, 4), (3, 4)),
         ({"RANK": "0"}, (-1, -1), None, "RANK without WORLD_SIZE"),
         ({"WORLD_SIZE": "2"}, (-1, -1), None, "WORLD_SIZE without RANK"),
         ({"RANK": "a", "WORLD_SIZE": "2"}, (-1, -1), None, r"RANK.*expected an int, got 'a'"),
@@ -37,6 +39,7 @@ def started_by_nobody(monkeypatch):
         ({}, (-1, 2), None, "rank and world_size together"),
         ({"RANK": "0", "WORLD_SIZE": "2"}, (1, 2), None, "contradict.*arguments.*1 of 2; RANK and WORLD_SIZE: rank 0"),
         ({"RANK": "0", "WORLD_SIZE": "2"}, (-1, -1), (0, 1), "contradict.*MPI: rank 0 of 1.*mpiexec -n N"),
+        ({}, (-1, 2), (0, 4), "contradict.*arguments.*0 of 2; MPI: rank 0 of 4"),
         ({}, (0, 2), (0, 4), "contradict.*MPI: rank 0 of 4"),
     ],
 )
@@ -126,7 +129,7 @@ def test_the_command_that_starts_processes(tmp_path, monkeypatch):
     monkeypatch.delenv("MKL_NUM_THREADS", raising=False)
     (tmp_path / "says.py").write_text(SAYS)
     command = [sys.executable, "-m", "lucid.distributed.run", "--standalone", "--nnodes=1", "--nproc-per-node", "2"]
-    command += ["--master_port", "12345"]
+    command += ["--master_port", "12345", "--rdzv-backend=c10d", "--rdzv_endpoint", "localhost:0", "--node_rank=0"]
     ended = run([*command, "says.py", "--lr", "3"], tmp_path, OMP_NUM_THREADS="2", OPENBLAS_NUM_THREADS="3")
     assert ended.status == 3, ended
     for rank in range(2):
@@ -139,6 +142,7 @@ def test_wrong_calls_of_the_command(tmp_path):
     for arguments, words in (
         (["x.py"], "--nproc-per-node"),
         (["--nproc-per-node", "0", "x.py"], "at least 1, got 0"),
+        (["--nproc-per-node", "2", "--max-restarts", "3", "x.py"], "--max-restarts"),
         (["--nproc-per-node", "2", "--nnodes", "2", "x.py"], "--nnodes: expected 1, as the processes are of this"),
     ):
         ended = run([sys.executable, "-m", "lucid.distributed.run", *arguments], tmp_path)
@@ -151,6 +155,40 @@ def test_several_processes_without_mpi(tmp_path):
     ended = run([sys.executable, "-c", code], tmp_path, RANK="0", WORLD_SIZE="2")
     assert ended.status != 0
     assert "mpiexec -n N python script.py" in ended.err, ended
+
+
+SPAWNS = """
+import os
+import lucid
+from lucid import distributed as dist, multiprocessing
+def worker(number, size, base):
+    dist.init_process_group("mpi", rank=number, world_size=size)
+    dist.all_reduce(x := lucid.tensor(base + number))
+    assert x.item() == 21, x
+    dist.destroy_process_group()
+def lost():
+    try:
+        dist.init_process_group("mpi")
+    except lucid.errors.SettingError as error:
+        assert "started by multiprocessing inside" in str(error), error
+        os._exit(7)
+if __name__ == "__main__":
+    assert multiprocessing.spawn(worker, args=(2, 10), nprocs=2) is None
+    child = multiprocessing.Process(target=lost)
+    child.start()
+    child.join()
+    print("child", child.exitcode, flush=True)
+"""
+
+
+def test_processes_of_a_launcher_are_those_of_spawn(tmp_path):
+    """A script that starts its processes by itself runs in those of a launcher; what these start is told why not."""
+    (tmp_path / "spawns.py").write_text(SPAWNS)
+    for ended in (
+        job(2, ["spawns.py"], tmp_path),
+        run([sys.executable, "-m", "lucid.distributed.run", "--nproc-per-node=2", "spawns.py"], tmp_path),
+    ):
+        assert (ended.status, ended.out.count("child 7")) == (0, 2), ended
 
 
 def test_a_launcher_that_is_not_known(tmp_path):

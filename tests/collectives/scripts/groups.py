@@ -13,7 +13,7 @@ import numpy as np
 import lucid
 from lucid import distributed as dist
 from lucid.collectives.engines.mpi import MpiMailbox, mpi
-from lucid.collectives.world import NON_MEMBER
+from lucid.collectives.world import NON_MEMBER, world
 from lucid.errors import DistributedError, DistributedTimeoutError
 from tests.collectives.jobs import go_through
 from tests.collectives.scripts.values import made, refused, tree
@@ -133,6 +133,20 @@ def groups_that_come_and_go(rank, size):
     dist.barrier()
 
 
+def what_not_all_have_left_is_kept(rank, size):
+    """MPI frees what a group holds in a call of all its processes: not before the last of them has left it."""
+    group = dist.new_group()
+    if rank == 0:
+        dist.destroy_process_group(group)
+    dist.destroy_process_group(dist.new_group())
+    if rank == 0:
+        assert group in world.discarded
+    else:
+        dist.destroy_process_group(group)
+    dist.destroy_process_group(dist.new_group())
+    assert group not in world.discarded
+
+
 def sent_and_received(rank, size):
     """What one process sends another one receives: in every dtype, by tags in another order, of any layout."""
     after, before = (rank + 1) % size, (rank - 1) % size
@@ -169,7 +183,7 @@ def sent_and_received(rank, size):
     refused(ValueError, lambda: dist.send(x, rank), "another process")
     refused(ValueError, lambda: dist.send(x, after, tag=-1), "tag")
     refused(ValueError, lambda: dist.recv(x, before, tag=40_000), "tag")
-    refused(RuntimeError, lambda: dist.recv(lucid.ones(1, requires_grad=True) * 2, before), "graph")
+    refused(RuntimeError, lambda: dist.recv(lucid.ones(1, requires_grad=True).view(1), before), "view of a leaf")
 
 
 def a_message_of_another_size(rank, size):
@@ -288,6 +302,7 @@ def limits(rank, size):
         refused(DistributedError, lambda: dist.barrier(group), "of no use any more", "0.2 s")
     dist.barrier()  # other groups are not concerned
     dist.set_timeout(LIMIT + 1)
+    assert world.timeout == LIMIT + 1  # after which a script that has ended says for whom it waits
     assert dist.new_group().timeout == LIMIT + 1
     dist.set_timeout(LIMIT)
     work = dist.barrier(dist.new_group(), async_op=True)
@@ -310,13 +325,15 @@ def who_has_begun_it_has_arrived(rank, size):
 
 
 def a_barrier_that_names(rank, size):
-    """The first process of the group names the ranks that have not come, all of them if it is asked."""
+    """The first process of the group names the first rank that has not come, and all of them if it is asked."""
     dist.monitored_barrier()
     dist.monitored_barrier(timeout=LIMIT)
-    group = dist.new_group()
-    if rank == 0:
-        refused(TimeoutError, lambda: dist.monitored_barrier(group, 0.2, wait_all_ranks=True), "rank", str(size - 1))
-        refused(DistributedError, lambda: dist.barrier(group), "monitored_barrier")
+    for every in (True, False):
+        group = dist.new_group()
+        named = f"ranks {', '.join(map(str, range(1, size)))} of" if every and size > 2 else "rank 1 of"
+        if rank == 0:
+            refused(TimeoutError, lambda: dist.monitored_barrier(group, 0.2, wait_all_ranks=every), f"barrier: {named}")
+            refused(DistributedError, lambda: dist.barrier(group), "monitored_barrier")
     dist.barrier()
 
 
@@ -394,6 +411,7 @@ CHECKS = (
     what_is_answered,
     groups_of_some,
     groups_that_come_and_go,
+    what_not_all_have_left_is_kept,
     sent_and_received,
     a_message_of_another_size,
     objects_of_all,

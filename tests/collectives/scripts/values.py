@@ -13,7 +13,7 @@ from lucid.backend.dtype import DTYPES
 from lucid.collectives.memory import Target
 from lucid.collectives.reduction import tree_sum
 from lucid.collectives.world import world
-from lucid.errors import DtypeError
+from lucid.errors import DtypeError, InplaceError, NotDifferentiableError
 from tests.collectives.jobs import begin, go_through, host, numbers
 from tests.device import DEVICE
 
@@ -253,10 +253,47 @@ def versions_count_what_is_written(rank, size):
         dist.broadcast(recorded if here else one, root)
 
 
+def what_is_on_the_graph_is_written(rank, size):
+    """A loss of a process may become the mean of all, to be shown; backward is of what it was, and raises through it.
+
+    A view of a result passes that on to it, and where nothing is recorded the graph does not follow, as of any change.
+    """
+    leaf = lucid.full((3,), rank + 1.0, requires_grad=True)
+    loss = leaf.square().sum()
+    shown = loss.clone()
+    dist.all_reduce(shown, OPS.AVG)
+    mean = 3 * sum((each + 1) ** 2 for each in range(size)) / size
+    assert abs((shown / 2).item() - mean / 2) < 1e-5
+    for call in (shown.backward, (shown + loss).backward, lambda: lucid.autograd.grad(shown, leaf, allow_unused=True)):
+        refused(NotDifferentiableError, call, "all_reduce has written", "tensor.detach().clone()")
+    loss.backward()
+    assert leaf.grad.tolist() == [2 * rank + 2.0] * 3
+    for root in range(size):
+        rows = lucid.stack([leaf * 2, leaf * 3])
+        first = rows[0]
+        dist.broadcast(first, root)
+        assert rows.detach().tolist() == [[2 * root + 2.0] * 3, [3 * rank + 3.0] * 3]
+        if rank == root:
+            rows.sum().backward()
+        else:
+            refused(NotDifferentiableError, rows.sum().backward, "broadcast has written")
+    loss = (leaf * 2).sum()
+    leaf.grad = None
+    with lucid.no_grad():
+        dist.all_reduce(loss)
+    loss.backward()
+    assert leaf.grad.tolist() == [2.0] * 3
+    with lucid.no_grad():
+        part = rows[0]
+    refused(InplaceError, lambda: dist.all_reduce(part), "taken in no_grad mode")  # `rows` could not follow
+    dist.all_reduce(leaf)  # a leaf that requires grad keeps its place
+    assert leaf.is_leaf
+    assert leaf.requires_grad
+
+
 def refused_before_anything_is_sent(rank, size):
-    """A tensor on the graph, memory that is read only or stands for several elements, arguments that do not fit."""
-    x = lucid.ones(3, requires_grad=True)
-    refused(RuntimeError, lambda: dist.all_reduce(x * 2), "all_reduce", "on the graph", "detach()")
+    """A view of a leaf that requires grad, memory that cannot be written, arguments that do not fit."""
+    refused(RuntimeError, lambda: dist.all_reduce(lucid.ones(3, requires_grad=True).view(3)), "leaf", "in-place")
     frozen = np.ones(3)
     frozen.flags.writeable = False
     refused(RuntimeError, lambda: dist.all_reduce(lucid.from_numpy(frozen)), "read")
@@ -380,6 +417,7 @@ CHECKS = (
     in_its_own_memory,
     views_and_versions,
     versions_count_what_is_written,
+    what_is_on_the_graph_is_written,
     refused_before_anything_is_sent,
     several_under_way,
     a_tree_adds_in_its_order,

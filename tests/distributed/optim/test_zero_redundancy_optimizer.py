@@ -85,8 +85,6 @@ def test_what_it_does_not_do():
         with pytest.raises(error, match=match):
             call()
     zero = ZeroRedundancyOptimizer(params, SGD, lr=0.1)
-    with pytest.raises(NotImplementedError, match="join_hook"):
-        zero.join_hook()
     with pytest.raises(SettingError, match="not copied"):
         copy.deepcopy(zero)
     with pytest.raises(SettingError, match=r"expected a number of 0 \.\. 0"):

@@ -55,6 +55,12 @@ def hooked(hook, state=None, **settings):
 def hooks_of_means(rank, size):
     """Means over all processes are those without a hook, or in a half type means of rounded gradients, rounded."""
     plain = DistributedDataParallel(Given(), bucket_cap_mb=0.0003)
+    inner, seen = bf16_compress_wrapper(lambda state, bucket: note(bucket) or allreduce_hook(state, bucket)), []
+    note = lambda bucket: seen.append(bucket.buffer().dtype)
+    model = hooked(lambda state, bucket: note(bucket) or inner(state, bucket))
+    for step in range(3):  # what a hook changes of a bucket is undone before the next pass; the first one makes them
+        reduced(model, rank, step)
+    assert seen[:2] == seen[-2:] == [lucid.float32, lucid.bfloat16]
     for view in (False, True):
         models = {
             None: hooked(allreduce_hook, gradient_as_bucket_view=view),

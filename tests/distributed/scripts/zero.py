@@ -7,9 +7,12 @@ from pathlib import Path
 
 import lucid
 from lucid import distributed as dist
+from lucid import nn
 from lucid.collectives.world import NON_MEMBER
+from lucid.distributed.algorithms import Join
 from lucid.distributed.optim import ZeroRedundancyOptimizer
 from lucid.errors import DistributedError, SettingError, StateDictError
+from lucid.nn.parallel import DistributedDataParallel
 from lucid.optim import SGD, Adam, AdamW, Muon
 from lucid.optim.lr_scheduler import OneCycleLR
 from tests.distributed.scripts.given import bits, drawn, refused, same_everywhere
@@ -88,6 +91,9 @@ def zero_deals_by_size(rank, size):
     everyone = lucid.tensor([own])
     dist.all_reduce(everyone)
     assert everyone.item() == sum(param.array.size for param in params)
+    params = [*(lucid.zeros(1, requires_grad=True) for _ in range(10 * size - 10)), lucid.zeros(10, requires_grad=True)]
+    zero = ZeroRedundancyOptimizer(params, SGD, lr=0.1)  # the largest first, or it would come on top of a share
+    assert sum(param.array.size for param in zero.optim.param_groups[0]["params"]) == 10
     alone = ZeroRedundancyOptimizer([lucid.zeros(2, requires_grad=True)], SGD, lr=0.1)
     alone.step()
     assert len(alone.optim.param_groups[0]["params"]) == (rank == 0)
@@ -191,6 +197,36 @@ def zero_of_different_parameters(rank, size):
     refused(DistributedError, lambda: ZeroRedundancyOptimizer(params, SGD, lr=0.1), "different parameters")
 
 
+def zero_steps_for_who_has_run_out(rank, size):
+    """In a Join block a process without batches steps with the others: the bits are those of the plain optimizer."""
+    rows = lucid.tensor(drawn(3, rank).standard_normal((size, 4, 6)))
+    for whole in (True, False):
+        ends = []
+        for make in (Adam, lambda params, lr: ZeroRedundancyOptimizer(params, Adam, lr=lr)):
+            lucid.manual_seed(4)
+            model = DistributedDataParallel(nn.Linear(6, 3).double(), bucket_cap_mb=1e-5)
+            optimizer = make(model.parameters(), lr=0.1)
+            joinables = [model, *([optimizer] if isinstance(optimizer, ZeroRedundancyOptimizer) else [])]
+            with Join(joinables, divide_by_initial_world_size=whole):
+                for x in rows[: 1 + rank]:
+                    optimizer.zero_grad()
+                    model(x).square().sum().backward()
+                    optimizer.step()
+            assert same_everywhere(*model.parameters())
+            ends.append(bits(*model.parameters()))
+        assert ends[0] == ends[1], whole
+    zero = ZeroRedundancyOptimizer(parameters(), SGD, lr=0.1)
+    before = bits(*zero.param_groups[0]["params"])
+    with Join([zero]):  # the first in the block, it tells the others itself
+        for step in range(1 + rank):
+            give_gradients(zero.param_groups[0]["params"], step)
+            zero.step()
+    assert same_everywhere(*zero.param_groups[0]["params"])
+    assert bits(*zero.param_groups[0]["params"]) != before
+    assert zero.join_device == lucid.device("cpu")
+    assert zero.join_process_group is zero.process_group
+
+
 CHECKS = (
     zero_has_the_bits_of_one,
     zero_deals_by_size,
@@ -198,4 +234,5 @@ CHECKS = (
     zero_goes_on_with_another_number,
     zero_in_groups_and_with_closures,
     zero_of_different_parameters,
+    zero_steps_for_who_has_run_out,
 )

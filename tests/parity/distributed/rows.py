@@ -46,7 +46,9 @@ def reductions(t, d, rank, size):
     d.all_reduce(x := made(t, rank, shape=()))
     d.all_reduce(y := made(t, rank, shape=(2, 0)))
     d.reduce(z := made(t, rank), 1)
-    return [got, x, y, z if rank == 1 else None]
+    loss = (t.ones(3, requires_grad=True) * (rank + 1)).sum()
+    d.all_reduce(shown := loss.clone())
+    return [got, x, y, z if rank == 1 else None, (shown / size).detach(), loss.detach()]
 
 
 def moved(t, d, rank, size):

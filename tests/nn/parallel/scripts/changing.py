@@ -12,7 +12,8 @@ from lucid import distributed as dist
 from lucid import nn
 from lucid.errors import ArgumentError, DistributedError, HookTypeError, InplaceError, SettingError
 from lucid.nn.parallel import DistributedDataParallel
-from tests.collectives.jobs import go_through
+from tests.collectives.jobs import go_through, host
+from tests.nn.parallel.scripts import joining
 from tests.nn.parallel.scripts.reducing import Branching, batch, close, gradients, loss_of, mean, model
 
 RANK, SIZE = 0, 1
@@ -73,6 +74,48 @@ def frozen_and_unfrozen():
     close(gradients(again), mean(model(), loss_of, range(SIZE)))
 
 
+def forms_that_change_are_noticed():
+    """Whatever would have a gradient that is not put together raises in the next forward; the rest may change."""
+
+    def hidden(net):
+        net[0]._parameters["weight"] = nn.Parameter(lucid.ones(40, 6))
+
+    changes = {
+        "a parameter": lambda net: setattr(net[3], "bias", nn.Parameter(lucid.ones(3))),
+        "one past its attribute": hidden,
+        "the last one is gone": lambda net: setattr(net[3], "bias", None),
+        "one more": lambda net: net[3].register_parameter("more", nn.Parameter(lucid.ones(3))),
+        "a module": lambda net: setattr(net, "2", nn.Linear(40, 30)),
+        "a module more": lambda net: net.append(nn.Linear(3, 3)),
+        "a module less": lambda net: net.__delitem__(2),
+        "a table": lambda net: vars(net[0]).update(
+            _parameters={**net[0]._parameters, "more": nn.Parameter(lucid.ones(3))}
+        ),
+    }
+    for name, change in changes.items():
+        wrapped = DistributedDataParallel(model())
+        loss_of(wrapped, RANK).backward()
+        change(wrapped.module)
+        for _ in range(2):
+            with pytest.raises(DistributedError, match="was added, removed or replaced"):
+                wrapped(batch(RANK))
+                raise AssertionError(name)
+    wrapped = DistributedDataParallel(model())
+    own = wrapped.module
+    wrapped.module = model()
+    with pytest.raises(DistributedError, match="was added, removed or replaced"):
+        wrapped(batch(RANK))
+    wrapped.module = own
+    own[1] = nn.Tanh()
+    for _ in range(2):
+        wrapped.zero_grad()
+        loss_of(wrapped, RANK).backward()
+        close(gradients(wrapped), mean(model(nn.Tanh), loss_of, range(SIZE)))
+    own[0].weight = nn.Parameter(own[0].weight.detach())
+    with pytest.raises(DistributedError, match="was added, removed or replaced"):
+        wrapped(batch(RANK))
+
+
 def gradients_that_are_dropped_count_as_none():
     """By hooks in all processes, or after no_sync: nothing is written in their place."""
     wrapped = DistributedDataParallel(model())
@@ -96,6 +139,9 @@ def gradients_that_are_dropped_count_as_none():
         wrapped(batch(RANK), 0).sum().backward()
     wrapped(batch(RANK), 1).sum().backward()
     same_everywhere([wrapped.module.even.weight.grad])
+    wrapped.module.even.weight.grad.fill_(RANK)
+    wrapped(batch(RANK), 1).sum().backward()  # what no process touches keeps what it had, also what differs
+    assert host(wrapped.module.even.weight.grad).tolist() == np.full((2, 5), RANK).tolist()
 
 
 def passes_that_wait_are_chosen_by_an_attribute():
@@ -133,6 +179,9 @@ def buffers_that_are_alike_are_not_written_to():
     same_everywhere(parameter.grad for parameter in wrapped.parameters())
     wrapped(batch(RANK))
     assert wrapped.module.norm.num_batches_tracked.item() == 3
+    wrapped.module.mask.copy_(lucid.tensor([1.0, 0.0 if RANK else -0.0, 2.0]))  # equal, and not the same
+    wrapped(batch(RANK))
+    assert np.signbit(host(wrapped.module.mask)).tolist() == [False, True, False]
     with pytest.raises(InplaceError, match="expand"):
         DistributedDataParallel(Masked(lucid.ones(3).expand(4, 3)))
 
@@ -163,7 +212,13 @@ def parameters_of_every_form():
     """Each is put together in its own dtype; also by a process whose part of the batch is empty."""
     loss = lambda module, rank: module(batch(rank)[: 4 * (rank > 0)])
     expected = mean(Odd(), loss, range(SIZE))
-    for settings in ({}, {"gradient_as_bucket_view": True}, {"reduction": "tree"}, {"bucket_cap_mb": 1e-5}):
+    for settings in (
+        {},
+        {"gradient_as_bucket_view": True},
+        {"reduction": "tree"},
+        {"gradient_as_bucket_view": True, "reduction": "tree"},
+        {"bucket_cap_mb": 1e-5},
+    ):
         wrapped = DistributedDataParallel(Odd(), **settings)
         for _ in range(2):
             wrapped.zero_grad()
@@ -173,6 +228,14 @@ def parameters_of_every_form():
                 assert np.allclose(
                     parameter.grad.array.astype(right.dtype), right, rtol=1e-2 if right.itemsize == 2 else 1e-6
                 )
+
+
+def the_first_bucket_is_small():
+    """It is on its way early: it ends with the gradient that makes it 1 MiB, however large the others may be."""
+    wrapped = DistributedDataParallel(nn.Sequential(*(nn.Linear(400, 400) for _ in range(3))))
+    wrapped(lucid.ones(1, 400)).sum().backward()
+    buckets = [each["parameters"] for each in wrapped.logging_data()["buckets"]]
+    assert buckets == [["2.bias", "2.weight", "1.bias", "1.weight"], ["0.bias", "0.weight"]]
 
 
 def wrong_calls():
@@ -229,13 +292,16 @@ def views_that_grow_again_are_refused():
 CHECKS = (
     converted_parameters_keep_their_digits,
     frozen_and_unfrozen,
+    forms_that_change_are_noticed,
     gradients_that_are_dropped_count_as_none,
     passes_that_wait_are_chosen_by_an_attribute,
     buffers_that_are_alike_are_not_written_to,
     parameters_of_every_form,
+    the_first_bucket_is_small,
     wrong_calls,
     inputs_that_are_parameters_are_put_together,
     views_that_grow_again_are_refused,
+    *joining.CHECKS,
 )
 
 if __name__ == "__main__":

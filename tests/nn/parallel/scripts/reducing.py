@@ -384,6 +384,12 @@ def uneven_numbers_of_batches():
                 active = sum(step < 1 + rank for rank in range(SIZE))
                 assert np.allclose(bias, 4 * active / (SIZE if whole else active)), (whole, step, bias)
                 optimizer.step()
+            ended = [parameter.detach().clone() for parameter in wrapped.parameters()]
+        # each batch has begun with the buffers of a process that still had one, and the last one's model is that of all
+        assert wrapped.module[1].num_batches_tracked.item() == SIZE
+        for last, parameter in zip(ended, wrapped.parameters(), strict=True):
+            dist.broadcast(last, SIZE - 1)
+            assert (host(last) == host(parameter)).all()
         for tensor in wrapped.state_dict().values():
             rows = [lucid.zeros_like(tensor) for _ in range(SIZE)]
             dist.all_gather(rows, tensor)

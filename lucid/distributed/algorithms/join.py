@@ -1,0 +1,7 @@
+"""Processes with different numbers of batches, under PyTorch's address."""
+
+from __future__ import annotations
+
+from lucid.collectives.joining import Join, Joinable, JoinHook
+
+__all__ = ["Join", "JoinHook", "Joinable"]
