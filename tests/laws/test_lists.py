@@ -283,8 +283,8 @@ def test_no_entry_stands_twice():
     assert repeated_in(ast.parse(text)) == {1: ["a", "c"], 2: ["x"]}
     found = {
         f"{path.relative_to(ROOT)}:{line}": twice
-        for top in ("lucid", "tests", "benchmarks", "examples")
-        for path in sorted((ROOT / top).rglob("*.py"))
+        for folder in ("tests", "tests/laws", "tests/namespaces", "tests/compat", "lucid/compat")
+        for path in sorted((ROOT / folder).glob("*.py"))
         for line, twice in repeated_in(ast.parse(path.read_text(encoding="utf-8"))).items()
     }
     assert not found, f"entries that stand twice in a list: leave one of each: {found}"
@@ -304,20 +304,15 @@ def parts():
 
 def imported_lazily():
     """Return the packages that functions of lucid import."""
-    return {
-        each.name.partition(".")[0]
-        for _, module, source, is_package in test_layers.MODULES
-        for each in test_layers.imports(source, module, is_package=is_package)
-        if each.inside_function
-    }
+    return {each.name.partition(".")[0] for *_, each in test_layers.every_import() if each.inside_function}
 
 
 def clock_readers():
-    """Return the files of the tests that read a clock."""
+    """Return those of the files that may read a clock which do."""
     return {
-        str(path.relative_to(ROOT))
-        for path in test_luck.FILES
-        if test_luck.clocks_in(ast.parse(path.read_text(encoding="utf-8")))
+        name
+        for name in test_luck.MAY_READ_CLOCKS
+        if (ROOT / name).exists() and test_luck.clocks_in(ast.parse((ROOT / name).read_text(encoding="utf-8")))
     }
 
 

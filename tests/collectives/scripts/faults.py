@@ -74,8 +74,10 @@ def by_destroying():
 
 
 def in_a_thread():
-    """Raise in a thread, which Python alone would only print."""
-    threading.Thread(target=raises).start()
+    """Raise in a thread, which Python alone would only print, before this process goes on."""
+    thread = threading.Thread(target=raises)
+    thread.start()
+    thread.join()
 
 
 def in_a_hook():
