@@ -185,12 +185,12 @@ def test_divergences_from_gumbel_in_its_own_tails():
     """Factors overflow, and what is made of them does not."""
     low = d.kl_divergence(d.Uniform(of(99.0), 101.0), d.Gumbel(of(100.0), 0.1)).item()
     assert low == pytest.approx(d.kl_divergence(d.Uniform(of(-1.0), 1.0), d.Gumbel(of(0.0), 0.1)).item(), rel=1e-9)
-    sums = np.arange(2_000_000) * 1e-5
+    sums = (np.arange(100_000) + 0.5) * 2e-4
     density = np.exp(-sums)
     for p, weight in ((d.Exponential(of(1.0)), density), (d.Gamma(of(2.0), 1.0), density * sums)):
         q = d.Gumbel(of(4.0), 0.5)
         logs = p.log_prob(of(sums)) - q.log_prob(of(sums))
-        expected = (of(weight) * logs)[1:].sum().item() * 1e-5
+        expected = (of(weight) * logs).sum().item() * 2e-4
         assert d.kl_divergence(p, q).item() == pytest.approx(expected, rel=1e-4)
 
 

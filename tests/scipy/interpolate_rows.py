@@ -90,7 +90,11 @@ PIECEWISE = [
         for name in ("PchipInterpolator", "Akima1DInterpolator")
     ],
     # a line, of which no slope is nearer than another
-    Row("Akima1DInterpolator", lambda l, q: l.Akima1DInterpolator(*STAIRS)(q), (between(0.1, 6.9, 9),)),
+    Row(
+        "Akima1DInterpolator",
+        lambda l, q: l.Akima1DInterpolator(*[0 * q[:8] + each for each in STAIRS])(q),
+        (between(0.1, 6.9, 9),),
+    ),
     *[
         Row(
             name,
