@@ -77,6 +77,7 @@ SCHEDULES = {
     "swa": lambda m, o: m.SWALR(o, swa_lr=0.05),
     "swa, lines": lambda m, o: m.SWALR(o, [0.01, 0.06], anneal_epochs=17, anneal_strategy="linear"),
     "swa, at once": lambda m, o: m.SWALR(o, 0.02, anneal_epochs=0),
+    "swa, one epoch": lambda m, o: m.SWALR(o, 0.02, anneal_epochs=1, anneal_strategy="linear"),
     "sequence": lambda m, o: m.SequentialLR(
         o, [m.LinearLR(o, 0.1, total_iters=5), m.CosineAnnealingLR(o, 20), m.StepLR(o, 3, 0.9)], [5, 25]
     ),

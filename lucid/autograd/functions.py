@@ -9,7 +9,7 @@ import numpy as np
 from lucid.arguments import named
 from lucid.autograd.base import TensorBase, describe, wrap
 from lucid.autograd.engine import loop
-from lucid.autograd.engine.node import AccumulateGrad, accumulator_of
+from lucid.autograd.engine.node import accumulator_of
 from lucid.autograd.engine.retain import retain_grad
 from lucid.autograd.graph import GradientEdge
 from lucid.autograd.modes.decorating import check_bool
@@ -197,8 +197,8 @@ def backward(
         if not targets:
             raise GraphError("backward: inputs is empty: expected at least one tensor, or None for all leaves")
         wanted = [edge_of(target, f"element {index} of inputs") for index, target in enumerate(targets)]
-        for target, edge in zip(targets, wanted, strict=True):
-            if type(edge[0]) is not AccumulateGrad and isinstance(target, TensorBase):
+        for target in targets:
+            if isinstance(target, TensorBase):
                 retain_grad(target)
     loop.run(seeds, keep_graph=keep, create_graph=create_graph, wanted=wanted)
 

@@ -17,7 +17,7 @@ from lucid.autograd.hooks.registration import HookList, changing
 from lucid.autograd.hooks.table import KINDS, HookTable
 from lucid.autograd.recording.views import live_edge
 from lucid.hooks.points import matches
-from lucid.hooks.printing import printed
+from lucid.hooks.printing import cells, printed
 from lucid.hooks.scoping import take_off
 from lucid.nn.hooking.tables import global_tables
 from lucid.nn.module.module import Module
@@ -242,8 +242,8 @@ class Table(Sequence[Row]):
         rows = self.to_dicts()
         made = Rich(*(rows[0] if rows else COLUMNS))
         for row in rows:
-            made.add_row(*["" if value is None else f"{value:,.0f}" if isinstance(value, float) else str(value)
-                           for value in row.values()])  # fmt: skip
+            made.add_row(*cells(*["" if value is None else f"{value:,.0f}" if isinstance(value, float) else str(value)
+                                  for value in row.values()]))  # fmt: skip
         return made
 
     def __str__(self) -> str:

@@ -10,7 +10,7 @@ from lucid.autograd.hooks.structure import map_leaves
 from lucid.autograd.modes.state import no_grad
 from lucid.hooks.functions import FlopHook
 from lucid.hooks.points import points
-from lucid.hooks.printing import printed
+from lucid.hooks.printing import cells, printed
 from lucid.hooks.watching import watching
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class Summary(Sequence[Line]):
             if line.calls != 1:
                 title += f" ({line.calls} calls)"
             numbers = [f"{value:,}" if value else "" for value in (line.parameters, line.flops, line.bytes)]
-            made.add_row(title, " ".join(map(str, line.outputs)), *numbers)
+            made.add_row(*cells(title, " ".join(map(str, line.outputs)), *numbers))
         return made
 
     def _caption(self) -> str:

@@ -764,3 +764,25 @@ def test_the_state_of_a_scaler_that_was_off():
     with pytest.raises(RuntimeError, match="the state dict is empty: it was saved from a scaler with enabled=False"):
         amp.GradScaler().load_state_dict(state)
     amp.GradScaler(enabled=False).load_state_dict(state)
+
+
+def test_an_optimizer_of_the_users_own():
+    """What has groups of parameters and a step is one, of whatever class: gradients are unscaled, and looked at."""
+
+    class Plain:
+        def __init__(self, weight):
+            self.param_groups, self.steps = [{"params": [weight]}], []
+
+        def step(self):
+            (weight,) = self.param_groups[0]["params"]
+            self.steps.append(weight.grad.tolist())
+
+    weight = lucid.tensor([1.0, 2.0], device=DEVICE, requires_grad=True)
+    optimizer, scaler = Plain(weight), amp.GradScaler(init_scale=8.0)
+    for factor in (3.0, float("inf")):
+        weight.grad = None
+        scaler.scale((weight * factor).sum()).backward()
+        scaler.step(optimizer)
+        scaler.update()
+    assert optimizer.steps == [[3.0, 3.0]]
+    assert scaler.get_scale() == 4.0

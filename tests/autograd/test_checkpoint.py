@@ -5,8 +5,11 @@ from __future__ import annotations
 import contextlib
 import copy
 import gc
+import inspect
+import sys
 import tracemalloc
 import weakref
+from functools import partial
 
 import numpy as np
 import pytest
@@ -534,6 +537,56 @@ def test_it_decorates(reentrant):
     plain = x.detach().clone().requires_grad_()
     ((plain * 2.0).exp() * 0.5).exp().sum().backward()
     assert x.grad.tolist() == plain.grad.tolist()
+
+
+@pytest.mark.parametrize("call", [checkpoint, lambda f, x: checkpoint_sequential([f, f], 2, x)])
+def test_a_form_that_is_not_chosen_warns(call, rng):
+    """It is the reentrant one; a call of that without a gradient to come warns, too."""
+    x = leaf(rng, 2)
+    with pytest.warns(UserWarning, match="use_reentrant was not given and is taken as True"):
+        out = call(lucid.exp, x)
+    out.sum().backward()
+    assert x.grad is not None
+    with pytest.warns(UserWarning, match="none of the arguments requires grad"):
+        checkpoint(lucid.exp, x.detach(), use_reentrant=True)
+
+
+def test_a_decorator_hands_all_settings_on(monkeypatch):
+    """Each call of the function is `checkpoint` with what the decorator was given, and its own arguments."""
+    module, calls = sys.modules[checkpoint.__module__], []
+    names = [name for name, p in inspect.signature(checkpoint).parameters.items() if p.kind is p.KEYWORD_ONLY]
+    given = {name: name for name in names} | {"use_reentrant": False, "preserve_rng_state": False, "debug": True,
+                                              "early_stop": False}  # fmt: skip
+    decorated = checkpoint(**given)(lucid.exp)
+    monkeypatch.setattr(module, "checkpoint", lambda function, *args, **named: calls.append((function, args, named)))
+    decorated(1, 2, more=3)
+    assert calls == [(lucid.exp, (1, 2), {**given, "more": 3})]
+    assert len(names) == 6
+
+
+@both_forms
+@pytest.mark.parametrize("count", [1, 2, 5, 7])
+def test_segments(use_reentrant, count, rng):
+    """All functions run, in order; all segments but the last, which takes what is left over, run again in backward."""
+    for segments in range(1, count + 1):
+        runs, x = [], leaf(rng, 2)
+
+        def step(value, number, runs=runs):
+            runs.append(number)
+            return (value * (number + 1)).sin()
+
+        steps = [partial(step, number=number) for number in range(count)]
+        out = checkpoint_sequential(steps, segments, x, use_reentrant=use_reentrant)
+        assert runs == [*range(count)]
+        out.sum().backward()
+        again = sorted(runs[count:])
+        assert again == [*range(count // segments * (segments - 1))]
+        plain = x.detach().clone().requires_grad_()
+        value = plain
+        for function in steps:
+            value = function(value)
+        value.sum().backward()
+        np.testing.assert_allclose(x.grad.tolist(), plain.grad.tolist(), rtol=1e-12)
 
 
 @both_forms

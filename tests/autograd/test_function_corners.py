@@ -7,9 +7,11 @@ import warnings
 import weakref
 from typing import NamedTuple
 
+import numpy as np
 import pytest
 
 import lucid
+from lucid import nn
 from lucid.autograd import Function
 from lucid.autograd.graph import GradientEdge, get_gradient_edge
 from lucid.errors import LucidError
@@ -645,3 +647,69 @@ def test_dtypes_that_cannot_be_declared(dtypes, message):
     """A wrong number of dtypes, one of integers, and one of an output without a gradient are refused."""
     with pytest.raises(LucidError, match=message):
         declaring(*dtypes)[0].apply(lucid.ones(2, requires_grad=True))
+
+
+class Unasked(Function):
+    """The identity, which hands no gradient on."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, grad):
+        return None
+
+
+def changed_in_part(x, values):
+    """Return x, of which a row has been changed to others that require grad."""
+    x[0] = values[1]
+    return x
+
+
+def hooked(module):
+    """Return a module with hooks around its backward."""
+    module.register_full_backward_hook(lambda *_: None)
+    module.register_full_backward_pre_hook(lambda *_: None)
+    return module
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda x: x.exp(),
+        lambda x: lucid.cat([x, x]),
+        lambda x: changed_in_part(x.clone(), x),
+        lambda x: x.unbind(0)[0],
+        lambda x: x.expand(3, *x.shape),
+        lambda x: hooked(nn.Identity())(x),
+        lambda x: hooked(nn.Softmax(-1))(x),
+    ],
+    ids=["an op", "a joined one", "one changed in part", "a part", "a view", "a hooked module", "a hooked op"],
+)
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_nodes_that_get_no_gradient_hand_none_on(make, create_graph):
+    """A branch whose backward returns None adds nothing: gradients are those of the other branches."""
+    x = lucid.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+    (Unasked.apply(make(x)).sum() + (x * 3).sum()).backward(create_graph=create_graph)
+    assert x.grad.tolist() == [[3.0, 3.0], [3.0, 3.0]]
+
+
+@pytest.mark.parametrize("given", [(3, 4), (3, 1), (5, 3, 4), (5, 3, 1), (1, 3, 4)])
+def test_gradients_are_summed_to_the_shape_of_the_input(given, rng):
+    """What is as large or larger, and broadcasts from it, is summed over what has been spread."""
+    values = rng.standard_normal(given)
+
+    class Spread(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx, grad):
+            return lucid.tensor(values)
+
+    x = lucid.zeros(3, 1, dtype=lucid.float64, requires_grad=True)
+    Spread.apply(x).sum().backward()
+    expected = values.reshape(-1, *given[-2:]).sum(0).sum(1, keepdims=True)
+    np.testing.assert_allclose(x.grad.numpy(force=True), expected, rtol=1e-12)

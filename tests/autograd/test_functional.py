@@ -7,7 +7,7 @@ import pytest
 
 import lucid
 from lucid.autograd import functional
-from lucid.errors import GraphError
+from lucid.errors import GraphError, NotDifferentiableError, SettingError
 from tests.gradients import numbers
 
 FIRST, SECOND = ("vjp", "jvp", "jacobian"), ("vhp", "hvp", "hessian")
@@ -119,3 +119,37 @@ def test_a_function_without_curvature_has_no_strict_hessian(rng):
     x = lucid.tensor(rng.standard_normal(3))
     with pytest.raises(GraphError, match="hessian: its derivative is independent of number 0"):
         lucid.autograd.functional.hessian(lambda x: x.sum(), x, strict=True)
+
+
+@pytest.mark.parametrize("name", ["vjp", "jvp", "jacobian"])
+def test_each_output_has_to_depend_on_inputs(name):
+    """Under `strict` the one that does not is named, wherever it stands; the others stand for nothing."""
+    x = lucid.tensor([1.0, 2.0], dtype=lucid.float64)
+    vector = {"vjp": ((x, x),), "jvp": (x,), "jacobian": ()}[name]
+    for number, func in enumerate((lambda x: (x.detach(), x * x), lambda x: (x * x, x.detach()))):
+        with pytest.raises(GraphError, match=f"{name}: output {number} of func does not require gradients"):
+            getattr(functional, name)(func, x, *vector, strict=True)
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_derivatives_are_those_of_the_argument_alone(create_graph, recorded, rng):
+    """A tensor that the function closes over, or that is given twice, counts only where it is the argument."""
+    x = lucid.tensor(rng.standard_normal(3), requires_grad=True)
+    x = x * 1 if recorded else x
+    found = functional.jacobian(lambda a: a * x * x, x, create_graph=create_graph)
+    np.testing.assert_allclose(numbers(found), np.diag(numbers(x) ** 2), rtol=1e-12)
+    first, second = functional.jacobian(lambda a, b: a * b * b, (x, x), create_graph=create_graph)
+    np.testing.assert_allclose(numbers(first), np.diag(numbers(x) ** 2), rtol=1e-12)
+    np.testing.assert_allclose(numbers(second), np.diag(2 * numbers(x) ** 2), rtol=1e-12)
+
+
+@pytest.mark.parametrize(("name", "setting"), [("jacobian", "strategy"), ("hessian", "outer_jacobian_strategy")])
+def test_strategies(name, setting):
+    """There is one; PyTorch's other is refused as what is not there, and anything else as a wrong word."""
+    call, x = getattr(functional, name), lucid.ones(2)
+    assert call(lambda x: (x * x).sum(), x, **{setting: "reverse-mode"}).shape[-1] == 2
+    with pytest.raises(NotDifferentiableError, match=f"{name}: expected {setting}='reverse-mode', got 'forward-mode'"):
+        call(lambda x: (x * x).sum(), x, **{setting: "forward-mode"})
+    with pytest.raises(SettingError, match=f"{name}: expected {setting}='reverse-mode', got 'sideways'"):
+        call(lambda x: (x * x).sum(), x, **{setting: "sideways"})

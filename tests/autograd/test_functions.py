@@ -449,3 +449,20 @@ def test_a_root_by_itself_alone() -> None:
     z.backward(lucid.tensor(4.0), inputs=[z])
     assert z.grad is not None
     assert z.grad.item() == 4.0
+
+
+@pytest.mark.parametrize(
+    ("call", "flag"),
+    [(lucid.autograd.grad, flag) for flag in (
+        "retain_graph", "create_graph", "is_grads_batched", "materialize_grads", "allow_unused")]
+    + [(lucid.autograd.backward, flag) for flag in ("retain_graph", "create_graph")],
+)  # fmt: skip
+def test_flags_are_bools(call, flag):
+    """Each alone is refused where it is none, and the graph is there still."""
+    x = lucid.ones(2, requires_grad=True)
+    y = (x * x).sum()
+    for wrong in ("yes", 3, 1.0):
+        with pytest.raises(TypeError, match=f"{flag}: expected a bool"):
+            call(y, *([x] if call is lucid.autograd.grad else []), **{flag: wrong})
+    y.backward()
+    assert x.grad.tolist() == [2.0, 2.0]

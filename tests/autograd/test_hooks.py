@@ -669,3 +669,18 @@ def test_a_hook_gets_the_dtype_that_its_tensor_has_now(kind: str) -> None:
     out.backward()
     assert seen == [lucid.float64]
     assert x.grad.tolist() == [2.0] * 3
+
+
+def test_hooks_by_pytorchs_names():
+    """`_backward_hooks` and `_post_accumulate_grad_hooks` are those of one tensor, in order; None where it has none."""
+    x = lucid.ones(2, requires_grad=True)
+    first, second = (x * 2).unbind(0)
+    hooks = [lambda grad, number=number: None for number in range(4)]
+    assert (second._backward_hooks, x._post_accumulate_grad_hooks, x.detach()._backward_hooks) == (None, None, None)
+    for tensor, hook in ((first, hooks[0]), (second, hooks[1]), (second, hooks[2])):
+        tensor.register_hook(hook)
+    x.register_post_accumulate_grad_hook(hooks[3])
+    assert [*first._backward_hooks.values()] == hooks[:1]
+    assert [*second._backward_hooks.items()] == [(0, hooks[1]), (1, hooks[2])]
+    assert [*x._post_accumulate_grad_hooks.values()] == hooks[3:]
+    assert x._backward_hooks is None

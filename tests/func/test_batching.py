@@ -223,6 +223,7 @@ WRONG = {
     "a number": (lambda x: vmap(lambda row: 3)(x), SettingError, "only Tensors, got int 3"),
     "nothing": (lambda x: vmap(lambda row: None)(x), SettingError, "only Tensors, got NoneType"),
     "shapes": (lambda x: vmap(lambda r: r[: int(r[0])])(x), ShapeError, "equal shapes"),
+    "dtypes": (lambda x: vmap(lambda r: r if r[0] > 2 else r.double())(x), ShapeError, "equal shapes and dtypes"),
     "kinds": (lambda x: vmap(lambda r: r if r[0] > 2 else (r,))(x), ShapeError, "one structure"),
     "randomness": (lambda x: vmap(len, randomness="some"), SettingError, "randomness: only allowed"),
     "chunk_size": (lambda x: vmap(len, chunk_size=0), SettingError, "chunk_size"),

@@ -523,15 +523,16 @@ def test_what_depends_on_the_outside_stays_on_its_graph():
     assert w.grad.tolist() == [1.0] * 3
 
 
-def test_a_function_that_raises_leaves_no_graph():
-    """What was changed before the error has no graph either, and the level is closed."""
+@pytest.mark.parametrize("error", [ZeroDivisionError, KeyboardInterrupt, GeneratorExit])
+def test_a_function_that_raises_leaves_no_graph(error):
+    """What was changed before it has no graph either, whatever is raised, and the level is closed."""
     seen = lucid.zeros(3)
 
     def function(x):
         seen.add_(x)
-        raise ZeroDivisionError
+        raise error
 
-    with pytest.raises(ZeroDivisionError):
+    with pytest.raises(error):
         lucid.func.grad(function)(lucid.ones(3))
     assert not seen.requires_grad
     assert thread.state.levels == ()

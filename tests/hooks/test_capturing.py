@@ -259,6 +259,8 @@ def test_mistakes_leave_nothing(rng):
         (lambda: hooks.capture(model, 3), ArgumentError, "pattern: expected a str or several"),
         (lambda: hooks.capture(print), ArgumentError, "model: expected a Module"),
         (lambda: hooks.capture(model, stop_at="9"), SettingError, "'9'"),
+        (lambda: hooks.capture(model, stop_at=3), ArgumentError, "stop_at: expected the path of a module"),
+        (lambda: hooks.capture(taps="a", stop_at="0"), ArgumentError, "stop_at: expected the path of a module"),
         (lambda: hooks.edit(model), SettingError, "expected a model with outputs"),
         *[
             (

@@ -23,9 +23,10 @@ def named(fired, name):
 
 
 def said(text):
-    """Return the names of the hooks that fire, in order, and of those that do not, as a text says."""
-    fire = re.findall(r"^  \d+\. .* (\w+) \(", text, re.MULTILINE)
-    return fire, re.findall(r"^  will not fire: .* (\w+) \(.*?\): ", text, re.MULTILINE)
+    """Return the names of the hooks that fire, numbered in order, and of those that do not, as a text says."""
+    fire = re.findall(r"^  (\d+)\. .* (\w+) \(", text, re.MULTILINE)
+    assert [int(number) for number, _ in fire] == [*range(1, len(fire) + 1)]
+    return [name for _, name in fire], re.findall(r"^  will not fire: .* (\w+) \(.*?\): ", text, re.MULTILINE)
 
 
 def test_a_module():
@@ -92,6 +93,7 @@ def test_parameters_of_inner_modules():
 def test_a_tensor():
     fired = []
     x = lucid.ones(2, device=DEVICE, requires_grad=True)
+    assert hooks.explain(x).endswith("\n  no hooks")
     x.register_post_accumulate_grad_hook(named(fired, "after"))
     x.register_hook(named(fired, "grad"))
     y = x * x

@@ -10,6 +10,7 @@ import weakref
 
 import lucid
 from lucid import hooks, nn
+from lucid.hooks import leaking
 from lucid.nn.modules.module import register_module_forward_hook
 from lucid.optim.optimizer import register_optimizer_step_post_hook
 from tests.device import DEVICE
@@ -196,3 +197,46 @@ def test_objects_that_answer_for_themselves():
         model.register_forward_hook(closing_over((held, shy)))
         assert [row.tensors for row in own()] == [1]
     assert len(shy) == 1
+
+
+NAMED = lucid.ones(3)
+
+
+def of_this_file(*_):
+    """Name a tensor of the file."""
+    return NAMED
+
+
+def test_what_a_file_names_is_held_by_no_hook():
+    """A function's globals are those of the program, which outlive it anyway."""
+    with hooks.scope("of the file"):
+        nn.Identity().register_forward_hook(of_this_file)
+        weight = lucid.ones(2, device=DEVICE, requires_grad=True)
+        weight.register_hook(of_this_file)
+        assert not [leak for leak in hooks.leaks() if "of_this_file" in leak.name]
+
+
+def test_rows_switch_hooks_off():
+    """A row is that of its hook, in a table as in the list of a tensor, of which it may be any."""
+    model, weight = nn.Identity(), lucid.ones(2, device=DEVICE, requires_grad=True)
+    fired, kept = [], lucid.ones(2)
+    weight.register_hook(lambda grad: fired.append("first"))
+    weight.register_hook(lambda grad, kept=kept: fired.append("second"))
+    model.register_forward_hook(lambda *_, kept=kept: fired.append("forward"))
+    rows = hooks.leaks().filter(file="*test_leaking*")
+    assert sorted(row.kind for row in rows if row.enabled) == ["forward hook", "tensor hook"]
+    rows.disable()
+    model(weight).sum().backward()
+    assert fired == ["first"]
+    rows.enable()
+    model(weight).sum().backward()
+    assert sorted(fired[1:]) == ["first", "forward", "second"]
+
+
+def test_a_hook_that_holds_a_program_is_looked_at_in_part(monkeypatch):
+    """After as many objects as are looked at behind one hook, what comes later is not found."""
+    layer = nn.Identity()
+    layer.register_forward_hook(closing_over([*map(float, range(100, 200)), lucid.ones(5)]))
+    for most, tensors in ((150, [1]), (50, [])):
+        monkeypatch.setattr(leaking, "MOST_OBJECTS", most)
+        assert [leak.tensors for leak in hooks.leaks() if leak.path == "Identity" and leak.bytes == 20] == tensors

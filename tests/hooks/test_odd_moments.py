@@ -236,3 +236,28 @@ def test_captures_of_several_threads(folder, tmp_path):
         sys.setswitchinterval(interval)
     assert [key.call for key in sorted(kept)] == list(range(120))
     assert sorted(kept[key].item() for key in kept) == list(range(120))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda model: hooks.capture(model, what="grad"),
+        lambda model: hooks.edit(model, grads={"": lambda grad: grad * 2}),
+        lambda model: hooks.guard(model),
+    ],
+    ids=["capture", "edit", "guard"],
+)
+def test_a_block_that_ends_in_a_call_hangs_nothing_on_what_it_returns(make):
+    """The hooks of that call have been looked up by then, and still run: no gradient is theirs any more."""
+    model = nn.Linear(2, 2, device=DEVICE)
+    block = make(model)
+    block.__enter__()
+
+    def end(*_):
+        block.__exit__(None, None, None)
+
+    model.register_forward_hook(end, prepend=True)
+    y = model(ones(1, 2))
+    assert len(hooks.table(y)) == 0
+    y.sum().backward()
+    assert model.bias.grad.tolist() == [1.0, 1.0]

@@ -268,3 +268,13 @@ def test_a_group_forgets_what_is_gone():
         stay.append(module.register_forward_hook(keep))
     assert [registration.key for registration in group] == [handle.id for handle in stay]
     assert len(group._registrations._entries) < 200
+
+
+def test_a_group_that_is_open_here():
+    """It is not entered a second time, and goes on as it was."""
+    group, layer = hooks.HookGroup(), nn.Linear(2, 2, device=DEVICE)
+    with group:
+        with pytest.raises(HookError, match="this HookGroup is open already"), group:
+            pass
+        layer.register_forward_hook(lambda *_: None)
+    assert len(group) == 1

@@ -28,8 +28,12 @@ def test_values_by_name(rng):
     np.testing.assert_allclose(kept["force.x", "output"].numpy(force=True), (x * 2 + 1).numpy(force=True))
     assert (kept["force.x", "grad"] == 1).all()
     assert (grad == 2).all()
-    with hooks.edit(taps={"step": lambda value: value * 0}):
-        assert energy(x).item() == 12
+    block = hooks.edit(taps={"step": lambda value: value * 0, "force*": lambda value: value * 2})
+    before = listeners.get()
+    for _ in range(2):
+        with block:
+            assert energy(x).item() == 24
+        assert listeners.get() == before
     assert hooks.tap("step", x) is x
     with hooks.capture(taps="step", what=("input", "output")) as kept:  # a tap has no input
         energy(x)

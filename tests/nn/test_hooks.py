@@ -1146,3 +1146,33 @@ def test_one_tensor_in_and_out_fires_as_any_call(rng):
         return events, x.grad.tolist(), grad.tolist(), second_grad.tolist()
 
     assert run() == run(None)
+
+
+SEEN = []
+
+
+def keywords_of(module, args, kwargs):
+    """Note the names of keywords."""
+    SEEN.append([*kwargs])
+
+
+def own_keys_of(module, missing, unexpected, strict):
+    """Note the keys that are too many."""
+    SEEN.append([*unexpected])
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, pickled])
+def test_hooks_that_are_taken_off_a_copy_stay_on_the_module(copied):
+    """What a hook was registered with is kept by each for itself: the module's is called with the same as before."""
+    module = nn.Identity()
+    module.register_forward_pre_hook(keywords_of, with_kwargs=True)
+    module.register_load_state_dict_post_hook(own_keys_of)
+    twin = copied(module)
+    for table in (twin._forward_pre_hooks, twin._load_state_dict_post_hooks):
+        table.clear()
+        assert not table
+    SEEN.clear()
+    for each in (module, twin):
+        each(input=lucid.ones(1))
+        each.load_state_dict({"more": lucid.ones(1)}, strict=False)
+    assert SEEN == [["input"], ["more"]]

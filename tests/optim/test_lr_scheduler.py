@@ -126,6 +126,7 @@ FORMULAS = {
     "swa": lambda t: 0.05 + (BASE - 0.05) * hill(ramp(t, 10)),
     "swa, lines": lambda t: BASE + (np.array([0.01, 0.06]) - BASE) * ramp(t, 17),
     "swa, at once": lambda t: 0.02 + 0 * t * BASE,
+    "swa, one epoch": lambda t: np.where(t < 1, BASE, 0.02),
     "sequence": lambda t: (
         BASE
         * np.where(
@@ -289,6 +290,25 @@ def test_a_small_change_is_left_out():
         schedule.step(metric)
     np.testing.assert_allclose(schedule.get_last_lr(), [0.01, 0.03])
     assert schedule.num_bad_epochs == 0
+    optimizer = optimizer_of(rates=(0.5, 0.5625))
+    schedule = m.ReduceLROnPlateau(optimizer, factor=0.5, patience=0, eps=0.25)
+    for metric in (1.0, 2.0):
+        schedule.step(metric)
+    assert schedule.get_last_lr() == [0.5, 0.28125]
+
+
+@pytest.mark.parametrize("mode", ["min", "max"])
+@pytest.mark.parametrize("threshold_mode", ["rel", "abs"])
+@pytest.mark.parametrize("threshold", [0.0, 0.5])
+def test_a_metric_at_the_threshold_is_no_improvement(mode, threshold_mode, threshold):
+    """It has to be beyond it: the same again is bad, also without a threshold."""
+    schedule = m.ReduceLROnPlateau(optimizer_of(), mode, threshold=threshold, threshold_mode=threshold_mode)
+    schedule.step(2.0)
+    step = threshold * (2.0 if threshold_mode == "rel" else 1.0)
+    at = 2.0 - step if mode == "min" else 2.0 + step
+    for metric, bad in ((at, 1), (at, 2), (math.nextafter(at, -math.inf if mode == "min" else math.inf), 0)):
+        schedule.step(metric)
+        assert schedule.num_bad_epochs == bad
 
 
 @pytest.mark.parametrize("metric", ["3", None, [1.0], lucid.ones(2)], ids=repr)
@@ -590,10 +610,11 @@ def test_groups_added_later():
 
 
 def test_a_step_that_raises_changes_nothing():
-    """A function of the user's that fails leaves epoch, count and learning rates as they were."""
+    """A function of the user's that fails leaves epoch, count and learning rates as they were, and adds nothing."""
 
     def function(epoch):
         if epoch == 3:
+            schedule.noted = epoch
             raise ZeroDivisionError
         return 0.5**epoch
 
@@ -807,6 +828,7 @@ BAD = {
         lambda o: m.ChainedScheduler([m.ReduceLROnPlateau(o)]),
         "ReduceLROnPlateau needs a metric at each step",
     ),
+    "no list of epochs": (lambda o: m.SequentialLR(o, [m.StepLR(o, 1)], 5), "milestones: expected a list"),
     "no scheduler": (lambda o: m.ChainedScheduler([3]), r"schedulers\[0\]: expected an LRScheduler, got int 3"),
     "swa_lr": (lambda o: OURS.SWALR(o, -0.1), "swa_lr value: -0.1: expected a number of at least 0"),
     "anneal_epochs": (lambda o: OURS.SWALR(o, 0.1, -1), "anneal_epochs value: -1: expected .* at least 0"),
@@ -851,6 +873,8 @@ def test_there_after_the_import():
     assert issubclass(ArgumentError, TypeError)
     with pytest.raises(AttributeError, match=r"module 'lucid\.optim' has no attribute 'nope'"):
         _ = optim.nope
+    with pytest.raises(AttributeError, match="no SparseAdam, as there are no sparse tensors: use Adam"):
+        _ = optim.SparseAdam
 
 
 @pytest.mark.parametrize("tensor", [False, True])
@@ -921,8 +945,11 @@ def test_a_loaded_plateau_knows_what_is_worst():
     """That of the mode that was saved."""
     for mode, worst in (("max", -math.inf), ("min", math.inf)):
         schedule = m.ReduceLROnPlateau(optimizer_of(), "max" if mode == "min" else "min")
-        schedule.load_state_dict(m.ReduceLROnPlateau(optimizer_of(), mode).state_dict())
-        assert (schedule.mode, schedule.mode_worse) == (mode, worst)
+        saved = m.ReduceLROnPlateau(optimizer_of(), mode).state_dict()
+        # as schedules were saved that kept no such number
+        for state in (saved, {**saved, "mode_worse": None}):
+            schedule.load_state_dict(state)
+            assert (schedule.mode, schedule.mode_worse) == (mode, worst)
 
 
 def test_a_loaded_schedule_shares_nothing_with_the_state():

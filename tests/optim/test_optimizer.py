@@ -441,6 +441,7 @@ def groups_of(index, **settings):
 BAD_STATES = {
     "not a state dict": (lambda s: s.clear(), "'state'"),
     "state is a list": (lambda s: s.update(state=[]), "'state'"),
+    "groups are none": (lambda s: s.update(param_groups=None), "a list 'param_groups'"),
     "a group less": (lambda s: s["param_groups"].pop(), "expected 2, got 1"),
     "a parameter less": (lambda s: s["param_groups"][0]["params"].pop(), "parameter group 0 has 2 parameters, got 1"),
     "a setting less": (lambda s: s["param_groups"][1].pop("betas"), r"group 1 lacks \['betas'\]"),

@@ -45,6 +45,11 @@ def test_state_goes_by_name(recwarn):
         again = named_groups(("ab", 0.1), ("cde", 0.2))
         again.load_state_dict(other.state_dict())
         assert momenta(again) == momenta(saved)
+    other = named_groups(("aa", 1.0), ("b", 1.0))
+    other.load_state_dict(stepped(("aa", 0.1), ("b", 0.2)).state_dict())
+    assert [other.state[param]["momentum_buffer"].tolist() for param in other.param_groups[0]["params"]] == [
+        [0.0, 0.0], [1.0, 1.0],
+    ]  # fmt: skip
     assert not recwarn
 
 

@@ -232,9 +232,10 @@ def test_swa_goes_on_from_where_the_rate_is():
 
 def test_statistics_of_an_update_that_raises(rng):
     """A batch that the model does not take leaves the statistics as they were."""
-    model = model_of()
+    model = nn.Sequential(model_of(), nn.BatchNorm1d(4).to(lucid.float64))
     model(lucid.tensor(rng.standard_normal((5, 3)), device=DEVICE))
     before = arrays(model.buffers())
+    assert len(before) == 6
     batches = [lucid.tensor(rng.standard_normal((5, columns)), device=DEVICE) for columns in (3, 2)]
     with pytest.raises(ShapeError):
         m.update_bn(batches, model)

@@ -20,6 +20,7 @@ from types import CodeType, FunctionType
 
 import pytest
 from _pytest.runner import runtestprotocol
+from _pytest.warnings import catch_warnings_for_item
 
 from tests.planted.faults import places, planted
 
@@ -42,15 +43,16 @@ def functions_of(files):
     found = defaultdict(list)
     gc.unfreeze()  # what tests have set aside is looked at too
     for each in gc.get_objects():
-        if isinstance(each, FunctionType) and each.__code__.co_filename in files:
+        if type(each) is FunctionType and each.__code__.co_filename in files:
             code = each.__code__
             found[code.co_filename, code.co_qualname, code.co_firstlineno].append(each)
     return found
 
 
 def run(item):
-    """Return whether a test passes."""
-    return not any(report.failed for report in runtestprotocol(item, nextitem=None, log=False))
+    """Return whether a test passes, with the warnings filtered that it names."""
+    with catch_warnings_for_item(item.config, item.ihook, "runtest", item):
+        return not any(report.failed for report in runtestprotocol(item, nextitem=None, log=False))
 
 
 class Planting:

@@ -52,10 +52,10 @@ def test_faults_are_found_by_tests_that_call_them(tmp_path):
         cwd=ROOT, capture_output=True, text=True, check=False, timeout=300,
     )  # fmt: skip
     said = run.stdout.splitlines()
-    at = "lucid/hooks/printing.py:14 printed: "
+    at = "lucid/hooks/printing.py:17 printed: "
     assert said[0].startswith("left out, as it fails without a fault: ")
     assert said[0].endswith("::test_that_fails")
-    assert f"{at}'Console(width=WIDTH, no_color=True)' -> 'Console(no_color=True)': survives, 1 tests" in said
+    assert f"{at}'Console(width=WIDTH, color_system=None)' -> 'Console(color_system=None)': survives, 1 tests" in said
     assert not any("'console.print(table)' -> 'pass'" in line for line in said)
-    assert said[-1].startswith("2 of 5 faults killed")
+    assert said[-1].startswith("2 of 4 faults killed")
     assert run.returncode == 1

@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, ClassVar
 
 from lucid.autograd.hooks.function_hook import FunctionHook
-from lucid.hooks.printing import printed
+from lucid.hooks.printing import cells, printed
 
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
@@ -41,7 +41,7 @@ class Sums(FunctionHook):
             made.add_column(column, justify="right")
         for name in sorted(self.calls, key=lambda name: (-(self.values(name)[0] or 0), name)):
             values = (self.calls[name], *self.values(name))
-            made.add_row(name, *["" if value is None else f"{value:,.0f}" for value in values])
+            made.add_row(*cells(name, *["" if value is None else f"{value:,.0f}" for value in values]))
         return made
 
     def __str__(self) -> str:

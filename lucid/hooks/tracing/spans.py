@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from lucid.hooks.printing import cells
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -91,7 +93,7 @@ def table_of(regions: Iterable[Region]) -> RichTable:
         values = region.to_dict()
         grad = values.pop("grad")
         made.add_row(
-            *["" if v is None else f"{v:,.0f}" if isinstance(v, float | int) else v for v in values.values()],
+            *cells(*["" if v is None else f"{v:,.0f}" if isinstance(v, float | int) else v for v in values.values()]),
             "" if grad is None else f"{grad:.3g}",
         )
     return made

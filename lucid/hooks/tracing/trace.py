@@ -45,10 +45,11 @@ OUTSIDE = "outside"
 class ModuleCall:
     """A call of a module that has not ended."""
 
-    __slots__ = ("begin", "inner", "mark", "path")
+    __slots__ = ("begin", "inner", "mark", "number", "path")
 
-    def __init__(self, path: str, mark: Any) -> None:
+    def __init__(self, path: str, number: int, mark: Any) -> None:
         self.path = path
+        self.number = number  # which nodes that it records are above
         self.mark = mark
         self.inner = 0
         self.begin = perf_counter_ns()
@@ -143,7 +144,6 @@ class trace(watching):
         phases = (("forward",) if ops else ()) + (("backward",) if backward else ())
         self._ops = Ops(self, phases) if phases else None
         self._nvtx = nvtx
-        self._kept: set[int] = set()
         self._marks: list[tuple[int, Any, Any, bool]] = []
         # at which numbers of nodes which module began, or went on after one inside
         self._numbers: list[int] = []
@@ -162,7 +162,6 @@ class trace(watching):
         if self._ops is not None and self._ops.undo:
             self._ops.__exit__(None, None, None)
         ended = super().__exit__(*exception)
-        self._kept.clear()
         for place, begin, end, summed in self._marks:
             end.synchronize()  # they may lie in several streams
             took = begin.elapsed_time(end) * 1e3
@@ -194,12 +193,10 @@ class trace(watching):
         return device_mark() if self._on_device else None
 
     def _call_begins(self, path: str, module: Module) -> ModuleCall:
-        if not self._calls:
-            self._kept.clear()  # arrays of an earlier call may be gone, and others in their places
         if self._nvtx:
             begin_range(path or self._kinds[path])
         self._note(path)
-        return ModuleCall(path, self.mark() if self._on_device else None)
+        return ModuleCall(path, self._numbers[-1], self.mark())
 
     def _call_returns(self, call: ModuleCall, output: Any) -> None:
         end, depth = perf_counter_ns(), len(self._calls) - 1
@@ -216,7 +213,7 @@ class trace(watching):
             region.forward += took * MICRO
         self.add(path, self._kinds[path], "forward", call.begin, end, depth, call.mark, summed=summed)
         if not depth:
-            self._count_kept(output)
+            self._count_kept(call, output)
 
     def _call_ends(self, call: ModuleCall) -> None:
         if self._nvtx:
@@ -234,20 +231,21 @@ class trace(watching):
         place = bisect_right(self._numbers, node.sequence) - 1
         return self._paths[place] if place >= 0 else OUTSIDE
 
-    def _count_kept(self, output: Any) -> None:
-        """Add up what the graph of an output keeps, of the nodes that the call has recorded."""
+    def _count_kept(self, call: ModuleCall, output: Any) -> None:
+        """Add up what the graph of a call's output keeps, of the nodes that the call has recorded."""
         if self._ops is None or "backward" not in self._ops.phases:
             return
         leaves: list[Any] = []
         map_leaves(output, leaves.append)
-        for node in sorted(recorded_since(leaves, self._numbers[0]), key=sequence_of):
+        counted: set[int] = set()
+        for node in sorted(recorded_since(leaves, call.number), key=sequence_of):
             region = self._region(self.path_of(node))
             for array in node.kept[1] or ():
                 # a view keeps the whole of what it is a view of, which others may keep, too
                 base = getattr(array, "base", None)
                 whole = array if base is None or not hasattr(base, "nbytes") else base
-                if hasattr(whole, "nbytes") and id(whole) not in self._kept and not self._own & {id(array), id(whole)}:
-                    self._kept.add(id(whole))
+                if hasattr(whole, "nbytes") and id(whole) not in counted and not self._own & {id(array), id(whole)}:
+                    counted.add(id(whole))
                     region.kept += whole.nbytes
 
     def _region(self, path: str) -> Region:

@@ -118,7 +118,8 @@ def _minimum(left: Point, right: Point, bounds: tuple[float, float]) -> float:
     if not square >= 0:
         return (lowest + highest) / 2
     root = math.sqrt(square)
-    divisor = right.slope - left.slope + 2 * root
+    dividend, divisor = right.slope + root - bend, right.slope - left.slope + 2 * root
     if divisor == 0:
-        return lowest
-    return min(max(right.at - (right.at - left.at) * ((right.slope + root - bend) / divisor), lowest), highest)
+        # a straight line, which goes down to one of the bounds
+        return highest if dividend < 0 else lowest if dividend > 0 else (lowest + highest) / 2
+    return min(max(right.at - (right.at - left.at) * (dividend / divisor), lowest), highest)

@@ -388,6 +388,27 @@ def test_multithreading_as_decorator():
     assert is_multithreading_enabled()
 
 
+@pytest.mark.filterwarnings("ignore:anomaly detection")
+def test_modes_of_a_new_thread():
+    """It begins with those that a program begins with, whatever the thread has that starts it."""
+
+    def modes():
+        return (
+            lucid.is_grad_enabled(), lucid.is_inference_mode_enabled(), lucid.is_anomaly_enabled(),
+            lucid.is_autocast_enabled("cpu"), is_multithreading_enabled(),
+        )  # fmt: skip
+
+    found = []
+    with (
+        lucid.no_grad(), lucid.inference_mode(), detect_anomaly(), lucid.autocast("cpu"),
+        set_multithreading_enabled(False),
+    ):  # fmt: skip
+        thread = threading.Thread(target=lambda: found.append(modes()))
+        thread.start()
+        thread.join()
+    assert found == [(True, False, False, False, True)]
+
+
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda mode: pickle.loads(pickle.dumps(mode))])
 def test_a_copy_of_what_switched_at_once(copied):
     """It holds what stood before: once that is back, ops are recorded."""

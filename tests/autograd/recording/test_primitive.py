@@ -8,6 +8,7 @@ import pytest
 import lucid
 from lucid.autograd.recording import primitive as module
 from lucid.autograd.recording.namespace import CPU, GRAPH
+from lucid.errors import ShapeError
 from tests.autograd.calls import calls
 
 
@@ -53,6 +54,35 @@ def test_a_rule_after_the_first_recorded_call_is_refused(declare):
     np.testing.assert_array_equal(y.grad.tolist(), [3.0, -60.0])
     with pytest.raises(TypeError, match="thrice"):
         op.vjp("x")(thrice)
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        lambda m, grad, y_shape: grad,
+        lambda m, grad, out_shape: grad,
+        lambda m, grad, x_size: grad,
+        lambda m, grad, other: grad,
+    ],
+    ids=lambda rule: rule.__code__.co_varnames[2],
+)
+def test_a_rule_asks_for_what_there_is(declare, rule):
+    """Inputs, outputs, settings, shapes and dtypes of inputs: another name is refused at the first recorded call."""
+    op = declare(lambda xp, x: xp.multiply(x, 3.0))
+    op.vjp("x")(rule)
+    with pytest.raises(TypeError, match=f"a rule asks for '{rule.__code__.co_varnames[2]}', which is no input"):
+        op(lucid.ones(2, requires_grad=True))
+
+
+def test_a_name_stands_for_one_primitive(declare):
+    """A second one of the name is refused, and the first is called as before."""
+
+    def mul(xp, x):
+        return x
+
+    with pytest.raises(ValueError, match="a primitive named mul exists already"):
+        declare(mul)
+    assert (lucid.ones(1) * 3).tolist() == [3.0]
 
 
 @pytest.mark.gpu
@@ -124,3 +154,14 @@ def test_a_number_is_kept_in_its_place(dtype, rng):
         out.backward(upstream, retain_graph=True)
         tolerance = 2e-2 if dtype == "float16" else 1e-5
         np.testing.assert_allclose(x.grad.tolist(), given * slope(numbers), rtol=tolerance, err_msg=name)
+
+
+def test_operands_that_do_not_fit():
+    """They are named with their shapes, and so is a shape that fits and is larger than any memory."""
+    with pytest.raises(ShapeError, match=r"add: shapes \(2, 3\) and \(2,\) cannot be broadcast: expected equal sizes"):
+        lucid.ones(2, 3) + lucid.ones(2)
+    column, row = lucid.ones(1, 1).expand(2**40, 1), lucid.ones(1, 1).expand(1, 2**40)
+    with pytest.raises(
+        ShapeError, match=r"add: shapes \(\d+, 1\) and \(1, \d+\) broadcast to .* larger than any memory"
+    ):
+        column + row

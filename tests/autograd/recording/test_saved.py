@@ -395,3 +395,11 @@ def test_an_unpack_hook_returns_the_shape_that_was_packed(shape) -> None:
     with pytest.raises(HookError, match=r"unpack hook .*reshaped.*: expected a tensor of shape \(2,\), .* got shape"):
         y.backward(leaf(3, 4).detach())
     assert x.grad is None
+
+
+def test_numbers_that_are_saved_take_no_hooks():
+    """A node that keeps a number in place of a tensor says so."""
+    y = lucid.ones(2, requires_grad=True) * 3.0
+    assert y.grad_fn._saved_other == 3.0
+    with pytest.raises(HookError, match=r"_raw_saved_other: calling register_hooks on .* value 3.0 is forbidden"):
+        y.grad_fn._raw_saved_other.register_hooks(lambda t: t, lambda t: t)

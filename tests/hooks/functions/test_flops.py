@@ -20,6 +20,7 @@ PRODUCTS = {
     "matmul": (lambda a, b: a @ b, (2, 3), (3, 4), 48),
     "linear": (F.linear, (2, 3), (4, 3), 48),
     "einsum": (lambda a, b: lucid.einsum("bij,bkj->bik", a, b), (2, 2, 3), (2, 4, 3), 96),
+    "einsum over one": (lambda a, b: lucid.einsum("ij,jk->ik", a, b), (2, 1), (1, 3), 12),
     "conv2d": (F.conv2d, (2, 4, 5, 5), (6, 4, 3, 3), 2 * 2 * 6 * 9 * 36),
     "conv2d of groups": (lambda a, b: F.conv2d(a, b, groups=2), (2, 4, 5, 5), (6, 2, 3, 3), 2 * 2 * 6 * 9 * 18),
     "conv_transpose2d": (F.conv_transpose2d, (2, 4, 3, 3), (4, 6, 3, 3), 2 * 2 * 4 * 9 * 54),

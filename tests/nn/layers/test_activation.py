@@ -8,6 +8,7 @@ import pytest
 import lucid
 from lucid import nn
 from lucid.errors import ShapeError
+from lucid.nn import functional as F
 from tests.gradients import numbers
 
 
@@ -28,3 +29,19 @@ def test_channels_of_images(shape, rng):
     for other in ((2, 4), (1, *shape, 1, 1)):
         with pytest.raises(ShapeError, match="Softmax2d: expected input to be a 3D or 4D tensor"):
             nn.Softmax2d()(lucid.ones(other))
+
+
+def test_functions_in_place(rng):
+    """`inplace` comes last, by position or by name, after whatever settings there are; the input is the result then."""
+    x = rng.standard_normal((3, 4))
+    settings = {"leaky_relu": (0.3,), "elu": (0.7,), "celu": (0.7,), "hardtanh": (-0.5, 0.25), "threshold": (0.1, -2.0),
+                "rrelu": (0.2, 0.4, False)}  # fmt: skip
+    names = ["relu", "relu6", "selu", "silu", "mish", "hardsigmoid", "hardswish", *settings]
+    for name in names:
+        function, given = getattr(F, name), settings.get(name, ())
+        expected = numbers(function(lucid.tensor(x), *given))
+        for args, named in (((*given, True), {}), (given, {"inplace": True})):
+            changed = lucid.tensor(x)
+            assert function(changed, *args, **named) is changed
+            np.testing.assert_array_equal(numbers(changed), expected, err_msg=name)
+        np.testing.assert_array_equal(numbers(function(lucid.tensor(x), *given, False)), expected)

@@ -29,8 +29,10 @@ def test_output_size(axes, rng):
         for asked in (size, [*least[:2], *size]):
             np.testing.assert_array_equal(numbers(layer(x, asked)), numbers(expected))
     for size in ([least[2] - 1, *least[3:]], [least[2] + stride[0], *least[3:]], least[2:-1]):
-        with pytest.raises(ShapeError, match="requested an output size of"):
+        with pytest.raises(ShapeError, match="requested an output size of") as error:
             layer(x, size)
+        most = tuple(n + step - 1 for n, step in zip(least[2:], stride, strict=True))
+        assert f"valid sizes range from {tuple(least[2:])} to {most} " in str(error.value)
 
 
 @pytest.mark.parametrize("mode", ["zeros", "circular"])

@@ -83,8 +83,11 @@ def test_nonsense_is_refused_where_the_layer_is_made(kind, given, name):
     """What is no value of a setting raises there, names layer and setting, and says what may be; some value is none."""
     if name in FREE:
         return
-    said = [text for value in NONSENSE if (text := refusal(kind, {**given, name: value}))]
-    assert said
+    refused = {value: text for value in NONSENSE if (text := refusal(kind, {**given, name: value}))}
+    assert refused
+    if re.search(r"\bstr\b", str(inspect.signature(kind).parameters[name].annotation)):
+        assert "nonsense" in refused
+    said = [*refused.values()]
     for text in said:
         pattern = name if name in OWN else rf"\b{kind.__name__}\b.*\b{name}\b.*expected .*, got "
         assert re.search(pattern, text, re.DOTALL), text
@@ -111,6 +114,8 @@ def test_nan_is_no_setting(kind, given, name):
         (lambda: nn.LazyConv2d(4, 3, dilation=0), "LazyConv2d: dilation: expected a whole number of at least 1"),
         (lambda: nn.MSELoss(reduction="none of it"), "MSELoss: reduction: expected one of 'none', 'mean', 'sum', got"),
         (lambda: nn.L1Loss(reduction="batchmean"), "L1Loss: reduction: expected one of"),
+        (lambda: nn.CosineEmbeddingLoss(1 + 1e-9), r"CosineEmbeddingLoss: margin: expected a number in \[-1, 1\]"),
+        (lambda: nn.CosineEmbeddingLoss(-1 - 1e-9), r"CosineEmbeddingLoss: margin: expected a number in \[-1, 1\]"),
         (lambda: nn.CrossEntropyLoss(label_smoothing=2), r"CrossEntropyLoss: label_smoothing: .* in \[0, 1\]"),
         (lambda: nn.Upsample(scale_factor=(2, -1)), r"Upsample: scale_factor: .* above 0, got -1 in \(2, -1\)"),
         (lambda: nn.Linear(3, True), "Linear: out_features: expected a whole number of at least 0, got bool True"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from functools import partial
 
 import numpy as np
 import pytest
@@ -182,13 +183,14 @@ FUNCTIONS = {
 @pytest.mark.filterwarnings("ignore:Implicit dimension")
 @pytest.mark.parametrize("name", [name for name in LAYERS if name != "nested"])
 def test_layers(name, rng):
-    """Outputs and gradients of the input and the parameters are those of the function, in training and evaluation."""
+    """Outputs and gradients are those of the function, in training and evaluation, in which no buffer changes."""
     assert name in FUNCTIONS, f'"{name}" is a row of tests/layers.py: say in FUNCTIONS what its layer computes'
     m = LAYERS[name](nn).double()
     for parameter in m.parameters():
         parameter.data = lucid.tensor(rng.standard_normal(parameter.shape))
     for mode in (True, False):
         m.train(mode)
+        before = {key: numbers(value).copy() for key, value in m.named_buffers()}
         x = lucid.tensor(input_of(name, rng))
         x.requires_grad_(x.is_floating_point())
         found, upstream = [], None
@@ -200,6 +202,8 @@ def test_layers(name, rng):
             found.append([out, *lucid.autograd.grad(out, wanted, upstream)])
         for got, expected in zip(*found, strict=True):
             np.testing.assert_allclose(numbers(got), numbers(expected), rtol=1e-10, atol=1e-12)
+    for key, value in m.named_buffers():
+        np.testing.assert_array_equal(numbers(value), before[key], err_msg=key)
 
 
 LOSS_FUNCTIONS = {
@@ -239,6 +243,17 @@ def test_losses(name, reduction, rng):
     rest = [lucid.tensor(array) for array in TARGETS[kind](rng)]
     got, expected = getattr(nn, name)(**settings)(x, *rest), LOSS_FUNCTIONS[name](x, *rest, **settings)
     np.testing.assert_allclose(numbers(got), numbers(expected), rtol=1e-12)
+
+
+def test_older_reductions():
+    """`size_average` and `reduce` of every loss that takes them mean a reduction: all of it, the sum or the mean."""
+    kinds = [kind for kind in map(partial(getattr, nn), LOSSES) if "reduce" in inspect.signature(kind).parameters]
+    ways = {(None, None): "none", (False, None): "sum", (True, None): "mean", (None, True): "mean",
+            (None, False): "none", (False, True): "sum", (True, False): "none", (False, False): "none"}  # fmt: skip
+    for kind in kinds:
+        found = {way: kind(size_average=way[0], reduce=way[1], reduction="none").reduction for way in ways}
+        assert found == ways, kind
+    assert len(kinds) == 17
 
 
 def taken(layer, args, monkeypatch, **named):

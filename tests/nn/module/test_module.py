@@ -392,3 +392,28 @@ def test_a_buffer_that_is_not_saved_stays_so():
     module.register_buffer("left_out", lucid.zeros(1), persistent=False)
     module.kept = module.left_out = lucid.ones(1)
     assert list(module.state_dict()) == ["kept"]
+
+
+def test_a_module_is_shown_on_one_line_or_several():
+    """On one without modules inside, where its settings are on one; a line for each setting and each module else."""
+
+    class Shown(nn.Module):
+        def __init__(self, settings, *modules):
+            super().__init__()
+            self.settings = settings
+            for place, module in enumerate(modules):
+                self.register_module(f"m{place}", module)
+
+        def extra_repr(self):
+            return self.settings
+
+    inner = "(m0): Tanh()"
+    for settings, modules, lines in (
+        ("", (), ["Shown()"]),
+        ("a=1", (), ["Shown(a=1)"]),
+        ("a=1\nb=2", (), ["Shown(", "  a=1", "  b=2", ")"]),
+        ("", (nn.Tanh(),), ["Shown(", f"  {inner}", ")"]),
+        ("a=1", (nn.Tanh(),), ["Shown(", "  a=1", f"  {inner}", ")"]),
+        ("a=1\nb=2", (nn.Tanh(),), ["Shown(", "  a=1", "  b=2", f"  {inner}", ")"]),
+    ):
+        assert repr(Shown(settings, *modules)).split("\n") == lines

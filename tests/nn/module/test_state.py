@@ -567,6 +567,12 @@ def test_post_hooks_add_unexpected_keys_under_their_path():
     module = net()
     module[1][1].register_load_state_dict_post_hook(lambda m, missing, unexpected, strict: unexpected.append("odd"))
     assert module.load_state_dict(net().state_dict(), strict=False).unexpected_keys == ["1.1.odd"]
+    state = net().state_dict()
+    for name in ("0.bias", "1.1.bias", "1.0.bias"):
+        state["1.1.more" if "1.1" in name else f"{name}.more"] = state.pop(name)
+    missing, unexpected = module.load_state_dict(state, strict=False)
+    assert sorted(missing) == ["0.bias", "1.0.bias", "1.1.bias"]
+    assert sorted(unexpected) == ["0.bias.more", "1.0.bias.more", "1.1.more", "1.1.odd"]
 
 
 def test_arguments_of_state_dict_by_position():

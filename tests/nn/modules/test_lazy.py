@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -62,6 +63,9 @@ def test_a_call_makes_an_ordinary_layer(name, rng):
     layer, ordinary = lazily(), make()
     assert type(layer).__name__ == f"Lazy{type(ordinary).__name__}"
     kept = list(layer.parameters())
+    before, after = (re.search(r"\(\D*(\d+)", repr(each)).group(1) for each in (layer, ordinary))
+    assert (before, after) == ("0", str(shape[-1] if "Linear" in name else shape[-ordinary.weight.dim() + 1]
+                                    if "Conv" in name else 4))  # fmt: skip
     x = lucid.tensor(rng.standard_normal(shape), dtype=lucid.float32)
     lucid.manual_seed(1)
     layer(x)

@@ -140,6 +140,11 @@ def test_without_a_module():
     ]
     mask = lucid.tensor([0.0, 1.0, 1.0])
     assert prune.L1Unstructured(1).prune(t, default_mask=mask).tolist() == [0.0, 0.0, 2.0]
+    whole = lucid.ones(2, 3)
+    for method in (prune.RandomUnstructured(3), prune.L1Unstructured(3), prune.LnStructured(1, 2, 0), prune.Identity(),
+                   prune.RandomStructured(1, 1), prune.CustomFromMask(lucid.zeros(2, 3))):  # fmt: skip
+        method.prune(lucid.rand(2, 3), default_mask=whole)
+        assert whole.tolist() == [[1.0] * 3] * 2  # the caller's mask is as it was
 
     class EveryOther(prune.BasePruningMethod):
         PRUNING_TYPE = "unstructured"

@@ -93,6 +93,13 @@ def test_packing(batch_first, rest, rng):
             np.testing.assert_array_equal(part.cpu().numpy(), array)
 
 
+def test_sequences_of_one_length():
+    """They stay in their order, however many there are."""
+    lengths = [1 + place % 3 for place in range(60)]
+    packed = pack_padded_sequence(lucid.zeros(3, 60), lengths, enforce_sorted=False)
+    assert packed.sorted_indices.tolist() == sorted(range(60), key=lambda place: -lengths[place])
+
+
 def test_sequences_in_order():
     """From the longest to the shortest nothing is permuted; another order is refused unless it may be."""
     packed = pack_sequence([lucid.tensor([1, 2, 3]), lucid.tensor([4]), lucid.tensor([5])])

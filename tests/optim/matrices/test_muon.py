@@ -42,7 +42,7 @@ SETTINGS = {
 
 
 @pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS)
-@pytest.mark.parametrize("shape", [(3, 4), (7, 2), (1, 1)], ids=str)
+@pytest.mark.parametrize("shape", [(3, 4), (7, 2), (5, 1)], ids=str)
 def test_formula(settings, shape, rng):
     """Steps are those of the docstring, as exactly as bfloat16 holds what each of them changes."""
     start = rng.standard_normal(shape)

@@ -81,6 +81,8 @@ def test_hints(rng):
         m(x, y, tgt_is_causal=True)
     with pytest.raises(ShapeError, match="expected attn_mask together with is_causal=True"):
         m(x, y, src_is_causal=True)
+    with pytest.raises(ShapeError, match="expected attn_mask together with is_causal=True"):
+        m(x, y, memory_is_causal=True)
 
 
 def test_copies_and_first_parameters(rng):

@@ -7,6 +7,7 @@ import pytest
 
 import lucid
 from lucid import nn
+from lucid.errors import StateDictError
 from tests.gradients import numbers
 
 KINDS = [nn.BatchNorm1d, nn.InstanceNorm1d]
@@ -57,3 +58,23 @@ def test_no_momentum(rng):
         alone(batch)
     np.testing.assert_allclose(numbers(layer.running_mean), batches.mean((0, 1, 3)), rtol=1e-5)
     assert statistics(alone) == [[0, 0], [1, 1], 0]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_states_of_both_versions(kind):
+    """Only a state from before there was a count may lack it; misfits are told as those of any module."""
+    model = nn.Sequential(kind(2, affine=True, track_running_stats=True))
+    state = model.state_dict()
+    versions = state._metadata
+    model[0].num_batches_tracked.fill_(7)
+    del state["0.num_batches_tracked"]
+    with pytest.raises(StateDictError, match=r'Missing key.*"0\.num_batches_tracked"'):
+        model.load_state_dict(state)
+    for version in (1, None):
+        versions["0"] = {} if version is None else {"version": version}
+        model.load_state_dict(state)
+        assert int(model[0].num_batches_tracked) == 7
+    versions["0"] = {"version": 2}
+    state |= {"0.num_batches_tracked": lucid.tensor(1), "0.more": lucid.ones(1), "0.running_mean": lucid.ones(3)}
+    with pytest.raises(StateDictError, match=r'Unexpected key.*"0\.more".*\n.*size mismatch for 0\.running_mean'):
+        model.load_state_dict(state)

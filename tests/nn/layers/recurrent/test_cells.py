@@ -76,7 +76,7 @@ def test_what_does_not_fit():
         for bad in (lucid.zeros(2, 4), lucid.zeros(1, 2, 3)):
             with pytest.raises(ShapeError, match="Cell: expected input"):
                 cell(bad)
-    for hx in (h, (h,), (h, 1.0)):
+    for hx in (h, lucid.stack([h, h]), (h,), (h, 1.0)):
         with pytest.raises(TypeError):
             nn.LSTMCell(3, 4)(x, hx)
     for make in (lambda: nn.GRUCell(-1, 4), lambda: nn.LSTMCell(3, 0), lambda: nn.RNNCell(3, 4, nonlinearity="elu")):
