@@ -9,6 +9,7 @@ from pathlib import Path
 import hypothesis
 import numpy as np
 import pytest
+from _pytest.runner import runtestprotocol
 
 import lucid
 from lucid.backend import gpu
@@ -63,6 +64,20 @@ def numbers_of_its_own(request):
     """Let each test draw the same numbers from generators that all share, whichever tests ran before it."""
     seed_generators(request.node.nodeid)
     seed_examples(getattr(request.node, "obj", None), request.node.nodeid)
+
+
+def pytest_runtest_protocol(item, nextitem):
+    """Let a worker of pytest-xdist send one report of a test instead of five messages, which take longer than many do.
+
+    Tables of durations and of JUnit are made of the others too.
+    """
+    asked = item.config.option
+    if not hasattr(item.config, "workerinput") or asked.xmlpath or asked.durations is not None:
+        return None
+    for report in runtestprotocol(item, log=False, nextitem=nextitem):
+        if report.when == "call" or not report.passed:
+            item.ihook.pytest_runtest_logreport(report=report)
+    return True
 
 
 @pytest.hookimpl(wrapper=True)

@@ -295,7 +295,7 @@ def test_a_disk_that_is_full(kept, monkeypatch):
     cache.folder()
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(KernelError, match=r"t cannot be kept: .*No space left on device"):
-        builder.build("t", "", ["-shared"], what="t", source="")
+        builder.build("t", "", ["-shared"], what="t", source=str)
     assert [path.suffix for path in kept.iterdir()] == [".lock"]
 
 
@@ -353,7 +353,7 @@ extern "C" int f() { return 666; }
 LOADS = """
 import ctypes, logging, os, sys
 from lucid.cuda.simulator.builder import build
-path = build("t", "", ["-shared", "-fPIC"], what="t", source='extern "C" int f() { return 42; }')
+path = build("t", "", ["-shared", "-fPIC"], what="t", source=lambda: 'extern "C" int f() { return 42; }')
 print(path, flush=True)
 if os.fork() == 0:
     sys.exit(0)

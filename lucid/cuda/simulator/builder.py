@@ -17,7 +17,7 @@ from lucid.cuda.cache import alone, find, keep
 from lucid.errors import KernelError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 __all__ = ["build", "portable"]
 
@@ -61,7 +61,7 @@ def build(
     arguments: Sequence[str],
     *,
     what: str,
-    source: str | None = None,
+    source: Callable[[], str] | None = None,
     folder: Path | None = None,
     places: Sequence[Path] = (),
 ) -> Path:
@@ -72,14 +72,14 @@ def build(
     name : str
         Beginning of the file's name.
     text : str
-        All that the result depends on besides ``arguments`` and the compiler.
+        All that the result depends on besides ``arguments`` and the compiler, `source` included.
     arguments : sequence of str
         For g++, without the output and without ``source``; files in them are relative to `folder`, so that
         installations in several places share libraries.
     what : str
         What it is, for the log.
-    source : str, optional
-        C++ for g++ to read from its standard input.
+    source : callable, optional
+        Gives C++ for g++ to read from its standard input; called if the library was not made before.
     folder : pathlib.Path, optional
         Where g++ runs; by default here.
     places : sequence of pathlib.Path, optional
@@ -95,10 +95,8 @@ def build(
         If there is no g++, it finds an error in the source, or the disk has no room.
     """
     compiler, version = _compiler()
-    # Libraries of the time before they had checksums have other keys.
-    key = hashlib.sha256(
-        "\0".join(["checked", version, *portable(arguments, places), text, source or ""]).encode()
-    ).hexdigest()[:24]
+    # Libraries of the time when keys were of what g++ read have other ones.
+    key = hashlib.sha256("\0".join(["of texts", version, *portable(arguments, places), text]).encode()).hexdigest()[:24]
     file = f"{name[:60]}-{key}.so"
     if path := find(file):
         return path
@@ -116,7 +114,7 @@ def build(
             ran = subprocess.run(  # noqa: S603
                 command,
                 cwd=folder,
-                input=source,
+                input=source and source(),
                 capture_output=True,
                 encoding="utf-8",
                 errors="backslashreplace",

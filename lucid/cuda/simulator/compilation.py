@@ -88,9 +88,10 @@ _IN_STEP = frozenset({"argpartition_kernel", "partition_kernel"})
 
 
 @cache
-def _headers() -> str:
+def _translation() -> str:
+    """Return all that a library depends on besides its source and options: headers, and what makes C++ of sources."""
     paths = [
-        FOLDER / "execution" / "runtime.h",
+        *(FOLDER / part for part in ("compilation.py", "source/declarations.py", "execution/runtime.h")),
         *sorted(FOLDER.glob("device/*.h")),
         *sorted(FOLDER.glob("toolkit/**/*.h")),
     ]
@@ -253,22 +254,30 @@ def compiled(
     given = [option for option in options if option.startswith(("-D", "-I")) and not _of_a_toolkit(option)]
     flags = [*_OPTIONS, *(_SANITIZE if sanitizes() else ()), "-I.", *(f"-I{folder}" for folder in folders), *given]
     flushes = [option[-4:] == "true" for option in options if option.lstrip("-").startswith("ftz=")][-1:] == [True]
-    stem = next(iter([*names, *_plain_kernels(text)]), "nothing")
-    stem = re.sub(r"\W+", "-", stem)
+    kernels = {*names, *(plain := _plain_kernels(text))}
+    stem = re.sub(r"\W+", "-", next(iter([*names, *plain]), "nothing"))
     # g++ would take it, and its functions for CUDA's.
     if hosts := [name for name in _headers_of_the_host(text) if "math" in name]:
         raise KernelError(f"kernel.cu: {_OF_THE_HOST.format(hosts[0])}")
-    source = source_for_host(text, names, flushes=flushes)
+    # The text as it came, since to look up what is built takes less time than to write it for the host.
+    all_of_it = "\0".join([_translation(), version, str(flushes), *names, text])
     try:
-        places = FOLDER, *folders
-        path = build(stem, _headers() + version, flags, folder=FOLDER, what=stem, source=source, places=places)
+        path = build(
+            stem,
+            all_of_it,
+            flags,
+            folder=FOLDER,
+            what=stem,
+            source=lambda: source_for_host(text, names, flushes=flushes),
+            places=(FOLDER, *folders),
+        )
     except KernelError as error:
         if words := _explained(str(error), text):
             raise KernelError(f"{error}\n{words}") from error
         raise
     known = symbols(path)
     own = [size - _AROUND_SHARED for _, size, _ in known.shared]
-    least = sum(own) if len({*names, *_plain_kernels(text)}) == 1 else max(own, default=0)
+    least = sum(own) if len(kernels) == 1 else max(own, default=0)
     if least > _PLAIN_SHARED:
         raise KernelError(
             f"kernel.cu: {stem} has {least:,} bytes of static shared memory, of which CUDA takes {_PLAIN_SHARED:,}: "

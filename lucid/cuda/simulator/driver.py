@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from lucid.cuda.driver import CudaDriver
 from lucid.cuda.simulator.runtime import runtime
+from lucid.cuda.simulator.source.nvidia import TESTED
 from lucid.errors import KernelError
 
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ class SimulatedDriver(CudaDriver):
         KernelError
             If it does not compile, or a kernel is declared with other parameters than it has.
         """
+        if unit.declared:
+            TESTED.add(unit.source)
         handles = super().load(unit._replace(declared=False))
         for name, handle in handles.items():
             size = ctypes.c_uint()

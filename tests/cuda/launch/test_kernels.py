@@ -222,7 +222,7 @@ ADDRESS = 0x7F12_3456_7890_ABCD
 def libcuda(monkeypatch):
     """Stand in for libcuda and CuPy: what is launched can be read from the library that is returned."""
     library = ctypes.CDLL(
-        str(build("libcuda", "", ["-shared", "-fPIC"], what="a stand-in for libcuda", source=LIBCUDA))
+        str(build("libcuda", LIBCUDA, ["-shared", "-fPIC"], what="a stand-in for libcuda", source=lambda: LIBCUDA))
     )
     library.freed = 0
     compiled = library.compiled = []

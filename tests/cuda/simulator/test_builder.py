@@ -121,11 +121,26 @@ def test_installations_share_libraries(tmp_path, monkeypatch):
     assert names[0] == names[1] != names[2]
 
 
+def test_what_a_library_depends_on(tmp_path, monkeypatch):
+    """Another text, name, flush, option or translation makes another library; the same is looked up by its text."""
+    monkeypatch.setattr(cache, "folder", lambda: tmp_path)
+    text = 'template <class T> __global__ void f(T* x) { *x = 1; }\nextern "C" __global__ void g() {}'
+    first = {"text": text, "names": ["f<int>"], "options": [], "folders": []}
+    others = [{"text": text + "\n"}, {"names": ["f<float>"]}, {"names": ["f<int>", "f<float>"]}]
+    others += [{"options": ["-ftz=true"]}, {"options": ["-DA=1"]}]
+    made = [compilation.compiled(**first | other) for other in [{}, *others]]
+    with monkeypatch.context() as never:
+        never.setattr(compilation, "source_for_host", None)
+        assert [compilation.compiled(**first | other) for other in [{}, *others]] == made
+    monkeypatch.setattr(compilation, "_translation", lambda: "newer")
+    assert len({*made, compilation.compiled(**first)}) == 1 + len(others) + 1
+
+
 def test_processes_build_at_once(tmp_path):
     """Processes that need the same library at the same time all get one that works."""
     text = (
         "from lucid.cuda.simulator.builder import build\nimport ctypes\n"
-        "p = build('t', '', ['-shared', '-fPIC'], what='t', source='extern \"C\" int f() { return 42; }')\n"
+        "p = build('t', 'f', ['-shared', '-fPIC'], what='t', source=lambda: 'extern \"C\" int f() { return 42; }')\n"
         "assert ctypes.CDLL(str(p)).f() == 42\n"
     )
     environment = {**os.environ, "LUCID_CACHE_DIR": str(tmp_path), "LUCID_CUDA_SIMULATOR": "0"}
@@ -158,7 +173,7 @@ def test_compilers_that_are_none(tmp_path, monkeypatch, named, words):
     monkeypatch.setenv("CXX", named)
     monkeypatch.setattr(builder, "_compiler", builder._compiler.__wrapped__)
     with pytest.raises(KernelError, match=words.replace("+", r"\+")):
-        builder.build("t", "", ["-shared"], what="t", source="")
+        builder.build("t", "", ["-shared"], what="t", source=str)
 
 
 @pytest.mark.parametrize("text", ["abc", "1e3", "2.5", "-1", "65", " 1", "\u0663"])

@@ -145,7 +145,7 @@ def test_cupy_may_be_imported_before_lucid():
 def test_a_cache_that_cannot_be_written(tmp_path):
     """Kernels are then built for this process only, and a warning names the folder and the setting."""
     (tmp_path / "file").touch()
-    code = "from lucid.cuda.simulator.builder import build\nbuild('t', '', ['-shared'], what='t', source='')"
+    code = "from lucid.cuda.simulator.builder import build\nbuild('t', '', ['-shared'], what='t', source=str)"
     ran = run(code, LUCID_CUDA_SIMULATOR="0", LUCID_CACHE_DIR=str(tmp_path / "file"))
     assert ran.returncode == 0, ran.stderr
     assert "nor kept there: " in ran.stderr

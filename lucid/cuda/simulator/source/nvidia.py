@@ -19,7 +19,10 @@ from lucid.cuda.simulator.compilation import FOLDER
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["compiles"]
+__all__ = ["TESTED", "compiles"]
+
+# Sources of kernels/, which tests/kernels/test_nvrtc.py compiles for three architectures: not once more by each device.
+TESTED: set[str] = set()
 
 _ARCHITECTURE = "sm_90"  # as device.h has it
 # Lucid's own and the architecture are given once.
@@ -40,7 +43,7 @@ def anywhere(option: str) -> str:
 
 
 def compiles(text: str, names: Sequence[str], options: Sequence[str], folders: Sequence[Path], version: str) -> None:
-    """Compile a source for the device that is simulated, with headers of a version, unless that was done before.
+    """Compile a source for the device that is simulated, with headers of a version, unless that is done elsewhere.
 
     Raises
     ------
@@ -49,6 +52,8 @@ def compiles(text: str, names: Sequence[str], options: Sequence[str], folders: S
     CudaUnavailableError
         If it is not installed.
     """
+    if text in TESTED:
+        return
     given = [each for each in options if not each.startswith(_GIVEN)]
     given += [f"-I{folder}" for folder in folders if f"-I{folder}" not in given]
     nvrtc = compiler()

@@ -8,10 +8,13 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 
 from lucid.cuda.build.nvrtc import compiler
+from lucid.cuda.launch.kernels import Unit, unit
+from lucid.cuda.simulator.driver import SimulatedDriver
 from lucid.cuda.simulator.source import nvidia
 from lucid.errors import CudaUnavailableError
 
@@ -84,3 +87,25 @@ def test_answers_do_not_depend_on_where_headers_lie(tmp_path, monkeypatch):
     assert one == another != newer
     assert nvidia.anywhere("-DN=3") == "-DN=3"
     assert nvidia.anywhere(f"-I{tmp_path}") == f"-I{tmp_path}"
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(os.environ.get("LUCID_CUDA_SIMULATOR", "0") in {"", "0"}, reason="about simulated devices")
+def test_sources_of_kernels_are_left_to_their_own_test():
+    """What is declared of kernels/ is compiled by `test_nvrtc`; any other source by each device, if asked for."""
+    driver, own = SimulatedDriver(), unit("softmax", "float")
+    driver.load(own)
+    assert own.source in nvidia.TESTED
+    text = 'extern "C" __global__ void f() {}'
+    driver.load(Unit("a source of somebody's", "f", text, {"f": ""}))
+    assert text not in nvidia.TESTED
+    compiled = Mock()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(nvidia, "compiler", compiled)
+        nvidia.compiles(own.source, list(own.signatures), [], [], "")
+        compiled.assert_not_called()
+        patch.setattr(nvidia, "read", lambda _: None)
+        patch.setattr(nvidia, "keep", lambda *_: None)
+        compiled().version = "12.9"
+        nvidia.compiles(text, [], [], [], "")
+        compiled().told.assert_called_once()
