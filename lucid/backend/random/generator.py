@@ -277,7 +277,7 @@ def default_generator_for(device: str) -> Generator:
         return _of_cpu()
     with _registry_lock:
         if name not in _generators:
-            _generators[name] = Generator(name, _process_seed)
+            _generators[name] = type(default_generator)(name, _process_seed)
         return _generators[name]
 
 
@@ -308,18 +308,18 @@ def manual_seed(seed: int) -> Generator:
 
 def get_rng_state() -> NDArray[np.uint8]:
     """State of the CPU default generator, see ``Generator.get_state``."""
-    return _of_cpu().get_state()
+    return Generator.get_state(_of_cpu())
 
 
 def set_rng_state(state: Array) -> None:
     """Continue the CPU default generator from ``state``, see ``Generator.set_state``."""
-    _of_cpu().set_state(state)
+    Generator.set_state(_of_cpu(), state)
 
 
 def get_rng_states() -> dict[str, NDArray[np.uint8]]:
     """States of the default generators of all devices used so far, by device: what a checkpoint keeps."""
     with _registry_lock:
-        return {device: generator.get_state() for device, generator in _generators.items()}
+        return {device: Generator.get_state(generator) for device, generator in _generators.items()}
 
 
 def set_rng_states(states: Mapping[str, Array]) -> None:
@@ -341,5 +341,5 @@ def set_rng_states(states: Mapping[str, Array]) -> None:
     with _registry_lock:
         _process_seed = unpacked["cpu"][0]
         for device in sorted({*_generators, *unpacked}):
-            generator = _generators.setdefault(device, Generator(device))
+            generator = _generators.setdefault(device, type(default_generator)(device))
             generator._restore(*unpacked.get(device, (_process_seed, 0)))  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]

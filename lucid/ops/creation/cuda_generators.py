@@ -71,7 +71,7 @@ def get_rng_state(device: CudaDevice = "cuda") -> Tensor:
 
     A CudaUnavailableError is raised where there is none.
     """
-    return wrap(_generator(device).get_state())
+    return wrap(state.Generator.get_state(_generator(device)))
 
 
 def get_rng_state_all() -> list[Tensor]:
@@ -89,7 +89,7 @@ def set_rng_state(new_state: Tensor, device: CudaDevice = "cuda") -> None:
 
     Anything else raises a ValueError, and a CudaUnavailableError is raised where there is no such device.
     """
-    _generator(device).set_state(bytes_of(new_state))
+    state.Generator.set_state(_generator(device), bytes_of(new_state))
 
 
 @checked

@@ -14,7 +14,7 @@ from lucid.backend.dtype import as_dtype, dtype_of, get_default_dtype
 from lucid.backend.foreign.reading import read
 from lucid.errors import DeviceError, DtypeError, SettingError, ShapeError
 from lucid.ops.base.core import clone
-from lucid.ops.base.scalars import as_bool, as_int
+from lucid.ops.base.scalars import as_bool, as_element, as_int, as_scalar
 
 if TYPE_CHECKING:
     from lucid.backend.arrays import Array, Number
@@ -178,10 +178,11 @@ def frombuffer(buffer: Any, *, dtype: Dtype, count: int = -1, offset: int = 0, r
 def scalar_tensor(
     s: Number | Tensor, *, dtype: Dtype | None = None, device: Device = None, requires_grad: bool = False
 ) -> Tensor:
-    """Return a tensor of no dimension that holds the number `s`.
+    """Return a tensor of no dimension that holds the number `s`, of the default dtype unless another is given.
 
     >>> import lucid
     >>> lucid.scalar_tensor(2)
     tensor(2.)
     """
-    return leaf(arrays.asarray(s, dtype or get_default_dtype(), device), requires_grad)
+    kind = as_dtype(dtype or get_default_dtype())
+    return leaf(arrays.asarray(as_element(as_scalar(s, "s"), kind, "s"), kind, device), requires_grad)

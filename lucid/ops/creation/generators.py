@@ -5,7 +5,7 @@ What holds for all random tensors says `lucid.ops.creation`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from lucid.arguments import unfit
 from lucid.autograd.base import wrap
@@ -53,6 +53,10 @@ class Generator(state.Generator):
         super().set_state(bytes_of(state))
 
 
+# Whoever gets a default generator, as from `manual_seed`, has one of the public class.
+state.default_generator.__class__ = Generator
+
+
 def bytes_of(value: Tensor) -> Any:
     """Return the array of a generator's state, on the CPU: a checkpoint may have been loaded to another device."""
     tensor = tensor_operand(value)
@@ -61,7 +65,7 @@ def bytes_of(value: Tensor) -> Any:
     return to_device(tensor.array, CPU)
 
 
-def manual_seed(seed: int) -> state.Generator:
+def manual_seed(seed: int) -> Generator:
     """Return the CPU's default generator, after the default generators of all devices were restarted with `seed`.
 
     `seed` is in [-2**63, 2**64), or a ValueError is raised.
@@ -73,7 +77,7 @@ def manual_seed(seed: int) -> state.Generator:
     >>> lucid.equal(lucid.rand(3), first)
     True
     """
-    return state.manual_seed(seed)
+    return cast("Generator", state.manual_seed(seed))
 
 
 def seed() -> int:

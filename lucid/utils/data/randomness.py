@@ -14,6 +14,7 @@ import numpy as np
 from lucid.arguments import shown, unfit
 from lucid.backend.random.generator import Generator, default_generator_for, use_generator
 from lucid.errors import ArgumentError, DeviceError
+from lucid.ops.creation import generators
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -284,7 +285,7 @@ class SampleStreams:
         self.python = python
         self._restored = python and restored
         self._numpy = _NumpyStream()
-        self._generator = Generator("cpu", 0)
+        self._generator = generators.Generator("cpu", 0)
         self._numbers: tuple[int, ...] = ()
         self._stale = False
 

@@ -403,3 +403,23 @@ def test_no_number_of_the_stream_is_used_twice(name, monkeypatch):
     blocks = np.concatenate(seen)
     assert len(np.unique(blocks)) == len(blocks)
     assert blocks.max() < generator._offset
+
+
+def test_default_generators_are_of_the_public_class():
+    """What `manual_seed` returns is a `Generator`, on the CPU, in a dataset, and where it restarts a device's."""
+    generator = lucid.manual_seed(3)
+    assert type(generator) is lucid.Generator
+    assert isinstance(generator.get_state(), lucid.Tensor)
+    before = lucid.get_rng_state()
+    first = lucid.rand(3, device="cpu")
+    generator.set_state(before)
+    assert lucid.equal(lucid.rand(3, generator=generator, device="cpu"), first)
+
+    class Seeds(lucid.utils.data.Dataset):
+        def __len__(self):
+            return 1
+
+        def __getitem__(self, index):
+            return type(lucid.manual_seed(3)) is lucid.Generator
+
+    assert [bool(batch) for batch in lucid.utils.data.DataLoader(Seeds())] == [True]
