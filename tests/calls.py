@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 # Where a function is looked for: the first that has it names it.
-PLACES = {"": lucid, "nn.functional.": F, "linalg.": lucid.linalg, "Tensor.": lucid.Tensor}
+PLACES = {"nn.functional.": F, "": lucid, "linalg.": lucid.linalg, "Tensor.": lucid.Tensor}
 
 
 def _vector() -> lucid.Tensor:
@@ -71,13 +71,21 @@ OTHERS: list[Callable[[], Any]] = [
     lambda: lucid.sum(_matrix(), (0, 1)),
     lambda: F.embedding(_places(), _matrix(), max_norm=0.5, norm_type=1.0),
     lambda: F.embedding_bag(_places(), _matrix(), max_norm=0.5, norm_type=1.0),
+    lambda: F.pad(_matrix(), (1, 1), value=0.5),
+    lambda: lucid.addmm(_matrix(), _matrix(), _matrix(), beta=0.5, alpha=0.5),
+    lambda: lucid.baddbmm(_images(2, 3, 3), _images(2, 3, 3), _images(2, 3, 3), beta=0.5, alpha=0.5),
+    lambda: F.cross_entropy(_matrix(), lucid.tensor([0, 2, 1]), ignore_index=2),
+    lambda: F.layer_norm(_matrix(), (3,)),
+    lambda: F.rms_norm(_matrix(), (3,), eps=0.5),
+    lambda: lucid.tile(_matrix(), (2, 1)),
+    lambda: lucid.unsafe_split(_matrix(), 2),
     lambda: lucid.zeros(2, 3),
     lambda: lucid.ones(2, 3),
     lambda: lucid.empty(0, 3),
     lambda: lucid.full((2, 3), 1.5),
     lambda: lucid.full_like(_matrix(), 1.5),
     lambda: lucid.scalar_tensor(1.5),
-    lambda: lucid.squeeze(_matrix()[None, :1], 0, 1),
+    lambda: _matrix()[None, :1].squeeze(0, 1),
     lambda: lucid.linalg.matrix_power(_matrix(), 2),
     lambda: lucid.nan_to_num(_matrix().log(), 1.5, 2.5, -2.5),
     lambda: F.adaptive_max_pool3d(_images(1, 2, 4, 4, 4), (4, 3, 2)),
@@ -87,7 +95,7 @@ OTHERS: list[Callable[[], Any]] = [
     *(lambda d=d: _unpooled(d, stride=3, padding=1, output_size=(3,) * d) for d in (1, 2, 3)),
     lambda: lucid.rand(2, 3),
     lambda: lucid.randn(2, 3),
-    lambda: lucid.normal(0.0, 1.0, (2, 3)),
+    lambda: lucid.normal(1.0, 2.0, (2, 3)),
     lambda: lucid.randint(2, 3, (4,)),
     lambda: lucid.randint(low=2, high=3, size=(4,)),
     lambda: lucid.randint_like(_matrix(), 2, 3),
@@ -103,8 +111,8 @@ OTHERS: list[Callable[[], Any]] = [
     lambda: lucid.bartlett_window(4),
     lambda: lucid.blackman_window(4),
     lambda: lucid.hann_window(4),
-    lambda: lucid.hamming_window(4, True, 0.5, 0.25),
-    lambda: lucid.kaiser_window(4, True, 2.0),
+    lambda: lucid.hamming_window(4, False, 0.5, 0.25),
+    lambda: lucid.kaiser_window(4, False, 2.0),
     lambda: lucid.repeat_interleave(_matrix(), lucid.tensor([1, 2, 1]), 0, output_size=4),
     lambda: _matrix().view(1, 9),
     lambda: lucid.unique_consecutive(_matrix(), dim=0),
@@ -150,6 +158,15 @@ class Call:
         """Return the function, without what gives it further keywords."""
         return inspect.unwrap(functools.reduce(getattr, self.path.split("."), lucid))
 
+    def given(self, module: Any) -> dict[str, Any]:
+        """Return what the function is given beside its defaults, by parameter, with tensors of a module."""
+        defaults = {p.name: p.default for p in inspect.signature(self.function).parameters.values()}
+        return {
+            name: _of_module(module, value)
+            for name, value in self.arguments.items()
+            if not _is_default(value, defaults[name])
+        }
+
     def __call__(self, module: Any, number: Callable[[Any], Any] = lambda value: value, of: str = "") -> Any:
         """Call the function of this name in `module`, with ``number(value)`` for each number of the parameter `of`."""
         args: list[Any] = []
@@ -169,8 +186,9 @@ class Call:
                 args.append(value)
             elif parameter.name == of or not _is_default(self.arguments[parameter.name], parameter.default):
                 kwargs[parameter.name] = value
-        function = functools.reduce(getattr, self.path.split("."), module)
-        return function(*args, **kwargs)
+        if several and hasattr(args[0], self.name):  # PyTorch's functions take sizes and dimensions in one tuple
+            return getattr(args[0], self.name)(*args[1:], **kwargs)
+        return functools.reduce(getattr, self.path.split("."), module)(*args, **kwargs)
 
 
 def _mapped(function: Callable[[Any], Any], value: Any) -> Any:

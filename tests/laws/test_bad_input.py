@@ -100,6 +100,12 @@ REFUSED = {
         DtypeError,
         r"expected a target of integers \(int64\), got lucid.float32",
     ),
+    "ignored class of probabilities": (
+        lambda: F.cross_entropy(ones(2, 3), ones(2, 3) / 3, ignore_index=1),
+        ArgumentError,
+        "ignore_index=1 is for targets that are classes",
+    ),
+    "scalar of several": (lambda: lucid.scalar_tensor([1, 2]), ArgumentError, "s: expected a number or a 0-dim tensor"),
     "matmul dtypes": (
         lambda: ones(2, 2) @ ones(2, 2, dtype=lucid.int64),
         DtypeError,

@@ -17,7 +17,7 @@ import numpy as np
 
 import lucid
 from lucid.errors import LucidError
-from tests.number_rows import ROWS, Inputs
+from tests.calls import number_rows
 from tests.samples import all_samples
 
 FILE = Path(__file__).with_suffix(".txt")
@@ -52,19 +52,18 @@ def sign_of(call):
 
 
 def of_numbers(module):
-    """Yield the signs of each number of `tests.number_rows`: of the first, where it stands for several."""
-    functional = importlib.import_module(f"{module.__name__}.nn.functional")
-    for name, row in ROWS.items():
+    """Yield the signs of each number of `number_rows`: of the first, where it stands for several."""
+    for name, row in number_rows().items():
         given: list[Any] = []
-        sign_of(lambda row=row, given=given: row(module, functional, Inputs(module), lambda n: given.append(n) or n))
+        sign_of(lambda row=row, given=given: row(module, lambda n: given.append(n) or n))
 
         def sign(probe, row=row):
             left = [probe]
-            return sign_of(lambda: row(module, functional, Inputs(module), lambda n: left.pop() if left else n))
+            return sign_of(lambda: row(module, lambda n: left.pop() if left else n))
 
-        if given and type(given[0]) in NUMBERS:
+        if given:
             module.manual_seed(0)
-            yield name, "".join(map(sign, NUMBERS[type(given[0])]))
+            yield name, "".join(map(sign, NUMBERS[int if row.is_integral else float]))
 
 
 def of_shapes(module):

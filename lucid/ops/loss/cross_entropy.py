@@ -13,7 +13,7 @@ import numpy as np
 from lucid.autograd.modes.casting import wide_in_autocast
 from lucid.autograd.recording.primitive import primitive
 from lucid.backend.dtype import dtype_of
-from lucid.errors import DtypeError, ShapeError
+from lucid.errors import ArgumentError, DtypeError, ShapeError
 from lucid.ops.activation.softmax import log_softmax
 from lucid.ops.base.operands import tensor_operand
 from lucid.ops.base.promotion import accumulation_dtype, cast_to
@@ -199,8 +199,8 @@ def cross_entropy(
     """Return ``-weight[target] * log(softmax(input)[target])`` of logits, or averaged over target probabilities.
 
     A `target` of the shape of `input` holds the probabilities of the classes, and the mean divides by the number of
-    losses. `label_smoothing`, 0 to 1, or a SmoothingError is raised, is the share of the target that is spread over all
-    classes.
+    losses; there is no `ignore_index` then. `label_smoothing`, 0 to 1, or a SmoothingError is raised, is the share of
+    the target that is spread over all classes.
 
     >>> import lucid
     >>> lucid.nn.functional.cross_entropy(lucid.tensor([[0.0, 0.0], [0.0, 0.0]]), lucid.tensor([0, 1]))
@@ -214,6 +214,11 @@ def cross_entropy(
     input, target, weight = [wide_in_autocast(x, cpu=True) for x in (input, target, weight)]
     x, known = floating("cross_entropy", input), tensor_operand(target)
     if x.array.shape == known.array.shape and x.array.ndim:
+        if ignore_index >= 0:
+            raise ArgumentError(
+                f"cross_entropy: ignore_index={ignore_index} is for targets that are classes, and target has "
+                "probabilities: set those that are not to count to zero"
+            )
         return _with_probabilities(x, known, weight, reduction, label_smoothing)
     rows, flat, losses = as_rows("cross_entropy", x, known, weight)
     check_classes(flat, rows.array.shape[1], ignore_index)

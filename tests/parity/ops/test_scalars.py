@@ -7,42 +7,47 @@ import pytest
 import torch
 
 import lucid
-from tests.number_rows import ROWS, Inputs
+from tests.calls import number_rows
 
-HEADS = "multi_head_attention_forward."
+ROWS = number_rows()
+
 # PyTorch takes a float tensor for an int here, or one that requires grad for a number; lucid is the same everywhere.
+EITHER = {
+    "manual_seed.seed", "split.split_size_or_sections", "tensordot.dims",
+    "nn.functional.multi_head_attention_forward.embed_dim_to_check",
+}  # fmt: skip
 LENIENT = {
-    "float": {
-        "manual_seed.seed", "split.split_size_or_sections", "tensordot.dims", "multi_margin_loss.p",
-        HEADS + "embed_dim_to_check",
-    },
-    "grad": {
-        "manual_seed.seed", "split.split_size_or_sections", "tensordot.dims", "normalize.eps",
-        HEADS + "embed_dim_to_check", HEADS + "dropout_p",
-        "linspace.start", "linspace.end", "logspace.start", "logspace.end",
-        "gumbel_softmax.tau", "gumbel_softmax.eps", "gaussian_nll_loss.eps", "triplet_margin_with_distance_loss.margin",
-        *("matrix_rank.tol", "matrix_rank.atol", "matrix_rank.rtol"),
-        *("lp_pool1d.norm_type", "lp_pool2d.norm_type", "lp_pool3d.norm_type"),
-        *("fractional_max_pool2d.output_ratio", "fractional_max_pool3d.output_ratio"),
-        *(f"local_response_norm.{name}" for name in ("alpha", "beta", "k")),
+    "float": EITHER | {"nn.functional.multi_margin_loss.p"},
+    "grad": EITHER | {
+        "linspace.start", "linspace.end", "logspace.start", "logspace.end", "linalg.matrix_rank.tol",
+        *(f"nn.functional.{name}" for name in (
+            "normalize.eps", "gumbel_softmax.tau", "gumbel_softmax.eps", "gaussian_nll_loss.eps",
+            "triplet_margin_with_distance_loss.margin",
+            "lp_pool1d.norm_type", "lp_pool2d.norm_type", "lp_pool3d.norm_type",
+            "fractional_max_pool2d.output_ratio, several", "fractional_max_pool3d.output_ratio, several",
+            "local_response_norm.alpha", "local_response_norm.beta", "local_response_norm.k",
+        )),
     },
 }  # fmt: skip
-# PyTorch takes no tensor here.
+# PyTorch takes no tensor here, or not even the number: it has another form there.
 STRICT = {
-    "interpolate.scale_factor",
-    *("fractional_max_pool3d.kernel_size", "fractional_max_pool3d.output_size"),
-    *(f"max_unpool{d}d.{name}" for d in (1, 2, 3) for name in ("kernel_size", "stride", "padding", "output_size")),
-    "unravel_index.shape",
-    *(f"unfold.{name}" for name in ("kernel_size", "dilation", "padding", "stride")),
-    *(f"fold.{name}" for name in ("output_size", "kernel_size", "dilation", "padding", "stride")),
-}
+    "unravel_index.shape, several", "unsafe_split.split_size_or_sections, several",
+    *(f"nn.functional.{name}" for name in (
+        *("layer_norm.normalized_shape", "rms_norm.normalized_shape", "interpolate.scale_factor, several"),
+        *(f"max_unpool{d}d.{key}" for d in (1, 2, 3) for key in ("kernel_size", "stride", "padding")),
+        *(f"max_unpool{d}d.output_size, several" for d in (1, 2, 3)),
+        *(f"adaptive_{kind}.output_size" for kind in ("avg_pool2d", "avg_pool3d", "max_pool2d")),
+        *("lp_pool2d.kernel_size", "lp_pool3d.kernel_size"),
+        *(f"{name}.{key}" for name in ("fold", "unfold") for key in ("dilation", "padding", "stride")),
+    )),
+}  # fmt: skip
 
 
 def taken(module, row, number):
     """Return the arrays of a result, None if the number is refused as one."""
     module.manual_seed(0)
     try:
-        result = ROWS[row](module, module.nn.functional, Inputs(module), number)
+        result = ROWS[row](module, number)
     except TypeError if module is lucid else (TypeError, RuntimeError):
         return None
     return leaves(result)
