@@ -1,17 +1,19 @@
 """A law: everything public, given a wrong type for any one of its parameters, raises an error of lucid's that names it.
 
 The parameters are read off the signatures: a public callable that is not called here, or a parameter without a value,
-fails. An op is called as a row of the table of samples calls it (`tests/calls.py`), anything else with values by the
-names of parameters, and of the table `VALUES` where a name means another thing; what is no argument of a user's, or
-takes anything, stands in `EXEMPT` with the reason.
+fails. An op is called as a row of the table of samples calls it (`tests/calls.py`), a layer as in `tests/layers.py`,
+anything else with values by the names of parameters, and of the table `VALUES` where a name means another thing; what
+is no argument of a user's, or takes anything, stands in `EXEMPT` with the reason.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib
 import inspect
 import re
+import sys
 from collections import OrderedDict
 
 import numpy as np
@@ -23,6 +25,7 @@ from lucid.backend import gpu
 from lucid.errors import CudaUnavailableError, LucidError
 from lucid.serialization import save
 from tests.calls import all_calls
+from tests.layers import LAYERS
 
 NAMESPACES = (
     "lucid", "lucid.nn", "lucid.nn.functional", "lucid.nn.init", "lucid.nn.utils", "lucid.nn.utils.parametrize",
@@ -133,15 +136,13 @@ BY_NAME = {
     **each("condition", mask),
     **each("hook fn pack_hook unpack_hook function", constant(nothing)),
     **each("step_size T_max T_0", constant(3)),
-    **each("kernel_size output_size num_groups seed", constant(1)),
-    **each("groups upscale_factor downscale_factor padding", constant(1)),
+    **each("kernel_size seed", constant(1)),
     **each("segments", constant(1)),
     **each("embed_dim num_heads d_model nhead num_layers", constant(2)),
-    "encoder_layer": lambda: nn.TransformerEncoderLayer(2, 1, 2),
     "decoder_layer": lambda: nn.TransformerDecoderLayer(2, 1, 2),
-    **each("in_features out_features embedding_dim input_size hidden_size", constant(2)),
-    **each("in_channels out_channels normalized_shape n num_features num_channels num_embeddings", constant(3)),
-    **each("fill_value value max_norm clip_value val threshold", constant(1.0)),
+    **each("in_features out_features input_size hidden_size", constant(2)),
+    **each("out_channels n num_features", constant(3)),
+    **each("fill_value value max_norm clip_value val", constant(1.0)),
     **each("size", constant((2, 3))),
     **each("mode enabled enable", constant(True)),
     **each("device spec device_type", constant("cpu")),
@@ -151,7 +152,6 @@ BY_NAME = {
     **each("params parameters", lambda: [leaf()]),
     "sparsity": constant(0.1),
     "bounds": constant((0, 5)),
-    "unflattened_size": constant((1, 3)),
     "name": constant("a"),
     "message": constant("a"),
     "prefix": constant(""),
@@ -190,17 +190,15 @@ VALUES = {
     "derivative": {"kernel": lambda: gpu.cupy().ElementwiseKernel("T x", "T y", "y = x * x")},
     "graphed_step": {"step": constant(nothing)},
     "make_graphed_callables": {"callables": constant(nothing), "sample_args": constant(())},
-    **each("FractionalMaxPool2d FractionalMaxPool3d", {"output_size": constant(1)}),
-    **each("LPPool1d LPPool2d LPPool3d", {"norm_type": constant(2.0)}),
     "broadcast_shapes": {"shapes": constant(((2, 1), (3,)))},
     "Muon": {"params": lambda: [matrix().requires_grad_()]},
     **each("Module Identity LogSigmoid Sigmoid Softmax2d Softsign Tanh Tanhshrink", NO_ARGUMENTS),
     **each("gradcheck gradgradcheck", DOUBLES),
     "fill": {"input": matrix},
-    "is_nonzero": {"input": lambda: lucid.ones(1), "self": lambda: lucid.ones(1)},
+    "is_nonzero": {"input": lambda: lucid.ones(1)},
     "set_autocast_dtype": {"dtype": constant(lucid.bfloat16)},
     "set_autocast_enabled": {"enabled": constant(False)},
-    **each("fill_diagonal_", {"input": square, "self": square, "other": square}),
+    **each("fill_diagonal_", {"self": square}),
     **each("hvp jvp vhp", {"v": vector}),
     **each("register_hook register_post_accumulate_grad_hook", {"self": leaf}),
     "backward": {"self": lambda: leaf().sum(), "tensors": lambda: leaf().sum()},
@@ -220,9 +218,7 @@ VALUES = {
     "iinfo": {"type": lambda: lucid.int32},
     "polygamma": {"n": constant(1)},
     "geometric_": {"p": constant(0.5)},
-    **each("LocalResponseNorm CrossMapLRN2d", {"size": constant(3)}),
     "load": {"f": lambda: saved()},
-    "normal": {"size": constant((2,))},
     "numpy": {"self": lambda: matrix().cpu()},
     "register_multi_grad_hook": {"tensors": lambda: [leaf()]},
     "save": {"f": lambda: saved()},
@@ -242,10 +238,8 @@ VALUES = {
     "OneCycleLR": {"max_lr": constant(1.0), "total_steps": constant(10)},
     "SequentialLR": {"schedulers": lambda: [schedule()], "milestones": constant([])},
     "SWALR": {"swa_lr": constant(0.1)},
-    "Sequential": {"args": lambda: (nn.ReLU(),)},
     "set_device": {"device": constant(0)},
     "Transformer": each("num_encoder_layers num_decoder_layers dim_feedforward", constant(1)),
-    "Unflatten": {"dim": constant(1)},
     "warmup": {"inputs": lambda: (matrix(),)},
 }  # fmt: skip
 
@@ -312,9 +306,36 @@ def recorded():
     return {call.function.__code__: call for call in reversed(all_calls())}
 
 
+class Layers:
+    """`lucid.nn`, which notes what each class is given first."""
+
+    def __init__(self):
+        self.noted = {}
+
+    def __getattr__(self, name):
+        kind = getattr(nn, name)
+
+        def make(*args, **kwargs):
+            self.noted.setdefault(kind, inspect.signature(kind).bind(*args, **kwargs).arguments)
+            return kind(*args, **kwargs)
+
+        return make
+
+
+@functools.cache
+def constructed():
+    """Return what the rows of the table of layers give their classes."""
+    layers = Layers()
+    for row in LAYERS.values():
+        row(layers)
+    return layers.noted
+
+
 def called_with(name):
-    """Return how the arguments are made with which a row of the table of samples calls something public."""
+    """Return how the arguments are made with which a row of samples, or of layers, calls something public."""
     function = PUBLIC[name]
+    if isinstance(function, type):
+        return {key: constant(value) for key, value in constructed().get(function, {}).items()}
     if name.startswith("Tensor.") and name.endswith("_"):
         function = getattr(lucid.Tensor, name[7:-1], function)
     call = recorded().get(getattr(unwrapped(function), "__code__", None))
@@ -408,6 +429,34 @@ def test_a_wrong_type_is_refused_by_name(name):
             with pytest.raises(LucidError, match=rf"\b{parameter.name}\b") as error:
                 called(name, parameters, parameter.name, value)
             assert isinstance(error.value, TypeError | ValueError | RuntimeError | LookupError)
+
+
+class Noted(dict):
+    """A dict that keeps which of its keys were looked up."""
+
+    def __init__(self, entries):
+        super().__init__(entries)
+        self.taken = set()
+
+    def __getitem__(self, key):
+        self.taken.add(key)
+        return super().__getitem__(key)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_every_value_is_needed(monkeypatch):
+    """Each entry of the tables of values is an argument of something public that no row calls."""
+    tables = {id(values): Noted(values) for values in (BY_NAME, *VALUES.values())}
+    of_callables = {name: tables[id(values)] for name, values in VALUES.items()}
+    monkeypatch.setattr(sys.modules[__name__], "VALUES", of_callables)
+    monkeypatch.setattr(sys.modules[__name__], "BY_NAME", tables[id(BY_NAME)])
+    called_for = {name.rpartition(".")[2] for name in PUBLIC if has_arguments(name) and not called_with(name)}
+    for name in filter(has_arguments, PUBLIC):
+        with contextlib.suppress(CudaUnavailableError):
+            arguments(name, parameters_of(name))
+    needless = [f"{key} of {sorted(table)}" for table in tables.values() for key in table.keys() - table.taken]
+    needless += sorted(of_callables.keys() - called_for - {name.rstrip("_") for name in called_for})
+    assert not needless
 
 
 def test_what_is_exempt_exists():
