@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from lucid.autograd import function, grad_mode, graph
+from lucid.autograd import function, graph
 from lucid.autograd.anomaly import detect_anomaly, is_anomaly_enabled, set_detect_anomaly
 from lucid.autograd.engine.running import is_multithreading_enabled, set_multithreading_enabled
 from lucid.autograd.function import Function, FunctionCtx
@@ -23,12 +23,13 @@ from lucid.autograd.modes.state import (
 from lucid.autograd.recording.saved_attributes import SavedTensor
 
 if TYPE_CHECKING:
-    from lucid.autograd import functional, profiler
+    from lucid.autograd import functional, grad_mode, profiler
     from lucid.autograd.variable import Variable
 else:
     # what training does without is imported when it is first asked for
     _LATER = {
         "functional": "lucid.autograd.functional",
+        "grad_mode": "lucid.autograd.grad_mode",
         "profiler": "lucid.autograd.profiler",
         "Variable": "lucid.autograd.variable",
     }

@@ -6,7 +6,19 @@ them.
 
 from __future__ import annotations
 
-from lucid.nn import attention, functional, hooks, init, modules, parallel, utils
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
+from lucid.nn import attention, functional, hooks, init, parallel, utils
+from lucid.nn.hooking.everywhere import (
+    register_module_buffer_registration_hook,
+    register_module_forward_hook,
+    register_module_forward_pre_hook,
+    register_module_full_backward_hook,
+    register_module_full_backward_pre_hook,
+    register_module_module_registration_hook,
+    register_module_parameter_registration_hook,
+)
 from lucid.nn.hooks import Hook
 from lucid.nn.layers.activation import (
     CELU,
@@ -133,8 +145,7 @@ from lucid.nn.layers.resampling import (
     UpsamplingBilinear2d,
     UpsamplingNearest2d,
 )
-from lucid.nn.module.module import Module
-from lucid.nn.modules.lazy import (
+from lucid.nn.lazy import (
     LazyBatchNorm1d,
     LazyBatchNorm2d,
     LazyBatchNorm3d,
@@ -149,17 +160,19 @@ from lucid.nn.modules.lazy import (
     LazyInstanceNorm3d,
     LazyLinear,
 )
-from lucid.nn.modules.module import (
-    register_module_buffer_registration_hook,
-    register_module_forward_hook,
-    register_module_forward_pre_hook,
-    register_module_full_backward_hook,
-    register_module_full_backward_pre_hook,
-    register_module_module_registration_hook,
-    register_module_parameter_registration_hook,
-)
+from lucid.nn.module.module import Module
 from lucid.nn.parallel import DataParallel
 from lucid.nn.parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
+
+if _TYPE_CHECKING:
+    from lucid.nn import modules
+else:
+
+    def __getattr__(name: str) -> object:
+        if name != "modules":
+            raise AttributeError(f"module 'lucid.nn' has no attribute {name!r}")
+        return _import_module("lucid.nn.modules")
+
 
 __all__ = [
     "CELU",

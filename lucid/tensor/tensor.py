@@ -15,7 +15,7 @@ from lucid.ops.elementwise import complex as parts
 from lucid.ops.index import indexing
 from lucid.ops.linalg import products
 from lucid.ops.shape import axes
-from lucid.tensor import attributes, conversion, copying, interop, layout, operators, printing, recording
+from lucid.tensor import attributes, conversion, copying, differentiating, interop, layout, operators, printing
 from lucid.tensor.inplace import in_place
 from lucid.tensor.inplace_methods import InPlaceMethods
 from lucid.tensor.methods import Methods
@@ -165,13 +165,13 @@ class Tensor(Methods, InPlaceMethods):
 
     # ---- the graph ----
 
-    backward = recording.backward
-    register_hook = recording.register_hook
-    register_post_accumulate_grad_hook = recording.register_post_accumulate_grad_hook
-    retain_grad = recording.retain_grad
-    requires_grad_ = recording.requires_grad_
-    detach = recording.detach
-    detach_ = recording.detach_
+    backward = differentiating.backward
+    register_hook = differentiating.register_hook
+    register_post_accumulate_grad_hook = differentiating.register_post_accumulate_grad_hook
+    retain_grad = differentiating.retain_grad
+    requires_grad_ = differentiating.requires_grad_
+    detach = differentiating.detach
+    detach_ = differentiating.detach_
 
     # ---- memory, numbers, dtypes and devices ----
 

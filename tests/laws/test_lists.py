@@ -88,7 +88,7 @@ PUBLIC_LAYERS = sorted(
     if isinstance(getattr(nn, name), type)
     and issubclass(getattr(nn, name), nn.Module)
     and name not in WITHOUT_VALUES
-    # becomes another one: tests/nn/modules/test_lazy.py
+    # becomes another one: tests/nn/test_lazy.py
     and not issubclass(getattr(nn, name), nn.modules.lazy.LazyModuleMixin)
 )
 

@@ -1,4 +1,4 @@
-"""The classes by which tools tell traced modules apart: lucid traces no Python, so that nothing is one of them."""
+"""What of PyTorch's lucid has only to say what to use instead: `lucid.fx` and `lucid.onnx`."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from lucid.nn.module.module import Module
 
 if TYPE_CHECKING:
     from typing import NoReturn
-
-__all__ = ["Graph", "GraphModule", "Node", "Tracer", "symbolic_trace"]
 
 _INSTEAD = (
     "lucid traces no Python: hooks of modules see what goes through them, lucid.autograd.graph the graph of a result, "
@@ -47,3 +45,11 @@ class Tracer(_Refused):
 def symbolic_trace(*_args: object, **_kwargs: object) -> NoReturn:
     """Refuse to trace a module by a LucidError that says what to use instead."""
     raise LucidError(f"symbolic_trace: {_INSTEAD}")
+
+
+def export(*_args: object, **_kwargs: object) -> NoReturn:
+    """Refuse to write a model as ONNX by a LucidError that says what to do instead."""
+    raise LucidError(
+        "onnx.export: lucid writes no ONNX files: save the state_dict() by lucid.save, whose files safetensors reads, "
+        "and export from a PyTorch model that has loaded it"
+    )

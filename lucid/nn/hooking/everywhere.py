@@ -1,4 +1,4 @@
-"""Hooks of all modules of the process: they fire before a module's own.
+"""Hooks of all modules of the process, `lucid.nn.modules.module`: they fire before a module's own.
 
 One that cannot be called is refused with a TypeError. `every_step` is that of `Module.register_forward_hook`.
 """
@@ -12,12 +12,6 @@ from lucid.autograd.hooks.firing import every_step_hook
 from lucid.autograd.hooks.table import register
 from lucid.nn.hooking.forms import is_full_backward_hook
 from lucid.nn.hooking.tables import global_tables
-from lucid.nn.module.module import Module
-
-# tools import it from here
-from lucid.nn.module.state import (
-    IncompatibleKeys as _IncompatibleKeys,  # noqa: F401  # pyright: ignore[reportUnusedImport]
-)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,7 +19,6 @@ if TYPE_CHECKING:
     from lucid.autograd.hooks.table import RemovableHandle
 
 __all__ = [
-    "Module",
     "register_module_backward_hook",
     "register_module_buffer_registration_hook",
     "register_module_forward_hook",

@@ -1,7 +1,4 @@
-"""PyTorch's protocol by which classes take over functions: lucid calls no `__torch_function__`.
-
-A class on a tensor's place is left out of an op by its operators, or wraps what it needs.
-"""
+"""PyTorch's protocol by which classes take over functions, which lucid does not follow: `lucid.overrides`."""
 
 from __future__ import annotations
 
@@ -11,11 +8,6 @@ from lucid.autograd.base import TensorBase
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-
-__all__ = [
-    "handle_torch_function", "has_torch_function", "has_torch_function_unary", "has_torch_function_variadic",
-    "is_tensor_like", "wrap_torch_function",
-]  # fmt: skip
 
 F = TypeVar("F")
 

@@ -1,17 +1,16 @@
-"""What marks code for PyTorch's compilers: lucid runs Python as it stands, so that marks change nothing.
-
-`lucid.compile` is here, too. What makes a step of small kernels faster is `lucid.cuda.graphed_step`.
-"""
+"""What code says to PyTorch's compilers, of which lucid has none: `lucid.compile`, `lucid.jit` and `lucid.compiler`."""
 
 from __future__ import annotations
 
 import functools
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import Final as Final  # noqa: PLC0414  exported: a name of `lucid.jit`
 
 from lucid.errors import ArgumentError, LucidError, warn
 from lucid.nn.module.module import Module
 
-__all__ = ["Final", "ScriptModule", "compile", "export", "ignore", "is_scripting", "is_tracing", "script", "unused"]
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 F = TypeVar("F")
 
@@ -161,3 +160,41 @@ def is_tracing() -> bool:
     False
     """
     return False
+
+
+def allow_in_graph(fn: F) -> F:
+    """Return `fn`, or a list of functions, as it is.
+
+    >>> import lucid
+    >>> lucid.compiler.allow_in_graph(abs) is abs
+    True
+    """
+    return fn
+
+
+@overload
+def disable(fn: F, recursive: bool = True, *, reason: str | None = None) -> F: ...
+@overload
+def disable(fn: None = None, recursive: bool = True, *, reason: str | None = None) -> Callable[[F], F]: ...
+def disable(fn: F | None = None, recursive: bool = True, *, reason: str | None = None) -> F | Callable[[F], F]:  # noqa: ARG001
+    """Return `fn` as it is, which is never compiled; without it a decorator that does.
+
+    >>> import lucid
+    >>> lucid.compiler.disable(abs) is abs, lucid.compiler.disable(recursive=False)(abs) is abs
+    (True, True)
+    """
+    return allow_in_graph if fn is None else fn
+
+
+def is_compiling() -> bool:
+    """Return False: functions run, they are not traced.
+
+    >>> import lucid
+    >>> lucid.compiler.is_compiling()
+    False
+    """
+    return False
+
+
+def reset() -> None:
+    """Return None: there is nothing compiled to forget."""

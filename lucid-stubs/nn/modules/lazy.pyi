@@ -1,0 +1,2 @@
+# Written by `python -m tests.compat.stubs`.
+from lucid.nn.lazy import LazyModuleMixin as LazyModuleMixin

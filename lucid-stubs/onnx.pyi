@@ -1,0 +1,2 @@
+# Written by `python -m tests.compat.stubs`.
+from lucid.compat.refusals import export as export

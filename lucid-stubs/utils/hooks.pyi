@@ -1,0 +1,2 @@
+# Written by `python -m tests.compat.stubs`.
+from lucid.nn.hooks import RemovableHandle as RemovableHandle
