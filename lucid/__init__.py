@@ -209,6 +209,7 @@ from lucid.ops.shape.stacking import (
     combinations,
     dstack,
 )
+from lucid.public import publish as _publish
 from lucid.tensor import Tensor
 from lucid.tensor.attributes import is_inference
 from lucid.tensor.differentiating import detach
@@ -220,13 +221,13 @@ from lucid.tensor.layout import (
     broadcast_shapes,
     get_device,
     is_complex,
+    is_conj,
     is_floating_point,
     is_same_size,
     is_signed,
     is_tensor,
     numel,
 )
-from lucid.tensor.layout import never as is_conj
 from lucid.tensor.operators import is_nonzero
 from lucid.tensor.printing import set_printoptions
 
@@ -442,3 +443,5 @@ __all__ = [
 ]  # fmt: skip
 
 _keywords.add_to_functions(__all__, globals())
+
+_publish(globals())

@@ -53,7 +53,6 @@ def tensor_given(x: Any) -> Any:
 def named(name: str, function: T, doc: str) -> T:
     """Return a function that was made by a form, under its own name."""
     function.__name__ = function.__qualname__ = name
-    function.__module__ = "lucid.array_api"
     function.__doc__ = doc
     return function
 

@@ -20,6 +20,7 @@ from lucid.autograd.recording.views import View, check_change, detached, live_ed
 from lucid.backend.arrays import namespace
 from lucid.backend.device import device_of
 from lucid.errors import GraphError, HookTypeError, NotDifferentiableError, warn
+from lucid.public import publish as _publish
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -411,3 +412,5 @@ __all__ = [
     "InplaceFunction",
     "once_differentiable",
 ]
+
+_publish(globals())

@@ -23,6 +23,7 @@ from lucid.backend.device import CPU, device, device_of
 from lucid.backend.gpu import pinned_copy
 from lucid.backend.locks import new_lock
 from lucid.errors import GraphError, HookError, HookTypeError, SettingError
+from lucid.public import publish as _publish
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -284,3 +285,6 @@ def register_multi_grad_hook(
         return _Receiver(fn, receive_all if mode == "all" else receive_any)
 
     return _MultiHandle([add_hook(tensor, receiver(index)) for index, tensor in enumerate(tensors)])
+
+
+_publish(globals())

@@ -7,22 +7,15 @@ tensors or of other hardware are not counted. Why other names are absent says `l
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from lucid.public import later as _later
 
 if TYPE_CHECKING:
     from lucid.compat.present import Name, coverage, is_present
 else:
     # `import lucid` needs the addresses alone
-    _LATER = dict.fromkeys(("Name", "coverage", "is_present"), "lucid.compat.present")
-
-    def __getattr__(name: str) -> object:
-        if name not in _LATER:
-            raise AttributeError(f"module 'lucid.compat' has no attribute {name!r}")
-        return getattr(import_module(_LATER[name]), name)
-
-    def __dir__() -> list[str]:
-        return sorted({*globals(), *__all__})
+    __getattr__, __dir__ = _later(globals(), dict.fromkeys(("Name", "coverage", "is_present"), "lucid.compat.present"))
 
 
 __all__ = ["Name", "coverage", "is_present"]

@@ -14,6 +14,8 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import TYPE_CHECKING, NamedTuple
 
+from lucid.public import publish
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -255,6 +257,7 @@ class _Finder(MetaPathFinder, Loader):
         }
         exported = [name for name in found if not name.startswith("_")] or found
         vars(module).update(found, __all__=sorted(exported))
+        publish(vars(module))
 
 
 def install() -> None:

@@ -8,6 +8,7 @@ from typing import Final as Final  # noqa: PLC0414  exported: a name of `lucid.j
 
 from lucid.errors import ArgumentError, LucidError, warn
 from lucid.nn.module.module import Module
+from lucid.public import publish as _publish
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -198,3 +199,6 @@ def is_compiling() -> bool:
 
 def reset() -> None:
     """Return None: there is nothing compiled to forget."""
+
+
+_publish(globals(), compile="lucid")

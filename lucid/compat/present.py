@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from lucid.compat.reasons import REFUSED, reason
+from lucid.public import publish as _publish
 
 __all__ = ["Name", "coverage", "is_present"]
 
@@ -54,3 +55,6 @@ def coverage() -> dict[str, list[Name]]:
         ]
         for namespace, names in rows.items()
     }
+
+
+_publish(globals(), Name="lucid.compat", coverage="lucid.compat", is_present="lucid.compat")

@@ -61,6 +61,7 @@ from lucid.distributions.transforms import (
     Transform,
     identity_transform,
 )
+from lucid.public import publish as _publish
 
 __all__ = [
     "AbsTransform",
@@ -144,3 +145,6 @@ def __getattr__(name: str) -> object:
         with _suppress(ModuleNotFoundError):
             return _import_module(f"lucid.distributions.{name}")
     raise AttributeError(f"module 'lucid.distributions' has no attribute {name!r}")
+
+
+_publish(globals())

@@ -18,6 +18,7 @@ from lucid.ops.decomposition.matrix_norms import vector_norm
 from lucid.ops.decomposition.spectral import eigvalsh
 from lucid.ops.decomposition.triangular import cholesky_ex
 from lucid.ops.reduction.closeness import isclose
+from lucid.public import publish as _publish
 
 # what has an underscore is public, as in PyTorch, by another name or for `isinstance`
 # pyright: reportUnusedClass=false, reportPrivateUsage=false
@@ -283,3 +284,5 @@ positive_semidefinite = _PositiveSemidefinite()
 positive_definite = _PositiveDefinite()
 cat = base._Cat
 stack = base._Stack
+
+_publish(globals())

@@ -6,7 +6,6 @@ them.
 
 from __future__ import annotations
 
-from importlib import import_module as _import_module
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from lucid.nn import attention, functional, hooks, init, parallel, utils
@@ -163,15 +162,13 @@ from lucid.nn.lazy import (
 from lucid.nn.module.module import Module
 from lucid.nn.parallel import DataParallel
 from lucid.nn.parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
+from lucid.public import later as _later
+from lucid.public import publish as _publish
 
 if _TYPE_CHECKING:
     from lucid.nn import modules
 else:
-
-    def __getattr__(name: str) -> object:
-        if name != "modules":
-            raise AttributeError(f"module 'lucid.nn' has no attribute {name!r}")
-        return _import_module("lucid.nn.modules")
+    __getattr__, __dir__ = _later(globals(), {"modules": "lucid.nn.modules"})
 
 
 __all__ = [
@@ -355,3 +352,5 @@ __all__ = [
     "register_module_parameter_registration_hook",
     "utils",
 ]
+
+_publish(globals())

@@ -363,7 +363,7 @@ def is_complex(self: Tensor) -> bool:
     return dtype_of(array_of(self)).is_complex
 
 
-def never(self: Tensor) -> bool:
+def is_conj(self: Tensor) -> bool:
     """Return False: a tensor is neither sparse, nor lazily conjugated or negated, nor part of a distributed one."""
     array_of(self)
     return False

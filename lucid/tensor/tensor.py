@@ -185,7 +185,7 @@ class Tensor(Methods, InPlaceMethods):
     is_contiguous = layout.is_contiguous
     is_same_size = layout.is_same_size
     is_set_to = layout.is_set_to
-    is_coalesced = is_conj = is_distributed = is_neg = layout.never
+    is_coalesced = is_conj = is_distributed = is_neg = layout.is_conj
     is_nonzero = operators.is_nonzero
     storage = storages.storage
     untyped_storage = storages.untyped_storage

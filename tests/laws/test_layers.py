@@ -13,6 +13,7 @@ import lucid
 PACKAGE = Path(lucid.__file__).parent
 # Lowest first. A module imports from lower layers and from its own part of its layer.
 LAYERS = (
+    {"public"},
     {"errors", "futures", "version"},
     {"arguments"},
     {"backend", "backends"},
