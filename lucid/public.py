@@ -8,17 +8,16 @@ module that it names: `written_in` says which it is.
 from __future__ import annotations
 
 from importlib import import_module
-from inspect import unwrap
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["later", "publish", "written_in"]
+__all__ = ["later", "place", "publish", "written_in"]
 
 _published: set[str] = set()
-_written: dict[type[Any], str] = {}
+_written: dict[Any, str] = {}
 
 
 def publish(namespace: dict[str, Any], /, **elsewhere: str) -> None:
@@ -40,9 +39,13 @@ def _place(value: Any, name: str, module: str) -> None:
     before = value.__module__
     # what is Python's or NumPy's stays theirs
     if before.startswith("lucid") and (before not in _published or module.count(".") < before.count(".")):
-        if isinstance(value, type):
-            _written.setdefault(value, before)
-        value.__module__ = module
+        place(value, module)
+
+
+def place(value: Any, module: str) -> None:
+    """Let a function or a class say that it is public in `module`."""
+    _written.setdefault(value, value.__module__)
+    value.__module__ = module
 
 
 def later(namespace: dict[str, Any], places: dict[str, str]) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
@@ -64,14 +67,11 @@ def later(namespace: dict[str, Any], places: dict[str, str]) -> tuple[Callable[[
 
 
 def written_in(value: Any) -> str:
-    """Return the name of the module in which a function or a class is written; of a decorated function the innermost.
+    """Return the name of the module in which a function or a class is written.
 
     >>> import lucid
     >>> from lucid.public import written_in
     >>> lucid.exp.__module__, written_in(lucid.exp)
     ('lucid', 'lucid.ops.elementwise.exponential')
     """
-    if isinstance(value, type):
-        return _written.get(value, value.__module__)
-    inner: Any = unwrap(value)
-    return inner.__globals__["__name__"] if isinstance(inner, FunctionType) else inner.__module__
+    return _written.get(value) or str(value.__module__)

@@ -30,7 +30,7 @@ from lucid.backend.dtype import as_dtype, can_cast
 from lucid.errors import ArgumentError, DeviceError, DtypeError, GraphError, ShapeError
 from lucid.ops.base.formats import check_layout, check_memory_format
 from lucid.ops.creation.data import pinned
-from lucid.public import written_in
+from lucid.public import place, written_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -98,11 +98,12 @@ def with_keywords(function: Callable[..., Any], path: str) -> Callable[..., Any]
         most = code.co_argcount
         call = method
 
-    inner = path.removesuffix(title).removesuffix(".")
-    if inner == "Tensor":
-        call.__module__, call.__qualname__ = "lucid", path
+    call.__module__, call.__qualname__ = written_in(function), path
+    if path.startswith("Tensor."):
+        place(call, "lucid")
     else:
-        call.__module__, call.__name__, call.__qualname__ = f"lucid.{inner}".removesuffix("."), title, title
+        call.__name__ = call.__qualname__ = title
+        place(call, f"lucid.{path}".rpartition(".")[0])
     return call
 
 
