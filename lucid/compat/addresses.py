@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
-from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import TYPE_CHECKING, NamedTuple
@@ -18,6 +17,10 @@ from lucid.public import publish
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from importlib.abc import Loader
+else:
+    # its module would take a thirtieth of the time of `import lucid`
+    Loader = object
 
 __all__ = ["ADDRESSES", "DISTRIBUTIONS", "LAYERS", "install", "names_at"]
 
@@ -236,7 +239,7 @@ class _Module(ModuleType):
         raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
 
 
-class _Finder(MetaPathFinder, Loader):
+class _Finder(Loader):
     """Makes the modules of the table."""
 
     def find_spec(
