@@ -106,8 +106,8 @@ class dtype:
         return f"lucid.{self.name}"
 
     def __reduce__(self) -> str:
-        # A string means "the global of that name in this module": copies and unpickled dtypes are the constant itself.
-        return "bool_" if self is bool_ else self.name
+        # a string means the global of that name where the class is public: copies and unpickled dtypes are the constant
+        return self.name
 
 
 _BOOL, _INTEGER, _FLOATING, _COMPLEX = range(4)
