@@ -41,8 +41,9 @@ from lucid.autograd.modes.state import (
     no_grad,
     set_grad_enabled,
 )
-from lucid.backend.device import device, get_default_device, set_default_device
-from lucid.backend.dtype import (
+from lucid.backends.cuda import get_float32_matmul_precision, set_float32_matmul_precision
+from lucid.base.device import device, get_default_device, set_default_device
+from lucid.base.dtype import (
     bfloat16,
     can_cast,
     complex64,
@@ -61,17 +62,16 @@ from lucid.backend.dtype import (
     set_default_dtype,
     uint8,
 )
-from lucid.backend.dtype import bool_ as bool
-from lucid.backend.dtype import complex64 as cfloat
-from lucid.backend.dtype import complex128 as cdouble
-from lucid.backend.dtype import float16 as half
-from lucid.backend.dtype import float32 as float
-from lucid.backend.dtype import float64 as double
-from lucid.backend.dtype import int16 as short
-from lucid.backend.dtype import int32 as int
-from lucid.backend.dtype import int64 as long
-from lucid.backend.limits import finfo, iinfo
-from lucid.backends.cuda import get_float32_matmul_precision, set_float32_matmul_precision
+from lucid.base.dtype import bool_ as bool
+from lucid.base.dtype import complex64 as cfloat
+from lucid.base.dtype import complex128 as cdouble
+from lucid.base.dtype import float16 as half
+from lucid.base.dtype import float32 as float
+from lucid.base.dtype import float64 as double
+from lucid.base.dtype import int16 as short
+from lucid.base.dtype import int32 as int
+from lucid.base.dtype import int64 as long
+from lucid.base.limits import finfo, iinfo
 from lucid.compat import addresses as _addresses
 from lucid.cuda.switches import are_deterministic_algorithms_enabled, use_deterministic_algorithms
 from lucid.ops.activation.elu import celu, selu

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from lucid.arguments import checked, shown
 from lucid.autograd.profiler import record_function
-from lucid.backend import gpu
+from lucid.base import gpu
 from lucid.errors import ArgumentError, SettingError
 from lucid.public import publish as _publish
 

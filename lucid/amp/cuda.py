@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.amp import functions, grad_scaler
 from lucid.arguments import checked
-from lucid.backend.dtype import float16
+from lucid.base.dtype import float16
 
 if TYPE_CHECKING:
     from collections.abc import Callable

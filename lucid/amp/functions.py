@@ -10,12 +10,12 @@ from lucid.arguments import unfit
 from lucid.autograd.base import TensorBase
 from lucid.autograd.modes.autocast import AutocastAs, autocast, changed, is_autocast_available, known
 from lucid.autograd.modes.state import thread
-from lucid.backend.dtype import as_dtype
+from lucid.base.dtype import as_dtype
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from lucid.backend.dtype import dtype
+    from lucid.base.dtype import dtype
 
 __all__ = ["autocast", "custom_bwd", "custom_fwd", "is_autocast_available"]
 

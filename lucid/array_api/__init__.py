@@ -176,7 +176,7 @@ from lucid.array_api.reductions import (
     var,
     where,
 )
-from lucid.backend.dtype import bool_ as bool
+from lucid.base.dtype import bool_ as bool
 from lucid.public import publish as _publish
 
 __array_api_version__ = "2024.12"

@@ -9,8 +9,8 @@ import numpy as np
 
 from lucid.array_api.operands import tensor_given, together
 from lucid.autograd.base import TensorBase
-from lucid.backend.device import as_device
-from lucid.backend.dtype import get_default_dtype
+from lucid.base.device import as_device
+from lucid.base.dtype import get_default_dtype
 from lucid.ops.base.promotion import cast_to
 from lucid.ops.creation import data, filling, ranges
 from lucid.ops.elementwise import comparison
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from lucid.array_api.operands import Number
-    from lucid.backend.device import Device
-    from lucid.backend.dtype import dtype as Dtype
+    from lucid.base.device import Device
+    from lucid.base.dtype import dtype as Dtype
     from lucid.tensor import Tensor
 
 __all__ = [

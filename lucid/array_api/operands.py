@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from lucid.autograd.base import TensorBase
-from lucid.backend.dtype import promote_types
+from lucid.base.dtype import promote_types
 from lucid.ops.base.promotion import cast_to, no_tensor, tensor_dtype
 
 if TYPE_CHECKING:

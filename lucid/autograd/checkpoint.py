@@ -20,7 +20,7 @@ from lucid.autograd.modes.state import enable_grad, thread
 from lucid.autograd.recording.recomputation import Region, random_numbers
 from lucid.autograd.recording.saved import saved_tensors_hooks
 from lucid.autograd.recording.views import detached, live_edge
-from lucid.backend.random.generator import get_rng_states
+from lucid.base.random.generator import get_rng_states
 from lucid.errors import CheckpointError, HookTypeError, warn
 
 if TYPE_CHECKING:

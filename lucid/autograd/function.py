@@ -17,8 +17,8 @@ from lucid.autograd.recording.attach import attach, created
 from lucid.autograd.recording.context import FunctionCtx
 from lucid.autograd.recording.function_node import BackwardCFunction, FunctionNode
 from lucid.autograd.recording.views import View, check_change, detached, live_edge, place_anew
-from lucid.backend.arrays import namespace
-from lucid.backend.device import device_of
+from lucid.base.arrays import namespace
+from lucid.base.device import device_of
 from lucid.errors import GraphError, HookTypeError, NotDifferentiableError, warn
 from lucid.public import publish as _publish
 
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     from lucid.autograd.base import Edge
     from lucid.autograd.recording.namespace import Namespace
-    from lucid.backend.arrays import Array
-    from lucid.backend.dtype import dtype
+    from lucid.base.arrays import Array
+    from lucid.base.dtype import dtype
 
 F = TypeVar("F", bound="Callable[..., Any]")
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from lucid.public import publish
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from importlib.abc import Loader
 else:
     # its module would take a thirtieth of the time of `import lucid`
@@ -93,6 +93,9 @@ LAYERS = {
     "transformer": "Transformer TransformerDecoder TransformerDecoderLayer TransformerEncoder TransformerEncoderLayer",
     "upsampling": "Upsample UpsamplingBilinear2d UpsamplingNearest2d",
 }
+
+# By the name that pickles of older versions have for a folder: the one that it has now.
+MOVED = {"backend": "base"}
 
 # Where layers are found when they are asked for, though they do not count as exported: the second by older pickles.
 LAYERS_TOO = {"lucid.nn.modules", "lucid.nn.modules.lazy"}
@@ -198,7 +201,7 @@ ADDRESSES = {
     "tensor.recording": Address("Where older pickles have `lucid.detach`.", "tensor.differentiating: detach"),
     "types": Address(
         "What annotations of code around tensors name: numbers, devices, files, storages.",
-        "backend.device: Device ops.base.storage: Storage=UntypedStorage compat.helpers: FileLike Number",
+        "base.device: Device ops.base.storage: Storage=UntypedStorage compat.helpers: FileLike Number",
     ),
     "utils.hooks": Address("The handle of module hooks, where PyTorch has it.", "nn.hooks: RemovableHandle"),
     **{
@@ -239,6 +242,28 @@ class _Module(ModuleType):
         raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
 
 
+class SecondName(Loader):
+    """Gives a module a place under another name, and leaves it as it is."""
+
+    def __init__(self, own: Callable[[str], str]) -> None:
+        self._own = own
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        module = import_module(self._own(spec.name))
+        spec.loader_state = module.__spec__
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        spec = module.__spec__
+        if spec is not None:
+            module.__spec__ = spec.loader_state
+
+
+def _moved(name: str) -> str:
+    older, _, rest = name.removeprefix("lucid.").partition(".")
+    return ".".join(("lucid", MOVED[older], *filter(None, [rest])))
+
+
 class _Finder(Loader):
     """Makes the modules of the table."""
 
@@ -246,7 +271,11 @@ class _Finder(Loader):
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         address = fullname.removeprefix("lucid.")
-        if address == fullname or address not in ADDRESSES:
+        if address == fullname:
+            return None
+        if address.partition(".")[0] in MOVED:
+            return ModuleSpec(fullname, SecondName(_moved), is_package=True)
+        if address not in ADDRESSES:
             return None
         return ModuleSpec(fullname, self, is_package=any(each.startswith(f"{address}.") for each in ADDRESSES))
 
@@ -265,4 +294,5 @@ class _Finder(Loader):
 
 def install() -> None:
     """Let `import` find the modules of the table."""
-    sys.meta_path.append(_Finder())
+    # before the finder of files, which would load those of a folder that has moved a second time
+    sys.meta_path.insert(0, _Finder())

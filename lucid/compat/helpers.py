@@ -8,7 +8,7 @@ from itertools import repeat
 from typing import IO, TYPE_CHECKING, Any, TypeAlias
 
 from lucid.arguments import checked
-from lucid.backend.device import device
+from lucid.base.device import device
 from lucid.cuda import is_available
 from lucid.ops.shape.joining import cat
 

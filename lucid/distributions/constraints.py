@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from lucid.backend.limits import finfo
+from lucid.base.limits import finfo
 from lucid.distributions import constraint_base as base
 from lucid.distributions.constraint_base import Constraint, MixtureSameFamilyConstraint, all_of, is_dependent
 from lucid.ops.creation.filling import full

@@ -32,8 +32,8 @@ from lucid.nn.parameter import UninitializedBuffer, UninitializedParameter, is_l
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from lucid.backend.device import Device
-    from lucid.backend.dtype import dtype as Dtype
+    from lucid.base.device import Device
+    from lucid.base.dtype import dtype as Dtype
     from lucid.tensor import Tensor
 
 __all__ = ["LazyModuleMixin"]

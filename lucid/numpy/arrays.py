@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from lucid.autograd.base import TensorBase
-from lucid.backend import gpu
+from lucid.base import gpu
 from lucid.errors import DtypeError, SettingError
 from lucid.numpy.border import (
     REDUCTIONS,

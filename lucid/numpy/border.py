@@ -20,9 +20,9 @@ from lucid.autograd.base import TensorBase, wrap
 from lucid.autograd.borrowing import borrowed
 from lucid.autograd.modes.state import thread
 from lucid.autograd.recording.views import live_edge
-from lucid.backend import gpu
-from lucid.backend.arrays import on
-from lucid.backend.dtype import as_dtype
+from lucid.base import gpu
+from lucid.base.arrays import on
+from lucid.base.dtype import as_dtype
 from lucid.errors import DeviceError, LucidError
 from lucid.ops.base.promotion import cast_to
 from lucid.ops.index.indexing import getitem

@@ -8,7 +8,7 @@ from typing import Any, cast
 import numpy as np
 
 from lucid.autograd.base import TensorBase
-from lucid.backend import gpu
+from lucid.base import gpu
 from lucid.numpy.border import plain
 from lucid.tensor.numpy_calls.rule import untyped
 

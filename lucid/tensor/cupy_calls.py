@@ -20,7 +20,7 @@ import numpy as np
 from lucid.autograd.base import TensorBase
 from lucid.autograd.modes.state import thread
 from lucid.autograd.recording.views import live_edge
-from lucid.backend import gpu
+from lucid.base import gpu
 from lucid.ops.base.promotion import as_operand
 from lucid.ops.elementwise.selection import where
 from lucid.tensor.interop import OF_KERNELS, export_error

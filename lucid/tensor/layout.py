@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Self, SupportsIndex, cast, overload
 
 from lucid.arguments import unfit
 from lucid.autograd.base import INFERENCE, TensorBase, describe, is_numpy, version_of
-from lucid.backend.device import device_of
-from lucid.backend.dtype import dtype_of
-from lucid.backend.ownership import SOLE, references
-from lucid.backend.sharing import block_of, shared
+from lucid.base.device import device_of
+from lucid.base.dtype import dtype_of
+from lucid.base.ownership import SOLE, references
+from lucid.base.sharing import block_of, shared
 from lucid.cuda.devices import cuda_index
 from lucid.cuda.held import hold
 from lucid.cuda.streams import Stream

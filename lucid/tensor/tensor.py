@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.recording.short_path import register
-from lucid.backend.sharing import tensor_classes
+from lucid.base.sharing import tensor_classes
 from lucid.ops.base import storage as storages
 from lucid.ops.base.keywords import add_to_methods
 from lucid.ops.base.later import LaterModule
@@ -24,7 +24,7 @@ from lucid.tensor.operators import direct, operator, reflected
 if TYPE_CHECKING:
     from typing import Self
 
-    from lucid.backend.device import Device
+    from lucid.base.device import Device
     from lucid.tensor import cupy_calls
     from lucid.tensor.numpy_calls import protocols
     from lucid.tensor.numpy_calls.rules import creation as numpys

@@ -52,6 +52,16 @@ def test_each_is_imported_first():
     assert ran.returncode == 0, ran.stderr
 
 
+def test_a_folder_that_has_moved():
+    """Its modules are the same under the name that older pickles have, and keep the one that they have now."""
+    now = importlib.import_module("lucid.base.random.generator")
+    assert importlib.import_module("lucid.backend.random.generator") is now
+    assert (now.__name__, now.__spec__.name) == ("lucid.base.random.generator",) * 2
+    assert sys.modules["lucid.backend.random"] is sys.modules["lucid.base"].random
+    with pytest.raises(ModuleNotFoundError):
+        importlib.import_module("lucid.backend.nothing")
+
+
 def test_type_checkers_are_told():
     """The stubs are those of the table: `python -m tests.compat.stubs` writes them."""
     there = {path.relative_to(STUBS).as_posix(): path.read_text() for path in STUBS.rglob("*") if path.is_file()}

@@ -16,7 +16,7 @@ LAYERS = (
     {"public"},
     {"errors", "futures", "version"},
     {"arguments"},
-    {"backend", "backends"},
+    {"backends", "base"},
     {"cuda"},
     {"autograd"},
     {"ops"},
@@ -67,7 +67,7 @@ LAZY = {
     "tempfile",
     "tensorboardX",
 }
-ONLY_IMPORTER_OF_CUPY = "backend/gpu.py"
+ONLY_IMPORTER_OF_CUPY = "base/gpu.py"
 RUN_BY_PYTHON = "cuda/simulator/children/sitecustomize.py"  # before anything is imported
 MOST_LINES = 450
 

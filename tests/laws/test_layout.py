@@ -14,7 +14,7 @@ SOURCES = {".py", ".cu", ".cuh", ".cpp", ".h"}
 TOPS = ("lucid", "kernels", "tests", "benchmarks", "examples", "docs")
 MIRRORED = (
     "autograd",
-    "backend",
+    "base",
     "collectives",
     "cuda",
     "nn",

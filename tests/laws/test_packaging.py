@@ -204,7 +204,7 @@ def keep(frame, event, argument):
     return keep
 if len(sys.argv) > 1:
     {watch}
-from lucid.backend.ownership import ARGUMENT, SOLE
+from lucid.base.ownership import ARGUMENT, SOLE
 from lucid.autograd.engine import taking_over
 sys.settrace(None)
 sys.setprofile(None)

@@ -18,7 +18,7 @@ import pytest
 
 import lucid
 from lucid import nn
-from lucid.backend import gpu
+from lucid.base import gpu
 from lucid.errors import CudaUnavailableError, LucidError
 from lucid.serialization import save
 

@@ -14,7 +14,7 @@ import pytest
 
 import lucid
 from lucid import nn
-from lucid.backend import gpu
+from lucid.base import gpu
 from lucid.compat import compilers
 from lucid.errors import ArgumentError, SettingError
 from lucid.version import Version

@@ -81,6 +81,8 @@ OLDER = {
     "lucid.ops.base.keywords linalg.inv": lucid.linalg.inv,
     "lucid.ops.base.keywords Tensor.sum": lucid.Tensor.sum,
     "lucid.ops.base.keywords special.digamma": lucid.special.digamma,
+    "lucid.backend.device device": lucid.device,
+    "lucid.backend.dtype dtype": lucid.dtype,
     "lucid.nn.layers.linear Linear": nn.Linear,
     "lucid.nn.modules.lazy LazyLinear": nn.LazyLinear,
     "lucid.nn.modules.module register_module_forward_hook": nn.register_module_forward_hook,

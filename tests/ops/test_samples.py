@@ -13,7 +13,7 @@ import pytest
 
 import lucid
 from lucid.autograd.base import wrap
-from lucid.backend.arrays import namespace
+from lucid.base.arrays import namespace
 from lucid.errors import LucidError
 from lucid.public import written_in
 from tests.device import DEVICE

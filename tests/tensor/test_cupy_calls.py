@@ -338,7 +338,7 @@ class TestExports:
     @pytest.mark.parametrize("mode", [lucid.enable_grad, lucid.no_grad])
     def test_others_refuse(self, cp, mode):
         x, s = (lucid.tensor(value, device="cuda", requires_grad=True) for value in (X, 1.0))
-        from lucid.backend.arrays import asarray
+        from lucid.base.arrays import asarray
 
         ways = [
             cp.asarray, cp.array, np.asarray, cp.from_dlpack, np.from_dlpack, lucid.from_dlpack, asarray,

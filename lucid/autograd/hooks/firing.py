@@ -6,7 +6,7 @@ from functools import partial
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from lucid.backend.capture import capture_of_this_thread, captures
+from lucid.base.capture import capture_of_this_thread, captures
 from lucid.errors import HookTypeError
 
 if TYPE_CHECKING:

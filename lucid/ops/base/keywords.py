@@ -25,8 +25,8 @@ from lucid.autograd.base import TensorBase, describe
 from lucid.autograd.modes.autocast import casting_on, without_autocast
 from lucid.autograd.modes.decorating import check_bool
 from lucid.autograd.modes.state import is_grad_enabled, no_grad, unusual
-from lucid.backend.device import device_of
-from lucid.backend.dtype import as_dtype, can_cast
+from lucid.base.device import device_of
+from lucid.base.dtype import as_dtype, can_cast
 from lucid.errors import ArgumentError, DeviceError, DtypeError, GraphError, ShapeError
 from lucid.ops.base.formats import check_layout, check_memory_format
 from lucid.ops.creation.data import pinned

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid import numpy as lnp
-from lucid.backend import gpu
+from lucid.base import gpu
 from lucid.numpy.border import is_recorded, plain, ufunc_called
 from lucid.ops.activation import softmax as activations
 from lucid.ops.elementwise import special

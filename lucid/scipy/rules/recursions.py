@@ -14,7 +14,7 @@ import numpy as np
 from lucid import numpy as lnp
 from lucid.autograd.base import wrap
 from lucid.autograd.function import Function
-from lucid.backend.arrays import namespace, on
+from lucid.base.arrays import namespace, on
 from lucid.numpy.border import plain
 from lucid.ops.elementwise import arithmetic
 from lucid.ops.elementwise.complex import conj

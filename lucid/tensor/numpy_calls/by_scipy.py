@@ -12,8 +12,8 @@ import numpy as np
 
 from lucid.autograd.base import TensorBase
 from lucid.autograd.function import Function
-from lucid.backend.dtype import as_dtype
-from lucid.backend.gpu import is_gpu_array
+from lucid.base.dtype import as_dtype
+from lucid.base.gpu import is_gpu_array
 from lucid.ops.base.one_device import check_one_device
 from lucid.ops.base.promotion import cast_to, promote_to_tensors
 from lucid.ops.elementwise import arithmetic

@@ -15,10 +15,10 @@ import numpy as np
 
 from lucid.autograd.base import TensorBase, wrap
 from lucid.autograd.borrowing import borrowed
-from lucid.backend.arrays import asarray
-from lucid.backend.device import device_of
-from lucid.backend.dtype import as_dtype, result_type
-from lucid.backend.gpu import is_gpu_array
+from lucid.base.arrays import asarray
+from lucid.base.device import device_of
+from lucid.base.dtype import as_dtype, result_type
+from lucid.base.gpu import is_gpu_array
 from lucid.errors import LucidError
 from lucid.ops.base.dims import sizes_in
 from lucid.ops.base.promotion import as_operand, cast_to, is_settled, no_matrix
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from typing import SupportsIndex, TypeGuard
 
-    from lucid.backend.arrays import Array
-    from lucid.backend.dtype import dtype
+    from lucid.base.arrays import Array
+    from lucid.base.dtype import dtype
     from lucid.tensor import Tensor
 
 

@@ -10,8 +10,8 @@ import numpy as np
 from lucid import numpy as lnp
 from lucid.autograd.base import wrap
 from lucid.autograd.function import Function
-from lucid.backend.arrays import asarray, on
-from lucid.backend.device import device_of
+from lucid.base.arrays import asarray, on
+from lucid.base.device import device_of
 from lucid.numpy.border import plain
 from lucid.ops.elementwise import arithmetic
 from lucid.scipy.rules.borders import extended

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.base import wrap
-from lucid.backend.arrays import asarray, zeros_beside
-from lucid.backend.device import device_of
-from lucid.backend.dtype import int64
+from lucid.base.arrays import asarray, zeros_beside
+from lucid.base.device import device_of
+from lucid.base.dtype import int64
 from lucid.errors import SettingError
 from lucid.ops.creation import filling
 from lucid.ops.elementwise import arithmetic, division, exponential, power, rounding

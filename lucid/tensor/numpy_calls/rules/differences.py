@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from lucid.autograd.base import wrap
-from lucid.backend.arrays import asarray, zeros_beside
-from lucid.backend.device import device_of
+from lucid.base.arrays import asarray, zeros_beside
+from lucid.base.device import device_of
 from lucid.errors import SettingError, ShapeError
 from lucid.ops.elementwise import arithmetic, comparison, division, selection, trigonometry
 from lucid.ops.elementwise.complex import angle as angle_of

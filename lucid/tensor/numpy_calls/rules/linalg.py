@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from lucid.backend.dtype import as_dtype
+from lucid.base.dtype import as_dtype
 from lucid.errors import ShapeError
 from lucid.ops.decomposition import (
     chains,

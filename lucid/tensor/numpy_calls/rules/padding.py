@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from lucid.backend.dtype import as_dtype
+from lucid.base.dtype import as_dtype
 from lucid.ops.base.promotion import cast_to
 from lucid.ops.elementwise import arithmetic, rounding
 from lucid.ops.shape import broadcasting, joining, padding

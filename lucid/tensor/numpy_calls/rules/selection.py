@@ -8,10 +8,10 @@ import numpy as np
 
 from lucid.autograd.base import wrap
 from lucid.autograd.borrowing import borrowed
-from lucid.backend.arrays import asarray, zeros_beside
-from lucid.backend.device import device_of
-from lucid.backend.dtype import as_dtype
-from lucid.backend.gpu import is_gpu_array
+from lucid.base.arrays import asarray, zeros_beside
+from lucid.base.device import device_of
+from lucid.base.dtype import as_dtype
+from lucid.base.gpu import is_gpu_array
 from lucid.ops.base.promotion import cast_to
 from lucid.ops.elementwise import arithmetic, comparison, nonfinite, rounding, selection
 from lucid.ops.elementwise.complex import complex as of_parts
