@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from lucid.autograd import function, graph
 from lucid.autograd.anomaly import detect_anomaly, is_anomaly_enabled, set_detect_anomaly
 from lucid.autograd.engine.running import is_multithreading_enabled, set_multithreading_enabled
+from lucid.autograd.entry import backward, grad
 from lucid.autograd.function import Function, FunctionCtx
-from lucid.autograd.functions import backward, grad
 from lucid.autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
 from lucid.autograd.hooks.handle import RemovableHandle
 from lucid.autograd.modes.state import (

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, cast
 from lucid.arguments import among, checked, unfit
 from lucid.autograd.base import TensorBase, grad_of, is_tuple
 from lucid.autograd.engine.node import accumulator_of
+from lucid.autograd.entry import backward
 from lucid.autograd.function import Function
-from lucid.autograd.functions import backward
 from lucid.autograd.hooks.firing import check_callable, hook_name
 from lucid.autograd.modes.autocast import AutocastAs
 from lucid.autograd.modes.leaving import Context

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.base import INFERENCE, version_of, wrap, wrap_on_graph
 from lucid.autograd.engine.node import AccumulateGrad, Node
-from lucid.autograd.functions import grad
+from lucid.autograd.entry import grad
 from lucid.autograd.modes.leaving import Context, together
 from lucid.autograd.modes.state import thread
 from lucid.autograd.recording.attach import attach

@@ -97,6 +97,9 @@ LAYERS = {
 # By the name that pickles of older versions have for a folder: the one that it has now.
 MOVED = {"backend": "base"}
 
+# By a file that they name, too: what of it is public.
+OLDER = {"autograd.functions": "autograd: backward grad", "tensor.recording": "tensor.differentiating: detach"}
+
 # Where layers are found when they are asked for, though they do not count as exported: the second by older pickles.
 LAYERS_TOO = {"lucid.nn.modules", "lucid.nn.modules.lazy"}
 
@@ -198,12 +201,12 @@ ADDRESSES = {
         "compat.overriding: handle_torch_function has_torch_function has_torch_function_unary "
         "has_torch_function_variadic is_tensor_like wrap_torch_function",
     ),
-    "tensor.recording": Address("Where older pickles have `lucid.detach`.", "tensor.differentiating: detach"),
     "types": Address(
         "What annotations of code around tensors name: numbers, devices, files, storages.",
         "base.device: Device ops.base.storage: Storage=UntypedStorage compat.helpers: FileLike Number",
     ),
     "utils.hooks": Address("The handle of module hooks, where PyTorch has it.", "nn.hooks: RemovableHandle"),
+    **{name: Address("Where older pickles look.", names) for name, names in OLDER.items()},
     **{
         f"{package}.{name}": Address(f"PyTorch's address of {what} of `lucid.{place}`.", f"{place}: {names}")
         for package, place, what, rows in (

@@ -28,8 +28,8 @@ from lucid.ops.base.promotion import cast_to
 from lucid.ops.index.indexing import getitem
 from lucid.ops.reduction import extremes, sums
 from lucid.ops.shape.reshape import clone
+from lucid.tensor.numpy_calls.definition import WEAK, Rule, applied, bound, is_sequence, numpy_dtype
 from lucid.tensor.numpy_calls.protocols import no_rule
-from lucid.tensor.numpy_calls.rule import WEAK, Rule, applied, bound, is_sequence, numpy_dtype
 from lucid.tensor.numpy_calls.table import ABOUT, CONSTANT, CONSTANT_UFUNCS, RULES
 from lucid.tensor.numpy_calls.ufuncs import UFUNCS, ufunc_result
 

@@ -24,7 +24,7 @@ from lucid.base import gpu
 from lucid.ops.base.promotion import as_operand
 from lucid.ops.elementwise.selection import where
 from lucid.tensor.interop import OF_KERNELS, export_error
-from lucid.tensor.numpy_calls.rule import NumpyCallError, applied, pytorch_dtype
+from lucid.tensor.numpy_calls.definition import NumpyCallError, applied, pytorch_dtype
 from lucid.tensor.numpy_calls.table import RULES
 from lucid.tensor.numpy_calls.ufuncs import UFUNCS, ufunc_result
 

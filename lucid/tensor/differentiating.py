@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lucid.autograd import functions
+from lucid.autograd import entry
 from lucid.autograd.engine import retain
 from lucid.autograd.recording.views import detached
 from lucid.errors import InplaceError
@@ -52,7 +52,7 @@ def backward(
     >>> x.grad
     tensor([ 2., 40.])
     """
-    functions.backward(self, gradient, retain_graph, create_graph, inputs)
+    entry.backward(self, gradient, retain_graph, create_graph, inputs)
 
 
 def register_hook(

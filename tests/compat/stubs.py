@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lucid.compat.addresses import ADDRESSES, DISTRIBUTIONS, LAYERS, names_at
+from lucid.compat.addresses import ADDRESSES, DISTRIBUTIONS, LAYERS, OLDER, names_at
 
 STUBS = Path(__file__).parents[2] / "lucid-stubs"
-UNTYPED = {"tensor.recording", *(f"nn.modules.{name}" for name in LAYERS)}
+UNTYPED = {*OLDER, *(f"nn.modules.{name}" for name in LAYERS)}
 UNTYPED |= {f"distributions.{name}" for name in DISTRIBUTIONS}
 
 

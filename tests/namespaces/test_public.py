@@ -88,6 +88,7 @@ OLDER = {
     "lucid.nn.modules.module register_module_forward_hook": nn.register_module_forward_hook,
     "lucid.nn.module.module Module": nn.Module,
     "lucid.tensor.tensor Tensor": lucid.Tensor,
+    "lucid.autograd.functions grad": lucid.autograd.grad,
     "lucid.tensor.recording detach": lucid.detach,
     "lucid.tensor.layout never": lucid.is_neg,
     "lucid.tensor.inplace_methods relu_": lucid.relu_,

@@ -20,7 +20,7 @@ from lucid.base.arrays import asarray, on
 from lucid.base.device import device_of
 from lucid.errors import DeviceError
 from lucid.numpy.border import OTHERS, plain, settled
-from lucid.tensor.numpy_calls.rule import NumpyCallError, Rule
+from lucid.tensor.numpy_calls.definition import NumpyCallError, Rule
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -16,7 +16,7 @@ from lucid.numpy.border import is_array, is_recorded, plain, settled
 from lucid.ops.base.promotion import cast_to
 from lucid.ops.index.index_select import index_add, index_select
 from lucid.scipy.sparse.products import Product
-from lucid.tensor.numpy_calls.rule import NumpyCallError
+from lucid.tensor.numpy_calls.definition import NumpyCallError
 
 if TYPE_CHECKING:
     from lucid.base.arrays import Array

@@ -10,7 +10,7 @@ from lucid.base.arrays import namespace, on
 from lucid.numpy.border import is_recorded, plain
 from lucid.scipy.sparse.building import in_dtype
 from lucid.scipy.sparse.operands import MatrixSizeError, sums_at, taken
-from lucid.tensor.numpy_calls.rule import NumpyCallError
+from lucid.tensor.numpy_calls.definition import NumpyCallError
 
 
 def _no_out(out: object) -> None:

@@ -31,7 +31,7 @@ from lucid.ops.linalg import products
 from lucid.ops.reduction import sums
 from lucid.ops.shape import reshape
 from lucid.tensor import operators
-from lucid.tensor.numpy_calls.rule import (
+from lucid.tensor.numpy_calls.definition import (
     NO_VALUE,
     NumpyCallError,
     applied,
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
     from lucid.base.dtype import dtype
     from lucid.tensor import Tensor
-    from lucid.tensor.numpy_calls.rule import Operand
+    from lucid.tensor.numpy_calls.definition import Operand
 
 
 def cube_root(x: Tensor) -> Any:

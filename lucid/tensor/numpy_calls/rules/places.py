@@ -21,7 +21,7 @@ from lucid.ops.base.promotion import cast_to
 from lucid.ops.index.indexing import getitem, setitem
 from lucid.ops.shape.joining import cat
 from lucid.ops.shape.reshape import ravel
-from lucid.tensor.numpy_calls.rule import (
+from lucid.tensor.numpy_calls.definition import (
     NumpyCallError,
     enter,
     is_sequence,
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Container
 
     from lucid.tensor import Tensor
-    from lucid.tensor.numpy_calls.rule import Operand
+    from lucid.tensor.numpy_calls.definition import Operand
 
 
 def selected(

@@ -20,14 +20,14 @@ from lucid.ops.index.gather import take_along_dim
 from lucid.ops.index.indexing import getitem
 from lucid.ops.reduction import sorting
 from lucid.ops.shape import reshape
-from lucid.tensor.numpy_calls.rule import enter, is_sequence, is_tensor, operand, rule, same_kind
+from lucid.tensor.numpy_calls.definition import enter, is_sequence, is_tensor, operand, rule, same_kind
 from lucid.tensor.numpy_calls.rules.places import plain
 from lucid.tensor.numpy_calls.rules.reductions import along
 from lucid.tensor.numpy_calls.ufuncs import UFUNCS, is_complex
 
 if TYPE_CHECKING:
     from lucid.tensor import Tensor
-    from lucid.tensor.numpy_calls.rule import Indices, Operand, Sizes
+    from lucid.tensor.numpy_calls.definition import Indices, Operand, Sizes
 
 
 def index_beside(value: object, like: Tensor) -> Any:

@@ -18,7 +18,7 @@ from lucid.ops.index.index_select import index_add
 from lucid.ops.index.indexing import getitem
 from lucid.ops.reduction import covariance, statistics, sums
 from lucid.ops.shape import axes, joining, reshape
-from lucid.tensor.numpy_calls.rule import NumpyCallError, beside, is_tensor, rule, tensor_of
+from lucid.tensor.numpy_calls.definition import NumpyCallError, beside, is_tensor, rule, tensor_of
 from lucid.tensor.numpy_calls.rules.places import plain
 from lucid.tensor.numpy_calls.rules.reductions import dims_of, in_dtype, in_fractions, in_line, over, total
 from lucid.tensor.numpy_calls.rules.selection import sorted_values
@@ -26,7 +26,7 @@ from lucid.tensor.numpy_calls.rules.selection import sorted_values
 if TYPE_CHECKING:
     from lucid.base.arrays import Array
     from lucid.tensor import Tensor
-    from lucid.tensor.numpy_calls.rule import Axis, Indices
+    from lucid.tensor.numpy_calls.definition import Axis, Indices
 
 # ---- means and variances ----
 
