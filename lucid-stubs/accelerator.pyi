@@ -13,3 +13,5 @@ from lucid.cuda import memory_reserved as memory_reserved
 from lucid.cuda import reset_peak_memory_stats as reset_peak_memory_stats
 from lucid.cuda import set_device as set_device_index
 from lucid.cuda import synchronize as synchronize
+
+__all__ = ['current_accelerator', 'current_device_index', 'current_stream', 'device_count', 'device_index', 'empty_cache', 'get_memory_info', 'is_available', 'max_memory_allocated', 'memory_allocated', 'memory_reserved', 'reset_peak_memory_stats', 'set_device_index', 'synchronize']

@@ -5,3 +5,5 @@ from lucid.compat.compilers import is_compiling as is_compiling
 from lucid.compat.compilers import is_compiling as is_dynamo_compiling
 from lucid.compat.compilers import is_compiling as is_exporting
 from lucid.compat.compilers import reset as reset
+
+__all__ = ['allow_in_graph', 'disable', 'is_compiling', 'is_dynamo_compiling', 'is_exporting', 'reset']

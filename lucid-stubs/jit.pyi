@@ -8,3 +8,5 @@ from lucid.compat.compilers import is_scripting as is_scripting
 from lucid.compat.compilers import is_tracing as is_tracing
 from lucid.compat.compilers import script as script
 from lucid.compat.compilers import unused as unused
+
+__all__ = ['Final', 'ScriptModule', 'compile', 'export', 'ignore', 'is_scripting', 'is_tracing', 'script', 'unused']

@@ -22,7 +22,8 @@ def stubs():
         package = any(each.startswith(f"{address}.") for each in ADDRESSES)
         path = address.replace(".", "/") + ("/__init__.pyi" if package else ".pyi")
         lines = sorted(f"from {place} import {own} as {name}" for name, place, own in names_at(address))
-        texts[path] = "\n".join(["# Written by `python -m tests.compat.stubs`.", *lines, ""])
+        exported = f"__all__ = {sorted(name for name, *_ in names_at(address))}"
+        texts[path] = "\n".join(["# Written by `python -m tests.compat.stubs`.", *lines, "", exported, ""])
     return texts
 
 
