@@ -15,7 +15,7 @@ import time
 import numpy as np
 
 import lucid
-from lucid.backend import gpu
+from lucid.base import gpu
 from tests.examples.from_cupy.programs import NAMES, before, module, problem, source
 
 BUDGET = 3  # backward, by the plain program's time

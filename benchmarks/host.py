@@ -298,7 +298,7 @@ def parts(rounds: int) -> dict[str, float]:
     """Return the microseconds of a launch, a call of cuBLAS and an allocation, each done from Python at the least."""
     import cupy
 
-    from lucid.backend import gpu
+    from lucid.base import gpu
     from lucid.cuda.launch import kernels
     from lucid.cuda.launch.parameters import Parameters
 

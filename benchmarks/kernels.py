@@ -27,7 +27,7 @@ from benchmarks.command import RESULTS, machine
 from benchmarks.families import FAMILIES, WIDTH
 from benchmarks.gpu.device import NO_DEVICE, NoDeviceError, device
 from benchmarks.measure import Peer
-from lucid.backend import gpu
+from lucid.base import gpu
 from lucid.cuda.launch.random import FILLS
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from rich.table import Table
 
 import lucid
 from lucid import nn
-from lucid.backend.random.generator import get_rng_states, set_rng_states
+from lucid.base.random.generator import get_rng_states, set_rng_states
 from lucid.errors import CheckpointError, LucidError
 from lucid.nn import functional
 

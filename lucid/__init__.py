@@ -16,7 +16,6 @@ import importlib as _importlib
 import typing as _typing
 from math import e, inf, nan, pi
 
-from lucid import _C as _C
 from lucid import autograd, backends, cuda, errors, version
 
 # before the function of its name, which takes its place as an attribute
@@ -42,8 +41,9 @@ from lucid.autograd.modes.state import (
     no_grad,
     set_grad_enabled,
 )
-from lucid.backend.device import device, get_default_device, set_default_device
-from lucid.backend.dtype import (
+from lucid.backends.cuda import get_float32_matmul_precision, set_float32_matmul_precision
+from lucid.base.device import device, get_default_device, set_default_device
+from lucid.base.dtype import (
     bfloat16,
     can_cast,
     complex64,
@@ -62,17 +62,17 @@ from lucid.backend.dtype import (
     set_default_dtype,
     uint8,
 )
-from lucid.backend.dtype import bool_ as bool
-from lucid.backend.dtype import complex64 as cfloat
-from lucid.backend.dtype import complex128 as cdouble
-from lucid.backend.dtype import float16 as half
-from lucid.backend.dtype import float32 as float
-from lucid.backend.dtype import float64 as double
-from lucid.backend.dtype import int16 as short
-from lucid.backend.dtype import int32 as int
-from lucid.backend.dtype import int64 as long
-from lucid.backend.limits import finfo, iinfo
-from lucid.backends.cuda import get_float32_matmul_precision, set_float32_matmul_precision
+from lucid.base.dtype import bool_ as bool
+from lucid.base.dtype import complex64 as cfloat
+from lucid.base.dtype import complex128 as cdouble
+from lucid.base.dtype import float16 as half
+from lucid.base.dtype import float32 as float
+from lucid.base.dtype import float64 as double
+from lucid.base.dtype import int16 as short
+from lucid.base.dtype import int32 as int
+from lucid.base.dtype import int64 as long
+from lucid.base.limits import finfo, iinfo
+from lucid.compat import addresses as _addresses
 from lucid.cuda.switches import are_deterministic_algorithms_enabled, use_deterministic_algorithms
 from lucid.ops.activation.elu import celu, selu
 from lucid.ops.activation.hard import hardshrink, threshold
@@ -209,8 +209,10 @@ from lucid.ops.shape.stacking import (
     combinations,
     dstack,
 )
+from lucid.public import publish as _publish
 from lucid.tensor import Tensor
 from lucid.tensor.attributes import is_inference
+from lucid.tensor.differentiating import detach
 from lucid.tensor.inplace import fill
 from lucid.tensor.inplace_methods import celu_, relu_, rrelu_, selu_, threshold_
 from lucid.tensor.interop import from_dlpack
@@ -219,18 +221,18 @@ from lucid.tensor.layout import (
     broadcast_shapes,
     get_device,
     is_complex,
+    is_conj,
     is_floating_point,
     is_same_size,
     is_signed,
     is_tensor,
     numel,
 )
-from lucid.tensor.layout import never as is_conj
 from lucid.tensor.operators import is_nonzero
 from lucid.tensor.printing import set_printoptions
-from lucid.tensor.recording import detach
 
 if _typing.TYPE_CHECKING:
+    from lucid import _C as _C
     from lucid import (
         accelerator,
         amp,
@@ -255,9 +257,9 @@ if _typing.TYPE_CHECKING:
         utils,
     )  # fmt: skip
     from lucid.backends.cpu import get_num_threads, set_num_threads
+    from lucid.compat.compilers import compile
     from lucid.func import vmap
     from lucid.futures import Future
-    from lucid.jit import compile
     from lucid.ops.decomposition.chains import matrix_power
     from lucid.ops.decomposition.inverses import det, slogdet
     from lucid.ops.decomposition.inverses import inv as inverse
@@ -283,18 +285,20 @@ if _typing.TYPE_CHECKING:
     from lucid.ops.pooling.pooling import avg_pool1d, max_pool1d, max_pool2d, max_pool3d
     from lucid.serialization import load, save
 else:
+    _addresses.install()
+
     # What tensors alone do not need is imported when it is first asked for: a sixth of the time of `import lucid`.
     _LATER = {
         **{
             name: f"lucid.{name}"
             for name in (
-                "accelerator", "amp", "compiler", "distributed", "distributions", "fft", "func", "futures", "fx", "jit",
-                "linalg", "multiprocessing", "nn", "numpy", "onnx", "optim", "overrides", "profiler", "special",
+                "_C", "accelerator", "amp", "compiler", "distributed", "distributions", "fft", "func", "futures", "fx",
+                "jit", "linalg", "multiprocessing", "nn", "numpy", "onnx", "optim", "overrides", "profiler", "special",
                 "testing", "types", "utils",
             )
         },
         "Future": "lucid.futures",
-        "compile": "lucid.jit",
+        "compile": "lucid.compat.compilers",
         "vmap": "lucid.func",
         **dict.fromkeys(("get_num_threads", "set_num_threads"), "lucid.backends.cpu"),
         **dict.fromkeys(("load", "save"), "lucid.serialization"),
@@ -439,3 +443,5 @@ __all__ = [
 ]  # fmt: skip
 
 _keywords.add_to_functions(__all__, globals())
+
+_publish(globals())

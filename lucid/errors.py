@@ -14,6 +14,8 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+from lucid.public import publish as _publish
+
 __all__ = [
     "AnomalyError",
     "ArgumentError",
@@ -211,3 +213,6 @@ def warn(message: str | Warning, category: type[Warning] = UserWarning) -> None:
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_BETWEEN):
         level, frame = level + 1, frame.f_back
     warnings.warn(message, category, stacklevel=level)
+
+
+_publish(globals())

@@ -5,6 +5,8 @@ from __future__ import annotations
 import concurrent.futures
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from lucid.public import publish as _publish
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -129,3 +131,6 @@ def wait_all(futures: Sequence[Future[T]]) -> list[T]:
     [1]
     """
     return [part.wait() for part in collect_all(futures).wait()]
+
+
+_publish(globals(), Future="lucid")

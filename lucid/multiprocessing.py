@@ -35,6 +35,7 @@ from typing import TYPE_CHECKING, Any
 from lucid.arguments import checked
 from lucid.collectives.job.launch import place_on_machine
 from lucid.errors import LucidError, SettingError
+from lucid.public import publish as _publish
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -207,3 +208,6 @@ def set_sharing_strategy(new_strategy: str) -> None:
     """
     if new_strategy != STRATEGY:
         raise SettingError(f"set_sharing_strategy: new_strategy: expected {STRATEGY!r}, got {new_strategy!r}")
+
+
+_publish(globals())

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from lucid.arguments import checked, shown
 from lucid.autograd.profiler import record_function
-from lucid.backend import gpu
+from lucid.base import gpu
 from lucid.errors import ArgumentError, SettingError
+from lucid.public import publish as _publish
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -203,3 +204,6 @@ def _refuse(name: str) -> NoReturn:
         f"profile.{name}: lucid measures no times itself: run the script under Python's cProfile, or under "
         "'nsys profile --capture-range=cudaProfilerApi', which records what the schedule says"
     )
+
+
+_publish(globals())

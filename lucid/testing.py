@@ -9,10 +9,10 @@ import numpy as np
 
 from lucid.arguments import checked, shown
 from lucid.autograd.base import TensorBase
-from lucid.backend.arrays import asarray, is_array, to_device
-from lucid.backend.device import device_of
-from lucid.backend.dtype import as_dtype, dtype_of, result_type
-from lucid.backend.limits import finfo
+from lucid.base.arrays import asarray, is_array, to_device
+from lucid.base.device import device_of
+from lucid.base.dtype import as_dtype, dtype_of, result_type
+from lucid.base.limits import finfo
 from lucid.errors import ArgumentError, DtypeError, SettingError
 from lucid.ops.base.dims import sizes_in
 from lucid.ops.base.formats import check_memory_format
@@ -21,8 +21,8 @@ from lucid.ops.creation.data import leaf, tensor
 from lucid.ops.creation.random import rand, randint
 
 if TYPE_CHECKING:
-    from lucid.backend.device import Device
-    from lucid.backend.dtype import dtype as Dtype
+    from lucid.base.device import Device
+    from lucid.base.dtype import dtype as Dtype
     from lucid.ops.base.formats import memory_format
     from lucid.tensor import Tensor
 

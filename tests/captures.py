@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from threading import get_ident
 
-from lucid.backend import gpu
+from lucid.base import gpu
 from lucid.graphs.capture import Capture, captures
 
 

@@ -12,7 +12,7 @@ import pytest
 from _pytest.runner import runtestprotocol
 
 import lucid
-from lucid.backend import gpu
+from lucid.base import gpu
 from tests import contract
 from tests.device import DEVICE
 from tests.seeds.drawing import VARIABLE, numbers_of, seed_examples, seed_generators

@@ -74,7 +74,7 @@ def synchronize() -> None:
 
 def simulated() -> bool:
     """Return whether the device is simulated."""
-    from lucid.backend import gpu
+    from lucid.base import gpu
 
     return gpu.is_simulated()
 

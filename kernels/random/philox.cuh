@@ -1,4 +1,4 @@
-// Random numbers from Philox4x32-10: the device twin of lucid/backend/random/philox.py, random.py and inverse_normal.py.
+// Random numbers from Philox4x32-10: the device twin of lucid/base/random/philox.py, random.py and inverse_normal.py.
 //
 // Word i of the stream of `seed` at `offset`, with c = (offset + i / 4) mod 2^64:
 //     block_l = philox4x32_10(counter = (c mod 2^32, c / 2^32, 0, 0), key = (seed mod 2^32, seed / 2^32))

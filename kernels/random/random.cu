@@ -1,4 +1,4 @@
-// Random draws, and dropout, bit for bit those of lucid/backend/random/draws.py: value i of a draw depends on seed, offset and
+// Random draws, and dropout, bit for bit those of lucid/base/random/draws.py: value i of a draw depends on seed, offset and
 // i alone, never on the launch.
 //
 //     fill_uniform, fill_normal, fill_exponential, fill_integers, fill_bernoulli: out_n, n values of a draw that begins

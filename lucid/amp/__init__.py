@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from lucid.amp.autocast_mode import custom_bwd, custom_fwd
+from lucid.amp.functions import custom_bwd, custom_fwd
 from lucid.amp.grad_scaler import GradScaler
 from lucid.autograd.modes.autocast import autocast, is_autocast_available
+from lucid.public import publish as _publish
 
 __all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd", "is_autocast_available"]
+
+_publish(globals())

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from lucid.amp import autocast_mode, grad_scaler
+from lucid.amp import functions, grad_scaler
 from lucid.arguments import checked
-from lucid.backend.dtype import float16
+from lucid.base.dtype import float16
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd"]
 
 
-class autocast(autocast_mode.autocast):
+class autocast(functions.autocast):
     """`lucid.autocast` of CUDA devices.
 
     Examples
@@ -62,7 +62,7 @@ def custom_fwd(fwd: Callable[..., Any] | None = None, *, cast_inputs: Any = None
     ... def forward(ctx, x):
     ...     return x.clone()
     """
-    return autocast_mode.custom_fwd(fwd, device_type="cuda", cast_inputs=cast_inputs)
+    return functions.custom_fwd(fwd, device_type="cuda", cast_inputs=cast_inputs)
 
 
 def custom_bwd(bwd: Callable[..., Any]) -> Any:
@@ -75,4 +75,4 @@ def custom_bwd(bwd: Callable[..., Any]) -> Any:
     ... def backward(ctx, grad):
     ...     return grad
     """
-    return autocast_mode.custom_bwd(bwd, device_type="cuda")
+    return functions.custom_bwd(bwd, device_type="cuda")

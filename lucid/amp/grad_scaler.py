@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from lucid.arguments import checked
 from lucid.autograd.base import TensorBase, version_of, with_grads
 from lucid.autograd.modes.state import no_grad
-from lucid.backend import gpu
-from lucid.backend.capture import capture_of_this_thread
-from lucid.backend.dtype import float16, float32, float64
+from lucid.base import gpu
+from lucid.base.capture import capture_of_this_thread
+from lucid.base.dtype import float16, float32, float64
 from lucid.cuda.steps.scale import following_scale, update_scale
 from lucid.errors import ArgumentError, CaptureError, DtypeError, LucidError, SettingError
 from lucid.nn.utils.gradients import arrays_of, changed_on_device, multiplied, multiply
@@ -21,7 +21,7 @@ from lucid.optim.optimizer import Optimizer
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from lucid.backend.device import Device
+    from lucid.base.device import Device
 
 __all__ = ["GradScaler"]
 

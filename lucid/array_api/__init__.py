@@ -176,7 +176,8 @@ from lucid.array_api.reductions import (
     var,
     where,
 )
-from lucid.backend.dtype import bool_ as bool
+from lucid.base.dtype import bool_ as bool
+from lucid.public import publish as _publish
 
 __array_api_version__ = "2024.12"
 
@@ -338,3 +339,4 @@ __all__ = [
 
 for _module in (sys.modules[__name__], linalg, fft):
     give_arrays(_module)
+    _publish(vars(_module))

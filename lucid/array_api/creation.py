@@ -9,23 +9,23 @@ import numpy as np
 
 from lucid.array_api.operands import tensor_given, together
 from lucid.autograd.base import TensorBase
-from lucid.backend.device import as_device
-from lucid.backend.dtype import get_default_dtype
+from lucid.base.device import as_device
+from lucid.base.dtype import get_default_dtype
 from lucid.ops.base.promotion import cast_to
 from lucid.ops.creation import data, filling, ranges
 from lucid.ops.elementwise import comparison
 from lucid.ops.shape import diagonal
 from lucid.ops.shape.joining import stack
 from lucid.tensor import interop
-from lucid.tensor.numpy_calls.rule import is_sequence, tensors_in
+from lucid.tensor.numpy_calls.definition import is_sequence, tensors_in
 from lucid.tensor.numpy_calls.rules import creation as rules
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from lucid.array_api.operands import Number
-    from lucid.backend.device import Device
-    from lucid.backend.dtype import dtype as Dtype
+    from lucid.base.device import Device
+    from lucid.base.dtype import dtype as Dtype
     from lucid.tensor import Tensor
 
 __all__ = [

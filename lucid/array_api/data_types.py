@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lucid.array_api.operands import tensor_given
 from lucid.autograd.base import TensorBase
-from lucid.backend import gpu, limits
-from lucid.backend.device import device as device_class
-from lucid.backend.device import get_default_device
-from lucid.backend.dtype import (
+from lucid.base import gpu, limits
+from lucid.base.device import device as device_class
+from lucid.base.device import get_default_device
+from lucid.base.dtype import (
     DTYPES,
     as_dtype,
     bool_,
@@ -27,14 +27,14 @@ from lucid.backend.dtype import (
     promote_types,
     uint8,
 )
-from lucid.backend.dtype import dtype as dtype_class
-from lucid.backend.dtype import result_type as promoted
+from lucid.base.dtype import dtype as dtype_class
+from lucid.base.dtype import result_type as promoted
 from lucid.errors import DtypeError, SettingError
 from lucid.ops.shape.reshape import clone
 
 if TYPE_CHECKING:
-    from lucid.backend.device import Device
-    from lucid.backend.dtype import dtype as Dtype
+    from lucid.base.device import Device
+    from lucid.base.dtype import dtype as Dtype
     from lucid.tensor import Tensor
 
 __all__ = [

@@ -12,8 +12,8 @@ from lucid.tensor.numpy_calls.rules.fft import of_several, of_singles
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from lucid.backend.device import Device
-    from lucid.backend.dtype import dtype as Dtype
+    from lucid.base.device import Device
+    from lucid.base.dtype import dtype as Dtype
     from lucid.tensor import Tensor
 
 __all__ = [

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from lucid.array_api.operands import Axes
-    from lucid.backend.dtype import dtype as Dtype
+    from lucid.base.dtype import dtype as Dtype
     from lucid.ops.decomposition.inverses import slogdet_result
     from lucid.ops.decomposition.orthogonal import qr_result
     from lucid.ops.decomposition.spectral import eigh_result, svd_result

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from lucid.autograd.base import TensorBase
-from lucid.backend.dtype import promote_types
+from lucid.base.dtype import promote_types
 from lucid.ops.base.promotion import cast_to, no_tensor, tensor_dtype
 
 if TYPE_CHECKING:
@@ -53,7 +53,6 @@ def tensor_given(x: Any) -> Any:
 def named(name: str, function: T, doc: str) -> T:
     """Return a function that was made by a form, under its own name."""
     function.__name__ = function.__qualname__ = name
-    function.__module__ = "lucid.array_api"
     function.__doc__ = doc
     return function
 

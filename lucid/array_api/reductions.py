@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 import numpy as np
 
 from lucid.array_api.operands import tensor_given, together
-from lucid.backend.dtype import int64
+from lucid.base.dtype import int64
 from lucid.errors import ShapeError
 from lucid.ops.base.promotion import cast_to
 from lucid.ops.index.masked_select import nonzero as places
@@ -18,7 +18,7 @@ from lucid.tensor.numpy_calls.rules.places import plain
 
 if TYPE_CHECKING:
     from lucid.array_api.operands import Axes, Number
-    from lucid.backend.dtype import dtype as Dtype
+    from lucid.base.dtype import dtype as Dtype
     from lucid.tensor import Tensor
 
 __all__ = [

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
-from lucid.autograd import function, grad_mode, graph
+from lucid.autograd import function, graph
 from lucid.autograd.anomaly import detect_anomaly, is_anomaly_enabled, set_detect_anomaly
 from lucid.autograd.engine.running import is_multithreading_enabled, set_multithreading_enabled
+from lucid.autograd.entry import backward, grad
 from lucid.autograd.function import Function, FunctionCtx
-from lucid.autograd.functions import backward, grad
 from lucid.autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
 from lucid.autograd.hooks.handle import RemovableHandle
 from lucid.autograd.modes.state import (
@@ -21,27 +20,23 @@ from lucid.autograd.modes.state import (
     set_grad_enabled,
 )
 from lucid.autograd.recording.saved_attributes import SavedTensor
+from lucid.public import later as _later
+from lucid.public import publish as _publish
 
 if TYPE_CHECKING:
-    from lucid.autograd import functional, profiler
+    from lucid.autograd import functional, grad_mode, profiler
     from lucid.autograd.variable import Variable
 else:
     # what training does without is imported when it is first asked for
-    _LATER = {
-        "functional": "lucid.autograd.functional",
-        "profiler": "lucid.autograd.profiler",
-        "Variable": "lucid.autograd.variable",
-    }
-
-    def __getattr__(name: str) -> object:
-        if name not in _LATER:
-            raise AttributeError(f"module 'lucid.autograd' has no attribute {name!r}")
-        module = import_module(_LATER[name])
-        globals()[name] = getattr(module, name, module)
-        return globals()[name]
-
-    def __dir__() -> list[str]:
-        return sorted({*globals(), *__all__})
+    __getattr__, __dir__ = _later(
+        globals(),
+        {
+            "functional": "lucid.autograd.functional",
+            "grad_mode": "lucid.autograd.grad_mode",
+            "profiler": "lucid.autograd.profiler",
+            "Variable": "lucid.autograd.variable",
+        },
+    )
 
 
 __all__ = [
@@ -72,3 +67,5 @@ __all__ = [
     "set_grad_enabled",
     "set_multithreading_enabled",
 ]
+
+_publish(globals())

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 import numpy as np
 
 from lucid.autograd.modes.state import NO_GRAD, thread, unusual
-from lucid.backend.memory import no_room
+from lucid.base.memory import no_room
 from lucid.errors import GraphError, OutOfMemoryError, ShapeError
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from lucid.autograd.engine.node import AccumulateGrad, Node
     from lucid.autograd.recording.views import View
-    from lucid.backend.arrays import Array
+    from lucid.base.arrays import Array
 
     Edge = tuple[Node, int]
 

@@ -9,7 +9,7 @@ import numpy as np
 from lucid.autograd.base import wrap
 
 if TYPE_CHECKING:
-    from lucid.backend.arrays import Array
+    from lucid.base.arrays import Array
 
 
 class ContentsVersion(list[int]):

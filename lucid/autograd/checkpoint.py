@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, cast
 from lucid.arguments import among, checked, unfit
 from lucid.autograd.base import TensorBase, grad_of, is_tuple
 from lucid.autograd.engine.node import accumulator_of
+from lucid.autograd.entry import backward
 from lucid.autograd.function import Function
-from lucid.autograd.functions import backward
 from lucid.autograd.hooks.firing import check_callable, hook_name
 from lucid.autograd.modes.autocast import AutocastAs
 from lucid.autograd.modes.leaving import Context
@@ -20,7 +20,7 @@ from lucid.autograd.modes.state import enable_grad, thread
 from lucid.autograd.recording.recomputation import Region, random_numbers
 from lucid.autograd.recording.saved import saved_tensors_hooks
 from lucid.autograd.recording.views import detached, live_edge
-from lucid.backend.random.generator import get_rng_states
+from lucid.base.random.generator import get_rng_states
 from lucid.errors import CheckpointError, HookTypeError, warn
 
 if TYPE_CHECKING:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.base import TensorBase, describe, wrap
+from lucid.autograd.entry import grad
 from lucid.autograd.function import Function
-from lucid.autograd.functions import grad
 from lucid.autograd.recording.views import live_edge
-from lucid.backend.arrays import to_device
-from lucid.backend.device import CPU, device_of
+from lucid.base.arrays import to_device
+from lucid.base.device import CPU, device_of
 from lucid.errors import LucidError
 
 if TYPE_CHECKING:

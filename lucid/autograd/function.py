@@ -17,17 +17,18 @@ from lucid.autograd.recording.attach import attach, created
 from lucid.autograd.recording.context import FunctionCtx
 from lucid.autograd.recording.function_node import BackwardCFunction, FunctionNode
 from lucid.autograd.recording.views import View, check_change, detached, live_edge, place_anew
-from lucid.backend.arrays import namespace
-from lucid.backend.device import device_of
+from lucid.base.arrays import namespace
+from lucid.base.device import device_of
 from lucid.errors import GraphError, HookTypeError, NotDifferentiableError, warn
+from lucid.public import publish as _publish
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from lucid.autograd.base import Edge
     from lucid.autograd.recording.namespace import Namespace
-    from lucid.backend.arrays import Array
-    from lucid.backend.dtype import dtype
+    from lucid.base.arrays import Array
+    from lucid.base.dtype import dtype
 
 F = TypeVar("F", bound="Callable[..., Any]")
 
@@ -411,3 +412,5 @@ __all__ = [
     "InplaceFunction",
     "once_differentiable",
 ]
+
+_publish(globals())

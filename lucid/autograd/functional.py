@@ -12,7 +12,7 @@ from lucid.autograd.modes.state import set_grad_enabled as grad_mode
 from lucid.autograd.products import by_elements, pulled, zeros_of
 from lucid.autograd.recording.namespace import GRAPH
 from lucid.autograd.recording.views import detached, live_edge
-from lucid.backend.arrays import ones_beside
+from lucid.base.arrays import ones_beside
 from lucid.errors import GraphError, HookTypeError, NotDifferentiableError, SettingError, ShapeError
 
 if TYPE_CHECKING:

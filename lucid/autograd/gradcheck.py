@@ -10,7 +10,7 @@ from lucid.arguments import checked, unfit
 from lucid.autograd.base import TensorBase, describe, wrap
 from lucid.autograd.differences import GradcheckError, Point, differentiable, like, random, sequence
 from lucid.autograd.engine.node import accumulator_of
-from lucid.autograd.functions import grad
+from lucid.autograd.entry import grad
 from lucid.autograd.modes.state import enable_grad
 from lucid.errors import SettingError, ShapeError, warn
 

@@ -18,11 +18,12 @@ from lucid.autograd.recording.attach import node_creation_hook
 from lucid.autograd.recording.mutation import allow_mutation_on_saved_tensors
 from lucid.autograd.recording.saved import disable_saved_tensors_hooks, saved_tensors_hooks
 from lucid.autograd.recording.views import live_edge
-from lucid.backend.arrays import to_device
-from lucid.backend.device import CPU, device, device_of
-from lucid.backend.gpu import pinned_copy
-from lucid.backend.locks import new_lock
+from lucid.base.arrays import to_device
+from lucid.base.device import CPU, device, device_of
+from lucid.base.gpu import pinned_copy
+from lucid.base.locks import new_lock
 from lucid.errors import GraphError, HookError, HookTypeError, SettingError
+from lucid.public import publish as _publish
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -284,3 +285,6 @@ def register_multi_grad_hook(
         return _Receiver(fn, receive_all if mode == "all" else receive_any)
 
     return _MultiHandle([add_hook(tensor, receiver(index)) for index, tensor in enumerate(tensors)])
+
+
+_publish(globals())

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.base import INFERENCE, version_of, wrap, wrap_on_graph
 from lucid.autograd.engine.node import AccumulateGrad, Node
-from lucid.autograd.functions import grad
+from lucid.autograd.entry import grad
 from lucid.autograd.modes.leaving import Context, together
 from lucid.autograd.modes.state import thread
 from lucid.autograd.recording.attach import attach
 from lucid.autograd.recording.namespace import GRAPH
 from lucid.autograd.recording.views import View, live_edge
-from lucid.backend.arrays import zeros_beside
+from lucid.base.arrays import zeros_beside
 
 if TYPE_CHECKING:
     import weakref
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from lucid.autograd.base import TensorBase
     from lucid.autograd.recording.namespace import Namespace
-    from lucid.backend.arrays import Array
+    from lucid.base.arrays import Array
 
 __all__ = ["Level", "Running", "by_elements", "pulled", "zeros_of"]
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from lucid.arguments import checked
 from lucid.autograd.base import TensorBase
 from lucid.autograd.hooks.function_hook import FunctionHook
+from lucid.public import publish as _publish
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -130,3 +131,6 @@ class emit_nvtx(FunctionHook):
     def failed(self, call: Call, error: BaseException) -> None:
         """End the range."""
         end_range()
+
+
+_publish(globals(), record_function="lucid.profiler")

@@ -10,6 +10,7 @@ from lucid.autograd.engine.running import queue_callback
 from lucid.autograd.modes.decorating import check_bool
 from lucid.autograd.recording.views import detached
 from lucid.errors import HookTypeError
+from lucid.public import publish as _publish
 
 
 class ExecutionEngine:
@@ -61,3 +62,6 @@ class Variable(metaclass=_VariableMeta):
         if requires_grad and check_bool(requires_grad, "requires_grad"):
             made.edge = (accumulator_of(made), 0)
         return made
+
+
+_publish(globals(), Variable="lucid.autograd")

@@ -12,6 +12,7 @@ from typing import Any
 
 from lucid.arguments import checked
 from lucid.errors import SettingError
+from lucid.public import publish as _publish
 
 __all__ = ["get_num_threads", "set_num_threads"]
 
@@ -82,3 +83,6 @@ def set_num_threads(num: int) -> None:
             "reads, before Python starts"
         )
     found(int(num))
+
+
+_publish(globals(), get_num_threads="lucid", set_num_threads="lucid")

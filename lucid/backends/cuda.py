@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from lucid.arguments import among
 from lucid.errors import ArgumentError
+from lucid.public import publish as _publish
 
 __all__ = ["MatmulSettings", "get_float32_matmul_precision", "matmul", "set_float32_matmul_precision"]
 
@@ -84,3 +85,6 @@ def get_float32_matmul_precision() -> str:
     'highest'
     """
     return "high" if matmul.allow_tf32 else "highest"
+
+
+_publish(globals())

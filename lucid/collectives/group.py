@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Self
 
-from lucid.backend.capture import capture_of_this_thread, captures, check_not_capturing
+from lucid.base.capture import capture_of_this_thread, captures, check_not_capturing
 from lucid.collectives.job.agreement import agree, debugging
 from lucid.collectives.work import Call, Work
 from lucid.errors import DeviceError, DistributedError, SettingError

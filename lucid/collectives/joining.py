@@ -15,7 +15,7 @@ from lucid.errors import SettingError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from lucid.backend.device import device
+    from lucid.base.device import device
     from lucid.collectives.group import ProcessGroup
 
 __all__ = ["Join", "JoinHook", "Joinable"]

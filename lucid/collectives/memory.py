@@ -10,9 +10,9 @@ from lucid.autograd.engine.node import AccumulateGrad, Node
 from lucid.autograd.modes.state import thread
 from lucid.autograd.recording.attach import attach
 from lucid.autograd.recording.views import before_change, check_change, live_edge, memory_error, place_anew
-from lucid.backend.arrays import namespace, on
-from lucid.backend.device import device_of
-from lucid.backend.memory import writeable
+from lucid.base.arrays import namespace, on
+from lucid.base.device import device_of
+from lucid.base.memory import writeable
 from lucid.errors import DeviceError, NotDifferentiableError, ShapeError
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from lucid.autograd.base import Edge
     from lucid.autograd.recording.namespace import Namespace
-    from lucid.backend.arrays import Array
+    from lucid.base.arrays import Array
     from lucid.collectives.work import Steps
 
 __all__ = ["Target", "check_alike", "contiguous", "device_type", "filled", "stacked", "tensors_of"]

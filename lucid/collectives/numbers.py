@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lucid.backend.arrays import asarray, copied, to_device
-from lucid.backend.device import CPU, device
+from lucid.base.arrays import asarray, copied, to_device
+from lucid.base.device import CPU, device
 
 if TYPE_CHECKING:
     from collections.abc import Callable

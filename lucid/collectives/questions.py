@@ -7,7 +7,7 @@ import os
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from lucid.backend.device import device as named
+from lucid.base.device import device as named
 from lucid.collectives.engines.communicator import nccl_is_there
 from lucid.collectives.group import ProcessGroup, index_in
 from lucid.collectives.job.launch import number_of

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.arguments import unfit
-from lucid.backend.arrays import namespace
-from lucid.backend.dtype import dtype_of
+from lucid.base.arrays import namespace
+from lucid.base.dtype import dtype_of
 from lucid.errors import DtypeError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from lucid.backend.arrays import Array
+    from lucid.base.arrays import Array
 
 __all__ = ["ORDERED", "ReduceOp", "as_ordered", "check_op", "from_ordered", "tree_sum"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from lucid.backend.arrays import namespace, on
-from lucid.backend.device import device_of
+from lucid.base.arrays import namespace, on
+from lucid.base.device import device_of
 from lucid.collectives.memory import Target, check_memory
 
 if TYPE_CHECKING:

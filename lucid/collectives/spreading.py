@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.base import TensorBase, describe
-from lucid.backend.arrays import namespace, on
+from lucid.base.arrays import namespace, on
 from lucid.collectives.group import text_of
 from lucid.collectives.memory import Target, check_alike, check_device, contiguous, stacked, tensor_of, tensors_of
 from lucid.collectives.operations import root_of, run

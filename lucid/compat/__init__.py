@@ -7,55 +7,15 @@ tensors or of other hardware are not counted. Why other names are absent says `l
 
 from __future__ import annotations
 
-import json
-import pkgutil
-from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING
 
-from lucid.compat.reasons import REFUSED, reason
+from lucid.public import later as _later
+
+if TYPE_CHECKING:
+    from lucid.compat.present import Name, coverage, is_present
+else:
+    # `import lucid` needs the addresses alone
+    __getattr__, __dir__ = _later(globals(), dict.fromkeys(("Name", "coverage", "is_present"), "lucid.compat.present"))
+
 
 __all__ = ["Name", "coverage", "is_present"]
-
-
-class Name(NamedTuple):
-    """One of PyTorch's names: its namespace, how often it is used, whether lucid has it, and if not, why."""
-
-    namespace: str
-    name: str
-    use: int
-    present: bool
-    reason: str
-
-
-def is_present(path: str) -> bool:
-    """Tell whether lucid has PyTorch's name `path` and does what it stands for; a ValueError if it is none of these.
-
-    >>> from lucid.compat import is_present
-    >>> is_present("torch.nn.Linear"), is_present("torch.nn.DataParallel")
-    (True, False)
-    """
-    if not path.startswith("torch"):
-        raise ValueError(f"is_present: expected one of PyTorch's names, such as torch.nn.Linear, got {path!r}")
-    try:
-        pkgutil.resolve_name(f"lucid{path.removeprefix('torch')}")
-    except (AttributeError, ImportError):
-        return False
-    return path not in REFUSED
-
-
-def coverage() -> dict[str, list[Name]]:
-    """Return for each of PyTorch's namespaces its names, the most used first.
-
-    >>> from lucid.compat import coverage
-    >>> coverage()["torch.nn"][0].name
-    'Module'
-    """
-    rows: dict[str, dict[str, int]] = json.loads(Path(__file__).with_name("names.json").read_text(encoding="utf-8"))
-    return {
-        namespace: [
-            Name(namespace, name, use, present, "" if present else reason(f"{namespace}.{name}") or "not built yet")
-            for name, use in sorted(names.items(), key=lambda item: (-item[1], item[0]))
-            for present in (is_present(f"{namespace}.{name}"),)
-        ]
-        for namespace, names in rows.items()
-    }

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.table import Table
 
-from lucid.compat import Name, coverage
+from lucid.compat.present import Name, coverage
 from lucid.compat.standing_in import stand_in
 
 if TYPE_CHECKING:

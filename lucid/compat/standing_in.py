@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import importlib
 import sys
-from importlib.abc import Loader
 from importlib.machinery import ModuleSpec
 from importlib.metadata import Distribution, DistributionFinder
 from multiprocessing import spawn
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lucid.compat.addresses import SecondName
 from lucid.errors import LucidError
 from lucid.version import Version
 
@@ -41,20 +41,6 @@ def lucids(name: str) -> str:
 _preparation = spawn.get_preparation_data
 
 
-class _Loader(Loader):
-    """Give a module of lucid its place under PyTorch's name, and leave it as it is."""
-
-    def create_module(self, spec: ModuleSpec) -> ModuleType:
-        module = importlib.import_module(lucids(spec.name))
-        spec.loader_state = module.__spec__
-        return module
-
-    def exec_module(self, module: ModuleType) -> None:
-        spec = module.__spec__
-        if spec is not None:
-            module.__spec__ = spec.loader_state
-
-
 class _Distribution(Distribution):
     """What is installed under the name `torch`, for whoever asks for its version: the one whose names lucid has."""
 
@@ -83,7 +69,7 @@ class _Finder(DistributionFinder):
             importlib.import_module(lucids(fullname))
         except ModuleNotFoundError:
             return None
-        return ModuleSpec(fullname, _Loader(), is_package=True)
+        return ModuleSpec(fullname, SecondName(lucids), is_package=True)
 
 
 class _StandsIn:

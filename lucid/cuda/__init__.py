@@ -7,10 +7,9 @@ the memory figures are 0, `empty_cache` does nothing, and everything else raises
 from __future__ import annotations
 
 import os
-from importlib import import_module
 from typing import TYPE_CHECKING
 
-from lucid.backend.gpu import device_count, is_available
+from lucid.base.gpu import device_count, is_available
 from lucid.cuda.devices import current_device, device, get_device_name, set_device, synchronize
 from lucid.cuda.memory import (
     empty_cache,
@@ -22,6 +21,8 @@ from lucid.cuda.memory import (
 from lucid.cuda.streams import Event, Stream, current_stream, default_stream, stream
 from lucid.cuda.switches import is_debug, set_debug
 from lucid.errors import OutOfMemoryError
+from lucid.public import later as _later
+from lucid.public import publish as _publish
 
 if TYPE_CHECKING:
     from lucid.autograd.kernels.derivative import derivative
@@ -66,68 +67,62 @@ if TYPE_CHECKING:
     )
 else:
     # what builds on tensors, which build on this package, and what few ask for, is imported when it is first asked for
-    _LATER = {
-        "amp": "lucid.cuda.amp",
-        "compile": "lucid.cuda.compiler",
-        "derivative": "lucid.autograd.kernels.derivative",
-        **dict.fromkeys(
-            (
-                "get_device_capability",
-                "get_device_properties",
-                "init",
-                "ipc_collect",
-                "is_bf16_supported",
-                "is_initialized",
-                "mem_get_info",
-                "memory_summary",
+    __getattr__, __dir__ = _later(
+        globals(),
+        {
+            "amp": "lucid.cuda.amp",
+            "compile": "lucid.cuda.compiler",
+            "derivative": "lucid.autograd.kernels.derivative",
+            **dict.fromkeys(
+                (
+                    "get_device_capability",
+                    "get_device_properties",
+                    "init",
+                    "ipc_collect",
+                    "is_bf16_supported",
+                    "is_initialized",
+                    "mem_get_info",
+                    "memory_summary",
+                ),
+                "lucid.cuda.properties",
             ),
-            "lucid.cuda.properties",
-        ),
-        "make_graphed_callables": "lucid.graphs.callables",
-        "graphed_step": "lucid.graphs.step",
-        "warmup": "lucid.graphs.warmup",
-        **dict.fromkeys(
-            ("CUDAGraph", "graph", "graph_pool_handle", "is_current_stream_capturing"), "lucid.graphs.graph"
-        ),
-        **dict.fromkeys(
-            (
-                "get_rng_state",
-                "get_rng_state_all",
-                "initial_seed",
-                "manual_seed",
-                "manual_seed_all",
-                "seed",
-                "seed_all",
-                "set_rng_state",
-                "set_rng_state_all",
+            "make_graphed_callables": "lucid.graphs.callables",
+            "graphed_step": "lucid.graphs.step",
+            "warmup": "lucid.graphs.warmup",
+            **dict.fromkeys(
+                ("CUDAGraph", "graph", "graph_pool_handle", "is_current_stream_capturing"), "lucid.graphs.graph"
             ),
-            "lucid.ops.creation.cuda_generators",
-        ),
-        **dict.fromkeys(
-            (
-                "BFloat16Tensor",
-                "BoolTensor",
-                "ByteTensor",
-                "CharTensor",
-                "DoubleTensor",
-                "FloatTensor",
-                "HalfTensor",
-                "IntTensor",
-                "LongTensor",
-                "ShortTensor",
+            **dict.fromkeys(
+                (
+                    "get_rng_state",
+                    "get_rng_state_all",
+                    "initial_seed",
+                    "manual_seed",
+                    "manual_seed_all",
+                    "seed",
+                    "seed_all",
+                    "set_rng_state",
+                    "set_rng_state_all",
+                ),
+                "lucid.ops.creation.cuda_generators",
             ),
-            "lucid.ops.creation.cuda_types",
-        ),
-    }
-
-    def __getattr__(name: str) -> object:
-        if name not in _LATER:
-            raise AttributeError(f"module 'lucid.cuda' has no attribute {name!r}")
-        module = import_module(_LATER[name])
-        return getattr(module, name, module)
-
-    def __dir__() -> list[str]:
-        return sorted({*globals(), *__all__})
+            **dict.fromkeys(
+                (
+                    "BFloat16Tensor",
+                    "BoolTensor",
+                    "ByteTensor",
+                    "CharTensor",
+                    "DoubleTensor",
+                    "FloatTensor",
+                    "HalfTensor",
+                    "IntTensor",
+                    "LongTensor",
+                    "ShortTensor",
+                ),
+                "lucid.ops.creation.cuda_types",
+            ),
+        },
+    )
 
 
 if os.environ.get("LUCID_CUDA_SIMULATOR", "0") not in {"", "0"}:
@@ -194,3 +189,5 @@ __all__ = [
     "synchronize",
     "warmup",
 ]
+
+_publish(globals())

@@ -20,7 +20,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lucid.backend.trust import distrusted, others_may_write
+from lucid.base.trust import distrusted, others_may_write
 
 if TYPE_CHECKING:
     from collections.abc import Generator

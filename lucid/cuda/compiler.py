@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import ml_dtypes
 import numpy as np
 
-from lucid.backend import gpu
-from lucid.backend.locks import Once
+from lucid.base import gpu
+from lucid.base.locks import Once
 from lucid.cuda.launch import kernels
 from lucid.cuda.launch.kernels import Launcher, Unit
 from lucid.cuda.source.signature import NUMBERS, Declared, Source, declared, is_const

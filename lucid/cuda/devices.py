@@ -5,9 +5,9 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeAlias
 
-from lucid.backend import device as devices
-from lucid.backend import gpu
-from lucid.backend.capture import waiting
+from lucid.base import device as devices
+from lucid.base import gpu
+from lucid.base.capture import waiting
 from lucid.cuda.held import release
 from lucid.errors import DeviceError
 

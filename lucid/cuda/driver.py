@@ -8,9 +8,9 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from lucid.backend import gpu
-from lucid.backend.locks import Once
-from lucid.backend.log import logger
+from lucid.base import gpu
+from lucid.base.locks import Once
+from lucid.base.log import logger
 from lucid.cuda import cache
 from lucid.cuda.build import archive
 from lucid.cuda.build.image import Image, fitting, key_of

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from lucid.backend import gpu
-from lucid.backend.capture import capture_of_this_thread, captures
-from lucid.backend.locks import new_rlock
-from lucid.backend.ownership import SOLE, references
+from lucid.base import gpu
+from lucid.base.capture import capture_of_this_thread, captures
+from lucid.base.locks import new_rlock
+from lucid.base.ownership import SOLE, references
 
 if TYPE_CHECKING:
-    from lucid.backend.arrays import Array
+    from lucid.base.arrays import Array
 
 
 __all__ = ["hold", "release"]

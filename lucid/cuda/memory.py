@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet, WeakValueDictionary
 
-from lucid.backend import gpu
-from lucid.backend.locks import new_lock, new_rlock
+from lucid.base import gpu
+from lucid.base.locks import new_lock, new_rlock
 from lucid.cuda.devices import cuda_index
 from lucid.cuda.held import release
 

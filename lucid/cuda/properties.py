@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from lucid.arguments import checked
-from lucid.backend import gpu
+from lucid.base import gpu
 from lucid.cuda.devices import CudaDevice, cuda_index
 from lucid.cuda.memory import max_memory_allocated, memory_allocated, memory_reserved
 

@@ -7,8 +7,8 @@ from pickle import PicklingError
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from lucid.arguments import checked
-from lucid.backend import gpu
-from lucid.backend.device import as_device, device
+from lucid.base import gpu
+from lucid.base.device import as_device, device
 from lucid.cuda.devices import cuda_index
 from lucid.errors import DeviceError, SettingError
 

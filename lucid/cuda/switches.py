@@ -10,7 +10,7 @@ import numpy as np
 from lucid.arguments import checked
 
 if TYPE_CHECKING:
-    from lucid.backend.arrays import Array
+    from lucid.base.arrays import Array
 
 
 __all__ = [

@@ -44,6 +44,7 @@ from lucid.collectives.world import destroy_process_group, init_process_group, n
 from lucid.distributed import algorithms, device_mesh, elastic, fsdp, optim, tensor
 from lucid.errors import DistributedError, DistributedTimeoutError
 from lucid.nn.parallel.buckets import GradBucket
+from lucid.public import publish as _publish
 
 __all__ = [
     "DistributedError", "DistributedTimeoutError", "GradBucket", "GroupMember", "P2POp", "ProcessGroup", "ReduceOp",
@@ -56,3 +57,5 @@ __all__ = [
     "reduce", "reduce_scatter", "reduce_scatter_tensor", "scatter", "scatter_object_list", "send", "set_timeout",
     "tensor",
 ]  # fmt: skip
+
+_publish(globals())

@@ -13,7 +13,9 @@ waits for the device, only if it is True. `transforms`, `transform_to` and `bije
 
 from __future__ import annotations
 
-from lucid.distributions import addresses as _addresses
+from contextlib import suppress as _suppress
+from importlib import import_module as _import_module
+
 from lucid.distributions import constraint_registry, constraints, kl, transforms, utils
 from lucid.distributions.constraint_registry import biject_to, transform_to
 from lucid.distributions.distribution import Distribution, ExponentialFamily
@@ -59,6 +61,7 @@ from lucid.distributions.transforms import (
     Transform,
     identity_transform,
 )
+from lucid.public import publish as _publish
 
 __all__ = [
     "AbsTransform",
@@ -135,4 +138,13 @@ __all__ = [
     "utils",
 ]  # fmt: skip
 
-_addresses.register(globals())
+
+def __getattr__(name: str) -> object:
+    # PyTorch's modules of families, which `lucid.compat.addresses` makes
+    if not name.startswith("_"):
+        with _suppress(ModuleNotFoundError):
+            return _import_module(f"lucid.distributions.{name}")
+    raise AttributeError(f"module 'lucid.distributions' has no attribute {name!r}")
+
+
+_publish(globals())

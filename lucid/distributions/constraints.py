@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from lucid.backend.limits import finfo
+from lucid.base.limits import finfo
 from lucid.distributions import constraint_base as base
 from lucid.distributions.constraint_base import Constraint, MixtureSameFamilyConstraint, all_of, is_dependent
 from lucid.ops.creation.filling import full
@@ -18,6 +18,7 @@ from lucid.ops.decomposition.matrix_norms import vector_norm
 from lucid.ops.decomposition.spectral import eigvalsh
 from lucid.ops.decomposition.triangular import cholesky_ex
 from lucid.ops.reduction.closeness import isclose
+from lucid.public import publish as _publish
 
 # what has an underscore is public, as in PyTorch, by another name or for `isinstance`
 # pyright: reportUnusedClass=false, reportPrivateUsage=false
@@ -283,3 +284,5 @@ positive_semidefinite = _PositiveSemidefinite()
 positive_definite = _PositiveDefinite()
 cat = base._Cat
 stack = base._Stack
+
+_publish(globals())

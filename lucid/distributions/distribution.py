@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from lucid.arguments import unfit
-from lucid.autograd.functions import grad
+from lucid.autograd.entry import grad
 from lucid.autograd.modes.state import enable_grad, no_grad
 from lucid.distributions import constraints
 from lucid.distributions.utils import named_tensors, sum_rightmost

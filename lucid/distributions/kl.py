@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.distributions.distribution import Distribution
 from lucid.errors import ArgumentError, warn
+from lucid.public import publish as _publish
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -83,3 +84,6 @@ def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
             f"kl_divergence: expected two kinds with one, got {kinds[0].__name__} and {kinds[1].__name__}"
         )
     return function(p, q)
+
+
+_publish(globals())

@@ -29,6 +29,7 @@ from lucid.distributions.transformations.vectors import (
     SoftmaxTransform,
     StickBreakingTransform,
 )
+from lucid.public import publish as _publish
 
 __all__ = [
     "AbsTransform", "AffineTransform", "CatTransform", "ComposeTransform", "CorrCholeskyTransform",
@@ -36,3 +37,5 @@ __all__ = [
     "PositiveDefiniteTransform", "PowerTransform", "ReshapeTransform", "SigmoidTransform", "SoftmaxTransform",
     "SoftplusTransform", "StackTransform", "StickBreakingTransform", "TanhTransform", "Transform", "identity_transform",
 ]  # fmt: skip
+
+_publish(globals())

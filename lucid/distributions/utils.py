@@ -6,7 +6,7 @@ import functools
 from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.modes.state import enable_grad
-from lucid.backend.limits import finfo
+from lucid.base.limits import finfo
 from lucid.errors import ArgumentError, ShapeError
 from lucid.ops.activation.sigmoid import sigmoid
 from lucid.ops.activation.softmax import softmax
@@ -19,8 +19,8 @@ from lucid.tensor import Tensor
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from lucid.backend.device import Device
-    from lucid.backend.dtype import dtype as Dtype
+    from lucid.base.device import Device
+    from lucid.base.dtype import dtype as Dtype
 
 __all__ = [
     "broadcast_all", "clamp_probs", "lazy_property", "logits_to_probs", "probs_to_logits", "tril_matrix_to_vec",

@@ -20,6 +20,7 @@ from lucid.ops.fft.several_dimensions import (
     rfftn,
 )
 from lucid.ops.fft.shifting import fftshift, ifftshift
+from lucid.public import publish as _publish
 
 __all__ = [
     "fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "hfft2", "hfftn", "ifft", "ifft2", "ifftn", "ifftshift",
@@ -27,3 +28,5 @@ __all__ = [
 ]  # fmt: skip
 
 _keywords.add_to_functions(__all__, globals(), "fft.")
+
+_publish(globals())

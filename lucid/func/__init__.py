@@ -11,8 +11,11 @@ from lucid.func.ensembling import stack_module_state
 from lucid.func.matrices import hessian, jacfwd, jacrev
 from lucid.func.normalisation import replace_all_batch_norm_modules_
 from lucid.nn.utils.stateless import functional_call
+from lucid.public import publish as _publish
 
 __all__ = [
     "functional_call", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize",
     "replace_all_batch_norm_modules_", "stack_module_state", "vjp", "vmap",
 ]  # fmt: skip
+
+_publish(globals(), vmap="lucid")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, cast
 
 from lucid.arguments import among, checked, shown, unfit
 from lucid.autograd.base import TensorBase
-from lucid.backend.random.generator import watch_draws
+from lucid.base.random.generator import watch_draws
 from lucid.errors import GraphError, SettingError, ShapeError
 from lucid.func.trees import leaves, refilled, spread, structure
 from lucid.ops.reduction.closeness import equal
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from contextlib import AbstractContextManager
 
-    from lucid.backend.random.generator import Generator
+    from lucid.base.random.generator import Generator
     from lucid.tensor import Tensor
 
 __all__ = ["vmap"]

@@ -16,7 +16,7 @@ from lucid.autograd.hooks.structure import map_leaves
 from lucid.autograd.modes.state import enable_grad, inference_mode, is_grad_enabled
 from lucid.autograd.products import Level, Running, pulled, zeros_of
 from lucid.autograd.recording.views import live_edge
-from lucid.backend.arrays import ones_beside
+from lucid.base.arrays import ones_beside
 from lucid.errors import ArgumentError, DtypeError, GraphError, SettingError, ShapeError
 from lucid.func.trees import chosen, leaves, matching, refilled, tensors
 

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, cast
 
 from lucid.arguments import shown
 from lucid.autograd.base import TensorBase, describe, wrap
+from lucid.autograd.entry import grad as gradients_of
 from lucid.autograd.function import Function, once_differentiable
-from lucid.autograd.functions import grad as gradients_of
 from lucid.autograd.hooks.structure import map_leaves
-from lucid.backend import gpu
-from lucid.backend.functions import cupy_functions
+from lucid.base import gpu
+from lucid.base.functions import cupy_functions
 from lucid.cuda.streams import Stream, current_stream
 from lucid.cuda.streams import stream as use_stream
 from lucid.errors import ArgumentError, HookError, SettingError, warn

@@ -7,9 +7,9 @@ from contextlib import contextmanager, suppress
 from threading import get_ident
 from typing import TYPE_CHECKING, Any, cast
 
-from lucid.backend import gpu
-from lucid.backend.capture import capture_of_this_thread, captures, check_device
-from lucid.backend.locks import new_lock
+from lucid.base import gpu
+from lucid.base.capture import capture_of_this_thread, captures, check_device
+from lucid.base.locks import new_lock
 from lucid.cuda.launch import kernels
 from lucid.cuda.launch.random import DeviceSeed
 from lucid.cuda.memory import Pool
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import weakref
     from collections.abc import Callable, Generator
 
-    from lucid.backend.random.generator import Generator as RandomGenerator
+    from lucid.base.random.generator import Generator as RandomGenerator
 
 __all__ = ["Capture", "capture_of_this_thread", "captures"]
 

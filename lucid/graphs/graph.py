@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from weakref import WeakValueDictionary
 
 from lucid.arguments import shown
-from lucid.backend import gpu
-from lucid.backend.capture import capture_of_this_thread, waiting
+from lucid.base import gpu
+from lucid.base.capture import capture_of_this_thread, waiting
 from lucid.cuda.devices import synchronize
 from lucid.cuda.libraries import captured_blas
 from lucid.cuda.memory import Pool

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 from weakref import finalize
 
-from lucid.backend import gpu
+from lucid.base import gpu
 
 __all__ = ["Instance"]
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from lucid.autograd.base import TensorBase, describe, grad_of
 from lucid.autograd.engine.node import AccumulateGrad
-from lucid.backend import gpu
-from lucid.backend.capture import changes
-from lucid.backend.memory import byte_bounds
+from lucid.base import gpu
+from lucid.base.capture import changes
+from lucid.base.memory import byte_bounds
 from lucid.errors import CaptureError
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from lucid.arguments import shown
 from lucid.autograd.base import TensorBase, describe, wrap
 from lucid.autograd.hooks.structure import StructureError, map_leaves, paired
 from lucid.autograd.modes.state import no_grad
-from lucid.backend import gpu
+from lucid.base import gpu
 from lucid.errors import ArgumentError, DeviceError, DtypeError, ShapeError
 
 __all__ = ["check_form", "copy_to_static", "detached", "static_input", "tensors_in", "tensors_like"]

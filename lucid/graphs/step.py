@@ -11,8 +11,8 @@ from lucid.autograd.base import TensorBase, describe, grad_of, wrap
 from lucid.autograd.hooks.structure import map_leaves
 from lucid.autograd.modes.state import no_grad, set_grad_enabled, thread
 from lucid.autograd.recording.views import live_edge
-from lucid.backend import gpu
-from lucid.backend.interrupts import uninterrupted
+from lucid.base import gpu
+from lucid.base.interrupts import uninterrupted
 from lucid.cuda.streams import Stream, current_stream
 from lucid.cuda.streams import stream as use_stream
 from lucid.errors import ArgumentError, CaptureError, SettingError, warn

@@ -9,9 +9,9 @@ from contextlib import suppress
 from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
-from lucid.backend import gpu
-from lucid.backend.capture import captures, check_not_capturing, waiting
-from lucid.backend.random.generator import get_rng_states, set_rng_states
+from lucid.base import gpu
+from lucid.base.capture import captures, check_not_capturing, waiting
+from lucid.base.random.generator import get_rng_states, set_rng_states
 from lucid.cuda.launch import kernels
 from lucid.errors import ArgumentError
 from lucid.graphs.graph import CUDAGraph, graph

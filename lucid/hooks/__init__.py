@@ -26,6 +26,7 @@ from lucid.hooks.scoping import HookGroup, scope
 from lucid.hooks.stepping import step_in_backward
 from lucid.hooks.taps import tap
 from lucid.hooks.tracing import trace
+from lucid.public import publish as _publish
 
 __all__ = [
     "Call",
@@ -55,3 +56,5 @@ __all__ = [
     "tap",
     "trace",
 ]
+
+_publish(globals())

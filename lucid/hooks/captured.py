@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from lucid.autograd.base import TensorBase, wrap
 from lucid.autograd.hooks.structure import map_leaves
 from lucid.autograd.recording.mutation import Keeping, Kept, everywhere
-from lucid.backend.arrays import copied
+from lucid.base.arrays import copied
 from lucid.errors import CheckpointError, SettingError
 from lucid.serialization import load, save
 

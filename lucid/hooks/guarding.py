@@ -14,7 +14,7 @@ from lucid.autograd.hooks.registration import Caller
 from lucid.autograd.hooks.structure import map_leaves
 from lucid.autograd.modes.state import no_grad, thread
 from lucid.autograd.recording.views import recorded_since
-from lucid.backend.capture import capture_of_this_thread
+from lucid.base.capture import capture_of_this_thread
 from lucid.errors import CaptureError, LucidError
 from lucid.hooks.points import called
 from lucid.hooks.watching import watching

@@ -24,6 +24,7 @@ from lucid.ops.decomposition.pseudoinverse import cond, lstsq, matrix_rank, pinv
 from lucid.ops.decomposition.spectral import eigh, eigvalsh, svd, svdvals
 from lucid.ops.decomposition.triangular import cholesky, cholesky_ex, solve_triangular
 from lucid.ops.linalg.products import matmul
+from lucid.public import publish as _publish
 
 __all__ = [
     "LinAlgError", "cholesky", "cholesky_ex", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvals",
@@ -34,3 +35,5 @@ __all__ = [
 ]  # fmt: skip
 
 _keywords.add_to_functions(__all__, globals(), "linalg.")
+
+_publish(globals())

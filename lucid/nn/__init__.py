@@ -6,7 +6,18 @@ them.
 
 from __future__ import annotations
 
-from lucid.nn import attention, functional, hooks, init, modules, parallel, utils
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
+from lucid.nn import attention, functional, hooks, init, parallel, utils
+from lucid.nn.hooking.everywhere import (
+    register_module_buffer_registration_hook,
+    register_module_forward_hook,
+    register_module_forward_pre_hook,
+    register_module_full_backward_hook,
+    register_module_full_backward_pre_hook,
+    register_module_module_registration_hook,
+    register_module_parameter_registration_hook,
+)
 from lucid.nn.hooks import Hook
 from lucid.nn.layers.activation import (
     CELU,
@@ -133,8 +144,7 @@ from lucid.nn.layers.resampling import (
     UpsamplingBilinear2d,
     UpsamplingNearest2d,
 )
-from lucid.nn.module.module import Module
-from lucid.nn.modules.lazy import (
+from lucid.nn.lazy import (
     LazyBatchNorm1d,
     LazyBatchNorm2d,
     LazyBatchNorm3d,
@@ -149,17 +159,17 @@ from lucid.nn.modules.lazy import (
     LazyInstanceNorm3d,
     LazyLinear,
 )
-from lucid.nn.modules.module import (
-    register_module_buffer_registration_hook,
-    register_module_forward_hook,
-    register_module_forward_pre_hook,
-    register_module_full_backward_hook,
-    register_module_full_backward_pre_hook,
-    register_module_module_registration_hook,
-    register_module_parameter_registration_hook,
-)
+from lucid.nn.module.module import Module
 from lucid.nn.parallel import DataParallel
 from lucid.nn.parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
+from lucid.public import later as _later
+from lucid.public import publish as _publish
+
+if _TYPE_CHECKING:
+    from lucid.nn import modules
+else:
+    __getattr__, __dir__ = _later(globals(), {"modules": "lucid.nn.modules"})
+
 
 __all__ = [
     "CELU",
@@ -342,3 +352,5 @@ __all__ = [
     "register_module_parameter_registration_hook",
     "utils",
 ]
+
+_publish(globals())

@@ -97,6 +97,7 @@ from lucid.ops.resampling.grid import affine_grid, grid_sample
 from lucid.ops.resampling.interpolation import interpolate
 from lucid.ops.shape.padding import pad
 from lucid.ops.shape.shuffling import channel_shuffle, pixel_shuffle, pixel_unshuffle
+from lucid.public import publish as _publish
 from lucid.tensor.inplace_methods import (
     celu_,
     elu_,
@@ -266,3 +267,5 @@ rrelu = with_inplace(sloped.rrelu)
 
 for _loss in OLDER_PLACES:
     globals()[_loss] = with_older_reduction(globals()[_loss], __name__)
+
+_publish(globals())

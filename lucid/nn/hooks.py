@@ -11,6 +11,7 @@ from lucid.autograd.hooks.firing import StandIn, check_callable
 from lucid.autograd.hooks.table import Fleeting, HookTable, RemovableHandle
 from lucid.errors import HookError, HookTypeError
 from lucid.nn.module.module import Module
+from lucid.public import publish as _publish
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -356,3 +357,6 @@ class StateHook(ContextualHook, ABC):
             return
         if ignore_mode or (self.trainexec if target.training else self.evalexec):
             self.hook(target)
+
+
+_publish(globals())

@@ -10,11 +10,11 @@ import numpy as np
 from lucid.arguments import among, checked
 from lucid.autograd.base import describe, wrap
 from lucid.autograd.modes.state import no_grad
-from lucid.backend.random import draws
+from lucid.base.random import draws
 from lucid.errors import SettingError, ShapeError, warn
 
 if TYPE_CHECKING:
-    from lucid.backend.random.generator import Generator
+    from lucid.base.random.generator import Generator
     from lucid.tensor import Tensor
 
 GAINS = {"tanh": 5.0 / 3.0, "relu": math.sqrt(2.0), "selu": 3.0 / 4.0}

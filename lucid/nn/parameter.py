@@ -10,9 +10,9 @@ import numpy as np
 from lucid.autograd.base import TensorBase, describe, version_of, wrap
 from lucid.autograd.engine.node import accumulator_of
 from lucid.autograd.modes.decorating import check_bool
-from lucid.backend.arrays import copied
-from lucid.backend.device import device_of
-from lucid.backend.sharing import tensor_classes
+from lucid.base.arrays import copied
+from lucid.base.device import device_of
+from lucid.base.sharing import tensor_classes
 from lucid.errors import DtypeError, SettingError
 from lucid.ops.creation.filling import empty
 from lucid.tensor import Tensor

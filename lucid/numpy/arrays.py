@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from lucid.autograd.base import TensorBase
-from lucid.backend import gpu
+from lucid.base import gpu
 from lucid.errors import DtypeError, SettingError
 from lucid.numpy.border import (
     REDUCTIONS,
@@ -27,15 +27,15 @@ from lucid.ops.index import indexing
 from lucid.ops.index.steps import stepped
 from lucid.ops.shape.reshape import ravel
 from lucid.tensor import cupy_calls, inplace, operators
+from lucid.tensor.numpy_calls.definition import NO_VALUE, WEAK
 from lucid.tensor.numpy_calls.protocols import name_of
-from lucid.tensor.numpy_calls.rule import NO_VALUE, WEAK
 from lucid.tensor.numpy_calls.ufuncs import UFUNCS
 from lucid.tensor.tensor import Tensor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from lucid.tensor.numpy_calls.rule import Axis
+    from lucid.tensor.numpy_calls.definition import Axis
 
 OPERATORS = {
     "add": "add", "sub": "subtract", "mul": "multiply", "truediv": "divide", "floordiv": "floor_divide",

@@ -20,16 +20,16 @@ from lucid.autograd.base import TensorBase, wrap
 from lucid.autograd.borrowing import borrowed
 from lucid.autograd.modes.state import thread
 from lucid.autograd.recording.views import live_edge
-from lucid.backend import gpu
-from lucid.backend.arrays import on
-from lucid.backend.dtype import as_dtype
+from lucid.base import gpu
+from lucid.base.arrays import on
+from lucid.base.dtype import as_dtype
 from lucid.errors import DeviceError, LucidError
 from lucid.ops.base.promotion import cast_to
 from lucid.ops.index.indexing import getitem
 from lucid.ops.reduction import extremes, sums
 from lucid.ops.shape.reshape import clone
+from lucid.tensor.numpy_calls.definition import WEAK, Rule, applied, bound, is_sequence, numpy_dtype
 from lucid.tensor.numpy_calls.protocols import no_rule
-from lucid.tensor.numpy_calls.rule import WEAK, Rule, applied, bound, is_sequence, numpy_dtype
 from lucid.tensor.numpy_calls.table import ABOUT, CONSTANT, CONSTANT_UFUNCS, RULES
 from lucid.tensor.numpy_calls.ufuncs import UFUNCS, ufunc_result
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from lucid.numpy.border import is_recorded
 from lucid.tensor import interop
-from lucid.tensor.numpy_calls.rule import NumpyCallError
+from lucid.tensor.numpy_calls.definition import NumpyCallError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

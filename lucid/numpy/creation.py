@@ -5,8 +5,8 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Any
 
-from lucid.backend import gpu
-from lucid.backend.device import as_device
+from lucid.base import gpu
+from lucid.base.device import as_device
 from lucid.numpy.border import any_recorded, array_on_device, called, computed, on_device, plain, wrapped
 
 if TYPE_CHECKING:

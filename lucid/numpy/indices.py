@@ -8,9 +8,9 @@ from typing import Any, cast
 import numpy as np
 
 from lucid.autograd.base import TensorBase
-from lucid.backend import gpu
+from lucid.base import gpu
 from lucid.numpy.border import plain
-from lucid.tensor.numpy_calls.rule import untyped
+from lucid.tensor.numpy_calls.definition import untyped
 
 
 def plain_key(key: Any) -> Any:

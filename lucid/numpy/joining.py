@@ -8,7 +8,7 @@ import numpy as np
 
 from lucid.numpy.border import any_recorded, computed, settled
 from lucid.ops.shape.diagonal import diag_embed
-from lucid.tensor.numpy_calls.rule import operand
+from lucid.tensor.numpy_calls.definition import operand
 from lucid.tensor.numpy_calls.rules.places import selected
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Any
 
-from lucid.backend import gpu
-from lucid.backend.device import get_default_device
+from lucid.base import gpu
+from lucid.base.device import get_default_device
 from lucid.numpy.border import any_recorded, names_of, on_device, plain
-from lucid.tensor.numpy_calls.rule import NumpyCallError
+from lucid.tensor.numpy_calls.definition import NumpyCallError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

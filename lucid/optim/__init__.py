@@ -48,6 +48,7 @@ from lucid.optim.radam import RAdam
 from lucid.optim.rmsprop import RMSprop
 from lucid.optim.rprop import Rprop
 from lucid.optim.sgd import SGD
+from lucid.public import publish as _publish
 
 if TYPE_CHECKING:
     from lucid.optim import swa_utils
@@ -86,3 +87,5 @@ __all__ = [
     "lr_scheduler",
     "swa_utils",
 ]
+
+_publish(globals())

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from types import ModuleType
 
-    from lucid.backend.arrays import Array
+    from lucid.base.arrays import Array
     from lucid.optim.optimizer import Params
     from lucid.tensor import Tensor
 

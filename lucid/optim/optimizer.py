@@ -11,8 +11,8 @@ from lucid.autograd.base import TensorBase, grad_of, with_grads
 from lucid.autograd.hooks.firing import every_step_hook, fire
 from lucid.autograd.hooks.table import KINDS, TableAttribute, register
 from lucid.autograd.modes.state import enable_grad, no_grad
-from lucid.backend.capture import captures, note_assigned
-from lucid.backend.interrupts import uninterrupted
+from lucid.base.capture import captures, note_assigned
+from lucid.base.interrupts import uninterrupted
 from lucid.errors import ArgumentError, SettingError, ShapeError, warn
 from lucid.optim.base.entries import Entries, State, as_state, note_replaced
 from lucid.optim.base.settings import refuse_missing, required

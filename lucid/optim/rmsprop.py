@@ -13,7 +13,7 @@ from lucid.optim.base.slots import STEPS, Slot
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from lucid.backend.arrays import Array
+    from lucid.base.arrays import Array
     from lucid.optim.optimizer import Params
     from lucid.tensor import Tensor
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from lucid.arguments import checked, unfit
 from lucid.autograd.modes.state import no_grad
-from lucid.backend.device import as_device
+from lucid.base.device import as_device
 from lucid.errors import SettingError, ShapeError
 from lucid.nn.layers.normalisation.batch import BatchNorm
 from lucid.nn.module.module import Module
@@ -24,8 +24,8 @@ from lucid.tensor import Tensor
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from lucid.backend.device import Device
-    from lucid.backend.dtype import dtype
+    from lucid.base.device import Device
+    from lucid.base.dtype import dtype
     from lucid.optim.optimizer import Optimizer
 
 __all__ = [

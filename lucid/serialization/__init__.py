@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from lucid.errors import CheckpointError
+from lucid.public import publish as _publish
 from lucid.serialization.bounded import Bounded
 from lucid.serialization.files import open_regular, replace
 from lucid.serialization.format import encode, read_contents
@@ -217,3 +218,6 @@ def check_version(source: str, version: str | None) -> None:
         raise CheckpointError(
             f"load: {source} has {found} of the format: expected {VERSION}; a newer lucid may have written it"
         )
+
+
+_publish(globals(), load="lucid", save="lucid")

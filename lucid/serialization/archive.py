@@ -11,7 +11,7 @@ import numpy as np
 from lucid.serialization.refusals import NotLoaded, shown
 
 if TYPE_CHECKING:
-    from lucid.backend.arrays import Array
+    from lucid.base.arrays import Array
     from lucid.serialization.bounded import Bounded
 
 __all__ = ["Archive"]

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 import numpy as np
 
 from lucid.autograd.base import is_tuple
-from lucid.backend.device import device
-from lucid.backend.dtype import dtype
+from lucid.base.device import device
+from lucid.base.dtype import dtype
 from lucid.serialization.refusals import NotLoaded, TooMuch
 from lucid.tensor.layout import Size
 
 if TYPE_CHECKING:
-    from lucid.backend.arrays import Array
+    from lucid.base.arrays import Array
 
 __all__ = [
     "DICT", "LEVELS", "LIST", "NODE", "NUMBER", "ROOM", "SLOT", "TENSOR", "TIMES", "TUPLE", "Bounded", "Budget", "fill",

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from lucid.autograd.base import TensorBase, is_tuple, wrap
-from lucid.backend.device import device
-from lucid.backend.dtype import DTYPES, dtype
+from lucid.base.device import device
+from lucid.base.dtype import DTYPES, dtype
 from lucid.errors import DeviceError
 from lucid.nn.parameter import Parameter
 from lucid.serialization.bounded import DICT, LIST, NODE, NUMBER, SLOT, TENSOR, TUPLE, Budget, is_shape

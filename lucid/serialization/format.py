@@ -15,7 +15,7 @@ from lucid.serialization.text import read_json
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from lucid.backend.arrays import Array
+    from lucid.base.arrays import Array
     from lucid.serialization.bounded import Bounded
 
 __all__ = ["PLACE", "Contents", "as_bytes", "encode", "read_contents"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from lucid.backend.device import as_device, device
+from lucid.base.device import as_device, device
 from lucid.errors import ArgumentError
 
 __all__ = ["Locations", "Saved"]

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lucid.backend.arrays import to_device
-from lucid.backend.dtype import DTYPES
+from lucid.base.arrays import to_device
+from lucid.base.dtype import DTYPES
 from lucid.errors import CheckpointError, DeviceError
 from lucid.serialization.archive import Archive
 from lucid.serialization.bounded import LIST, Bounded
@@ -21,7 +21,7 @@ from lucid.serialization.pickles import unpickle
 from lucid.serialization.refusals import NotLoaded, TooMuch, checked, plain, shown
 
 if TYPE_CHECKING:
-    from lucid.backend.arrays import Array
+    from lucid.base.arrays import Array
     from lucid.serialization.locations import Locations
 
 __all__ = ["is_pytorch", "read_pytorch"]

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lucid.backend import gpu
-from lucid.backend.arrays import to_device
-from lucid.backend.device import as_device
+from lucid.base import gpu
+from lucid.base.arrays import to_device
+from lucid.base.device import as_device
 from lucid.errors import CheckpointError
 from lucid.serialization.format import as_bytes
 
 if TYPE_CHECKING:
-    from lucid.backend.arrays import Array
+    from lucid.base.arrays import Array
     from lucid.serialization.bounded import Bounded
 
 __all__ = ["Source"]

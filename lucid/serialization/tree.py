@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from lucid.autograd.base import TensorBase, wrap
-from lucid.backend.arrays import to_device
-from lucid.backend.device import device, device_of
-from lucid.backend.dtype import DTYPES, dtype
-from lucid.backend.foreign.reading import is_masked
+from lucid.base.arrays import to_device
+from lucid.base.device import device, device_of
+from lucid.base.dtype import DTYPES, dtype
+from lucid.base.foreign.reading import is_masked
 from lucid.errors import CheckpointError, DeviceError
 from lucid.nn.module.state import StateDict
 from lucid.nn.parameter import Parameter
@@ -42,7 +42,7 @@ from lucid.serialization.text import Json, read_json
 from lucid.tensor.layout import Size
 
 if TYPE_CHECKING:
-    from lucid.backend.arrays import Array
+    from lucid.base.arrays import Array
     from lucid.serialization.format import Contents
     from lucid.serialization.locations import Locations
     from lucid.serialization.source import Source

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 import numpy as np
 
 from lucid.autograd.base import wrap
-from lucid.backend.dtype import DTYPES
+from lucid.base.dtype import DTYPES
 from lucid.errors import CheckpointError, DeviceError
 from lucid.serialization.bounded import TENSOR, Bounded, is_shape
 from lucid.serialization.files import open_regular

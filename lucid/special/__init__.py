@@ -12,6 +12,7 @@ from lucid.ops.elementwise.special import lgamma as gammaln
 from lucid.ops.elementwise.special import mvlgamma as multigammaln
 from lucid.ops.elementwise.trigonometry import sinc
 from lucid.ops.reduction.norms import logsumexp
+from lucid.public import publish as _publish
 
 # PyTorch's second name
 psi = digamma
@@ -22,3 +23,5 @@ __all__ = [
 ]  # fmt: skip
 
 _keywords.add_to_functions(__all__, globals(), "special.")
+
+_publish(globals())

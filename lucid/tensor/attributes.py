@@ -12,9 +12,9 @@ from lucid.autograd.engine.retain import expect_form, registered_hooks, retains_
 from lucid.autograd.modes.decorating import check_bool
 from lucid.autograd.modes.state import thread
 from lucid.autograd.recording.views import detached, live_edge
-from lucid.backend.capture import captures, changes, note_assigned
-from lucid.backend.device import CPU, device_of
-from lucid.backend.dtype import dtype_of
+from lucid.base.capture import captures, changes, note_assigned
+from lucid.base.device import CPU, device_of
+from lucid.base.dtype import dtype_of
 from lucid.errors import DeviceError, DtypeError, GraphError, HookTypeError, InplaceError, ShapeError, warn
 from lucid.ops.base.formats import strided
 from lucid.tensor.layout import Size, size_of
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from lucid.autograd.engine.node import Node
-    from lucid.backend.device import device
-    from lucid.backend.dtype import dtype
+    from lucid.base.device import device
+    from lucid.base.dtype import dtype
     from lucid.ops.base.formats import layout
     from lucid.tensor import Tensor
 

@@ -8,11 +8,11 @@ import numpy as np
 
 from lucid.autograd.base import TensorBase, registered, wrap
 from lucid.autograd.recording.primitive import primitive
-from lucid.backend import gpu
-from lucid.backend.arrays import asarray, namespace, on, to_device
-from lucid.backend.capture import captures, check_not_capturing
-from lucid.backend.device import as_device, device, device_of
-from lucid.backend.dtype import as_dtype, dtype, dtype_of
+from lucid.base import gpu
+from lucid.base.arrays import asarray, namespace, on, to_device
+from lucid.base.capture import captures, check_not_capturing
+from lucid.base.device import as_device, device, device_of
+from lucid.base.dtype import as_dtype, dtype, dtype_of
 from lucid.errors import DtypeError, ShapeError
 from lucid.ops.base.core import clone
 from lucid.ops.base.dims import sizes_in
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from lucid.autograd.recording.namespace import Namespace
-    from lucid.backend.arrays import Array
-    from lucid.backend.device import Device
-    from lucid.backend.dtype import dtype as Dtype
+    from lucid.base.arrays import Array
+    from lucid.base.device import Device
+    from lucid.base.dtype import dtype as Dtype
     from lucid.tensor import Tensor
 
 

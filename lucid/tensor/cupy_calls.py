@@ -20,11 +20,11 @@ import numpy as np
 from lucid.autograd.base import TensorBase
 from lucid.autograd.modes.state import thread
 from lucid.autograd.recording.views import live_edge
-from lucid.backend import gpu
+from lucid.base import gpu
 from lucid.ops.base.promotion import as_operand
 from lucid.ops.elementwise.selection import where
 from lucid.tensor.interop import OF_KERNELS, export_error
-from lucid.tensor.numpy_calls.rule import NumpyCallError, applied, pytorch_dtype
+from lucid.tensor.numpy_calls.definition import NumpyCallError, applied, pytorch_dtype
 from lucid.tensor.numpy_calls.table import RULES
 from lucid.tensor.numpy_calls.ufuncs import UFUNCS, ufunc_result
 

@@ -24,12 +24,12 @@ from lucid.autograd.recording.views import (
     memory_error,
     rebase,
 )
-from lucid.backend import gpu
-from lucid.backend.device import device_of
-from lucid.backend.dtype import can_cast, dtype_of
-from lucid.backend.functions import cupy_functions
-from lucid.backend.memory import writeable
-from lucid.backend.ownership import SOLE, references
+from lucid.base import gpu
+from lucid.base.device import device_of
+from lucid.base.dtype import can_cast, dtype_of
+from lucid.base.functions import cupy_functions
+from lucid.base.memory import writeable
+from lucid.base.ownership import SOLE, references
 from lucid.cuda.launch.elementwise import Elementwise, converted, overlap
 from lucid.errors import InplaceError, ShapeError
 from lucid.ops.base.core import clone, expand
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from lucid.autograd.recording.namespace import Namespace
-    from lucid.backend.arrays import Array, Ints, Number
+    from lucid.base.arrays import Array, Ints, Number
     from lucid.tensor import Tensor
 
 P = ParamSpec("P")

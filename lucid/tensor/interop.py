@@ -12,18 +12,18 @@ import numpy as np
 from lucid.autograd.base import wrap
 from lucid.autograd.modes.state import thread
 from lucid.autograd.recording.views import live_edge
-from lucid.backend.arrays import asarray, to_device
-from lucid.backend.capture import check_not_capturing
-from lucid.backend.device import as_device, device_of
-from lucid.backend.dtype import dtype_of
-from lucid.backend.foreign.dlpack import capsule_of, read
+from lucid.base.arrays import asarray, to_device
+from lucid.base.capture import check_not_capturing
+from lucid.base.device import as_device, device_of
+from lucid.base.dtype import dtype_of
+from lucid.base.foreign.dlpack import capsule_of, read
 from lucid.errors import DeviceError, DtypeError, GraphError, SettingError
 from lucid.ops.base.scalars import as_bool
 
 if TYPE_CHECKING:
     from types import FrameType, ModuleType
 
-    from lucid.backend.device import Device
+    from lucid.base.device import Device
     from lucid.tensor import Tensor
 
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Self, SupportsIndex, cast, overload
 
 from lucid.arguments import unfit
 from lucid.autograd.base import INFERENCE, TensorBase, describe, is_numpy, version_of
-from lucid.backend.device import device_of
-from lucid.backend.dtype import dtype_of
-from lucid.backend.ownership import SOLE, references
-from lucid.backend.sharing import block_of, shared
+from lucid.base.device import device_of
+from lucid.base.dtype import dtype_of
+from lucid.base.ownership import SOLE, references
+from lucid.base.sharing import block_of, shared
 from lucid.cuda.devices import cuda_index
 from lucid.cuda.held import hold
 from lucid.cuda.streams import Stream
@@ -363,10 +363,13 @@ def is_complex(self: Tensor) -> bool:
     return dtype_of(array_of(self)).is_complex
 
 
-def never(self: Tensor) -> bool:
+def is_conj(self: Tensor) -> bool:
     """Return False: a tensor is neither sparse, nor lazily conjugated or negated, nor part of a distributed one."""
     array_of(self)
     return False
+
+
+never = is_conj  # in older pickles
 
 
 def is_signed(self: Tensor) -> bool:

@@ -10,16 +10,16 @@ import numpy as np
 from lucid.arguments import checked
 from lucid.autograd.engine.node import AccumulateGrad
 from lucid.autograd.recording.views import live_edge
-from lucid.backend.arrays import to_device
-from lucid.backend.device import device_of
-from lucid.backend.dtype import bool_, dtype_of, get_default_dtype, int64
+from lucid.base.arrays import to_device
+from lucid.base.device import device_of
+from lucid.base.dtype import bool_, dtype_of, get_default_dtype, int64
 from lucid.errors import InplaceError, SettingError
 from lucid.tensor.conversion import item
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from lucid.backend.arrays import Array
+    from lucid.base.arrays import Array
     from lucid.tensor import Tensor
 
 

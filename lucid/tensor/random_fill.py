@@ -12,11 +12,11 @@ from lucid.arguments import checked
 from lucid.autograd.base import TensorBase, wrap
 from lucid.autograd.hooks.functions import seen
 from lucid.autograd.modes.state import intercepted, thread
-from lucid.backend import gpu
-from lucid.backend.arrays import namespace
-from lucid.backend.device import device_of
-from lucid.backend.dtype import dtype_of
-from lucid.backend.random.draws import bernoulli, exponential, normal, randint, uniform
+from lucid.base import gpu
+from lucid.base.arrays import namespace
+from lucid.base.device import device_of
+from lucid.base.dtype import dtype_of
+from lucid.base.random.draws import bernoulli, exponential, normal, randint, uniform
 from lucid.errors import DtypeError, SettingError
 from lucid.ops.base.one_device import check_one_device
 from lucid.ops.base.scalars import as_int
@@ -26,8 +26,8 @@ from lucid.tensor.inplace import check_target, copy_
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from lucid.backend.arrays import Array
-    from lucid.backend.random.generator import Generator
+    from lucid.base.arrays import Array
+    from lucid.base.random.generator import Generator
     from lucid.tensor import Tensor
 
 # The integers from 0 to here are all exact in a floating-point dtype.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.recording.short_path import register
-from lucid.backend.sharing import tensor_classes
+from lucid.base.sharing import tensor_classes
 from lucid.ops.base import storage as storages
 from lucid.ops.base.keywords import add_to_methods
 from lucid.ops.base.later import LaterModule
@@ -15,7 +15,7 @@ from lucid.ops.elementwise import complex as parts
 from lucid.ops.index import indexing
 from lucid.ops.linalg import products
 from lucid.ops.shape import axes
-from lucid.tensor import attributes, conversion, copying, interop, layout, operators, printing, recording
+from lucid.tensor import attributes, conversion, copying, differentiating, interop, layout, operators, printing
 from lucid.tensor.inplace import in_place
 from lucid.tensor.inplace_methods import InPlaceMethods
 from lucid.tensor.methods import Methods
@@ -24,7 +24,7 @@ from lucid.tensor.operators import direct, operator, reflected
 if TYPE_CHECKING:
     from typing import Self
 
-    from lucid.backend.device import Device
+    from lucid.base.device import Device
     from lucid.tensor import cupy_calls
     from lucid.tensor.numpy_calls import protocols
     from lucid.tensor.numpy_calls.rules import creation as numpys
@@ -165,13 +165,13 @@ class Tensor(Methods, InPlaceMethods):
 
     # ---- the graph ----
 
-    backward = recording.backward
-    register_hook = recording.register_hook
-    register_post_accumulate_grad_hook = recording.register_post_accumulate_grad_hook
-    retain_grad = recording.retain_grad
-    requires_grad_ = recording.requires_grad_
-    detach = recording.detach
-    detach_ = recording.detach_
+    backward = differentiating.backward
+    register_hook = differentiating.register_hook
+    register_post_accumulate_grad_hook = differentiating.register_post_accumulate_grad_hook
+    retain_grad = differentiating.retain_grad
+    requires_grad_ = differentiating.requires_grad_
+    detach = differentiating.detach
+    detach_ = differentiating.detach_
 
     # ---- memory, numbers, dtypes and devices ----
 
@@ -185,7 +185,7 @@ class Tensor(Methods, InPlaceMethods):
     is_contiguous = layout.is_contiguous
     is_same_size = layout.is_same_size
     is_set_to = layout.is_set_to
-    is_coalesced = is_conj = is_distributed = is_neg = layout.never
+    is_coalesced = is_conj = is_distributed = is_neg = layout.is_conj
     is_nonzero = operators.is_nonzero
     storage = storages.storage
     untyped_storage = storages.untyped_storage

@@ -11,6 +11,7 @@ from lucid.autograd.checkpoint import (
     set_checkpoint_debug_enabled,
     set_checkpoint_early_stop,
 )
+from lucid.public import publish as _publish
 
 __all__ = [
     "CheckpointError",
@@ -21,3 +22,5 @@ __all__ = [
     "set_checkpoint_debug_enabled",
     "set_checkpoint_early_stop",
 ]
+
+_publish(globals())

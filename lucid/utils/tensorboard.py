@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.base import TensorBase
-from lucid.backend.arrays import to_device
+from lucid.base.arrays import to_device
 
 if TYPE_CHECKING:
     from collections.abc import Callable

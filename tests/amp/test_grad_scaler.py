@@ -10,7 +10,7 @@ import pytest
 
 import lucid
 from lucid import amp, nn, optim
-from lucid.backend import gpu
+from lucid.base import gpu
 from lucid.errors import CaptureError, DeviceError, DtypeError
 from tests.captures import Recorded
 from tests.device import DEVICE

@@ -18,6 +18,7 @@ import lucid
 from lucid import nn
 from lucid.autograd.graph import saved_tensors_hooks
 from lucid.errors import CheckpointError, HookError, HookTypeError, InplaceError
+from lucid.public import written_in
 from lucid.utils.checkpoint import (
     checkpoint,
     checkpoint_sequential,
@@ -553,7 +554,7 @@ def test_a_form_that_is_not_chosen_warns(call, rng):
 
 def test_a_decorator_hands_all_settings_on(monkeypatch):
     """Each call of the function is `checkpoint` with what the decorator was given, and its own arguments."""
-    module, calls = sys.modules[checkpoint.__module__], []
+    module, calls = sys.modules[written_in(checkpoint)], []
     names = [name for name, p in inspect.signature(checkpoint).parameters.items() if p.kind is p.KEYWORD_ONLY]
     given = {name: name for name in names} | {"use_reentrant": False, "preserve_rng_state": False, "debug": True,
                                               "early_stop": False}  # fmt: skip

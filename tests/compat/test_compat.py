@@ -11,7 +11,7 @@ from types import ModuleType
 import pytest
 
 import lucid
-from lucid.compat import coverage, is_present
+from lucid.compat import coverage, is_present, standing_in
 from lucid.compat.__main__ import main
 from lucid.compat.reasons import REFUSED, reason
 from lucid.compat.standing_in import stand_in
@@ -169,7 +169,7 @@ def test_pytorch_that_is_there_is_not_replaced(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", ModuleType("torch"))
     with pytest.raises(LucidError, match="expected a process without PyTorch"):
         stand_in()
-    assert not any(type(finder).__module__.startswith("lucid") for finder in sys.meta_path)
+    assert not any(isinstance(finder, standing_in._Finder) for finder in sys.meta_path)
 
 
 MODULES = ("torch.nn", "torch.nn.functional", "torch.optim", "torch.optim.lr_scheduler")

@@ -13,8 +13,8 @@ import types
 import numpy as np
 import pytest
 
-from lucid.backend import device as places
-from lucid.backend import gpu
+from lucid.base import device as places
+from lucid.base import gpu
 from lucid.cuda import memory
 from lucid.cuda.simulator import runtime
 from tests.cuda.simulator.libraries.queued import Library

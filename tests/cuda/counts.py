@@ -97,7 +97,7 @@ def count(step):
 
 
 def main():
-    from lucid.backend import gpu
+    from lucid.base import gpu
 
     # arrays lie as on a GPU, without the bytes that the simulator's checks put between them
     gpu.cupy().empty(1)

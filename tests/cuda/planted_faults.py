@@ -9,8 +9,8 @@ import sys
 
 from tests.kernels.planted_faults import Fault, main
 
-STREAMS, GPU = "lucid/autograd/engine/streams.py", "lucid/backend/gpu.py"
-DRIVER, BUILD, LOCKS = "lucid/cuda/driver.py", "lucid/cuda/build", "lucid/backend/locks.py"
+STREAMS, GPU = "lucid/autograd/engine/streams.py", "lucid/base/gpu.py"
+DRIVER, BUILD, LOCKS = "lucid/cuda/driver.py", "lucid/cuda/build", "lucid/base/locks.py"
 ORDER, CAPTURE, HOST = (
     f"tests/cuda/simulator/host/{name}.py" for name in ("memory/test_order", "test_capture", "memory/test_host_memory")
 )
@@ -51,9 +51,9 @@ FAULTS = [
           "tests/cuda/test_driver.py -k built"),
     Fault("users' sources", DRIVER, "if not unit.declared:", "if False:", "tests/cuda/test_driver.py -k users"),
     Fault("lock of what is made once", LOCKS, "self._locks.setdefault(key, new_rlock())", "new_rlock()",
-          "tests/backend/test_locks.py"),
+          "tests/base/test_locks.py"),
     Fault("lock for each key", LOCKS, "self._locks.setdefault(key, new_rlock())",
-          'self._locks.setdefault("", new_rlock())', "tests/backend/test_locks.py"),
+          'self._locks.setdefault("", new_rlock())', "tests/base/test_locks.py"),
     Fault("what is compiled with a kernel", "lucid/cuda/launch/kernels.py", "if runs.whole_units and", "if",
           "tests/cuda/launch/test_kernels.py -k launched"),
 ]  # fmt: skip

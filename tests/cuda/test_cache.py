@@ -16,8 +16,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from lucid.backend import gpu
-from lucid.backend.trust import distrusted
+from lucid.base import gpu
+from lucid.base.trust import distrusted
 from lucid.cuda import cache
 from lucid.cuda.simulator import builder
 from lucid.errors import KernelError

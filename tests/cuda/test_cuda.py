@@ -9,8 +9,8 @@ import pytest
 
 import lucid
 from lucid import cuda
-from lucid.backend import gpu
-from lucid.backend.device import device
+from lucid.base import gpu
+from lucid.base.device import device
 from lucid.cuda.memory import PeakMemory
 from lucid.errors import CudaUnavailableError, DeviceError
 

@@ -8,10 +8,10 @@ import types
 import numpy as np
 import pytest
 
-from lucid.backend import gpu
-from lucid.backend.arrays import asarray, astype, is_array, namespace, to_device
-from lucid.backend.device import CPU, as_device, device, device_of, get_default_device, set_default_device
-from lucid.backend.dtype import float16, float32, float64, int64
+from lucid.base import gpu
+from lucid.base.arrays import asarray, astype, is_array, namespace, to_device
+from lucid.base.device import CPU, as_device, device, device_of, get_default_device, set_default_device
+from lucid.base.dtype import float16, float32, float64, int64
 from lucid.errors import CudaUnavailableError, DeviceError, OutOfMemoryError, ShapeError
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import lucid
-from lucid.backend import gpu
+from lucid.base import gpu
 from lucid.cuda import cache, driver
 from lucid.cuda.build import archive
 from lucid.cuda.build.image import Image, key_of

@@ -10,7 +10,7 @@ import pytest
 
 import lucid
 from lucid import nn, optim
-from lucid.backend import gpu
+from lucid.base import gpu
 from lucid.errors import OutOfMemoryError
 from tests.optimizers import USUAL
 

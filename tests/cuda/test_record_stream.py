@@ -7,7 +7,7 @@ import threading
 import pytest
 
 import lucid
-from lucid.backend import gpu
+from lucid.base import gpu
 from lucid.errors import ArgumentError, DeviceError
 
 pytestmark = pytest.mark.gpu

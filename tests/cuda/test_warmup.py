@@ -16,7 +16,7 @@ import pytest
 
 import lucid
 from lucid import nn
-from lucid.backend.random.generator import get_rng_states
+from lucid.base.random.generator import get_rng_states
 from lucid.cuda.launch import kernels
 from lucid.errors import CaptureError, CudaUnavailableError, KernelError
 

@@ -205,7 +205,7 @@ def test_cuda_without_a_gpu(program, tmp_path, capsys, monkeypatch):
     """`--device cuda` without a CUDA device says what is missing."""
     if lucid.cuda.is_available():
         monkeypatch.setattr(
-            "lucid.backend.gpu.cupy", lambda: (_ for _ in ()).throw(lucid.errors.CudaUnavailableError("no CUDA device"))
+            "lucid.base.gpu.cupy", lambda: (_ for _ in ()).throw(lucid.errors.CudaUnavailableError("no CUDA device"))
         )
     assert program.main(["--device", "cuda", "--out", str(tmp_path)]) == 1
     assert "CUDA" in capsys.readouterr().err

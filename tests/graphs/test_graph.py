@@ -17,8 +17,8 @@ import pytest
 
 import lucid
 import lucid.nn.functional as F
-from lucid.backend import gpu
-from lucid.backend.capture import captures
+from lucid.base import gpu
+from lucid.base.capture import captures
 from lucid.cuda import memory
 from lucid.cuda.launch import kernels
 from lucid.errors import ArgumentError, CaptureError, DeviceError
@@ -183,7 +183,7 @@ def test_a_backward_pass_drops_what_its_forward_dropped(rng):
 
 REFUSED = {
     "seed": lambda x: lucid.manual_seed(3),
-    "seed of a generator": lambda x: lucid.backend.random.generator.default_generator_for("cuda").manual_seed(3),
+    "seed of a generator": lambda x: lucid.base.random.generator.default_generator_for("cuda").manual_seed(3),
     "item": lambda x: x.sum().item(),
     "allclose": lambda x: lucid.allclose(x, x),
     "bool": lambda x: bool((x > 0).all()),

@@ -14,7 +14,7 @@ import lucid
 import lucid.nn.functional as F
 from lucid import nn
 from lucid.autograd.graph import register_multi_grad_hook
-from lucid.backend import gpu
+from lucid.base import gpu
 from lucid.errors import ArgumentError, CaptureError, DeviceError, DtypeError, SettingError, ShapeError
 from lucid.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 from lucid.utils.checkpoint import checkpoint

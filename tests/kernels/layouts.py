@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lucid.backend import gpu
+from lucid.base import gpu
 
 
 def repeated(array):

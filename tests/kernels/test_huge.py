@@ -14,8 +14,8 @@ import pytest
 
 import lucid
 from lucid.autograd.base import wrap
-from lucid.backend import gpu
-from lucid.backend.random.generator import default_generator_for
+from lucid.base import gpu
+from lucid.base.random.generator import default_generator_for
 from lucid.cuda.simulator.runtime import capacity, only_blocks
 from lucid.errors import ShapeError
 from lucid.nn import functional

@@ -13,9 +13,10 @@ import lucid
 PACKAGE = Path(lucid.__file__).parent
 # Lowest first. A module imports from lower layers and from its own part of its layer.
 LAYERS = (
+    {"public"},
     {"errors", "futures", "version"},
     {"arguments"},
-    {"backend", "backends"},
+    {"backends", "base"},
     {"cuda"},
     {"autograd"},
     {"ops"},
@@ -34,23 +35,14 @@ LAYERS = (
         "utils",
         "compat",
         "distributions",
-        "_C",
-        "_utils",
     },
     {"array_api", "hooks", "numpy"},
     {"scipy"},
     {
-        "accelerator",
-        "compiler",
         "distributed",
-        "fx",
-        "jit",
         "multiprocessing",
-        "onnx",
-        "overrides",
         "profiler",
         "testing",
-        "types",
         "viz",
     },
     {"lucid"},
@@ -75,7 +67,7 @@ LAZY = {
     "tempfile",
     "tensorboardX",
 }
-ONLY_IMPORTER_OF_CUPY = "backend/gpu.py"
+ONLY_IMPORTER_OF_CUPY = "base/gpu.py"
 RUN_BY_PYTHON = "cuda/simulator/children/sitecustomize.py"  # before anything is imported
 MOST_LINES = 450
 

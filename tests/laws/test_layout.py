@@ -14,7 +14,7 @@ SOURCES = {".py", ".cu", ".cuh", ".cpp", ".h"}
 TOPS = ("lucid", "kernels", "tests", "benchmarks", "examples", "docs")
 MIRRORED = (
     "autograd",
-    "backend",
+    "base",
     "collectives",
     "cuda",
     "nn",
@@ -37,6 +37,15 @@ def test_a_folder_is_seen_at_a_glance(top):
     """No folder holds more files than an eye takes in, or it is two families."""
     counts = Counter(path.parent for path in sources(ROOT / top))
     assert {str(folder): n for folder, n in counts.items() if n > MOST_FILES} == {}
+
+
+def test_rooms_are_told_apart_by_their_names():
+    """No two files or folders beside each other differ by the ending of a plural alone."""
+    alike = set()
+    for folder in [ROOT / "lucid", *(path for path in (ROOT / "lucid").rglob("*") if path.is_dir())]:
+        names = {path.stem for path in folder.iterdir() if path.is_dir() or path.suffix == ".py"}
+        alike |= {f"{folder.relative_to(ROOT)}/{name}s" for name in names if f"{name}s" in names}
+    assert alike == set()
 
 
 def test_a_kernel_file_is_found_by_its_name():

@@ -13,6 +13,7 @@ import pytest
 
 import lucid
 from lucid import nn
+from lucid.public import written_in
 from lucid.tensor.numpy_calls.ufuncs import UFUNCS
 from tests import contract, schedulers
 from tests.laws import test_layers, test_luck, test_wrong_types
@@ -88,7 +89,7 @@ PUBLIC_LAYERS = sorted(
     if isinstance(getattr(nn, name), type)
     and issubclass(getattr(nn, name), nn.Module)
     and name not in WITHOUT_VALUES
-    # becomes another one: tests/nn/modules/test_lazy.py
+    # becomes another one: tests/nn/test_lazy.py
     and not issubclass(getattr(nn, name), nn.modules.lazy.LazyModuleMixin)
 )
 
@@ -195,7 +196,7 @@ def test_every_function_of_a_tensor_is_a_method():
         name
         for name, function in functions.items()
         if inspect.isfunction(function)
-        and inspect.unwrap(function).__module__.startswith("lucid.ops.")
+        and written_in(inspect.unwrap(function)).startswith("lucid.ops.")
         and next(iter(inspect.signature(function).parameters), "") == "input"
         and not hasattr(lucid.Tensor, name)
     ]

@@ -48,7 +48,7 @@ def test_the_wheel_carries_the_kernels_inside_the_package(wheel):
     assert SOURCES
     assert [name for name in inside if name.endswith((".cu", ".cuh"))] == SOURCES
     tops = {name.split("/")[0] for name in names}
-    assert tops == {"lucid", f"lucid_cupy-{PROJECT['version']}.dist-info"}
+    assert tops == {"lucid", "lucid-stubs", f"lucid_cupy-{PROJECT['version']}.dist-info"}
 
 
 def test_the_wheel_takes_along_what_was_built(tmp_path):
@@ -204,7 +204,7 @@ def keep(frame, event, argument):
     return keep
 if len(sys.argv) > 1:
     {watch}
-from lucid.backend.ownership import ARGUMENT, SOLE
+from lucid.base.ownership import ARGUMENT, SOLE
 from lucid.autograd.engine import taking_over
 sys.settrace(None)
 sys.setprofile(None)

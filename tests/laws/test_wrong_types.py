@@ -21,7 +21,7 @@ import pytest
 
 import lucid
 from lucid import nn
-from lucid.backend import gpu
+from lucid.base import gpu
 from lucid.errors import CudaUnavailableError, LucidError
 from lucid.serialization import save
 from tests.calls import all_calls

@@ -14,7 +14,8 @@ import pytest
 
 import lucid
 from lucid import nn
-from lucid.backend import gpu
+from lucid.base import gpu
+from lucid.compat import compilers
 from lucid.errors import ArgumentError, SettingError
 from lucid.version import Version
 
@@ -161,8 +162,7 @@ def test_nothing_is_said_to_a_compiler():
 
 def test_compile_says_once_that_it_does_nothing():
     """It returns what it was given, as a function, a decorator and a decorator with settings."""
-    jit = lucid.jit
-    jit._said.clear()
+    compilers._said.clear()
     model = nn.Linear(1, 1)
     with pytest.warns(UserWarning, match="lucid.compile returns its argument as it is") as seen:
         assert lucid.compile(model, mode="max-autotune") is model
@@ -171,7 +171,7 @@ def test_compile_says_once_that_it_does_nothing():
         warnings.simplefilter("error")
         assert lucid.compile(model) is model
         assert lucid.compile(fullgraph=True)(abs) is abs
-        jit._said.clear()
+        compilers._said.clear()
         assert lucid.compile(abs, disable=True) is abs
         assert lucid.compile(disable=True)(abs) is abs
     with pytest.raises(ArgumentError, match="model: expected a module or a function, got int"):
@@ -181,7 +181,7 @@ def test_compile_says_once_that_it_does_nothing():
 def test_marks_for_compilers():
     """They change nothing, and nothing is being compiled."""
     jit = lucid.jit
-    jit._said.clear()
+    compilers._said.clear()
     with pytest.warns(UserWarning, match="lucid.jit.script returns its argument"):
         assert jit.script(abs) is abs
     assert jit.script(abs) is jit.ignore(abs) is jit.ignore(drop=True)(abs) is jit.unused(abs) is jit.export(abs) is abs

@@ -6,7 +6,7 @@ import pytest
 
 import lucid
 from lucid import profiler
-from lucid.backend import gpu
+from lucid.base import gpu
 from lucid.errors import ArgumentError, SettingError
 from lucid.profiler import ProfilerAction, ProfilerActivity, profile, schedule
 

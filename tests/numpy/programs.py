@@ -16,9 +16,9 @@ import numpy as np
 
 import lucid
 from lucid import numpy as lnp
-from lucid.backend import gpu
+from lucid.base import gpu
 from lucid.errors import InplaceError
-from lucid.tensor.numpy_calls.rule import NumpyCallError
+from lucid.tensor.numpy_calls.definition import NumpyCallError
 from tests.device import DEVICE
 
 FLOATS = ("float32", "float64")

@@ -10,7 +10,7 @@ import pytest
 
 import lucid
 from lucid import numpy as lnp
-from lucid.backend import gpu
+from lucid.base import gpu
 from lucid.numpy.border import by_rule
 from tests.tensor.numpy_calls.samples import OPERANDS
 from tests.tensor.numpy_calls.test_rules import ROWS, evaluated

@@ -13,8 +13,9 @@ import pytest
 
 import lucid
 from lucid.autograd.base import wrap
-from lucid.backend.arrays import namespace
+from lucid.base.arrays import namespace
 from lucid.errors import LucidError
+from lucid.public import written_in
 from tests.device import DEVICE
 from tests.gradients import (
     check_gradient,
@@ -544,7 +545,7 @@ def public_ops():
     for space in (lucid, lucid.nn.functional, lucid.linalg):
         for name in space.__all__:
             value = inspect.unwrap(getattr(space, name))
-            if inspect.isfunction(value) and value.__module__.startswith("lucid.ops."):
+            if inspect.isfunction(value) and written_in(value).startswith("lucid.ops."):
                 found.setdefault(value, set()).add(name)
     return found
 
@@ -590,15 +591,15 @@ PAGES = {
 
 def page_of(op):
     """Return the page that the module of an op names, or is; None if there is none."""
-    text = sys.modules[op.__module__].__doc__
-    return next((page for page in PAGES if f"`{page}`" in text or op.__module__ == page), None)
+    text = sys.modules[written_in(op)].__doc__
+    return next((page for page in PAGES if f"`{page}`" in text or written_in(op) == page), None)
 
 
 def test_every_op_is_documented():
     """A public op says what comes out and shows it, and what each parameter is, unless the page of its kind says so."""
     texts = {op: inspect.getdoc(op) or "" for op in PUBLIC}
     assert not [op.__name__ for op, text in texts.items() if ">>> " not in text], "they have no example"
-    without = {op.__module__ for op in PUBLIC if page_of(op) is None}
+    without = {written_in(op) for op in PUBLIC if page_of(op) is None}
     assert not without, "they name no page of PAGES, which says what holds for all ops of the kind"
     missing = {
         f"{op.__name__}.{name}"
@@ -657,5 +658,5 @@ def test_every_op_has_a_row():
     """Each public op stands in the table, so that everything above holds for it."""
     rows = {sample.name.split(":")[0].split(".")[-1] for sample in SAMPLES}
     excused = set(WITHOUT_ROW)
-    missing = [op for op, names in PUBLIC.items() if not (names | {op.__module__}) & (rows | excused)]
+    missing = [op for op, names in PUBLIC.items() if not (names | {written_in(op)}) & (rows | excused)]
     assert sorted(op.__name__ for op in missing) == []

@@ -14,7 +14,7 @@ import pytest
 import lucid
 import lucid.nn.functional as F
 from lucid import nn
-from lucid.backend.memory import END, SizeError, check_size
+from lucid.base.memory import END, SizeError, check_size
 from lucid.errors import OutOfMemoryError, ShapeError
 from tests.device import DEVICE
 

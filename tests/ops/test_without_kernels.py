@@ -9,9 +9,9 @@ import pytest
 import lucid
 from lucid.autograd.recording.namespace import CUDA
 from lucid.autograd.recording.primitive import Primitive
-from lucid.backend import gpu
-from lucid.backend.arrays import namespace
-from lucid.backend.functions import cupy_functions, with_weak_numbers
+from lucid.base import gpu
+from lucid.base.arrays import namespace
+from lucid.base.functions import cupy_functions, with_weak_numbers
 from tests.gradients import flat, is_floating, numbers, outputs_and_gradients, random_like, tensors_of
 from tests.samples import all_samples
 

@@ -9,7 +9,7 @@ import pytest
 
 import lucid
 from lucid import numpy as lnp
-from lucid.backend import gpu
+from lucid.base import gpu
 from lucid.errors import DeviceError
 from tests.gradients import is_floating, random_like
 from tests.scipy.checks import by_name, drawn, parts, values

@@ -7,7 +7,7 @@ import pytest
 
 import lucid
 from lucid.scipy import integrate
-from lucid.tensor.numpy_calls.rule import NumpyCallError
+from lucid.tensor.numpy_calls.definition import NumpyCallError
 from tests.scipy.checks import by_name, check_all
 from tests.scipy.other_rows import INTEGRATE
 

@@ -11,7 +11,7 @@ import hypothesis
 import numpy as np
 
 import lucid
-from lucid.backend.random.generator import get_rng_states
+from lucid.base.random.generator import get_rng_states
 
 VARIABLE = "LUCID_TEST_SEED"
 

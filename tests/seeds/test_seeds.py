@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 import lucid
-from lucid.backend.random.draws import uniform
-from lucid.backend.random.generator import Generator
+from lucid.base.random.draws import uniform
+from lucid.base.random.generator import Generator
 from tests.seeds.__main__ import Finds, main
 from tests.seeds.drawing import VARIABLE, number_of, numbers_of, seed_generators
 

@@ -16,7 +16,7 @@ import numpy as np
 
 import lucid
 from lucid.autograd.base import wrap
-from lucid.backend import gpu
+from lucid.base import gpu
 from lucid.nn import functional
 from tests.gradients import numbers
 

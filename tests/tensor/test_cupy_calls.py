@@ -13,7 +13,7 @@ import pytest
 import lucid
 from lucid.errors import DeviceError, DtypeError, GraphError, ShapeError
 from lucid.tensor.interop import ExportError
-from lucid.tensor.numpy_calls.rule import NumpyCallError
+from lucid.tensor.numpy_calls.definition import NumpyCallError
 from lucid.tensor.numpy_calls.ufuncs import UFUNCS
 
 pytestmark = pytest.mark.gpu
@@ -338,7 +338,7 @@ class TestExports:
     @pytest.mark.parametrize("mode", [lucid.enable_grad, lucid.no_grad])
     def test_others_refuse(self, cp, mode):
         x, s = (lucid.tensor(value, device="cuda", requires_grad=True) for value in (X, 1.0))
-        from lucid.backend.arrays import asarray
+        from lucid.base.arrays import asarray
 
         ways = [
             cp.asarray, cp.array, np.asarray, cp.from_dlpack, np.from_dlpack, lucid.from_dlpack, asarray,

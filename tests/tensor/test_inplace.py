@@ -512,7 +512,7 @@ def test_a_change_without_a_graph_is_one_launch(rng):
     """It writes into the tensor itself, and makes no array."""
     from lucid.cuda.simulator import counters
 
-    if not lucid.backend.gpu.is_simulated():
+    if not lucid.base.gpu.is_simulated():
         pytest.skip("about simulated devices: they count")
     x, y = (lucid.tensor(rng.standard_normal((8, 8)), device="cuda") for _ in range(2))
     for act in (lambda: x.add_(y), lambda: x.mul_(2.0), lambda: x.t().sub_(y), lambda: x.exp_(), lambda: x.add_(x)):

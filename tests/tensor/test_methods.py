@@ -9,7 +9,7 @@ import itertools
 import pytest
 
 import lucid
-from lucid.backend import gpu
+from lucid.base import gpu
 from lucid.tensor.inplace_methods import InPlaceMethods
 from lucid.tensor.methods import Methods
 

@@ -215,7 +215,7 @@ def cost(mib: float) -> Told:
 
 
 def rows(_: Scope) -> Sequence[Row]:
-    from lucid.backend.dtype import DTYPES
+    from lucid.base.dtype import DTYPES
 
     return [
         Row("connect", connect),

@@ -10,12 +10,12 @@ from lucid.autograd.base import is_numpy
 from lucid.autograd.engine.node import SMALL_BYTES, Node, moved_error
 from lucid.autograd.modes.state import thread
 from lucid.autograd.recording.namespace import CUDA, GRAPH
-from lucid.backend import gpu
-from lucid.backend.device import beside
+from lucid.base import gpu
+from lucid.base.device import beside
 from lucid.cuda.launch.accumulation import MAX_TERMS, SUMMABLE, total
 
 if TYPE_CHECKING:
-    from lucid.backend.arrays import Array
+    from lucid.base.arrays import Array
 
 Key: TypeAlias = tuple[Node, int]
 

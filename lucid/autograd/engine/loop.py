@@ -21,8 +21,8 @@ from lucid.autograd.hooks.firing import fire
 from lucid.autograd.hooks.gradients import fire_light
 from lucid.autograd.modes.state import GRAD_MODES, NO_GRAD, ORDINARY, NumPyComplaints, thread, unusual
 from lucid.autograd.recording.namespace import CPU, CUDA, GRAPH, namespace_of
-from lucid.backend import gpu
-from lucid.backend.capture import captures, note_places
+from lucid.base import gpu
+from lucid.base.capture import captures, note_places
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

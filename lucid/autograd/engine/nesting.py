@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, TypeVar
 
 from lucid.autograd.modes.state import thread
-from lucid.backend import gpu
+from lucid.base import gpu
 from lucid.errors import NestingError, warn
 
 if TYPE_CHECKING:

@@ -15,11 +15,11 @@ from lucid.autograd.hooks.handle import RemovableHandle
 from lucid.autograd.hooks.registration import HookList
 from lucid.autograd.modes.state import NumPyComplaints, thread
 from lucid.autograd.recording.namespace import GRAPH
-from lucid.backend import gpu
-from lucid.backend.device import beside, device_of
-from lucid.backend.locks import new_lock, new_rlock
-from lucid.backend.memory import writeable
-from lucid.backend.ownership import ARGUMENT, SOLE, getrefcount, references
+from lucid.base import gpu
+from lucid.base.device import beside, device_of
+from lucid.base.locks import new_lock, new_rlock
+from lucid.base.memory import writeable
+from lucid.base.ownership import ARGUMENT, SOLE, getrefcount, references
 from lucid.errors import DeviceError, GraphError, HookTypeError
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from lucid.autograd.base import Edge
     from lucid.autograd.recording.namespace import Namespace
-    from lucid.backend.arrays import Array
+    from lucid.base.arrays import Array
 
 ndarray, add = np.ndarray, np.add
 

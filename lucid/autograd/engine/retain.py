@@ -13,7 +13,7 @@ from lucid.autograd.hooks.firing import check_callable, every_step_hook
 from lucid.autograd.hooks.handle import RemovableHandle
 from lucid.autograd.hooks.registration import HookList
 from lucid.autograd.recording.views import live_edge
-from lucid.backend.gpu import is_gpu_array
+from lucid.base.gpu import is_gpu_array
 from lucid.errors import GraphError, HookError
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.base import TensorBase, is_list
 from lucid.autograd.engine.node import AccumulateGrad
-from lucid.backend import gpu
+from lucid.base import gpu
 
 if TYPE_CHECKING:
     from lucid.autograd.engine.node import Node

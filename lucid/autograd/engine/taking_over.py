@@ -10,7 +10,7 @@ from lucid.autograd.base import wrap
 from lucid.autograd.engine.node import AccumulateGrad, Node
 from lucid.autograd.engine.passes import Pass
 from lucid.autograd.modes.state import ThreadState
-from lucid.backend.ownership import getrefcount, unwatched
+from lucid.base.ownership import getrefcount, unwatched
 
 if TYPE_CHECKING:
     from collections.abc import Callable

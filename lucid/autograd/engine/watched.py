@@ -15,7 +15,7 @@ from lucid.autograd.modes.state import thread
 from lucid.autograd.recording.namespace import GRAPH
 from lucid.autograd.recording.primitive_node import PrimitiveNode
 from lucid.autograd.recording.views import CopySlices, given_back, lent
-from lucid.backend import gpu
+from lucid.base import gpu
 from lucid.errors import HookTypeError
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from lucid.autograd.engine.node import Extra, Node
     from lucid.autograd.engine.passes import Pass
     from lucid.autograd.recording.namespace import Namespace
-    from lucid.backend.arrays import Array
+    from lucid.base.arrays import Array
 
 
 def run_on_device(

@@ -6,7 +6,7 @@ from functools import partial
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from lucid.backend.capture import capture_of_this_thread, captures
+from lucid.base.capture import capture_of_this_thread, captures
 from lucid.errors import HookTypeError
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def note_fired(hooks: Iterable[object], kind: str) -> None:
             inner = cast("Any", inner).func
         # checkpointing and the like hang hooks of lucid's own; tools are named as a user's are
         module = str(getattr(inner, "__module__", ""))
-        own = module.startswith("lucid.") and not module.startswith("lucid.hooks.")
+        own = f"{module}.".startswith("lucid.") and not f"{module}.".startswith("lucid.hooks.")
         if capture is not None and not own and not isinstance(inner, EveryStep):
             capture.fired[hook_name(inner)] = kind
 

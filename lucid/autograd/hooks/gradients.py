@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from lucid.autograd.base import TensorBase, describe, registered
 from lucid.autograd.hooks.firing import add_hook_note, fire, hook_name, note_fired, position_of
-from lucid.backend.capture import captures
+from lucid.base.capture import captures
 from lucid.errors import HookError, HookTypeError
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from lucid.backend.capture import changes
-from lucid.backend.locks import new_rlock
+from lucid.base.capture import changes
+from lucid.base.locks import new_rlock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from lucid.autograd.hooks.firing import Resting, StandIn, check_callable, hook_name, is_resting, registered_hook
 from lucid.autograd.hooks.handle import Handle
 from lucid.autograd.hooks.registration import Registration, changing
-from lucid.backend.capture import changes
+from lucid.base.capture import changes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -10,7 +10,7 @@ from lucid.autograd.kernels.elementwise import Elementwise, Reduction
 from lucid.autograd.kernels.expressions import unknown_names
 from lucid.autograd.kernels.fused import Fused
 from lucid.autograd.kernels.raw import Raw
-from lucid.backend import gpu
+from lucid.base import gpu
 from lucid.cuda.compiler import Function
 from lucid.errors import ArgumentError, KernelError
 

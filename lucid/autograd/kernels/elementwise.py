@@ -11,7 +11,7 @@ from lucid.autograd.kernels.expressions import Term, assignments, names_in, pars
 from lucid.autograd.kernels.formulas import Formulas, seeds_of
 from lucid.autograd.kernels.recording import KernelWithDerivative, not_found
 from lucid.autograd.kernels.slopes import gradients
-from lucid.backend import gpu
+from lucid.base import gpu
 from lucid.errors import ArgumentError, KernelError, NotDifferentiableError
 
 if TYPE_CHECKING:

@@ -13,14 +13,14 @@ from lucid.autograd.kernels.expressions import Term, parse, words_in
 from lucid.autograd.kernels.slopes import gradients
 from lucid.autograd.modes.reading import watching
 from lucid.autograd.modes.state import intercepted, thread
-from lucid.backend import gpu
+from lucid.base import gpu
 from lucid.cuda.launch.kernels import C_TYPES
 from lucid.errors import KernelError, NotDifferentiableError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from lucid.backend.arrays import Array
+    from lucid.base.arrays import Array
 
 __all__ = ["Formulas", "Shapes", "seeds_of"]
 

@@ -10,7 +10,7 @@ import numpy as np
 from lucid.autograd.base import is_list, is_tuple
 from lucid.autograd.kernels.formulas import Formulas, seeds_of
 from lucid.autograd.kernels.recording import KernelWithDerivative
-from lucid.backend import gpu
+from lucid.base import gpu
 from lucid.cuda.compiler import Function, Parameter
 from lucid.cuda.source.signature import NUMBERS, Source, declared, is_const
 from lucid.errors import ArgumentError, KernelError, LucidError, ShapeError

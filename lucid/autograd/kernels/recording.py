@@ -12,10 +12,10 @@ from lucid.autograd.function import Function
 from lucid.autograd.kernels.formulas import Formulas, Shapes
 from lucid.autograd.modes.state import thread
 from lucid.autograd.recording.views import before_change, check_change, memory_error
-from lucid.backend import gpu
-from lucid.backend.dtype import dtype_of
-from lucid.backend.foreign.reading import read
-from lucid.backend.memory import writeable
+from lucid.base import gpu
+from lucid.base.dtype import dtype_of
+from lucid.base.foreign.reading import read
+from lucid.base.memory import writeable
 from lucid.errors import (
     ArgumentError,
     DeviceError,
@@ -30,7 +30,7 @@ from lucid.errors import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from lucid.backend.arrays import Array
+    from lucid.base.arrays import Array
 
 __all__ = ["Call", "KernelWithDerivative", "not_found"]
 

@@ -11,12 +11,12 @@ from lucid.arguments import checked, unfit
 from lucid.autograd.modes.decorating import Decorating, check_bool
 from lucid.autograd.modes.leaving import Context, together
 from lucid.autograd.modes.state import AUTOCAST_OFF, Autocast, intercepted, thread, unusual
-from lucid.backend.dtype import as_dtype, bfloat16, float16
-from lucid.backend.gpu import is_available
+from lucid.base.dtype import as_dtype, bfloat16, float16
+from lucid.base.gpu import is_available
 from lucid.errors import SettingError, warn
 
 if TYPE_CHECKING:
-    from lucid.backend.dtype import dtype as Dtype
+    from lucid.base.dtype import dtype as Dtype
 
 
 class AutocastAs(Context):

@@ -16,12 +16,12 @@ from lucid.autograd.engine.node import AccumulateGrad
 from lucid.autograd.modes.reading import note_leaves, watching
 from lucid.autograd.modes.state import AUTOCAST_OFF, thread, unusual
 from lucid.autograd.recording.namespace import GRAPH
-from lucid.backend.capture import captures
-from lucid.backend.dtype import dtype_of, float32
+from lucid.base.capture import captures
+from lucid.base.dtype import dtype_of, float32
 from lucid.errors import DtypeError
 
 if TYPE_CHECKING:
-    from lucid.backend.dtype import dtype as Dtype
+    from lucid.base.dtype import dtype as Dtype
 
 LOWER, WIDE, REFUSED = "lower", "float32", "refused"
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from lucid.autograd.modes.decorating import Decorating, check_bool
 from lucid.autograd.modes.leaving import Context, together
-from lucid.backend.dtype import bfloat16, dtype, float16
+from lucid.base.dtype import bfloat16, dtype, float16
 
 if TYPE_CHECKING:
     import weakref

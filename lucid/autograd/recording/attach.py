@@ -14,14 +14,14 @@ from lucid.autograd.engine.node import sequences
 from lucid.autograd.hooks.firing import check_callable, fire
 from lucid.autograd.modes.leaving import Context
 from lucid.autograd.modes.state import thread, unusual
-from lucid.backend import gpu
+from lucid.base import gpu
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from lucid.autograd.base import Edge
     from lucid.autograd.engine.node import Node
-    from lucid.backend.arrays import Array
+    from lucid.base.arrays import Array
 
 ndarray = np.ndarray
 

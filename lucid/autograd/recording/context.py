@@ -10,13 +10,13 @@ from lucid.autograd.base import TensorBase, version_of
 from lucid.autograd.recording.saved import Packed, changed_error, freed_error, pack_saved, saved_tensor
 from lucid.autograd.recording.saved_attributes import SavedTensor
 from lucid.autograd.recording.views import live_edge
-from lucid.backend.dtype import as_dtype
+from lucid.base.dtype import as_dtype
 from lucid.errors import DtypeError, GraphError, HookTypeError, warn
 
 if TYPE_CHECKING:
     from lucid.autograd.base import Edge
     from lucid.autograd.engine.node import Node
-    from lucid.backend.dtype import dtype as Dtype
+    from lucid.base.dtype import dtype as Dtype
 
 
 class SavedEntry:

@@ -16,9 +16,9 @@ from lucid.autograd.engine.node import sequences
 from lucid.autograd.modes.reading import note_leaves, watching
 from lucid.autograd.modes.state import PLAIN, SPECIAL, thread, unusual
 from lucid.autograd.recording.views import View, live_edge
-from lucid.backend import gpu
-from lucid.backend.functions import cupy_functions
 from lucid.backends.cuda import matmul
+from lucid.base import gpu
+from lucid.base.functions import cupy_functions
 from lucid.cuda.launch.plans import ALIGNMENT, can_be_noted, number_form, recordings
 from lucid.errors import LucidError
 

@@ -8,7 +8,7 @@ from lucid.autograd.base import TensorBase, describe, is_list, wrap
 from lucid.autograd.engine.node import Node
 from lucid.autograd.recording.namespace import GRAPH, namespace_of
 from lucid.autograd.recording.views import lent
-from lucid.backend.device import device_of
+from lucid.base.device import device_of
 from lucid.errors import DeviceError, DtypeError, GraphError, HookTypeError, ShapeError
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from lucid.autograd.recording.context import FunctionCtx
     from lucid.autograd.recording.namespace import Namespace
     from lucid.autograd.recording.saved_attributes import SavedTensor
-    from lucid.backend.arrays import Array
+    from lucid.base.arrays import Array
 
 
 class BackwardCFunction(Node):

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 from lucid.autograd.base import TensorBase, version_of, wrap
 from lucid.autograd.modes.state import thread
 from lucid.autograd.recording.saved import saved_tensors_hooks
-from lucid.backend.arrays import copied
+from lucid.base.arrays import copied
 from lucid.errors import GraphError
 
 if TYPE_CHECKING:
-    from lucid.backend.arrays import Array
+    from lucid.base.arrays import Array
 
 
 class Kept:

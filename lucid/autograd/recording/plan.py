@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from lucid.autograd.recording.namespace import Namespace
     from lucid.autograd.recording.primitive import Primitive
-    from lucid.backend.arrays import Array
+    from lucid.base.arrays import Array
 
 
 # How many plans are kept for one primitive, and for one plan: patterns of operands are as many as a program likes.

@@ -22,8 +22,8 @@ from lucid.autograd.recording.saved import PackedTuple, pack_saved
 from lucid.autograd.recording.saved_attributes import expose
 from lucid.autograd.recording.short_path import binary, unary
 from lucid.autograd.recording.views import View, live_edge
-from lucid.backend import gpu
-from lucid.backend.functions import cupy_functions, with_weak_numbers
+from lucid.base import gpu
+from lucid.base.functions import cupy_functions, with_weak_numbers
 from lucid.cuda.launch.elementwise import Elementwise
 from lucid.cuda.launch.plans import can_be_noted, off_plan, with_plan
 from lucid.errors import DeviceError, LucidError

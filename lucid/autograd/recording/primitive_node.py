@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from lucid.autograd.recording.namespace import Namespace
     from lucid.autograd.recording.plan import Plan
     from lucid.autograd.recording.primitive import Primitive
-    from lucid.backend.arrays import Array
+    from lucid.base.arrays import Array
 
 
 NO_SETTINGS: dict[str, Any] = {}

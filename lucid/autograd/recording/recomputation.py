@@ -15,7 +15,7 @@ from lucid.autograd.modes.reading import Reads
 from lucid.autograd.modes.state import inference_mode, thread
 from lucid.autograd.recording.saved import Packed, changed_error, saved_tensor, saved_tensors_hooks
 from lucid.autograd.recording.views import detached, live_edge
-from lucid.backend.random.generator import get_rng_states, set_rng_states
+from lucid.base.random.generator import get_rng_states, set_rng_states
 from lucid.errors import CheckpointError
 
 if TYPE_CHECKING:

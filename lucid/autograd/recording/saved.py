@@ -11,7 +11,7 @@ from lucid.autograd.hooks.firing import check_callable, fire, hook_name
 from lucid.autograd.hooks.functions import not_of_the_op
 from lucid.autograd.modes.leaving import Context
 from lucid.autograd.modes.state import no_grad, thread
-from lucid.backend.device import device_of
+from lucid.base.device import device_of
 from lucid.errors import GraphError, HookError, HookTypeError, InplaceError
 
 if TYPE_CHECKING:

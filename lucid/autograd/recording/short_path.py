@@ -20,7 +20,7 @@ from lucid.autograd.modes.casting import cast_operands
 from lucid.autograd.modes.reading import note_leaves, watching
 from lucid.autograd.modes.state import GRAD, PLAIN, NumPyComplaints, intercepted, thread, unusual
 from lucid.autograd.recording.views import live_edge
-from lucid.backend import gpu
+from lucid.base import gpu
 from lucid.cuda.launch.elementwise import Elementwise
 from lucid.errors import LucidError
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from lucid.autograd.recording.plan import Plan
     from lucid.autograd.recording.primitive import Primitive
-    from lucid.backend.arrays import Array
+    from lucid.base.arrays import Array
 
 # Promotion leaves them as they are, beside a Python number too, and no op that has a short path refuses them.
 F32, F64, F16 = np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.float16)

@@ -14,10 +14,10 @@ from lucid.autograd.modes.state import inference_mode, intercepted, thread
 from lucid.autograd.recording.attach import attach
 from lucid.autograd.recording.mutation import keep_saved
 from lucid.autograd.recording.namespace import CUDA
-from lucid.backend import gpu
-from lucid.backend.arrays import copied
-from lucid.backend.dtype import can_cast, dtype_of
-from lucid.backend.memory import writeable
+from lucid.base import gpu
+from lucid.base.arrays import copied
+from lucid.base.dtype import can_cast, dtype_of
+from lucid.base.memory import writeable
 from lucid.errors import DeviceError, DtypeError, InplaceError, ShapeError
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from lucid.autograd.base import Edge
     from lucid.autograd.recording.namespace import Namespace
     from lucid.autograd.recording.primitive import Primitive
-    from lucid.backend.arrays import Array
+    from lucid.base.arrays import Array
 
 
 class View:

@@ -11,7 +11,7 @@ from lucid.errors import DistributedError
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
 
-    from lucid.backend.arrays import Array
+    from lucid.base.arrays import Array
     from lucid.collectives.reduction import ReduceOp
     from lucid.collectives.work import Steps, Work
 

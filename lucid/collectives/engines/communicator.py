@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lucid.backend import gpu
+from lucid.base import gpu
 from lucid.collectives.engines.mpi import CALLS
 from lucid.errors import DistributedError, DistributedTimeoutError, SettingError
 

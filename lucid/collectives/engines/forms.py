@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from lucid.backend.arrays import astype
-from lucid.backend.dtype import dtype_of
+from lucid.base.arrays import astype
+from lucid.base.dtype import dtype_of
 from lucid.collectives.reduction import ORDERED, ReduceOp, as_ordered, from_ordered
 from lucid.errors import DtypeError
 
 if TYPE_CHECKING:
-    from lucid.backend.arrays import Array
+    from lucid.base.arrays import Array
 
 __all__ = ["Form", "form_of"]
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from lucid.backend.arrays import copied
-from lucid.backend.locks import new_rlock
+from lucid.base.arrays import copied
+from lucid.base.locks import new_rlock
 from lucid.collectives.engines.base import Engine
 from lucid.collectives.job.watch import Mailbox
 from lucid.collectives.reduction import ORDERED, ReduceOp, as_ordered, from_ordered, tree_sum

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lucid.backend.arrays import astype, copied, namespace
-from lucid.backend.functions import cupy_functions
+from lucid.base.arrays import astype, copied, namespace
+from lucid.base.functions import cupy_functions
 from lucid.collectives.engines.forms import Form, form_of
 from lucid.collectives.engines.queued import QueuedEngine
 from lucid.collectives.reduction import ReduceOp, tree_sum
@@ -17,7 +17,7 @@ from lucid.ops.base.promotion import accumulation_dtype
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from lucid.backend.arrays import Array
+    from lucid.base.arrays import Array
     from lucid.collectives.work import Steps
 
 __all__ = ["NcclEngine"]

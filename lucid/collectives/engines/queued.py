@@ -7,9 +7,9 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any, Self
 
-from lucid.backend import gpu
-from lucid.backend.capture import capture_of_this_thread, check_not_capturing, note_arrays
-from lucid.backend.locks import new_rlock
+from lucid.base import gpu
+from lucid.base.capture import capture_of_this_thread, check_not_capturing, note_arrays
+from lucid.base.locks import new_rlock
 from lucid.collectives.engines.base import Engine
 from lucid.collectives.engines.communicator import IN_PROGRESS, SUCCESS, library, settle
 from lucid.collectives.job.watchdog import WATCHDOG, Flight
@@ -18,7 +18,7 @@ from lucid.errors import CaptureError, DeviceError, DistributedError, Distribute
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Sequence
 
-    from lucid.backend.arrays import Array
+    from lucid.base.arrays import Array
     from lucid.collectives.engines.communicator import Peers
     from lucid.collectives.work import Work
 

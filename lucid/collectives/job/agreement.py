@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lucid.backend.arrays import to_device
-from lucid.backend.device import CPU
+from lucid.base.arrays import to_device
+from lucid.base.device import CPU
 from lucid.collectives.numbers import on_device
 from lucid.collectives.work import Call, Work
 from lucid.errors import DistributedError

@@ -15,8 +15,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lucid.backend.log import logger
-from lucid.backend.trust import distrusted
+from lucid.base.log import logger
+from lucid.base.trust import distrusted
 from lucid.cuda.build.image import Image, fitting, key_of
 from lucid.cuda.source import sources
 

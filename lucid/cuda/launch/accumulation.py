@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from lucid.backend import gpu
+from lucid.base import gpu
 from lucid.cuda.launch.elementwise import KINDS, Elementwise
 from lucid.cuda.launch.kernels import C_TYPES, FLOATS
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
-from lucid.backend import gpu
-from lucid.backend.functions import cupy_functions
+from lucid.base import gpu
+from lucid.base.functions import cupy_functions
 from lucid.cuda.launch.indexing import REMEMBERED, UNITS, bits_of, launch_for, steps_of
 from lucid.cuda.launch.kernels import C_TYPES, FLOATS, VECTOR_BYTES, Kernel
 from lucid.cuda.launch.plans import empty, planned
@@ -18,7 +18,7 @@ from lucid.cuda.source.signature import constant, packer
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from lucid.backend.arrays import Array
+    from lucid.base.arrays import Array
 
 __all__ = [
     "cat",

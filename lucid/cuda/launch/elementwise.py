@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from lucid.backend import gpu
-from lucid.backend.memory import byte_bounds
+from lucid.base import gpu
+from lucid.base.memory import byte_bounds
 from lucid.cuda.launch.kernels import C_TYPES, FLOATS, VECTOR_BYTES, Kernel
 from lucid.cuda.launch.layout import plan_of
 from lucid.cuda.launch.plans import empty, recordings
@@ -18,7 +18,7 @@ from lucid.cuda.launch.transposition import transposed
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from lucid.backend.arrays import Array
+    from lucid.base.arrays import Array
     from lucid.cuda.launch.layout import Form
 
 __all__ = ["ALL", "BOOL", "INTEGERS", "NUMBERS", "Elementwise", "converted", "overlap"]

@@ -13,7 +13,7 @@ from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from lucid.backend.locks import Once, new_lock, new_rlock
+from lucid.base.locks import Once, new_lock, new_rlock
 from lucid.cuda.launch.parameters import Parameters, last_packer
 from lucid.cuda.launch.plans import note, recordings
 from lucid.cuda.source.signature import NUMBERS, source

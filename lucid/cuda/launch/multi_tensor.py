@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from lucid.backend import gpu
+from lucid.base import gpu
 from lucid.cuda.launch.kernels import C_TYPES, FLOATS, Kernel
 from lucid.cuda.source.signature import constant
 from lucid.cuda.steps.numbers import NumbersKernel, RowNumbers
@@ -25,7 +25,7 @@ from lucid.cuda.steps.numbers import NumbersKernel, RowNumbers
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from lucid.backend.arrays import Array
+    from lucid.base.arrays import Array
     from lucid.cuda.steps.numbers import Given
 
 Row: TypeAlias = list[Any]

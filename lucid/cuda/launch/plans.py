@@ -20,14 +20,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 import numpy as np
 
-from lucid.backend import gpu
-from lucid.backend.memory import byte_bounds, check_size
 from lucid.backends.cuda import matmul
+from lucid.base import gpu
+from lucid.base.memory import byte_bounds, check_size
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
-    from lucid.backend.arrays import Array
+    from lucid.base.arrays import Array
 
 __all__ = [
     "Bind", "Plan", "Plans", "Slot", "can_be_noted", "empty", "is_planned", "launches_only", "not_planned", "note",

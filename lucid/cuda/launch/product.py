@@ -9,7 +9,7 @@ from lucid.cuda.launch.kernels import C_TYPES, FLOATS, Kernel
 from lucid.cuda.source.signature import constant
 
 if TYPE_CHECKING:
-    from lucid.backend.arrays import Array
+    from lucid.base.arrays import Array
 
 __all__ = ["LONGEST_SUM", "MOST_WORK", "Loop", "multiply"]
 

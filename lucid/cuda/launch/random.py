@@ -1,4 +1,4 @@
-"""Random draws on CUDA devices, bit for bit those of `lucid.backend.random.draws` on the CPU."""
+"""Random draws on CUDA devices, bit for bit those of `lucid.base.random.draws` on the CPU."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lucid.backend import gpu
-from lucid.backend.random import draws as random
+from lucid.base import gpu
+from lucid.base.random import draws as random
 from lucid.cuda.launch.kernels import C_TYPES, FLOATS, Kernel
 
 if TYPE_CHECKING:
-    from lucid.backend.arrays import Array
+    from lucid.base.arrays import Array
 
 _THREADS = 256
 _WHOLE = ("signed char", "unsigned char", "short", "int", "long long")

@@ -15,7 +15,7 @@ from lucid.cuda.source.signature import constant
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from lucid.backend.arrays import Array
+    from lucid.base.arrays import Array
 
 __all__ = [
     "BLOCK",

@@ -13,7 +13,7 @@ from lucid.cuda.launch.reduction import merged_axes
 from lucid.cuda.source.signature import constant
 
 if TYPE_CHECKING:
-    from lucid.backend.arrays import Array
+    from lucid.base.arrays import Array
 
 __all__ = ["transposed"]
 

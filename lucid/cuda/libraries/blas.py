@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import ml_dtypes
 import numpy as np
 
-from lucid.backend import gpu
 from lucid.backends.cuda import matmul as settings
+from lucid.base import gpu
 from lucid.cuda.launch import product
 from lucid.cuda.launch.elementwise import converted
 from lucid.cuda.launch.plans import empty, not_planned, note, planned, recordings

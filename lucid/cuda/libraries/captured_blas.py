@@ -8,9 +8,9 @@ from functools import cache
 from threading import get_ident
 from typing import Any
 
-from lucid.backend import gpu
-from lucid.backend.capture import capture_of_this_thread
-from lucid.backend.functions import cupy_functions
+from lucid.base import gpu
+from lucid.base.capture import capture_of_this_thread
+from lucid.base.functions import cupy_functions
 from lucid.errors import CaptureError, KernelError
 
 __all__ = ["captured_product", "prepare"]

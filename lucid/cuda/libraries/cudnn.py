@@ -13,16 +13,16 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from lucid.backend import gpu
-from lucid.backend.functions import cupy_functions
-from lucid.backend.locks import new_lock
-from lucid.backend.log import logger
 from lucid.backends import cudnn as switch
 from lucid.backends.cuda import matmul
+from lucid.base import gpu
+from lucid.base.functions import cupy_functions
+from lucid.base.locks import new_lock
+from lucid.base.log import logger
 from lucid.cuda.launch.kernels import C_TYPES
 
 if TYPE_CHECKING:
-    from lucid.backend.arrays import Array
+    from lucid.base.arrays import Array
 
 __all__ = ["is_able", "run"]
 

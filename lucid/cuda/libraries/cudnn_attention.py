@@ -9,13 +9,13 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from lucid.backend.functions import cupy_functions
+from lucid.base.functions import cupy_functions
 from lucid.cuda.launch.kernels import C_TYPES
 from lucid.cuda.libraries import cudnn
 from lucid.cuda.switches import are_deterministic_algorithms_enabled
 
 if TYPE_CHECKING:
-    from lucid.backend.arrays import Array
+    from lucid.base.arrays import Array
 
 __all__ = ["backward", "forward"]
 

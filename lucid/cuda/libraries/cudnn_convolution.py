@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from lucid.backend.functions import cupy_functions
+from lucid.base.functions import cupy_functions
 from lucid.cuda.libraries import cudnn
 
 if TYPE_CHECKING:
-    from lucid.backend.arrays import Array
+    from lucid.base.arrays import Array
 
 __all__ = ["forward", "input_grad", "weight_grad"]
 

@@ -11,13 +11,13 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any
 
-from lucid.backend import gpu
+from lucid.base import gpu
 from lucid.errors import CaptureError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from lucid.backend.arrays import Array
+    from lucid.base.arrays import Array
 
 __all__ = ["in_turn"]
 

@@ -21,14 +21,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lucid.backend import gpu
-from lucid.backend.functions import cupy_functions
+from lucid.base import gpu
+from lucid.base.functions import cupy_functions
 from lucid.errors import LinAlgError
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from lucid.backend.arrays import Array
+    from lucid.base.arrays import Array
 
 LETTERS = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}
 # Enumerations of cublas_api.h.

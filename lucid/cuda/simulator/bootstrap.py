@@ -11,7 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from lucid.backend import gpu
+from lucid.base import gpu
 from lucid.cuda.launch import kernels
 from lucid.cuda.simulator.absence import refuse_what_is_absent
 from lucid.cuda.simulator.blocks import Blocks

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lucid.backend.locks import new_lock
+from lucid.base.locks import new_lock
 from lucid.cuda.simulator.builder import build
 from lucid.cuda.simulator.settings import whole_number
 from lucid.cuda.simulator.wheels import installed

@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from lucid.backend import gpu
-from lucid.backend.arrays import to_device
-from lucid.backend.device import device_of
+from lucid.base import gpu
+from lucid.base.arrays import to_device
+from lucid.base.device import device_of
 from lucid.cuda.launch.kernels import Kernel
 from lucid.cuda.source.signature import constant
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from lucid.backend.arrays import Array
+    from lucid.base.arrays import Array
 
 __all__ = ["Given", "NumbersKernel", "RowNumbers"]
 

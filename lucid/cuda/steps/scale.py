@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lucid.backend import gpu
+from lucid.base import gpu
 from lucid.cuda.launch.kernels import Kernel
 
 if TYPE_CHECKING:
-    from lucid.backend.arrays import Array
+    from lucid.base.arrays import Array
 
 __all__ = ["following_scale", "update_scale"]
 

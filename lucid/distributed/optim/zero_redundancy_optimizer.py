@@ -10,7 +10,7 @@ import numpy as np
 
 from lucid.arguments import unfit
 from lucid.autograd.modes.state import enable_grad
-from lucid.backend.device import device_of
+from lucid.base.device import device_of
 from lucid.collectives.group import ProcessGroup
 from lucid.collectives.joining import Join, Joinable, JoinHook
 from lucid.collectives.numbers import all_gathered, gathered
@@ -26,7 +26,7 @@ from lucid.serialization import load, save
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from lucid.backend.device import device
+    from lucid.base.device import device
     from lucid.optim.optimizer import Group, Params
     from lucid.tensor import Tensor
 

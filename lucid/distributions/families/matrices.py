@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.modes.state import no_grad
-from lucid.backend.limits import finfo
+from lucid.base.limits import finfo
 from lucid.distributions import constraints
 from lucid.distributions.distribution import Distribution, ExponentialFamily
 from lucid.distributions.families.gamma import Beta

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from lucid.arguments import unfit
-from lucid.backend.limits import finfo
+from lucid.base.limits import finfo
 from lucid.distributions import constraints
 from lucid.distributions.transformations.base import Transform
 from lucid.distributions.utils import sum_rightmost

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from lucid.backend.limits import finfo
+from lucid.base.limits import finfo
 from lucid.distributions import constraints
 from lucid.distributions.transformations.base import Transform
 from lucid.distributions.utils import tril_matrix_to_vec, vec_to_tril_matrix

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from lucid.autograd.base import TensorBase
 from lucid.autograd.hooks.function_hook import outputs_of
-from lucid.backend import gpu
+from lucid.base import gpu
 from lucid.hooks.functions.sums import Sums
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from lucid.autograd.base import TensorBase, is_numpy
-from lucid.backend.capture import capture_of_this_thread
+from lucid.base.capture import capture_of_this_thread
 from lucid.cuda.streams import Event
 from lucid.hooks.functions.sums import Sums
 

@@ -2,5 +2,8 @@
 
 from lucid.hooks.tracing.spans import Region, Span
 from lucid.hooks.tracing.trace import trace
+from lucid.public import publish as _publish
 
 __all__ = ["Region", "Span", "trace"]
+
+_publish(globals())

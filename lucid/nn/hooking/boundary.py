@@ -21,7 +21,7 @@ from lucid.autograd.modes.state import thread
 from lucid.autograd.recording.attach import attach
 from lucid.autograd.recording.namespace import GRAPH
 from lucid.autograd.recording.views import View, given_back, lent, live_edge
-from lucid.backend.arrays import namespace, on
+from lucid.base.arrays import namespace, on
 from lucid.errors import HookError, HookTypeError, warn
 from lucid.nn.module.paths import module_path
 

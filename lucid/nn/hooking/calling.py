@@ -14,7 +14,7 @@ from lucid.autograd.hooks.firing import StandIn, add_hook_note, fire, hook_name
 from lucid.autograd.hooks.registration import changing
 from lucid.autograd.modes.state import thread
 from lucid.autograd.recording.views import live_edge
-from lucid.backend.capture import captures, note_places
+from lucid.base.capture import captures, note_places
 from lucid.errors import HookError, warn
 from lucid.nn.hooking.boundary import ModuleInputBackward
 from lucid.nn.hooking.one_tensor import call_with_hooks

@@ -19,8 +19,8 @@ from lucid.nn.module.parameters import empty_parameter
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from lucid.backend.device import Device
-    from lucid.backend.dtype import dtype as Dtype
+    from lucid.base.device import Device
+    from lucid.base.dtype import dtype as Dtype
     from lucid.nn.parameter import Parameter
     from lucid.tensor import Tensor
 

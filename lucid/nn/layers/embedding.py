@@ -17,8 +17,8 @@ from lucid.nn.parameter import Parameter
 if TYPE_CHECKING:
     from typing import Self
 
-    from lucid.backend.device import Device
-    from lucid.backend.dtype import dtype as Dtype
+    from lucid.base.device import Device
+    from lucid.base.dtype import dtype as Dtype
     from lucid.tensor import Tensor
 
 

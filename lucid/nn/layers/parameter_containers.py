@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from lucid.arguments import checked
 from lucid.autograd.base import TensorBase
-from lucid.backend.device import device_of
-from lucid.backend.dtype import dtype_of
+from lucid.base.device import device_of
+from lucid.base.dtype import dtype_of
 from lucid.errors import ArgumentError
 from lucid.nn.layers.container import named_entries, position_in
 from lucid.nn.module.module import Module, ModuleAttributeError

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.base import TensorBase, describe, grad_of, wrap
 from lucid.autograd.modes.state import no_grad
-from lucid.backend.capture import changes
-from lucid.backend.device import as_device
-from lucid.backend.dtype import as_dtype
-from lucid.backend.sharing import shared
+from lucid.base.capture import changes
+from lucid.base.device import as_device
+from lucid.base.dtype import as_dtype
+from lucid.base.sharing import shared
 from lucid.errors import DtypeError, SettingError
 from lucid.nn.module.tree import Tree
 from lucid.nn.parameter import UninitializedTensorMixin
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Self
 
-    from lucid.backend.device import Device
+    from lucid.base.device import Device
     from lucid.ops.base.formats import memory_format
 
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from lucid.autograd.hooks.firing import fire
 from lucid.autograd.modes.state import no_grad
 from lucid.autograd.recording.views import check_change, memory_error
-from lucid.backend.capture import changes
-from lucid.backend.interrupts import uninterrupted
-from lucid.backend.memory import writeable
+from lucid.base.capture import changes
+from lucid.base.interrupts import uninterrupted
+from lucid.base.memory import writeable
 from lucid.errors import StateDictError
 from lucid.nn.module.paths import saved_as
 

@@ -11,7 +11,7 @@ from lucid.arguments import unfit
 from lucid.autograd.base import TensorBase
 from lucid.autograd.hooks.table import KINDS, ActiveHooks
 from lucid.autograd.modes.reading import note_read, watching
-from lucid.backend.capture import changes
+from lucid.base.capture import changes
 from lucid.errors import ArgumentError, SettingError
 from lucid.nn.hooking.calling import call
 from lucid.nn.hooking.tables import global_tables, registered_value

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.base import wrap
-from lucid.backend.arrays import to_device
-from lucid.backend.device import as_device, get_default_device
-from lucid.backend.dtype import as_dtype, get_default_dtype
+from lucid.base.arrays import to_device
+from lucid.base.device import as_device, get_default_device
+from lucid.base.dtype import as_dtype, get_default_dtype
 from lucid.nn.parameter import Parameter
 from lucid.ops.creation.filling import shape_of
 
 if TYPE_CHECKING:
-    from lucid.backend.device import Device
-    from lucid.backend.dtype import dtype as Dtype
+    from lucid.base.device import Device
+    from lucid.base.dtype import dtype as Dtype
 
 
 def empty_tensor(shape: tuple[int, ...], device: Device = None, dtype: Dtype | None = None, fill: float = 0.0) -> Any:

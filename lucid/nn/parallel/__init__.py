@@ -5,5 +5,8 @@ from __future__ import annotations
 from lucid.nn.parallel import distributed
 from lucid.nn.parallel.data_parallel import DataParallel
 from lucid.nn.parallel.distributed import DistributedDataParallel
+from lucid.public import publish as _publish
 
 __all__ = ["DataParallel", "DistributedDataParallel", "distributed"]
+
+_publish(globals())

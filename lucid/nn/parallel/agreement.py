@@ -14,7 +14,7 @@ from lucid.arguments import unfit
 from lucid.autograd.base import TensorBase
 from lucid.autograd.engine.retain import register_hook
 from lucid.autograd.modes.state import thread
-from lucid.backend.device import device_of
+from lucid.base.device import device_of
 from lucid.collectives.numbers import all_gathered
 from lucid.collectives.sharing import share
 from lucid.errors import DeviceError, DistributedError, SettingError, warn

@@ -6,8 +6,8 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.base import grad_of, wrap
-from lucid.backend.arrays import namespace, on
-from lucid.backend.device import device_of
+from lucid.base.arrays import namespace, on
+from lucid.base.device import device_of
 from lucid.ops.base.promotion import accumulation_dtype
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from lucid.autograd.hooks.table import HookTable, register
 from lucid.autograd.modes.decorating import check_bool
 from lucid.autograd.modes.leaving import Context
 from lucid.autograd.modes.state import thread
-from lucid.backend.device import device_of
+from lucid.base.device import device_of
 from lucid.collectives.group import ProcessGroup
 from lucid.collectives.joining import Join
 from lucid.collectives.sharing import share

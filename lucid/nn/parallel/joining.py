@@ -12,7 +12,7 @@ from lucid.nn.parallel.agreement import share_buffers
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from lucid.backend.device import device as Device
+    from lucid.base.device import device as Device
     from lucid.collectives.group import ProcessGroup
     from lucid.nn.module.module import Module
     from lucid.nn.parallel.reducer import Reducer

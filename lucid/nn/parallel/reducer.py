@@ -12,9 +12,9 @@ import numpy as np
 from lucid.autograd.base import TensorBase, grad_of, is_list, wrap
 from lucid.autograd.hooks.firing import fire, hook_name
 from lucid.autograd.modes.state import thread
-from lucid.backend.arrays import astype, on
-from lucid.backend.capture import capture_of_this_thread
-from lucid.backend.device import device_of
+from lucid.base.arrays import astype, on
+from lucid.base.capture import capture_of_this_thread
+from lucid.base.device import device_of
 from lucid.collectives.memory import Target
 from lucid.collectives.numbers import all_reduced, broadcasted
 from lucid.collectives.reduction import ReduceOp

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.base import TensorBase, grad_of, version_of, wrap
-from lucid.backend.arrays import astype, copied, on
-from lucid.backend.device import device_of
-from lucid.backend.dtype import dtype_of
-from lucid.backend.random.generator import Generator, default_generator_for, get_rng_states, set_rng_states
+from lucid.base.arrays import astype, copied, on
+from lucid.base.device import device_of
+from lucid.base.dtype import dtype_of
+from lucid.base.random.generator import Generator, default_generator_for, get_rng_states, set_rng_states
 from lucid.collectives.memory import Target
 from lucid.collectives.numbers import all_reduced
 from lucid.collectives.reduction import ReduceOp

@@ -13,6 +13,7 @@ from lucid.nn.utils.gradients import (
     vector_to_parameters,
 )
 from lucid.nn.utils.hooked_norms import remove_spectral_norm, remove_weight_norm, spectral_norm, weight_norm
+from lucid.public import publish as _publish
 
 __all__ = [
     "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "fuse_conv_bn_eval", "fuse_conv_bn_weights",
@@ -20,3 +21,5 @@ __all__ = [
     "parametrizations", "parametrize", "prune", "remove_spectral_norm", "remove_weight_norm", "rnn", "spectral_norm",
     "stateless", "vector_to_parameters", "weight_norm",
 ]  # fmt: skip
+
+_publish(globals())

@@ -11,8 +11,8 @@ import numpy as np
 from lucid.arguments import checked, unfit
 from lucid.autograd.base import TensorBase, versions_of, with_grads, wrap
 from lucid.autograd.modes.state import no_grad
-from lucid.backend import gpu
-from lucid.backend.dtype import as_dtype, float32, promote_types
+from lucid.base import gpu
+from lucid.base.dtype import as_dtype, float32, promote_types
 from lucid.cuda.launch.multi_tensor import Arrays
 from lucid.errors import CaptureError, SettingError, ShapeError
 from lucid.ops.base.promotion import only_tensors

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.arguments import among
 from lucid.autograd.modes.state import no_grad
-from lucid.backend.limits import finfo
+from lucid.base.limits import finfo
 from lucid.errors import NotDifferentiableError, SettingError, ShapeError
 from lucid.nn.module.module import Module
 from lucid.ops.creation.filling import zeros, zeros_like

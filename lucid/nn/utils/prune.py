@@ -28,6 +28,7 @@ from lucid.nn.utils.pruning import (
     scores_of,
 )
 from lucid.ops.creation.filling import ones_like
+from lucid.public import publish as _publish
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -166,3 +167,6 @@ def remove(module: Module, name: str) -> Module:
 def is_pruned(module: Module) -> bool:
     """Return whether a parameter of the module, or of one below it, is pruned."""
     return any(isinstance(hook, BasePruningMethod) for inner in module.modules() for hook in hooks_of(inner).values())
+
+
+_publish(globals())

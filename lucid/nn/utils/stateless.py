@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.arguments import checked
 from lucid.errors import ArgumentError, SettingError, StateDictError
+from lucid.public import publish as _publish
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -125,3 +126,6 @@ def _tied(places: dict[str, tuple[dict[str, Any], str]], given: dict[str, Any]) 
         for name, (table, key) in places.items()
         if name in given or id(table[key]) in by_tensor
     }
+
+
+_publish(globals(), functional_call="lucid.func")

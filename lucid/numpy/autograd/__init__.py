@@ -39,6 +39,7 @@ from lucid.numpy.autograd.products import (
     make_jvp_reversemode,
     make_vjp,
 )
+from lucid.public import publish as _publish
 
 __all__ = [
     "checkpoint", "deriv", "dict", "egrad", "elementwise_grad", "grad", "grad_and_aux", "grad_named", "hessian",
@@ -46,3 +47,5 @@ __all__ = [
     "make_ggnvp", "make_hvp", "make_jvp", "make_jvp_reversemode", "make_vjp", "multigrad_dict", "primitive",
     "tensor_jacobian_product", "tuple", "type", "value_and_grad", "vector_jacobian_product",
 ]  # fmt: skip
+
+_publish(globals())

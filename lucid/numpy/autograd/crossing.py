@@ -16,8 +16,8 @@ import numpy as np
 from lucid.arguments import shown
 from lucid.autograd.base import TensorBase, wrap
 from lucid.autograd.hooks.structure import map_leaves
-from lucid.backend.arrays import asarray, ones_beside
-from lucid.backend.dtype import as_dtype
+from lucid.base.arrays import asarray, ones_beside
+from lucid.base.dtype import as_dtype
 from lucid.errors import DtypeError, SettingError
 from lucid.func.derivatives import Run
 from lucid.func.trees import leaves, matching

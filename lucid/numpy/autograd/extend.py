@@ -16,7 +16,7 @@ from lucid.arguments import shown
 from lucid.autograd.base import TensorBase, wrap
 from lucid.autograd.function import Function
 from lucid.autograd.hooks.structure import map_leaves, paired
-from lucid.backend.arrays import zeros_beside
+from lucid.base.arrays import zeros_beside
 from lucid.errors import ArgumentError, NotDifferentiableError
 from lucid.func.trees import leaves, refilled
 from lucid.numpy.autograd.crossing import as_tensor, as_tensors, conjugated, outside, recorded

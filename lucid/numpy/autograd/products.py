@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lucid.backend.arrays import ones_beside
+from lucid.base.arrays import ones_beside
 from lucid.func.trees import leaves, refilled
 from lucid.numpy.autograd.arguments import of_argument
 from lucid.numpy.autograd.crossing import as_tensors, fitting, outside, pulled_back, pushed_forward, run_of

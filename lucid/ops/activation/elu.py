@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from lucid.autograd.recording.namespace import Namespace
-    from lucid.backend.arrays import Array
+    from lucid.base.arrays import Array
     from lucid.tensor import Tensor
 
 # With these a layer keeps mean 0 and variance 1 of what goes through it: Klambauer, Unterthiner, Mayr, Hochreiter,

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from lucid.autograd.recording.namespace import Namespace
     from lucid.autograd.recording.primitive_node import PrimitiveNode
-    from lucid.backend.arrays import Array
+    from lucid.base.arrays import Array
     from lucid.tensor import Tensor
 
 # from so many elements on, finding the slope beside gelu takes less than what else is done for it

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.recording.namespace import GRAPH
 from lucid.autograd.recording.primitive import primitive
-from lucid.backend import gpu
-from lucid.backend.dtype import dtype_of
+from lucid.base import gpu
+from lucid.base.dtype import dtype_of
 from lucid.cuda.launch.indexing import launch_for
 from lucid.cuda.launch.kernels import C_TYPES, FLOATS, Kernel
 from lucid.cuda.launch.plans import empty
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from lucid.autograd.recording.namespace import Namespace
-    from lucid.backend.arrays import Array
+    from lucid.base.arrays import Array
     from lucid.tensor import Tensor
 
 _forward = Kernel("lstm_gates", "lucid::lstm_gates", [(t,) for t in FLOATS])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from lucid.autograd.modes.casting import dtype_within
 from lucid.autograd.recording.namespace import GRAPH
-from lucid.backend.dtype import dtype_of
+from lucid.base.dtype import dtype_of
 from lucid.errors import DtypeError, SettingError, ShapeError
 from lucid.ops.activation.relu import floating, leaky_relu
 from lucid.ops.base.blocks import rounded_once
@@ -22,7 +22,7 @@ from lucid.ops.shape.reshape import reshape
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from lucid.backend.arrays import Array
+    from lucid.base.arrays import Array
     from lucid.tensor import Tensor
 
 

@@ -20,7 +20,7 @@ from lucid.ops.elementwise.selection import CLAMP
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from lucid.backend.arrays import Array
+    from lucid.base.arrays import Array
     from lucid.tensor import Tensor
 
 

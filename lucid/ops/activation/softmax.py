@@ -16,7 +16,7 @@ import numpy as np
 from lucid.autograd.modes.casting import wide_in_autocast
 from lucid.autograd.modes.state import unusual
 from lucid.autograd.recording.primitive import Primitive
-from lucid.backend.dtype import as_dtype, dtype_of
+from lucid.base.dtype import as_dtype, dtype_of
 from lucid.errors import DtypeError, warn
 from lucid.ops.activation import softmax_cuda as kernels
 from lucid.ops.base.declaration import adjoint
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from lucid.autograd.recording.namespace import Namespace
-    from lucid.backend.arrays import Array
-    from lucid.backend.dtype import dtype as Dtype
+    from lucid.base.arrays import Array
+    from lucid.base.dtype import dtype as Dtype
     from lucid.tensor import Tensor
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import ModuleType
 
-    from lucid.backend.arrays import Array, Ints
+    from lucid.base.arrays import Array, Ints
 
 # Linux's number of the size of the second-level cache; Python has no name for it.
 _SECOND_LEVEL_CACHE = 191

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from lucid.autograd.recording.namespace import Namespace
-    from lucid.backend.arrays import Array, Ints
+    from lucid.base.arrays import Array, Ints
 
 
 def broadcast_axes(shape: tuple[int, ...], wanted: tuple[int, ...]) -> tuple[int, ...]:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from lucid.autograd.recording.namespace import Namespace
-    from lucid.backend.arrays import Array
+    from lucid.base.arrays import Array
 
     # Spelled out by the number of parameters, so that a checker of types knows those of a lambda.
     Formula: TypeAlias = (

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 
-from lucid.backend.memory import check_size
+from lucid.base.memory import check_size
 from lucid.errors import IndexOutOfRangeError, ShapeError
 from lucid.ops.base.scalars import as_int
 

@@ -25,11 +25,12 @@ from lucid.autograd.base import TensorBase, describe
 from lucid.autograd.modes.autocast import casting_on, without_autocast
 from lucid.autograd.modes.decorating import check_bool
 from lucid.autograd.modes.state import is_grad_enabled, no_grad, unusual
-from lucid.backend.device import device_of
-from lucid.backend.dtype import as_dtype, can_cast
+from lucid.base.device import device_of
+from lucid.base.dtype import as_dtype, can_cast
 from lucid.errors import ArgumentError, DeviceError, DtypeError, GraphError, ShapeError
 from lucid.ops.base.formats import check_layout, check_memory_format
 from lucid.ops.creation.data import pinned
+from lucid.public import place, written_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -97,8 +98,12 @@ def with_keywords(function: Callable[..., Any], path: str) -> Callable[..., Any]
         most = code.co_argcount
         call = method
 
-    # pickle looks for it here, as doctest would run the examples of what is in the module that it names
-    call.__module__, call.__qualname__ = __name__, path
+    call.__module__, call.__qualname__ = written_in(function), path
+    if path.startswith("Tensor."):
+        place(call, "lucid")
+    else:
+        call.__name__ = call.__qualname__ = title
+        place(call, f"lucid.{path}".rpartition(".")[0])
     return call
 
 
@@ -115,6 +120,7 @@ def is_numpys_form(code: CodeType, args: tuple[Any, ...], kwargs: dict[str, Any]
 
 
 def __getattr__(name: str) -> object:
+    # older pickles look here for all functions of `lucid`
     if name.startswith("_"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(sys.modules["lucid"], name)
@@ -155,10 +161,12 @@ def add_to_functions(names: Iterable[str], namespace: dict[str, Any], prefix: st
     """Give those functions of the namespace `lucid`, or of one below by its prefix, that are ops PyTorch's keywords."""
     made: dict[Any, Any] = {}
     for name in names:
-        function = namespace.get(name)
-        if hasattr(function, "__code__") and cast("Any", function).__module__.startswith("lucid.ops."):
+        function: Any = namespace.get(name)
+        if hasattr(function, "__code__") and written_in(function).startswith("lucid.ops."):
             if function not in made:
-                made[function] = with_keywords(cast("Any", function), prefix + name)
+                # of several names it is known by its own
+                own = function.__name__ if namespace.get(function.__name__) is function else name
+                made[function] = with_keywords(function, prefix + own)
             namespace[name] = made[function]
 
 
@@ -174,7 +182,7 @@ def _adapted(title: str, function: Any, args: tuple[Any, ...], kwargs: dict[str,
         if sizes := args[code.co_argcount :]:
             raise ArgumentError(f"{title}: size is given twice, as {sizes} and as {kwargs['size']!r}")
         args = (*args, kwargs.pop("size"))
-    makes = function.__module__ == MAKERS or function.__module__.startswith((f"{MAKERS}.", "lucid.tensor.conversion"))
+    makes = written_in(function).startswith((MAKERS, "lucid.tensor.conversion"))
     pins: Any = False
     if makes and title not in FORMATTED:
         check_layout(kwargs.pop("layout", None))
@@ -196,7 +204,7 @@ def _adapted(title: str, function: Any, args: tuple[Any, ...], kwargs: dict[str,
 
 def _into(title: str, out: Any, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Return `out` after the result of a call was written into it."""
-    if title in NEVER_OUT or not (function.__module__.startswith(FAMILIES) or title in ALSO_OUT):
+    if title in NEVER_OUT or not (written_in(function).startswith(FAMILIES) or title in ALSO_OUT):
         raise ArgumentError(f"{title}: out is not taken here: write out.copy_(lucid.{title}(...))")
     targets: tuple[Any, ...] = tuple(cast("Any", out)) if isinstance(out, tuple | list) else (out,)
     for target in targets:

@@ -6,8 +6,8 @@ import functools
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from lucid.autograd.base import TensorBase, describe
-from lucid.backend.arrays import on
-from lucid.backend.device import beside
+from lucid.base.arrays import on
+from lucid.base.device import beside
 from lucid.errors import DeviceError
 
 if TYPE_CHECKING:

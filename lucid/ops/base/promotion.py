@@ -11,12 +11,12 @@ from lucid.autograd.base import TensorBase, wrap
 from lucid.autograd.borrowing import borrowed
 from lucid.autograd.modes.state import unusual
 from lucid.autograd.recording.primitive import primitive
-from lucid.backend import gpu
-from lucid.backend.arrays import Array, asarray, astype
-from lucid.backend.dtype import as_dtype, bfloat16, dtype_of, float16, get_default_dtype, result_type
-from lucid.backend.dtype import dtype as dtype_class
-from lucid.backend.foreign.reading import NUMPY
-from lucid.backend.functions import cupy_functions
+from lucid.base import gpu
+from lucid.base.arrays import Array, asarray, astype
+from lucid.base.dtype import as_dtype, bfloat16, dtype_of, float16, get_default_dtype, result_type
+from lucid.base.dtype import dtype as dtype_class
+from lucid.base.foreign.reading import NUMPY
+from lucid.base.functions import cupy_functions
 from lucid.cuda.launch.elementwise import converted
 from lucid.cuda.launch.plans import launches_only
 from lucid.errors import ArgumentError, DtypeError

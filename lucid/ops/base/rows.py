@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import ModuleType
 
-    from lucid.backend.arrays import Array, Ints
+    from lucid.base.arrays import Array, Ints
 
 # Elements of one block, 1 MiB of float32: each call of NumPy on its rows costs microseconds beside its work, which
 # weighs more than a second-level cache of half the size. More elements than in `lucid.ops.base.blocks`, where calls

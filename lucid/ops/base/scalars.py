@@ -10,13 +10,13 @@ import numpy as np
 from lucid.arguments import named, unfit
 from lucid.autograd.base import TensorBase, describe
 from lucid.autograd.recording.views import live_edge
-from lucid.backend.arrays import asarray
-from lucid.backend.dtype import bfloat16
-from lucid.backend.foreign.reading import plain as unmasked
+from lucid.base.arrays import asarray
+from lucid.base.dtype import bfloat16
+from lucid.base.foreign.reading import plain as unmasked
 from lucid.errors import ArgumentError, DtypeError
 
 if TYPE_CHECKING:
-    from lucid.backend.dtype import dtype as dtype_class
+    from lucid.base.dtype import dtype as dtype_class
 
 
 def as_int(value: Any, argument: str) -> int:

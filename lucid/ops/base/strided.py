@@ -12,7 +12,7 @@ import numpy as np
 
 from lucid.autograd.base import TensorBase, describe
 from lucid.autograd.recording.primitive import primitive
-from lucid.backend.memory import check_size, forwards, overlapping
+from lucid.base.memory import check_size, forwards, overlapping
 from lucid.errors import ShapeError
 from lucid.ops.base.dims import sizes_in
 from lucid.ops.base.promotion import array_of
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from lucid.autograd.recording.namespace import Namespace
-    from lucid.backend.arrays import Array
+    from lucid.base.arrays import Array
     from lucid.tensor import Tensor
 
 # Where elements lie: sizes, strides, and how many elements lie before the first one.

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 from lucid.arguments import shown
 from lucid.autograd.base import TensorBase, describe, mark_inference, registered, version_of
-from lucid.backend.arrays import asarray, is_array
-from lucid.backend.device import as_device, device_of
-from lucid.backend.dtype import (
+from lucid.base.arrays import asarray, is_array
+from lucid.base.device import as_device, device_of
+from lucid.base.dtype import (
     bfloat16,
     bool_,
     complex64,
@@ -34,9 +34,9 @@ from lucid.errors import ArgumentError, DeviceError, DtypeError
 from lucid.ops.creation.filling import empty
 
 if TYPE_CHECKING:
-    from lucid.backend.arrays import Array
-    from lucid.backend.device import Device
-    from lucid.backend.dtype import dtype as Dtype
+    from lucid.base.arrays import Array
+    from lucid.base.device import Device
+    from lucid.base.dtype import dtype as Dtype
     from lucid.tensor import Tensor
 
 

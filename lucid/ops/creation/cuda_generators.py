@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from lucid.arguments import checked
 from lucid.autograd.base import wrap
-from lucid.backend import gpu
-from lucid.backend.random import generator as state
+from lucid.base import gpu
+from lucid.base.random import generator as state
 from lucid.cuda.devices import cuda_index
 from lucid.ops.creation.generators import bytes_of
 

@@ -9,17 +9,17 @@ import numpy as np
 from lucid.autograd.base import TensorBase, wrap
 from lucid.autograd.engine.node import accumulator_of
 from lucid.autograd.modes.decorating import check_bool
-from lucid.backend import arrays, gpu
-from lucid.backend.dtype import as_dtype, dtype_of, get_default_dtype
-from lucid.backend.foreign.reading import read
+from lucid.base import arrays, gpu
+from lucid.base.dtype import as_dtype, dtype_of, get_default_dtype
+from lucid.base.foreign.reading import read
 from lucid.errors import DeviceError, DtypeError, SettingError, ShapeError
 from lucid.ops.base.core import clone
 from lucid.ops.base.scalars import as_bool, as_element, as_int, as_scalar
 
 if TYPE_CHECKING:
-    from lucid.backend.arrays import Array, Number
-    from lucid.backend.device import Device
-    from lucid.backend.dtype import dtype as Dtype
+    from lucid.base.arrays import Array, Number
+    from lucid.base.device import Device
+    from lucid.base.dtype import dtype as Dtype
     from lucid.tensor import Tensor
 
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.base import TensorBase
-from lucid.backend import gpu
-from lucid.backend.device import as_device, device_of
-from lucid.backend.dtype import as_dtype, get_default_dtype, scalar_dtype
-from lucid.backend.functions import cupy_functions
-from lucid.backend.memory import check_size, no_room
+from lucid.base import gpu
+from lucid.base.device import as_device, device_of
+from lucid.base.dtype import as_dtype, get_default_dtype, scalar_dtype
+from lucid.base.functions import cupy_functions
+from lucid.base.memory import check_size, no_room
 from lucid.errors import ShapeError
 from lucid.ops.base.dims import sizes_in
 from lucid.ops.base.promotion import array_of, tensor_dtype
@@ -21,9 +21,9 @@ from lucid.ops.creation.data import leaf
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from lucid.backend.arrays import Number
-    from lucid.backend.device import Device
-    from lucid.backend.dtype import dtype as Dtype
+    from lucid.base.arrays import Number
+    from lucid.base.device import Device
+    from lucid.base.dtype import dtype as Dtype
     from lucid.tensor import Tensor
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from lucid.backend.arrays import astype
-from lucid.backend.dtype import as_dtype, get_default_dtype
-from lucid.backend.memory import check_size
+from lucid.base.arrays import astype
+from lucid.base.dtype import as_dtype, get_default_dtype
+from lucid.base.memory import check_size
 from lucid.errors import DtypeError, ShapeError
 from lucid.ops.base.scalars import as_int, as_number
 from lucid.ops.creation.filling import on_device
@@ -15,8 +15,8 @@ from lucid.ops.creation.filling import on_device
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from lucid.backend.device import Device
-    from lucid.backend.dtype import dtype as Dtype
+    from lucid.base.device import Device
+    from lucid.base.dtype import dtype as Dtype
     from lucid.tensor import Tensor
 
 

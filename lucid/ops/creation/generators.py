@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 from lucid.arguments import unfit
 from lucid.autograd.base import wrap
-from lucid.backend.arrays import to_device
-from lucid.backend.device import CPU, as_device
-from lucid.backend.dtype import dtype_of, uint8
-from lucid.backend.random import generator as state
+from lucid.base.arrays import to_device
+from lucid.base.device import CPU, as_device
+from lucid.base.dtype import dtype_of, uint8
+from lucid.base.random import generator as state
 from lucid.errors import DeviceError, DtypeError
 from lucid.ops.base.operands import tensor_operand
 from lucid.ops.creation.filling import on_device
@@ -20,8 +20,8 @@ from lucid.ops.creation.filling import on_device
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from lucid.backend.arrays import Array
-    from lucid.backend.device import Device, device
+    from lucid.base.arrays import Array
+    from lucid.base.device import Device, device
     from lucid.tensor import Tensor
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from lucid.backend.arrays import astype
-from lucid.backend.dtype import as_dtype, get_default_dtype, int64
-from lucid.backend.memory import check_size
-from lucid.backend.random import draws as draw
+from lucid.base.arrays import astype
+from lucid.base.dtype import as_dtype, get_default_dtype, int64
+from lucid.base.memory import check_size
+from lucid.base.random import draws as draw
 from lucid.errors import CallError, DtypeError, ShapeError
 from lucid.ops.base.promotion import array_of
 from lucid.ops.base.scalars import as_int
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import ModuleType
 
-    from lucid.backend.arrays import Array
-    from lucid.backend.device import Device
-    from lucid.backend.dtype import dtype as Dtype
-    from lucid.backend.random.generator import Generator
+    from lucid.base.arrays import Array
+    from lucid.base.device import Device
+    from lucid.base.dtype import dtype as Dtype
+    from lucid.base.random.generator import Generator
     from lucid.tensor import Tensor
 
 

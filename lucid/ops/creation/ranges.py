@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.base import wrap
-from lucid.backend.arrays import asarray, astype
-from lucid.backend.device import as_device
-from lucid.backend.dtype import as_dtype, get_default_dtype, int64
-from lucid.backend.memory import check_size
+from lucid.base.arrays import asarray, astype
+from lucid.base.device import as_device
+from lucid.base.dtype import as_dtype, get_default_dtype, int64
+from lucid.base.memory import check_size
 from lucid.errors import ShapeError
 from lucid.ops.base.scalars import as_int, as_number, as_scalar
 from lucid.ops.creation.filling import dtype_for, on_device
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import ModuleType
 
-    from lucid.backend.arrays import Array, Number
-    from lucid.backend.device import Device
-    from lucid.backend.dtype import dtype as Dtype
+    from lucid.base.arrays import Array, Number
+    from lucid.base.device import Device
+    from lucid.base.dtype import dtype as Dtype
     from lucid.tensor import Tensor
 
 

@@ -21,13 +21,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lucid.backend.arrays import astype
-from lucid.backend.device import device_of
-from lucid.backend.dtype import dtype_of
-from lucid.backend.limits import finfo
-from lucid.backend.random import draws as draw
-from lucid.backend.random.inverse_normal import inverse_normal, minus_log
-from lucid.backend.random.philox import philox4x32_10
+from lucid.base.arrays import astype
+from lucid.base.device import device_of
+from lucid.base.dtype import dtype_of
+from lucid.base.limits import finfo
+from lucid.base.random import draws as draw
+from lucid.base.random.inverse_normal import inverse_normal, minus_log
+from lucid.base.random.philox import philox4x32_10
 from lucid.errors import CaptureError, DtypeError
 from lucid.ops.base.operands import tensor_operand
 from lucid.ops.creation.generators import drawn
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import ModuleType
 
-    from lucid.backend.arrays import Array
-    from lucid.backend.random.generator import Generator
+    from lucid.base.arrays import Array
+    from lucid.base.random.generator import Generator
     from lucid.tensor import Tensor
 
 ATTEMPTS = 64

@@ -9,12 +9,12 @@ import numpy as np
 from lucid.autograd.base import TensorBase
 from lucid.autograd.hooks.functions import seen_as_one
 from lucid.autograd.recording.primitive import primitive
-from lucid.backend import gpu
-from lucid.backend.arrays import astype
-from lucid.backend.device import device_of
-from lucid.backend.dtype import dtype_of
-from lucid.backend.memory import check_size
-from lucid.backend.random import draws as draw
+from lucid.base import gpu
+from lucid.base.arrays import astype
+from lucid.base.device import device_of
+from lucid.base.dtype import dtype_of
+from lucid.base.memory import check_size
+from lucid.base.random import draws as draw
 from lucid.errors import DtypeError, ShapeError
 from lucid.ops.base.dims import common_shape
 from lucid.ops.base.one_device import check_one_device, on_one_device
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from lucid.autograd.recording.namespace import Namespace
-    from lucid.backend.arrays import Array
-    from lucid.backend.device import Device
-    from lucid.backend.dtype import dtype as Dtype
-    from lucid.backend.random.generator import Generator
+    from lucid.base.arrays import Array
+    from lucid.base.device import Device
+    from lucid.base.dtype import dtype as Dtype
+    from lucid.base.random.generator import Generator
     from lucid.tensor import Tensor
 
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lucid.backend.arrays import asarray
-from lucid.backend.dtype import as_dtype
-from lucid.backend.memory import check_size
+from lucid.base.arrays import asarray
+from lucid.base.dtype import as_dtype
+from lucid.base.memory import check_size
 from lucid.errors import DtypeError, ShapeError
 from lucid.ops.base.scalars import as_bool, as_int, as_number
 from lucid.ops.creation.filling import dtype_for, on_device
@@ -21,8 +21,8 @@ from lucid.ops.creation.filling import dtype_for, on_device
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from lucid.backend.device import Device
-    from lucid.backend.dtype import dtype as Dtype
+    from lucid.base.device import Device
+    from lucid.base.dtype import dtype as Dtype
     from lucid.tensor import Tensor
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from lucid.backend.memory import check_size
+from lucid.base.memory import check_size
 from lucid.errors import SettingError, ShapeError
 from lucid.ops.base.dims import tensors_in
 from lucid.ops.base.operands import tensor_operand

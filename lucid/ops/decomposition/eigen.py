@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lucid.autograd.recording.primitive import primitive
-from lucid.backend.arrays import to_device
-from lucid.backend.device import CPU, device_of
+from lucid.base.arrays import to_device
+from lucid.base.device import CPU, device_of
 from lucid.ops.decomposition import host
 from lucid.ops.decomposition.operands import adjoint_in, diagonal_in, on_diagonal_in, square_of
 from lucid.ops.decomposition.spectral import check_phase, differences_in
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from lucid.autograd.recording.namespace import Namespace
-    from lucid.backend.arrays import Array
+    from lucid.base.arrays import Array
     from lucid.tensor import Tensor
 
 

@@ -17,7 +17,7 @@ from lucid.cuda.libraries.solver import check_finite, no_convergence
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from lucid.backend.arrays import Array
+    from lucid.base.arrays import Array
 
 
 @contextlib.contextmanager

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from lucid.backend.dtype import as_dtype
+from lucid.base.dtype import as_dtype
 from lucid.errors import DtypeError, SettingError, ShapeError
 from lucid.ops.base.dims import dims_in
 from lucid.ops.base.operands import tensor_operand
@@ -24,7 +24,7 @@ from lucid.ops.shape.axes import movedim
 from lucid.ops.shape.reshape import unsqueeze
 
 if TYPE_CHECKING:
-    from lucid.backend.dtype import dtype as Dtype
+    from lucid.base.dtype import dtype as Dtype
     from lucid.ops.base.dims import Dims
     from lucid.tensor import Tensor
 

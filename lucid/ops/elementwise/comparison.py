@@ -20,7 +20,7 @@ from lucid.ops.elementwise.logic import logical_or
 
 if TYPE_CHECKING:
     from lucid.autograd.recording.namespace import Namespace
-    from lucid.backend.arrays import Array, Ints, Number
+    from lucid.base.arrays import Array, Ints, Number
     from lucid.tensor import Tensor
 
 ORDERED = ("c", "complex numbers have no order; take real parts or magnitudes")

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from lucid.autograd.recording.namespace import Namespace
     from lucid.autograd.recording.primitive import Primitive
-    from lucid.backend.arrays import Array, Ints, Number
+    from lucid.base.arrays import Array, Ints, Number
     from lucid.tensor import Tensor
 
 REAL_PARTS = "take the real and imaginary parts first"

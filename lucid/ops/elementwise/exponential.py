@@ -9,7 +9,7 @@ import numpy as np
 
 from lucid.autograd.recording.namespace import GRAPH
 from lucid.autograd.recording.primitive import primitive
-from lucid.backend.dtype import as_dtype
+from lucid.base.dtype import as_dtype
 from lucid.ops.base.declaration import REAL, Fused, elementwise
 from lucid.ops.base.operands import of_one, refuse
 from lucid.ops.base.promotion import accumulation_dtype, cast_to, float_operand, promote_to_tensors, tensor_dtype
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from lucid.autograd.recording.namespace import Namespace
-    from lucid.backend.arrays import Array, Number
+    from lucid.base.arrays import Array, Number
     from lucid.tensor import Tensor
 
 LN2, LN10 = math.log(2), math.log(10)

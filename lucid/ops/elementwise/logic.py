@@ -20,7 +20,7 @@ from lucid.ops.base.promotion import promote
 
 if TYPE_CHECKING:
     from lucid.autograd.recording.primitive import Primitive
-    from lucid.backend.arrays import Number
+    from lucid.base.arrays import Number
     from lucid.tensor import Tensor
 
 TO_INTEGERS = "convert to an integer dtype first"

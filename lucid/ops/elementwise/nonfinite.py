@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.recording.namespace import GRAPH
-from lucid.backend.limits import finfo
+from lucid.base.limits import finfo
 from lucid.cuda.launch.elementwise import ALL
 from lucid.ops.base.core import clone
 from lucid.ops.base.declaration import Fused, elementwise
@@ -20,7 +20,7 @@ from lucid.ops.elementwise.comparison import eq
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from lucid.backend.arrays import Array
+    from lucid.base.arrays import Array
     from lucid.tensor import Tensor
 
 

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lucid.backend.random.inverse_normal import inverse_normal
+from lucid.base.random.inverse_normal import inverse_normal
 from lucid.ops.base.blocks import repeated
 
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from lucid.backend.arrays import Array
+    from lucid.base.arrays import Array
 
 # the height of the normal density
 PEAK = 1 / math.sqrt(2 * math.pi)

@@ -13,7 +13,7 @@ import numpy as np
 from lucid.autograd.base import TensorBase
 from lucid.autograd.recording.namespace import GRAPH
 from lucid.autograd.recording.primitive import primitive
-from lucid.backend.dtype import complex128, float64
+from lucid.base.dtype import complex128, float64
 from lucid.cuda.launch.elementwise import NUMBERS, Elementwise
 from lucid.errors import CallError
 from lucid.ops.base.declaration import FLOATING, Fused, elementwise
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from lucid.autograd.recording.namespace import Namespace
     from lucid.autograd.recording.primitive import Primitive
-    from lucid.backend.arrays import Array, Ints, Number
+    from lucid.base.arrays import Array, Ints, Number
     from lucid.tensor import Tensor
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from lucid.autograd.recording.primitive import Primitive
-    from lucid.backend.arrays import Array
+    from lucid.base.arrays import Array
     from lucid.tensor import Tensor
 
 PARTS = "take real and imaginary parts, or convert to a number type first"

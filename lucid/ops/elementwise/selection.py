@@ -14,8 +14,8 @@ import numpy as np
 from lucid.autograd.base import TensorBase, wrap
 from lucid.autograd.recording.namespace import CUDA
 from lucid.autograd.recording.primitive import primitive
-from lucid.backend.arrays import namespace
-from lucid.backend.dtype import bfloat16, float16, result_type
+from lucid.base.arrays import namespace
+from lucid.base.dtype import bfloat16, float16, result_type
 from lucid.cuda.launch.elementwise import ALL, Elementwise
 from lucid.errors import ArgumentError, CallError, DtypeError
 from lucid.ops.base.blocks import drop_where, in_blocks, keep_where
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from lucid.autograd.recording.namespace import Namespace
-    from lucid.backend.arrays import Array, Ints, Number
+    from lucid.base.arrays import Array, Ints, Number
     from lucid.tensor import Tensor
 
 

@@ -22,7 +22,7 @@ from lucid.ops.elementwise.selection import where
 
 if TYPE_CHECKING:
     from lucid.autograd.recording.namespace import Namespace
-    from lucid.backend.arrays import Array, Ints, Number
+    from lucid.base.arrays import Array, Ints, Number
     from lucid.tensor import Tensor
 
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from lucid.autograd.base import version_of
 from lucid.autograd.modes.state import thread
 from lucid.autograd.recording.primitive import primitive
-from lucid.backend import gpu
-from lucid.backend.arrays import namespace
-from lucid.backend.dtype import dtype_of
+from lucid.base import gpu
+from lucid.base.arrays import namespace
+from lucid.base.dtype import dtype_of
 from lucid.cuda.switches import looked_at
 from lucid.errors import DtypeError, IndexOutOfRangeError, SettingError, ShapeError
 from lucid.ops.base.one_device import check_one_device
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from lucid.autograd.recording.namespace import Namespace
-    from lucid.backend.arrays import Array, Ints
+    from lucid.base.arrays import Array, Ints
     from lucid.tensor import Tensor
 
 

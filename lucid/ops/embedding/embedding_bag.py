@@ -14,7 +14,7 @@ from lucid.arguments import among
 from lucid.autograd.base import describe
 from lucid.autograd.modes.state import no_grad
 from lucid.autograd.recording.primitive import primitive
-from lucid.backend.dtype import as_dtype, dtype_of
+from lucid.base.dtype import as_dtype, dtype_of
 from lucid.cuda.switches import looked_at
 from lucid.errors import DtypeError, SettingError, ShapeError
 from lucid.ops.base.operands import tensor_operand
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from lucid.autograd.recording.namespace import Namespace
-    from lucid.backend.arrays import Array, Ints
+    from lucid.base.arrays import Array, Ints
     from lucid.tensor import Tensor
 
 

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lucid.backend import gpu
-from lucid.backend.functions import cupy_functions
+from lucid.base import gpu
+from lucid.base.functions import cupy_functions
 from lucid.cuda.launch.indexing import steps_of
 from lucid.cuda.launch.kernels import C_TYPES, FLOATS, Kernel
 from lucid.ops.layers.batch_normalisation_cuda import flat_launch
 
 if TYPE_CHECKING:
-    from lucid.backend.arrays import Array
+    from lucid.base.arrays import Array
 
 _sums = Kernel("embedding_bag", "lucid::bag_sums", [(t,) for t in FLOATS])
 _most = Kernel("embedding_bag", "lucid::bag_most", [(t,) for t in FLOATS])

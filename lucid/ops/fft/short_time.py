@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from lucid.arguments import among
 from lucid.autograd.modes.casting import wide_in_autocast
 from lucid.autograd.recording.namespace import GRAPH
-from lucid.backend.dtype import dtype_of
+from lucid.base.dtype import dtype_of
 from lucid.errors import DtypeError, SettingError, ShapeError, warn
 from lucid.ops.base.promotion import array_of, promote, tensor_dtype
 from lucid.ops.base.scalars import as_bool, as_int

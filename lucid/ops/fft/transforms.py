@@ -11,7 +11,7 @@ from lucid.arguments import among
 from lucid.autograd.modes.casting import wide_in_autocast
 from lucid.autograd.recording.namespace import GRAPH
 from lucid.autograd.recording.primitive import primitive
-from lucid.backend.memory import check_size
+from lucid.base.memory import check_size
 from lucid.cuda.libraries.cufft import in_turn
 from lucid.errors import DtypeError, IndexOutOfRangeError, SettingError, ShapeError
 from lucid.ops.base.dims import along, dims_in
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from lucid.autograd.recording.namespace import Namespace
-    from lucid.backend.arrays import Array, Ints
+    from lucid.base.arrays import Array, Ints
     from lucid.ops.base.dims import Dims, Sizes
     from lucid.tensor import Tensor
 

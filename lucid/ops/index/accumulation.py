@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import ModuleType
 
-    from lucid.backend.arrays import Array, Ints
+    from lucid.base.arrays import Array, Ints
 
 # Below this many elements sorting costs more than ufunc.at.
 FEW_ELEMENTS = 2048

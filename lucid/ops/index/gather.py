@@ -13,9 +13,9 @@ from lucid.autograd.base import wrap
 from lucid.autograd.hooks.functions import seen_as_one
 from lucid.autograd.recording.namespace import GRAPH
 from lucid.autograd.recording.primitive import primitive
-from lucid.backend.arrays import namespace
-from lucid.backend.dtype import int64
-from lucid.backend.memory import check_size
+from lucid.base.arrays import namespace
+from lucid.base.dtype import int64
+from lucid.base.memory import check_size
 from lucid.errors import DtypeError, IndexOutOfRangeError, ShapeError
 from lucid.ops.base.core import expand
 from lucid.ops.base.dims import common_shape, dim_in, sizes_in
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from lucid.autograd.recording.namespace import Namespace
-    from lucid.backend.arrays import Array, Ints
+    from lucid.base.arrays import Array, Ints
     from lucid.tensor import Tensor
 
 

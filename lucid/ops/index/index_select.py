@@ -17,7 +17,7 @@ from lucid.ops.index.select import check_bounds, put, select_at
 from lucid.ops.shape.reshape import reshape
 
 if TYPE_CHECKING:
-    from lucid.backend.arrays import Number
+    from lucid.base.arrays import Number
     from lucid.tensor import Tensor
 
 

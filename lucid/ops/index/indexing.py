@@ -14,8 +14,8 @@ from lucid.arguments import unfit
 from lucid.autograd.base import TensorBase, wrap
 from lucid.autograd.borrowing import borrowed
 from lucid.autograd.recording.views import change_in_place
-from lucid.backend.arrays import asarray, is_array, namespace, on
-from lucid.backend.device import device_of
+from lucid.base.arrays import asarray, is_array, namespace, on
+from lucid.base.device import device_of
 from lucid.errors import DtypeError, IndexKindError, IndexOutOfRangeError, SettingError
 from lucid.ops.base.promotion import array_of, cast_to, tensor_dtype
 from lucid.ops.base.scalars import as_bool
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import EllipsisType
 
-    from lucid.backend.arrays import Array, Ints, Number
+    from lucid.base.arrays import Array, Ints, Number
     from lucid.tensor import Tensor
 
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from lucid.autograd.base import TensorBase, wrap
 from lucid.autograd.hooks.functions import seen_as_one
 from lucid.autograd.recording.primitive import primitive
-from lucid.backend.arrays import namespace
-from lucid.backend.dtype import dtype_of
+from lucid.base.arrays import namespace
+from lucid.base.dtype import dtype_of
 from lucid.cuda.launch import copying
 from lucid.cuda.launch.plans import launches_only
 from lucid.errors import DtypeError, ShapeError
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from lucid.autograd.recording.namespace import Namespace
-    from lucid.backend.arrays import Array, Ints, Number
+    from lucid.base.arrays import Array, Ints, Number
     from lucid.tensor import Tensor
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from lucid.backend.device import device_of
+from lucid.base.device import device_of
 from lucid.errors import DeviceError, ShapeError
 from lucid.ops.base.core import clone
 from lucid.ops.base.dims import along, dim_in

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from lucid.arguments import among
 from lucid.autograd.base import wrap
 from lucid.autograd.hooks.functions import seen_as_one
-from lucid.backend.arrays import namespace
+from lucid.base.arrays import namespace
 from lucid.errors import DtypeError, SettingError
 from lucid.ops.base.one_device import on_one_device
 from lucid.ops.base.scalars import as_bool
@@ -33,7 +33,7 @@ from lucid.ops.shape.joining import cat
 from lucid.ops.shape.reshape import clone, reshape
 
 if TYPE_CHECKING:
-    from lucid.backend.arrays import Array
+    from lucid.base.arrays import Array
     from lucid.tensor import Tensor
 
 REDUCTIONS = ("sum", "prod", "mean", "amax", "amin")

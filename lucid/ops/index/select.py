@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.recording.primitive import primitive
-from lucid.backend.memory import check_size
+from lucid.base.memory import check_size
 from lucid.cuda.launch import copying
 from lucid.cuda.switches import looked_at
 from lucid.errors import IndexKindError, IndexOutOfRangeError, ShapeError
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from lucid.autograd.recording.namespace import Namespace
-    from lucid.backend.arrays import Array, Ints
+    from lucid.base.arrays import Array, Ints
     from lucid.tensor import Tensor
 
 

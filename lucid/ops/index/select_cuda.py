@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lucid.backend import gpu
-from lucid.backend.functions import cupy_functions
+from lucid.base import gpu
+from lucid.base.functions import cupy_functions
 from lucid.cuda.launch.indexing import MAX_BLOCKS, add, along, contiguous, form_of, read, selected, steps_of, write
 from lucid.cuda.launch.kernels import C_TYPES, FLOATS, Kernel
 from lucid.cuda.launch.plans import planned
 
 if TYPE_CHECKING:
-    from lucid.backend.arrays import Array
+    from lucid.base.arrays import Array
 
 __all__ = [
     "embedding",

@@ -14,10 +14,10 @@ from lucid.autograd.base import wrap
 from lucid.autograd.modes.casting import dtype_within
 from lucid.autograd.recording.namespace import GRAPH
 from lucid.autograd.recording.primitive import primitive
-from lucid.backend.arrays import namespace
-from lucid.backend.device import device_of
-from lucid.backend.dtype import float32, float64
-from lucid.backend.random.draws import bernoulli, default_generator_for
+from lucid.base.arrays import namespace
+from lucid.base.device import device_of
+from lucid.base.dtype import float32, float64
+from lucid.base.random.draws import bernoulli, default_generator_for
 from lucid.errors import DtypeError, ShapeError
 from lucid.ops.base.core import sum_to_array
 from lucid.ops.base.one_device import on_one_device
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from lucid.autograd.recording.namespace import Namespace
-    from lucid.backend.arrays import Array, Ints
+    from lucid.base.arrays import Array, Ints
     from lucid.tensor import Tensor
 
 # Weights of one block of heads, in bytes: on the CPU what stays in the cache, on a GPU what is worth a launch.

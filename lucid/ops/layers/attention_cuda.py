@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from lucid.backend.functions import cupy_functions
+from lucid.base.functions import cupy_functions
 from lucid.cuda.launch.kernels import C_TYPES, FLOATS, Kernel
 from lucid.cuda.libraries import blas, cudnn_attention
 from lucid.cuda.source.signature import constant
 
 if TYPE_CHECKING:
-    from lucid.backend.arrays import Array
+    from lucid.base.arrays import Array
 
 __all__ = ["attention", "attention_grad"]
 

@@ -18,8 +18,8 @@ from lucid.autograd.modes.state import no_grad
 from lucid.autograd.recording.mutation import keep_saved
 from lucid.autograd.recording.primitive import primitive
 from lucid.autograd.recording.views import change_in_place, check_change
-from lucid.backend import gpu
-from lucid.backend.arrays import astype
+from lucid.base import gpu
+from lucid.base.arrays import astype
 from lucid.errors import ShapeError
 from lucid.ops.base.promotion import accumulation_dtype
 from lucid.ops.base.rows import array_sum
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from lucid.autograd.recording.namespace import Namespace
-    from lucid.backend.arrays import Array, Ints
+    from lucid.base.arrays import Array, Ints
     from lucid.tensor import Tensor
 
 

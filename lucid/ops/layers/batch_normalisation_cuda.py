@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from lucid.backend import gpu
+from lucid.base import gpu
 from lucid.cuda.launch.kernels import C_TYPES, VECTOR_BYTES, Kernel
 from lucid.cuda.launch.plans import empty
 from lucid.cuda.launch.reduction import LONGEST, MOST_CHUNKS
 
 if TYPE_CHECKING:
-    from lucid.backend.arrays import Array
+    from lucid.base.arrays import Array
 
 # Blocks that keep the largest devices busy; also how many parts a long sum is cut into.
 BLOCKS = 264

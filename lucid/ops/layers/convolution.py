@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from lucid.backend.dtype import dtype_of
+from lucid.base.dtype import dtype_of
 from lucid.errors import ShapeError
 from lucid.ops.base.promotion import cast_to
 from lucid.ops.base.scalars import as_int

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from lucid.backend import gpu
-from lucid.backend.functions import cupy_functions
+from lucid.base import gpu
+from lucid.base.functions import cupy_functions
 from lucid.cuda.launch.kernels import C_TYPES, FLOATS, Kernel
 from lucid.cuda.launch.windows import LARGEST_INT, addressable, images, launch_shape, packed
 from lucid.cuda.libraries import blas, cudnn_convolution
@@ -21,7 +21,7 @@ from lucid.cuda.libraries import blas, cudnn_convolution
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from lucid.backend.arrays import Array
+    from lucid.base.arrays import Array
 
 __all__ = ["col2im", "forward", "im2col", "input_grad", "weight_grad"]
 

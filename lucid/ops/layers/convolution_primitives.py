@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from lucid.autograd.recording.namespace import Namespace
-    from lucid.backend.arrays import Array, Ints
+    from lucid.base.arrays import Array, Ints
 
 # Columns of one block of images, in bytes: on the CPU what stays in the cache, on a GPU what is worth a launch.
 CPU_BLOCK, CUDA_BLOCK = 4 << 20, 256 << 20

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.recording.primitive import primitive
 from lucid.autograd.recording.views import change_in_place
-from lucid.backend.device import device_of
-from lucid.backend.dtype import dtype_of
-from lucid.backend.random import draws as draw
+from lucid.base.device import device_of
+from lucid.base.dtype import dtype_of
+from lucid.base.random import draws as draw
 from lucid.cuda.launch import random as kernels
 from lucid.errors import DtypeError, ShapeError
 from lucid.ops.base.blocks import in_blocks, keep_where
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from lucid.autograd.recording.namespace import Namespace
-    from lucid.backend.arrays import Array
+    from lucid.base.arrays import Array
     from lucid.tensor import Tensor
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from lucid.autograd.modes.autocast import casting_on, without_autocast
 from lucid.autograd.modes.state import unusual
 from lucid.autograd.recording.primitive import primitive
-from lucid.backend.dtype import dtype_of
+from lucid.base.dtype import dtype_of
 from lucid.cuda.launch.plans import planned
 from lucid.cuda.libraries import blas
 from lucid.errors import ShapeError
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from lucid.autograd.recording.namespace import Namespace
-    from lucid.backend.arrays import Array, Ints
+    from lucid.base.arrays import Array, Ints
     from lucid.tensor import Tensor
 
 

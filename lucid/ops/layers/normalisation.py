@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.modes.casting import wide_in_autocast
 from lucid.autograd.modes.state import unusual
-from lucid.backend.dtype import dtype_of, float32
-from lucid.backend.limits import finfo
+from lucid.base.dtype import dtype_of, float32
+from lucid.base.limits import finfo
 from lucid.errors import DtypeError, SettingError, ShapeError
 from lucid.ops.base.dims import sizes_in
 from lucid.ops.base.one_device import check_one_device

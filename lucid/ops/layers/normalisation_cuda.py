@@ -29,7 +29,7 @@ from lucid.ops.layers.batch_normalisation_cuda import (
 )
 
 if TYPE_CHECKING:
-    from lucid.backend.arrays import Array
+    from lucid.base.arrays import Array
 
 __all__ = ["normalise", "normalise_grad"]
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from lucid.autograd.recording.namespace import Namespace
-    from lucid.backend.arrays import Array, Ints
+    from lucid.base.arrays import Array, Ints
 
 
 def _trailing(x: Array, dim: tuple[int, ...]) -> int:

@@ -15,7 +15,7 @@ from lucid.ops.base.scalars import as_int, is_single
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from lucid.backend.arrays import Ints
+    from lucid.base.arrays import Ints
     from lucid.ops.base.dims import Sizes
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lucid.autograd.modes.casting import wide_in_autocast
-from lucid.backend.memory import check_size
+from lucid.base.memory import check_size
 from lucid.errors import ShapeError
 from lucid.ops.base.dims import dim_in
 from lucid.ops.base.promotion import array_of, only_tensors, promote

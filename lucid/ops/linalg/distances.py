@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 from lucid.arguments import among
 from lucid.autograd.modes.casting import wide_in_autocast
 from lucid.autograd.recording.primitive import primitive
-from lucid.backend.arrays import astype
-from lucid.backend.device import device_of
-from lucid.backend.dtype import dtype_of
-from lucid.backend.memory import check_size
+from lucid.base.arrays import astype
+from lucid.base.device import device_of
+from lucid.base.dtype import dtype_of
+from lucid.base.memory import check_size
 from lucid.errors import DtypeError, SettingError, ShapeError
 from lucid.ops.base.dims import common_shape
 from lucid.ops.base.promotion import accumulation_dtype, array_of
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from lucid.autograd.recording.namespace import Namespace
-    from lucid.backend.arrays import Array
+    from lucid.base.arrays import Array
     from lucid.tensor import Tensor
 
 # By the name of a way to compute: whether distances of order 2 come from a product of matrices; None for where it pays.

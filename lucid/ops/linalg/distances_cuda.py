@@ -6,13 +6,13 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.recording.namespace import CUDA
-from lucid.backend import gpu
+from lucid.base import gpu
 from lucid.cuda.launch.kernels import C_TYPES, FLOATS, Kernel
 from lucid.cuda.launch.plans import empty
 from lucid.cuda.source.signature import constant
 
 if TYPE_CHECKING:
-    from lucid.backend.arrays import Array
+    from lucid.base.arrays import Array
 
 __all__ = ["cdist", "cdist_a", "cdist_b"]
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 from lucid.arguments import unfit
 from lucid.autograd.base import TensorBase
 from lucid.autograd.recording.primitive import primitive
-from lucid.backend.memory import check_size
+from lucid.base.memory import check_size
 from lucid.errors import ShapeError
 from lucid.ops.base.dims import dims_in, viewable
 from lucid.ops.base.promotion import array_of
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from lucid.autograd.recording.namespace import Namespace
-    from lucid.backend.arrays import Array
+    from lucid.base.arrays import Array
     from lucid.tensor import Tensor
 
 # The dimensions of one tensor by name: letters by their code, those of an ellipsis by -1, -2, ... from the right.

@@ -16,7 +16,7 @@ from lucid.ops.base.promotion import array_of, as_operand, only_tensors, tensor_
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from lucid.backend.arrays import Array
+    from lucid.base.arrays import Array
     from lucid.tensor import Tensor
 
 

@@ -10,7 +10,7 @@ from lucid.autograd.base import TensorBase
 from lucid.autograd.modes.autocast import casting_on, without_autocast
 from lucid.autograd.modes.state import unusual
 from lucid.autograd.recording.primitive import primitive
-from lucid.backend.gpu import is_gpu_array
+from lucid.base.gpu import is_gpu_array
 from lucid.cuda.libraries import blas
 from lucid.ops.base.promotion import promote
 from lucid.ops.elementwise.arithmetic import mul
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from lucid.autograd.recording.namespace import Namespace
-    from lucid.backend.arrays import Array
+    from lucid.base.arrays import Array
     from lucid.tensor import Tensor
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from lucid.autograd.modes.casting import wide_in_autocast
 from lucid.autograd.recording.primitive import primitive
-from lucid.backend.dtype import dtype_of
+from lucid.base.dtype import dtype_of
 from lucid.errors import ArgumentError, DtypeError, ShapeError
 from lucid.ops.activation.softmax import log_softmax
 from lucid.ops.base.operands import tensor_operand
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from lucid.autograd.recording.namespace import Namespace
-    from lucid.backend.arrays import Array, Ints
+    from lucid.base.arrays import Array, Ints
     from lucid.tensor import Tensor
 
 

@@ -12,7 +12,7 @@ from lucid.cuda.launch.plans import empty, planned
 from lucid.cuda.launch.reduction import BLOCK, power_of_two, rows_shape, sum_over
 
 if TYPE_CHECKING:
-    from lucid.backend.arrays import Array
+    from lucid.base.arrays import Array
 
 __all__ = ["cross_entropy", "cross_entropy_grad", "nll_loss", "nll_loss_grad"]
 

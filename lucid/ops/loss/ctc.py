@@ -13,10 +13,10 @@ from lucid.arguments import unfit
 from lucid.autograd.base import TensorBase, wrap
 from lucid.autograd.modes.casting import wide_in_autocast
 from lucid.autograd.recording.primitive import primitive
-from lucid.backend import gpu
-from lucid.backend.arrays import namespace
-from lucid.backend.capture import check_not_capturing
-from lucid.backend.dtype import dtype_of
+from lucid.base import gpu
+from lucid.base.arrays import namespace
+from lucid.base.capture import check_not_capturing
+from lucid.base.dtype import dtype_of
 from lucid.cuda.switches import looked_at
 from lucid.errors import DtypeError, IndexOutOfRangeError, NotDifferentiableError, ShapeError
 from lucid.ops.base.operands import tensor_operand
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from lucid.autograd.recording.namespace import Namespace
-    from lucid.backend.arrays import Array
+    from lucid.base.arrays import Array
     from lucid.tensor import Tensor
 
 

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lucid.backend import gpu
+from lucid.base import gpu
 from lucid.cuda.launch.kernels import C_TYPES, FLOATS, Kernel
 from lucid.cuda.launch.plans import empty
 from lucid.cuda.launch.reduction import power_of_two
 
 if TYPE_CHECKING:
-    from lucid.backend.arrays import Array
+    from lucid.base.arrays import Array
 
 __all__ = ["ctc_loss", "ctc_loss_grad"]
 

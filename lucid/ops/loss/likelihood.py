@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.modes.casting import wide_in_autocast
 from lucid.autograd.recording.primitive import primitive
-from lucid.backend.dtype import dtype_of
+from lucid.base.dtype import dtype_of
 from lucid.cuda.switches import looked_at
 from lucid.errors import DtypeError, IndexOutOfRangeError, ShapeError
 from lucid.ops.base.operands import tensor_operand
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from lucid.autograd.recording.namespace import Namespace
-    from lucid.backend.arrays import Array, Ints
+    from lucid.base.arrays import Array, Ints
     from lucid.tensor import Tensor
 
 

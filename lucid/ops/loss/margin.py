@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.arguments import unfit
 from lucid.autograd.modes.casting import wide_in_autocast
-from lucid.backend.device import device_of
-from lucid.backend.dtype import dtype_of
+from lucid.base.device import device_of
+from lucid.base.dtype import dtype_of
 from lucid.cuda.switches import looked_at
 from lucid.errors import DtypeError, IndexOutOfRangeError, ShapeError
 from lucid.ops.activation.relu import relu

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from lucid.autograd.recording.namespace import Namespace
-    from lucid.backend.arrays import Array
+    from lucid.base.arrays import Array
     from lucid.tensor import Tensor
 
 # The logarithms of binary_cross_entropy end here, and the divisor of its gradient there, as in PyTorch.

@@ -9,7 +9,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from lucid.arguments import among
-from lucid.backend.dtype import dtype_of
+from lucid.base.dtype import dtype_of
 from lucid.errors import CallError, DtypeError, warn
 from lucid.ops.base.declaration import adjoint, fused
 from lucid.ops.base.operands import tensor_operand
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from lucid.autograd.recording.namespace import Namespace
     from lucid.autograd.recording.primitive import Primitive
-    from lucid.backend.arrays import Array
+    from lucid.base.arrays import Array
     from lucid.tensor import Tensor
 
 

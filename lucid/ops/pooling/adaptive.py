@@ -12,9 +12,9 @@ import numpy as np
 
 from lucid.autograd.base import wrap
 from lucid.autograd.modes.casting import wide_in_autocast
-from lucid.backend.arrays import namespace, on
-from lucid.backend.dtype import as_dtype, dtype_of
-from lucid.backend.memory import check_size
+from lucid.base.arrays import namespace, on
+from lucid.base.dtype import as_dtype, dtype_of
+from lucid.base.memory import check_size
 from lucid.errors import ShapeError
 from lucid.ops.base.promotion import accumulation_dtype, cast_to, only_tensors
 from lucid.ops.base.scalars import as_bool, is_single

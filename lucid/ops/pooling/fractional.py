@@ -18,8 +18,8 @@ import numpy as np
 
 from lucid.autograd.base import wrap
 from lucid.autograd.modes.casting import wide_in_autocast
-from lucid.backend.arrays import namespace, on
-from lucid.backend.dtype import dtype_of
+from lucid.base.arrays import namespace, on
+from lucid.base.dtype import dtype_of
 from lucid.errors import DeviceError, DtypeError, SettingError, ShapeError
 from lucid.ops.base.promotion import accumulation_dtype, only_tensors
 from lucid.ops.base.scalars import as_bool, as_number, is_single
@@ -33,7 +33,7 @@ from lucid.ops.shape.reshape import reshape
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from lucid.backend.arrays import Array
+    from lucid.base.arrays import Array
     from lucid.ops.base.dims import Sizes
     from lucid.tensor import Tensor
 

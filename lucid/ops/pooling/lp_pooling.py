@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from lucid.backend.dtype import as_dtype, dtype_of
+from lucid.base.dtype import as_dtype, dtype_of
 from lucid.errors import SettingError
 from lucid.ops.activation.relu import relu
 from lucid.ops.base.promotion import accumulation_dtype, cast_to, only_tensors

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.base import wrap
 from lucid.autograd.modes.casting import wide_in_autocast
-from lucid.backend.arrays import namespace, on
-from lucid.backend.dtype import as_dtype, dtype_of
+from lucid.base.arrays import namespace, on
+from lucid.base.dtype import as_dtype, dtype_of
 from lucid.errors import DtypeError, ShapeError
 from lucid.ops.base.promotion import accumulation_dtype, cast_to, only_tensors
 from lucid.ops.base.scalars import as_bool, as_int, is_single

@@ -12,7 +12,7 @@ from lucid.cuda.launch.plans import empty, planned
 from lucid.cuda.launch.windows import LARGEST_INT, addressable, images, launch_shape, packed
 
 if TYPE_CHECKING:
-    from lucid.backend.arrays import Array
+    from lucid.base.arrays import Array
 
 __all__ = ["avg_pool", "avg_pool_grad", "max_pool", "max_pool_grad", "max_pool_select", "part_means"]
 

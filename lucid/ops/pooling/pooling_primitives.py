@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from lucid.autograd.recording.namespace import Namespace
-    from lucid.backend.arrays import Array
+    from lucid.base.arrays import Array
 
 
 # Windows that tile the input are taken as a whole if they have more positions than this, else one by one.

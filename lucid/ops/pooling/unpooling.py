@@ -14,7 +14,7 @@ import numpy as np
 
 from lucid.autograd.base import wrap
 from lucid.autograd.modes.casting import wide_in_autocast
-from lucid.backend.arrays import zeros_beside
+from lucid.base.arrays import zeros_beside
 from lucid.errors import DtypeError, ShapeError
 from lucid.ops.base.promotion import only_tensors
 from lucid.ops.base.scalars import as_int, is_single

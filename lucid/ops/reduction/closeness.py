@@ -23,7 +23,7 @@ from lucid.ops.elementwise.comparison import eq
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from lucid.backend.arrays import Array
+    from lucid.base.arrays import Array
     from lucid.tensor import Tensor
 
 

@@ -13,8 +13,8 @@ import numpy as np
 
 from lucid.autograd.modes.casting import wide_in_autocast
 from lucid.autograd.recording.primitive import primitive
-from lucid.backend.arrays import astype
-from lucid.backend.dtype import as_dtype, dtype_of, int64
+from lucid.base.arrays import astype
+from lucid.base.dtype import as_dtype, dtype_of, int64
 from lucid.cuda.launch.plans import launches_only
 from lucid.cuda.launch.reduction import PRODUCT, reduced_as
 from lucid.ops.base.dims import along, dim_in
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from lucid.autograd.recording.namespace import Namespace
-    from lucid.backend.arrays import Array
-    from lucid.backend.dtype import dtype as Dtype
+    from lucid.base.arrays import Array
+    from lucid.base.dtype import dtype as Dtype
     from lucid.tensor import Tensor
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from lucid.backend.functions import cupy_functions
+from lucid.base.functions import cupy_functions
 from lucid.cuda.launch.kernels import C_TYPES, FLOATS, Kernel
 from lucid.cuda.launch.reduction import (
     BLOCK,
@@ -24,7 +24,7 @@ from lucid.cuda.launch.reduction import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from lucid.backend.arrays import Array
+    from lucid.base.arrays import Array
 
 __all__ = ["PRODUCT", "RECURRENCE", "SUM", "Scan", "shift"]
 

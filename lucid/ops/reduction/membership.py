@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.base import TensorBase, wrap
 from lucid.autograd.hooks.functions import seen_as_one
-from lucid.backend.arrays import asarray, namespace
-from lucid.backend.device import device_of
-from lucid.backend.dtype import result_type
-from lucid.backend.memory import check_size
+from lucid.base.arrays import asarray, namespace
+from lucid.base.device import device_of
+from lucid.base.dtype import result_type
+from lucid.base.memory import check_size
 from lucid.errors import DtypeError, SettingError, ShapeError
 from lucid.ops.base.dims import along, dim_in
 from lucid.ops.base.one_device import on_one_device
@@ -22,7 +22,7 @@ from lucid.ops.base.scalars import as_bool, as_int, as_number, as_scalar
 from lucid.ops.reduction.sorting import check_real, comparable, searchsorted
 
 if TYPE_CHECKING:
-    from lucid.backend.arrays import Array, Number
+    from lucid.base.arrays import Array, Number
     from lucid.tensor import Tensor
 
 

@@ -13,8 +13,8 @@ import numpy as np
 
 from lucid.autograd.modes.casting import wide_in_autocast
 from lucid.autograd.recording.primitive import primitive
-from lucid.backend.arrays import astype
-from lucid.backend.dtype import as_dtype, dtype_of
+from lucid.base.arrays import astype
+from lucid.base.dtype import as_dtype, dtype_of
 from lucid.cuda.launch.elementwise import Elementwise
 from lucid.cuda.launch.plans import launches_only
 from lucid.cuda.launch.reduction import Reduction, total_bytes
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from lucid.autograd.recording.namespace import Namespace
-    from lucid.backend.arrays import Array, Ints
-    from lucid.backend.dtype import dtype as Dtype
+    from lucid.base.arrays import Array, Ints
+    from lucid.base.dtype import dtype as Dtype
     from lucid.ops.base.dims import Dims, Sizes
     from lucid.tensor import Tensor
 

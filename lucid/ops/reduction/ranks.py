@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from lucid.arguments import among
 from lucid.autograd.base import TensorBase, wrap
 from lucid.autograd.modes.casting import wide_in_autocast
-from lucid.backend.arrays import asarray
-from lucid.backend.device import device_of
-from lucid.backend.dtype import dtype_of
+from lucid.base.arrays import asarray
+from lucid.base.device import device_of
+from lucid.base.dtype import dtype_of
 from lucid.cuda.switches import looked_at
 from lucid.errors import DtypeError, IndexOutOfRangeError, SettingError, ShapeError
 from lucid.ops.base.dims import dim_in

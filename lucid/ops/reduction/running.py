@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.base import wrap
-from lucid.backend.arrays import namespace
+from lucid.base.arrays import namespace
 from lucid.errors import DtypeError
 from lucid.ops.base.dims import along, dim_in
 from lucid.ops.base.one_device import on_one_device
@@ -24,7 +24,7 @@ from lucid.ops.shape.joining import cat
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from lucid.backend.arrays import Array
+    from lucid.base.arrays import Array
     from lucid.tensor import Tensor
 
 

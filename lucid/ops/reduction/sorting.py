@@ -16,9 +16,9 @@ from lucid.arguments import among
 from lucid.autograd.base import TensorBase, wrap
 from lucid.autograd.hooks.functions import seen_as_one
 from lucid.autograd.recording.primitive import primitive
-from lucid.backend.arrays import asarray, namespace
-from lucid.backend.device import device_of
-from lucid.backend.memory import check_size
+from lucid.base.arrays import asarray, namespace
+from lucid.base.device import device_of
+from lucid.base.memory import check_size
 from lucid.errors import DtypeError, IndexOutOfRangeError, SettingError, ShapeError
 from lucid.ops.base.dims import along, dim_in
 from lucid.ops.base.one_device import on_one_device
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from lucid.autograd.recording.namespace import Namespace
-    from lucid.backend.arrays import Array, Ints, Number
+    from lucid.base.arrays import Array, Ints, Number
     from lucid.tensor import Tensor
 
 

@@ -21,8 +21,8 @@ import numpy as np
 from lucid.autograd.modes.casting import wide_in_autocast
 from lucid.autograd.modes.state import unusual
 from lucid.autograd.recording.primitive import primitive
-from lucid.backend.arrays import astype
-from lucid.backend.dtype import as_dtype, dtype_of, int64, uint8
+from lucid.base.arrays import astype
+from lucid.base.dtype import as_dtype, dtype_of, int64, uint8
 from lucid.cuda.launch.kernels import C_TYPES
 from lucid.cuda.launch.plans import launches_only
 from lucid.cuda.launch.reduction import Reduction, sum_over
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 
     from lucid.autograd.recording.namespace import Namespace
     from lucid.autograd.recording.primitive import Primitive
-    from lucid.backend.arrays import Array, Ints
-    from lucid.backend.dtype import dtype as Dtype
+    from lucid.base.arrays import Array, Ints
+    from lucid.base.dtype import dtype as Dtype
     from lucid.ops.base.dims import Dims
     from lucid.tensor import Tensor
 

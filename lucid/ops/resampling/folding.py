@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from lucid.autograd.recording.namespace import Namespace
-    from lucid.backend.arrays import Array, Ints
+    from lucid.base.arrays import Array, Ints
     from lucid.ops.base.dims import Sizes
     from lucid.tensor import Tensor
 

@@ -15,8 +15,8 @@ from lucid.autograd.base import wrap
 from lucid.autograd.modes.autocast import casting_on
 from lucid.autograd.modes.casting import wide_in_autocast
 from lucid.autograd.modes.state import unusual
-from lucid.backend.arrays import namespace, on
-from lucid.backend.memory import check_size
+from lucid.base.arrays import namespace, on
+from lucid.base.memory import check_size
 from lucid.errors import DtypeError, SettingError, ShapeError
 from lucid.ops.base.dims import sizes_in
 from lucid.ops.base.promotion import only_tensors, promote

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from lucid.autograd.recording.namespace import Namespace
-    from lucid.backend.arrays import Array, Ints
+    from lucid.base.arrays import Array, Ints
 
 # How often weights can be differentiated before all are zero.
 MOST_ORDERS = {"bilinear": 1, "nearest": 0, "bicubic": 3}

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from lucid.arguments import among
-from lucid.backend.memory import check_size
+from lucid.base.memory import check_size
 from lucid.errors import DtypeError, SettingError, ShapeError
 from lucid.ops.base.promotion import only_tensors
 from lucid.ops.base.scalars import as_bool, as_int, as_number, is_single

@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from lucid.backend import gpu
+from lucid.base import gpu
 from lucid.cuda.launch.kernels import C_TYPES, FLOATS, Kernel
 from lucid.cuda.launch.plans import empty, planned
 from lucid.cuda.launch.windows import LARGEST_INT, launch_shape
 from lucid.cuda.source.signature import constant
 
 if TYPE_CHECKING:
-    from lucid.backend.arrays import Array
+    from lucid.base.arrays import Array
 
 __all__ = ["interpolated", "interpolated_grad"]
 

@@ -25,7 +25,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from lucid.backend.arrays import Array
+    from lucid.base.arrays import Array
 
 # Rows and columns that a product with weights has, if it can: fewer are slow, and most weights of more would be zero.
 BLOCK = 48

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.arguments import among
 from lucid.autograd.recording.namespace import GRAPH
-from lucid.backend.dtype import int64
-from lucid.backend.memory import check_size
+from lucid.base.dtype import int64
+from lucid.base.memory import check_size
 from lucid.errors import SettingError, ShapeError
 from lucid.ops.base.core import clone
 from lucid.ops.base.core import expand as _expand

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.recording.primitive import primitive
-from lucid.backend import gpu
+from lucid.base import gpu
 from lucid.cuda.launch import copying
 from lucid.errors import IndexOutOfRangeError, ShapeError
 from lucid.ops.base.core import clone
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from lucid.autograd.recording.namespace import Namespace
-    from lucid.backend.arrays import Array, Ints
+    from lucid.base.arrays import Array, Ints
     from lucid.tensor import Tensor
 
 

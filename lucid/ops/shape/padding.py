@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from lucid.arguments import among
 from lucid.autograd.modes.casting import wide_in_autocast
 from lucid.autograd.recording.primitive import primitive
-from lucid.backend.memory import check_size
+from lucid.base.memory import check_size
 from lucid.cuda.launch import copying as kernels
 from lucid.errors import SettingError, ShapeError
 from lucid.ops.base.core import clone
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from lucid.autograd.recording.namespace import Namespace
-    from lucid.backend.arrays import Array, Ints, Number
+    from lucid.base.arrays import Array, Ints, Number
     from lucid.tensor import Tensor
 
 

@@ -12,10 +12,10 @@ import numpy as np
 
 from lucid.autograd.base import TensorBase, wrap
 from lucid.autograd.recording.primitive import primitive
-from lucid.backend import gpu
-from lucid.backend.arrays import asarray, namespace, to_device
-from lucid.backend.device import device_of
-from lucid.backend.memory import check_size
+from lucid.base import gpu
+from lucid.base.arrays import asarray, namespace, to_device
+from lucid.base.device import device_of
+from lucid.base.memory import check_size
 from lucid.cuda.launch import copying as kernels
 from lucid.errors import DtypeError, ShapeError
 from lucid.ops.base.dims import dim_in, sizes_in
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from lucid.autograd.recording.namespace import Namespace
-    from lucid.backend.arrays import Array, Ints
+    from lucid.base.arrays import Array, Ints
     from lucid.tensor import Tensor
 
 

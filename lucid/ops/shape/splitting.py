@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from lucid.autograd.recording.namespace import Namespace
-    from lucid.backend.arrays import Array, Ints
+    from lucid.base.arrays import Array, Ints
     from lucid.tensor import Tensor
 
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.base import TensorBase, wrap
-from lucid.backend.arrays import asarray
-from lucid.backend.device import device_of
-from lucid.backend.memory import check_size
+from lucid.base.arrays import asarray
+from lucid.base.device import device_of
+from lucid.base.memory import check_size
 from lucid.errors import ShapeError
 from lucid.ops.base.dims import tensors_in
 from lucid.ops.base.promotion import array_of

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lucid.backend import gpu
-from lucid.backend.arrays import namespace
+from lucid.base import gpu
+from lucid.base.arrays import namespace
 from lucid.ops.base.promotion import accumulation_dtype
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import ModuleType
 
-    from lucid.backend.arrays import Array
+    from lucid.base.arrays import Array
 
 # Six blocks of it (parameter, gradient, two moments, two temporaries) lie in a last-level cache of 4 MiB. Smaller ones
 # cost more in NumPy calls than a nearer cache gives back; without blocks every pass goes to memory, for twice the time.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import numpy as np
 
-from lucid.backend.capture import capture_of_this_thread
+from lucid.base.capture import capture_of_this_thread
 from lucid.errors import CaptureError
 from lucid.optim.base.entries import as_state
 from lucid.optim.base.settings import flag, given_of

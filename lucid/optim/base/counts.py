@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lucid.backend.ownership import SOLE, references
+from lucid.base.ownership import SOLE, references
 from lucid.optim.base.slots import put
 
 if TYPE_CHECKING:
-    from lucid.backend.arrays import Array
+    from lucid.base.arrays import Array
     from lucid.tensor import Tensor
 
 

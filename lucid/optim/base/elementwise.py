@@ -6,7 +6,7 @@ import inspect
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from lucid.backend import gpu
+from lucid.base import gpu
 from lucid.cuda.launch import multi_tensor
 from lucid.optim.base.capturing import check_capture, refresh
 from lucid.optim.base.declared import DeclaredOptimizer
@@ -17,7 +17,7 @@ from lucid.optim.base.slots import counts_there
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from lucid.backend.arrays import Array
+    from lucid.base.arrays import Array
     from lucid.cuda.launch.kernels import Kernel
     from lucid.cuda.steps.numbers import NumbersKernel
     from lucid.optim.base.slots import Slot

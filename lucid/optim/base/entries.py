@@ -7,7 +7,7 @@ from collections.abc import MutableMapping
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from lucid.autograd.base import TensorBase
-from lucid.backend.capture import changes
+from lucid.base.capture import changes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

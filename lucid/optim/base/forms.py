@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 
 from lucid.autograd.base import versions_of
-from lucid.backend import gpu
-from lucid.backend.capture import capture_of_this_thread
+from lucid.base import gpu
+from lucid.base.capture import capture_of_this_thread
 from lucid.cuda.launch.multi_tensor import dense, step_tables, step_there
 from lucid.cuda.steps.numbers import RowNumbers
 from lucid.optim.base.blocks import update_in_blocks
@@ -21,7 +21,7 @@ from lucid.optim.base.slots import check_devices, moved
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from lucid.backend.arrays import Array
+    from lucid.base.arrays import Array
     from lucid.cuda.launch.multi_tensor import Table
     from lucid.cuda.steps.numbers import Given
     from lucid.optim.base.elementwise import ElementwiseOptimizer

@@ -14,14 +14,14 @@ import numpy as np
 
 from lucid.arguments import shown
 from lucid.autograd.base import TensorBase
-from lucid.backend import gpu
+from lucid.base import gpu
 from lucid.cuda.steps.numbers import Given
 from lucid.errors import ArgumentError, NotDifferentiableError, SettingError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from lucid.backend.arrays import Array
+    from lucid.base.arrays import Array
     from lucid.optim.optimizer import Group
 
 # how messages call a setting, as PyTorch's do

@@ -6,13 +6,13 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.base import grad_of
-from lucid.backend import gpu
+from lucid.base import gpu
 from lucid.optim.base.elementwise import ElementwiseOptimizer
 from lucid.optim.base.slots import counts_there
 from lucid.optim.optimizer import Optimizer
 
 if TYPE_CHECKING:
-    from lucid.backend.arrays import Array
+    from lucid.base.arrays import Array
 
 
 def why_on_host(optimizer: Optimizer, device: int) -> str | None:

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from lucid.autograd.base import wrap
-from lucid.backend import gpu
-from lucid.backend.arrays import namespace, to_device
-from lucid.backend.device import beside, device_of
+from lucid.base import gpu
+from lucid.base.arrays import namespace, to_device
+from lucid.base.device import beside, device_of
 from lucid.errors import DeviceError
 from lucid.optim.base.settings import rate_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from lucid.backend.arrays import Array
+    from lucid.base.arrays import Array
     from lucid.optim.optimizer import Group, Optimizer
     from lucid.tensor import Tensor
 

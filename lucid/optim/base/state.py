@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 
 from lucid.autograd.base import TensorBase, wrap
-from lucid.backend.arrays import asarray, astype, to_device
-from lucid.backend.device import CPU, device_of
-from lucid.backend.dtype import can_cast, dtype_of, float32
+from lucid.base.arrays import asarray, astype, to_device
+from lucid.base.device import CPU, device_of
+from lucid.base.dtype import can_cast, dtype_of, float32
 from lucid.errors import LucidError, StateDictError, warn
 from lucid.optim.base.entries import Entries
 from lucid.optim.base.slots import counts_there
@@ -20,7 +20,7 @@ from lucid.optim.base.slots import counts_there
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from lucid.backend.device import Device
+    from lucid.base.device import Device
     from lucid.optim.optimizer import Group, Optimizer
     from lucid.tensor import Tensor
 

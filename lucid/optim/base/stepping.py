@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from lucid.autograd.hooks.firing import every_step_hook, fire, hook_name
 from lucid.autograd.hooks.table import HookTable, register
-from lucid.backend.capture import captures, note_places
+from lucid.base.capture import captures, note_places
 from lucid.errors import HookError
 
 if TYPE_CHECKING:

@@ -34,6 +34,7 @@ from lucid.optim.lr_scheduler.scaling import (
     StepLR,
 )
 from lucid.optim.lr_scheduler.scheduler import LRScheduler
+from lucid.public import publish as _publish
 
 __all__ = [
     "ChainedScheduler",
@@ -56,3 +57,5 @@ __all__ = [
 
 # the base class by the name that schedules written for older versions of PyTorch import
 _LRScheduler = LRScheduler
+
+_publish(globals())

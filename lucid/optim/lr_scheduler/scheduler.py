@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from lucid.arguments import checked, unfit
 from lucid.autograd.modes.state import no_grad
-from lucid.backend import gpu
+from lucid.base import gpu
 from lucid.errors import CaptureError, SettingError, StateDictError, warn
 from lucid.ops.creation.data import tensor
 from lucid.optim.base.settings import number, whole

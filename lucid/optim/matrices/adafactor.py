@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from lucid.arguments import checked
-from lucid.backend.limits import finfo
+from lucid.base.limits import finfo
 from lucid.errors import DtypeError, SettingError
 from lucid.optim.base.declared import DeclaredOptimizer
 from lucid.optim.base.settings import at_least_zero, flag, number, rate, rate_of, two

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from lucid.arguments import checked
-from lucid.backend.dtype import bfloat16
+from lucid.base.dtype import bfloat16
 from lucid.errors import DtypeError, SettingError, ShapeError
 from lucid.optim.base.declared import DeclaredOptimizer
 from lucid.optim.base.settings import at_least_zero, finite, flag, one_of, rate, rate_of, whole

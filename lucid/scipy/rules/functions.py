@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid import numpy as lnp
-from lucid.backend import gpu
+from lucid.base import gpu
 from lucid.numpy.border import is_recorded, plain, ufunc_called
 from lucid.ops.activation import softmax as activations
 from lucid.ops.elementwise import special
 from lucid.scipy.rules.recursions import in_one_dtype
 from lucid.scipy.rules.rule import Array, PerAxis, by_op, host, host_library, in_double, put, rule
-from lucid.tensor.numpy_calls.rule import NumpyCallError, axis_in
+from lucid.tensor.numpy_calls.definition import NumpyCallError, axis_in
 from lucid.tensor.numpy_calls.slopes import SLOPES
 
 if TYPE_CHECKING:

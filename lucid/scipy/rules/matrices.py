@@ -13,7 +13,7 @@ from lucid.ops.shape import stacking
 from lucid.scipy.rules.banded import banded_solution
 from lucid.scipy.rules.recursions import in_one_dtype
 from lucid.scipy.rules.rule import Array, PerAxis, arrays, by_op, counted, in_double, put, rule
-from lucid.tensor.numpy_calls.rule import NumpyCallError
+from lucid.tensor.numpy_calls.definition import NumpyCallError
 
 
 @rule("linalg.inv")

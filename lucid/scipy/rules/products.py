@@ -14,15 +14,15 @@ import numpy as np
 
 from lucid.autograd.base import TensorBase, wrap
 from lucid.autograd.function import Function
-from lucid.backend import gpu
-from lucid.backend.arrays import namespace, on
-from lucid.backend.dtype import as_dtype
+from lucid.base import gpu
+from lucid.base.arrays import namespace, on
+from lucid.base.dtype import as_dtype
 from lucid.ops.base.promotion import cast_to
 from lucid.ops.elementwise.complex import conj, real
 from lucid.scipy.rules.rule import library, recorded
 
 if TYPE_CHECKING:
-    from lucid.backend.arrays import Array
+    from lucid.base.arrays import Array
     from lucid.tensor import Tensor
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from lucid import numpy as lnp
 from lucid.autograd.base import wrap
 from lucid.autograd.function import Function
-from lucid.backend.arrays import namespace, on
+from lucid.base.arrays import namespace, on
 from lucid.numpy.border import plain
 from lucid.ops.elementwise import arithmetic
 from lucid.ops.elementwise.complex import conj
@@ -23,7 +23,7 @@ from lucid.ops.shape.padding import pad
 from lucid.ops.shape.reshape import reshape
 from lucid.scipy.rules.products import Overlaps, like_operand, spread
 from lucid.scipy.rules.rule import Array, arrays, host, host_library, in_dtype, library, put, recorded, rule
-from lucid.tensor.numpy_calls.rule import NumpyCallError, axis_in
+from lucid.tensor.numpy_calls.definition import NumpyCallError, axis_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -15,18 +15,18 @@ import numpy as np
 
 from lucid import numpy as lnp
 from lucid.autograd.base import TensorBase, wrap
-from lucid.backend import gpu
-from lucid.backend.arrays import asarray, on
-from lucid.backend.device import device_of
+from lucid.base import gpu
+from lucid.base.arrays import asarray, on
+from lucid.base.device import device_of
 from lucid.errors import DeviceError
 from lucid.numpy.border import OTHERS, plain, settled
-from lucid.tensor.numpy_calls.rule import NumpyCallError, Rule
+from lucid.tensor.numpy_calls.definition import NumpyCallError, Rule
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from lucid.autograd.function import Function
-    from lucid.backend.arrays import Array as Plain
+    from lucid.base.arrays import Array as Plain
 
 Array: TypeAlias = Any
 """An array, plain or recorded, or what SciPy takes for one: a number, or nested lists."""

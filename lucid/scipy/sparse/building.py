@@ -8,10 +8,10 @@ import numpy as np
 
 from lucid import numpy as lnp
 from lucid.autograd.base import TensorBase
-from lucid.backend import gpu
-from lucid.backend.arrays import asarray, namespace, on
-from lucid.backend.device import device_of
-from lucid.backend.dtype import as_dtype, dtype
+from lucid.base import gpu
+from lucid.base.arrays import asarray, namespace, on
+from lucid.base.device import device_of
+from lucid.base.dtype import as_dtype, dtype
 from lucid.numpy.border import is_array, plain, settled
 from lucid.ops.base.promotion import cast_to
 from lucid.scipy.sparse.operands import MatrixSizeError, array_like, sums_at, taken

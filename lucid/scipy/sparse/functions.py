@@ -8,8 +8,8 @@ import numpy as np
 
 from lucid import numpy as lnp
 from lucid.autograd.base import TensorBase
-from lucid.backend import gpu
-from lucid.backend.arrays import on
+from lucid.base import gpu
+from lucid.base.arrays import on
 from lucid.numpy.border import any_recorded, plain
 from lucid.scipy.sparse.building import Elements, converted, is_scipys
 from lucid.scipy.sparse.matrices import CLASSES, Sparse, issparse, wrapped

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from lucid import numpy as lnp
-from lucid.backend import gpu
-from lucid.backend.arrays import namespace, on
+from lucid.base import gpu
+from lucid.base.arrays import namespace, on
 from lucid.numpy.border import any_recorded, is_recorded, plain, settled
 from lucid.scipy.sparse.building import canonical
 from lucid.scipy.sparse.functions import called, plain_matrix
@@ -18,7 +18,7 @@ from lucid.scipy.sparse.products import Solution
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from lucid.backend.arrays import Array
+    from lucid.base.arrays import Array
     from lucid.scipy.sparse.operands import Dense
     from lucid.scipy.sparse.pattern import Pattern
 

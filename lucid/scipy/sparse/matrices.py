@@ -12,9 +12,9 @@ import numpy as np
 
 from lucid import numpy as lnp
 from lucid.autograd.base import TensorBase
-from lucid.backend import gpu
-from lucid.backend.arrays import on, to_device
-from lucid.backend.device import device_of
+from lucid.base import gpu
+from lucid.base.arrays import on, to_device
+from lucid.base.device import device_of
 from lucid.numpy.border import is_recorded, plain
 from lucid.scipy.sparse import reductions
 from lucid.scipy.sparse.building import (

@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.base import TensorBase, wrap
-from lucid.backend import gpu
-from lucid.backend.arrays import asarray, on, zeros_beside
-from lucid.backend.device import device_of
-from lucid.backend.dtype import as_dtype
+from lucid.base import gpu
+from lucid.base.arrays import asarray, on, zeros_beside
+from lucid.base.device import device_of
+from lucid.base.dtype import as_dtype
 from lucid.errors import DeviceError, DtypeError, ShapeError
 from lucid.numpy.border import is_array, is_recorded, plain, settled
 from lucid.ops.base.promotion import cast_to
 from lucid.ops.index.index_select import index_add, index_select
 from lucid.scipy.sparse.products import Product
-from lucid.tensor.numpy_calls.rule import NumpyCallError
+from lucid.tensor.numpy_calls.definition import NumpyCallError
 
 if TYPE_CHECKING:
-    from lucid.backend.arrays import Array
+    from lucid.base.arrays import Array
 
 Dense = Any
 """An array of NumPy's or CuPy's, a Tensor, or nested lists of numbers."""

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lucid.backend import gpu
-from lucid.backend.arrays import namespace, on
+from lucid.base import gpu
+from lucid.base.arrays import namespace, on
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from lucid.backend.arrays import Array
+    from lucid.base.arrays import Array
 
 
 def library(like: Array | None, part: str = "") -> Any:

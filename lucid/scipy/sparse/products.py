@@ -12,7 +12,7 @@ from lucid.ops.elementwise.complex import conj
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from lucid.backend.arrays import Array
+    from lucid.base.arrays import Array
     from lucid.scipy.sparse.pattern import Pattern
     from lucid.tensor import Tensor
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid import numpy as lnp
-from lucid.backend.arrays import namespace, on
+from lucid.base.arrays import namespace, on
 from lucid.numpy.border import plain
 from lucid.scipy.sparse.building import Elements, canonical, is_scipys, of_scipy, summed
 from lucid.scipy.sparse.operands import MatrixSizeError, on_one_device, taken

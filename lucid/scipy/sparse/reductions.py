@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from lucid import numpy as lnp
-from lucid.backend import gpu
-from lucid.backend.arrays import namespace, on
+from lucid.base import gpu
+from lucid.base.arrays import namespace, on
 from lucid.numpy.border import is_recorded, plain
 from lucid.scipy.sparse.building import in_dtype
 from lucid.scipy.sparse.operands import MatrixSizeError, sums_at, taken
-from lucid.tensor.numpy_calls.rule import NumpyCallError
+from lucid.tensor.numpy_calls.definition import NumpyCallError
 
 
 def _no_out(out: object) -> None:

@@ -12,14 +12,14 @@ import numpy as np
 
 from lucid.autograd.base import TensorBase
 from lucid.autograd.function import Function
-from lucid.backend.dtype import as_dtype
-from lucid.backend.gpu import is_gpu_array
+from lucid.base.dtype import as_dtype
+from lucid.base.gpu import is_gpu_array
 from lucid.ops.base.one_device import check_one_device
 from lucid.ops.base.promotion import cast_to, promote_to_tensors
 from lucid.ops.elementwise import arithmetic
 from lucid.ops.elementwise import complex as parts
 from lucid.ops.shape.broadcasting import broadcast_tensors
-from lucid.tensor.numpy_calls.rule import NumpyCallError, beside
+from lucid.tensor.numpy_calls.definition import NumpyCallError, beside
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

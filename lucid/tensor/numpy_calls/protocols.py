@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from lucid.autograd.base import TensorBase
 from lucid.ops.base.promotion import OperandTypeError
-from lucid.tensor.numpy_calls.rule import NumpyCallError, applied, full_name, pytorch_dtype
+from lucid.tensor.numpy_calls.definition import NumpyCallError, applied, full_name, pytorch_dtype
 from lucid.tensor.numpy_calls.table import ABOUT, RULES
 from lucid.tensor.numpy_calls.ufuncs import ufunc_result
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from lucid.tensor.numpy_calls.rule import RULES
+from lucid.tensor.numpy_calls.definition import RULES
 
 __all__ = ["ABOUT", "CONSTANT", "CONSTANT_UFUNCS", "RULES"]
 

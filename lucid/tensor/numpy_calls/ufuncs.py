@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.base import wrap
-from lucid.backend.arrays import asarray
-from lucid.backend.device import device_of
-from lucid.backend.dtype import as_dtype
+from lucid.base.arrays import asarray
+from lucid.base.device import device_of
+from lucid.base.dtype import as_dtype
 from lucid.errors import ShapeError
 from lucid.ops.activation.sigmoid import tanh
 from lucid.ops.base.promotion import cast_to, no_matrix, promote_to_tensors
@@ -31,7 +31,7 @@ from lucid.ops.linalg import products
 from lucid.ops.reduction import sums
 from lucid.ops.shape import reshape
 from lucid.tensor import operators
-from lucid.tensor.numpy_calls.rule import (
+from lucid.tensor.numpy_calls.definition import (
     NO_VALUE,
     NumpyCallError,
     applied,
@@ -48,9 +48,9 @@ from lucid.tensor.numpy_calls.special import SPECIAL
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from lucid.backend.dtype import dtype
+    from lucid.base.dtype import dtype
     from lucid.tensor import Tensor
-    from lucid.tensor.numpy_calls.rule import Operand
+    from lucid.tensor.numpy_calls.definition import Operand
 
 
 def cube_root(x: Tensor) -> Any:

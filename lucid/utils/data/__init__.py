@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from lucid.errors import WorkerError
+from lucid.public import publish as _publish
 from lucid.utils.data.collate import default_collate, default_convert
 from lucid.utils.data.dataloader import DataLoader
 from lucid.utils.data.dataset import (
@@ -35,3 +36,5 @@ __all__ = [
     "TensorDataset", "WeightedRandomSampler", "WorkerError", "WorkerInfo", "default_collate", "default_convert",
     "get_worker_info", "prefetch", "random_split", "sample_seed",
 ]  # fmt: skip
+
+_publish(globals())

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from lucid.autograd.base import TensorBase, wrap
-from lucid.backend import gpu
-from lucid.backend.device import CPU
-from lucid.backend.dtype import float64
-from lucid.backend.foreign.reading import is_masked, plain
+from lucid.base import gpu
+from lucid.base.device import CPU
+from lucid.base.dtype import float64
+from lucid.base.foreign.reading import is_masked, plain
 from lucid.errors import ArgumentError, IndexOutOfRangeError, ShapeError
 from lucid.ops.creation.data import as_tensor, tensor
 from lucid.ops.shape.joining import stack

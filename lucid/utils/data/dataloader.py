@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar, cas
 from lucid.arguments import checked, unfit
 from lucid.autograd.hooks.firing import fire
 from lucid.autograd.hooks.table import HookTable, register
-from lucid.backend import gpu
-from lucid.backend.device import as_device
+from lucid.base import gpu
+from lucid.base.device import as_device
 from lucid.errors import ArgumentError, SettingError
 from lucid.utils.data.collate import default_collate, default_convert
 from lucid.utils.data.dataset import IterableDataset, length_of
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from multiprocessing.context import BaseContext
 
     from lucid.autograd.hooks.table import RemovableHandle
-    from lucid.backend.device import Device
-    from lucid.backend.random.generator import Generator
+    from lucid.base.device import Device
+    from lucid.base.random.generator import Generator
     from lucid.utils.data.dataset import Dataset
     from lucid.utils.data.sampler import Sampler
 

@@ -13,16 +13,16 @@ import numpy as np
 
 from lucid.arguments import checked, unfit
 from lucid.autograd.base import TensorBase, wrap
-from lucid.backend.arrays import to_device
-from lucid.backend.device import device_of
-from lucid.backend.random.draws import default_generator_for, permutation
+from lucid.base.arrays import to_device
+from lucid.base.device import device_of
+from lucid.base.random.draws import default_generator_for, permutation
 from lucid.errors import ArgumentError, IndexOutOfRangeError, SettingError, ShapeError
 from lucid.ops.index.index_select import index_select
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sized
 
-    from lucid.backend.random.generator import Generator
+    from lucid.base.random.generator import Generator
     from lucid.tensor import Tensor
 
 __all__ = [

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.arguments import checked
-from lucid.backend.random.draws import permutation
+from lucid.base.random.draws import permutation
 from lucid.collectives.world import default_group
 from lucid.errors import SettingError
 from lucid.ops.base.scalars import as_int
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from lucid.backend.random.generator import Generator
+    from lucid.base.random.generator import Generator
     from lucid.utils.data.dataset import Dataset
 
 __all__ = ["DistributedSampler"]

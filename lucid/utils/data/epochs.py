@@ -14,7 +14,7 @@ from lucid.utils.data.randomness import Passes, Walk, generator_of
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from lucid.backend.random.generator import Generator
+    from lucid.base.random.generator import Generator
 
 T_co = TypeVar("T_co", covariant=True)
 

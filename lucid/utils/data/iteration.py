@@ -8,7 +8,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lucid.autograd.profiler import record_function
-from lucid.backend.interrupts import in_destructor
+from lucid.base.interrupts import in_destructor
 from lucid.errors import WorkerError
 from lucid.utils.data.prefetch import pinned, prefetch
 from lucid.utils.data.randomness import SampleStreams

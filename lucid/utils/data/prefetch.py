@@ -13,9 +13,9 @@ import numpy as np
 from lucid.arguments import checked
 from lucid.autograd.base import TensorBase
 from lucid.autograd.modes.state import inference_mode, is_grad_enabled, set_grad_enabled
-from lucid.backend import gpu
-from lucid.backend.capture import check_not_capturing
-from lucid.backend.device import CPU, as_device
+from lucid.base import gpu
+from lucid.base.capture import check_not_capturing
+from lucid.base.device import CPU, as_device
 from lucid.cuda.devices import cuda_index
 from lucid.cuda.streams import Stream, current_stream, stream
 from lucid.errors import SettingError
@@ -25,7 +25,7 @@ from lucid.tensor.interop import from_dlpack
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from lucid.backend.device import Device, device
+    from lucid.base.device import Device, device
     from lucid.tensor import Tensor
 
 __all__ = ["prefetch"]

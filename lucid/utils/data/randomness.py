@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 import numpy as np
 
 from lucid.arguments import shown, unfit
-from lucid.backend.random.generator import Generator, default_generator_for, use_generator
+from lucid.base.random.generator import Generator, default_generator_for, use_generator
 from lucid.errors import ArgumentError, DeviceError
 from lucid.ops.creation import generators
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from lucid.arguments import checked, shown, unfit
-from lucid.backend.random.draws import exponential, permutation, randint, uniform
+from lucid.base.random.draws import exponential, permutation, randint, uniform
 from lucid.errors import ArgumentError, SettingError, ShapeError
 from lucid.ops.base.scalars import as_int
 from lucid.utils.data.dataset import size_of
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from lucid.backend.random.generator import Generator
+    from lucid.base.random.generator import Generator
     from lucid.tensor import Tensor
     from lucid.utils.data.dataset import Dataset
 

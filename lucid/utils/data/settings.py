@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, cast
 
 from lucid.arguments import among, shown
-from lucid.backend import gpu
+from lucid.base import gpu
 from lucid.errors import ArgumentError, SettingError, warn
 from lucid.ops.base.scalars import as_int
 from lucid.utils.data.workers.processes import preload

@@ -22,7 +22,7 @@ from lucid.autograd.graph import (
     saved_tensors_hooks,
 )
 from lucid.autograd.modes.state import ORDINARY, thread
-from lucid.backend.interrupts import uninterrupted
+from lucid.base.interrupts import uninterrupted
 from lucid.utils.checkpoint import checkpoint, set_checkpoint_debug_enabled, set_checkpoint_early_stop
 from tests.device import DEVICE
 from tests.stress import interrupts

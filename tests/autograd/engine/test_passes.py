@@ -7,7 +7,7 @@ import pytest
 
 import lucid
 from lucid.autograd.recording.namespace import namespace_of
-from lucid.backend import gpu
+from lucid.base import gpu
 from tests.device import DEVICE
 from tests.gradients import flat, is_floating, numbers, random_like, tensors_of
 from tests.ops.test_samples import check_close

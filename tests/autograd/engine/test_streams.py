@@ -13,7 +13,7 @@ import pytest
 import lucid
 from lucid import nn, optim
 from lucid.autograd import Function
-from lucid.backend import gpu
+from lucid.base import gpu
 from lucid.cuda.launch import kernels
 
 pytestmark = pytest.mark.gpu

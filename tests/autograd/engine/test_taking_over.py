@@ -15,7 +15,7 @@ from lucid.autograd.engine import loop, node
 from lucid.autograd.engine.taking_over import references_in
 from lucid.autograd.function import Function
 from lucid.autograd.recording.namespace import CPU
-from lucid.backend import ownership
+from lucid.base import ownership
 
 # small gradients of leaves go another way through the engine on the CPU
 each_size = pytest.mark.parametrize("size", [6, 8192])
@@ -185,7 +185,7 @@ import lucid
 x = lucid.ones(2, requires_grad=True)
 (x * x).sum().backward()
 from lucid.autograd.engine import loop
-from lucid.backend import ownership
+from lucid.base import ownership
 print(loop.alone_in_loop, ownership.SOLE, ownership.ARGUMENT, x.grad.tolist())"""
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split(maxsplit=3) == [

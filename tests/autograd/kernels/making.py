@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import lucid
-from lucid.backend import gpu
+from lucid.base import gpu
 
 SCALE = """
 extern "C" __global__ void scale(const float* x, float* y, float a, int n) {

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import lucid
-from lucid.backend import gpu
+from lucid.base import gpu
 from lucid.errors import ArgumentError, CudaUnavailableError, GraphError, KernelError, NotDifferentiableError
 from lucid.tensor.interop import ExportError
 from tests.autograd.kernels.making import SCALE, drawn, elementwise, raw, reduction

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import lucid
-from lucid.backend import gpu
+from lucid.base import gpu
 from lucid.errors import ArgumentError, GraphError, KernelError, NotDifferentiableError
 from tests.autograd.kernels.making import drawn, is_right
 

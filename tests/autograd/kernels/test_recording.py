@@ -11,7 +11,7 @@ import pytest
 import lucid
 from lucid import hooks
 from lucid.autograd.kernels import formulas
-from lucid.backend import gpu
+from lucid.base import gpu
 from lucid.errors import DeviceError, DtypeError, GraphError, InplaceError, NotDifferentiableError
 from tests.autograd.kernels.making import drawn, elementwise, is_right, raw, reduction
 

@@ -13,7 +13,7 @@ from lucid import nn
 from lucid.autograd.modes.casting import POLICIES
 from lucid.autograd.modes.state import thread
 from lucid.autograd.recording.namespace import PRIMITIVES
-from lucid.backend.capture import captures
+from lucid.base.capture import captures
 from lucid.errors import DtypeError
 from lucid.nn import functional as F
 from lucid.utils.checkpoint import checkpoint

@@ -8,7 +8,7 @@ import pytest
 import lucid
 from lucid.autograd.recording.namespace import PRIMITIVES
 from lucid.autograd.recording.primitive import Primitive
-from lucid.backend import gpu
+from lucid.base import gpu
 from lucid.errors import DeviceError, GraphError, InplaceError
 from lucid.nn import functional as F
 

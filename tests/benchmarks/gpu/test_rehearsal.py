@@ -13,7 +13,7 @@ from benchmarks.gpu.facts import FILE, RUN, Facts, read, rows
 from benchmarks.gpu.processes import ROOT
 from benchmarks.gpu.rehearsal import complaints
 from benchmarks.gpu.stages import BOXES
-from lucid.backend import gpu
+from lucid.base import gpu
 
 
 def test_nothing_is_to_be_said_of_one_that_went_as_planned(tmp_path, planted):

@@ -6,7 +6,7 @@ import contextlib
 from enum import IntEnum
 from types import SimpleNamespace
 
-from lucid.backend import gpu
+from lucid.base import gpu
 from lucid.collectives.engines.communicator import Peers
 from lucid.collectives.engines.nccl import NcclEngine
 from lucid.collectives.group import ProcessGroup

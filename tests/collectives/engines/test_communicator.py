@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from lucid.backend import gpu
+from lucid.base import gpu
 from lucid.collectives.engines import communicator
 from lucid.collectives.engines.communicator import Peers
 from lucid.collectives.job.watch import Apart, Watch

@@ -8,7 +8,7 @@ import pytest
 import lucid
 from lucid import distributed as dist
 from lucid import nn
-from lucid.backend import gpu
+from lucid.base import gpu
 from lucid.collectives.engines import communicator, queued
 from lucid.collectives.job.watchdog import Flight
 from lucid.errors import CaptureError, DeviceError, DistributedError, DistributedTimeoutError, SettingError

@@ -9,7 +9,7 @@ import numpy as np
 
 import lucid
 from lucid import distributed as dist
-from lucid.backend.dtype import DTYPES
+from lucid.base.dtype import DTYPES
 from lucid.collectives.memory import Target
 from lucid.collectives.reduction import tree_sum
 from lucid.collectives.world import world

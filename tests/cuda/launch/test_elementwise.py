@@ -12,7 +12,7 @@ import lucid
 from lucid.autograd.recording.namespace import PRIMITIVES
 from lucid.autograd.recording.primitive import Primitive
 from lucid.autograd.recording.short_path import cuda_arrays
-from lucid.backend import gpu
+from lucid.base import gpu
 from lucid.cuda.launch import elementwise, kernels
 from lucid.cuda.launch.elementwise import Elementwise, overlap
 from lucid.errors import ShapeError

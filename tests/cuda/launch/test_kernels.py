@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 import lucid
-from lucid.backend import dtype as dtypes
-from lucid.backend import gpu
-from lucid.backend.locks import Once
+from lucid.base import dtype as dtypes
+from lucid.base import gpu
+from lucid.base.locks import Once
 from lucid.cuda import driver
 from lucid.cuda.launch import kernels
 from lucid.cuda.launch.kernels import C_TYPES, FLOATS, Kernel, Launcher, Unit

@@ -14,7 +14,7 @@ import pytest
 import lucid
 from lucid.autograd.recording.namespace import CUDA, PRIMITIVES
 from lucid.autograd.recording.plan import kernel_or_reference
-from lucid.backend import gpu
+from lucid.base import gpu
 from lucid.cuda.launch import kernels, plans
 from lucid.cuda.launch.plans import empty, launches_only, planned
 from lucid.cuda.libraries import blas

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import lucid
-from lucid.backend import gpu
+from lucid.base import gpu
 from lucid.cuda.launch import product
 from lucid.cuda.libraries import blas
 from lucid.cuda.simulator import counters

@@ -7,7 +7,7 @@ import pytest
 
 import lucid
 from lucid import linalg
-from lucid.backend import gpu
+from lucid.base import gpu
 
 pytestmark = pytest.mark.gpu
 

@@ -11,7 +11,7 @@ import sys
 import numpy as np
 import pytest
 
-from lucid.backend import gpu
+from lucid.base import gpu
 from lucid.cuda import cache
 from lucid.cuda.simulator import bootstrap, builder, compilation, runtime
 from lucid.errors import KernelError, SettingError
@@ -194,9 +194,7 @@ def test_settings_that_are_no_numbers(monkeypatch, text):
 )
 def test_what_the_number_of_devices_does(text, status):
     """A wrong number stops the import of lucid, none and 0 simulate nothing."""
-    code = (
-        "import sys, lucid\nfrom lucid.backend import gpu\nsys.exit(gpu.is_simulated() and lucid.cuda.device_count())"
-    )
+    code = "import sys, lucid\nfrom lucid.base import gpu\nsys.exit(gpu.is_simulated() and lucid.cuda.device_count())"
     environment = {**os.environ, "LUCID_CUDA_SIMULATOR": text}
     ran = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
     assert ran.returncode == status

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import lucid
-from lucid.backend import gpu
+from lucid.base import gpu
 from lucid.cuda.simulator import counters
 from lucid.cuda.simulator.wheels import WHEELS
 from lucid.errors import KernelError

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from lucid.backend import gpu
+from lucid.base import gpu
 
 pytestmark = pytest.mark.usefixtures("simulated")
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from lucid.backend import gpu
+from lucid.base import gpu
 from lucid.cuda.simulator import absence
 from lucid.cuda.simulator.redirection import functions
 from lucid.cuda.simulator.runtime import FOLDER

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import lucid
-from lucid.backend import gpu
+from lucid.base import gpu
 from lucid.ops.index import select_cuda as select
 from tests.kernels.near import FLOATS, assert_near, on_device, rounded
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from lucid.backend import gpu
+from lucid.base import gpu
 from lucid.ops.embedding import embedding_bag_cuda as kernels
 from tests.kernels.near import FLOATS, assert_near, on_device, rounded
 

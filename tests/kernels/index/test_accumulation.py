@@ -7,7 +7,7 @@ import pytest
 
 import lucid
 from lucid.autograd.engine import accumulation
-from lucid.backend import gpu
+from lucid.base import gpu
 from lucid.cuda.launch.accumulation import total
 from tests.kernels.layouts import LAYOUTS
 from tests.kernels.near import EPSILON, FLOATS, assert_near, on_device, rounded

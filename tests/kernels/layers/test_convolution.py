@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import lucid
-from lucid.backend import gpu
 from lucid.backends import cudnn as switch
+from lucid.base import gpu
 from lucid.nn import functional
 from lucid.ops.layers import convolution_cuda as on_cuda
 from tests.kernels.near import FLOATS, assert_near, on_device, rounded

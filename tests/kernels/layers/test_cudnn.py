@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import lucid
-from lucid.backend import gpu
 from lucid.backends import cudnn as switch
+from lucid.base import gpu
 from lucid.cuda.libraries import cudnn, cudnn_attention, cudnn_convolution
 from lucid.nn.functional import scaled_dot_product_attention
 from lucid.ops.layers import attention_cuda as on_cuda

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import lucid
-from lucid.backend import gpu
+from lucid.base import gpu
 from lucid.ops.layers import batch_normalisation_cuda as channels
 from lucid.ops.layers import normalisation_cuda as on_cuda
 from tests.kernels.near import FLOATS, assert_near, on_device, rounded

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from benchmarks import models
-from lucid.backend import gpu
+from lucid.base import gpu
 from lucid.cuda.launch import kernels, product
 from lucid.cuda.libraries import blas
 from tests.cuda.libraries.test_blas import LAYOUTS, READ_IN_PLACE, check, every_dtype, on_device

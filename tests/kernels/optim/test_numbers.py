@@ -9,7 +9,7 @@ import pytest
 
 import lucid
 from lucid import optim
-from lucid.backend import gpu
+from lucid.base import gpu
 from lucid.cuda.steps.numbers import Given, RowNumbers
 from lucid.cuda.steps.scale import update_scale
 from lucid.optim.base.settings import choice, flag

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import lucid
-from lucid.backend import gpu
+from lucid.base import gpu
 from lucid.nn import functional
 from lucid.ops.layers.windows import axes_of
 from lucid.ops.pooling import pooling_cuda as on_cuda

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import lucid
-from lucid.backend import gpu
-from lucid.backend.random import draws as draw
-from lucid.backend.random.draws import Generator
+from lucid.base import gpu
+from lucid.base.random import draws as draw
+from lucid.base.random.draws import Generator
 from lucid.nn import functional
 
 pytestmark = pytest.mark.gpu

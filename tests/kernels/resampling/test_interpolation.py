@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from lucid.backend import gpu
+from lucid.base import gpu
 from lucid.ops.resampling import interpolation_cuda as on_cuda
 from lucid.ops.resampling.taps import Axis, taps
 from tests.kernels.near import FLOATS, assert_near, on_device, rounded

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import lucid
-from lucid.backend import gpu
+from lucid.base import gpu
 from lucid.cuda.launch import copying
 from tests.kernels.near import FLOATS, assert_near, on_device, rounded
 

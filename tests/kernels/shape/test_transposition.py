@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import lucid
-from lucid.backend import gpu
+from lucid.base import gpu
 from lucid.cuda.launch import transposition
 from lucid.cuda.launch.transposition import transposed
 

@@ -12,7 +12,7 @@ import pytest
 
 import lucid
 from lucid import nn
-from lucid.backend.sharing import block_of
+from lucid.base.sharing import block_of
 from lucid.errors import InplaceError, SettingError
 
 

@@ -7,7 +7,7 @@ import pytest
 
 import lucid
 from lucid.autograd.base import wrap
-from lucid.backend.arrays import namespace
+from lucid.base.arrays import namespace
 from tests.device import DEVICE
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import lucid
-from lucid.backend.random import philox
+from lucid.base.random import philox
 from lucid.errors import DeviceError, DtypeError, InplaceError, ShapeError
 from lucid.ops.creation import rejection, sampling
 from lucid.ops.creation.generators import (

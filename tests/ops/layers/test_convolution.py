@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import lucid
-from lucid.backend.dtype import bfloat16
+from lucid.base.dtype import bfloat16
 from lucid.errors import DtypeError, ShapeError
 from lucid.ops.layers import convolution_primitives
 from lucid.ops.layers.convolution import conv1d, conv2d, conv_transpose2d

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import lucid
-from lucid.backend.dtype import bfloat16
+from lucid.base.dtype import bfloat16
 from lucid.errors import DtypeError, IndexOutOfRangeError, ShapeError
 from lucid.ops.layers.convolution import conv1d
 from lucid.ops.layers.linear import linear

@@ -11,7 +11,7 @@ import pytest
 
 import lucid
 from lucid import optim
-from lucid.backend import gpu
+from lucid.base import gpu
 from lucid.errors import CaptureError, InplaceError
 from tests.captures import Recorded
 from tests.optimizers import COUNTED_THERE, NAMES, SETTINGS, USUAL

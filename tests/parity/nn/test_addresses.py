@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from lucid import nn
-from lucid.nn.modules.addresses import LAYERS
+from lucid.compat.addresses import LAYERS, names_at
 
 # Bases that are not here: of lazy layers, and of layers that have none in common here.
 NO_BASES = {
@@ -23,7 +23,7 @@ APART = {
     ("ZeroPad3d", "_ConstantPadNd"),
 }
 BASES = [
-    (address, entry.partition("=")[0]) for address, layers in LAYERS.items() for entry in layers.split() if "=" in entry
+    (address, name) for address in LAYERS for name, place, _ in names_at(f"nn.modules.{address}") if place != "lucid.nn"
 ]
 
 

@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 
-from lucid.backend.dtype import bfloat16
+from lucid.base.dtype import bfloat16
 from tests.device import DEVICE
 from tests.gradients import is_floating
 from tests.samples import FLOATS

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import torch
 
-from lucid.backend.arrays import asarray, astype
-from lucid.backend.dtype import (
+from lucid.base.arrays import asarray, astype
+from lucid.base.dtype import (
     DTYPES,
     can_cast,
     complex64,
@@ -20,7 +20,7 @@ from lucid.backend.dtype import (
     result_type,
     set_default_dtype,
 )
-from lucid.backend.limits import finfo, iinfo
+from lucid.base.limits import finfo, iinfo
 
 ALL = list(DTYPES.values())
 NUMBERS = [True, 2, 2.5, 2.5j]

@@ -11,7 +11,7 @@ import scipy.sparse
 
 import lucid
 from lucid import numpy as lnp
-from lucid.backend import gpu
+from lucid.base import gpu
 from lucid.errors import DtypeError
 from lucid.scipy import sparse
 from lucid.scipy.sparse.matrices import Sparse

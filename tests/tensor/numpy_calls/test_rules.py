@@ -7,8 +7,8 @@ import pytest
 
 import lucid
 from lucid import numpy as lnp
-from lucid.backend import gpu
-from lucid.tensor.numpy_calls import rule as rules
+from lucid.base import gpu
+from lucid.tensor.numpy_calls import definition as rules
 from lucid.tensor.numpy_calls.table import CONSTANT, RULES
 from lucid.tensor.numpy_calls.ufuncs import UFUNCS
 from tests.device import DEVICE, shares_memory

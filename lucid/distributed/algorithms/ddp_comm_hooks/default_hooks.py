@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from lucid.backend.dtype import bfloat16, float16
+from lucid.base.dtype import bfloat16, float16
 from lucid.collectives.operations import all_reduce
 from lucid.collectives.reduction import ReduceOp
 from lucid.errors import DtypeError
@@ -17,7 +17,7 @@ from lucid.errors import DtypeError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from lucid.backend.dtype import dtype as Dtype
+    from lucid.base.dtype import dtype as Dtype
     from lucid.collectives.group import ProcessGroup
     from lucid.collectives.work import Work
     from lucid.futures import Future

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from lucid.arguments import checked
 from lucid.autograd.modes.state import no_grad
-from lucid.backend.dtype import float32
-from lucid.backend.random.generator import Generator
+from lucid.base.dtype import float32
+from lucid.base.random.generator import Generator
 from lucid.collectives.operations import all_reduce
 from lucid.collectives.reduction import ReduceOp
 from lucid.distributed.algorithms.ddp_comm_hooks.default_hooks import allreduce_hook

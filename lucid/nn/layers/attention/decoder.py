@@ -16,8 +16,8 @@ from lucid.nn.module.module import Module
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from lucid.backend.device import Device
-    from lucid.backend.dtype import dtype as Dtype
+    from lucid.base.device import Device
+    from lucid.base.dtype import dtype as Dtype
     from lucid.tensor import Tensor
 
 

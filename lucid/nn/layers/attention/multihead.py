@@ -14,8 +14,8 @@ from lucid.nn.module.parameters import empty_parameter
 from lucid.ops.layers.multi_head_attention import each_once
 
 if TYPE_CHECKING:
-    from lucid.backend.device import Device
-    from lucid.backend.dtype import dtype as Dtype
+    from lucid.base.device import Device
+    from lucid.base.dtype import dtype as Dtype
     from lucid.nn.parameter import Parameter
     from lucid.tensor import Tensor
 

@@ -16,8 +16,8 @@ from lucid.ops.shape.joining import cat
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from lucid.backend.device import Device
-    from lucid.backend.dtype import dtype as Dtype
+    from lucid.base.device import Device
+    from lucid.base.dtype import dtype as Dtype
     from lucid.tensor import Tensor
 
 

@@ -9,8 +9,8 @@ from lucid.nn.module.module import Module
 from lucid.nn.module.parameters import empty_parameter
 
 if TYPE_CHECKING:
-    from lucid.backend.device import Device
-    from lucid.backend.dtype import dtype as Dtype
+    from lucid.base.device import Device
+    from lucid.base.dtype import dtype as Dtype
     from lucid.nn.parameter import Parameter
 
 

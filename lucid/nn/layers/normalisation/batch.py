@@ -12,8 +12,8 @@ from lucid.nn.layers.ranges import ranged
 from lucid.ops.layers.batch_normalisation import MeanOfBatches
 
 if TYPE_CHECKING:
-    from lucid.backend.device import Device
-    from lucid.backend.dtype import dtype as Dtype
+    from lucid.base.device import Device
+    from lucid.base.dtype import dtype as Dtype
     from lucid.tensor import Tensor
 
 

@@ -10,8 +10,8 @@ from lucid.nn.layers.normalisation.tracked import Tracked
 from lucid.nn.layers.ranges import ranged
 
 if TYPE_CHECKING:
-    from lucid.backend.device import Device
-    from lucid.backend.dtype import dtype as Dtype
+    from lucid.base.device import Device
+    from lucid.base.dtype import dtype as Dtype
     from lucid.tensor import Tensor
 
 

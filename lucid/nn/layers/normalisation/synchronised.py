@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Self, cast
 from lucid.arguments import unfit
 from lucid.autograd.base import describe, wrap
 from lucid.autograd.function import Function, once_differentiable
-from lucid.backend.arrays import astype, namespace, on
-from lucid.backend.device import device_of
+from lucid.base.arrays import astype, namespace, on
+from lucid.base.device import device_of
 from lucid.collectives.group import ProcessGroup
 from lucid.collectives.reduction import tree_sum
 from lucid.collectives.world import default_group
@@ -26,9 +26,9 @@ from lucid.ops.layers.normalisation import channels_of, check_affine, real_opera
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from lucid.backend.arrays import Array
-    from lucid.backend.device import Device
-    from lucid.backend.dtype import dtype as Dtype
+    from lucid.base.arrays import Array
+    from lucid.base.device import Device
+    from lucid.base.dtype import dtype as Dtype
     from lucid.ops.layers.batch_normalisation import MeanOfBatches
     from lucid.tensor import Tensor
 

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.base import describe, wrap
-from lucid.backend.arrays import to_device
-from lucid.backend.device import as_device, get_default_device
+from lucid.base.arrays import to_device
+from lucid.base.device import as_device, get_default_device
 from lucid.errors import ShapeError
 from lucid.nn.layers.normalisation.affine import Affine
 from lucid.nn.module.parameters import empty_tensor
 
 if TYPE_CHECKING:
-    from lucid.backend.device import Device
-    from lucid.backend.dtype import dtype as Dtype
+    from lucid.base.device import Device
+    from lucid.base.dtype import dtype as Dtype
     from lucid.tensor import Tensor
 
 

@@ -26,8 +26,8 @@ from lucid.ops.shape.reshape import flatten, reshape
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from lucid.backend.device import Device
-    from lucid.backend.dtype import dtype as Dtype
+    from lucid.base.device import Device
+    from lucid.base.dtype import dtype as Dtype
     from lucid.nn.layers.recurrent.steps import State
     from lucid.nn.parameter import Parameter
     from lucid.tensor import Tensor

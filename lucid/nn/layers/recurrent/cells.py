@@ -18,8 +18,8 @@ from lucid.ops.creation.filling import zeros
 from lucid.ops.layers.linear import linear
 
 if TYPE_CHECKING:
-    from lucid.backend.device import Device
-    from lucid.backend.dtype import dtype as Dtype
+    from lucid.base.device import Device
+    from lucid.base.dtype import dtype as Dtype
     from lucid.nn.layers.recurrent.steps import State
     from lucid.nn.parameter import Parameter
     from lucid.tensor import Tensor

@@ -10,8 +10,8 @@ from lucid.nn.layers.ranges import ranged
 from lucid.nn.layers.recurrent.base import RNNBase
 
 if TYPE_CHECKING:
-    from lucid.backend.device import Device
-    from lucid.backend.dtype import dtype as Dtype
+    from lucid.base.device import Device
+    from lucid.base.dtype import dtype as Dtype
 
 
 class LSTM(RNNBase):

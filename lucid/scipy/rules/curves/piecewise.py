@@ -10,7 +10,7 @@ import numpy as np
 from lucid import numpy as lnp
 from lucid.numpy.border import any_recorded, array_on_device, plain
 from lucid.scipy.rules.rule import Array, host, host_library, in_double
-from lucid.tensor.numpy_calls.rule import NumpyCallError
+from lucid.tensor.numpy_calls.definition import NumpyCallError
 
 
 class Interpolator:

@@ -10,13 +10,13 @@ import numpy as np
 from lucid import numpy as lnp
 from lucid.autograd.base import wrap
 from lucid.autograd.function import Function
-from lucid.backend.arrays import asarray, on
-from lucid.backend.device import device_of
+from lucid.base.arrays import asarray, on
+from lucid.base.device import device_of
 from lucid.numpy.border import plain
 from lucid.ops.elementwise import arithmetic
 from lucid.scipy.rules.borders import extended
 from lucid.scipy.rules.rule import Array, host_library, library, put, real_or_complex, recorded, rule
-from lucid.tensor.numpy_calls.rule import NumpyCallError, axis_in
+from lucid.tensor.numpy_calls.definition import NumpyCallError, axis_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

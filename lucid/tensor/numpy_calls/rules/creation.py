@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.base import wrap
-from lucid.backend.arrays import asarray, zeros_beside
-from lucid.backend.device import device_of
-from lucid.backend.dtype import int64
+from lucid.base.arrays import asarray, zeros_beside
+from lucid.base.device import device_of
+from lucid.base.dtype import int64
 from lucid.errors import SettingError
 from lucid.ops.creation import filling
 from lucid.ops.elementwise import arithmetic, division, exponential, power, rounding
 from lucid.ops.index.indexing import getitem
 from lucid.ops.shape import axes, broadcasting, joining, reshape
-from lucid.tensor.numpy_calls.rule import dtype_named, operand, rule, same_kind, sizes_of, tensor_of, tensors_in
+from lucid.tensor.numpy_calls.definition import dtype_named, operand, rule, same_kind, sizes_of, tensor_of, tensors_in
 from lucid.tensor.numpy_calls.rules.places import plain
 from lucid.tensor.numpy_calls.rules.reductions import in_dtype, in_fractions
 from lucid.tensor.numpy_calls.ufuncs import sign
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from lucid.tensor import Tensor
-    from lucid.tensor.numpy_calls.rule import Operand, Sizes
+    from lucid.tensor.numpy_calls.definition import Operand, Sizes
 
 
 @rule("array", "?object dtype copy order ndmin")

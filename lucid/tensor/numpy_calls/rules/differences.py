@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from lucid.autograd.base import wrap
-from lucid.backend.arrays import asarray, zeros_beside
-from lucid.backend.device import device_of
+from lucid.base.arrays import asarray, zeros_beside
+from lucid.base.device import device_of
 from lucid.errors import SettingError, ShapeError
 from lucid.ops.elementwise import arithmetic, comparison, division, selection, trigonometry
 from lucid.ops.elementwise.complex import angle as angle_of
@@ -19,13 +19,13 @@ from lucid.ops.index.indexing import getitem
 from lucid.ops.linalg.products import matmul
 from lucid.ops.reduction import differences, sums
 from lucid.ops.shape import axes, joining, reshape
-from lucid.tensor.numpy_calls.rule import axis_in, enter, is_tensor, operand, rule, tensor_of, untyped
+from lucid.tensor.numpy_calls.definition import axis_in, enter, is_tensor, operand, rule, tensor_of, untyped
 from lucid.tensor.numpy_calls.rules.places import plain
 from lucid.tensor.numpy_calls.rules.reductions import dims_of, in_fractions
 
 if TYPE_CHECKING:
     from lucid.tensor import Tensor
-    from lucid.tensor.numpy_calls.rule import Axis, Operand
+    from lucid.tensor.numpy_calls.definition import Axis, Operand
 
 
 def part(a: Tensor, axis: int, start: int | None, stop: int | None = None) -> Any:

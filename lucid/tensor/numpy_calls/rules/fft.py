@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.base import is_list, is_tuple
-from lucid.backend.dtype import float32
+from lucid.base.dtype import float32
 from lucid.ops.base.promotion import cast_to
 from lucid.ops.fft import one_dimension, several_dimensions, shifting
-from lucid.tensor.numpy_calls.rule import enter
+from lucid.tensor.numpy_calls.definition import enter
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,14 +8,14 @@ import numpy as np
 
 from lucid.errors import ShapeError
 from lucid.ops.shape import joining, reshape, splitting, stacking
-from lucid.tensor.numpy_calls.rule import axis_in, operand, rule, tensors_in
+from lucid.tensor.numpy_calls.definition import axis_in, operand, rule, tensors_in
 from lucid.tensor.numpy_calls.rules.reductions import in_dtype
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from lucid.tensor import Tensor
-    from lucid.tensor.numpy_calls.rule import Sizes
+    from lucid.tensor.numpy_calls.definition import Sizes
 
 
 @rule("concatenate concat", "**arrays axis dtype")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from lucid.backend.dtype import as_dtype
+from lucid.base.dtype import as_dtype
 from lucid.errors import ShapeError
 from lucid.ops.decomposition import (
     chains,
@@ -26,7 +26,7 @@ from lucid.ops.index.indexing import getitem
 from lucid.ops.linalg import composed, einsum, products
 from lucid.ops.reduction import sums
 from lucid.ops.shape import axes, broadcasting, diagonal, joining, reshape
-from lucid.tensor.numpy_calls.rule import (
+from lucid.tensor.numpy_calls.definition import (
     NumpyCallError,
     axis_in,
     enter,
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from lucid.tensor import Tensor
-    from lucid.tensor.numpy_calls.rule import Axis, Operand, Sizes
+    from lucid.tensor.numpy_calls.definition import Axis, Operand, Sizes
 
 
 def pair(a: Operand, b: Operand) -> tuple[Any, Any]:

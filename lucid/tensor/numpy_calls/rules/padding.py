@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from lucid.backend.dtype import as_dtype
+from lucid.base.dtype import as_dtype
 from lucid.ops.base.promotion import cast_to
 from lucid.ops.elementwise import arithmetic, rounding
 from lucid.ops.shape import broadcasting, joining, padding
 from lucid.ops.shape.reshape import clone
-from lucid.tensor.numpy_calls.rule import NumpyCallError, is_tensor, rule, tensor_of
+from lucid.tensor.numpy_calls.definition import NumpyCallError, is_tensor, rule, tensor_of
 from lucid.tensor.numpy_calls.rules.creation import linspace
 from lucid.tensor.numpy_calls.rules.differences import part
 from lucid.tensor.numpy_calls.rules.places import selected
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from lucid.tensor import Tensor
-    from lucid.tensor.numpy_calls.rule import Operand
+    from lucid.tensor.numpy_calls.definition import Operand
 
 MOVING = frozenset(("constant", "edge", "empty", "reflect", "symmetric", "wrap"))
 """The modes whose elements are those of the array, or constants."""

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from lucid.autograd.base import TensorBase, wrap
-from lucid.backend.arrays import asarray, zeros_beside
-from lucid.backend.device import device_of
-from lucid.backend.dtype import dtype_of
-from lucid.backend.gpu import is_gpu_array
+from lucid.base.arrays import asarray, zeros_beside
+from lucid.base.device import device_of
+from lucid.base.dtype import dtype_of
+from lucid.base.gpu import is_gpu_array
 from lucid.ops.base.promotion import cast_to
 from lucid.ops.index.indexing import getitem, setitem
 from lucid.ops.shape.joining import cat
 from lucid.ops.shape.reshape import ravel
-from lucid.tensor.numpy_calls.rule import (
+from lucid.tensor.numpy_calls.definition import (
     NumpyCallError,
     enter,
     is_sequence,
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Container
 
     from lucid.tensor import Tensor
-    from lucid.tensor.numpy_calls.rule import Operand
+    from lucid.tensor.numpy_calls.definition import Operand
 
 
 def selected(

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.base import wrap
-from lucid.backend.arrays import asarray
-from lucid.backend.device import device_of
+from lucid.base.arrays import asarray
+from lucid.base.device import device_of
 from lucid.ops.decomposition import chains
 from lucid.ops.elementwise import arithmetic
 from lucid.ops.index.indexing import getitem
 from lucid.ops.shape import axes, joining, reshape
-from lucid.tensor.numpy_calls.rule import beside, is_tensor, operand, rule, tensor_of, tensors_in
+from lucid.tensor.numpy_calls.definition import beside, is_tensor, operand, rule, tensor_of, tensors_in
 from lucid.tensor.numpy_calls.rules.differences import convolve
 from lucid.tensor.numpy_calls.rules.reductions import in_fractions
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from lucid.tensor import Tensor
-    from lucid.tensor.numpy_calls.rule import Operand
+    from lucid.tensor.numpy_calls.definition import Operand
 
 
 @rule("polyval", "*p *x")

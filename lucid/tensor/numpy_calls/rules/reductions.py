@@ -8,22 +8,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.base import wrap
-from lucid.backend.arrays import asarray
-from lucid.backend.device import device_of
-from lucid.backend.dtype import float64
+from lucid.base.arrays import asarray
+from lucid.base.device import device_of
+from lucid.base.dtype import float64
 from lucid.ops.base.promotion import cast_to
 from lucid.ops.elementwise import arithmetic, comparison, nonfinite, selection
 from lucid.ops.index.gather import take_along_dim
 from lucid.ops.reduction import cumulative, extremes, running, sums
 from lucid.ops.shape import axes, broadcasting, diagonal, joining, reshape
-from lucid.tensor.numpy_calls.rule import axis_in, dtype_named, rule, tensor_of
+from lucid.tensor.numpy_calls.definition import axis_in, dtype_named, rule, tensor_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from lucid.backend.arrays import Array
+    from lucid.base.arrays import Array
     from lucid.tensor import Tensor
-    from lucid.tensor.numpy_calls.rule import Axis
+    from lucid.tensor.numpy_calls.definition import Axis
 
 
 # ---- axes ----

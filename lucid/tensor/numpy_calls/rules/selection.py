@@ -8,10 +8,10 @@ import numpy as np
 
 from lucid.autograd.base import wrap
 from lucid.autograd.borrowing import borrowed
-from lucid.backend.arrays import asarray, zeros_beside
-from lucid.backend.device import device_of
-from lucid.backend.dtype import as_dtype
-from lucid.backend.gpu import is_gpu_array
+from lucid.base.arrays import asarray, zeros_beside
+from lucid.base.device import device_of
+from lucid.base.dtype import as_dtype
+from lucid.base.gpu import is_gpu_array
 from lucid.ops.base.promotion import cast_to
 from lucid.ops.elementwise import arithmetic, comparison, nonfinite, rounding, selection
 from lucid.ops.elementwise.complex import complex as of_parts
@@ -20,14 +20,14 @@ from lucid.ops.index.gather import take_along_dim
 from lucid.ops.index.indexing import getitem
 from lucid.ops.reduction import sorting
 from lucid.ops.shape import reshape
-from lucid.tensor.numpy_calls.rule import enter, is_sequence, is_tensor, operand, rule, same_kind
+from lucid.tensor.numpy_calls.definition import enter, is_sequence, is_tensor, operand, rule, same_kind
 from lucid.tensor.numpy_calls.rules.places import plain
 from lucid.tensor.numpy_calls.rules.reductions import along
 from lucid.tensor.numpy_calls.ufuncs import UFUNCS, is_complex
 
 if TYPE_CHECKING:
     from lucid.tensor import Tensor
-    from lucid.tensor.numpy_calls.rule import Indices, Operand, Sizes
+    from lucid.tensor.numpy_calls.definition import Indices, Operand, Sizes
 
 
 def index_beside(value: object, like: Tensor) -> Any:

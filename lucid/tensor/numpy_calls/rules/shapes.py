@@ -11,7 +11,7 @@ from lucid.errors import ShapeError
 from lucid.ops.index.indexing import getitem
 from lucid.ops.index.steps import turned
 from lucid.ops.shape import axes, broadcasting, diagonal, repeating, reshape
-from lucid.tensor.numpy_calls.rule import (
+from lucid.tensor.numpy_calls.definition import (
     axis_in,
     enter,
     is_sequence,
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from lucid.tensor import Tensor
-    from lucid.tensor.numpy_calls.rule import Axis, Indices, Sizes
+    from lucid.tensor.numpy_calls.definition import Axis, Indices, Sizes
 
 
 @rule("reshape", "*a shape order copy")

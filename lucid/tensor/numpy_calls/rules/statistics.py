@@ -9,8 +9,8 @@ import numpy as np
 
 from lucid.autograd.base import wrap
 from lucid.autograd.borrowing import borrowed
-from lucid.backend.arrays import asarray, zeros_beside
-from lucid.backend.device import device_of
+from lucid.base.arrays import asarray, zeros_beside
+from lucid.base.device import device_of
 from lucid.errors import DtypeError
 from lucid.ops.elementwise import arithmetic, comparison, division, nonfinite, power, selection
 from lucid.ops.elementwise.complex import conj, real
@@ -18,15 +18,15 @@ from lucid.ops.index.index_select import index_add
 from lucid.ops.index.indexing import getitem
 from lucid.ops.reduction import covariance, statistics, sums
 from lucid.ops.shape import axes, joining, reshape
-from lucid.tensor.numpy_calls.rule import NumpyCallError, beside, is_tensor, rule, tensor_of
+from lucid.tensor.numpy_calls.definition import NumpyCallError, beside, is_tensor, rule, tensor_of
 from lucid.tensor.numpy_calls.rules.places import plain
 from lucid.tensor.numpy_calls.rules.reductions import dims_of, in_dtype, in_fractions, in_line, over, total
 from lucid.tensor.numpy_calls.rules.selection import sorted_values
 
 if TYPE_CHECKING:
-    from lucid.backend.arrays import Array
+    from lucid.base.arrays import Array
     from lucid.tensor import Tensor
-    from lucid.tensor.numpy_calls.rule import Axis, Indices
+    from lucid.tensor.numpy_calls.definition import Axis, Indices
 
 # ---- means and variances ----
 

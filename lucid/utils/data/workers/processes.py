@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lucid.backend import gpu
-from lucid.backend.interrupts import in_destructor, uninterrupted
+from lucid.base import gpu
+from lucid.base.interrupts import in_destructor, uninterrupted
 from lucid.errors import ArgumentError, SettingError, WorkerError
 from lucid.utils.data.reading import Outcome, while_reading, worker_error
 from lucid.utils.data.workers import worker_process

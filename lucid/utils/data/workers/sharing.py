@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
 import numpy as np
 
 from lucid.autograd.base import TensorBase
-from lucid.backend import gpu
-from lucid.backend.foreign.files import reduced as reduced_file
-from lucid.backend.sharing import block_of, new_block, reduced
+from lucid.base import gpu
+from lucid.base.foreign.files import reduced as reduced_file
+from lucid.base.sharing import block_of, new_block, reduced
 from lucid.errors import ArgumentError
 from lucid.tensor.copying import check_leaf, rebuild
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from lucid.backend.sharing import Block
+    from lucid.base.sharing import Block
 
 # Arrays begin at multiples of this, as NumPy's own and CUDA's do.
 _ALIGNMENT = 64

@@ -10,8 +10,8 @@ import time
 import traceback
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from lucid.backend.interrupts import in_destructor
-from lucid.backend.random.generator import Generator, use_generator
+from lucid.base.interrupts import in_destructor
+from lucid.base.random.generator import Generator, use_generator
 from lucid.utils.data.dataset import IterableDataset
 from lucid.utils.data.randomness import SampleStreams
 from lucid.utils.data.reading import (

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from lucid.backend.random.generator import manual_seed
-from lucid.backend.sharing import Block
+from lucid.base.random.generator import manual_seed
+from lucid.base.sharing import Block
 from lucid.errors import ArgumentError, LucidError, OutOfMemoryError
 from lucid.utils.data.randomness import SampleStreams
 from lucid.utils.data.reading import Job, Parts, Pass, WorkerInfo, reader_of, set_worker_info

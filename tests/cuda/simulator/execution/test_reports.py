@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from lucid.backend import gpu
+from lucid.base import gpu
 from lucid.cuda.simulator import runtime
 from tests.cuda.simulator.launching import launcher, refused
 

@@ -8,7 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from lucid.backend import gpu
+from lucid.base import gpu
 from lucid.cuda.simulator import runtime
 from lucid.cuda.simulator.counting import counters
 from tests.cuda.simulator.launching import SEEDS, launcher, refused

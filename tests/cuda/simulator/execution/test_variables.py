@@ -7,7 +7,7 @@ from itertools import count
 import numpy as np
 import pytest
 
-from lucid.backend import gpu
+from lucid.base import gpu
 
 NUMBERS = count(32)
 

@@ -7,7 +7,7 @@ from itertools import chain
 
 import pytest
 
-from lucid.backend import gpu
+from lucid.base import gpu
 from lucid.cuda.simulator.runtime import runtime
 
 pytestmark = pytest.mark.skipif(not gpu.is_simulated(), reason="needs LUCID_CUDA_SIMULATOR")

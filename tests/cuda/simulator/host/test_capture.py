@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import lucid
-from lucid.backend import gpu
+from lucid.base import gpu
 from lucid.cuda.simulator import counters
 from lucid.cuda.simulator.wheels import installed
 from tests.cuda.simulator.host.memory.test_order import SIZE, race, streams

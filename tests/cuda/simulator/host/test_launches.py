@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lucid.backend import gpu
+from lucid.base import gpu
 
 ROOT = Path(__file__).parents[4]
 

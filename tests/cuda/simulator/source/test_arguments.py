@@ -8,7 +8,7 @@ import warnings
 import numpy as np
 import pytest
 
-from lucid.backend import gpu
+from lucid.base import gpu
 
 pytestmark = pytest.mark.usefixtures("simulated")
 

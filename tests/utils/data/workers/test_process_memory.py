@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import lucid
-from lucid.backend.sharing import new_block
+from lucid.base.sharing import new_block
 from lucid.errors import WorkerError
 from lucid.utils.data import DataLoader, Dataset, default_collate, get_worker_info
 from lucid.utils.data.reading import Pass

@@ -16,7 +16,7 @@ from types import SimpleNamespace
 import numpy as np
 from mpi4py import MPI
 
-from lucid.backend import gpu
+from lucid.base import gpu
 from tests.collectives.engines.alone import on_stream
 
 SUCCESS, INTERNAL_ERROR, IN_PROGRESS = 0, 3, 7

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import lucid
-from lucid.backend import gpu
+from lucid.base import gpu
 from tests.cuda.simulator.host.memory.test_order import race
 from tests.cuda.simulator.host.test_capture import captured, zeros
 

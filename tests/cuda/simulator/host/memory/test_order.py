@@ -7,7 +7,7 @@ import re
 import pytest
 
 import lucid
-from lucid.backend import gpu
+from lucid.base import gpu
 
 pytestmark = pytest.mark.skipif(not gpu.is_simulated(), reason="about simulated devices: needs LUCID_CUDA_SIMULATOR")
 SIZE = 300

@@ -1,0 +1,98 @@
+"""What shape and strides of an array say of its memory, and what becomes of memory that is freed."""
+
+from __future__ import annotations
+
+import math
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lucid.errors import OutOfMemoryError, ShapeError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lucid.base.arrays import Array
+
+# glibc asks the system for each array above a threshold, and gives back what is free at the end of its heap: a page
+# that comes again costs an interrupt, which was three quarters of the time of a layer norm of 512 x 512. Once it frees
+# an array of this size, the largest from which it learns, it keeps up to twice as much. Who has set its thresholds
+# keeps them.
+with suppress(MemoryError):
+    np.empty((32 << 20) - 8192, np.uint8)
+
+
+# What any size is below: NumPy and CuPy count bytes in signed integers of 64 bits, and CuPy in silence past their end.
+END = 1 << 63
+
+
+class SizeError(ShapeError, TypeError, OverflowError):
+    """A size is more than an integer of 64 bits holds, for which PyTorch has errors of several types."""
+
+
+def check_size(name: str, shape: Sequence[int], itemsize: int = 1) -> None:
+    """Raise unless elements of `itemsize` bytes in this shape are fewer than 2 ** 63 bytes, with zeros taken for ones.
+
+    Each array is made, each view taken, behind this: a product that wraps around makes an array whose memory is smaller
+    than its shape says. A size of zero does not help, since strides wrap all the same.
+
+    Raises
+    ------
+    ShapeError
+        If they are more.
+    SizeError
+        If one of the sizes is more already; a ShapeError.
+    """
+    if itemsize * math.prod(shape) < END and 0 not in shape:
+        return
+    if (largest := max(shape, default=0)) >= END:
+        raise SizeError(f"{name}: expected sizes below 2 ** 63, got {largest} in shape {list(shape)}")
+    if itemsize * math.prod([size or 1 for size in shape]) >= END:
+        raise ShapeError(
+            f"{name}: a tensor of shape {list(shape)} with elements of {itemsize} bytes is larger than any memory "
+            "(2 ** 63 bytes or more): use smaller sizes"
+        )
+
+
+def no_room(error: MemoryError) -> OutOfMemoryError:
+    """Return the error of lucid's for one that is about memory; one of lucid's itself."""
+    if isinstance(error, OutOfMemoryError):
+        return error
+    return OutOfMemoryError(f"the CPU has no room left: {error or 'out of memory'}: use smaller tensors or batches")
+
+
+def writeable(array: Array) -> bool:
+    """Return whether each element of an array has memory of its own, and it may be written to."""
+    flags = array.flags
+    if type(array) is np.ndarray and not flags.writeable:
+        return False
+    return flags.c_contiguous or not overlapping(array)
+
+
+def overlapping(array: Array) -> bool:
+    """Return whether elements of an array share memory; also True for some in which they interleave."""
+    reach = 0
+    for stride, size in sorted((abs(stride), size) for stride, size in zip(array.strides, array.shape, strict=True)):
+        if size > 1:
+            if stride <= reach:
+                return True
+            reach += stride * (size - 1)
+    return False
+
+
+def forwards(array: Array) -> Array:
+    """Return the elements of an array in the order in which they lie: no stride of the view is below zero."""
+    if all(step >= 0 for step in array.strides):
+        return array
+    return array[tuple([slice(None, None, -1 if step < 0 else 1) for step in array.strides])]
+
+
+def byte_bounds(array: Any) -> tuple[int, int]:
+    """Return the addresses of the first byte of a CUDA array and of the one after its last; equal if it has none."""
+    start = array.data.ptr
+    if not array.size:
+        return start, start
+    reaches = [(size - 1) * stride for size, stride in zip(array.shape, array.strides, strict=True)]
+    first = start + sum([reach for reach in reaches if reach < 0])
+    return first, first + sum(map(abs, reaches)) + array.itemsize
