@@ -51,15 +51,16 @@ def place(value: Any, module: str) -> None:
 def later(namespace: dict[str, Any], places: dict[str, str]) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
     """Return `__getattr__` and `__dir__` of a module of which some names are imported when they are first asked for.
 
-    `places` has the module of each, or that it is one.
+    `places` has the module of each, with its name there if that is another; or that it is one.
     """
     here: str = namespace["__name__"]
 
     def get(name: str) -> object:
         if name not in places:
             raise AttributeError(f"module {here!r} has no attribute {name!r}")
-        module = import_module(places[name])
-        value = namespace[name] = getattr(module, name, module)
+        path, _, own = places[name].partition(":")
+        module = import_module(path)
+        value = namespace[name] = getattr(module, own or name, module)
         _place(value, name, here)
         return value
 

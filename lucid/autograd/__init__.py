@@ -28,44 +28,19 @@ if TYPE_CHECKING:
     from lucid.autograd.variable import Variable
 else:
     # what training does without is imported when it is first asked for
-    __getattr__, __dir__ = _later(
-        globals(),
-        {
-            "functional": "lucid.autograd.functional",
-            "grad_mode": "lucid.autograd.grad_mode",
-            "profiler": "lucid.autograd.profiler",
-            "Variable": "lucid.autograd.variable",
-        },
-    )
+    _LATER = {
+        "functional": "lucid.autograd.functional", "grad_mode": "lucid.autograd.grad_mode",
+        "profiler": "lucid.autograd.profiler", "Variable": "lucid.autograd.variable",
+    }  # fmt: skip
+    __getattr__, __dir__ = _later(globals(), _LATER)
 
 
 __all__ = [
-    "Function",
-    "FunctionCtx",
-    "GradcheckError",
-    "RemovableHandle",
-    "SavedTensor",
-    "Variable",
-    "backward",
-    "detect_anomaly",
-    "enable_grad",
-    "function",
-    "functional",
-    "grad",
-    "grad_mode",
-    "gradcheck",
-    "gradgradcheck",
-    "graph",
-    "inference_mode",
-    "is_anomaly_enabled",
-    "is_grad_enabled",
-    "is_inference_mode_enabled",
-    "is_multithreading_enabled",
-    "no_grad",
-    "profiler",
-    "set_detect_anomaly",
-    "set_grad_enabled",
+    "Function", "FunctionCtx", "GradcheckError", "RemovableHandle", "SavedTensor", "Variable", "backward",
+    "detect_anomaly", "enable_grad", "function", "functional", "grad", "grad_mode", "gradcheck", "gradgradcheck",
+    "graph", "inference_mode", "is_anomaly_enabled", "is_grad_enabled", "is_inference_mode_enabled",
+    "is_multithreading_enabled", "no_grad", "profiler", "set_detect_anomaly", "set_grad_enabled",
     "set_multithreading_enabled",
-]
+]  # fmt: skip
 
 _publish(globals())

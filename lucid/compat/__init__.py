@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from lucid.compat.present import Name, coverage, is_present
 else:
     # `import lucid` needs the addresses alone
-    __getattr__, __dir__ = _later(globals(), dict.fromkeys(("Name", "coverage", "is_present"), "lucid.compat.present"))
+    _LATER = {"Name": "lucid.compat.present", "coverage": "lucid.compat.present", "is_present": "lucid.compat.present"}
+    __getattr__, __dir__ = _later(globals(), _LATER)
 
 
 __all__ = ["Name", "coverage", "is_present"]

@@ -13,9 +13,11 @@ from lucid.public import publish as _publish
 if TYPE_CHECKING:
     from lucid.amp.cuda import GradScaler, autocast, custom_bwd, custom_fwd
 else:
-    __getattr__, __dir__ = _later(
-        globals(), dict.fromkeys(("GradScaler", "autocast", "custom_bwd", "custom_fwd"), "lucid.amp.cuda")
-    )
+    _LATER = {
+        "GradScaler": "lucid.amp.cuda", "autocast": "lucid.amp.cuda", "custom_bwd": "lucid.amp.cuda",
+        "custom_fwd": "lucid.amp.cuda",
+    }  # fmt: skip
+    __getattr__, __dir__ = _later(globals(), _LATER)
 
 
 __all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd"]

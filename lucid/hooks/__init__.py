@@ -29,32 +29,9 @@ from lucid.hooks.tracing import trace
 from lucid.public import publish as _publish
 
 __all__ = [
-    "Call",
-    "Captured",
-    "FlopHook",
-    "FunctionHook",
-    "HookContext",
-    "HookGroup",
-    "Leak",
-    "MemoryHook",
-    "NotFiniteError",
-    "PrintHook",
-    "Row",
-    "Table",
-    "TimerHook",
-    "capture",
-    "counting",
-    "edit",
-    "explain",
-    "guard",
-    "leaks",
-    "parameters",
-    "points",
-    "scope",
-    "step_in_backward",
-    "table",
-    "tap",
-    "trace",
-]
+    "Call", "Captured", "FlopHook", "FunctionHook", "HookContext", "HookGroup", "Leak", "MemoryHook", "NotFiniteError",
+    "PrintHook", "Row", "Table", "TimerHook", "capture", "counting", "edit", "explain", "guard", "leaks", "parameters",
+    "points", "scope", "step_in_backward", "table", "tap", "trace",
+]  # fmt: skip
 
 _publish(globals())
