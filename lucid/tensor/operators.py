@@ -74,18 +74,19 @@ def direct(name: str) -> Callable[[Tensor, Any], Tensor]:
     return binary(primitive, operator(primitive.general, name))
 
 
-def reflected(function: Callable[[Any, Any], Any]) -> Callable[[Tensor, Any], Tensor]:
-    """Return the operator of ``other op self``."""
+def reflected(function: Callable[[Any, Any], Any], *, as_it_is: bool = False) -> Callable[[Tensor, Any], Tensor]:
+    """Return the operator of ``other op self``; the function gets an array as a tensor, unless `as_it_is`."""
     name = function.__name__
+    guarded = name in UNLIKE_MATRICES
 
     def apply(b: object, a: object) -> Any:
         try:
-            if type(a) not in WEAK:
-                if name in UNLIKE_MATRICES:
-                    no_matrix(a)
-                # an array, as a tensor: the short path takes no other
-                return function(as_operand(a), b)
-            return function(a, b)
+            if as_it_is or type(a) in WEAK:
+                return function(a, b)
+            if guarded:
+                no_matrix(a)
+            # the short path takes no other
+            return function(as_operand(a), b)
         except OperandTypeError:
             return beside_sparse(name, a, b)
 

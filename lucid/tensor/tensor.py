@@ -97,7 +97,7 @@ class Tensor(Methods, InPlaceMethods):
     __rpow__ = reflected(power.pow)
     __ipow__ = in_place(power.pow)
     __matmul__ = operator(products.matmul)
-    __rmatmul__ = reflected(products.matmul)
+    __rmatmul__ = reflected(products.matmul, as_it_is=True)
     __imatmul__ = in_place(products.matmul)
     __and__ = operator(logic.bitwise_and)
     __rand__ = reflected(logic.bitwise_and)

@@ -62,32 +62,36 @@ def _planned(primitive: Primitive) -> Caller:
         edges: list[Edge | None] = []
         needed = 0
         # as `with_plan` makes it
-        form: list[Any] = [matmul.allow_tf32, *settings.items()]
+        form: list[Any] = [matmul.allow_tf32, *settings.items()] if settings else [matmul.allow_tf32]
         for operand in operands:
+            edge = None
             if isinstance(operand, TensorBase):
                 array: Any = operand.array
                 if type(array) is not ndarray:
                     return NotImplemented
-                memory = array.data
-                if memory.device_id != device:
-                    return NotImplemented
                 edge = operand.edge if operand.origin is None or not rules else live_edge(operand)
                 if edge is not None:
                     needed |= 1 << len(edges)
-                edges.append(edge)
-                address = memory.ptr
-                if address in addresses:
-                    place = ~addresses.index(address)
-                else:
-                    place = address % ALIGNMENT
-                    given.append(array)
-                    addresses.append(address)
-                form += (array.dtype, array.shape, None if array._c_contiguous else array.strides, place)  # noqa: SLF001
+            elif type(operand) is ndarray:
+                array = operand
             elif type(operand) in _CONSTANTS:
                 edges.append(None)
                 form.append(operand if operand is None else number_form(operand))
+                continue
             else:
                 return NotImplemented
+            edges.append(edge)
+            memory = array.data
+            if memory.device_id != device:
+                return NotImplemented
+            address = memory.ptr
+            if address in addresses:
+                place = ~addresses.index(address)
+            else:
+                place = address % ALIGNMENT
+                given.append(array)
+                addresses.append(address)
+            form += (array.dtype, array.shape, None if array._c_contiguous else array.strides, place)  # noqa: SLF001
         try:
             launched = plans.get(tuple(form))
         except TypeError:
@@ -133,12 +137,15 @@ def _planned(primitive: Primitive) -> Caller:
         versions: list[Any] = []
         for position in plan.saves:
             operand = operands[position]
-            if operand.__class__ in _CONSTANTS:
-                saved.append(operand)
+            if isinstance(operand, TensorBase):
+                counter = version_of(operand)
+                saved.append(operand.array)
+                versions += (counter, counter[0])
                 continue
-            counter = version_of(operand)
-            saved.append(operand.array)
-            versions += (counter, counter[0])
+            saved.append(operand)
+            if operand.__class__ is ndarray:
+                # whose changes nobody counts; every saved array has its pair
+                versions += ([0], 0)
         for output in plan.saves_outs:
             tensor = tensors[output]
             saved.append(tensor.array)

@@ -172,18 +172,25 @@ def binary(primitive: Primitive, general: Callable[..., Any]) -> Callable[[Any, 
         if on_cuda is None:
             if not gpu.is_loaded() or primitive.kernel is None:
                 return general(a, b)
-            planned = primitive.on_device
-            on_cuda = by_plan(planned) if planned else _binary(primitive, general, cuda_arrays(primitive.kernel))
+            on_cuda = by_plan(primitive, general)
+            if on_cuda is None:
+                on_cuda = _binary(primitive, general, cuda_arrays(primitive.kernel))
         return on_cuda(a, b)
 
-    def by_plan(planned: Callable[..., Any]) -> Callable[[Any, Any], Any]:
-        def call(a: Any, b: Any) -> Any:
-            out = planned((a, b), NO_SETTINGS)
-            return general(a, b) if out is NotImplemented else out
-
-        return call
-
     return _binary(primitive, others, Arrays(np.ndarray, F16, primitive.cpu, None))
+
+
+def by_plan(primitive: Primitive, general: Callable[..., Any]) -> Callable[[Any, Any], Any] | None:
+    """Return the caller of an op of two operands on CUDA arrays that has launch plans; None of one that has none."""
+    planned: Any = primitive.on_device
+    if planned is None:
+        return None
+
+    def call(a: Any, b: Any) -> Any:
+        out = planned((a, b), NO_SETTINGS)
+        return general(a, b) if out is NotImplemented else out
+
+    return call
 
 
 def _binary(primitive: Primitive, general: Callable[..., Any], arrays: Arrays) -> Callable[[Any, Any], Any]:

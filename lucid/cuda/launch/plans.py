@@ -326,7 +326,7 @@ def with_plan(
             ndarray = gpu.cupy().ndarray
         given: list[Any] = []
         addresses: list[int] = []
-        key: list[Any] = [matmul.allow_tf32, *settings.items()]
+        key: list[Any] = [matmul.allow_tf32, *settings.items()] if settings else [matmul.allow_tf32]
         for argument in arguments:
             if type(argument) is ndarray:
                 address = argument.data.ptr

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import threading
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import ml_dtypes
@@ -245,20 +246,36 @@ def _bind(values: tuple[Any, ...], slots: Sequence[Slot]) -> Callable[[Sequence[
         return lambda addresses: _call(
             addresses[b] + b_skip, addresses[a] + a_skip, addresses[out] + out_skip, *values[3:]
         )
-    cublas, handle_of = _cublas(), gpu.cupy().cuda.device.get_cublas_handle
+    cublas, device_of = _cublas(), gpu.cupy().cuda.runtime.getDevice
 
     def again(addresses: Sequence[int]) -> None:
         values = (
             *problem, alpha.address, addresses[b] + b_skip, *form_b, addresses[a] + a_skip, *form_a, beta.address,
             addresses[out] + out_skip, *rest,
         )  # fmt: skip
-        handle = handle_of()
+        device = device_of()
+        handle = _handles.of_device.get(device) or _handles.find(device)
         try:
             cublas.gemmStridedBatchedEx(handle, *values)
         except NotImplementedError:
             captured_product(cublas.getMathMode(handle), values)
 
     return again
+
+
+class _Handles(threading.local):
+    """The handles that CuPy keeps for this thread, by device: to ask it takes as long as half of a product's launch."""
+
+    def __init__(self) -> None:
+        self.of_device: dict[int, int] = {}
+
+    def find(self, device: int) -> int:
+        """Return the handle of the current device, and remember it."""
+        handle = self.of_device[device] = gpu.cupy().cuda.device.get_cublas_handle()
+        return handle
+
+
+_handles = _Handles()
 
 
 @functools.cache

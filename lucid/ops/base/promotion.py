@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.arguments import named, shown, unfit
-from lucid.autograd.base import TensorBase, wrap
+from lucid.autograd.base import TensorBase, wrap, wrap_on_graph
 from lucid.autograd.borrowing import borrowed
 from lucid.autograd.modes.state import unusual
 from lucid.autograd.recording.primitive import primitive
@@ -66,11 +66,8 @@ def as_operand(value: Any) -> Any:
     if isinstance(value, TensorBase):
         return value
     if type(value) is gpu.array_type() and value.dtype in NUMPY:
-        tensor = wrap(value)
-        if not unusual:
-            # what is kept for backward asks for it, and finds none by an exception
-            tensor.version = [0]
-        return tensor
+        # what is kept for backward asks for a version, and would find none by an exception
+        return wrap(value) if unusual else wrap_on_graph(value, None, [0])
     if isinstance(value, np.float64 | np.complex128):
         # Python's float and complex by inheritance, but not weak beside an array as those are
         return value.item()

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.base import TensorBase
 from lucid.autograd.modes.autocast import casting_on, without_autocast
-from lucid.autograd.modes.state import unusual
+from lucid.autograd.modes.state import intercepted, unusual
 from lucid.autograd.recording.primitive import primitive
-from lucid.base.gpu import is_gpu_array
+from lucid.autograd.recording.short_path import NO_SETTINGS
+from lucid.base.gpu import array_type, is_gpu_array
 from lucid.cuda.libraries import blas
 from lucid.ops.base.promotion import promote
 from lucid.ops.elementwise.arithmetic import mul
@@ -98,6 +99,12 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
     >>> lucid.matmul(a, lucid.tensor([1.0, -1.0]))
     tensor([-1., -1.])
     """
+    first = input.array if isinstance(input, TensorBase) else input
+    if type(first) is array_type() and not intercepted and (planned := _matmul.on_device) is not None:
+        # what has a plan has been checked when that was made
+        out = planned((input, other), NO_SETTINGS)
+        if out is not NotImplemented:
+            return out
     if not isinstance(input, TensorBase):
         input = factor_of("matmul", input)
     if not isinstance(other, TensorBase):
