@@ -163,7 +163,8 @@ def dlpack(
     ExportError
         If this tensor requires grad; a BufferError too.
     BufferError
-        If elements lie in memory backwards, as they may in that of an array of NumPy's, and no copy is asked for.
+        If elements lie in memory backwards, as they may in that of an array of NumPy's, and no copy is asked for; if
+        memory of a CUDA device is wanted on the CPU, and no copy.
     """
     given = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
     return capsule_of(

@@ -16,7 +16,7 @@ from lucid.base.dtype import bfloat16, dtype_of
 from lucid.base.memory import check_size, forwards
 from lucid.errors import DeviceError, DtypeError, LucidError, SettingError
 
-__all__ = ["StepsError", "capsule_of", "read", "writeable"]
+__all__ = ["CopyNeededError", "StepsError", "capsule_of", "read", "writeable"]
 
 # DLPack's numbers of devices: the CPU and page-locked memory of the host; CUDA and memory that CUDA manages.
 CPU, HOSTS, CUDA = 1, {1, 3}, {2, 13}
@@ -28,6 +28,10 @@ _READ_ONLY = 1
 
 class StepsError(LucidError, BufferError):
     """Elements lie in memory backwards, which other libraries take for memory before the first one."""
+
+
+class CopyNeededError(SettingError, BufferError):
+    """Memory of a CUDA device was to be handed to the CPU without a copy."""
 
 
 class _Tensor(ctypes.Structure):
@@ -150,7 +154,14 @@ def capsule_of(array: Any, options: dict[str, Any]) -> Any:
         If elements lie backwards and no copy is asked for.
     DtypeError
         If the array library cannot export the dtype.
+    CopyNeededError
+        If an array on a CUDA device is wanted on the CPU, and no copy.
     """
+    there = options.get("dl_device")
+    if options.get("copy") is False and there is not None and there[0] == CPU and gpu.is_gpu_array(array):
+        raise CopyNeededError(
+            f"__dlpack__: a copy is needed to give a tensor on {device_of(array)} to the CPU, got copy=False"
+        )
     if options.get("copy") and gpu.is_gpu_array(array):
         # CuPy itself copies only on the way to the CPU
         with gpu.use_device(gpu.device_index(array)):
@@ -170,10 +181,8 @@ def capsule_of(array: Any, options: dict[str, Any]) -> Any:
     if array.dtype != bfloat16.numpy:
         return array.__dlpack__(**options)
     if gpu.is_gpu_array(array):
-        if (options.get("dl_device") or array.__dlpack_device__())[0] in CUDA:
+        if (there or array.__dlpack_device__())[0] in CUDA:
             return array.__dlpack__(**options)
-        if options.get("copy") is False:
-            raise DtypeError(f"__dlpack__: a copy is needed to give a tensor on {device_of(array)} to the CPU")
         array, options = array.get(), {**options, "stream": None}
     capsule = array.view(np.uint16).__dlpack__(**options)
     _look_in(capsule)[0].code = _BFLOAT

@@ -144,6 +144,20 @@ def test_bfloat16_of_a_device_for_the_cpu():
     assert back.tolist() == [1, 2]
 
 
+@pytest.mark.gpu
+@pytest.mark.parametrize("dtype", [lucid.float32, lucid.bfloat16])
+def test_memory_of_a_device_for_the_cpu_is_a_copy(dtype):
+    """Without a copy it is refused, by the BufferError of the standard."""
+    x = lucid.ones(3, dtype=dtype, device="cuda")
+    with pytest.raises(dlpack.CopyNeededError, match="a copy is needed .* on cuda:0 to the CPU") as raised:
+        x.__dlpack__(dl_device=(1, 0), copy=False)
+    assert isinstance(raised.value, BufferError)
+    with pytest.raises(BufferError):
+        x.__dlpack__(dl_device=(7, 0), copy=False)
+    for copy in (None, True):
+        assert x.__dlpack__(dl_device=(1, 0), copy=copy) is not None
+
+
 def backwards(array):
     """Return a tensor on an array that lies backwards in memory."""
     if DEVICE == "cpu":
