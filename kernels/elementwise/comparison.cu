@@ -48,6 +48,36 @@ struct MinimumGrad {
     }
 };
 
+// The other one where one is NaN; of equal ones a takes the gradient.
+struct Fmax {
+    template <class A> __device__ A operator()(A a, A b) const { return a >= b || b != b ? a : b; }
+};
+
+struct FmaxGradA {
+    template <class A> __device__ A operator()(A grad, A a, A b) const { return a >= b || b != b ? grad : A(0); }
+};
+
+struct FmaxGradB {
+    template <class A> __device__ A operator()(A grad, A a, A b) const { return a >= b || b != b ? A(0) : grad; }
+};
+
+struct Fmin {
+    template <class A> __device__ A operator()(A a, A b) const { return a <= b || b != b ? a : b; }
+};
+
+struct FminGradA {
+    template <class A> __device__ A operator()(A grad, A a, A b) const { return a <= b || b != b ? grad : A(0); }
+};
+
+struct FminGradB {
+    template <class A> __device__ A operator()(A grad, A a, A b) const { return a <= b || b != b ? A(0) : grad; }
+};
+
+// b at zero; of NaN it is NaN.
+struct Steps {
+    template <class A> __device__ A operator()(A a, A b) const { return a == 0 ? b : a != a ? a : A(a > 0); }
+};
+
 // |a - b| <= absolute + |relative * b|, infinities only to themselves; integers in double.
 struct IsClose {
     template <class A, class S> __device__ bool operator()(A a, A b, S relative, S absolute) const {

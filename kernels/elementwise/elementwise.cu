@@ -56,6 +56,11 @@ struct Sign {
     template <class A> __device__ A operator()(A x) const { return A((x > 0) - (x < 0)); }
 };
 
+// The sign of NaN is NaN, as in NumPy.
+struct SignOrNan {
+    template <class A> __device__ A operator()(A x) const { return x != x ? x : A((x > 0) - (x < 0)); }
+};
+
 struct AbsGrad {
     template <class A> __device__ A operator()(A grad, A x) const { return grad * A((x > 0) - (x < 0)); }
 };

@@ -62,6 +62,18 @@ struct Logaddexp {
     }
 };
 
+struct Logaddexp2 {
+    template <class A> __device__ A operator()(A a, A b) const {
+        if (a == b) return a + 1;
+        const A step = a - b, log2_e = A(1.4426950408889634);
+        return step > 0 ? a + log1p(exp2(-step)) * log2_e : step <= 0 ? b + log1p(exp2(step)) * log2_e : step;
+    }
+};
+
+struct Logaddexp2Grad {
+    template <class A> __device__ A operator()(A grad, A a, A b) const { return grad / (1 + exp2(b - a)); }
+};
+
 // The gradient of a; with the operands exchanged that of b.
 struct LogaddexpGrad {
     template <class A> __device__ A operator()(A grad, A a, A b) const { return grad / (1 + exp(b - a)); }

@@ -22,6 +22,14 @@ template <class A> __device__ __forceinline__ A power_by_number(A a, A b) {
     return b == A(0.5) ? sqrt(a) : b == A(-0.5) ? 1 / sqrt(a) : power_of(a, b);
 }
 
+struct Cbrt {
+    template <class A> __device__ A operator()(A x) const { return cbrt(x); }
+};
+
+struct CbrtGrad {
+    template <class A> __device__ A operator()(A grad, A out) const { return grad / (out * out * 3); }
+};
+
 struct Pow {
     template <class A> __device__ A operator()(A a, A b) const { return power_of(a, b); }
 };

@@ -69,6 +69,33 @@ struct Atan2GradB {
     template <class A> __device__ A operator()(A grad, A a, A b) const { return -(grad * over_square(a, a, b)); }
 };
 
+struct Sinc {
+    template <class A> __device__ A operator()(A x) const {
+        const A turns = x * A(3.141592653589793);
+        return x == 0 ? A(1) : sin(turns) / turns;
+    }
+};
+
+// Near zero the terms cancel, and overflow: there it is the series of (-1)^k 2k / (2k + 1)! t^(2k - 1).
+struct SincGrad {
+    template <class A> __device__ A operator()(A grad, A x) const {
+        const A turns = x * A(3.141592653589793), square = turns * turns;
+        if (fabs(turns) < 1) {
+            A series = A(-1 / 6758061133824000.0);
+            series = A(1 / 22230464256000.0) + square * series;
+            series = A(-1 / 93405312000.0) + square * series;
+            series = A(1 / 518918400.0) + square * series;
+            series = A(-1 / 3991680.0) + square * series;
+            series = A(1 / 45360.0) + square * series;
+            series = A(-1 / 840.0) + square * series;
+            series = A(1 / 30.0) + square * series;
+            series = A(-1 / 3.0) + square * series;
+            return grad * A(3.141592653589793) * (series * turns);
+        }
+        return grad * A(3.141592653589793) * ((cos(turns) - sin(turns) / turns) / turns);
+    }
+};
+
 struct Hypot {
     template <class A> __device__ A operator()(A a, A b) const { return hypot(a, b); }
 };

@@ -16,9 +16,10 @@ from lucid.errors import DtypeError
 from lucid.ops.base.declaration import Fused, elementwise
 from lucid.ops.base.operands import refuse, tensor_operand
 from lucid.ops.base.promotion import promote_to_tensors
-from lucid.ops.elementwise.logic import logical_or
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from lucid.autograd.recording.namespace import Namespace
     from lucid.base.arrays import Array, Ints, Number
     from lucid.tensor import Tensor
@@ -152,14 +153,22 @@ def minimum(input: Tensor, other: Tensor | Number) -> Tensor:
     return GRAPH.minimum(input, other)
 
 
-def _either(input: Tensor, other: Tensor | Number, chosen: Any) -> Any:
-    """Return one of two, elementwise: the other one where one is NaN, else what `chosen` says."""
-    a, b = promote_to_tensors(input, other)
-    for operand in (a, b):
-        refuse("fmax" if chosen is ge else "fmin", "c", operand, instead=ORDERED[1])
-    return GRAPH.where(logical_or(chosen(a, b), ne(b, b)), a, b)
+def _fmax_a(m: Namespace, grad: Array, a: Array, b: Array, a_shape: Ints) -> Any:
+    return m.sum_to(m.where(m.logical_or(m.ge(a, b), m.ne(b, b)), grad, 0), shape=a_shape)
 
 
+def _fmax_b(m: Namespace, grad: Array, a: Array, b: Array, b_shape: Ints) -> Any:
+    return m.sum_to(m.where(m.logical_or(m.ge(a, b), m.ne(b, b)), 0, grad), shape=b_shape)
+
+
+@elementwise(
+    np.fmax,
+    "comparison.Fmax",
+    Fused("FmaxGradA", _fmax_a),
+    Fused("FmaxGradB", _fmax_b),
+    dtypes=ALL,
+    refused=ORDERED,
+)
 def fmax(input: Tensor, other: Tensor | Number) -> Tensor:
     """Return the larger of `input` and `other`, elementwise; the other one where one is NaN.
 
@@ -169,9 +178,25 @@ def fmax(input: Tensor, other: Tensor | Number) -> Tensor:
     >>> lucid.fmax(lucid.tensor([1.0, float("nan")]), lucid.tensor([2.0, 3.0]))
     tensor([2., 3.])
     """
-    return _either(input, other, ge)
+    return GRAPH.fmax(input, other)
 
 
+def _fmin_a(m: Namespace, grad: Array, a: Array, b: Array, a_shape: Ints) -> Any:
+    return m.sum_to(m.where(m.logical_or(m.le(a, b), m.ne(b, b)), grad, 0), shape=a_shape)
+
+
+def _fmin_b(m: Namespace, grad: Array, a: Array, b: Array, b_shape: Ints) -> Any:
+    return m.sum_to(m.where(m.logical_or(m.le(a, b), m.ne(b, b)), 0, grad), shape=b_shape)
+
+
+@elementwise(
+    np.fmin,
+    "comparison.Fmin",
+    Fused("FminGradA", _fmin_a),
+    Fused("FminGradB", _fmin_b),
+    dtypes=ALL,
+    refused=ORDERED,
+)
 def fmin(input: Tensor, other: Tensor | Number) -> Tensor:
     """Return the smaller of `input` and `other`, elementwise; the other one where one is NaN.
 
@@ -181,7 +206,31 @@ def fmin(input: Tensor, other: Tensor | Number) -> Tensor:
     >>> lucid.fmin(lucid.tensor([1.0, float("nan")]), lucid.tensor([2.0, 3.0]))
     tensor([1., 3.])
     """
-    return _either(input, other, le)
+    return GRAPH.fmin(input, other)
+
+
+def _steps(xp: ModuleType, a: Array, b: Array) -> Array:
+    # NaN is neither
+    return xp.where(a == 0, b, xp.where((a > 0) | (a < 0), (a > 0).astype(a.dtype), a))
+
+
+@elementwise(
+    _steps,
+    "comparison.Steps",
+    lambda m, grad, a_shape: m.sum_to(m.zeros_like(grad), shape=a_shape),
+    lambda m, grad, a, b_shape: m.sum_to(m.where(m.eq(a, 0), grad, 0), shape=b_shape),
+    dtypes=ALL,
+    refused=ORDERED,
+)
+def steps(input: Tensor, values: Tensor | Number) -> Tensor:
+    """Return ``numpy.heaviside``: as `heaviside`, but NaN of NaN, and `values` have a gradient where they are taken.
+
+    >>> import lucid
+    >>> lucid.ops.elementwise.comparison.steps(lucid.tensor([-1.0, 0.0, float("nan")]), 0.5)
+    tensor([0.0000, 0.5000,    nan])
+    """
+    # of a number among arrays there is no mask
+    return GRAPH.steps(*promote_to_tensors(input, values))
 
 
 def heaviside(input: Tensor, values: Tensor) -> Tensor:

@@ -12,7 +12,7 @@ from lucid.autograd.recording.primitive import primitive
 from lucid.cuda.launch.elementwise import ALL, NUMBERS
 from lucid.errors import DtypeError, ShapeError
 from lucid.ops.base import core
-from lucid.ops.base.declaration import Fused, elementwise
+from lucid.ops.base.declaration import REAL, Fused, elementwise, flat
 from lucid.ops.base.operands import of_one, refuse, tensor_operand
 from lucid.ops.base.promotion import tensor_dtype
 
@@ -87,6 +87,17 @@ def sgn(input: Tensor) -> Tensor:
     tensor([-1.,  0.,  1.])
     """
     return GRAPH.sgn(input)
+
+
+@elementwise(np.sign, "elementwise.SignOrNan", flat, refused=REAL)
+def sign_or_nan(input: Tensor) -> Tensor:
+    """Return ``numpy.sign`` of floating-point numbers, elementwise: as `sign`, but NaN of NaN.
+
+    >>> import lucid
+    >>> lucid.ops.elementwise.complex.sign_or_nan(lucid.tensor([-3.0, float("nan")]))
+    tensor([-1., nan])
+    """
+    return GRAPH.sign_or_nan(input)
 
 
 @primitive(view=True, holomorphic=False)

@@ -9,14 +9,12 @@ import numpy as np
 
 from lucid.autograd.recording.namespace import GRAPH
 from lucid.autograd.recording.primitive import primitive
-from lucid.base.dtype import as_dtype
 from lucid.ops.base.declaration import REAL, Fused, elementwise
 from lucid.ops.base.operands import of_one, refuse
-from lucid.ops.base.promotion import accumulation_dtype, cast_to, float_operand, promote_to_tensors, tensor_dtype
+from lucid.ops.base.promotion import float_operand, promote_to_tensors
 from lucid.ops.base.scalars import as_number
 from lucid.ops.elementwise.arithmetic import add, mul, neg, sub
 from lucid.ops.elementwise.comparison import eq, le
-from lucid.ops.elementwise.division import div
 from lucid.ops.elementwise.logic import logical_and, logical_or
 from lucid.ops.elementwise.selection import clamp, where
 
@@ -126,6 +124,16 @@ def logaddexp(input: Tensor, other: Tensor | Number) -> Tensor:
     return GRAPH.logaddexp(input, other)
 
 
+@elementwise(
+    np.logaddexp2,
+    "exponential.Logaddexp2",
+    Fused("Logaddexp2Grad",
+          lambda m, grad, a, b, a_shape: m.sum_to(m.mul(grad, m.sigmoid(m.mul(m.sub(a, b), LN2))), shape=a_shape)),
+    Fused("Logaddexp2Grad",
+          lambda m, grad, a, b, b_shape: m.sum_to(m.mul(grad, m.sigmoid(m.mul(m.sub(b, a), LN2))), shape=b_shape),
+          exchanged=True),
+    refused=REAL,
+)  # fmt: skip
 def logaddexp2(input: Tensor, other: Tensor | Number) -> Tensor:
     """Return ``log2(2 ** input + 2 ** other)``, elementwise, without overflow.
 
@@ -133,11 +141,7 @@ def logaddexp2(input: Tensor, other: Tensor | Number) -> Tensor:
     >>> lucid.logaddexp2(lucid.tensor([0.0, 10.0]), lucid.tensor([0.0, 10.0]))
     tensor([ 1., 11.])
     """
-    refuse("logaddexp2", "c", input, other, instead=REAL[1])
-    a, b = promote_to_tensors(input, other, at_least_float=True)
-    # the sum may cancel, as at -1 and -1, where it is 0
-    wide = as_dtype(accumulation_dtype(a.array.dtype))
-    return cast_to(div(logaddexp(*[mul(cast_to(x, wide), LN2) for x in (a, b)]), LN2), tensor_dtype(a))
+    return GRAPH.logaddexp2(input, other)
 
 
 def xlogy(input: Tensor | Number, other: Tensor | Number) -> Tensor:

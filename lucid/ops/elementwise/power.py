@@ -16,7 +16,7 @@ from lucid.autograd.recording.primitive import primitive
 from lucid.base.dtype import complex128, float64
 from lucid.cuda.launch.elementwise import NUMBERS, Elementwise
 from lucid.errors import CallError
-from lucid.ops.base.declaration import FLOATING, Fused, elementwise
+from lucid.ops.base.declaration import FLOATING, REAL, Fused, elementwise
 from lucid.ops.base.operands import is_bool, refuse, shorten, summed, tensor_operand
 from lucid.ops.base.promotion import accumulation_dtype, as_operand, cast_to, promote, promote_to_tensors
 from lucid.ops.elementwise.arithmetic import mul
@@ -206,6 +206,22 @@ def rsqrt(input: Tensor) -> Tensor:
     tensor([0.5000, 0.2500])
     """
     return GRAPH.rsqrt(input)
+
+
+@elementwise(
+    np.cbrt,
+    "power.Cbrt",
+    Fused("CbrtGrad", lambda m, grad, out: m.div(grad, m.mul(m.square(out), 3.0))),
+    refused=REAL,
+)
+def cbrt(input: Tensor) -> Tensor:
+    """Return the cube root, elementwise, of negative numbers too, as ``numpy.cbrt``; its slope at zero is infinite.
+
+    >>> import lucid
+    >>> lucid.ops.elementwise.power.cbrt(lucid.tensor([-8.0, 27.0]))
+    tensor([-2.,  3.])
+    """
+    return GRAPH.cbrt(input)
 
 
 def float_power(input: Tensor | Number, exponent: Tensor | Number) -> Tensor:

@@ -11,16 +11,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.recording.namespace import GRAPH
-from lucid.ops.base.declaration import REAL, Fused, elementwise
+from lucid.ops.base.declaration import REAL, Fused, Slope, elementwise
 from lucid.ops.base.operands import refuse
 from lucid.ops.base.promotion import float_operand
-from lucid.ops.elementwise.arithmetic import add, mul
-from lucid.ops.elementwise.comparison import lt
-from lucid.ops.elementwise.complex import abs
-from lucid.ops.elementwise.division import div
-from lucid.ops.elementwise.selection import where
+from lucid.ops.elementwise.arithmetic import mul
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from lucid.autograd.recording.namespace import Namespace
     from lucid.base.arrays import Array, Ints, Number
     from lucid.tensor import Tensor
@@ -225,6 +223,40 @@ def rad2deg(input: Tensor) -> Tensor:
     return mul(float_operand(input), 180 / math.pi)
 
 
+def _sinc_into(xp: ModuleType, out: Array, x: Array) -> None:
+    at_zero, turns = x == 0, x * math.pi
+    xp.divide(xp.sin(turns), xp.where(at_zero, 1, turns), out=out)
+    xp.copyto(out, 1, where=at_zero)
+
+
+# (cos t - sin t / t) / t in powers of t: t times the sum of these times powers of t^2, of float64 where |t| < 1
+_SINC_SLOPES = tuple((-1) ** k * 2 * k / math.factorial(2 * k + 1) for k in range(1, 10))
+
+
+def _sinc_slope_into(xp: ModuleType, out: Array, g: Array, x: Array) -> None:
+    turns = x * math.pi
+    # near zero the terms cancel, and overflow
+    near = xp.abs(turns) < 1
+    small, far = xp.where(near, turns, 0), xp.where(near, 1, turns)
+    square, series = small * small, _SINC_SLOPES[-1]
+    for factor in _SINC_SLOPES[-2::-1]:
+        series = series * square + factor
+    xp.multiply(g * math.pi, xp.where(near, series * small, (xp.cos(far) - xp.sin(far) / far) / far), out=out)
+
+
+def _sinc_curve(m: Namespace, grad: Array, g: Array, x: Array) -> Any:
+    near = m.lt(m.abs(x), 0.01)
+    small, far = m.where(near, x, 0), m.where(near, 1, x)
+    square = m.mul(m.mul(small, small), math.pi**2)
+    series = m.mul(square, 1 / 6480)
+    for factor in (-1 / 168, 1 / 10):
+        series = m.mul(m.add(series, factor), square)
+    series = m.mul(m.mul(g, math.pi**2), m.add(series, -1 / 3))
+    beyond = m.add(m.mul(m.mul(g, m.sinc(far)), math.pi**2), m.div(m.mul(m.sinc_grad(g, far), 2.0), far))
+    return m.mul(grad, m.where(near, series, m.neg(beyond)))
+
+
+@elementwise(_sinc_into, "trigonometry.Sinc", Slope("SincGrad", _sinc_slope_into, _sinc_curve))
 def sinc(input: Tensor) -> Tensor:
     """Return ``sin(pi input) / (pi input)``, elementwise, and 1 at zero, where its gradient is zero.
 
@@ -232,15 +264,7 @@ def sinc(input: Tensor) -> Tensor:
     >>> lucid.sinc(lucid.tensor([0.0, 0.5]))
     tensor([1.0000, 0.6366])
     """
-    given = float_operand(input)
-    # of halves pi times the operand would be rounded, and of large ones overflow
-    x = given.float() if given.array.dtype.itemsize == 2 else given
-    # near zero the terms of the slope cancel and overflow: there it is that of the series
-    near = lt(abs(x), 0.01)
-    square = mul(mul(where(near, x, 0), math.pi), mul(where(near, x, 0), math.pi))
-    series = add(mul(add(mul(add(mul(square, -1 / 5040), 1 / 120), square), -1 / 6), square), 1)
-    turns = mul(where(near, 1, x), math.pi)
-    return where(near, series, div(sin(turns), turns)).to(given.dtype)
+    return GRAPH.sinc(input)
 
 
 @elementwise(

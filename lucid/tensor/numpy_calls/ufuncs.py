@@ -13,7 +13,7 @@ from lucid.base.device import device_of
 from lucid.base.dtype import as_dtype
 from lucid.errors import ShapeError
 from lucid.ops.activation.sigmoid import tanh
-from lucid.ops.base.promotion import cast_to, no_matrix, promote_to_tensors
+from lucid.ops.base.promotion import cast_to, no_matrix
 from lucid.ops.elementwise import (
     arithmetic,
     comparison,
@@ -53,11 +53,6 @@ if TYPE_CHECKING:
     from lucid.tensor.numpy_calls.definition import Operand
 
 
-def cube_root(x: Tensor) -> Any:
-    """Return ``numpy.cbrt``, of negative numbers too; its slope at 0 is infinite."""
-    return arithmetic.mul(parts.sign(x), power.pow(parts.abs(x), 1 / 3))
-
-
 def parts_of_numbers(x: Tensor) -> tuple[Any, Any]:
     """Return ``numpy.modf``: the fraction, of infinity 0, and the whole number before it."""
     return selection.where(nonfinite.isinf(x), 0.0, rounding.frac(x)), rounding.trunc(x)
@@ -67,7 +62,7 @@ def sign(x: Tensor) -> Any:
     """Return ``numpy.sign``, which of NaN is NaN."""
     if is_complex(x) or not x.is_floating_point():
         return parts.sgn(x)
-    return selection.where(nonfinite.isnan(x), x.detach(), parts.sgn(x))
+    return parts.sign_or_nan(x)
 
 
 def is_complex(x: object) -> bool:
@@ -97,13 +92,6 @@ def rounded(x: Tensor) -> Any:
     if not is_complex(x):
         return rounding.round(x)
     return parts.complex(rounding.round(parts.real(x)), rounding.round(parts.imag(x)))
-
-
-def steps(x: Operand, middle: Operand) -> Any:
-    """Return ``numpy.heaviside``, which is the second operand where the first is 0."""
-    a, b = promote_to_tensors(x, middle)
-    step = selection.where(nonfinite.isnan(a), a.detach(), comparison.heaviside(a, b))
-    return selection.where(comparison.eq(a, 0), b, step)
 
 
 def vector_products(a: Tensor, b: Tensor, axis: int = -1) -> Any:
@@ -138,7 +126,7 @@ UFUNCS: dict[str, Callable[..., Any]] = {
     "bitwise_and": logic.bitwise_and,
     "bitwise_or": logic.bitwise_or,
     "bitwise_xor": logic.bitwise_xor,
-    "cbrt": cube_root,
+    "cbrt": power.cbrt,
     "ceil": rounding.ceil,
     "conjugate": parts.conj,
     "copysign": arithmetic.copysign,
@@ -163,7 +151,7 @@ UFUNCS: dict[str, Callable[..., Any]] = {
     "gcd": division.gcd,
     "greater": comparison.gt,
     "greater_equal": comparison.ge,
-    "heaviside": steps,
+    "heaviside": comparison.steps,
     "hypot": trigonometry.hypot,
     "invert": logic.bitwise_not,
     "isfinite": nonfinite.isfinite,

@@ -149,7 +149,7 @@ def test_bfloat16_of_a_device_for_the_cpu():
 def test_memory_of_a_device_for_the_cpu_is_a_copy(dtype):
     """Without a copy it is refused, by the BufferError of the standard."""
     x = lucid.ones(3, dtype=dtype, device="cuda")
-    with pytest.raises(dlpack.CopyNeededError, match="a copy is needed .* on cuda:0 to the CPU") as raised:
+    with pytest.raises(dlpack.CopyNeededError, match=r"a copy is needed .* on cuda:0 to the CPU") as raised:
         x.__dlpack__(dl_device=(1, 0), copy=False)
     assert isinstance(raised.value, BufferError)
     with pytest.raises(BufferError):
