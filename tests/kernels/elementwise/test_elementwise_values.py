@@ -13,6 +13,8 @@ import pytest
 import lucid
 from lucid.cuda.launch.elementwise import KINDS
 from lucid.nn import functional
+from lucid.ops.elementwise import comparison, power
+from lucid.ops.elementwise import complex as parts
 from tests.gradients import numbers
 from tests.kernels.declared import KERNELS
 
@@ -30,7 +32,7 @@ TIES = np.array([0.25, -0.75, 5.0, 15.0, -25.0, 35.0])
 UNARY_NAMES = """
     exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh sqrt rsqrt square
     reciprocal abs neg sign floor ceil trunc round frac erf erfc erfinv sigmoid relu isnan isinf isfinite nan_to_num
-    logical_not signbit lgamma digamma i0
+    logical_not signbit lgamma digamma i0 sinc
 """
 ACTIVATIONS = """
     silu gelu leaky_relu elu selu celu hardtanh relu6 hardsigmoid hardswish hardshrink softshrink softplus logsigmoid
@@ -38,11 +40,12 @@ ACTIVATIONS = """
 """
 BINARY_NAMES = """
     add sub mul div floor_divide remainder fmod pow maximum minimum atan2 logaddexp eq ne lt le gt ge logical_and
-    logical_or logical_xor hypot copysign fmax fmin heaviside
+    logical_or logical_xor hypot copysign fmax fmin heaviside logaddexp2
 """
 UNARY = [getattr(lucid, name) for name in UNARY_NAMES.split()]
 UNARY += [getattr(functional, name) for name in ACTIVATIONS.split()]
-BINARY = [getattr(lucid, name) for name in BINARY_NAMES.split()]
+UNARY += [power.cbrt, parts.sign_or_nan]  # NumPy's, without a name in lucid
+BINARY = [*[getattr(lucid, name) for name in BINARY_NAMES.split()], comparison.steps]
 # Zeros carry signs that both sides keep, but for functions in which the CPU takes another way to zero.
 UNSIGNED_ZEROS = {"maximum", "minimum", "relu", "relu6", "hardtanh", "gelu", "frac", "softplus", "leaky_relu", "elu"}
 
