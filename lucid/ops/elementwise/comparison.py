@@ -153,15 +153,6 @@ def minimum(input: Tensor, other: Tensor | Number) -> Tensor:
     return GRAPH.minimum(input, other)
 
 
-# Of zeros of two signs NumPy's own gives either, by what its processor does.
-def _fmax(xp: ModuleType, a: Array, b: Array) -> Array:
-    return xp.where(xp.logical_or(a >= b, xp.isnan(b)), a, b)
-
-
-def _fmin(xp: ModuleType, a: Array, b: Array) -> Array:
-    return xp.where(xp.logical_or(a <= b, xp.isnan(b)), a, b)
-
-
 def _fmax_a(m: Namespace, grad: Array, a: Array, b: Array, a_shape: Ints) -> Any:
     return m.sum_to(m.where(m.logical_or(m.ge(a, b), m.ne(b, b)), grad, 0), shape=a_shape)
 
@@ -171,7 +162,7 @@ def _fmax_b(m: Namespace, grad: Array, a: Array, b: Array, b_shape: Ints) -> Any
 
 
 @elementwise(
-    _fmax,
+    np.fmax,
     "comparison.Fmax",
     Fused("FmaxGradA", _fmax_a),
     Fused("FmaxGradB", _fmax_b),
@@ -199,7 +190,7 @@ def _fmin_b(m: Namespace, grad: Array, a: Array, b: Array, b_shape: Ints) -> Any
 
 
 @elementwise(
-    _fmin,
+    np.fmin,
     "comparison.Fmin",
     Fused("FminGradA", _fmin_a),
     Fused("FminGradB", _fmin_b),
