@@ -76,6 +76,7 @@ class TensorBase:
 _new = object.__new__
 ndarray, asarray = np.ndarray, np.asarray
 generic: Any = np.generic
+NUMPYS = np.ndarray, np.generic
 
 
 class _Registered:
@@ -187,7 +188,7 @@ def mark_inference(tensor: TensorBase) -> None:
 
 def is_numpy(value: Any) -> bool:
     """Return whether `value` is NumPy's: an array, or the scalar that it gives where CuPy gives an array."""
-    return isinstance(value, np.ndarray | np.generic)
+    return type(value) is ndarray or isinstance(value, NUMPYS)
 
 
 def is_tuple(value: Any) -> bool:

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
     from lucid.base.arrays import Array
 
+# asked once: it looks at CuPy's classes
+array_maker = functools.cache(gpu.array_maker)
+
 __all__ = ["Formulas", "Shapes", "seeds_of"]
 
 _COMPLEX = {np.dtype(np.complex64): "complex<float>", np.dtype(np.complex128): "complex<double>"}
@@ -86,11 +89,16 @@ class Formulas:
         self._preamble = preamble
         self._options = options
         self._kernels: dict[Any, Any] = {}
+        self._used: dict[tuple[str, ...], set[str]] = {}
         self._next: dict[tuple[tuple[str, ...], tuple[str, ...]], Formulas] = {}
 
     def used(self, wanted: Sequence[str]) -> set[str]:
         """Return the names that stand in the expressions of some results."""
-        return {word for name in wanted for word in self._words[name]}
+        key = tuple(wanted)
+        found = self._used.get(key)
+        if found is None:
+            found = self._used[key] = {word for name in key for word in self._words[name]}
+        return found
 
     def __call__(self, wanted: Sequence[str], values: Mapping[str, Any], form: Shapes) -> tuple[Any, ...]:
         """Return some of the results as tensors, recorded if a value requires grad.
@@ -114,7 +122,7 @@ class Formulas:
 
     def launch(self, wanted: Sequence[str], names: Sequence[str], values: Sequence[Any], form: Shapes) -> list[Array]:
         """Return arrays of results of arrays and numbers, on the current device."""
-        make = gpu.cupy().ndarray  # of the shape of an array that is there
+        make = array_maker()  # of the shape of an array that is there
         outs = [make(form.shape, form.dtypes[name]) for name in wanted]
         # of Python's numbers and NumPy's, which have none or one
         dtypes = [getattr(value, "dtype", None) or np.asarray(value).dtype for value in values]

@@ -96,41 +96,53 @@ class FunctionNode(BackwardCFunction):
         ShapeError, DeviceError, DtypeError
             For a gradient of another shape or device than its input, or a complex one of a real input.
         """
-        name = f"{self.function.__qualname__}.backward"
         if is_list(grads):
+            name = self._called()
             raise HookTypeError(f"{name}: expected a Tensor, None or a tuple of them, got a list: return a tuple")
         entries: tuple[Any, ...] = grads if isinstance(grads, tuple) else (grads,)  # pyright: ignore[reportUnknownVariableType]
         while len(entries) > self.arguments and entries[-1] is None:
             entries = entries[:-1]
         if len(entries) != self.arguments:
             raise GraphError(
-                f"{name} returned an incorrect number of gradients (expected {self.arguments}, one for each argument "
+                f"{self._called()} returned an incorrect number of gradients (expected {self.arguments}, one for each argument "
                 f"of forward, got {len(entries)})"
             )
+        places = self.tensor_arguments
         checked: list[Any] = []
         for index, entry in enumerate(entries):
-            if entry is not None and not isinstance(entry, TensorBase):
-                raise HookTypeError(f"{name}: gradient {index}: expected a Tensor or None, got {type(entry).__name__}")
-            if index not in self.tensor_arguments:
-                if entry is not None:
-                    raise GraphError(
-                        f"{name} returned a gradient different from None at position {index}, but the corresponding "
-                        "forward input was not a Tensor: expected None"
-                    )
-                continue
-            number = self.tensor_arguments.index(index)
-            if entry is None or self.edges[number] is None:
-                checked.append(None)
-                continue
-            checked.append(self._fitted(m, entry, index, self.targets[number]))
+            # of the tensors that have been before this argument, each has an entry
+            number = len(checked)
+            is_tensor = number < len(places) and places[number] == index
+            if entry is None:
+                if is_tensor:
+                    checked.append(None)
+            elif not isinstance(entry, TensorBase):
+                raise HookTypeError(
+                    f"{self._called()}: gradient {index}: expected a Tensor or None, got {type(entry).__name__}"
+                )
+            elif not is_tensor:
+                raise GraphError(
+                    f"{self._called()} returned a gradient different from None at position {index}, but the "
+                    "corresponding forward input was not a Tensor: expected None"
+                )
+            else:
+                target = self.targets[number]
+                checked.append(None if self.edges[number] is None else self._fitted(m, entry, index, target))
         return tuple(checked)
+
+    def _called(self) -> str:
+        """Return what errors call the user's function."""
+        return f"{self.function.__qualname__}.backward"
 
     def _fitted(self, m: Namespace, grad: TensorBase, index: int, target: tuple[Any, Any, Any]) -> Any:
         """Return one gradient as the engine's form, summed to its input's shape and cast to its dtype."""
         shape, dtype, device = target
         array = grad.array
-        name = f"{self.function.__qualname__}.backward"
-        if device_of(array) != device:
+        there = device_of(array)
+        if there is device and array.dtype is dtype and array.shape == shape:
+            return grad if m is GRAPH else array
+        name = self._called()
+        if there != device:
             raise DeviceError(
                 f"{name}: gradient {index} is on another device than its input: expected {device}, got {describe(grad)}"
             )
