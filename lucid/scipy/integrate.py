@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from lucid.numpy.border import names_of, wrapped
-from lucid.scipy.rules import integrals
+from lucid.scipy.rules import integrals, solvers
 
 __all__: list[str] = []
 
 __getattr__, __dir__ = names_of("scipy.integrate", globals(), wrapped, "scipy")
-del integrals
+del integrals, solvers

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from lucid import numpy as lnp
 from tests.scipy.checks import Row, between, complex_of, increasing
 
 GRID, WIDE = (4, 6), (3, 7)
@@ -101,7 +102,30 @@ INTEGRATE = [
         lambda l, a, b: l.fixed_quad(lambda t, p: t**p, a, b, (7,), 3),
         (between(0, 1), between(1, 2)),
     ),
-]
+    Row(
+        "odeint",
+        lambda l, y, t, k: l.odeint(lambda y, t, k: lnp.sin(t) - k * y, y, t, (k,), rtol=1e-12, atol=1e-12),
+        ((2,), increasing(3), (2,)),
+        True,
+    ),
+    Row(
+        "odeint",
+        lambda l, y, a: l.odeint(
+            lambda t, y, p: [y[1], -p["a"] * y[0]], y, [-1, 0.5, 1], ({"a": a, "b": 2},),
+            lambda t, y, p: np.array([[0.0, -p["a"]], [1.0, 0.0]]), col_deriv=1, full_output=1, rtol=1e-12,
+            atol=[1e-12, 1e-13], h0=1e-4, tfirst=True,
+        )[0],
+        ((2,), between(1, 2)),
+    ),
+    Row(
+        "odeint",
+        lambda l, y, k: l.odeint(
+            lambda y, t, k: -k * y, y, np.linspace(0, 1, 3), (k,), ml=0, mu=0, rtol=1e-11, atol=1e-11, hmax=0.1,
+            hmin=1e-9, mxstep=5000, mxordn=8, mxords=4,
+        ),
+        ((3,), between(1, 2, 3)),
+    ),
+]  # fmt: skip
 
 SPECIAL = [
     *[

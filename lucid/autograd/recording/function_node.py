@@ -104,8 +104,8 @@ class FunctionNode(BackwardCFunction):
             entries = entries[:-1]
         if len(entries) != self.arguments:
             raise GraphError(
-                f"{self._called()} returned an incorrect number of gradients (expected {self.arguments}, one for each argument "
-                f"of forward, got {len(entries)})"
+                f"{self._called()} returned an incorrect number of gradients (expected {self.arguments}, one for each "
+                f"argument of forward, got {len(entries)})"
             )
         places = self.tensor_arguments
         checked: list[Any] = []

@@ -17,12 +17,9 @@ from lucid.tensor.numpy_calls.protocols import REMEDIES
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-REMEDIES.update(
-    dict.fromkeys(
-        ("scipy.integrate.odeint", "scipy.integrate.solve_ivp"),
-        "its solver sees numbers alone: take steps of fixed size in a loop of lucid.numpy, such as y = y + h * f(y, t) "
-        "or the Runge-Kutta steps in docs/from-cupy.md",
-    )
+REMEDIES["scipy.integrate.solve_ivp"] = (
+    "its solver sees numbers alone: use odeint, which is recorded, or take steps of fixed size in a loop of "
+    "lucid.numpy, such as y = y + h * f(y, t) or the Runge-Kutta steps in docs/from-cupy.md"
 )
 
 WIDENS = tuple(map(int, version("scipy").split(".")[:2])) < (1, 18)
