@@ -16,11 +16,10 @@ from lucid import numpy as lnp
 from lucid.arguments import shown
 from lucid.autograd.base import TensorBase, wrap
 from lucid.autograd.function import Function
-from lucid.backend import gpu
 from lucid.backend.arrays import asarray
 from lucid.errors import DeviceError, GraphError
 from lucid.numpy.autograd import make_vjp
-from lucid.numpy.border import any_recorded, is_recorded, plain
+from lucid.numpy.border import any_recorded, array_on_device, is_recorded, plain
 from lucid.scipy.rules.rule import Array, by_op, host_library, in_double, rule
 from lucid.tensor.numpy_calls.rule import NumpyCallError
 from lucid.utils._pytree import TreeSpec, tree_flatten, tree_unflatten
@@ -176,7 +175,11 @@ def augmented(equation: Equation, size: int, count: int) -> Equation:
 
     def rates(state: Array, t: Array, *values: Array) -> Any:
         y, a = state[:size], state[size : 2 * size]
-        vjp, slope = make_vjp(lambda given: equation.slope(given[0], t, *given[1]))((y, [*values]))
+
+        def slope_at(given: tuple[Any, list[Any]]) -> Any:
+            return equation.slope(given[0], t, *given[1])
+
+        vjp, slope = make_vjp(slope_at)((y, [*values]))
         by_y, by_values = vjp(-a)
         return lnp.concatenate([slope, by_y, *[lnp.ravel(each) for each in by_values]])
 
@@ -248,9 +251,9 @@ def odeint(
     if not isinstance(args, tuple):
         raise NumpyCallError(f"scipy.integrate.odeint: args: expected a tuple, got {shown(args)}: give (args,)")
     leaves, form = tree_flatten(args)
-    y0, t = in_double(y0, t)
-    if any(gpu.is_gpu_array(plain(each)) for each in (y0, t, *leaves)):
+    if array_on_device(plain([y0, t, *leaves])) is not None:
         raise DeviceError("the solver runs on the CPU, got an array on a CUDA device: give y0, t and args as x.cpu()")
+    y0, t = in_double(y0, t)
     values = [leaf for leaf in leaves if is_recorded(leaf)]
     if wrong := [dtype for each in (y0, t, *values) if (dtype := plain(each).dtype).kind == "c"]:
         raise NumpyCallError(
