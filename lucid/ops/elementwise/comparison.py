@@ -153,6 +153,19 @@ def minimum(input: Tensor, other: Tensor | Number) -> Tensor:
     return GRAPH.minimum(input, other)
 
 
+def _first_of_equal(xp: ModuleType, a: Any, b: Array, out: Array) -> Array:
+    """Return what NumPy chose, but of zeros of two signs the first: NumPy's own depends on the processor."""
+    return xp.where(a == b, a if hasattr(a, "dtype") else out.dtype.type(a), out)
+
+
+def _fmax(xp: ModuleType, a: Array, b: Array) -> Array:
+    return _first_of_equal(xp, a, b, xp.fmax(a, b))
+
+
+def _fmin(xp: ModuleType, a: Array, b: Array) -> Array:
+    return _first_of_equal(xp, a, b, xp.fmin(a, b))
+
+
 def _fmax_a(m: Namespace, grad: Array, a: Array, b: Array, a_shape: Ints) -> Any:
     return m.sum_to(m.where(m.logical_or(m.ge(a, b), m.ne(b, b)), grad, 0), shape=a_shape)
 
@@ -162,7 +175,7 @@ def _fmax_b(m: Namespace, grad: Array, a: Array, b: Array, b_shape: Ints) -> Any
 
 
 @elementwise(
-    np.fmax,
+    _fmax,
     "comparison.Fmax",
     Fused("FmaxGradA", _fmax_a),
     Fused("FmaxGradB", _fmax_b),
@@ -190,7 +203,7 @@ def _fmin_b(m: Namespace, grad: Array, a: Array, b: Array, b_shape: Ints) -> Any
 
 
 @elementwise(
-    np.fmin,
+    _fmin,
     "comparison.Fmin",
     Fused("FminGradA", _fmin_a),
     Fused("FminGradB", _fmin_b),

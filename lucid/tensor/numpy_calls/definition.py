@@ -161,12 +161,15 @@ def bound(
         If one is given that the rule does not take.
     """
     defaults, positional, rest, keywords = parameters_of(function) or Parameters({}, tuple(rule.names))
-    given = dict(zip(positional, args, strict=False))
+    given = dict(zip(positional, args))  # noqa: B905 - the keyword costs as much as the call
+    names = rule.names
+    if not kwargs and rest is None and len(args) == len(given) and names.keys() >= given.keys():
+        # most calls
+        return {key: value for key, value in given.items() if value is not NO_VALUE}
     if rest is not None:
         given[rest] = args[len(positional) :]
     elif len(args) > len(positional):
         raise NumpyCallError(f"{full_name(name)}: expected at most {len(positional)} arguments, got {len(args)}")
-    names = rule.names
     if kwargs:
         for key in kwargs:
             if key in given:
@@ -215,11 +218,10 @@ def applied(
         value = given.get(key)
         if value is None:
             continue
-        if isinstance(value, TensorBase) and mark != "**":
-            shared += [(given, key)] if mark == "*" else []
-            continue
-        if mark == "*" and type(value) in WEAK:
+        if mark == "*" and (isinstance(value, TensorBase) or type(value) in WEAK):
             shared.append((given, key))
+            continue
+        if mark == "?" and isinstance(value, TensorBase):
             continue
         like = next(tensors_in(given.values()), None) if like is None else like
         if mark == "**":

@@ -47,9 +47,7 @@ UNARY += [getattr(functional, name) for name in ACTIVATIONS.split()]
 UNARY += [power.cbrt, parts.sign_or_nan]  # NumPy's, without a name in lucid
 BINARY = [*[getattr(lucid, name) for name in BINARY_NAMES.split()], comparison.steps]
 # Zeros carry signs that both sides keep, but for functions in which the CPU takes another way to zero.
-UNSIGNED_ZEROS = {
-    "maximum", "minimum", "fmax", "fmin", "relu", "relu6", "hardtanh", "gelu", "frac", "softplus", "leaky_relu", "elu",
-}  # fmt: skip
+UNSIGNED_ZEROS = {"maximum", "minimum", "relu", "relu6", "hardtanh", "gelu", "frac", "softplus", "leaky_relu", "elu"}
 
 
 def name_of(op):
