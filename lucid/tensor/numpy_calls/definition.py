@@ -226,7 +226,7 @@ def applied(
         like = next(tensors_in(given.values()), None) if like is None else like
         if mark == "**":
             # one array is the sequence of its parts along the first axis
-            given[key] = [operand(entry, like, strong=True) for entry in cast("Any", value)]
+            given[key] = [operand(entry, like, strong=True) for entry in value]
             shared += [(given[key], k) for k in range(len(given[key]))]
         else:
             given[key] = operand(value, like)
