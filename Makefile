@@ -22,7 +22,7 @@ test: ## the tests on the CPU, and the examples in docstrings
 	$(PYTEST) --doctest-modules $(or $(T),--ignore tests/parity --ignore tests/kernels --ignore tests/cuda)
 
 laws: ## what holds for all files, names and lists: half a minute
-	$(PYTEST) $(or $(T),tests/laws)
+	$(PYTEST) $(or $(T),tests/laws tests/settings/test_documents.py)
 
 parity: ## comparisons with PyTorch, on the CPU
 	$(PYTEST) $(or $(T),tests/parity $(addprefix tests/,benchmarks/test_host.py benchmarks/test_kernels.py amp/test_grad_scaler.py))

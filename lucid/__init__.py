@@ -210,6 +210,7 @@ from lucid.ops.shape.stacking import (
     dstack,
 )
 from lucid.public import publish as _publish
+from lucid.settings.documents import document as _document
 from lucid.tensor import Tensor
 from lucid.tensor.attributes import is_inference
 from lucid.tensor.differentiating import detach
@@ -326,6 +327,7 @@ else:
         module = _importlib.import_module(path)
         globals()[name] = module if path == f"lucid.{name}" else getattr(module, own_name or name)
         _keywords.add_to_functions((name,), globals())
+        _document((name,), globals())
         return globals()[name]
 
     def __dir__() -> list[str]:
@@ -440,3 +442,4 @@ __all__ = [
 _keywords.add_to_functions(__all__, globals())
 
 _publish(globals())
+_document(__all__, globals())

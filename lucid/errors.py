@@ -117,7 +117,17 @@ class OutOfMemoryError(LucidError, RuntimeError, MemoryError):
 
 
 class LinAlgError(LucidError, RuntimeError, ValueError):
-    """A matrix has no inverse or factors of the kind asked for, or the iteration for them does not converge."""
+    """A matrix has no inverse or factors of the kind asked for, or the iteration for them does not converge.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> try:
+    ...     lucid.linalg.inv(lucid.zeros(2, 2))
+    ... except lucid.linalg.LinAlgError:
+    ...     print("no inverse")
+    no inverse
+    """
 
 
 class IndexOutOfRangeError(CallError, IndexError):
@@ -183,14 +193,24 @@ class StateDictError(LucidError, RuntimeError, ValueError, KeyError):
 class WorkerError(LucidError, RuntimeError):
     """A worker of a `DataLoader` failed, ended or fell silent; its cause is the exception that it raised, if any.
 
-    Attributes
+    Parameters
     ----------
+    message : str
+        What happened.
     worker : int
         Which one.
     batch : int or None
         The number of the batch in its epoch that it was reading; None while it was starting.
     indices : list or None
         What it was reading for that batch; None of a stream.
+
+    Examples
+    --------
+    >>> from lucid.errors import WorkerError
+    >>> raise WorkerError("worker 1 fell silent", worker=1)
+    Traceback (most recent call last):
+        ...
+    lucid.errors.WorkerError: worker 1 fell silent
     """
 
     def __init__(self, message: str, worker: int = 0, batch: int | None = None, indices: Any = None) -> None:

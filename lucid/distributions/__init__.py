@@ -62,6 +62,8 @@ from lucid.distributions.transforms import (
     identity_transform,
 )
 from lucid.public import publish as _publish
+from lucid.settings.distributions import DISTRIBUTIONS as _DISTRIBUTIONS
+from lucid.settings.documents import document as _document
 
 __all__ = [
     "AbsTransform", "AffineTransform", "Bernoulli", "Beta", "Binomial", "CatTransform", "Categorical", "Cauchy", "Chi2",
@@ -88,3 +90,4 @@ def __getattr__(name: str) -> object:
 
 
 _publish(globals())
+_document(__all__, globals(), _DISTRIBUTIONS)

@@ -38,6 +38,13 @@ class Distribution:
         The shape of one draw: () of a number.
     validate_args : bool, optional
         Whether parameters and values are looked at: by default on the CPU, or as `set_default_validate_args` says.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> normal = lucid.distributions.Normal(0.0, lucid.ones(3))
+    >>> isinstance(normal, lucid.distributions.Distribution), normal.batch_shape, normal.event_shape
+    (True, lucid.Size([3]), lucid.Size([]))
     """
 
     has_rsample: Any = False
@@ -244,6 +251,12 @@ class ExponentialFamily(Distribution):
 
     A subclass has theta in `_natural_params`, F in `_log_normalizer`, and the mean of k in `_mean_carrier_measure`;
     from them follow its entropy and its divergence from another of its kind, with the derivatives of F.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> isinstance(lucid.distributions.Exponential(1.0), lucid.distributions.ExponentialFamily)
+    True
     """
 
     @property

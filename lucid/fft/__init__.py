@@ -21,6 +21,7 @@ from lucid.ops.fft.several_dimensions import (
 )
 from lucid.ops.fft.shifting import fftshift, ifftshift
 from lucid.public import publish as _publish
+from lucid.settings.documents import document as _document
 
 __all__ = [
     "fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "hfft2", "hfftn", "ifft", "ifft2", "ifftn", "ifftshift",
@@ -30,3 +31,4 @@ __all__ = [
 _keywords.add_to_functions(__all__, globals(), "fft.")
 
 _publish(globals())
+_document(__all__, globals())

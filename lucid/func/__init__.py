@@ -12,6 +12,7 @@ from lucid.func.matrices import hessian, jacfwd, jacrev
 from lucid.func.normalisation import replace_all_batch_norm_modules_
 from lucid.nn.utils.stateless import functional_call
 from lucid.public import publish as _publish
+from lucid.settings.documents import document as _document
 
 __all__ = [
     "functional_call", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize",
@@ -19,3 +20,4 @@ __all__ = [
 ]  # fmt: skip
 
 _publish(globals(), vmap="lucid")
+_document(__all__, globals())

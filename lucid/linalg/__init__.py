@@ -25,6 +25,7 @@ from lucid.ops.decomposition.spectral import eigh, eigvalsh, svd, svdvals
 from lucid.ops.decomposition.triangular import cholesky, cholesky_ex, solve_triangular
 from lucid.ops.linalg.products import matmul
 from lucid.public import publish as _publish
+from lucid.settings.documents import document as _document
 
 __all__ = [
     "LinAlgError", "cholesky", "cholesky_ex", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh",
@@ -36,3 +37,4 @@ __all__ = [
 _keywords.add_to_functions(__all__, globals(), "linalg.")
 
 _publish(globals())
+_document(__all__, globals())

@@ -1,7 +1,7 @@
 """Modules, parameters, layers, losses, initialisation, and the hooks of modules.
 
-The settings of a layer are those of its function in `lucid.nn.functional`, whose `help` names the pages that explain
-them.
+`help` of a class explains its settings, and shows how it is used. What holds for the function that a layer calls says
+the page of its kind, which `help` of `lucid.nn.functional` names.
 """
 
 from __future__ import annotations
@@ -164,13 +164,14 @@ from lucid.nn.parallel import DataParallel
 from lucid.nn.parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
 from lucid.public import later as _later
 from lucid.public import publish as _publish
+from lucid.settings.documents import document as _document
+from lucid.settings.layers import LAYERS as _LAYERS
 
 if _TYPE_CHECKING:
     from lucid.nn import modules
 else:
     _LATER = {"modules": "lucid.nn.modules"}
     __getattr__, __dir__ = _later(globals(), _LATER)
-
 
 __all__ = [
     "CELU", "ELU", "GELU", "GLU", "GRU", "LSTM", "RNN", "SELU", "AdaptiveAvgPool1d", "AdaptiveAvgPool2d",
@@ -203,3 +204,4 @@ __all__ = [
 ]  # fmt: skip
 
 _publish(globals())
+_document(__all__, globals(), _LAYERS)

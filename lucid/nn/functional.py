@@ -98,6 +98,7 @@ from lucid.ops.resampling.interpolation import interpolate
 from lucid.ops.shape.padding import pad
 from lucid.ops.shape.shuffling import channel_shuffle, pixel_shuffle, pixel_unshuffle
 from lucid.public import publish as _publish
+from lucid.settings.documents import document as _document
 from lucid.tensor.inplace_methods import (
     celu_,
     elu_,
@@ -170,3 +171,4 @@ for _loss in OLDER_PLACES:
     globals()[_loss] = with_older_reduction(globals()[_loss], __name__)
 
 _publish(globals())
+_document(__all__, globals())

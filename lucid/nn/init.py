@@ -12,6 +12,7 @@ from lucid.autograd.base import describe, wrap
 from lucid.autograd.modes.state import no_grad
 from lucid.base.random import draws
 from lucid.errors import SettingError, ShapeError, warn
+from lucid.settings.documents import document
 
 if TYPE_CHECKING:
     from lucid.base.random.generator import Generator
@@ -380,3 +381,6 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = N
     return _fill(
         tensor, (gain * q).reshape(tensor.shape).astype(np.float32 if tensor.array.dtype != np.float64 else np.float64)
     )
+
+
+document([name for name, value in globals().items() if getattr(value, "__module__", "") == __name__], globals())

@@ -25,9 +25,9 @@ from lucid.nn.layers.linear import Linear
 from lucid.nn.layers.normalisation.batch import BatchNorm1d, BatchNorm2d, BatchNorm3d
 from lucid.nn.layers.normalisation.instance import InstanceNorm1d, InstanceNorm2d, InstanceNorm3d
 from lucid.nn.layers.normalisation.tracked import Tracked
-from lucid.nn.layers.ranges import ranged
 from lucid.nn.module.module import Module
 from lucid.nn.parameter import UninitializedBuffer, UninitializedParameter, is_lazy
+from lucid.settings.checks import ranged
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -86,7 +86,13 @@ class LazyModuleMixin(Module):
 
 
 class LazyLinear(LazyModuleMixin, Linear):
-    """A `Linear` whose `in_features` are those of its first input."""
+    """A `Linear` whose `in_features` are those of its first input.
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.LazyLinear(8)(lucid.ones(2, 3)).shape
+    lucid.Size([2, 8])
+    """
 
     cls_to_become = Linear
 
@@ -178,19 +184,37 @@ def channels_of(module: Module, input: Tensor, dimensions: tuple[int, ...]) -> i
 
 
 class LazyConv1d(LazyConvolution, Conv1d):
-    """A `Conv1d` whose `in_channels` are those of its first input."""
+    """A `Conv1d` whose `in_channels` are those of its first input.
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.LazyConv1d(8, 3)(lucid.ones(2, 3, 9)).shape
+    lucid.Size([2, 8, 7])
+    """
 
     cls_to_become = Conv1d
 
 
 class LazyConv2d(LazyConvolution, Conv2d):
-    """A `Conv2d` whose `in_channels` are those of its first input."""
+    """A `Conv2d` whose `in_channels` are those of its first input.
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.LazyConv2d(8, 3)(lucid.ones(2, 3, 9, 9)).shape
+    lucid.Size([2, 8, 7, 7])
+    """
 
     cls_to_become = Conv2d
 
 
 class LazyConv3d(LazyConvolution, Conv3d):
-    """A `Conv3d` whose `in_channels` are those of its first input."""
+    """A `Conv3d` whose `in_channels` are those of its first input.
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.LazyConv3d(8, 3)(lucid.ones(2, 3, 4, 5, 5)).shape
+    lucid.Size([2, 8, 2, 3, 3])
+    """
 
     cls_to_become = Conv3d
 
@@ -221,19 +245,37 @@ class LazyTransposedConvolution(LazyConvolution, TransposedConvolution):
 
 
 class LazyConvTranspose1d(LazyTransposedConvolution, ConvTranspose1d):
-    """A `ConvTranspose1d` whose `in_channels` are those of its first input."""
+    """A `ConvTranspose1d` whose `in_channels` are those of its first input.
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.LazyConvTranspose1d(8, 2, stride=2)(lucid.ones(2, 3, 5)).shape
+    lucid.Size([2, 8, 10])
+    """
 
     cls_to_become = ConvTranspose1d
 
 
 class LazyConvTranspose2d(LazyTransposedConvolution, ConvTranspose2d):
-    """A `ConvTranspose2d` whose `in_channels` are those of its first input."""
+    """A `ConvTranspose2d` whose `in_channels` are those of its first input.
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.LazyConvTranspose2d(8, 2, stride=2)(lucid.ones(2, 3, 5, 5)).shape
+    lucid.Size([2, 8, 10, 10])
+    """
 
     cls_to_become = ConvTranspose2d
 
 
 class LazyConvTranspose3d(LazyTransposedConvolution, ConvTranspose3d):
-    """A `ConvTranspose3d` whose `in_channels` are those of its first input."""
+    """A `ConvTranspose3d` whose `in_channels` are those of its first input.
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.LazyConvTranspose3d(8, 2, stride=2)(lucid.ones(2, 3, 4, 5, 5)).shape
+    lucid.Size([2, 8, 8, 10, 10])
+    """
 
     cls_to_become = ConvTranspose3d
 
@@ -281,36 +323,72 @@ class LazyNorm(LazyModuleMixin, Tracked):
 
 
 class LazyBatchNorm1d(LazyNorm, BatchNorm1d):
-    """A `BatchNorm1d` whose `num_features` are the channels of its first input."""
+    """A `BatchNorm1d` whose `num_features` are the channels of its first input.
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.LazyBatchNorm1d()(lucid.ones(2, 3)).shape
+    lucid.Size([2, 3])
+    """
 
     cls_to_become = BatchNorm1d
 
 
 class LazyBatchNorm2d(LazyNorm, BatchNorm2d):
-    """A `BatchNorm2d` whose `num_features` are the channels of its first input."""
+    """A `BatchNorm2d` whose `num_features` are the channels of its first input.
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.LazyBatchNorm2d()(lucid.ones(2, 3, 4, 4)).shape
+    lucid.Size([2, 3, 4, 4])
+    """
 
     cls_to_become = BatchNorm2d
 
 
 class LazyBatchNorm3d(LazyNorm, BatchNorm3d):
-    """A `BatchNorm3d` whose `num_features` are the channels of its first input."""
+    """A `BatchNorm3d` whose `num_features` are the channels of its first input.
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.LazyBatchNorm3d()(lucid.ones(2, 3, 4, 4, 4)).shape
+    lucid.Size([2, 3, 4, 4, 4])
+    """
 
     cls_to_become = BatchNorm3d
 
 
 class LazyInstanceNorm1d(LazyNorm, InstanceNorm1d):
-    """An `InstanceNorm1d` whose `num_features` are the channels of its first input."""
+    """An `InstanceNorm1d` whose `num_features` are the channels of its first input.
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.LazyInstanceNorm1d()(lucid.ones(2, 3, 4)).shape
+    lucid.Size([2, 3, 4])
+    """
 
     cls_to_become = InstanceNorm1d
 
 
 class LazyInstanceNorm2d(LazyNorm, InstanceNorm2d):
-    """An `InstanceNorm2d` whose `num_features` are the channels of its first input."""
+    """An `InstanceNorm2d` whose `num_features` are the channels of its first input.
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.LazyInstanceNorm2d()(lucid.ones(2, 3, 4, 4)).shape
+    lucid.Size([2, 3, 4, 4])
+    """
 
     cls_to_become = InstanceNorm2d
 
 
 class LazyInstanceNorm3d(LazyNorm, InstanceNorm3d):
-    """An `InstanceNorm3d` whose `num_features` are the channels of its first input."""
+    """An `InstanceNorm3d` whose `num_features` are the channels of its first input.
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.LazyInstanceNorm3d()(lucid.ones(2, 3, 4, 4, 4)).shape
+    lucid.Size([2, 3, 4, 4, 4])
+    """
 
     cls_to_become = InstanceNorm3d

@@ -225,7 +225,20 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):
 class UninitializedBuffer(UninitializedTensorMixin):
     """A buffer whose shape a lazy module finds out when it is first called: `materialize` makes it a `Tensor`.
 
-    Its parameters are those of `UninitializedParameter`; `persistent` says whether it is part of the `state_dict`.
+    Parameters
+    ----------
+    requires_grad : bool
+        Whether backward will compute its gradient.
+    device, dtype : optional
+        What it will be on and of; the defaults if left out.
+    persistent : bool
+        Whether it is part of the module's `state_dict`.
+
+    Examples
+    --------
+    >>> from lucid import nn
+    >>> nn.UninitializedBuffer()
+    <UninitializedBuffer>
     """
 
     persistent: bool

@@ -49,6 +49,8 @@ from lucid.optim.rmsprop import RMSprop
 from lucid.optim.rprop import Rprop
 from lucid.optim.sgd import SGD
 from lucid.public import publish as _publish
+from lucid.settings.documents import document as _document
+from lucid.settings.optimizers import OPTIMIZERS as _OPTIMIZERS
 
 if TYPE_CHECKING:
     from lucid.optim import swa_utils
@@ -73,3 +75,4 @@ __all__ = [
 ]  # fmt: skip
 
 _publish(globals())
+_document(__all__, globals(), _OPTIMIZERS)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, ClassVar
 from lucid.arguments import checked
 from lucid.optim.base.blocks import descent
 from lucid.optim.base.elementwise import ElementwiseOptimizer
-from lucid.optim.base.settings import at_least_zero, flag, rate, share
 from lucid.optim.base.slots import STEPS, Slot
+from lucid.settings.optimizers import checks_of
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -50,14 +50,7 @@ class Adadelta(ElementwiseOptimizer):
     tensor([-0.1547, -0.6667])
     """
 
-    ranges: ClassVar = {
-        "lr": rate,
-        "rho": share,
-        "eps": at_least_zero,
-        "weight_decay": at_least_zero,
-        "maximize": flag,
-        "capturable": flag,
-    }
+    ranges: ClassVar = checks_of("lr rho eps weight_decay maximize capturable")
     slots: ClassVar = {"step": STEPS, "square_avg": Slot(), "acc_delta": Slot()}
     kernel = "adadelta"
 

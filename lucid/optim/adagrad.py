@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from lucid.arguments import checked
 from lucid.optim.base.blocks import descent
 from lucid.optim.base.elementwise import ElementwiseOptimizer
-from lucid.optim.base.settings import at_least_zero, choice, flag, rate
 from lucid.optim.base.slots import STEPS, Slot
+from lucid.settings.optimizers import checks_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,8 +34,6 @@ class Adagrad(ElementwiseOptimizer):
         How fast the learning rate falls, at least 0.
     initial_accumulator_value : float
         What `s` begins as, at least 0.
-    eps : float
-        Keeps the divisor from zero, at least 0.
     fused : bool, optional
         Whether steps are counted on the parameters' CUDA devices, which others call `capturable`.
 
@@ -55,15 +53,7 @@ class Adagrad(ElementwiseOptimizer):
     tensor([ 0.7500, -1.6220])
     """
 
-    ranges: ClassVar = {
-        "lr": rate,
-        "lr_decay": at_least_zero,
-        "eps": at_least_zero,
-        "weight_decay": at_least_zero,
-        "initial_accumulator_value": at_least_zero,
-        "maximize": flag,
-        "fused": choice,
-    }
+    ranges: ClassVar = checks_of("lr lr_decay eps weight_decay initial_accumulator_value maximize fused")
     slots: ClassVar = {"step": STEPS, "sum": Slot(begins="initial_accumulator_value")}
     counted_by: ClassVar = "fused"
     kernel = "adagrad"

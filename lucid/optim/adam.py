@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from lucid.arguments import checked
 from lucid.optim.base.blocks import descent
 from lucid.optim.base.elementwise import ElementwiseOptimizer
-from lucid.optim.base.settings import at_least_zero, check_foreach, decays, flag, rate
+from lucid.optim.base.settings import check_foreach
 from lucid.optim.base.slots import STEPS, Slot
+from lucid.settings.optimizers import checks_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,19 +31,6 @@ class Adam(ElementwiseOptimizer):
 
     `lucid.optim` says what holds for all optimizers.
 
-    Parameters
-    ----------
-    betas : tuple of float, or of Tensor
-        Decay of the two running means, each in [0, 1); tensors of one element are read at each step.
-    eps : float
-        Keeps the divisor from zero, at least 0.
-    amsgrad : bool
-        Whether the largest `v` so far divides.
-    capturable : bool
-        Whether steps are counted on the parameters' CUDA devices, as CUDA graphs need it; no step then waits for one.
-    decoupled_weight_decay : bool
-        Whether the parameter shrinks by ``lr * weight_decay`` of itself instead, as in `AdamW`.
-
     References
     ----------
     Kingma and Ba, "Adam: a method for stochastic optimization", https://arxiv.org/abs/1412.6980
@@ -58,16 +46,7 @@ class Adam(ElementwiseOptimizer):
     tensor([ 0.9000, -1.9000])
     """
 
-    ranges: ClassVar = {
-        "lr": rate,
-        "betas": decays,
-        "eps": at_least_zero,
-        "weight_decay": at_least_zero,
-        "amsgrad": flag,
-        "maximize": flag,
-        "decoupled_weight_decay": flag,
-        "capturable": flag,
-    }
+    ranges: ClassVar = checks_of("lr betas eps weight_decay amsgrad maximize decoupled_weight_decay capturable")
     slots: ClassVar = {
         "step": STEPS,
         "exp_avg": Slot(),

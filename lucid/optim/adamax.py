@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from lucid.arguments import checked
 from lucid.optim.base.blocks import descent
 from lucid.optim.base.elementwise import ElementwiseOptimizer
-from lucid.optim.base.settings import at_least_zero, decays, flag, rate
 from lucid.optim.base.slots import STEPS, Slot
+from lucid.settings.optimizers import checks_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,8 +33,6 @@ class Adamax(ElementwiseOptimizer):
     ----------
     betas : tuple of float
         Decay of the running mean and of the largest size, each in [0, 1).
-    eps : float
-        Keeps the divisor from zero, at least 0.
 
     References
     ----------
@@ -51,14 +49,7 @@ class Adamax(ElementwiseOptimizer):
     tensor([ 0.9000, -1.9000])
     """
 
-    ranges: ClassVar = {
-        "lr": rate,
-        "betas": decays,
-        "eps": at_least_zero,
-        "weight_decay": at_least_zero,
-        "maximize": flag,
-        "capturable": flag,
-    }
+    ranges: ClassVar = checks_of("lr betas eps weight_decay maximize capturable")
     slots: ClassVar = {"step": STEPS, "exp_avg": Slot(), "exp_inf": Slot()}
     kernel = "adamax"
 

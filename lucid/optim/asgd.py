@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from lucid.arguments import checked
 from lucid.optim.base.blocks import descent
 from lucid.optim.base.elementwise import ElementwiseOptimizer
-from lucid.optim.base.settings import at_least_zero, flag, rate
 from lucid.optim.base.slots import STEPS, Slot
+from lucid.settings.optimizers import checks_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -53,15 +53,7 @@ class ASGD(ElementwiseOptimizer):
     tensor([ 0.7500, -1.5000])
     """
 
-    ranges: ClassVar = {
-        "lr": rate,
-        "lambd": at_least_zero,
-        "alpha": at_least_zero,
-        "t0": at_least_zero,
-        "weight_decay": at_least_zero,
-        "maximize": flag,
-        "capturable": flag,
-    }
+    ranges: ClassVar = checks_of("lr lambd alpha t0 weight_decay maximize capturable")
     slots: ClassVar = {
         "step": STEPS,
         "eta": Slot(begins="lr", scalar=True),

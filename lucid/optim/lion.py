@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from lucid.arguments import checked
 from lucid.optim.base.blocks import descent
 from lucid.optim.base.elementwise import ElementwiseOptimizer
-from lucid.optim.base.settings import at_least_zero, decays, flag, rate
 from lucid.optim.base.slots import Slot
+from lucid.settings.optimizers import checks_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -52,7 +52,7 @@ class Lion(ElementwiseOptimizer):
     tensor([ 0.7500, -1.7500])
     """
 
-    ranges: ClassVar = {"lr": rate, "betas": decays, "weight_decay": at_least_zero, "maximize": flag}
+    ranges: ClassVar = checks_of("lr betas weight_decay maximize")
     slots: ClassVar = {"exp_avg": Slot()}
     kernel = "lion"
 

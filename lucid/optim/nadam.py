@@ -10,8 +10,8 @@ import numpy as np
 from lucid.arguments import checked
 from lucid.optim.base.blocks import descent
 from lucid.optim.base.elementwise import ElementwiseOptimizer
-from lucid.optim.base.settings import at_least_zero, decays, flag, rate
 from lucid.optim.base.slots import STEPS, Slot
+from lucid.settings.optimizers import checks_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,14 +35,8 @@ class NAdam(ElementwiseOptimizer):
 
     Parameters
     ----------
-    betas : tuple of float
-        Decay of the two running means, each in [0, 1).
-    eps : float
-        Keeps the divisor from zero, at least 0.
     momentum_decay : float
         How fast momentum grows to the first of the betas, at least 0.
-    decoupled_weight_decay : bool
-        Whether the parameter shrinks by ``lr * weight_decay`` of itself instead, as in `AdamW`.
 
     References
     ----------
@@ -59,16 +53,7 @@ class NAdam(ElementwiseOptimizer):
     tensor([ 0.8944, -1.8944])
     """
 
-    ranges: ClassVar = {
-        "lr": rate,
-        "betas": decays,
-        "eps": at_least_zero,
-        "weight_decay": at_least_zero,
-        "momentum_decay": at_least_zero,
-        "decoupled_weight_decay": flag,
-        "maximize": flag,
-        "capturable": flag,
-    }
+    ranges: ClassVar = checks_of("lr betas eps weight_decay momentum_decay decoupled_weight_decay maximize capturable")
     slots: ClassVar = {
         "step": STEPS,
         "mu_product": Slot(begins=1.0, scalar=True),

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from lucid.arguments import checked
 from lucid.optim.base.blocks import descent
 from lucid.optim.base.elementwise import ElementwiseOptimizer
-from lucid.optim.base.settings import at_least_zero, decays, flag, rate
 from lucid.optim.base.slots import STEPS, Slot
+from lucid.settings.optimizers import checks_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,15 +32,6 @@ class RAdam(ElementwiseOptimizer):
 
     `lucid.optim` says what holds for all optimizers.
 
-    Parameters
-    ----------
-    betas : tuple of float
-        Decay of the two running means, each in [0, 1).
-    eps : float
-        Keeps the divisor from zero, at least 0.
-    decoupled_weight_decay : bool
-        Whether the parameter shrinks by ``lr * weight_decay`` of itself instead, as in `AdamW`.
-
     References
     ----------
     Liu et al., "On the variance of the adaptive learning rate and beyond", https://arxiv.org/abs/1908.03265
@@ -56,15 +47,7 @@ class RAdam(ElementwiseOptimizer):
     tensor([ 0.8000, -1.6000])
     """
 
-    ranges: ClassVar = {
-        "lr": rate,
-        "betas": decays,
-        "eps": at_least_zero,
-        "weight_decay": at_least_zero,
-        "maximize": flag,
-        "decoupled_weight_decay": flag,
-        "capturable": flag,
-    }
+    ranges: ClassVar = checks_of("lr betas eps weight_decay maximize decoupled_weight_decay capturable")
     slots: ClassVar = {"step": STEPS, "exp_avg": Slot(), "exp_avg_sq": Slot()}
     kernel = "radam"
 

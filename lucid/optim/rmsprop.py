@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, ClassVar
 from lucid.arguments import checked
 from lucid.optim.base.blocks import descent
 from lucid.optim.base.elementwise import ElementwiseOptimizer
-from lucid.optim.base.settings import at_least_zero, flag, rate
 from lucid.optim.base.slots import STEPS, Slot
+from lucid.settings.optimizers import checks_of
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -32,10 +32,6 @@ class RMSprop(ElementwiseOptimizer):
     ----------
     alpha : float
         Decay of the running means, at least 0.
-    eps : float
-        Keeps the divisor from zero, at least 0.
-    momentum : float
-        At least 0; 0 keeps no buffer.
     centered : bool
         Whether the variance of the gradient divides: `v` less the square of the running mean of `g`.
 
@@ -55,16 +51,7 @@ class RMSprop(ElementwiseOptimizer):
     tensor([ 0.8000, -1.8000])
     """
 
-    ranges: ClassVar = {
-        "lr": rate,
-        "alpha": at_least_zero,
-        "eps": at_least_zero,
-        "weight_decay": at_least_zero,
-        "momentum": at_least_zero,
-        "centered": flag,
-        "maximize": flag,
-        "capturable": flag,
-    }
+    ranges: ClassVar = checks_of("lr alpha eps weight_decay momentum centered maximize capturable")
     slots: ClassVar = {
         "step": STEPS,
         "square_avg": Slot(),

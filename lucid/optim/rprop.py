@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from lucid.arguments import checked
 from lucid.optim.base.blocks import descent
 from lucid.optim.base.elementwise import ElementwiseOptimizer
-from lucid.optim.base.settings import factors, flag, limits, rate
 from lucid.optim.base.slots import STEPS, Slot
+from lucid.settings.optimizers import checks_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -54,13 +54,7 @@ class Rprop(ElementwiseOptimizer):
     tensor([ 0.9000, -1.9000])
     """
 
-    ranges: ClassVar = {
-        "lr": rate,
-        "etas": factors,
-        "step_sizes": limits,
-        "maximize": flag,
-        "capturable": flag,
-    }
+    ranges: ClassVar = checks_of("lr etas step_sizes maximize capturable")
     slots: ClassVar = {"step": STEPS, "prev": Slot(), "step_size": Slot(begins="lr")}
     kernel = "rprop"
 

@@ -8,8 +8,8 @@ from lucid.arguments import checked
 from lucid.errors import SettingError
 from lucid.optim.base.blocks import descent
 from lucid.optim.base.elementwise import ElementwiseOptimizer
-from lucid.optim.base.settings import at_least_zero, finite, flag, rate
 from lucid.optim.base.slots import Slot
+from lucid.settings.optimizers import checks_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,10 +29,8 @@ class SGD(ElementwiseOptimizer):
 
     Parameters
     ----------
-    momentum : float
-        At least 0; 0 keeps no buffer.
     dampening : float
-        What momentum leaves out of each new direction.
+        Share of each new direction that momentum leaves out.
     nesterov : bool
         Nesterov momentum; it requires a momentum and no dampening.
 
@@ -47,14 +45,7 @@ class SGD(ElementwiseOptimizer):
     tensor([0.8000, 1.6000])
     """
 
-    ranges: ClassVar = {
-        "lr": rate,
-        "momentum": at_least_zero,
-        "dampening": finite,
-        "weight_decay": at_least_zero,
-        "nesterov": flag,
-        "maximize": flag,
-    }
+    ranges: ClassVar = checks_of("lr momentum dampening weight_decay nesterov maximize")
     slots: ClassVar = {"momentum_buffer": Slot(asked_by="momentum")}
     kernel = "sgd"
 

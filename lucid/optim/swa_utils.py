@@ -16,9 +16,11 @@ from lucid.nn.layers.normalisation.batch import BatchNorm
 from lucid.nn.module.module import Module
 from lucid.ops.base.one_device import check_one_device
 from lucid.ops.creation.data import tensor
-from lucid.optim.base.settings import one_of, rate, share, whole
 from lucid.optim.lr_scheduler.groups import Rate, beside, per_group, require
 from lucid.optim.lr_scheduler.scheduler import LRScheduler
+from lucid.settings.documents import document
+from lucid.settings.optimizers import rate, share
+from lucid.settings.schedules import SCHEDULES, scheduled
 from lucid.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -49,7 +51,10 @@ Averages: TypeAlias = Callable[[list[Tensor], list[Tensor], "Tensor | int"], Non
 def get_ema_avg_fn(decay: float = 0.999) -> Average:
     """Return ``f(average, new, count)``, which gives ``decay * average + (1 - decay) * new``.
 
-    `decay` is in [0, 1].
+    Parameters
+    ----------
+    decay : float
+        Share of the old average in the new one, in [0, 1].
 
     Examples
     --------
@@ -86,6 +91,11 @@ def get_swa_avg_fn() -> Average:
 @checked
 def get_ema_multi_avg_fn(decay: float = 0.999) -> Averages:
     """Return ``f(averages, new, count)``, which changes averages in place to what `get_ema_avg_fn` gives for each.
+
+    Parameters
+    ----------
+    decay : float
+        Share of the old average in the new one, in [0, 1].
 
     Examples
     --------
@@ -306,11 +316,7 @@ class SWALR(LRScheduler):
     Parameters
     ----------
     swa_lr : float, or list of float
-        At least 0; that of each group, or of all.
-    anneal_epochs : int
-        At least 0.
-    anneal_strategy : {"cos", "linear"}
-        The way: half a period of a cosine, or a straight line.
+        The learning rate at the end, at least 0, or that of each group.
 
     Examples
     --------
@@ -324,7 +330,7 @@ class SWALR(LRScheduler):
     1.0 0.6 0.2 0.2
     """
 
-    @checked
+    @scheduled
     def __init__(
         self,
         optimizer: Optimizer,
@@ -333,8 +339,6 @@ class SWALR(LRScheduler):
         anneal_strategy: Literal["cos", "linear"] = "cos",
         last_epoch: int = -1,
     ) -> None:
-        one_of(("cos", "linear"), anneal_strategy, "anneal_strategy")
-        whole(anneal_epochs, "anneal_epochs")
         targets = per_group(optimizer, swa_lr, "swa_lr", rate)
         for group, target in zip(optimizer.param_groups, targets, strict=True):
             group["swa_lr"] = target
@@ -362,3 +366,6 @@ class SWALR(LRScheduler):
         """Return which part of the way is behind."""
         part = max(0, min(1, step / max(1, self.anneal_epochs)))
         return part if self._anneal_strategy == "linear" else (1 - math.cos(math.pi * part)) / 2
+
+
+document(__all__, globals(), SCHEDULES)

@@ -13,6 +13,7 @@ from lucid.ops.elementwise.special import mvlgamma as multigammaln
 from lucid.ops.elementwise.trigonometry import sinc
 from lucid.ops.reduction.norms import logsumexp
 from lucid.public import publish as _publish
+from lucid.settings.documents import document as _document
 
 # PyTorch's second name
 psi = digamma
@@ -25,3 +26,4 @@ __all__ = [
 _keywords.add_to_functions(__all__, globals(), "special.")
 
 _publish(globals())
+_document(__all__, globals())

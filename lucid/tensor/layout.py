@@ -37,6 +37,7 @@ class Size(tuple[int, ...]):
     Parameters
     ----------
     sizes : iterable of int
+        The sizes.
 
     Raises
     ------

@@ -42,6 +42,13 @@ class Tensor(Methods, InPlaceMethods):
     the same name in `lucid`, with this tensor as their first argument; those whose name ends in ``_`` write the result
     into this tensor.
 
+    Parameters
+    ----------
+    *arguments : int, sequence or tensor
+        Sizes, or data, in PyTorch's older spelling.
+    device : device, optional
+        Where it is; the default device if None.
+
     Attributes
     ----------
     array : numpy.ndarray or cupy.ndarray

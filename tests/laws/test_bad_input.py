@@ -143,7 +143,7 @@ REFUSED = {
     "negative lr": (
         lambda: optim.Adam([nn.Parameter(ones(2))], lr=-1.0),
         ValueError,
-        "learning rate: -1.0: expected a number of at least 0",
+        "learning rate: -1.0: expected a finite number of at least 0",
     ),
     "number among tensors": (lambda: lucid.cat([ones(2), 3]), ArgumentError, r"cat: tensors\[1\]: .*Tensor, got int 3"),
     "nonzero of a text": (lambda: lucid.nonzero("a"), ArgumentError, "nonzero: input: expected a Tensor, got str 'a'"),
@@ -229,7 +229,7 @@ OPTIMISERS = {
     "infinite rate": (
         lambda p: optim.SGD([p], lr=math.inf),
         SettingError,
-        "learning rate: inf: expected a number .*finite",
+        "learning rate: inf: expected a finite number",
     ),
     "flag for a rate": (
         lambda p: optim.SGD([p], lr=True),
@@ -443,7 +443,7 @@ def test_an_optimizer_refuses_a_state_of_other_shapes_and_a_bad_group():
     optimizer.step()
     with pytest.raises(StateDictError, match=r"expected exp_avg of shape \(2, 3\), got \(2, 2\)"):
         other.load_state_dict(optimizer.state_dict())
-    with pytest.raises(ValueError, match="learning rate: -1: expected a number of at least 0"):
+    with pytest.raises(ValueError, match="learning rate: -1: expected a finite number of at least 0"):
         other.add_param_group({"params": [nn.Parameter(ones(1))], "lr": -1})
     assert not other.state
     assert len(other.param_groups) == 1

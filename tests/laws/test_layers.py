@@ -19,6 +19,7 @@ LAYERS = (
     {"backends", "base"},
     {"cuda"},
     {"autograd"},
+    {"settings"},
     {"ops"},
     {"tensor"},
     {"collectives"},

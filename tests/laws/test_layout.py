@@ -21,6 +21,7 @@ MIRRORED = (
     "ops",
     "optim",
     "serialization",
+    "settings",
     "tensor",
     "utils",
     "kernels",

@@ -287,13 +287,15 @@ def test_bad_parameters(params, kind, text):
 
 
 BAD_SETTINGS = {
-    "RMSprop": [({"alpha": -0.5}, "alpha value: -0.5: expected a number of at least 0")],
+    "RMSprop": [({"alpha": -0.5}, "alpha value: -0.5: expected a finite number of at least 0")],
     "Adadelta": [({"rho": 1.5}, r"rho value: 1.5: expected a number in \[0, 1\]")],
     "Rprop": [
         ({"etas": (0.5, 0.9)}, r"eta values: 0.5, 0.9: expected one in \(0, 1\) and one above 1"),
         ({"step_sizes": (2.0, 1.0)}, "step_sizes: 2.0, 1.0: expected two numbers of at least 0, the smaller one first"),
     ],
-    "ASGD": [({key: -1.0}, f"{key} value: -1.0: expected a number of at least 0") for key in ("lambd", "alpha", "t0")],
+    "ASGD": [
+        ({key: -1.0}, f"{key} value: -1.0: expected a finite number of at least 0") for key in ("lambd", "alpha", "t0")
+    ],
     "Adagrad": [({"initial_accumulator_value": -1.0}, "initial_accumulator_value value: -1.0")],
     "NAdam": [({"momentum_decay": -1.0}, "momentum_decay value: -1.0")],
     "Lion": [({"betas": (0.9, 1.0)}, r"beta parameter at index 1: expected a number in \[0, 1\)")],

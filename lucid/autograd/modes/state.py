@@ -249,6 +249,11 @@ class no_grad(_Mode):
 
     A context manager and a decorator. Affects the current thread only.
 
+    Parameters
+    ----------
+    function : callable, optional
+        What it decorates.
+
     Examples
     --------
     >>> import lucid
@@ -276,6 +281,11 @@ class no_grad(_Mode):
 
 class enable_grad(no_grad):
     """Ops inside are recorded, also within :class:`no_grad`.
+
+    Parameters
+    ----------
+    function : callable, optional
+        What it decorates.
 
     Examples
     --------

@@ -38,7 +38,14 @@ def _number(value: Any, name: str) -> Any:
 
 
 class ExpTransform(Transform):
-    """``y = exp(x)``."""
+    """``y = exp(x)``.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.distributions.ExpTransform()(lucid.tensor([0.0]))
+    tensor([1.])
+    """
 
     domain, codomain = constraints.real, constraints.positive
     bijective, sign = True, +1
@@ -55,7 +62,14 @@ class ExpTransform(Transform):
 
 
 class PowerTransform(Transform):
-    """``y = x**exponent`` for x above 0."""
+    """``y = x**exponent`` for x above 0.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.distributions.PowerTransform(2.0)(lucid.tensor([3.0]))
+    tensor([9.])
+    """
 
     domain, codomain = constraints.positive, constraints.positive
     bijective = True
@@ -89,7 +103,14 @@ class PowerTransform(Transform):
 
 
 class SigmoidTransform(Transform):
-    """``y = 1 / (1 + exp(-x))``, kept from 0 and 1 by what the dtype can tell."""
+    """``y = 1 / (1 + exp(-x))``, kept from 0 and 1 by what the dtype can tell.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.distributions.SigmoidTransform()(lucid.tensor([0.0]))
+    tensor([0.5000])
+    """
 
     domain, codomain = constraints.real, constraints.unit_interval
     bijective, sign = True, +1
@@ -112,7 +133,14 @@ class SigmoidTransform(Transform):
 
 
 class SoftplusTransform(Transform):
-    """``y = log(1 + exp(x))``."""
+    """``y = log(1 + exp(x))``.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.distributions.SoftplusTransform()(lucid.tensor([0.0]))
+    tensor([0.6931])
+    """
 
     domain, codomain = constraints.real, constraints.positive
     bijective, sign = True, +1
@@ -153,7 +181,14 @@ class TanhTransform(Transform):
 
 
 class AbsTransform(Transform):
-    """``y = abs(x)``, whose inverse is the one of both that is not below 0."""
+    """``y = abs(x)``, whose inverse is the one of both that is not below 0.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.distributions.AbsTransform()(lucid.tensor([-1.0, 2.0]))
+    tensor([1., 2.])
+    """
 
     domain, codomain = constraints.real, constraints.nonnegative
     _settings = ()

@@ -35,7 +35,14 @@ def _last(title: str, shape: Sequence[int], dims: int = 1) -> Sequence[int]:
 
 
 class SoftmaxTransform(Transform):
-    """``y = softmax(x)`` of the last dimension: shares, from which x follows but for a constant."""
+    """``y = softmax(x)`` of the last dimension: shares, from which x follows but for a constant.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.distributions.SoftmaxTransform()(lucid.zeros(2))
+    tensor([0.5000, 0.5000])
+    """
 
     domain, codomain = constraints.real_vector, constraints.simplex
     _settings = ()
@@ -143,7 +150,15 @@ class CorrCholeskyTransform(Transform):
 
 
 class LowerCholeskyTransform(Transform):
-    """Square matrices to lower triangles with a diagonal above 0, of which it takes the exponential."""
+    """Square matrices to lower triangles with a diagonal above 0, of which it takes the exponential.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.distributions.LowerCholeskyTransform()(lucid.zeros(2, 2))
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
 
     domain, codomain = constraints.independent(constraints.real, 2), constraints.lower_cholesky
     _settings = ()
@@ -156,7 +171,15 @@ class LowerCholeskyTransform(Transform):
 
 
 class PositiveDefiniteTransform(Transform):
-    """Square matrices to positive definite ones, whose Cholesky factors are those of `LowerCholeskyTransform`."""
+    """Square matrices to positive definite ones, whose Cholesky factors are those of `LowerCholeskyTransform`.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> lucid.distributions.PositiveDefiniteTransform()(lucid.zeros(2, 2))
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
 
     domain, codomain = constraints.independent(constraints.real, 2), constraints.positive_definite
     _settings = ()

@@ -6,15 +6,15 @@ channels that are no multiples of `groups`, and an unknown padding, raise a Sett
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from lucid.arguments import among
 from lucid.errors import SettingError, ShapeError
 from lucid.nn import functional as F
 from lucid.nn.layers.layer import draw_uniform, per_axis
-from lucid.nn.layers.ranges import ranged
 from lucid.nn.module.module import Module
 from lucid.nn.module.parameters import empty_parameter
+from lucid.settings.checks import ranged
+from lucid.settings.ranges import words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from lucid.base.dtype import dtype as Dtype
     from lucid.nn.parameter import Parameter
     from lucid.tensor import Tensor
-
-PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 
 
 class Convolution(Module):
@@ -65,10 +63,6 @@ class Convolution(Module):
         for name, channels in (("in_channels", in_channels), ("out_channels", out_channels)):
             if channels % groups:
                 raise SettingError(f"{name} must be divisible by groups: got {channels} and {groups}")
-        if not among(padding_mode, PADDING_MODES):
-            raise SettingError(
-                f"{type(self).__name__}: padding_mode: expected one of {PADDING_MODES}, got {padding_mode!r}"
-            )
         axes = self.axes
         self.in_channels = in_channels
         self.out_channels = out_channels
@@ -125,7 +119,13 @@ class Convolution(Module):
 
 
 class Conv1d(Convolution):
-    """Returns the cross-correlation of sequences, shape (batch, in_channels, length), with each kernel."""
+    """Returns the cross-correlation of sequences, shape (batch, in_channels, length), with each kernel.
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.Conv1d(3, 8, 3, stride=2)(lucid.ones(2, 3, 9)).shape
+    lucid.Size([2, 8, 4])
+    """
 
     axes = 1
 
@@ -159,7 +159,13 @@ class Conv2d(Convolution):
 
 
 class Conv3d(Convolution):
-    """Returns the cross-correlation of volumes, shape (batch, in_channels, depth, height, width), with each kernel."""
+    """Returns the cross-correlation of volumes, shape (batch, in_channels, depth, height, width), with each kernel.
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.Conv3d(3, 8, (1, 3, 3))(lucid.ones(2, 3, 4, 5, 5)).shape
+    lucid.Size([2, 8, 4, 3, 3])
+    """
 
     axes = 3
 
@@ -180,6 +186,7 @@ class TransposedConvolution(Convolution):
     """
 
     transposed = True
+    _ranges: ClassVar = {"padding_mode": words("zeros")}
 
     @ranged
     def __init__(
@@ -197,10 +204,6 @@ class TransposedConvolution(Convolution):
         device: Device = None,
         dtype: Dtype | None = None,
     ) -> None:
-        if padding_mode != "zeros":
-            raise SettingError(
-                f"{type(self).__name__}: padding_mode: expected 'zeros', the only one that it has, got {padding_mode!r}"
-            )
         super().__init__(
             in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, device, dtype
         )
@@ -231,7 +234,13 @@ class TransposedConvolution(Convolution):
 
 
 class ConvTranspose1d(TransposedConvolution):
-    """Returns the transposed convolution of sequences, shape (batch, in_channels, length)."""
+    """Returns the transposed convolution of sequences, shape (batch, in_channels, length).
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.ConvTranspose1d(3, 8, 2, stride=2)(lucid.ones(2, 3, 5)).shape
+    lucid.Size([2, 8, 10])
+    """
 
     axes = 1
 
@@ -243,7 +252,13 @@ class ConvTranspose1d(TransposedConvolution):
 
 
 class ConvTranspose2d(TransposedConvolution):
-    """Returns the transposed convolution of images, shape (batch, in_channels, height, width)."""
+    """Returns the transposed convolution of images, shape (batch, in_channels, height, width).
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.ConvTranspose2d(3, 8, 2, stride=2)(lucid.ones(2, 3, 5, 5)).shape
+    lucid.Size([2, 8, 10, 10])
+    """
 
     axes = 2
 
@@ -255,7 +270,13 @@ class ConvTranspose2d(TransposedConvolution):
 
 
 class ConvTranspose3d(TransposedConvolution):
-    """Returns the transposed convolution of volumes, shape (batch, in_channels, depth, height, width)."""
+    """Returns the transposed convolution of volumes, shape (batch, in_channels, depth, height, width).
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.ConvTranspose3d(3, 8, 2, stride=2)(lucid.ones(2, 3, 4, 5, 5)).shape
+    lucid.Size([2, 8, 8, 10, 10])
+    """
 
     axes = 3
 

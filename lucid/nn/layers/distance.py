@@ -5,15 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lucid.nn import functional as F
-from lucid.nn.layers.ranges import ranged
 from lucid.nn.module.module import Module
+from lucid.settings.checks import ranged
 
 if TYPE_CHECKING:
     from lucid.tensor import Tensor
 
 
 class CosineSimilarity(Module):
-    """Returns the cosine of the angle between vectors along `dim`; their lengths count as `eps` at least."""
+    """Returns the cosine of the angle between vectors along `dim`; their lengths count as `eps` at least.
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.CosineSimilarity(dim=0)(lucid.tensor([1.0, 0.0]), lucid.tensor([1.0, 1.0]))
+    tensor(0.7071)
+    """
 
     @ranged
     def __init__(self, dim: int = 1, eps: float = 1e-8) -> None:
@@ -26,7 +32,13 @@ class CosineSimilarity(Module):
 
 
 class PairwiseDistance(Module):
-    """Returns the norm of order `p` of ``x1 - x2 + eps`` along the last dimension, which stays with `keepdim`."""
+    """Returns the norm of order `p` of ``x1 - x2 + eps`` along the last dimension, which stays with `keepdim`.
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.PairwiseDistance(eps=0.0)(lucid.tensor([0.0, 0.0]), lucid.tensor([3.0, 4.0]))
+    tensor(5.)
+    """
 
     @ranged
     def __init__(self, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> None:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 from lucid.nn import functional as F
 from lucid.nn.layers.layer import Layer
-from lucid.nn.layers.ranges import SHARE, ranged
+from lucid.settings.checks import ranged
+from lucid.settings.ranges import SHARE
 
 if TYPE_CHECKING:
     from lucid.tensor import Tensor
@@ -54,14 +55,27 @@ class Dropout1d(RandomDrop):
 
 
 class Dropout2d(RandomDrop):
-    """Returns images, shape (batch, channels, height, width), with each channel zero with probability `p`."""
+    """Returns images, shape (batch, channels, height, width), with each channel zero with probability `p`.
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.Dropout2d(1.0)(lucid.ones(1, 1, 2, 2))
+    tensor([[[[0., 0.],
+              [0., 0.]]]])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.dropout2d(input, self.p, self.training, self.inplace)
 
 
 class Dropout3d(RandomDrop):
-    """Returns volumes, shape ([batch,] channels, depth, height, width), with each channel zero with probability `p`."""
+    """Returns volumes, shape ([batch,] channels, depth, height, width), with each channel zero with probability `p`.
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.Dropout3d(0.5)(lucid.ones(1, 3, 2, 2, 2)).shape
+    lucid.Size([1, 3, 2, 2, 2])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.dropout3d(input, self.p, self.training, self.inplace)
@@ -81,7 +95,13 @@ class AlphaDropout(RandomDrop):
 
 
 class FeatureAlphaDropout(RandomDrop):
-    """Returns the input, shape (batch, channels, ...), with whole channels dropped as by :class:`AlphaDropout`."""
+    """Returns the input, shape (batch, channels, ...), with whole channels dropped as by :class:`AlphaDropout`.
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.FeatureAlphaDropout(0.5)(lucid.ones(1, 3, 2, 2)).shape
+    lucid.Size([1, 3, 2, 2])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.feature_alpha_dropout(input, self.p, self.training, self.inplace)

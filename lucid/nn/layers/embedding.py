@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
-from lucid.arguments import among
 from lucid.autograd.modes.state import no_grad
 from lucid.errors import SettingError, ShapeError
 from lucid.nn import functional as F
 from lucid.nn import init
-from lucid.nn.layers.ranges import ranged
 from lucid.nn.module.module import Module
 from lucid.nn.module.parameters import empty_parameter
 from lucid.nn.parameter import Parameter
+from lucid.settings.checks import ranged
+from lucid.settings.ranges import words
 
 if TYPE_CHECKING:
     from typing import Self
@@ -157,6 +157,8 @@ class EmbeddingBag(Table):
     lucid.Size([2, 3])
     """
 
+    _ranges: ClassVar = {"mode": words("sum", "mean", "max")}
+
     @ranged
     def __init__(
         self,
@@ -174,8 +176,6 @@ class EmbeddingBag(Table):
         dtype: Dtype | None = None,
     ) -> None:
         super().__init__()
-        if not among(mode, {"sum", "mean", "max"}):
-            raise SettingError(f"EmbeddingBag: mode has to be one of 'sum', 'mean' or 'max', got {mode!r}")
         self.max_norm = max_norm
         self.norm_type = norm_type
         self.scale_grad_by_freq = scale_grad_by_freq

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lucid.nn.layers.layer import Layer
-from lucid.nn.layers.ranges import ranged
 from lucid.ops.shape.reshape import flatten, unflatten
+from lucid.settings.checks import ranged
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,7 +36,13 @@ class Flatten(Layer):
 
 
 class Unflatten(Layer):
-    """Returns the input with the dimension `dim` made several, of the sizes `unflattened_size`; one may be -1."""
+    """Returns the input with the dimension `dim` made several, of the sizes `unflattened_size`; one may be -1.
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.Unflatten(1, (2, -1))(lucid.ones(3, 8)).shape
+    lucid.Size([3, 2, 4])
+    """
 
     _shown = ("dim", "unflattened_size")
 

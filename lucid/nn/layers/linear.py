@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.nn import init
 from lucid.nn.layers.layer import Layer, draw_uniform
-from lucid.nn.layers.ranges import ranged
 from lucid.nn.module.module import Module
 from lucid.nn.module.parameters import empty_parameter
 from lucid.ops.layers.linear import bilinear, linear
+from lucid.settings.checks import ranged
 
 if TYPE_CHECKING:
     from lucid.base.device import Device
@@ -20,7 +20,13 @@ if TYPE_CHECKING:
 
 
 class Identity(Module):
-    """Returns its input; the arguments are ignored, so that it can stand in for any layer."""
+    """Returns its input; the arguments are ignored, so that it can stand in for any layer.
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.Identity(54, unused=True)(lucid.ones(2))
+    tensor([1., 1.])
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__()

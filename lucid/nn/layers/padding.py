@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, ClassVar
 from lucid.errors import SettingError
 from lucid.nn import functional as F
 from lucid.nn.layers.layer import Layer, per_axis
-from lucid.nn.layers.ranges import ranged, whole
+from lucid.settings.checks import ranged
+from lucid.settings.ranges import whole
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -71,31 +72,61 @@ class ConstantPad1d(ConstantPad):
 
 
 class ConstantPad2d(ConstantPad):
-    """Returns images, shape (..., height, width), with `value` at the edges."""
+    """Returns images, shape (..., height, width), with `value` at the edges.
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.ConstantPad2d((1, 1, 0, 0), 0.5)(lucid.tensor([[[1.0, 2.0]]]))
+    tensor([[[0.5000, 1.0000, 2.0000, 0.5000]]])
+    """
 
     axes = 2
 
 
 class ConstantPad3d(ConstantPad):
-    """Returns volumes, shape (..., depth, height, width), with `value` at the edges."""
+    """Returns volumes, shape (..., depth, height, width), with `value` at the edges.
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.ConstantPad3d(1, 0.5)(lucid.ones(1, 2, 3, 4)).shape
+    lucid.Size([1, 4, 5, 6])
+    """
 
     axes = 3
 
 
 class ZeroPad1d(Padding):
-    """Returns sequences, shape (..., length), with zeros at the edges."""
+    """Returns sequences, shape (..., length), with zeros at the edges.
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.ZeroPad1d((1, 0))(lucid.tensor([[1.0, 2.0]]))
+    tensor([[0., 1., 2.]])
+    """
 
     axes = 1
 
 
 class ZeroPad2d(Padding):
-    """Returns images, shape (..., height, width), with zeros at the edges."""
+    """Returns images, shape (..., height, width), with zeros at the edges.
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.ZeroPad2d((1, 1, 0, 0))(lucid.tensor([[[1.0, 2.0]]]))
+    tensor([[[0., 1., 2., 0.]]])
+    """
 
     axes = 2
 
 
 class ZeroPad3d(Padding):
-    """Returns volumes, shape (..., depth, height, width), with zeros at the edges."""
+    """Returns volumes, shape (..., depth, height, width), with zeros at the edges.
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.ZeroPad3d(1)(lucid.ones(1, 2, 3, 4)).shape
+    lucid.Size([1, 4, 5, 6])
+    """
 
     axes = 3
 
@@ -107,7 +138,13 @@ class ReflectionPad(Padding):
 
 
 class ReflectionPad1d(ReflectionPad):
-    """Returns sequences, shape (..., length), with their elements mirrored at the edges."""
+    """Returns sequences, shape (..., length), with their elements mirrored at the edges.
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.ReflectionPad1d(1)(lucid.tensor([[1.0, 2.0, 3.0]]))
+    tensor([[2., 1., 2., 3., 2.]])
+    """
 
     axes = 1
 
@@ -125,7 +162,13 @@ class ReflectionPad2d(ReflectionPad):
 
 
 class ReflectionPad3d(ReflectionPad):
-    """Returns volumes, shape (..., depth, height, width), with their elements mirrored at the edges."""
+    """Returns volumes, shape (..., depth, height, width), with their elements mirrored at the edges.
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.ReflectionPad3d(1)(lucid.ones(1, 2, 3, 4)).shape
+    lucid.Size([1, 4, 5, 6])
+    """
 
     axes = 3
 
@@ -137,19 +180,37 @@ class ReplicationPad(Padding):
 
 
 class ReplicationPad1d(ReplicationPad):
-    """Returns sequences, shape (..., length), with the elements at the edges repeated."""
+    """Returns sequences, shape (..., length), with the elements at the edges repeated.
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.ReplicationPad1d(1)(lucid.tensor([[1.0, 2.0, 3.0]]))
+    tensor([[1., 1., 2., 3., 3.]])
+    """
 
     axes = 1
 
 
 class ReplicationPad2d(ReplicationPad):
-    """Returns images, shape (..., height, width), with the elements at the edges repeated."""
+    """Returns images, shape (..., height, width), with the elements at the edges repeated.
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.ReplicationPad2d((1, 1, 0, 0))(lucid.tensor([[[1.0, 2.0, 3.0]]]))
+    tensor([[[1., 1., 2., 3., 3.]]])
+    """
 
     axes = 2
 
 
 class ReplicationPad3d(ReplicationPad):
-    """Returns volumes, shape (..., depth, height, width), with the elements at the edges repeated."""
+    """Returns volumes, shape (..., depth, height, width), with the elements at the edges repeated.
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.ReplicationPad3d(1)(lucid.ones(1, 2, 3, 4)).shape
+    lucid.Size([1, 4, 5, 6])
+    """
 
     axes = 3
 
@@ -161,18 +222,36 @@ class CircularPad(Padding):
 
 
 class CircularPad1d(CircularPad):
-    """Returns sequences, shape (..., length), with the elements of the other end at each edge."""
+    """Returns sequences, shape (..., length), with the elements of the other end at each edge.
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.CircularPad1d(1)(lucid.tensor([[1.0, 2.0, 3.0]]))
+    tensor([[3., 1., 2., 3., 1.]])
+    """
 
     axes = 1
 
 
 class CircularPad2d(CircularPad):
-    """Returns images, shape (..., height, width), with the elements of the other end at each edge."""
+    """Returns images, shape (..., height, width), with the elements of the other end at each edge.
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.CircularPad2d((1, 1, 0, 0))(lucid.tensor([[[1.0, 2.0, 3.0]]]))
+    tensor([[[3., 1., 2., 3., 1.]]])
+    """
 
     axes = 2
 
 
 class CircularPad3d(CircularPad):
-    """Returns volumes, shape (..., depth, height, width), with the elements of the other end at each edge."""
+    """Returns volumes, shape (..., depth, height, width), with the elements of the other end at each edge.
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.CircularPad3d(1)(lucid.ones(1, 2, 3, 4)).shape
+    lucid.Size([1, 4, 5, 6])
+    """
 
     axes = 3

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from lucid.arguments import among
-from lucid.errors import SettingError
 from lucid.nn import functional as F
 from lucid.nn.layers.layer import Layer
-from lucid.nn.layers.ranges import ranged
 from lucid.ops.resampling.interpolation import MODES
+from lucid.settings.checks import ranged
+from lucid.settings.ranges import words
 
 if TYPE_CHECKING:
     from lucid.tensor import Tensor
@@ -37,7 +36,13 @@ class PixelShuffle(Layer):
 
 
 class PixelUnshuffle(Layer):
-    """Returns images of a `downscale_factor`-th of height and width, of which pixels have become channels."""
+    """Returns images of a `downscale_factor`-th of height and width, of which pixels have become channels.
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.PixelUnshuffle(2)(lucid.ones(1, 3, 4, 6)).shape
+    lucid.Size([1, 12, 2, 3])
+    """
 
     _shown = ("downscale_factor",)
 
@@ -51,7 +56,13 @@ class PixelUnshuffle(Layer):
 
 
 class ChannelShuffle(Layer):
-    """Returns the input with the channels of `groups` groups taken in turns."""
+    """Returns the input with the channels of `groups` groups taken in turns.
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.ChannelShuffle(2)(lucid.arange(4.0).reshape(1, 4, 1)).flatten()
+    tensor([0., 2., 1., 3.])
+    """
 
     _shown = ("groups",)
 
@@ -73,6 +84,8 @@ class Upsample(Layer):
     lucid.Size([1, 3, 8, 8])
     """
 
+    _ranges: ClassVar = {"mode": words(*MODES)}
+
     @ranged
     def __init__(
         self,
@@ -83,8 +96,6 @@ class Upsample(Layer):
         recompute_scale_factor: bool | None = None,
     ) -> None:
         super().__init__()
-        if not among(mode, MODES):
-            raise SettingError(f"Upsample: expected a mode of {', '.join(MODES)}, got {mode!r}")
         self.size = size
         self.scale_factor: Any = scale_factor
         if isinstance(scale_factor, Sequence):
@@ -106,7 +117,13 @@ class Upsample(Layer):
 
 
 class UpsamplingNearest2d(Upsample):
-    """Returns images of another size, each pixel the nearest one."""
+    """Returns images of another size, each pixel the nearest one.
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.UpsamplingNearest2d(size=(6, 8))(lucid.ones(1, 3, 4, 4)).shape
+    lucid.Size([1, 3, 6, 8])
+    """
 
     @ranged
     def __init__(
@@ -116,7 +133,13 @@ class UpsamplingNearest2d(Upsample):
 
 
 class UpsamplingBilinear2d(Upsample):
-    """Returns images of another size by bilinear interpolation, with the pixels at the corners where they were."""
+    """Returns images of another size by bilinear interpolation, with the pixels at the corners where they were.
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.UpsamplingBilinear2d(scale_factor=2)(lucid.ones(1, 3, 4, 4)).shape
+    lucid.Size([1, 3, 8, 8])
+    """
 
     @ranged
     def __init__(
@@ -156,7 +179,15 @@ class Unfold(Layer):
 
 
 class Fold(Layer):
-    """Returns images of the size `output_size`, of which each element is the sum of what the columns have there."""
+    """Returns images of the size `output_size`, of which each element is the sum of what the columns have there.
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.Fold(output_size=3, kernel_size=2)(lucid.ones(1, 4, 4))
+    tensor([[[[1., 2., 1.],
+              [2., 4., 2.],
+              [1., 2., 1.]]]])
+    """
 
     _shown = ("output_size", "kernel_size", "dilation", "padding", "stride")
     axes = 2

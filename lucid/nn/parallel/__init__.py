@@ -6,7 +6,9 @@ from lucid.nn.parallel import distributed
 from lucid.nn.parallel.data_parallel import DataParallel
 from lucid.nn.parallel.distributed import DistributedDataParallel
 from lucid.public import publish as _publish
+from lucid.settings.documents import document as _document
 
 __all__ = ["DataParallel", "DistributedDataParallel", "distributed"]
 
 _publish(globals())
+_document(__all__, globals())

@@ -10,6 +10,11 @@ __all__ = ["DataParallel"]
 class DataParallel:
     """A module on several devices of one process: not there, and PyTorch advises against it.
 
+    Parameters
+    ----------
+    *_args, **_kwargs
+        Anything: a call raises.
+
     Examples
     --------
     >>> from lucid import nn

@@ -14,6 +14,7 @@ from lucid.nn.utils.gradients import (
 )
 from lucid.nn.utils.hooked_norms import remove_spectral_norm, remove_weight_norm, spectral_norm, weight_norm
 from lucid.public import publish as _publish
+from lucid.settings.documents import document as _document
 
 __all__ = [
     "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "fuse_conv_bn_eval", "fuse_conv_bn_weights",
@@ -23,3 +24,4 @@ __all__ = [
 ]  # fmt: skip
 
 _publish(globals())
+_document(__all__, globals())

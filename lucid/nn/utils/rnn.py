@@ -17,6 +17,7 @@ from lucid.ops.index.scatter import scatter
 from lucid.ops.shape.joining import cat, stack
 from lucid.ops.shape.reshape import flatten, reshape
 from lucid.ops.shape.splitting import unbind
+from lucid.settings.documents import document
 from lucid.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -45,6 +46,19 @@ class PackedSequence(_Packed):
     at each step. They stand from the longest to the shortest: `sorted_indices` says which was where, and
     `unsorted_indices` is the way back; None each if they stood so. Made by `pack_padded_sequence` and `pack_sequence`.
 
+    Parameters
+    ----------
+    data : Tensor
+        Elements of all sequences, step by step, shape (sum of lengths, *).
+    batch_sizes : Tensor
+        Number of sequences that have an element at each step, int64, on the CPU.
+    sorted_indices : Tensor, optional
+        Which sequence was where.
+    unsorted_indices : Tensor, optional
+        The way back.
+
+    Examples
+    --------
     >>> import lucid
     >>> from lucid.nn.utils.rnn import pack_sequence
     >>> pack_sequence([lucid.tensor([1, 2]), lucid.tensor([3])]).data
@@ -340,3 +354,6 @@ def pad_sequence(
         padding = full(rest, padding_value, dtype=sequence.dtype, device=sequence.device)
         padded.append(cat([sequence, padding] if padding_side == "right" else [padding, sequence]))
     return stack(padded, 0 if batch_first else 1)
+
+
+document(__all__, globals())

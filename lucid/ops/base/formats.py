@@ -28,6 +28,11 @@ class _Named:
 class layout(_Named):
     """How the elements of a tensor are stored; `lucid.strided` is the only one.
 
+    Parameters
+    ----------
+    name : str
+        How it is shown.
+
     Examples
     --------
     >>> import lucid
@@ -40,6 +45,11 @@ class layout(_Named):
 
 class memory_format(_Named):
     """An order of dimensions in memory that code may ask for; lucid takes each, and moves no elements for it.
+
+    Parameters
+    ----------
+    name : str
+        How it is shown.
 
     Examples
     --------

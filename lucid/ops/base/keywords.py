@@ -31,6 +31,7 @@ from lucid.errors import ArgumentError, DeviceError, DtypeError, GraphError, Sha
 from lucid.ops.base.formats import check_layout, check_memory_format
 from lucid.ops.creation.data import pinned
 from lucid.public import place, written_in
+from lucid.settings.documents import explain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -50,6 +51,8 @@ NEVER_OUT = {
 }  # fmt: skip
 """Functions of these families that return a view, no tensor, or one made of data, or that have no `out` in PyTorch."""
 MAKERS = "lucid.ops.creation"
+OPS = __file__.rpartition("base")[0]
+"""The folder of all ops."""
 FORMATTED = {
     "bfloat16", "bool", "byte", "cdouble", "cfloat", "char", "clone", "contiguous", "cpu", "cuda", "double", "float",
     "half", "int", "long", "short", "to", "type",
@@ -64,6 +67,7 @@ IN_NUMPYS_FORM = {
 
 def with_keywords(function: Callable[..., Any], path: str) -> Callable[..., Any]:
     """Return `function`, public as ``lucid.path``, with the keywords that this file is about."""
+    explain(function)
     names = frozenset(_parameters(function))
     title = path.rpartition(".")[2]
 
@@ -75,27 +79,28 @@ def with_keywords(function: Callable[..., Any], path: str) -> Callable[..., Any]
             return function(*args, **kwargs)
         return _adapted(title, function, args, kwargs)
 
-    @functools.wraps(function)
-    def method(input: Any, /, *more: Any, **kwargs: Any) -> Any:
-        if not more and not kwargs:
-            return function(input)
-        args = input, *more
-        if not kwargs:
-            try:
-                if len(args) <= most:
-                    return function(*args)
-            except TypeError:
-                if not is_numpys_form(code, args, kwargs):
-                    raise
-        elif kwargs.keys() <= names:
-            return function(*args, **kwargs)
-        elif not is_numpys_form(code, args, kwargs):
-            return _adapted(title, function, args, kwargs)
-        return input._in_numpys_form(title, args, kwargs)  # noqa: SLF001 - a method of theirs, above this layer
-
     if path.startswith("Tensor.") and title in IN_NUMPYS_FORM:
         code = _code(function)
         most = code.co_argcount
+
+        @functools.wraps(function)
+        def method(input: Any, /, *more: Any, **kwargs: Any) -> Any:
+            if not more and not kwargs:
+                return function(input)
+            args = input, *more
+            if not kwargs:
+                try:
+                    if len(args) <= most:
+                        return function(*args)
+                except TypeError:
+                    if not is_numpys_form(code, args, kwargs):
+                        raise
+            elif kwargs.keys() <= names:
+                return function(*args, **kwargs)
+            elif not is_numpys_form(code, args, kwargs):
+                return _adapted(title, function, args, kwargs)
+            return input._in_numpys_form(title, args, kwargs)  # noqa: SLF001 - a method of theirs, above this layer
+
         call = method
 
     call.__module__, call.__qualname__ = written_in(function), path
@@ -143,6 +148,8 @@ def as_method(function: Any, name: str) -> Any:
     """Return a function as a method of tensors, with the keywords that it has in PyTorch."""
     if name.startswith("_") or not hasattr(function, "__code__"):
         return function
+    if _code(function).co_filename.startswith(OPS):
+        explain(function)
     named = not {"dim", "keepdim"}.isdisjoint(_parameters(function))
     wanted = named or name.startswith("new_") or name in FORMATTED or name in IN_NUMPYS_FORM
     return with_keywords(function, f"Tensor.{name}") if wanted else function

@@ -10,8 +10,9 @@ import numpy as np
 from lucid.base.capture import capture_of_this_thread
 from lucid.errors import CaptureError
 from lucid.optim.base.entries import as_state
-from lucid.optim.base.settings import flag, given_of
+from lucid.optim.base.settings import given_of
 from lucid.optim.base.slots import counts_there
+from lucid.settings.optimizers import flag
 
 if TYPE_CHECKING:
     from lucid.optim.base.elementwise import ElementwiseOptimizer

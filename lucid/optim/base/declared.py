@@ -20,15 +20,13 @@ class DeclaredOptimizer(Optimizer):
 
     Parameters
     ----------
-    params : iterable of Tensor, of (str, Tensor), or of dict
-        As for `Optimizer`.
     given : dict
         The arguments of the subclass's constructor: its ``locals()``.
 
     Attributes
     ----------
     ranges : dict
-        Of each setting the check of its values, out of ``lucid/optim/base/settings.py``.
+        Of each setting the check of its values, by ``checks_of`` of ``lucid/settings/optimizers.py``.
     """
 
     ranges: ClassVar[Mapping[str, Callable[[Any, str], None]]]

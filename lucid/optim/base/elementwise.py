@@ -11,8 +11,8 @@ from lucid.cuda.launch import multi_tensor
 from lucid.optim.base.capturing import check_capture, refresh
 from lucid.optim.base.declared import DeclaredOptimizer
 from lucid.optim.base.forms import Asked, Form
-from lucid.optim.base.settings import flag
 from lucid.optim.base.slots import counts_there
+from lucid.settings.optimizers import flag
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -15,8 +15,9 @@ from lucid.cuda.steps.numbers import RowNumbers
 from lucid.optim.base.blocks import update_in_blocks
 from lucid.optim.base.capturing import refuse_without_kernels
 from lucid.optim.base.counts import Counts
-from lucid.optim.base.settings import flag, given_of, numbers_of
+from lucid.optim.base.settings import given_of, numbers_of
 from lucid.optim.base.slots import check_devices, moved
+from lucid.settings.optimizers import flag
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -11,9 +11,11 @@ from lucid.errors import SettingError
 from lucid.ops.elementwise.complex import complex as complex_of
 from lucid.ops.shape.joining import cat, stack
 from lucid.optim.base.declared import DeclaredOptimizer
-from lucid.optim.base.settings import at_least_zero, count, one_of, rate, rate_of
+from lucid.optim.base.settings import rate_of
 from lucid.optim.base.slots import check_devices
 from lucid.optim.lbfgs.line_search import Point, strong_wolfe
+from lucid.settings.optimizers import InRange, checks_of
+from lucid.settings.ranges import words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -23,11 +25,6 @@ if TYPE_CHECKING:
 
 # a pair of steps of less curvature says nothing
 LEAST_CURVATURE = 1e-10
-
-
-def _line_search(value: object, name: str) -> None:
-    if value is not None:
-        one_of(("strong_wolfe",), value, name)
 
 
 class LBFGS(DeclaredOptimizer):
@@ -72,15 +69,10 @@ class LBFGS(DeclaredOptimizer):
     tensor([3.0000, 3.0000])
     """
 
-    ranges: ClassVar = {
-        "lr": rate,
-        "max_iter": count,
-        "max_eval": count,
-        "tolerance_grad": at_least_zero,
-        "tolerance_change": at_least_zero,
-        "history_size": count,
-        "line_search_fn": _line_search,
-    }
+    ranges: ClassVar = checks_of(
+        "lr max_iter max_eval tolerance_grad tolerance_change history_size line_search_fn",
+        line_search_fn=InRange(words("strong_wolfe"), or_none=True),
+    )
 
     @checked
     def __init__(

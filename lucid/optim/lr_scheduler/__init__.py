@@ -35,12 +35,16 @@ from lucid.optim.lr_scheduler.scaling import (
 )
 from lucid.optim.lr_scheduler.scheduler import LRScheduler
 from lucid.public import publish as _publish
+from lucid.settings.documents import document as _document
+from lucid.settings.schedules import SCHEDULES as _SCHEDULES
 
 __all__ = [
     "ChainedScheduler", "ConstantLR", "CosineAnnealingLR", "CosineAnnealingWarmRestarts", "CyclicLR", "ExponentialLR",
     "LRScheduler", "LambdaLR", "LinearLR", "MultiStepLR", "MultiplicativeLR", "OneCycleLR", "PolynomialLR",
     "ReduceLROnPlateau", "SequentialLR", "StepLR",
 ]  # fmt: skip
+
+_document(__all__, globals(), _SCHEDULES)
 
 # the base class by the name that schedules written for older versions of PyTorch import
 _LRScheduler = LRScheduler

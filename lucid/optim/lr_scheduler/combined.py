@@ -6,12 +6,13 @@ from bisect import bisect_right
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any, cast
 
-from lucid.arguments import checked, unfit
+from lucid.arguments import unfit
 from lucid.errors import SettingError, StateDictError
-from lucid.optim.base.settings import whole
 from lucid.optim.lr_scheduler.groups import copied, read, write_rate
 from lucid.optim.lr_scheduler.plateau import ReduceLROnPlateau
 from lucid.optim.lr_scheduler.scheduler import LRScheduler, all_or_nothing
+from lucid.settings.optimizers import whole
+from lucid.settings.schedules import scheduled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -129,7 +130,7 @@ class SequentialLR(Combined):
     0.5 0.75 1.0 0.5 0.25
     """
 
-    @checked
+    @scheduled
     def __init__(  # pyright: ignore[reportMissingSuperCall]
         self, optimizer: Optimizer, schedulers: list[LRScheduler], milestones: list[int], last_epoch: int = -1
     ) -> None:
@@ -146,7 +147,6 @@ class SequentialLR(Combined):
                 f"SequentialLR: expected a milestone for each of {len(schedulers)} schedulers but the first, got "
                 f"{len(milestones)}"
             )
-        whole(last_epoch, "last_epoch", -1)
         self._take(schedulers, optimizer)
         self._milestones = list(milestones)
         self.last_epoch = last_epoch + 1
@@ -191,7 +191,7 @@ class ChainedScheduler(Combined):
     schedulers : sequence of LRScheduler
         All of one optimizer, made before; no `ReduceLROnPlateau`.
     optimizer : Optimizer, optional
-        Theirs.
+        Their optimizer.
 
     Examples
     --------
@@ -207,7 +207,7 @@ class ChainedScheduler(Combined):
     0.5 0.25 0.25 0.125
     """
 
-    @checked
+    @scheduled
     def __init__(  # pyright: ignore[reportMissingSuperCall]
         self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None
     ) -> None:

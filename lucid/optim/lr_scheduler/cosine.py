@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from lucid.arguments import checked
 from lucid.errors import SettingError
-from lucid.optim.base.settings import at_least_zero, count, number
 from lucid.optim.lr_scheduler.groups import Rate, read
 from lucid.optim.lr_scheduler.scheduler import LRScheduler, all_or_nothing, refuse_capture
+from lucid.settings.optimizers import number
+from lucid.settings.schedules import scheduled
 
 if TYPE_CHECKING:
     from lucid.optim.optimizer import Optimizer
@@ -22,13 +22,6 @@ class CosineAnnealingLR(LRScheduler):
 
     It is computed from that of the epoch before, so that other schedules may change it too.
     `lucid.optim.lr_scheduler` says what holds for all schedules.
-
-    Parameters
-    ----------
-    T_max : int
-        At least 1.
-    eta_min : float
-        At least 0.
 
     References
     ----------
@@ -46,10 +39,8 @@ class CosineAnnealingLR(LRScheduler):
     1.00 0.85 0.50 0.15 0.00 0.15
     """
 
-    @checked
+    @scheduled
     def __init__(self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1) -> None:
-        count(T_max, "T_max")
-        at_least_zero(eta_min, "eta_min")
         self.T_max = T_max
         self.eta_min = eta_min
         super().__init__(optimizer, last_epoch)
@@ -81,15 +72,6 @@ class CosineAnnealingWarmRestarts(LRScheduler):
     where `T_cur` epochs have passed since the last restart, and :math:`T\_i` lie between it and the next one.
     `lucid.optim.lr_scheduler` says what holds for all schedules.
 
-    Parameters
-    ----------
-    T_0 : int
-        Epochs to the first restart, at least 1.
-    T_mult : int
-        By what that number is multiplied at each restart, at least 1.
-    eta_min : float
-        At least 0.
-
     References
     ----------
     Loshchilov and Hutter, "SGDR: stochastic gradient descent with warm restarts", https://arxiv.org/abs/1608.03983
@@ -106,13 +88,10 @@ class CosineAnnealingWarmRestarts(LRScheduler):
     1.00 0.50 1.00 0.85 0.50 0.15 1.00
     """
 
-    @checked
+    @scheduled
     def __init__(
         self, optimizer: Optimizer, T_0: int, T_mult: int = 1, eta_min: float = 0.0, last_epoch: int = -1
     ) -> None:
-        count(T_0, "T_0")
-        count(T_mult, "T_mult")
-        at_least_zero(eta_min, "eta_min")
         self.T_0 = T_0
         self.T_i: float = T_0
         self.T_mult = T_mult

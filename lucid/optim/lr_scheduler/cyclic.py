@@ -5,21 +5,21 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
-from lucid.arguments import checked, unfit
+from lucid.arguments import unfit
 from lucid.errors import SettingError
-from lucid.optim.base.settings import above_zero, at_least_zero, count, decay, one_of, rate, share
 from lucid.optim.lr_scheduler.functions import state_of
 from lucid.optim.lr_scheduler.groups import Rate, per_group, require, write_momentum, write_rate
 from lucid.optim.lr_scheduler.scheduler import LRScheduler
+from lucid.settings.optimizers import InRange, at_least_zero, count, decay, rate
+from lucid.settings.ranges import words
+from lucid.settings.schedules import scheduled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from lucid.optim.optimizer import Optimizer
 
-MODES = ("triangular", "triangular2", "exp_range")
-SCALE_MODES = ("cycle", "iterations")
-STRATEGIES = ("cos", "linear")
+MODES = InRange(words("triangular", "triangular2", "exp_range"))
 
 
 class Cycling(LRScheduler):
@@ -76,22 +76,16 @@ class CyclicLR(Cycling):
 
     Parameters
     ----------
-    base_lr, max_lr : float, or list of float
-        The lowest and the highest learning rate, at least 0, or those of each group.
-    step_size_up, step_size_down : int
-        At least 1; None: down as up.
+    base_lr : float, or list of float
+        The lowest learning rate, at least 0, or that of each group.
+    max_lr : float, or list of float
+        The highest learning rate, at least 0, or that of each group.
     mode : {"triangular", "triangular2", "exp_range"}
         Scale of the cycles: 1; half of the cycle's before; or `gamma` to the power of the step.
     gamma : float
-        At least 0.
+        Factor of the scale at each step, at least 0, in the mode ``"exp_range"``.
     scale_fn : callable, optional
         Returns the scale, instead of `mode`.
-    scale_mode : {"cycle", "iterations"}
-        Whether `scale_fn` gets the number of the cycle, from 1, or that of the step, from 0.
-    cycle_momentum : bool
-        Whether the momentum changes; of optimizers with betas, the first of them.
-    base_momentum, max_momentum : float, or list of float
-        At least 0; in place of betas below 1.
 
     References
     ----------
@@ -109,7 +103,7 @@ class CyclicLR(Cycling):
     0.1 0.90, 0.3 0.85, 0.5 0.80, 0.3 0.85, 0.1 0.90,
     """
 
-    @checked
+    @scheduled
     def __init__(
         self,
         optimizer: Optimizer,
@@ -126,12 +120,8 @@ class CyclicLR(Cycling):
         max_momentum: float | list[float] = 0.9,
         last_epoch: int = -1,
     ) -> None:
-        count(step_size_up, "step_size_up")
-        count(step_size_up if step_size_down is None else step_size_down, "step_size_down")
-        at_least_zero(gamma, "gamma")
-        one_of(SCALE_MODES, scale_mode, "scale_mode")
         if scale_fn is None:
-            one_of(MODES, mode, "mode")
+            MODES(mode, "mode")
         elif not callable(scale_fn):
             raise unfit(scale_fn, "a callable or None", "scale_fn")
         base_lrs = per_group(optimizer, base_lr, "base_lr", rate)
@@ -213,20 +203,8 @@ class OneCycleLR(Cycling):
     ----------
     max_lr : float, or list of float
         The highest learning rate, at least 0, or that of each group.
-    total_steps : int, optional
-        At least 1; more steps are refused.
     epochs, steps_per_epoch : int, optional
-        At least 1: their product is `total_steps` where that is not given.
-    pct_start : float
-        The share of the steps that go up, from 0 to 1.
-    anneal_strategy : {"cos", "linear"}
-        The way from one learning rate to the next: half a period of a cosine, or a straight line.
-    cycle_momentum : bool
-        Whether the momentum changes; of optimizers with betas, the first of them.
-    base_momentum, max_momentum : float, or list of float
-        At least 0; in place of betas below 1.
-    div_factor, final_div_factor : float
-        Above 0.
+        Numbers of at least 1, whose product is `total_steps` where that is not given.
     three_phase : bool
         Whether it goes down to the first learning rate in as many steps as up, and then to the end, rather than at
         once.
@@ -248,7 +226,7 @@ class OneCycleLR(Cycling):
     0.04 0.95, 0.91 0.86, 0.82 0.87, 0.61 0.89, 0.41 0.91, 0.20 0.93,
     """
 
-    @checked
+    @scheduled
     def __init__(
         self,
         optimizer: Optimizer,
@@ -268,10 +246,6 @@ class OneCycleLR(Cycling):
     ) -> None:
         self.optimizer = optimizer
         self.total_steps = _steps(total_steps, epochs, steps_per_epoch)
-        share(pct_start, "pct_start")
-        one_of(STRATEGIES, anneal_strategy, "anneal_strategy")
-        above_zero(div_factor, "div_factor")
-        above_zero(final_div_factor, "final_div_factor")
         highest = per_group(optimizer, max_lr, "max_lr", rate)
         self._schedule_phases = _phases(self.total_steps, pct_start, three_phase=three_phase)
         self._anneal_func_type = anneal_strategy
@@ -319,7 +293,6 @@ class OneCycleLR(Cycling):
 def _steps(total_steps: int | None, epochs: int | None, steps_per_epoch: int | None) -> int:
     """Return the number of steps, as it is given."""
     if total_steps is not None:
-        count(total_steps, "total_steps")
         return total_steps
     if epochs is None or steps_per_epoch is None:
         raise SettingError("You must define either total_steps OR (epochs AND steps_per_epoch)")

@@ -5,12 +5,15 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Literal
 
-from lucid.arguments import checked, unfit
+from lucid.arguments import unfit
 from lucid.autograd.modes.state import no_grad
 from lucid.errors import SettingError
-from lucid.optim.base.settings import at_least_zero, number, one_of, rate_of, whole
+from lucid.optim.base.settings import rate_of
 from lucid.optim.lr_scheduler.groups import per_group, read, write_rate
 from lucid.optim.lr_scheduler.scheduler import LRScheduler, refuse_capture, warn_of_epoch
+from lucid.settings.optimizers import InRange, at_least_zero, number
+from lucid.settings.ranges import words
+from lucid.settings.schedules import scheduled
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,19 +33,9 @@ class ReduceLROnPlateau(LRScheduler):
     mode : {"min", "max"}
         Whether lower is better, or higher.
     factor : float
-        At least 0 and below 1.
-    patience : int
-        At least 0.
-    threshold : float
-        By how much the metric must improve, at least 0.
-    threshold_mode : {"rel", "abs"}
-        Whether that is a share of the best metric, or a difference from it.
-    cooldown : int
-        Epochs after a reduction whose metrics do not count as bad, at least 0.
+        Factor of the learning rate at each reduction, at least 0 and below 1.
     min_lr : float, or list of float
         The lowest learning rate, at least 0, or that of each group.
-    eps : float
-        A change of the learning rate that is not above it is left out, at least 0.
 
     Attributes
     ----------
@@ -68,7 +61,7 @@ class ReduceLROnPlateau(LRScheduler):
     num_bad_epochs: int
     mode_worse: float
 
-    @checked
+    @scheduled
     def __init__(  # pyright: ignore[reportMissingSuperCall]
         self,
         optimizer: Optimizer,
@@ -81,15 +74,10 @@ class ReduceLROnPlateau(LRScheduler):
         min_lr: list[float] | float = 0,
         eps: float = 1e-8,
     ) -> None:
-        one_of(("min", "max"), mode, "mode")
-        one_of(("rel", "abs"), threshold_mode, "threshold_mode")
+        InRange(words("min", "max"))(mode, "mode")
         at_least_zero(factor, "factor")
         if factor >= 1:
             raise SettingError(f"Factor should be < 1.0: expected a number in [0, 1), got {factor}")
-        whole(patience, "patience")
-        whole(cooldown, "cooldown")
-        at_least_zero(threshold, "threshold")
-        at_least_zero(eps, "eps")
         self.min_lrs: list[float] = per_group(optimizer, min_lr, "min_lr", at_least_zero)
         self.default_min_lr = None if isinstance(min_lr, list | tuple) else min_lr
         self.optimizer = optimizer

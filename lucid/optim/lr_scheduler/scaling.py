@@ -6,10 +6,10 @@ from bisect import bisect_right
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from lucid.arguments import checked
 from lucid.errors import SettingError
-from lucid.optim.base.settings import at_least_zero, count, number, share, whole
 from lucid.optim.lr_scheduler.scheduler import LRScheduler
+from lucid.settings.optimizers import number, whole
+from lucid.settings.schedules import scheduled
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -47,13 +47,6 @@ class StepLR(Scaling):
 
     `lucid.optim.lr_scheduler` says what holds for all schedules.
 
-    Parameters
-    ----------
-    step_size : int
-        At least 1.
-    gamma : float
-        At least 0.
-
     Examples
     --------
     >>> import lucid
@@ -66,10 +59,8 @@ class StepLR(Scaling):
     1.0 1.0 0.5 0.5 0.25
     """
 
-    @checked
+    @scheduled
     def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1) -> None:
-        count(step_size, "step_size")
-        at_least_zero(gamma, "gamma")
         self.step_size = step_size
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
@@ -92,8 +83,6 @@ class MultiStepLR(Scaling):
     ----------
     milestones : iterable of int
         The epochs, each at least 0; one that is named twice counts twice.
-    gamma : float
-        At least 0.
 
     Examples
     --------
@@ -107,14 +96,13 @@ class MultiStepLR(Scaling):
     1.0 0.5 0.5 0.25 0.25
     """
 
-    @checked
+    @scheduled
     def __init__(
         self, optimizer: Optimizer, milestones: Iterable[int], gamma: float = 0.1, last_epoch: int = -1
     ) -> None:
         self.milestones = Counter(milestones)
         for milestone in self.milestones:
             whole(milestone, "milestones")
-        at_least_zero(gamma, "gamma")
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
 
@@ -137,9 +125,7 @@ class ConstantLR(Scaling):
     Parameters
     ----------
     factor : float
-        Above 0 and at most 1.
-    total_iters : int
-        At least 0.
+        Factor of the learning rate at first, above 0 and at most 1.
 
     Examples
     --------
@@ -153,12 +139,11 @@ class ConstantLR(Scaling):
     0.5 0.5 1.0 1.0
     """
 
-    @checked
+    @scheduled
     def __init__(
         self, optimizer: Optimizer, factor: float = 1.0 / 3, total_iters: int = 5, last_epoch: int = -1
     ) -> None:
         _first_factor(factor, "factor")
-        whole(total_iters, "total_iters")
         self.factor = factor
         self.total_iters = total_iters
         super().__init__(optimizer, last_epoch)
@@ -182,11 +167,7 @@ class LinearLR(Scaling):
     Parameters
     ----------
     start_factor : float
-        Above 0 and at most 1.
-    end_factor : float
-        From 0 to 1.
-    total_iters : int
-        At least 0.
+        Factor of the learning rate at first, above 0 and at most 1.
 
     Examples
     --------
@@ -200,7 +181,7 @@ class LinearLR(Scaling):
     0.25 0.5 0.75 1.0 1.0
     """
 
-    @checked
+    @scheduled
     def __init__(
         self,
         optimizer: Optimizer,
@@ -210,8 +191,6 @@ class LinearLR(Scaling):
         last_epoch: int = -1,
     ) -> None:
         _first_factor(start_factor, "start_factor")
-        share(end_factor, "end_factor")
-        whole(total_iters, "total_iters")
         self.start_factor = start_factor
         self.end_factor = end_factor
         self.total_iters = total_iters
@@ -235,11 +214,6 @@ class ExponentialLR(Scaling):
 
     `lucid.optim.lr_scheduler` says what holds for all schedules.
 
-    Parameters
-    ----------
-    gamma : float
-        At least 0.
-
     Examples
     --------
     >>> import lucid
@@ -252,9 +226,8 @@ class ExponentialLR(Scaling):
     1.0 0.5 0.25 0.125
     """
 
-    @checked
+    @scheduled
     def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1) -> None:
-        at_least_zero(gamma, "gamma")
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
 
@@ -272,13 +245,6 @@ class PolynomialLR(Scaling):
 
     `lucid.optim.lr_scheduler` says what holds for all schedules.
 
-    Parameters
-    ----------
-    total_iters : int
-        At least 0.
-    power : float
-        At least 0.
-
     Examples
     --------
     >>> import lucid
@@ -291,10 +257,8 @@ class PolynomialLR(Scaling):
     1.00 0.75 0.50 0.25 0.00 0.00
     """
 
-    @checked
+    @scheduled
     def __init__(self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1) -> None:
-        whole(total_iters, "total_iters")
-        at_least_zero(power, "power")
         self.total_iters = total_iters
         self.power = power
         super().__init__(optimizer, last_epoch)

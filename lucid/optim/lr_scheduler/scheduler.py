@@ -9,13 +9,14 @@ from contextlib import contextmanager
 from numbers import Real
 from typing import TYPE_CHECKING, Any, cast
 
-from lucid.arguments import checked, unfit
+from lucid.arguments import unfit
 from lucid.autograd.modes.state import no_grad
 from lucid.base import gpu
 from lucid.errors import CaptureError, SettingError, StateDictError, warn
 from lucid.ops.creation.data import tensor
-from lucid.optim.base.settings import number, whole
 from lucid.optim.lr_scheduler.groups import Rate, beside, copied, read, write_rate
+from lucid.settings.optimizers import number
+from lucid.settings.schedules import scheduled
 from lucid.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -37,8 +38,6 @@ class LRScheduler:
     ----------
     optimizer : Optimizer
         Whose groups it changes.
-    last_epoch : int
-        -1 begins a schedule; that of another one, with its ``"initial_lr"`` in the groups, goes on with it.
 
     Attributes
     ----------
@@ -86,9 +85,8 @@ class LRScheduler:
         if "__init__" in vars(cls):
             cls.__init__ = _undone_if_it_raises(cls.__init__)
 
-    @checked
+    @scheduled
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
-        whole(last_epoch, "last_epoch", -1)
         groups = optimizer.param_groups
         if last_epoch == -1:
             for group, rate in zip(groups, read(optimizer, "lr"), strict=True):

@@ -8,8 +8,9 @@ from lucid.arguments import checked
 from lucid.base.limits import finfo
 from lucid.errors import DtypeError, SettingError
 from lucid.optim.base.declared import DeclaredOptimizer
-from lucid.optim.base.settings import at_least_zero, flag, number, rate, rate_of, two
+from lucid.optim.base.settings import rate_of
 from lucid.optim.base.slots import STEPS
+from lucid.settings.optimizers import at_least_zero, checks_of, number, two
 
 if TYPE_CHECKING:
     from lucid.optim.optimizer import Group, Params
@@ -73,14 +74,12 @@ class Adafactor(DeclaredOptimizer):
     tensor([[ 0.8419, -1.8419]])
     """
 
-    ranges: ClassVar = {
-        "lr": rate,
-        "beta2_decay": _at_most_zero,
-        "eps": _floors,
-        "d": _at_least_one,
-        "weight_decay": at_least_zero,
-        "maximize": flag,
-    }
+    ranges: ClassVar = checks_of(
+        "lr beta2_decay eps d weight_decay maximize",
+        beta2_decay=_at_most_zero,
+        eps=_floors,
+        d=_at_least_one,
+    )
 
     @checked
     def __init__(

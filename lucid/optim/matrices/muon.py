@@ -8,7 +8,9 @@ from lucid.arguments import checked
 from lucid.base.dtype import bfloat16
 from lucid.errors import DtypeError, SettingError, ShapeError
 from lucid.optim.base.declared import DeclaredOptimizer
-from lucid.optim.base.settings import at_least_zero, finite, flag, one_of, rate, rate_of, whole
+from lucid.optim.base.settings import rate_of
+from lucid.settings.optimizers import InRange, checks_of, finite, whole
+from lucid.settings.ranges import words
 
 if TYPE_CHECKING:
     from lucid.optim.optimizer import Group, Params
@@ -30,11 +32,6 @@ def _steps(value: Any, name: str) -> None:
         raise SettingError(f"Invalid {name}: {value}: expected at most {MOST_STEPS}, as each is three products")
 
 
-def _adjustment(value: object, name: str) -> None:
-    if value is not None:
-        one_of(("original", "match_rms_adamw"), value, name)
-
-
 class Muon(DeclaredOptimizer):
     r"""Muon: a matrix's step is its mean gradient made nearly orthogonal, all of whose singular values are about 1.
 
@@ -51,11 +48,11 @@ class Muon(DeclaredOptimizer):
     weight_decay : float
         Share of itself, times `lr`, by which a parameter shrinks in a step; at least 0.
     momentum : float
-        At least 0.
+        Decay of the mean gradient, at least 0.
     nesterov : bool
         Whether the gradient is taken nearer to the mean once more.
     ns_coefficients : tuple of float
-        `a`, `b` and `c`.
+        `a`, `b` and `c` of the iteration, finite.
     eps : float
         The least length that divides, at least 0.
     ns_steps : int
@@ -79,16 +76,12 @@ class Muon(DeclaredOptimizer):
     True
     """
 
-    ranges: ClassVar = {
-        "lr": rate,
-        "weight_decay": at_least_zero,
-        "momentum": at_least_zero,
-        "nesterov": flag,
-        "ns_coefficients": _coefficients,
-        "eps": at_least_zero,
-        "ns_steps": _steps,
-        "adjust_lr_fn": _adjustment,
-    }
+    ranges: ClassVar = checks_of(
+        "lr weight_decay momentum nesterov ns_coefficients eps ns_steps adjust_lr_fn",
+        ns_coefficients=_coefficients,
+        ns_steps=_steps,
+        adjust_lr_fn=InRange(words("original", "match_rms_adamw"), or_none=True),
+    )
 
     @checked
     def __init__(

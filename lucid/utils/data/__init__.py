@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from lucid.errors import WorkerError
 from lucid.public import publish as _publish
+from lucid.settings.documents import document as _document
 from lucid.utils.data.collate import default_collate, default_convert
 from lucid.utils.data.dataloader import DataLoader
 from lucid.utils.data.dataset import (
@@ -38,3 +39,4 @@ __all__ = [
 ]  # fmt: skip
 
 _publish(globals())
+_document(__all__, globals())

@@ -33,6 +33,11 @@ def default_collate(batch: Sequence[Any]) -> Any:
     dicts, named tuples and lists each entry is collated, and they keep their type; a tuple becomes a list. Strings
     and bytes stay a list. What was no tensor becomes one on the CPU, whatever the default device.
 
+    Parameters
+    ----------
+    batch : sequence
+        The samples, of one kind.
+
     Raises
     ------
     ShapeError
@@ -55,6 +60,11 @@ def default_convert(data: Any) -> Any:
     """Return `data` with tensors in place of NumPy's arrays and numbers, wherever in dicts, tuples and lists they are.
 
     It is the `collate_fn` of a loader without batches. A tuple becomes a list; anything else stays what it is.
+
+    Parameters
+    ----------
+    data : object
+        A sample.
 
     Examples
     --------

@@ -227,6 +227,14 @@ class ConcatDataset(Dataset[T_co]):
     ------
     SettingError
         If one of them is an IterableDataset: put those into a `ChainDataset`.
+
+    Examples
+    --------
+    >>> import lucid
+    >>> from lucid.utils import data
+    >>> parts = [data.TensorDataset(lucid.zeros(2)), data.TensorDataset(lucid.ones(3))]
+    >>> len(data.ConcatDataset(parts)), data.ConcatDataset(parts)[2]
+    (5, (tensor(1.),))
     """
 
     def __init__(self, datasets: Iterable[Dataset[Any]]) -> None:
@@ -256,6 +264,15 @@ class ChainDataset(IterableDataset[T_co]):
     ----------
     datasets : iterable of IterableDataset
         Asked for when the chain is iterated.
+
+    Examples
+    --------
+    >>> from lucid.utils import data
+    >>> class Count(data.IterableDataset):
+    ...     def __iter__(self):
+    ...         return iter(range(2))
+    >>> list(data.ChainDataset([Count(), Count()]))
+    [0, 1, 0, 1]
     """
 
     def __init__(self, datasets: Iterable[Dataset[Any]]) -> None:

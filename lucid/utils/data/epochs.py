@@ -27,6 +27,15 @@ class Sampler(Generic[T_co]):
 
     One with ``__len__()`` gives its loader a length. One without ``state_dict()`` is iterated from its beginning when
     a loader goes on in the middle of an epoch, and must give the same indices then.
+
+    Examples
+    --------
+    >>> from lucid.utils import data
+    >>> class Backwards(data.Sampler):
+    ...     def __iter__(self):
+    ...         return iter([2, 1, 0])
+    >>> list(data.BatchSampler(Backwards(), batch_size=2, drop_last=False))
+    [[2, 1], [0]]
     """
 
     def __iter__(self) -> Iterator[T_co]:

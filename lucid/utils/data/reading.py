@@ -25,7 +25,7 @@ __all__ = ["WorkerInfo", "get_worker_info"]
 class WorkerInfo(NamedTuple):
     """Which worker this is, for a dataset that divides itself among them.
 
-    Attributes
+    Parameters
     ----------
     id : int
         From 0 on.
@@ -35,6 +35,12 @@ class WorkerInfo(NamedTuple):
         With which the random streams of this worker were started.
     dataset : Dataset
         The worker's copy; threads share one, or have shallow copies of a stream.
+
+    Examples
+    --------
+    >>> from lucid.utils import data
+    >>> data.WorkerInfo(id=0, num_workers=2, seed=1, dataset=None).num_workers
+    2
     """
 
     id: int

@@ -49,6 +49,12 @@ class SequentialSampler(EpochSampler):
         Its length is asked for at each pass.
     generator : Generator, optional
         Where the random numbers of samples come from.
+
+    Examples
+    --------
+    >>> from lucid.utils import data
+    >>> list(data.SequentialSampler([5, 6, 7]))
+    [0, 1, 2]
     """
 
     def __init__(self, data_source: Dataset[Any], generator: Generator | None = None) -> None:
@@ -137,6 +143,12 @@ class SubsetRandomSampler(EpochSampler):
         The indices.
     generator : Generator, optional
         Where the seed comes from.
+
+    Examples
+    --------
+    >>> from lucid.utils import data
+    >>> sorted(data.SubsetRandomSampler([4, 7, 2]))
+    [2, 4, 7]
     """
 
     def __init__(self, indices: Sequence[Any], generator: Generator | None = None) -> None:
@@ -177,6 +189,12 @@ class WeightedRandomSampler(EpochSampler):
         If a weight is negative or not finite, or none is above 0, or too few for `num_samples` without replacement.
     ShapeError
         If the weights are not one row.
+
+    Examples
+    --------
+    >>> from lucid.utils import data
+    >>> list(data.WeightedRandomSampler([0.0, 1.0], num_samples=3))
+    [1, 1, 1]
     """
 
     @checked

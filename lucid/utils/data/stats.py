@@ -14,12 +14,18 @@ __all__ = ["LoaderStats"]
 class LoaderStats:
     """The times of one pass over a `DataLoader`, in seconds: what `DataLoader.stats` returns.
 
-    Attributes
+    Parameters
     ----------
     waits : sequence of float
         For each batch, from when it was asked for until it was there.
     worked : float
         What the training loop took between getting a batch and asking for the next, all together.
+
+    Examples
+    --------
+    >>> from lucid.utils import data
+    >>> data.LoaderStats([0.5, 0.25], worked=1.0).worked
+    1.0
     """
 
     def __init__(self, waits: Sequence[float] = (), worked: float = 0.0) -> None:

@@ -12,7 +12,7 @@ from lucid import optim
 from lucid.base import gpu
 from lucid.cuda.steps.numbers import Given, RowNumbers
 from lucid.cuda.steps.scale import update_scale
-from lucid.optim.base.settings import choice, flag
+from lucid.settings.optimizers import choice, flag
 from tests.optimizers import NAMES
 
 pytestmark = pytest.mark.gpu

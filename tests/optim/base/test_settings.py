@@ -10,7 +10,7 @@ import pytest
 import lucid
 from lucid import optim
 from lucid.errors import LucidError
-from lucid.optim.base import settings
+from lucid.settings import optimizers as settings
 from tests.optimizers import NAMES, OTHERS, USUAL
 
 LITTLE = 1e-9

@@ -10,8 +10,8 @@ from lucid.nn.layers.attention.multihead import MultiheadAttention
 from lucid.nn.layers.dropout import Dropout
 from lucid.nn.layers.linear import Linear
 from lucid.nn.layers.normalisation.features import LayerNorm
-from lucid.nn.layers.ranges import ranged
 from lucid.nn.module.module import Module
+from lucid.settings.checks import ranged
 
 if TYPE_CHECKING:
     from collections.abc import Callable

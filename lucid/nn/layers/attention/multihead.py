@@ -8,10 +8,10 @@ from lucid.errors import SettingError
 from lucid.nn import functional as F
 from lucid.nn import init
 from lucid.nn.layers.linear import Linear
-from lucid.nn.layers.ranges import ranged
 from lucid.nn.module.module import Module
 from lucid.nn.module.parameters import empty_parameter
 from lucid.ops.layers.multi_head_attention import each_once
+from lucid.settings.checks import ranged
 
 if TYPE_CHECKING:
     from lucid.base.device import Device

@@ -11,10 +11,10 @@ from lucid.nn import init
 from lucid.nn.layers.attention.decoder import TransformerDecoder, TransformerDecoderLayer
 from lucid.nn.layers.attention.encoder import TransformerEncoder, TransformerEncoderLayer
 from lucid.nn.layers.normalisation.features import LayerNorm
-from lucid.nn.layers.ranges import ranged
 from lucid.nn.module.module import Module
 from lucid.ops.creation.filling import full
 from lucid.ops.shape.diagonal import triu
+from lucid.settings.checks import ranged
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,10 +8,10 @@ from lucid.errors import IndexOutOfRangeError, SettingError, ShapeError
 from lucid.nn import functional as F
 from lucid.nn.layers.container import ModuleList, Sequential
 from lucid.nn.layers.linear import Linear
-from lucid.nn.layers.ranges import ranged
 from lucid.nn.module.module import Module
 from lucid.ops.creation.filling import zeros_like
 from lucid.ops.shape.joining import cat
+from lucid.settings.checks import ranged
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,6 +34,12 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     The `head` knows the classes below the first of the `cutoffs`, and one class for each cluster of those between the
     others; the cluster i of the `tail` has ``in_features / div_value ** i`` features. Which examples lie in
     it is waited for. (Grave, Joulin, Cisse, Grangier, Jegou, Efficient softmax approximation for GPUs, 2017.)
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> loss = nn.AdaptiveLogSoftmaxWithLoss(16, 20, cutoffs=[5, 10])
+    >>> loss(lucid.ones(3, 16), lucid.tensor([0, 7, 19])).output.shape
+    lucid.Size([3])
     """
 
     head: Linear

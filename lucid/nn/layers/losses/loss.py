@@ -8,9 +8,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from lucid.nn import functional as F
-from lucid.nn.layers.ranges import NOT_NEGATIVE, ranged, words
 from lucid.nn.module.module import Module
 from lucid.ops.loss.older_reduction import reduction_of
+from lucid.settings.checks import ranged
+from lucid.settings.ranges import NOT_NEGATIVE, words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,21 +48,39 @@ class WeightedLoss(Loss):
 
 
 class MSELoss(Loss):
-    """Returns ``(input - target)**2``, reduced."""
+    """Returns ``(input - target)**2``, reduced.
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.MSELoss()(lucid.tensor([0.0, 3.0]), lucid.ones(2))
+    tensor(2.5000)
+    """
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.mse_loss(input, target, reduction=self.reduction)
 
 
 class L1Loss(Loss):
-    """Returns ``abs(input - target)``, reduced."""
+    """Returns ``abs(input - target)``, reduced.
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.L1Loss()(lucid.tensor([0.0, 3.0]), lucid.ones(2))
+    tensor(1.5000)
+    """
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.l1_loss(input, target, reduction=self.reduction)
 
 
 class SmoothL1Loss(Loss):
-    """Returns ``d**2 / (2 * beta)`` where ``d = abs(input - target)`` is below beta and ``d - beta / 2`` elsewhere."""
+    """Returns ``d**2 / (2 * beta)`` where ``d = abs(input - target)`` is below beta and ``d - beta / 2`` elsewhere.
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.SmoothL1Loss()(lucid.tensor([0.5, 3.0]), lucid.zeros(2))
+    tensor(1.3125)
+    """
 
     _ranges: ClassVar = {"beta": NOT_NEGATIVE}
 
@@ -81,7 +100,13 @@ class SmoothL1Loss(Loss):
 
 
 class HuberLoss(Loss):
-    """Returns ``d**2 / 2`` where ``d = abs(input - target)`` is below delta, else ``delta * (d - delta / 2)``."""
+    """Returns ``d**2 / 2`` where ``d = abs(input - target)`` is below delta, else ``delta * (d - delta / 2)``.
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.HuberLoss()(lucid.tensor([0.0, 3.0]), lucid.zeros(2))
+    tensor(1.2500)
+    """
 
     @ranged
     def __init__(self, reduction: str = "mean", delta: float = 1.0) -> None:
@@ -93,7 +118,13 @@ class HuberLoss(Loss):
 
 
 class NLLLoss(WeightedLoss):
-    """Returns ``-weight[target] * input[target]`` of log-probabilities, reduced."""
+    """Returns ``-weight[target] * input[target]`` of log-probabilities, reduced.
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.NLLLoss()(lucid.tensor([[-0.5, -1.0], [-2.0, -0.1]]), lucid.tensor([0, 1]))
+    tensor(0.3000)
+    """
 
     @ranged
     def __init__(
@@ -146,7 +177,13 @@ class CrossEntropyLoss(WeightedLoss):
 
 
 class BCELoss(WeightedLoss):
-    """Returns ``-(target * log(input) + (1 - target) * log(1 - input))`` of probabilities, reduced."""
+    """Returns ``-(target * log(input) + (1 - target) * log(1 - input))`` of probabilities, reduced.
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.BCELoss()(lucid.tensor([0.5, 0.8]), lucid.tensor([0.0, 1.0]))
+    tensor(0.4581)
+    """
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.binary_cross_entropy(input, target, weight=self.weight, reduction=self.reduction)
@@ -156,6 +193,11 @@ class BCEWithLogitsLoss(WeightedLoss):
     """Returns the binary cross-entropy of ``sigmoid(input)``, reduced, computed without overflow.
 
     `pos_weight`, a buffer, is a factor for the part of positive targets.
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.BCEWithLogitsLoss()(lucid.tensor([0.0, 2.0]), lucid.tensor([0.0, 1.0]))
+    tensor(0.4100)
     """
 
     pos_weight: Tensor | None
@@ -179,7 +221,13 @@ class BCEWithLogitsLoss(WeightedLoss):
 
 
 class KLDivLoss(Loss):
-    """Returns ``target * (log(target) - input)`` of log-probabilities, reduced; with `log_target` of both."""
+    """Returns ``target * (log(target) - input)`` of log-probabilities, reduced; with `log_target` of both.
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.KLDivLoss(reduction="batchmean")(lucid.tensor([[0.5, 0.5]]).log(), lucid.tensor([[0.2, 0.8]]))
+    tensor(0.1927)
+    """
 
     _ranges: ClassVar = {"reduction": words("none", "batchmean", "mean", "sum")}
 
@@ -202,6 +250,11 @@ class PoissonNLLLoss(Loss):
     """Returns ``exp(input) - target * input``, or of rates ``input - target * log(input + eps)``, reduced.
 
     With `full` the part without the input is added, by Stirling's formula.
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.PoissonNLLLoss()(lucid.tensor([0.0, 1.0]), lucid.tensor([1.0, 2.0]))
+    tensor(0.8591)
     """
 
     @ranged
@@ -226,7 +279,13 @@ class PoissonNLLLoss(Loss):
 
 
 class GaussianNLLLoss(Loss):
-    """Returns ``(log(var) + (input - target)**2 / var) / 2``, reduced; with `full` ``log(2 * pi) / 2`` more."""
+    """Returns ``(log(var) + (input - target)**2 / var) / 2``, reduced; with `full` ``log(2 * pi) / 2`` more.
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.GaussianNLLLoss()(lucid.tensor([1.0]), lucid.tensor([3.0]), lucid.tensor([4.0]))
+    tensor(1.1931)
+    """
 
     @ranged
     def __init__(self, *, full: bool = False, eps: float = 1e-6, reduction: str = "mean") -> None:
@@ -242,6 +301,12 @@ class CTCLoss(Loss):
     """Returns ``-log`` of the probability that a sequence gives labels, whenever, reduced; see `F.ctc_loss`.
 
     `blank` is the class of nothing; with `zero_infinity` labels that are too long cost nothing.
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> log_probs = nn.functional.log_softmax(lucid.zeros(5, 2, 4), -1)
+    >>> nn.CTCLoss()(log_probs, lucid.tensor([[1, 2], [3, 3]]), [5, 5], [2, 2])
+    tensor(1.8999)
     """
 
     @ranged

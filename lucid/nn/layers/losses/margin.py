@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from lucid.arguments import among
 from lucid.errors import SettingError
 from lucid.nn import functional as F
 from lucid.nn.layers.distance import PairwiseDistance
 from lucid.nn.layers.losses.loss import Loss, WeightedLoss
-from lucid.nn.layers.ranges import POSITIVE, number, ranged
 from lucid.ops.loss.margin import as_distance
+from lucid.settings.checks import ranged
+from lucid.settings.ranges import POSITIVE, number
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,7 +19,13 @@ if TYPE_CHECKING:
 
 
 class HingeEmbeddingLoss(Loss):
-    """Returns ``input`` where the target is 1 and ``max(margin - input, 0)`` where it is -1, reduced."""
+    """Returns ``input`` where the target is 1 and ``max(margin - input, 0)`` where it is -1, reduced.
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.HingeEmbeddingLoss()(lucid.tensor([0.5, 0.2]), lucid.tensor([1.0, -1.0]))
+    tensor(0.6500)
+    """
 
     @ranged
     def __init__(
@@ -37,7 +43,13 @@ class HingeEmbeddingLoss(Loss):
 
 
 class CosineEmbeddingLoss(Loss):
-    """Returns ``1 - cos`` where the target is 1 and ``max(cos - margin, 0)`` where it is -1, reduced."""
+    """Returns ``1 - cos`` where the target is 1 and ``max(cos - margin, 0)`` where it is -1, reduced.
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.CosineEmbeddingLoss()(lucid.tensor([1.0, 0.0]), lucid.tensor([1.0, 1.0]), lucid.tensor(1))
+    tensor(0.2929)
+    """
 
     _ranges: ClassVar = {"margin": number("a number in [-1, 1]", lambda value: -1 <= value <= 1)}
 
@@ -57,7 +69,13 @@ class CosineEmbeddingLoss(Loss):
 
 
 class MarginRankingLoss(Loss):
-    """Returns ``max(-target * (input1 - input2) + margin, 0)``, reduced."""
+    """Returns ``max(-target * (input1 - input2) + margin, 0)``, reduced.
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.MarginRankingLoss(1.0)(lucid.tensor([2.0]), lucid.tensor([1.5]), lucid.tensor([1.0]))
+    tensor(0.5000)
+    """
 
     @ranged
     def __init__(
@@ -75,28 +93,54 @@ class MarginRankingLoss(Loss):
 
 
 class SoftMarginLoss(Loss):
-    """Returns ``log(1 + exp(-target * input))``, reduced."""
+    """Returns ``log(1 + exp(-target * input))``, reduced.
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.SoftMarginLoss()(lucid.tensor([1.0, 2.0]), lucid.tensor([1.0, -1.0]))
+    tensor(1.2201)
+    """
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.soft_margin_loss(input, target, reduction=self.reduction)
 
 
 class MultiLabelMarginLoss(Loss):
-    """Returns ``max(1 - input[t] + input[c], 0)`` summed over targets t and others c, by the classes, reduced."""
+    """Returns ``max(1 - input[t] + input[c], 0)`` summed over targets t and others c, by the classes, reduced.
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.MultiLabelMarginLoss()(lucid.tensor([0.1, 0.2, 0.4]), lucid.tensor([2, -1, 0]))
+    tensor(0.5000)
+    """
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.multilabel_margin_loss(input, target, reduction=self.reduction)
 
 
 class MultiLabelSoftMarginLoss(WeightedLoss):
-    """Returns the binary cross-entropy of ``sigmoid(input)``, averaged over the classes, reduced."""
+    """Returns the binary cross-entropy of ``sigmoid(input)``, averaged over the classes, reduced.
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.MultiLabelSoftMarginLoss()(lucid.tensor([[0.0, 2.0]]), lucid.tensor([[0.0, 1.0]]))
+    tensor(0.4100)
+    """
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.multilabel_soft_margin_loss(input, target, weight=self.weight, reduction=self.reduction)
 
 
 class MultiMarginLoss(WeightedLoss):
-    """Returns ``max(margin - input[target] + input[c], 0)**p`` summed over other classes c, by the classes, reduced."""
+    """Returns ``max(margin - input[target] + input[c], 0)**p`` summed over other classes c, by the classes, reduced.
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.MultiMarginLoss()(lucid.tensor([0.1, 0.2, 0.4]), lucid.tensor(2))
+    tensor(0.5000)
+    """
+
+    _ranges: ClassVar = {"p": number("1 or 2", lambda value: value in {1, 2})}
 
     @ranged
     def __init__(
@@ -109,8 +153,6 @@ class MultiMarginLoss(WeightedLoss):
         reduction: str = "mean",
     ) -> None:
         super().__init__(weight, size_average, reduce, reduction)
-        if not among(p, {1, 2}):
-            raise SettingError(f"MultiMarginLoss: p: expected 1 or 2, got {p}")
         if weight is not None and weight.ndim != 1:
             raise SettingError(f"expected weight to be None or of one dimension, got shape {list(weight.shape)}")
         self.p = p
@@ -123,7 +165,13 @@ class MultiMarginLoss(WeightedLoss):
 
 
 class TripletMarginLoss(Loss):
-    """Returns ``max(d(anchor, positive) - d(anchor, negative) + margin, 0)``, d a distance of order `p`, reduced."""
+    """Returns ``max(d(anchor, positive) - d(anchor, negative) + margin, 0)``, d a distance of order `p`, reduced.
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.TripletMarginLoss()(lucid.zeros(1, 2), lucid.zeros(1, 2), lucid.tensor([[0.3, 0.4]]))
+    tensor(0.5000)
+    """
 
     _ranges: ClassVar = {"margin": POSITIVE}
 
@@ -151,7 +199,13 @@ class TripletMarginLoss(Loss):
 
 
 class TripletMarginWithDistanceLoss(Loss):
-    """Returns the loss of `TripletMarginLoss` under `distance_function`, None for `F.pairwise_distance`, reduced."""
+    """Returns the loss of `TripletMarginLoss` under `distance_function`, None for `F.pairwise_distance`, reduced.
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.TripletMarginWithDistanceLoss()(lucid.zeros(1, 2), lucid.zeros(1, 2), lucid.tensor([[0.3, 0.4]]))
+    tensor(0.5000)
+    """
 
     _ranges: ClassVar = {"margin": POSITIVE}
 

@@ -8,8 +8,8 @@ from lucid.autograd.modes.reading import recomputing
 from lucid.autograd.modes.state import no_grad
 from lucid.nn import functional as F
 from lucid.nn.layers.normalisation.tracked import Tracked
-from lucid.nn.layers.ranges import ranged
 from lucid.ops.layers.batch_normalisation import MeanOfBatches
+from lucid.settings.checks import ranged
 
 if TYPE_CHECKING:
     from lucid.base.device import Device
@@ -66,6 +66,12 @@ class BatchNorm1d(BatchNorm):
     """Normalises each channel over the batch, and over the length of sequences (Ioffe and Szegedy, 2015).
 
     Takes inputs of shape (batch, channels) or (batch, channels, length).
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.BatchNorm1d(1, affine=False)(lucid.tensor([[1.0], [3.0]]))
+    tensor([[-1.0000],
+            [ 1.0000]])
     """
 
     dimensions = (2, 3)
@@ -84,6 +90,12 @@ class BatchNorm2d(BatchNorm):
 
 
 class BatchNorm3d(BatchNorm):
-    """Normalises each channel of volumes, shape (batch, channels, depth, height, width), over all but the channels."""
+    """Normalises each channel of volumes, shape (batch, channels, depth, height, width), over all but the channels.
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.BatchNorm3d(3)(lucid.ones(2, 3, 4, 4, 4)).shape
+    lucid.Size([2, 3, 4, 4, 4])
+    """
 
     dimensions = (5,)

@@ -9,9 +9,9 @@ from lucid.nn import functional as F
 from lucid.nn import init
 from lucid.nn.layers.layer import per_axis
 from lucid.nn.layers.normalisation.affine import Affine
-from lucid.nn.layers.ranges import ranged
 from lucid.nn.module.module import Module
 from lucid.nn.module.parameters import empty_parameter
+from lucid.settings.checks import ranged
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,7 +23,13 @@ if TYPE_CHECKING:
 
 
 class LayerNorm(Affine):
-    """Normalises the last dimensions, of sizes `normalized_shape` (Ba, Kiros and Hinton, 2016)."""
+    """Normalises the last dimensions, of sizes `normalized_shape` (Ba, Kiros and Hinton, 2016).
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.LayerNorm(2, elementwise_affine=False)(lucid.tensor([[1.0, 3.0]]))
+    tensor([[-1.0000,  1.0000]])
+    """
 
     @ranged
     def __init__(
@@ -55,6 +61,11 @@ class RMSNorm(Module):
     """Returns ``x / sqrt(mean(x**2) + eps) * weight``, the mean over the last dimensions, of sizes `normalized_shape`.
 
     Without `eps` it is the smallest step of the dtype. (Zhang and Sennrich, 2019.)
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.RMSNorm(2, elementwise_affine=False)(lucid.tensor([3.0, 4.0]))
+    tensor([0.8485, 1.1314])
     """
 
     weight: Parameter | None
@@ -91,6 +102,11 @@ class GroupNorm(Affine):
     """Normalises each of `num_groups` groups of the `num_channels` channels, dimension 1 (Wu and He, 2018).
 
     A number of channels that is no multiple of that of groups raises a SettingError.
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.GroupNorm(2, 6)(lucid.ones(1, 6, 4, 4)).shape
+    lucid.Size([1, 6, 4, 4])
     """
 
     @ranged

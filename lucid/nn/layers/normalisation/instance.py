@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from lucid.errors import ShapeError, warn
 from lucid.nn import functional as F
 from lucid.nn.layers.normalisation.tracked import Tracked
-from lucid.nn.layers.ranges import ranged
+from lucid.settings.checks import ranged
 
 if TYPE_CHECKING:
     from lucid.base.device import Device
@@ -82,12 +82,24 @@ class InstanceNorm1d(InstanceNorm):
 
 
 class InstanceNorm2d(InstanceNorm):
-    """Normalises each channel of each image, shape ([batch,] channels, height, width), over height and width."""
+    """Normalises each channel of each image, shape ([batch,] channels, height, width), over height and width.
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.InstanceNorm2d(3)(lucid.ones(2, 3, 4, 4)).shape
+    lucid.Size([2, 3, 4, 4])
+    """
 
     dimensions = (3, 4)
 
 
 class InstanceNorm3d(InstanceNorm):
-    """Normalises each channel of each volume, shape ([batch,] channels, depth, height, width), over the volume."""
+    """Normalises each channel of each volume, shape ([batch,] channels, depth, height, width), over the volume.
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.InstanceNorm3d(3)(lucid.ones(2, 3, 4, 4, 4)).shape
+    lucid.Size([2, 3, 4, 4, 4])
+    """
 
     dimensions = (4, 5)

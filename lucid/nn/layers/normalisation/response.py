@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from lucid.autograd.base import describe
 from lucid.errors import SettingError, ShapeError
 from lucid.nn import functional as F
-from lucid.nn.layers.ranges import ranged
 from lucid.nn.module.module import Module
+from lucid.settings.checks import ranged
 
 if TYPE_CHECKING:
     from lucid.tensor import Tensor
@@ -41,7 +41,13 @@ class LocalResponseNorm(Module):
 
 
 class CrossMapLRN2d(LocalResponseNorm):
-    """`LocalResponseNorm` of images, shape (batch, channels, height, width), under an older name; `size` is odd."""
+    """`LocalResponseNorm` of images, shape (batch, channels, height, width), under an older name; `size` is odd.
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.CrossMapLRN2d(3)(lucid.ones(1, 4, 2, 2)).shape
+    lucid.Size([1, 4, 2, 2])
+    """
 
     @ranged
     def __init__(self, size: int, alpha: float = 0.0001, beta: float = 0.75, k: float = 1) -> None:

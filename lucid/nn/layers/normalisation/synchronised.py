@@ -16,12 +16,12 @@ from lucid.collectives.reduction import tree_sum
 from lucid.collectives.world import default_group
 from lucid.errors import SettingError, ShapeError
 from lucid.nn.layers.normalisation.batch import BatchNorm
-from lucid.nn.layers.ranges import ranged
 from lucid.nn.module.module import Module
 from lucid.ops.base.promotion import accumulation_dtype
 from lucid.ops.base.rows import sum_of
 from lucid.ops.layers.batch_normalisation import track
 from lucid.ops.layers.normalisation import channels_of, check_affine, real_operand
+from lucid.settings.checks import ranged
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -40,13 +40,6 @@ class SyncBatchNorm(BatchNorm):
     of different sizes. Their statistics are added in an order that their number alone decides, in float64, by one
     collective in forward and one in backward, so that a run repeats bit by bit. A process that is alone, and
     evaluation, need none: the layer is `BatchNorm1d`, `BatchNorm2d` or `BatchNorm3d` then.
-
-    Parameters
-    ----------
-    num_features, eps, momentum, affine, track_running_stats, device, dtype, bias
-        As of `BatchNorm1d`.
-    process_group : ProcessGroup, optional
-        The processes; all if None.
 
     Notes
     -----

@@ -6,11 +6,10 @@ import math
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
-from lucid.arguments import among, unfit
+from lucid.arguments import unfit
 from lucid.autograd.modes.casting import lower_in_autocast
 from lucid.errors import SettingError, ShapeError, warn
 from lucid.nn import init
-from lucid.nn.layers.ranges import ranged, whole
 from lucid.nn.layers.recurrent.steps import GATES, STEPS, sequence
 from lucid.nn.module.module import Module
 from lucid.nn.module.parameters import empty_parameter
@@ -22,6 +21,8 @@ from lucid.ops.layers.dropout import dropout as drop
 from lucid.ops.shape.axes import transpose
 from lucid.ops.shape.joining import cat, stack
 from lucid.ops.shape.reshape import flatten, reshape
+from lucid.settings.checks import ranged
+from lucid.settings.ranges import whole, words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,9 +41,13 @@ class RNNBase(Module):
     `bias_hh_lk` and with `proj_size` `weight_hr_lk`, of the second direction with `_reverse` behind, are parameters,
     uniform in [-s, s), s = 1 / sqrt(hidden_size), at first. Sizes and numbers below 1, a `dropout` outside of [0, 1],
     and a `proj_size` that is not below `hidden_size` raise a SettingError.
+
+    >>> from lucid import nn
+    >>> nn.RNNBase("GRU", 2, 3, num_layers=2)
+    RNNBase(2, 3, num_layers=2)
     """
 
-    _ranges: ClassVar = {"input_size": whole(1)}
+    _ranges: ClassVar = {"input_size": whole(1), "mode": words(*STEPS)}
 
     @ranged
     def __init__(
@@ -60,8 +65,6 @@ class RNNBase(Module):
         dtype: Dtype | None = None,
     ) -> None:
         super().__init__()
-        if not among(mode, STEPS):
-            raise SettingError(f"RNNBase: mode: expected one of {', '.join(STEPS)}, got {mode!r}")
         title = mode.partition("_")[0]
         if proj_size and (mode != "LSTM" or not 0 < proj_size < hidden_size):
             raise SettingError(f"{title}: proj_size must be 0, or of an LSTM in [1, {hidden_size}), got {proj_size}")

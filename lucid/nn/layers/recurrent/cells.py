@@ -5,17 +5,17 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, cast
 
-from lucid.arguments import among, unfit
+from lucid.arguments import unfit
 from lucid.autograd.modes.casting import lower_in_autocast
-from lucid.errors import SettingError, ShapeError
+from lucid.errors import ShapeError
 from lucid.nn import init
 from lucid.nn.layers.layer import Layer
-from lucid.nn.layers.ranges import ranged
 from lucid.nn.layers.recurrent.steps import STEPS
 from lucid.nn.module.parameters import empty_parameter
 from lucid.ops.base.promotion import only_tensors
 from lucid.ops.creation.filling import zeros
 from lucid.ops.layers.linear import linear
+from lucid.settings.checks import ranged
 
 if TYPE_CHECKING:
     from lucid.base.device import Device
@@ -31,6 +31,10 @@ class RNNCellBase(Layer):
     `weight_ih`, shape (gates * hidden_size, input_size), `weight_hh`, shape (gates * hidden_size, hidden_size), and
     `bias_ih` and `bias_hh`, shape (gates * hidden_size,) or None each, are parameters, uniform in [-s, s),
     s = 1 / sqrt(hidden_size), at first. Sizes below 1 raise a SettingError.
+
+    >>> from lucid import nn
+    >>> nn.RNNCellBase(2, 3, bias=True, num_chunks=4).weight_ih.shape
+    lucid.Size([12, 2])
     """
 
     weight_ih: Parameter
@@ -141,8 +145,6 @@ class GRUCell(RNNCellBase):
 class RNNCell(RNNCellBase):
     """Returns ``h`` after one step of an `RNN`, called with ``input`` and ``h_0`` or zeros; shapes as of `LSTMCell`.
 
-    `nonlinearity` is "tanh" or "relu", or a SettingError is raised.
-
     >>> import lucid
     >>> from lucid import nn
     >>> nn.RNNCell(2, 3)(lucid.ones(2)).shape
@@ -159,8 +161,6 @@ class RNNCell(RNNCellBase):
         device: Device = None,
         dtype: Dtype | None = None,
     ) -> None:
-        if not among(nonlinearity, {"tanh", "relu"}):
-            raise SettingError(f"RNNCell: nonlinearity: expected 'tanh' or 'relu', got {nonlinearity!r}")
         super().__init__(input_size, hidden_size, bias, 1, device, dtype)
         self.nonlinearity = nonlinearity
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lucid.arguments import among
-from lucid.errors import SettingError
-from lucid.nn.layers.ranges import ranged
 from lucid.nn.layers.recurrent.base import RNNBase
+from lucid.settings.checks import ranged
 
 if TYPE_CHECKING:
     from lucid.base.device import Device
@@ -84,7 +82,7 @@ class GRU(RNNBase):
 class RNN(RNNBase):
     """Returns ``output, h_n``, ``h = tanh(W_ih x + b_ih + W_hh h + b_hh)``, called with ``input`` and ``h_0`` or zeros.
 
-    `nonlinearity` is "tanh" or "relu", or a SettingError is raised. Shapes are those of `LSTM`.
+    Shapes are those of `LSTM`.
 
     >>> import lucid
     >>> from lucid import nn
@@ -107,8 +105,6 @@ class RNN(RNNBase):
         device: Device = None,
         dtype: Dtype | None = None,
     ) -> None:
-        if not among(nonlinearity, {"tanh", "relu"}):
-            raise SettingError(f"RNN: nonlinearity: expected 'tanh' or 'relu', got {nonlinearity!r}")
         super().__init__(
             f"RNN_{nonlinearity.upper()}", input_size, hidden_size, num_layers, bias, batch_first, dropout,
             bidirectional, 0, device, dtype,

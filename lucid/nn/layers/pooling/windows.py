@@ -1,14 +1,13 @@
-"""Pooling layers; what their settings mean says `lucid.ops.pooling.pooling`."""
+"""The largest element, the mean or the norm of each window, as layers."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from lucid.errors import SettingError
 from lucid.nn import functional as F
 from lucid.nn.layers.layer import Layer, per_axis
-from lucid.nn.layers.ranges import number, ranged
-from lucid.nn.module.module import Module
+from lucid.settings.checks import ranged
+from lucid.settings.ranges import number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,7 +44,13 @@ class MaxPool(Layer):
 
 
 class MaxPool1d(MaxPool):
-    """Returns the maximum of each window of sequences, shape (batch, channels, length) or (channels, length)."""
+    """Returns the maximum of each window of sequences, shape (batch, channels, length) or (channels, length).
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.MaxPool1d(2)(lucid.tensor([[1.0, 2.0, 3.0, 4.0]]))
+    tensor([[2., 4.]])
+    """
 
     axes = 1
 
@@ -69,7 +74,13 @@ class MaxPool2d(MaxPool):
 
 
 class MaxPool3d(MaxPool):
-    """Returns the maximum of each window of volumes, shape (batch, channels, depth, height, width) or without batch."""
+    """Returns the maximum of each window of volumes, shape (batch, channels, depth, height, width) or without batch.
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.MaxPool3d(2)(lucid.ones(1, 3, 4, 4, 6)).shape
+    lucid.Size([1, 3, 2, 2, 3])
+    """
 
     axes = 3
 
@@ -84,7 +95,13 @@ class AvgPool(Layer):
 
 
 class AvgPool1d(AvgPool):
-    """Returns the mean of each window of sequences, shape (batch, channels, length) or (channels, length)."""
+    """Returns the mean of each window of sequences, shape (batch, channels, length) or (channels, length).
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.AvgPool1d(2)(lucid.tensor([[1.0, 2.0, 3.0, 4.0]]))
+    tensor([[1.5000, 3.5000]])
+    """
 
     axes = 1
 
@@ -137,7 +154,13 @@ class AvgPoolWithDivisor(AvgPool):
 
 
 class AvgPool2d(AvgPoolWithDivisor):
-    """Returns the mean of each window of images, shape (batch, channels, height, width) or without batch."""
+    """Returns the mean of each window of images, shape (batch, channels, height, width) or without batch.
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.AvgPool2d(2)(lucid.ones(1, 3, 4, 6)).shape
+    lucid.Size([1, 3, 2, 3])
+    """
 
     axes = 2
 
@@ -146,92 +169,18 @@ class AvgPool2d(AvgPoolWithDivisor):
 
 
 class AvgPool3d(AvgPoolWithDivisor):
-    """Returns the mean of each window of volumes, shape (batch, channels, depth, height, width) or without batch."""
+    """Returns the mean of each window of volumes, shape (batch, channels, depth, height, width) or without batch.
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.AvgPool3d(2)(lucid.ones(1, 3, 4, 4, 6)).shape
+    lucid.Size([1, 3, 2, 2, 3])
+    """
 
     axes = 3
 
     def forward(self, input: Tensor) -> Tensor:
         return F.avg_pool3d(input, *self.settings())
-
-
-class AdaptiveAvgPool(Layer):
-    """What the layers share that return means of `output_size` parts."""
-
-    _shown = ("output_size",)
-
-    @ranged
-    def __init__(self, output_size: int | Sequence[Any] | None) -> None:
-        super().__init__()
-        self.output_size = output_size
-
-
-class AdaptiveAvgPool1d(AdaptiveAvgPool):
-    """Returns the means of `output_size` parts of sequences, shape (batch, channels, length) or (channels, length)."""
-
-    axes = 1
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.adaptive_avg_pool1d(input, self.output_size)
-
-
-class AdaptiveAvgPool2d(AdaptiveAvgPool):
-    """Returns the means of a grid of `output_size` parts of images, shape (batch, channels, height, width).
-
-    None stands for as many parts as there are elements.
-    """
-
-    axes = 2
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.adaptive_avg_pool2d(input, self.output_size)
-
-
-class AdaptiveAvgPool3d(AdaptiveAvgPool):
-    """Returns the means of parts of volumes, `output_size` along each dimension, shape (batch, channels, *sizes)."""
-
-    axes = 3
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.adaptive_avg_pool3d(input, self.output_size)
-
-
-class AdaptiveMaxPool(Layer):
-    """What the layers share that return the largest of each of `output_size` parts, with `return_indices` where too."""
-
-    _shown = ("output_size",)
-
-    @ranged
-    def __init__(self, output_size: int | Sequence[Any] | None, return_indices: bool = False) -> None:
-        super().__init__()
-        self.output_size = output_size
-        self.return_indices = return_indices
-
-
-class AdaptiveMaxPool1d(AdaptiveMaxPool):
-    """Returns the maxima of `output_size` parts of sequences, shape (batch, channels, length) or (channels, length)."""
-
-    axes = 1
-
-    def forward(self, input: Tensor) -> Any:
-        return F.adaptive_max_pool1d(input, self.output_size, self.return_indices)
-
-
-class AdaptiveMaxPool2d(AdaptiveMaxPool):
-    """Returns the maxima of a grid of `output_size` parts of images, shape (batch, channels, height, width)."""
-
-    axes = 2
-
-    def forward(self, input: Tensor) -> Any:
-        return F.adaptive_max_pool2d(input, self.output_size, self.return_indices)
-
-
-class AdaptiveMaxPool3d(AdaptiveMaxPool):
-    """Returns the maxima of parts of volumes, `output_size` along each dimension, shape (batch, channels, *sizes)."""
-
-    axes = 3
-
-    def forward(self, input: Tensor) -> Any:
-        return F.adaptive_max_pool3d(input, self.output_size, self.return_indices)
 
 
 class MaxUnpool(Layer):
@@ -257,7 +206,13 @@ class MaxUnpool(Layer):
 
 
 class MaxUnpool1d(MaxUnpool):
-    """Returns sequences of zeros with the maxima of windows at `indices`, shape (batch, channels, length)."""
+    """Returns sequences of zeros with the maxima of windows at `indices`, shape (batch, channels, length).
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.MaxUnpool1d(2)(lucid.tensor([[2.0, 4.0]]), lucid.tensor([[1, 3]]))
+    tensor([[0., 2., 0., 4.]])
+    """
 
     axes = 1
 
@@ -266,7 +221,14 @@ class MaxUnpool1d(MaxUnpool):
 
 
 class MaxUnpool2d(MaxUnpool):
-    """Returns images of zeros with the maxima of windows at `indices`, shape (batch, channels, height, width)."""
+    """Returns images of zeros with the maxima of windows at `indices`, shape (batch, channels, height, width).
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> output, indices = nn.MaxPool2d(2, return_indices=True)(lucid.ones(1, 3, 4, 6))
+    >>> nn.MaxUnpool2d(2)(output, indices).shape
+    lucid.Size([1, 3, 4, 6])
+    """
 
     axes = 2
 
@@ -275,7 +237,14 @@ class MaxUnpool2d(MaxUnpool):
 
 
 class MaxUnpool3d(MaxUnpool):
-    """Returns volumes of zeros with the maxima of windows at `indices`, shape (batch, channels, *sizes)."""
+    """Returns volumes of zeros with the maxima of windows at `indices`, shape (batch, channels, *sizes).
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> output, indices = nn.MaxPool3d(2, return_indices=True)(lucid.ones(1, 3, 4, 4, 6))
+    >>> nn.MaxUnpool3d(2)(output, indices).shape
+    lucid.Size([1, 3, 4, 4, 6])
+    """
 
     axes = 3
 
@@ -309,7 +278,13 @@ class LPPool(Layer):
 
 
 class LPPool1d(LPPool):
-    """Returns the norm of each window of sequences, shape (batch, channels, length) or without batch."""
+    """Returns the norm of each window of sequences, shape (batch, channels, length) or without batch.
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.LPPool1d(2, 2)(lucid.tensor([[3.0, 4.0, 6.0, 8.0]]))
+    tensor([[ 5., 10.]])
+    """
 
     axes = 1
 
@@ -318,7 +293,13 @@ class LPPool1d(LPPool):
 
 
 class LPPool2d(LPPool):
-    """Returns the norm of each window of images, shape (batch, channels, height, width) or without batch."""
+    """Returns the norm of each window of images, shape (batch, channels, height, width) or without batch.
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.LPPool2d(2, 2)(lucid.ones(1, 3, 4, 6)).shape
+    lucid.Size([1, 3, 2, 3])
+    """
 
     axes = 2
 
@@ -327,62 +308,15 @@ class LPPool2d(LPPool):
 
 
 class LPPool3d(LPPool):
-    """Returns the norm of each window of volumes, shape (batch, channels, depth, height, width) or without batch."""
+    """Returns the norm of each window of volumes, shape (batch, channels, depth, height, width) or without batch.
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.LPPool3d(2, 2)(lucid.ones(1, 3, 4, 4, 6)).shape
+    lucid.Size([1, 3, 2, 2, 3])
+    """
 
     axes = 3
 
     def forward(self, input: Tensor) -> Tensor:
         return F.lp_pool3d(input, *self.settings())
-
-
-class FractionalMaxPool(Module):
-    """What the layers share that return the maxima of windows that lie at random.
-
-    Of `output_size` and `output_ratio` one is given.
-    """
-
-    axes = 0
-
-    @ranged
-    def __init__(
-        self,
-        kernel_size: int | Sequence[int],
-        output_size: int | Sequence[int] | None = None,
-        output_ratio: float | Sequence[float] | None = None,
-        return_indices: bool = False,
-        _random_samples: Tensor | None = None,
-    ) -> None:
-        super().__init__()
-        name = type(self).__name__
-        if (output_size is None) == (output_ratio is None):
-            raise SettingError(f"{name}: expected one of output_size and output_ratio, and only one")
-        self.kernel_size = per_axis(kernel_size, self.axes)
-        self.return_indices = return_indices
-        self.register_buffer("_random_samples", _random_samples)
-        self.output_size = None if output_size is None else per_axis(output_size, self.axes)
-        ratios: Any = output_ratio
-        self.output_ratio = None if ratios is None else tuple(per_axis(ratios, self.axes))
-        if self.output_ratio is not None and not all(0 < ratio < 1 for ratio in self.output_ratio):
-            raise SettingError(f"{name}: output_ratio must be between 0 and 1, got {output_ratio}")
-
-    def settings(self) -> tuple[Any, ...]:
-        """Return the arguments of the pooling function after the input."""
-        return self.kernel_size, self.output_size, self.output_ratio, self.return_indices, self._random_samples
-
-
-class FractionalMaxPool2d(FractionalMaxPool):
-    """Returns the maxima of windows that lie at random in images, shape (batch, channels, height, width)."""
-
-    axes = 2
-
-    def forward(self, input: Tensor) -> Any:
-        return F.fractional_max_pool2d(input, *self.settings())
-
-
-class FractionalMaxPool3d(FractionalMaxPool):
-    """Returns the maxima of windows that lie at random in volumes, shape (batch, channels, depth, height, width)."""
-
-    axes = 3
-
-    def forward(self, input: Tensor) -> Any:
-        return F.fractional_max_pool3d(input, *self.settings())

@@ -1,0 +1,306 @@
+"""Activations that are pieces, joined at zero or at other bounds, as layers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from lucid.errors import SettingError
+from lucid.nn import functional as F
+from lucid.nn.layers.layer import Layer
+from lucid.nn.module.module import Module
+from lucid.nn.module.parameters import empty_parameter
+from lucid.ops.activation.prelu import check_bounds
+from lucid.settings.checks import ranged
+from lucid.settings.ranges import NOT_ZERO, number
+
+if TYPE_CHECKING:
+    from lucid.base.device import Device
+    from lucid.base.dtype import dtype as Dtype
+    from lucid.nn.parameter import Parameter
+    from lucid.tensor import Tensor
+
+
+class MaybeInPlace(Layer):
+    """The base of layers that may write their output over their input."""
+
+    inplace: bool
+
+    @ranged
+    def __init__(self, inplace: bool = False) -> None:
+        super().__init__()
+        self.inplace = inplace
+
+    def extra_repr(self) -> str:
+        return ", ".join(part for part in (super().extra_repr(), "inplace=True" if self.inplace else "") if part)
+
+
+class ReLU(MaybeInPlace):
+    """Returns ``max(x, 0)``.
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.ReLU()(lucid.tensor([-1.0, 2.0]))
+    tensor([0., 2.])
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.relu(input, inplace=self.inplace)
+
+
+class LeakyReLU(MaybeInPlace):
+    """Returns ``x`` where it is positive and ``negative_slope * x`` elsewhere.
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.LeakyReLU(0.1)(lucid.tensor([-1.0, 2.0]))
+    tensor([-0.1000,  2.0000])
+    """
+
+    _shown = ("negative_slope",)
+
+    @ranged
+    def __init__(self, negative_slope: float = 0.01, inplace: bool = False) -> None:
+        super().__init__(inplace)
+        self.negative_slope = negative_slope
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.leaky_relu(input, self.negative_slope, inplace=self.inplace)
+
+
+class ELU(MaybeInPlace):
+    """Returns ``x`` where it is positive and ``alpha * (exp(x) - 1)`` elsewhere.
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.ELU(alpha=0.5)(lucid.tensor([-1.0, 2.0]))
+    tensor([-0.3161,  2.0000])
+    """
+
+    _shown = ("alpha",)
+
+    @ranged
+    def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
+        super().__init__(inplace)
+        self.alpha = alpha
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.elu(input, self.alpha, inplace=self.inplace)
+
+
+class SELU(MaybeInPlace):
+    """Returns ``1.0507 * elu(x, 1.6733)``.
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.SELU()(lucid.tensor([-1.0, 2.0]))
+    tensor([-1.1113,  2.1014])
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.selu(input, inplace=self.inplace)
+
+
+class CELU(MaybeInPlace):
+    """Returns ``x`` where it is positive and ``alpha * (exp(x / alpha) - 1)`` elsewhere.
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.CELU()(lucid.tensor([-1.0, 2.0]))
+    tensor([-0.6321,  2.0000])
+    """
+
+    _shown = ("alpha",)
+    _ranges: ClassVar = {"alpha": NOT_ZERO}
+
+    @ranged
+    def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
+        super().__init__(inplace)
+        self.alpha = alpha
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.celu(input, self.alpha, inplace=self.inplace)
+
+
+class RReLU(MaybeInPlace):
+    """Returns ``x`` where it is positive and ``slope * x`` elsewhere.
+
+    The slope of each element is drawn between `lower` and `upper`, and their mean in evaluation.
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.RReLU(0.1, 0.3).eval()(lucid.tensor([-1.0, 2.0]))
+    tensor([-0.2000,  2.0000])
+    """
+
+    _shown = ("lower", "upper")
+
+    @ranged
+    def __init__(self, lower: float = 1.0 / 8, upper: float = 1.0 / 3, inplace: bool = False) -> None:
+        super().__init__(inplace)
+        check_bounds(lower, upper)
+        self.lower = lower
+        self.upper = upper
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.rrelu(input, self.lower, self.upper, self.training, inplace=self.inplace)
+
+
+class PReLU(Layer):
+    """Returns ``x`` where it is positive and ``weight * x`` elsewhere, the slope a parameter, `init` at first.
+
+    `num_parameters` is 1 for one slope, or the number of channels, which are dimension 1 of the input.
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.PReLU()(lucid.tensor([-1.0, 2.0])).tolist()
+    [-0.25, 2.0]
+    """
+
+    _shown = ("num_parameters",)
+
+    weight: Parameter
+
+    @ranged
+    def __init__(
+        self, num_parameters: int = 1, init: float = 0.25, device: Device = None, dtype: Dtype | None = None
+    ) -> None:
+        super().__init__()
+        self.num_parameters = num_parameters
+        self.init = init
+        self.weight = empty_parameter((num_parameters,), device, dtype, init)
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.prelu(input, self.weight)
+
+
+class Threshold(MaybeInPlace):
+    """Returns ``x`` where it is above `threshold` and `value` elsewhere.
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.Threshold(0.5, 0.0)(lucid.tensor([0.2, 2.0]))
+    tensor([0., 2.])
+    """
+
+    _shown = ("threshold", "value")
+
+    @ranged
+    def __init__(self, threshold: float, value: float, inplace: bool = False) -> None:
+        super().__init__(inplace)
+        self.threshold = threshold
+        self.value = value
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.threshold(input, self.threshold, self.value, inplace=self.inplace)
+
+
+class ReLU6(MaybeInPlace):
+    """Returns ``min(max(x, 0), 6)``.
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.ReLU6()(lucid.tensor([-1.0, 2.0, 8.0]))
+    tensor([0., 2., 6.])
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.relu6(input, inplace=self.inplace)
+
+
+class Hardtanh(MaybeInPlace):
+    """Returns ``min(max(x, min_val), max_val)``; bounds that are not in order raise a SettingError.
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.Hardtanh()(lucid.tensor([-2.0, 0.5, 2.0]))
+    tensor([-1.0000,  0.5000,  1.0000])
+    """
+
+    _shown = ("min_val", "max_val")
+
+    @ranged
+    def __init__(self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> None:
+        super().__init__(inplace)
+        if not min_val < max_val:
+            raise SettingError(f"Hardtanh: expected min_val < max_val, got {min_val} and {max_val}")
+        self.min_val = min_val
+        self.max_val = max_val
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.hardtanh(input, self.min_val, self.max_val, inplace=self.inplace)
+
+
+class Hardsigmoid(Module):
+    """Returns ``min(max(x + 3, 0), 6) / 6``.
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.Hardsigmoid()(lucid.tensor([-4.0, 0.0, 1.5]))
+    tensor([0.0000, 0.5000, 0.7500])
+    """
+
+    @ranged
+    def __init__(self, inplace: bool = False) -> None:
+        super().__init__()
+        self.inplace = inplace
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.hardsigmoid(input, inplace=self.inplace)
+
+
+class Hardswish(Module):
+    """Returns ``x * min(max(x + 3, 0), 6) / 6``.
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.Hardswish()(lucid.tensor([-4.0, 1.0, 4.0]))
+    tensor([-0.0000, 0.6667, 4.0000])
+    """
+
+    @ranged
+    def __init__(self, inplace: bool = False) -> None:
+        super().__init__()
+        self.inplace = inplace
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.hardswish(input, inplace=self.inplace)
+
+
+class Shrink(Module):
+    """The base of layers that make what is within `lambd` of zero zero."""
+
+    @ranged
+    def __init__(self, lambd: float = 0.5) -> None:
+        super().__init__()
+        self.lambd = lambd
+
+    def extra_repr(self) -> str:
+        return str(self.lambd)
+
+
+class Hardshrink(Shrink):
+    """Returns ``x`` where it is below ``-lambd`` or above `lambd`, and 0 elsewhere.
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.Hardshrink()(lucid.tensor([-1.0, 0.5, 2.0]))
+    tensor([-1.,  0.,  2.])
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.hardshrink(input, self.lambd)
+
+
+class Softshrink(Shrink):
+    """Returns ``x`` moved towards zero by `lambd`, and 0 where it is nearer.
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.Softshrink()(lucid.tensor([-1.0, 0.25, 2.0]))
+    tensor([-0.5000,  0.0000,  1.5000])
+    """
+
+    _ranges: ClassVar = {"lambd": number("a number of at least 0", lambda value: value >= 0)}
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.softshrink(input, self.lambd)

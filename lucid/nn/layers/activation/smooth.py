@@ -1,0 +1,148 @@
+"""Activations that are smooth, as layers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from lucid.nn import functional as F
+from lucid.nn.layers.activation.rectifiers import MaybeInPlace
+from lucid.nn.layers.layer import Layer
+from lucid.nn.module.module import Module
+from lucid.settings.checks import ranged
+from lucid.settings.ranges import NOT_ZERO
+
+if TYPE_CHECKING:
+    from lucid.tensor import Tensor
+
+
+class SiLU(MaybeInPlace):
+    """Returns ``x * sigmoid(x)``.
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.SiLU()(lucid.tensor([-1.0, 2.0]))
+    tensor([-0.2689,  1.7616])
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.silu(input, inplace=self.inplace)
+
+
+class Mish(MaybeInPlace):
+    """Returns ``x * tanh(softplus(x))``.
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.Mish()(lucid.tensor([-1.0, 2.0]))
+    tensor([-0.3034,  1.9440])
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.mish(input, inplace=self.inplace)
+
+
+class GELU(Layer):
+    """Returns ``x * Phi(x)``, Phi the normal distribution function, or `approximate`, ``"none"``, by ``"tanh"``.
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.GELU()(lucid.tensor([-1.0, 2.0]))
+    tensor([-0.1587,  1.9545])
+    """
+
+    _shown = ("approximate",)
+
+    @ranged
+    def __init__(self, approximate: str = "none") -> None:
+        super().__init__()
+        self.approximate = approximate
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.gelu(input, approximate=self.approximate)
+
+
+class Softplus(Layer):
+    """Returns ``log(1 + exp(beta * x)) / beta``, and ``x`` itself where ``beta * x > threshold``.
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.Softplus()(lucid.tensor([-1.0, 2.0]))
+    tensor([0.3133, 2.1269])
+    """
+
+    _shown = ("beta", "threshold")
+    _ranges: ClassVar = {"beta": NOT_ZERO}
+
+    @ranged
+    def __init__(self, beta: float = 1.0, threshold: float = 20.0) -> None:
+        super().__init__()
+        self.beta = beta
+        self.threshold = threshold
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.softplus(input, self.beta, self.threshold)
+
+
+class Sigmoid(Module):
+    """Returns ``1 / (1 + exp(-x))``.
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.Sigmoid()(lucid.tensor([-1.0, 2.0]))
+    tensor([0.2689, 0.8808])
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.sigmoid(input)
+
+
+class LogSigmoid(Module):
+    """Returns ``log(sigmoid(x))``.
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.LogSigmoid()(lucid.tensor([-1.0, 2.0]))
+    tensor([-1.3133, -0.1269])
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.logsigmoid(input)
+
+
+class Tanh(Module):
+    """Returns ``tanh(x)``.
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.Tanh()(lucid.tensor([-1.0, 2.0]))
+    tensor([-0.7616,  0.9640])
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.tanh(input)
+
+
+class Softsign(Module):
+    """Returns ``x / (1 + abs(x))``.
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.Softsign()(lucid.tensor([-1.0, 3.0]))
+    tensor([-0.5000,  0.7500])
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.softsign(input)
+
+
+class Tanhshrink(Module):
+    """Returns ``x - tanh(x)``.
+
+    >>> import lucid
+    >>> from lucid import nn
+    >>> nn.Tanhshrink()(lucid.tensor([-1.0, 2.0]))
+    tensor([-0.2384,  1.0360])
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.tanhshrink(input)
