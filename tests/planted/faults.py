@@ -25,9 +25,9 @@ OPPOSITES = {
 
 # Functions of two operands whose order no answer tells: as they are, and as attributes of these modules and tables.
 COMMUTATIVE = {
-    "add", "bitwise_and", "bitwise_or", "bitwise_xor", "eq", "equal", "gcd", "hypot", "lcm", "logical_and", "logical_or",
-    "logical_xor", "maximum", "may_share_memory", "minimum", "mul", "multiply", "ne", "not_equal", "promote_types",
-    "result_type",
+    "add", "bitwise_and", "bitwise_or", "bitwise_xor", "eq", "equal", "gcd", "hypot", "lcm", "logical_and",
+    "logical_or", "logical_xor", "maximum", "may_share_memory", "minimum", "mul", "multiply", "ne", "not_equal",
+    "promote_types", "result_type",
 }  # fmt: skip
 OWNERS = {"xp", "np", "cupy", "lnp", "math", "m", "arithmetic", "comparison", "logic"}
 
