@@ -277,7 +277,7 @@ CALLS = {
         "np.linalg.vector_norm(x[:0], axis=0, ord=np.inf)"],
     "linalg.matrix_norm": ["np.linalg.matrix_norm(s)", "np.linalg.matrix_norm(m, ord=1, keepdims=True)"],
     "linalg.solve": ["np.linalg.solve(m, x)", "np.linalg.solve(m, x[:, 0])",
-        "np.linalg.solve(np.stack([m, m + 1]), x)"],
+        "np.linalg.solve(np.stack([m, m + 1]), x)", "np.linalg.solve(m + np.zeros((2, 2, 1, 1)), s)"],
     "linalg.lstsq": ["np.linalg.lstsq(m, x, rcond=None)[0]", "np.linalg.lstsq(x.T, v)[0]"],
     "linalg.qr": ["np.linalg.qr(m)[1]", "np.linalg.qr(x.T, mode='r')", "np.linalg.qr(m, 'complete')[0]"],
     "linalg.svd": ["np.linalg.svd(x, full_matrices=False)[1]", "np.linalg.svd(x, compute_uv=False)",
