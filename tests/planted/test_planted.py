@@ -6,8 +6,9 @@ import ast
 import subprocess
 import sys
 
+from lucid.nn.utils import parametrize
 from tests.planted.faults import places, planted
-from tests.planted.running import ROOT
+from tests.planted.running import ROOT, caches_of
 
 SOURCE = '''
 LIMIT = 1 + 1
@@ -63,3 +64,9 @@ def test_faults_are_found_by_tests_that_call_them(tmp_path):
     assert not any("'console.print(table)' -> 'pass'" in line for line in said)
     assert said[-1].startswith("2 of 4 faults killed")
     assert run.returncode == 1
+
+
+def test_what_is_remembered_is_found():
+    """A result that was kept before a fault was planted would be given again, so that no test could find it."""
+    found = caches_of({parametrize.__file__})[parametrize.__file__]
+    assert [each.__name__ for each in found] == ["_parametrized"]

@@ -18,7 +18,7 @@ READ = {"(", "."}.union(*(getattr(pickles, name) for name in ("NUMBERS", "MEMOS"
 def test_what_each_byte_means_as_an_opcode():
     """Of those that are not read a message names pickle's, and says of the others that they are none."""
     known = {code.code: code.name for code in pickletools.opcodes}
-    assert READ <= known.keys()
+    assert known.keys() >= READ
     for byte in range(256):
         if (code := chr(byte)) not in READ:
             words = f"takes the opcode {known[code]}," if code in known else f"{code!r} is no opcode"
