@@ -29,6 +29,8 @@ SHAPES = {
     "one more row": lambda a: np.concatenate([a, a[:1]]),
     "one more dimension": lambda a: a[None],
     "one less dimension": lambda a: a[0],
+    "one of each row": lambda a: a[..., :1],
+    "one row": lambda a: a[:1],
 }
 
 
