@@ -130,7 +130,7 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
         axis = dim_in(dim, len(shape))
     for each in operands:
         # a vector of one component is none of three equal ones
-        if (len(shape) - axis > each.array.ndim) or each.array.shape[axis - len(shape)] != 3:
+        if len(shape) - axis > each.array.ndim or each.array.shape[axis - len(shape) :][:1] != (3,):
             raise ShapeError(f"cross: expected size 3 at dimension {axis}, got shape {list(each.array.shape)}")
     return sub(mul(roll(a, -1, axis), roll(b, -2, axis)), mul(roll(a, -2, axis), roll(b, -1, axis)))
 
