@@ -80,9 +80,7 @@ def test_keys_and_values_that_are_given(given, rng):
     """They stand in the place of those that are made of the inputs, head after head; of other sizes they are refused."""
     inputs = [rng.standard_normal((length, 2, 4)) for length in (5, 3, 3)]
     w_in, w_out = rng.standard_normal((12, 4)), rng.standard_normal((4, 4))
-    q, k, v = (
-        (x @ w.T).reshape(len(x), 4, 2).swapaxes(0, 1) for x, w in zip(inputs, np.split(w_in, 3), strict=True)
-    )
+    q, k, v = ((x @ w.T).reshape(len(x), 4, 2).swapaxes(0, 1) for x, w in zip(inputs, np.split(w_in, 3), strict=True))
     own = {name: rng.standard_normal((4, 3, 2)) for name in given}
     k, v = own.get("static_k", k), own.get("static_v", v)
     scores = np.exp(q @ k.swapaxes(1, 2) / np.sqrt(2))
