@@ -2,8 +2,8 @@
 
 They are given numbers around the ends of ranges, operands of other shapes, and other dtypes for integers. `python -m
 tests.ops.refusals torch > tests/ops/refusals.txt` tries all of it anew. A line has the name of a row, the place of an
-operand, "as" where its dtype is another, or nothing, and a sign for each probe: + taken, - refused, ! refused by another
-error than lucid's own. Behind them stand PyTorch's signs where they are others. What has no line is taken.
+operand, "as" where its dtype is another, or nothing, and a sign for each probe: + taken, - refused, ! refused by an
+error that is not lucid's own. Behind them stand PyTorch's signs where they are others. What has no line is taken.
 """
 
 from __future__ import annotations

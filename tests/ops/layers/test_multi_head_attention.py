@@ -77,7 +77,7 @@ def test_one_sequence_is_a_batch_of_one(need_weights, rng):
 
 @pytest.mark.parametrize("given", [("static_k",), ("static_v",), ("static_k", "static_v")], ids=" ".join)
 def test_keys_and_values_that_are_given(given, rng):
-    """They stand in the place of those that are made of the inputs, head after head; of other sizes they are refused."""
+    """They stand in the place of those that are made of the inputs, head after head; other sizes are refused."""
     inputs = [rng.standard_normal((length, 2, 4)) for length in (5, 3, 3)]
     w_in, w_out = rng.standard_normal((12, 4)), rng.standard_normal((4, 4))
     q, k, v = ((x @ w.T).reshape(len(x), 4, 2).swapaxes(0, 1) for x, w in zip(inputs, np.split(w_in, 3), strict=True))
