@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+import gc
 import random
+import sys
 import threading
 import time
 
@@ -88,6 +90,25 @@ def test_threads_share_the_dataset():
     assert sorted(int(batch) for batch in DataLoader(dataset, num_workers=3, worker="thread")) == list(range(40))
     assert dataset.seen == {0, 1, 2}
     assert get_worker_info() is None
+
+
+def test_a_thread_that_the_system_refuses(monkeypatch):
+    """Its error is what is raised, those that have started end, and nothing is said of one that never ran."""
+    start, said = threading.Thread.start, []
+
+    def refused(thread):
+        if thread.name == "lucid worker 1":
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", refused)
+    monkeypatch.setattr(sys, "unraisablehook", said.append)
+    with nothing_left():
+        with pytest.raises(RuntimeError, match="can't start new thread") as caught:
+            list(DataLoader(Numbers(), num_workers=3, worker="thread"))
+        del caught
+        gc.collect()
+    assert not said
 
 
 def test_starting():
