@@ -82,7 +82,7 @@ def test_known_answers(counter, seed, expected):
 def test_words_in_pieces(offset, monkeypatch):
     """A long draw is made piece by piece, each of which begins where the one before has ended, beyond the wrap too."""
     whole = lr.random_bits(np, 40, 7, offset)
-    monkeypatch.setattr("lucid.backend.random.philox._CPU_CHUNK", 2)
+    monkeypatch.setattr("lucid.base.random.philox._CPU_CHUNK", 2)
     np.testing.assert_array_equal(lr.random_bits(np, 40, 7, offset), whole)
 
 
