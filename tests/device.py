@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 
 import numpy as np
+
+from lucid.base import device
 
 DEVICE = os.environ.get("LUCID_TEST_DEVICE", "cpu")
 
@@ -14,3 +17,24 @@ def shares_memory(a, b):
     if a.device.type == "cpu":
         return np.shares_memory(a.detach().numpy(), b.detach().numpy())
     return a.array.data.mem is b.array.data.mem
+
+
+class Asked(Exception):
+    """Something was to be made on the default device."""
+
+
+class Nowhere:
+    """A default device that nobody may ask for anything."""
+
+    def __getattribute__(self, name):
+        raise Asked("without a device of its own")
+
+
+@contextlib.contextmanager
+def without_default_device():
+    """Raise `Asked` where something is made without the device of what it goes with."""
+    before, device._default = device._default, Nowhere()
+    try:
+        yield
+    finally:
+        device._default = before

@@ -1,8 +1,9 @@
-"""What ops take and refuse, written down beside what PyTorch does: numbers around the ends of ranges, other shapes.
+"""What ops take and refuse, written down beside what PyTorch does.
 
-`python -m tests.ops.refusals torch > tests/ops/refusals.txt` tries all of it anew. A line has the name of a row, the
-place of an operand or nothing, and a sign for each probe: + taken, - refused, ! refused by another error than lucid's
-own. Behind them stand PyTorch's signs where they are others. What has no line is taken.
+They are given numbers around the ends of ranges, operands of other shapes, and other dtypes for integers. `python -m
+tests.ops.refusals torch > tests/ops/refusals.txt` tries all of it anew. A line has the name of a row, the place of an
+operand, "as" where its dtype is another, or nothing, and a sign for each probe: + taken, - refused, ! refused by an
+error that is not lucid's own. Behind them stand PyTorch's signs where they are others. What has no line is taken.
 """
 
 from __future__ import annotations
@@ -29,7 +30,11 @@ SHAPES = {
     "one more row": lambda a: np.concatenate([a, a[:1]]),
     "one more dimension": lambda a: a[None],
     "one less dimension": lambda a: a[0],
+    "one of each row": lambda a: a[..., :1],
+    "one row": lambda a: a[:1],
 }
+
+KINDS = ("float32", "int32", "bool", "complex64")
 
 
 def written():
@@ -66,28 +71,30 @@ def of_numbers(module):
             yield name, "".join(map(sign, NUMBERS[int if row.is_integral else float]))
 
 
-def of_shapes(module):
-    """Yield the signs of each operand of the table of samples in other shapes."""
+def of_operands(module):
+    """Yield the signs of each operand of the table of samples in other shapes, of integers in other dtypes."""
     for sample in all_samples():
         if sample.torch is None:
             continue
         arrays = [np.asarray(a) for a in sample.inputs(np.random.default_rng(0))]
         for place, array in enumerate(arrays):
 
-            def sign(change, sample=sample, arrays=arrays, place=place, array=array):
-                other = np.ascontiguousarray(change(array))
+            def sign(other, sample=sample, arrays=arrays, place=place):
                 given = [module.tensor(other if k == place else a) for k, a in enumerate(arrays)]
                 if module is lucid:
                     return sign_of(lambda: sample.op(*given))
                 return sign_of(lambda: sample.torch(module, *given))
 
             if array.ndim:
-                yield f"{sample.name}, {place}", "".join(map(sign, SHAPES.values()))
+                shapes = (np.ascontiguousarray(change(array)) for change in SHAPES.values())
+                yield f"{sample.name}, {place}", "".join(map(sign, shapes))
+            if array.dtype.kind in "iu":
+                yield f"{sample.name}, {place} as", "".join(map(sign, map(array.astype, KINDS)))
 
 
 def found(module):
     """Return all signs."""
-    return {**dict(of_numbers(module)), **dict(of_shapes(module))}
+    return {**dict(of_numbers(module)), **dict(of_operands(module))}
 
 
 if __name__ == "__main__":

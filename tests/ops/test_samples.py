@@ -18,7 +18,7 @@ from lucid.autograd.base import wrap
 from lucid.base.arrays import namespace
 from lucid.errors import LucidError
 from lucid.public import written_in
-from tests.device import DEVICE
+from tests.device import DEVICE, without_default_device
 from tests.gradients import (
     check_gradient,
     check_second_derivative,
@@ -316,6 +316,19 @@ def test_no_operand_comes_back(sample, rng):
             assert arrays is one
             continue
         assert not {id(out) for out in outputs} & {id(tensor) for tensor in tensors}
+
+
+def test_operands_say_where_a_result_is_made(rng):
+    """No op with operands asks for the default device, where it would be wrong for tensors of another one."""
+    for sample in SAMPLES:
+        arrays = [np.asarray(a) for a in sample.inputs(rng)]
+        if arrays and not sample.name.startswith("embedding_bag"):  # whose rows make offsets
+            tensors = tensors_of(arrays, sample.constants, requires_grad=sample.differentiable)
+            with without_default_device():
+                outputs = [out for out in flat(sample.op(*tensors)) if out.requires_grad]
+                if outputs:
+                    upstream = [lucid.ones_like(out) for out in outputs]
+                    lucid.autograd.grad(outputs, [t for t in tensors if t.requires_grad], upstream, allow_unused=True)
 
 
 @rows(lambda s: s.empty is not None)

@@ -276,3 +276,27 @@ def test_amsgrad_remembers_a_nan():
         optimizer.step()
     np.testing.assert_array_equal(optimizer.state[param]["max_exp_avg_sq"].cpu().numpy(), [np.nan, 9.0])
     assert np.isnan(param.detach().cpu().numpy()).tolist() == [True, False]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("row", SETTINGS)
+def test_a_half_step_is_a_single_one_that_is_rounded(row, dtype, rng):
+    """Parameters and state of half types are read in float32, and what comes of the formula there is rounded."""
+    name, settings = SETTINGS[row]
+    half, single = (
+        lucid.zeros(5, 7, dtype=kind, requires_grad=True) for kind in (getattr(lucid, dtype), lucid.float32)
+    )
+    half.data.copy_(lucid.tensor(rng.standard_normal((5, 7))))
+    # a rate that both hold, as Rprop keeps it as its first state
+    ours, theirs = (getattr(optim, name)([param], lr=2**-6, **settings) for param in (half, single))
+    for _ in range(3):
+        single.data.copy_(half.data)
+        for key, value in ours.state.get(half, {}).items():
+            theirs.state[single][key].copy_(value)
+        half.grad = lucid.tensor(rng.standard_normal((5, 7)), dtype=half.dtype)
+        single.grad = half.grad.float()
+        ours.step()
+        theirs.step()
+        assert half.tolist() == single.detach().to(half.dtype).tolist()
+        for key, value in ours.state.get(half, {}).items():
+            assert value.tolist() == theirs.state[single][key].to(value.dtype).tolist(), key

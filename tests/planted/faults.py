@@ -1,4 +1,14 @@
-"""What faults a function can have: small changes of its syntax tree, each of one place."""
+"""What faults a function can have: small changes of its syntax tree, each of one place.
+
+These are planted: a comparison, an arithmetic or a logical operator becomes its neighbour (``<`` to ``<=``, ``+`` to
+``-``, ``and`` to ``or``); a part of ``and`` or ``or``, a sign, a ``not``, a keyword argument, a statement that only
+calls, ``del`` or ``continue`` is left away; a number is one more, a truth value another; two arguments that follow
+each other, or the sides of ``x if a else b``, change places; a condition is turned round or never holds; what is
+returned is None. These are not, as nothing can change by them: two operands of a commutative function in each other's
+place (`COMMUTATIVE`), ``strict=`` of ``zip``, which only says what holds already, what only a type checker runs, and
+whatever is no code of a function's body: annotations, decorators, docstrings, a module's or a class's own statements
+(``__all__``, ``__slots__``). Messages of exceptions and f-strings are other tests' matter.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +22,14 @@ OPPOSITES = {
     ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Add, ast.Div: ast.Mult, ast.FloorDiv: ast.Div, ast.Mod: ast.Add,
     ast.And: ast.Or, ast.Or: ast.And, ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd,
 }  # fmt: skip
+
+# Functions of two operands whose order no answer tells: as they are, and as attributes of these modules and tables.
+COMMUTATIVE = {
+    "add", "bitwise_and", "bitwise_or", "bitwise_xor", "eq", "equal", "gcd", "hypot", "lcm", "logical_and",
+    "logical_or", "logical_xor", "maximum", "may_share_memory", "minimum", "mul", "multiply", "ne", "not_equal",
+    "promote_types", "result_type",
+}  # fmt: skip
+OWNERS = {"xp", "np", "cupy", "lnp", "math", "m", "arithmetic", "comparison", "logic"}
 
 
 class Fault(NamedTuple):
@@ -33,6 +51,26 @@ def negated(node):
 def swapped(values, first):
     """Return values of which two neighbours stand in each other's place."""
     return [*values[:first], values[first + 1], values[first], *values[first + 2 :]]
+
+
+def is_commutative(call):
+    """Return whether nothing tells in which order a call has its two operands."""
+    match call.func:
+        case ast.Name(name):
+            known = name in COMMUTATIVE | {"min", "max"}
+        case ast.Attribute(ast.Name(owner), name):
+            known = owner in OWNERS and name in COMMUTATIVE
+        case _:
+            known = False
+    return known and len(call.args) == 2
+
+
+def says_nothing(node, part):
+    """Return whether a part only says what holds already: that the iterables of a zip end together."""
+    match node, part:
+        case ast.Call(func=ast.Name("zip")), ast.keyword("strict"):
+            return True
+    return False
 
 
 def changes(node):
@@ -65,10 +103,11 @@ def changes(node):
                 yield ast.If(ast.Constant(value=False), node.body, node.orelse)
         case ast.Call(args=args, keywords=keywords):
             for place in range(len(args) - 1):
-                if not any(isinstance(each, ast.Starred) for each in args):
+                if not any(isinstance(each, ast.Starred) for each in args) and not is_commutative(node):
                     yield ast.Call(node.func, swapped(args, place), keywords)
-            for place in range(len(keywords)):
-                yield ast.Call(node.func, args, [*keywords[:place], *keywords[place + 1 :]])
+            for place, keyword in enumerate(keywords):
+                if not says_nothing(node, keyword):
+                    yield ast.Call(node.func, args, [*keywords[:place], *keywords[place + 1 :]])
         case ast.Expr(value=ast.Call()) | ast.Delete() | ast.Continue():
             yield ast.Pass()
         case ast.Return(value=value) if value is not None and not isinstance(value, ast.Constant):
@@ -90,9 +129,12 @@ class Places(ast.NodeVisitor):
             self.inside(node)
             self.depth -= 1
             return
-        if self.depth and not isinstance(node, ast.Raise | ast.Assert):
+        match node:
+            case ast.Raise() | ast.Assert() | ast.If(test=ast.Name("TYPE_CHECKING")):
+                return
+        if self.depth:
             self.found += [(tuple(self.way), node, number) for number in range(len([*changes(node)]))]
-        if not isinstance(node, ast.Raise | ast.Assert | ast.JoinedStr):
+        if not isinstance(node, ast.JoinedStr):
             self.inside(node)
 
     def inside(self, node):
@@ -101,7 +143,7 @@ class Places(ast.NodeVisitor):
             if name in {"annotation", "returns", "decorator_list", "args"} and not isinstance(node, ast.Call):
                 continue
             for place, each in enumerate(value if isinstance(value, list) else [value]):
-                if isinstance(each, ast.AST):
+                if isinstance(each, ast.AST) and not says_nothing(node, each):
                     self.way.append((name, place if isinstance(value, list) else None))
                     self.visit(each)
                     self.way.pop()

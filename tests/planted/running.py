@@ -7,7 +7,9 @@ as it is imported can have none.
 from __future__ import annotations
 
 import contextlib
+import functools
 import gc
+import inspect
 import os
 import random
 import signal
@@ -38,14 +40,30 @@ def codes_of(code):
     return found
 
 
+def objects():
+    """Return what exists, what tests have set aside too."""
+    gc.unfreeze()
+    return gc.get_objects()
+
+
 def functions_of(files):
     """Return the functions of some files that exist, by file, name and line."""
     found = defaultdict(list)
-    gc.unfreeze()  # what tests have set aside is looked at too
-    for each in gc.get_objects():
+    for each in objects():
         if type(each) is FunctionType and each.__code__.co_filename in files:
             code = each.__code__
             found[code.co_filename, code.co_qualname, code.co_firstlineno].append(each)
+    return found
+
+
+def caches_of(files):
+    """Return what remembers results of functions of some files, by file."""
+    found = defaultdict(list)
+    for each in objects():
+        if isinstance(each, functools._lru_cache_wrapper):
+            function = inspect.unwrap(each)
+            if isinstance(function, FunctionType) and function.__code__.co_filename in files:
+                found[function.__code__.co_filename].append(each)
     return found
 
 
@@ -70,7 +88,7 @@ class Planting:
         self.files, self.most, self.rng = files, most, random.Random(draw)
         self.counts, self.times = Counter(), {}
         self.callers = defaultdict(list)
-        self.functions = {}
+        self.functions, self.caches = {}, {}
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session):
@@ -78,7 +96,7 @@ class Planting:
         self.run_all(session.items)
         drawn = [(file, place) for file in self.files for place in places(Path(file).read_text())]
         self.rng.shuffle(drawn)
-        self.functions = functions_of({*self.files})
+        self.functions, self.caches = functions_of({*self.files}), caches_of({*self.files})
         for file, place in drawn:
             if self.counts.total() == self.most:
                 break
@@ -143,6 +161,8 @@ class Planting:
     def exchange(self, file, codes):
         """Give the functions of a file other code, and return whether one has changed."""
         changed = False
+        for cache in self.caches.get(file, ()):  # holds what was right
+            cache.cache_clear()
         for key, code in codes.items():
             for function in self.functions.get((file, *key), ()):
                 if function.__code__ != code:

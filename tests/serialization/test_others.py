@@ -232,10 +232,15 @@ def test_containers_within_containers():
             loaded(archive(b"]" * deep + b"a" * (deep - 1)).getvalue())
     with pytest.raises(CheckpointError, match=r"nested deeper than .* or inside of themselves"):
         loaded(archive(b"]q\0h\0a").getvalue())
-    found = loaded(archive(b"]" * 20 + b"a" * 19).getvalue())
-    for _ in range(19):
+    found = loaded(archive(b"]" * 100 + b"K\7" + b"a" * 100).getvalue())
+    for _ in range(100):
         (found,) = found
-    assert found == []
+    assert found == 7
+    for inner in (b"K\7", b"]", b")", b"}"):
+        deep = 100 if inner == b"K\7" else 99
+        assert loaded(archive(b"]" * deep + inner + b"a" * deep).getvalue())
+        with pytest.raises(CheckpointError, match=r"nested deeper than 100 levels"):
+            loaded(archive(b"]" * (deep + 1) + inner + b"a" * (deep + 1)).getvalue())
 
 
 def test_torchscript_is_named():

@@ -64,6 +64,19 @@ def test_a_name_stands_once(read):
             read(text, Budget(10**6)).value()
 
 
+@pytest.mark.parametrize(("begin", "end"), [("[", "]"), ('{"a":', "}")], ids=["arrays", "objects"])
+def test_a_hundred_levels_are_read(begin, end):
+    """As many as a checkpoint has, and a value within; one more is refused before the stack is full."""
+    value = Json(begin * 100 + "7" + end * 100, Budget(10**6)).value()
+    for _ in range(100):
+        value = value["a"] if begin != "[" else value[0]
+    assert value == 7
+    for levels in (101, 100_000):
+        with pytest.raises(RecursionError) as error:
+            Json(begin * levels + "7" + end * levels, Budget(10**6)).value()
+        assert len(error.traceback) < 500
+
+
 def quick_from(text):
     """Return the least room, in bytes, with which the text is parsed at once."""
     low, high, budget = 0, 10**9, Budget(0)

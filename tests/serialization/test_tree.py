@@ -234,12 +234,19 @@ def test_headers_that_are_none(path, header, length):
 
 
 def test_a_header_that_no_reader_takes_is_not_written(path, monkeypatch):
-    """The length that readers accept holds for save, too."""
+    """The length that readers accept holds for save, too, and for load, whoever wrote the file."""
     monkeypatch.setattr("lucid.serialization.format.LONGEST_HEADER", 1000)
     lucid.save([1] * 100, path)
     with pytest.raises(CheckpointError, match=r"the structure of the object takes .* bytes: expected at most 1,000"):
         lucid.save([1] * 500, path)
     assert lucid.load(path) == [1] * 100
+    for length in (1000, 1001):
+        text = b"{}" + b" " * (length - 2)
+        path.write_bytes(len(text).to_bytes(8, "little") + text)
+        if length == 1000:
+            assert lucid.load(path) == {}
+        else:
+            assert "its header is longer than it may be" in refused(path)
 
 
 def test_bytes_that_are_no_bool(path):

@@ -92,8 +92,8 @@ def _reduced(name: str, input: Tensor, dim: int, index: Tensor, src: Tensor, red
     if reduce in {"sum", "mean"}:
         out: Any = scatter_add(x if include_self else scatter(x, axis, indices, 0), axis, indices, source)
         if reduce == "mean":
-            ones = (x if include_self else scatter(x, axis, indices, 0)).detach() * 0
-            ones = ones.fill_(1) if include_self else scatter(ones.fill_(1), axis, indices, 0)
+            ones: Any = x.detach().clone().fill_(1)
+            ones = ones if include_self else scatter(ones, axis, indices, 0)
             count = scatter_add(ones, axis, indices, source.detach().clone().fill_(1))
             out = div(out, count) if x.array.dtype.kind in "fV" else div(out, count, rounding_mode="floor")
         return shaped(out, x_shape)

@@ -113,13 +113,14 @@ def kron(input: Tensor, other: Tensor) -> Tensor:
 def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
     """Return the cross products of vectors of size 3 along `dim`; None is the first one of that size.
 
-    Both broadcast against each other.
+    Both broadcast against each other, in the other dimensions.
 
     >>> import lucid
     >>> lucid.cross(lucid.tensor([1.0, 0.0, 0.0]), lucid.tensor([0.0, 1.0, 0.0]))
     tensor([0., 0., 1.])
     """
-    a, b = broadcast_tensors(*promote(input, other))
+    operands = promote(input, other)
+    a, b = broadcast_tensors(*operands)
     shape = a.array.shape
     if dim is None:
         if 3 not in shape:
@@ -127,8 +128,10 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
         axis = shape.index(3)
     else:
         axis = dim_in(dim, len(shape))
-        if not shape or shape[axis] != 3:
-            raise ShapeError(f"cross: expected size 3 at dimension {dim}, got shape {list(shape)}")
+    for each in operands:
+        # a vector of one component is none of three equal ones
+        if len(shape) - axis > each.array.ndim or each.array.shape[axis - len(shape) :][:1] != (3,):
+            raise ShapeError(f"cross: expected size 3 at dimension {axis}, got shape {list(each.array.shape)}")
     return sub(mul(roll(a, -1, axis), roll(b, -2, axis)), mul(roll(a, -2, axis), roll(b, -1, axis)))
 
 

@@ -78,6 +78,14 @@ def test_known_answers(counter, seed, expected):
     assert reference_block(counter, seed) == words[3].tolist()
 
 
+@pytest.mark.parametrize("offset", [0, 2**32 - 3, 2**64 - 3])
+def test_words_in_pieces(offset, monkeypatch):
+    """A long draw is made piece by piece, each of which begins where the one before has ended, beyond the wrap too."""
+    whole = lr.random_bits(np, 40, 7, offset)
+    monkeypatch.setattr("lucid.base.random.philox._CPU_CHUNK", 2)
+    np.testing.assert_array_equal(lr.random_bits(np, 40, 7, offset), whole)
+
+
 @pytest.mark.parametrize("offset", [0, 1, 2**32 - 3, 2**32, 2**63, 2**64 - 3])
 def test_stream_layout(offset):
     """Word i is lane i % 4 of the block at offset + i // 4, across the carry at 2**32 and the wrap at 2**64."""

@@ -11,6 +11,7 @@ import pytest
 import lucid
 from lucid import nn
 from lucid.public import written_in
+from tests.device import without_default_device
 from tests.gradients import flat, numbers
 from tests.layers import LAYERS, LOSSES, OF_TWO, input_of
 
@@ -233,3 +234,15 @@ def test_another_module_in_its_place(rng):
     layer.out_proj = nn.Identity()
     heads, _ = layer(x, x, x)
     np.testing.assert_allclose(numbers(out), numbers(second(first(heads))), rtol=1e-5, atol=1e-6)
+
+
+def test_the_input_says_where_a_layer_computes(rng):
+    """No layer asks for the default device while it computes, which is wrong where it and its input lie elsewhere."""
+    for make in (*COMPOSED.values(), *(from_row(name) for name in LAYERS if name != "nested")):
+        layer, args, kwargs = make(rng)
+        with without_default_device(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for training in (True, False):
+                outputs = [out for out in flat(layer.train(training)(*args, **kwargs)) if out.requires_grad]
+                if outputs:
+                    sum(out.abs().sum() for out in outputs).backward(retain_graph=True)

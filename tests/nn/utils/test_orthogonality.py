@@ -12,6 +12,7 @@ from lucid import nn
 from lucid.errors import NotDifferentiableError, SettingError, ShapeError
 from lucid.nn.utils.parametrizations import orthogonal
 from tests.gradients import check_gradient, check_second_derivative, numbers
+from tests.laws.elsewhere import default_device
 
 MAPS = ["matrix_exp", "cayley", "householder"]
 SHAPES = [(4, 4), (5, 3), (3, 5), (2, 4, 3)]
@@ -84,6 +85,20 @@ def test_reflections_can_be_assigned_without_trivialization(rng):
         module = orthogonal(Weight(values), orthogonal_map=name, use_trivialization=False)
         with pytest.raises(NotDifferentiableError, match="cannot be assigned"):
             module.weight = lucid.tensor(values)
+
+
+@pytest.mark.gpu
+@each_map
+def test_the_weight_says_where(orthogonal_map, rng):
+    """All that a map computes with lies where the weight does, whatever the default device is."""
+    for default, device in (("cpu", "cuda"), ("cuda", "cpu")):
+        with default_device(default):
+            for shape in ((4, 4), (5, 3)):
+                module = Weight(rng.standard_normal(shape)).to(device)
+                orthogonal(module, orthogonal_map=orthogonal_map)
+                assert module.weight.device.type == device
+                assert orthonormal(module.weight) < 1e-10
+                module.weight.sum().backward()
 
 
 @each_map

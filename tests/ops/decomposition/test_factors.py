@@ -134,6 +134,14 @@ def test_residuals_are_left_out_where_one_rank_is_short(rng):
     assert (short.rank.tolist(), short.residuals.numel()) == ([1, 2], 0)
 
 
+@pytest.mark.parametrize("shape", [(3, 3), (4, 2), (2, 4), (2, 3, 2)])
+@pytest.mark.parametrize("p", [None, 2, -2])
+def test_conditions_by_singular_values(shape, p, rng):
+    """Of these orders any matrix has one, tall and wide ones too."""
+    a = rng.standard_normal(shape)
+    np.testing.assert_allclose(numbers(linalg.cond(lucid.tensor(a), p)), np.linalg.cond(a, p), rtol=1e-12)
+
+
 @pytest.mark.parametrize("p", [1, -1, math.inf, -math.inf, "fro", "nuc"])
 def test_conditions_of_singular_matrices_are_infinite(p, rng):
     """In a stack, too, where the others have theirs, by every norm that an inverse is needed for."""

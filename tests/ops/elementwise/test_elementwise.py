@@ -389,3 +389,26 @@ def test_halves_are_rounded_once(op, dtype, rng):
     halves = [lucid.tensor(rng.uniform(0.5, 2, 500), dtype=dtype) for _ in range(3)]
     expected = op(*[x.float() for x in halves]).to(dtype)
     assert lucid.equal(op(*halves), expected)
+
+
+# Functions whose values lie between two numbers.
+BOUNDED = {
+    "erf": (-1, 1), "erfc": (0, 2), "tanh": (-1, 1), "sigmoid": (0, 1), "sin": (-1, 1), "cos": (-1, 1),
+    "atan": (-math.pi / 2, math.pi / 2), "sinc": (-0.22, 1), "nn.functional.softsign": (-1, 1),
+    "nn.functional.hardsigmoid": (0, 1), "special.ndtr": (0, 1),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize("name", BOUNDED)
+def test_no_value_is_beyond_its_bounds(name, dtype):
+    """No rounding leads out of the range of a function, near its end or far away, of which logarithms are taken."""
+    low, high = BOUNDED[name]
+    near = np.linspace(-7, 7, 60_001)
+    x = lucid.tensor(np.concatenate([near, near**5]), dtype=getattr(lucid, dtype))
+    function = lucid
+    for part in name.split("."):
+        function = getattr(function, part)
+    values = numbers(function(x)).astype(np.float64)
+    end = lucid.tensor([low, high], dtype=x.dtype)
+    assert numbers(end)[0] <= values.min() <= values.max() <= numbers(end)[1]

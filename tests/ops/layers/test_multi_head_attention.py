@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import lucid
-from lucid.errors import ArgumentError
+from lucid.errors import ArgumentError, ShapeError
 from tests.gradients import numbers
 
 
@@ -73,3 +73,41 @@ def test_one_sequence_is_a_batch_of_one(need_weights, rng):
                 assert weights.shape == ((3, 3) if average else (2, 3, 3))
                 np.testing.assert_allclose(numbers(weights), numbers(whole)[0], rtol=1e-12)
                 assert (numbers(weights)[..., 1] == 0).all()
+
+
+@pytest.mark.parametrize("given", [("static_k",), ("static_v",), ("static_k", "static_v")], ids=" ".join)
+def test_keys_and_values_that_are_given(given, rng):
+    """They stand in the place of those that are made of the inputs, head after head; other sizes are refused."""
+    inputs = [rng.standard_normal((length, 2, 4)) for length in (5, 3, 3)]
+    w_in, w_out = rng.standard_normal((12, 4)), rng.standard_normal((4, 4))
+    q, k, v = ((x @ w.T).reshape(len(x), 4, 2).swapaxes(0, 1) for x, w in zip(inputs, np.split(w_in, 3), strict=True))
+    own = {name: rng.standard_normal((4, 3, 2)) for name in given}
+    k, v = own.get("static_k", k), own.get("static_v", v)
+    scores = np.exp(q @ k.swapaxes(1, 2) / np.sqrt(2))
+    scores /= scores.sum(-1, keepdims=True)
+    expected = (scores @ v).swapaxes(0, 1).reshape(5, 2, 4) @ w_out.T
+
+    def run(own):
+        tensors = [lucid.tensor(each) for each in (*inputs, w_in, w_out)]
+        return lucid.nn.functional.multi_head_attention_forward(
+            *tensors[:3], 4, 2, tensors[3], None, None, None, False, 0.0, tensors[4], None,
+            **{name: lucid.tensor(each) for name, each in own.items()},
+        )  # fmt: skip
+
+    out, weights = run(own)
+    np.testing.assert_allclose(numbers(out), expected, rtol=1e-10)
+    np.testing.assert_allclose(numbers(weights), scores.reshape(2, 2, 5, 3).mean(1), rtol=1e-10)
+    for shape in ((2, 3, 2), (4, 3, 1), (4, 3)):
+        with pytest.raises(ShapeError, match=f"{given[0]}: expected|expected {given[0]}"):
+            run({given[0]: np.ones(shape)})
+
+
+@pytest.mark.parametrize("embed", [2, 6, 8])
+def test_the_query_has_the_features_that_are_said(embed):
+    """Another number of them is refused, also where the heads could share it."""
+    x, w_in, w_out = lucid.ones(3, 2, 4), lucid.ones(12, 4), lucid.ones(4, 4)
+    for query in (x, x[:, 0]):
+        with pytest.raises(ShapeError, match=rf"expected query of shape \(queries\[, batch\], {embed}\), got shape"):
+            lucid.nn.functional.multi_head_attention_forward(
+                query, query, query, embed, 2, w_in, None, None, None, False, 0.0, w_out, None
+            )

@@ -82,6 +82,21 @@ def test_every_nan_is_distinct(dtype):
         assert often.tolist() == counts
 
 
+@pytest.mark.parametrize("function", [lucid.unique, lucid.unique_consecutive])
+@pytest.mark.parametrize("dim", [None, 0, 1, -1])
+def test_the_inverse_makes_the_input_again(function, dim, rng):
+    """Without a dimension it has the shape of the input, along one that of its places; counts are how often each is."""
+    array = rng.integers(0, 2, (6, 5, 4))
+    for d in (0, 1, 2):  # some lines beside each other are equal
+        array = array.take([0, 0, *range(1, array.shape[d])], d)
+    values, inverse, counts = function(lucid.tensor(array), return_inverse=True, return_counts=True, dim=dim)
+    found, places = numbers(values), numbers(inverse)
+    assert places.shape == (array.shape if dim is None else array.shape[dim : dim + 1 or None])
+    np.testing.assert_array_equal(found[places] if dim is None else found.take(places, dim), array)
+    np.testing.assert_array_equal(numbers(counts), np.bincount(places.ravel()))
+    assert len(counts) == found.shape[dim or 0] < places.size
+
+
 @pytest.mark.parametrize("shape", [(6,), (2, 3, 6)])
 def test_a_sorter_orders_rows(shape, rng):
     """Rows in no order are searched through the indices that sort them, as sorted rows are."""

@@ -50,20 +50,31 @@ def made(name, **given):
 
 @pytest.mark.parametrize("name", [*NAMES, *OTHERS])
 def test_ends_of_ranges(name):
-    """Each setting takes what is in its range and is kept as it is; what is next to it is refused by its name."""
+    """Each takes what is in its range as it is, for all and in a group; what is next to it is refused by its name."""
     kind = getattr(optim, name)
     for setting, check in kind.ranges.items():
         if setting not in inspect.signature(kind).parameters:
             continue
         inside, outside = OWN[name, setting] if (name, setting) in OWN else ENDS[check]
         for value in inside:
-            assert made(name, **{setting: value}).param_groups[0][setting] == value
+            optimizer = made(name, **{setting: value})
+            assert optimizer.param_groups[0][setting] == value
+            if name != "LBFGS":  # has one group
+                own = made(name)
+                own.add_param_group({"params": [lucid.ones(1, 1, requires_grad=True)], setting: value})
+                assert own.param_groups[1][setting] == value
         for value in outside:
-            with pytest.raises(
-                (ValueError, TypeError), match=setting.removesuffix("s") if setting != "lr" else "rate"
-            ) as error:
-                made(name, **{setting: value})
-            assert isinstance(error.value, LucidError)
+            own = made(name)
+            for make in (
+                lambda: made(name, **{setting: value}),
+                lambda: own.add_param_group({"params": [lucid.ones(1, 1, requires_grad=True)], setting: value}),
+            )[: 1 if name == "LBFGS" else 2]:
+                with pytest.raises(
+                    (ValueError, TypeError), match=setting.removesuffix("s") if setting != "lr" else "rate"
+                ) as error:
+                    make()
+                assert isinstance(error.value, LucidError)
+            assert len(own.param_groups) == 1
 
 
 @pytest.mark.parametrize("given", [{"momentum": 0}, {"dampening": 0.1}, {"dampening": -0.1}])

@@ -140,6 +140,9 @@ SIZES_OF_ONE = [
     "np.cov(v, np.ones(1))", "np.corrcoef(v, np.ones(1))", "np.column_stack([v, np.ones(1)])",
     "np.interp(v, np.array([0.0, 1.0]), np.ones(1))", "np.bincount([0, 1], weights=v[:1])",
     "np.insert(x, 1, np.ones(3), axis=0)", "np.broadcast_to(v, (3, 1))", "np.reshape(v, (2, 1))", "x + v[:3]",
+    "np.linalg.cross(s[..., :2], s[..., :2])", "np.linalg.cross(x[:, :3], x[:, :2])", "np.cross(x, x[:, :3])",
+    "np.gradient(v[:2], edge_order=2)", "np.gradient(v[:1])", "np.gradient(x, axis=0, edge_order=3)",
+    "np.convolve(v, v[:0])", "np.convolve(v, v, 3)", "np.convolve(v, v, 'all')",
 ]  # fmt: skip
 
 

@@ -297,6 +297,29 @@ def test_numbers_of_pythons_on_either_side(name, number):
                     np.testing.assert_allclose(one, other, rtol=1e-5)
 
 
+def test_a_number_is_as_exact_as_the_dtype_that_is_asked_for():
+    """Beside single precision a number is not rounded to it first, nor a whole one to 32 bits, on either side."""
+    tried = []
+    for name in TWO_OPERANDS:
+        ufunc = getattr(np, name)
+        for dtype, number in ((np.float64, 0.1), (np.float64, 2**40 + 1), (np.complex128, 0.1 - 0.2j)):
+            array = np.array([0.5, 3.0, 2.0], np.float32)
+            for left in (True, False):
+                operands = (array, number) if left else (number, array)
+                try:
+                    with np.errstate(all="ignore"):
+                        expected = ufunc(*operands, dtype=dtype)
+                except (TypeError, OverflowError):  # of integers alone, or that are in order
+                    continue
+                made = ufunc(*(lucid.tensor(x) if x is array else x for x in operands), dtype=dtype)
+                pair = isinstance(expected, tuple)
+                for one, other in zip(made if pair else [made], expected if pair else [expected], strict=True):
+                    np.testing.assert_allclose(plain(one), other, rtol=1e-14)
+                    assert plain(one).dtype == other.dtype
+                tried.append(name)
+    assert {"add", "arctan2", "divide", "multiply", "power"} <= {*tried}
+
+
 @pytest.mark.parametrize("size", [1, 2, 3])
 @pytest.mark.parametrize(
     "mode", ["constant", "edge", "linear_ramp", "maximum", "mean", "median", "minimum", "reflect", "symmetric", "wrap"]

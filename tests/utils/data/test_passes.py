@@ -447,3 +447,15 @@ def test_numbers_after_a_hook_that_failed():
         next(iterator)
     list(iterator)
     assert seen == [(0, 0), (1, 2), (2, 4), (3, 6)]
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("data", [Numbers(7), Stream(8)], ids=["dataset", "stream"])
+def test_the_state_at_rest_is_that_of_a_pass_that_begins(data, workers):
+    """Before a pass and after its `iter` nothing was given: batch 0, of the first worker."""
+    loader = DataLoader(data, batch_size=2, num_workers=workers, worker="thread")
+    state = loader.state_dict()
+    begun = iter(loader)
+    assert loader.state_dict() == state
+    assert (state["batch"], state.get("turn", 0)) == (0, 0)
+    begun.close()

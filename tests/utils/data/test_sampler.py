@@ -251,6 +251,15 @@ def test_long_orders(size):
     assert sorted(RandomSampler(range(size))) == list(range(size))
 
 
+@samplers
+def test_orders_that_are_drawn_in_pieces(make, monkeypatch):
+    """The pieces of an order are together as long as it is said to be, whatever the length of one."""
+    monkeypatch.setattr("lucid.utils.data.sampler._DRAWN", 7)
+    lucid.manual_seed(5)
+    sampler = make()
+    assert [len(list(sampler)) for _ in range(2)] == [30, 30]
+
+
 @pytest.mark.parametrize(("share", "expected"), [(0.0, 1), (np.nextafter(1.0, 0.0), 3), (1.0, 3)])
 def test_the_ends_of_the_weights(share, expected, monkeypatch):
     """Also the least and the greatest number that can be drawn give no index of weight 0."""
@@ -318,6 +327,14 @@ def test_states_of_orders_of_another_size():
     with pytest.raises(ArgumentError, match="expected the state of an order of 30 indices, got one of 100"):
         RandomSampler(range(30)).load_state_dict(state)
     DistributedSampler(range(100), 3, 1).load_state_dict(DistributedSampler(range(100), 8, 0).state_dict())
+    for make in (
+        SequentialSampler, RandomSampler, lambda data: SubsetRandomSampler([*data]),
+        lambda data: WeightedRandomSampler(np.ones(9), len(data)), lambda data: DistributedSampler(data, 3, 1),
+    ):  # fmt: skip
+        state = make(range(100)).state_dict()
+        make(range(100)).load_state_dict(state)
+        with pytest.raises(ArgumentError, match="expected the state of an order of 99 indices, got one of 100"):
+            make(range(99)).load_state_dict(state)
 
 
 class Half(SequentialSampler):

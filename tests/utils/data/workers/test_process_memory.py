@@ -364,7 +364,9 @@ class Unit(np.ndarray):
 
 
 @pytest.mark.cpu("arrays of NumPy's")
-@pytest.mark.parametrize("kind", ["own class", "matrix", "records", "structured", "transposed", "steps", "backwards"])
+@pytest.mark.parametrize(
+    "kind", ["own class", "matrix", "records", "structured", "of twelve bytes", "transposed", "steps", "backwards"]
+)
 def test_bytes_of_any_array_are_shared(kind):
     """Whatever its class, dtype and order, an array's bytes lie in the block, and not in the text that each reads."""
     array = np.arange(100_000.0).reshape(100, -1)
@@ -373,6 +375,7 @@ def test_bytes_of_any_array_are_shared(kind):
         "matrix": array.view(np.matrix),
         "records": array.view([("a", "f4"), ("b", "f4")]).view(np.recarray),
         "structured": array.view([("a", "f4"), ("b", "f4")]),
+        "of twelve bytes": array[:, :999].copy().view([("a", "f4"), ("b", "f8")]),
         "transposed": array.T,
         "steps": array[:, ::2],
         "backwards": array[::-1],

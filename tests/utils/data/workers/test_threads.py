@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+import gc
 import random
+import sys
 import threading
 import time
 
@@ -11,7 +13,7 @@ import pytest
 
 import lucid
 from lucid.errors import WorkerError
-from lucid.utils.data import DataLoader, Dataset, IterableDataset, get_worker_info
+from lucid.utils.data import DataLoader, Dataset, IterableDataset, get_worker_info, iteration
 from lucid.utils.data.reading import Job, while_reading
 from tests.utils.data.datasets import Failing, Numbers, Slow, Stream
 from tests.utils.data.readers import nothing_left
@@ -88,6 +90,38 @@ def test_threads_share_the_dataset():
     assert sorted(int(batch) for batch in DataLoader(dataset, num_workers=3, worker="thread")) == list(range(40))
     assert dataset.seen == {0, 1, 2}
     assert get_worker_info() is None
+
+
+def test_a_thread_that_the_system_refuses(monkeypatch):
+    """Its error is what is raised, those that have started end, and nothing is said of one that never ran."""
+    start, said = threading.Thread.start, []
+
+    def refused(thread):
+        if thread.name == "lucid worker 1":
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", refused)
+    monkeypatch.setattr(sys, "unraisablehook", said.append)
+    with nothing_left():
+        with pytest.raises(RuntimeError, match="can't start new thread") as caught:
+            list(DataLoader(Numbers(), num_workers=3, worker="thread"))
+        del caught
+        gc.collect()
+    assert not said
+
+
+def test_a_pass_that_cannot_begin(monkeypatch):
+    """What fails before the first batch ends its workers, also those that would stay for the next pass."""
+
+    def fails(batches, device):
+        raise RuntimeError("no way there")
+
+    monkeypatch.setattr(iteration, "prefetch", fails)
+    loader = DataLoader(Numbers(), num_workers=2, worker="thread", persistent_workers=True)
+    loader.device = lucid.device("cpu")
+    with nothing_left(), pytest.raises(RuntimeError, match="no way there"):
+        iter(loader)
 
 
 def test_starting():
