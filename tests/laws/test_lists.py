@@ -246,6 +246,15 @@ def test_new_parameters_are_in_the_changelog():
     )
 
 
+def test_the_changelog_is_grouped():
+    """Under one heading for each release stand what was added, changed and fixed, in lines that fit a page."""
+    for release in CHANGELOG.split("\n## ")[1:]:
+        assert not set(re.findall(r"^### (.*)$", release, re.MULTILINE)) - {"Added", "Changed", "Fixed"}
+        loose = release.split("\n### ")[0].partition("\n")[2]
+        assert not loose.strip(), f"CHANGELOG.md: {loose.strip()[:80]!r} stands under none of Added, Changed, Fixed"
+    assert not [line for line in CHANGELOG.splitlines() if len(line) > 120]
+
+
 # ---- the lists of laws ----
 
 
