@@ -302,6 +302,21 @@ def test_tied_names_of_other_writers(tmp_path):
 # ---- where tensors go ----
 
 
+@pytest.mark.parametrize(
+    ("function", "where"),
+    [
+        (lambda storage, location: storage, "cpu"), (lambda storage, location: storage.cpu(), "cpu"),
+        (lambda storage, location: storage.cuda(2), "cuda:2"), (lambda storage, location: storage.cuda(), "cuda"),
+        (lambda storage, location: storage.to("cuda:0"), "cuda:0"), (lambda storage, location: None, "cuda:1"),
+        (lambda storage, location: storage.cuda(0, non_blocking=True).cpu(), "cpu"),
+        ({"cuda:1": "cuda:0"}, "cuda:0"), ({"cuda:0": "cpu"}, "cuda:1"), (None, "cuda:1"), ("cpu", "cpu"),
+    ],
+)  # fmt: skip
+def test_where_a_tensor_of_another_device_goes(function, where):
+    """What was saved on a CUDA device goes where it is told, and without a word where it was."""
+    assert Locations(function)("cuda:1") == where
+
+
 @pytest.mark.parametrize("name", ["own", "safetensors", "zip", "old"])
 def test_a_function_says_where_tensors_go(name):
     """`map_location` may be a function of the memory and where it was: it returns memory, a device, or None."""
