@@ -113,7 +113,7 @@ def kron(input: Tensor, other: Tensor) -> Tensor:
 def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
     """Return the cross products of vectors of size 3 along `dim`; None is the first one of that size.
 
-    Both broadcast against each other, in the other dimensions.
+    `input` and `other` broadcast against each other, in the other dimensions.
 
     >>> import lucid
     >>> lucid.cross(lucid.tensor([1.0, 0.0, 0.0]), lucid.tensor([0.0, 1.0, 0.0]))

@@ -118,7 +118,7 @@ def test_layer():
     assert layer.weight[3].tolist() == [0.0, 0.0]
     text = "4, 2, max_norm=1.0, norm_type=1.0, scale_grad_by_freq=True, mode='mean', padding_idx=3"
     assert repr(layer) == f"EmbeddingBag({text})"
-    with pytest.raises(SettingError, match="mode has to be one of"):
+    with pytest.raises(SettingError, match="mode: expected one of 'sum', 'mean', 'max', got str 'least'"):
         nn.EmbeddingBag(4, 2, mode="least")
     with pytest.raises(SettingError, match="padding_idx"):
         nn.EmbeddingBag(4, 2, padding_idx=4)
