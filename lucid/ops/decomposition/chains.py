@@ -96,7 +96,7 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
 
 
 def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
-    """Return the cross products of vectors of size 3 along `dim`; the other dimensions broadcast.
+    """Return the cross products of vectors of `input` and `other`, of size 3 along `dim`; other dimensions broadcast.
 
     >>> import lucid
     >>> lucid.linalg.cross(lucid.tensor([1.0, 0.0, 0.0]), lucid.tensor([0.0, 1.0, 0.0]))
