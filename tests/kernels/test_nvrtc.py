@@ -36,7 +36,7 @@ STACK = {
     # what is spilled
     "lucid::rows_backward": 8,
     # CUDA's functions of angles, which they reduce in an array where these are beyond 105,615
-    r"\w+<\w+, (Sin|Cos|Tan|SinGrad|CosGrad),": 32,
+    r"\w+<\w+, (Sin|Cos|Tan|Sinc|SinGrad|CosGrad|SincGrad),": 32,
 }
 SHARED = 48 << 10
 
