@@ -396,8 +396,6 @@ def hvp(
         outputs, slopes = _slopes(func, at, "hvp", strict=strict)
         left = _joined(tuple(zeros_of(x) for x in at), create_graph=False)
         grads = pulled(slopes, at, left, create_graph=True)
-        if strict:
-            _filled(grads, at, "hvp", strict=True, create_graph=False)
     with _recorded(create_graph):
         products = pulled(grads, left, vectors, create_graph=create_graph)
         products = _filled(products, at, "hvp", strict=strict, create_graph=create_graph)

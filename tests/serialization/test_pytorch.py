@@ -15,6 +15,8 @@ import pytest
 
 import lucid
 from lucid.errors import CheckpointError
+from lucid.serialization import pytorch
+from lucid.serialization.calls import Name
 
 MOST_CALLS = 100_000
 STORAGE = b"(X\x07\0\0\0storagectorch\nFloatStorage\nX\x01\0\0\0%bX\x03\0\0\0cpu"
@@ -178,3 +180,29 @@ def test_storages_are_no_more_than_the_file():
     file.seek(0)
     with pytest.raises(CheckpointError, match="storages that are longer than the file"):
         lucid.load(file)
+
+
+def test_each_part_of_a_reference_has_its_kind():
+    """What names a storage is a word, a storage, a key, a place and a number of elements; anything else is none."""
+    parts = ["storage", Name("torch.FloatStorage"), "0", "cpu", 4]
+    assert pytorch._reference(parts) == (np.dtype("f4"), "0", "cpu", 4, [])
+    for place, wrong in ((0, "module"), (2, 0), (3, None), (4, "4"), (4, -1), (4, True)):
+        with pytest.raises(ValueError, match="expected a reference to a storage"):
+            pytorch._reference([*parts[:place], wrong, *parts[place + 1 :]])
+
+
+def test_many_small_tuples():
+    """What a tuple takes of the budget is its own length, wherever on the stack it is made."""
+    value = [(k,) for k in range(20_000)]
+    assert lucid.load(archive(pickle.dumps(value, 2)[2:-1])) == value
+
+
+def test_a_packed_file_that_goes_on_is_refused(monkeypatch):
+    """Also where what was said to be there ends with a piece of what is unpacked."""
+    data = bytearray(archive(tensor(numel=2, shape=(2,)), zipfile.ZIP_DEFLATED, **{"0": bytes(64)}).getvalue())
+    place = data.rindex(b"a/data/0") - 46
+    data[place + 16 : place + 20] = bytes(4)  # no checksum
+    data[place + 24 : place + 28] = (8).to_bytes(4, "little")
+    monkeypatch.setattr("lucid.serialization.archive.BLOCK", 8)
+    with pytest.raises(CheckpointError, match="expected 8 bytes in a compressed file"):
+        lucid.load(io.BytesIO(bytes(data)))

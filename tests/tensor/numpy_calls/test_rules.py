@@ -331,3 +331,15 @@ def test_pads_of_short_axes(mode, size, rng):
         for odd in ({}, {"reflect_type": "odd"}) if mode in {"reflect", "symmetric"} else ({},):
             made = lnp.pad(leaf_of(x), ((0, 0), (width, width + 1)), mode, **odd)
             np.testing.assert_allclose(plain(made), np.pad(x, ((0, 0), (width, width + 1)), mode, **odd), rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["fft2", "ifft2", "rfft2", "irfft2", "fftn", "ifftn", "rfftn", "irfftn"])
+def test_transforms_over_all_axes_have_their_norm(name, rng):
+    """Without axes sizes and the norm count too."""
+    a = rng.standard_normal((4, 6))
+    for settings in ({"norm": "ortho"}, {"norm": "forward", "s": (3, 5)}):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # NumPy's, of sizes without axes
+            expected = getattr(np.fft, name)(a, **settings)
+            given = getattr(np.fft, name)(lucid.tensor(a, requires_grad=True), **settings)
+        np.testing.assert_allclose(given.numpy(force=True), expected, rtol=1e-12, atol=1e-12)
