@@ -166,12 +166,17 @@ def _fmin(xp: ModuleType, a: Array, b: Array) -> Array:
     return _first_of_equal(xp, a, b, xp.fmin(a, b))
 
 
+def _is_first(m: Namespace, chosen: Any, a: Array) -> Any:
+    """Return where the first operand was chosen: also of two NaN. The other may be a number, of no device."""
+    return m.logical_or(m.eq(chosen, a), m.ne(chosen, chosen))
+
+
 def _fmax_a(m: Namespace, grad: Array, a: Array, b: Array, a_shape: Ints) -> Any:
-    return m.sum_to(m.where(m.logical_or(m.ge(a, b), m.ne(b, b)), grad, 0), shape=a_shape)
+    return m.sum_to(m.where(_is_first(m, m.fmax(a, b), a), grad, 0), shape=a_shape)
 
 
 def _fmax_b(m: Namespace, grad: Array, a: Array, b: Array, b_shape: Ints) -> Any:
-    return m.sum_to(m.where(m.logical_or(m.ge(a, b), m.ne(b, b)), 0, grad), shape=b_shape)
+    return m.sum_to(m.where(_is_first(m, m.fmax(a, b), a), 0, grad), shape=b_shape)
 
 
 @elementwise(
@@ -195,11 +200,11 @@ def fmax(input: Tensor, other: Tensor | Number) -> Tensor:
 
 
 def _fmin_a(m: Namespace, grad: Array, a: Array, b: Array, a_shape: Ints) -> Any:
-    return m.sum_to(m.where(m.logical_or(m.le(a, b), m.ne(b, b)), grad, 0), shape=a_shape)
+    return m.sum_to(m.where(_is_first(m, m.fmin(a, b), a), grad, 0), shape=a_shape)
 
 
 def _fmin_b(m: Namespace, grad: Array, a: Array, b: Array, b_shape: Ints) -> Any:
-    return m.sum_to(m.where(m.logical_or(m.le(a, b), m.ne(b, b)), 0, grad), shape=b_shape)
+    return m.sum_to(m.where(_is_first(m, m.fmin(a, b), a), 0, grad), shape=b_shape)
 
 
 @elementwise(
