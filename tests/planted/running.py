@@ -60,7 +60,8 @@ def caches_of(files):
     """Return what remembers results of functions of some files, by file."""
     found = defaultdict(list)
     for each in objects():
-        if isinstance(each, functools._lru_cache_wrapper):
+        # `isinstance` asks objects for their class, and those of others may warn
+        if issubclass(type(each), functools._lru_cache_wrapper):
             function = inspect.unwrap(each)
             if isinstance(function, FunctionType) and function.__code__.co_filename in files:
                 found[function.__code__.co_filename].append(each)
