@@ -54,7 +54,7 @@ def _unpooled(d: int, **settings: Any) -> Any:
     return getattr(F, f"max_unpool{d}d")(lucid.ones(1, 1, *[2] * d), places, **{"kernel_size": 2, **settings})
 
 
-# Calls of functions without operands or derivatives, and of settings that no sample gives.
+# Calls of functions without operands or derivatives, and of settings that no sample gives; they come before the rows.
 OTHERS: list[Callable[[], Any]] = [
     lambda: F.gumbel_softmax(_matrix(), 0.5, eps=0.5, dim=0),
     lambda: lucid.unravel_index(_places(), (2, 3)),

@@ -179,7 +179,7 @@ def natural(value: Any, name: str) -> int:
 
 def generator_of(seed: int, epoch: int) -> Generator:
     """Return the generator from which the order of an epoch is drawn."""
-    return Generator("cpu", mix(seed, epoch))
+    return generators.Generator("cpu", mix(seed, epoch))
 
 
 # ---- samples ----

@@ -422,4 +422,8 @@ def test_default_generators_are_of_the_public_class():
         def __getitem__(self, index):
             return type(lucid.manual_seed(3)) is lucid.Generator
 
-    assert [bool(batch) for batch in lucid.utils.data.DataLoader(Seeds())] == [True]
+    begun = []
+    thread = {"worker": "thread", "worker_init_fn": lambda _: begun.append(type(lucid.manual_seed(3)))}
+    for settings in ({}, {"num_workers": 1, **thread}):
+        assert [bool(batch) for batch in lucid.utils.data.DataLoader(Seeds(), **settings)] == [True]
+    assert begun == [lucid.Generator]

@@ -1,5 +1,6 @@
 """Every rule: NumPy's values, shapes and dtypes, and gradients by differences of what NumPy itself gives."""
 
+import math
 import warnings
 
 import numpy as np
@@ -343,3 +344,16 @@ def test_transforms_over_all_axes_have_their_norm(name, rng):
             expected = getattr(np.fft, name)(a, **settings)
             given = getattr(np.fft, name)(lucid.tensor(a, requires_grad=True), **settings)
         np.testing.assert_allclose(given.numpy(force=True), expected, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["sum", "prod", "max", "min", "nansum", "nanprod", "nanmax", "nanmin"])
+def test_what_a_reduction_begins_with_takes_its_dtype(name):
+    """A number that is not whole counts for integers with its whole part, and one that has none is refused."""
+    function = getattr(np, name)
+    for a in (np.array([-3, -1]), np.array([5, 3]), np.array([0.5, -2], np.float32)):
+        for begin in (0.6, -0.6, 2.7, np.float64(2.7), True):
+            result, expected = function(lucid.tensor(a), initial=begin), function(a, initial=begin)
+            assert result.numpy(force=True).dtype == expected.dtype
+            np.testing.assert_allclose(result.numpy(force=True), expected, rtol=1e-6)
+    with pytest.raises(ValueError, match="cannot convert float NaN to integer"):
+        function(lucid.tensor([1, 2]), initial=math.nan)

@@ -16,7 +16,7 @@ from lucid.ops.elementwise import arithmetic, comparison, nonfinite, selection
 from lucid.ops.index.gather import take_along_dim
 from lucid.ops.reduction import cumulative, extremes, running, sums
 from lucid.ops.shape import axes, broadcasting, diagonal, joining, reshape
-from lucid.tensor.numpy_calls.definition import axis_in, dtype_named, rule, tensor_of
+from lucid.tensor.numpy_calls.definition import axis_in, dtype_named, is_tensor, rule, tensor_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -64,8 +64,14 @@ def in_line(a: Tensor, dims: tuple[int, ...]) -> Any:
 
 
 def with_initial(result: Tensor, initial: Tensor | complex | None, op: Callable[[Any, Any], Any]) -> Any:
-    """Return the result of a reduction that begins with `initial`, which is none if it is None."""
-    return result if initial is None else op(result, initial)
+    """Return the result of a reduction that begins with `initial`, none if it is None; a number takes its dtype."""
+    if initial is None:
+        return result
+    if not is_tensor(initial):
+        begin = np.zeros((), result.array.dtype)
+        begin[()] = initial  # of integers the whole part, as NumPy has it; what is none is refused
+        initial = begin.item()
+    return op(result, initial)
 
 
 def in_dtype(a: Tensor, dtype: object) -> Any:

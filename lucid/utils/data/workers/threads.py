@@ -11,7 +11,8 @@ import traceback
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from lucid.base.interrupts import in_destructor
-from lucid.base.random.generator import Generator, use_generator
+from lucid.base.random.generator import use_generator
+from lucid.ops.creation.generators import Generator
 from lucid.utils.data.dataset import IterableDataset
 from lucid.utils.data.randomness import SampleStreams
 from lucid.utils.data.reading import (
