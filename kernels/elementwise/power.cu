@@ -81,3 +81,28 @@ struct Rsqrt {
 struct RsqrtGrad {
     template <class A> __device__ A operator()(A grad, A out) const { return grad * A(-0.5) * (out * out * out); }
 };
+
+// Of numbers of any precision, in double.
+struct FloatPow {
+    template <class A> __device__ double operator()(A a, A b) const { return power_of<double>(a, b); }
+};
+
+struct Ldexp {
+    template <class A> __device__ A operator()(A x, int exponent) const { return ldexp(x, exponent); }
+};
+
+struct Mantissa {
+    template <class A> __device__ A operator()(A x) const {
+        int exponent;
+        return frexp(x, &exponent);
+    }
+};
+
+// Zero of infinity and NaN, of which CUDA says none.
+struct Exponent {
+    template <class A> __device__ int operator()(A x) const {
+        int exponent;
+        frexp(x, &exponent);
+        return isfinite(x) ? exponent : 0;
+    }
+};

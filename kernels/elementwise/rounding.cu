@@ -32,3 +32,8 @@ struct RoundTens {
 struct Frac {
     template <class A> __device__ A operator()(A x) const { return x - trunc(x); }
 };
+
+// Of the sign of x, of infinity a zero.
+struct Fraction {
+    template <class A> __device__ A operator()(A x) const { return copysign(isinf(x) ? A(0) : x - trunc(x), x); }
+};

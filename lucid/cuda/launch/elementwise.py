@@ -37,7 +37,7 @@ REMEMBERED = 1024
 
 # Operands whose dtype is not that of the function.
 _BOOL = np.dtype(np.bool_)
-_FIXED = {"M": _BOOL, "W": np.dtype(np.float32)}
+_FIXED = {"M": _BOOL, "W": np.dtype(np.float32), "I": np.dtype(np.int32)}
 _PYTHON_NUMBERS = frozenset((bool, int, float))
 
 # A kernel's launch, None where there is nothing to do, and the struct with the layout that it takes first.
@@ -56,8 +56,9 @@ class Elementwise:
     functor : str
         The struct there, ``{T}`` standing for the dtype where it is a template.
     operands : str
-        One letter for each: T an array of the dtype of the function, or a number of that dtype; M a mask of bools; W
-        an array of float32 whatever T is; S a setting: a number in the precision that the function computes in.
+        One letter for each: T an array of the dtype of the function, or a number of that dtype; M a mask of bools; I
+        an array of int32, W one of float32, whatever T is; S a setting: a number in the precision that the function
+        computes in.
     out : str
         ``"T"`` or another C type.
     dtypes : tuple of str
@@ -361,7 +362,7 @@ def _dtype_of(name: str) -> np.dtype[Any]:
 
 def _instance(t: str, functor: str, packed: str, out: str, operands: str) -> tuple[str, ...]:
     """Return the template arguments of a kernel."""
-    types = {"T": t, "M": "bool", "W": "float", "S": "Setting"}
+    types = {"T": t, "M": "bool", "I": "int", "W": "float", "S": "Setting"}
     return (t, functor.replace("{T}", t), packed, types.get(out, out), *[types[operand] for operand in operands])
 
 

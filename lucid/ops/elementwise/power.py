@@ -15,6 +15,7 @@ from lucid.autograd.recording.namespace import GRAPH
 from lucid.autograd.recording.primitive import primitive
 from lucid.base.dtype import complex128, float64
 from lucid.cuda.launch.elementwise import NUMBERS, Elementwise
+from lucid.cuda.launch.plans import launches_only
 from lucid.errors import CallError
 from lucid.ops.base.declaration import FLOATING, REAL, Fused, elementwise
 from lucid.ops.base.operands import is_bool, refuse, shorten, summed, tensor_operand
@@ -83,6 +84,7 @@ _POW_GRAD_A = Elementwise("power", "PowGradA", "TTT")
 _POW_NUMBER_GRAD = Elementwise("power", "PowNumberGrad", "TTT")
 
 
+DOUBLE = np.dtype(np.float64)
 _of_arrays: Any = cache(_POW.straight)
 
 
@@ -224,6 +226,32 @@ def cbrt(input: Tensor) -> Tensor:
     return GRAPH.cbrt(input)
 
 
+@primitive
+def _float_power(xp: ModuleType, a: Array, b: Array) -> Array:
+    return _power_on(xp, *[x.astype(np.float64, copy=False) for x in (a, b)])
+
+
+_FLOAT_POW = Elementwise("power", "FloatPow", "TT", out="double")
+
+
+@_float_power.cuda
+@launches_only
+def _float_power_cuda(a: Array, b: Array) -> Any:
+    return _FLOAT_POW(a, b)
+
+
+@_float_power.vjp("a")
+def _float_power_a(m: Namespace, grad: Array, a: Array, b: Array, a_shape: Ints, a_dtype: Any) -> Any:
+    slope = _pow_a(m, grad, m.cast(a, dtype=DOUBLE), m.cast(b, dtype=DOUBLE), a_shape)
+    return m.cast(slope, dtype=a_dtype)
+
+
+@_float_power.vjp("b")
+def _float_power_b(m: Namespace, grad: Array, a: Array, b: Array, out: Array, b_shape: Ints, b_dtype: Any) -> Any:
+    slope = _pow_b(m, grad, m.cast(a, dtype=DOUBLE), m.cast(b, dtype=DOUBLE), out, b_shape)
+    return m.cast(slope, dtype=b_dtype)
+
+
 def float_power(input: Tensor | Number, exponent: Tensor | Number) -> Tensor:
     """Return `input` to the power of `exponent`, elementwise, in float64, or complex128 if one is complex.
 
@@ -232,6 +260,8 @@ def float_power(input: Tensor | Number, exponent: Tensor | Number) -> Tensor:
     tensor([0.5000, 0.3333], dtype=lucid.float64)
     """
     operands = [as_operand(operand) for operand in (input, exponent)]
+    if all(isinstance(o, TensorBase) and o.array.dtype.kind in "fV" for o in operands):
+        return GRAPH.float_power(*operands)
     is_complex = [o.array.dtype.kind == "c" if isinstance(o, TensorBase) else isinstance(o, complex) for o in operands]
     dtype = complex128 if any(is_complex) else float64
     base, power = (cast_to(o, dtype) if isinstance(o, TensorBase) else o for o in operands)
@@ -249,6 +279,35 @@ def ldexp(input: Tensor, other: Tensor | Number) -> Tensor:
     return mul(input, pow(2.0, exponent))
 
 
+@primitive
+def _scale(xp: ModuleType, x: Array, exponent: Array) -> Array:
+    return xp.ldexp(x.astype(accumulation_dtype(x.dtype), copy=False), exponent).astype(x.dtype, copy=False)
+
+
+_SCALE = Elementwise("power", "Ldexp", "TI")
+
+
+@_scale.cuda
+@launches_only
+def _scale_cuda(x: Array, exponent: Array) -> Any:
+    return _SCALE(x, exponent)
+
+
+@_scale.vjp("x")
+def _scale_vjp(m: Namespace, grad: Array, x_shape: Ints, exponent: Array) -> Any:
+    return m.sum_to(m.scale(grad, exponent), shape=x_shape)
+
+
+def scale(x: Tensor, exponent: Tensor) -> Tensor:
+    """Return ``x * 2 ** exponent`` for whole exponents, as `numpy.ldexp`: the power may be beyond the dtype of `x`.
+
+    >>> import lucid
+    >>> lucid.ops.elementwise.power.scale(lucid.tensor([1e-30]), lucid.tensor([200]))
+    tensor([1.6069e+30])
+    """
+    return GRAPH.scale(x, exponent)
+
+
 class MantissaExponent(NamedTuple):
     """The two parts of floating-point numbers."""
 
@@ -260,6 +319,17 @@ class MantissaExponent(NamedTuple):
 def _frexp(xp: ModuleType, x: Array) -> tuple[Array, Array]:
     mantissa, exponent = xp.frexp(x.astype(accumulation_dtype(x.dtype), copy=False))
     return mantissa.astype(x.dtype, copy=False), exponent.astype(np.int32, copy=False)
+
+
+_MANTISSA = Elementwise("power", "Mantissa")
+_EXPONENT = Elementwise("power", "Exponent", out="int")
+
+
+@_frexp.cuda
+@launches_only
+def _frexp_cuda(x: Array) -> Any:
+    mantissa = _MANTISSA(x)
+    return NotImplemented if mantissa is NotImplemented else (mantissa, _EXPONENT(x))
 
 
 @_frexp.vjp

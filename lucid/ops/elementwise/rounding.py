@@ -10,18 +10,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.recording.namespace import GRAPH
+from lucid.autograd.recording.primitive import primitive
 from lucid.cuda.launch.elementwise import Elementwise
+from lucid.cuda.launch.plans import launches_only
 from lucid.errors import DtypeError
 from lucid.ops.base.blocks import rounded_once
 from lucid.ops.base.core import clone
 from lucid.ops.base.declaration import FLOATING, elementwise, flat
 from lucid.ops.base.operands import refuse, tensor_operand
-from lucid.ops.base.promotion import tensor_dtype
+from lucid.ops.base.promotion import accumulation_dtype, tensor_dtype
 from lucid.ops.base.scalars import as_int
 
 if TYPE_CHECKING:
     from types import ModuleType
 
+    from lucid.autograd.recording.namespace import Namespace
     from lucid.autograd.recording.primitive import Primitive
     from lucid.base.arrays import Array
     from lucid.tensor import Tensor
@@ -129,3 +132,35 @@ def frac(input: Tensor) -> Tensor:
     tensor([ 0.5000, -0.5000])
     """
     return GRAPH.frac(input)
+
+
+@primitive(outputs=("fraction", "whole"))
+def _modf(xp: ModuleType, x: Array) -> tuple[Array, ...]:
+    return tuple([part.astype(x.dtype, copy=False) for part in xp.modf(x.astype(accumulation_dtype(x.dtype)))])
+
+
+_FRACTION = Elementwise("rounding", "Fraction")
+_TRUNC = Elementwise("rounding", "Trunc")
+
+
+@_modf.cuda
+@launches_only
+def _modf_cuda(x: Array) -> Any:
+    fraction = _FRACTION(x)
+    return NotImplemented if fraction is NotImplemented else (fraction, _TRUNC(x))
+
+
+@_modf.vjp
+def _modf_vjp(m: Namespace, grad: Array) -> Any:
+    return grad[0]
+
+
+def modf(x: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the fractions, of infinity 0, and the whole numbers before them, both of the sign of `x`, as `numpy.modf`.
+
+    >>> import lucid
+    >>> lucid.ops.elementwise.rounding.modf(lucid.tensor([1.5, -2.0]))
+    (tensor([ 0.5000, -0.0000]), tensor([ 1., -2.]))
+    """
+    refuse("modf", FLOATING[0], x, instead=FLOATING[1])
+    return GRAPH.modf(x)

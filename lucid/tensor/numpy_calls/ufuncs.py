@@ -13,6 +13,7 @@ from lucid.base.device import device_of
 from lucid.base.dtype import as_dtype
 from lucid.errors import ShapeError
 from lucid.ops.activation.sigmoid import tanh
+from lucid.ops.base.operands import float_operand
 from lucid.ops.base.promotion import cast_to, no_matrix
 from lucid.ops.elementwise import (
     arithmetic,
@@ -53,9 +54,13 @@ if TYPE_CHECKING:
     from lucid.tensor.numpy_calls.definition import Operand
 
 
-def parts_of_numbers(x: Tensor) -> tuple[Any, Any]:
-    """Return ``numpy.modf``: the fraction, of infinity 0, and the whole number before it."""
-    return selection.where(nonfinite.isinf(x), 0.0, rounding.frac(x)), rounding.trunc(x)
+def scaled(x: Operand, exponent: Operand) -> Any:
+    """Return ``numpy.ldexp``; of exponents with fractions, which NumPy refuses, what `lucid.ldexp` gives."""
+    like = next(tensors_in((x, exponent)))
+    n = operand(exponent, like, strong=True)
+    if n.array.dtype.kind in "fcV":
+        return power.ldexp(operand(x, like), exponent)
+    return power.scale(float_operand(operand(x, like, strong=True)), n)
 
 
 def sign(x: Tensor) -> Any:
@@ -158,7 +163,7 @@ UFUNCS: dict[str, Callable[..., Any]] = {
     "isinf": nonfinite.isinf,
     "isnan": nonfinite.isnan,
     "lcm": division.lcm,
-    "ldexp": power.ldexp,
+    "ldexp": scaled,
     "left_shift": logic.bitwise_left_shift,
     "less": comparison.lt,
     "less_equal": comparison.le,
@@ -176,7 +181,7 @@ UFUNCS: dict[str, Callable[..., Any]] = {
     "matvec": matrix_vector,
     "maximum": chosen(comparison.maximum, np.maximum),
     "minimum": chosen(comparison.minimum, np.minimum),
-    "modf": parts_of_numbers,
+    "modf": rounding.modf,
     "multiply": arithmetic.mul,
     "negative": arithmetic.neg,
     "nextafter": arithmetic.nextafter,

@@ -332,7 +332,7 @@ UFUNC_CALLS = {
     "arccosh": ["np.arccosh(p + 1)"],
     "power": ["np.power(p, x)", "np.power(p, 2)", "2.0 ** x", "x ** 2", "p ** I[0, 0]"],
     "float_power": ["np.float_power(p, x)"],
-    "ldexp": ["np.ldexp(x, 2)"],
+    "ldexp": ["np.ldexp(x, 2)", "np.ldexp(x, I[0, 0])"],
     "matmul": ["np.matmul(m, x)", "x @ v", "W @ x.T", "np.matmul(s, s[0].T)"],
     "matvec": ["np.matvec(s, v)"],
     "vecmat": ["np.vecmat(v, x.T)", "np.vecmat(z[0], z.T)"],
