@@ -1,1 +1,1 @@
-"""What a node keeps and how it is recorded: primitives, plans, saved tensors, views, Functions."""
+"""Recording of nodes: primitives, derivative plans, saved tensors, views, Functions."""

@@ -1,4 +1,4 @@
-"""How a node comes into the graph: where its gradients go, and its position in the order of recording.
+"""Entry of a node into the graph: the edges of its gradients, and its position in the order of recording.
 
 The callers of `short_path` and `device_path` do the same for their nodes in straight-line code; no other does.
 """
@@ -43,7 +43,7 @@ def attach(node: Node, edges: tuple[Edge | None, ...], array: Array | None, *, w
 
 
 def created(node: Any) -> Any:
-    """Return a node after the hooks of its creation, inside of which no others fire."""
+    """Return a node after the hooks of its creation; no creation hooks fire inside of them."""
     state = thread.state
     hooks = state.creation_hooks
     if hooks:
@@ -56,7 +56,7 @@ def created(node: Any) -> Any:
 
 
 class node_creation_hook(Context):
-    """Inside, `hook` is called with each node that is recorded, once it has its edges and what it saves.
+    """Call `hook` inside with each recorded node, once it has its edges and saved values.
 
     It may look at the node, put what it likes into its `metadata`, and register hooks on it; what it returns is
     ignored. Nodes that a pass records under ``create_graph=True``, and a checkpoint when it runs again, count if that

@@ -1,4 +1,4 @@
-"""The context of a Function's call: what its forward keeps for its backward."""
+"""The context of a Function's call: the values that its forward keeps for its backward."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ class SavedEntry:
         self.original = weakref.ref(tensor) if output is None else None
 
     def replace(self, value: Any) -> None:
-        """Keep `value` instead, which no longer shares memory that may change."""
+        """Keep `value` instead, an array of its own memory."""
         self.value = value
         self.version, self.count = [0], 0
 
 
 class Call:
-    """What lucid knows of one call; apart from the context, whose attributes belong to the user.
+    """State of one call, apart from the context: attributes of the context belong to the user.
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ class Call:
         self.node: weakref.ref[Node] | None = None
 
     def keep(self, node: Node, inputs: dict[int, Edge | None], joined: dict[int, int]) -> None:
-        """Turn what forward asked to save into entries that hold no reference to `node`.
+        """Turn the values that forward saved into entries without a reference to `node`.
 
         By the identities of tensors: where the gradients of the inputs go, and which outputs of the node take one.
         """
@@ -114,7 +114,7 @@ class Call:
         return saved_tensor(entry.value, edge, entry.version)
 
     def raw(self) -> tuple[SavedTensor | None, ...]:
-        """Return what stands behind each of the saved tensors."""
+        """Return the entry behind each of the saved tensors."""
         saved = self.saved
         if saved is None:
             raise freed_error(self.name)
@@ -133,7 +133,7 @@ class Call:
 
 
 class FunctionCtx:
-    """What a `Function`'s forward hands to its backward: tensors, markings, and any attributes set on it.
+    """Context from a `Function`'s forward to its backward: tensors, markings, and any attributes set on it.
 
     A fresh one is made by each `Function.apply` and given first to `forward` and to `backward`.
 
@@ -168,7 +168,7 @@ class FunctionCtx:
         self.__lucid__ = Call(type(self).__name__)
 
     def save_for_backward(self, *tensors: Any) -> None:
-        """Keep `tensors` for backward, where `saved_tensors` gives them back in order.
+        """Keep `tensors` for backward; `saved_tensors` gives them back in order.
 
         Parameters
         ----------
@@ -213,7 +213,7 @@ class FunctionCtx:
 
     @property
     def saved_variables(self) -> tuple[Any, ...]:
-        """What `saved_tensors` gives, under its old name, with a `DeprecationWarning`."""
+        """The `saved_tensors` under their old name, with a `DeprecationWarning`."""
         warn("saved_variables is deprecated: use saved_tensors", DeprecationWarning)
         return self.saved_tensors
 
@@ -269,7 +269,7 @@ class FunctionCtx:
         self.__lucid__.materialize = value
 
     def set_output_grad_dtype(self, *dtypes: Any) -> None:
-        """Declare in which dtype backward gets the gradient of each output, whatever the output's own dtype is.
+        """Declare the dtype of each output's gradient in backward, independent of the output's own dtype.
 
         Parameters
         ----------

@@ -37,7 +37,7 @@ _CONSTANTS = frozenset((type(None), bool, int, float))
 
 
 def caller(primitive: Primitive) -> Caller | None:
-    """Return what gives the output of a primitive for tensors and settings; None where no short path is.
+    """Return the short path of a primitive: a function of its operands and settings; None if it has none.
 
     It gives NotImplemented for what is left to the general path.
     """
@@ -57,7 +57,7 @@ def _planned(primitive: Primitive) -> Caller:
         if recordings or recording == SPECIAL:
             return NotImplemented
         device = current_device()
-        given: list[Any] = []
+        arrays: list[Any] = []
         addresses: list[int] = []
         edges: list[Edge | None] = []
         needed = 0
@@ -89,7 +89,7 @@ def _planned(primitive: Primitive) -> Caller:
                 place = ~addresses.index(address)
             else:
                 place = address % ALIGNMENT
-                given.append(array)
+                arrays.append(array)
                 addresses.append(address)
             form += (array.dtype, array.shape, None if array._c_contiguous else array.strides, place)  # noqa: SLF001
         try:
@@ -104,7 +104,7 @@ def _planned(primitive: Primitive) -> Caller:
             if recorded is None:
                 return NotImplemented
         try:
-            out = launched.run(given, addresses, make)
+            out = launched.run(arrays, addresses, make)
         except Exception as error:
             gpu.raise_for(error)
             raise

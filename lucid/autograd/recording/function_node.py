@@ -1,4 +1,4 @@
-"""The node of a recorded Function: runs the user's backward and checks what it gives."""
+"""The node of a recorded Function: runs the user's backward and checks its gradients."""
 
 from __future__ import annotations
 
@@ -62,12 +62,12 @@ class FunctionNode(BackwardCFunction):
         self.ctx.__lucid__.saved = None
 
     def backward(self, m: Namespace, grad: Array, quiet: Callable[..., Any]) -> tuple[Any, ...]:
-        """Return what the user's backward gives, checked against the inputs."""
+        """Return the gradients of the user's backward, checked against the inputs."""
         ctx = self.ctx
         received = grad if isinstance(grad, list) else [grad]  # pyright: ignore[reportUnknownVariableType]
         if len(received) != self.outputs:  # pyright: ignore[reportUnknownArgumentType]
             received = [None] * self.outputs
-        given: list[Any] = []
+        gradients: list[Any] = []
         declared = ctx.__lucid__.grad_dtypes or (None,) * self.outputs
         for entry, form, wanted in zip(received, self.forms, declared, strict=True):  # pyright: ignore[reportUnknownArgumentType,reportUnknownVariableType]
             if entry is not None:
@@ -75,13 +75,13 @@ class FunctionNode(BackwardCFunction):
                 if wanted is not None and value.dtype != (wanted if isinstance(value, TensorBase) else wanted.numpy):
                     n = m if isinstance(value, TensorBase) else namespace_of(value)
                     value = n.cast(value, dtype=wanted.numpy)
-                given.append(lent(value))
+                gradients.append(lent(value))
             elif ctx.__lucid__.materialize and form is not None:
                 xp, shape, dtype = form
-                given.append(wrap(xp.zeros(shape, dtype if wanted is None else wanted.numpy)))
+                gradients.append(wrap(xp.zeros(shape, dtype if wanted is None else wanted.numpy)))
             else:
-                given.append(None)
-        grads = self.function.__derivative__(ctx, *given)
+                gradients.append(None)
+        grads = self.function.__derivative__(ctx, *gradients)
         return self._checked(m, grads)
 
     def _checked(self, m: Namespace, grads: Any) -> tuple[Any, ...]:
@@ -131,18 +131,18 @@ class FunctionNode(BackwardCFunction):
         return tuple(checked)
 
     def _called(self) -> str:
-        """Return what errors call the user's function."""
+        """Return the name of the user's function in errors."""
         return f"{self.function.__qualname__}.backward"
 
     def _fitted(self, m: Namespace, grad: TensorBase, index: int, target: tuple[Any, Any, Any]) -> Any:
         """Return one gradient as the engine's form, summed to its input's shape and cast to its dtype."""
         shape, dtype, device = target
         array = grad.array
-        there = device_of(array)
-        if there is device and array.dtype is dtype and array.shape == shape:
+        actual = device_of(array)
+        if actual is device and array.dtype is dtype and array.shape == shape:
             return grad if m is GRAPH else array
         name = self._called()
-        if there != device:
+        if actual != device:
             raise DeviceError(
                 f"{name}: gradient {index} is on another device than its input: expected {device}, got {describe(grad)}"
             )

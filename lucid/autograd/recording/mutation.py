@@ -25,21 +25,21 @@ class Kept:
 
 
 class Keeping:
-    """Values of tensors, of which each is copied just before it changes in place."""
+    """Values of tensors, each copied just before it changes in place."""
 
     def __init__(self) -> None:
         # by identity of a version counter, which stands for the memory: the counter itself and what shares its memory
         self._kept: dict[int, tuple[list[int], list[weakref.ref[Kept]]]] = {}
 
     def pack(self, tensor: TensorBase) -> Kept:
-        """Return what keeps the values that `tensor` has now."""
+        """Return an entry that keeps the present values of `tensor`."""
         kept = Kept(tensor.array)
         counter = version_of(tensor)
         self._kept.setdefault(id(counter), (counter, []))[1].append(weakref.ref(kept))
         return kept
 
     def keep(self, counter: list[int]) -> None:
-        """Copy what is kept of the memory that `counter` stands for, before it changes."""
+        """Copy the saved values in the memory of `counter`, before it changes."""
         _, references = self._kept.pop(id(counter), (counter, []))
         for reference in references:
             kept = reference()
@@ -52,7 +52,7 @@ everywhere: weakref.WeakSet[Keeping] = weakref.WeakSet()
 
 
 class _Block(Keeping):
-    """The hooks of one :class:`allow_mutation_on_saved_tensors`, and what was saved under them."""
+    """The hooks of one :class:`allow_mutation_on_saved_tensors`, and the values saved under them."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -106,7 +106,7 @@ class allow_mutation_on_saved_tensors(saved_tensors_hooks):
 
 
 def keep_saved(counter: list[int]) -> None:
-    """Let what is kept of a memory be copied, by this thread's :class:`allow_mutation_on_saved_tensors` too."""
+    """Copy the saved values in a memory that is about to change, also for :class:`allow_mutation_on_saved_tensors`."""
     if everywhere:  # to iterate over none takes longer than a small op
         for keeping in list(everywhere):
             keeping.keep(counter)

@@ -13,7 +13,7 @@ PRIMITIVES: dict[str, Primitive] = {}
 
 
 class Namespace:
-    """The primitives by name, in one form: what rules are written against.
+    """The primitives by name, in one form: the `m` of derivative rules.
 
     A rule calls ``m.mul(grad, b)`` and runs on raw arrays or on tensors, as the pass wants it.
     """
@@ -43,5 +43,5 @@ GRAPH: Any = Namespace()
 
 
 def namespace_of(grad: Any) -> Namespace:
-    """Return the namespace in which rules of a raw gradient run."""
+    """Return the namespace for rules of a raw gradient."""
     return CPU if is_numpy(grad) else CUDA

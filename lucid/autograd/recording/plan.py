@@ -1,4 +1,4 @@
-"""Derivative rules, and the plan that a node follows: what it keeps and which rules it runs."""
+"""Derivative rules, and the plan of a node: the values that it keeps and the rules that it runs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MOST_OPERANDS = 32
 
 
 class Rule:
-    """One derivative formula: the gradients of some inputs, from what its parameters name.
+    """One derivative formula: the gradients of some inputs, from the values that its parameters name.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class Rule:
         self.arguments: tuple[str, ...] = arguments or function.__code__.co_varnames[2 : function.__code__.co_argcount]
 
     def bound(self, needs: tuple[bool, ...], *, conjugate: bool, cuda: bool) -> Callable[..., Any]:
-        """Return what gives the needed gradients: `function`, with its kernel on CUDA, conjugated if complex."""
+        """Return the function of the needed gradients: `function`, with its kernel on CUDA, conjugated if complex."""
         if conjugate:
             function = conjugated(self.function)
         elif cuda and self.planned:
@@ -79,8 +79,8 @@ class Rule:
         return run
 
 
-class Plan:
-    """What a node of one primitive keeps and runs, for one pattern of operands that require grad.
+class DerivativePlan:
+    """Values kept and rules run by a node of one primitive, for one pattern of operands that require grad.
 
     Attributes
     ----------
@@ -144,8 +144,8 @@ class Plan:
             for rule in primitive.rules
             if any(needed[p] for name in rule.covers for p in covered[name])
         ]
-        given = {p for _, targets in rules for p in targets}
-        missing = next((i for i in range(count) if needed[i] and i not in given), None)
+        differentiable = {p for _, targets in rules for p in targets}
+        missing = next((i for i in range(count) if needed[i] and i not in differentiable), None)
         if missing is not None:
             raise NotDifferentiableError(
                 f"{primitive.name}: no derivative with respect to operand {missing} is known; detach() it, "
@@ -205,7 +205,7 @@ class Plan:
         if cuda and not conjugate and all(rule.planned for rule, _ in rules):
             self.by_launches = with_plan(self.launching(needed, len(primitive.outputs)))
         self.narrowed = functools.lru_cache(MOST_PLANS)(
-            functools.partial(Plan, primitive, needed, conjugate=conjugate, cuda=cuda)
+            functools.partial(DerivativePlan, primitive, needed, conjugate=conjugate, cuda=cuda)
         )
         if count == 2 and [step[2] for step in self.steps] == [0, 1]:
             self.pair = (*self.steps[0][:2], *self.steps[1][:2])
@@ -216,7 +216,7 @@ class Plan:
                 self.direct = self.steps[0][0]
 
     def values_of(self, arrays: Sequence[Any], settings: Mapping[str, Any]) -> tuple[Any, ...]:
-        """Return what a node keeps beside arrays: shapes, dtypes and settings."""
+        """Return the values that a node keeps beside arrays: shapes, dtypes and settings."""
         values: list[Any] = []
         for kind, what in self.values:
             if kind == "setting":
@@ -232,7 +232,7 @@ class Plan:
         return tuple(values)
 
     def launching(self, needed: tuple[bool, ...], outputs: int) -> Callable[..., Any]:
-        """Return `run` on raw CUDA arrays, which a launch plan can note."""
+        """Return `run` on raw CUDA arrays, in a form that a launch plan can note."""
         edges = tuple([need or None for need in needed])
 
         def run(*arguments: Any) -> Any:
@@ -242,7 +242,7 @@ class Plan:
         return run
 
     def run(self, m: Namespace, grad: Array, pool: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Return the gradient of each operand from what `pool` holds."""
+        """Return the gradient of each operand from the saved arrays and values in `pool`."""
         if self.direct is not None:
             result = self.direct(m, grad, *pool)
             if self.joint:
@@ -265,7 +265,7 @@ class Plan:
 
 
 def _shape_of(array: Any) -> tuple[int, ...] | None:
-    """Return the shape of an array; None for a number, which has no gradient to be summed to it."""
+    """Return the shape of an array; None for a number, as it has no gradient."""
     return getattr(array, "shape", None)
 
 
@@ -291,7 +291,7 @@ def by_plan(rule: Rule) -> Callable[..., Any]:
 
 
 def by_kernel(rule: Rule) -> Callable[..., Any]:
-    """Return a rule that asks its kernel first, where it runs on raw CUDA arrays."""
+    """Return a rule that asks its kernel first if it runs on raw CUDA arrays."""
     kernel: Any = noted(rule.cuda)
 
     @functools.wraps(rule.function)
@@ -306,7 +306,7 @@ def by_kernel(rule: Rule) -> Callable[..., Any]:
 
 
 def kernel_or_reference(kernel: Callable[..., Any], general: Callable[..., Any]) -> Callable[..., Any]:
-    """Return what runs the kernel, and the general form where it says NotImplemented."""
+    """Return a function that runs the kernel, and the general form if that gives NotImplemented."""
     kernel = noted(kernel)
 
     def run(*arrays: Any, **settings: Any) -> Any:
@@ -317,7 +317,7 @@ def kernel_or_reference(kernel: Callable[..., Any], general: Callable[..., Any])
 
 
 def noted(kernel: Any) -> Callable[..., Any]:
-    """Return the kernel; no plan is made of what it does unless it is known to do nothing but launches."""
+    """Return the kernel, kept out of launch plans unless it is known to do nothing but launches."""
     return kernel if isinstance(kernel, Elementwise) or can_be_noted(kernel) else off_plan(kernel)
 
 

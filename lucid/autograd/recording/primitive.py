@@ -16,7 +16,7 @@ from lucid.autograd.modes.state import PLAIN, intercepted, thread, unusual
 from lucid.autograd.recording.attach import attach, created
 from lucid.autograd.recording.device_path import caller
 from lucid.autograd.recording.namespace import CPU, GRAPH, PRIMITIVES
-from lucid.autograd.recording.plan import MOST_OPERANDS, MOST_PLANS, Plan, Rule, kernel_or_reference
+from lucid.autograd.recording.plan import MOST_OPERANDS, MOST_PLANS, DerivativePlan, Rule, kernel_or_reference
 from lucid.autograd.recording.primitive_node import PrimitiveNode
 from lucid.autograd.recording.saved import PackedTuple, pack_saved
 from lucid.autograd.recording.saved_attributes import expose
@@ -32,8 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from lucid.autograd.base import Edge
-    from lucid.cuda.launch.plans import Plan as LaunchPlan
-    from lucid.cuda.launch.plans import Plans
+    from lucid.cuda.launch.plans import LaunchPlan, LaunchPlans
 
 
 class Primitive:
@@ -94,10 +93,10 @@ class Primitive:
         self.node_type = type(f"{title}Backward0", (PrimitiveNode,), {"__slots__": (), "primitive": self})
         self.rules: list[Rule] = []
         self.sealed = False
-        self.plans: dict[tuple[tuple[bool, ...], bool, bool], Plan] = {}
+        self.plans: dict[tuple[tuple[bool, ...], bool, bool], DerivativePlan] = {}
         self.cpu: Callable[..., Any] = cpu or functools.partial(reference, np)
         self.kernel: Callable[..., Any] | None = None
-        self.launch_plans: Plans = {}
+        self.launch_plans: LaunchPlans = {}
         self.policy = POLICIES.get(self.name)
         if PRIMITIVES.setdefault(self.name, self) is not self:
             raise ValueError(f"a primitive named {self.name} exists already")
@@ -107,7 +106,7 @@ class Primitive:
 
     @property
     def call(self) -> Callable[..., Any]:
-        """What is called with tensors: the primitive itself, or a shorter way that an op family gave it."""
+        """The caller for tensors: the primitive itself, or the shorter one of an op family."""
         return getattr(GRAPH, self.name)
 
     @call.setter
@@ -115,7 +114,7 @@ class Primitive:
         setattr(GRAPH, self.name, function)
 
     def shorten(self, general: Callable[..., Any]) -> None:
-        """Let calls take the short path, which leaves to `general` what it does not take."""
+        """Let calls take the short path, with `general` for the operands that it does not take."""
         self.general = general
         self.call = (unary if len(self.inputs) == 1 else binary)(self, general)
 
@@ -165,7 +164,7 @@ class Primitive:
             expose(self, argument)
 
     def cuda(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Attach the kernel: ``function(*arrays, **settings)`` on CUDA arrays, NotImplemented where it has none."""
+        """Attach the kernel: ``function(*arrays, **settings)`` on CUDA arrays, or NotImplemented."""
         if "gpu" in self.__dict__:
             raise TypeError(f"{self.name}: a kernel comes after the op's first call on a device, and would never run")
         self.kernel = function
@@ -173,7 +172,7 @@ class Primitive:
 
     @functools.cached_property
     def gpu(self) -> Callable[..., Any]:
-        """The raw form on CUDA arrays: the kernel where it can, the reference on CuPy elsewhere."""
+        """The raw form on CUDA arrays: the kernel if it takes them, the reference on CuPy otherwise."""
         general = functools.partial(self.reference, cupy_functions())
         if not self.view:
             general = off_plan(with_weak_numbers(general))
@@ -195,7 +194,7 @@ class Primitive:
 
     @functools.cached_property
     def gpu_with_plan(self) -> Callable[[Sequence[Any], Mapping[str, Any]], tuple[Any, LaunchPlan | None]]:
-        """What gives the result of `gpu` for arrays and settings, and the launch plan by which it was made."""
+        """The function of arrays and settings that returns the result of `gpu` and the launch plan that made it."""
         run = self.gpu
         if self.kernel is not None and can_be_noted(self.kernel):
             return with_plan(run, self.launch_plans)
@@ -212,7 +211,7 @@ class Primitive:
         return tuple(range(index, count)) if self.variadic and index == len(self.inputs) - 1 else (index,)
 
     def source(self, argument: str, count: int) -> tuple[str, Any]:
-        """Return where the rule's parameter `argument` comes from."""
+        """Return the source of the rule's parameter `argument`."""
         if argument in self.inputs:
             return "input", self.positions(argument, count)
         if argument in self.outputs:
@@ -226,16 +225,16 @@ class Primitive:
         raise TypeError(f"{self.name}: a rule asks for {argument!r}, which is no input, output or setting")
 
     def seal(self) -> list[Rule]:
-        """Return the rules, to which none can be added from now on."""
+        """Return the rules, and refuse further ones from now on."""
         self.sealed = True
         return self.rules
 
-    def plan(self, needed: tuple[bool, ...], *, conjugate: bool = False, cuda: bool = False) -> Plan:
+    def plan(self, needed: tuple[bool, ...], *, conjugate: bool = False, cuda: bool = False) -> DerivativePlan:
         """Return the plan for one pattern of operands that require grad, of real or complex arrays on one device."""
         plan = self.plans.get((needed, conjugate, cuda))
         if plan is None:
             self.seal()
-            plan = Plan(self, needed, conjugate=conjugate, cuda=cuda)
+            plan = DerivativePlan(self, needed, conjugate=conjugate, cuda=cuda)
             if len(needed) <= MOST_OPERANDS:
                 if len(self.plans) >= MOST_PLANS:
                     self.plans.clear()
@@ -243,7 +242,7 @@ class Primitive:
         return plan
 
     def raw(self, arrays: Sequence[Any], settings: dict[str, Any]) -> Any:
-        """Return the forward of raw arrays, quietly, on the device where they are.
+        """Return the forward of raw arrays on their device, without NumPy's warnings.
 
         Raises
         ------
@@ -371,7 +370,7 @@ class Primitive:
         settings: dict[str, Any],
         launched: LaunchPlan | None = None,
     ) -> PrimitiveNode:
-        """Return the node of one call, whose arrays were made by a launch plan if `launched` is one."""
+        """Return the node of one call; `launched` is the launch plan that made its arrays, if one did."""
         needed = tuple([edge is not None for edge in edges])
         conjugate = self.holomorphic and outs[0].dtype.kind == "c"
         plan = self.plan(needed, conjugate=conjugate, cuda=type(outs[0]) is not np.ndarray)

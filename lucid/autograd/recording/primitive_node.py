@@ -1,4 +1,4 @@
-"""The node of a recorded primitive: runs the rules of its plan on what it saved."""
+"""The node of a recorded primitive: runs the rules of its plan on its saved values."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from lucid.autograd.base import Edge
     from lucid.autograd.recording.namespace import Namespace
-    from lucid.autograd.recording.plan import Plan
+    from lucid.autograd.recording.plan import DerivativePlan
     from lucid.autograd.recording.primitive import Primitive
     from lucid.base.arrays import Array
 
@@ -90,7 +90,7 @@ class PrimitiveNode(Node):
         return tuple([g if want else None for g, want in zip(grads, wanted, strict=True)])
 
     def check(self) -> tuple[Any, ...]:
-        """Return what was saved.
+        """Return the saved values, or raise if one was freed or changed.
 
         Raises
         ------
@@ -108,7 +108,7 @@ class PrimitiveNode(Node):
         return saved
 
     def saved_on_graph(self) -> tuple[Any, ...]:
-        """Return what was saved, each array as a tensor joined to the graph."""
+        """Return the saved values, each array as a tensor joined to the graph."""
         saved = self.check()
         versions = self.kept[2]
         counters = iter(versions[::2])
@@ -121,15 +121,15 @@ class PrimitiveNode(Node):
         return tuple(tensors)
 
     def edge_of_saved(self, k: int) -> Edge | None:
-        """Return where the gradient of the saved tensor number `k` goes."""
-        plan: Plan = self.kept[0]
+        """Return the edge of the gradient of the saved tensor number `k`."""
+        plan: DerivativePlan = self.kept[0]
         if k < len(plan.saves):
             return self.edges[plan.saves[k]]
         output = plan.saves_outs[k - len(plan.saves)]
         return (self, output) if output in self.primitive.differentiable else None
 
     def release(self) -> None:
-        """Free what was saved."""
+        """Free the saved values."""
         plan, saved, _, values = self.kept
         if saved:
             self.kept = plan, None, (), values

@@ -1,4 +1,4 @@
-"""Running a checkpointed function again: what the first run leaves behind, and what a recomputation gives back."""
+"""Recomputation of checkpointed functions: the slots that the first run leaves, filled by a second run."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Slot:
 
 
 class Region:
-    """One checkpointed call: how to run it again, and what the runs have given back.
+    """One checkpointed call: its function and arguments, and the tensors that recomputations gave.
 
     Nodes hold their slots and, through the unpack hook, the region; the region holds the slots weakly. So it goes when
     the last of these nodes has run.
@@ -105,12 +105,12 @@ class Region:
         self.read_before = 0
         self.slots: list[weakref.ref[Slot]] = []
         # by backward pass: what that pass has had recomputed and not yet used; gone with the pass, however it ends
-        self.found: weakref.WeakKeyDictionary[Pass, weakref.WeakKeyDictionary[Slot, tuple[Any, int]]] = (
+        self.recomputed: weakref.WeakKeyDictionary[Pass, weakref.WeakKeyDictionary[Slot, tuple[Any, int]]] = (
             weakref.WeakKeyDictionary()
         )
 
     def pack(self, tensor: TensorBase) -> Slot:
-        """Return what stands for a tensor that the first run saves."""
+        """Return the slot for a tensor that the first run saves."""
         trace = "".join(user_stack()) if self.debug else ""
         slot = Slot(len(self.slots), tensor, trace)
         self.slots.append(weakref.ref(slot))
@@ -118,7 +118,7 @@ class Region:
         return slot
 
     def close(self) -> None:
-        """End the first run: what it has changed in place itself, another run may change again."""
+        """End the first run; a recomputation may repeat the in-place changes that it made."""
         self.complete = True
         self.reads.close()
         for each in self.slots:
@@ -128,11 +128,11 @@ class Region:
     def unpack(self, slot: Slot) -> Any:
         """Return that tensor, after running the function again if this pass has not done so."""
         passes = thread.state.passes
-        table = self.found.get(passes[-1]) if passes else None
+        table = self.recomputed.get(passes[-1]) if passes else None
         if table is None or slot not in table:
             table = Rerun(self).run()
             if passes:
-                self.found[passes[-1]] = table
+                self.recomputed[passes[-1]] = table
         # a graph that is kept would otherwise keep what it has used, too
         tensor, count = table.pop(slot) if passes and passes[-1].keep else table[slot]
         if version_of(tensor)[0] != count:
@@ -159,14 +159,14 @@ class Rerun:
         # while the first run is still on, a backward inside of it needs no more than what has been saved so far
         self.stops = region.early_stop or not region.complete
         self.count = 0
-        self.found: weakref.WeakKeyDictionary[Slot, tuple[Any, int]] = weakref.WeakKeyDictionary()
+        self.recomputed: weakref.WeakKeyDictionary[Slot, tuple[Any, int]] = weakref.WeakKeyDictionary()
         self.wrong: list[str] = []
         self.reads = Reads(region.name, region.reads, check=region.check)
         # the versions of what the first run has saved, before this run changes anything
         self.before = [0 if (slot := each()) is None else slot.version[0] for each in region.slots]
 
     def run(self) -> weakref.WeakKeyDictionary[Slot, tuple[Any, int]]:
-        """Return what the living slots of the region stand for."""
+        """Return the tensors of the living slots of the region."""
         region = self.region
         args, kwargs = region.inputs()
         stopped = False
@@ -192,7 +192,7 @@ class Rerun:
         if self.wrong and region.check:
             self.fail("recomputed tensors differ from those of the first run: " + "; ".join(self.wrong[:MOST_LISTED]))
         self.reads.end(region.read_before if stopped else None)
-        return self.found
+        return self.recomputed
 
     def pack(self, tensor: TensorBase) -> Any:
         """Put a tensor that this run saves into its slot."""
@@ -213,7 +213,7 @@ class Rerun:
                 same = version_of(tensor) is slot.version
                 if self.region.check and same and self.reads.changed(slot.count, before):
                     raise changed_error(f"checkpoint of {self.region.name}", index, slot.count, [before])
-                self.found[slot] = alias, version_of(alias)[0]
+                self.recomputed[slot] = alias, version_of(alias)[0]
         elif not self.stops:
             # at once: the traceback shows what saves more, and no later hook fires
             self.fail(f"a different number of tensors was saved: expected {len(slots)} as in the first run, got more")
@@ -237,7 +237,7 @@ def _given(tensor: Any) -> Any:
 
 @contextlib.contextmanager
 def random_numbers(states: dict[str, Any] | None) -> Generator[None]:
-    """Inside, the generators of all devices continue from `states`; afterwards from where they were."""
+    """Continue all devices' generators from `states` inside, and from their own states afterwards."""
     if states is None:
         yield
         return

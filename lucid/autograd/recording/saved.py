@@ -1,4 +1,4 @@
-"""What a node keeps for backward, and the hooks that may store it elsewhere meanwhile."""
+"""Values that a node keeps for backward, and the hooks that may store them elsewhere meanwhile."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class SavedTensorHooks:
-    """One pair of pack and unpack hooks, and what is called with a version counter before its tensor changes."""
+    """One pair of pack and unpack hooks, and the function called with a version counter before its tensor changes."""
 
     __slots__ = ("before_change", "pack", "unpack")
 
@@ -75,7 +75,7 @@ class Packed:
 
 
 class PackedTuple(tuple[Any, ...]):
-    """Saved values of which some went through pack hooks."""
+    """Saved values, some of them packed by hooks."""
 
     __slots__ = ()
 
@@ -89,7 +89,7 @@ def freed_error(name: str) -> GraphError:
 
 
 def changed_error(name: str, index: int, expected: int, counter: list[int]) -> InplaceError:
-    """Return the error of a node whose saved tensor, or array that was an operand, was changed in place since."""
+    """Return the error of a node for a saved tensor or array that was changed in place since."""
     if isinstance(counter, ContentsVersion):
         array: Any = counter.array
         return InplaceError(
@@ -131,7 +131,7 @@ def unpacked_array(value: Any) -> Any:
 
 
 def saved_tensor(value: Any, edge: Any, version: list[int]) -> Any:
-    """Return what was saved of a tensor, joined to the graph at `edge`.
+    """Return the saved tensor, joined to the graph at `edge`.
 
     `version` is the tensor's counter; what an unpack hook returns has its own, and is returned itself where neither it
     nor the tensor requires grad.
@@ -193,7 +193,7 @@ class saved_tensors_hooks(Context):
         hooks[:0] = (self._hooks,)
 
     def leave(self) -> Any:
-        """Return what takes the hooks off again."""
+        """Return the function that removes the hooks."""
         if self._hooks not in thread.state.saved_hooks:
             del self.undo[1:]  # the end of a node has taken them off
         return super().leave()

@@ -1,4 +1,4 @@
-"""``grad_fn._saved_self`` and ``grad_fn._raw_saved_self``: what a node keeps for backward, under PyTorch's names."""
+"""``grad_fn._saved_self`` and ``grad_fn._raw_saved_self``: a node's saved values under PyTorch's names."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NAMES = {"x": "self", "a": "self", "start": "self", "b": "other", "t": "target",
 
 
 def expose(primitive: Primitive, argument: str) -> None:
-    """Give the nodes of `primitive` the attributes of what a rule of it names `argument`."""
+    """Give the nodes of `primitive` the attributes for the parameter `argument` of a rule."""
     name = primitive.saved_as.get(argument) or NAMES.get(argument, argument)
     if argument in primitive.settings:
         setattr(primitive.node_type, f"_saved_{name}", _Setting(argument))
@@ -66,7 +66,7 @@ class SavedTensor:
         self.unpack = unpack
 
     def register_hooks(self, pack_hook: Callable[[Any], Any], unpack_hook: Callable[[Any], Any]) -> None:
-        """Keep what ``pack_hook(tensor)`` returns now, and use what ``unpack_hook`` makes of it in backward.
+        """Keep the result of ``pack_hook(tensor)``, and use ``unpack_hook`` of it in backward.
 
         Parameters
         ----------
@@ -96,12 +96,12 @@ class SavedTensor:
 
 
 def is_number(value: Any) -> bool:
-    """Return whether what is kept instead of a tensor is a number, or nothing."""
+    """Return whether the value kept instead of a tensor is a number or None."""
     return value is None or isinstance(value, int | float | complex)
 
 
 class _Attribute:
-    """What the node's class gives for one argument of its rules."""
+    """The attribute of a node's class for one argument of its rules."""
 
     __slots__ = ("argument", "name")
 
@@ -118,7 +118,7 @@ class _Attribute:
 
 
 class _Setting(_Attribute):
-    """A setting of the call; None where the node did not need it."""
+    """A setting of the call; None if the node did not need it."""
 
     __slots__ = ()
 
@@ -146,7 +146,7 @@ class _RawSaved(_Attribute):
         return raw if primitive.variadic and self.argument == primitive.inputs[-1] else raw[0]
 
     def at(self, node: Any, k: int | None) -> SavedTensor:
-        """Return the `SavedTensor` of what `node` keeps in slot `k`."""
+        """Return the `SavedTensor` of slot `k` of `node`."""
         return SavedTensor(
             f"{node.name()}.{self.name}", partial(_read, node, k), partial(_unpack, node, k), partial(_write, node, k)
         )
@@ -177,7 +177,7 @@ def _unpack(node: Any, k: int | None) -> Any:
 
 
 def _pair(node: Any, k: int) -> int | None:
-    """Return where the version counter of what is kept in slot `k` stands; None if the versions are not kept."""
+    """Return the position of the version counter of slot `k`; None if versions are not kept."""
     _, saved, versions, _ = node.kept
     return 2 * sum(not is_number(value) for value in saved[:k]) if versions else None
 

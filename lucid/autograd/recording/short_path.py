@@ -1,4 +1,4 @@
-"""The short path: what `Primitive.__call__` does for an op of one or two operands, without its generality.
+"""The short path: `Primitive.__call__` for an op of one or two operands, without its generality.
 
 An op on small tensors costs more for its bookkeeping than for its arithmetic. These callers handle arrays of one
 floating-point dtype, and Python numbers beside them, in straight-line code and leave the rest to `general`. The caller
@@ -27,7 +27,7 @@ from lucid.errors import LucidError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from lucid.autograd.recording.plan import Plan
+    from lucid.autograd.recording.plan import DerivativePlan
     from lucid.autograd.recording.primitive import Primitive
     from lucid.base.arrays import Array
 
@@ -206,10 +206,10 @@ def _binary(primitive: Primitive, general: Callable[..., Any], arrays: Arrays) -
     beside_number: list[Any] = [None] * BOTH
 
     def made(forms: list[Any], needed: int) -> tuple[Any, int, int]:
-        forms[needed] = found = form(
+        forms[needed] = made_form = form(
             primitive, needed, number=BOTH - needed if forms is beside_number else 0, cuda=cuda
         )
-        return found
+        return made_form
 
     def call(a: Any, b: Any) -> Any:
         only = None
@@ -332,7 +332,7 @@ def _binary(primitive: Primitive, general: Callable[..., Any], arrays: Arrays) -
 
 
 def cuda_arrays(kernel: Callable[..., Any]) -> Arrays:
-    """Return CUDA arrays, and what computes by `kernel` on one or two operands, of which one may be a number."""
+    """Return the `Arrays` of CUDA, computed by `kernel` on one or two operands; one of two may be a number."""
     straight = kernel.straight() if isinstance(kernel, Elementwise) else None
     ndarray, device = gpu.cupy().ndarray, gpu.cupy().cuda.runtime.getDevice
 
@@ -352,8 +352,10 @@ def cuda_arrays(kernel: Callable[..., Any]) -> Arrays:
     return Arrays(ndarray, half, straight or function, gpu.cupy().cuda.get_current_stream)
 
 
-def form(primitive: Primitive, needed: int, number: int = 0, *, cuda: bool = False) -> tuple[Plan | None, int, int]:
-    """Return the plan of an op whose operands `needed` require grad, what it saves, and whose shapes it keeps.
+def form(
+    primitive: Primitive, needed: int, number: int = 0, *, cuda: bool = False
+) -> tuple[DerivativePlan | None, int, int]:
+    """Return the plan for the operands `needed` that require grad, and bits of the saved arrays and kept shapes.
 
     The operand `number`, if there is one, is no tensor.
     """

@@ -1,4 +1,4 @@
-"""Views of tensors and in-place changes: who shares memory, and how the graph follows a change."""
+"""Views of tensors and in-place changes: tensors that share memory, and the graph after a change."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class View:
 
 
 class Step(NamedTuple):
-    """What a `View` says of its op, without the tensors: a base's node that kept those would keep the base alive."""
+    """The op of a `View`, without its tensors: a base's node that kept them would keep the base alive."""
 
     primitive: Primitive | None
     settings: dict[str, Any]
@@ -148,7 +148,7 @@ def live_edge(tensor: TensorBase, *, shown: bool = False) -> Edge | None:
 
 
 def recorded_since(tensors: Iterable[Any], first: int) -> set[Node]:
-    """Return the nodes that lead to some tensors, leaves left out, of those whose numbers begin at `first`.
+    """Return the nodes, without leaves, that lead to some tensors and were recorded from number `first` on.
 
     Of a view those of its base count, too, where a change in place stands.
     """
@@ -192,7 +192,7 @@ class CopySlices(Node):
 
 
 def lent(grad: Any) -> Any:
-    """Return a gradient, an array or a tensor, as a hook gets it: what that changes in place is no one else's."""
+    """Return a gradient, an array or a tensor, for a hook: in-place changes of it reach nothing else."""
     if grad is None:
         return None
     counter: Any = {0: 0}
@@ -205,14 +205,14 @@ def lent(grad: Any) -> Any:
 
 
 def given_back(after: Any, before: Any, grad: Any) -> Any:
-    """Return a gradient of a recorded pass after hooks: `grad` itself where they have left `before`, as lent, alone."""
+    """Return a gradient of a recorded pass after hooks: `grad` itself if they did not change `before`."""
     if after is not before or before is None or before is grad:
         return after
     return grad if version_of(before)[0] == 0 else after
 
 
 def before_change(target: TensorBase) -> None:
-    """Let everyone who has to keep the values of `target` do so, before it changes in place."""
+    """Save the values of `target` that are still needed, before it changes in place."""
     counter: Any = version_of(target)
     if type(counter) is Lent:
         _take_over(target, counter)
@@ -220,7 +220,7 @@ def before_change(target: TensorBase) -> None:
 
 
 def _take_over(target: TensorBase, counter: dict[Any, Any]) -> None:
-    """Give a gradient memory of its own, and `target`, which is on the same, its part of that."""
+    """Give a gradient memory of its own, and `target`, a view of it, its part."""
     base = target if target.origin is None else target.origin.base
     if "own" not in counter:
         array = base.array
@@ -268,7 +268,7 @@ def check_change(target: TensorBase, *, recording: bool) -> None:
 
 
 def memory_error(target: TensorBase) -> InplaceError:
-    """Return the error of a tensor whose memory cannot be written."""
+    """Return the error of a tensor in read-only or overlapping memory."""
     return InplaceError(
         f"this tensor of {describe(target)} shares read-only or broadcast memory (expand): clone() it first"
     )
@@ -334,7 +334,7 @@ def change_in_place(target: Any, value: Any) -> Any:
 
 
 def place_anew(tensor: TensorBase, edge: Edge | None) -> None:
-    """Give a tensor whose elements have changed in place its new position in the graph, and its base, if it has one."""
+    """Give a tensor that was changed in place its new position in the graph, and its base too."""
     view = tensor.origin
     if view is None:
         rebase(tensor, edge)

@@ -40,8 +40,8 @@ def total(terms: Sequence[Any], *, more: bool) -> Any:
     dtype = terms[-1].dtype
     kernel = _SUM
     if dtype.itemsize == 2:
-        begun = terms[0].dtype != dtype
-        kernel = (_GO_ON if begun else _BEGIN) if more else (_END if begun else _SUM)
+        continued = terms[0].dtype != dtype
+        kernel = (_GO_ON if continued else _BEGIN) if more else (_END if continued else _SUM)
     absent = [-0.0] * (MAX_TERMS - len(terms))
     out = kernel(*terms, *absent)
     if out is NotImplemented:

@@ -247,7 +247,7 @@ def _padded(
 
 @planned
 def getitem_grad(grad: Array, *, shape: tuple[int, ...], index: tuple[Any, ...]) -> Any:
-    """Return zeros of `shape` that hold `grad` where the basic `index` takes a view."""
+    """Return zeros of `shape` that hold `grad` at the view of the basic `index`."""
     # slices cannot be looked up in a dict
     items = tuple([(i.start, i.stop, i.step) if type(i) is slice else i for i in index])
     dims = _window(shape, items, grad.shape, steps_of(grad))
@@ -321,7 +321,7 @@ def triu(x: Array, *, diagonal: int) -> Any:
 
 
 def unfold_grad(grad: Array, *, shape: tuple[int, ...], dim: int, size: int, step: int) -> Any:
-    """Return the gradient of what windows were taken from: the sum over the windows that an element is in."""
+    """Return the gradient of unfold's input: for each element the sum over its windows."""
     name = C_TYPES.get(grad.dtype)
     if name not in FLOATS:
         return NotImplemented
@@ -355,7 +355,7 @@ def pad_edges(x: Array, *, dim: int, before: int, after: int, mode: str) -> Any:
 
 
 def pad_edges_grad(grad: Array, *, dim: int, before: int, after: int, mode: str) -> Any:
-    """Return the gradient of what was padded: that of each element and of its images at the edges."""
+    """Return the gradient of pad's input: that of each element and of its images at the edges."""
     name = C_TYPES.get(grad.dtype)
     if name not in FLOATS:
         return NotImplemented
@@ -374,7 +374,7 @@ def pad_edges_grad(grad: Array, *, dim: int, before: int, after: int, mode: str)
 
 
 def masked_scatter(x: Array | None, mask: Array, values: Array) -> Any:
-    """Return a copy of `x`, or zeros, in which the elements where `mask` holds are those of `values`, in order."""
+    """Return a copy of `x`, or zeros, with the elements under `mask` replaced by those of `values`, in order."""
     if x is not None and (x.dtype != values.dtype or x.shape != mask.shape):
         return NotImplemented
     xp = gpu.cupy()
@@ -391,5 +391,5 @@ def masked_scatter(x: Array | None, mask: Array, values: Array) -> Any:
 
 
 def masked_put(values: Array, mask: Array) -> Any:
-    """Return zeros in which the elements where `mask` holds are those of `values`, in order."""
+    """Return zeros with the elements under `mask` replaced by those of `values`, in order."""
     return masked_scatter(None, mask, values)

@@ -11,7 +11,7 @@ import numpy as np
 from lucid.base import gpu
 from lucid.base.memory import byte_bounds
 from lucid.cuda.launch.kernels import C_TYPES, FLOATS, VECTOR_BYTES, Kernel
-from lucid.cuda.launch.layout import plan_of
+from lucid.cuda.launch.layout import layouts_of
 from lucid.cuda.launch.plans import empty, recordings
 from lucid.cuda.launch.transposition import transposed
 
@@ -156,7 +156,7 @@ class Elementwise:
         return out
 
     def straight(self) -> Callable[..., Any] | None:
-        """Return the function of up to three arrays that does what `__call__` does in straight lines; None of others.
+        """Return `__call__` of up to three arrays in straight-line code; None for other operands.
 
         It raises TypeError where there is no kernel for them, where their device is not the current one, and while a
         plan is being made, which has to note what is done; of three it asks `__call__` then. One of two may be a
@@ -298,10 +298,10 @@ class Elementwise:
 
         The last operand may be a number: each launch gets it after the addresses.
         """
-        found = self._find(key[0], operands, out)
-        if found is None:
+        chosen = self._find(key[0], operands, out)
+        if chosen is None:
             raise TypeError
-        shape, made, choices = found
+        shape, made, choices = chosen
         values = [0] * (2 * len(operands))
         last = int(not hasattr(operands[-1], "strides"))
         slots = [(1, 0, 0), *[(2 + 2 * k, 1 + k, 0) for k in range(len(operands) - last)]]
@@ -318,10 +318,10 @@ class Elementwise:
 
     def _prepare(self, key: tuple[Any, ...], operands: Sequence[Any], out: Any) -> Any:
         """Find the launches for a key and remember them."""
-        found = self._find(key[0], operands, out)
-        if found is None:
+        chosen = self._find(key[0], operands, out)
+        if chosen is None:
             return None
-        shape, made, choices = found
+        shape, made, choices = chosen
         aligned, general = (
             (launcher.shaped(layout.grid, layout.block) if layout.grid else None, layout.parameter)
             for launcher, layout in choices
@@ -337,14 +337,14 @@ class Elementwise:
             return None
         width = VECTOR_BYTES // dtype.itemsize
         made = self.out or dtype
-        plan = plan_of([_form(x) for x in operands], _form(out), made.itemsize, width)
-        if plan.general is None:
+        layouts = layouts_of([_form(x) for x in operands], _form(out), made.itemsize, width)
+        if layouts.general is None:
             return None
         packed, single = self.instances[dtype]
         choices = [
-            (self.kernel[packed if layout.packed else single], layout) for layout in (plan.aligned, plan.general)
+            (self.kernel[packed if layout.packed else single], layout) for layout in (layouts.aligned, layouts.general)
         ]
-        return plan.shape, made, choices
+        return layouts.shape, made, choices
 
 
 def _form(operand: Any) -> Form | None:

@@ -227,7 +227,7 @@ def _dims_selected(
 
 
 def _folded(indices: list[Array], common: tuple[int, ...], sizes_and_steps: list[tuple[int, int]], wrap: bool) -> Array:
-    """Return one index for several: the sum of what each moves on by; -1 where one of them is outside."""
+    """Return one index for several: the sum of their offsets; -1 if one of them is out of bounds."""
     out = cupy_functions().empty(common, np.int64)
     for turn, (index, (size, step)) in enumerate(zip(indices, sizes_and_steps, strict=True)):
         own = [0 if length == 1 else step for length, step in zip(index.shape, steps_of(index), strict=True)]
@@ -238,7 +238,7 @@ def _folded(indices: list[Array], common: tuple[int, ...], sizes_and_steps: list
 
 
 def _offsets(walk: Walk, out: Array, *, first: bool) -> None:
-    """Write the offset of each element; where it is not the first, add it to what is there."""
+    """Write the offset of each element; add it to the offsets before if it is not the first."""
     count = walk.elements
     if count:
         _offsets_of[INDICES[walk.index.dtype]](
@@ -262,7 +262,7 @@ class Move(NamedTuple):
 
 @lru_cache(REMEMBERED)
 def _move_of(dims: tuple[Dim, ...], along: int, itemsize: int, aligned: bool) -> Move | None:
-    """Return how to move what a walk goes through, 16 bytes at once where it can be; None for too many dimensions."""
+    """Return the move along a walk, of 16 bytes at once if possible; None for too many dimensions."""
     dims = tuple(merged(dims))
     if len(dims) > constant("indexing.cuh", "MAX_DIMS"):
         return None
@@ -279,7 +279,7 @@ def _move_of(dims: tuple[Dim, ...], along: int, itemsize: int, aligned: bool) ->
 
 
 def read(table: Array, walk: Walk | None, shape: tuple[int, ...]) -> Any:
-    """Return what a walk selects from a table, in a new array of `shape`; zero where an index is outside."""
+    """Return the elements of a table along a walk, in a new array of `shape`; zero for an index out of bounds."""
     dtype, address = table.dtype, table.data.ptr
     move = None if walk is None else _move_of(walk.dims, walk.along, dtype.itemsize, address % VECTOR_BYTES == 0)
     if walk is None or move is None:
@@ -302,7 +302,7 @@ def bits_of(value: Any, dtype: Any) -> tuple[int, int]:
 
 
 def write(table: Array, walk: Walk, value: Array | float) -> bool:
-    """Write an array, or a number everywhere, to the elements of a contiguous table; False where there is no kernel."""
+    """Write an array, or one number, to the elements of a contiguous table; False if there is no kernel."""
     if len(merged(walk.dims)) > constant("indexing.cuh", "MAX_DIMS"):
         return False
     if not walk.elements:
@@ -333,7 +333,7 @@ class Lines(NamedTuple):
 
 
 def _lines(walk: Walk) -> Lines:
-    """Return the positions of the lines of a walk as they come and in order, and which line each one in order is."""
+    """Return the positions of the lines of a walk as they come and sorted, and the line of each sorted one."""
     dims = walk.dims[slice(*walk.lines)]
     # where lines move on by themselves, positions are offsets
     apart = 1 if any(dim[1] for dim in dims) else walk.along

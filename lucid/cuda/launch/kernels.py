@@ -53,7 +53,7 @@ _MOST_SHAPES = 1024
 
 
 class Unit(NamedTuple):
-    """What is compiled at once: kernels of one source."""
+    """A compilation unit: kernels of one source."""
 
     name: str
     """For messages, such as ``softmax.cu for float``."""
@@ -68,7 +68,7 @@ class Unit(NamedTuple):
 
 
 class Driver(Protocol):
-    """What runs kernels: CUDA, or the simulator."""
+    """A driver of kernels: CUDA's, or the simulator's."""
 
     launch: Callable[..., None]
     """``cuLaunchKernel`` of integers; it raises a RuntimeError with the driver's code as `status`."""
@@ -80,7 +80,7 @@ class Driver(Protocol):
     """Whether all instances of a file for one dtype are compiled together, or each when it is launched."""
 
     def compile(self, unit: Unit) -> None:
-        """Do what takes long of `load`, so that it takes less: other threads go on meanwhile."""
+        """Compile ahead of `load`, without the lock: other threads go on meanwhile."""
         ...
 
     def load(self, unit: Unit) -> dict[str, int]:
@@ -122,7 +122,7 @@ def drive(make: Callable[[], Driver]) -> None:
 
 
 def driver() -> Driver:
-    """Return what runs kernels."""
+    """Return the driver of kernels."""
     global _driver
     with _lock:
         if _driver is None:
@@ -175,7 +175,7 @@ class Launcher:
         (self._shapes.get((grid, block, shared)) or self._shape(grid, block, shared))[0](*values)
 
     def shaped(self, grid: Extent, block: Extent) -> Callable[..., None]:
-        """Return the launch of this shape, to be called with the values: what can be checked once is.
+        """Return the launch of this shape, a function of the values: it is checked once.
 
         Raises
         ------
@@ -187,7 +187,7 @@ class Launcher:
     def bound(
         self, grid: Extent, block: Extent, values: tuple[Any, ...], slots: Sequence[Slot], last: int = 0
     ) -> Callable[..., None]:
-        """Return the launch of this shape with these values, to be called with what is different each time.
+        """Return the launch of this shape with these values, a function of the addresses and last values.
 
         That is a list of addresses, of which the slots say what lies where, and so many of the last values.
 
@@ -199,7 +199,7 @@ class Launcher:
         return (self._shapes.get((grid, block, 0)) or self._shape(grid, block, 0))[1](values, slots, last)
 
     def _shape(self, grid: Extent, block: Extent, shared: int) -> tuple[Callable[..., None], Bind]:
-        """Return the launch of a shape, and what binds it."""
+        """Return the launch of a shape, and the function that binds it."""
         gx, gy, gz = (grid, 1, 1) if isinstance(grid, int) else (*grid, 1, 1)[:3]
         bx, by, bz = (block, 1, 1) if isinstance(block, int) else (*block, 1, 1)[:3]
         if gx > _MOST_BLOCKS or gy > _MOST_BESIDE or gz > _MOST_BESIDE:
@@ -356,8 +356,8 @@ class Kernel:
         KernelError
             If the kernel is not declared for these template arguments.
         """
-        found = self._launchers.get(arguments)
-        return found if found is not None else self._prepare(arguments)
+        launcher = self._launchers.get(arguments)
+        return launcher if launcher is not None else self._prepare(arguments)
 
     def expression(self, instance: tuple[str, ...]) -> str:
         """C++ name of an instance.
@@ -398,7 +398,7 @@ KERNELS: list[Kernel] = []
 
 
 def unit(stem: str, group: str | None, name: str | None = None) -> Unit:
-    """Return what is declared of a file for one first template argument; None: the kernels that are no templates.
+    """Return the unit of a file for one first template argument; None: the kernels that are no templates.
 
     With the name of one of these it holds that kernel alone.
     """

@@ -1,4 +1,4 @@
-"""How a kernel walks through operands of any shapes and strides: in as few loops as do, by packs where it can."""
+"""Layouts of a kernel over operands of any shapes and strides: in as few loops as possible, by packs if aligned."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lucid.cuda.source.signature import constant, packer
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Form", "Layout", "Plan", "plan_of"]
+__all__ = ["Form", "Layout", "Layouts", "layouts_of"]
 
 THREADS = 256
 
@@ -39,8 +39,8 @@ class Layout(NamedTuple):
     parameter: bytes
 
 
-class Plan(NamedTuple):
-    """What a function does for operands of given shapes and strides.
+class Layouts(NamedTuple):
+    """Layouts of a function for operands of given shapes and strides.
 
     Attributes
     ----------
@@ -55,8 +55,8 @@ class Plan(NamedTuple):
     general: Any
 
 
-def plan_of(operands: Sequence[Form | None], out: Form | None, out_bytes: int, width: int) -> Plan:
-    """Return the plan for operands of these forms; its layouts are None if they have too many dimensions.
+def layouts_of(operands: Sequence[Form | None], out: Form | None, out_bytes: int, width: int) -> Layouts:
+    """Return the layouts for operands of these forms; None if they have too many dimensions.
 
     Parameters
     ----------
@@ -83,19 +83,19 @@ def plan_of(operands: Sequence[Form | None], out: Form | None, out_bytes: int, w
         out = shape, tuple(steps), out_bytes
     sizes, strides = collapsed(shape, [strides_in(shape, form) for form in (out, *operands)])
     if len(sizes) > constant("elementwise.cuh", "MAX_DIMS"):
-        return Plan(shape, None, None)
+        return Layouts(shape, None, None)
     count = math.prod(sizes)
     general = layout_of(sizes, strides, count, 0, packed=False)
     inner, *outer = strides
     packs, tail = divmod(sizes[0], width)
     even = all(step % width == 0 for row in outer for step, first in zip(row, inner, strict=True) if first)
     if packs and inner[0] == 1 and all(step in (0, 1) for step in inner) and (not outer or (even and not tail)):
-        return Plan(shape, layout_of([packs, *sizes[1:]], strides, count // width, tail, packed=True), general)
-    return Plan(shape, general, general)
+        return Layouts(shape, layout_of([packs, *sizes[1:]], strides, count // width, tail, packed=True), general)
+    return Layouts(shape, general, general)
 
 
 def strides_in(shape: tuple[int, ...], form: Form | None) -> list[int]:
-    """Return the steps of an operand, in elements, along the dimensions of `shape`: zero where it is broadcast."""
+    """Return the steps of an operand, in elements, along the dimensions of `shape`; zero for a broadcast one."""
     if form is None:
         return [0] * len(shape)
     sizes, strides, itemsize = form

@@ -56,7 +56,7 @@ _unscale = Kernel("gradients", "lucid::unscale", _instances())
 
 @cache
 def _kind_of(dtype: np.dtype[Any]) -> tuple[str | None, int]:
-    """Return the C name of a floating dtype, or of the parts of a complex one, which a step works on alike; its bytes.
+    """Return the C name and bytes of a floating dtype, or of the parts of a complex one.
 
     None stands for the name of other dtypes.
     """
@@ -68,7 +68,7 @@ def _kind_of(dtype: np.dtype[Any]) -> tuple[str | None, int]:
 def _sorted_out(
     rows: Sequence[Row], which: Iterable[int], *, empty: bool = False, again: bool = False
 ) -> tuple[dict[tuple[int, np.dtype[Any]], list[int]], list[int]]:
-    """Return which of some rows kernels can take, by device and dtype, and which not.
+    """Return the rows that kernels can take, by device and dtype, and the others.
 
     Those without elements are among them only if `empty`, and those that are given twice if `again`. The first of
     several arrays is only read, so that it may be strided: `dense` makes it fit.
@@ -106,7 +106,7 @@ def dense(array: Array) -> Array:
 
 
 class Table(NamedTuple):
-    """The launches of a kernel over rows of one device and dtype, where the address of each row's first array is given.
+    """The launches of a kernel over rows of one device and dtype, called with the addresses of the first arrays.
 
     Attributes
     ----------
@@ -128,7 +128,7 @@ class Table(NamedTuple):
     blocks: int
 
     def own(self, of_all: list[Any]) -> list[Any]:
-        """Return what belongs to the rows of the table."""
+        """Return the entries of the table's rows."""
         return of_all if len(of_all) == len(self.positions) else [of_all[position] for position in self.positions]
 
     def launch(self, addresses: list[int], *behind: float) -> None:
@@ -142,13 +142,13 @@ class Table(NamedTuple):
 def _tables(
     kernel: Kernel, rows: list[Row], which: Iterable[int], behind: int, arguments: tuple[str, ...], **kinds: bool
 ) -> tuple[list[Table], list[int]]:
-    """Return the tables of some rows, for a kernel with so many values behind a table, and which it cannot take."""
+    """Return the tables of some rows, for a kernel with so many values behind a table, and the rows left over."""
     groups, others = _sorted_out(rows, which, **kinds)
-    found = [
+    tables = [
         _table(kernel, [rows[position] for position in positions], positions, behind, arguments)
         for positions in groups.values()
     ]
-    return found, others
+    return tables, others
 
 
 def _table(kernel: Kernel, rows: list[Row], positions: list[int], behind: int, arguments: tuple[str, ...]) -> Table:
@@ -203,14 +203,14 @@ def step_tables(
 
 
 def step_there(
-    table: Table, numbers: RowNumbers, addresses: list[int], given: Given, found: int, settings: Sequence[float]
+    table: Table, numbers: RowNumbers, addresses: list[int], given: Given, overflow: int, settings: Sequence[float]
 ) -> None:
     """Change the rows of a table by numbers that are computed on the device, from given settings."""
     addresses = table.own(addresses)
     with gpu.use_device(table.device):
-        numbers.compute(given, found)
+        numbers.compute(given, overflow)
         for launch, start, stop, _ in table.launches:
-            launch(addresses[start:stop], found, numbers.address(start), *settings)
+            launch(addresses[start:stop], overflow, numbers.address(start), *settings)
 
 
 def numbers_kernel(name: str, count: int, scalars: int) -> NumbersKernel:
@@ -222,7 +222,7 @@ def numbers_kernel(name: str, count: int, scalars: int) -> NumbersKernel:
 
 
 class _Layout:
-    """How arrays lie that are worked on together, and the tables of such, which hold none of them."""
+    """The layout of arrays of one step, and its tables; it keeps no array alive."""
 
     def __init__(self, arrays: list[Array]) -> None:
         self.dtypes = list(dict.fromkeys(array.dtype for array in arrays))
@@ -278,7 +278,7 @@ class Arrays:
         self.dtypes, self.devices = layout.dtypes, layout.devices
 
     def given_again(self) -> set[int]:
-        """Return the positions of those that lie where one before them does."""
+        """Return the positions of the arrays at an address that came before."""
         addresses = self._addresses
         if len(set(addresses)) == len(addresses):
             return set()
@@ -321,17 +321,17 @@ class Arrays:
     def _change(
         self, fits: Callable[[Table], bool], kernel: Kernel, *behind: float, arguments: tuple[str, ...] = ()
     ) -> list[int]:
-        """Launch a kernel with the values behind the table over those arrays whose tables are fit for it."""
-        known, left = self._layout.tables(kernel, self._arrays, len(behind), arguments)
+        """Launch a kernel with the values behind the table over the arrays with tables for it."""
+        known, rest = self._layout.tables(kernel, self._arrays, len(behind), arguments)
         for table in known:
             if fits(table):
                 table.launch(self._addresses, *behind)
             else:
-                left = left + table.positions
-        return left
+                rest = rest + table.positions
+        return rest
 
     def clip_by_norm(self, total: Array, max_norm: float) -> list[int]:
-        """Scale arrays in place to ``max_norm / (total + 1e-6)`` of themselves where that is below 1."""
+        """Scale arrays in place by ``min(max_norm / (total + 1e-6), 1)``."""
         name = C_TYPES.get(total.dtype)
         if name not in FLOATS:
             return list(range(len(self._arrays)))
@@ -343,11 +343,11 @@ class Arrays:
         """Limit arrays in place to ``[-limit, limit]``."""
         return self._change(lambda table: table.dtype.kind != "c", _clip_by_value, limit)
 
-    def unscale(self, factor: float, found: Array, scale: Array | None = None) -> list[int]:
+    def unscale(self, factor: float, overflow: Array, scale: Array | None = None) -> list[int]:
         """Multiply arrays in place by `factor`; a float32 number, `found`, becomes 1 if an element is not finite.
 
         Instead of the factor, a float64 number on their device may be given, `scale`, by which they are divided:
         multiplied by what 1 divided by it is.
         """
-        device, at = found.data.device_id, 0 if scale is None else scale.data.ptr
-        return self._change(lambda table: table.device == device, _unscale, factor, at, found.data.ptr)
+        device, at = overflow.data.device_id, 0 if scale is None else scale.data.ptr
+        return self._change(lambda table: table.device == device, _unscale, factor, at, overflow.data.ptr)

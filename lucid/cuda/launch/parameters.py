@@ -20,7 +20,7 @@ _HEAD = 6
 
 
 class Parameters:
-    """The parameters of a launch as they lie in memory, which the driver reads before a launch returns.
+    """The parameters of a launch in memory; the driver reads them before a launch returns.
 
     Attributes
     ----------
@@ -50,32 +50,32 @@ class Parameters:
 
 @cache
 def packer_of(codes: str) -> struct.Struct:
-    """Return what packs values as the C ABI places them."""
+    """Return the packer of values as the C ABI places them."""
     return struct.Struct(f"@{codes}")
 
 
 @cache
 def places_in(codes: str) -> list[tuple[str, int]]:
     """Return the code and the place in memory of each of the values of a signature."""
-    found: list[tuple[str, int]] = []
+    pointers: list[tuple[str, int]] = []
     before = "@"
     for count, kind in re.findall(r"(\d*)([A-Za-z?])", codes):
         for code in [f"{count}{kind}"] if kind in "sx" else [kind] * int(count or 1):
             before += code
             if kind != "x":
-                found.append((code, struct.calcsize(before) - struct.calcsize(f"@{code}")))
-    return found
+                pointers.append((code, struct.calcsize(before) - struct.calcsize(f"@{code}")))
+    return pointers
 
 
 @cache
 def places_of_pointers(codes: str) -> dict[int, int]:
-    """Return which words of `Parameters` are pointers, by their position among the values."""
+    """Return the words of `Parameters` that are pointers, by their position among the values."""
     return {position: _HEAD + place // 8 for position, (code, place) in enumerate(places_in(codes)) if code == "P"}
 
 
 @cache
 def last_packer(codes: str, count: int) -> Callable[..., None]:
-    """Return what packs the last so many values of a signature where they lie: ``pack(words, *values)``."""
+    """Return the packer of the last values of a signature: ``pack(words, *values)``."""
     places = places_in(codes)[len(places_in(codes)) - count :]
     start = end = places[0][1] if places else 0
     form = "="

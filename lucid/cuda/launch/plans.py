@@ -1,4 +1,4 @@
-"""Launch plans: what a launcher did for arrays of one form, done again for others of that form without asking it.
+"""Launch plans: the launches for arrays of one form, repeated for others of that form without their launcher.
 
 A launcher looks at dtypes, shapes, strides and alignment, chooses kernels, grids and layouts, makes outputs, and
 launches. All of it is the same for the next arrays of that form but the addresses. So the first call is noted: the
@@ -30,27 +30,27 @@ if TYPE_CHECKING:
     from lucid.base.arrays import Array
 
 __all__ = [
-    "Bind", "Plan", "Plans", "Slot", "can_be_noted", "empty", "is_planned", "launches_only", "not_planned", "note",
-    "number_form", "off_plan", "planned", "recordings", "with_plan",
+    "Bind", "LaunchPlan", "LaunchPlans", "Slot", "can_be_noted", "empty", "is_planned", "launches_only", "not_planned",
+    "note", "number_form", "off_plan", "planned", "recordings", "with_plan",
 ]  # fmt: skip
 
 F = TypeVar("F", bound="Callable[..., Any]")
 
-# Plans that a launcher remembers before it begins anew.
+# LaunchPlans that a launcher remembers before it begins anew.
 REMEMBERED = 1024
 # Arrays are aligned to this or to less.
 ALIGNMENT = 16
 
 Slot = tuple[int, int, int]
 """A value that is an address: its position among the values, the number of the array, bytes from its first."""
-Plans: TypeAlias = "dict[tuple[Any, ...], Plan | None]"
+LaunchPlans: TypeAlias = "dict[tuple[Any, ...], LaunchPlan | None]"
 """By the form of arguments the plan, None where none can be made."""
 Bind: TypeAlias = "Callable[..., Callable[..., None]]"
 """``bind(values, slots)`` gives the same launch with other addresses: called with those of all arrays."""
 
 
-class Plan:
-    """What is done for arrays of one form.
+class LaunchPlan:
+    """The arrays made and the launches for arrays of one form.
 
     Attributes
     ----------
@@ -89,7 +89,7 @@ class Plan:
         """Return whether those of the arrays that overlap do so as they did when the plan was made."""
         return all(addresses[second] - addresses[first] == distance for first, second, distance in self.tied)
 
-    def run(self, given: list[Any], addresses: list[int], make: Callable[[Any, Any], Any]) -> Any:
+    def run(self, operands: list[Any], addresses: list[int], make: Callable[[Any, Any], Any]) -> Any:
         """Return the results for arrays that lie at these addresses, in arrays that `make` makes."""
         if self.alone is not None:
             # most plans: one array is made, by one launch
@@ -98,7 +98,7 @@ class Plan:
             addresses.append(array.data.ptr)
             step(addresses)
             return array
-        arrays = given
+        arrays = operands
         for shape, dtype in self.made:
             array = make(shape, dtype)
             arrays.append(array)
@@ -112,38 +112,38 @@ class Plan:
 
 
 class NotPlannedError(Exception):
-    """What a launcher did cannot be done again from a note."""
+    """A launcher's work cannot be repeated from a note."""
 
 
 class Recording:
-    """What a launcher does, noted while it does it."""
+    """The work of a launcher, noted while it is done."""
 
-    def __init__(self, given: Sequence[Array]) -> None:
-        self.arrays: list[Array] = list(given)
+    def __init__(self, operands: Sequence[Array]) -> None:
+        self.arrays: list[Array] = list(operands)
         self.made: list[tuple[tuple[int, ...], Any]] = []
         self.steps: list[Callable[[Sequence[int]], None]] = []
         self.tied: set[tuple[int, int, int]] = set()
         self.broken = False
 
-    def plan(self, result: Array | tuple[Array | None, ...]) -> Plan | None:
-        """Return the plan of what was noted, None if it holds what no plan can."""
+    def plan(self, result: Array | tuple[Array | None, ...]) -> LaunchPlan | None:
+        """Return the plan of the noted work, None if it cannot be repeated."""
         if self.broken:
             return None
         several = isinstance(result, tuple)
         results: tuple[Any, ...] = cast("Any", result) if several else (result,)
         try:
-            found = [self.number(array) for array in results]
-            self.shape(found, results)
+            numbered = [self.number(array) for array in results]
+            self.shape(numbered, results)
         except NotPlannedError:
             return None
-        numbers: Any = tuple(found) if several else found[0]
+        numbers: Any = tuple(numbered) if several else numbered[0]
         alone = None
         if len(self.made) == len(self.steps) == 1 and numbers == len(self.arrays) - 1:
             alone = (*self.made[0], self.steps[0])
-        return Plan(self.made, self.steps, numbers, alone, self.tied)
+        return LaunchPlan(self.made, self.steps, numbers, alone, self.tied)
 
     def number(self, array: Array | None) -> int | None:
-        """Return which of the arrays this is, or of which one that was made it is all, in another shape."""
+        """Return the number of an array, or of the made one that it is in another shape."""
         if array is None:
             return None
         for number, known in enumerate(self.arrays):
@@ -155,7 +155,7 @@ class Recording:
         raise NotPlannedError
 
     def shape(self, numbers: Sequence[int | None], results: Sequence[Any]) -> None:
-        """Let arrays be made in the shape in which they come out."""
+        """Make arrays in the shapes of the results."""
         first = len(self.arrays) - len(self.made)
         for number, array in zip(numbers, results, strict=True):
             if number is not None and self.arrays[number] is not array:
@@ -164,11 +164,11 @@ class Recording:
                 self.made[number - first] = array.shape, array.dtype
 
     def slot(self, position: int, address: int) -> Slot:
-        """Return which array an address lies in, and where."""
-        found = [n for n, array in enumerate(self.arrays) if _lies_in(address, array)]
-        if not found:
+        """Return the array of an address, and the offset in it."""
+        holders = [n for n, array in enumerate(self.arrays) if _lies_in(address, array)]
+        if not holders:
             raise NotPlannedError
-        first, *others = found
+        first, *others = holders
         start = self.arrays[first].data.ptr
         # of operands that overlap, which others of the form may do elsewhere
         self.tied.update([(first, other, self.arrays[other].data.ptr - start) for other in others])
@@ -248,7 +248,7 @@ def empty(shape: Any, dtype: Any) -> Any:
 
 
 def not_planned() -> None:
-    """Let no plan be made of what is noted now in this thread, if anything is: something else than launches is done."""
+    """Make no plan of the launcher that is noted in this thread: it does something else than launches."""
     if recordings and (recording := recordings.get(get_ident())) is not None:
         recording.broken = True
 
@@ -267,12 +267,12 @@ _NUMBERS = frozenset((bool, int, float))
 
 
 def number_form(number: float) -> tuple[type, object]:
-    """Return what a number is in a form, where 1 and 1.0 are different, as are both zeros, and all NaNs are one."""
+    """Return the key of a number in a form: 1 and 1.0 differ, as do both zeros, and all NaNs are one."""
     return type(number), number if number < 0 or number > 0 else repr(number)
 
 
 def planned(launcher: F) -> F:
-    """Return a launcher that notes what it does, by the form of its arguments, and does that again."""
+    """Return a launcher that notes its launches, by the form of its arguments, and repeats them."""
     run = with_plan(launcher)
 
     @functools.wraps(launcher)
@@ -308,30 +308,30 @@ def can_be_noted(launcher: Callable[..., Any]) -> bool:
 
 
 def with_plan(
-    launcher: Callable[..., Any], plans: Plans | None = None
-) -> Callable[[Sequence[Any], Mapping[str, Any]], tuple[Any, Plan | None]]:
-    """Return what gives the result of a launcher for arguments and settings, and the plan by which it was made.
+    launcher: Callable[..., Any], plans: LaunchPlans | None = None
+) -> Callable[[Sequence[Any], Mapping[str, Any]], tuple[Any, LaunchPlan | None]]:
+    """Return the function of arguments and settings that gives a launcher's result and the plan that made it.
 
-    None stands for the plan where there is none, and at the call with which it is made. Plans are kept in `plans`: by
+    None stands for the plan where there is none, and at the call with which it is made. They are kept in `plans`: by
     `matmul.allow_tf32`, the settings, and of each array dtype, shape, strides and place, as `device_path` has it too.
     """
     plans = {} if plans is None else plans
     ndarray: Any = None
     make: Any = None
 
-    def run(arguments: Sequence[Any], settings: Mapping[str, Any]) -> tuple[Any, Plan | None]:
+    def run(arguments: Sequence[Any], settings: Mapping[str, Any]) -> tuple[Any, LaunchPlan | None]:
         nonlocal ndarray, make
         if ndarray is None:
             make = gpu.array_maker()
             ndarray = gpu.cupy().ndarray
-        given: list[Any] = []
+        operands: list[Any] = []
         addresses: list[int] = []
         key: list[Any] = [matmul.allow_tf32, *settings.items()] if settings else [matmul.allow_tf32]
         for argument in arguments:
             if type(argument) is ndarray:
                 address = argument.data.ptr
                 if address not in addresses:
-                    given.append(argument)
+                    operands.append(argument)
                     addresses.append(address)
                     place = address % ALIGNMENT
                 else:
@@ -353,8 +353,8 @@ def with_plan(
         if plan is not None:
             if plan.tied and not plan.fits(addresses):
                 return launcher(*arguments, **settings), None
-            return plan.run(given, addresses, make), plan
-        recording = recordings[thread] = Recording(given)
+            return plan.run(operands, addresses, make), plan
+        recording = recordings[thread] = Recording(operands)
         try:
             result = launcher(*arguments, **settings)
         finally:

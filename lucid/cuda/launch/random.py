@@ -34,7 +34,7 @@ _store_seed = Kernel("random", "lucid::store_seed", [()])
 
 
 class DeviceSeed:
-    """Seed and offset in a device's memory, where the draws of a captured graph read them.
+    """Seed and offset in a device's memory, read by the draws of a captured graph.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class DeviceSeed:
             self.array: Any = module.empty(2, np.uint64)
 
     def store(self, seed: int, offset: int) -> None:
-        """Let what is queued from now on draw from the stream of `seed` at `offset`."""
+        """Let draws queued from now on continue the stream of `seed` at `offset`."""
         _store_seed[()](1, 1, self.array.data.ptr, seed, offset)
 
 
@@ -83,7 +83,7 @@ def fill(out: Array, seed: int | DeviceSeed, offset: int, name: str, *numbers: A
 
 
 def dropout(x: Array, *, seed: int | DeviceSeed, offset: int, threshold: int, scale: float) -> Array:
-    """Return ``x * scale`` where the word of an element is below `threshold`, and 0 elsewhere.
+    """Return ``x * scale`` for elements with a random word below `threshold`, and 0 for the others.
 
     Words are those of the stream of `seed` from `offset` on. Returns NotImplemented for dtypes without a kernel.
     """

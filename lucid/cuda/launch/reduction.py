@@ -56,7 +56,7 @@ Axis = tuple[int, int]
 MOST_SHARED = 40 << 10
 
 
-class Plan(NamedTuple):
+class Traversal(NamedTuple):
     """How a reduction walks through an array of one shape, layout and alignment.
 
     Attributes
@@ -152,43 +152,43 @@ class Reduction:
         instance, size = known
         itemsize = x.dtype.itemsize
         address = x.data.ptr
-        plan = plan_of(x.shape, x.strides, itemsize, dim, address % VECTOR_BYTES == 0, self.ordered)
-        if plan is None:
+        traversal = traversal_of(x.shape, x.strides, itemsize, dim, address % VECTOR_BYTES == 0, self.ordered)
+        if traversal is None:
             return NotImplemented
         out = empty(result_shape(x.shape, dim, keepdim), dtype)
-        if not plan.rows:
+        if not traversal.rows:
             return out
-        across, chunks = plan.grid
-        partial = empty(plan.rows * chunks * size, np.uint8) if chunks > 1 else None
-        kernel = self.rows if plan.by_rows else self.columns
-        wide, deep = plan.block
-        shared = 0 if plan.by_rows else wide * deep * plan.columns * size
+        across, chunks = traversal.grid
+        partial = empty(traversal.rows * chunks * size, np.uint8) if chunks > 1 else None
+        kernel = self.rows if traversal.by_rows else self.columns
+        wide, deep = traversal.block
+        shared = 0 if traversal.by_rows else wide * deep * traversal.columns * size
         while shared > MOST_SHARED:
             wide, deep = (wide, deep // 2) if deep > 1 else (wide // 2, 1)
-            across, shared = -(-plan.rows // (wide * plan.columns)), shared // 2
+            across, shared = -(-traversal.rows // (wide * traversal.columns)), shared // 2
         kernel[instance](
             (across, chunks, 1), (wide, deep, 1),
-            address + plan.first * itemsize, out.data.ptr, 0 if partial is None else partial.data.ptr,
-            *plan.kept, *plan.reduced, plan.rows, plan.length, plan.vectors, setting, flavour,
+            address + traversal.first * itemsize, out.data.ptr, 0 if partial is None else partial.data.ptr,
+            *traversal.kept, *traversal.reduced, traversal.rows, traversal.length, traversal.vectors, setting, flavour,
             shared=shared,
         )  # fmt: skip
         if partial is not None:
-            threads, rows = merge_block(plan.rows, chunks)
+            threads, rows = merge_block(traversal.rows, chunks)
             self.partials[instance](
-                (-(-plan.rows // rows), 1, 1), (threads, rows, 1),
-                partial.data.ptr, out.data.ptr, plan.rows, chunks, setting, flavour,
+                (-(-traversal.rows // rows), 1, 1), (threads, rows, 1),
+                partial.data.ptr, out.data.ptr, traversal.rows, chunks, setting, flavour,
             )  # fmt: skip
         return out
 
 
 def total_bytes(dtype: Any) -> int:
-    """Return the size of what sums of `dtype` are gathered in, Total in the kernels."""
+    """Return the size of the accumulator for sums of `dtype`, Total in the kernels."""
     return 4 if dtype.kind in "fV" and dtype.itemsize < 8 else 8
 
 
 @functools.cache
 def dtype_code(dtype: Any) -> int | None:
-    """Return the number by which the kernels know the dtype of a result; None if they do not."""
+    """Return the kernels' number of a result's dtype; None if they have none."""
     known = np.dtype(dtype)
     return constant("reduction.cuh", known.name.upper()) if known in C_TYPES else None
 
@@ -212,15 +212,15 @@ def steps_of(x: Array, dims: Iterable[int]) -> list[Axis]:
 
 def merged_axes(axes: Iterable[Axis]) -> list[Axis]:
     """Return the same walk through memory with as few axes as possible."""
-    found: list[Axis] = []
+    merged: list[Axis] = []
     for size, stride in axes:
         if size == 1:
             continue
-        if found and found[-1][1] == size * stride:
-            found[-1] = found[-1][0] * size, stride
+        if merged and merged[-1][1] == size * stride:
+            merged[-1] = merged[-1][0] * size, stride
         else:
-            found.append((size, stride))
-    return found
+            merged.append((size, stride))
+    return merged
 
 
 def too_many(axes: Sequence[Axis]) -> bool:
@@ -236,10 +236,10 @@ def packed_axes(axes: Sequence[Axis]) -> tuple[int, ...]:
 
 
 @functools.lru_cache(maxsize=4096)
-def plan_of(
+def traversal_of(
     shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int, dim: tuple[int, ...], aligned: bool, ordered: bool
-) -> Plan | None:
-    """Return the plan for arrays of this layout; None if they have too many axes."""
+) -> Traversal | None:
+    """Return the traversal for arrays of this layout; None if they have too many axes."""
     steps = [(size, stride // itemsize) for size, stride in zip(shape, strides, strict=True)]
     kept = merged_axes([step for d, step in enumerate(steps) if d not in dim])
     along = [step for d, step in enumerate(steps) if d in dim]
@@ -258,7 +258,7 @@ def plan_of(
     vectors = aligned and fits(reduced if by_rows else kept, kept if by_rows else reduced, width, tail=by_rows)
     shape_of = rows_shape if by_rows else columns_shape
     block, grid = shape_of(rows, length, width if vectors else 1)
-    return Plan(
+    return Traversal(
         by_rows, first, packed_axes(kept), packed_axes(reduced), rows, length, int(vectors), block, grid,
         width if vectors and not by_rows else 1,
     )  # fmt: skip
@@ -324,7 +324,7 @@ SMALLEST = Reduction("reduction", "SmallestOver", total_bytes, C_TYPES.values())
 
 @planned
 def reduced_as(op: Reduction, x: Array, dim: tuple[int, ...], keepdim: bool, dtype: Any, setting: float = 1.0) -> Any:
-    """Return what an op that writes any dtype gives as `dtype`; NotImplemented if there is no kernel for it."""
+    """Return the result of an op as `dtype`; NotImplemented if there is no kernel for it."""
     code = dtype_code(dtype)
     return NotImplemented if code is None else op(x, dim, keepdim, dtype, setting, code)
 

@@ -1,4 +1,4 @@
-"""Contiguous copies of arrays whose innermost dimension in memory is another one: tiles through shared memory."""
+"""Contiguous copies of transposed arrays: tiles through shared memory."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _transpose = Kernel("copying", "lucid::transpose", [(unit,) for unit in UNITS.va
 def _plan_of(
     shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int
 ) -> tuple[int, tuple[int, int], tuple[int, ...]] | None:
-    """Return grid, block and numbers of the kernel; None where not exactly one pair of dimensions is to be swapped."""
+    """Return grid, block and numbers of the kernel; None unless exactly one pair of dimensions is to be swapped."""
     axes = merged_axes([(size, stride // itemsize) for size, stride in zip(shape, strides, strict=True)])
     inner = [dim for dim, (_, step) in enumerate(axes) if step == 1]
     if not 2 <= len(axes) <= 3 or len(inner) != 1 or inner[0] == len(axes) - 1:
@@ -46,7 +46,7 @@ def _plan_of(
 
 
 def transposed(x: Array) -> Any:
-    """Return a copy of `x` in C order; NotImplemented where no two dimensions are to be swapped.
+    """Return a copy of `x` in C order; NotImplemented if no two dimensions are to be swapped.
 
     One dimension is innermost in memory and another in the copy; a third may lie anywhere, and any may be several that
     count as one.

@@ -1,4 +1,4 @@
-"""What kernels of sliding windows are given: planes of images, the windows along both dimensions, and launch shapes."""
+"""Arguments of kernels of sliding windows: planes of images, windows along both dimensions, and launch shapes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Images(NamedTuple):
 
 
 def images(x: Array, count: int) -> Images | None:
-    """Return an array whose last `count` dimensions are those of an image; None if it has more than two before them."""
+    """Return an array with the last `count` dimensions as an image; None if it has more than two before them."""
     lead = x.ndim - count
     if lead > 2 or count > 2:
         return None
@@ -51,7 +51,7 @@ def images(x: Array, count: int) -> Images | None:
 
 
 def addressable(axes: Any) -> bool:
-    """Whether kernels, which count the pixels of a plane in 32 bits, reach all elements and windows of these axes."""
+    """Return whether kernels, with 32 bits for the pixels of a plane, reach all elements and windows of these axes."""
     for size, out, kernel, stride, before, dilation in axes:
         if max(size, out * stride) + before + kernel * dilation + stride > LARGEST_INT:
             return False

@@ -40,7 +40,7 @@ class Layout(NamedTuple):
 
 
 class Key(NamedTuple):
-    """What a plan is made for.
+    """The call that a graph is built for.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class Key(NamedTuple):
     refused: tuple[str, ...]
 
 
-class Plan(NamedTuple):
+class BuiltGraph(NamedTuple):
     """A graph that is ready to run, its inputs and outputs, and the bytes of memory that it needs beside."""
 
     graph: Any
@@ -87,7 +87,7 @@ def _package() -> Any:
 
 
 _handles: dict[tuple[int, int], Any] = {}
-_plans: dict[Key, Plan | None] = {}
+_graphs: dict[Key, BuiltGraph | None] = {}
 _lock = new_lock()
 
 
@@ -101,8 +101,8 @@ def _handle(package: Any, device: int, stream: int) -> Any:
     return handle
 
 
-def _build(package: Any, key: Key, handle: Any) -> Plan | None:
-    """Return the plan that cuDNN's heuristics choose, None if it has none that may be taken."""
+def _build(package: Any, key: Key, handle: Any) -> BuiltGraph | None:
+    """Return the graph that cuDNN's heuristics choose, None if it has none that may be taken."""
     dtypes = {name: getattr(package.data_type, word) for name, word in _DTYPES.items()}
     wide = package.data_type.FLOAT
     graph = package.pygraph(
@@ -126,7 +126,7 @@ def _build(package: Any, key: Key, handle: Any) -> Plan | None:
     except (package.cudnnGraphNotSupportedError, RuntimeError, NotImplementedError, ValueError) as error:
         logger().info("cuDNN has no %s for %s: %s", key.operation, key.inputs, error)
         return None
-    return Plan(graph, (*inputs.values(), *outputs), int(graph.get_workspace_size()))
+    return BuiltGraph(graph, (*inputs.values(), *outputs), int(graph.get_workspace_size()))
 
 
 def _layout(x: Array) -> Layout:
@@ -186,12 +186,12 @@ def run(
     )
     handle = _handle(package, key.device, gpu.current_stream().ptr)
     with _lock:
-        if key not in _plans:
-            _plans[key] = _build(package, key, handle)
-        plan = _plans[key]
-    if plan is None:
+        if key not in _graphs:
+            _graphs[key] = _build(package, key, handle)
+        built = _graphs[key]
+    if built is None:
         return False
-    workspace = cupy_functions().empty(max(1, plan.workspace), "u1")
-    addresses = {tensor: x.data.ptr for tensor, x in zip(plan.tensors, arrays, strict=True)}
-    plan.graph.execute(addresses, workspace.data.ptr, handle=handle)
+    workspace = cupy_functions().empty(max(1, built.workspace), "u1")
+    addresses = {tensor: x.data.ptr for tensor, x in zip(built.tensors, arrays, strict=True)}
+    built.graph.execute(addresses, workspace.data.ptr, handle=handle)
     return True

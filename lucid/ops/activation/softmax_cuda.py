@@ -30,7 +30,7 @@ _GRAD_ROWS = Kernel("softmax", "lucid::softmax_grad_rows", _ONE_TYPE)
 _GRAD_LINES = Kernel("softmax", "lucid::softmax_grad_lines", _ONE_TYPE)
 
 
-class RowsPlan(NamedTuple):
+class Traversal(NamedTuple):
     """How softmax walks through an array: its lines along one dimension.
 
     Attributes
@@ -58,10 +58,10 @@ class RowsPlan(NamedTuple):
     block: tuple[int, int]
 
 
-def plan_of(
+def traversal_of(
     shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int, dim: int, aligned: bool
-) -> RowsPlan | None:
-    """Return the plan for arrays of this layout; None if they have too many axes."""
+) -> Traversal | None:
+    """Return the traversal for arrays of this layout; None if they have too many axes."""
     steps = [(size, stride // itemsize) for size, stride in zip(shape, strides, strict=True)] or [(1, 1)]
     length, stride = steps.pop(dim)
     kept = merged_axes(steps)
@@ -83,29 +83,29 @@ def plan_of(
         parts = min(BLOCK // across, power_of_two(-(-length // 4)))
         block = across, max(parts, 32 // across)
         grid = -(-lines // across)
-    return RowsPlan(packed_axes(kept), lines, length, stride, inner, held, int(vectors), grid, block)
+    return Traversal(packed_axes(kept), lines, length, stride, inner, held, int(vectors), grid, block)
 
 
 @planned
 def softmax(x: Array, dim: int, *, logarithm: bool) -> Any:
     """Return softmax along `dim`, or its logarithm; NotImplemented where there is no kernel."""
     name = C_TYPES.get(x.dtype)
-    plan = plan_of(x.shape, x.strides, x.dtype.itemsize, dim, x.data.ptr % VECTOR_BYTES == 0)
-    if name not in FLOATS or plan is None:
+    traversal = traversal_of(x.shape, x.strides, x.dtype.itemsize, dim, x.data.ptr % VECTOR_BYTES == 0)
+    if name not in FLOATS or traversal is None:
         return NotImplemented
     y = empty(x.shape, x.dtype)
     if not y.size:
         return y
-    if plan.held:
+    if traversal.held:
         _ROWS[name](
-            plan.grid, plan.block, x.data.ptr, y.data.ptr,
-            *plan.kept, plan.lines, plan.length, plan.vectors, logarithm,
+            traversal.grid, traversal.block, x.data.ptr, y.data.ptr,
+            *traversal.kept, traversal.lines, traversal.length, traversal.vectors, logarithm,
         )  # fmt: skip
     else:
         _LINES[name](
-            plan.grid, plan.block, x.data.ptr, y.data.ptr,
-            *plan.kept, plan.lines, plan.length, plan.stride, plan.inner, logarithm,
-            shared=2 * total_bytes(x.dtype) * plan.block[0] * plan.block[1],
+            traversal.grid, traversal.block, x.data.ptr, y.data.ptr,
+            *traversal.kept, traversal.lines, traversal.length, traversal.stride, traversal.inner, logarithm,
+            shared=2 * total_bytes(x.dtype) * traversal.block[0] * traversal.block[1],
         )  # fmt: skip
     return y
 
@@ -115,21 +115,21 @@ def softmax_grad(grad: Array, y: Array, dim: int, *, logarithm: bool) -> Any:
     """Return the gradient of :func:`softmax`, whose output is `y`; NotImplemented where there is no kernel."""
     name = C_TYPES.get(y.dtype)
     aligned = (grad.data.ptr | y.data.ptr) % VECTOR_BYTES == 0
-    plan = plan_of(grad.shape, grad.strides, y.dtype.itemsize, dim, aligned)
-    if name not in FLOATS or plan is None or grad.dtype != y.dtype or not y.flags.c_contiguous:
+    traversal = traversal_of(grad.shape, grad.strides, y.dtype.itemsize, dim, aligned)
+    if name not in FLOATS or traversal is None or grad.dtype != y.dtype or not y.flags.c_contiguous:
         return NotImplemented
     out = empty(y.shape, y.dtype)
     if not y.size:
         return out
-    if plan.held:
+    if traversal.held:
         _GRAD_ROWS[name](
-            plan.grid, plan.block, grad.data.ptr, y.data.ptr, out.data.ptr,
-            *plan.kept, plan.lines, plan.length, plan.vectors, logarithm,
+            traversal.grid, traversal.block, grad.data.ptr, y.data.ptr, out.data.ptr,
+            *traversal.kept, traversal.lines, traversal.length, traversal.vectors, logarithm,
         )  # fmt: skip
     else:
         _GRAD_LINES[name](
-            plan.grid, plan.block, grad.data.ptr, y.data.ptr, out.data.ptr,
-            *plan.kept, plan.lines, plan.length, plan.stride, plan.inner, logarithm,
-            shared=total_bytes(y.dtype) * plan.block[0] * plan.block[1],
+            traversal.grid, traversal.block, grad.data.ptr, y.data.ptr, out.data.ptr,
+            *traversal.kept, traversal.lines, traversal.length, traversal.stride, traversal.inner, logarithm,
+            shared=total_bytes(y.dtype) * traversal.block[0] * traversal.block[1],
         )  # fmt: skip
     return out

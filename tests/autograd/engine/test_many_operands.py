@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import lucid
-from lucid.autograd.recording.plan import MOST_OPERANDS, MOST_PLANS, Plan
+from lucid.autograd.recording.plan import MOST_OPERANDS, MOST_PLANS, DerivativePlan
 from lucid.autograd.recording.primitive import PRIMITIVES
 
 if TYPE_CHECKING:
@@ -56,8 +56,8 @@ def test_a_plan_is_linear(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     given = primitive.positions
     monkeypatch.setattr(type(primitive), "positions", lambda self, *args: tuple(map(Position, given(*args))))
     Position.compared = 0
-    few = lines(lambda: Plan(primitive, (True,) * 100))
-    assert lines(lambda: Plan(primitive, (True,) * 400)) < 4.4 * few
+    few = lines(lambda: DerivativePlan(primitive, (True,) * 100))
+    assert lines(lambda: DerivativePlan(primitive, (True,) * 400)) < 4.4 * few
     assert Position.compared < 3 * (100 + 400)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import lucid
-from lucid.cuda.launch.layout import plan_of
+from lucid.cuda.launch.layout import layouts_of
 from lucid.cuda.source.signature import constant
 from tests.gradients import numbers
 
@@ -248,26 +248,26 @@ def elements_of(sizes, strides):
     return [sum(i * s for i, s in zip(place, strides, strict=True)) for place in itertools.product(*map(range, sizes))]
 
 
-def test_plans_of_more_elements_than_32_bits():
+def test_layouts_of_more_elements_than_32_bits():
     """Sizes and offsets beyond 32 bits are kept whole."""
     rows, columns = 1 << 20, 1 << 13
     operand = (rows, columns), (2 * columns * 4, 4), 4
-    plan = plan_of([operand], None, 4, 4)
-    words = np.frombuffer(plan.aligned.parameter, np.int64)
+    layouts = layouts_of([operand], None, 4, 4)
+    words = np.frombuffer(layouts.aligned.parameter, np.int64)
     packs, tail, dims = words[:3]
     assert (packs, tail, dims) == (rows * columns // 4, 0, 2)
     assert words[3:5].tolist() == [columns // 4, rows]
     assert words[3 + 2 * MAX_DIMS :][:2].tolist() == [1, 2 * columns]
-    assert plan.aligned.grid * plan.aligned.block >= packs
-    assert plan.general.grid * plan.general.block >= rows * columns
+    assert layouts.aligned.grid * layouts.aligned.block >= packs
+    assert layouts.general.grid * layouts.general.block >= rows * columns
 
 
-def test_plans_are_packed_where_they_can_be():
+def test_layouts_are_packed_where_they_can_be():
     """Packs are used for dense rows with broadcast operands, and not for rows that begin between them."""
 
     def packed(*operands):
-        plan = plan_of(operands, None, 4, 4)
-        return plan.aligned.packed
+        layouts = layouts_of(operands, None, 4, 4)
+        return layouts.aligned.packed
 
     dense = (6, 8), (32, 4), 4
     assert packed(dense, dense)

@@ -9,7 +9,7 @@ import pytest
 
 import lucid
 from lucid.autograd.recording.namespace import PRIMITIVES
-from lucid.cuda.launch.reduction import plan_of
+from lucid.cuda.launch.reduction import traversal_of
 from tests.kernels.layouts import LAYOUTS
 from tests.kernels.near import FLOATS, assert_near, on_device, rounded
 
@@ -88,8 +88,8 @@ def test_two_stages(name, shape, dim, dtype, rng):
     """Few and long rows, and tall columns, are cut into chunks, and the chunks merged."""
     x = rounded((rng.standard_normal(shape) + 2) / 8, dtype)  # whose sum is below what float16 holds
     there = on_device(x, dtype).array
-    plan = plan_of(there.shape, there.strides, there.dtype.itemsize, dim, True, False)
-    assert plan.grid[1] > 1
+    traversal = traversal_of(there.shape, there.strides, there.dtype.itemsize, dim, True, False)
+    assert traversal.grid[1] > 1
     check(name, x, dtype, dim, keepdim=False)
 
 
