@@ -1,1 +1,1 @@
-"""Arrays and what describes them: dtypes and promotion, devices, NumPy and CuPy behind one set of functions."""
+"""Arrays and their description: dtypes and promotion, devices, NumPy and CuPy behind one set of functions."""

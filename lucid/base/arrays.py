@@ -80,7 +80,7 @@ def is_array(x: object) -> bool:
 
 
 def namespace(array: Array) -> Any:
-    """``numpy`` for NumPy's arrays and scalars, ``cupy`` for CuPy's: what holds the functions that work on ``array``.
+    """Return the module of functions for ``array``: ``numpy`` for NumPy's arrays and scalars, ``cupy`` for CuPy's.
 
     Raises
     ------
@@ -104,7 +104,7 @@ def namespace(array: Array) -> Any:
 
 
 def on(array: Array) -> AbstractContextManager[Any]:
-    """Context in which the device of ``array`` is the current one, as calls of its `namespace` need it to be."""
+    """Context with the device of ``array`` as the current one, as calls of its `namespace` need it."""
     return nullcontext() if isinstance(array, (np.ndarray, np.generic)) else gpu.use_device(gpu.device_index(array))
 
 
@@ -308,7 +308,7 @@ def _from_sequence(data: object, wanted: dtype | None) -> np.ndarray[Any, Any]:
 
 
 def _why_not(data: Any, target: dtype, error: ValueError) -> ShapeError | DtypeError:
-    """Error for what NumPy calls a ValueError: sequences that do not nest evenly, or a value that does not fit."""
+    """Error in place of NumPy's ValueError, for sequences that do not nest evenly, or for a value that does not fit."""
     try:
         np.shape(data)
     except ValueError:

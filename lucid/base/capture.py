@@ -1,4 +1,4 @@
-"""Which threads are in a capture: their work is not done but recorded, for a CUDA graph to do later."""
+"""Threads in a capture: their work is not done but recorded, for a CUDA graph to do later."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ waiting = new_rlock()
 
 
 class Changes:
-    """What has happened, in the whole process, that a captured step must look at before it is replayed.
+    """Changes in the whole process that a captured step must look at before it is replayed.
 
     Attributes
     ----------
@@ -112,7 +112,7 @@ def note_assigned(tensor: object) -> None:
 
 
 def note_places(places: Iterable[object]) -> None:
-    """Tell the capture of this thread, if it is in one, of places at which hooks fire there as soon as there are any.
+    """Name to the capture of this thread, if it is in one, places that it must watch for hooks added later.
 
     They are the active hooks of modules and of tables, and the ends of the graph at leaves.
     """
@@ -122,6 +122,6 @@ def note_places(places: Iterable[object]) -> None:
 
 
 def check_not_capturing(what: str) -> None:
-    """Raise `CaptureError` if this thread is in a capture, which cannot record `what`."""
+    """Raise `CaptureError` if this thread is in a capture: `what` cannot be recorded."""
     if captures and get_ident() in captures:
         raise CaptureError(f"{what} cannot be captured in a CUDA graph: {REMEDY}")

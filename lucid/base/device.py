@@ -1,4 +1,4 @@
-"""Where a tensor lives: the CPU (NumPy) or a CUDA device (CuPy)."""
+"""Devices of tensors: the CPU (NumPy) and CUDA devices (CuPy)."""
 
 from __future__ import annotations
 

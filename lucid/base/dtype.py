@@ -1,4 +1,4 @@
-"""The dtypes of lucid, and the rules by which they combine.
+"""The dtypes of lucid, and the rules of their promotion.
 
 lucid decides the dtype of every result itself, because NumPy and CuPy decide differently from PyTorch (their Python
 scalars are weak, but ``int64 * float32`` is ``float64``) and from each other on ``bfloat16``. The rules are PyTorch's:
@@ -83,7 +83,7 @@ class dtype:
         return _REAL.get(self, self)
 
     def to_complex(self) -> dtype:
-        """Complex type whose parts hold this floating type; complex64 for the half types, which have none of their own.
+        """Complex dtype with parts of this floating dtype; complex64 for the half dtypes, without one of their own.
 
         Raises
         ------
@@ -276,7 +276,7 @@ def dtype_of(array: Array) -> dtype:
 
 
 def _join(a: dtype, b: dtype) -> dtype:
-    """Smallest type that both promote to, by the formula from which the table is filled."""
+    """Smallest dtype that both promote to, by the formula behind the table."""
     if a is b:
         return a
     low, high = sorted((a, b), key=lambda d: (d.category, d.itemsize))
@@ -294,7 +294,7 @@ _PROMOTION = {a: {b: _join(a, b) for b in DTYPES.values()} for a in DTYPES.value
 
 
 def promote_types(a: object, b: object) -> dtype:
-    """Smallest dtype to which both promote, by PyTorch's table.
+    """Smallest dtype that both promote to, by PyTorch's table.
 
     A lower category (bool < integer < floating < complex) gives way whatever its size: int64 and float16 make float16.
     float16 and bfloat16 make float32, uint8 and int8 make int16, float64 and complex64 make complex128.
@@ -335,7 +335,7 @@ def _yield_to(strong: dtype | None, weak: dtype | None) -> dtype | None:
 
 
 def result_type(*operands: Any) -> dtype:
-    """Dtype in which an elementwise operation on these operands computes, by PyTorch's rules.
+    """Dtype of an elementwise operation on these operands, by PyTorch's rules.
 
     Arrays with dimensions decide; 0-dim arrays count only if their category is higher, and Python scalars only if
     theirs is higher still. A Python float counts as the default dtype, an int as int64, a complex number as the complex

@@ -65,7 +65,7 @@ def _sized_view(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _keeping(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function of arrays and numbers that gives bfloat16 where all floating-point arrays are bfloat16."""
+    """Return a function of arrays and numbers with bfloat16 results if all its floating-point arrays are bfloat16."""
 
     def keeps(*operands: Any, **settings: Any) -> Any:
         out = function(*operands, **settings)
@@ -90,7 +90,7 @@ def cupy_functions() -> Any:
 
 
 def with_weak_numbers(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function of CuPy's arrays and of numbers, which beside bfloat16 arrays are taken in bfloat16.
+    """Return a function of CuPy's arrays and numbers that takes numbers beside bfloat16 arrays in bfloat16.
 
     Its results are looked at, since CuPy lets the product of the sizes wrap around.
     """

@@ -125,7 +125,7 @@ def cupy() -> Any:
 
 
 def _distrust_cache() -> None:
-    """Have CuPy keep kernels in memory if another user could have put some into the folder from which it takes them."""
+    """Have CuPy keep kernels in memory if another user could have written into the folder of its cache."""
     from pathlib import Path  # noqa: PLC0415  it takes a twentieth of the time of `import lucid`
 
     path = Path(os.environ.get("CUPY_CACHE_DIR", "~/.cupy/kernel_cache"))
@@ -142,7 +142,7 @@ def _distrust_cache() -> None:
 
 
 def device_count() -> int:
-    """How many CUDA devices there are; 0 where CuPy is missing or finds none. Never raises."""
+    """Return the number of CUDA devices; 0 without CuPy or without any device. Never raises."""
     try:
         return int(cupy().cuda.runtime.getDeviceCount())
     except Exception:  # noqa: BLE001 - whatever a broken driver raises, the answer is that no device can be used
@@ -160,7 +160,7 @@ def is_loaded() -> bool:
 
 
 def is_gpu_array(x: object) -> bool:
-    """Whether ``x`` is a CuPy array, told without importing CuPy: where it is not loaded, nothing can be one."""
+    """Whether ``x`` is a CuPy array, told without importing CuPy: until it is loaded, nothing can be one."""
     if _module is not None:
         return isinstance(x, _module.ndarray)
     module = sys.modules.get("cupy")
@@ -175,7 +175,7 @@ def array_type() -> type[Any] | None:
 
 
 def array_maker() -> Callable[[Any, Any], Any]:
-    """Return what makes a CUDA array without values: ``cupy.ndarray(shape, dtype)``, in three quarters of its time."""
+    """Return a constructor of CUDA arrays without values: ``cupy.ndarray``, in three quarters of its time."""
     kind = cupy().ndarray
     base = kind.__mro__[1]
     if not hasattr(base, "_init"):
@@ -197,7 +197,7 @@ def device_index(array: Array) -> int:
 
 
 class use_device:
-    """Context in which CUDA device ``index`` is the current one; the previous one comes back, also after an exception.
+    """Context with CUDA device ``index`` as the current one; the previous one comes back, also after an exception.
 
     All work on CUDA devices is done inside of one, so that it is here that CuPy's lack of memory becomes lucid's.
 
@@ -262,7 +262,7 @@ def raise_for(error: Exception) -> None:
 
 
 def _out_of_memory(error: BaseException) -> OutOfMemoryError:
-    """Error of the current device, with what was asked for and what is held."""
+    """Error of the current device, with the size asked for and the bytes in use."""
     pool = cupy().get_default_memory_pool()
     used, total = pool.used_bytes(), pool.total_bytes()
     return OutOfMemoryError(
@@ -284,7 +284,7 @@ def current_device() -> int:
 
 
 def current_stream(index: int | None = None) -> Any:
-    """CuPy stream on which work for device ``index`` (the current device if None) is queued now.
+    """CuPy stream of this thread's work for device ``index`` (the current device if None).
 
     Raises
     ------
@@ -296,7 +296,7 @@ def current_stream(index: int | None = None) -> Any:
 
 
 def default_stream() -> Any:
-    """CuPy stream on which this thread queues work for any device unless another is chosen."""
+    """CuPy stream of this thread's work for any device, unless another is chosen."""
     kinds = cupy().cuda.Stream
     return kinds.null if _DEFAULT == _LEGACY else kinds.ptds
 
@@ -307,7 +307,7 @@ def is_default(stream: Any) -> bool:
 
 
 def is_capturing() -> bool:
-    """Whether what this thread queues on the current device is recorded, whatever began the capture."""
+    """Whether work that this thread queues on the current device is recorded, whatever began the capture."""
     if _module is None:
         return False
     stream = _module.cuda.get_current_stream()
@@ -316,12 +316,12 @@ def is_capturing() -> bool:
 
 
 def mark(stream: Any) -> Any:
-    """CuPy event at the end of what is queued on a stream of the current device so far."""
+    """CuPy event at the end of the work queued so far on a stream of the current device."""
     return stream.record(cupy().cuda.Event(disable_timing=True))
 
 
 class use_stream:
-    """Context in which this thread queues work for CUDA device ``index``, current or not, on a CuPy stream.
+    """Context with a CuPy stream for this thread's work on CUDA device ``index``, current or not.
 
     It is the one way to change streams.
     """

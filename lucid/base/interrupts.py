@@ -1,4 +1,4 @@
-"""What Ctrl-C must not cut in two."""
+"""Calls that Ctrl-C must not cut in two."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ signal: Any = import_module("_signal")
 
 
 def in_destructor(function: Callable[[], object]) -> None:
-    """Call `function` in a destructor, which drops every exception: a Ctrl-C meanwhile takes effect afterwards."""
+    """Call `function` in a destructor; a Ctrl-C meanwhile takes effect afterwards, as destructors drop exceptions."""
     try:
         uninterrupted(function)
     except KeyboardInterrupt:

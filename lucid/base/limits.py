@@ -1,4 +1,4 @@
-"""What numbers a dtype can hold."""
+"""Ranges of the numbers of each dtype."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Locks that no fork leaves locked, and what is made once by whichever thread asks first."""
+"""Locks that no fork leaves locked, and values made once by the first thread to ask."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def new_lock() -> threading.Lock:
 
 
 def new_rlock() -> Any:
-    """Return what `new_lock` does, for a lock that its holder may lock again."""
+    """Return a reentrant lock, made as by `new_lock`."""
     lock = threading.RLock()
     _locks.add(lock)
     return lock

@@ -1,4 +1,4 @@
-"""What lucid tells of what it does on its own: the logger ``lucid.cuda`` says what is compiled, kept, or not used."""
+"""Logs of lucid's own decisions: the logger ``lucid.cuda`` tells of kernels compiled, kept, or not used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What shape and strides of an array say of its memory, and what becomes of memory that is freed."""
+"""Layout of an array in memory, by shape and strides, and the return of freed memory to the system."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ END = 1 << 63
 
 
 class SizeError(ShapeError, TypeError, OverflowError):
-    """A size is more than an integer of 64 bits holds, for which PyTorch has errors of several types."""
+    """A size is more than an integer of 64 bits holds; PyTorch has errors of several types for it."""
 
 
 def check_size(name: str, shape: Sequence[int], itemsize: int = 1) -> None:
@@ -71,7 +71,7 @@ def writeable(array: Array) -> bool:
 
 
 def overlapping(array: Array) -> bool:
-    """Return whether elements of an array share memory; also True for some in which they interleave."""
+    """Return whether elements of an array share memory; also True for some with interleaved elements."""
     reach = 0
     for stride, size in sorted((abs(stride), size) for stride, size in zip(array.strides, array.shape, strict=True)):
         if size > 1:
@@ -82,7 +82,7 @@ def overlapping(array: Array) -> bool:
 
 
 def forwards(array: Array) -> Array:
-    """Return the elements of an array in the order in which they lie: no stride of the view is below zero."""
+    """Return the elements of an array in the order of their addresses: no stride of the view is below zero."""
     if all(step >= 0 for step in array.strides):
         return array
     return array[tuple([slice(None, None, -1 if step < 0 else 1) for step in array.strides])]

@@ -1,4 +1,4 @@
-"""Who holds an object: by reference counts memory that nobody else can see is taken over, where it would be copied.
+"""Sole owners, by reference counts: memory that nobody else can see is taken over instead of copied.
 
 Nothing else tells that a rule's result is also a saved tensor, or what a hook, another leaf or the user has kept. The
 count includes what the code that asks holds itself. That is no constant to be counted by hand, which a variable more
@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 def is_watched() -> bool:
-    """Whether a debugger, a profiler or a measurement of coverage sees what this thread runs."""
+    """Whether a debugger, a profiler or a measurement of coverage watches this thread."""
     if sys.gettrace() is not None or sys.getprofile() is not None:
         return True
     # from Python 3.12 on there are tools that are neither
@@ -31,7 +31,7 @@ def is_watched() -> bool:
 
 
 def unwatched(measure: Callable[[], T]) -> T:
-    """Return ``measure()``, run where nothing watches it.
+    """Return ``measure()``, run with nothing watching it.
 
     What a debugger or a profiler keeps of the frames that it sees would be counted, too. None of them watches a thread
     that is no `threading.Thread`; to be taken off here and put back, as only those written in Python can be, they need
@@ -62,7 +62,7 @@ class _Holder:
 
 
 def references(owner: object, attribute: str) -> int:
-    """Return how many references lead to what an attribute holds: `SOLE` if nobody else holds it."""
+    """Return the number of references to an attribute's value: `SOLE` if nobody else holds it."""
     return getrefcount(getattr(owner, attribute))
 
 

@@ -1,4 +1,4 @@
-"""Memory that processes share: where `share_memory` puts tensors, and how another process finds it."""
+"""Memory that processes share: the place of `share_memory`'s tensors, and its reference in another process."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ tensor_classes: list[type[Any]] = []
 
 
 class Block(mmap.mmap):
-    """Memory without a name in the file system, which lives as long as a process maps it.
+    """Memory without a name in the file system that lives as long as a process maps it.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class Block(mmap.mmap):
 
     @classmethod
     def of(cls, descriptor: int, *, private: bool = False) -> Self:
-        """Return the memory of the whole file, which belongs to what is returned from now on.
+        """Return the memory of the whole file; the descriptor belongs to the result from now on.
 
         What is written to it where it is `private` is seen by this process alone.
         """
@@ -76,7 +76,7 @@ def new_block(size: int) -> Block:
 
 
 def block_of(array: Array) -> Block | None:
-    """Return the shared memory in which an array lies, if it does."""
+    """Return the shared memory of an array's elements; None if they are not in any."""
     while isinstance(array, np.ndarray):
         array = array.base
     return array if isinstance(array, Block) else None
@@ -115,7 +115,7 @@ def laid_out(block: Block, *layout: Any) -> Any:
 
 
 def reduced(tensor: Any, send: Callable[[int], Any] | None = None) -> Any:
-    """Return what pickle does; of elements that are shared, where they lie.
+    """Return pickle's recipe of a tensor; for shared elements, one that refers to their memory.
 
     What ``send(descriptor)`` returns, of which another process gets the file by ``detach()``, goes along; if None,
     `multiprocessing` sends it, once.

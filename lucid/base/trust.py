@@ -1,4 +1,4 @@
-"""Whether other users of the machine could have written what is about to be loaded."""
+"""Protection from other users of the machine: whether one could have written a file that is about to be loaded."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["distrusted", "others_may_write"]
 
 
 def distrusted(folder: Path, *, ours: bool = True) -> str | None:
-    """Reason why another user could change or replace what lies in a folder; None if only this user and root can.
+    """Reason why another user could change or replace a folder's files; None if only this user and root can.
 
     As ssh's StrictModes has it: the folder belongs to this user, everything above it to this user or root, and nobody
     else may write there. Above, a folder that all may write is allowed if it is sticky, as ``/tmp`` is, because others
@@ -78,7 +78,7 @@ def others_may_write(status: os.stat_result, *, lenient: bool = False) -> str | 
 
 
 def _has_private_group(status: os.stat_result) -> bool:
-    """Whether the owner is alone in the group, as where each user has one and the umask is 002 for that reason."""
+    """Whether the owner is alone in the group, as on systems with a group for each user and the umask 002."""
     try:
         user = import_module("pwd").getpwuid(status.st_uid).pw_name
         group = import_module("grp").getgrgid(status.st_gid)

@@ -1,1 +1,1 @@
-"""Memory of other libraries: how their arrays are read, and what they are told of lucid's."""
+"""Memory of other libraries: reading their arrays, and describing lucid's to them."""

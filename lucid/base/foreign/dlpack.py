@@ -1,4 +1,4 @@
-"""DLPack both ways: what a capsule says of its memory is looked at, since NumPy has no bfloat16 and CuPy no flags.
+"""DLPack both ways: the fields of a capsule are read here, since NumPy has no bfloat16 and CuPy no flags.
 
 NumPy carries bfloat16 as integers of 16 bits: the name of the dtype in the capsule is exchanged, not the memory.
 """
@@ -27,7 +27,7 @@ _READ_ONLY = 1
 
 
 class StepsError(LucidError, BufferError):
-    """Elements lie in memory backwards, which other libraries take for memory before the first one."""
+    """Elements lie in memory backwards; other libraries would read the memory before the first one."""
 
 
 class CopyNeededError(SettingError, BufferError):
@@ -75,7 +75,7 @@ def _look_in(capsule: Any) -> tuple[_Tensor, int]:
 
 
 class _Lender:
-    """Another library's array, whose capsules are looked at before NumPy or CuPy takes them."""
+    """Another library's array; its capsules are read here before NumPy or CuPy takes them."""
 
     def __init__(self, array: Any) -> None:
         self._array = array
@@ -101,7 +101,7 @@ class _Lender:
 
 
 def writeable(array: Any, *, copies: bool) -> Any:
-    """Return a copy of a CuPy array on memory that is to be read only, of which CuPy has no notion.
+    """Return a copy of a CuPy array on read-only memory: CuPy has no notion of such.
 
     Raises
     ------

@@ -17,7 +17,7 @@ __all__ = ["reduced"]
 
 
 def reduced(array: Array) -> tuple[Callable[..., Any], tuple[Any, ...]] | None:
-    """Return how pickle is to make the same array in another process, by mapping its file; None where that cannot be.
+    """Return pickle's recipe that maps the array's file in another process; None if mapping would not give this array.
 
     That is so if it lies in none, if its changes are not in the file (mode "c"), and if the file is gone or has been
     replaced since it was mapped.
@@ -45,7 +45,7 @@ def reduced(array: Array) -> tuple[Callable[..., Any], tuple[Any, ...]] | None:
 
 
 def _path_of(root: np.memmap[Any, Any]) -> Any:
-    """Return where the file lies that has been mapped; None if it has no name any more."""
+    """Return the path of the mapped file; None if it has no name any more."""
     memory: Any = root.base
     first = np.frombuffer(memory, np.uint8, 1).ctypes.data
     end = first + -(-len(memory) // mmap.PAGESIZE) * mmap.PAGESIZE

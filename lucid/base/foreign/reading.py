@@ -24,7 +24,7 @@ NUMPY = {d.numpy for d in DTYPES.values()}
 
 
 def is_masked(value: Any) -> bool:
-    """Return whether `value` is an array of NumPy's with a mask, which a tensor has not."""
+    """Return whether `value` is a masked array of NumPy; tensors have no mask."""
     return type(value) is not np.ndarray and isinstance(value, np.ma.MaskedArray)
 
 
@@ -68,7 +68,7 @@ def _masked(kind: str) -> DtypeError:
 
 
 def read(data: Any, *, copies: bool = True) -> Any:
-    """Return a NumPy or CuPy array on the memory of what is an array or lends its memory; None for anything else.
+    """Return a NumPy or CuPy array on the memory of an array or a lender of memory; None for anything else.
 
     Memory on a CUDA device that is to be read only is copied, or refused if nothing is to be (`copies`): CuPy has no
     flag that would keep others from writing.
@@ -102,7 +102,7 @@ def read(data: Any, *, copies: bool = True) -> Any:
 
 
 class _Described:
-    """What CuPy reads of another library's array: the interface as it has been looked at."""
+    """Another library's array for CuPy, with its interface as it has been checked."""
 
     def __init__(self, lender: Any, interface: dict[str, Any]) -> None:
         self.lender = lender

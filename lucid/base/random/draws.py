@@ -178,7 +178,7 @@ def _float_words(dtype: np.dtype[Any]) -> int:
 
 
 def _round_half(values: Array, dtype: np.dtype[Any]) -> Array:
-    """Values as float32 where ``dtype`` is a half type: devices differ in how they round float64 to it directly."""
+    """Values as float32 if ``dtype`` is a half type: devices differ in rounding float64 to it directly."""
     return values.astype(np.float32) if dtype.itemsize == 2 else values
 
 
@@ -383,7 +383,7 @@ def bernoulli(generator: Generator, p: float, shape: tuple[int, ...], xp: Module
 
 
 def threshold_of(p: float) -> int:
-    """Bound below which the words of a share ``p`` of all words are."""
+    """Upper bound of the words that make up a share ``p`` of all words."""
     return round(float(p) * 2**32)
 
 

@@ -1,4 +1,4 @@
-"""State of the random streams: generators, one default generator per device, and what a checkpoint keeps of them."""
+"""State of the random streams: generators, one default generator per device, and their states for checkpoints."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class Generator:
         return self
 
     def seed(self) -> int:
-        """Fresh 64-bit seed from the operating system, with which the generator has been restarted."""
+        """Restart the generator with a fresh 64-bit seed from the operating system, and return the seed."""
         seed = int.from_bytes(os.urandom(8), "little")
         self._restore(seed, 0)
         self.restarts += 1
@@ -231,7 +231,7 @@ _chosen = _Chosen()
 
 @contextmanager
 def use_generator(generator: Callable[[], Generator]) -> Yielding[None]:
-    """Let what ``generator()`` returns, each time it is asked for, be the CPU's default one in this thread."""
+    """Context with the result of ``generator()``, called at each use, as the CPU's default generator of this thread."""
     before, _chosen.generator = _chosen.generator, generator
     try:
         yield
@@ -261,7 +261,7 @@ def _of_cpu() -> Generator:
 
 
 def default_generator_for(device: str) -> Generator:
-    """Default generator of ``device``: the one whose numbers a draw takes when it is given none.
+    """Default generator of ``device``: the source of every draw that is given no generator.
 
     Every device has its own, started from the same seed, so that a program gives the same numbers on whichever one
     device it runs.
@@ -317,13 +317,13 @@ def set_rng_state(state: Array) -> None:
 
 
 def get_rng_states() -> dict[str, NDArray[np.uint8]]:
-    """States of the default generators of all devices used so far, by device: what a checkpoint keeps."""
+    """States of the default generators of all devices used so far, by device, for a checkpoint."""
     with _registry_lock:
         return {device: Generator.get_state(generator) for device, generator in _generators.items()}
 
 
 def set_rng_states(states: Mapping[str, Array]) -> None:
-    """Continue all default generators from what ``get_rng_states`` returned.
+    """Continue all default generators from states returned by ``get_rng_states``.
 
     A device without an entry had drawn nothing by then, and restarts at offset 0 with the CPU generator's seed.
 

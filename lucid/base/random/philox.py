@@ -46,7 +46,7 @@ _ROUND_MULTIPLIERS = np.array([_MULTIPLIERS, _MULTIPLIERS[::-1]], np.uint64)[:, 
 
 @lru_cache(maxsize=16)
 def _round_keys(seed: int) -> NDArray[np.uint64]:
-    """Keys of all rounds, shape (10, 2, 1), in the row order in which philox4x32_10 needs them."""
+    """Keys of all rounds, shape (10, 2, 1), in philox4x32_10's order of rows."""
     keys: list[tuple[int, int]] = []
     for index in range(_ROUNDS):
         first, second = (
