@@ -1,4 +1,4 @@
-"""What a tensor is: shape, dtype, device, memory, and its position in the graph."""
+"""Attributes of a tensor: shape, dtype, device, memory, and its position in the graph."""
 
 from __future__ import annotations
 
@@ -254,7 +254,7 @@ class Attributes(TensorBase):
 
     @property
     def data(self) -> Tensor:
-        """A tensor on the same memory that is in no graph and whose changes are not counted for this one.
+        """A tensor on the same memory that is in no graph; changes of it are not counted for this one.
 
         Setting it replaces shape, dtype, device and elements of this tensor, and leaves its position in the graph and
         its hooks.

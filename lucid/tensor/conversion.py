@@ -97,7 +97,7 @@ def to(self: Tensor, *args: Any, non_blocking: bool = False, copy: bool = False,
 
 
 def target_of(args: tuple[Any, ...], kwargs: dict[str, Any], *, non_blocking: bool, copy: bool) -> tuple[Any, ...]:
-    """Return device, dtype, non_blocking and copy of a call of `to`; None for what does not change."""
+    """Return device, dtype, non_blocking and copy of a call of `to`; None for a property that stays."""
     given: Any = dict(kwargs)
     rest = list(args)
     if rest and isinstance(rest[0], TensorBase):
@@ -126,7 +126,7 @@ def target_of(args: tuple[Any, ...], kwargs: dict[str, Any], *, non_blocking: bo
 
 
 def is_dtype(value: object) -> bool:
-    """Return whether `value` names a dtype, where it could name a device."""
+    """Return whether `value` names a dtype, in a place of a dtype or a device."""
     return isinstance(value, dtype | np.dtype | type)
 
 
@@ -167,7 +167,7 @@ def cuda(self: Tensor, device: Device = None, non_blocking: bool = False) -> Ten
 
 
 def pin_memory(self: Tensor) -> Tensor:
-    """Return a copy in page-locked host memory, from which a CUDA device copies without the host waiting.
+    """Return a copy in page-locked host memory, for copies to a CUDA device without the host waiting.
 
     The copy is in no graph.
 
@@ -362,7 +362,7 @@ def new_full(
     device: Device = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Return a tensor of shape `size` whose elements are `fill_value`; dtype and device are this tensor's unless given.
+    """Return a tensor of shape `size` filled with `fill_value`; dtype and device are this tensor's unless given.
 
     Examples
     --------

@@ -26,7 +26,7 @@ def check_leaf(self: Tensor, action: str) -> None:
 
 
 def rebuild(kind: type[Any], array: Array, device: str, requires_grad: bool, attributes: dict[str, Any]) -> Any:
-    """Return a leaf of class `kind`, from what pickle kept of it."""
+    """Return a leaf of class `kind` from the values that pickle has kept of it."""
     tensor: Any = object.__new__(kind)
     tensor.array = to_device(array, device)
     tensor.origin = None
@@ -73,7 +73,7 @@ def deep_copy(self: Tensor, memo: dict[int, Any]) -> Tensor:
 
 
 def reduce(self: Tensor) -> tuple[Any, ...]:
-    """Return what pickle keeps of a leaf: elements, dtype, device, whether it requires grad, and the user's attributes.
+    """Return pickle's values of a leaf: elements, dtype, device, whether it requires grad, and the user's attributes.
 
     Raises
     ------

@@ -55,7 +55,7 @@ def ufunc_of(kernel: Any) -> Any:
 
 
 def kernel_call(_self: object, kernel: Any, *args: object, **options: object) -> Any:
-    """Return what a ufunc or ElementwiseKernel of CuPy's gives: a Tensor, by the rule of NumPy's function of its name.
+    """Return the result of a ufunc or ElementwiseKernel of CuPy's: a Tensor, by the rule for NumPy's function.
 
     A kernel without one, and one that writes into an array, runs on the plain arrays where nothing is recorded.
 
@@ -89,7 +89,7 @@ def kernel_call(_self: object, kernel: Any, *args: object, **options: object) ->
 
 
 def reduction_call(self: Any, kernel: Any, axis: object, dtype: object, out: object, keepdims: object) -> Any:
-    """Return what a reduction kernel of CuPy's own gives, ``cupy.nansum(x)``: see `kernel_call`."""
+    """Return the result of a reduction kernel of CuPy's own, ``cupy.nansum(x)``: see `kernel_call`."""
     name = name_of(kernel)
     if name in RULES:
         return in_numpys_form(self, name, (self,), {"axis": axis, "dtype": dtype, "out": out, "keepdims": keepdims})
@@ -99,7 +99,7 @@ def reduction_call(self: Any, kernel: Any, axis: object, dtype: object, out: obj
 
 
 def in_numpys_form(_self: object, name: str, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    """Return what a method in NumPy's form gives, by the rule of the function of its name."""
+    """Return the result of a method in NumPy's form, by the rule of the function of its name."""
     return applied(name, getattr(np, name), args, options, pytorch_dtype)
 
 

@@ -1,4 +1,4 @@
-"""What a tensor does with the graph: backward, hooks, and leaving it."""
+"""Graph methods of a tensor: backward, hooks, and leaving the graph."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def backward(
 def register_hook(
     self: Tensor, hook: Callable[..., Tensor | None], *, every_step: bool = False, with_context: bool = False
 ) -> RemovableHandle:
-    """Return the handle of ``hook(grad)``, which sees this tensor's gradient in each backward pass and may replace it.
+    """Return the handle of ``hook(grad)``, called with this tensor's gradient in each backward pass; it may replace it.
 
     The hook is called once in each pass, with the gradient of that pass summed over all uses of the tensor. A leaf's
     `.grad` still holds its old value then; what the last hook returns is what is added to it. For any other tensor it

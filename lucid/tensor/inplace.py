@@ -95,7 +95,7 @@ def _requires_grad(operand: Any) -> bool:
 
 
 def write(target: Tensor, value: Any) -> Tensor:
-    """Return `target` with `value` written into it, in the dtype of `target` where that loses no category."""
+    """Return `target` with `value` written into it, in the dtype of `target` if that loses no category."""
     if value.array.dtype is not target.array.dtype:
         dtype = dtype_of(target.array)
         if can_cast(dtype_of(value.array), dtype):
@@ -145,7 +145,7 @@ def in_place(function: Callable[Concatenate[Tensor, P], Tensor]) -> Callable[Con
 
 
 def wrote(kernel: Elementwise, target: Tensor, others: Sequence[object]) -> bool:
-    """Return whether a kernel has changed a CUDA tensor where it is: in one launch, and without a new array.
+    """Return whether a kernel has changed a CUDA tensor in its memory: in one launch, and without a new array.
 
     It has not where operands would have to be converted or broadcast the target, or share some of its memory: elements
     of theirs would be read after they were written.

@@ -32,7 +32,7 @@ class ExportError(GraphError, BufferError):
 
 
 class NotOfferedError(ExportError, AttributeError):
-    """A tensor on the graph was asked what it offers: who looks first, as CuPy does, leaves the call to the tensor."""
+    """A tensor on the graph was asked for an interface; callers that test for it, as CuPy does, pass the call to it."""
 
 
 class NumpyOfCudaError(DeviceError, TypeError):
@@ -61,12 +61,12 @@ def untracked(self: Tensor, call: str, *, recording: bool = True, remedy: str = 
 
 
 def export_error(call: str, remedy: str = "", *, kind: type[ExportError] = ExportError) -> ExportError:
-    """Return the error of a tensor on the graph for what does not record, with what to do."""
+    """Return the error of a tensor on the graph for a call that does not record, with its remedy."""
     return kind(f"can't call {call} on Tensor that requires grad: use tensor.detach() first{remedy}")
 
 
 def lent_to_kernel(self: Tensor, name: str) -> Any:
-    """Return the raw array for a kernel of `lucid.cuda.compile`, which records nothing.
+    """Return the raw array for a kernel of `lucid.cuda.compile`: the kernel records nothing.
 
     Raises
     ------
@@ -125,7 +125,7 @@ def is_left_to_tensor(asks: FrameType) -> bool:
 
 
 def to_array(self: Tensor, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-    """Return what ``numpy.asarray(tensor)`` gives; see `numpy`."""
+    """Return ``numpy.asarray(tensor)``; see `numpy`."""
     if is_left_to_tensor(sys._getframe(1)):  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - who asks
         return NO_ARRAY
     untracked(self, "numpy()", recording=thread.state.grad_mode.enabled, remedy=OF_ARRAYS)
@@ -306,7 +306,7 @@ def cuda_array_interface(self: Tensor) -> dict[str, Any]:
 
 
 class UfuncProtocol:
-    """`__array_ufunc__`, for which NumPy asks the class of an operand, and CuPy's operators the operand itself.
+    """`__array_ufunc__`, looked up by NumPy on the class of an operand, and by CuPy's operators on the operand itself.
 
     A tensor on a device has none: an operator of CuPy's then gives way to the tensor's own, ``a + x`` to
     ``x.__radd__(a)``, whether or not it requires grad. In-place ones ask nobody and call the ufunc.

@@ -411,7 +411,7 @@ def is_tensor(obj: object) -> bool:
 
 
 def broadcast_shapes(*shapes: int | Sequence[int]) -> Size:
-    """Return the shape to which all of `shapes`, tuples or numbers, broadcast.
+    """Return the common shape of broadcasting all of `shapes`, tuples or numbers.
 
     >>> import lucid
     >>> lucid.broadcast_shapes((2, 1), 3)

@@ -67,7 +67,7 @@ else:
 
 
 class Methods(Attributes):
-    """The functions of `lucid` whose first argument is a tensor, as its methods."""
+    """The functions of `lucid` with a tensor as first argument, as its methods."""
 
     __slots__ = ()
 

@@ -1,4 +1,4 @@
-"""Python's operators on tensors, and a tensor where Python wants a number or a sequence."""
+"""Python's operators on tensors, and conversions of tensors to numbers and sequences."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class ZeroDimError(ShapeError, TypeError):
 
 
 def operator(function: Callable[[Any, Any], Any], name: str = "") -> Callable[[Tensor, Any], Tensor]:
-    """Return an op of two operands as an operator: what it cannot take, the other operand's class may know."""
+    """Return an op of two operands as an operator: the other operand's class may know operands that it refuses."""
     name = name or function.__name__
 
     def apply(a: object, b: object) -> Any:
@@ -60,7 +60,7 @@ def operator(function: Callable[[Any, Any], Any], name: str = "") -> Callable[[T
 
 
 def beside_sparse(name: str, a: Any, b: Any) -> Any:
-    """Return what an operator gives of a tensor and a sparse matrix of SciPy's or CuPy's; of others NotImplemented."""
+    """Return the result of an operator on a tensor and a sparse matrix of SciPy's or CuPy's; else NotImplemented."""
     for place, one in enumerate((a, b)):
         if name in BESIDE_SPARSE and type(one).__module__.startswith(("scipy.sparse", "cupyx.scipy.sparse")):
             sparse = import_module(SPARSE).wrapped(one)
@@ -94,7 +94,7 @@ def reflected(function: Callable[[Any, Any], Any], *, as_it_is: bool = False) ->
 
 
 def quotient_and_rest(a: Any, b: Any) -> tuple[Tensor, Tensor]:
-    """Return what ``divmod(a, b)`` gives."""
+    """Return ``divmod(a, b)``."""
     a, b = as_operand(a), as_operand(b)
     return division.floor_divide(a, b), division.remainder(a, b)
 
@@ -105,7 +105,7 @@ def itself(self: Tensor) -> Tensor:
 
 
 def where(self: Tensor, condition: Tensor, other: Any) -> Tensor:
-    """Return this tensor's elements where `condition` is true, those of `other` elsewhere.
+    """Return this tensor's elements for true elements of `condition`, those of `other` elsewhere.
 
     Parameters
     ----------
@@ -179,7 +179,7 @@ def real_number(self: Tensor) -> Any:
 
 
 def warn_of_lost_gradient(self: Tensor, name: str) -> None:
-    """Warn that a number has no gradient, where it is not `item` that was asked for it.
+    """Warn that a number has no gradient, unless it was asked for by `item`.
 
     Python and NumPy make such numbers where nobody sees it: ``math.sin(x)``, ``array[0] = x``, ``array.fill(x)``.
     """
@@ -192,7 +192,7 @@ def warn_of_lost_gradient(self: Tensor, name: str) -> None:
 
 
 def as_float(self: Tensor) -> float:
-    """Return the only element as a float, with a warning where it requires grad."""
+    """Return the only element as a float, with a warning if it requires grad."""
     warn_of_lost_gradient(self, "float")
     return float(real_number(self))
 
@@ -203,7 +203,7 @@ def as_int(self: Tensor) -> int:
 
 
 def as_complex(self: Tensor) -> complex:
-    """Return the only element as a complex number, with a warning where it requires grad."""
+    """Return the only element as a complex number, with a warning if it requires grad."""
     warn_of_lost_gradient(self, "complex")
     return complex(item(self))
 

@@ -134,7 +134,7 @@ def element_format(values: np.ndarray[Any, Any]) -> tuple[int, Callable[[Any], s
 
 
 def edges_of(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Return what is shown of a summarised array: the first and last few along each dimension."""
+    """Return the shown part of a summarised array: the first and last few along each dimension."""
     for axis, size in enumerate(array.shape):
         if size > 2 * _options.edgeitems:
             kept = [*range(_options.edgeitems), *range(size - _options.edgeitems, size)]
@@ -143,7 +143,7 @@ def edges_of(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def layout(values: Any, sizes: tuple[int, ...], indent: int, width: int, write: Callable[[Any], str]) -> str:
-    """Return nested lists of numbers as text; where `sizes` say that some were left out, dots stand for them."""
+    """Return nested lists of numbers as text, with dots for elements that are left out by comparison with `sizes`."""
     if not sizes:
         return write(values)
     missing = len(values) < sizes[0]
@@ -175,7 +175,7 @@ def body(array: Array, indent: int) -> str:
 
 
 def describe_tensor(self: Tensor) -> str:
-    """Return the tensor as PyTorch shows it: its elements, and what is not to be expected of it.
+    """Return the tensor as PyTorch shows it: its elements, and each property that is not the usual one.
 
     Examples
     --------

@@ -52,7 +52,7 @@ def filled(name: str, self: Tensor, generator: Generator | None, draw: Callable[
 
 
 def working(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Return the dtype in which numbers are drawn that are then computed with: float32 for half types."""
+    """Return the dtype of random numbers that are computed with before they are stored: float32 for half types."""
     return np.dtype(np.float32) if dtype.itemsize == 2 else dtype
 
 
@@ -164,7 +164,7 @@ def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Generator | Non
 
 @checked
 def log_normal_(self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Generator | None = None) -> Tensor:
-    """Return this tensor after drawing its elements from the distribution whose logarithm is normal.
+    """Return this tensor after drawing its elements from the log-normal distribution.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Special functions whose values SciPy computes, on the host, and whose slopes are known: the mechanism.
+"""Special functions with values by SciPy, on the host, and known slopes: the mechanism.
 
 The slopes stand in the files of `lucid.tensor.numpy_calls.slopes`, which enter them into the table here.
 """
@@ -93,7 +93,7 @@ def argument_of(name: str) -> int:
 
 
 def _title(name: str) -> str:
-    """Return SciPy's name of a function, which is behind a check of SciPy's where the ufunc's own is not public."""
+    """Return SciPy's name of a function, also if its ufunc is not public but behind a check."""
     return f"scipy.special.{name.lstrip('_')}"
 
 

@@ -1,4 +1,4 @@
-"""Rules: what NumPy's functions are on tensors, by NumPy's names and with NumPy's parameters.
+"""Rules: NumPy's functions on tensors, by NumPy's names and with NumPy's parameters.
 
 A rule is written once, in the file of its kind beside this one. NumPy's protocols call it (`protocols`), CuPy's, and
 `lucid.numpy`; they differ in what dtype operands come to, and in the class of what is returned.
@@ -38,7 +38,7 @@ class NumpyCallError(LucidError, TypeError):
 
 
 class Rule(NamedTuple):
-    """What a function of NumPy's is on tensors.
+    """Rule of one of NumPy's functions for tensors.
 
     Attributes
     ----------
@@ -121,12 +121,12 @@ def rule(names: str, takes: str) -> Callable[[Callable[..., Any]], Callable[...,
 
 
 def full_name(name: str) -> str:
-    """Return the name of a function with that of its library, which those of NumPy's have not in `RULES`."""
+    """Return the name of a function with that of its library; in `RULES` NumPy's have none."""
     return name if name.startswith("scipy.") else f"numpy.{name}"
 
 
 class Parameters(NamedTuple):
-    """Those of a function of NumPy's: of each its default, and the names of what takes any other arguments."""
+    """Parameters of a function of NumPy's: their defaults, and the names that take any other arguments."""
 
     defaults: dict[str, Any]
     positional: tuple[str, ...]
@@ -199,7 +199,7 @@ def applied(
     kwargs: dict[str, Any],
     common: Callable[[list[Any]], dtype],
 ) -> Any:
-    """Return what the rule of a function of NumPy's gives.
+    """Return the result of the rule of one of NumPy's functions.
 
     Parameters
     ----------
@@ -237,7 +237,7 @@ def applied(
 
 
 def to_one_dtype(places: list[tuple[Any, Any]], common: Callable[[list[Any]], dtype]) -> None:
-    """Bring the tensors at these places, containers and what is their key, to one dtype."""
+    """Bring the tensors at these places, pairs of container and key, to one dtype."""
     values = [container[key] for container, key in places]
     if common in BY_OPERANDS and is_settled(values):
         return
@@ -318,7 +318,7 @@ def axis_in(axis: SupportsIndex, ndim: int) -> int:
 
 
 def sizes_of(shape: Sizes) -> tuple[int, ...]:
-    """Return a shape, which is one size or a sequence of them, as a tuple."""
+    """Return a shape, given as one size or a sequence of sizes, as a tuple."""
     sizes: Any = shape
     return sizes_in((sizes,) if np.ndim(sizes) == 0 else tuple(sizes.tolist() if hasattr(sizes, "tolist") else sizes))
 
@@ -333,7 +333,7 @@ def tensor_of(value: object, like: TensorBase) -> Any:
 
 
 def beside(array: Array, like: TensorBase) -> Any:
-    """Return what a rule has computed on the host as a tensor beside `like`, in its dtype."""
+    """Return an array that a rule has computed on the host as a tensor beside `like`, in its dtype."""
     return cast_to(wrap(asarray(np.asarray(array), device=device_of(like.array))), as_dtype(like.array.dtype))
 
 

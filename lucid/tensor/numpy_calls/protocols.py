@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def ufunc_call(_self: object, ufunc: np.ufunc, method: str, *inputs: object, **options: object) -> Any:
-    """Return what NumPy's `ufunc` gives, by lucid's op of the same meaning.
+    """Return the result of NumPy's `ufunc`, by lucid's op of the same meaning.
 
     Raises
     ------
@@ -44,7 +44,7 @@ def ufunc_call(_self: object, ufunc: np.ufunc, method: str, *inputs: object, **o
 def function_call(
     _self: object, func: Callable[..., Any], _types: object, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
-    """Return what NumPy's function `func` gives, by the rule of its name.
+    """Return the result of NumPy's function `func`, by the rule of its name.
 
     Raises
     ------

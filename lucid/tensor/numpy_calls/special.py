@@ -1,4 +1,4 @@
-"""SciPy's special functions: which op each is, by the name that it has in `scipy.special`."""
+"""SciPy's special functions as lucid's ops, by their names in `scipy.special`."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def inverse_of_share(p: Tensor) -> Any:
 
 
 def _nearer(x: Tensor, wanted: Tensor) -> Any:
-    """Return Newton's next guess of where the logarithm of the share below is `wanted`."""
+    """Return Newton's next guess of `x` with `wanted` as the logarithm of the share below it."""
     logarithm = log_of_share(x)
     # the share over the height of the density
     slope = exponential.exp(arithmetic.add(logarithm, arithmetic.mul(power.square(x), 0.5)))
@@ -89,7 +89,7 @@ def _nearer(x: Tensor, wanted: Tensor) -> Any:
 
 
 def relative_entropy(x: Tensor, y: Tensor) -> Any:
-    """Return ``scipy.special.rel_entr``: ``x * log(x / y)``, infinite where it has no meaning."""
+    """Return ``scipy.special.rel_entr``: ``x * log(x / y)``, infinite outside of its domain."""
     x, y = promote_to_tensors(x, y, at_least_float=True)
     is_inside = _both(comparison.gt(x, 0), comparison.gt(y, 0))
     first, second = selection.where(is_inside, x, 1.0), selection.where(is_inside, y, 1.0)
@@ -101,7 +101,7 @@ def relative_entropy(x: Tensor, y: Tensor) -> Any:
 
 
 def divergence(x: Tensor, y: Tensor) -> Any:
-    """Return ``scipy.special.kl_div``: ``x * log(x / y) - x + y``, infinite where it has no meaning."""
+    """Return ``scipy.special.kl_div``: ``x * log(x / y) - x + y``, infinite outside of its domain."""
     result = relative_entropy(x, y)
     return selection.where(comparison.eq(result, math.inf), result, arithmetic.add(arithmetic.sub(result, x), y))
 
@@ -181,12 +181,12 @@ def power_of_ten(x: Tensor) -> Any:
 
 
 def cosine_less_one(x: Tensor) -> Any:
-    """Return ``scipy.special.cosm1``: ``cos(x) - 1``, exact also where it is small."""
+    """Return ``scipy.special.cosm1``: ``cos(x) - 1``, exact also for small results."""
     return arithmetic.mul(power.square(trigonometry.sin(arithmetic.mul(float_operand(x), 0.5))), -2)
 
 
 def of_both(name: str, op: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Return a ufunc whose op is of real numbers, and whose values of complex ones are SciPy's."""
+    """Return a ufunc by an op for real numbers, and by SciPy for complex ones."""
     of_complex = by_scipy(name)
 
     def function(x: Tensor) -> Any:

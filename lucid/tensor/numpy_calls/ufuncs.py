@@ -1,4 +1,4 @@
-"""NumPy's ufuncs: which op each is, and their methods."""
+"""NumPy's ufuncs as lucid's ops, and their methods."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def scaled(x: Operand, exponent: Operand) -> Any:
 
 
 def sign(x: Tensor) -> Any:
-    """Return ``numpy.sign``, which of NaN is NaN."""
+    """Return ``numpy.sign``: NaN for NaN."""
     if is_complex(x) or not x.is_floating_point():
         return parts.sgn(x)
     return parts.sign_or_nan(x)
@@ -76,7 +76,7 @@ def is_complex(x: object) -> bool:
 
 
 def chosen(op: Callable[[Any, Any], Any], ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
-    """Return one of two, elementwise; of complex numbers in NumPy's order, which NumPy is asked for."""
+    """Return one of two, elementwise; of complex numbers in NumPy's order, by asking NumPy."""
 
     def choose(a: Operand, b: Operand) -> Any:
         if not (is_complex(a) or is_complex(b)):
@@ -221,7 +221,7 @@ ACCUMULATIONS = {name: f"{name}.accumulate" for name in ("add", "multiply", "max
 
 
 def title_of(ufunc: np.ufunc) -> str:
-    """Return what errors call a ufunc: other packages have some too, and none says so."""
+    """Return the title of a ufunc in errors: other packages have some too, and none says so."""
     name = ufunc.__name__
     if getattr(np, name, None) is ufunc:
         return f"numpy.{name}"
@@ -229,7 +229,7 @@ def title_of(ufunc: np.ufunc) -> str:
 
 
 def is_special(ufunc: np.ufunc) -> bool:
-    """Return whether a ufunc is one of `scipy.special`, which has to be imported by then."""
+    """Return whether a ufunc is one of `scipy.special`; False if that has not been imported."""
     return getattr(sys.modules.get("scipy.special._ufuncs"), ufunc.__name__, None) is ufunc
 
 
@@ -248,7 +248,7 @@ def ufunc_result(
     options: dict[str, Any],
     common: Callable[[list[Any]], dtype] = pytorch_dtype,
 ) -> Any:
-    """Return what a ufunc, or a method of it, gives of tensors, by the op of the same meaning.
+    """Return the result of a ufunc, or of a method of it, on tensors, by the op of the same meaning.
 
     Raises
     ------
@@ -291,7 +291,7 @@ OPERATORS = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/", "power
 
 
 def what_to_do(ufunc: np.ufunc, inputs: tuple[Any, ...], options: dict[str, Any]) -> str:
-    """Return why an option of a ufunc is refused, and what records the same."""
+    """Return the reason for refusing an option of a ufunc, and code that records the same."""
     out = options.get("out")
     if "where" in options:
         return ", which records all elements: choose from the result, np.where(mask, result, otherwise)"

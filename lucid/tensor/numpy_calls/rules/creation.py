@@ -1,4 +1,4 @@
-"""NumPy's functions that make arrays, where what they are made of or like is a tensor."""
+"""NumPy's functions that make arrays, of tensors or like them."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ _enter_like("empty_like", filling.empty_like)
 
 @rule("full_like", "?a ?fill_value dtype shape")
 def full_like(a: Tensor, fill_value: Operand, dtype: object = None, shape: Sizes | None = None) -> Any:
-    """Return ``numpy.full_like``: the gradient of what fills is the sum over all that it fills."""
+    """Return ``numpy.full_like``: the gradient of `fill_value` is the sum over all elements."""
     like = next(tensors_in((a, fill_value)))
     sizes = operand(a, like, strong=True).array.shape if shape is None else shape
     own = operand(a, like, strong=True).array.dtype if dtype is None else dtype
@@ -135,7 +135,7 @@ def ends_of(start: Operand, stop: Operand) -> tuple[Any, Any]:
 
 
 def with_ends(points: Tensor, first: Tensor | None, last: Tensor | None) -> Any:
-    """Return points of which the ends are what was given, which sums and powers need not meet."""
+    """Return points with their ends replaced by `first` and `last`, as sums and powers need not meet them."""
     ends = [None if each is None else reshape.unsqueeze(each, 0) for each in (first, last)]
     middle = getitem(points, slice(None if first is None else 1, None if last is None else -1))
     return joining.cat([each for each in (ends[0], middle, ends[1]) if each is not None])

@@ -120,7 +120,7 @@ def _weighed(samples: list[Any], *weights: Operand) -> Any:
 
 
 def _parabola(left: Tensor, right: Tensor) -> tuple[tuple[Any, Any, Any], ...]:
-    """Return what three samples, so far from each other, weigh in the slopes of their parabola at each of them."""
+    """Return the weights of three samples at these distances in the slopes of their parabola, at each of the three."""
     both = arithmetic.add(left, right)
     whole = division.div(both, arithmetic.mul(left, right))
     of_first = division.div(right, arithmetic.mul(left, both))
@@ -176,7 +176,7 @@ def interp(
 
 
 def _nearer(x: Any, xp: Any, fp: Any, place: Any) -> tuple[Any, Any]:
-    """Return from which sample a line goes to each place, and whether the place has that sample's value, as in NumPy.
+    """Return the sample that a line starts from for each place, and whether the place has its value, as in NumPy.
 
     It is the one before, unless that makes NaN of infinite samples.
     """
@@ -243,7 +243,7 @@ def correlate(a: Tensor, v: Tensor, mode: str | int = "valid") -> Any:
 
 @rule("unwrap", "*p discont axis period")
 def unwrap(p: Tensor, discont: float | None = None, axis: int = -1, period: float = 2 * np.pi) -> Any:
-    """Return ``numpy.unwrap``: what is added is constant around each number."""
+    """Return ``numpy.unwrap``: the summand is constant around each number."""
     values = plain(p)
     made = np.unwrap(values, discont, axis, period=period)
     # the difference of infinities that stayed what they were is no NaN

@@ -29,7 +29,7 @@ def concatenated(arrays: Sequence[Tensor], axis: int | None = 0, dtype: object =
 
 
 def check_dimensions(parts: Sequence[Tensor]) -> None:
-    """Refuse arrays of several numbers of dimensions, also where one of them has no elements."""
+    """Refuse arrays of several numbers of dimensions, even if one of them has no elements."""
     counts = sorted({max(part.array.ndim, 1) for part in parts})
     if len(counts) > 1:
         raise ShapeError(f"all the input array dimensions must match, got arrays of {counts} dimensions")
@@ -65,7 +65,7 @@ def unevenly_split(ary: Tensor, indices_or_sections: Sizes, axis: int = 0) -> An
 
 @rule("split", "*ary indices_or_sections axis")
 def evenly_split(ary: Tensor, indices_or_sections: Sizes, axis: int = 0) -> Any:
-    """Return ``numpy.split``, which a count of parts must divide."""
+    """Return ``numpy.split``: a count of parts must divide the axis."""
     parts: Any = indices_or_sections
     if np.ndim(parts) == 0 and ary.array.shape[axis_in(axis, ary.array.ndim)] % int(parts):
         raise ShapeError("numpy.split: array split does not result in an equal division: array_split() takes any count")

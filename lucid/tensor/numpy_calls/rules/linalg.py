@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 
 def pair(a: Operand, b: Operand) -> tuple[Any, Any]:
-    """Return two operands of which one may be a number, as tensors."""
+    """Return two operands as tensors; one of them may be a number."""
     like = next(tensors_in((a, b)))
     return tensor_of(a, like), tensor_of(b, like)
 
@@ -220,7 +220,7 @@ def matrix_norm(x: Tensor, keepdims: bool = False, ord: float | str = "fro") -> 
 
 @rule("linalg.solve", "*a *b")
 def solve(a: Tensor, b: Tensor) -> Any:
-    """Return ``numpy.linalg.solve``: what has one axis is a vector, all else matrices."""
+    """Return ``numpy.linalg.solve``: a right side of one axis is a vector, any other one matrices."""
     if b.array.ndim == 1:
         return reshape.squeeze(inverses.solve(a, reshape.unsqueeze(b, -1)), -1)
     if b.array.ndim == a.array.ndim - 1:
@@ -248,7 +248,7 @@ def qr(a: Tensor, mode: str = "reduced") -> Any:
 
 
 def hermitian_of(a: Tensor, *, upper: bool = False) -> Any:
-    """Return the Hermitian matrix of which one triangle is read: the other has no influence, and no gradient."""
+    """Return the Hermitian matrix of one triangle; the other one has no influence, and no gradient."""
     if a.array.ndim < 2:
         return a
     below = adjoint(diagonal.triu(a, 1)) if upper else diagonal.tril(a, -1)
@@ -286,7 +286,7 @@ ALWAYS_COMPLEX = np.linalg.eigvals(np.eye(1)).dtype.kind == "c"
 
 @rule("linalg.eig", "*a")
 def eig(a: Tensor) -> Any:
-    """Return ``numpy.linalg.eig``: before NumPy 2.5, of a real matrix whose eigenvalues are all real, real numbers."""
+    """Return ``numpy.linalg.eig``: before NumPy 2.5, real numbers for a real matrix with only real eigenvalues."""
     result = eigen.eig(a)
     if ALWAYS_COMPLEX or a.array.dtype.kind == "c" or bool((result.eigenvalues.array.imag != 0).any()):
         return result
@@ -301,7 +301,7 @@ def eigvals(a: Tensor) -> Any:
 
 @rule("linalg.pinv", "*a rcond hermitian rtol")
 def pinv(a: Tensor, rcond: float | None = None, hermitian: bool = False, rtol: float | None = None) -> Any:
-    """Return ``numpy.linalg.pinv``, whose cutoff is 1e-15 by default."""
+    """Return ``numpy.linalg.pinv``: its default cutoff is 1e-15."""
     limit = rtol if rcond is None else rcond
     a = hermitian_of(a) if hermitian else a
     return pseudoinverse.pinv(a, rtol=1e-15 if limit is None else limit, hermitian=hermitian)

@@ -70,7 +70,7 @@ def pad(array: Tensor, pad_width: Any, mode: Any = "constant", kwargs: dict[str,
 
 
 def plain_setting(value: object) -> Any:
-    """Return a setting for NumPy's check, which looks at no values."""
+    """Return a setting for NumPy's check, with a number in place of a tensor."""
     return 0 if is_tensor(value) else value
 
 

@@ -1,4 +1,4 @@
-"""NumPy's functions that only move elements: NumPy's own, of the numbers of places, says which comes where.
+"""NumPy's functions that only move elements: run by NumPy on the numbers of places, they give the order.
 
 Each element of the operands gets a number, from 1 on, and 0 is what fills. What the function makes of arrays of these
 numbers is the index with which the result is selected: all of NumPy's arguments, and none of its rules written again.
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 def selected(
     function: Callable[..., Any], arguments: dict[str, Any], moved: Container[str], *, weak: bool = False
 ) -> Any:
-    """Return what `function` gives, of which the arguments named in `moved` hold what it moves.
+    """Return the result of `function`, a selection from its arguments named in `moved`.
 
     Numbers of Python's among them have a dtype of their own, unless they are `weak`.
     """
@@ -84,7 +84,7 @@ def plain(value: Any) -> Any:
 
 
 def enter_moving(name: str, takes: str, moved: str, *, weak: bool = False) -> None:
-    """Enter a function of which the arguments named in `moved` are only moved."""
+    """Enter a function that only moves the elements of its arguments named in `moved`."""
     function, names = getattr(np, name), frozenset(moved.split())
 
     def moving(**arguments: object) -> Any:
@@ -106,7 +106,7 @@ enter_moving("select", "condlist choicelist default", "choicelist default", weak
 
 
 def check_cast(name: str, into: Tensor, value: object, casting: str) -> None:
-    """Raise what NumPy's function raises where it casts no such values into the dtype of an array.
+    """Raise the error of NumPy's function if it casts no such values into the dtype of an array.
 
     It is called with zeros of the same dtypes; numbers, which have none, stay what they are.
     """
@@ -161,7 +161,7 @@ enter_writing("putmask", "a mask values", "a", "values")
 
 @rule("insert", "*arr obj ?values axis")
 def inserted(arr: Tensor, obj: object, values: Operand, axis: int | None = None) -> Any:
-    """Return ``numpy.insert``: what is inserted comes to the dtype of the array."""
+    """Return ``numpy.insert``: the inserted values come to the dtype of the array."""
     check_cast("insert", arr, values, "unsafe")
     own = cast_to(operand(values, arr, strong=True), dtype_of(arr.array))
     return selected(np.insert, {"arr": arr, "obj": obj, "values": own, "axis": axis}, {"arr", "values"})

@@ -1,4 +1,4 @@
-"""NumPy's older functions of polynomials, whose coefficients begin with that of the highest power."""
+"""NumPy's older functions of polynomials; coefficients begin with that of the highest power."""
 
 from __future__ import annotations
 

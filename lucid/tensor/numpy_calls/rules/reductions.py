@@ -36,7 +36,7 @@ def dims_of(a: Tensor, axis: Axis) -> tuple[int, ...]:
 
 
 def over(a: Tensor, axis: Axis, keepdims: bool) -> tuple[Any, tuple[int, ...], bool]:
-    """Return what a reduction takes: a tensor, its dimensions, whether they stay; of no axes, of single elements."""
+    """Return a reduction's operands: tensor, dimensions, whether they stay; without axes, one of single elements."""
     dims = dims_of(a, axis)
     return (a, dims, bool(keepdims)) if dims else (reshape.unsqueeze(a, -1), (a.array.ndim,), False)
 
@@ -54,7 +54,7 @@ def over_axes(reduce: Callable[[Any, int], Any], a: Tensor, axis: Axis, keepdims
 
 
 def in_line(a: Tensor, dims: tuple[int, ...]) -> Any:
-    """Return a tensor whose last dimension is all of these, in order."""
+    """Return a tensor with all of these dimensions as its last one, in order."""
     shape = a.array.shape
     stay = [k for k in range(len(shape)) if k not in dims]
     length = math.prod([shape[k] for k in dims])
@@ -75,12 +75,12 @@ def with_initial(result: Tensor, initial: Tensor | complex | None, op: Callable[
 
 
 def in_dtype(a: Tensor, dtype: object) -> Any:
-    """Return `a` in another dtype, if one is named; of results too, where sums are int64."""
+    """Return `a` in another dtype, if one is named; for results too, as sums are int64."""
     return a if dtype is None else cast_to(a, dtype_named(dtype))
 
 
 def in_fractions(a: Tensor) -> Any:
-    """Return integers as float64, in which NumPy's functions of fractions of them are; anything else as it is."""
+    """Return integers as float64, NumPy's dtype for functions with fractions; anything else as it is."""
     return cast_to(a, float64) if a.array.dtype.kind in "biu" else a
 
 
@@ -166,7 +166,7 @@ def smallest(a: Tensor, axis: Axis = None, keepdims: bool = False, initial: Tens
 def largest_number(
     a: Tensor, axis: Axis = None, keepdims: bool = False, initial: Tensor | complex | None = None
 ) -> Any:
-    """Return ``numpy.nanmax``: NaN where there is nothing else."""
+    """Return ``numpy.nanmax``: NaN if there is nothing else."""
     return of_numbers(a, axis, keepdims, -np.inf, largest, initial)
 
 
@@ -174,14 +174,14 @@ def largest_number(
 def smallest_number(
     a: Tensor, axis: Axis = None, keepdims: bool = False, initial: Tensor | complex | None = None
 ) -> Any:
-    """Return ``numpy.nanmin``: NaN where there is nothing else."""
+    """Return ``numpy.nanmin``: NaN if there is nothing else."""
     return of_numbers(a, axis, keepdims, np.inf, smallest, initial)
 
 
 def of_numbers(
     a: Tensor, axis: Axis, keepdims: bool, last: float, reduce: Callable[..., Any], initial: Tensor | complex | None
 ) -> Any:
-    """Return a reduction of what is no NaN, or NaN where that is nothing."""
+    """Return a reduction of all elements but NaN; NaN if no others are there."""
     result = reduce(without_nan(a, last), axis, keepdims, initial)
     nothing = sums.all(*over(nonfinite.isnan(a), axis, keepdims))
     return selection.where(nothing, tensor_of(np.nan, a), result)
@@ -209,7 +209,7 @@ def index_of_smallest(a: Tensor, axis: int | None = None, keepdims: bool = False
 
 
 def truth_of(a: Tensor) -> Any:
-    """Return which elements are not 0, as bools: of uint8, `lucid.all` gives uint8, as in PyTorch."""
+    """Return whether each element is not 0, as bools: of uint8, `lucid.all` gives uint8, as in PyTorch."""
     return a if a.array.dtype.kind == "b" else comparison.ne(a, 0)
 
 
@@ -235,7 +235,7 @@ def count_of_nonzero(a: Tensor, axis: Axis = None, keepdims: bool = False) -> An
 
 
 def along(a: Tensor, axis: int | None) -> tuple[Any, int]:
-    """Return a tensor and the dimension along which it accumulates: without an axis, all elements in a row."""
+    """Return a tensor and the dimension to accumulate along: without an axis, all elements in a row."""
     return (reshape.ravel(a), 0) if axis is None else (a, axis_in(axis, a.array.ndim))
 
 

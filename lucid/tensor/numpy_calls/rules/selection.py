@@ -41,14 +41,14 @@ def index_beside(value: object, like: Tensor) -> Any:
 
 @rule("where", "?condition *x *y")
 def where(condition: Tensor, x: Operand | None = None, y: Operand | None = None) -> Any:
-    """Return ``numpy.where``; of a condition alone, its places."""
+    """Return ``numpy.where``; with a condition alone, its indices."""
     truth = comparison.ne(condition, 0) if condition.array.dtype.kind != "b" else condition
     return selection.where(truth) if x is None and y is None else selection.where(truth, x, y)
 
 
 @rule("piecewise", "*x condlist funclist args kw")
 def piecewise(x: Tensor, condlist: Any, funclist: Any, args: tuple[Any, ...] = (), kw: Any = None) -> Any:
-    """Return ``numpy.piecewise``: each function of the elements for which its condition is the last that is true."""
+    """Return ``numpy.piecewise``: for each element, the function of the last condition that is true."""
     conditions = plain(condlist)
     stack = np.asarray(conditions, bool)
     if stack.ndim == x.array.ndim or not is_sequence(conditions):

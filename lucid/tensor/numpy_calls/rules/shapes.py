@@ -192,7 +192,7 @@ def repeated(a: Tensor, repeats: Indices, axis: int | None = None) -> Any:
 
 @rule("tril", "*m k")
 def lower(m: Tensor, k: int = 0) -> Any:
-    """Return ``numpy.tril``: of a vector, the matrix whose rows it is."""
+    """Return ``numpy.tril``: of a vector, the matrix with it as each row."""
     return diagonal.tril(_matrix(m), k)
 
 

@@ -75,7 +75,7 @@ def deviation(
 
 
 def _root(x: Tensor) -> Any:
-    """Return the root of a variance, with the gradient 0 where it is 0: all numbers are equal there."""
+    """Return the root of a variance, with the gradient 0 at 0: all numbers are equal there."""
     none = comparison.eq(x, 0)
     return selection.where(none, tensor_of(0, x), power.sqrt(selection.where(none, tensor_of(1, x), x)))
 
@@ -128,7 +128,7 @@ def variance_of_numbers(
     mean: Tensor | None = None,
     correction: int | None = None,
 ) -> Any:
-    """Return ``numpy.nanvar``: NaN where no more numbers are left than are taken from their count."""
+    """Return ``numpy.nanvar``: NaN if the count of numbers is not above the correction."""
     x, dims, keep = over(in_dtype(a, dtype), axis, keepdims)
     known = comparison.eq(nonfinite.isnan(x), 0)
     away = arithmetic.sub(x, _mean_of_numbers(x, dims, True) if mean is None else mean)
@@ -249,7 +249,7 @@ def percentile(a: Tensor, q: Any, axis: Axis = None, method: str = "linear", kee
 
 @rule("median", "*a axis keepdims")
 def median(a: Tensor, axis: Axis = None, keepdims: bool = False) -> Any:
-    """Return ``numpy.median``: of an even count the mean of the two in the middle, which share the gradient."""
+    """Return ``numpy.median``: of an even count the mean of the two in the middle, with half the gradient each."""
     x, dims, keep = over(in_fractions(a), axis, keepdims)
     if not count_over(x, dims):
         return sums.mean(x, dims, keep)
@@ -257,7 +257,7 @@ def median(a: Tensor, axis: Axis = None, keepdims: bool = False) -> Any:
 
 
 def _of_numbers(a: Tensor, q: Array | float, axis: Axis, keepdims: bool, method: str | None) -> Any:
-    """Return quantiles of what is no NaN, line after line: each has its own count of them."""
+    """Return quantiles of all elements but NaN, line after line: each has its own count of them."""
     x, dims, keep = over(a, axis, keepdims)
     line = in_line(x, dims)
     known = ~np.isnan(line.numpy(force=True))
@@ -302,7 +302,7 @@ def median_of_numbers(a: Tensor, axis: Axis = None, keepdims: bool = False) -> A
 
 @rule("bincount", "x *weights minlength")
 def weighted_counts(x: Tensor, weights: Tensor | Array | None = None, minlength: int = 0) -> Any:
-    """Return ``numpy.bincount``, whose weights have a gradient, and are no integers."""
+    """Return ``numpy.bincount``: weights have a gradient, and are not integers."""
     indices = np.asarray(plain(x))
     indices = indices if indices.size else indices.astype(np.int64)  # an empty list is one of floats
     if not is_tensor(weights):
@@ -317,7 +317,7 @@ def weighted_counts(x: Tensor, weights: Tensor | Array | None = None, minlength:
 def histogram(
     a: Tensor, bins: Any = 10, range: Any = None, density: bool | None = None, weights: Tensor | Array | None = None
 ) -> Any:
-    """Return ``numpy.histogram``: the counts have no gradient by what is counted, but by the weights."""
+    """Return ``numpy.histogram``: the counts have a gradient by the weights, but none by `a`."""
     values = np.ravel(plain(a))
     if not is_tensor(weights):
         return np.histogram(values, bins, range, density, weights)

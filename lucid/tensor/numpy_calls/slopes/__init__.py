@@ -1,4 +1,4 @@
-"""Slopes of functions whose values SciPy computes, by families: each file enters its own into the table."""
+"""Slopes of functions with values by SciPy, by families: each file enters its own into the table."""
 
 from __future__ import annotations
 

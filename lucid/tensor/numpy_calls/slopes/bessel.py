@@ -1,4 +1,4 @@
-"""Slopes of Bessel's functions and their relatives, by recurrences over the order, which has no slope itself.
+"""Slopes of Bessel's functions and their relatives, by recurrences over the order; it has no slope itself.
 
 References
 ----------
@@ -32,7 +32,7 @@ def between(name: str, above: float, scale: float = 0.5) -> Callable[..., Any]:
 
 
 def scaled(name: str, above: float, scale: float, rate: complex) -> Callable[..., Any]:
-    """Return the slope of what has an exponential of a rate as a factor besides."""
+    """Return the slope of a function with an exponential of `rate` as a further factor."""
     inner, bessel = between(name, above, scale), by_scipy(name)
 
     def slope(v: Tensor, x: Tensor) -> Any:
@@ -51,7 +51,7 @@ def of_order_one(zeroth: str, first: str, sign: float) -> Callable[..., Any]:
 
 
 def struve_term(v: Tensor, x: Tensor) -> Any:
-    """Return what Struve's recurrences have besides: the first term of the series of the next order, over x / 2."""
+    """Return the additional term of Struve's recurrences: the first of the series of the next order, over x / 2."""
     return raised(x * 0.5, v) * by_scipy("rgamma")(v + 1.5) * (1 / math.sqrt(math.pi))
 
 

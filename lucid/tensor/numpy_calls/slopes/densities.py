@@ -1,4 +1,4 @@
-"""Slopes of distribution functions, which are densities, and of their inverses, which are one over these."""
+"""Slopes of distribution functions: densities; and of their inverses: one over densities."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def of_poisson(k: Tensor, m: Tensor) -> Any:
 
 
 def downwards(slope: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the slope of what falls as another function rises."""
+    """Return the slope of a function that falls as another one rises."""
     return lambda *operands: -slope(*operands)
 
 

@@ -1,4 +1,4 @@
-"""Slopes of gamma and beta functions, of what counts, of roots, and of functions of degrees."""
+"""Slopes of gamma and beta functions, of combinatorial functions, of roots, and of functions of degrees."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DEGREE = math.pi / 180
 
 
 def _slope_of_inverse(x: Tensor) -> Any:
-    """Return the slope of ``rgamma``, below a half by reflection: `digamma` has poles where this has none."""
+    """Return the slope of ``rgamma``, below a half by reflection: `digamma` has poles there that the slope has not."""
     is_low = lt(x, 0.5)
     low, high = where(is_low, x, 0.0), where(is_low, 1.0, x)
     below = cos(low * math.pi) * by_scipy("gamma")(1 - low) - by_scipy("rgamma")(low) * digamma(1 - low)

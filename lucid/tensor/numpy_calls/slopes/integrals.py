@@ -50,7 +50,7 @@ def _lambert_slope(z: Tensor, k: Tensor, tol: Tensor) -> Any:
 
 
 def _next_integral(n: Tensor, x: Tensor) -> Any:
-    """Return the slope of ``expn``, minus that of the order below, which SciPy has from 0 on."""
+    """Return the slope of ``expn``, minus that of the order below; SciPy has orders from 0 on."""
     lowest = -((exp(-x) + by_scipy("expn")(n, x)) / x)
     return where(eq(n, 0), lowest, -by_scipy("expn")(below(n), x))
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def below(n: Tensor) -> Any:
-    """Return the degree or order below, and 0 below 0, where SciPy has none."""
+    """Return the degree or order below, and 0 below 0, as SciPy has none there."""
     return where(eq(n, 0), n, n - 1)
 
 
