@@ -183,7 +183,7 @@ def load(
 
 
 def read(opened: BinaryIO, name: str, place: Locations, *, mapped: bool) -> Any:
-    """Return the object of the checkpoint that begins where `opened` stands.
+    """Return the object of the checkpoint at the present position of `opened`.
 
     Raises
     ------

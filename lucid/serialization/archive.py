@@ -28,7 +28,7 @@ MEMORY = 350  # bytes of an entry in memory
 
 
 class Entry(NamedTuple):
-    """A file of an archive: whether it is encrypted, how it is packed, and where it begins."""
+    """A file of an archive: its encryption, compression, checksum, sizes and position."""
 
     flags: int
     method: int
@@ -39,7 +39,7 @@ class Entry(NamedTuple):
 
 
 class Archive:
-    """The files of a zip archive that begins where a file does.
+    """The files of a zip archive that begins at a file's beginning.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ class Archive:
         return content
 
     def _unpacked(self, entry: Entry) -> Array:
-        """Return the bytes of a compressed file that begins where the archive is read on."""
+        """Return the bytes of a compressed file that begins at the archive's present position."""
         content = np.empty(entry.size, np.uint8)
         unpacker, left, end = zlib.decompressobj(-zlib.MAX_WBITS), entry.packed, 0
         while not unpacker.eof:
@@ -143,7 +143,7 @@ class Archive:
 
 
 def _wide(extra: bytes, *numbers: int) -> list[int]:
-    """Return numbers of an entry, those that 32 bits did not hold from what the entry has more."""
+    """Return numbers of an entry; those too large for 32 bits come from its extra field."""
     while len(extra) >= 4:
         kind, length = struct.unpack("<HH", extra[:4])
         if kind == 1:

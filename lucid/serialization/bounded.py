@@ -1,4 +1,4 @@
-"""What one file may take: bytes up to its end, and memory and time in proportion to its length.
+"""Limits of one file: bytes up to its end, and memory and time in proportion to its length.
 
 Whoever reads a file takes from its budget what an object will hold before it makes it, so that a few kilobytes cannot
 become gigabytes, whatever they say.
@@ -145,7 +145,7 @@ def fill(file: BinaryIO, buffer: Any) -> None:
 
 
 class Bounded:
-    """A binary file from where it stands to its end, of which nothing is asked for that is not there.
+    """A binary file from its present position to its end; reads of more than is left raise.
 
     Parameters
     ----------
@@ -206,7 +206,7 @@ class Bounded:
         return self._block[:count]
 
     def line(self) -> bytes:
-        """Return the bytes up to the next end of a line, which is not far, and leave the file behind it."""
+        """Return the bytes up to the next end of a line, at most 1,000, and leave the file behind it."""
         begin = self.tell()
         text = self.read(min(1000, self.size - begin))
         end = text.find(b"\n")
@@ -232,7 +232,7 @@ class Bounded:
         self._next += len(memory)
 
     def _drop(self) -> None:
-        """Forget the block, and read on from the file where it was read to."""
+        """Forget the block, and continue at the same position of the file."""
         self._block, self._place, self._next = b"", 0, self.tell()
 
     def _need(self, count: int) -> None:

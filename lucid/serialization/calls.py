@@ -1,4 +1,4 @@
-"""What the names in PyTorch's pickles stand for: a dozen calls and the dtypes, none of which is ever looked up."""
+"""Meanings of the names in PyTorch's pickles: a dozen calls and the dtypes; none is ever looked up."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ __all__ = ["STORAGES", "Name", "Storage", "called", "expect", "is_a", "named"]
 
 
 class Storage(NamedTuple):
-    """Memory that tensors share: an array of one dimension, where it goes."""
+    """Memory that tensors share: an array of one dimension on its device."""
 
     array: Any
 
 
 class Name(NamedTuple):
-    """What a name of the file stands for: it is called by its text, never looked up."""
+    """A name of the file that is called by its text, and never looked up."""
 
     text: str
 
@@ -57,7 +57,7 @@ def is_a(value: Any, *kinds: type[Any]) -> bool:
 
 
 def expect(met: bool, what: str) -> None:
-    """Raise a ValueError that says what was expected, unless it is met."""
+    """Raise a ValueError with `what` as the expectation, unless it is met."""
     if not met:
         raise ValueError(f"expected {what}")
 
@@ -72,7 +72,7 @@ def _tensor(
     _hooks: Any = None,
     bits: Any = None,
 ) -> Any:
-    """Return a tensor that lies within its storage; `bits` say what is to be done to each number that is read."""
+    """Return a tensor that lies within its storage; `bits` are the operations pending on each number read."""
     for bit in ("conj", "neg"):
         if is_a(bits, dict) and bits.get(bit):
             raise NotLoaded(f"holds a {bit} view: save its resolve_{bit}(); it is a tensor")
@@ -135,7 +135,7 @@ def _with_attributes(budget: Budget, function: Any, kind: Any, arguments: Any, _
 
 
 def _ordered(budget: Budget, items: Any = ()) -> OrderedDict[Any, Any]:
-    """Return an OrderedDict, which Python 2 makes from a list of pairs."""
+    """Return an OrderedDict; Python 2 makes it from a list of pairs."""
     made: OrderedDict[Any, Any] = OrderedDict()
     budget.take(2 * DICT)
     if not is_a(items, list, tuple) or not all(is_a(pair, list) and len(pair) == 2 for pair in items):
@@ -177,7 +177,7 @@ def _complex(budget: Budget, real: Any, imaginary: Any) -> complex:
 
 
 def _encoded(budget: Budget, text: Any, code: Any) -> bytes:
-    """Return bytes, which protocol 2 has no opcode for."""
+    """Return bytes; protocol 2 has no opcode for them."""
     expect(is_a(text, str) and code in ("latin1", "utf-8"), "letters that stand for bytes")
     budget.take(LIST + len(text))
     return text.encode(code)
@@ -230,7 +230,7 @@ KNOWN = {
 
 
 def named(budget: Budget, module: str, name: str) -> Any:
-    """Return what a name stands for."""
+    """Return the meaning of a name."""
     budget.take(2 * LIST + len(name))
     text = f"{module}.{name}"
     if text in VALUES:
@@ -241,7 +241,7 @@ def named(budget: Budget, module: str, name: str) -> Any:
 
 
 def called(budget: Budget, function: Any, arguments: Any) -> Any:
-    """Return what a call of the file gives."""
+    """Return the result of a call of the file."""
     expect(isinstance(function, Name) and is_tuple(arguments), "a known call")
     if function.text not in CALLS:
         raise NotLoaded(f"holds what {function.text} makes")

@@ -26,12 +26,12 @@ __all__ = ["open_regular", "replace"]
 
 
 def kind(mode: int) -> str:
-    """Return what a path is that is no regular file and no directory."""
+    """Return the kind of a path that is neither a regular file nor a directory."""
     return "a fifo" if stat.S_ISFIFO(mode) else "a socket" if stat.S_ISSOCK(mode) else "a device"
 
 
 def open_regular(path: str | os.PathLike[str]) -> BinaryIO:
-    """Return a file opened for reading, which a fifo without a writer does not keep waiting.
+    """Return a file opened for reading; a fifo without a writer does not keep it waiting.
 
     Raises
     ------
@@ -44,7 +44,7 @@ def open_regular(path: str | os.PathLike[str]) -> BinaryIO:
 
 
 def _open_regular(path: str, flags: int) -> int:
-    """Return a descriptor of a regular file, or of a directory, which `open` itself refuses."""
+    """Return a descriptor of a regular file, or of a directory, as `open` itself refuses that."""
     descriptor = os.open(path, flags | os.O_NONBLOCK)
     mode = os.fstat(descriptor).st_mode
     if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
@@ -57,7 +57,7 @@ def _open_regular(path: str, flags: int) -> int:
 
 
 def replace(path: str | os.PathLike[str], write: Callable[[BinaryIO], None]) -> None:
-    """Let `write` fill a new file, and put it in the place of what stands at `path`, or of what a symbolic link names.
+    """Have `write` fill a new file, and put it in the place of `path`, or of the target of a symbolic link there.
 
     The mode and, where the system allows it, group and owner of a replaced file stay; where the group cannot, the
     new one gets no more rights than everybody. A new file follows the umask.
@@ -140,7 +140,7 @@ def keep_owner_and_mode(descriptor: int, old: os.stat_result) -> None:
 
 
 def remove_abandoned(target: Path) -> None:
-    """Remove what killed writers of `target` left: part files that nobody holds the lock of."""
+    """Remove the remains of killed writers of `target`: part files with a lock that nobody holds."""
     name = re.compile(rf"\.{re.escape(target.name)}\.[0-9a-f]{{32}}\.part")
     # what cannot be listed, opened or locked is left alone
     with contextlib.suppress(OSError), os.scandir(target.parent) as entries:
@@ -156,7 +156,7 @@ def _open_part(path: str, flags: int) -> int:
 
 
 def sync_folder(folder: Path) -> None:
-    """Bring a rename to the disk, where the file system can."""
+    """Bring a rename to the disk, if the file system can."""
     with contextlib.suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         try:

@@ -41,7 +41,7 @@ CODES = {np.dtype(name): code for name, code in DTYPES.items()}
 
 
 class Entry(NamedTuple):
-    """What a header says of an array: dtype and shape as they stand there, and its place among the arrays' bytes."""
+    """Entry of a header for an array: dtype and shape as they stand there, and its place among the arrays' bytes."""
 
     dtype: Any
     shape: Any
@@ -50,7 +50,7 @@ class Entry(NamedTuple):
 
 
 class Contents(NamedTuple):
-    """The header of a file: its metadata, its arrays, and where their bytes begin."""
+    """The header of a file: its metadata, its arrays, and the beginning of their bytes."""
 
     metadata: dict[str, str]
     arrays: dict[str, Entry]
@@ -141,7 +141,7 @@ def read_contents(file: Bounded, source: str) -> Contents:
 
 
 def looks_like(start: bytes) -> str:
-    """Return what the beginning of another program's file looks like, and what to do; nothing for an unknown one."""
+    """Return the likely kind of another program's file by its beginning, with a remedy; nothing for an unknown one."""
     for beginning, looks, advice in FOREIGN:
         if re.match(beginning, start, re.DOTALL):
             return f"looks like {looks}: expected a safetensors file written by lucid.save; {advice}"

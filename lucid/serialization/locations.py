@@ -1,4 +1,4 @@
-"""Where tensors of a file go: what `map_location` may be."""
+"""Devices of a file's tensors: the meanings of `map_location`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["Locations", "Saved"]
 
 
 class Saved:
-    """The memory of a saved tensor, as a function given for `map_location` gets it: it says where it goes.
+    """The memory of a saved tensor, as the argument of a `map_location` function; its device is the tensor's.
 
     It is on the CPU, where what was read lies; `cuda`, `cpu` and `to` give one that is elsewhere.
     """
@@ -38,7 +38,7 @@ class Saved:
 
 
 class Locations:
-    """Gives the device on which goes what was saved on another.
+    """Mapping from the saved device of a tensor to its device in this process.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class Locations:
             self.given = str(as_device(given))
 
     def __call__(self, saved: str) -> str:
-        """Return the device for what was saved on `saved`.
+        """Return the device for tensors saved on `saved`.
 
         Raises
         ------

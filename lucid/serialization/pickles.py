@@ -30,7 +30,7 @@ GAP = 256  # places of the memo that may be left out
 
 
 class Mark:
-    """Where the arguments of an opcode begin."""
+    """The beginning of an opcode's arguments."""
 
 
 MARK = Mark()
@@ -45,7 +45,7 @@ VALUES = {"N": None, "\x88": True, "\x89": False, ")": ()}
 
 
 def unpickle(file: Bounded, stored: Callable[[Any], Storage]) -> Any:
-    """Return the value of the pickle at which a file stands, and leave the file behind it.
+    """Return the value of the pickle at a file's present position, and leave the file behind it.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ class _Unpickler:
         return how.unpack(self.file.read(how.size))[0]
 
     def mark(self) -> int:
-        """Return where the last mark stands."""
+        """Return the place of the last mark."""
         place = len(self.stack) - 1
         while self.stack[place] is not MARK:
             place -= 1
@@ -124,7 +124,7 @@ class _Unpickler:
         return place
 
     def remember(self, code: str) -> None:
-        """Put what is last into the memo, or what stands there on the stack."""
+        """Put the last value into the memo, or push a value of the memo."""
         place, memo = self.packed(code), self.memo
         if code in {"h", "j"}:
             value = memo[place]
@@ -134,7 +134,7 @@ class _Unpickler:
             self.put(place)
 
     def put(self, place: int) -> None:
-        """Put what is last at a place of the memo; places are counted, from 0 or, by Python 2, from 1 on."""
+        """Put the last value at a place of the memo; places are counted, from 0 or, by Python 2, from 1 on."""
         expect(place <= len(self.memo) + GAP, "a memo whose places are counted")
         while len(self.memo) <= place:
             self.budget.take(SLOT)
@@ -149,7 +149,7 @@ class _Unpickler:
         self.stack.append(value)
 
     def bytes(self, code: str) -> None:
-        """Push bytes, which may be changed or not."""
+        """Push bytes, or a bytearray."""
         data = self.file.read(self.packed(code))
         self.budget.take(weight(data))
         self.stack.append(data if code != "\x96" else bytearray(data))
@@ -174,30 +174,30 @@ class _Unpickler:
         self.stack.append(tuple(self.taken(place, begin)))
 
     def taken(self, place: int, begin: int) -> list[Any]:
-        """Return what stands on the stack from `begin` on, and take away what stands from `place` on."""
+        """Return the values on the stack from `begin` on, and take away those from `place` on."""
         items = self.stack[begin:]
         del self.stack[place:]
         return items
 
     def batch(self, place: int, begin: int) -> list[Any]:
-        """Return what goes into a container, which pickle writes in short batches: of longer ones there are copies."""
+        """Return the values for a container: pickle writes them in short batches, and longer ones count as copied."""
         count = len(self.stack) - begin
         self.budget.take(3 * SLOT * count if count > BATCH else 0)
         return self.taken(place, begin)
 
     def container(self, place: int, *kinds: type[Any]) -> Any:
-        """Return the container before a place on the stack, to which goes what stands from there on."""
+        """Return the container just before a place on the stack."""
         expect(place > 0 and is_a(self.stack[place - 1], *kinds), "a container to put something into")
         return self.stack[place - 1]
 
     def append(self, place: int, begin: int) -> None:
-        """Append to a list what stands from `begin` on, and take away what stands from `place` on."""
+        """Append the values from `begin` on to a list, and take away those from `place` on."""
         target = self.container(place, list)
         self.budget.take(SLOT * (len(self.stack) - begin))
         target.extend(self.batch(place, begin))
 
     def add(self, place: int) -> None:
-        """Add to a set what stands behind a mark."""
+        """Add the values behind a mark to a set."""
         target = self.container(place, set)
         for item in self.batch(place, place + 1):
             self.budget.key(item, len(target))
@@ -215,17 +215,17 @@ class _Unpickler:
             target[items[at]] = items[at + 1]
 
     def name(self) -> None:
-        """Push what a name stands for."""
+        """Push the meaning of a name."""
         self.stack.append(named(self.budget, self.file.line().decode(), self.file.line().decode()))
 
     def name_on_stack(self) -> None:
-        """Push what a name stands for whose two words are on the stack."""
+        """Push the meaning of a name that is on the stack as two words."""
         attribute, module = self.stack.pop(), self.stack.pop()
         expect(isinstance(module, str) and isinstance(attribute, str), "two words")
         self.stack.append(named(self.budget, module, attribute))
 
     def call(self) -> None:
-        """Push what a call gives."""
+        """Push the result of a call."""
         arguments, function = self.stack.pop(), self.stack.pop()
         self.stack.append(called(self.budget, function, arguments))
 

@@ -75,7 +75,7 @@ def read_pytorch(file: Bounded, source: str, place: Locations, *, mapped: bool) 
 
 
 def _reference(value: Any) -> tuple[np.dtype[Any], str, str, int, Any]:
-    """Return what a persistent id says: dtype, key, location, number of elements, and which part of a storage."""
+    """Return the parts of a persistent id: dtype, key, location, number of elements, and the part of a storage."""
     kind, storage, key, location, numel, *view = value
     if kind != "storage" or type(key) is not str or type(numel) is not int or type(location) is not str or numel < 0:
         raise ValueError("expected a reference to a storage")
@@ -88,7 +88,7 @@ def _reference(value: Any) -> tuple[np.dtype[Any], str, str, int, Any]:
 
 
 def _placed(array: Array, source: str, location: str, place: Locations) -> Array:
-    """Return an array where it goes."""
+    """Return an array on its device."""
     where = place(location)
     try:
         return to_device(array, where)

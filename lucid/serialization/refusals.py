@@ -23,28 +23,28 @@ class NotLoadedError(CheckpointError, TypeError):
 
 
 class NotLoaded(Exception):
-    """What a sound file holds and lucid does not load, in words that follow the file's name."""
+    """A sound file holds something that lucid does not load; the words follow the file's name."""
 
 
 class TooMuch(Exception):
-    """What of a file would take more memory or time than is spent on it, in words that follow the file's name."""
+    """Part of a file would take more memory or time than is spent on it; the words follow the file's name."""
 
 
 def plain(text: str, most: int) -> str:
-    """Return a text with escapes for what a terminal would not print, cut where it is long."""
+    """Return a text with escapes for unprintable letters, cut if it is long."""
     cut = text if len(text) <= most else f"{text[:most]}..."
     return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in cut)
 
 
 def shown(name: object) -> str:
-    """Return a name from a file as messages show it: quoted, escaped, and cut where it is long."""
+    """Return a name from a file for messages: quoted, escaped, and cut if it is long."""
     if not isinstance(name, str):
         return type(name).__name__ if not isinstance(name, int | None) or abs(name or 0) >= 2**64 else repr(name)
     return repr(name) if len(name) <= MOST_SHOWN else f"{name[:MOST_SHOWN]!r}..."
 
 
 def reason(error: Exception) -> str:
-    """Return what an error says."""
+    """Return the message of an error."""
     try:
         words = str(error)
     except ValueError:  # a number of thousands of digits
@@ -54,7 +54,7 @@ def reason(error: Exception) -> str:
 
 @contextlib.contextmanager
 def checked(source: str, what: str | Callable[[], str], place: Locations | None = None) -> Generator[None]:
-    """Turn what goes wrong inside into a CheckpointError: `source`, what it is then, and why.
+    """Turn errors inside into a CheckpointError: `source`, its fault, and the reason.
 
     Errors of the system, such as a file that is not there, and of the user's own `map_location` stay as they are, and
     so does what is a CheckpointError, a device that does not exist, or memory that ran out.

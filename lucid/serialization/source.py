@@ -1,4 +1,4 @@
-"""Where arrays of a file come from: read, or mapped into memory; and their way to a device."""
+"""Sources of a file's arrays: read, or mapped into memory; and their way to a device."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SMALL = 1 << 16  # bytes that are not worth page-locked memory
 
 
 class Source:
-    """A file's arrays, by where their bytes begin.
+    """A file's arrays, by the positions of their bytes.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ class Source:
             self.pages = np.frombuffer(pages, np.uint8)[file.begin :]
 
     def read(self, begin: int, count: int, kind: np.dtype[Any]) -> Array:
-        """Return `count` elements of a dtype, which lie in the file from `begin` on, on the CPU."""
+        """Return `count` elements of a dtype, from `begin` on in the file, on the CPU."""
         if self.pages is not None:
             array = self.pages[begin : begin + count * kind.itemsize].view(kind)
             return array if array.flags.aligned else array.copy()
@@ -77,7 +77,7 @@ class Source:
         return moved
 
     def finish(self) -> None:
-        """Wait until everything is where it goes."""
+        """Wait until all arrays have reached their devices."""
         for index in {index for _, index in self.waiting}:
             gpu.current_stream(index).synchronize()
         self.waiting.clear()

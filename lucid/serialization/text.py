@@ -24,7 +24,7 @@ WORST = {"[": 96, "{": 256, ",": 48, ":": 64, '"': 32}
 
 
 def read_json(text: str, budget: Budget) -> Json | Parsed:
-    """Return a JSON text to be read: parsed at once where the budget has room for whatever it may be, as most have."""
+    """Return a JSON text to be read: parsed at once if the budget has room for any such text, as most have."""
     # the tree of a header is one text, whose letters make nothing until it is read itself
     tree = TREE.search(text)
     parts = [(0, tree.start()), (tree.end(), len(text))] if tree else [(0, len(text))]
@@ -53,7 +53,7 @@ class Parsed:
         self._next = whole
 
     def next(self) -> str:
-        """Return the letter with which the next value begins, if it is an object or an array."""
+        """Return the first letter of the next value, if it is an object or an array."""
         return "{" if type(self._next) is dict else "[" if type(self._next) is list else "?"
 
     def end(self) -> None:
@@ -66,7 +66,7 @@ class Parsed:
             yield name
 
     def elements(self) -> Iterator[None]:
-        """Yield before each element of an array, which is to be read then."""
+        """Yield before each element of an array; the caller reads the element then."""
         if type(self._next) is not list:
             raise ValueError("expected an array")
         for value in cast("list[Any]", self._next):
@@ -113,7 +113,7 @@ class Json:
             yield name
 
     def elements(self) -> Iterator[None]:
-        """Yield before each element of an array, which is to be read then."""
+        """Yield before each element of an array; the caller reads the element then."""
         return self._parts("[", "]")
 
     def value(self, level: int = 0) -> Any:

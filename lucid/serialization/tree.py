@@ -86,7 +86,7 @@ class Writer:
         self.entries: dict[int, tuple[Any, dict[str, Any]]] = {}
 
     def tree(self, value: Any, path: tuple[str, ...] = ()) -> Any:
-        """Return the tree of one value; `path` is where it stands."""
+        """Return the tree of one value; `path` is its place."""
         if len(path) > LEVELS:
             raise CheckpointError(
                 f"save: {named(path[:5])} is nested deeper than {LEVELS} levels, the most that a checkpoint holds: is "
@@ -153,7 +153,7 @@ class Writer:
         return tree
 
     def key(self, key: object, path: tuple[str, ...], count: int) -> Any:
-        """Return a key of a dictionary as a tree, which `count` others are before."""
+        """Return a key of a dictionary as a tree; `count` keys are before it."""
         if isinstance(key, str | int | float) or key is None:
             try:
                 self.budget.key(key, count)
@@ -166,7 +166,7 @@ class Writer:
         )
 
     def metadata(self) -> dict[str, str]:
-        """Return what other readers are told: which names are those of tensors that have another one."""
+        """Return the metadata for other readers: names of tensors that are written under another name."""
         return {name: kept for name, kept in self.tied.items() if name not in self.arrays and name != "__metadata__"}
 
     def size(self, text: str) -> int:
@@ -189,7 +189,7 @@ class Writer:
         return {"array": self.array(array, path)}
 
     def array(self, array: Array, path: tuple[str, ...]) -> dict[str, Any]:
-        """Return what says how the bytes of an array are read; they are kept for writing."""
+        """Return the description of an array's bytes, and keep these for writing."""
         kind = array.dtype
         word = WORDS.get(kind)
         if word is None:
@@ -206,7 +206,7 @@ class Writer:
 
 
 def place_name(path: tuple[str, ...]) -> str:
-    """Return the name of what stands at a path, in letters that every reader of the format decodes."""
+    """Return the name of the value at a path, in letters that every reader of the format decodes."""
     return ".".join(path).encode(errors="backslashreplace").decode() or "value"
 
 
@@ -277,7 +277,7 @@ class Reader:
         return tuple(made) if kind == "tuple" else made
 
     def dict(self, level: int, kind: type[Any]) -> Any:
-        """Return a dictionary, of which the keys and values are next."""
+        """Return a dictionary from the keys and values that are next."""
         made = kind()
         node = 0 if kind is dict else NODE
         self.budget.take(DICT)
@@ -296,7 +296,7 @@ class Reader:
         return made
 
     def list(self, level: int) -> list[Any]:
-        """Return a list, of which the elements are next."""
+        """Return a list of the elements that are next."""
         made: list[Any] = []
         self.budget.take(LIST)
         for _ in self.json.elements():
@@ -305,7 +305,7 @@ class Reader:
         return made
 
     def other(self, kind: str, entry: dict[str, Any], left: int) -> Any:
-        """Return what is no container, of its entry; `left` is what the budget was before the entry was read."""
+        """Return a value that is no container, by its entry; `left` is the budget before the entry was read."""
         content = entry[kind]
         if kind in {"tensor", "array"}:
             if content["name"] in self.entries:
