@@ -1,4 +1,4 @@
-"""Tools made of hooks: see, keep, change and scope what flows through a model, by the paths of its modules.
+"""Tools made of hooks: see, keep, change and scope the values in a model, by the paths of its modules.
 
 `table` lists every hook, where it was registered and by whom, and takes off what a library left behind; `explain` says
 which will fire, `leaks` which hold tensors, `counting` how often each is called; `scope` and `HookGroup` take hooks off

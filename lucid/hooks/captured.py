@@ -1,4 +1,4 @@
-"""What a `capture` has kept, in memory or in the files of a folder."""
+"""Values kept by a `capture`, in memory or in the files of a folder."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ INDEX = "index.json"
 
 
 class Key(NamedTuple):
-    """What was kept: the path of a module or the name of a tap, which of its values, and of which call, from 0 on."""
+    """Key of a kept value: the path of a module or the name of a tap, the kind of value, and the call, from 0 on."""
 
     path: str
     what: str
@@ -38,7 +38,7 @@ class Stored(NamedTuple):
 
 
 class Captured(Mapping[Any, Any]):
-    """What a `capture` has kept, by (path, what, call) in the order in which it came.
+    """Values kept by a `capture`, by path, kind and call, in the order of arrival.
 
     A path alone, or a path and what, name the value if there is one of that: ``kept["0"]`` is
     ``kept["0", "output", 0]`` where module 0 was called once and only its output was kept. Values are as the hooks saw
@@ -64,7 +64,7 @@ class Captured(Mapping[Any, Any]):
         self._files = itertools.count()
 
     def count(self, path: str) -> int:
-        """Return the number of a new call of what is at `path`: another one on each thread that asks at once."""
+        """Return the number of a new call of the module or tap at `path`; a different one for each thread."""
         return next(self._calls.setdefault(path, itertools.count()))
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -73,7 +73,7 @@ class Captured(Mapping[Any, Any]):
 
     @classmethod
     def _of(cls, folder: Path | None, values: dict[Key, Any]) -> Captured:
-        """Return what was copied or pickled."""
+        """Return a copied or pickled object of these values."""
         found = cls(folder)
         for key, value in values.items():
             if isinstance(value, Stored):
@@ -83,7 +83,7 @@ class Captured(Mapping[Any, Any]):
         return found
 
     def keep(self, key: Key, value: Any, *, detach: bool, device: Any, dtype: Any) -> None:
-        """Keep a value, the tensors in it detached or as they are, moved and cast where that is asked for."""
+        """Keep a value, its tensors detached or as they are, and moved and cast if asked for."""
         folder = self.folder
 
         def kept(leaf: Any) -> Any:
@@ -123,14 +123,14 @@ class Captured(Mapping[Any, Any]):
             self._begun = True
 
     def end(self) -> None:
-        """Write which file of the folder holds which value."""
+        """Write the index of the folder: the file of each value."""
         if self.folder is not None and self._begun:
             rows = [{**key._asdict(), "file": stored.path.name} for key, stored in self._values.items()]
             (self.folder / INDEX).write_text(json.dumps(rows, indent=0), encoding="utf-8")
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> Captured:
-        """Return what a `capture` has written into a folder; each value is read when it is asked for.
+        """Return the values that a `capture` has written into a folder; each is read when it is asked for.
 
         Raises
         ------
@@ -164,7 +164,7 @@ class Captured(Mapping[Any, Any]):
         raise KeyError(text)
 
     def __getitem__(self, key: Any) -> Any:
-        """Return a value by its key, or by the beginning of it; a KeyError lists what there is."""
+        """Return a value by its key, or by the beginning of it; a KeyError lists the keys."""
         value = self._values[self._key(key)]
         if isinstance(value, Stored):
             return load(value.path)

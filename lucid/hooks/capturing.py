@@ -33,7 +33,7 @@ class AllKept(StopForward):
 
 
 class capture(tool):
-    """A block that keeps what modules take and return, and the gradients of what they return.
+    """A block that keeps inputs and outputs of modules, and the gradients of their outputs.
 
     Parameters
     ----------
@@ -151,7 +151,7 @@ class capture(tool):
         raise AllKept(self)
 
     def keep(self, path: str, given: tuple[Any, ...], output: Any) -> None:
-        """Keep what is asked for of one call, which was given a tuple of arguments, and a dictionary; a tap nothing."""
+        """Keep the wanted values of one call with these arguments: a tuple, and a dictionary; for a tap none."""
         kept, how = self.kept, self._how
         call = kept.count(path)
         for what, arguments in zip(WHAT, given, strict=False):
@@ -189,13 +189,13 @@ class capture(tool):
 
 
 class CaptureHook:
-    """The forward hook of one module, which goes with its `capture`."""
+    """The forward hook of one module, part of its `capture`."""
 
     def __init__(self, owner: capture, path: str) -> None:
         self.owner = owner
         self.path = path
 
     def __call__(self, module: Module, args: tuple[Any, ...], *rest: Any) -> None:
-        """Keep what is asked for."""
+        """Keep the wanted values."""
         *kwargs, output = rest
         self.owner.keep(self.path, (args, *kwargs), output)

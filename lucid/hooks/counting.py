@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class counting:
-    """A block in which the calls of hooks are counted; what ``as`` names is their table, with calls and times.
+    """A block that counts the calls of hooks; its value, after ``as``, is their table, with calls and times.
 
     Parameters
     ----------

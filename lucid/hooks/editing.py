@@ -1,4 +1,4 @@
-"""What modules return, and the gradients of it, replaced by the paths of modules."""
+"""Outputs of modules, and their gradients, replaced by the paths of modules."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class edit(tool):
-    """A block in which modules return what functions make of their outputs, and gradients are what others make of them.
+    """A block that puts functions' results in place of modules' outputs, and of the gradients of outputs.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""In words: which hooks will fire, in which order, and why one will not."""
+"""Explanations in words: the hooks that will fire, their order, and why one will not."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ BACKWARD = KINDS[2:]
 
 
 def explain(subject: Module | TensorBase) -> str:
-    """Return in words which hooks of a module or a tensor will fire, in order, and which will not, and why.
+    """Return in words the hooks of a module or a tensor that will fire, in order, and those that will not, and why.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ def _why_not(module: Module, row: Row) -> str:
 
 
 def _remark(row: Row) -> str:
-    """Return what is particular to a hook."""
+    """Return the remark on a hook; empty for most."""
     inner: Any = row.hook()
     while isinstance(inner, StandIn):
         if isinstance(inner, EveryStep):

@@ -1,4 +1,4 @@
-"""The first number that is not finite, and where it came from."""
+"""The first number that is not finite, and its origin."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ class guard(watching):
 
 
 class Ops(FunctionHook):
-    """Looks at what each op gives, and knows where those stand that were recorded."""
+    """Looks at the result of each op, and knows the source lines of those that were recorded."""
 
     def __init__(self, innermost: Callable[[], str | None], *, backward: bool) -> None:
         super().__init__()
@@ -174,7 +174,7 @@ class Ops(FunctionHook):
 
 
 def given_to(call: Call) -> str:
-    """Return in words what an op is given; nothing if some of it is not finite."""
+    """Return an op's operands in words; nothing if some of them are not finite."""
     tensors: list[Any] = [x for x in call.inputs if isinstance(x, TensorBase)]
     numbers = [x for x in (*call.inputs, *call.settings.values()) if isinstance(x, float | complex)]
     # what fills with minus infinity on purpose, as a mask of attention does, is given it
@@ -200,14 +200,14 @@ def all_finite(tensor: TensorBase) -> bool:
 
 
 def extent_of(tensor: Any) -> str:
-    """Return in words from where to where the numbers of a tensor reach."""
+    """Return in words the range of a tensor's numbers."""
     if not tensor.numel() or tensor.is_complex():
         return "nothing" if not tensor.numel() else "complex numbers"
     return f"from {tensor.min().item():.4g} to {tensor.max().item():.4g}"
 
 
 def numbers_of(tensor: Any) -> str:
-    """Return in words how many numbers of a tensor are not finite, and where the others are."""
+    """Return in words how many numbers of a tensor are not finite, and the range of the others."""
     with no_grad():
         tensor = tensor.detach()
         finite = tensor.isfinite()

@@ -136,7 +136,7 @@ def held_by(hook: Any) -> list[TensorBase]:
 
 
 def parts_of(value: Any) -> Iterator[Any]:
-    """Give what a hook's function, or what it holds, holds."""
+    """Yield the objects that a hook's function, or one of its objects, holds."""
     if is_a(value, types.FunctionType):  # not the names of its file, which hold the program
         yield from value.__defaults__ or ()
         yield from (value.__kwdefaults__ or {}).values()
@@ -152,7 +152,7 @@ def parts_of(value: Any) -> Iterator[Any]:
 
 
 def owner_of(container: HookTable | HookList) -> tuple[str, str]:
-    """Return in words what the hooks of a table or a list hang on, and their kind."""
+    """Return in words the owner of a table or list of hooks, and their kind."""
     if isinstance(container, HookTable):
         for path, shared in shared_tables():
             if shared is container:

@@ -1,4 +1,4 @@
-"""Every hook that is registered, and where: a table that switches hooks off and takes them off."""
+"""Every registered hook with its place: a table that switches hooks off and takes them off."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ COUNTS = ("calls", "time")  # where they are counted
 
 @functools.cache
 def kind_of(name: str) -> str:
-    """Return in words which hooks the tables of a name hold: ``forward hook`` for ``_forward_hooks``."""
+    """Return in words the kind of hooks in tables of a name: ``forward hook`` for ``_forward_hooks``."""
     words = name.strip("_").replace("_", " ").removeprefix("optimizer ").partition(" of all")[0]
     return words.replace("pre hook", "pre-hook").replace("post hook", "post-hook").removesuffix("s")
 
@@ -101,7 +101,7 @@ class Row(Handle):
         self.tags: tuple[str, ...] = () if registration is None else registration.tags
 
     def remove(self) -> None:
-        """Take the hook off; nothing happens where it is off already."""
+        """Take the hook off; nothing happens if it is off already."""
         if self._registration is not None:
             registration = self.registration()
             if registration is not None:
@@ -113,7 +113,7 @@ class Row(Handle):
                 del table[self._key]
 
     def _place(self) -> tuple[Any, int] | None:
-        """Return what holds the hook, and under which key or index; None once it is off."""
+        """Return the container of the hook, and its key or index; None once it is off."""
         container = self._container()
         if container is None:
             return None
@@ -124,12 +124,12 @@ class Row(Handle):
         return (container, places[0]) if places else None
 
     def registration(self) -> Registration | None:
-        """Return what is known of the hook's registration; None once it is off, or where nothing is."""
+        """Return the record of the hook's registration; None once it is off, or without a record."""
         return None if self._registration is None else self._registration()
 
     @property
     def name(self) -> str:
-        """The function's qualified name, with the file and line where it is defined."""
+        """The function's qualified name, with the file and line of its definition."""
         return self._name
 
     @property
@@ -236,7 +236,7 @@ class Table(Sequence[Row]):
         return [{column: getattr(row, column) for column in (*COLUMNS, *counted)} for row in self._rows]
 
     def __rich__(self) -> RichTable:
-        """Return what rich prints."""
+        """Return the table for rich."""
         from rich.table import Table as Rich  # noqa: PLC0415  # only who prints a table needs it
 
         rows = self.to_dicts()
@@ -308,7 +308,7 @@ def node_path(node: Node) -> str:
 
 
 def _of_graph(tensor: Any) -> Iterator[Row]:
-    """Give the rows of all nodes from which the gradient of a tensor flows on, in the order of a pass."""
+    """Yield the rows of all nodes of a tensor's graph, in the order of a pass."""
     edge = live_edge(tensor)
     waiting, seen = [] if edge is None else [edge[0]], set[Node]()
     nodes: list[Node] = []

@@ -1,4 +1,4 @@
-"""Names of what hooks can be put on: the modules of a model by their paths, and patterns that choose among them."""
+"""Names of places for hooks: the modules of a model by their paths, and patterns that choose among them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NEAREST, SHOWN = 3, 8
 
 
 def matches(path: str, pattern: str) -> bool:
-    """Return whether a path is what a pattern describes, name by name, as `points` explains it."""
+    """Return whether a path matches a pattern, name by name, as `points` explains it."""
     return _match(path.split(".") if path else [], pattern.split(".") if pattern else [])
 
 
@@ -36,7 +36,7 @@ def _match(names: list[str], parts: list[str]) -> bool:
 
 
 def points(model: Module, pattern: str | Iterable[str] = "**") -> dict[str, Module]:
-    """Return the modules of a model whose paths match, by path, in the order of `named_modules`.
+    """Return the modules of a model with matching paths, by path, in the order of `named_modules`.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def points(model: Module, pattern: str | Iterable[str] = "**") -> dict[str, Modu
 
 
 def called(model: Module, pattern: str | Iterable[str]) -> dict[str, Module]:
-    """Return `points`, of which some can be called; a SettingError for a pattern of containers alone."""
+    """Return `points`, at least one of them with a forward; a SettingError for a pattern of containers alone."""
     patterns: Any = [pattern] if isinstance(pattern, str) else [*pattern] if isinstance(pattern, Iterable) else pattern
     found = points(model, patterns)
     for each in patterns:
@@ -81,7 +81,7 @@ def called(model: Module, pattern: str | Iterable[str]) -> dict[str, Module]:
 
 
 def parameters(model: Module, pattern: str | Iterable[str] = "**") -> dict[str, Parameter]:
-    """Return the parameters of a model whose paths match, by path; patterns and errors are those of `points`.
+    """Return the parameters of a model with matching paths, by path; patterns and errors are those of `points`.
 
     >>> from lucid import hooks, nn
     >>> list(hooks.parameters(nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 1)), "*.bias"))
@@ -99,7 +99,7 @@ def module_of(model: Any) -> Module:
 
 
 def chosen(every: Callable[[bool], Iterable[tuple[str, T]]], pattern: str | Iterable[str], what: str) -> dict[str, T]:
-    """Return the values whose paths match one of the patterns, in their order; a SettingError if none does of one.
+    """Return the values with paths that match one of the patterns, in order; a SettingError for one without a match.
 
     ``every(True)`` gives all with their paths, ``every(False)`` also with the further paths of what has several.
     """

@@ -1,4 +1,4 @@
-"""What rich prints, as text."""
+"""Tables printed by rich, as text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ WIDTH = 160
 
 
 def printed(table: Any) -> str:
-    """Return what rich prints of an object on a page of 160 letters: text alone, on whatever terminal."""
+    """Return rich's print of an object on a page of 160 letters: text alone, on whatever terminal."""
     from rich.console import Console  # noqa: PLC0415  # only who prints a table needs it
 
     console = Console(width=WIDTH, color_system=None)
@@ -21,7 +21,7 @@ def printed(table: Any) -> str:
 
 
 def cells(*texts: str) -> list[Text]:
-    """Return texts as cells of a table, in which they stand as they are: a bracket in a path is no markup."""
+    """Return texts as cells of a table, printed as they are: a bracket in a path is no markup."""
     from rich.text import Text  # noqa: PLC0415  # as above
 
     return [Text(text) for text in texts]

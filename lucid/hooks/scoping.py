@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def take_off(registration: Registration) -> None:
-    """Take a hook off; nothing happens where that has been done, or its owner is gone."""
+    """Take a hook off; nothing happens if it is off, or its owner is gone."""
     with changing:
         container = registration.container()
         if isinstance(container, HookList):
@@ -34,7 +34,7 @@ def _open_already(block: object) -> HookError:
 
 
 class _Single:
-    """The base of blocks of which one may be open at a time, on whatever thread."""
+    """Base of blocks that cannot be open twice at a time, on whatever threads."""
 
     _open = False
 
@@ -83,7 +83,7 @@ class HookGroup:
         self._registrations = Registrations(tag)
 
     def __enter__(self) -> Self:
-        """Let what this thread, or this asynchronous task, registers from now on be in the group.
+        """Add to the group the hooks that this thread, or this asynchronous task, registers from now on.
 
         Raises
         ------
@@ -115,7 +115,7 @@ class HookGroup:
 
 
 class scope(HookGroup, _Single):
-    """A block at whose end every hook is taken off that was registered in it, and no other.
+    """A block that takes off, at its end, every hook registered in it, and no other.
 
     Hooks of modules, tensors, nodes, optimizers and of all modules count, whoever registers them, as long as it happens
     on this thread, or in this asynchronous task, before the block ends, by an exception or not. Blocks nest: the hooks
@@ -164,12 +164,12 @@ class _Temporary(HookGroup):
         self._registrations.temporary = True
 
     def begin(self) -> None:
-        """Let the hooks from now on have been registered where the block stands."""
+        """Have the hooks from now on registered at the place of the block."""
         self._registrations.caller = Caller()
 
 
 class tool(_Single):
-    """The base of blocks that take off at their end what they have put on, and nothing else.
+    """Base of blocks that take off at their end the hooks that they have put on, and nothing else.
 
     What the program inside of the block registers stays. Copies and pickles of modules that are made there go without
     the block's own hooks.
@@ -194,7 +194,7 @@ class tool(_Single):
         self._group.remove()
 
     def _begin(self) -> None:
-        """Register the hooks of the block; what it has put on goes if this raises."""
+        """Register the hooks of the block; those registered so far are taken off if this raises."""
         raise NotImplementedError
 
     def _hook_gradient(self, tensor: TensorBase, hook: Callable[[Any], Any]) -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Listener:
-    """What a tool does with the values of the taps whose names match one of its patterns."""
+    """Call of a tool with the values of the taps that match one of its patterns by name."""
 
     def __init__(self, tool: str, patterns: Iterable[str], call: Callable[[str, Any], Any]) -> None:
         self._tool, self._patterns, self._call = tool, tuple(patterns), call
@@ -45,7 +45,7 @@ class Listener:
             warn(f"{self._tool}: taps: no tap of this block matches {pattern!r}: {others}")
 
     def hear(self, name: str, value: Any) -> Any:
-        """Return what the tool makes of a tap's value; None leaves it as it is."""
+        """Return the tool's replacement of a tap's value; None leaves it as it is."""
         matching = [pattern for pattern in self._patterns if fnmatch.fnmatchcase(name, pattern)]
         if matching:
             self._unmatched.difference_update(matching)
@@ -60,7 +60,7 @@ listeners: ContextVar[tuple[Listener, ...]] = ContextVar("listeners", default=()
 
 
 def tap(name: str, value: Tensor) -> Tensor:
-    """Return `value`, or what the tools around it make of it: `capture` keeps it under `name`, `edit` replaces it.
+    """Return `value`, or its replacement by the tools around it: `capture` keeps it under `name`, `edit` replaces it.
 
     It stands anywhere in a program, in the forward of a module or outside of all modules, and costs one look at a
     context variable while no tool is at work.

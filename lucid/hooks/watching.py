@@ -27,7 +27,7 @@ def _handled() -> Handled:
 
 
 def _has_raised(before: Handled) -> bool:
-    """Return whether a call has raised whose hook this is, by what was being handled as the call began.
+    """Return whether the call of this hook has raised, by the exception in handling as the call began.
 
     Another exception has ended it; so has the same one that was raised again, where its way ends in what runs the hook:
     elsewhere the call has caught it itself.
@@ -44,7 +44,7 @@ def _has_raised(before: Handled) -> bool:
 
 
 class watching(tool):
-    """The base of blocks that know which calls of modules run on the thread that has entered them.
+    """Base of blocks that follow the calls of modules on the thread that has entered them.
 
     A call ends when it returns or raises, or when one around it ends: what goes past Python's errors, such as a
     keyboard interrupt, calls no hook.
@@ -81,7 +81,7 @@ class watching(tool):
             self._call_ends(call)
 
     def _drop_to(self, module: Module) -> bool:
-        """Return whether a call of this module runs here, after an end to what was left inside of it."""
+        """Return whether a call of this module runs here, after ending the calls left open inside of it."""
         calls = self._calls
         if not calls or get_ident() != self._thread:
             return False
@@ -93,7 +93,7 @@ class watching(tool):
         return True
 
     def _innermost(self) -> Any:
-        """Return what stands for the innermost call; None outside of all."""
+        """Return the object for the innermost call; None outside of all."""
         return self._calls[-1][1] if self._calls else None
 
     def _is_inside_itself(self) -> bool:
@@ -102,11 +102,11 @@ class watching(tool):
         return len(self._calls) > 1 and any(each[0] is module for each in self._calls[:-1])
 
     def _call_begins(self, path: str, module: Module) -> Any:
-        """Return what stands for a call."""
+        """Return an object for a call."""
         raise NotImplementedError
 
     def _call_returns(self, call: Any, output: Any) -> None:
-        """Look at what a call returns, which has not ended yet."""
+        """Look at the output of a call, before the call ends."""
 
     def _call_ends(self, call: Any) -> None:
-        """Forget a call, which may have raised, and is the innermost no more."""
+        """Forget a call, the innermost one until now; it may have raised."""

@@ -1,4 +1,4 @@
-"""Hooks of functions, which see every op of a thread, and four of them: time, memory, arithmetic, printing."""
+"""Hooks of functions, called at every op of a thread, and four of them: time, memory, arithmetic, printing."""
 
 from lucid.autograd.hooks.function_hook import FunctionHook
 from lucid.autograd.hooks.functions import Call

@@ -62,7 +62,7 @@ def _attention(inputs: tuple[Any, ...], _: dict[str, Any], __: Any) -> int:
 
 
 def _products(q: Any, k: Any, v: Any) -> tuple[int, int]:
-    """Return what the scores of attention take, and their product with the values."""
+    """Return the operations of the scores of attention, and of their product with the values."""
     scores = 2 * prod(q.array.shape[:-1]) * k.array.shape[-2]
     return scores * q.array.shape[-1], scores * v.array.shape[-1]
 
@@ -107,7 +107,7 @@ def _attention_backward(each: tuple[int, ...], grads: tuple[Any, ...]) -> int:
 
 
 def _of_gradients(grad: Any, grads: tuple[Any, ...]) -> int:
-    """Return what each product of the backward of a product of matrices takes."""
+    """Return the operations of each product in the backward of a product of matrices."""
     a, b = grads
     if a is None and b is None:
         return 0
@@ -152,7 +152,7 @@ class FlopHook(Sums):
         self._nodes: weakref.WeakKeyDictionary[Node, tuple[int, ...]] = weakref.WeakKeyDictionary()
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what a copy gets: the counts alone."""
+        """Return the state of a copy: the counts alone."""
         return {name: value for name, value in super().__getstate__().items() if name != "_nodes"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -166,7 +166,7 @@ class FlopHook(Sums):
         return self.flops.total()
 
     def before(self, call: Call) -> None:
-        """Note which nodes there are."""
+        """Note the sequence number before the op, to tell its nodes by."""
         if call.node in self._nodes if call.node is not None else call.name in COUNTS and not call.inner:
             call.data[self] = next(sequences)
 

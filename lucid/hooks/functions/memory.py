@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class MemoryHook(Sums):
-    """A block that counts the bytes which each op of this thread gives out and takes of a device's pool.
+    """A block that counts, for each op of this thread, the bytes of its results and those taken of a device's pool.
 
     Attributes
     ----------
@@ -45,22 +45,22 @@ class MemoryHook(Sums):
         self.held: Counter[str] = Counter()
 
     def before(self, call: Call) -> None:
-        """Note what is held."""
+        """Note the bytes held."""
         call.data[self] = _held()
 
     def after(self, call: Call, output: Any) -> None:
-        """Count what the op has made."""
+        """Count the bytes made by the op."""
         self.calls[call.name] += 1
         self.made[call.name] += bytes_made(call, output)
         self.held[call.name] += _held() - call.data.pop(self)
 
     def values(self, name: str) -> tuple[float | None, ...]:
-        """Return what was made, and held."""
+        """Return the bytes made, and held."""
         return self.made[name], self.held[name]
 
 
 def bytes_made(call: Call, output: Any) -> int:
-    """Return the bytes of new arrays among what an op has returned: no views, and no operands given back."""
+    """Return the bytes of new arrays in an op's result: no views, and no operands given back."""
     given = {id(x.array) for x in call.inputs if isinstance(x, TensorBase)}
     tensors = [x for x in outputs_of(output) if isinstance(x, TensorBase)]
     return sum(x.array.nbytes for x in tensors if x.origin is None and id(x.array) not in given)

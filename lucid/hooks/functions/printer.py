@@ -45,12 +45,12 @@ class PrintHook(FunctionHook):
         call.data[self] = depth
 
     def after(self, call: Call, output: Any) -> None:
-        """Print what has run."""
+        """Print the op and its result."""
         outputs = outputs_of(output)
         self._print(call, f" -> {', '.join(map(_word, outputs))}" if outputs else "")
 
     def failed(self, call: Call, error: BaseException) -> None:
-        """Print what has raised."""
+        """Print the op and its error."""
         self._print(call, f" raises {type(error).__name__}")
 
     def _print(self, call: Call, end: str) -> None:

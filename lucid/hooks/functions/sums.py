@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Sums(FunctionHook):
-    """What the hooks of functions that count have in common.
+    """Base of the hooks of functions that count.
 
     Attributes
     ----------
@@ -28,11 +28,11 @@ class Sums(FunctionHook):
         self.calls: Counter[str] = Counter()
 
     def values(self, name: str) -> tuple[float | None, ...]:
-        """Return what is told of an op beside its calls; the table goes by the first."""
+        """Return an op's values beside its calls; the table goes by the first."""
         raise NotImplementedError
 
     def __rich__(self) -> RichTable:
-        """Return what rich prints: a row for each op, those with the most first."""
+        """Return the table for rich: a row for each op, those with the most first."""
         from rich.table import Table as Rich  # noqa: PLC0415  # only who prints a table needs it
 
         made = Rich()

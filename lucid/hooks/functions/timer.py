@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def device_mark() -> Event | None:
-    """Return a mark in the current stream, between which and another the device's time is taken; None in a capture."""
+    """Return a mark in the current stream, to measure the device's time to another mark; None in a capture."""
     if capture_of_this_thread() is not None:
         return None  # such a mark is one of each replay, and cannot be waited for
     event = Event(enable_timing=True)
@@ -58,7 +58,7 @@ class TimerHook(Sums):
         self._marks: list[tuple[str, Any, Any, list[tuple[Any, Any]]]] = []
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what a copy gets: marks in a stream are read before."""
+        """Return the state of a copy, after reading the marks in a stream."""
         _ = self.device
         return super().__getstate__()
 

@@ -1,4 +1,4 @@
-"""When everything ran, forward and backward: `trace`, what it consists of, and its page."""
+"""Times of everything that ran, forward and backward: `trace`, its records, and its page."""
 
 from lucid.hooks.tracing.spans import Region, Span
 from lucid.hooks.tracing.trace import trace

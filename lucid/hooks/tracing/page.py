@@ -61,7 +61,7 @@ def page(title: str, spans: Sequence[Span], regions: Iterable[Region], hooks: Ta
 
 
 def _timeline(spans: Sequence[Span], whole: float) -> str:
-    """Return the picture of all spans, in which the pointer shows what each is."""
+    """Return the picture of all spans, with the name of each under the pointer."""
     deepest = max((span.depth for span in spans if span.phase != "backward"), default=-1) + 1
     rows = deepest + any(span.phase == "backward" for span in spans)
     scale = WIDTH / whole
@@ -110,7 +110,7 @@ def _kind(words: bool) -> str:
 
 
 def _below(path: str, paths: set[str]) -> str:
-    """Return what a path has beyond the nearest one above it, set in by the number of those."""
+    """Return the part of a path beyond the nearest one above it, indented by the number of those above."""
     if not path:
         return "(the model)"
     names = path.split(".")

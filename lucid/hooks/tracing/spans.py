@@ -1,4 +1,4 @@
-"""What a trace consists of: spans of time, and what is summed up of each module."""
+"""Records of a trace: spans of time, and the sums of each module."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Span(NamedTuple):
 
 
 class Region:
-    """What is summed up of one module.
+    """Sums of one module.
 
     Attributes
     ----------
@@ -83,7 +83,7 @@ class Region:
 
 
 def table_of(regions: Iterable[Region]) -> RichTable:
-    """Return what rich prints: a row for each path, those of most time first."""
+    """Return the table for rich: a row for each path, those of most time first."""
     from rich.table import Table as Rich  # noqa: PLC0415  # only who prints a table needs it
 
     made = Rich()
@@ -100,7 +100,7 @@ def table_of(regions: Iterable[Region]) -> RichTable:
 
 
 def chrome_events(spans: Iterable[Span]) -> dict[str, Any]:
-    """Return the spans in Chrome's trace format, which chrome://tracing and Perfetto show."""
+    """Return the spans in Chrome's trace format, for chrome://tracing and Perfetto."""
     events = [
         {
             "name": f"{span.path} {span.name}".strip(),

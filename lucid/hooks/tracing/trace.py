@@ -1,4 +1,4 @@
-"""When each module ran, forward and backward, and what its forward keeps for backward."""
+"""Times of each module, forward and backward, and the memory that its forward keeps for backward."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Ops(FunctionHook):
         call.data[self] = perf_counter_ns(), mark
 
     def after(self, call: Call, output: Any) -> None:
-        """Note what has passed since."""
+        """Note the time since `before`."""
         end = perf_counter_ns()
         begin, mark = call.data.pop(self)
         owner = self._owner
@@ -80,7 +80,7 @@ class Ops(FunctionHook):
 
 
 class trace(watching):
-    """A block that notes when each module of a model ran, forward and backward, and what its forward keeps.
+    """A block that notes the times of each module of a model, forward and backward, and the memory kept by its forward.
 
     Parameters
     ----------
@@ -227,12 +227,12 @@ class trace(watching):
         self._paths.append(path)
 
     def path_of(self, node: Node) -> str:
-        """Return the path of the module in which a node was recorded."""
+        """Return the path of the module that recorded a node."""
         place = bisect_right(self._numbers, node.sequence) - 1
         return self._paths[place] if place >= 0 else OUTSIDE
 
     def _count_kept(self, call: ModuleCall, output: Any) -> None:
-        """Add up what the graph of a call's output keeps, of the nodes that the call has recorded."""
+        """Add up the memory kept by the nodes that a call has recorded in its output's graph."""
         if self._ops is None or "backward" not in self._ops.phases:
             return
         leaves: list[Any] = []
@@ -304,7 +304,7 @@ class trace(watching):
         file.write_text(text, encoding="utf-8")
 
     def __rich__(self) -> RichTable:
-        """Return what rich prints: a row for each path, times in microseconds, those of most time first."""
+        """Return the table for rich: a row for each path, times in microseconds, those of most time first."""
         return table_of(self.regions.values())
 
     def __str__(self) -> str:
