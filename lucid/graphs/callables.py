@@ -1,4 +1,4 @@
-"""Functions and modules whose forward and backward are CUDA graphs, under PyTorch's name."""
+"""Functions and modules with CUDA graphs as forward and backward, under PyTorch's name."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ __all__ = ["make_graphed_callables"]
 
 
 class Graphed(NamedTuple):
-    """What replays of one function read and write."""
+    """Tensors that the replays of one function read and write."""
 
     inputs: list[Any]
     """Tensors that the function is given, then parameters, which stay where they are."""
@@ -226,7 +226,7 @@ def _captured(
 
 
 def _replaying(function: Any, sample: Any, graphed: Graphed) -> Any:
-    """Return what launches the graphs: the module with such a forward, or a function."""
+    """Return a function that launches the graphs, or the module with such a forward."""
 
     class Replay(Function):
         @staticmethod
@@ -277,7 +277,7 @@ def _replaying(function: Any, sample: Any, graphed: Graphed) -> Any:
 
 
 class GraphedForward:
-    """The forward of a module by graphs, as long as its `training` is what it is now.
+    """The forward of a module by graphs, as long as its `training` stays.
 
     A copy of the module computes with its own parameters, and so without the graphs.
     """
@@ -290,7 +290,7 @@ class GraphedForward:
         self._replay = replay
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Return what the module's own forward returns."""
+        """Return the output of the module's own forward."""
         module: Any = self._module()
         if module.training != self._training:
             return self._without_graphs(module)(*args, **kwargs)

@@ -25,7 +25,7 @@ __all__ = ["Capture", "capture_of_this_thread", "captures"]
 
 
 class Draws:
-    """How much a capture draws from one generator, and where each replay begins."""
+    """Numbers that a capture draws from one generator: their count, and the beginning of each replay's."""
 
     __slots__ = ("count", "generator", "most", "seed")
 
@@ -36,13 +36,13 @@ class Draws:
         self.seed = DeviceSeed()
 
     def advance(self) -> None:
-        """Reserve what a replay draws, and tell its kernels where that begins."""
+        """Reserve a replay's numbers, and tell its kernels the beginning."""
         seed, offset = self.generator.reserve(self.count)
         self.seed.store(cast("int", seed), offset)
 
 
 class Capture:
-    """What a stream records, from `begin` to `end`; then a graph, to be replayed.
+    """Record of a stream's work, from `begin` to `end`; then a graph, to be replayed.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ class Capture:
         self.graph: Any = None
 
     def begin(self) -> None:
-        """Let the current stream record what this thread queues on it."""
+        """Have the current stream record the work that this thread queues on it."""
         self.stream = gpu.current_stream()
         # before it begins, so that an interrupt between the two leaves nothing that `abandon` does not end
         captures[get_ident()] = self
@@ -109,7 +109,7 @@ class Capture:
             raise
 
     def end(self) -> None:
-        """End the recording, which is a graph now.
+        """End the recording, and make it a graph.
 
         Raises
         ------
@@ -133,7 +133,7 @@ class Capture:
             self.undo.pop()()
 
     def reserve(self, generator: RandomGenerator, count: int) -> tuple[DeviceSeed, int]:
-        """Return where replays find seed and offset of a generator, and how far from there `count` blocks begin."""
+        """Return the seed's place of a generator in replays, and the offset of `count` blocks from there."""
         if generator.device != f"cuda:{self.device}":
             raise CaptureError(
                 f"drawing on {generator.device} cannot be part of a capture on cuda:{self.device}: a graph is of one "
@@ -154,7 +154,7 @@ class Capture:
         return 0 if draws is None else draws.count
 
     def go_back(self, generator: RandomGenerator, count: int | None) -> None:
-        """Let a generator go on from so far behind where the capture began; None is elsewhere.
+        """Let a generator go on at an offset from its place at the beginning of the capture; None is any other place.
 
         Raises
         ------
@@ -171,7 +171,7 @@ class Capture:
             draws.count = count
 
     def call_outside(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Return what a hook of each step returns, called between this part of a capture and the next.
+        """Return the result of a hook of each step, called between this part of a capture and the next.
 
         Raises
         ------
@@ -195,7 +195,7 @@ class Capture:
 
 
 class NotingDriver:
-    """A driver that tells captures which numbers the launches of their threads are given, addresses among them."""
+    """A driver that tells captures the arguments of their threads' launches, addresses among them."""
 
     def __init__(self, driver: kernels.Driver) -> None:
         self._driver = driver
@@ -208,7 +208,7 @@ class NotingDriver:
         return index if _ahead_of_kernels() is None else -1 - index
 
     def load(self, unit: kernels.Unit) -> dict[str, int]:
-        """Load as the driver does, or say what is to be compiled ahead."""
+        """Load as the driver does, or name the unit for compilation ahead."""
         ahead = _ahead_of_kernels()
         if ahead is None:
             return self._driver.load(unit)
@@ -216,7 +216,7 @@ class NotingDriver:
         return dict.fromkeys(unit.signatures, 0)
 
     def allow_shared(self, handle: int, nbytes: int) -> None:
-        """Allow it as the driver does, where there is a kernel."""
+        """Allow it as the driver does, if there is a kernel."""
         if _ahead_of_kernels() is None:
             self._driver.allow_shared(handle, nbytes)
 

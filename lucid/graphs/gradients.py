@@ -1,4 +1,4 @@
-"""`.grad` of leaves around a captured step: what each replay leaves there, and what it must find."""
+"""`.grad` of leaves around a captured step: the gradients that each replay leaves, and those that it must find."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Gradients"]
 
 
 class Gradients:
-    """What a captured step found and left as the gradients of leaves.
+    """Gradients of leaves before and after a captured step.
 
     Parameters
     ----------

@@ -29,12 +29,12 @@ __all__ = ["CUDAGraph", "graph", "graph_pool_handle", "is_current_stream_capturi
 
 
 def is_current_stream_capturing() -> bool:
-    """Return whether what is queued now is recorded for a CUDA graph, by lucid or by CuPy."""
+    """Return whether work queued now is recorded for a CUDA graph, by lucid or by CuPy."""
     return gpu.is_capturing()
 
 
 def graph_pool_handle() -> Pool:
-    """Return new memory of the current device, which several graphs may share by ``graph(g, pool=...)``.
+    """Return new memory of the current device, to be shared by several graphs with ``graph(g, pool=...)``.
 
     Graphs that share memory have to be replayed in the order in which they were captured, and not at the same time.
     """
@@ -77,7 +77,7 @@ class CUDAGraph:
         self._recording: ExitStack | None = None
 
     def capture_begin(self, pool: Pool | CUDAGraph | None = None, capture_error_mode: str = "relaxed") -> None:
-        """Let the current stream, which is not the default one, record; `lucid.cuda.graph` does this and more.
+        """Have the current stream, not the default one, record; `lucid.cuda.graph` does this and more.
 
         Raises
         ------
@@ -137,7 +137,7 @@ class CUDAGraph:
         raise PicklingError("a CUDAGraph is of this process and its tensors, and cannot be copied or pickled")
 
     def abandon(self) -> None:
-        """Leave a capture in progress, whose work has failed."""
+        """Leave a capture in progress after its work has failed."""
         if self._capture is not None and self._recording is not None:
             with self._recording:
                 self._capture.abandon()
@@ -177,7 +177,7 @@ class CUDAGraph:
         return self._kept("raw_cuda_graph").graph.graph
 
     def instantiate(self) -> None:
-        """Let replays launch the recorded work as it is now, after a change of what `raw_cuda_graph` gives.
+        """Have replays launch the recorded work as it is now, after a change through `raw_cuda_graph`.
 
         Raises
         ------
@@ -259,14 +259,14 @@ def check_replay(name: str, device: int) -> None:
 
 
 def no_pool(value: object) -> ArgumentError:
-    """Return the error of what is given as a graph's memory and is none."""
+    """Return the error for a `pool` that is no memory of a graph."""
     return ArgumentError(
         f"pool: expected what graph_pool_handle() or CUDAGraph.pool() returned, or a CUDAGraph, got {shown(value)}"
     )
 
 
 def checked_pool(pool: object) -> Pool:
-    """Return memory for a graph of the current device: that which is given, or new.
+    """Return memory for a graph of the current device: `pool`, or new.
 
     Raises
     ------
@@ -288,7 +288,7 @@ def checked_pool(pool: object) -> Pool:
 
 @contextmanager
 def recording(pool: Pool) -> Generator[None]:
-    """Context for captures of this thread: what they need is made, and new arrays lie in `pool`."""
+    """Context for captures of this thread: their needs are prepared, and new arrays lie in `pool`."""
     captured_blas.prepare()
     with noting(), pool.used():
         yield
@@ -298,7 +298,7 @@ _streams: WeakValueDictionary[tuple[int, int], Any] = WeakValueDictionary()
 
 
 def _stream_of_thread(index: int) -> Stream:
-    """Return the stream on which this thread captures for a device: that of a graph that lives, or a new one.
+    """Return the stream of this thread's captures for a device: that of a living graph, or a new one.
 
     CuPy keeps memory apart by stream, so that graphs of several would share none.
     """
@@ -310,7 +310,7 @@ def _stream_of_thread(index: int) -> Stream:
 
 
 class graph:
-    """Context whose work on the current device is recorded by `cuda_graph`, and not done.
+    """Context that has `cuda_graph` record its work on the current device instead of doing it.
 
     It waits for the device, and enters a stream. Nothing inside may read values on the host, copy from it, or make
     shapes that depend on values: that raises where it stands, and leaves graph, stream, device and memory as they were.

@@ -1,4 +1,4 @@
-"""Graphs of CuPy's that are launched as they are now, where somebody has changed them after the capture."""
+"""Graphs of CuPy's launched as they are now, after changes since the capture."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["Instance"]
 
 
 class Instance:
-    """What launches a graph of CuPy's as it is now: that which CuPy made at the end of the capture knows no changes."""
+    """Executable of a graph of CuPy's as it is now: the one made by CuPy at the end of the capture knows no changes."""
 
     def __init__(self, graph: Any) -> None:
         self.of = graph.of if isinstance(graph, Instance) else graph

@@ -110,7 +110,7 @@ class Watch:
         changes.tell(self)
 
     def go(self, key: int) -> None:
-        """Take note that a tensor is gone, or no longer where it was."""
+        """Note that a tensor is gone, or has moved to another array."""
         watched = self._watched.pop(key, None)
         if watched is not None:
             self._lost.append(watched)
@@ -126,7 +126,7 @@ class Watch:
             self.hooks_changed = True
 
     def use(self, addresses: Iterable[int]) -> None:
-        """Keep what the graph uses alone, by the addresses that it holds.
+        """Keep only the tensors that the graph uses, by the addresses that it holds.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""What the backward of a graphed callable reads: whose values lie there, and whether they are those of its forward."""
+"""Values that the backward of a graphed callable reads: whether they are those of its own forward."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Reading"]
 
 
 class Reading:
-    """What the backward of one of several callables reads, which were captured in order, and backwards from the last.
+    """Values read by the backward of one of several callables, captured in order, and backwards from the last.
 
     What one made and let go of is memory of those after it. So a launch overwrites what backward reads of its own
     callable, and of those after that.
@@ -48,7 +48,7 @@ class Reading:
         self._read = [(version, words) for version, words in read if version is not INFERENCE]
 
     def begin(self) -> list[int]:
-        """Return a call, from now on the one whose values lie there: the versions of what its backward reads."""
+        """Return a call, from now on the owner of the values in memory: the versions of the values for its backward."""
         for count in self._counts:
             count[0] += 1
         call = self._versions()
@@ -64,7 +64,7 @@ class Reading:
         return made
 
     def end(self, call: list[int]) -> None:
-        """Let the backward of a call overwrite what it reads.
+        """Let the backward of a call overwrite the values that it reads.
 
         Raises
         ------

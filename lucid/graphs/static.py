@@ -30,7 +30,7 @@ def tensors_in(value: Any) -> list[Any]:
 
 
 def static_input(name: str, device: int, value: Any) -> Any:
-    """Return a tensor for the values of an input of the function of this name, which is a tensor on the device."""
+    """Return a tensor for the values of an input, a tensor on the device, of the function of this name."""
     if not isinstance(value, TensorBase):
         raise ArgumentError(
             f"{name}: expected tensors as inputs, got {shown(value)}: a graph would go on with this one; make it a "
@@ -82,7 +82,7 @@ def wrap_array(tensor: Any) -> Any:
 
 
 def copy_to_static(static: list[Any], given: list[Any]) -> None:
-    """Copy inputs of the right form to where a graph reads them, on the current stream."""
+    """Copy inputs of the right form to the graph's own, on the current stream."""
     memory_copy, stream = gpu.cupy().cuda.runtime.memcpyAsync, gpu.current_stream().ptr
     held = {id(own.array.data.mem) for own in static}
     if any(
@@ -104,7 +104,7 @@ def copy_to_static(static: list[Any], given: list[Any]) -> None:
 
 
 def detached(leaf: Any, static: list[Any]) -> Any:
-    """Return a tensor without its graph, and of what lies in the memory of inputs, which change, a copy."""
+    """Return a tensor without its graph; a copy if it lies in the memory of inputs, as that changes."""
     if not isinstance(leaf, TensorBase):
         return leaf
     made = wrap(leaf.array)

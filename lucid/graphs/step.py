@@ -1,4 +1,4 @@
-"""A whole training step as a CUDA graph, cared for: warm-up, inputs, hooks, and what the graph must not miss."""
+"""A whole training step as a CUDA graph, with care for warm-up, inputs, hooks, and changes that a graph would miss."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ __all__ = ["GraphedStep", "graphed_step"]
 def graphed_step(
     step: Callable[..., Any], *inputs: Any, warmup: int = 3, pool: Pool | CUDAGraph | None = None
 ) -> GraphedStep:
-    """Return a function that does what `step` does, from the fourth call on by launching one CUDA graph.
+    """Return a function that runs `step`, from the fourth call on by launching one CUDA graph.
 
     Each call is one step, with its own inputs. The first `warmup` run as always, on a stream of their own. The next one
     is captured and launched. Later ones copy the inputs to where the graph reads them, and launch it. Random numbers
@@ -95,7 +95,7 @@ def graphed_step(
 
 
 class OutsideCall:
-    """A call of a hook between two parts of a step: what it returned at the capture is what later parts read."""
+    """A call of a hook between two parts of a step: later parts read its result of the capture."""
 
     __slots__ = ("args", "function", "given", "gradients", "kwargs", "recording", "result")
 
@@ -133,7 +133,7 @@ class OutsideCall:
         return not isinstance(leaf, TensorBase) or id(getattr(leaf.array.data, "mem", None)) in self.given
 
     def replay(self, stream: object) -> None:
-        """Call the hook again, with the values of now, and put what it returns where the next part reads it."""
+        """Call the hook again, with the values of now, and write its result into that of the capture."""
         for leaf, before, _ in self.gradients:
             leaf.stored_grad = before
         with set_grad_enabled(self.recording):
@@ -170,7 +170,7 @@ class OutsideCall:
 
 
 class GraphedStep:
-    """What `graphed_step` returns."""
+    """Result of `graphed_step`."""
 
     def __init__(self, step: Callable[..., Any], inputs: tuple[Any, ...], warmup: int, pool: Pool) -> None:
         self._step = step
@@ -202,7 +202,7 @@ class GraphedStep:
         self._parts, self._outputs, self._watch, self._gradients = [], None, None, None
 
     def __call__(self, *inputs: Any) -> Any:
-        """Return what the step returns for `inputs`."""
+        """Return the result of the step for `inputs`."""
         check_replay("graphed_step", self._device)
         given = tensors_like("graphed_step", self._inputs, inputs)
         check_form("graphed_step", self._leaves, given)
@@ -228,7 +228,7 @@ class GraphedStep:
         return self._run_or_capture()
 
     def _run_or_capture(self) -> Any:
-        """Return what a step returns that is run, or captured and launched, on the stream of this."""
+        """Return the result of a step, run, or captured and launched, on this object's stream."""
         before, side = current_stream(), self._stream
         side.wait_stream(before)
         try:
@@ -245,7 +245,7 @@ class GraphedStep:
         return outputs
 
     def _own(self, addresses: set[int]) -> Callable[[Any], bool]:
-        """Return whether captured work made or uses an array, of which it holds these addresses."""
+        """Return a test of whether captured work made or uses an array, by the addresses in the graph."""
         is_used = holding(addresses)
         return lambda array: self._pool.holds(array) or is_used(array)
 

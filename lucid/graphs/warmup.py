@@ -80,7 +80,7 @@ def warmup(model: Any, *inputs: Any, loss: Callable[[Any], Any] | None = None) -
 
 
 def _run_of_copy(model: Any, inputs: Sequence[Any], loss: Callable[[Any], Any] | None) -> Callable[[], None]:
-    """Return what runs a copy of the model, on copies of the inputs, forward and backward."""
+    """Return a function that runs a copy of the model, on copies of the inputs, forward and backward."""
     twin, arguments = copy.deepcopy(model), copy.deepcopy([_detached(each) for each in inputs])
     for module in twin.modules():
         for name in _HOOK_TABLES:
@@ -96,7 +96,7 @@ def _run_of_copy(model: Any, inputs: Sequence[Any], loss: Callable[[Any], Any] |
 
 
 def _compile_ahead(run: Callable[[], None]) -> None:
-    """Compile what `run` would launch, on all cores; up to where it cannot be captured, if there is such a place."""
+    """Compile the kernels that `run` would launch, on all cores; up to the first call that cannot be captured."""
     index = gpu.current_device()
     runs = kernels.driver()
 
@@ -115,7 +115,7 @@ def _compile_ahead(run: Callable[[], None]) -> None:
 
 
 def _detached(value: Any) -> Any:
-    """Return a tensor as a leaf of its own, which can be copied; anything else as it is."""
+    """Return a tensor as a leaf of its own, fit for copying; anything else as it is."""
     if not (hasattr(value, "detach") and hasattr(value, "requires_grad_")):
         return value
     return value.detach().requires_grad_(value.requires_grad)
