@@ -1,4 +1,4 @@
-"""Which of PyTorch's names lucid has: `python -m lucid.compat`; which of `torch.nn`, `python -m lucid.compat torch.nn`.
+"""PyTorch's names in lucid: `python -m lucid.compat`; those of `torch.nn`: `python -m lucid.compat torch.nn`.
 
 PyTorch's names, of 2.13, stand in `names.json` with how often public code uses each: in how many of 10,000 files
 that import PyTorch, the mean of 14 repositories. Deprecated names and those of sparse, quantised and compiled

@@ -1,4 +1,4 @@
-"""`python -m lucid.compat` prints how many of PyTorch's names lucid has; with namespaces, which are absent, and why.
+"""`python -m lucid.compat` prints the share of PyTorch's names in lucid; with namespaces, the absent ones, and why.
 
 `python -m lucid.compat --run script.py ...` runs a script for PyTorch on lucid, as `lucid.compat.standing_in` says.
 """

@@ -1,4 +1,4 @@
-"""PyTorch's addresses of what stands elsewhere in lucid, and the modules that are made of this table.
+"""PyTorch's addresses of lucid's objects elsewhere, and the modules that are made of this table.
 
 `import lucid.fx` and ``from lucid.nn.modules.conv import _ConvNd`` find no file: `_Finder` makes the module when it is
 asked for. What computes has a file of its own; what is only there so that code written for PyTorch finds it is a row
@@ -26,7 +26,7 @@ __all__ = ["ADDRESSES", "DISTRIBUTIONS", "LAYERS", "install", "names_at"]
 
 
 class Address(NamedTuple):
-    """What a module says of itself, and its names, each after the place that it comes from.
+    """A module's docstring, and its names, each after the place that it comes from.
 
     `place:` says where the names after it are found, and `name=own` that one has another name there.
     """
@@ -219,7 +219,7 @@ ADDRESSES = {
 
 
 def names_at(address: str) -> Iterator[tuple[str, str, str]]:
-    """Yield of what stands at an address its name, the module that it is taken from, and its name there.
+    """Yield for each name at an address the name, its module, and its name there.
 
     >>> from lucid.compat.addresses import names_at
     >>> list(names_at("utils.hooks"))

@@ -1,4 +1,4 @@
-"""What code says to PyTorch's compilers, of which lucid has none: `lucid.compile`, `lucid.jit` and `lucid.compiler`."""
+"""Calls for PyTorch's compilers, without one in lucid: `lucid.compile`, `lucid.jit` and `lucid.compiler`."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ def disable(fn: F, recursive: bool = True, *, reason: str | None = None) -> F: .
 @overload
 def disable(fn: None = None, recursive: bool = True, *, reason: str | None = None) -> Callable[[F], F]: ...
 def disable(fn: F | None = None, recursive: bool = True, *, reason: str | None = None) -> F | Callable[[F], F]:  # noqa: ARG001
-    """Return `fn` as it is, which is never compiled; without it a decorator that does.
+    """Return `fn` as it is, as nothing is compiled; without it a decorator that does.
 
     >>> import lucid
     >>> lucid.compiler.disable(abs) is abs, lucid.compiler.disable(recursive=False)(abs) is abs

@@ -1,4 +1,4 @@
-"""What stands at PyTorch's addresses and nowhere else: `lucid.compat.addresses` says at which."""
+"""Functions that stand at PyTorch's addresses alone; `lucid.compat.addresses` lists them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FileLike: TypeAlias = str | os.PathLike[str] | IO[bytes]
 
 
 def current_accelerator(check_available: bool = False) -> device | None:  # noqa: ARG001  nothing is known unasked
-    """Return the device ``cuda``, without an index; None where there is none.
+    """Return the device ``cuda``, without an index; None without a CUDA device.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def _unflatten_dense_tensors(flat: Tensor, tensors: Sequence[Tensor]) -> tuple[T
 
 
 def _ntuple(n: int) -> Callable[[Any], tuple[Any, ...]]:
-    """Return a function that gives a tuple: of what it is given if that has elements, otherwise `n` times that."""
+    """Return a function that gives a tuple: of its argument's elements, or `n` times the argument if it has none."""
 
     def parse(x: Any) -> tuple[Any, ...]:
         return tuple(x) if isinstance(x, Iterable) else tuple(repeat(x, n))  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
@@ -71,7 +71,7 @@ _single, _pair, _triple, _quadruple = map(_ntuple, range(1, 5))
 
 @checked
 def consume_prefix_in_state_dict_if_present(state_dict: dict[str, Any], prefix: str) -> None:
-    """Take `prefix` off the keys of a state dict that begin with it, in place, as where a wrapper's name is in the way.
+    """Take `prefix` off the keys of a state dict that begin with it, in place, as for a wrapper's name.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""PyTorch's protocol by which classes take over functions, which lucid does not follow: `lucid.overrides`."""
+"""PyTorch's protocol for classes that take over functions, not followed by lucid: `lucid.overrides`."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def handle_torch_function(
     *args: Any,
     **kwargs: Any,
 ) -> Any:
-    """Return what `public_api` returns for the arguments: nothing takes over.
+    """Return ``public_api(*args, **kwargs)``: nothing takes over.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Which of PyTorch's names lucid has, of those in `names.json`."""
+"""PyTorch's names in `names.json`, and whether lucid has them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Name(NamedTuple):
 
 
 def is_present(path: str) -> bool:
-    """Tell whether lucid has PyTorch's name `path` and does what it stands for; a ValueError if it is none of these.
+    """Tell whether lucid has PyTorch's name `path` in its meaning; a ValueError if it is none of these.
 
     >>> from lucid.compat import is_present
     >>> is_present("torch.nn.Linear"), is_present("torch.nn.DataParallel")

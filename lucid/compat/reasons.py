@@ -1,4 +1,4 @@
-"""Why names of PyTorch are absent on purpose, or only there to say what to use instead."""
+"""Reasons for PyTorch's names that are absent on purpose, or only say their replacement."""
 
 from __future__ import annotations
 
@@ -30,5 +30,5 @@ _COMPILED = tuple((re.compile(pattern), why) for pattern, why in _REASONS)
 
 
 def reason(path: str) -> str:
-    """Return why lucid lacks PyTorch's name `path` on purpose; nothing where it does not."""
+    """Return the reason why lucid lacks PyTorch's name `path` on purpose; empty otherwise."""
     return next((why for pattern, why in _COMPILED if pattern.fullmatch(path)), "")

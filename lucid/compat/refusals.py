@@ -1,4 +1,4 @@
-"""What of PyTorch's lucid has only to say what to use instead: `lucid.fx` and `lucid.onnx`."""
+"""PyTorch's names that only refuse, with a remedy: `lucid.fx` and `lucid.onnx`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class GraphModule(Module):
 
 
 class _Refused:
-    """What tracing would make or be done by; making one is refused by a LucidError."""
+    """Results and means of tracing; making one is refused by a LucidError."""
 
     def __init__(self, *_args: object, **_kwargs: object) -> None:
         raise LucidError(f"{type(self).__name__}: {_INSTEAD}")
@@ -39,16 +39,16 @@ class Node(_Refused):
 
 
 class Tracer(_Refused):
-    """What traces modules."""
+    """Tracer of modules."""
 
 
 def symbolic_trace(*_args: object, **_kwargs: object) -> NoReturn:
-    """Refuse to trace a module by a LucidError that says what to use instead."""
+    """Refuse to trace a module by a LucidError with the remedy."""
     raise LucidError(f"symbolic_trace: {_INSTEAD}")
 
 
 def export(*_args: object, **_kwargs: object) -> NoReturn:
-    """Refuse to write a model as ONNX by a LucidError that says what to do instead."""
+    """Refuse to write a model as ONNX by a LucidError with the remedy."""
     raise LucidError(
         "onnx.export: lucid writes no ONNX files: save the state_dict() by lucid.save, whose files safetensors reads, "
         "and export from a PyTorch model that has loaded it"

@@ -1,4 +1,4 @@
-"""lucid under PyTorch's name: what imports `torch` gets lucid's modules, with nothing else exchanged."""
+"""lucid under PyTorch's name: an import of `torch` gives lucid's modules, with nothing else exchanged."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _preparation = spawn.get_preparation_data
 
 
 class _Distribution(Distribution):
-    """What is installed under the name `torch`, for whoever asks for its version: the one whose names lucid has."""
+    """Distribution under the name `torch`, for requests of its version: the PyTorch of lucid's names."""
 
     def read_text(self, filename: str) -> str | None:
         return f"Metadata-Version: 2.1\nName: torch\nVersion: {PYTORCH}\n" if filename == "METADATA" else None
@@ -52,7 +52,7 @@ class _Distribution(Distribution):
 
 
 class _Finder(DistributionFinder):
-    """Find `torch` and what is below it in lucid."""
+    """Find `torch` and its submodules in lucid."""
 
     def find_distributions(
         self,
@@ -80,7 +80,7 @@ class _StandsIn:
 
 
 def _prepared(name: str) -> dict[str, object]:
-    """Return what a new process is told first: to stand in, before it imports the script that started it."""
+    """Return the first orders to a new process: to stand in, before it imports the script that started it."""
     return {"stand_in": _StandsIn(), **_preparation(name)}
 
 
