@@ -60,7 +60,7 @@ METHODS = (
 
 
 class _Kind(type):
-    """The class of `ndarray`: NumPy's and CuPy's own arrays are instances of it too, as what comes out may be one."""
+    """The class of `ndarray`: NumPy's and CuPy's own arrays are instances of it too, as results may be such arrays."""
 
     def __instancecheck__(cls, value: object) -> bool:
         return type.__instancecheck__(cls, value) or isinstance(value, np.ndarray) or gpu.is_gpu_array(value)
@@ -104,7 +104,7 @@ def operator_of(symbol: str, name: str) -> Callable[[Any, Any], Any]:
 
 
 def comparison_of(name: str) -> Callable[[Any, Any], Any]:
-    """Return an operator of which the result is NumPy's own, of plain values."""
+    """Return an operator with NumPy's own results, of plain values."""
     ufunc = getattr(np, name)
 
     def operator(self: ndarray, other: object) -> Any:
@@ -129,7 +129,7 @@ def reflected_operator_of(name: str) -> Callable[[Any, Any], Any]:
 
 
 def in_place_operator_of(symbol: str) -> Callable[[Any, Any], Any]:
-    """Return the operator that changes this array, which keeps its dtype."""
+    """Return the operator that changes this array in place; its dtype stays."""
     change = getattr(Tensor, f"__i{symbol}__")
 
     def operator(self: ndarray, other: Any) -> Any:
@@ -161,12 +161,12 @@ def sign_of(name: str) -> Callable[[Any], Any]:
 
 
 def is_operand(value: object) -> bool:
-    """Return whether NumPy's operators take a value; what it is not, its own class may know."""
+    """Return whether NumPy's operators take a value; for any other, its own class may know the operator."""
     return is_array(value) or isinstance(value, int | float | complex | list | tuple)
 
 
 class ndarray(Tensor, metaclass=_Kind):
-    """An array whose operations are recorded: a Tensor with the methods, operators and attributes of NumPy's array.
+    """An array with recorded operations: a Tensor with the methods, operators and attributes of NumPy's array.
 
     It comes out of the functions of `lucid.numpy` where an operand requires grad, and out of nothing else;
     ``asarray(tensor)`` makes one of a Tensor. Results that do not require grad are arrays of NumPy's, or CuPy's.
@@ -184,7 +184,7 @@ class ndarray(Tensor, metaclass=_Kind):
     __slots__ = ()
 
     def __new__(cls, shape: Any, dtype: Any = float, **options: object) -> Any:
-        """Return an array of NumPy's whose elements are not set, as ``numpy.ndarray`` does."""
+        """Return an array of NumPy's without values, as ``numpy.ndarray`` does."""
         made: Any = np.ndarray
         return made(shape, dtype, **options)
 
@@ -236,7 +236,7 @@ class ndarray(Tensor, metaclass=_Kind):
 
     @property
     def flat(self) -> Any:
-        """All elements in a row; what is written there is written here."""
+        """All elements in a row; writing to it changes this array."""
         line: Any = self.ravel()
         if isinstance(line, TensorBase) and not self.array.flags.c_contiguous:
             line.__class__ = _Flat
@@ -276,7 +276,7 @@ class ndarray(Tensor, metaclass=_Kind):
         return called("astype", np.astype, (self, dtype), {"copy": copy})
 
     def copy(self, order: str = "C") -> Any:
-        """Return a copy, which is recorded."""
+        """Return a copy, recorded by the graph."""
         return called("copy", np.copy, (self,), {"order": order})
 
     def view(self, *args: object, **options: object) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -288,7 +288,7 @@ class ndarray(Tensor, metaclass=_Kind):
     # ---- parts ----
 
     def __getitem__(self, key: object) -> Any:
-        """Return a part, by NumPy's rules: slices give views, arrays copies, whose axes come first beside integers."""
+        """Return a part, by NumPy's rules: slices give views, arrays copies, with their axes first beside integers."""
         key = plain_key(key)
         if is_plain_index(key, self.array.shape):
             return settled(indexing.getitem(self, key), ())
@@ -333,7 +333,7 @@ class ndarray(Tensor, metaclass=_Kind):
         self[...] = called("partition", np.partition, (self, kth, axis), {})
 
     def compress(self, condition: Any, axis: Axis = None) -> Any:
-        """Return the parts for which a condition is true."""
+        """Return the parts with a true condition."""
         return called("compress", np.compress, (condition, self, axis), {})
 
     def conj(self) -> Any:
@@ -353,7 +353,7 @@ class ndarray(Tensor, metaclass=_Kind):
     # ---- NumPy ----
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: object, **options: object) -> Any:
-        """Return what a ufunc gives: see `lucid.numpy.border`."""
+        """Return the result of a ufunc: see `lucid.numpy.border`."""
         if method == "__call__" and not options and (op := OPERATIONS.get(ufunc)) is not None and inputs[1] is self:
             # an operator of which the left side is an array
             if (alike := as_alike(self, inputs[0])) is not None:
@@ -361,7 +361,7 @@ class ndarray(Tensor, metaclass=_Kind):
         return ufunc_called(ufunc, method, inputs, options)
 
     def __cupy_override_elementwise_kernel__(self, kernel: Any, *inputs: object, **options: object) -> Any:
-        """Return what a ufunc or kernel of CuPy's gives: see `lucid.tensor.cupy_calls`."""
+        """Return the result of a ufunc or kernel of CuPy's: see `lucid.tensor.cupy_calls`."""
         ufunc = cupy_calls.ufunc_of(kernel)
         if ufunc is not None and len(inputs) == kernel.nin:
             return ufunc_called(ufunc, "__call__", inputs, options)
@@ -370,7 +370,7 @@ class ndarray(Tensor, metaclass=_Kind):
     def __array_function__(
         self, func: Callable[..., Any], types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
-        """Return what a function of NumPy's gives: see `lucid.numpy.border`."""
+        """Return the result of a function of NumPy's: see `lucid.numpy.border`."""
         del types
         return called(name_of(func), func, args, kwargs)
 
@@ -397,7 +397,7 @@ class ndarray(Tensor, metaclass=_Kind):
 
 
 class _Flat(ndarray):
-    """The elements of an array that is not contiguous in a row, which is a copy: `owner` is written to as well."""
+    """The elements of an array that is not contiguous, in a row: a copy; writing to it changes `owner`, too."""
 
     __slots__ = ()
     owner: ndarray

@@ -1,4 +1,4 @@
-"""The border between NumPy's functions and the graph: which of the two a call goes to, and what comes out of it.
+"""The border between NumPy's functions and the graph: the choice between the two, and the class of results.
 
 A call of which no operand is recorded is NumPy's own, or CuPy's, on plain arrays. Else it is the rule of
 `lucid.tensor.numpy_calls`, with operands of the dtype to which NumPy promotes them. What comes out is an `ndarray` if
@@ -51,7 +51,7 @@ OTHERS: dict[str, Rule | None] = {}
 
 
 class _Arrays:
-    """The class of what is recorded here; `lucid.numpy.arrays` sets its own."""
+    """The class of recorded arrays here; `lucid.numpy.arrays` sets its own."""
 
     kind: type[TensorBase] = TensorBase
 
@@ -113,7 +113,7 @@ def array_on_device(values: Iterable[Any]) -> Any:
 
 
 def computed(name: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return what a function gives of plain arrays: NumPy's, or CuPy's of its name where an array is on a device."""
+    """Return a function's result of plain arrays: by NumPy, or by CuPy's of its name if an array is on a device."""
     args = plain(args)
     kwargs = {key: plain(value) for key, value in kwargs.items()}
     array = array_on_device((*args, *kwargs.values()))
@@ -135,7 +135,7 @@ def computed(name: str, function: Callable[..., Any], args: tuple[Any, ...], kwa
 
 
 def by_rule(name: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return what the rule of a function, or of a ufunc or method of one, gives of arrays of which some are CuPy's."""
+    """Return the result of the rule of a function, or of a ufunc or method of one, on arrays, some of them CuPy's."""
     if name in OTHERS:
         return by_other_rule(name, function, args, kwargs)
     args, kwargs = as_tensors(args), {key: as_tensors(value) for key, value in kwargs.items()}
@@ -151,7 +151,7 @@ def by_rule(name: str, function: Callable[..., Any], args: tuple[Any, ...], kwar
 
 
 def by_other_rule(name: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return what the rule of `OTHERS` gives of arrays and of what is recorded."""
+    """Return the result of the rule in `OTHERS` on arrays and recorded operands."""
     rule = OTHERS[name]
     if rule is None:
         return computed(name, function, args, kwargs)
@@ -182,7 +182,7 @@ def on_device(name: str) -> Any:
 
 
 def cupys(name: str) -> str:
-    """Return what an error says of a name that NumPy does not have, and CuPy does, where it is in use."""
+    """Return an error's hint for a name that NumPy lacks and CuPy has, if CuPy is in use."""
     try:
         found = gpu.is_loaded() and on_device(name) is not None
     except AttributeError:
@@ -194,7 +194,7 @@ def cupys(name: str) -> str:
 
 
 def called(name: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return what a function of NumPy's gives: recorded if one of its operands is."""
+    """Return the result of a function of NumPy's: recorded if one of its operands is."""
     if not kwargs and PLAIN.issuperset(map(type, args)):
         return function(*args)
     if not any_recorded(args) and not (kwargs and any_recorded(kwargs.values())):
@@ -211,7 +211,7 @@ def called(name: str, function: Callable[..., Any], args: tuple[Any, ...], kwarg
 def ufunc_called(
     ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: dict[str, Any], above: str = ""
 ) -> Any:
-    """Return what a ufunc, or a method of it, gives: recorded if one of its operands is."""
+    """Return the result of a ufunc, or of a method of it: recorded if one of its operands is."""
     if not options and method == "__call__":
         if PLAIN.issuperset(map(type, inputs)):
             return ufunc(*inputs)
@@ -229,7 +229,7 @@ def ufunc_called(
 
 
 def by_op(ufunc: np.ufunc, inputs: tuple[Any, ...]) -> Any:
-    """Return what the op of a ufunc makes of tensors of one dtype, where that is all that the ufunc does; else None."""
+    """Return the result of a ufunc's op on tensors of one dtype, if the ufunc does nothing else; else None."""
     op, dtypes = op_and_dtypes(ufunc)
     first = inputs[0]
     if op is None or not isinstance(first, TensorBase) or (dtype := first.array.dtype) not in dtypes:
@@ -242,7 +242,7 @@ def by_op(ufunc: np.ufunc, inputs: tuple[Any, ...]) -> Any:
 
 @functools.cache
 def op_and_dtypes(ufunc: np.ufunc) -> tuple[Any, frozenset[Any]]:
-    """Return the op that a ufunc is of operands that it takes as they are, and of which dtypes these are."""
+    """Return the op of a ufunc for operands taken as they are, and the dtypes of these."""
     name = ufunc.__name__
     op = UFUNCS.get(name)
     if op is None or getattr(np, name, None) is not ufunc or name in {*CONSTANT_UFUNCS, *AS_IT_IS} or ufunc.nout != 1:
@@ -259,7 +259,7 @@ def is_kept(ufunc: np.ufunc, dtype: np.dtype[Any]) -> bool:
 
 
 def promoted(ufunc: np.ufunc, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return operands in the dtypes in which NumPy's ufunc takes them; Python's numbers stay what they are."""
+    """Return operands in the dtypes that NumPy's ufunc computes in; Python's numbers stay as they are."""
     arrays = [x if type(x) in WEAK or is_array(x) else np.asarray(x) for x in inputs]
     kinds: list[Any] = [
         type(x) if type(x) in WEAK else x.array.dtype if isinstance(x, TensorBase) else x.dtype for x in arrays
@@ -269,7 +269,7 @@ def promoted(ufunc: np.ufunc, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def as_alike(self: TensorBase, other: object) -> Any:
-    """Return an operand of which the dtype need not be looked up, as ops take it; None if it must be.
+    """Return an operand as ops take it if its dtype need not be looked up; else None.
 
     It is a real number, or a tensor or an array of this one's dtype.
     """
@@ -307,7 +307,7 @@ def resolved(ufunc: np.ufunc, kinds: tuple[Any, ...]) -> tuple[np.dtype[Any], ..
 
 
 def settled(result: Any, given: Iterable[Any]) -> Any:
-    """Return results as an `ndarray` where they require grad, and plain where not.
+    """Return results as an `ndarray` if they require grad, else as plain arrays.
 
     `given` are the arguments: of what is one of them, a view is returned.
     """
@@ -367,7 +367,7 @@ LIBRARIES = {"numpy": "NumPy's", "scipy": "SciPy's"}
 
 
 def made(result: Any) -> Any:
-    """Return what an op has just made: `settled`, of one tensor that is no view."""
+    """Return the new result of an op, as `settled` of one tensor that is no view."""
     if result.edge is None:
         return settled(result, ())
     result.__class__ = arrays.kind
@@ -393,7 +393,7 @@ def wrapped(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class Ufunc:
-    """A ufunc of NumPy's or SciPy's, and its methods; `above` is the path of its module, which NumPy's have not."""
+    """A ufunc of NumPy's or SciPy's, and its methods; `above` is the path of SciPy's module, empty for NumPy's."""
 
     def __init__(self, ufunc: np.ufunc, above: str = "") -> None:
         self.ufunc, self.above = ufunc, above if above.startswith("scipy.") else ""

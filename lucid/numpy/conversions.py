@@ -1,4 +1,4 @@
-"""What Python's and NumPy's conversions make of a recorded array: what would lose a gradient in silence is refused."""
+"""Python's and NumPy's conversions of a recorded array: any that would lose a gradient in silence is refused."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def number_of(name: str, convert: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Return a conversion to a number, refused where it has a gradient: NumPy makes it to write ``y[0] = x``."""
+    """Return a conversion to a number, refused for one with a gradient: NumPy makes it to write ``y[0] = x``."""
 
     def converted(self: object) -> Any:
         if is_recorded(self):
@@ -31,7 +31,7 @@ def number_of(name: str, convert: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def array_of(self: Any, dtype: object = None, copy: bool | None = None) -> Any:
-    """Return the values as an array of integers or bools, which carry no gradient, ``np.int64(x)``; or refuse."""
+    """Return the values as an array of integers or bools, without a gradient, ``np.int64(x)``; or refuse."""
     if interop.is_left_to_tensor(sys._getframe(1)):  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - who asks
         return interop.NO_ARRAY
     plain = dtype is not None and np.dtype(cast("Any", dtype)).kind in "biu"

@@ -1,4 +1,4 @@
-"""What makes arrays, on the device that is asked for: NumPy's function of the name, or CuPy's."""
+"""Functions that make arrays, on the wanted device: NumPy's function of the name, or CuPy's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Indices of NumPy's: which of them PyTorch's indexing takes as they are, and the elements that the others name."""
+"""Indices of NumPy's: those that PyTorch's indexing takes as they are, and the elements named by the others."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def plain_key(key: Any) -> Any:
 
 
 def is_plain_index(key: object, shape: tuple[int, ...]) -> bool:
-    """Return whether PyTorch's indexing gives what NumPy's gives.
+    """Return whether PyTorch's indexing gives NumPy's result.
 
     It does not for negative steps, bools beside others, and integers beside arrays, which are arrays to NumPy.
     """

@@ -1,4 +1,4 @@
-"""``r_[...]`` and ``c_[...]``, and what is put on diagonals."""
+"""``r_[...]`` and ``c_[...]``, and functions that fill diagonals."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lucid.tensor.numpy_calls.rules.places import selected
 
 
 class Joining:
-    """What joins what it is indexed with, as NumPy's object of the name does: slices are ranges, strings directions."""
+    """Joins the parts of its index, as NumPy's object of the name does: slices are ranges, strings directions."""
 
     def __init__(self, name: str) -> None:
         self.name, self.joined = name, getattr(np, name)

@@ -1,4 +1,4 @@
-"""`numpy.random`, or CuPy's where the default device is a CUDA device: what is drawn from cannot require grad."""
+"""`numpy.random`, or CuPy's if the default device is a CUDA device: parameters of draws cannot require grad."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def of_argument(
     name: str, operator: Callable[[Callable[[Any], Any], Any], Any], function: Callable[..., Any], argnum: Positions
 ) -> Callable[..., Any]:
-    """Return what an operator on functions of one argument, public by its name, makes of a function of several."""
+    """Return an operator on functions of one argument, public by its name, as one on an argument of several."""
     check_function(function)
     inner = getattr(function, "__name__", "[unknown name]")
     several = tuple(argnum) if isinstance(argnum, list) else argnum

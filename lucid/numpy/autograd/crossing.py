@@ -1,4 +1,4 @@
-"""What goes into a function that is differentiated, and what comes out: trees of arrays and numbers, and tensors.
+"""Arguments and results of a differentiated function: trees of arrays and numbers, and tensors.
 
 Inside, the leaves of what a function is differentiated by are recorded ndarrays; outside, they are what
 `lucid.numpy.border` says: recorded where something around requires grad, and plain elsewhere.
@@ -51,7 +51,7 @@ def as_tensors(tree: object) -> Any:
 
 
 def primal(leaf: object) -> Any:
-    """Return a leaf of what a function is differentiated by as a tensor.
+    """Return a leaf of a differentiated argument as a tensor.
 
     Raises
     ------
@@ -68,7 +68,7 @@ def primal(leaf: object) -> Any:
 
 
 def recorded(tensor: Any) -> Any:
-    """Return a tensor as an ndarray on the graph; that of another class stays what it is."""
+    """Return a tensor as an ndarray on the graph."""
     if type(tensor) is not arrays.kind:
         tensor = getitem(tensor, ...)
         tensor.__class__ = arrays.kind
@@ -76,7 +76,7 @@ def recorded(tensor: Any) -> Any:
 
 
 def outside(tree: object) -> Any:
-    """Return a tree of tensors as what a function of NumPy's would return."""
+    """Return a tree of tensors as the result of a function of NumPy's."""
     return map_leaves(tree, lambda leaf: settled(leaf, ()))
 
 

@@ -1,4 +1,4 @@
-"""Functions with derivatives of the user's own: `primitive`, and what says how it is differentiated.
+"""Functions with derivatives of the user's own: `primitive`, and the functions that define its derivatives.
 
 A primitive runs on plain arrays, and may be written in anything. One of the two derivatives is enough: products from
 the right are the derivatives of those from the left, and the other way round.
@@ -53,7 +53,7 @@ class Primitive:
         return f"<primitive {name_of(self)}>"
 
     def __call__(self, *args: object, **kwargs: object) -> Any:
-        """Return what the function gives of plain arrays, recorded where an argument is."""
+        """Return the function's result of plain arrays, recorded if an argument is."""
         found = [leaf for leaf in leaves(args) if isinstance(leaf, TensorBase)]
         if not any(is_recorded(leaf) for leaf in found):
             return self.fun(*plain_tree(args), **kwargs)
@@ -64,7 +64,7 @@ class Primitive:
     def pulling(
         self, argnums: tuple[int, ...], ans: object, args: tuple[Any, ...], kwargs: Any
     ) -> Callable[[Any], Any]:
-        """Return what gives the gradients of some arguments, for that of the result."""
+        """Return a function that takes the gradient of the result to those of some arguments."""
         if self.pull is not None:
             return self.pull(argnums, ans, args, kwargs)
         push = self.push
@@ -94,12 +94,12 @@ class Call:
         self.form: Any = None
 
     def run(self) -> list[Any]:
-        """Return the leaves of what the function gives."""
+        """Return the leaves of the function's result."""
         self.form = as_tensors(self.primitive.fun(*plain_tree(self.args), **self.kwargs))
         return leaves(self.form)
 
     def gradients(self, inputs: Sequence[Any], outputs: Sequence[Any], grads: Sequence[Any]) -> list[Any]:
-        """Return the gradients of the tensors among the arguments, where these and the outputs are `inputs`, ..."""
+        """Return the gradients of the tensors among the arguments, given as `inputs`, with the results as `outputs`."""
         following = iter([shown_inside(tensor) for tensor in inputs])
         args = map_leaves(self.args, lambda leaf: next(following) if isinstance(leaf, TensorBase) else leaf)
         argnums = tuple([k for k, arg in enumerate(self.args) if any(is_traced(leaf) for leaf in leaves(arg))])
@@ -146,7 +146,7 @@ def plain_tree(tree: object) -> Any:
 
 
 def shown_inside(tensor: Any) -> Any:
-    """Return a tensor as derivatives get it: an ndarray where they are recorded themselves, and plain elsewhere."""
+    """Return a tensor for derivatives: an ndarray if it is recorded itself, else a plain array."""
     return recorded(tensor) if is_recorded(tensor) else plain_tree(tensor)
 
 
@@ -360,7 +360,7 @@ def def_linear(fun: Primitive) -> None:
 
 
 def linear_part(fun: Primitive, argnum: int, g: object, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return what the function itself gives with one argument exchanged."""
+    """Return the function's own result with one argument replaced."""
     return fun.fun(*args[:argnum], g, *args[argnum + 1 :], **kwargs)
 
 

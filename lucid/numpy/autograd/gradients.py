@@ -70,7 +70,7 @@ def grad(fun: Callable[..., Any], argnum: Positions = 0) -> Callable[..., Any]:
 
 
 def value_and_grad(fun: Callable[..., Any], argnum: Positions = 0) -> Callable[..., tuple[Any, Any]]:
-    """Return a function that computes what `fun` returns and its gradient, as `scipy.optimize` takes them.
+    """Return a function that computes the value of `fun` and its gradient, as `scipy.optimize` takes them.
 
     Parameters
     ----------
@@ -238,7 +238,7 @@ def holomorphic_grad(fun: Callable[..., Any], argnum: Positions = 0) -> Callable
 
 
 def checkpoint(fun: Callable[..., Any]) -> Callable[..., Any]:
-    """Return `fun` without keeping what its derivative needs: it is run again for that.
+    """Return `fun` without the memory for its derivative: it is run again for that.
 
     Parameters
     ----------

@@ -227,7 +227,7 @@ def paired_sum(a: object, b: object) -> float:
 
 
 def form(tree: object) -> list[Any]:
-    """Return what must be equal in two trees: structure, shapes, and which leaves are complex."""
+    """Return the properties that must be equal in two trees: structure, shapes, and whether each leaf is complex."""
     found: Sequence[Any] = leaves(as_tensors(tree))
     return [structure(tree), *[(leaf.array.shape, is_complex(leaf)) for leaf in found]]
 

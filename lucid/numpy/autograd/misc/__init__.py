@@ -1,4 +1,4 @@
-"""What is built on derivatives: flat vectors of nested parameters, optimizers, fixed points."""
+"""Tools built on derivatives: flat vectors of nested parameters, optimizers, fixed points."""
 
 from lucid.numpy.autograd.misc.flatten import flatten
 

@@ -58,7 +58,7 @@ fixed_point = primitive(_fixed_point)
 
 
 def _of_parameters(ans: object, f: Any, a: object, _x0: Any, distance: Any, tol: float) -> Callable[[Any], Any]:
-    """Return what gives the gradient by the parameters: u = g + u f_x solves for what reaches ``f(a)(x)`` in all."""
+    """Return the gradient by the parameters: u = g + u f_x gives the gradient that reaches ``f(a)(x)`` in all."""
 
     def at_the_point(a: object) -> Any:
         return f(a)(ans)

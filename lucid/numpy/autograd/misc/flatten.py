@@ -14,7 +14,7 @@ __all__ = ["flatten", "flatten_func"]
 
 
 def flatten(value: object) -> tuple[Any, Callable[[Any], Any]]:
-    """Return the numbers of nested tuples, lists and dictionaries in one array, and what brings them back.
+    """Return the numbers of nested tuples, lists and dictionaries in one array, and a function that brings them back.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ def flatten(value: object) -> tuple[Any, Callable[[Any], Any]]:
     total = sum(len(part) for part in parts)
 
     def unflatten(flat: object) -> Any:
-        """Return the numbers of `flat` in the form of what was flattened."""
+        """Return the numbers of `flat` in the form of the flattened value."""
         if np.shape(flat) != (total,):
             raise ShapeError(f"unflatten: expected an array of shape {(total,)}, got {np.shape(flat)}")
         return bring_back(flat)
@@ -49,7 +49,7 @@ def flatten(value: object) -> tuple[Any, Callable[[Any], Any]]:
 
 
 def _collected(value: object, parts: list[Any]) -> Callable[[Any], Any]:
-    """Append the leaves of `value` to `parts`, and return what takes them out of a flat array again."""
+    """Append the leaves of `value` to `parts`, and return a function that takes them out of a flat array again."""
     if isinstance(value, dict):
         given = cast("dict[Any, Any]", value)
         entries = [(key, _collected(given[key], parts)) for key in sorted(given)]

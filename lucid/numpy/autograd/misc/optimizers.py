@@ -1,4 +1,4 @@
-"""Optimizers of nested parameters, as functions: they take a gradient and a start, and return where they arrive.
+"""Optimizers of nested parameters, as functions: they take a gradient and a start, and return the last point.
 
 All take ``grad(x, i)``, the gradient in step `i`, what has the form of the start `x0`, and a ``callback(x, i, g)`` that
 is called before each step. They are made of differentiated functions, so that what they return has derivatives too.
@@ -21,7 +21,7 @@ __all__ = ["adam", "rmsprop", "sgd"]
 
 
 def _steps(grad: Callable[..., Any], x0: object, callback: Callable[..., Any] | None, count: int, step: Step) -> Any:
-    """Return where `count` steps lead, each on flat vectors."""
+    """Return the point after `count` steps, each on flat vectors."""
     x, unflatten = flatten(x0)
     for i in range(count):
         g = grad(unflatten(x), i)
@@ -39,7 +39,7 @@ def sgd(
     step_size: float = 0.1,
     mass: float = 0.9,
 ) -> Any:
-    """Return where gradient descent with momentum arrives: of each velocity the share `mass` is the one before.
+    """Return the last point of gradient descent with momentum: each velocity keeps the share `mass` of the one before.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def rmsprop(
     gamma: float = 0.9,
     eps: float = 1e-8,
 ) -> Any:
-    """Return where RMSprop arrives: gradients over the root of the average of their squares, which begins at one.
+    """Return the last point of RMSprop: gradients over the root of the average of their squares, first set to one.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ def adam(
     b2: float = 0.999,
     eps: float = 1e-8,
 ) -> Any:
-    """Return where Adam arrives: averages of gradients over the root of averages of squares, both free of their start.
+    """Return the last point of Adam: averaged gradients over the root of averaged squares, both free of their start.
 
     Parameters
     ----------
