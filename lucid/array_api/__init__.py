@@ -1,4 +1,4 @@
-"""The Python array API standard, version 2024.12, on Tensors: what ``x.__array_namespace__()`` returns.
+"""The Python array API standard, version 2024.12, on Tensors: the namespace ``x.__array_namespace__()``.
 
 Every name has the standard's signature and meaning, and lies on the ops of `lucid`: Tensors go in, recorded where one
 requires grad, and Arrays come out, Tensors whose operators and indices are the standard's (`lucid.array_api.array`).

@@ -1,4 +1,4 @@
-"""`Array`: a Tensor whose operators and indices are the standard's; what the functions of the namespace make."""
+"""`Array`: a Tensor with the standard's operators and indices, and the class of the namespace's results."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Array(Tensor):
         return map(made, super().__iter__())
 
     def __getitem__(self, index: Index) -> Any:
-        """Return a part: a view, or a copy where arrays select."""
+        """Return a part: a view, or a copy if arrays select."""
         if (count := dims_of_none(index, self.array.shape)) is not None:
             none = indexing.getitem(self, (slice(0, 0),) * count)
             return made(none.reshape(0, *self.array.shape[count:]))
@@ -111,7 +111,7 @@ def sign_of(symbol: str) -> Callable[[Any], Any]:
 
 
 def quotient(a: Any, b: Any) -> Any:
-    """Return ``a // b``, of which one is an array."""
+    """Return ``a // b``; one of them is an array."""
     try:
         return made(whole_quotient(*together((a, b))))
     except OperandTypeError:
@@ -129,7 +129,7 @@ Array.__hash__ = Tensor.__hash__
 
 
 def dims_of_none(index: object, shape: tuple[int, ...]) -> int | None:
-    """Return the dimensions of a mask of no element where the array has some; None of any other index."""
+    """Return the number of dimensions of an empty mask of an array with elements; None for any other index."""
     if not isinstance(index, TensorBase) or index.array.dtype.kind != "b" or index.array.size:
         return None
     sizes = index.array.shape
@@ -141,14 +141,14 @@ def dims_of_none(index: object, shape: tuple[int, ...]) -> int | None:
 
 
 def made(result: Any) -> Any:
-    """Return what an op has just made, and nobody else holds, as an `Array`; anything else as it is."""
+    """Return the new result of an op, held by nobody else, as an `Array`; anything else as it is."""
     if type(result) is Tensor:
         result.__class__ = Array
     return result
 
 
 def settled(result: Any, given: tuple[Any, ...]) -> Any:
-    """Return the results of a function as Arrays: of what it was given, a view."""
+    """Return the results of a function as Arrays: views of those that are among its arguments."""
     if isinstance(result, TensorBase):
         if type(result) is Array:
             return result

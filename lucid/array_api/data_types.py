@@ -1,4 +1,4 @@
-"""The dtypes of the array API: what they are, hold and promote to, and what the namespace says of itself."""
+"""The dtypes of the array API, their limits and promotion, and the namespace's description of itself."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ UNIONS = {
 
 
 class FloatLimits(NamedTuple):
-    """What a floating dtype can hold."""
+    """Limits of a floating dtype."""
 
     bits: int
     eps: float
@@ -71,7 +71,7 @@ class FloatLimits(NamedTuple):
 
 
 class IntegerLimits(NamedTuple):
-    """What an integer dtype can hold."""
+    """Limits of an integer dtype."""
 
     bits: int
     max: int
@@ -80,13 +80,13 @@ class IntegerLimits(NamedTuple):
 
 
 def finfo(type: Dtype | Tensor, /) -> FloatLimits:
-    """Return ``finfo`` of the array API, whose `dtype` is one."""
+    """Return ``finfo`` of the array API, with one of its dtypes as `dtype`."""
     found = limits.finfo(_dtype_of(type))
     return FloatLimits(found.bits, found.eps, found.max, found.min, found.smallest_normal, as_dtype(found.dtype))
 
 
 def iinfo(type: Dtype | Tensor, /) -> IntegerLimits:
-    """Return ``iinfo`` of the array API, whose `dtype` is one."""
+    """Return ``iinfo`` of the array API, with one of its dtypes as `dtype`."""
     found = limits.iinfo(_dtype_of(type))
     return IntegerLimits(found.bits, found.max, found.min, as_dtype(found.dtype))
 
@@ -165,14 +165,14 @@ def result_type(*arrays_and_dtypes: Any) -> Dtype:
 
 
 class __array_namespace_info__:
-    """What the namespace says of itself."""
+    """Description of the namespace."""
 
     def capabilities(self) -> dict[str, Any]:
-        """Return what is supported of what need not be."""
+        """Return the optional features that are supported."""
         return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64}
 
     def default_device(self) -> device_class:
-        """Return the device on which arrays are made."""
+        """Return the default device of new arrays."""
         return next(each for each in self.devices() if _same_device(each, get_default_device()))
 
     def devices(self) -> list[device_class]:
@@ -181,7 +181,7 @@ class __array_namespace_info__:
         return [device_class("cpu"), *[device_class("cuda", k) for k in range(count)]]
 
     def default_dtypes(self, *, device: Device = None) -> dict[str, Dtype]:
-        """Return the dtypes of what is made of Python's numbers."""
+        """Return the dtypes of arrays made of Python's numbers."""
         del device
         real = get_default_dtype()
         return {"real floating": real, "complex floating": real.to_complex(), "integral": int64, "indexing": int64}

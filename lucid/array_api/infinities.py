@@ -1,4 +1,4 @@
-"""What the standard says of infinities and NaN where `lucid` has PyTorch's values.
+"""The standard's values at infinities and NaN, if they differ from `lucid`'s, namely PyTorch's.
 
 Each is a choice between the op and what is written here; this has no gradient.
 """
@@ -42,7 +42,7 @@ def whole_quotient(x1: Tensor, x2: Tensor | float) -> Any:
 
 
 def exponential_less_one(x: Tensor) -> Any:
-    """Return ``expm1``; of complex numbers by the standard's table where a part is not finite."""
+    """Return ``expm1``; for complex numbers with a part that is not finite, by the standard's table."""
     if not is_complex(x):
         return exponential.expm1(x)
     is_finite = nonfinite.isfinite(x)
@@ -64,7 +64,7 @@ def exponential_less_one(x: Tensor) -> Any:
 
 
 def hyperbolic_tangent(x: Tensor) -> Any:
-    """Return ``tanh``; of complex numbers 1 beside a zero where the real part is infinite, 0 where it is 0."""
+    """Return ``tanh``; of complex numbers 1 beside a zero if the real part is infinite, 0 if it is 0."""
     if not is_complex(x):
         return tanh(x)
     size, angle = parts.real(x.detach()), parts.imag(x.detach())
@@ -86,7 +86,7 @@ def inverse_hyperbolic_cosine(x: Tensor) -> Any:
 
 
 def logarithm(op: Callable[[Any], Any]) -> Callable[[Tensor], Any]:
-    """Return a logarithm whose real part, of complex numbers, is infinite where one of the parts is."""
+    """Return a logarithm; of complex numbers, its real part is infinite if a part of the number is."""
 
     def function(x: Tensor) -> Any:
         if not is_complex(x):
@@ -101,5 +101,5 @@ def logarithm(op: Callable[[Any], Any]) -> Callable[[Tensor], Any]:
 
 
 def instead(op: Callable[[Any], Any], x: Tensor, where: Tensor, limit: Tensor) -> Any:
-    """Return ``op(x)``, with what the standard says at some places."""
+    """Return ``op(x)``, with the standard's values at some elements."""
     return selection.where(where, limit, op(selection.where(where, 0.5, x)))

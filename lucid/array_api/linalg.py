@@ -137,7 +137,7 @@ def inv(x: Tensor, /) -> Tensor:
 
 
 def solve(x1: Tensor, x2: Tensor, /) -> Tensor:
-    """Return ``solve`` of the array API: what has one axis is a vector, all else matrices."""
+    """Return ``solve`` of the array API: a right side of one axis is a vector, any other one matrices."""
     return rules.solve(*pair(x1, x2))
 
 
@@ -152,7 +152,7 @@ def matrix_rank(x: Tensor, /, *, rtol: float | Tensor | None = None) -> Tensor:
 
 
 def _tolerance(x: Tensor, rtol: float | Tensor | None) -> float | Tensor:
-    """Return the share of the largest singular value below which one counts as zero."""
+    """Return the bound for singular values that count as zero, as a share of the largest."""
     array = tensor_given(x).array
     if rtol is not None or array.dtype.kind not in "fc":
         # what is no float is refused where singular values are found

@@ -107,7 +107,7 @@ def tile(x: Tensor, repetitions: tuple[int, ...], /) -> Tensor:
 
 
 def unstack(x: Tensor, /, *, axis: int = 0) -> tuple[Tensor, ...]:
-    """Return ``unstack`` of the array API: views, each of which can be changed in place."""
+    """Return ``unstack`` of the array API: views, each of them open to changes in place."""
     array = tensor_given(x).array
     k = axis_in(axis, array.ndim)
     return tuple([getitem(x, (*(slice(None),) * k, place)) for place in range(array.shape[k])])

@@ -1,4 +1,4 @@
-"""What the functions of the array API have in common: operands in one dtype, axes, devices, functions of one form."""
+"""Helpers of the array API's functions: operands in one dtype, axes, devices, functions of one form."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Axes: TypeAlias = "int | tuple[int, ...] | None"
 
 
 def together(operands: Sequence[Any]) -> list[Any]:
-    """Return operands, of which tensors come to the dtype to which all of theirs promote.
+    """Return operands, with tensors in the common dtype of all tensors.
 
     A tensor without dimensions counts as any other, unlike in `lucid`'s own functions; numbers of Python's are left as
     they are.
@@ -67,7 +67,7 @@ def of_one(name: str, op: Callable[[Any], Any]) -> Callable[[Tensor], Tensor]:
 
 
 def of_two(name: str, op: Callable[[Any, Any], Any]) -> Callable[[Tensor | Number, Tensor | Number], Tensor]:
-    """Return a function of two operands, of which one may be a number, elementwise."""
+    """Return an elementwise function of two operands; one of them may be a number."""
 
     def function(x1: Tensor | Number, x2: Tensor | Number, /) -> Tensor:
         if not isinstance(x1, TensorBase):

@@ -32,7 +32,7 @@ __all__ = [
 
 
 def own(result: Tensor) -> Tensor:
-    """Return a result from which its gradient is computed as one that may be changed in place.
+    """Return a copy, free to be changed in place, of a result that its own gradient is computed from.
 
     Code for several libraries writes into what it was given, as NumPy's arrays allow.
     """
@@ -117,7 +117,7 @@ def cumulative_prod(
 
 
 def _line(x: Tensor, axis: int | None, name: str) -> int:
-    """Return the axis along which is accumulated, which only a vector need not name."""
+    """Return the axis to accumulate along; only for a vector it may be left out."""
     if axis is None and tensor_given(x).array.ndim != 1:
         raise ShapeError(f"{name}: axis: expected one for an array of {x.ndim} dimensions, got None")
     return 0 if axis is None else axis
@@ -174,7 +174,7 @@ def where(condition: Tensor, x1: Tensor | Number, x2: Tensor | Number, /) -> Ten
 
 
 class UniqueAll(NamedTuple):
-    """Distinct elements, where each is first, which each element is, how often each occurs."""
+    """Distinct elements, their first indices, the index of each element among them, and their counts."""
 
     values: Tensor
     indices: Tensor
@@ -190,7 +190,7 @@ class UniqueCounts(NamedTuple):
 
 
 class UniqueInverse(NamedTuple):
-    """Distinct elements, and which each element is."""
+    """Distinct elements, and the index of each element among them."""
 
     values: Tensor
     inverse_indices: Tensor
