@@ -1,4 +1,4 @@
-"""Anomaly detection: which forward call made the node whose backward gave NaN or raised."""
+"""Anomaly detection: the forward call of the node with NaN or an exception in its backward."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def user_stack() -> CallStack:
 
 
 def note_forward(node: Node) -> None:
-    """Keep with `node` the user's part of the present call stack, and the node whose backward records it, if any."""
+    """Keep with `node` the user's part of the call stack, and the running node if a backward pass records it."""
     metadata = node.rare().metadata
     metadata[TRACE] = user_stack()
     if thread.state.passes:
@@ -78,7 +78,7 @@ def forward_of(node: Node) -> str:
 
 
 def explain(error: Exception, node: Node) -> None:
-    """Say of the node that a backward pass was running when it raised `error` which forward call made it.
+    """Add to `error` the forward call of the node that a backward pass was running as it was raised.
 
     Warns
     -----

@@ -1,4 +1,4 @@
-"""TensorBase: the slots of a tensor and its position in the graph; what a user calls is added in `lucid.tensor`."""
+"""TensorBase: the slots of a tensor and its position in the graph; the user's methods are added in `lucid.tensor`."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ NUMPYS = np.ndarray, np.generic
 
 
 class _Registered:
-    """The class that ops return, and what makes one of it; `lucid.tensor` registers its own once it exists.
+    """The class that ops return, and its constructor; `lucid.tensor` registers its own once it exists.
 
     `new` does not call the constructor, which is the user's, and makes a tensor of sizes or data.
     """
@@ -112,7 +112,7 @@ def wrap(array: Array) -> Any:
 
 
 def wrap_on_graph(array: Array, edge: Edge | None, version: list[int]) -> Any:
-    """Return what `wrap` does, with its gradient going to `edge` and the version counter `version`."""
+    """Return `wrap`'s tensor, with its gradient going to `edge` and the version counter `version`."""
     tensor = registered.new()
     tensor.array = array if type(array) is ndarray or not isinstance(array, generic) else asarray(array)
     tensor.edge = edge
@@ -187,17 +187,17 @@ def mark_inference(tensor: TensorBase) -> None:
 
 
 def is_numpy(value: Any) -> bool:
-    """Return whether `value` is NumPy's: an array, or the scalar that it gives where CuPy gives an array."""
+    """Return whether `value` is NumPy's: an array, or a scalar, NumPy's counterpart of CuPy's 0-dim arrays."""
     return type(value) is ndarray or isinstance(value, NUMPYS)
 
 
 def is_tuple(value: Any) -> bool:
-    """Return whether `value` is a tuple: what a primitive of several outputs returns."""
+    """Return whether `value` is a tuple: the result of a primitive of several outputs."""
     return type(value) is tuple  # pyright: ignore[reportUnknownVariableType]
 
 
 def is_list(value: Any) -> bool:
-    """Return whether `value` is a list: what a node of several outputs has received."""
+    """Return whether `value` is a list: the gradients received by a node of several outputs."""
     return type(value) is list  # pyright: ignore[reportUnknownVariableType]
 
 

@@ -1,4 +1,4 @@
-"""Arrays of somebody else's as tensors: what is written to them unseen is noticed where a gradient needs them."""
+"""Arrays of somebody else's as tensors: unseen writes to them are noticed when a gradient needs them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class ContentsVersion(list[int]):
 
 
 def borrowed(array: Array) -> Any:
-    """Return a tensor around an array of somebody else's, whose changes in place are noticed as those of tensors are.
+    """Return a tensor around an array of somebody else's; changes of the array in place are noticed as a tensor's are.
 
     On the host: a look at an array on a device would wait for it.
     """

@@ -74,7 +74,7 @@ class set_checkpoint_early_stop(Context):
 
 
 class set_checkpoint_debug_enabled(Context):
-    """Inside, errors of `checkpoint` say which line of code saved each tensor, or do not.
+    """Context that turns on or off the line of code that saved each tensor, in errors of `checkpoint`.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ class set_checkpoint_debug_enabled(Context):
 
 
 def noop_context_fn() -> tuple[ContextManager, ContextManager]:
-    """Return two context managers that do nothing: what `context_fn` is by default.
+    """Return two context managers that do nothing: the default of `context_fn`.
 
     Examples
     --------
@@ -127,7 +127,7 @@ class CheckpointFunction(Function):
 
     @staticmethod
     def forward(ctx: Any, function: Callable[..., Any], preserve: bool, *args: Any) -> Any:
-        """Return ``function(*args)``, which is not recorded."""
+        """Return ``function(*args)``, not recorded."""
         ctx.function = function
         ctx.states = get_rng_states() if preserve else None
         ctx.autocast = thread.state.autocast
@@ -191,7 +191,7 @@ def checkpoint(
     early_stop: bool = True,
     **kwargs: Any,
 ) -> Any:
-    """Return ``function(*args, **kwargs)`` without keeping what its backward needs: it is run again for that.
+    """Return ``function(*args, **kwargs)`` without the memory for its backward: it is run again for that.
 
     Parameters
     ----------
@@ -345,7 +345,7 @@ def checkpoint_sequential(
     *,
     preserve_rng_state: bool = True,
 ) -> Any:
-    """Return what a sequence of functions makes of `input`, each segment of it but the last checkpointed.
+    """Return the result of a sequence of functions on `input`, each segment but the last checkpointed.
 
     Parameters
     ----------

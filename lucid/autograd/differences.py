@@ -1,4 +1,4 @@
-"""One function at one point: its derivatives by finite differences, and what backward gives for them."""
+"""One function at one point: its derivatives by finite differences, and those by backward."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class OutputsChangedError(LucidError, AssertionError):
 
 
 class _Undefined(Function):
-    """The identity, whose backward gives None."""
+    """The identity with None as its gradient."""
 
     @staticmethod
     def forward(ctx: Any, x: TensorBase) -> Any:
@@ -40,7 +40,7 @@ class _Undefined(Function):
 
 
 class Point:
-    """One function at one point, its outputs there, and what they are compared by.
+    """One function at one point, its outputs there, and the settings of comparisons.
 
     Complex numbers stand for two real ones. The gradient g of a real L is ``dL/dx + i dL/dy``; and an upstream
     gradient u asks for the gradient of ``L = Re(conj(u) f)``, so that u = 1 gives the real part of f and u = i the
@@ -247,7 +247,7 @@ class Point:
 
 
 def sequence(values: Any) -> tuple[Any, ...]:
-    """Return what a function takes or returns as a tuple."""
+    """Return a function's arguments or results as a tuple."""
     return tuple(values) if isinstance(values, tuple | list) else (values,)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
 
 
@@ -261,7 +261,7 @@ def differentiable(result: Any) -> list[tuple[int, TensorBase]]:
 
 
 def wide(array: Any) -> Any:
-    """Return the dtype of double precision in which an array is compared."""
+    """Return the dtype of double precision for comparisons of an array."""
     return np.complex128 if array.dtype.kind == "c" else np.float64
 
 

@@ -1,4 +1,4 @@
-"""`backward` and `grad`: where a backward pass is asked for."""
+"""`backward` and `grad`: the entry to a backward pass."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def edge_of(tensor: Any, role: str) -> Edge:
-    """Return where the gradient of `tensor` goes.
+    """Return the edge that the gradient of `tensor` goes to.
 
     Raises
     ------

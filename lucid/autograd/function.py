@@ -126,7 +126,7 @@ class Function(metaclass=_FunctionMeta):
 
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
-        """Return what `forward` gives for `args`, recorded if one of them requires grad.
+        """Return ``forward(*args)``, recorded if one of the arguments requires grad.
 
         Parameters
         ----------
@@ -163,7 +163,7 @@ class Function(metaclass=_FunctionMeta):
 
     @classmethod
     def _applied(cls, *args: Any, **kwargs: Any) -> Any:
-        """Return what `apply` does, past the hooks of functions."""
+        """Return `apply`'s result, past the hooks of functions."""
         two_steps = cls.setup_context is not Function.setup_context
         if two_steps or kwargs:
             args = cls._bound(args, kwargs, defaults=two_steps)
@@ -207,7 +207,7 @@ class Function(metaclass=_FunctionMeta):
     def _record(
         cls, ctx: FunctionCtx, args: tuple[Any, ...], edges: list[Edge | None], outputs: list[Any]
     ) -> list[Any]:
-        """Return the outputs joined to a new node, or free of any graph where nothing requires grad."""
+        """Return the outputs joined to a new node, or free of any graph if nothing requires grad."""
         call = ctx.__lucid__
         recording = bool(thread.state.recording) and any(edge is not None for edge in edges)
         inputs = {id(arg): edge for arg, edge in zip(args, edges, strict=True) if isinstance(arg, TensorBase)}
@@ -338,11 +338,11 @@ def _alias(tensor: TensorBase, refuses: str) -> TensorBase:
 
 
 class InplaceFunction(Function):
-    """A `Function` whose forward may change its input in place; the same as `Function`, with `mark_dirty`."""
+    """A `Function` that may change its input in place; the same as `Function`, with `mark_dirty`."""
 
 
 class _OnlyOnce(Node):
-    """Where the second derivative of a function that has only a first one is asked for."""
+    """Error at the request for the second derivative of a function that has only a first one."""
 
     __slots__ = ("outputs", "owner")
 

@@ -40,7 +40,7 @@ def _as_tuple(value: Any, what: str) -> tuple[bool, Tensors]:
 
 
 def _joined(inputs: Tensors, *, create_graph: bool) -> Tensors:
-    """Return what the function is called with: new tensors that require grad, on the graph under `create_graph`."""
+    """Return inputs for the function: new tensors that require grad, on the graph under `create_graph`."""
     joined: list[Any] = []
     for tensor in inputs:
         if create_graph and live_edge(tensor) is not None:
@@ -54,7 +54,7 @@ def _joined(inputs: Tensors, *, create_graph: bool) -> Tensors:
 
 
 def _filled(grads: Tensors, like: Tensors, what: str, *, strict: bool, create_graph: bool) -> Tensors:
-    """Return `grads` with zeros for None; under `strict` what does not depend on the inputs raises."""
+    """Return `grads` with zeros for None; under `strict` an output independent of the inputs raises."""
     filled: list[Any] = []
     for index, (entry, tensor) in enumerate(zip(grads, like, strict=True)):
         if strict and (entry is None or (create_graph and live_edge(entry) is None)):
@@ -65,7 +65,7 @@ def _filled(grads: Tensors, like: Tensors, what: str, *, strict: bool, create_gr
 
 
 def _outputs(func: Callable[..., Any], inputs: Tensors, what: str, *, strict: bool) -> tuple[bool, Tensors]:
-    """Return what `func` gives for `inputs`."""
+    """Return ``func(*inputs)``."""
     if not callable(func):
         raise unfit(func, "a callable", "func")
     several, outputs = _as_tuple(func(*inputs), f"{what}: what func returned")
@@ -79,7 +79,7 @@ def _outputs(func: Callable[..., Any], inputs: Tensors, what: str, *, strict: bo
 
 
 def _scalar(func: Callable[..., Any], inputs: Tensors, what: str, *, strict: bool) -> Tensors:
-    """Return the one output of `func`, which has a single element, in a tuple."""
+    """Return the one output of `func`, of a single element, in a tuple."""
     several, outputs = _outputs(func, inputs, what, strict=strict)
     if several:
         raise GraphError(f"{what}: expected func to return a single Tensor, got a tuple of {len(outputs)}")
@@ -89,7 +89,7 @@ def _scalar(func: Callable[..., Any], inputs: Tensors, what: str, *, strict: boo
 
 
 def _vector(v: Any, like: Tensors, several: bool, what: str) -> Tensors:
-    """Return `v` as a tuple that fits `like`; ones where it is None and `like` is one element.
+    """Return `v` as a tuple that fits `like`; ones if it is None and `like` is one element.
 
     Raises
     ------
@@ -128,7 +128,7 @@ def _recorded(create_graph: bool) -> Any:
 def vjp(
     func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
-    """Return what `func` gives for `inputs`, and the product of `v` with its Jacobian.
+    """Return ``func(*inputs)``, and the product of `v` with its Jacobian.
 
     Parameters
     ----------
@@ -172,7 +172,7 @@ def vjp(
 def jvp(
     func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
-    """Return what `func` gives for `inputs`, and the product of its Jacobian with `v`.
+    """Return ``func(*inputs)``, and the product of its Jacobian with `v`.
 
     Parameters
     ----------
@@ -294,7 +294,7 @@ def hessian(
     vectorize: bool = False,  # noqa: ARG001  PyTorch's signature
     outer_jacobian_strategy: str = "reverse-mode",
 ) -> Any:
-    """Return the Hessian of `func`, which returns a single element, at `inputs`.
+    """Return the Hessian of `func`, a function with a single element as result, at `inputs`.
 
     Parameters
     ----------
@@ -340,7 +340,7 @@ def hessian(
 def vhp(
     func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
-    """Return what `func` gives for `inputs`, and the product of `v` with its Hessian.
+    """Return ``func(*inputs)``, and the product of `v` with its Hessian.
 
     Parameters
     ----------
@@ -375,7 +375,7 @@ def vhp(
 def hvp(
     func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
-    """Return what `func` gives for `inputs`, and the product of its Hessian with `v`.
+    """Return ``func(*inputs)``, and the product of its Hessian with `v`.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What users may do with the graph: nodes, edges, hooks over several tensors, and hooks of saved tensors."""
+"""The graph for users: nodes, edges, hooks over several tensors, and hooks of saved tensors."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ def increment_version(tensor: TensorBase | Iterable[TensorBase]) -> None:
 
 
 class _Receiver(StandIn):
-    """What a hook over several tensors registers on one of them."""
+    """Part of a hook over several tensors, registered on one of them."""
 
     __slots__ = ("func", "receive")
 

@@ -1,4 +1,4 @@
-"""Products of vectors with the Jacobian of what was recorded, from which the derivatives of functions are made."""
+"""Products of vectors with the Jacobian of a recorded function, the basis of the derivatives of functions."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def pulled(
 
 
 def by_elements(form: TensorBase, product: Callable[[Any], Sequence[Any]], results: Sequence[Any]) -> list[Any]:
-    """Return for each of `results`, of whose forms `product` gives tensors, these stacked over all elements of `form`.
+    """Return the tensors that `product` gives, in the forms of `results`, stacked over all elements of `form`.
 
     It is called with ones at one element and zeros elsewhere; the result has the shape of `form` followed by its own.
     """
@@ -73,7 +73,7 @@ def by_elements(form: TensorBase, product: Callable[[Any], Sequence[Any]], resul
 
 
 class _Entry(Node):
-    """Where a tensor enters a level: its gradient by the function is taken here, and goes on to what it was before."""
+    """Entry of a tensor to a level: its gradient by the function is taken here, and goes on to its origin."""
 
     __slots__ = ("level",)
 
@@ -100,7 +100,7 @@ class Running(Context):
 
 
 class Level:
-    """One call of a function that is differentiated by what enters here, inside of others and of what is recorded.
+    """One call of a function that is differentiated by its entries, inside of other calls and of a recorded graph.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ class Level:
 
     @contextlib.contextmanager
     def opened(self) -> Generator[None]:
-        """Let what enters require grad for derivatives that are taken inside of a backward, as by a user's Function."""
+        """Let entries require grad for derivatives that are taken inside of a backward, as by a user's Function."""
         self.open = True
         try:
             yield
@@ -141,7 +141,7 @@ class Level:
             self.open = False
 
     def reaches_outside(self, tensors: Iterable[Any]) -> bool:
-        """Return whether one of `tensors` depends on what requires grad outside: leaves, or entries of open levels."""
+        """Return whether one of `tensors` depends on leaves outside, or on entries of open levels."""
         nodes = [edge[0] for tensor in tensors if tensor is not None and (edge := live_edge(tensor)) is not None]
         seen = set(nodes)
         while nodes:
@@ -158,7 +158,7 @@ class Level:
         return False
 
     def put_back(self, kept: Iterable[Any] = ()) -> list[Any]:
-        """Let what the function has changed in place be outside as `leave` gives it, once the function has run.
+        """Let tensors changed in place by the function be outside as `leave` gives them, once the function has run.
 
         Returns
         -------
@@ -182,7 +182,7 @@ class Level:
         return kept
 
     def leave(self, tensor: Any) -> Any:
-        """Return `tensor` as it is outside: on the graph if grad mode is on and it depends on what requires grad."""
+        """Return `tensor` as seen outside: on the graph if grad mode is on and a leaf outside requires its gradient."""
         if live_edge(tensor) is None or (thread.state.grad_mode.enabled and self.reaches_outside((tensor,))):
             return tensor
         return wrap_on_graph(tensor.array, None, version_of(tensor))

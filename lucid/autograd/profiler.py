@@ -35,7 +35,7 @@ def end_range() -> None:
 
 
 class record_function:
-    """Names what runs inside, as a context manager or a decorator, for a profiler that shows NVTX ranges.
+    """Name of the work inside, as a context manager or a decorator, for a profiler that shows NVTX ranges.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""`Variable`, which tensors were once wrapped in, and the door to the engine that PyTorch gives it."""
+"""`Variable`, the wrapper of tensors in old PyTorch, and its door to the engine."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lucid.public import publish as _publish
 
 
 class ExecutionEngine:
-    """What PyTorch's code reaches as ``Variable._execution_engine``."""
+    """The engine, as PyTorch's code reaches it: ``Variable._execution_engine``."""
 
     queue_callback = staticmethod(queue_callback)
 

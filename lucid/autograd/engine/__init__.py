@@ -1,1 +1,1 @@
-"""The backward pass: its loop, what it reaches, sums of gradients, nodes, and what runs at a moment."""
+"""The backward pass: its loop, its reach, sums of gradients, nodes, and the node that runs now."""

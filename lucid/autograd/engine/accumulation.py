@@ -1,4 +1,4 @@
-"""What a tensor receives from its several uses is added up: at once on the CPU, by the eight on a CUDA device."""
+"""Sums of the gradients from a tensor's several uses: at once on the CPU, by the eight on a CUDA device."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ HELD_BYTES = 1 << 24
 
 
 class Sums(dict[Key, list[Any]]):
-    """What a pass knows of the sums in its buffers, by node and output.
+    """Pending summands of the buffers of a pass, by node and output.
 
     A list without elements stands for a buffer that was made here: nobody else has seen it, so it is added to in place.
     The elements of others, on a CUDA device, wait to be added to their buffer together.
@@ -67,7 +67,7 @@ class Sums(dict[Key, list[Any]]):
             return CUDA.add(old, grad)
 
     def settled(self, node: Node, grad: Any) -> Any:
-        """Return what a node has received after all that waits was added; `grad` is its buffer."""
+        """Return a node's gradient after adding all pending summands; `grad` is its buffer."""
         for output in range(node.outputs):
             waiting = self.pop((node, output), None)
             if not waiting:
@@ -89,7 +89,7 @@ class Sums(dict[Key, list[Any]]):
 
 
 def contribute(buffers: dict[Node, Any], sums: Sums, node: Node, output: int, grad: Any, *, graph: bool) -> None:
-    """Add `grad` to what output `output` of `node` has received."""
+    """Add `grad` to the gradient of output `output` of `node`."""
     if node.outputs != 1:
         slots: Any = buffers.get(node)
         if slots is None:

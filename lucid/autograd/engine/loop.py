@@ -105,7 +105,7 @@ alone_in_loop = 0  # until it is measured, below
 
 
 def _run(this: Pass, roots: Sequence[tuple[Edge, Any]], state: ThreadState, graph: bool) -> None:
-    """Run the nodes of a pass whose gradients are tensors with `graph` and raw arrays without."""
+    """Run the nodes of a pass; gradients are tensors with `graph` and raw arrays without."""
     keep, needed, captures, counts = this.keep, this.needed, this.captures, this.counts
     watched = bool(captures) or needed is not None or state.anomaly is not None or bool(state.node_hooks)
     ndarray, quiet, add = np.ndarray, state.quiet, np.add
@@ -269,7 +269,7 @@ alone_in_loop = references_in(_run)
 
 
 def _call_queued(this: Pass) -> None:
-    """Call what was queued for the end of a pass."""
+    """Call the callbacks queued for the end of a pass."""
     # the list itself and no snapshot of it: a callback may queue more
     kind, owner = "callback at the end of backward", f"pass {this.number}"
     fire(this.callbacks, lambda callback, _: callback(), None, kind, owner)
@@ -278,7 +278,7 @@ def _call_queued(this: Pass) -> None:
 def _run_light_leaf(
     this: Pass, leaf: AccumulateGrad, extra: Extra, buffers: dict[Node, Any], quiet: Callable[..., Any]
 ) -> None:
-    """Run a leaf on which only tensor hooks hang, as long as these hang nothing else on it."""
+    """Run a leaf with tensor hooks alone, as long as these add nothing else to it."""
     # in a list, from which the leaf gets it without another holder
     grads = [fire_light(leaf, extra, buffers.pop(leaf), owner_of)]
     if extra.light is not None:
@@ -288,7 +288,7 @@ def _run_light_leaf(
 
 
 def namespace_of_buffer(grad: Any) -> Any:
-    """Return the namespace for what a node has received: nothing, one array, or a list."""
+    """Return the namespace for a node's gradient: nothing, one array, or a list."""
     if is_list(grad):
         grad = next((g for g in grad if g is not None), None)
     return CPU if grad is None else namespace_of(grad)
@@ -298,7 +298,7 @@ def _run_leaf_on_device(
     this: Pass, leaf: AccumulateGrad, extra: Extra | None, buffers: dict[Node, Any], sums: Sums,
     quiet: Callable[..., Any],
 ) -> None:  # fmt: skip
-    """Run a leaf on the device of its gradient, which it finds in nobody else's hands."""
+    """Run a leaf on the device of its gradient, with nobody else holding that."""
     if sums:
         buffers[leaf] = sums.settled(leaf, buffers[leaf])
     index = buffers[leaf].data.device_id

@@ -1,4 +1,4 @@
-"""Passes inside of passes, to any depth: where the stack of a thread is half used, the next pass gets a new one."""
+"""Passes inside of passes, to any depth: once the stack of a thread is half used, the next pass gets a new one."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ warned = False  # that a pass runs on another thread
 
 
 def stack_is_half_used() -> bool:
-    """Return whether the calls of this thread have used half of what Python's recursion limit allows."""
+    """Return whether the calls of this thread have used half of Python's recursion limit."""
     try:
         sys._getframe(sys.getrecursionlimit() // 2)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
     except ValueError:
@@ -32,7 +32,7 @@ def stack_is_half_used() -> bool:
 
 
 def warn_once(depth: int) -> None:
-    """Say, once in a process, what another thread has not."""
+    """Warn, once in a process, of the effects of another thread."""
     global warned
     if warned:
         return

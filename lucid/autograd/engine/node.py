@@ -1,4 +1,4 @@
-"""The nodes of the graph: what ran forward, what its derivative needs, and where its gradients go."""
+"""The nodes of the graph: their op, the values saved for its derivative, and the edges of its gradients."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _registration = new_rlock()
 
 
 class Extra:
-    """What only few nodes have: hooks, retained gradients, metadata, a stream. One truth test when absent.
+    """Rare attributes of a node: hooks, retained gradients, metadata, a stream. One truth test when absent.
 
     Attributes
     ----------
@@ -140,11 +140,11 @@ class Node:
     def backward_to(
         self, wanted: tuple[bool, ...], m: Namespace, grad: Array, quiet: Callable[..., Any]
     ) -> tuple[Any, ...]:
-        """Return what `backward` gives; a node that can leaves out what is not wanted, and has None there."""
+        """Return `backward`'s gradients; a node that can leaves out unwanted ones, with None in their place."""
         return self.backward(m, grad, quiet)
 
     def __call__(self, *grads: TensorBase | None) -> Any:
-        """Return what backward of this node makes of the gradients of its outputs, recorded where grad mode is on.
+        """Return the gradients that backward of this node makes of those of its outputs, recorded if grad mode is on.
 
         No hook fires, and what the node keeps stays. An `AccumulateGrad` adds to the `.grad` of its leaf.
 
@@ -188,7 +188,7 @@ class Node:
         return given[0] if len(given) == 1 else given
 
     def release(self) -> None:
-        """Free what was saved for backward: the node cannot run again."""
+        """Free the values saved for backward: the node cannot run again."""
 
     def rare(self) -> Extra:
         """Return the node's `extra`, made on first need."""
@@ -201,7 +201,7 @@ class Node:
         return extra
 
     def keep_stream(self, stream: Any) -> None:
-        """Note the CuPy stream on which the op has computed: its backward runs there too."""
+        """Note the CuPy stream of the op's work: its backward runs there too."""
         if not gpu.is_default(stream):
             self.rare().stream = stream
 
@@ -370,7 +370,7 @@ def moved_error(old: Any, new: Any) -> DeviceError:
 
 
 def is_sole_view(array: Array) -> bool:
-    """Return whether an array shows all of another array's memory, which nobody else holds or shows: a reshaped one."""
+    """Return whether an array shows all of another array's memory, held and shown by nobody else: a reshaped one."""
     if references(array, "base") != SOLE:
         return False
     base = array.base

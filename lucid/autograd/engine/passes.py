@@ -1,4 +1,4 @@
-"""One backward pass: what it reaches, what it needs, what it captures."""
+"""One backward pass: its reach, needed nodes, and captured gradients."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NOTHING: Any = {}
 
 
 class Pass:
-    """What one backward pass knows beside its gradients.
+    """State of one backward pass beside its gradients.
 
     Attributes
     ----------
@@ -108,7 +108,7 @@ class Pass:
         self.counts = counts
 
     def wanted(self, node: Node) -> tuple[bool, ...] | None:
-        """Return which of a node's gradients go on in this pass; None if all do that can."""
+        """Return for each of a node's gradients whether it goes on in this pass; None if all do that can."""
         needed, captures = self.needed, self.captures
         if needed is None:
             return None
@@ -158,7 +158,7 @@ def reachable(roots: list[Node]) -> dict[Node, int]:
 
 
 def needed_nodes(nodes: Iterable[Node], targets: set[Node]) -> set[Node]:
-    """Return those of `nodes` from which one of `targets` is reached."""
+    """Return those of `nodes` that lead to one of `targets`."""
     needed: set[Node] = set()
     # inputs are older than what uses them: by the time a node is looked at, all that it leads to has been
     for node in sorted(nodes, key=sequence_of):

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def hooks_of(tensor: TensorBase) -> HookList:
-    """Return the list of the tensor's hooks, which lives on the node that takes its gradient.
+    """Return the list of the tensor's hooks; it lives on the node that takes the tensor's gradient.
 
     Raises
     ------
@@ -80,7 +80,7 @@ def register_hook(
 
 
 def add_hook(tensor: TensorBase, hook: Callable[..., Any]) -> RemovableHandle:
-    """Return the handle of what is called with the gradient of a tensor that requires grad."""
+    """Return the handle of a hook that is called with the gradient of a tensor that requires grad."""
     hooks = hooks_of(tensor)
     edge = tensor.edge
     leaf = edge is not None and type(edge[0]) is AccumulateGrad and is_gpu_array(tensor.array)
@@ -109,7 +109,7 @@ def register_post_accumulate_grad_hook(
 
 
 def retain_grad(tensor: TensorBase) -> None:
-    """Let backward keep the gradient of `tensor`, which is no leaf, in its `.grad`; see `Tensor.retain_grad`."""
+    """Have backward keep the gradient of `tensor`, not a leaf, in its `.grad`; see `Tensor.retain_grad`."""
     edge = live_edge(tensor)
     if edge is None:
         raise GraphError(f"can't retain_grad on a Tensor that has requires_grad=False ({describe(tensor)})")

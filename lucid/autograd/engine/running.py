@@ -1,4 +1,4 @@
-"""What runs at this moment: the current backward pass and node, and what is called at the end of the pass."""
+"""The present moment: the running backward pass and node, and the callbacks for the end of the pass."""
 
 from __future__ import annotations
 
@@ -196,7 +196,7 @@ class set_multithreading_enabled(Context, Decorating):
         thread.state.multithreading = mode
 
     def _put_back(self) -> None:
-        """Undo what the constructor did, unless that has been done."""
+        """Undo the constructor's change, unless that has been done."""
         if self._outer:
             thread.state.multithreading = self._outer.pop()
 
@@ -211,12 +211,12 @@ class set_multithreading_enabled(Context, Decorating):
         return super().__call__(function)
 
     def clone(self) -> set_multithreading_enabled:
-        """Return an equal setting, which holds at once."""
+        """Return an equal setting, in force at once."""
         return set_multithreading_enabled(self.mode)
 
 
 def is_multithreading_enabled() -> bool:
-    """Return what `set_multithreading_enabled` has set on this thread; True at first.
+    """Return the mode set by `set_multithreading_enabled` on this thread; True at first.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""On which stream of its device each node of a pass works: on that of its forward, in one sequence with the others."""
+"""Streams of a pass: each node works on the stream of its forward, in one sequence with the others."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class PassStreams:
         self._left: dict[tuple[int, int], Any] = {}
 
     def go_on(self, stream: Any, index: int) -> None:
-        """Queue what comes next for a device on `stream`."""
+        """Continue a device's queue on `stream`."""
         before = gpu.current_stream(index)
         with gpu.use_device(index):
             stream.wait_event(gpu.mark(before))
@@ -43,7 +43,7 @@ class PassStreams:
         self._entered[index] = context
 
     def end(self) -> None:
-        """Make the streams current again that were when the pass began, and let all wait for what it has queued."""
+        """Make the streams from before the pass current again, and have all wait for its queued work."""
         for index, context in self._entered.items():
             with gpu.use_device(index):
                 last = gpu.current_stream(index)

@@ -27,7 +27,7 @@ class _Source(Node):
 
 
 def references_in(loop: Callable[..., None]) -> int:
-    """Return what a leaf counts of a gradient that nobody but the loop and the leaf's `backward` hold.
+    """Return a leaf's reference count of a gradient held by nobody but the loop and the leaf's `backward`.
 
     A pass runs through a leaf that counts when it is asked for its tensor, and says then that this is gone.
     """

@@ -1,4 +1,4 @@
-"""A node beside which more happens than its backward: hooks, captured gradients, a search for anomalies."""
+"""A node with more to do than its backward: hooks, captured gradients, a search for anomalies."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def _seen_by_function_hooks(
 
 
 def _fire_output_hooks(node: Node, extra: Extra, grad: Any, *, graph: bool, fired: bool) -> Any:
-    """Return what a node has received after the tensor hooks of its outputs, and set retained gradients."""
+    """Return a node's gradient after the tensor hooks of its outputs, and set retained gradients."""
     buffer: list[Any] = list(grad) if is_list(grad) else [grad]
     if len(buffer) != node.outputs:
         buffer = [None] * node.outputs
@@ -139,7 +139,7 @@ def _fire_output_hooks(node: Node, extra: Extra, grad: Any, *, graph: bool, fire
 
 
 def owner_of(node: Node, output: int) -> str:
-    """Return in words which tensor the hooks of an output hang on."""
+    """Return in words the tensor that an output's hooks belong to."""
     expected = node.rare().expected.get(output)
     if isinstance(node, AccumulateGrad):
         leaf = node.variable
@@ -168,7 +168,7 @@ def _as_tensor(grad: Any) -> Any:
 
 
 def _as_tensors(grad: Any, node: Node) -> tuple[Any, ...]:
-    """Return what a node has received as hooks get it: one tensor or None for each output."""
+    """Return a node's gradient in the form for hooks: one tensor or None for each output."""
     if is_list(grad):
         return tuple(lent(g) for g in grad)
     return (lent(grad),) if node.outputs == 1 else (None,) * node.outputs
@@ -180,14 +180,14 @@ def _as_buffer(tensors: tuple[Any, ...], node: Node, *, graph: bool) -> Any:
 
 
 def _received(node: Node, given: tuple[Any, ...], shown: tuple[Any, ...], grad: Any, *, graph: bool) -> Any:
-    """Return what a node has received, once hooks that were shown it have given other gradients, or changed these."""
+    """Return a node's gradient after hooks that were shown it have given other gradients, or changed these."""
     if graph:
         given = tuple(map(given_back, given, shown, grad if is_list(grad) else [grad] * node.outputs))
     return _as_buffer(given, node, graph=graph)
 
 
 def _packed(grads: list[Any], node: Node) -> Any:
-    """Return what a node receives with one gradient or None for each output: None where no output has any."""
+    """Return a node's buffer of one gradient or None for each output: None if no output has any."""
     if node.outputs == 1:
         return grads[0]
     return grads if any(g is not None for g in grads) else None

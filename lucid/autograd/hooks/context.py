@@ -1,4 +1,4 @@
-"""What a hook is told of where and when it fires, beside its arguments, where it asked for that."""
+"""Context of a hook's call, passed beside its arguments if it asked for that: its place and moment."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class CallRecord:
 
 
 class HookContext:
-    """What a hook that was registered with ``with_context=True`` gets as its last argument.
+    """Last argument of a hook registered with ``with_context=True``.
 
     Attributes
     ----------
@@ -119,7 +119,7 @@ class HookContext:
 
     @property
     def stream(self) -> Any:
-        """The `lucid.cuda.Stream` on which the device is asked to work here; None on the CPU."""
+        """The `lucid.cuda.Stream` of the device's work here; None on the CPU."""
         if self.device is None or self.device.type != "cuda":
             return None
         return current_stream(self.device)
@@ -139,12 +139,12 @@ class InContext(StandIn):
         self.phase = phase
 
     def __call__(self, *given: Any) -> Any:
-        """Return what the hook returns."""
+        """Return the hook's result."""
         return self.func(*given, HookContext(self.phase, given))
 
 
 def in_context(hook: Any, with_context: bool, phase: str, kind: type[InContext] = InContext) -> Any:
-    """Return what is registered for a hook: itself, or what gives it a context where it asks for one."""
+    """Return the hook itself, or, with `with_context`, a stand-in that passes it a context."""
     if with_context.__class__ is not bool:
         raise HookTypeError(f"with_context: expected a bool, got {type(with_context).__name__}: {with_context!r}")
     return kind(hook, phase) if with_context and callable(hook) else hook

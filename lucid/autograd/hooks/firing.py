@@ -1,4 +1,4 @@
-"""How hooks of every kind are called, and what an error says of the one that raised it."""
+"""Calls of hooks of every kind, and notes on an error about the hook that raised it."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ Value = TypeVar("Value")
 
 
 class StandIn:
-    """The base of what stands in place of a user's hook: errors name it by that hook, its attribute `func`."""
+    """Base of stand-ins for a user's hook: errors name them by that hook, the attribute `func`."""
 
     __slots__ = ()
 
 
 class EveryStep(StandIn):
-    """A hook that is called in each step, also where the step is a CUDA graph: it stops between two parts of that."""
+    """A hook that is called in each step, even of a CUDA graph: the graph is split in two parts around the call."""
 
     __slots__ = ("func",)
 
@@ -31,13 +31,13 @@ class EveryStep(StandIn):
         self.func = func
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Return what the hook returns, between two parts of a capture if this thread is in one."""
+        """Return the hook's result, called between two parts of a capture if this thread is in one."""
         capture = capture_of_this_thread() if captures else None
         return self.func(*args, **kwargs) if capture is None else capture.call_outside(self.func, args, kwargs)
 
 
 class Swapped(StandIn):
-    """The base of what stands for a while in the place of a hook that is registered."""
+    """Base of temporary stand-ins for a registered hook."""
 
     __slots__ = ()
 
@@ -57,7 +57,7 @@ class Resting(Swapped):
 
 
 class Counted(Swapped):
-    """A hook whose calls are counted, with the nanoseconds that they take."""
+    """A hook with a count of its calls, and the nanoseconds that they take."""
 
     __slots__ = ("calls", "func", "time")
 
@@ -66,7 +66,7 @@ class Counted(Swapped):
         self.calls = self.time = 0
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Return what the hook returns; one that rests is not called, and does not count."""
+        """Return the hook's result; one that rests is not called, and does not count."""
         if is_resting(self.func):
             return None
         begin = perf_counter_ns()
@@ -78,7 +78,7 @@ class Counted(Swapped):
 
 
 def stand_ins(hook: Any) -> Iterator[Any]:
-    """Give `hook`, what it stands for, and so on, up to what was registered."""
+    """Yield `hook`, the hook that it stands for, and so on, up to the registered one."""
     while isinstance(hook, Swapped):
         yield hook
         hook = hook.func
@@ -86,19 +86,19 @@ def stand_ins(hook: Any) -> Iterator[Any]:
 
 
 def registered_hook(hook: Any) -> Any:
-    """Return what was registered where `hook` stands."""
+    """Return the registered hook behind `hook`."""
     while isinstance(hook, Swapped):
         hook = hook.func
     return hook
 
 
 def is_resting(hook: Any) -> bool:
-    """Return whether what was registered where `hook` stands is switched off."""
+    """Return whether the registered hook behind `hook` is switched off."""
     return any(isinstance(each, Resting) for each in stand_ins(hook))
 
 
 def without(hook: Any, stand_in: Swapped) -> Any:
-    """Return what stands in the place of `hook` once `stand_in` is gone."""
+    """Return the replacement of `hook` once `stand_in` is gone."""
     if hook is stand_in:
         return hook.func
     if isinstance(hook, Swapped):
@@ -107,14 +107,14 @@ def without(hook: Any, stand_in: Swapped) -> Any:
 
 
 def every_step_hook(hook: Any, every_step: bool) -> Any:
-    """Return what is registered for a hook: itself, or with `every_step` what replays of a step call, too."""
+    """Return the hook itself, or, with `every_step`, a stand-in that replays of a step call, too."""
     if every_step.__class__ is not bool:
         raise HookTypeError(f"every_step: expected a bool, got {type(every_step).__name__}: {every_step!r}")
     return EveryStep(hook) if every_step and callable(hook) else hook
 
 
 def note_fired(hooks: Iterable[object], kind: str) -> None:
-    """Tell the capture of this thread, if it is in one, which hooks run now and not at replays."""
+    """Tell the capture of this thread, if it is in one, the hooks that run now and not at replays."""
     capture = capture_of_this_thread()
     for hook in hooks if capture is not None else ():
         inner: object = hook
@@ -168,12 +168,12 @@ def fire(
 
 
 def add_hook_note(error: BaseException, hook: object, kind: str, owner: str, index: int) -> None:
-    """Note on `error` which hook raised it: its name, its kind, what it hangs on, and its position in the list."""
+    """Note on `error` the hook that raised it: its name, its kind, its owner, and its position in the list."""
     error.add_note(f"raised by hook {hook_name(hook)}: {kind} number {index} of {owner}")
 
 
 def hook_name(hook: object) -> str:
-    """Return the hook's qualified name and, where Python knows it, file and line."""
+    """Return the hook's qualified name and, if Python knows it, file and line."""
     while isinstance(hook, partial | StandIn):
         hook = cast("Any", hook).func
     inner: Any = hook

@@ -1,4 +1,4 @@
-"""Hooks of functions: what sees every op that a thread runs, forward and backward."""
+"""Hooks of functions, called at every op that a thread runs, forward and backward."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ PHASES = {"forward", "backward"}
 
 
 def outputs_of(output: Any) -> tuple[Any, ...]:
-    """Return what an op has returned as a tuple, also where it is one value."""
+    """Return an op's result as a tuple, also if it is one value."""
     return cast("tuple[Any, ...]", output) if isinstance(output, tuple) else (output,)
 
 
 class FunctionHook(Context):
-    """A block in which `before` and `after` are called around each op of this thread, forward and backward.
+    """A block that calls `before` and `after` around each op of this thread, forward and backward.
 
     Subclass it and write the methods that you need. Every op with tensors for operands counts, once: those that record
     nothing, views, in-place ops, ops of a `Function` beside the Function itself, and in backward each node. What one op
@@ -84,7 +84,7 @@ class FunctionHook(Context):
         """
 
     def after(self, call: Call, output: Any) -> Any:
-        """Return None, or what takes the place of the output.
+        """Return None, or a replacement of the output.
 
         Parameters
         ----------
@@ -97,7 +97,7 @@ class FunctionHook(Context):
         return None
 
     def failed(self, call: Call, error: BaseException) -> None:
-        """Hear that an op of which `before` was told ends by an error, its own or that of another hook."""
+        """Receive the error of an op after `before` was called for it: its own, or that of another hook."""
 
     def __enter__(self) -> Self:
         state = thread.state

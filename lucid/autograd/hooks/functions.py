@@ -1,4 +1,4 @@
-"""What fires before and after each op of a thread, forward and backward."""
+"""Calls of function hooks before and after each op of a thread, forward and backward."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def not_of_the_op(function: Callable[..., T], *arguments: Any) -> T:
 
 
 class Seeing(Protocol):
-    """What is asked of a hook of functions."""
+    """Methods of a hook of functions."""
 
     def before(self, call: Call) -> None: ...  # noqa: D102  # of a protocol
     def after(self, call: Call, output: Any) -> Any: ...  # noqa: D102  # as above
@@ -133,7 +133,7 @@ def seen_as_one(function: F) -> F:
 
 
 def call_hooked(call: Call, run: Callable[[], T]) -> tuple[T, T]:
-    """Return what ``run()`` has returned, and what the function hooks of this thread have made of it.
+    """Return ``run()``, and the same after the changes of this thread's function hooks.
 
     They see no op that one of them runs itself. Each that was told of the call hears of its end, by an output or by an
     error, the innermost first, also where its block has ended meanwhile.
@@ -181,7 +181,7 @@ def call_hooked(call: Call, run: Callable[[], T]) -> tuple[T, T]:
 
 
 def _tell_of_error(told: list[Seeing], call: Call, error: BaseException, owner: str) -> None:
-    """Tell the hooks that an op has raised, the last first; what one of them raises the others are told instead."""
+    """Tell the hooks that an op has raised, the last first; an error of one is told to the others instead."""
     while told:
         hook = told.pop()
         try:
@@ -193,7 +193,7 @@ def _tell_of_error(told: list[Seeing], call: Call, error: BaseException, owner: 
 
 
 def _fitted(hook: Seeing, call: Call, new: Any, old: Any) -> Any:
-    """Return what a hook has returned instead of an output, if it may stand there."""
+    """Return a hook's replacement of an output, if it fits."""
     kind = f"function hook of the {call.phase} of {call.name}"
     if call.name.endswith("_") and call.phase == "forward" and not call.inner:
         raise HookTypeError(f"{kind}: expected None, as the op has changed its first operand: change that, got {new!r}")
@@ -212,7 +212,7 @@ def _fitted(hook: Seeing, call: Call, new: Any, old: Any) -> Any:
 
 
 def _check_type(new: Any, old: Any, expected: str) -> None:
-    """Raise `HookTypeError` unless a value is of the type of the one in whose place it stands."""
+    """Raise `HookTypeError` unless a value is of the type of the one that it replaces."""
     wanted = cast("type[Any]", TensorBase if isinstance(old, TensorBase) else type(old))
     if not isinstance(new, wanted):
         name = "None" if old is None else "a Tensor" if wanted is TensorBase else f"a {wanted.__name__}"

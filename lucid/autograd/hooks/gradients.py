@@ -1,4 +1,4 @@
-"""Hooks of tensors and nodes: what they may return, and how a list of them is fired."""
+"""Hooks of tensors and nodes: the results that they may return, and the calls of a list of them."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def fire_tensor_hooks(
 
 
 def fire_light(node: Node, extra: Extra, grad: Any, owner: Callable[[Node, int], str]) -> Any:
-    """Return the gradient of a node's only output after its tensor hooks, where nothing else hangs on the node.
+    """Return the gradient of a node's only output after its tensor hooks, the only rare attributes of the node.
 
     What the engine does for any node, for the case in which its generality would cost more than the hooks: one adds
     0.3 us, and by `fire` 0.7.
@@ -85,7 +85,7 @@ def fire_light(node: Node, extra: Extra, grad: Any, owner: Callable[[Node, int],
 def fire_node_hooks(
     hooks: Sequence[Callable[..., Any]], grads: tuple[Any, ...], others: tuple[Any, ...], kind: str, owner: str
 ) -> tuple[Any, ...]:
-    """Return the gradients of a node after its pre- or posthooks, which replace them as a whole.
+    """Return the gradients of a node after its pre- or posthooks; these replace them as a whole.
 
     `others` is what the hooks are given besides: a posthook's `grad_outputs`.
     """

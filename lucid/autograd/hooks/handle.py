@@ -1,4 +1,4 @@
-"""Handles, and the one of tensors and nodes, whose hooks are in lists."""
+"""Handles, and the one of tensors and nodes, with their hooks in lists."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Handle:
-    """What a registration returns: a call, `remove` and the end of a ``with`` block take the hook off.
+    """Handle of a registration: a call, `remove` and the end of a ``with`` block take the hook off.
 
     What it says of the hook it looks up where that stands, so that none of it costs a hook that fires anything.
     """
@@ -25,18 +25,18 @@ class Handle:
         raise NotImplementedError
 
     def _place(self) -> tuple[Any, int] | None:
-        """Return what holds the hook, and under which key or index; None once it is off."""
+        """Return the container of the hook, and its key or index; None once it is off."""
         raise NotImplementedError
 
     def hook(self) -> Any:
-        """Return the function that stands there now, or what stands for it; None once it is off."""
+        """Return the hook's function now, or its stand-in; None once it is off."""
         with changing:
             place = self._place()
             return None if place is None else place[0][place[1]]
 
     @property
     def name(self) -> str:
-        """The function's qualified name, with the file and line where it is defined; empty once it is off."""
+        """The function's qualified name, with the file and line of its definition; empty once it is off."""
         hook = self.hook()
         return "" if hook is None else hook_name(hook)
 

@@ -1,4 +1,4 @@
-"""What is known of a registered hook beside the hook itself, which stays in its table or list."""
+"""Record of a hook's registration, beside the hook itself in its table or list."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class Registrations:
 
 
 class Caller:
-    """Where the innermost call outside of lucid's own files stands at this moment; printed, its file and line.
+    """Place of the innermost call outside of lucid's own files at this moment; printed, its file and line.
 
     It holds a function's code and the instruction in it: the frame itself would keep alive what its function knows.
     """
@@ -123,7 +123,7 @@ class Caller:
 
     @property
     def file(self) -> str:
-        """The name of its file; ``unknown`` where there is no such call."""
+        """The name of its file; ``unknown`` if there is no such call."""
         return "unknown" if self.code is None else self.code.co_filename
 
     def __str__(self) -> str:
@@ -135,7 +135,7 @@ class Caller:
 
 
 class Registration:
-    """When and where a hook was registered, and how it is reached in its table or list; it goes with the hook.
+    """Time and place of a hook's registration, and its key in its table or list; it goes with the hook.
 
     Attributes
     ----------

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def map_leaves(value: Any, function: Callable[[Any], Any], *, fresh: bool = False) -> Any:
-    """Return `value` with each leaf replaced by what `function` makes of it; `value` itself if no leaf changes.
+    """Return `value` with each leaf replaced by ``function(leaf)``; `value` itself if no leaf changes.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ class StructureError(Exception):
 
 
 def paired(pattern: Any, value: Any) -> list[tuple[Any, Any]]:
-    """Return each leaf of `pattern` with what stands at its position in `value`.
+    """Return each leaf of `pattern` with the value at its position in `value`.
 
     Raises
     ------

@@ -26,7 +26,7 @@ class Fleeting(StandIn):
 
 
 class Entry(StandIn):
-    """One hook of a table in a snapshot: the hook, its handle's id, and what its registration asked for."""
+    """One hook of a table in a snapshot: the hook, its handle's id, and the options of its registration."""
 
     __slots__ = ("func", "id", "option")
 
@@ -73,7 +73,7 @@ _REQUIRED: Any = object()
 
 
 class HookTable(OrderedDict[int, Any]):
-    """Hooks by handle id, in the order in which they fire.
+    """Hooks by handle id, in the order of their calls.
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ class HookTable(OrderedDict[int, Any]):
 
     # OrderedDict's own take entries out past `__delitem__`
     def pop(self, key: int, default: Any = _REQUIRED) -> Any:
-        """Return the hook of handle id `key`, which is taken off, or else the default."""
+        """Return the hook of handle id `key` after taking it off, or else the default."""
         with changing:
             if key not in self and default is not _REQUIRED:
                 return default
@@ -166,7 +166,7 @@ class HookTable(OrderedDict[int, Any]):
         return hook
 
     def popitem(self, last: bool = True) -> tuple[int, Any]:
-        """Return the last or first (handle id, hook), which is taken off."""
+        """Return the last or first (handle id, hook) after taking the hook off."""
         with changing:
             if not self:
                 raise KeyError("dictionary is empty")
@@ -353,7 +353,7 @@ class TableAttribute:
         return state["_active_hooks"] if self.counted else None
 
     def put(self, owner: Any, hooks: Any) -> None:
-        """Let the hooks of a dictionary take the place of the owner's, whose table keeps them and may come back.
+        """Replace the owner's hooks by those of a dictionary; the owner's table keeps its hooks and may come back.
 
         So tools switch hooks off for a while, and give a module others.
         """

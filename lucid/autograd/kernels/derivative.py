@@ -1,4 +1,4 @@
-"""The one way in: a kernel and expressions of its gradients make what is called with Tensors."""
+"""The one way in: a function of Tensors from a kernel and expressions of its gradients."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def _entries(writes: Any) -> list[Any]:
 
 
 def _check_names(found: KernelWithDerivative, gradients: dict[str, str]) -> None:
-    """Raise `KernelError` if an expression is of no input, or names what is unknown."""
+    """Raise `KernelError` if an expression is of no input, or has an unknown name."""
     known: set[str] = {*found.inputs, *found.parameters, *found.results, *found.seeds.values(), *found.formulas.words}
     for name, text in gradients.items():
         if name not in found.inputs:

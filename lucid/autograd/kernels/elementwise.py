@@ -21,7 +21,7 @@ __all__ = ["Elementwise", "Reduction"]
 
 
 class _Parameters(KernelWithDerivative):
-    """What both kinds share: parameters with types, of which letters stand for any dtype."""
+    """Base of both kinds: parameters with types, and letters for types of any dtype."""
 
     def __init__(self, kernel: Any, texts: Mapping[str, str], backward: Callable[..., Any] | None) -> None:
         self.parameters = {p.name: p for p in (*kernel.in_params, *kernel.out_params)}
@@ -73,7 +73,7 @@ class _Parameters(KernelWithDerivative):
         raise NotImplementedError
 
     def types(self, names: Sequence[str], arrays: Sequence[Any]) -> dict[str, np.dtype[Any]]:
-        """Return what the letters of types mean: arrays say so, and numbers where none does."""
+        """Return the dtypes of the letters of types: by arrays, and by numbers for a letter without any."""
         found: dict[str, np.dtype[Any]] = {}
         for of_numbers in (False, True):
             for name, array in zip(names, arrays, strict=True):
@@ -96,7 +96,7 @@ class _Parameters(KernelWithDerivative):
         return found if is_tuple(found) else (found,)
 
     def given(self, args: Sequence[Any]) -> tuple[list[str], dict[str, int]]:
-        """Return the names of the arguments of a call, and which of them are results."""
+        """Return the names of a call's arguments, and the positions of those that are results."""
         names, nin = list(self.parameters), self.kernel.nin
         if len(args) not in {nin, len(names)}:
             raise ArgumentError(
@@ -153,7 +153,7 @@ class Elementwise(_Parameters):
         types: frozenset[str],
         floating: Sequence[str],
     ) -> dict[str, Term]:
-        """Return the gradients of what is assigned to each output."""
+        """Return the gradients of the terms assigned to the outputs."""
         terms = assignments(kernel.operation, results, types)
         for term in terms.values():
             check_known(term, inputs)

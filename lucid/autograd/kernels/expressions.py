@@ -19,7 +19,7 @@ __all__ = ["ONE", "ZERO", "Term", "assignments", "made", "names_in", "number", "
 
 
 class Term(NamedTuple):
-    """A number or a name, which has no parts; an operator, ``"(type)"``, or the name of a function with its operands.
+    """A number or a name, without parts; or an operator, ``"(type)"`` or a function's name, with operands.
 
     The operators of one operand are ``"neg"`` and ``"!"``, that of three is ``"?"``.
     """
@@ -166,7 +166,7 @@ class _Reader:
         return Term(name, self.arguments()) if self.found == "(" else Term(name)
 
     def arguments(self, count: int = 0) -> tuple[Term, ...]:
-        """Return the arguments of a call; `count` of them, where that is not 0."""
+        """Return the arguments of a call; `count` of them, unless that is 0."""
         self.take("(")
         found = [self.choice()] if self.found != ")" else []
         while self.found == ",":
@@ -279,7 +279,7 @@ def unknown_names(text: str, known: Collection[str]) -> list[str]:
 
 
 def write(term: Term, level: int = 0) -> str:
-    """Return the text of a term, in brackets where it stands between operators of a `level` above its own."""
+    """Return the text of a term, in brackets if it stands between operators of a `level` above its own."""
     head, parts = term
     if not parts:
         return head
@@ -309,7 +309,7 @@ ZERO, ONE = Term("0"), Term("1")
 
 
 def _value(term: Term) -> int | float | None:
-    """Return the value of a number without a suffix, whose arithmetic in C is Python's; None for any other term."""
+    """Return the value of a number without a suffix, the same in C and Python; None for any other term."""
     if term.head == "neg":
         value = _value(term.parts[0])
         return None if value is None else -value
@@ -356,7 +356,7 @@ def _difference(parts: tuple[Term, ...], first: float | None, second: float | No
 
 
 def _opposite(term: Term) -> Term | None:
-    """Return the opposite of a term that begins with a minus, which it then does not."""
+    """Return a term that begins with a minus without it; None for any other term."""
     if term.head == "neg":
         return term.parts[0]
     if term.head in {"*", "/"}:

@@ -31,7 +31,7 @@ _COMPLEX = {np.dtype(np.complex64): "complex<float>", np.dtype(np.complex128): "
 
 
 def seeds_of(results: Sequence[str], taken: Collection[str], *, alone: bool) -> dict[str, str]:
-    """Return what expressions call the gradient of each result: ``g`` of one that is `alone`, or ``g_NAME``."""
+    """Return the names of the results' gradients in expressions: ``g`` of one that is `alone`, or ``g_NAME``."""
     if alone and len(results) == 1 and "g" not in taken:
         return {results[0]: "g"}
     seeds = {name: f"g_{name}" for name in results}
@@ -41,14 +41,14 @@ def seeds_of(results: Sequence[str], taken: Collection[str], *, alone: bool) -> 
 
 
 def computed_in(dtype: np.dtype[Any]) -> str:
-    """Return the type of C++ in which elements of a dtype are computed: of half types float."""
+    """Return the C++ type for computing with elements of a dtype: of half types float."""
     if dtype.kind == "c":
         return _COMPLEX[dtype]
     return "float" if dtype.itemsize == 2 and dtype.kind in "fV" else C_TYPES.get(dtype, "")
 
 
 class Shapes(NamedTuple):
-    """What the results of formulas are like, and what the letters of types mean in them."""
+    """Form of formulas' results, and dtypes of the letters of types in them."""
 
     device: int
     shape: tuple[int, ...]
@@ -57,7 +57,7 @@ class Shapes(NamedTuple):
 
 
 class Formulas:
-    """Expressions by name, which share the names of what they are made of.
+    """Expressions by name, over shared names of their operands.
 
     Parameters
     ----------
@@ -181,11 +181,11 @@ class Formulas:
 
 
 class KernelGradient(Function):
-    """One launch of formulas; its last argument says which."""
+    """One launch of formulas; its last argument names them."""
 
     @staticmethod
     def forward(ctx: Any, *args: Any) -> Any:
-        """Return the results, and keep what went in."""
+        """Return the results, and keep the operands."""
         *values, (formulas, wanted, names, form) = args
         arrays = [value.array if isinstance(value, TensorBase) else value for value in values]
         launch = functools.partial(formulas.launch, wanted, names, form=form)

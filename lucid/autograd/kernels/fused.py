@@ -1,4 +1,4 @@
-"""Functions that `cupy.fuse` has made: called with terms instead of arrays they say what they compute."""
+"""Functions made by `cupy.fuse`: called with terms instead of arrays they give their formulas."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class _WritesError(Exception):
 
 
 class Traced(np.lib.mixins.NDArrayOperatorsMixin):
-    """What stands for an array while a function is read; its operators and CuPy's ufuncs give others."""
+    """Stand-in for an array while a function is read; its operators and CuPy's ufuncs give others."""
 
     def __init__(self, term: Term) -> None:
         self.term = term
@@ -46,7 +46,7 @@ class Traced(np.lib.mixins.NDArrayOperatorsMixin):
         return self._noted(ufunc.__name__, method, inputs, settings)
 
     def __cupy_override_elementwise_kernel__(self, kernel: Any, *inputs: object, **settings: object) -> Any:
-        """Take note of a ufunc of CuPy's, which asks its arguments for this."""
+        """Note a ufunc of CuPy's, called through this method of its arguments."""
         return self._noted(kernel.name.removeprefix("cupy_"), "__call__", inputs, settings)
 
     def _noted(self, name: str, method: str, inputs: Sequence[Any], settings: Mapping[str, Any]) -> Any:
@@ -107,7 +107,7 @@ class Fused(KernelWithDerivative):
         super().__init__(kernel, name, self.parameters, results, seeds, formulas, backward, found=found)
 
     def _read(self, kernel: Any, name: str) -> dict[str, Term]:
-        """Return what the function computes, by names of its outputs."""
+        """Return the function's terms, by names of its outputs."""
         try:
             found = kernel.func(*[Traced(Term(each)) for each in self.parameters])
         except _WritesError:
@@ -119,7 +119,7 @@ class Fused(KernelWithDerivative):
         return dict(zip(names, map(_term, entries), strict=True))
 
     def __call__(self, *args: Any) -> Any:
-        """Return what the function gives as Tensors, recorded if an argument requires grad."""
+        """Return the function's result as Tensors, recorded if an argument requires grad."""
         if len(args) != len(self.parameters):
             raise ArgumentError(f"{self.name}: expected {', '.join(self.parameters)}, got {len(args)} arguments")
 

@@ -120,7 +120,7 @@ class Raw(KernelWithDerivative):
         return self.record(args, names, launch, written, overwrites=False)
 
     def _packed(self, parameter: Parameter, value: object, device: int) -> Any:
-        """Return what the kernel's own call takes for an argument, which has been looked at."""
+        """Return a checked argument in the form for the kernel's own call."""
         if not parameter.is_pointer and parameter.type not in NUMBERS:
             return value
         found = parameter.packed(value, self.name, device)
@@ -132,7 +132,7 @@ class Raw(KernelWithDerivative):
         return (np.dtype(np.uint16) if dtype.kind == "V" else dtype).type(found)
 
     def _check_shapes(self, args: Mapping[str, Any]) -> None:
-        """Raise `ShapeError` unless what expressions read is of the shape of what is written."""
+        """Raise `ShapeError` unless the arrays that expressions read have the shape of those that are written."""
         if not self.gradients:
             return
         read = {*self.gradients, *self.results, *self.formulas.used(tuple(self.gradients))}

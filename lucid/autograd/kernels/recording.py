@@ -1,4 +1,4 @@
-"""What all kinds of kernels share: operands are looked at, the kernel is launched, and the call is recorded."""
+"""Common part of all kinds of kernels: operands are checked, the kernel is launched, and the call is recorded."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Call(NamedTuple):
 
 
 def not_found(name: str, reason: Exception, parameter: str) -> NotDifferentiableError:
-    """Return the error of a kernel whose derivative is not found by itself."""
+    """Return the error for a kernel that gives no derivative by itself."""
     if isinstance(reason, RecursionError):
         reason = KernelError("an expression is nested too deep")
     return NotDifferentiableError(
@@ -144,7 +144,7 @@ class KernelWithDerivative:
         return results[0] if len(results) == 1 else results
 
     def types(self, names: Sequence[str], arrays: Sequence[Any]) -> dict[str, np.dtype[Any]]:
-        """Return what the letters of types mean in a call."""
+        """Return the dtypes of the letters of types in a call."""
         return {}
 
     def number(self, name: str, value: object, types: Mapping[str, np.dtype[Any]], result: np.dtype[Any]) -> Any:
@@ -154,7 +154,7 @@ class KernelWithDerivative:
     # ---- the forward ----
 
     def run(self, ctx: Any, call: Call, operands: Sequence[Any]) -> tuple[Any, ...]:
-        """Launch the kernel, and keep what its backward needs."""
+        """Launch the kernel, and keep the values for its backward."""
         arrays, device = self._arrays(call, operands)
         tracked = call.recording and any(ctx.needs_input_grad)
         wanted = self._wanted(call, ctx.needs_input_grad, arrays) if tracked else []
@@ -217,7 +217,7 @@ class KernelWithDerivative:
         )
 
     def _wanted(self, call: Call, needs: Sequence[bool], arrays: Sequence[Any]) -> list[str]:
-        """Return the operands whose gradients are computed.
+        """Return the operands with gradients to be computed.
 
         Raises
         ------
@@ -285,7 +285,7 @@ class KernelWithDerivative:
                     )  # fmt: skip
 
     def _launched(self, call: Call, arrays: Sequence[Any], device: int) -> Sequence[Array]:
-        """Return the results of the kernel, with what CuPy refuses in lucid's words."""
+        """Return the results of the kernel; refusals of CuPy come in lucid's words."""
         try:
             results = gpu.run_on(device, call.launch, arrays)
         except LucidError:
@@ -313,7 +313,7 @@ class KernelWithDerivative:
         wanted: Sequence[str],
         used: set[str],
     ) -> None:
-        """Keep on the context what backward needs."""
+        """Keep the values for backward on the context."""
         given = dict(zip(call.names, zip(operands, arrays, strict=True), strict=True))
         results = {name: tensor.array for name, tensor in tensors.items() if isinstance(tensor, TensorBase)}
         result = next(iter(results.values()))
@@ -359,7 +359,7 @@ class KernelWithDerivative:
         return (*[found.get(name) for name in call.names], None)
 
     def _asked(self, call: Call, grads: Sequence[Any], values: Mapping[str, Any]) -> list[Any]:
-        """Return what the user's function gives, one for each operand."""
+        """Return the gradients by the user's function, one for each operand."""
         names = [*call.names, *[name for name in self.results if name not in call.written]]
         function: Any = self.backward
         given: Any = function(grads[0] if len(grads) == 1 else tuple(grads), tuple([values.get(n) for n in names]))
@@ -381,7 +381,7 @@ class KernelWithDerivative:
 
 
 class _KernelFunction(Function):
-    """One launch of a kernel of the user's own; its last argument says which."""
+    """One launch of a kernel of the user's own; its last argument is the call."""
 
     @staticmethod
     def forward(ctx: Any, *args: Any) -> Any:

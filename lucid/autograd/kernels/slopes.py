@@ -1,4 +1,4 @@
-"""Derivatives of expressions: what each operator and function hands on of the gradient of its result."""
+"""Derivatives of expressions: the gradients that each operator and function passes to its operands."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _rule(text: str) -> Term:
 def gradients(
     results: Mapping[str, Term], seeds: Mapping[str, Term], wanted: Collection[str], *, keep: bool = True
 ) -> dict[str, Term]:
-    """Return what the gradients of some names are, of expressions whose own gradients are `seeds`.
+    """Return the gradients of some names, for expressions with the gradients `seeds`.
 
     With `keep` the name of a result stands where its whole expression would: what has been computed is kept.
 
@@ -103,7 +103,7 @@ def gradients(
 
 
 def _depending(term: Term, wanted: Collection[str], found: set[int]) -> set[int]:
-    """Return the identities of the terms in which a name stands that has a gradient: to compare them takes longer."""
+    """Return the identities of the terms that contain a name with a gradient: to compare terms takes longer."""
     for part in term.parts:
         _depending(part, wanted, found)
     if any(id(part) in found for part in term.parts) or (not term.parts and term.head in wanted):
@@ -112,7 +112,7 @@ def _depending(term: Term, wanted: Collection[str], found: set[int]) -> set[int]
 
 
 def _hand_on(term: Term, grad: Term, depends: set[int], found: dict[str, Term]) -> None:
-    """Add to the gradients of names what a term hands on."""
+    """Add to the gradients of names those that a term passes on."""
     if not term.parts:
         found[term.head] = made("+", found[term.head], grad) if term.head in found else grad
         return

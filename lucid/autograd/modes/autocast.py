@@ -1,4 +1,4 @@
-"""Mixed precision: in which dtype a thread's ops compute on each type of device, and the mode that says so.
+"""Mixed precision: the dtype of a thread's ops on each type of device, and the mode that sets it.
 
 What is done to the operands of which op says `lucid.autograd.modes.casting`.
 """
@@ -27,7 +27,7 @@ class AutocastAs(Context):
         self._as = mode
 
     def _mode(self, before: Autocast) -> Autocast:
-        """Return what replaces `before`."""
+        """Return the replacement of `before`."""
         return self._as
 
     def __enter__(self) -> None:
@@ -126,7 +126,7 @@ def known(device_type: Any, name: str) -> str:
 
 
 def changed(mode: Autocast, device_type: str, *, enabled: bool | None = None, dtype: Dtype | None = None) -> Autocast:
-    """Return a mode with what is not None changed for one type of device."""
+    """Return a mode changed for one type of device; None leaves a setting as it is."""
     on_cpu = device_type == "cpu"
     if enabled is not None:
         mode = mode._replace(cpu=enabled) if on_cpu else mode._replace(cuda=enabled)

@@ -1,4 +1,4 @@
-"""What `autocast` makes of the operands of an op: in which dtypes it computes, on each type of device.
+"""Casts of an op's operands by `autocast`: the dtype of its computation, on each type of device.
 
 The lists are PyTorch's. Most ops are primitives, which stand here by name and whose callers ask; those that are told a
 dtype, or share a primitive with others, ask themselves, by `wide_in_autocast` and `lower_in_autocast`.
@@ -27,7 +27,7 @@ LOWER, WIDE, REFUSED = "lower", "float32", "refused"
 
 
 class Policy(NamedTuple):
-    """What happens to operands on each type of device: None leaves them as they are."""
+    """Cast of operands on each type of device: None leaves them as they are."""
 
     cpu: str | None
     cuda: str | None
@@ -48,7 +48,7 @@ POLICIES: dict[str, Policy] = {
 
 
 def lower_dtype(tensor: TensorBase) -> Dtype | None:
-    """Return the dtype to which `autocast` lowers operands on the device of `tensor`; None where it is off."""
+    """Return the lower dtype of `autocast` for operands on the device of `tensor`; None if it is off."""
     mode = thread.state.autocast
     if type(tensor.array) is np.ndarray:
         return mode.cpu_dtype if mode.cpu else None
@@ -62,7 +62,7 @@ def casts(tensor: TensorBase) -> bool:
 
 
 def cast_operands(name: str, policy: Policy, operands: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return the operands of a primitive in the dtypes in which it computes them under this thread's `autocast`.
+    """Return a primitive's operands in the dtypes of its computation under this thread's `autocast`.
 
     Raises
     ------
@@ -88,7 +88,7 @@ def cast_operands(name: str, policy: Policy, operands: tuple[Any, ...]) -> tuple
 
 
 def wide_in_autocast(tensor: Any, *, cpu: bool = False, cuda: bool = True) -> Any:
-    """Return half tensors as float32 where `autocast` is on for such a device; all else as it is."""
+    """Return half tensors as float32 if `autocast` is on for such a device; all else as it is."""
     if not unusual or not isinstance(tensor, TensorBase) or not casts(tensor) or lower_dtype(tensor) is None:
         return tensor
     wide = cpu if type(tensor.array) is np.ndarray else cuda
@@ -96,7 +96,7 @@ def wide_in_autocast(tensor: Any, *, cpu: bool = False, cuda: bool = True) -> An
 
 
 def lower_in_autocast(tensor: Any, *, cpu: bool = False, cuda: bool = True) -> Any:
-    """Return tensors of float32 and half types in the dtype of `autocast` where it is on; all else as it is."""
+    """Return tensors of float32 and half types in the dtype of `autocast` if it is on; all else as it is."""
     if not unusual or not isinstance(tensor, TensorBase) or not casts(tensor):
         return tensor
     lower = lower_dtype(tensor) if (cpu if type(tensor.array) is np.ndarray else cuda) else None

@@ -1,4 +1,4 @@
-"""Context managers as decorators, also of generators and coroutines: what they set holds in each step, not between."""
+"""Context managers as decorators, also of generators and coroutines: they hold in each step, not between."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Decorating:
         return type(self)()
 
     def __call__(self, function: F) -> F:
-        """Return `function` with the mode around each of its calls, or around each step of what a call returns.
+        """Return `function` with the mode around each of its calls, or around each step of its generator or coroutine.
 
         Warns
         -----
@@ -63,7 +63,7 @@ class Decorating:
 
 
 def _inside(mode: Callable[[], Decorating], function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function of the same kind as `function`, whose calls or steps each run inside a new ``mode()``."""
+    """Return a function of the same kind as `function`, with each call or step inside a new ``mode()``."""
     if inspect.isgeneratorfunction(function):
 
         def generator(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
@@ -107,7 +107,7 @@ def _inside(mode: Callable[[], Decorating], function: Callable[..., Any]) -> Cal
 
 
 def _in_steps(mode: Callable[[], Decorating], inner: Any) -> Generator[Any, Any, Any]:
-    """Run a generator or coroutine to its end, each step inside a new ``mode()``, and return what it returns."""
+    """Run a generator or coroutine to its end, each step inside a new ``mode()``, and return its result."""
     step: Any = inner.send
     given: Any = None
     while True:

@@ -1,4 +1,4 @@
-"""The end of a context manager, in C: no Ctrl-C falls between the end of a block and what is put back there."""
+"""The end of a context manager, in C: no Ctrl-C falls between the end of a block and its undoing."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lucid.errors import GraphError
 
 
 class _Leaving(io.IOBase):
-    """The one class of Python's library whose `__exit__` is in C and calls what it is given: its `close`."""
+    """The one class of Python's library with an `__exit__` in C that calls an attribute: its `close`."""
 
     __slots__ = ("close",)
 
@@ -34,7 +34,7 @@ class _Exit:
 
 
 class _Blocks:
-    """The blocks of a `Context` in which one thread stands: what puts back after each, and what calls that in C."""
+    """The blocks of a `Context` open in one thread: their undoing calls, and the caller of these in C."""
 
     __slots__ = ("leave", "undo")
 
@@ -46,7 +46,7 @@ class _Blocks:
 
 
 class Context:
-    """A context manager whose end cannot be missed.
+    """A context manager with an end that cannot be missed.
 
     Python looks for Ctrl-C at the first instruction of every function and after every call. An `__exit__` in Python may
     so be over before it has begun, and what it should have put back stays for good. Here `__enter__` adds to `undo` the
@@ -72,18 +72,18 @@ class Context:
 
     @property
     def undo(self) -> list[tuple[Any, ...]]:
-        """What puts back after the blocks of this thread, the innermost last."""
+        """The undoing calls of the blocks of this thread, the innermost last."""
         return self._here().undo
 
     def leave(self) -> Any:
-        """Return what makes the call that was added last."""
+        """Return a callable that makes the call that was added last."""
         blocks = self._here()
         if not blocks.undo:
             blocks.undo.append(self._otherwise)
         return blocks.leave
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what a copy gets."""
+        """Return the state of a copy."""
         return {name: value for name, value in self.__dict__.items() if name != "_blocks"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""What a checkpointed function reads beside its arguments: when it is run again it has to read the same.
+"""Tensors that a checkpointed function reads beside its arguments: when run again it has to read the same.
 
 Its modules say which parameters and buffers they hand out, ops which leaves their operands are. Both ask one set of the
 process first, which is empty while no checkpointed function runs.
@@ -49,7 +49,7 @@ class Read(NamedTuple):
 
 
 class Reads(Context):
-    """What one run of a checkpointed function reads: noted inside, and compared with what the first run has read.
+    """Tensors read by one run of a checkpointed function, and their comparison with those of the first run.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ class Reads(Context):
         state.runs = (*state.runs, self)
 
     def close(self) -> None:
-        """Find out what the first run has changed or replaced: that it may do again."""
+        """Find the tensors that the first run has changed or replaced: it may do so again."""
         for key, read in self.found.items():
             if read.version is not None and version_of(read.tensor)[0] != read.version:
                 self.own.add(key)
@@ -129,7 +129,7 @@ class Reads(Context):
         return None not in {before, now} and before != now
 
     def end(self, count: int | None = None) -> None:
-        """Compare what was read with the `count` first tensors that the first run has read, all if None.
+        """Compare the tensors read with the `count` first ones that the first run has read, all if None.
 
         Raises
         ------
@@ -157,7 +157,7 @@ def note_read(tensor: TensorBase, holder: dict[str, Any], key: str, name: Callab
 
 
 def note_leaves(edges: Iterable[Edge | None]) -> None:
-    """Note which leaves are operands of an op, by where their gradients go."""
+    """Note the leaves among an op's operands, by the edges of their gradients."""
     for edge in edges:
         leaf: Any = None if edge is None else getattr(edge[0], "leaf", None)
         if leaf is not None and (tensor := leaf()) is not None:
@@ -170,11 +170,11 @@ def _note(read: Read) -> None:
 
 
 def _count(tensor: TensorBase) -> int | None:
-    """Return the version of a tensor; None for an inference tensor, which has none."""
+    """Return the version of a tensor; None for an inference tensor, as it has none."""
     version = version_of(tensor)
     return None if version is INFERENCE else version[0]
 
 
 def recomputing() -> bool:
-    """Return whether this thread runs a checkpointed function again, whose first run has changed what it changes."""
+    """Return whether this thread runs a checkpointed function again, after its first run made the same changes."""
     return bool(watching) and any(run.first is not None for run in thread.state.runs)

@@ -77,7 +77,7 @@ intercepted: set[ThreadState] = set()
 
 
 class ThreadState:
-    """What one thread does when an op is applied.
+    """Modes and settings of one thread for the application of ops.
 
     `anomaly` is None, or whether gradients are searched for NaN. `passes` holds the backward passes that run on this
     thread, innermost last. What user code changes inside of a pass lasts until its node is done: by `changes`, which
@@ -147,7 +147,7 @@ class ThreadState:
 
     @property
     def recording(self) -> int:
-        """What an op has to do beside its computation; PLAIN in every state that is not in `unusual`."""
+        """Mode of recording beside the computation; PLAIN in every state that is not in `unusual`."""
         if self.grad_mode is not GRAD:
             return OFF
         if self.saved_hooks or self.anomaly is not None or self.creation_hooks or self.runs:
@@ -184,12 +184,12 @@ class ThreadState:
         return step if ordinary else together((unusual.add, self), step)
 
     def modes(self) -> Modes:
-        """Return what user code may change for this thread."""
+        """Return the modes that user code may change for this thread."""
         return self.grad_mode, (*self.saved_hooks,), self.saved_hooks_disabled, self.autocast, self.creation_hooks
 
 
 class _End:
-    """Goes with its thread, and takes the thread's state off the sets of states, where nothing else would any more."""
+    """Goes with its thread, and removes the thread's state from the sets of states."""
 
     __slots__ = ("_state",)
 
@@ -229,10 +229,10 @@ warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"lucid\.(auto
 
 
 class _Mode(Context, Decorating):
-    """A grad mode as a context manager and as a decorator; what it replaced comes back on exit."""
+    """A grad mode as a context manager and as a decorator; the previous mode comes back on exit."""
 
     def _mode(self, before: GradMode) -> GradMode:
-        """Return what replaces `before`."""
+        """Return the replacement of `before`."""
         raise NotImplementedError
 
     def __enter__(self) -> None:
@@ -245,7 +245,7 @@ class _Mode(Context, Decorating):
 
 
 class no_grad(_Mode):
-    """Ops inside are not recorded; what they return does not require grad.
+    """Ops inside are not recorded; their results do not require grad.
 
     A context manager and a decorator. Affects the current thread only.
 
@@ -331,7 +331,7 @@ class set_grad_enabled(_Mode):
         return GRAD_MODES[self.mode, before.inference]
 
     def _put_back(self) -> None:
-        """Undo what the constructor did, unless that has been done."""
+        """Undo the constructor's change, unless that has been done."""
         if self._outer is not None:
             thread.state.before_change()
             thread.state.grad_mode, self._outer = self._outer, None
@@ -347,7 +347,7 @@ class set_grad_enabled(_Mode):
         return super().__call__(function)
 
     def clone(self) -> set_grad_enabled:
-        """Return an equal mode, which switches at once."""
+        """Return an equal mode, in force at once."""
         return set_grad_enabled(self.mode)
 
 
