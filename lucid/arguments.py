@@ -49,7 +49,7 @@ def named(value: object, name: str = "") -> str:
 
 
 def _slots(value: object, code: CodeType, given: Mapping[str, Any]) -> Iterator[str]:
-    """Yield where `value` is among the arguments of a call: "dim", or "tensors[1]" inside of a sequence or a dict."""
+    """Yield the places of `value` among a call's arguments: "dim", or "tensors[1]" inside of a sequence or a dict."""
     count = code.co_argcount + code.co_kwonlyargcount
     count += bool(code.co_flags & inspect.CO_VARARGS) + bool(code.co_flags & inspect.CO_VARKEYWORDS)
     for parameter in code.co_varnames[:count]:
@@ -65,14 +65,14 @@ def _slots(value: object, code: CodeType, given: Mapping[str, Any]) -> Iterator[
 
 
 def shown(value: Any) -> str:
-    """Return the type of a value and, where that is a number or a text, what it is; for messages."""
+    """Return the type of a value and, of a number or a text, the value itself; for messages."""
     kind: type[Any] = type(value)  # pyright: ignore[reportUnknownVariableType]
     text = repr(value) if kind in {bool, int, float, complex, str} else ""
     return kind.__name__ if not text or len(text) > MOST_SHOWN else f"{kind.__name__} {text}"
 
 
 def among(value: object, options: Container[Any]) -> bool:
-    """Return whether a value of the user's is one of some words or numbers; what has no hash, as a list, is none."""
+    """Return whether a user's value is among some words or numbers; False for a value without a hash, as a list."""
     try:
         return value in options
     except TypeError:
@@ -80,7 +80,7 @@ def among(value: object, options: Container[Any]) -> bool:
 
 
 def unfit(value: object, wanted: str, name: str = "", kind: type[E] = ArgumentError) -> E:
-    """Return the error of an argument of a wrong type: the function and the parameter, what it takes, what it got."""
+    """Return the error of an argument of a wrong type: function and parameter, expected and actual type."""
     return kind(f"{named(value, name)}: expected {wanted}, got {shown(value)}")
 
 
@@ -124,7 +124,7 @@ _UNION = re.compile(r" \| (?![^\[]*\])")
 
 
 def _kinds(annotation: str) -> list[Kind]:
-    """Return what an annotation such as "int | None" takes; nothing if a part of it is not checked."""
+    """Return the kinds in an annotation such as "int | None"; nothing if a part of it is not checked."""
     found: list[Kind] = []
     for part in _UNION.split(annotation):
         name, _, inner = part.partition("[")

@@ -65,7 +65,7 @@ class ShapeError(CallError):
 
 
 class DtypeError(CallError, NotImplementedError):
-    """A dtype is unknown, unsupported by the operation, or would lose what the cast may not lose."""
+    """A dtype is unknown, unsupported by the operation, or would lose values that the cast must keep."""
 
 
 class NumberRangeError(DtypeError, OverflowError):
@@ -77,11 +77,11 @@ class DeviceError(CallError):
 
 
 class CudaUnavailableError(DeviceError):
-    """A CUDA device was asked for where CuPy is missing, does not load, or finds no device."""
+    """A CUDA device was asked for, but CuPy is missing, does not load, or finds no device."""
 
 
 class KernelError(LucidError, RuntimeError):
-    """A CUDA kernel does not compile, is launched in a way that it cannot be, or does what it may not."""
+    """A CUDA kernel does not compile, has an impossible launch, or does something forbidden."""
 
 
 class CaptureError(LucidError, RuntimeError):
@@ -131,11 +131,11 @@ class LinAlgError(LucidError, RuntimeError, ValueError):
 
 
 class IndexOutOfRangeError(CallError, IndexError):
-    """An index or a dimension lies outside of what it indexes."""
+    """An index or a dimension is out of range."""
 
 
 class IndexKindError(ShapeError, DtypeError, IndexError):
-    """What stands in brackets is no index, or its dtype or shape cannot index here."""
+    """An index is of an unsupported kind, or its dtype or shape cannot index here."""
 
 
 class GraphError(LucidError, RuntimeError):
@@ -159,15 +159,15 @@ class AnomalyError(LucidError, RuntimeError):
 
 
 class HookError(LucidError, RuntimeError):
-    """A hook broke its contract, or was registered or removed where it cannot be."""
+    """A hook broke its contract, or was registered or removed at a point that forbids it."""
 
 
 class HookTypeError(LucidError, RuntimeError, TypeError):
-    """A hook is not callable, or returned something that is neither None nor what it may replace."""
+    """A hook is not callable, or returned a value of a wrong type: neither None nor a replacement."""
 
 
 class NotATensorError(HookTypeError, AssertionError):
-    """What is to be differentiated is no tensor, or none that requires grad."""
+    """The value to be differentiated is no tensor, or does not require grad."""
 
 
 class SettingError(CallError, AssertionError):
@@ -183,7 +183,7 @@ class CheckpointError(LucidError, RuntimeError, ValueError):
 
 
 class StateDictError(LucidError, RuntimeError, ValueError, KeyError):
-    """A state dict does not match what it is loaded into: keys are missing, unexpected, or of another shape."""
+    """A state dict does not match its target: keys are missing, unexpected, or of another shape."""
 
     def __str__(self) -> str:
         # KeyError shows the repr of its only argument, which would print a report of several lines as one with "\n".

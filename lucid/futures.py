@@ -43,20 +43,20 @@ class Future(Generic[T]):
         return self._future.result()
 
     def value(self) -> T:
-        """Return the value that was set, or raise the exception; RuntimeError where there is none yet."""
+        """Return the value, or raise the exception; RuntimeError if none has been set yet."""
         if not self.done():
             raise RuntimeError("Future.value: nothing was set yet: ask done() first, or wait()")
         return self.wait()
 
     def set_result(self, result: T) -> None:
-        """Set the value, and call what waits for it; RuntimeError where it was set before."""
+        """Set the value, and call the waiting callbacks; RuntimeError if it was set before."""
         try:
             self._future.set_result(result)
         except concurrent.futures.InvalidStateError as error:
             raise RuntimeError("Future.set_result: a value or an exception was set before; it is set once") from error
 
     def set_exception(self, result: BaseException) -> None:
-        """Set an exception, which `wait` will raise; RuntimeError where something was set before."""
+        """Set an exception for `wait` to raise; RuntimeError if something was set before."""
         if not isinstance(result, BaseException):
             raise TypeError(f"Future.set_exception: expected an exception, got {type(result).__name__}")
         try:
@@ -67,11 +67,11 @@ class Future(Generic[T]):
             ) from error
 
     def add_done_callback(self, callback: Callable[[Future[T]], object]) -> None:
-        """Call ``callback(self)`` when something is set, at once if it was; what it raises is logged."""
+        """Call ``callback(self)`` when something is set, at once if it was; its exceptions are logged."""
         self._future.add_done_callback(lambda _: callback(self))
 
     def then(self, callback: Callable[[Future[T]], S]) -> Future[S]:
-        """Return the future of ``callback(self)``, called when something is set; what it raises is set."""
+        """Return the future of ``callback(self)``, called when something is set; an exception of it is set."""
         after: Future[S] = self.after()
 
         def call(_: object) -> None:
@@ -84,7 +84,7 @@ class Future(Generic[T]):
         return after
 
     def after(self) -> Future[Any]:
-        """Return an empty future for what is made of this one's value: of the class that waits in the same way."""
+        """Return an empty future for a result made of this one's value, of a class that waits in the same way."""
         return Future()
 
 

@@ -174,7 +174,7 @@ def spawn(
 
 
 def get_sharing_strategy() -> str:
-    """Return ``"file_descriptor"``: what shares memory holds a descriptor of it.
+    """Return ``"file_descriptor"``: shared memory is held by a descriptor.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Which steps a profiler sees, under PyTorch's names: lucid marks and limits, Nsight Systems measures.
+"""Steps for a profiler, under PyTorch's names: lucid marks and limits, Nsight Systems measures.
 
 Run ``nsys profile --capture-range=cudaProfilerApi --capture-range-end=repeat python script.py``: it records what runs
 inside of `profile` while its schedule says so, each step as a range, and the ranges of `record_function`. Python's own
@@ -23,14 +23,14 @@ __all__ = ["ProfilerAction", "ProfilerActivity", "profile", "record_function", "
 
 
 class ProfilerActivity(enum.Enum):
-    """What is profiled: the host, or CUDA devices."""
+    """Kind of activity to profile: the host, or CUDA devices."""
 
     CPU = 0
     CUDA = 2
 
 
 class ProfilerAction(enum.Enum):
-    """What happens to a step: it passes unseen, warms up, is recorded, or is recorded as the last of its cycle."""
+    """Action at a step: it passes unseen, warms up, is recorded, or is recorded as the last of its cycle."""
 
     NONE = 0
     WARMUP = 1
@@ -42,7 +42,7 @@ RECORDING = ProfilerAction.RECORD, ProfilerAction.RECORD_AND_SAVE
 
 
 def supported_activities() -> set[ProfilerActivity]:
-    """Return what can be profiled here.
+    """Return the activities that can be profiled here.
 
     Examples
     --------
@@ -57,7 +57,7 @@ def supported_activities() -> set[ProfilerActivity]:
 def schedule(
     *, wait: int, warmup: int, active: int, repeat: int = 0, skip_first: int = 0
 ) -> Callable[[int], ProfilerAction]:
-    """Return what happens to step number k: cycles of steps that wait, warm up and are recorded.
+    """Return the schedule of actions by step number: cycles of steps that wait, warm up and are recorded.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def schedule(
 
 
 class profile:
-    """Says a profiler outside of the process which steps to record, as a context manager.
+    """Tells a profiler outside of the process to record some steps, as a context manager.
 
     Parameters
     ----------
@@ -167,7 +167,7 @@ class profile:
         self._begin()
 
     def stop(self) -> None:
-        """End the last step; what has been recorded of its cycle is ready."""
+        """End the last step; the record of its cycle is ready."""
         self._end(saved=self._action() in RECORDING, number=0)
 
     def _action(self) -> ProfilerAction:
@@ -191,11 +191,11 @@ class profile:
             self._on_trace_ready(self)
 
     def key_averages(self, *_args: Any, **_kwargs: Any) -> NoReturn:
-        """Raise a NotImplementedError that says where times are to be found."""
+        """Raise a NotImplementedError that names the tools for times."""
         _refuse("key_averages")
 
     def export_chrome_trace(self, path: str) -> NoReturn:
-        """Raise a NotImplementedError that says where times are to be found."""
+        """Raise a NotImplementedError that names the tools for times."""
         _refuse("export_chrome_trace")
 
 

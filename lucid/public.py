@@ -1,4 +1,4 @@
-"""Where a function or a class is public: its `__module__`, which `help` shows and pickles name.
+"""Public places of functions and classes: their `__module__`, as `help` shows it and pickles name it.
 
 It is the module in whose `__all__` it stands under its own name, and of several the one nearest to `lucid`; the file in
 which it is written may move. `inspect.getsource` finds a function by its code. Of a class it looks in the file of the
@@ -21,7 +21,7 @@ _written: dict[Any, str] = {}
 
 
 def publish(namespace: dict[str, Any], /, **elsewhere: str) -> None:
-    """Let what a module exports say that it is public there; the module calls it at its end.
+    """Have a module's exports say that they are public there; called at the module's end.
 
     `elsewhere` gives the module of what is public nearer to `lucid`, too, in a module that may not be imported yet.
     """
@@ -49,7 +49,7 @@ def place(value: Any, module: str) -> None:
 
 
 def later(namespace: dict[str, Any], places: dict[str, str]) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
-    """Return `__getattr__` and `__dir__` of a module of which some names are imported when they are first asked for.
+    """Return `__getattr__` and `__dir__` of a module that imports some names when they are first asked for.
 
     `places` has the module of each, with its name there if that is another; or that it is one.
     """
@@ -68,7 +68,7 @@ def later(namespace: dict[str, Any], places: dict[str, str]) -> tuple[Callable[[
 
 
 def written_in(value: Any) -> str:
-    """Return the name of the module in which a function or a class is written.
+    """Return the name of the module with a function's or a class's source.
 
     >>> import lucid
     >>> from lucid.public import written_in

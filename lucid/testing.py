@@ -1,4 +1,4 @@
-"""What tests of tensors ask: whether two are close, and for tensors to begin with."""
+"""Helpers for tests of tensors: comparisons, and random tensors."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def _difference(
     *,
     equal_nan: bool,
 ) -> str | None:
-    """Return what differs, or None."""
+    """Return the difference in words, or None."""
     at = f"\nThe failure occurred for item {place}" if place else ""
     if isinstance(actual, Mapping) and isinstance(expected, Mapping):
         ours, theirs = cast("Mapping[Any, Any]", actual), cast("Mapping[Any, Any]", expected)
@@ -214,7 +214,7 @@ def _has_array(value: Any) -> bool:
 
 
 def _value_difference(a: Any, e: Any, rtol: float, atol: float, what: str, *, equal_nan: bool) -> str | None:
-    """Return where two arrays of one kind of numbers differ most, or None where all are close."""
+    """Return the largest difference of two arrays of one kind of numbers in words, or None if all are close."""
     with np.errstate(all="ignore"):
         differences = np.abs(a - e)
         close = (a == e) | (np.isfinite(differences) & (differences <= atol + rtol * np.abs(e)))

@@ -1,4 +1,4 @@
-"""The version of lucid, as code asks for it: `lucid.__version__`, and what PyTorch's `torch.version` tells."""
+"""The version of lucid for code that asks: `lucid.__version__`, and the contents of PyTorch's `torch.version`."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _own(version: str) -> Key:
 
 
 def _key(value: object) -> Key | None:
-    """Return what versions are compared by: their numbers, and how far they have come; None for what is none."""
+    """Return the sort key of a version: its numbers, and its stage; None for any other value."""
     if not isinstance(value, str):
         if not isinstance(value, Sequence):
             return None

@@ -53,7 +53,7 @@ class GradScaler(grad_scaler.GradScaler):
 
 
 def custom_fwd(fwd: Callable[..., Any] | None = None, *, cast_inputs: Any = None) -> Any:
-    """Return what `lucid.amp.custom_fwd` does with ``device_type="cuda"``.
+    """Return `lucid.amp.custom_fwd` with ``device_type="cuda"``.
 
     Examples
     --------
@@ -66,7 +66,7 @@ def custom_fwd(fwd: Callable[..., Any] | None = None, *, cast_inputs: Any = None
 
 
 def custom_bwd(bwd: Callable[..., Any]) -> Any:
-    """Return what `lucid.amp.custom_bwd` does with ``device_type="cuda"``.
+    """Return `lucid.amp.custom_bwd` with ``device_type="cuda"``.
 
     Examples
     --------

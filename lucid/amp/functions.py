@@ -1,4 +1,4 @@
-"""Functions of the user's own under `autocast`: what their forward is cast to, and the same mode for their backward."""
+"""Functions of the user's own under `autocast`: the cast of their inputs, and the same mode for their backward."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def custom_fwd(fwd: Callable[..., Any] | None = None, *, device_type: str, cast_
 
 
 def custom_bwd(bwd: Callable[..., Any] | None = None, *, device_type: str) -> Any:
-    """Return the `backward` of a `Function` whose forward has `custom_fwd`: it runs under the same `autocast`.
+    """Return the `backward` of a `Function` with a `custom_fwd` forward: it runs under the same `autocast`.
 
     `bwd` and `device_type` are as there.
 

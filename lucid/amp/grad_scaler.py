@@ -137,7 +137,7 @@ class GradScaler:
         raise ArgumentError(f"scale: expected a Tensor, or a tuple or list of them, got {type(outputs).__name__}")
 
     def _factor(self, loss: Any) -> Any:
-        """Return what a loss of floating dtype is multiplied by: of a CUDA device a number there."""
+        """Return the multiplier of a loss of floating dtype: a number on the device for a loss on a CUDA device."""
         if not loss.is_cuda:
             return self.get_scale()
         there = self._on(loss.device)
@@ -181,7 +181,7 @@ class GradScaler:
             self._found[key] = self._unscale(grads)
 
     def _keep_constants(self) -> None:
-        """Let a capture that this thread may be in refuse replays after by what the factor changes is another."""
+        """Have a capture of this thread, if it is in one, refuse replays after a change of the factor's constants."""
         capture = capture_of_this_thread()
         if capture is None:
             return
@@ -197,7 +197,7 @@ class GradScaler:
         capture.before.append(check)
 
     def _undo_with_capture(self) -> None:
-        """Let what was found and stepped be as now, should the capture fail that this thread may be in."""
+        """Have a capture of this thread, if it is in one, put back overflow flags and steps should it fail."""
         capture = capture_of_this_thread()
         if capture is not None:
             found, stepped = dict(self._found), set(self._stepped)
@@ -238,7 +238,7 @@ class GradScaler:
         return self._there
 
     def _read(self) -> tuple[float, int]:
-        """Return factor and tracker, which waits for the device where they are on one."""
+        """Return factor and tracker, after waiting for the device if they are on one."""
         there = self._there
         if there is None:
             return self._scale, self._growth_tracker
@@ -264,7 +264,7 @@ class GradScaler:
             )
 
     def step(self, optimizer: Optimizer, *args: object, **kwargs: object) -> Any:
-        """Return what ``optimizer.step(*args, **kwargs)`` returns, or None without a step if a gradient is not finite.
+        """Return the result of ``optimizer.step(*args, **kwargs)``, or None without a step if a gradient is not finite.
 
         Where all gradients are on one CUDA device, and the optimizer is one of lucid's that counts no steps or was made
         with ``capturable=True``, the step is made in either case, hooks included, and its kernels change neither
@@ -334,7 +334,7 @@ class GradScaler:
         self._stepped.clear()
 
     def _update_there(self, there: _There) -> None:
-        """Choose the factor where it is, without waiting."""
+        """Update the factor on its device, without waiting."""
         known = [found for found in self._found.values() if not isinstance(found, TensorBase)]
         found: Any = None
         with no_grad():
@@ -359,7 +359,7 @@ class GradScaler:
         return dict(zip(("growth", "backoff", "interval"), settings, strict=True))
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what a copy begins with: factor and tracker as numbers."""
+        """Return the state of a copy: factor and tracker as numbers."""
         scale, tracker = self._read()
         return {**vars(self), "_there": None, "_scale": scale, "_growth_tracker": tracker}
 
@@ -372,22 +372,22 @@ class GradScaler:
         return self._read()[0] if self._enabled else 1.0
 
     def get_growth_factor(self) -> float:
-        """Return what the factor is multiplied by when it grows."""
+        """Return the multiplier of the factor when it grows."""
         return self._growth_factor
 
     @checked
     def set_growth_factor(self, new_factor: float) -> None:
-        """Set what the factor is multiplied by when it grows: above 1."""
+        """Set the multiplier of the factor when it grows: above 1."""
         self._check(1.0, new_factor, self._backoff_factor, self._growth_interval)
         self._growth_factor = new_factor
 
     def get_backoff_factor(self) -> float:
-        """Return what the factor is multiplied by after a gradient that is not finite."""
+        """Return the multiplier of the factor after a gradient that is not finite."""
         return self._backoff_factor
 
     @checked
     def set_backoff_factor(self, new_factor: float) -> None:
-        """Set what the factor is multiplied by after a gradient that is not finite: between 0 and 1."""
+        """Set the multiplier of the factor after a gradient that is not finite: between 0 and 1."""
         self._check(1.0, self._growth_factor, new_factor, self._growth_interval)
         self._backoff_factor = new_factor
 

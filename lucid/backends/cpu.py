@@ -1,4 +1,4 @@
-"""How many threads compute matrix products on the CPU: those of OpenBLAS, which NumPy brings along.
+"""Number of threads of matrix products on the CPU: OpenBLAS, part of NumPy, runs them.
 
 Everything else on the CPU runs in the thread that calls it.
 """

@@ -1,4 +1,4 @@
-"""Switches of what runs on CUDA devices."""
+"""Switches of CUDA computation."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class MatmulSettings:
         self.allow_tf32 = False
 
     def __setattr__(self, name: str, value: object) -> None:
-        """Set the switch; an ArgumentError for what is no bool."""
+        """Set the switch; an ArgumentError for anything but a bool."""
         if name == "allow_tf32" and not isinstance(value, bool):
             raise ArgumentError(f"allow_tf32: expected True or False, got {value!r}")
         super().__setattr__(name, value)

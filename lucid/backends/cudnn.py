@@ -1,4 +1,4 @@
-"""Switch of cuDNN, `lucid.backends.cudnn.enabled`, and what scripts ask of it besides."""
+"""Switch of cuDNN, `lucid.backends.cudnn.enabled`, and other attributes that scripts ask for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Apple's devices, which lucid has no kernels for."""
+"""Apple's devices: not available, as lucid has no kernels for them."""
 
 from __future__ import annotations
 

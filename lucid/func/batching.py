@@ -139,7 +139,7 @@ def vmap(
 
 
 def _check_dim(what: str, dim: Any) -> None:
-    """Refuse what is neither a dimension nor None."""
+    """Raise unless `dim` is an int or None."""
     if dim is not None and (not isinstance(dim, int) or isinstance(dim, bool)):
         raise SettingError(f"{what}: expected an int or None in each place, got {shown(dim)}")
 
@@ -223,7 +223,7 @@ def _stacked(column: Sequence[Any], dim: int, name: str) -> Tensor:
 
 
 def _unchanged(column: Sequence[Any], what: str) -> Any:
-    """Return what all calls have returned."""
+    """Return the value that all calls have in common."""
     first = column[0]
     for value in column[1:]:
         same = equal(first, cast("Tensor", value)) if isinstance(value, TensorBase) else value == first

@@ -113,7 +113,7 @@ class Run:
         return self._left(grads, self.inputs)
 
     def transposed(self) -> Callable[[Sequence[Any], bool, bool], list[Any]]:
-        """Return what gives the product of the Jacobian with vectors, one for each input; for each output.
+        """Return a function for the product of the Jacobian with vectors, one for each input; for each output.
 
         The product of vectors with the Jacobian is linear in these; so the result is its derivative by them.
         """
@@ -139,12 +139,12 @@ class Run:
         ]
 
     def leave(self, tree: Any) -> Any:
-        """Return what the function has returned as it is outside."""
+        """Return the function's result as seen outside of this level."""
         return map_leaves(tree, lambda leaf: self.level.leave(leaf) if hasattr(leaf, "edge") else leaf)
 
 
 def check_real(values: Sequence[Any], what: str) -> None:
-    """Refuse complex tensors, of which a Jacobian has no one meaning, and those that have no derivatives."""
+    """Refuse complex tensors, as their Jacobian has no single meaning, and dtypes without derivatives."""
     for tensor in values:
         if tensor.array.dtype.kind == "c":
             raise DtypeError(f"{what}: expected real tensors, got {tensor.dtype}: use vjp or jvp")
@@ -160,7 +160,7 @@ def check_dtype(tensor: Any, what: str) -> None:
 
 
 def check_function(func: object) -> None:
-    """Refuse what is no function."""
+    """Raise unless `func` is callable."""
     if not callable(func):
         raise unfit(func, "a callable", "func")
 
@@ -208,7 +208,7 @@ def grad(func: Callable[P, Any], argnums: int | tuple[int, ...] = 0, has_aux: bo
 def grad_and_value(
     func: Callable[P, Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False
 ) -> Callable[P, tuple[Any, Any]]:
-    """Return a function that computes the gradient of `func` and what it returns.
+    """Return a function that computes the gradient of `func` and its value.
 
     Parameters
     ----------
@@ -243,7 +243,7 @@ def grad_and_value(
 
 @checked
 def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
-    """Return what `func` gives for `primals`, and a function that gives products of vectors with its Jacobian.
+    """Return ``func(*primals)``, and a function that gives products of vectors with its Jacobian.
 
     Parameters
     ----------
@@ -285,7 +285,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
 
 @checked
 def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False) -> Any:
-    """Return what `func` gives for `primals`, and the product of its Jacobian with `tangents`.
+    """Return ``func(*primals)``, and the product of its Jacobian with `tangents`.
 
     Parameters
     ----------
@@ -335,7 +335,7 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
 
 @checked
 def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
-    """Return what `func` gives for `primals`, and a function that gives products of its Jacobian with vectors.
+    """Return ``func(*primals)``, and a function that gives products of its Jacobian with vectors.
 
     Parameters
     ----------

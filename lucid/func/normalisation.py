@@ -15,7 +15,7 @@ __all__ = ["replace_all_batch_norm_modules_"]
 
 @checked
 def replace_all_batch_norm_modules_(root: Module) -> Module:
-    """Return `root`, whose batch normalisations have no running statistics any more.
+    """Return `root` after taking the running statistics off its batch normalisations.
 
     They take the statistics of each batch, in evaluation too, and a call changes nothing of the module.
 

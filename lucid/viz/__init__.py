@@ -1,4 +1,4 @@
-"""Pictures of what lucid does: the graph of a backward pass with the hooks on it, and the table of a model."""
+"""Pictures of graphs and models: the graph of a backward pass with the hooks on it, and the table of a model."""
 
 from lucid.public import publish as _publish
 from lucid.viz.graph import DotMissingError, Graph, graph

@@ -25,7 +25,7 @@ LARGEST = 2000
 
 
 class DotMissingError(LucidError, RuntimeError):
-    """A picture was asked for where graphviz's ``dot`` is not installed, or fails."""
+    """A picture was asked for, but graphviz's ``dot`` is not installed, or fails."""
 
 
 class Graph:
@@ -74,7 +74,7 @@ class Graph:
         return ran.stdout
 
     def _repr_svg_(self) -> str | None:
-        """Return the picture for notebooks; None where it can not be drawn, and they show the text."""
+        """Return the picture for notebooks; None if it cannot be drawn, and they show the text."""
         try:
             return self._drawn("svg").decode()
         except DotMissingError:

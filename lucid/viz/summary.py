@@ -1,4 +1,4 @@
-"""What a model is made of, and what its forward costs, as a table."""
+"""Table of a model's modules and the costs of its forward."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Line(NamedTuple):
 
 
 class Summary(Sequence[Line]):
-    """What `summary` found: a line for each module, the model itself first; printed, a table."""
+    """Result of `summary`: a line for each module, the model itself first; printed, a table."""
 
     def __init__(self, lines: Sequence[Line]) -> None:
         self._lines = tuple(lines)
@@ -66,7 +66,7 @@ class Summary(Sequence[Line]):
         return [line._asdict() for line in self._lines]
 
     def __rich__(self) -> RichTable:
-        """Return what rich prints: modules stand further in the deeper they are."""
+        """Return the table for rich: modules stand further in the deeper they are."""
         from rich.table import Table as Rich  # noqa: PLC0415  # only who prints a table needs it
 
         made = Rich("module", "outputs", caption=self._caption())
