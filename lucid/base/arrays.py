@@ -265,9 +265,9 @@ def _as_array(data: object) -> Array | None:
     """View of data that is an array or lends its buffer; None for numbers and sequences of them."""
     if type(data) in _NUMBERS:
         return None
-    found = read(data)
-    if found is not None:
-        return found
+    array = read(data)
+    if array is not None:
+        return array
     leaf = _first_leaf(data)
     if gpu.is_gpu_array(leaf):
         with gpu.use_device(gpu.device_index(leaf)):
@@ -346,7 +346,7 @@ def infer_dtype(data: object) -> dtype:
 def _look_through(data: object) -> tuple[dtype, bool]:
     """Dtype of a number or nested sequence, and whether tensors are among its leaves."""
     level: list[Any] = [data]
-    found: dtype | None = None
+    common: dtype | None = None
     tensors = False
     while level:
         nested: list[Any] = []
@@ -361,9 +361,9 @@ def _look_through(data: object) -> tuple[dtype, bool]:
             check_unmasked(first)
             for leaf in (first, *members) if hasattr(kind, "dtype") else (first,):
                 one = _dtype_of_leaf(leaf)
-                found = one if found is None else promote_types(found, one)
+                common = one if common is None else promote_types(common, one)
         level = list(chain.from_iterable(nested))
-    return get_default_dtype() if found is None else found, tensors
+    return get_default_dtype() if common is None else common, tensors
 
 
 def _is_tensor(leaf: object) -> bool:
@@ -391,7 +391,7 @@ def _nests(data: object) -> bool:
 
 
 def _dtype_of_leaf(leaf: object) -> dtype:
-    found = getattr(leaf, "dtype", None)
-    if found is None:
+    own = getattr(leaf, "dtype", None)
+    if own is None:
         return scalar_dtype(leaf)
-    return found if isinstance(found, dtype) else dtype_of(leaf)
+    return own if isinstance(own, dtype) else dtype_of(leaf)

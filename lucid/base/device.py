@@ -117,10 +117,10 @@ _cuda_devices: dict[int, device] = {}
 
 def _cuda(index: int) -> device:
     """Device object of one CUDA index, the same each time."""
-    found = _cuda_devices.get(index)
-    if found is None:
-        found = _cuda_devices.setdefault(index, device("cuda", index))
-    return found
+    known = _cuda_devices.get(index)
+    if known is None:
+        known = _cuda_devices.setdefault(index, device("cuda", index))
+    return known
 
 
 def get_default_device() -> device:
@@ -184,9 +184,9 @@ def as_device(spec: Device) -> device:
             raise DeviceError(f"no device {named}: there is one CPU, named 'cpu'")
         return CPU
     # Every device that was handed out exists, so one that is known needs no second look at the driver.
-    found = None if named.index is None else _cuda_devices.get(named.index)
-    if found is not None:
-        return found
+    known = None if named.index is None else _cuda_devices.get(named.index)
+    if known is not None:
+        return known
     gpu.cupy()
     if named.index is None:
         return _cuda(gpu.current_device())

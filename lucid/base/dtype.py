@@ -230,16 +230,16 @@ def as_dtype(spec: Any) -> dtype:
         return spec
     if isinstance(spec, str):
         name = spec.removeprefix("lucid.")
-        found = DTYPES.get(name) or ALIASES.get(name)
+        match = DTYPES.get(name) or ALIASES.get(name)
     elif isinstance(spec, np.dtype):
-        found = _BY_NUMPY.get(cast("np.dtype[Any]", spec))
+        match = _BY_NUMPY.get(cast("np.dtype[Any]", spec))
     elif isinstance(spec, type):
-        found = _BY_SCALAR_TYPE.get(spec)
+        match = _BY_SCALAR_TYPE.get(spec)
     else:
-        found = None
-    if found is None:
+        match = None
+    if match is None:
         raise unfit(cast("object", spec), f"a dtype of lucid ({_SUPPORTED})", "dtype", DtypeError)
-    return found
+    return match
 
 
 def dtype_of(array: Array) -> dtype:
@@ -369,17 +369,17 @@ def result_type(*operands: Any) -> dtype:
     zero_dim: dtype | None = None
     scalars: dtype | None = None
     for operand in operands:
-        found = getattr(operand, "dtype", None)
-        if found is None:
+        own = getattr(operand, "dtype", None)
+        if own is None:
             scalar = scalar_dtype(operand)
             scalars = scalar if scalars is None else _PROMOTION[scalars][scalar]
             continue
-        if type(found) is not dtype:
-            found = dtype_of(operand)
+        if type(own) is not dtype:
+            own = dtype_of(operand)
         if operand.ndim:
-            arrays = found if arrays is None else _PROMOTION[arrays][found]
+            arrays = own if arrays is None else _PROMOTION[arrays][own]
         else:
-            zero_dim = found if zero_dim is None else _PROMOTION[zero_dim][found]
+            zero_dim = own if zero_dim is None else _PROMOTION[zero_dim][own]
     result = _yield_to(arrays, _yield_to(zero_dim, scalars))
     if result is None:
         raise DtypeError("result_type: expected at least one operand, got none")

@@ -33,15 +33,15 @@ class _Functions:
         self._module = module
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self._module, name)
+        function = getattr(self._module, name)
         if name in _FORGETFUL:
-            found = _keeping(found)
+            function = _keeping(function)
         elif name in _MAKING:
-            found = _sized(found)
+            function = _sized(function)
         elif name == "broadcast_to":
-            found = _sized_view(found)
-        setattr(self, name, found)
-        return found
+            function = _sized_view(function)
+        setattr(self, name, function)
+        return function
 
 
 def _sized(function: Callable[..., Any]) -> Callable[..., Any]:

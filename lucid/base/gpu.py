@@ -108,13 +108,13 @@ def cupy() -> Any:
     except Exception as error:
         raise CudaUnavailableError(f"CuPy is installed but does not load ({error}); {_INSTALL}") from error
     try:
-        found = int(module.cuda.runtime.getDeviceCount())
+        count = int(module.cuda.runtime.getDeviceCount())
     except Exception as error:
         raise CudaUnavailableError(
             f"CuPy found no CUDA device ({error}); check nvidia-smi, the driver and CUDA_VISIBLE_DEVICES, "
             "or use device='cpu'"
         ) from error
-    if found == 0:
+    if count == 0:
         raise CudaUnavailableError(
             "CuPy found no CUDA device; check nvidia-smi and CUDA_VISIBLE_DEVICES, or use device='cpu'"
         )

@@ -127,9 +127,9 @@ def reduced(tensor: Any, send: Callable[[int], Any] | None = None) -> Any:
     start = np.frombuffer(block, np.uint8, 1).ctypes.data
     layout = array.shape, array.dtype, array.ctypes.data - start, array.strides
     sent = (send or import_module("multiprocessing.reduction").DupFd)(block.descriptor)
-    return _found, (make, kind, sent, layout, rest)
+    return _attached, (make, kind, sent, layout, rest)
 
 
-def _found(make: Any, kind: type[Any], descriptor: Any, layout: tuple[Any, ...], rest: list[Any]) -> Any:
+def _attached(make: Any, kind: type[Any], descriptor: Any, layout: tuple[Any, ...], rest: list[Any]) -> Any:
     """Return the tensor of another process, in the same memory."""
     return make(kind, laid_out(Block.of(descriptor.detach()), *layout), *rest)

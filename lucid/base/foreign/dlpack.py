@@ -69,8 +69,8 @@ _pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)
 def _look_in(capsule: Any) -> tuple[_Tensor, int]:
     """Return the description of memory in a capsule, as it lies there, and its flags."""
     if _is_valid(capsule, b"dltensor_versioned"):
-        found = _Versioned.from_address(_pointer(capsule, b"dltensor_versioned"))
-        return found.tensor, found.flags
+        versioned = _Versioned.from_address(_pointer(capsule, b"dltensor_versioned"))
+        return versioned.tensor, versioned.flags
     return _Tensor.from_address(_pointer(capsule, b"dltensor")), 0
 
 
@@ -157,8 +157,8 @@ def capsule_of(array: Any, options: dict[str, Any]) -> Any:
     CopyNeededError
         If an array on a CUDA device is wanted on the CPU, and no copy.
     """
-    there = options.get("dl_device")
-    if options.get("copy") is False and there is not None and there[0] == CPU and gpu.is_gpu_array(array):
+    target = options.get("dl_device")
+    if options.get("copy") is False and target is not None and target[0] == CPU and gpu.is_gpu_array(array):
         raise CopyNeededError(
             f"__dlpack__: a copy is needed to give a tensor on {device_of(array)} to the CPU, got copy=False"
         )
@@ -181,7 +181,7 @@ def capsule_of(array: Any, options: dict[str, Any]) -> Any:
     if array.dtype != bfloat16.numpy:
         return array.__dlpack__(**options)
     if gpu.is_gpu_array(array):
-        if (there or array.__dlpack_device__())[0] in CUDA:
+        if (target or array.__dlpack_device__())[0] in CUDA:
             return array.__dlpack__(**options)
         array, options = array.get(), {**options, "stream": None}
     capsule = array.view(np.uint16).__dlpack__(**options)

@@ -35,10 +35,10 @@ def reduced(array: Array) -> tuple[Callable[..., Any], tuple[Any, ...]] | None:
         return _view_of, (root, isinstance(array, np.memmap), start, array.dtype, array.shape, array.strides)
     path = _path_of(root)
     try:
-        there = path is not None and Path(path).stat().st_size >= root.offset + root.nbytes
+        is_whole = path is not None and Path(path).stat().st_size >= root.offset + root.nbytes
     except OSError:
-        there = False
-    if not there:
+        is_whole = False
+    if not is_whole:
         return None
     mode, order = "r" if root.mode == "r" else "r+", "C" if root.flags.c_contiguous else "F"
     return np.memmap, (path, root.dtype, mode, root.offset, root.shape, order)
@@ -51,12 +51,12 @@ def _path_of(root: np.memmap[Any, Any]) -> Any:
     end = first + -(-len(memory) // mmap.PAGESIZE) * mmap.PAGESIZE
     try:
         # another file may have the name by now
-        found = str(Path(f"/proc/self/map_files/{first:x}-{end:x}").readlink())
+        path = str(Path(f"/proc/self/map_files/{first:x}-{end:x}").readlink())
     except OSError:
         return root.filename
-    if found.endswith(" (deleted)"):
+    if path.endswith(" (deleted)"):
         return None
-    return found if Path(found).exists() else root.filename
+    return path if Path(path).exists() else root.filename
 
 
 def _view_of(

@@ -89,13 +89,13 @@ def read(data: Any, *, copies: bool = True) -> Any:
     if hasattr(data, "__array_interface__") or hasattr(data, "__array__"):
         _check_mask(data, getattr(data, "__array_interface__", None))
         try:
-            found = np.asanyarray(data)
+            array = np.asanyarray(data)
         except TypeError:
             # PyTorch gives NumPy no bfloat16
             if not hasattr(data, "__dlpack__"):
                 raise
         else:
-            return plain(found)
+            return plain(array)
     if hasattr(data, "__dlpack__"):
         return dlpack.read(data, copies=copies)
     return np.asarray(data) if isinstance(data, memoryview | python_array) else None
