@@ -231,20 +231,18 @@ class Attributes(TensorBase):
             raise HookTypeError(f"assigned grad: expected a Tensor or None, got {type(value).__name__}")
         if value is self:
             raise GraphError("assigned grad: a tensor cannot be its own gradient: assign a clone()")
-        given, own = value.array, self.array
-        if given.shape != own.shape:
+        new, own = value.array, self.array
+        if new.shape != own.shape:
             raise ShapeError(
-                f"assigned grad has data of a different size: expected shape {tuple(own.shape)}, got "
-                f"{tuple(given.shape)}"
+                f"assigned grad has data of a different size: expected shape {tuple(own.shape)}, got {tuple(new.shape)}"
             )
-        if given.dtype != own.dtype:
+        if new.dtype != own.dtype:
             raise DtypeError(
-                f"assigned grad has data of a different type: expected {dtype_of(own)}, got {dtype_of(given)}"
+                f"assigned grad has data of a different type: expected {dtype_of(own)}, got {dtype_of(new)}"
             )
-        if device_of(given) != device_of(own):
+        if device_of(new) != device_of(own):
             raise DeviceError(
-                f"assigned grad has data located on a different device: expected {device_of(own)}, got "
-                f"{device_of(given)}"
+                f"assigned grad has data located on a different device: expected {device_of(own)}, got {device_of(new)}"
             )
         self.stored_grad = value
 

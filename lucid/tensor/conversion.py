@@ -98,26 +98,26 @@ def to(self: Tensor, *args: Any, non_blocking: bool = False, copy: bool = False,
 
 def target_of(args: tuple[Any, ...], kwargs: dict[str, Any], *, non_blocking: bool, copy: bool) -> tuple[Any, ...]:
     """Return device, dtype, non_blocking and copy of a call of `to`; None for a property that stays."""
-    given: Any = dict(kwargs)
+    settings: Any = dict(kwargs)
     rest = list(args)
     if rest and isinstance(rest[0], TensorBase):
-        given["other"] = rest.pop(0)
+        settings["other"] = rest.pop(0)
     elif rest and is_dtype(rest[0]):
-        given["dtype"] = rest.pop(0)
+        settings["dtype"] = rest.pop(0)
     elif rest:
-        given["device"] = rest.pop(0)
+        settings["device"] = rest.pop(0)
         if rest and not isinstance(rest[0], bool):
-            given["dtype"] = rest.pop(0)
+            settings["dtype"] = rest.pop(0)
     if rest:
         non_blocking = rest.pop(0)
     if rest:
         copy = rest.pop(0)
-    other = given.pop("other", None)
+    other = settings.pop("other", None)
     if other is not None:
-        given.setdefault("device", device_of(other.array))
-        given.setdefault("dtype", dtype_of(other.array))
-    wanted_device, wanted_dtype = given.pop("device", None), given.pop("dtype", None)
-    if rest or given:
+        settings.setdefault("device", device_of(other.array))
+        settings.setdefault("dtype", dtype_of(other.array))
+    wanted_device, wanted_dtype = settings.pop("device", None), settings.pop("dtype", None)
+    if rest or settings:
         raise DtypeError(
             "to: expected to(dtype), to(device, dtype) or to(other), each with non_blocking and copy, got "
             f"{(*args, *kwargs)}"

@@ -166,9 +166,9 @@ def dlpack(
         If elements lie in memory backwards, as they may in that of an array of NumPy's, and no copy is asked for; if
         memory of a CUDA device is wanted on the CPU, and no copy.
     """
-    given = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
+    options = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
     return capsule_of(
-        untracked(self, "__dlpack__()"), {key: value for key, value in given.items() if value is not None}
+        untracked(self, "__dlpack__()"), {key: value for key, value in options.items() if value is not None}
     )
 
 
@@ -228,11 +228,13 @@ def from_dlpack(ext_tensor: Any, *, device: Device = None, copy: bool | None = N
     else:
         taken = read(ext_tensor, copies=copy is not False)
     here = device_of(taken)
-    there = here if device is None else as_device(device)
-    if there != here:
+    target = here if device is None else as_device(device)
+    if target != here:
         if copy is False:
-            raise SettingError(f"from_dlpack: a copy is needed to bring memory of {here} to {there}, and copy is False")
-        return wrap(to_device(taken, there))
+            raise SettingError(
+                f"from_dlpack: a copy is needed to bring memory of {here} to {target}, and copy is False"
+            )
+        return wrap(to_device(taken, target))
     return wrap(taken.copy() if copy else taken)
 
 

@@ -85,8 +85,8 @@ def set_printoptions(
     if profile is not None and not (isinstance(profile, str) and profile in PROFILES):
         raise SettingError(f"set_printoptions: expected the profile to be one of {sorted(PROFILES)}, got {profile!r}")
     base = _options if profile is None else PROFILES[profile]
-    given = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
-    changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    settings = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
+    changes: dict[str, Any] = {name: value for name, value in settings.items() if value is not None}
     _options = base._replace(sci_mode=sci_mode, **changes)
 
 

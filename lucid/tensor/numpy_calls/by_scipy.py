@@ -59,9 +59,9 @@ class SpecialFunction(Function):
         """Return SciPy's values."""
         ctx.name = name
         ctx.save_for_backward(*operands)
-        found: Any = _ufunc(name)(*[each.numpy(force=True) for each in operands])
+        values: Any = _ufunc(name)(*[each.numpy(force=True) for each in operands])
         x = operands[argument_of(name)]
-        return tuple([beside(each, x) for each in found]) if _ufunc(name).nout > 1 else beside(found, x)
+        return tuple([beside(each, x) for each in values]) if _ufunc(name).nout > 1 else beside(values, x)
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
@@ -73,8 +73,8 @@ class SpecialFunction(Function):
 
 def _gradient(name: str, place: int, operands: tuple[Any, ...], grads: tuple[Any, ...]) -> Any:
     """Return the gradient by the argument of a place: a sum over results."""
-    found: Any = SLOPES[name][place](*operands)
-    slopes: tuple[Any, ...] = found if len(grads) > 1 else (found,)
+    result: Any = SLOPES[name][place](*operands)
+    slopes: tuple[Any, ...] = result if len(grads) > 1 else (result,)
     total, *rest = [arithmetic.mul(grad, parts.conj(slope)) for grad, slope in zip(grads, slopes, strict=True)]
     for each in rest:
         total = arithmetic.add(total, each)

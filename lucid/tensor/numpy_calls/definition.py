@@ -161,26 +161,26 @@ def bound(
         If one is given that the rule does not take.
     """
     defaults, positional, rest, keywords = parameters_of(function) or Parameters({}, tuple(rule.names))
-    given = dict(zip(positional, args))  # noqa: B905 - the keyword costs as much as the call
+    arguments = dict(zip(positional, args))  # noqa: B905 - the keyword costs as much as the call
     names = rule.names
-    if not kwargs and rest is None and len(args) == len(given) and names.keys() >= given.keys():
+    if not kwargs and rest is None and len(args) == len(arguments) and names.keys() >= arguments.keys():
         # most calls
-        return {key: value for key, value in given.items() if value is not NO_VALUE}
+        return {key: value for key, value in arguments.items() if value is not NO_VALUE}
     if rest is not None:
-        given[rest] = args[len(positional) :]
+        arguments[rest] = args[len(positional) :]
     elif len(args) > len(positional):
         raise NumpyCallError(f"{full_name(name)}: expected at most {len(positional)} arguments, got {len(args)}")
     if kwargs:
         for key in kwargs:
-            if key in given:
+            if key in arguments:
                 raise NumpyCallError(f"{full_name(name)}: {key} is given twice")
         if keywords in names:
             if others := {key: value for key, value in kwargs.items() if key not in defaults}:
-                given[keywords] = others
+                arguments[keywords] = others
             kwargs = {key: value for key, value in kwargs.items() if key in defaults}
-        given.update(kwargs)
+        arguments.update(kwargs)
     taken: dict[str, Any] = {}
-    for key, value in given.items():
+    for key, value in arguments.items():
         if key in names:
             if value is not NO_VALUE:
                 taken[key] = value
@@ -211,29 +211,29 @@ def applied(
         What gives the dtype of operands that must share one.
     """
     rule = RULES[name]
-    given = bound(name, rule, function, args, kwargs)
+    arguments = bound(name, rule, function, args, kwargs)
     like: Any = None
     shared: list[tuple[Any, Any]] = []
     for key, mark in rule.operands.items():
-        value = given.get(key)
+        value = arguments.get(key)
         if value is None:
             continue
         if mark == "*" and (isinstance(value, TensorBase) or type(value) in WEAK):
-            shared.append((given, key))
+            shared.append((arguments, key))
             continue
         if mark == "?" and isinstance(value, TensorBase):
             continue
-        like = next(tensors_in(given.values()), None) if like is None else like
+        like = next(tensors_in(arguments.values()), None) if like is None else like
         if mark == "**":
             # one array is the sequence of its parts along the first axis
-            given[key] = [operand(entry, like, strong=True) for entry in value]
-            shared += [(given[key], k) for k in range(len(given[key]))]
+            arguments[key] = [operand(entry, like, strong=True) for entry in value]
+            shared += [(arguments[key], k) for k in range(len(arguments[key]))]
         else:
-            given[key] = operand(value, like)
-            shared += [(given, key)] if mark == "*" else []
+            arguments[key] = operand(value, like)
+            shared += [(arguments, key)] if mark == "*" else []
     if len(shared) > 1:
         to_one_dtype(shared, common)
-    return rule.function(**rule.constants, **{rule.names[key]: value for key, value in given.items()})
+    return rule.function(**rule.constants, **{rule.names[key]: value for key, value in arguments.items()})
 
 
 def to_one_dtype(places: list[tuple[Any, Any]], common: Callable[[list[Any]], dtype]) -> None:

@@ -128,16 +128,16 @@ def sum_of_products(operands: tuple[Any, ...], optimize: object = None, dtype: o
     del optimize
     like = next(tensors_in(operands))
     at = range(1, len(operands)) if isinstance(operands[0], str) else range(0, len(operands) - len(operands) % 2, 2)
-    given: list[Any] = [list(cast("Any", each)) if isinstance(each, tuple) else each for each in operands]
+    arguments: list[Any] = [list(cast("Any", each)) if isinstance(each, tuple) else each for each in operands]
     for k in at:
-        given[k] = operand(operands[k], like, strong=True)
-    to_one_dtype([(given, k) for k in at], pytorch_dtype if dtype is None else lambda _: as_dtype(dtype))
+        arguments[k] = operand(operands[k], like, strong=True)
+    to_one_dtype([(arguments, k) for k in at], pytorch_dtype if dtype is None else lambda _: as_dtype(dtype))
     if isinstance(operands[0], str) and "->" not in operands[0]:
         # repeated letters are summed over, and the others are in alphabetical order
         letters = operands[0].replace(",", "").replace("...", "").replace(" ", "")
         rest = "".join(sorted(letter for letter in set(letters) if letters.count(letter) == 1))
-        given[0] = f"{operands[0]}->{'...' if '...' in operands[0] else ''}{rest}"
-    return einsum.einsum(*given)
+        arguments[0] = f"{operands[0]}->{'...' if '...' in operands[0] else ''}{rest}"
+    return einsum.einsum(*arguments)
 
 
 @rule("cross", "*a *b axisa axisb axisc axis")

@@ -85,10 +85,10 @@ def pair_of(value: object, k: int, ndim: int) -> tuple[Any, Any]:
 def _moved(array: Tensor, widths: Sequence[Sequence[int]], mode: str, settings: dict[str, Any]) -> Any:
     # what is not set may as well be 0
     mode = "constant" if mode == "empty" else mode
-    given = {"array": array, "pad_width": np.array(widths, np.int64).reshape(-1, 2), "mode": mode, **settings}
+    arguments = {"array": array, "pad_width": np.array(widths, np.int64).reshape(-1, 2), "mode": mode, **settings}
     if mode == "constant":
-        given["constant_values"] = tensor_of(settings.get("constant_values", 0), array)
-    return selected(np.pad, given, {"array", "constant_values"})
+        arguments["constant_values"] = tensor_of(settings.get("constant_values", 0), array)
+    return selected(np.pad, arguments, {"array", "constant_values"})
 
 
 def _of_parts(x: Tensor, k: int, before: int, after: int, reduce: Callable[..., Any], lengths: tuple[Any, Any]) -> Any:

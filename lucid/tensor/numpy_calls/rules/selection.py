@@ -86,9 +86,9 @@ def taken(a: Tensor, indices: Indices, axis: int | None = None, mode: str = "rai
         index = index.astype(np.int64, casting="safe") if index.size else index.astype(np.int64)
     if mode != "raise":
         index = index % size if mode == "wrap" else index.clip(0, size - 1)
-    found = getitem(line, (*(slice(None),) * k, index_beside(index, a)))
+    elements = getitem(line, (*(slice(None),) * k, index_beside(index, a)))
     # at a single place an index gives a view
-    return found if index.ndim else reshape.clone(found)
+    return elements if index.ndim else reshape.clone(elements)
 
 
 @rule("take_along_axis", "*arr indices axis")

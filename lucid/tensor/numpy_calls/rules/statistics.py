@@ -167,9 +167,9 @@ def covariances(
     dtype: object = None,
 ) -> Any:
     """Return ``numpy.cov``."""
-    given = [x for x in (m, y) if x is not None]
-    wanted = np.result_type(np.float64, *[x.array.dtype for x in given]) if dtype is None else dtype
-    parts = [in_dtype(x, wanted) for x in given]
+    variables = [x for x in (m, y) if x is not None]
+    wanted = np.result_type(np.float64, *[x.array.dtype for x in variables]) if dtype is None else dtype
+    parts = [in_dtype(x, wanted) for x in variables]
     rows = [reshape.reshape(x, 1, -1) if x.array.ndim < 2 else x if rowvar else axes.transpose(x, 0, 1) for x in parts]
     weights = {
         key: None if value is None else borrowed(asarray(plain(value), device=device_of(m.array)))
