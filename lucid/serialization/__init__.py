@@ -214,9 +214,9 @@ def check_version(source: str, version: str | None) -> None:
     """Raise a CheckpointError unless this lucid reads that version of the format."""
     if version != str(VERSION):
         plain = version is not None and version.isdecimal() and len(version) < 20
-        found = f"version {version if plain else shown(version)}"
+        actual = f"version {version if plain else shown(version)}"
         raise CheckpointError(
-            f"load: {source} has {found} of the format: expected {VERSION}; a newer lucid may have written it"
+            f"load: {source} has {actual} of the format: expected {VERSION}; a newer lucid may have written it"
         )
 
 

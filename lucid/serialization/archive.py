@@ -107,12 +107,12 @@ class Archive:
     def _unpacked(self, entry: Entry) -> Array:
         """Return the bytes of a compressed file that begins at the archive's present position."""
         content = np.empty(entry.size, np.uint8)
-        unpacker, left, end = zlib.decompressobj(-zlib.MAX_WBITS), entry.packed, 0
+        unpacker, remaining, end = zlib.decompressobj(-zlib.MAX_WBITS), entry.packed, 0
         while not unpacker.eof:
             packed = unpacker.unconsumed_tail
             if not packed:
-                packed = self.file.read(min(left, BLOCK))
-                left -= len(packed)
+                packed = self.file.read(min(remaining, BLOCK))
+                remaining -= len(packed)
             piece = unpacker.decompress(packed, BLOCK)
             if len(piece) > entry.size - end or not (piece or packed):
                 break
@@ -131,12 +131,12 @@ class Archive:
         last = end.rfind(b"PK\x05\x06")
         if last < 0:
             raise ValueError("it has no directory")
-        found = LAST.unpack(end[last : last + LAST.size])
+        fields = LAST.unpack(end[last : last + LAST.size])
         before = end[max(last - WHERE_LAST64.size, 0) : last]
         if before.startswith(b"PK\x06\x07"):
             file.seek(*WHERE_LAST64.unpack(before))
-            found = LAST64.unpack(file.read(LAST64.size))
-        count, length, place = found
+            fields = LAST64.unpack(file.read(LAST64.size))
+        count, length, place = fields
         if place + length > file.size:
             raise ValueError("its directory is not there")
         return count, length, place

@@ -66,13 +66,13 @@ class Budget:
     """
 
     def __init__(self, size: int) -> None:
-        self.left = TIMES * size + ROOM
+        self.remaining = TIMES * size + ROOM
         self.time = TIME
 
     def take(self, count: int) -> None:
         """Note that an object of so many bytes is made."""
-        self.left -= count
-        if self.left < 0:
+        self.remaining -= count
+        if self.remaining < 0:
             raise TooMuch(
                 f"holds more than its length allows: what it makes may take {TIMES + 1} times the bytes of the file; "
                 "put many small values into tensors, and do not compress what holds the same bytes many times"
@@ -236,9 +236,9 @@ class Bounded:
         self._block, self._place, self._next = b"", 0, self.tell()
 
     def _need(self, count: int) -> None:
-        left = self.size - self.tell()
-        if count > left:
-            raise EOFError(f"it ends {_shown(count - left)} bytes early")
+        remaining = self.size - self.tell()
+        if count > remaining:
+            raise EOFError(f"it ends {_shown(count - remaining)} bytes early")
 
 
 def _shown(count: int) -> str:

@@ -108,9 +108,9 @@ def read_contents(file: Bounded, source: str) -> Contents:
         length = int.from_bytes(file.read(8), "little")
         if length > min(file.size - 8, LONGEST_HEADER):
             raise ValueError("its header is longer than it may be")
-        before = file.budget.left
+        before = file.budget.remaining
         json = read_json(bytes(file.array(length)).decode(), file.budget)
-        parsed = before - file.budget.left
+        parsed = before - file.budget.remaining
         metadata, arrays = dict[str, str](), dict[str, Entry]()
         codes = {code: code for code in DTYPES.values()}  # so that there is one text of each
         for name in json.items():
@@ -119,9 +119,9 @@ def read_contents(file: Bounded, source: str) -> Contents:
                 if not all(isinstance(value, str) for value in metadata.values()):
                     raise ValueError("its metadata are not words")
                 continue
-            left = file.budget.left
+            remaining = file.budget.remaining
             entry = json.value()
-            file.budget.left = left  # it is free again
+            file.budget.remaining = remaining  # it is free again
             file.budget.take(PLACE)
             begin, end = entry["data_offsets"]
             if name in arrays:
@@ -135,7 +135,7 @@ def read_contents(file: Bounded, source: str) -> Contents:
                 end,
             )
         json.end()
-        file.budget.left += parsed  # it is free again
+        file.budget.remaining += parsed  # it is free again
         check_offsets([(entry.begin, entry.end) for entry in arrays.values()], file.size - 8 - length)
     return Contents(metadata, arrays, 8 + length)
 

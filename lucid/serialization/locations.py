@@ -46,11 +46,11 @@ class Locations:
         As `map_location` of `load`.
     """
 
-    def __init__(self, given: Any) -> None:
-        self.given = given
+    def __init__(self, map_location: Any) -> None:
+        self.map_location = map_location
         self.raised: Exception | None = None  # what a function of the user's raised, which is no fault of the file
-        if given is not None and not isinstance(given, dict) and not callable(given):
-            self.given = str(as_device(given))
+        if map_location is not None and not isinstance(map_location, dict) and not callable(map_location):
+            self.map_location = str(as_device(map_location))
 
     def __call__(self, saved: str) -> str:
         """Return the device for tensors saved on `saved`.
@@ -60,24 +60,24 @@ class Locations:
         ArgumentError
             If a function gives something else than memory, a device or None.
         """
-        if self.given is None:
+        if self.map_location is None:
             return saved
-        if isinstance(self.given, str):
-            return self.given
-        given: Any = self.given
-        if isinstance(given, dict):
-            return str(cast("dict[str, Any]", given).get(saved, saved))
+        if isinstance(self.map_location, str):
+            return self.map_location
+        map_location: Any = self.map_location
+        if isinstance(map_location, dict):
+            return str(cast("dict[str, Any]", map_location).get(saved, saved))
         try:
-            found = given(Saved(), saved)
-            if found is None:
+            target = map_location(Saved(), saved)
+            if target is None:
                 return saved
-            if isinstance(found, Saved):
-                return str(found.device)
-            if isinstance(found, str | device):
-                return str(found)
+            if isinstance(target, Saved):
+                return str(target.device)
+            if isinstance(target, str | device):
+                return str(target)
             raise ArgumentError(
                 "load: map_location: expected a function of (storage, location) that returns the storage, a device or "
-                f"None, got one that returned {type(found).__qualname__}"
+                f"None, got one that returned {type(target).__qualname__}"
             )
         except Exception as error:
             self.raised = error

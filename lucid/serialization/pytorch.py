@@ -39,13 +39,13 @@ def is_pytorch(file: Bounded) -> bool:
         return True
     if not start.startswith(ZIP):
         return False
-    left = file.budget.left
+    remaining = file.budget.remaining
     try:
         return any(name.endswith("/data.pkl") for name in Archive(file).files)
     except (ValueError, EOFError, struct.error, TooMuch):
         return False
     finally:
-        file.budget.left = left
+        file.budget.remaining = remaining
 
 
 def read_pytorch(file: Bounded, source: str, place: Locations, *, mapped: bool) -> Any:
@@ -138,17 +138,17 @@ def _old(file: Bounded, source: str, place: Locations) -> Any:
     """
     known: dict[str, Storage] = {}
     dtypes: dict[str, np.dtype[Any]] = {}
-    left = file.size
+    remaining = file.size
 
     def refused(reference: Any) -> Storage:
         raise ValueError(f"a {type(reference).__name__} as a reference where none can be")
 
     def stored(reference: Any) -> Storage:
-        nonlocal left
+        nonlocal remaining
         dtype, key, location, numel, (view,) = _reference(reference)
         if key not in known:
-            left -= numel * dtype.itemsize
-            if left < 0:
+            remaining -= numel * dtype.itemsize
+            if remaining < 0:
                 raise ValueError("storages that are longer than the file")
             file.budget.take(4 * LIST + numel * dtype.itemsize)
             known[key] = Storage(_placed(np.empty(numel, dtype), source, location, place))
@@ -172,12 +172,12 @@ def _old(file: Bounded, source: str, place: Locations) -> Any:
         array, length = known[key].array, int.from_bytes(file.read(8), "little")
         if length != len(array):
             raise ValueError(f"expected {len(array)} elements of storage {shown(key)}")
-        there = type(array) is np.ndarray
-        read: Any = array if there else np.empty(length, dtypes[key])
+        is_on_host = type(array) is np.ndarray
+        read: Any = array if is_on_host else np.empty(length, dtypes[key])
         file.fill(read)
         if sys.byteorder == "big":  # they are always little
             read.byteswap(inplace=True)
         _check(read)
-        if not there:
+        if not is_on_host:
             as_bytes(array)[...] = to_device(as_bytes(read), array.device.id)
     return value

@@ -32,7 +32,7 @@ def read_json(text: str, budget: Budget) -> Json | Parsed:
     width = 1 if text.isascii() and "\\u" not in text else 4
     most = 3 * width * len(text)  # beside the values it is there as bytes, and in parts
     most += sum(text.count(letter, *part) * size for letter, size in WORST.items() for part in parts)
-    if 2 * most > budget.left:  # twice, as tensors are still to come
+    if 2 * most > budget.remaining:  # twice, as tensors are still to come
         return Json(text, budget)
     budget.take(most)
     return Parsed(json.loads(text, object_pairs_hook=once_each))

@@ -172,7 +172,7 @@ class Writer:
     def size(self, text: str) -> int:
         """Return how long a file with this text has to be for its reader to make everything of it."""
         self.budget.take(len(text))
-        return (Budget(MOST).left - self.budget.left - ROOM // 2) // TIMES
+        return (Budget(MOST).remaining - self.budget.remaining - ROOM // 2) // TIMES
 
     def tensor_entry(self, tensor: Any, path: tuple[str, ...]) -> dict[str, Any]:
         """Return the entry of a tensor."""
@@ -262,13 +262,13 @@ class Reader:
             raise ValueError("a list that does not say what it is of")
         if first != "{":
             return self.json.value()
-        left = self.budget.left
+        remaining = self.budget.remaining
         items = self.json.items()
         kind = next(items, "")
-        self.budget.left = left  # the word is free again
+        self.budget.remaining = remaining  # the word is free again
         if kind not in {"list", "tuple", *MAPPINGS}:
             entry = {kind: self.json.value(level)} | {name: self.json.value(level) for name in items}
-            return self.other(kind, entry, left)
+            return self.other(kind, entry, remaining)
         made = self.dict(level, MAPPINGS[kind]) if kind in MAPPINGS else self.list(level)
         for name in items:
             if name != "_metadata" or kind not in ATTRIBUTED:
@@ -304,14 +304,14 @@ class Reader:
             made.append(self.value(level + 1))
         return made
 
-    def other(self, kind: str, entry: dict[str, Any], left: int) -> Any:
-        """Return a value that is no container, by its entry; `left` is the budget before the entry was read."""
+    def other(self, kind: str, entry: dict[str, Any], remaining: int) -> Any:
+        """Return a value that is no container, by its entry; `remaining` is the budget before the entry was read."""
         content = entry[kind]
         if kind in {"tensor", "array"}:
             if content["name"] in self.entries:
-                self.budget.left = left  # the entry is the same once more, and free again
+                self.budget.remaining = remaining  # the entry is the same once more, and free again
             return self.shared(entry, content["name"])
-        self.budget.left = left
+        self.budget.remaining = remaining
         self.budget.take(SMALL)
         if kind == "size":
             self.budget.take(len(content) * (SLOT + NUMBER))
@@ -380,11 +380,11 @@ class Reader:
             raise ValueError(f"{name} has {nbytes} bytes for {count} elements of {kind}")
         array = self.file.read(self.contents.start + place.begin, count, kind)
         # pages of a file are read when they are needed, and not for a checksum
-        found = entry["crc32"] if self.file.pages is not None else zlib.crc32(as_bytes(array))
-        if found != entry["crc32"]:
+        checksum = entry["crc32"] if self.file.pages is not None else zlib.crc32(as_bytes(array))
+        if checksum != entry["crc32"]:
             raise CheckpointError(
                 f"load: {self.source} is corrupt: expected {name} with checksum {shown(entry['crc32'])}, "
-                f"found {found}; save it again"
+                f"found {checksum}; save it again"
             )
         # NumPy counts on it: a mask of other bytes would make it write behind the end of its arrays
         if kind == np.bool_ and as_bytes(array).max(initial=0) > 1:

@@ -105,10 +105,10 @@ def read_index(path: Path, place: Locations, *, mapped: bool) -> dict[str, Any]:
     for part, names in wanted.items():
         source = plain(str(path.with_name(part)), LONGEST)
         with open_regular(path.with_name(part)) as opened:
-            found = _part(opened, source, place, mapped=mapped)
-        if missing := [name for name in names if name not in found]:
+            content = _part(opened, source, place, mapped=mapped)
+        if missing := [name for name in names if name not in content]:
             raise CheckpointError(f"load: {source} lacks {some(missing)}, which {path.name} promises")
-        weights |= {name: found[name] for name in names}
+        weights |= {name: content[name] for name in names}
     return weights
 
 
@@ -126,10 +126,10 @@ def _part(opened: BinaryIO, name: str, place: Locations, *, mapped: bool) -> dic
     with checked(name, "is truncated, corrupt or no checkpoint", place):
         file = Bounded(opened)
         if is_pytorch(file):
-            found = read_pytorch(file, name, place, mapped=mapped)
-            if not isinstance(found, dict):
-                raise ValueError(f"expected a dict of tensors, found a {type(found).__name__}")
-            return cast("dict[str, Any]", found)
+            weights = read_pytorch(file, name, place, mapped=mapped)
+            if not isinstance(weights, dict):
+                raise ValueError(f"expected a dict of tensors, found a {type(weights).__name__}")
+            return cast("dict[str, Any]", weights)
         contents = read_contents(file, name)
         source = Source(file, name, mapped=mapped)
         try:

@@ -81,7 +81,7 @@ def quick_from(text):
     """Return the least room, in bytes, with which the text is parsed at once."""
     low, high, budget = 0, 10**9, Budget(0)
     while low < high:
-        budget.left = middle = (low + high) // 2
+        budget.remaining = middle = (low + high) // 2
         low, high = (low, middle) if type(read_json(text, budget)) is Parsed else (middle + 1, high)
     return low
 
