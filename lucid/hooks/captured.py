@@ -55,7 +55,7 @@ class Captured(Mapping[Any, Any]):
     def __init__(self, folder: str | os.PathLike[str] | None = None, *, grads: bool = False) -> None:
         self.folder = None if folder is None else Path(folder)
         self._grads = grads
-        self._begun = False
+        self._started = False
         self._values: dict[Key, Any] = {}
         self._keeping = Keeping()
         everywhere.add(self._keeping)
@@ -74,13 +74,13 @@ class Captured(Mapping[Any, Any]):
     @classmethod
     def _of(cls, folder: Path | None, values: dict[Key, Any]) -> Captured:
         """Return a copied or pickled object of these values."""
-        found = cls(folder)
+        captured = cls(folder)
         for key, value in values.items():
             if isinstance(value, Stored):
-                found._values[key] = value
+                captured._values[key] = value
             else:
-                found.keep(key, value, detach=True, device=None, dtype=None)
-        return found
+                captured.keep(key, value, detach=True, device=None, dtype=None)
+        return captured
 
     def keep(self, key: Key, value: Any, *, detach: bool, device: Any, dtype: Any) -> None:
         """Keep a value, its tensors detached or as they are, and moved and cast if asked for."""
@@ -120,11 +120,11 @@ class Captured(Mapping[Any, Any]):
             folder.mkdir(parents=True, exist_ok=True)
             if not self._values and any(folder.iterdir()):
                 raise SettingError(f"capture: folder: expected a new or an empty one, got {folder}, which has files")
-            self._begun = True
+            self._started = True
 
     def end(self) -> None:
         """Write the index of the folder: the file of each value."""
-        if self.folder is not None and self._begun:
+        if self.folder is not None and self._started:
             rows = [{**key._asdict(), "file": stored.path.name} for key, stored in self._values.items()]
             (self.folder / INDEX).write_text(json.dumps(rows, indent=0), encoding="utf-8")
 
@@ -137,17 +137,17 @@ class Captured(Mapping[Any, Any]):
         CheckpointError
             If the folder has no index, or one that is none.
         """
-        found = cls(folder)
+        captured = cls(folder)
         path = Path(folder) / INDEX
         try:
             for row in json.loads(path.read_text(encoding="utf-8")):
                 name = row["file"]
                 if Path(name).name != name:
                     raise ValueError(f"the name {name!r} leads out of the folder")
-                found._values[Key(row["path"], row["what"], row["call"])] = Stored(Path(folder) / name)
+                captured._values[Key(row["path"], row["what"], row["call"])] = Stored(Path(folder) / name)
         except (OSError, ValueError, TypeError, KeyError) as error:
             raise CheckpointError(f"Captured.load: {path} is no index of captured values: {error!r}") from error
-        return found
+        return captured
 
     def _key(self, key: Any) -> Key:
         parts = cast("tuple[Any, ...]", key) if isinstance(key, tuple) else (key,)

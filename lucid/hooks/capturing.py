@@ -150,11 +150,11 @@ class capture(tool):
     def _stop(self, *_: object) -> None:
         raise AllKept(self)
 
-    def keep(self, path: str, given: tuple[Any, ...], output: Any) -> None:
+    def keep(self, path: str, inputs: tuple[Any, ...], output: Any) -> None:
         """Keep the wanted values of one call with these arguments: a tuple, and a dictionary; for a tap none."""
         kept, how = self.kept, self._how
         call = kept.count(path)
-        for what, arguments in zip(WHAT, given, strict=False):
+        for what, arguments in zip(WHAT, inputs, strict=False):
             if what in self._what:
                 kept.keep(Key(path, what, call), arguments, **how)
         if "output" in self._what:

@@ -49,11 +49,11 @@ class counting:
         self._tables: list[Table] = []
 
     def __enter__(self) -> Table:
-        found = table(*self._objects)
-        self._tables.append(found)
-        for row in found:
+        rows = table(*self._objects)
+        self._tables.append(rows)
+        for row in rows:
             row.begin_counting()
-        return found
+        return rows
 
     def __exit__(self, *exception: object) -> None:
         for row in self._tables.pop():

@@ -67,9 +67,9 @@ def points(model: Module, pattern: str | Iterable[str] = "**") -> dict[str, Modu
 def called(model: Module, pattern: str | Iterable[str]) -> dict[str, Module]:
     """Return `points`, at least one of them with a forward; a SettingError for a pattern of containers alone."""
     patterns: Any = [pattern] if isinstance(pattern, str) else [*pattern] if isinstance(pattern, Iterable) else pattern
-    found = points(model, patterns)
+    matching = points(model, patterns)
     for each in patterns:
-        modules = found if len(patterns) == 1 else points(model, each)
+        modules = matching if len(patterns) == 1 else points(model, each)
         if all(getattr(module.forward, "__func__", None) is Module.forward for module in modules.values()):
             path, module = next(iter(modules.items()))
             inner = f"{path}.*" if path else "*"
@@ -77,7 +77,7 @@ def called(model: Module, pattern: str | Iterable[str]) -> dict[str, Module]:
                 f"{each!r} names only what is never called, so that no hook on it fires: {path!r} is a "
                 f"{type(module).__name__}, which has no forward: name modules in it, as by {inner!r}"
             )
-    return found
+    return matching
 
 
 def parameters(model: Module, pattern: str | Iterable[str] = "**") -> dict[str, Parameter]:

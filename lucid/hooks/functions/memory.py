@@ -61,9 +61,9 @@ class MemoryHook(Sums):
 
 def bytes_made(call: Call, output: Any) -> int:
     """Return the bytes of new arrays in an op's result: no views, and no operands given back."""
-    given = {id(x.array) for x in call.inputs if isinstance(x, TensorBase)}
+    operands = {id(x.array) for x in call.inputs if isinstance(x, TensorBase)}
     tensors = [x for x in outputs_of(output) if isinstance(x, TensorBase)]
-    return sum(x.array.nbytes for x in tensors if x.origin is None and id(x.array) not in given)
+    return sum(x.array.nbytes for x in tensors if x.origin is None and id(x.array) not in operands)
 
 
 def _held() -> int:

@@ -54,8 +54,8 @@ class PrintHook(FunctionHook):
         self._print(call, f" raises {type(error).__name__}")
 
     def _print(self, call: Call, end: str) -> None:
-        given = [*map(_word, call.inputs), *(f"{name}={value!r}" for name, value in call.settings.items())]
-        line = f"{'  ' * call.data.pop(self)}{call.phase} {call.name}: {', '.join(given)}{end}"
+        arguments = [*map(_word, call.inputs), *(f"{name}={value!r}" for name, value in call.settings.items())]
+        line = f"{'  ' * call.data.pop(self)}{call.phase} {call.name}: {', '.join(arguments)}{end}"
         print(line, file=self._file or sys.stdout)
 
 
