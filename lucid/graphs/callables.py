@@ -36,8 +36,8 @@ class Graphed(NamedTuple):
 
     inputs: list[Any]
     """Tensors that the function is given, then parameters, which stay where they are."""
-    given: int
-    """How many are given."""
+    argument_count: int
+    """How many of them are arguments."""
     outputs: Any
     grad_outputs: list[Any]
     """One for each output, None for those that do not require grad."""
@@ -173,8 +173,8 @@ def _backward_of(function: Any, args: Any, outputs: Any, *, allow_unused: bool, 
         return [None] * len(inputs)
     if grads is None:
         grads = [_zeros_like(root) for root in roots]
-    found = iter(gradients_of(roots, wanted, grads, allow_unused=allow_unused))
-    return [next(found) if tensor.requires_grad else None for tensor in inputs]
+    results = iter(gradients_of(roots, wanted, grads, allow_unused=allow_unused))
+    return [next(results) if tensor.requires_grad else None for tensor in inputs]
 
 
 def _zeros_like(tensor: Any) -> Any:
@@ -201,13 +201,13 @@ def _captured(
         flat = tensors_in(outputs)
         with memory.used():
             grad_outputs = [_zeros_like(tensor) if tensor.requires_grad else None for tensor in flat]
-        given = [tensor for tensor in grad_outputs if tensor is not None]
+        present = [tensor for tensor in grad_outputs if tensor is not None]
         all_inputs = [*tensors_in(args), *_parameters_of(function)]
         grad_inputs: list[Any] = [None] * len(all_inputs)
-        backward = CUDAGraph() if given and any(tensor.requires_grad for tensor in all_inputs) else None
+        backward = CUDAGraph() if present and any(tensor.requires_grad for tensor in all_inputs) else None
         if backward is not None:
             with graph(backward, pool=memory, stream=side):
-                grad_inputs = _backward_of(function, args, outputs, allow_unused=allow_unused, grads=given)
+                grad_inputs = _backward_of(function, args, outputs, allow_unused=allow_unused, grads=present)
         read: set[int] = backward.addresses() if backward is not None else set()
         watch.use(forward.addresses() | read)
         reading = Reading(calls, number, watch.at(read), [tensor.detach() for tensor in flat], read)
@@ -232,7 +232,7 @@ def _replaying(function: Any, sample: Any, graphed: Graphed) -> Any:
         @staticmethod
         def forward(ctx: Any, *inputs: Any) -> Any:
             ctx.call = graphed.reading.begin()
-            copy_to_static(graphed.inputs[: graphed.given], list(inputs[: graphed.given]))
+            copy_to_static(graphed.inputs[: graphed.argument_count], list(inputs[: graphed.argument_count]))
             graphed.forward.replay()
             outputs = graphed.reading.results()
             ctx.mark_non_differentiable(
@@ -251,22 +251,22 @@ def _replaying(function: Any, sample: Any, graphed: Graphed) -> Any:
             return tuple(None if grad is None else wrap(grad.array) for grad in graphed.grad_inputs)
 
     def replay(*args: Any) -> Any:
-        given = tensors_like("make_graphed_callables", sample, args)
-        own = graphed.inputs[: graphed.given]
+        tensors = tensors_like("make_graphed_callables", sample, args)
+        own = graphed.inputs[: graphed.argument_count]
         # as PyTorch's copy to where the graph reads, which autocast relies on
-        given = [
+        tensors = [
             new.to(like.dtype) if new.dtype.category == like.dtype.category == 2 else new
-            for like, new in zip(own, given, strict=True)
+            for like, new in zip(own, tensors, strict=True)
         ]
-        check_form("make_graphed_callables", own, given)
-        for number, (own, new) in enumerate(zip(graphed.inputs, given, strict=False)):
+        check_form("make_graphed_callables", own, tensors)
+        for number, (own, new) in enumerate(zip(graphed.inputs, tensors, strict=False)):
             if new.requires_grad and not own.requires_grad:
                 raise ArgumentError(
                     f"make_graphed_callables: input {number} requires grad, and the sample of {describe(own)} did not: "
                     "pass samples that require grad where the inputs will"
                 )
         graphed.watch.check("call make_graphed_callables again, with the function or a module's copy without graphs")
-        results = iter(Replay.apply(*given, *graphed.inputs[graphed.given :]))
+        results = iter(Replay.apply(*tensors, *graphed.inputs[graphed.argument_count :]))
         return map_leaves(graphed.outputs, lambda leaf: next(results) if isinstance(leaf, TensorBase) else leaf)
 
     if not _is_module(function):

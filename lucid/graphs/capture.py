@@ -256,6 +256,6 @@ def noting() -> Generator[None]:
         yield
     finally:
         with _lock:
-            found = _drivers.pop(entry, None)
-            if found is not None and not _drivers:
-                kernels.drive(lambda: found)
+            driver = _drivers.pop(entry, None)
+            if driver is not None and not _drivers:
+                kernels.drive(lambda: driver)

@@ -35,21 +35,21 @@ class Gradients:
         changed: set[int],
         is_of_graph: Callable[[Any], bool],
     ) -> None:
-        self._left: list[tuple[Any, Any]] = []
-        self._found: list[tuple[Any, Any]] = []
-        for tensor, found in before:
-            left = grad_of(tensor)
-            own = id(tensor) in changed or any(g is not None and is_of_graph(g.array) for g in (found, left))
-            if left is not found and (own or id(tensor) in assigned):
-                self._left.append((tensor, left))
+        self._after: list[tuple[Any, Any]] = []
+        self._before: list[tuple[Any, Any]] = []
+        for tensor, old in before:
+            new = grad_of(tensor)
+            own = id(tensor) in changed or any(g is not None and is_of_graph(g.array) for g in (old, new))
+            if new is not old and (own or id(tensor) in assigned):
+                self._after.append((tensor, new))
             if own and id(tensor) not in assigned:
-                self._found.append((tensor, found))
+                self._before.append((tensor, old))
 
     def check(self) -> None:
         """Raise unless the gradients that the step adds to are those of the capture, and others are None as then."""
-        for tensor, found in self._found:
-            if tensor.stored_grad is not found:
-                had = "none" if found is None else "another one"
+        for tensor, old in self._before:
+            if tensor.stored_grad is not old:
+                had = "none" if old is None else "another one"
                 raise CaptureError(
                     f"the gradient of a tensor of {describe(tensor)} is not what it was when the step was captured: it "
                     f"had {had} then, to which the graph adds, and has {'none' if grad_of(tensor) is None else 'one'} "
@@ -58,5 +58,5 @@ class Gradients:
 
     def leave(self) -> None:
         """Let leaves have the gradients that the step gives them."""
-        for tensor, left in self._left:
-            tensor.stored_grad = left
+        for tensor, new in self._after:
+            tensor.stored_grad = new

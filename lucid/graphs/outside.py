@@ -62,9 +62,9 @@ def _takes_grad(tensor: Any) -> bool:
 
 
 def _gone(watch: weakref.ref[Watch], key: int, _: object) -> None:
-    found = watch()
-    if found is not None:
-        found.go(key)
+    live = watch()
+    if live is not None:
+        live.go(key)
 
 
 class Watch:
@@ -97,10 +97,10 @@ class Watch:
                 if each.data is not None and each.data.device_id == device:
                     self._kept.append(each)
                 continue
-            found = is_tensor.get(own)
-            if found is None:
-                found = is_tensor[own] = issubclass(own, TensorBase)
-            array: Any = getattr(each, "array", None) if found else None
+            is_one = is_tensor.get(own)
+            if is_one is None:
+                is_one = is_tensor[own] = issubclass(own, TensorBase)
+            array: Any = getattr(each, "array", None) if is_one else None
             if type(array) is kind and array.data is not None and array.data.device_id == device:
                 reference = weakref.ref(each, partial(_gone, weakref.ref(self), id(each)))
                 self._watched[id(each)] = Watched(
@@ -121,8 +121,8 @@ class Watch:
 
     def hook_changed(self, place: object) -> None:
         """Take note that a hook was added or removed at a place."""
-        found = self.places.get(id(place))
-        if found is not None and found() is place:
+        reference = self.places.get(id(place))
+        if reference is not None and reference() is place:
             self.hooks_changed = True
 
     def use(self, addresses: Iterable[int]) -> None:
@@ -150,8 +150,8 @@ class Watch:
     def at(self, addresses: Iterable[int]) -> list[Any]:
         """Return the watched tensors with an element at one of these addresses."""
         is_there = holding(addresses)
-        found = [each.reference() for each in self._watched.values() if is_there(each.array)]
-        return [tensor for tensor in found if tensor is not None]
+        tensors = [each.reference() for each in self._watched.values() if is_there(each.array)]
+        return [tensor for tensor in tensors if tensor is not None]
 
     def check(self, remedy: str) -> None:
         """Raise `CaptureError`, with how to capture anew, if a tensor in use has other memory by now, or is gone."""
@@ -178,8 +178,8 @@ class Watch:
 
     def gradients(self) -> list[tuple[Any, Any]]:
         """Return the tensors that are still there, and the gradients that they had when the capture began."""
-        found = [(reference(), grad) for reference, grad in self._gradients]
-        return [(tensor, grad) for tensor, grad in found if tensor is not None]
+        pairs = [(reference(), grad) for reference, grad in self._gradients]
+        return [(tensor, grad) for tensor, grad in pairs if tensor is not None]
 
     def put_back(self, assigned: set[int], is_own: Callable[[Any], bool]) -> None:
         """Let tensors have the arrays and gradients that they had: those of work that was not done hold nothing.
@@ -193,7 +193,7 @@ class Watch:
                 tensor.array = watched.array
         for reference, grad in self._gradients:
             tensor = reference()
-            if tensor is None or (left := grad_of(tensor)) is grad:
+            if tensor is None or (current := grad_of(tensor)) is grad:
                 continue
-            if id(tensor) in assigned or (left is not None and is_own(left.array)):
+            if id(tensor) in assigned or (current is not None and is_own(current.array)):
                 tensor.stored_grad = grad

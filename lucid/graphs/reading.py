@@ -73,11 +73,11 @@ class Reading:
         InplaceError
             If one of the tensors was changed in place since.
         """
-        number, found = self._number, self._calls[self._number]
-        if found is not call:
+        number, latest = self._number, self._calls[self._number]
+        if latest is not call:
             raise CaptureError(
                 f"make_graphed_callables: backward of a call of callable {number}, but what it reads was overwritten: "
-                f"{found if isinstance(found, str) else f'callable {number} was called again'} since. Run backward "
+                f"{latest if isinstance(latest, str) else f'callable {number} was called again'} since. Run backward "
                 "once after each call, before the next one, and backwards of several callables in the reverse of "
                 "their order; let a make_graphed_callables of its own make what has to wait for another"
             )

@@ -18,15 +18,15 @@ _DEVICE_TO_DEVICE = 3
 
 def tensors_in(value: Any) -> list[Any]:
     """Return the tensors in nested tuples, lists and dicts, in their order."""
-    found: list[Any] = []
+    tensors: list[Any] = []
 
     def visit(leaf: Any) -> Any:
         if isinstance(leaf, TensorBase):
-            found.append(leaf)
+            tensors.append(leaf)
         return leaf
 
     map_leaves(value, visit)
-    return found
+    return tensors
 
 
 def static_input(name: str, device: int, value: Any) -> Any:
@@ -45,7 +45,7 @@ def static_input(name: str, device: int, value: Any) -> Any:
         return tensor.detach().clone().contiguous().requires_grad_(tensor.requires_grad)
 
 
-def tensors_like(name: str, static: Any, given: Any) -> list[Any]:
+def tensors_like(name: str, static: Any, inputs: Any) -> list[Any]:
     """Return the tensors of inputs in the order of the static ones: dicts by their keys.
 
     Raises
@@ -54,19 +54,19 @@ def tensors_like(name: str, static: Any, given: Any) -> list[Any]:
         If there are others, or something else than a tensor stands in the place of one.
     """
     try:
-        pairs = paired(static, given)
+        pairs = paired(static, inputs)
     except StructureError as error:
         raise ArgumentError(f"{name}: expected inputs as it was made for: {error}") from None
-    found = [value for pattern, value in pairs if isinstance(pattern, TensorBase)]
-    for value in found:
+    tensors = [value for pattern, value in pairs if isinstance(pattern, TensorBase)]
+    for value in tensors:
         if not isinstance(value, TensorBase):
             raise ArgumentError(f"{name}: expected tensors as inputs, got {shown(value)}")
-    return found
+    return tensors
 
 
-def check_form(name: str, static: list[Any], given: list[Any]) -> None:
+def check_form(name: str, static: list[Any], inputs: list[Any]) -> None:
     """Raise unless the inputs have the form of those that a graph was captured for."""
-    for number, (own, other) in enumerate(zip(static, given, strict=True)):
+    for number, (own, other) in enumerate(zip(static, inputs, strict=True)):
         ours, theirs = own.array, other.array
         if ours.shape != theirs.shape or ours.dtype != theirs.dtype:
             kind = ShapeError if ours.shape != theirs.shape else DtypeError
@@ -81,18 +81,18 @@ def wrap_array(tensor: Any) -> Any:
     return wrap(tensor.array)
 
 
-def copy_to_static(static: list[Any], given: list[Any]) -> None:
+def copy_to_static(static: list[Any], inputs: list[Any]) -> None:
     """Copy inputs of the right form to the graph's own, on the current stream."""
     memory_copy, stream = gpu.cupy().cuda.runtime.memcpyAsync, gpu.current_stream().ptr
     held = {id(own.array.data.mem) for own in static}
     if any(
         id(x.array.data.mem) in held and x.array is not own.array
-        for own, x in zip(static, given, strict=True)
+        for own, x in zip(static, inputs, strict=True)
         if x.is_cuda
     ):
         # one that lies where another one is copied to
-        given = [x.clone() for x in map(wrap_array, given)]
-    for own, other in zip(static, given, strict=True):
+        inputs = [x.clone() for x in map(wrap_array, inputs)]
+    for own, other in zip(static, inputs, strict=True):
         target, source = own.array, other.array
         if target is source:
             continue

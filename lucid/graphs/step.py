@@ -97,7 +97,7 @@ def graphed_step(
 class OutsideCall:
     """A call of a hook between two parts of a step: later parts read its result of the capture."""
 
-    __slots__ = ("args", "function", "given", "gradients", "kwargs", "recording", "result")
+    __slots__ = ("args", "argument_memory", "function", "gradients", "kwargs", "recording", "result")
 
     def __init__(
         self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], changed: set[int]
@@ -105,19 +105,19 @@ class OutsideCall:
         self.function = function
         self.args, self.kwargs = args, kwargs
         self.recording = thread.state.grad_mode.enabled
-        given = tensors_in((args, kwargs))
-        nodes = {id(edge[0]) for tensor in given if (edge := live_edge(tensor)) is not None}
-        leaves = [tensor for tensor in given if tensor.requires_grad and tensor.is_leaf]
+        tensors = tensors_in((args, kwargs))
+        nodes = {id(edge[0]) for tensor in tensors if (edge := live_edge(tensor)) is not None}
+        leaves = [tensor for tensor in tensors if tensor.requires_grad and tensor.is_leaf]
         for group in getattr(args[0], "param_groups", ()) if args else ():
             leaves += group["params"]
-        found = [(leaf, grad_of(leaf)) for leaf in leaves]
+        before = [(leaf, grad_of(leaf)) for leaf in leaves]
         try:
             self.result = function(*args, **kwargs)
         finally:
-            changed.update([id(leaf) for leaf, grad in found if grad_of(leaf) is not grad])
+            changed.update([id(leaf) for leaf, grad in before if grad_of(leaf) is not grad])
         # of each leaf that it is given the gradient before and after
-        self.gradients = [(leaf, grad, grad_of(leaf)) for leaf, grad in found]
-        self.given = {id(tensor.array.data.mem) for tensor in given if tensor.is_cuda}
+        self.gradients = [(leaf, grad, grad_of(leaf)) for leaf, grad in before]
+        self.argument_memory = {id(tensor.array.data.mem) for tensor in tensors if tensor.is_cuda}
         for tensor in tensors_in(self.result):
             edge = live_edge(tensor)
             if edge is not None and id(edge[0]) not in nodes:
@@ -130,7 +130,7 @@ class OutsideCall:
         self.result = map_leaves(self.result, lambda leaf: leaf if self._is_given(leaf) else copy_of(leaf))
 
     def _is_given(self, leaf: Any) -> bool:
-        return not isinstance(leaf, TensorBase) or id(getattr(leaf.array.data, "mem", None)) in self.given
+        return not isinstance(leaf, TensorBase) or id(getattr(leaf.array.data, "mem", None)) in self.argument_memory
 
     def replay(self, stream: object) -> None:
         """Call the hook again, with the values of now, and write its result into that of the capture."""
@@ -174,7 +174,7 @@ class GraphedStep:
 
     def __init__(self, step: Callable[..., Any], inputs: tuple[Any, ...], warmup: int, pool: Pool) -> None:
         self._step = step
-        self._warmup, self._left = warmup, warmup
+        self._warmup, self._remaining = warmup, warmup
         self._pool = pool
         self._device = pool.device
         self._stream = Stream()
@@ -196,7 +196,7 @@ class GraphedStep:
     def reset(self) -> None:
         """Forget the graph: the next calls warm up, and then one captures anew."""
         self._forget()
-        self._left = self._warmup
+        self._remaining = self._warmup
 
     def _forget(self) -> None:
         self._parts, self._outputs, self._watch, self._gradients = [], None, None, None
@@ -204,8 +204,8 @@ class GraphedStep:
     def __call__(self, *inputs: Any) -> Any:
         """Return the result of the step for `inputs`."""
         check_replay("graphed_step", self._device)
-        given = tensors_like("graphed_step", self._inputs, inputs)
-        check_form("graphed_step", self._leaves, given)
+        tensors = tensors_like("graphed_step", self._inputs, inputs)
+        check_form("graphed_step", self._leaves, tensors)
         if self._watch is not None and self._gradients is not None:
             self._watch.check(
                 "call reset() on the graphed step, which then captures anew, as after an optimizer's load_state_dict"
@@ -217,7 +217,7 @@ class GraphedStep:
                     "captured anew",
                 )
                 self._forget()
-        copy_to_static(self._leaves, given)
+        copy_to_static(self._leaves, tensors)
         if self._parts:
             stream = gpu.current_stream()
             for part in self._parts:
@@ -233,9 +233,9 @@ class GraphedStep:
         side.wait_stream(before)
         try:
             with use_stream(side):
-                if self._left:
+                if self._remaining:
                     outputs = map_leaves(self._step(*self._inputs), partial(detached, static=self._leaves))
-                    self._left -= 1
+                    self._remaining -= 1
                 else:
                     self._capture()
                     outputs = self._outputs
