@@ -94,8 +94,8 @@ def operator_of(symbol: str, name: str) -> Callable[[Any, Any], Any]:
     op = getattr(Tensor, f"__{symbol}__") if ufunc.nout == 1 else None
 
     def operator(self: ndarray, other: object) -> Any:
-        if op is not None and (alike := as_alike(self, other)) is not None:
-            return made(op(self, alike))
+        if op is not None and (operand := as_alike(self, other)) is not None:
+            return made(op(self, operand))
         if not is_operand(other):
             return operators.beside_sparse(name, self, other)
         return ufunc_called(ufunc, "__call__", (self, other), {})
@@ -119,8 +119,8 @@ def reflected_operator_of(name: str) -> Callable[[Any, Any], Any]:
     op = UFUNCS[name] if ufunc.nout == 1 else None
 
     def operator(self: ndarray, other: object) -> Any:
-        if op is not None and (alike := as_alike(self, other)) is not None:
-            return made(op(alike, self))
+        if op is not None and (operand := as_alike(self, other)) is not None:
+            return made(op(operand, self))
         if not is_operand(other):
             return operators.beside_sparse(name, other, self)
         return ufunc_called(ufunc, "__call__", (other, self), {})
@@ -356,8 +356,8 @@ class ndarray(Tensor, metaclass=_Kind):
         """Return the result of a ufunc: see `lucid.numpy.border`."""
         if method == "__call__" and not options and (op := OPERATIONS.get(ufunc)) is not None and inputs[1] is self:
             # an operator of which the left side is an array
-            if (alike := as_alike(self, inputs[0])) is not None:
-                return made(op(alike, self))
+            if (operand := as_alike(self, inputs[0])) is not None:
+                return made(op(operand, self))
         return ufunc_called(ufunc, method, inputs, options)
 
     def __cupy_override_elementwise_kernel__(self, kernel: Any, *inputs: object, **options: object) -> Any:

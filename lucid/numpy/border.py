@@ -155,9 +155,9 @@ def by_other_rule(name: str, function: Callable[..., Any], args: tuple[Any, ...]
     rule = OTHERS[name]
     if rule is None:
         return computed(name, function, args, kwargs)
-    given = bound(name, rule, function, args, kwargs)
+    arguments = bound(name, rule, function, args, kwargs)
     try:
-        result = rule.function(**given)
+        result = rule.function(**arguments)
     except DeviceError as error:
         raise DeviceError(f"{name}: {error}") from None
     return settled(result, (*args, *kwargs.values()))
@@ -184,10 +184,10 @@ def on_device(name: str) -> Any:
 def cupys(name: str) -> str:
     """Return an error's hint for a name that NumPy lacks and CuPy has, if CuPy is in use."""
     try:
-        found = gpu.is_loaded() and on_device(name) is not None
+        is_known = gpu.is_loaded() and on_device(name) is not None
     except AttributeError:
-        found = False
-    return f": use CuPy's own, cupy.{name}" if found else ""
+        is_known = False
+    return f": use CuPy's own, cupy.{name}" if is_known else ""
 
 
 # ---- through ----
@@ -299,17 +299,17 @@ def _in_dtype(x: Any, dtype: np.dtype[Any]) -> Any:
 @functools.cache
 def resolved(ufunc: np.ufunc, kinds: tuple[Any, ...]) -> tuple[np.dtype[Any], ...]:
     """Return the dtypes of the loop that a ufunc takes for operands of some dtypes, or kinds of numbers."""
-    given = tuple([np.dtype(bool) if kind is bool else kind for kind in kinds])
-    return ufunc.resolve_dtypes((*given, *(None,) * ufunc.nout))[: len(kinds)]
+    dtypes = tuple([np.dtype(bool) if kind is bool else kind for kind in kinds])
+    return ufunc.resolve_dtypes((*dtypes, *(None,) * ufunc.nout))[: len(kinds)]
 
 
 # ---- out ----
 
 
-def settled(result: Any, given: Iterable[Any]) -> Any:
+def settled(result: Any, arguments: Iterable[Any]) -> Any:
     """Return results as an `ndarray` if they require grad, else as plain arrays.
 
-    `given` are the arguments: of what is one of them, a view is returned.
+    If one of the `arguments` is returned, the result is a view of it.
     """
     if isinstance(result, TensorBase):
         if live_edge(result) is None:
@@ -317,12 +317,12 @@ def settled(result: Any, given: Iterable[Any]) -> Any:
             return array[()] if type(array) is np.ndarray and not array.ndim else array
         if type(result) is arrays.kind:
             return result
-        if any(result is value for value in given):
+        if any(result is value for value in arguments):
             result = getitem(result, ...)  # pyright: ignore[reportArgumentType]
         result.__class__ = arrays.kind
         return result
     if is_sequence(result):
-        made_of = [settled(each, given) for each in result]
+        made_of = [settled(each, arguments) for each in result]
         return result.__class__(*made_of) if hasattr(result, "_fields") else result.__class__(made_of)
     return result
 

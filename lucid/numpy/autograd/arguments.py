@@ -28,10 +28,10 @@ def of_argument(
 
         @functools.wraps(function)
         def of_one(x: Any) -> Any:
-            given = [*args]
+            arguments = [*args]
             for position, value in zip(positions, x if isinstance(several, tuple) else (x,), strict=True):
-                given[position] = value
-            return function(*given, **kwargs)
+                arguments[position] = value
+            return function(*arguments, **kwargs)
 
         x = tuple([args[k] for k in positions]) if isinstance(several, tuple) else args[positions[0]]
         return operator(of_one, x)

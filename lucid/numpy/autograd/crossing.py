@@ -95,24 +95,24 @@ def fitting(tree: object, like: Any, what: str) -> list[Any]:
     DtypeError
         If one is complex where that of `like` is real.
     """
-    found = matching(as_tensors(tree), like, what)
+    tensors = matching(as_tensors(tree), like, what)
     wanted = leaves(like)
-    for leaf, other in zip(found, wanted, strict=True):
+    for leaf, other in zip(tensors, wanted, strict=True):
         if is_complex(leaf) and not is_complex(other):
             raise DtypeError(f"{what}: expected real numbers, got {leaf.array.dtype}")
     return [
         leaf if leaf.array.dtype == other.array.dtype else cast_to(leaf, as_dtype(other.array.dtype))
-        for leaf, other in zip(found, wanted, strict=True)
+        for leaf, other in zip(tensors, wanted, strict=True)
     ]
 
 
 def run_of(function: Callable[..., Any], x: object, *, what: str, has_aux: bool = False) -> Run:
     """Return one run of a function of one argument, recorded from this one on."""
 
-    def inside(given: object) -> Any:
-        for leaf in leaves(given):
+    def inside(argument: object) -> Any:
+        for leaf in leaves(argument):
             leaf.__class__ = arrays.kind
-        result = function(given)
+        result = function(argument)
         if not has_aux:
             return map_leaves(result, lambda leaf: recorded(as_tensor(leaf)))
         if not isinstance(result, tuple) or len(result) != 2:  # pyright: ignore[reportUnknownArgumentType]

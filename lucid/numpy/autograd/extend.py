@@ -54,11 +54,11 @@ class Primitive:
 
     def __call__(self, *args: object, **kwargs: object) -> Any:
         """Return the function's result of plain arrays, recorded if an argument is."""
-        found = [leaf for leaf in leaves(args) if isinstance(leaf, TensorBase)]
-        if not any(is_recorded(leaf) for leaf in found):
+        tensors = [leaf for leaf in leaves(args) if isinstance(leaf, TensorBase)]
+        if not any(is_recorded(leaf) for leaf in tensors):
             return self.fun(*plain_tree(args), **kwargs)
         call = Call(self, args, kwargs)
-        outputs = Recorded.apply(call, *found)
+        outputs = Recorded.apply(call, *tensors)
         return outside(refilled(call.form, outputs))
 
     def pulling(
@@ -107,14 +107,14 @@ class Call:
         received = refilled(self.form, [shown_inside(tensor) for tensor in conjugated([*grads])])
         pulled = self.primitive.pulling(argnums, answer, args, self.kwargs)(received)
         by_argument = dict(zip(argnums, pulled, strict=True))
-        found: list[Any] = []
+        collected: list[Any] = []
         for k, arg in enumerate(self.args):
             gradient = by_argument.get(k)
             pairs = [(leaf, None) for leaf in leaves(arg)] if gradient is None else paired(arg, gradient)
             for leaf, grad in pairs:
                 if isinstance(leaf, TensorBase):
-                    found.append(None if grad is None else conjugated(as_tensor(grad)))
-        return found
+                    collected.append(None if grad is None else conjugated(as_tensor(grad)))
+        return collected
 
 
 class Recorded(Function):
@@ -373,11 +373,11 @@ def by_position(
 ) -> dict[int, Any]:
     """Return derivatives by the positions of arguments."""
     as_primitive(fun)
-    found = dict(zip(count() if argnums is None else argnums, makers, strict=False))
-    for maker in found.values():
+    by_argnum = dict(zip(count() if argnums is None else argnums, makers, strict=False))
+    for maker in by_argnum.values():
         if not (maker is None or callable(maker) or maker in words):
             raise ArgumentError(f"Bad {kind} {maker!r} for {name_of(fun)!r}: expected a callable or None")
-    return found
+    return by_argnum
 
 
 def defined(kind: str, makers: dict[int, Any], fun: Callable[..., Any], argnum: int) -> Any:

@@ -160,14 +160,14 @@ def multigrad_dict(fun: Callable[..., Any]) -> Callable[..., dict[str, Any]]:
 
     @functools.wraps(fun)
     def gradients(*args: object, **kwargs: object) -> dict[str, Any]:
-        given = signature.bind(*args, **kwargs)
-        given.apply_defaults()
+        bound = signature.bind(*args, **kwargs)
+        bound.apply_defaults()
 
         def of_all(arguments: dict[str, Any]) -> Any:
             new = inspect.BoundArguments(signature, arguments)  # pyright: ignore[reportArgumentType]
             return fun(*new.args, **new.kwargs)
 
-        return grad(of_all)(dict(given.arguments))
+        return grad(of_all)(dict(bound.arguments))
 
     return gradients
 

@@ -133,8 +133,8 @@ def tensor_jacobian_product(fun: Callable[..., Any], argnum: int = 0) -> Callabl
     def product(*args: Any, **kwargs: object) -> Any:
         *rest, vector = args
 
-        def contracted(*given: object, **named: Any) -> Any:
-            return called("tensordot", np.tensordot, (vector, fun(*given, **named), np.ndim(vector)), {})
+        def contracted(*inputs: object, **named: Any) -> Any:
+            return called("tensordot", np.tensordot, (vector, fun(*inputs, **named), np.ndim(vector)), {})
 
         return jacobian(contracted, argnum)(*rest, **kwargs)
 

@@ -182,9 +182,9 @@ def combo_check(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Callable[
     """
 
     def check(*choices: Any, **named: Any) -> None:
-        for given in product(*choices):
+        for arguments in product(*choices):
             for settings in product(*named.values()):
-                check_grads(fun, *args, **kwargs)(*given, **dict(zip(named, settings, strict=True)))
+                check_grads(fun, *args, **kwargs)(*arguments, **dict(zip(named, settings, strict=True)))
 
     return check
 
@@ -199,8 +199,8 @@ def name_of(f: Any) -> str:
 
 def drawn(rng: np.random.Generator, tree: object) -> Any:
     """Return a tree of the form of another with standard normal numbers."""
-    found = leaves(as_tensors(tree))
-    return refilled(tree, [outside(wrap(like(random(rng, leaf.array), leaf.array))) for leaf in found])
+    tensors = leaves(as_tensors(tree))
+    return refilled(tree, [outside(wrap(like(random(rng, leaf.array), leaf.array))) for leaf in tensors])
 
 
 def wide(tree: object) -> list[Any]:
@@ -228,8 +228,8 @@ def paired_sum(a: object, b: object) -> float:
 
 def form(tree: object) -> list[Any]:
     """Return the properties that must be equal in two trees: structure, shapes, and whether each leaf is complex."""
-    found: Sequence[Any] = leaves(as_tensors(tree))
-    return [structure(tree), *[(leaf.array.shape, is_complex(leaf)) for leaf in found]]
+    tensors: Sequence[Any] = leaves(as_tensors(tree))
+    return [structure(tree), *[(leaf.array.shape, is_complex(leaf)) for leaf in tensors]]
 
 
 def _same_form(x: object, y: object) -> None:

@@ -51,8 +51,8 @@ def flatten(value: object) -> tuple[Any, Callable[[Any], Any]]:
 def _collected(value: object, parts: list[Any]) -> Callable[[Any], Any]:
     """Append the leaves of `value` to `parts`, and return a function that takes them out of a flat array again."""
     if isinstance(value, dict):
-        given = cast("dict[Any, Any]", value)
-        entries = [(key, _collected(given[key], parts)) for key in sorted(given)]
+        dictionary = cast("dict[Any, Any]", value)
+        entries = [(key, _collected(dictionary[key], parts)) for key in sorted(dictionary)]
         return lambda flat: {key: take(flat) for key, take in entries}
     if isinstance(value, tuple | list):
         takes = [_collected(each, parts) for each in cast("list[Any]", value)]
