@@ -147,14 +147,14 @@ def made(result: Any) -> Any:
     return result
 
 
-def settled(result: Any, given: tuple[Any, ...]) -> Any:
+def settled(result: Any, arguments: tuple[Any, ...]) -> Any:
     """Return the results of a function as Arrays: views of those that are among its arguments."""
     if isinstance(result, TensorBase):
         if type(result) is Array:
             return result
-        return made(indexing.getitem(result, ...) if any(result is each for each in given) else result)  # pyright: ignore[reportArgumentType] - a Tensor
+        return made(indexing.getitem(result, ...) if any(result is each for each in arguments) else result)  # pyright: ignore[reportArgumentType] - a Tensor
     if is_sequence(result):
-        parts = [settled(each, given) for each in result]
+        parts = [settled(each, arguments) for each in result]
         return result.__class__(*parts) if hasattr(result, "_fields") else result.__class__(parts)
     return result
 

@@ -119,8 +119,8 @@ def full_like(
     x: Tensor, /, fill_value: Number | Tensor, *, dtype: Dtype | None = None, device: Device = None
 ) -> Tensor:
     """Return ``full_like`` of the array API."""
-    given: Any = tensor_given(x)
-    return full(given.shape, fill_value, dtype=dtype or given.dtype, device=device or given.device)
+    like: Any = tensor_given(x)
+    return full(like.shape, fill_value, dtype=dtype or like.dtype, device=device or like.device)
 
 
 def eye(

@@ -81,14 +81,14 @@ class IntegerLimits(NamedTuple):
 
 def finfo(type: Dtype | Tensor, /) -> FloatLimits:
     """Return ``finfo`` of the array API, with one of its dtypes as `dtype`."""
-    found = limits.finfo(_dtype_of(type))
-    return FloatLimits(found.bits, found.eps, found.max, found.min, found.smallest_normal, as_dtype(found.dtype))
+    info = limits.finfo(_dtype_of(type))
+    return FloatLimits(info.bits, info.eps, info.max, info.min, info.smallest_normal, as_dtype(info.dtype))
 
 
 def iinfo(type: Dtype | Tensor, /) -> IntegerLimits:
     """Return ``iinfo`` of the array API, with one of its dtypes as `dtype`."""
-    found = limits.iinfo(_dtype_of(type))
-    return IntegerLimits(found.bits, found.max, found.min, as_dtype(found.dtype))
+    info = limits.iinfo(_dtype_of(type))
+    return IntegerLimits(info.bits, info.max, info.min, as_dtype(info.dtype))
 
 
 def _dtype_of(value: Any) -> Dtype:
@@ -129,11 +129,11 @@ def astype(x: Tensor, dtype: Dtype, /, *, copy: bool = True, device: Device = No
     DtypeError
         If complex numbers would lose their imaginary parts: `real` leaves them out.
     """
-    given: Any = tensor_given(x)
+    tensor: Any = tensor_given(x)
     wanted, own = as_dtype(dtype), _dtype_of(x)
     if own.is_complex and not (wanted.is_complex or wanted is bool_):
         raise DtypeError(f"astype: {own} to {wanted} would lose the imaginary parts: use real() or imag()")
-    made = given.to(dtype=wanted) if device is None else given.to(device=device, dtype=wanted)
+    made = tensor.to(dtype=wanted) if device is None else tensor.to(device=device, dtype=wanted)
     return clone(made) if copy and made is x else made
 
 
@@ -154,14 +154,14 @@ def result_type(*arrays_and_dtypes: Any) -> Dtype:
     weak = [each for each in arrays_and_dtypes if not isinstance(each, TensorBase | dtype_class)]
     if not strong:
         raise SettingError("result_type: expected at least one array or dtype, got none")
-    found = strong[0]
+    common = strong[0]
     for each in strong[1:]:
-        found = promote_types(found, each)
+        common = promote_types(common, each)
     for each in weak:
         kind = promoted(each)
-        if kind.category > found.category:
-            found = promote_types(found, kind)
-    return found
+        if kind.category > common.category:
+            common = promote_types(common, kind)
+    return common
 
 
 class __array_namespace_info__:

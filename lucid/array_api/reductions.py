@@ -127,8 +127,8 @@ def diff(
     x: Tensor, /, *, axis: int = -1, n: int = 1, prepend: Tensor | None = None, append: Tensor | None = None
 ) -> Tensor:
     """Return ``diff`` of the array API."""
-    given, first, last = together((tensor_given(x), prepend, append))
-    return differences.diff(given, n, axis, first, last)
+    tensor, first, last = together((tensor_given(x), prepend, append))
+    return differences.diff(tensor, n, axis, first, last)
 
 
 def sort(x: Tensor, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
@@ -208,14 +208,14 @@ def unique_all(x: Tensor, /) -> UniqueAll:
 
 def unique_counts(x: Tensor, /) -> UniqueCounts:
     """Return ``unique_counts`` of the array API."""
-    found = unique_all(x)
-    return UniqueCounts(found.values, found.counts)
+    distinct = unique_all(x)
+    return UniqueCounts(distinct.values, distinct.counts)
 
 
 def unique_inverse(x: Tensor, /) -> UniqueInverse:
     """Return ``unique_inverse`` of the array API."""
-    found = unique_all(x)
-    return UniqueInverse(found.values, found.inverse_indices)
+    distinct = unique_all(x)
+    return UniqueInverse(distinct.values, distinct.inverse_indices)
 
 
 def unique_values(x: Tensor, /) -> Tensor:
