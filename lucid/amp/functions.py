@@ -107,8 +107,8 @@ def _cast(value: Any, device_type: str, wanted: dtype) -> Any:
         fits = tensor.is_floating_point() and tensor.dtype.itemsize < 8 and tensor.device.type == device_type
         return tensor.to(wanted) if fits else tensor
     if isinstance(value, Mapping):
-        given = cast("Mapping[Any, Any]", value)
-        return {_cast(key, device_type, wanted): _cast(entry, device_type, wanted) for key, entry in given.items()}
+        mapping = cast("Mapping[Any, Any]", value)
+        return {_cast(key, device_type, wanted): _cast(entry, device_type, wanted) for key, entry in mapping.items()}
     if isinstance(value, list | tuple):
         entries = cast("list[Any]", value)
         parts = [_cast(entry, device_type, wanted) for entry in entries]

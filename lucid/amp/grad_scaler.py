@@ -30,7 +30,7 @@ class GradScalerError(LucidError, RuntimeError):
     """`GradScaler` methods were called in an order that makes no sense."""
 
 
-class _There(NamedTuple):
+class _DeviceState(NamedTuple):
     """The factor on a CUDA device, in float64 and in float32, and how many good steps came last."""
 
     scale: Any
@@ -102,10 +102,10 @@ class GradScaler:
         self._growth_interval = growth_interval
         self._growth_tracker = 0
         # in place of factor and tracker, once it is used on a CUDA device
-        self._there: _There | None = None
+        self._device_state: _DeviceState | None = None
         # what was found in the gradients of each optimizer since the last update (where it is known on a device only,
         # the flag there), and which of them made a step
-        self._found: dict[int, Any] = {}
+        self._overflows: dict[int, Any] = {}
         self._stepped: set[int] = set()
 
     @staticmethod
@@ -140,8 +140,8 @@ class GradScaler:
         """Return the multiplier of a loss of floating dtype: a number on the device for a loss on a CUDA device."""
         if not loss.is_cuda:
             return self.get_scale()
-        there = self._on(loss.device)
-        return (there.scale if loss.dtype is float64 else there.narrow).to(loss.device)
+        state = self._on(loss.device)
+        return (state.scale if loss.dtype is float64 else state.narrow).to(loss.device)
 
     def unscale_(self, optimizer: Optimizer) -> None:
         """Divide the gradients of an optimizer's parameters by the factor, in place, before they are clipped.
@@ -161,7 +161,7 @@ class GradScaler:
         if not self._enabled:
             return
         key = id(optimizer)
-        if key in self._found:
+        if key in self._overflows:
             raise GradScalerError(
                 "unscale_() has already been called on this optimizer since the last update(): call it once per step, "
                 "before step()"
@@ -178,7 +178,7 @@ class GradScaler:
                 optimizer._check_devices(params, group)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
         self._undo_with_capture()
         with no_grad():
-            self._found[key] = self._unscale(grads)
+            self._overflows[key] = self._unscale(grads)
 
     def _keep_constants(self) -> None:
         """Have a capture of this thread, if it is in one, refuse replays after a change of the factor's constants."""
@@ -200,10 +200,10 @@ class GradScaler:
         """Have a capture of this thread, if it is in one, put back overflow flags and steps should it fail."""
         capture = capture_of_this_thread()
         if capture is not None:
-            found, stepped = dict(self._found), set(self._stepped)
+            overflows, stepped = dict(self._overflows), set(self._stepped)
 
             def put_back() -> None:
-                self._found, self._stepped = found, stepped
+                self._overflows, self._stepped = overflows, stepped
 
             capture.undo.append(put_back)
 
@@ -219,42 +219,42 @@ class GradScaler:
             return multiplied(grads, 1 / self._read()[0])
         device = grads[0].device
         scale = self._on(device).scale.to(device)
-        found: Any = zeros((), dtype=float32, device=device)
-        for grad in changed_on_device(grads, lambda arrays: arrays.unscale(0.0, found.array, scale.array), arrays):
+        overflow: Any = zeros((), dtype=float32, device=device)
+        for grad in changed_on_device(grads, lambda arrays: arrays.unscale(0.0, overflow.array, scale.array), arrays):
             multiply(grad, (1 / scale).to(float64 if grad.real.dtype is float64 else float32))
-            found.add_((~isfinite(grad).all()).float())
-        return found
+            overflow.add_((~isfinite(grad).all()).float())
+        return overflow
 
-    def _on(self, device: Device) -> _There:
+    def _on(self, device: Device) -> _DeviceState:
         """Return factor and tracker on a CUDA device: on this one, if they are on none yet."""
-        if self._there is None:
+        if self._device_state is None:
             if gpu.is_capturing():
                 raise CaptureError(
                     "GradScaler: its factor is not on the device yet, and each replay of the graph would begin with "
                     "the first one: take a step with it before the capture"
                 )
             values = ((self._scale, float64), (self._scale, float32), (self._growth_tracker, float64))
-            self._there = _There(*[full((), value, dtype=dtype, device=device) for value, dtype in values])
-        return self._there
+            self._device_state = _DeviceState(*[full((), value, dtype=dtype, device=device) for value, dtype in values])
+        return self._device_state
 
     def _read(self) -> tuple[float, int]:
         """Return factor and tracker, after waiting for the device if they are on one."""
-        there = self._there
-        if there is None:
+        state = self._device_state
+        if state is None:
             return self._scale, self._growth_tracker
         self._refuse_capture("reading the factor", "do it before the capture or between replays")
-        return there.scale.item(), int(there.tracker.item())
+        return state.scale.item(), int(state.tracker.item())
 
     def _write(self, scale: float, tracker: int | None = None) -> None:
         """Set the factor, and the tracker if it is given: on the device in place, for graphs that read it there."""
-        if self._there is None:
+        if self._device_state is None:
             self._scale, self._growth_tracker = scale, self._growth_tracker if tracker is None else tracker
             return
         with no_grad():
-            self._there.scale.fill_(scale)
-            self._there.narrow.fill_(scale)
+            self._device_state.scale.fill_(scale)
+            self._device_state.narrow.fill_(scale)
             if tracker is not None:
-                self._there.tracker.fill_(tracker)
+                self._device_state.tracker.fill_(tracker)
 
     @staticmethod
     def _refuse_capture(what: str, remedy: str) -> None:
@@ -282,20 +282,20 @@ class GradScaler:
         key = id(optimizer)
         if key in self._stepped:
             raise GradScalerError("step() has already been called since the last update(): call update() after step()")
-        if key not in self._found:
+        if key not in self._overflows:
             self.unscale_(optimizer)
-        found = self._found[key]
-        if found is None:
+        overflow = self._overflows[key]
+        if overflow is None:
             raise GradScalerError("step: no parameter of the optimizer has a gradient: call backward() before it")
-        if isinstance(found, TensorBase):
-            why = why_on_host(optimizer, gpu.device_index(found.array))
+        if isinstance(overflow, TensorBase):
+            why = why_on_host(optimizer, gpu.device_index(overflow.array))
             if why is None:
-                result = step_unless(optimizer, found.array, **kwargs)
+                result = step_unless(optimizer, overflow.array, **kwargs)
                 self._stepped.add(key)
                 return result
             self._refuse_capture(f"a step of {type(optimizer).__name__} that only the host can leave out", why)
-            found = self._found[key] = bool(cast("Any", found).item())
-        result = None if found else optimizer.step(**kwargs)
+            overflow = self._overflows[key] = bool(cast("Any", overflow).item())
+        result = None if overflow else optimizer.step(**kwargs)
         # only now, so that one that was refused can be made once what was wrong is mended
         self._stepped.add(key)
         return result
@@ -322,33 +322,33 @@ class GradScaler:
         if new_scale is not None:
             self._check(new_scale, self._growth_factor, self._backoff_factor, self._growth_interval)
             self._write(float(new_scale))
-        elif not self._found:
+        elif not self._overflows:
             raise GradScalerError("update: no gradients were unscaled since the last update(): call step() before it")
-        elif self._there is not None:
-            self._update_there(self._there)
+        elif self._device_state is not None:
+            self._update_on_device(self._device_state)
         else:
-            bad = any(self._found.values())
+            bad = any(self._overflows.values())
             state = self._scale, self._growth_tracker
             self._scale, self._growth_tracker = following_scale(*state, bad=bad, **self._changes())
-        self._found.clear()
+        self._overflows.clear()
         self._stepped.clear()
 
-    def _update_there(self, there: _There) -> None:
+    def _update_on_device(self, state: _DeviceState) -> None:
         """Update the factor on its device, without waiting."""
-        known = [found for found in self._found.values() if not isinstance(found, TensorBase)]
-        found: Any = None
+        known = [overflow for overflow in self._overflows.values() if not isinstance(overflow, TensorBase)]
+        overflow: Any = None
         with no_grad():
-            for each in self._found.values():
+            for each in self._overflows.values():
                 if isinstance(each, TensorBase):
-                    flag = cast("Any", each).to(there.scale.device)
-                    found = flag if found is None else found + flag
-        for tensor in there:
+                    flag = cast("Any", each).to(state.scale.device)
+                    overflow = flag if overflow is None else overflow + flag
+        for tensor in state:
             version_of(tensor)[0] += 1
         update_scale(
-            there.scale.array,
-            there.narrow.array,
-            there.tracker.array,
-            None if found is None else found.array,
+            state.scale.array,
+            state.narrow.array,
+            state.tracker.array,
+            None if overflow is None else overflow.array,
             bad=any(known),
             **self._changes(),
         )
@@ -361,7 +361,7 @@ class GradScaler:
     def __getstate__(self) -> dict[str, Any]:
         """Return the state of a copy: factor and tracker as numbers."""
         scale, tracker = self._read()
-        return {**vars(self), "_there": None, "_scale": scale, "_growth_tracker": tracker}
+        return {**vars(self), "_device_state": None, "_scale": scale, "_growth_tracker": tracker}
 
     def is_enabled(self) -> bool:
         """Return whether losses and gradients are scaled."""

@@ -629,7 +629,7 @@ def test_gradients_that_no_kernel_takes_are_unscaled(rng, dtype):
         for part in ("real", "imag") if x.dtype.is_complex else ("real",):
             ours, theirs = (getattr(each.cpu().numpy(), part).astype(np.float64) for each in (x.grad, expected))
             np.testing.assert_array_equal(ours, theirs)
-        assert bool(next(iter(scaler._found.values())).item()) is bad
+        assert bool(next(iter(scaler._overflows.values())).item()) is bad
 
 
 @pytest.mark.gpu
