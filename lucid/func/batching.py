@@ -149,11 +149,11 @@ def _elements(args: tuple[Any, ...], in_dims: Any, name: str) -> list[tuple[Any,
     what = f"vmap of {name}: in_dims={in_dims!r}"
     if not args:
         raise SettingError(f"vmap of {name}: got no inputs: expected at least one positional argument")
-    given = leaves(args)
+    values = leaves(args)
     dims = spread(in_dims if isinstance(in_dims, tuple) else (in_dims,) * len(args), args, what)
     columns: list[Sequence[Any] | None] = []
     sizes: set[int] = set()
-    for leaf, dim in zip(given, dims, strict=True):
+    for leaf, dim in zip(values, dims, strict=True):
         if dim is None:
             columns.append(None)
             continue
@@ -182,7 +182,7 @@ def _elements(args: tuple[Any, ...], in_dims: Any, name: str) -> list[tuple[Any,
             "it is not called"
         )
     return [
-        refilled(args, [x if column is None else column[k] for x, column in zip(given, columns, strict=True)])
+        refilled(args, [x if column is None else column[k] for x, column in zip(values, columns, strict=True)])
         for k in range(size)
     ]
 

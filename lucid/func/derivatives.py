@@ -74,19 +74,19 @@ class Run:
         for leaf in tensors(self.primals, role):
             check_dtype(leaf, role)
         self.level = Level(recording=is_grad_enabled())
-        given = [*args]
+        arguments = [*args]
         self.inputs: list[Any] = []
         with inference_mode(False), enable_grad():
             for position in positions:
-                given[position] = map_leaves(args[position], self._enter)
+                arguments[position] = map_leaves(args[position], self._enter)
             try:
                 with Running(self.level):
-                    result = func(*given, **kwargs)
+                    result = func(*arguments, **kwargs)
             except BaseException:
                 self.level.put_back()
                 raise
-            found = leaves(result)
-            result = refilled(result, self.level.put_back(found))
+            returned = leaves(result)
+            result = refilled(result, self.level.put_back(returned))
         self.aux: Any = None
         if has_aux:
             if not isinstance(result, tuple) or len(result) != 2:  # pyright: ignore[reportUnknownArgumentType]
@@ -110,7 +110,7 @@ class Run:
     def pull(self, vectors: Sequence[Any], *, create_graph: bool, keep: bool) -> list[Any]:
         """Return the product of `vectors`, one for each output, with the Jacobian, for each input."""
         grads = pulled(self.outputs, self.inputs, vectors, create_graph=create_graph, keep=keep)
-        return self._left(grads, self.inputs)
+        return self._outside(grads, self.inputs)
 
     def transposed(self) -> Callable[[Sequence[Any], bool, bool], list[Any]]:
         """Return a function for the product of the Jacobian with vectors, one for each input; for each output.
@@ -118,21 +118,21 @@ class Run:
         The product of vectors with the Jacobian is linear in these; so the result is its derivative by them.
         """
         with inference_mode(False), enable_grad(), self.level.opened():
-            left = [self.level.enter(zeros_of(output)) for output in self.outputs]
-            grads = pulled(self.outputs, self.inputs, left, create_graph=True)
+            cotangents = [self.level.enter(zeros_of(output)) for output in self.outputs]
+            grads = pulled(self.outputs, self.inputs, cotangents, create_graph=True)
 
         def push(vectors: Sequence[Any], create_graph: bool, strict: bool) -> list[Any]:
-            products = pulled(grads, left, vectors, create_graph=create_graph, keep=True)
+            products = pulled(grads, cotangents, vectors, create_graph=create_graph, keep=True)
             if strict and None in products:
                 raise GraphError(
                     f"{self.what}: strict=True: output {[*products].index(None)} of the function is independent of the "
                     "inputs, which is not allowed with strict=True"
                 )
-            return self._left(products, self.outputs)
+            return self._outside(products, self.outputs)
 
         return push
 
-    def _left(self, values: Sequence[Any], like: Sequence[Any]) -> list[Any]:
+    def _outside(self, values: Sequence[Any], like: Sequence[Any]) -> list[Any]:
         """Return derivatives as they are outside, zeros for None."""
         return [
             zeros_of(x) if value is None else self.level.leave(value) for value, x in zip(values, like, strict=True)
@@ -321,12 +321,12 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
     check_function(func)
     if not isinstance(primals, tuple):
         raise unfit(primals, "a tuple, so that func(*primals) is right", "primals")
-    given: tuple[Any, ...] = primals  # pyright: ignore[reportUnknownVariableType]
-    tensors(given, "jvp: primals")
-    if not leaves(given):
+    inputs: tuple[Any, ...] = primals  # pyright: ignore[reportUnknownVariableType]
+    tensors(inputs, "jvp: primals")
+    if not leaves(inputs):
         raise ArgumentError("jvp: primals: expected at least one Tensor, got none")
-    vectors = matching(tangents, given, "jvp: tangents")
-    run = Run(func, given, {}, tuple(range(len(given))), has_aux=has_aux, what="jvp")
+    vectors = matching(tangents, inputs, "jvp: tangents")
+    run = Run(func, inputs, {}, tuple(range(len(inputs))), has_aux=has_aux, what="jvp")
     products = run.transposed()(vectors, run.recorded(vectors), strict)
     output = run.leave(run.output)
     pushed = refilled(run.output, products)

@@ -47,21 +47,21 @@ def stack_module_state(models: Sequence[Module] | Module) -> tuple[dict[str, Ten
     """
     if not isinstance(models, Module | tuple | list):
         raise unfit(models, "a sequence of Modules", "models")
-    given: list[Any] = [*cast("Iterable[Any]", models)]
-    for model in given:
+    modules: list[Any] = [*cast("Iterable[Any]", models)]
+    for model in modules:
         if not isinstance(model, Module):
             raise unfit(models, f"a sequence of Modules, of which one is {shown(model)}", "models")
-    if not given:
+    if not modules:
         raise SettingError("stack_module_state: expected at least one model, got 0")
-    kinds: set[type[Any]] = {type(model) for model in given}
+    kinds: set[type[Any]] = {type(model) for model in modules}
     if len(kinds) > 1:
         names = ", ".join(sorted(kind.__name__ for kind in kinds))
         raise SettingError(f"stack_module_state: expected all models to be of the same class, got {names}")
-    if len({model.training for model in given}) > 1:
+    if len({model.training for model in modules}) > 1:
         raise SettingError("stack_module_state: expected all models to have the same training/eval mode, got both")
     return (
-        _stacked([dict(model.named_parameters()) for model in given]),
-        _stacked([dict(model.named_buffers()) for model in given]),
+        _stacked([dict(model.named_parameters()) for model in modules]),
+        _stacked([dict(model.named_buffers()) for model in modules]),
     )
 
 

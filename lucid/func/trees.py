@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 def leaves(tree: Any) -> list[Any]:
     """Return the leaves of `tree` in order."""
-    found: list[Any] = []
-    map_leaves(tree, found.append)
-    return found
+    result: list[Any] = []
+    map_leaves(tree, result.append)
+    return result
 
 
 def refilled(tree: Any, values: Iterable[Any]) -> Any:
@@ -47,11 +47,11 @@ def tensors(tree: Any, what: str) -> list[Any]:
     ArgumentError
         If one is no tensor.
     """
-    found = leaves(tree)
-    for leaf in found:
+    values = leaves(tree)
+    for leaf in values:
         if not isinstance(leaf, TensorBase):
             raise ArgumentError(f"{what}: expected only tensors, got {shown(leaf)}")
-    return found
+    return values
 
 
 def matching(tree: Any, like: Any, what: str) -> list[Any]:
@@ -64,14 +64,14 @@ def matching(tree: Any, like: Any, what: str) -> list[Any]:
     """
     if structure(tree) != structure(like):
         raise ShapeError(f"{what}: expected the structure {structure(like)}, got {structure(tree)}")
-    found = tensors(tree, what)
-    for index, (leaf, other) in enumerate(zip(found, leaves(like), strict=True)):
+    values = tensors(tree, what)
+    for index, (leaf, other) in enumerate(zip(values, leaves(like), strict=True)):
         if leaf.array.shape != other.array.shape:
             raise ShapeError(
                 f"{what}: mismatch in shape: tensor {index} has shape {tuple(leaf.array.shape)}, expected "
                 f"{tuple(other.array.shape)}"
             )
-    return found
+    return values
 
 
 def spread(prefix: Any, tree: Any, what: str) -> list[Any]:
@@ -82,13 +82,13 @@ def spread(prefix: Any, tree: Any, what: str) -> list[Any]:
     SettingError
         If `prefix` is of another structure.
     """
-    found: list[Any] = []
+    result: list[Any] = []
     try:
         for entry, below in paired(prefix, tree):
-            found.extend(entry for _ in leaves(below))
+            result.extend(entry for _ in leaves(below))
     except StructureError as error:
         raise SettingError(f"{what} is not compatible with the structure of what it is for: {error}") from None
-    return found
+    return result
 
 
 def chosen(args: tuple[Any, ...], argnums: int | tuple[int, ...], what: str) -> tuple[int, ...]:
