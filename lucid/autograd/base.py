@@ -148,11 +148,11 @@ def grad_of(tensor: TensorBase) -> Any:
 
 def with_grads(tensors: Iterable[T]) -> list[T]:
     """Return those of the tensors that hold a gradient, under `stored_grad`."""
-    given = list(tensors)
+    listed = list(tensors)
     try:
-        return [tensor for tensor in given if tensor.stored_grad is not None]
+        return [tensor for tensor in listed if tensor.stored_grad is not None]
     except AttributeError:
-        return [tensor for tensor in given if grad_of(tensor) is not None]
+        return [tensor for tensor in listed if grad_of(tensor) is not None]
 
 
 def versions_of(tensors: Iterable[TensorBase]) -> list[list[int]]:

@@ -97,7 +97,7 @@ class Point:
     def backward(self, upstream: Sequence[Any]) -> list[Any]:
         """Return the gradient of each input for one upstream gradient, or None, for each output."""
         used = [(out, u) for (_, out), u in zip(self.outputs, upstream, strict=True) if u is not None]
-        found = grad(
+        grads = grad(
             [out for out, _ in used],
             [x for _, x in self.moved],
             [wrap(like(u, out.array)) for out, u in used],
@@ -106,7 +106,7 @@ class Point:
         )
         return [
             np.zeros(x.array.shape, wide(x.array)) if g is None else numbers(g.array)
-            for (_, x), g in zip(self.moved, found, strict=True)
+            for (_, x), g in zip(self.moved, grads, strict=True)
         ]
 
     def random_upstream(self) -> list[Any]:
@@ -149,7 +149,7 @@ class Point:
         """Raise unless backward takes None for the gradient of every output, and makes None or zeros of it."""
         must = "its backward must take None for zeros"
         try:
-            found = grad(
+            grads = grad(
                 [_Undefined.apply(out) for _, out in self.outputs],
                 [x for _, x in self.moved],
                 [wrap(like(np.zeros(out.array.shape), out.array)) for _, out in self.outputs],
@@ -158,7 +158,7 @@ class Point:
             )
         except Exception as error:
             raise GradcheckError(f"backward raised {error!r} where no output has a gradient: {must}") from error
-        for (number, _), g in zip(self.moved, found, strict=True):
+        for (number, _), g in zip(self.moved, grads, strict=True):
             if g is not None and numbers(g.array).any():
                 raise GradcheckError(
                     f"backward gives input {number} a gradient where no output has one: expected None or zeros; {must}"

@@ -190,9 +190,9 @@ class Function(metaclass=_FunctionMeta):
         forward: Any = cls.forward
         if not kwargs and type(forward) is FunctionType and not forward.__kwdefaults__:
             # what its signature gives at many times the price; too few or too many arguments raise when it is called
-            given: tuple[Any, ...] = forward.__defaults__ or ()
+            preset: tuple[Any, ...] = forward.__defaults__ or ()
             missing = forward.__code__.co_argcount - len(args)
-            return (*args, *given[-missing:]) if 0 < missing <= len(given) else args
+            return (*args, *preset[-missing:]) if 0 < missing <= len(preset) else args
         bound = inspect.signature(forward).bind(*(args if defaults else (None, *args)), **kwargs)
         if defaults:
             bound.apply_defaults()

@@ -114,7 +114,7 @@ def _vector(v: Any, like: Tensors, several: bool, what: str) -> Tensors:
     return vectors
 
 
-def _given(values: Tensors, several: bool, *, create_graph: bool) -> Any:
+def _final(values: Tensors, several: bool, *, create_graph: bool) -> Any:
     """Return the results as the caller wants them."""
     results = values if create_graph else tuple(detached(value) for value in values)
     return results if several else results[0]
@@ -158,14 +158,14 @@ def vjp(
     (tensor([1., 4.]), tensor([ 2., 40.]))
     """
     with enable_grad():
-        several_inputs, given = _as_tuple(inputs, "vjp: inputs")
-        at = _joined(given, create_graph=create_graph)
+        several_inputs, tensors = _as_tuple(inputs, "vjp: inputs")
+        at = _joined(tensors, create_graph=create_graph)
         several, outputs = _outputs(func, at, "vjp", strict=strict)
         vectors = _vector(v, outputs, several, "vjp")
     with _recorded(create_graph):
         grads = pulled(outputs, at, vectors, create_graph=create_graph)
         grads = _filled(grads, at, "vjp", strict=strict, create_graph=create_graph)
-    return _given(outputs, several, create_graph=create_graph), _given(grads, several_inputs, create_graph=create_graph)
+    return _final(outputs, several, create_graph=create_graph), _final(grads, several_inputs, create_graph=create_graph)
 
 
 @checked
@@ -198,18 +198,18 @@ def jvp(
     (tensor([3., 6.]), tensor([4., 2.]))
     """
     with enable_grad():
-        several_inputs, given = _as_tuple(inputs, "jvp: inputs")
-        vectors = _vector(v, given, several_inputs, "jvp")
-        at = _joined(given, create_graph=create_graph)
+        several_inputs, tensors = _as_tuple(inputs, "jvp: inputs")
+        vectors = _vector(v, tensors, several_inputs, "jvp")
+        at = _joined(tensors, create_graph=create_graph)
         several, outputs = _outputs(func, at, "jvp", strict=strict)
-        left = _joined(tuple(zeros_of(o) for o in outputs), create_graph=False)
-        grads = pulled(outputs, at, left, create_graph=True)
+        cotangents = _joined(tuple(zeros_of(o) for o in outputs), create_graph=False)
+        grads = pulled(outputs, at, cotangents, create_graph=True)
         if strict:
             _filled(grads, at, "jvp", strict=True, create_graph=False)
     with _recorded(create_graph):
-        products = pulled(grads, left, vectors, create_graph=create_graph)
+        products = pulled(grads, cotangents, vectors, create_graph=create_graph)
         products = _filled(products, outputs, "jvp", strict=strict, create_graph=create_graph)
-    return _given(outputs, several, create_graph=create_graph), _given(products, several, create_graph=create_graph)
+    return _final(outputs, several, create_graph=create_graph), _final(products, several, create_graph=create_graph)
 
 
 @checked
@@ -257,11 +257,11 @@ def jacobian(
     """
     _check_strategy("jacobian", "strategy", strategy)
     with enable_grad():
-        several_inputs, given = _as_tuple(inputs, "jacobian: inputs")
-        at = _joined(given, create_graph=create_graph)
+        several_inputs, tensors = _as_tuple(inputs, "jacobian: inputs")
+        at = _joined(tensors, create_graph=create_graph)
         several, outputs = _outputs(func, at, "jacobian", strict=strict)
         rows_of = tuple(_rows(output, at, strict=strict, create_graph=create_graph) for output in outputs)
-    result = tuple(_given(rows, several_inputs, create_graph=create_graph) for rows in rows_of)
+    result = tuple(_final(rows, several_inputs, create_graph=create_graph) for rows in rows_of)
     return result if several else result[0]
 
 
@@ -361,14 +361,14 @@ def vhp(
     (tensor(9.), tensor([  6., 120.]))
     """
     with enable_grad():
-        several, given = _as_tuple(inputs, "vhp: inputs")
-        vectors = _vector(v, given, several, "vhp")
-        at = _joined(given, create_graph=create_graph)
+        several, tensors = _as_tuple(inputs, "vhp: inputs")
+        vectors = _vector(v, tensors, several, "vhp")
+        at = _joined(tensors, create_graph=create_graph)
         outputs, slopes = _slopes(func, at, "vhp", strict=strict)
     with _recorded(create_graph):
         products = pulled(slopes, at, vectors, create_graph=create_graph)
         products = _filled(products, at, "vhp", strict=strict, create_graph=create_graph)
-    return _given(outputs, False, create_graph=create_graph), _given(products, several, create_graph=create_graph)
+    return _final(outputs, False, create_graph=create_graph), _final(products, several, create_graph=create_graph)
 
 
 @checked
@@ -390,16 +390,16 @@ def hvp(
     (tensor(9.), tensor([  6., 120.]))
     """
     with enable_grad():
-        several, given = _as_tuple(inputs, "hvp: inputs")
-        vectors = _vector(v, given, several, "hvp")
-        at = _joined(given, create_graph=create_graph)
+        several, tensors = _as_tuple(inputs, "hvp: inputs")
+        vectors = _vector(v, tensors, several, "hvp")
+        at = _joined(tensors, create_graph=create_graph)
         outputs, slopes = _slopes(func, at, "hvp", strict=strict)
-        left = _joined(tuple(zeros_of(x) for x in at), create_graph=False)
-        grads = pulled(slopes, at, left, create_graph=True)
+        cotangents = _joined(tuple(zeros_of(x) for x in at), create_graph=False)
+        grads = pulled(slopes, at, cotangents, create_graph=True)
     with _recorded(create_graph):
-        products = pulled(grads, left, vectors, create_graph=create_graph)
+        products = pulled(grads, cotangents, vectors, create_graph=create_graph)
         products = _filled(products, at, "hvp", strict=strict, create_graph=create_graph)
-    return _given(outputs, False, create_graph=create_graph), _given(products, several, create_graph=create_graph)
+    return _final(outputs, False, create_graph=create_graph), _final(products, several, create_graph=create_graph)
 
 
 def _slopes(func: Callable[..., Any], at: Tensors, what: str, *, strict: bool) -> tuple[Tensors, Tensors]:

@@ -168,8 +168,8 @@ def gradgradcheck(
 
     def gradients(*values: Any) -> tuple[Any, ...]:
         roots = [out for _, out in differentiable(func(*values[:count]))]
-        found = grad(roots, [values[number] for number in wanted], values[count:], create_graph=True, allow_unused=True)
-        return tuple(g for g in found if g is not None)
+        grads = grad(roots, [values[number] for number in wanted], values[count:], create_graph=True, allow_unused=True)
+        return tuple(g for g in grads if g is not None)
 
     return gradcheck(
         gradients,

@@ -19,7 +19,7 @@ FAULTS = [
           "gpu.mark(before)", f"{ORDER} -k pass"),
     Fault("wait for the end of a pass", STREAMS, "stream.wait_event(mark)", "pass", f"{ORDER} -k pass"),
     Fault("stream of the event at the end of a pass", STREAMS, "mark = gpu.mark(last)",
-          "mark = gpu.mark(next(iter(self._left.values())))", f"{ORDER} -k pass"),
+          "mark = gpu.mark(next(iter(self._previous.values())))", f"{ORDER} -k pass"),
     Fault("stream that is current again", GPU, "            self._before.use()\n", "",
           "tests/autograd/engine/test_streams.py"),
     Fault("wait of a copy for what another device writes", GPU, "taker.wait_event(written)", "pass",

@@ -215,9 +215,9 @@ def _run(this: Pass, roots: Sequence[tuple[Edge, Any]], state: ThreadState, grap
             if needed is not None and target not in needed and target not in captures:
                 continue
             if type(target) is AccumulateGrad:
-                left = counts[target]
-                if left > 1:
-                    counts[target] = left - 1
+                remaining = counts[target]
+                if remaining > 1:
+                    counts[target] = remaining - 1
                 elif (
                     plain
                     and target.extra is None

@@ -184,8 +184,8 @@ class Node:
                     f"{self.name()}: gradient {index}: expected a Tensor or None, got {type(grad).__name__}"
                 )
         several = self.outputs != 1 and any(grad is not None for grad in grads)
-        given = self.backward(GRAPH, [*grads] if several else grads[0], thread.state.quiet)
-        return given[0] if len(given) == 1 else given
+        results = self.backward(GRAPH, [*grads] if several else grads[0], thread.state.quiet)
+        return results[0] if len(results) == 1 else results
 
     def release(self) -> None:
         """Free the values saved for backward: the node cannot run again."""

@@ -98,16 +98,16 @@ def current_graph_task_execution_order() -> list[Node]:
         else []
         for node in run
     }
-    left = Counter(target for below in targets.values() for target in below)
+    remaining = Counter(target for below in targets.values() for target in below)
     # a leaf runs as soon as its gradient is complete, the others newest first
-    order: list[Node] = [node for node in run if type(node) is AccumulateGrad and not left[node]]
+    order: list[Node] = [node for node in run if type(node) is AccumulateGrad and not remaining[node]]
     for node in sorted(run, key=sequence_of, reverse=True):
         if type(node) is AccumulateGrad:
             continue
         order.append(node)
         for target in targets[node]:
-            left[target] -= 1
-            if type(target) is AccumulateGrad and not left[target]:
+            remaining[target] -= 1
+            if type(target) is AccumulateGrad and not remaining[target]:
                 order.append(target)
     return order
 

@@ -23,19 +23,19 @@ class PassStreams:
     read on another can be freed like any other, though CuPy gives its memory to what is queued on the first one next.
     """
 
-    __slots__ = ("_entered", "_left")
+    __slots__ = ("_entered", "_previous")
 
     def __init__(self) -> None:
         self._entered: dict[int, gpu.use_stream] = {}
         # by device and address, so that each is told once
-        self._left: dict[tuple[int, int], Any] = {}
+        self._previous: dict[tuple[int, int], Any] = {}
 
     def go_on(self, stream: Any, index: int) -> None:
         """Continue a device's queue on `stream`."""
         before = gpu.current_stream(index)
         with gpu.use_device(index):
             stream.wait_event(gpu.mark(before))
-        self._left[index, before.ptr] = before
+        self._previous[index, before.ptr] = before
         if index in self._entered:
             self._entered.pop(index).__exit__()
         context = gpu.use_stream(stream, index)
@@ -49,7 +49,7 @@ class PassStreams:
                 last = gpu.current_stream(index)
                 mark = gpu.mark(last)
                 context.__exit__()
-                for (device, address), stream in self._left.items():
+                for (device, address), stream in self._previous.items():
                     if device == index and address != last.ptr:
                         stream.wait_event(mark)
 

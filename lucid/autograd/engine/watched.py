@@ -65,8 +65,8 @@ def run_watched(
         return None
     if extra is not None and extra.prehooks:
         shown = _as_tensors(grad, node)
-        given = fire_node_hooks(extra.prehooks, shown, (), "node prehook", node.name())
-        grad = _received(node, given, shown, grad, graph=m is GRAPH)
+        returned = fire_node_hooks(extra.prehooks, shown, (), "node prehook", node.name())
+        grad = _received(node, returned, shown, grad, graph=m is GRAPH)
     posthooks = tuple(extra.posthooks) if extra is not None else ()
     outputs = _as_tensors(grad, node) if posthooks else ()
     wanted = this.wanted(node)
@@ -82,11 +82,11 @@ def run_watched(
     if posthooks and extra is not None:
         posthooks = [hook for hook in posthooks if hook in extra.posthooks]
         shown = tuple(None if edge is None else lent(g) for edge, g in zip(node.edges, grads, strict=True))
-        given = fire_node_hooks(posthooks, shown, (outputs,), "node posthook", node.name())
+        returned = fire_node_hooks(posthooks, shown, (outputs,), "node posthook", node.name())
         grads = (
-            tuple(map(given_back, given, shown, grads))
+            tuple(map(given_back, returned, shown, grads))
             if m is GRAPH
-            else tuple(None if g is None else g.array for g in given)
+            else tuple(None if g is None else g.array for g in returned)
         )
     return grads
 
@@ -95,14 +95,14 @@ def _seen_by_function_hooks(
     node: Node, run: Callable[[Any], tuple[Any, ...]], grad: Any, m: Namespace
 ) -> tuple[Any, ...]:
     """Return the gradients that a node's backward, ``run(grad)``, gives, after the function hooks of this thread."""
-    given: tuple[Any, ...] = ()
+    computed: tuple[Any, ...] = ()
     received = _as_tensors(grad, node)
 
     def backward() -> tuple[Any, ...]:
-        nonlocal given
+        nonlocal computed
         # a hook may have changed them in place
-        given = run(_received(node, received, received, grad, graph=m is GRAPH))
-        return tuple([None if edge is None else lent(g) for edge, g in zip(node.edges, given, strict=True)])
+        computed = run(_received(node, received, received, grad, graph=m is GRAPH))
+        return tuple([None if edge is None else lent(g) for edge, g in zip(node.edges, computed, strict=True)])
 
     # of what is no rule of lucid's own a user's part is seen: a Function, hooks of modules
     inner = not isinstance(node, PrimitiveNode | CopySlices | AccumulateGrad)
@@ -110,7 +110,7 @@ def _seen_by_function_hooks(
     shown, after = call_hooked(call, backward)
     if m is not GRAPH:
         return tuple([None if g is None else g.array for g in after])
-    return tuple(map(given_back, after, shown, given))
+    return tuple(map(given_back, after, shown, computed))
 
 
 def _fire_output_hooks(node: Node, extra: Extra, grad: Any, *, graph: bool, fired: bool) -> Any:
@@ -179,11 +179,11 @@ def _as_buffer(tensors: tuple[Any, ...], node: Node, *, graph: bool) -> Any:
     return _packed([g if g is None or graph else g.array for g in tensors], node)
 
 
-def _received(node: Node, given: tuple[Any, ...], shown: tuple[Any, ...], grad: Any, *, graph: bool) -> Any:
+def _received(node: Node, returned: tuple[Any, ...], shown: tuple[Any, ...], grad: Any, *, graph: bool) -> Any:
     """Return a node's gradient after hooks that were shown it have given other gradients, or changed these."""
     if graph:
-        given = tuple(map(given_back, given, shown, grad if is_list(grad) else [grad] * node.outputs))
-    return _as_buffer(given, node, graph=graph)
+        returned = tuple(map(given_back, returned, shown, grad if is_list(grad) else [grad] * node.outputs))
+    return _as_buffer(returned, node, graph=graph)
 
 
 def _packed(grads: list[Any], node: Node) -> Any:

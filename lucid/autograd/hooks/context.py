@@ -138,9 +138,9 @@ class InContext(StandIn):
         self.func = func
         self.phase = phase
 
-    def __call__(self, *given: Any) -> Any:
+    def __call__(self, *args: Any) -> Any:
         """Return the hook's result."""
-        return self.func(*given, HookContext(self.phase, given))
+        return self.func(*args, HookContext(self.phase, args))
 
 
 def in_context(hook: Any, with_context: bool, phase: str, kind: type[InContext] = InContext) -> Any:

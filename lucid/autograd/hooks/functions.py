@@ -100,12 +100,12 @@ def in_positions(
     if not any(isinstance(value, TensorBase) for value in kwargs.values()):
         return args, kwargs
     rest = dict(kwargs)
-    found = list(args)
+    positional = list(args)
     for name, parameter in list(signature(function).parameters.items())[len(args) :]:
         if name not in rest or parameter.kind is not parameter.POSITIONAL_OR_KEYWORD:
             break
-        found.append(rest.pop(name))
-    return tuple(found), rest
+        positional.append(rest.pop(name))
+    return tuple(positional), rest
 
 
 def seen(

@@ -92,9 +92,9 @@ def paired(pattern: Any, value: Any) -> list[tuple[Any, Any]]:
         keys = list(cast("dict[Any, Any]", pattern))
         if not isinstance(value, dict):
             raise StructureError(f"expected a dict, got {type(value).__name__}", other_type=True)
-        given = list(cast("dict[Any, Any]", value))
-        if set(keys) != set(given):
-            raise StructureError(f"expected the keys {keys}, got {given}", other_type=False)
+        others = list(cast("dict[Any, Any]", value))
+        if set(keys) != set(others):
+            raise StructureError(f"expected the keys {keys}, got {others}", other_type=False)
     elif isinstance(pattern, tuple | list):
         keys = range(len(cast("tuple[Any, ...]", pattern)))
         if not isinstance(value, tuple | list):

@@ -190,9 +190,9 @@ class HookTable(OrderedDict[int, Any]):
     def _kept(self) -> list[tuple[int, Any]]:
         """Return the entries that go along with a copy."""
         with changing:
-            left = {key for key, registration in self.registrations.items() if registration.temporary}
-            left |= {key for key, hook in self.items() if isinstance(registered_hook(hook), Fleeting)}
-            kept = [(key, hook) for key, hook in self.items() if key not in left]
+            temporary = {key for key, registration in self.registrations.items() if registration.temporary}
+            temporary |= {key for key, hook in self.items() if isinstance(registered_hook(hook), Fleeting)}
+            kept = [(key, hook) for key, hook in self.items() if key not in temporary]
         # a copy is switched off where this one is, and is not counted
         return [
             (key, Resting(registered_hook(hook)) if is_resting(hook) else registered_hook(hook)) for key, hook in kept

@@ -117,22 +117,22 @@ def derivative(
     _check(writes, backward, gradients)
     cupy = gpu.cupy()
     if isinstance(kernel, (Function, cupy.RawKernel)):
-        found: Any = Raw(kernel, gradients, tuple(writes), backward)
+        made: Any = Raw(kernel, gradients, tuple(writes), backward)
     elif isinstance(kernel, cupy.ElementwiseKernel):
-        found = Elementwise(kernel, gradients, backward)
+        made = Elementwise(kernel, gradients, backward)
     elif isinstance(kernel, cupy.ReductionKernel):
-        found = Reduction(kernel, gradients, backward)
+        made = Reduction(kernel, gradients, backward)
     elif isinstance(kernel, gpu.part("cupy._core.fusion").Fusion):
-        found = Fused(kernel, gradients, backward)
+        made = Fused(kernel, gradients, backward)
     else:
         raise ArgumentError(
             "derivative: kernel: expected a RawKernel, ElementwiseKernel or ReductionKernel of CuPy's, a function of "
             f"cupy.fuse or a kernel of lucid.cuda.compile, got {shown(kernel)}"
         )
-    if wrong := [name for name in writes if name not in found.results]:
-        raise KernelError(f"{found.name}: writes names {wrong[0]!r}: expected some of {', '.join(found.results)}")
-    _check_names(found, gradients)
-    return found
+    if wrong := [name for name in writes if name not in made.results]:
+        raise KernelError(f"{made.name}: writes names {wrong[0]!r}: expected some of {', '.join(made.results)}")
+    _check_names(made, gradients)
+    return made
 
 
 def _check(writes: Any, backward: Any, gradients: dict[str, Any]) -> None:
@@ -156,16 +156,17 @@ def _entries(writes: Any) -> list[Any]:
     return [*writes] if is_tuple(writes) or is_list(writes) else [None]
 
 
-def _check_names(found: KernelWithDerivative, gradients: dict[str, str]) -> None:
+def _check_names(kernel: KernelWithDerivative, gradients: dict[str, str]) -> None:
     """Raise `KernelError` if an expression is of no input, or has an unknown name."""
-    known: set[str] = {*found.inputs, *found.parameters, *found.results, *found.seeds.values(), *found.formulas.words}
+    words = kernel.formulas.words
+    known: set[str] = {*kernel.inputs, *kernel.parameters, *kernel.results, *kernel.seeds.values(), *words}
     for name, text in gradients.items():
-        if name not in found.inputs:
+        if name not in kernel.inputs:
             raise KernelError(
-                f"{found.name} has no input {name!r} that can have a gradient: it has {', '.join(found.inputs)}"
+                f"{kernel.name} has no input {name!r} that can have a gradient: it has {', '.join(kernel.inputs)}"
             )
         if unknown := unknown_names(text, known):
             raise KernelError(
-                f"{found.name}: {unknown[0]!r} in the gradient of {name}, {text!r}, is unknown: expected names among "
+                f"{kernel.name}: {unknown[0]!r} in the gradient of {name}, {text!r}, is unknown: expected names among "
                 f"{', '.join(sorted(known))}"
             )

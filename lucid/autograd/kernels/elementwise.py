@@ -28,9 +28,9 @@ class _Parameters(KernelWithDerivative):
         inputs, results = [p.name for p in kernel.in_params], [p.name for p in kernel.out_params]
         types = frozenset(p.ctype for p in self.parameters.values() if p.dtype is None)
         seeds = seeds_of(results, list(self.parameters), alone=True)
-        found = not texts and backward is None
-        if found:
-            texts = self.found(kernel, inputs, results, seeds, types)
+        derived = not texts and backward is None
+        if derived:
+            texts = self.derived_texts(kernel, inputs, results, seeds, types)
         raw = {p.name for p in self.parameters.values() if p.raw}
         formulas = Formulas(kernel.name, texts, kernel.preamble, tuple(self.options(kernel)), types=types)
         if raw & {*texts, *formulas.used(tuple(texts))}:
@@ -38,13 +38,13 @@ class _Parameters(KernelWithDerivative):
                 f"{kernel.name}: {', '.join(sorted(raw))} is a raw array, whose elements are read in any order, and "
                 "no expression of one element gives a gradient: give a function, backward=..."
             )
-        super().__init__(kernel, kernel.name, inputs, results, seeds, formulas, backward, found=found)
+        super().__init__(kernel, kernel.name, inputs, results, seeds, formulas, backward, derived=derived)
 
     def options(self, kernel: Any) -> Sequence[str]:
         """Return the options of the kernel's compiler."""
         raise NotImplementedError
 
-    def found(
+    def derived_texts(
         self,
         kernel: Any,
         inputs: Sequence[str],
@@ -74,14 +74,14 @@ class _Parameters(KernelWithDerivative):
 
     def types(self, names: Sequence[str], arrays: Sequence[Any]) -> dict[str, np.dtype[Any]]:
         """Return the dtypes of the letters of types: by arrays, and by numbers for a letter without any."""
-        found: dict[str, np.dtype[Any]] = {}
+        dtypes: dict[str, np.dtype[Any]] = {}
         for of_numbers in (False, True):
             for name, array in zip(names, arrays, strict=True):
                 parameter = self.parameters[name]
                 if parameter.dtype is None and gpu.is_gpu_array(array) is not of_numbers:
                     dtype = np.asarray(array).dtype if of_numbers else array.dtype
-                    found.setdefault(parameter.ctype, dtype)
-        return found
+                    dtypes.setdefault(parameter.ctype, dtype)
+        return dtypes
 
     def number(self, name: str, value: Any, types: Mapping[str, np.dtype[Any]], result: np.dtype[Any]) -> Any:
         """Return a number in the dtype that the kernel gave it."""
@@ -89,13 +89,13 @@ class _Parameters(KernelWithDerivative):
         dtype = types[parameter.ctype] if parameter.dtype is None else parameter.dtype
         return (np.dtype(np.float32) if dtype.itemsize == 2 and dtype.kind in "fV" else dtype).type(value)
 
-    def results_of(self, found: Any, arrays: Sequence[Any]) -> Sequence[Any]:
+    def results_of(self, result: Any, arrays: Sequence[Any]) -> Sequence[Any]:
         """Return the arrays of the results of a launch with these arguments."""
         if len(arrays) > self.kernel.nin:
             return arrays[self.kernel.nin :]
-        return found if is_tuple(found) else (found,)
+        return result if is_tuple(result) else (result,)
 
-    def given(self, args: Sequence[Any]) -> tuple[list[str], dict[str, int]]:
+    def names_of(self, args: Sequence[Any]) -> tuple[list[str], dict[str, int]]:
         """Return the names of a call's arguments, and the positions of those that are results."""
         names, nin = list(self.parameters), self.kernel.nin
         if len(args) not in {nin, len(names)}:
@@ -126,7 +126,7 @@ class Elementwise(_Parameters):
         **options
             `size`, `block_size` and `stream` of the kernel's own call.
         """
-        names, written = self.given(args)
+        names, written = self.names_of(args)
         if unknown := sorted(options.keys() - {"size", "block_size", "stream"}):
             raise ArgumentError(
                 f"{self.name}: got {', '.join(unknown)} by keyword: expected size, block_size or stream, and outputs "
@@ -178,7 +178,7 @@ class Reduction(_Parameters):
             As of the kernel's own call.
         """
         args = args if out is None else (*args, out)
-        names, written = self.given(args)
+        names, written = self.names_of(args)
 
         def launch(arrays: Sequence[Any]) -> Sequence[Any]:
             options: dict[str, Any] = {} if stream is None else {"stream": stream}
@@ -221,5 +221,5 @@ class Reduction(_Parameters):
         of_sum = gradients({results[0]: after}, {results[0]: Term(seeds[results[0]])}, ["a"])["a"]
         if "a" in names_in(of_sum):
             raise KernelError(f"the gradient of {after} needs the sum a, which is not kept")
-        found = gradients({"a": mapped}, {"a": Term("g ")}, floating, keep=False)
-        return {name: put(term, {Term("g "): of_sum}) for name, term in found.items()}
+        grads = gradients({"a": mapped}, {"a": Term("g ")}, floating, keep=False)
+        return {name: put(term, {Term("g "): of_sum}) for name, term in grads.items()}

@@ -67,7 +67,7 @@ class _Reader:
         self.text = text
         self.types = types
         self.at = self.count = 0
-        self.found: str | None = None
+        self.word: str | None = None
         self.kind: str | None = None
         self.advance()
 
@@ -82,19 +82,19 @@ class _Reader:
             raise KernelError(
                 f"{self.text.strip()[:40]!r}... is too long to be read: more than {_MOST:,} words and signs"
             )
-        token = self.found or ""
-        self.at = self.next if self.found is not None else 0
-        found = _TOKEN.match(self.text, self.at)
-        if found is None:
+        before = self.word or ""
+        self.at = self.next if self.word is not None else 0
+        match = _TOKEN.match(self.text, self.at)
+        if match is None:
             raise self.refuse()
-        self.kind = found.lastgroup
-        self.found, self.next = found[found.lastgroup or 0], found.end()
-        return token
+        self.kind = match.lastgroup
+        self.word, self.next = match[match.lastgroup or 0], match.end()
+        return before
 
     next = 0
 
     def take(self, sign: str) -> None:
-        if self.found != sign or self.kind == "end":
+        if self.word != sign or self.kind == "end":
             raise self.refuse()
         self.advance()
 
@@ -106,7 +106,7 @@ class _Reader:
 
     def choice(self) -> Term:
         condition = self.binary(1)
-        if self.found != "?":
+        if self.word != "?":
             return condition
         self.advance()
         first = self.choice()
@@ -114,23 +114,23 @@ class _Reader:
         return Term("?", (condition, first, self.choice()))
 
     def binary(self, level: int) -> Term:
-        left = self.unary()
-        while self.kind == "sign" and _LEVEL.get(self.found or "", 0) >= level:
+        term = self.unary()
+        while self.kind == "sign" and _LEVEL.get(self.word or "", 0) >= level:
             sign = self.advance()
-            left = Term(sign, (left, self.binary(_LEVEL[sign] + 1)))
-        return left
+            term = Term(sign, (term, self.binary(_LEVEL[sign] + 1)))
+        return term
 
     def unary(self) -> Term:
-        if self.found == "-":
+        if self.word == "-":
             self.advance()
             return Term("neg", (self.unary(),))
-        if self.found == "+":
+        if self.word == "+":
             self.advance()
             return self.unary()
-        if self.found == "!":
+        if self.word == "!":
             self.advance()
             return Term("!", (self.unary(),))
-        if self.found == "(":
+        if self.word == "(":
             self.advance()
             if kind := self.type():
                 self.take(")")
@@ -143,7 +143,7 @@ class _Reader:
     def type(self) -> str:
         """Return the type that begins here, of one word or several; nothing if none does."""
         words: list[str] = []
-        while self.kind == "name" and (self.found in self.types or self.found in INTEGERS | FLOATING):
+        while self.kind == "name" and (self.word in self.types or self.word in INTEGERS | FLOATING):
             words.append(self.advance())
         return " ".join(words)
 
@@ -152,7 +152,7 @@ class _Reader:
             return Term(self.advance())
         if self.kind != "name":
             raise self.refuse()
-        if self.found == "static_cast":
+        if self.word == "static_cast":
             self.advance()
             self.take("<")
             kind = self.type()
@@ -163,19 +163,19 @@ class _Reader:
         if kind := self.type():
             return Term(f"({kind})", (self.arguments(1)[0],))
         name = self.advance()
-        return Term(name, self.arguments()) if self.found == "(" else Term(name)
+        return Term(name, self.arguments()) if self.word == "(" else Term(name)
 
     def arguments(self, count: int = 0) -> tuple[Term, ...]:
         """Return the arguments of a call; `count` of them, unless that is 0."""
         self.take("(")
-        found = [self.choice()] if self.found != ")" else []
-        while self.found == ",":
+        terms = [self.choice()] if self.word != ")" else []
+        while self.word == ",":
             self.advance()
-            found.append(self.choice())
-        if not found or (count and len(found) != count):
+            terms.append(self.choice())
+        if not terms or (count and len(terms) != count):
             raise self.refuse()
         self.take(")")
-        return tuple(found)
+        return tuple(terms)
 
 
 def parse(text: str, types: Collection[str] = ()) -> Term:
@@ -211,7 +211,7 @@ def assignments(text: str, targets: Collection[str], types: Collection[str] = ()
     KernelError
         If the text is anything else, assigns to another name, or not once to each target.
     """
-    found: dict[str, Term] = {}
+    terms: dict[str, Term] = {}
     kinds: dict[str, str] = {}
     values: dict[Term, Term] = {}
     for statement in filter(str.strip, text.split(";")):
@@ -221,7 +221,7 @@ def assignments(text: str, targets: Collection[str], types: Collection[str] = ()
         known = declared is not None if kind else name in kinds or (name in targets and not sign)
         if not known or (kind and (sign or name in targets)):
             raise KernelError(f"{statement.strip()!r} is no assignment to {' or '.join(targets)}")
-        if name in found or (kind and name in kinds):
+        if name in terms or (kind and name in kinds):
             raise KernelError(f"{name} is {'declared' if kind else 'assigned to'} twice")
         term = parse(value, types)
         if sign:
@@ -230,13 +230,13 @@ def assignments(text: str, targets: Collection[str], types: Collection[str] = ()
         if sum(1 for _ in walk(term)) > _MOST:
             raise KernelError(f"what {name} stands for is too long to be read: more than {_MOST:,} names and signs")
         if name in targets:
-            found[name] = term
+            terms[name] = term
             continue
         kind = kinds.setdefault(name, declared or "")
         values[Term(name)] = Term(f"({kind})", (term,)) if kind else term
-    if missing := [name for name in targets if name not in found]:
+    if missing := [name for name in targets if name not in terms]:
         raise KernelError(f"nothing is assigned to {', '.join(missing)} in {text.strip()!r}")
-    return found
+    return terms
 
 
 _STATEMENT = re.compile(r"\s*((?:[A-Za-z]\w*\s+)+)?(\w+)\s*([-+*/%]?)=(?!=)(.*)", re.DOTALL)
@@ -266,8 +266,8 @@ def names_in(term: Term) -> set[str]:
 
 def words_in(text: str) -> set[str]:
     """Return the names in any text of C that neither stand before a bracket or ``::`` nor behind a dot."""
-    found = re.findall(r"(?<![\w.])(?!\d)\w+\b(?!\s*(?:\(|::))", text)
-    return {word for word in found if word not in _WORDS | INTEGERS | FLOATING}
+    words = re.findall(r"(?<![\w.])(?!\d)\w+\b(?!\s*(?:\(|::))", text)
+    return {word for word in words if word not in _WORDS | INTEGERS | FLOATING}
 
 
 def unknown_names(text: str, known: Collection[str]) -> list[str]:
@@ -326,8 +326,8 @@ def made(head: str, *parts: Term) -> Term:
     if head in _COMPARE and known:
         return ONE if _COMPARE[head](first, second) else ZERO  # pyright: ignore[reportArgumentType]
     simplify = _SIMPLER.get(head)
-    found = None if simplify is None else simplify(parts, first, second)
-    return Term(head, parts) if found is None else found
+    simpler = None if simplify is None else simplify(parts, first, second)
+    return Term(head, parts) if simpler is None else simpler
 
 
 def _sum(parts: tuple[Term, ...], first: float | None, second: float | None) -> Term | None:
@@ -360,8 +360,8 @@ def _opposite(term: Term) -> Term | None:
     if term.head == "neg":
         return term.parts[0]
     if term.head in {"*", "/"}:
-        left = _opposite(term.parts[0])
-        return None if left is None else made(term.head, left, term.parts[1])
+        first = _opposite(term.parts[0])
+        return None if first is None else made(term.head, first, term.parts[1])
     return None
 
 

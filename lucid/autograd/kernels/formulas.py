@@ -95,10 +95,10 @@ class Formulas:
     def used(self, wanted: Sequence[str]) -> set[str]:
         """Return the names that stand in the expressions of some results."""
         key = tuple(wanted)
-        found = self._used.get(key)
-        if found is None:
-            found = self._used[key] = {word for name in key for word in self._words[name]}
-        return found
+        words = self._used.get(key)
+        if words is None:
+            words = self._used[key] = {word for name in key for word in self._words[name]}
+        return words
 
     def __call__(self, wanted: Sequence[str], values: Mapping[str, Any], form: Shapes) -> tuple[Any, ...]:
         """Return some of the results as tensors, recorded if a value requires grad.
@@ -168,8 +168,8 @@ class Formulas:
             try:
                 results = {name: parse(self.texts[name], self.types) for name in wanted}
                 # a result has the name of the input whose gradient it is, which means another thing here
-                found = gradients(results, {name: Term(seed) for name, seed in seeds.items()}, needed, keep=False)
-                texts = {name: str(term) for name, term in found.items()}
+                terms = gradients(results, {name: Term(seed) for name, seed in seeds.items()}, needed, keep=False)
+                texts = {name: str(term) for name, term in terms.items()}
             except (KernelError, NotDifferentiableError, RecursionError) as error:
                 reason = "an expression is nested too deep" if isinstance(error, RecursionError) else error
                 raise NotDifferentiableError(
@@ -215,5 +215,5 @@ class KernelGradient(Function):
         back, seeds = formulas.derivative(tuple(received), needed)
         values |= {seeds[name]: grad for name, grad in received.items()}
         dtypes = {name: values[name].array.dtype for name in needed}
-        found = dict(zip(needed, back(needed, values, form._replace(dtypes=dtypes)), strict=True))
-        return (*[found.get(name) for name in names], None)
+        by_name = dict(zip(needed, back(needed, values, form._replace(dtypes=dtypes)), strict=True))
+        return (*[by_name.get(name) for name in names], None)

@@ -90,31 +90,31 @@ class Fused(KernelWithDerivative):
         name: str = kernel.name or "fused"
         if not name.isidentifier():
             raise KernelError(f"{name}: CuPy compiles no function of this name: use def, or cupy.fuse(kernel_name='f')")
-        found = not texts and backward is None
+        derived = not texts and backward is None
         results = ["out"]
         try:
             terms = self._read(kernel, name)
             results = list(terms)
             seeds = seeds_of(results, self.parameters, alone=True)
-            if found:
+            if derived:
                 gained = gradients(terms, {each: Term(seed) for each, seed in seeds.items()}, self.parameters)
                 texts = {each: str(term) for each, term in gained.items()}
         except (KernelError, NotDifferentiableError, RecursionError, TypeError, AttributeError) as error:
-            if found:
+            if derived:
                 raise not_found(name, error, self.parameters[0] if self.parameters else "x") from error
         seeds = seeds_of(results, self.parameters, alone=True)
         formulas = Formulas(name, texts)
-        super().__init__(kernel, name, self.parameters, results, seeds, formulas, backward, found=found)
+        super().__init__(kernel, name, self.parameters, results, seeds, formulas, backward, derived=derived)
 
     def _read(self, kernel: Any, name: str) -> dict[str, Term]:
         """Return the function's terms, by names of its outputs."""
         try:
-            found = kernel.func(*[Traced(Term(each)) for each in self.parameters])
+            result = kernel.func(*[Traced(Term(each)) for each in self.parameters])
         except _WritesError:
             raise GraphError(
                 f"{name} writes into an argument, which is not recorded: return what it computes instead"
             ) from None
-        entries: Sequence[Any] = found if is_tuple(found) else (found,)
+        entries: Sequence[Any] = result if is_tuple(result) else (result,)
         names = ["out"] if len(entries) == 1 else [f"out{index}" for index in range(len(entries))]
         return dict(zip(names, map(_term, entries), strict=True))
 
@@ -124,8 +124,8 @@ class Fused(KernelWithDerivative):
             raise ArgumentError(f"{self.name}: expected {', '.join(self.parameters)}, got {len(args)} arguments")
 
         def launch(arrays: Sequence[Any]) -> Sequence[Any]:
-            found = self.kernel(*arrays)
-            return found if is_tuple(found) else (found,)
+            result = self.kernel(*arrays)
+            return result if is_tuple(result) else (result,)
 
         return self.record(args, self.parameters, launch, {})
 

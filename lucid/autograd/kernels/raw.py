@@ -36,12 +36,12 @@ def parameters_of(kernel: Any) -> list[Parameter]:
             f"{kernel.name}: its parameters are read from its source, which CuPy does not have: make it from text, "
             "cupy.RawKernel(source, name)"
         )
-    found = re.fullmatch(r"\s*(?:\w+::)*(\w+)\s*(?:<(.*)>)?\s*", kernel.name)
+    match = re.fullmatch(r"\s*(?:\w+::)*(\w+)\s*(?:<(.*)>)?\s*", kernel.name)
     try:
-        if found is None:
+        if match is None:
             raise KernelError("its name is not understood")
-        arguments = [each.strip() for each in (found[2] or "").split(",") if each.strip()]
-        texts = Source(kernel.code, kernel.name).parameters(found[1], arguments)
+        arguments = [each.strip() for each in (match[2] or "").split(",") if each.strip()]
+        texts = Source(kernel.code, kernel.name).parameters(match[1], arguments)
         return [_parameter(text) for text in texts]
     except LucidError as error:
         raise KernelError(f"{kernel.name}: its parameters cannot be read from its source: {error}") from error
@@ -59,10 +59,10 @@ class Raw(KernelWithDerivative):
         self, kernel: Any, texts: Mapping[str, str], writes: Sequence[str], backward: Callable[..., Any] | None
     ) -> None:
         name: str = kernel.name
-        found = parameters_of(kernel)
-        self.parameters = {parameter.name: parameter for parameter in found}
-        pointers = [p.name for p in found if p.is_pointer]
-        wanted = [p.name for p in found if p.is_pointer and not p.is_const]
+        parameters = parameters_of(kernel)
+        self.parameters = {parameter.name: parameter for parameter in parameters}
+        pointers = [p.name for p in parameters if p.is_pointer]
+        wanted = [p.name for p in parameters if p.is_pointer and not p.is_const]
         for each in writes:
             if each not in wanted:
                 raise KernelError(
@@ -70,9 +70,9 @@ class Raw(KernelWithDerivative):
                     + ("a parameter that is const or no pointer" if each in self.parameters else "no parameter of it")
                     + f": expected some of {', '.join(wanted) or 'none'}"
                 )
-        if left := [each for each in wanted if each not in writes]:
+        if missing := [each for each in wanted if each not in writes]:
             raise KernelError(
-                f"{name}: {', '.join(left)} may be written to, and what a kernel writes must be known: name it, "
+                f"{name}: {', '.join(missing)} may be written to, and what a kernel writes must be known: name it, "
                 f"writes=({', '.join(repr(each) for each in wanted)},), or declare it const in the source"
             )
         if not writes:
@@ -123,13 +123,13 @@ class Raw(KernelWithDerivative):
         """Return a checked argument in the form for the kernel's own call."""
         if not parameter.is_pointer and parameter.type not in NUMBERS:
             return value
-        found = parameter.packed(value, self.name, device)
+        packed = parameter.packed(value, self.name, device)
         if isinstance(self.kernel, Function) or gpu.is_gpu_array(value):
             return value
         if parameter.is_pointer:
-            return found
+            return packed
         dtype = NUMBERS[parameter.type].dtype
-        return (np.dtype(np.uint16) if dtype.kind == "V" else dtype).type(found)
+        return (np.dtype(np.uint16) if dtype.kind == "V" else dtype).type(packed)
 
     def _check_shapes(self, args: Mapping[str, Any]) -> None:
         """Raise `ShapeError` unless the arrays that expressions read have the shape of those that are written."""
@@ -140,9 +140,9 @@ class Raw(KernelWithDerivative):
             name: tuple(args[name].shape) for name in self.inputs if name in read and hasattr(args[name], "shape")
         }
         if len(set(shapes.values())) > 1:
-            found = ", ".join(f"{name} has the shape {shape}" for name, shape in shapes.items())
+            words = ", ".join(f"{name} has the shape {shape}" for name, shape in shapes.items())
             raise ShapeError(
-                f"{self.name}: {found}: expressions are of elements at one place of arrays of one shape; give a "
+                f"{self.name}: {words}: expressions are of elements at one place of arrays of one shape; give a "
                 "function, backward=..., for others"
             )
 

@@ -104,7 +104,7 @@ class KernelWithDerivative:
         formulas: Formulas,
         backward: Callable[..., Any] | None,
         *,
-        found: bool = False,
+        derived: bool = False,
     ) -> None:
         self.kernel = kernel
         self.name = name
@@ -115,7 +115,7 @@ class KernelWithDerivative:
         self.seeds = seeds
         self.formulas = formulas
         # by itself: for real numbers
-        self.found = found
+        self.derived = derived
         self.backward = backward
         self.function = type(re.sub(r"\W", "_", name) or "Kernel", (_KernelFunction,), {})
 
@@ -224,7 +224,7 @@ class KernelWithDerivative:
         NotDifferentiableError
             If one that requires grad has none.
         """
-        if self.found and any(need and array.dtype.kind == "c" for need, array in zip(needs, arrays, strict=False)):
+        if self.derived and any(need and array.dtype.kind == "c" for need, array in zip(needs, arrays, strict=False)):
             raise NotDifferentiableError(
                 f"{self.name}: derivatives are found for real numbers alone: give the gradient as an expression, such "
                 f'as lucid.cuda.derivative(kernel, {call.names[0]}="g * conj(...)")'
@@ -291,11 +291,11 @@ class KernelWithDerivative:
         except LucidError:
             raise
         except (TypeError, ValueError) as error:
-            given = ", ".join(
+            words = ", ".join(
                 f"{name}: {describe(array) if gpu.is_gpu_array(array) else repr(array)}"
                 for name, array in zip(call.names, arrays, strict=True)
             )
-            raise ArgumentError(f"{self.name}: these arguments do not fit ({given}): {error}") from error
+            raise ArgumentError(f"{self.name}: these arguments do not fit ({words}): {error}") from error
         except gpu.cupy().cuda.compiler.CompileException as error:
             raise KernelError(f"{self.name} does not compile: {error}") from error
         for result in results:
@@ -314,7 +314,7 @@ class KernelWithDerivative:
         used: set[str],
     ) -> None:
         """Keep the values for backward on the context."""
-        given = dict(zip(call.names, zip(operands, arrays, strict=True), strict=True))
+        by_name = dict(zip(call.names, zip(operands, arrays, strict=True), strict=True))
         results = {name: tensor.array for name, tensor in tensors.items() if isinstance(tensor, TensorBase)}
         result = next(iter(results.values()))
         types = self.types((*call.names, *results), (*arrays, *results.values()))
@@ -323,8 +323,8 @@ class KernelWithDerivative:
         for name in used:
             if name in tensors:
                 saved[name] = tensors[name]
-            elif name in given:
-                operand, array = given[name]
+            elif name in by_name:
+                operand, array = by_name[name]
                 if isinstance(operand, TensorBase):
                     saved[name] = operand
                 else:
@@ -334,7 +334,7 @@ class KernelWithDerivative:
         shape = result.shape
         if call.kept is not None and self.backward is None:
             shape = np.broadcast_shapes(*[array.shape for array in arrays if gpu.is_gpu_array(array)])
-        dtypes = {name: given[name][1].dtype for name in wanted}
+        dtypes = {name: by_name[name][1].dtype for name in wanted}
         ctx.call, ctx.wanted, ctx.values, ctx.saved = call, tuple(wanted), values, tuple(saved)
         ctx.form = Shapes(device, shape, dtypes, types)
         ctx.save_for_backward(*saved.values())
@@ -355,23 +355,23 @@ class KernelWithDerivative:
             for name in (*self.results, *self.seeds.values()):
                 if name in values:
                     values[name] = values[name].reshape(kept)
-        found = dict(zip(ctx.wanted, self.formulas(ctx.wanted, values, ctx.form), strict=True))
-        return (*[found.get(name) for name in call.names], None)
+        by_name = dict(zip(ctx.wanted, self.formulas(ctx.wanted, values, ctx.form), strict=True))
+        return (*[by_name.get(name) for name in call.names], None)
 
     def _asked(self, call: Call, grads: Sequence[Any], values: Mapping[str, Any]) -> list[Any]:
         """Return the gradients by the user's function, one for each operand."""
         names = [*call.names, *[name for name in self.results if name not in call.written]]
         function: Any = self.backward
-        given: Any = function(grads[0] if len(grads) == 1 else tuple(grads), tuple([values.get(n) for n in names]))
-        if isinstance(given, dict):
-            given = cast("dict[Any, Any]", given)
-            if unknown := [str(name) for name in given if name not in call.names]:
+        result: Any = function(grads[0] if len(grads) == 1 else tuple(grads), tuple([values.get(n) for n in names]))
+        if isinstance(result, dict):
+            result = cast("dict[Any, Any]", result)
+            if unknown := [str(name) for name in result if name not in call.names]:
                 raise KernelError(
                     f"{self.name}: backward gave a gradient of {', '.join(unknown)}: expected names among "
                     f"{', '.join(call.names)}"
                 )
-            return [given.get(name) for name in call.names]
-        entries: list[Any] = [*given] if is_tuple(given) or is_list(given) else [given]
+            return [result.get(name) for name in call.names]
+        entries: list[Any] = [*result] if is_tuple(result) or is_list(result) else [result]
         if len(entries) not in {len(call.names), len(names)}:
             raise KernelError(
                 f"{self.name}: backward gave {len(entries)} gradients: expected one for each of "

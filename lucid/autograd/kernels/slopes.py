@@ -90,7 +90,7 @@ def gradients(
     NotDifferentiableError
         If a name stands inside of a function that is not known.
     """
-    found: dict[str, Term] = dict.fromkeys(wanted, ZERO)
+    collected: dict[str, Term] = dict.fromkeys(wanted, ZERO)
     for name, term in results.items():
         depends = _depending(term, wanted, set())
         own: dict[str, Term] = {}
@@ -98,23 +98,23 @@ def gradients(
             _hand_on(term, seeds[name], depends, own)
         kept = {term: Term(name)} if keep and term.parts and term.head not in {"neg", "?"} else {}
         for each, gradient in own.items():
-            found[each] = made("+", found[each], put(gradient, kept))
-    return found
+            collected[each] = made("+", collected[each], put(gradient, kept))
+    return collected
 
 
-def _depending(term: Term, wanted: Collection[str], found: set[int]) -> set[int]:
+def _depending(term: Term, wanted: Collection[str], depending: set[int]) -> set[int]:
     """Return the identities of the terms that contain a name with a gradient: to compare terms takes longer."""
     for part in term.parts:
-        _depending(part, wanted, found)
-    if any(id(part) in found for part in term.parts) or (not term.parts and term.head in wanted):
-        found.add(id(term))
-    return found
+        _depending(part, wanted, depending)
+    if any(id(part) in depending for part in term.parts) or (not term.parts and term.head in wanted):
+        depending.add(id(term))
+    return depending
 
 
-def _hand_on(term: Term, grad: Term, depends: set[int], found: dict[str, Term]) -> None:
+def _hand_on(term: Term, grad: Term, depends: set[int], collected: dict[str, Term]) -> None:
     """Add to the gradients of names those that a term passes on."""
     if not term.parts:
-        found[term.head] = made("+", found[term.head], grad) if term.head in found else grad
+        collected[term.head] = made("+", collected[term.head], grad) if term.head in collected else grad
         return
     if term.head == "?":
         # in each branch by itself: what is not taken may be infinite, and 0 times that would be NaN
@@ -125,7 +125,7 @@ def _hand_on(term: Term, grad: Term, depends: set[int], found: dict[str, Term]) 
                 _hand_on(branch, grad, depends, side)
         for name in sides[0] | sides[1]:
             chosen = made("?", condition, sides[0].get(name, ZERO), sides[1].get(name, ZERO))
-            found[name] = made("+", found[name], chosen) if name in found else chosen
+            collected[name] = made("+", collected[name], chosen) if name in collected else chosen
         return
     rules = _rules(term)
     if rules is None:
@@ -135,4 +135,4 @@ def _hand_on(term: Term, grad: Term, depends: set[int], found: dict[str, Term]) 
     values = {Term(letter): part for letter, part in zip("abc", term.parts, strict=False)}
     for rule, part in zip(rules, term.parts, strict=True):
         if rule != "0" and id(part) in depends:
-            _hand_on(part, put(_rule(rule), {**values, Term("g"): grad}), depends, found)
+            _hand_on(part, put(_rule(rule), {**values, Term("g"): grad}), depends, collected)

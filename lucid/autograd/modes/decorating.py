@@ -81,21 +81,21 @@ def _inside(mode: Callable[[], Decorating], function: Callable[..., Any]) -> Cal
         async def async_generator(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
             inner = function(*args, **kwargs)
             step: Any = inner.asend
-            given: Any = None
+            sent: Any = None
             while True:
                 try:
-                    asked = [await in_steps(mode, step(given))]
+                    asked = [await in_steps(mode, step(sent))]
                 except StopAsyncIteration:
                     return
                 finally:
-                    given = None
+                    sent = None
                 try:
-                    given, step = (yield asked.pop()), inner.asend
+                    sent, step = (yield asked.pop()), inner.asend
                 except GeneratorExit:
                     await in_steps(mode, inner.aclose())
                     raise
                 except BaseException as error:  # noqa: BLE001  as in `_in_steps`
-                    given, step = error, inner.athrow
+                    sent, step = error, inner.athrow
 
         return async_generator
 
@@ -109,24 +109,24 @@ def _inside(mode: Callable[[], Decorating], function: Callable[..., Any]) -> Cal
 def _in_steps(mode: Callable[[], Decorating], inner: Any) -> Generator[Any, Any, Any]:
     """Run a generator or coroutine to its end, each step inside a new ``mode()``, and return its result."""
     step: Any = inner.send
-    given: Any = None
+    sent: Any = None
     while True:
         try:
             with mode():
-                asked = [step(given)]
+                asked = [step(sent)]
         except StopIteration as end:
             return end.value
         finally:
-            given = None  # an exception that was thrown in holds this frame
+            sent = None  # an exception that was thrown in holds this frame
         try:
             # the list is empty while this waits: what was yielded belongs to the caller alone
-            given, step = (yield asked.pop()), inner.send
+            sent, step = (yield asked.pop()), inner.send
         except GeneratorExit:
             with mode():
                 inner.close()
             raise
         except BaseException as error:  # noqa: BLE001  it goes on into the step, which may raise it again
-            given, step = error, inner.throw
+            sent, step = error, inner.throw
 
 
 # for `yield from` in a generator and for `await` in a coroutine alike

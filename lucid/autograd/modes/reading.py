@@ -71,7 +71,7 @@ class Reads(Context):
         self.first = first
         self.check = check
         self.known = {id(tensor): tensor for tensor in known}
-        self.found: dict[int, Read] = {}
+        self.seen: dict[int, Read] = {}
         # leaves made from now on are the function's own, others in each run
         self.began = next(births)
         # of the first run, once it is done: which it has changed or replaced itself
@@ -88,7 +88,7 @@ class Reads(Context):
 
     def close(self) -> None:
         """Find the tensors that the first run has changed or replaced: it may do so again."""
-        for key, read in self.found.items():
+        for key, read in self.seen.items():
             if read.version is not None and version_of(read.tensor)[0] != read.version:
                 self.own.add(key)
             if read.holder is not None and read.holder.get(read.key) is not read.tensor:
@@ -104,15 +104,15 @@ class Reads(Context):
         """
         key = id(read.tensor)
         accumulator = getattr(read.tensor, "accumulator", None)
-        if key in self.found or key in self.known or (accumulator is not None and accumulator.born > self.began):
+        if key in self.seen or key in self.known or (accumulator is not None and accumulator.born > self.began):
             return
-        self.found[key] = read
+        self.seen[key] = read
         first = self.first
         if first is None or not self.check or (id(read.holder), read.key) in first.replaced:
             return
-        before = first.found.get(key)
+        before = first.seen.get(key)
         if before is None:
-            others = [str(each) for each in first.found.values() if each.key == read.key and each.key]
+            others = [str(each) for each in first.seen.values() if each.key == read.key and each.key]
             self._refuse(
                 f"reads {read}, which the first run did not read"
                 + (f" ({others[0]} in its place)" if len(others) == 1 else "")
@@ -139,8 +139,8 @@ class Reads(Context):
         first = self.first
         if first is None or not self.check:
             return
-        for key, read in list(first.found.items())[:count]:
-            if key not in self.found and read.holder is not None and read.version is not None:
+        for key, read in list(first.seen.items())[:count]:
+            if key not in self.seen and read.holder is not None and read.version is not None:
                 self._refuse(f"does not read {read}, which the first run read")
 
     def _refuse(self, what: str) -> None:

@@ -114,7 +114,7 @@ class Region:
         trace = "".join(user_stack()) if self.debug else ""
         slot = Slot(len(self.slots), tensor, trace)
         self.slots.append(weakref.ref(slot))
-        self.read_before = len(self.reads.found)
+        self.read_before = len(self.reads.seen)
         return slot
 
     def close(self) -> None:
