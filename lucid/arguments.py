@@ -48,12 +48,12 @@ def named(value: object, name: str = "") -> str:
     return ": ".join(part for part in (function, slot) if part)
 
 
-def _slots(value: object, code: CodeType, given: Mapping[str, Any]) -> Iterator[str]:
+def _slots(value: object, code: CodeType, arguments: Mapping[str, Any]) -> Iterator[str]:
     """Yield the places of `value` among a call's arguments: "dim", or "tensors[1]" inside of a sequence or a dict."""
     count = code.co_argcount + code.co_kwonlyargcount
     count += bool(code.co_flags & inspect.CO_VARARGS) + bool(code.co_flags & inspect.CO_VARKEYWORDS)
     for parameter in code.co_varnames[:count]:
-        argument = given.get(parameter)
+        argument = arguments.get(parameter)
         if argument is value:
             yield parameter
         elif isinstance(argument, tuple | list):
@@ -125,18 +125,18 @@ _UNION = re.compile(r" \| (?![^\[]*\])")
 
 def _kinds(annotation: str) -> list[Kind]:
     """Return the kinds in an annotation such as "int | None"; nothing if a part of it is not checked."""
-    found: list[Kind] = []
+    result: list[Kind] = []
     for part in _UNION.split(annotation):
         name, _, inner = part.partition("[")
         if name in {"tuple", "Sequence"}:
             kinds = _kinds(inner.partition(",")[0].rstrip("]")) or [("anything", lambda _: True)]
             text = " or ".join(f"{text.partition(' ')[2] or text}s" for text, _ in kinds)
-            found.append((f"a sequence of {text}", _sequence_of(kinds)))
+            result.append((f"a sequence of {text}", _sequence_of(kinds)))
         elif name in KINDS:
-            found.append(KINDS[name])
+            result.append(KINDS[name])
         else:
             return []
-    return found
+    return result
 
 
 def _sequence_of(kinds: list[Kind]) -> Callable[[Any], bool]:
@@ -161,10 +161,10 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         signature, kinds = _parameters(function)
         try:
-            given = signature.bind(*args, **kwargs).arguments
+            arguments = signature.bind(*args, **kwargs).arguments
         except TypeError:
-            given = {}  # the call itself says which argument is missing or too much
-        for name, value in given.items():
+            arguments = {}  # the call itself says which argument is missing or too much
+        for name, value in arguments.items():
             if name in kinds and not any(fits(value) for _, fits in kinds[name]):
                 # the class that is made, not the base that has the constructor
                 title = type(args[0]).__name__ if function.__name__ == "__init__" else function.__qualname__

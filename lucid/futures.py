@@ -108,10 +108,10 @@ def collect_all(futures: Sequence[Future[T]]) -> Future[list[Future[T]]]:
     if not parts:
         everything.set_result(parts)
         return everything
-    left = iter(range(len(parts) - 1, -1, -1))  # next() of it is one step, whichever threads set the parts
+    remaining = iter(range(len(parts) - 1, -1, -1))  # next() of it is one step, whichever threads set the parts
 
     def count(_: Future[T]) -> None:
-        if not next(left):
+        if not next(remaining):
             everything.set_result(parts)
 
     for part in parts:

@@ -100,13 +100,13 @@ def assert_close(
             raise SettingError(f"assert_close: {name}: expected a number of at least 0, got {bound!r}")
     if not (msg is None or isinstance(msg, str) or callable(msg)):
         raise ArgumentError(f"assert_close: msg: expected a string, a function or None, got {shown(msg)}")
-    given = None if rtol is None or atol is None else (rtol, atol)
+    tolerance = None if rtol is None or atol is None else (rtol, atol)
     checks = {
         "device": check_device, "dtype": check_dtype, "stride": check_stride, "class": not allow_subclasses,
     }  # fmt: skip
-    found = _difference(actual, expected, "", given, checks, equal_nan=equal_nan)
-    if found is not None:
-        raise AssertionError(found if msg is None else msg(found) if callable(msg) else msg)
+    difference = _difference(actual, expected, "", tolerance, checks, equal_nan=equal_nan)
+    if difference is not None:
+        raise AssertionError(difference if msg is None else msg(difference) if callable(msg) else msg)
 
 
 @checked
@@ -136,7 +136,7 @@ def _difference(
     actual: Any,
     expected: Any,
     place: str,
-    given: tuple[float, float] | None,
+    tolerance: tuple[float, float] | None,
     checks: dict[str, bool],
     *,
     equal_nan: bool,
@@ -155,9 +155,9 @@ def _difference(
             return f"The length of the sequences mismatch: {len(own)} != {len(other)}{at}"
         pairs = [(f"{place}[{k}]", a, e) for k, (a, e) in enumerate(zip(own, other, strict=True))]
     else:
-        found = _leaf_difference(actual, expected, given, checks, equal_nan=equal_nan)
-        return None if found is None else found + at
-    parts = (_difference(a, e, where, given, checks, equal_nan=equal_nan) for where, a, e in pairs)
+        difference = _leaf_difference(actual, expected, tolerance, checks, equal_nan=equal_nan)
+        return None if difference is None else difference + at
+    parts = (_difference(a, e, where, tolerance, checks, equal_nan=equal_nan) for where, a, e in pairs)
     return next((part for part in parts if part is not None), None)
 
 
@@ -166,7 +166,7 @@ def _is_sequence(value: Any) -> bool:
 
 
 def _leaf_difference(
-    actual: Any, expected: Any, given: tuple[float, float] | None, checks: dict[str, bool], *, equal_nan: bool
+    actual: Any, expected: Any, tolerance: tuple[float, float] | None, checks: dict[str, bool], *, equal_nan: bool
 ) -> str | None:
     if actual is not None and expected is not None and isinstance(actual, str) != isinstance(expected, str):
         raise SettingError(f"A string was compared with something else: got {shown(actual)} and {shown(expected)}")
@@ -202,7 +202,7 @@ def _leaf_difference(
             what = "classes" if name == "class" else f"values for attribute '{name}'"
             return f"The {what} do not match: {own} != {other}."
     tolerances = [TOLERANCES.get(dtype.name, (0.0, 0.0)) for dtype in dtypes]
-    rtol, atol = given or (max(each[0] for each in tolerances), max(each[1] for each in tolerances))
+    rtol, atol = tolerance or (max(each[0] for each in tolerances), max(each[1] for each in tolerances))
     common = result_type(*arrays) if dtypes[0] is not dtypes[1] else dtypes[0]
     wide = np.complex128 if common.is_complex else np.int64 if not common.is_floating_point else np.float64
     a, e = (to_device(array, "cpu").astype(wide) for array in arrays)

@@ -34,11 +34,11 @@ def _function(verb: str) -> Any:
     for path in sorted(paths):
         library = ctypes.CDLL(path)
         for form in FORMS:
-            found = getattr(library, form.format(verb), None)
-            if found is not None:
-                found.argtypes = [ctypes.c_int] if verb == "set" else []
-                found.restype = None if verb == "set" else ctypes.c_int
-                return found
+            function = getattr(library, form.format(verb), None)
+            if function is not None:
+                function.argtypes = [ctypes.c_int] if verb == "set" else []
+                function.restype = None if verb == "set" else ctypes.c_int
+                return function
     return None
 
 
@@ -51,8 +51,8 @@ def get_num_threads() -> int:
     >>> lucid.get_num_threads() >= 1
     True
     """
-    found = _function("get")
-    return (os.cpu_count() or 1) if found is None else int(found())
+    function = _function("get")
+    return (os.cpu_count() or 1) if function is None else int(function())
 
 
 @checked
@@ -76,13 +76,13 @@ def set_num_threads(num: int) -> None:
     """
     if num < 1:
         raise SettingError(f"set_num_threads: num: expected at least 1, got {num}")
-    found = _function("set")
-    if found is None:
+    function = _function("set")
+    if function is None:
         raise SettingError(
             "set_num_threads: num: NumPy does not compute by OpenBLAS here: set OMP_NUM_THREADS, or what its library "
             "reads, before Python starts"
         )
-    found(int(num))
+    function(int(num))
 
 
 _publish(globals(), get_num_threads="lucid", set_num_threads="lucid")

@@ -286,12 +286,12 @@ class _Finder(Loader):
         return _Module(spec.name, ADDRESSES[spec.name.removeprefix("lucid.")].doc)
 
     def exec_module(self, module: ModuleType) -> None:
-        found = {
+        values = {
             name: import_module(f"{place}.{name}") if place == module.__name__ else getattr(import_module(place), own)
             for name, place, own in names_at(module.__name__.removeprefix("lucid."))
         }
-        exported = [name for name in found if not name.startswith("_")] or found
-        vars(module).update(found, __all__=sorted(exported))
+        exported = [name for name in values if not name.startswith("_")] or values
+        vars(module).update(values, __all__=sorted(exported))
         publish(vars(module))
 
 

@@ -1,4 +1,4 @@
-"""Fourier transforms, under PyTorch's address; what holds for all of them says `help(lucid.ops.fft)`."""
+"""Fourier transforms, under PyTorch's address; `help(lucid.ops.fft)` describes their common properties."""
 
 from __future__ import annotations
 

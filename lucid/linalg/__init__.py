@@ -1,4 +1,4 @@
-"""Linear algebra under PyTorch's names; what holds for all of it says `lucid.ops.decomposition`."""
+"""Linear algebra under PyTorch's names; `help(lucid.ops.decomposition)` describes its common properties."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Special functions, under PyTorch's address; what holds for all of them says `help(lucid.ops.base.declaration)`."""
+"""Special functions, under PyTorch's address; `help(lucid.ops.base.declaration)` describes the common part."""
 
 from __future__ import annotations
 
