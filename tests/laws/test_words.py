@@ -1,0 +1,89 @@
+"""Words: first lines of docstrings, and identifiers, are in the plain terms of the field."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import re
+from pathlib import Path
+
+LUCID = Path(__file__).resolve().parents[2] / "lucid"
+
+# folders that do not follow these laws yet
+OPEN = (
+    "autograd/recording", "collectives", "cuda", "distributed", "distributions", "nn", "ops", "optim", "scipy",
+    "settings", "utils",
+)  # fmt: skip
+
+HINGE = re.compile(r"\b(what|which|where|who|whom|whose)\b", re.IGNORECASE)
+CODE = re.compile(r"(`+).+?\1")
+VAGUE = {"there", "found", "left", "given", "alike", "begun"}
+
+# parameters of public functions and classes, by file
+PUBLIC = {"autograd/hooks/context.py": {"given"}}
+
+
+@functools.cache
+def nodes(path):
+    """Return the nodes of the syntax tree of a file of lucid."""
+    return tuple(ast.walk(ast.parse((LUCID / path).read_text(encoding="utf-8"))))
+
+
+@functools.cache
+def files():
+    """Return the paths below lucid that follow the laws."""
+    paths = [file.relative_to(LUCID).as_posix() for file in sorted(LUCID.rglob("*.py"))]
+    return [path for path in paths if not path.startswith(tuple(f"{folder}/" for folder in OPEN))]
+
+
+def hinging(path):
+    """Yield (line number, text) of the first lines of docstrings that hinge on a question word outside of code."""
+    for node in nodes(path):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            text = (ast.get_docstring(node) or "").partition("\n")[0]
+            if HINGE.search(CODE.sub("", text)):
+                yield node.body[0].lineno, text
+
+
+def names(node):
+    """Yield the names that a node of a syntax tree makes or uses, without underscores at their ends."""
+    for field in ("id", "arg", "attr", "name"):
+        name = getattr(node, field, None)
+        if isinstance(name, str):
+            yield name.strip("_")
+
+
+def is_side(path, line):
+    """Return whether a function around a line has `right`, too."""
+    for node in nodes(path):
+        if isinstance(node, ast.FunctionDef) and node.lineno <= line <= node.end_lineno:
+            if any("right" in names(part) for part in ast.walk(node)):
+                return True
+    return False
+
+
+def vague(path):
+    """Yield (line number, name) of the identifiers that could stand for anything; `left` beside `right` is a side."""
+    for node in nodes(path):
+        for name in VAGUE.intersection(names(node)) - PUBLIC.get(path, set()):
+            if name != "left" or not is_side(path, node.lineno):
+                yield node.lineno, name
+
+
+def test_a_first_line_names_what_comes_out():
+    """No first line hinges on what, which, where or who: it names the result, or the thing itself."""
+    wrong = [f"lucid/{path}:{line}: {text}" for path in files() for line, text in hinging(path)]
+    assert not wrong, "noun or verb of the field first, as in NumPy's documentation:\n" + "\n".join(wrong)
+
+
+def test_an_identifier_names_what_it_holds():
+    """No identifier is a word that could stand for anything."""
+    wrong = [f"lucid/{path}:{line}: {name}" for path in files() for line, name in vague(path)]
+    assert not wrong, "device, overflow, remaining, arguments, equal, started, match ...:\n" + "\n".join(wrong)
+
+
+def test_every_open_folder_needs_it():
+    """A folder that follows both laws, or is gone, does not stand in `OPEN`."""
+    for folder in OPEN:
+        paths = [file.relative_to(LUCID).as_posix() for file in sorted((LUCID / folder).rglob("*.py"))]
+        assert any(next(hinging(path), None) or next(vague(path), None) for path in paths), folder
