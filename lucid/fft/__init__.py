@@ -1,4 +1,4 @@
-"""Fourier transforms, under PyTorch's address; `help(lucid.ops.fft)` describes their common properties."""
+"""Fourier transforms, under PyTorch's address. Common rules: `help(lucid.ops.fft)`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Linear algebra under PyTorch's names; `help(lucid.ops.decomposition)` describes its common properties."""
+"""Linear algebra under PyTorch's names. Common rules: `lucid.ops.decomposition`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Special functions, under PyTorch's address; `help(lucid.ops.base.declaration)` describes the common part."""
+"""Special functions, under PyTorch's address. Common rules: `help(lucid.ops.base.declaration)`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What holds for every function that makes a tensor: of data, of given values, of random numbers.
+"""Common rules of functions that make a tensor: of data, of given values, of random numbers.
 
 A docstring in this folder says what is particular to its function; unless it says otherwise, this holds for all:
 

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 def construct(kind: type[TensorBase], arguments: tuple[Any, ...], dtype: Dtype | None, device: Device) -> Any:
-    """Return a leaf of class `kind`, made of what a constructor was given; `dtype` is None for any."""
+    """Return a leaf of class `kind`, made of a constructor's arguments; `dtype` is None for any."""
     made: Any = object.__new__(kind)
     made.origin = made.edge = None
     only = arguments[0] if len(arguments) == 1 else None
@@ -87,7 +87,7 @@ def _data(data: Any, dtype: Dtype, device: Device) -> Array:
 
 
 class TensorType:
-    """The tensors of one dtype on one kind of device: makes them, and tells which they are.
+    """The tensors of one dtype on one kind of device: makes them, and recognises them by `isinstance`.
 
     `help` of `lucid.ops.creation.constructors` says what it can be called with.
 

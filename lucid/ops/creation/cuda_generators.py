@@ -1,4 +1,4 @@
-"""The default generators of CUDA devices; what holds for all random tensors says `lucid.ops.creation`.
+"""The default generators of CUDA devices. Common rules of random tensors: `lucid.ops.creation`.
 
 A device need not be there to be seeded: a script's first lines run anywhere.
 """
@@ -26,7 +26,7 @@ def _generator(device: CudaDevice) -> state.Generator:
 
 
 def manual_seed(seed: int) -> None:
-    """Restart the default generator of the current CUDA device with `seed`; where there is none, only look at it.
+    """Restart the default generator of the current CUDA device with `seed`; without a device, only check it.
 
     `seed` is in [-2**63, 2**64), or a ValueError is raised.
 
@@ -39,7 +39,7 @@ def manual_seed(seed: int) -> None:
 
 
 def manual_seed_all(seed: int) -> None:
-    """Restart the default generators of all CUDA devices with `seed`; where there is none, only look at it.
+    """Restart the default generators of all CUDA devices with `seed`; without a device, only check it.
 
     `seed` is in [-2**63, 2**64), or a ValueError is raised.
 
@@ -62,7 +62,7 @@ def seed_all() -> None:
 
 
 def initial_seed() -> int:
-    """Return the seed, in [0, 2**64), with which the current CUDA device's default generator was started."""
+    """Return the seed, in [0, 2**64), of the current CUDA device's default generator."""
     return _generator(None).initial_seed()
 
 
@@ -85,7 +85,7 @@ def get_rng_state_all() -> list[Tensor]:
 
 
 def set_rng_state(new_state: Tensor, device: CudaDevice = "cuda") -> None:
-    """Continue the default generator of a CUDA `device` from `new_state`, which `get_rng_state` returned.
+    """Continue the default generator of a CUDA `device` from `new_state`, a result of `get_rng_state`.
 
     Anything else raises a ValueError, and a CudaUnavailableError is raised where there is no such device.
     """

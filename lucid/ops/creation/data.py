@@ -1,4 +1,4 @@
-"""Tensors made of data: numbers, lists, arrays. What holds for all that are made says `lucid.ops.creation`."""
+"""Tensors made of data: numbers, lists, arrays. Common rules: `lucid.ops.creation`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def leaf(array: Array, requires_grad: bool, *, pin_memory: bool = False) -> Any:
 
 
 def pinned(array: Array) -> Array:
-    """Return a copy of a NumPy array in page-locked memory, from which a CUDA device copies without waiting."""
+    """Return a copy of a NumPy array in page-locked memory, for copies to a CUDA device without waiting."""
     if gpu.is_gpu_array(array):
         raise DeviceError("pin_memory: expected a tensor on the CPU, got one on a CUDA device")
     memory = gpu.cupy().cuda.alloc_pinned_memory(max(array.nbytes, 1))
@@ -73,7 +73,7 @@ def tensor(
 
 
 def as_tensor(data: Any, dtype: Dtype | None = None, device: Device = None) -> Tensor:
-    """Return `data` as a tensor: itself if it is one, on the memory of an array where dtype and device allow it.
+    """Return `data` as a tensor: itself if it is one, on the memory of an array if dtype and device allow it.
 
     `data`, `dtype` and `device` are as for `tensor`; a tensor stays in its graph.
 

@@ -1,4 +1,4 @@
-"""Tensors of given values: zeros, ones, any other. What holds for all that are made says `lucid.ops.creation`."""
+"""Tensors of given values: zeros, ones, any other. Common rules: `lucid.ops.creation`."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def shape_of(sizes: tuple[Any, ...], name: str, dtype: Any) -> tuple[int, ...]:
 
 
 def dtype_for(dtype: Dtype | None) -> Any:
-    """Return NumPy's dtype of what is asked for; the default dtype for None."""
+    """Return NumPy's form of `dtype`; of the default dtype for None."""
     return (get_default_dtype() if dtype is None else as_dtype(dtype)).numpy
 
 
@@ -98,7 +98,7 @@ def empty(
     requires_grad: bool = False,
     pin_memory: bool = False,
 ) -> Tensor:
-    """Return a tensor whose memory holds whatever was there before.
+    """Return a tensor without set values: its memory keeps its former content.
 
     >>> import lucid
     >>> lucid.empty(2, 3).shape
@@ -118,7 +118,7 @@ def full(
     requires_grad: bool = False,
     pin_memory: bool = False,
 ) -> Tensor:
-    """Return a tensor of one `size`, an int or a tuple, whose elements are all `fill_value`.
+    """Return a tensor of one `size`, an int or a tuple, filled with `fill_value`.
 
     None as `dtype` is bool for a bool, int64 for an int, the default dtype for a float, its complex type for a complex
     number.
@@ -149,7 +149,7 @@ def zeros_like(
 
 
 def like(input: Tensor, dtype: Dtype | None, device: Device) -> dict[str, Any]:
-    """Return dtype and device, those of `input` where they are None."""
+    """Return dtype and device, with those of `input` in place of None."""
     return {
         "dtype": tensor_dtype(input) if dtype is None else dtype,
         "device": device_of(input.array) if device is None else device,
@@ -171,7 +171,7 @@ def ones_like(
 def empty_like(
     input: Tensor, *, dtype: Dtype | None = None, device: Device = None, requires_grad: bool = False
 ) -> Tensor:
-    """Return a tensor of the shape of `input` whose memory holds whatever was there before.
+    """Return a tensor of the shape of `input` without set values: its memory keeps its former content.
 
     >>> import lucid
     >>> lucid.empty_like(lucid.zeros(2, 3)).shape
@@ -188,7 +188,7 @@ def full_like(
     device: Device = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Return a tensor of the shape of `input` whose elements are all `fill_value`.
+    """Return a tensor of the shape of `input`, filled with `fill_value`.
 
     >>> import lucid
     >>> lucid.full_like(lucid.tensor([1, 2]), 7)

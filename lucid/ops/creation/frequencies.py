@@ -1,4 +1,4 @@
-"""The frequencies to which the numbers of a transform belong. The rest says `lucid.ops.creation`."""
+"""The frequencies of a transform's numbers. Common rules: `lucid.ops.creation`."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ def manual_seed(seed: int) -> Generator:
 
 
 def seed() -> int:
-    """Return a fresh seed in [0, 2**64) from the system, with which all default generators have been restarted.
+    """Restart all default generators with a fresh seed in [0, 2**64) from the system, and return it.
 
     >>> import lucid
     >>> lucid.seed() == lucid.initial_seed()
@@ -93,7 +93,7 @@ def seed() -> int:
 
 
 def initial_seed() -> int:
-    """Return the seed, in [0, 2**64), with which the CPU's default generator was started.
+    """Return the seed, in [0, 2**64), of the CPU's default generator.
 
     >>> import lucid
     >>> _ = lucid.manual_seed(3)
@@ -114,7 +114,7 @@ def get_rng_state() -> Tensor:
 
 
 def set_rng_state(new_state: Tensor) -> None:
-    """Continue the CPU's default generator from `new_state`, which `get_rng_state` returned; else raise a ValueError.
+    """Continue the CPU's default generator from `new_state`, a result of `get_rng_state`; else raise a ValueError.
 
     >>> import lucid
     >>> before = lucid.get_rng_state()

@@ -1,4 +1,4 @@
-"""Random tensors of a size. What holds for all of them says `lucid.ops.creation`."""
+"""Random tensors of a size. Common rules: `lucid.ops.creation`."""
 
 from __future__ import annotations
 

@@ -118,7 +118,7 @@ def logspace(
     device: Device = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Return `steps` numbers from ``base ** start`` to ``base ** end`` whose logarithms are evenly spaced.
+    """Return `steps` numbers from ``base ** start`` to ``base ** end`` with evenly spaced logarithms.
 
     `start` and `end` are the first and the last exponent, powers of `base`; with one of `steps`, there is only the
     first.

@@ -101,7 +101,7 @@ def _gamma(xp: ModuleType, first: Array, second: Array, alpha: Array) -> tuple[A
 
 
 def _summed(xp: ModuleType, u: Array, chance: Array, following: Callable[[Array, int], Array], few: Array) -> Array:
-    """Return the count at which the sum of chances reaches u, where the mean is small."""
+    """Return the first count with a sum of chances of at least u, for small means."""
     count, total = xp.zeros_like(u), chance.copy()
     for k in range(1000):
         more = few & (u > total) & (chance > 0)
@@ -114,7 +114,7 @@ def _summed(xp: ModuleType, u: Array, chance: Array, following: Callable[[Array,
 
 
 def _hat(xp: ModuleType, first: Array, second: Array, a: Array, b: Array, scale: Array) -> tuple[Array, Array]:
-    """Return Hörmann's transformed number, and the logarithm of what its chance is compared with."""
+    """Return Hörmann's transformed number, and the logarithm to compare with that of its chance."""
     away = 0.5 - xp.abs(first)
     height = (second + 0.5) * scale / (a / (away * away) + b)
     return (2 * a / away + b) * first, -minus_log(xp, xp.where(height > 0, height, 1.0))
@@ -212,7 +212,7 @@ def poisson(rate: Tensor, generator: Generator | None = None) -> Tensor:
 
 
 def binomial(count: Tensor, chance: Tensor, generator: Generator | None = None) -> Tensor:
-    """Return how often of `count` times what has a chance happens, in the dtype of the chances."""
+    """Return the number of successes in `count` trials with probability `chance`, in the dtype of the chances."""
     return _of("binomial", _binomial, generator, count, chance)
 
 

@@ -1,4 +1,4 @@
-"""Random numbers whose distributions are given by tensors. What holds for all of them says `lucid.ops.creation`."""
+"""Random numbers of distributions given by tensors. Common rules: `lucid.ops.creation`."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def normal(
 
 
 def _largest(xp: ModuleType, keys: Array, count: int) -> Array:
-    """Return where the largest of each row are, the largest first."""
+    """Return the indices of the largest numbers of each row, the largest first."""
     if xp is not np or count > keys.shape[1] // 2:
         return xp.argsort(-keys, 1, kind="stable")[:, :count]
     # all of a long row need not be sorted
@@ -133,7 +133,7 @@ def _largest(xp: ModuleType, keys: Array, count: int) -> Array:
 
 
 def _reached(xp: ModuleType, sums: Array, drawn: Array) -> Array:
-    """Return where the sums of each row are first above each of its numbers, by halving for all rows at once."""
+    """Return the first index of each row's sums above each of its numbers, by halving for all rows at once."""
     low = xp.zeros(drawn.shape, np.int64)
     high = xp.full(drawn.shape, sums.shape[1], np.int64)
     for _ in range(sums.shape[1].bit_length()):
@@ -174,7 +174,7 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
 @seen_as_one
 @on_one_device
 def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) -> Tensor:
-    """Return how many of `count` trials succeed, each with probability `prob`; both are tensors, which broadcast.
+    """Return the number of successes in `count` trials with probability `prob` each; both are tensors that broadcast.
 
     They are of one floating-point dtype, or a DtypeError is raised. What is no number of trials or no probability
     counts as the nearest that is one, and NaN gives NaN. Nothing is recorded.

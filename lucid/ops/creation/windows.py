@@ -1,4 +1,4 @@
-"""Windows: weights of samples that fall to both sides. What holds for all that are made says `lucid.ops.creation`.
+"""Windows: weights of samples that fall to both sides. Common rules: `lucid.ops.creation`.
 
 A periodic window is one of a sample more without its last one, as spectra take it; otherwise it is symmetric. It has
 `window_length` samples, none or more, and the default dtype where None is given; an integer dtype raises a DtypeError.
@@ -35,7 +35,7 @@ def _window(
     device: Device,
     requires_grad: bool,
 ) -> Any:
-    """Return ``values(k, last)`` of the samples k, of which the last has the number `last`."""
+    """Return ``values(k, last)`` of the samples k; `last` is the number of the last sample."""
     count, extra = as_int(length, "window_length"), as_bool(periodic, "periodic")
     if count < 0:
         raise ShapeError(f"{name} requires non-negative window_length, got window_length={count}")

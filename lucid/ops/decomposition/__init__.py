@@ -1,4 +1,4 @@
-"""What holds for inverses, factorisations and norms of matrices: `lucid.linalg`, and what `lucid` has of it.
+"""Common rules of inverses, factorisations and norms of matrices: `lucid.linalg`, and its names in `lucid`.
 
 - `A`, or `input`, holds matrices in its last two dimensions, and a stack of them in those before, of any shape and also
   empty. `B` holds right-hand sides. Stacks of two operands broadcast.

@@ -1,4 +1,4 @@
-"""Products under the names of `lucid.linalg`. What holds for all of them says `lucid.ops.decomposition`."""
+"""Products under the names of `lucid.linalg`. Common rules: `lucid.ops.decomposition`."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
 
 
 def _cuts(sizes: list[int]) -> dict[tuple[int, int], int]:
-    """Return behind which matrix each part of the chain is best cut in two."""
+    """Return the best cut in two of each part of the chain, by the matrix before it."""
     count = len(sizes) - 1
     cost = {(i, i): 0 for i in range(count)}
     cuts: dict[tuple[int, int], int] = {}
@@ -111,7 +111,7 @@ def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
 
 
 def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
-    """Return a view of the diagonal `offset` of matrices, whose rows `dim1` counts and whose columns `dim2` counts.
+    """Return a view of the diagonal `offset` of matrices with rows along `dim1` and columns along `dim2`.
 
     >>> import lucid
     >>> lucid.linalg.diagonal(lucid.tensor([[[1, 2], [3, 4]]]))

@@ -66,7 +66,7 @@ def eig(A: Tensor) -> eig_result:
 
 
 def eigvals(A: Tensor) -> Tensor:
-    """Return the eigenvalues of square matrices, which are complex.
+    """Return the eigenvalues, always complex, of square matrices.
 
     >>> import lucid
     >>> lucid.linalg.eigvals(lucid.tensor([[0.0, -2.0], [2.0, 0.0]]))

@@ -1,4 +1,4 @@
-"""Factors of NumPy arrays, of which the last two dimensions are matrices.
+"""Factors of NumPy arrays with matrices in their last two dimensions.
 
 `lucid.cuda.libraries.solver` has the same for CuPy's. NumPy calls LAPACK, but does not say which matrix of a stack it
 failed at, and has no triangular systems and no pivots: these are computed here, column by column for all of a stack.
@@ -56,7 +56,7 @@ def lu(a: Array) -> tuple[Array, Array, Array]:
 
 
 def permutation(pivots: Array, rows: int) -> Array:
-    """Return where the rows of ``P.T @ A`` come from, for the exchanges of `lu`."""
+    """Return the source of each row of ``P.T @ A``, for the exchanges of `lu`."""
     flat = pivots.reshape(math.prod(pivots.shape[:-1]), pivots.shape[-1])
     each = np.arange(len(flat))
     order = np.tile(np.arange(rows), (len(flat), 1))
@@ -69,7 +69,7 @@ def permutation(pivots: Array, rows: int) -> Array:
 
 
 def triangular(a: Array, b: Array, *, upper: bool, unitriangular: bool) -> Array:
-    """Return the solution of a triangular system, infinite or NaN where the diagonal holds zeros."""
+    """Return the solution of a triangular system, infinite or NaN for zeros on the diagonal."""
     n = a.shape[-1]
     x = np.broadcast_to(b, (*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), *b.shape[-2:])).copy()
     for i in reversed(range(n)) if upper else range(n):
@@ -163,14 +163,14 @@ def singular_values(a: Array) -> Array:
 
 
 def eigh(a: Array, *, upper: bool) -> tuple[Array, Array]:
-    """Return the eigenvalues of Hermitian matrices, of which one triangle is read, and their vectors."""
+    """Return the eigenvalues of Hermitian matrices, read from one triangle, and their vectors."""
     with _converging(np.triu(a) if upper else np.tril(a)):
         values, vectors = np.linalg.eigh(a, "U" if upper else "L")
         return values, vectors
 
 
 def eigenvalues(a: Array, *, upper: bool) -> Array:
-    """Return the eigenvalues of Hermitian matrices, of which one triangle is read."""
+    """Return the eigenvalues of Hermitian matrices, read from one triangle."""
     with _converging(np.triu(a) if upper else np.tril(a)):
         return np.linalg.eigvalsh(a, "U" if upper else "L")
 

@@ -1,4 +1,4 @@
-"""Inverses, equations and determinants of square matrices. What holds for all of it says `lucid.ops.decomposition`."""
+"""Inverses, equations and determinants of square matrices. Common rules: `lucid.ops.decomposition`."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ if TYPE_CHECKING:
 
 
 class inv_ex_result(NamedTuple):
-    """Inverses, and which element of the diagonal of U is zero, or 0."""
+    """Inverses, and the number of the first zero on the diagonal of U, or 0."""
 
     inverse: Tensor
     info: Tensor
 
 
 class solve_ex_result(NamedTuple):
-    """Solutions, and which element of the diagonal of U is zero, or 0."""
+    """Solutions, and the number of the first zero on the diagonal of U, or 0."""
 
     result: Tensor
     info: Tensor
@@ -58,7 +58,7 @@ class slogdet_result(NamedTuple):
 
 @primitive(outputs=("inverse", "info"), holomorphic=False)
 def inverse(xp: ModuleType, a: Array) -> tuple[Array, Array]:
-    """Return inverses, and which element of the diagonal of U is zero, or 0."""
+    """Return inverses, and the number of the first zero on the diagonal of U, or 0."""
     return library(xp).inverse(a)
 
 
@@ -98,7 +98,7 @@ def _det_vjp(m: Namespace, grad: Array, a: Array) -> Any:
 
 @primitive
 def _adjugate(xp: ModuleType, a: Array) -> Array:
-    """Return the matrices of cofactors, transposed; also of singular ones, of which an inverse could not be taken."""
+    """Return the matrices of cofactors, transposed; also of singular matrices, for lack of an inverse."""
     finite = xp.isfinite(a).all((-2, -1), keepdims=True)
     u, s, vh = library(xp).svd(xp.where(finite, a, a.dtype.type(0)), full=True)
     n = a.shape[-1]
@@ -140,7 +140,7 @@ def _slogdet_vjp(m: Namespace, grad: list[Array | None], a: Array, sign: Array) 
 
 
 def inv_ex(A: Tensor, *, check_errors: bool = False) -> inv_ex_result:
-    """Return inverses, and ``info``, which element of the diagonal of U is zero.
+    """Return inverses, and ``info``, the number of the first zero on the diagonal of U.
 
     >>> import lucid
     >>> lucid.linalg.inv_ex(lucid.zeros(2, 2)).info
@@ -182,7 +182,7 @@ def _solved(name: str, A: Tensor, B: Tensor, left: bool) -> tuple[Any, Any]:
 
 
 def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False) -> solve_ex_result:
-    """Return the solutions of `linalg.solve`, and ``info``, which element of the diagonal of U is zero.
+    """Return the solutions of `linalg.solve`, and ``info``, the number of the first zero on the diagonal of U.
 
     >>> import lucid
     >>> lucid.linalg.solve_ex(lucid.zeros(1, 1), lucid.ones(1)).info
@@ -229,7 +229,7 @@ def slogdet(A: Tensor) -> slogdet_result:
 
 
 def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
-    """Return the inverse of `A` as a matrix whose rows the first `ind` dimensions count, and columns the others.
+    """Return the inverse of `A` as a matrix with its first `ind` dimensions as rows, and the others as columns.
 
     Its own rows and columns have these dimensions the other way round.
 

@@ -52,7 +52,7 @@ class lu_factor_result(NamedTuple):
 
 
 class lu_factor_ex_result(NamedTuple):
-    """L and U in one matrix, exchanges of rows, and which element of the diagonal of U is zero, or 0."""
+    """L and U in one matrix, exchanges of rows, and the number of the first zero on the diagonal of U, or 0."""
 
     LU: Tensor
     pivots: Tensor
@@ -128,7 +128,7 @@ def _refuse_no_pivots(name: str, pivot: bool) -> None:
 
 
 def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -> lu_factor_ex_result:
-    """Return what `linalg.lu_factor` does, and ``info``, which element of the diagonal of U is zero.
+    """Return the factors of `linalg.lu_factor`, and ``info``, the number of the first zero on the diagonal of U.
 
     `pivot` is True: rows are exchanged.
 
@@ -144,7 +144,7 @@ def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -
 
 
 def lu_factor(A: Tensor, *, pivot: bool = True) -> lu_factor_result:
-    """Return L, whose diagonal of ones is left out, and U in one matrix, and ``pivots``: row k was exchanged with them.
+    """Return L, without its diagonal of ones, and U in one matrix, and ``pivots``: row k was exchanged with them.
 
     They count from 1. `pivot` is True: rows are exchanged.
 
@@ -202,7 +202,7 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpa
 
 
 def _order(pivots: Tensor, rows: int) -> Array:
-    """Return where the rows of ``P.T @ A`` come from."""
+    """Return the source of each row of ``P.T @ A``."""
     array = array_of(pivots)
     if array.dtype != np.int32 or not array.ndim:
         raise DtypeError(f"expected pivots of int32, as linalg.lu_factor gives them, got {tensor_dtype(pivots)}")

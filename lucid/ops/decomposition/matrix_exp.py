@@ -1,4 +1,4 @@
-"""The exponential of matrices. What holds for all of it says `lucid.ops.decomposition`."""
+"""The exponential of matrices. Common rules: `lucid.ops.decomposition`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TERMS = {4: 12, 8: 18}
 
 
 def _halvings(xp: ModuleType, a: Array) -> Array:
-    """Return how often each matrix is halved until its norm is 1 or less; 0 where that is not finite."""
+    """Return the number of halvings until the norm of each matrix is 1 or less; 0 if it is not finite."""
     times = xp.ceil(xp.log2(xp.maximum(xp.max(xp.sum(xp.abs(a), -2), -1), 1)))
     return xp.where(xp.isfinite(times), times, 0)
 

@@ -117,7 +117,7 @@ def matrix_norm(
 def norm(
     A: Tensor, ord: float | str | None = None, dim: Dims = None, keepdim: bool = False, *, dtype: Dtype | None = None
 ) -> Tensor:
-    """Return norms of vectors, or of matrices where `dim` is two dimensions and `ord` is given.
+    """Return norms of vectors, or of matrices if `dim` is two dimensions and `ord` is given.
 
     Without `dim` the order `ord` asks for a vector, or a matrix where it has two dimensions; without both all elements
     are one vector.

@@ -1,4 +1,4 @@
-"""What matrices must satisfy, which arrays compute them, and words that their rules share."""
+"""Requirements on matrices, their libraries, and helpers that their rules share."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def on_diagonal_in(m: Namespace, x: Any, rows: int, columns: int) -> Any:
 
 
 def raise_where(name: str, info: Tensor, what: str) -> None:
-    """Raise a LinAlgError where `info` is not zero, which says of which matrix and with its number in `what`."""
+    """Raise a LinAlgError if an `info` is not zero, with its matrix, and with its number in `what`."""
     codes: Any = info.detach().cpu().array
     if not codes.any():
         return

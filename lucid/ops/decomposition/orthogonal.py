@@ -156,7 +156,7 @@ def householder_product(input: Tensor, tau: Tensor) -> Tensor:
 
 
 def _reflected(a: Any, factors: Any, k: int, x: Any) -> Any:
-    """Return what reflection `k` takes from `x`."""
+    """Return the part that reflection `k` takes from `x`."""
     rows = a.array.shape[-2]
     unit = narrow(eye(rows, dtype=a.dtype, device=a.device), 1, k, 1)
     vector = add(tril(narrow(a, -1, k, 1), -k - 1), unit)

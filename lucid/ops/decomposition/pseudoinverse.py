@@ -1,4 +1,4 @@
-"""Pseudoinverses, least squares, ranks and conditions. What holds for all of it says `lucid.ops.decomposition`."""
+"""Pseudoinverses, least squares, ranks and conditions. Common rules: `lucid.ops.decomposition`."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 class lstsq_result(NamedTuple):
-    """The solution, sums of squares of what is left, ranks and singular values."""
+    """The solution, sums of squares of residuals, ranks and singular values."""
 
     solution: Tensor
     residuals: Tensor
@@ -75,7 +75,7 @@ def _pseudoinverse_vjp(m: Namespace, grad: Array, a: Array, out: Array) -> Any:
 
 
 def _limits(name: str, a: Any, values: Any, atol: Any, rtol: Any) -> Any:
-    """Return below which size values count as zeros, for each matrix."""
+    """Return the bound of the values that count as zeros, for each matrix."""
     values = size_of(values.detach())
     most = largest(values, -1)
     absolute = None if atol is None else _tolerance(name, atol, "atol", most)

@@ -57,7 +57,7 @@ def differences_in(m: Namespace, values: Any) -> Any:
 
 
 def check_phase(name: str, turning: Any) -> None:
-    """Refuse a loss that depends on the factor of size 1 by which complex vectors are not determined.
+    """Refuse a loss that depends on the undetermined phase of complex vectors, their factor of size 1.
 
     `turning` holds, on its diagonals, how the loss changes with these.
     """

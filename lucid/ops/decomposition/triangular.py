@@ -1,4 +1,4 @@
-"""Triangular systems, Cholesky's factors, and what is solved by them. The rest says `lucid.ops.decomposition`."""
+"""Triangular systems, Cholesky's factors, and equations solved by them. Common rules: `lucid.ops.decomposition`."""
 
 from __future__ import annotations
 

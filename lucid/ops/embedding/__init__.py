@@ -1,1 +1,1 @@
-"""Rows of tables by their numbers; what holds for them as for all layers says `lucid.ops.layers`."""
+"""Rows of tables by their numbers. Common rules of layers: `lucid.ops.layers`."""

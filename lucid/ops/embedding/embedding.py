@@ -81,7 +81,7 @@ def _embedding_grad_vjp(
 def _embedding_shares(
     xp: ModuleType, index: Array, *, rows: int, padding: int | None, by_frequency: bool, dtype: np.dtype[Any]
 ) -> Array:
-    """Return what the gradient of each use counts for."""
+    """Return the share of each use in the gradient."""
     if by_frequency:
         shares = (1 / xp.bincount(index.reshape(-1))[index]).astype(dtype)
     else:

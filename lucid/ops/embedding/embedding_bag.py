@@ -101,7 +101,7 @@ def _bag_sums_shares(
 
 @primitive
 def _bag_most(xp: ModuleType, weight: Array, index: Array, starts: Array, *, padding: int | None) -> Array:
-    """Return for each bag and column the row whose element is the greatest, NaN before all; -1 where there is none."""
+    """Return for each bag and column the row with the greatest element, NaN before all; -1 for an empty bag."""
     out = xp.full((starts.size, weight.shape[1]), -1)
     begins = [*starts.tolist(), index.size]
     table = weight.astype(accumulation_dtype(weight.dtype), copy=False)
@@ -129,7 +129,7 @@ _bag_numbers.cuda(kernels.numbers)
 def _places(
     index: Tensor, starts: Tensor | None, shares: Tensor | None, last: bool
 ) -> tuple[Tensor, Tensor, Tensor | None]:
-    """Return numbers of rows, where bags begin, and shares, one after the other; for `last` with one bag too many."""
+    """Return row numbers, beginnings of bags, and shares, each in one dimension; for `last` with one bag too many."""
     shape = index.array.shape
     if shares is not None and shares.array.shape != shape:
         raise ShapeError(

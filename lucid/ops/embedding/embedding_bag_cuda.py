@@ -40,7 +40,7 @@ def sums(
 
 
 def most(weight: Array, index: Array, starts: Array, *, padding: int | None) -> Array:
-    """Return for each bag and column the row whose element is the greatest; -1 where a bag has none."""
+    """Return for each bag and column the row with the greatest element; -1 for an empty bag."""
     out = cupy_functions().empty((starts.size, weight.shape[1]), np.int64)
     if out.size:
         _most[str(C_TYPES[weight.dtype])](

@@ -1,4 +1,4 @@
-"""What holds for every Fourier transform.
+"""Common rules of Fourier transforms.
 
 A docstring in this folder says what is particular to its transform; this holds for all of them, unless it says
 otherwise:

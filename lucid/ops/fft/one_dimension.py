@@ -1,4 +1,4 @@
-"""Fourier transforms along one dimension. What holds for all says `lucid.ops.fft`."""
+"""Fourier transforms along one dimension. Common rules: `lucid.ops.fft`."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def rfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = 
 
 
 def irfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
-    """Return the real numbers whose transform along a dimension has `input` as its half.
+    """Return the real numbers that have `input` as half of their transform along a dimension.
 
     There are `n` of them, an even number, twice the size of `input` less two, if it is None.
 
@@ -54,7 +54,7 @@ def irfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None =
 
 
 def hfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
-    """Return the real transform of what `input` is one half of, its own conjugate when it is read backwards.
+    """Return the real transform of a signal with `input` as one half, its own conjugate when read backwards.
 
     It has `n` numbers, twice the size of `input` less two if that is None.
 
@@ -66,7 +66,7 @@ def hfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = 
 
 
 def ihfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
-    """Return half of the inverse transform of real numbers, which is its own conjugate when it is read backwards.
+    """Return half of the inverse transform of real numbers; the whole is its own conjugate when read backwards.
 
     >>> import lucid
     >>> lucid.fft.ihfft(lucid.tensor([4.0, 0.0, -4.0, 0.0]))

@@ -1,4 +1,4 @@
-"""Fourier transforms over several dimensions, one after the other. What holds for all says `lucid.ops.fft`."""
+"""Fourier transforms over several dimensions, one after the other. Common rules: `lucid.ops.fft`."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def rfft2(input: Tensor, s: Sizes | None = None, dim: Dims = (-2, -1), norm: str
 
 
 def irfft2(input: Tensor, s: Sizes | None = None, dim: Dims = (-2, -1), norm: str | None = None) -> Tensor:
-    """Return the real numbers whose transform has `input` as its half along the last dimension, over two dimensions.
+    """Return the real numbers with `input` as half of their transform along the last dimension, over two dimensions.
 
     >>> import lucid
     >>> lucid.fft.irfft2(lucid.tensor([[4.0, 0.0], [0.0, 0.0]]))
@@ -57,7 +57,7 @@ def irfft2(input: Tensor, s: Sizes | None = None, dim: Dims = (-2, -1), norm: st
 
 
 def hfft2(input: Tensor, s: Sizes | None = None, dim: Dims = (-2, -1), norm: str | None = None) -> Tensor:
-    """Return the real transform of what `input` is half of, as `hfft` along the last dimension, over two dimensions.
+    """Return the real transform of the half `input`, as `hfft` along the last dimension, over two dimensions.
 
     >>> import lucid
     >>> lucid.fft.hfft2(lucid.tensor([[1.0, 0.0], [0.0, 0.0]]))
@@ -112,7 +112,7 @@ def rfftn(input: Tensor, s: Sizes | None = None, dim: Dims = None, norm: str | N
 
 
 def irfftn(input: Tensor, s: Sizes | None = None, dim: Dims = None, norm: str | None = None) -> Tensor:
-    """Return the real numbers whose transform has `input` as its half along the last dimension, over any dimensions.
+    """Return the real numbers with `input` as half of their transform along the last dimension, over any dimensions.
 
     >>> import lucid
     >>> lucid.fft.irfftn(lucid.tensor([[4.0, 0.0], [0.0, 0.0]]))
@@ -123,7 +123,7 @@ def irfftn(input: Tensor, s: Sizes | None = None, dim: Dims = None, norm: str | 
 
 
 def hfftn(input: Tensor, s: Sizes | None = None, dim: Dims = None, norm: str | None = None) -> Tensor:
-    """Return the real transform of what `input` is half of, as `hfft` along the last dimension, over any dimensions.
+    """Return the real transform of the half `input`, as `hfft` along the last dimension, over any dimensions.
 
     >>> import lucid
     >>> lucid.fft.hfftn(lucid.tensor([[1.0, 0.0], [0.0, 0.0]]))

@@ -1,4 +1,4 @@
-"""Spectra with the frequency zero in the middle, and back. What holds for all says `lucid.ops.fft`."""
+"""Spectra with the frequency zero in the middle, and back. Common rules: `lucid.ops.fft`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _shifted(name: str, input: Tensor, dim: Dims, *, back: bool) -> Tensor:
 
 
 def fftshift(input: Tensor, dim: Dims = None) -> Tensor:
-    """Return `input`, of any dtype, rolled along `dim` so that what was first is in the middle.
+    """Return `input`, of any dtype, rolled along `dim` so that the first element comes to the middle.
 
     >>> import lucid
     >>> lucid.fft.fftshift(lucid.fft.fftfreq(4))
@@ -35,7 +35,7 @@ def fftshift(input: Tensor, dim: Dims = None) -> Tensor:
 
 
 def ifftshift(input: Tensor, dim: Dims = None) -> Tensor:
-    """Return what `fftshift` makes `input` of.
+    """Return `input` with `fftshift` undone.
 
     >>> import lucid
     >>> lucid.fft.ifftshift(lucid.tensor([-2, -1, 0, 1]))

@@ -1,4 +1,4 @@
-"""Spectra of the parts of a signal, and the signal of which they are. What holds for transforms says `lucid.ops.fft`.
+"""Spectra of the parts of a signal, and the signal of given spectra. Common rules of transforms: `lucid.ops.fft`.
 
 - `input` is a signal or a batch of them, real or complex, or the spectra of one, as `stft` gives them.
 - A frame is `n_fft` samples, the next one begins `hop_length` samples later, a quarter of a frame if that is None. Each
@@ -149,7 +149,7 @@ def istft(
     length: int | None = None,
     return_complex: bool = False,
 ) -> Tensor:
-    """Return the signals whose `stft` comes closest to `input`, of shape (..., frequencies, frames).
+    """Return the signals with an `stft` closest to `input`, of shape (..., frequencies, frames).
 
     Frames are transformed back, weighed by the window again, summed where they overlap, and divided by the sums of the
     squares of the windows, of which none may vanish. `length` is how many samples the signal has; without it those that

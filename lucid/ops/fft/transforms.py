@@ -1,4 +1,4 @@
-"""The three transforms that all are made of, and what they share. What holds for all says `lucid.ops.fft`."""
+"""The three transforms that all are made of, and their helpers. Common rules: `lucid.ops.fft`."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def _fft_c2r_vjp(m: Namespace, grad: Array, dims: Ints, size: int, norm: str) ->
 
 @primitive(holomorphic=False)
 def _fft_mirrored(xp: ModuleType, x: Array, *, dim: int, size: int, factor: float) -> Array:
-    """Return half a spectrum of `size` real numbers, times `factor` where its conjugate is in the other half."""
+    """Return half a spectrum of `size` real numbers, times `factor` but for elements that mirror themselves."""
     out = xp.array(x)
     out[along(dim, slice(1, (size + 1) // 2))] *= factor
     return out
@@ -228,7 +228,7 @@ def from_real(name: str, input: Tensor, place: Any, norm: str | None) -> Any:
 
 
 def to_real(name: str, input: Tensor, place: Any, norm: str | None) -> Any:
-    """Return the real numbers of which `input` is one half of the transform."""
+    """Return the real numbers with `input` as one half of their transform."""
     dims, sizes = place
     scale, x = norm_of(name, norm), operand_of(name, input)
     _some(name, dims)

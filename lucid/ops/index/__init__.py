@@ -1,4 +1,4 @@
-"""What holds for every op that reads or writes elements by index.
+"""Common rules of ops that read or write elements by index.
 
 A docstring in this folder says what is particular to its op; this holds for all of them, unless it says otherwise:
 

@@ -30,7 +30,7 @@ def key_of(ndim: int, dims: tuple[int, ...], indices: Sequence[Array]) -> tuple[
 
 
 def selected_shape(shape: tuple[int, ...], dims: tuple[int, ...], count: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the shape of what indices of the common shape `count` select along `dims`.
+    """Return the shape of the elements that indices of the common shape `count` select along `dims`.
 
     Indices of neighbouring dimensions leave their shape instead of these, others in front.
     """
@@ -124,7 +124,7 @@ def add_rows(out: Array, indices: Sequence[Array], number: Array, values: Array)
 
 
 def sums_at(xp: ModuleType, shape: Ints, dims: Ints, indices: Sequence[Array], values: Array) -> Array:
-    """Return zeros of `shape` to which `values` were added at `indices`, half types accumulated in float32."""
+    """Return zeros of `shape` with `values` added at `indices`, half types accumulated in float32."""
     wide = accumulation_dtype(values.dtype)
     out = xp.zeros(shape, wide)
     add_at(xp, out, dims, indices, values.astype(wide, copy=False))

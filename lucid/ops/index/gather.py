@@ -73,7 +73,7 @@ def _gather_grad(xp: ModuleType, grad: Array, index: Array, *, shape: Ints, dim:
 
 @_gather_grad.vjp("grad")
 def gathered(m: Namespace, grad: Array, index: Array, dim: int) -> Any:
-    """Return the gradient of what was added by an index."""
+    """Return the gradient of values added by an index."""
     return m.gather(grad, index, dim=dim)
 
 
@@ -89,7 +89,7 @@ def check_index(index: Tensor, name: str) -> None:
 
 
 def prepared(input: Tensor, dim: int, index: Tensor, name: str) -> tuple[Any, int, Any]:
-    """Return the input, the dimension and the index of an op in which both have the same rank, checked."""
+    """Return the input, the dimension and the index of an op that needs both of one rank, checked."""
     check_index(index, name)
     shape, index_shape = array_of(input).shape, array_of(index).shape
     axis = dim_in(dim, len(shape))

@@ -1,4 +1,4 @@
-"""Whole slices of a tensor by an index of one dimension. What holds for all of it says `lucid.ops.index`.
+"""Whole slices of a tensor by an index of one dimension. Common rules: `lucid.ops.index`.
 
 `source` has the shape of `input`, but for the length of `index` along `dim`.
 """
@@ -54,7 +54,7 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
 
 
 def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Number = 1) -> Tensor:
-    """Return a copy of `input` to whose slices at `index` those of ``alpha * source`` were added.
+    """Return a copy of `input` with the slices of ``alpha * source`` added to those at `index`.
 
     A factor `alpha` that is a fraction raises a DtypeError where `source` holds integers.
 
@@ -69,7 +69,7 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
 
 
 def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
-    """Return a copy of `input` whose slices at `index` are those of `source`.
+    """Return a copy of `input` with its slices at `index` replaced by those of `source`.
 
     >>> import lucid
     >>> lucid.index_copy(lucid.zeros(3), 0, lucid.tensor([2, 0]), lucid.tensor([1.0, 4.0]))
@@ -106,7 +106,7 @@ def fitting_source(input: Tensor, dim: int, index: Tensor, source: Tensor, name:
 
 
 def index_fill(input: Tensor, dim: int, index: Tensor, value: Number | Tensor) -> Tensor:
-    """Return a copy of `input` whose slices at `index` hold `value`, a number or a tensor of no dimension.
+    """Return a copy of `input` with its slices at `index` filled with `value`, a number or a tensor of no dimension.
 
     >>> import lucid
     >>> lucid.index_fill(lucid.zeros(3), 0, lucid.tensor([0, 2]), 7)

@@ -41,7 +41,7 @@ PLAIN = frozenset((int, type(None)))
 
 
 class Key(NamedTuple):
-    """What ``[index]`` asks for: first a view, then elements selected from it.
+    """Parsed form of ``[index]``: first a view, then elements selected from it.
 
     Attributes
     ----------
@@ -72,14 +72,14 @@ class Key(NamedTuple):
         return permute(view, *self.order, *range(len(self.order), view.array.ndim)) if self.order else view
 
     def indexed(self) -> tuple[Ints, tuple[Any, ...]]:
-        """Return the indexed dimensions of the view and an index of integers for each, also where a mask selects."""
+        """Return the indexed dimensions of the view and an index of integers for each, also for a mask."""
         if self.mask is None:
             return self.dims, self.indices
         return tuple(range(self.mask.array.ndim)), tuple(true_indices(self.mask.array))
 
 
 def parse(index: Index, input: Tensor) -> Key:
-    """Return what ``input[index]`` asks for; what asks for nothing that is there is refused."""
+    """Return the parsed form of ``input[index]``; an index beyond the input's dimensions or sizes is refused."""
     array: Array = input.array
     shape = array.shape
     if type(index) is int and shape:
@@ -128,7 +128,7 @@ def parse(index: Index, input: Tensor) -> Key:
 
 
 def beside(basic: tuple[Any, ...], dims: tuple[int, ...], indices: tuple[Any, ...]) -> Key:
-    """Return the key, with indices of no dimensions moved beside the others where these alone are neighbours.
+    """Return the key, with indices of no dimensions moved beside the others if these alone are neighbours.
 
     Such an index is on a CUDA device, where it is not read, and selects as the others do; but like the integer that it
     is on the CPU it must not send their common shape to the front.
@@ -164,7 +164,7 @@ def indices_of(item: Tensor, dim: int, shape: tuple[int, ...]) -> list[Any]:
 
 
 def true_indices(mask: Array) -> list[Any]:
-    """Return where a mask of one or more dimensions is true: a tensor of integers for each of them."""
+    """Return the indices of a mask's true elements: a tensor of integers for each of its dimensions."""
     with on(mask):
         return [wrap(part) for part in namespace(mask).nonzero(mask)]
 
@@ -224,7 +224,7 @@ def element(index: int, dim: int, shape: tuple[int, ...]) -> int:
 
 
 def getitem(input: Tensor, index: Index) -> Tensor:
-    """Return ``input[index]``: a view for integers, slices, None and Ellipsis, a copy where tensors or masks select.
+    """Return ``input[index]``: a view for integers, slices, None and Ellipsis, a copy for tensors and masks.
 
     `index` is one of these, an array, a list, or a tuple of such. Integers and slices are applied first, and tensors of
     one integer are integers, but on CUDA, where they select. Other indices broadcast against each other; their common
@@ -273,7 +273,7 @@ def setitem(target: Tensor, index: Index, value: Array | Tensor | Number | Seque
 
 
 def as_value(value: Array | Tensor | Number | Sequence[Any], target: Tensor) -> Any:
-    """Return what is assigned as a tensor of the dtype of `target`; all but tensors is made on its device."""
+    """Return an assigned value as a tensor of the dtype of `target`; all but tensors is made on its device."""
     dtype = tensor_dtype(target)
     if isinstance(value, TensorBase):
         return cast_to(value, dtype)

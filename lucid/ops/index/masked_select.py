@@ -1,4 +1,4 @@
-"""Elements chosen by a mask of bools. What holds for all of it says `lucid.ops.index`."""
+"""Elements chosen by a mask of bools. Common rules: `lucid.ops.index`."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def together(input: Tensor, mask: Tensor) -> tuple[Any, Any]:
 
 
 def masked_fill(input: Tensor, mask: Tensor, value: Number | Tensor) -> Tensor:
-    """Return a copy of `input` with `value`, a number or a tensor of no dimension, where `mask` is true.
+    """Return a copy of `input` with `value`, a number or a tensor of no dimension, at the true elements of `mask`.
 
     It is cast to the dtype of `input`, or a DtypeError says that it does not fit.
 
@@ -158,7 +158,7 @@ def masked_fill(input: Tensor, mask: Tensor, value: Number | Tensor) -> Tensor:
 
 
 def masked_select(input: Tensor, mask: Tensor) -> Tensor:
-    """Return the elements of `input` where `mask` is true, in one dimension.
+    """Return the elements of `input` at the true elements of `mask`, in one dimension.
 
     >>> import lucid
     >>> x = lucid.tensor([1, 2, 3])
@@ -171,7 +171,7 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
 
 @on_one_device
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
-    """Return a copy of `input` where the elements at which `mask` is true are those of `source`, in order.
+    """Return a copy of `input` with the elements of `source`, in order, at the true elements of `mask`.
 
     It has at least as many elements as the mask has true ones, for whose count the call waits on CUDA.
 
@@ -197,7 +197,7 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
 @seen_as_one
 @on_one_device
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
-    """Return where `input` is not zero: the indices in each row, in order, of shape (count, dimensions); int64.
+    """Return the indices of elements of `input` that are not zero: int64, a row for each, shape (count, dimensions).
 
     With `as_tuple` one tensor of shape (count,) for each dimension, which together index `input`. On CUDA the call
     waits for the count.

@@ -1,4 +1,4 @@
-"""Copies of a tensor of which a part, that a view would show, is another tensor.
+"""Copies of a tensor with a part, as a view would show it, replaced by another tensor.
 
 The part and what takes its place have one shape, or a ShapeError is raised; its dtype becomes that of `input`. What
 holds for all of it says `lucid.ops.index`.
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def _placed(name: str, input: Tensor, src: Tensor, part_of: Callable[[Any], Any]) -> Any:
-    """Return a copy of `input` whose part is `src`."""
+    """Return a copy of `input` with `src` as its part."""
     given = tensor_operand(src)
     where, there = device_of(array_of(input)), device_of(given.array)
     if where is not there:
@@ -44,7 +44,7 @@ def _placed(name: str, input: Tensor, src: Tensor, part_of: Callable[[Any], Any]
 
 
 def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
-    """Return a copy of `input` that is `src` at an index of a dimension, `dim`, which `src` lacks.
+    """Return a copy of `input` with `src` at an index of a dimension, `dim`, that `src` lacks.
 
     >>> import lucid
     >>> lucid.select_scatter(lucid.zeros(2, 2), lucid.ones(2), 0, 1)
@@ -92,7 +92,7 @@ def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0,
 def as_strided_scatter(
     input: Tensor, src: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None
 ) -> Tensor:
-    """Return a copy of `input`, contiguous, that is `src` where `as_strided` shows elements of it.
+    """Return a copy of `input`, contiguous, with `src` as the elements that `as_strided` shows.
 
     `size`, `stride` and `storage_offset`, 0 if it is None, are as there.
 

@@ -71,7 +71,7 @@ def scatter(
     value: Number | None = None,
     reduce: str | None = None,
 ) -> Tensor:
-    """Return a copy of `input` in which ``out[index[i][j]][j] = src[i][j]`` for `dim` 0, and likewise for others.
+    """Return a copy of `input` with ``out[index[i][j]][j] = src[i][j]`` for `dim` 0, and likewise for others.
 
     `src` is a tensor at least as long as `index` in each dimension, or a number, as `value` is: one of them is given,
     or a ValueError is raised. With `reduce` ``"add"`` it is added to what is there.
@@ -96,7 +96,7 @@ def scatter(
 
 
 def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
-    """Return a copy of `input` in which ``out[index[i][j]][j] += src[i][j]`` for `dim` 0, and likewise for others.
+    """Return a copy of `input` with ``out[index[i][j]][j] += src[i][j]`` for `dim` 0, and likewise for others.
 
     `src` is at least as long as `index` in each dimension.
 

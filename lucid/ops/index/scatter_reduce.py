@@ -141,7 +141,7 @@ def _multiplied(input: Tensor, index: Tensor, src: Tensor, *, dim: int) -> Any:
 
 
 def _alike(values: Any, extreme: Any) -> Any:
-    """Return which values are the extreme of their place, which is NaN where one is."""
+    """Return whether each value is the extreme of its place, or NaN like it."""
     return logical_or(eq(values.detach(), extreme), logical_and(isnan(values), isnan(extreme)))
 
 

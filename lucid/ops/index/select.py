@@ -105,13 +105,13 @@ put = _index_put
 
 
 def select_elements(input: Tensor, dims: tuple[int, ...], indices: tuple[Any, ...]) -> Any:
-    """Return what `indices` select along `dims`."""
+    """Return the elements that `indices` select along `dims`."""
     check_indices(input.array.shape, dims, indices)
     return _index(input, *indices, dims=dims)
 
 
 def outside(index: Array, lowest: int, size: int) -> int | None:
-    """Return the first element of `index` outside of `lowest` to below `size`; None where none is looked at."""
+    """Return the first element of `index` outside of `lowest` to below `size`; None if values are not looked at."""
     if not looked_at(index):
         return None
     if lowest <= int(index.min()) and int(index.max()) < size:
@@ -129,7 +129,7 @@ def check_bounds(index: Array, dim: int, size: int, *, lowest: int = 0, name: st
 
 
 def check_indices(shape: tuple[int, ...], dims: tuple[int, ...], indices: tuple[Any, ...]) -> tuple[int, ...]:
-    """Return the shape of what `indices` select; refuse one that lies outside, and shapes that do not broadcast."""
+    """Return the shape of a selection by `indices`; refuse one out of range, and shapes that do not broadcast."""
     for dim, index in zip(dims, indices, strict=True):
         check_bounds(index.array, dim, shape[dim], lowest=-shape[dim])
     shapes = [index.array.shape for index in indices]
@@ -163,7 +163,7 @@ def fitted(value: Tensor, shape: tuple[int, ...]) -> Any:
 
 
 def select(input: Tensor, dim: int, index: int) -> Tensor:
-    """Return a view of `input` at `index` along a dimension, which is left out; below zero from the end.
+    """Return a view of `input` at `index` along a dimension, without that; below zero from the end.
 
     >>> import lucid
     >>> lucid.select(lucid.tensor([[1, 2], [3, 4]]), 1, 0)

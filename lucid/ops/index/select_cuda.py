@@ -1,4 +1,4 @@
-"""Ops that select, write or add by index, on a CUDA device: what their primitives call there."""
+"""Ops that select, write or add by index, on a CUDA device: the functions behind their primitives."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _shorten_rows = Kernel("embedding", "lucid::shorten_rows", [(t,) for t in FLOATS
 
 
 def _wide(dtype: Any) -> Any:
-    """Return the dtype in which sums are accumulated."""
+    """Return the dtype of sums."""
     return np.dtype(np.float32) if dtype.itemsize == 2 and dtype.kind in "fV" else dtype
 
 
@@ -83,7 +83,7 @@ def scatter_add(x: Array, index: Array, src: Any, *, dim: int) -> Any:
 
 
 def index(x: Array, *indices: Array, dims: tuple[int, ...]) -> Any:
-    """Return what `indices` select from `x` along `dims`."""
+    """Return the elements of `x` that `indices` select along `dims`."""
     walk = selected(form_of(x), dims, indices, None, wrap=True)
     if walk is None:
         return index(gpu.cupy().ascontiguousarray(x), *indices, dims=dims)
@@ -91,14 +91,14 @@ def index(x: Array, *indices: Array, dims: tuple[int, ...]) -> Any:
 
 
 def index_grad(grad: Array, *indices: Array, shape: tuple[int, ...], dims: tuple[int, ...]) -> Any:
-    """Return zeros of `shape` with `grad` added where `indices` select along `dims`."""
+    """Return zeros of `shape` with `grad` added at the elements that `indices` select along `dims`."""
     walk = selected(contiguous(shape), dims, indices, grad, wrap=True)
     out = cupy_functions().zeros(shape, _wide(grad.dtype))
     return out.astype(grad.dtype, copy=False) if walk and add(out, walk, grad) else NotImplemented
 
 
 def index_put(x: Array, value: Any, *indices: Array, dims: tuple[int, ...], accumulate: bool) -> Any:
-    """Return a copy of `x` with `value`, an array or a number, written or added where `indices` select along `dims`."""
+    """Return a copy of `x` with `value`, an array or a number, written or added at `indices` along `dims`."""
     walk = selected(contiguous(x.shape), dims, indices, None, wrap=True)
     if walk is None or (hasattr(value, "shape") and value.dtype != x.dtype):
         return NotImplemented
@@ -145,7 +145,7 @@ def embedding_grad(grad: Array, index: Array, *, rows: int, padding: int | None,
 
 
 def embedding_shares(index: Array, *, rows: int, padding: int | None, by_frequency: bool, dtype: Any) -> Any:
-    """Return what the gradient of each use counts for."""
+    """Return the share of each use in the gradient."""
     xp = cupy_functions()
     shares = 1 / xp.maximum(_use_count(index, rows), 1) if by_frequency else xp.ones(rows)
     shares = shares.astype(dtype)
@@ -155,7 +155,7 @@ def embedding_shares(index: Array, *, rows: int, padding: int | None, by_frequen
 
 
 def shorten(weight: Array, index: Array, max_norm: float, norm_type: float) -> bool:
-    """Shorten the rows in use that are longer than `max_norm`, in place; False where there is no kernel."""
+    """Shorten the rows in use that are longer than `max_norm`, in place; False without a kernel."""
     name = C_TYPES.get(weight.dtype)
     if name not in FLOATS:
         return False

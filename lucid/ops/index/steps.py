@@ -1,4 +1,4 @@
-"""Slices with negative steps, which are views as all slices are: what speaks NumPy has them, and `getitem` has not."""
+"""Slices with negative steps, as views like all slices: for NumPy's interfaces, as `getitem` has none."""
 
 from __future__ import annotations
 

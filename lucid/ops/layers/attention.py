@@ -57,7 +57,7 @@ def broadcast_mask(xp: ModuleType, x: Array | None, q: Array, k: Array) -> Array
 def with_causal(
     xp: ModuleType, bias: Array | None, q: Array, k: Array, dtype: np.dtype[Any], *, causal: bool
 ) -> Array | None:
-    """Return the mask, with minus infinity where a query would look at a later key."""
+    """Return the mask, with minus infinity for each key later than the query."""
     if not causal:
         return bias
     rows, columns = xp.arange(q.shape[-2])[:, None], xp.arange(k.shape[-2])
@@ -232,7 +232,7 @@ def attention_grad_recorded(
     causal: bool,
     needs: tuple[bool, ...],
 ) -> tuple[Any, ...]:
-    """Return what :func:`attention_grad` does, recorded op by op, so that it can be differentiated again."""
+    """Return the gradients of :func:`attention_grad`, recorded op by op, so that they can be differentiated again."""
     m = GRAPH
     dtype = q.array.dtype
     wide = accumulation_dtype(dtype)

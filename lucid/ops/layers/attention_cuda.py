@@ -1,4 +1,4 @@
-"""Attention on a CUDA device: through cuDNN where it can, else by matrix products or over tiles.
+"""Attention on a CUDA device: through cuDNN if it can, else by matrix products or over tiles.
 
 Where the scores of one head fit (`LONGEST`), matrix products are faster than anything made by hand: scores are stored
 for as many heads at a time as fit `BLOCK`, and one kernel lies between two products. Beyond, kernels go over tiles of
@@ -117,7 +117,7 @@ class Heads(NamedTuple):
 
     @property
     def stored(self) -> bool:
-        """Whether the scores of one head are stored; they must be where there are no tiles."""
+        """Whether the scores of one head are stored; they must be if there are no tiles."""
         scores = self.q.shape[-2] * self.k.shape[-2] * self.wide.itemsize
         return scores <= LONGEST or max(self.q.shape[-1], self.v.shape[-1]) > max(_FORWARD[self.wide.itemsize])
 
@@ -149,14 +149,14 @@ def _as_heads(x: Array) -> Array:
 
 
 def _steps(x: Array) -> tuple[int, ...]:
-    """Return the distance between neighbours, in elements, along four dimensions; 0 where one element is repeated."""
+    """Return the distance between neighbours, in elements, along four dimensions; 0 for a repeated element."""
     itemsize: int = x.dtype.itemsize
     steps = [0 if size == 1 else stride // itemsize for size, stride in zip(x.shape, x.strides, strict=True)]
     return (*[0] * (4 - len(steps)), *steps)
 
 
 def _mask(x: Array | None, lead: tuple[int, ...]) -> Any:
-    """Return a mask and its steps; None where two steps cannot tell its leading dimensions."""
+    """Return a mask and its steps; None if two steps cannot tell its leading dimensions."""
     if x is None:
         return 0, (0, 0, 0, 0)
     if len(lead) <= 2:
@@ -171,7 +171,7 @@ def _mask(x: Array | None, lead: tuple[int, ...]) -> Any:
 def _heads(
     q: Array, k: Array, v: Array, bias: Array | None, keep: Array | None, scale: float, drop: float, *, causal: bool
 ) -> Heads | None:
-    """Return the arrays as heads; None where there is no kernel."""
+    """Return the arrays as heads; None without a kernel."""
     name = C_TYPES.get(q.dtype)
     if name not in FLOATS or not (q.size and k.size and v.size):
         return None
@@ -209,7 +209,7 @@ def attention(
     drop: float,
     causal: bool,
 ) -> Any:
-    """Return attention and the logarithms of the softmax's denominators; NotImplemented where there is no kernel."""
+    """Return attention and the logarithms of the softmax's denominators; NotImplemented without a kernel."""
     heads = _heads(q, k, v, bias, keep, scale, drop, causal=causal)
     if heads is None:
         return NotImplemented
@@ -260,7 +260,7 @@ def attention_grad(
     causal: bool,
     needs: tuple[bool, ...],
 ) -> Any:
-    """Return the gradients of queries, keys and values; NotImplemented where there is no kernel, as for a mask's."""
+    """Return the gradients of queries, keys and values; NotImplemented without a kernel, as for a mask's gradient."""
     heads = _heads(q, k, v, bias, keep, scale, drop, causal=causal)
     if heads is None or needs[3] or g.dtype != q.dtype or not (out.flags.c_contiguous and total.flags.c_contiguous):
         return NotImplemented

@@ -87,17 +87,17 @@ def _rescale_bias(m: Namespace, grad: Array, bias_shape: Ints, broadcast: Ints) 
 
 
 class MeanOfBatches(NamedTuple):
-    """The momentum by which running statistics are the mean over all batches; on CUDA the device makes it of these."""
+    """The momentum that makes running statistics the mean over all batches; on CUDA the device computes it."""
 
     before: Tensor
     """How many there were before, an integer."""
 
     def number(self) -> float:
-        """Return the momentum, for which the host waits."""
+        """Return the momentum, after waiting for the device."""
         return 1.0 / (float(self.before) + 1)
 
     def on_device(self, index: int) -> Array | None:
-        """Return what the kernel takes on a CUDA device; None where that is elsewhere, or no int64."""
+        """Return the kernel's operand on a CUDA device; None if it is elsewhere, or no int64."""
         array = self.before.array
         there = type(array) is not np.ndarray and gpu.device_index(array) == index and array.dtype == np.int64
         return array if there else None
@@ -153,7 +153,7 @@ def _follow_by_kernel(
     momentum: float | MeanOfBatches,
     correction: float,
 ) -> bool:
-    """Move both statistics in one launch; False where there is no kernel for them."""
+    """Move both statistics in one launch; False without a kernel for them."""
     targets = [running for running in (running_mean, running_var) if running is not None]
     for target in targets:
         check_change(target, recording=False)

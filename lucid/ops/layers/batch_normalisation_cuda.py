@@ -119,12 +119,12 @@ def real_of(x: Array) -> Any:
 
 
 def address_of(x: Array | None) -> int:
-    """Return what a kernel takes for an array; 0 for none."""
+    """Return a kernel's argument for an array; 0 for none."""
     return 0 if x is None else x.data.ptr
 
 
 def names_of(x: Array, *weights: Array | None) -> tuple[str, str] | None:
-    """Return the C types of elements and weights; None where there is no kernel for them."""
+    """Return the C types of elements and weights; None without a kernel for them."""
     return _names_of(x.dtype, *[None if weight is None else weight.dtype for weight in weights])
 
 
@@ -153,7 +153,7 @@ def flat_launch(count: int) -> tuple[int, int]:
 
 @lru_cache(REMEMBERED)
 def _channel_launch(sizes: tuple[int, int, int], strides: tuple[int, int, int], vec: int) -> tuple[Any, Any]:
-    """Return grid and block: neighbouring threads on what lies side by side."""
+    """Return grid and block: neighbouring threads on neighbouring elements."""
     samples, channels, pixels = sizes
     positions = samples * pixels // vec
     side_by_side = strides[1] == 1 and (pixels == 1 or strides[2] != 1)
@@ -188,7 +188,7 @@ def apply(
     names: tuple[str, str], part: Cut, sizes: tuple[int, int, int], mean: Array | None, variance: Array,
     weight: Array | None, bias: Array | None, out: Array, eps: float,
 ) -> None:  # fmt: skip
-    """Write what channels of given mean and variance become; without a mean it is 0."""
+    """Write channels normalised by given mean and variance; without a mean it is 0."""
     samples, channels, pixels = sizes
     vec = vec_of(pixels, part)
     shape = (samples, channels, pixels // vec)
@@ -219,7 +219,7 @@ def channel_sums(
 def merge_sums(
     name: str, sums: tuple[int, int], to_weight: Array, to_bias: Array, channels: int, parts: int, step: int
 ) -> None:
-    """Add up the parts of the sums whose array has elements; `sums` are the addresses of their first parts."""
+    """Add up the parts of the sums into arrays with elements; `sums` are the addresses of their first parts."""
     across, along = min(32, power_of_two(channels)), min(8, power_of_two(parts))
     outs = [out.data.ptr if out.size else 0 for out in (to_weight, to_bias)]
     _merge_sums[name](
@@ -232,7 +232,7 @@ def channels_grad(
     names: tuple[str, str], grads: Cut, values: Cut, whole: tuple[int, int, int], weight: Array | None,
     stats: tuple[Array, Array], outs: tuple[Array, Array, Array], eps: float, center: bool,
 ) -> None:  # fmt: skip
-    """Write the gradients that are asked for, those whose array has elements, of arrays of three sizes `whole`."""
+    """Write the wanted gradients, those with elements in their arrays, of arrays of three sizes `whole`."""
     to_x, to_weight, to_bias = outs
     samples, channels, pixels = whole
     if to_x.size:
@@ -252,7 +252,7 @@ def channels_grad(
 
 
 def _given_statistics(x: Array, broadcast: tuple[int, ...], *stats: Array, weights: tuple[Array | None, ...]) -> Any:
-    """Return the C types and the cuts of an array whose statistics are given for each channel; or None."""
+    """Return the C types and the cuts of an array with statistics given for each channel; or None."""
     names = names_of(x, *weights)
     if names is None or not x.size or any(s.dtype != real_of(x) or not s.flags.c_contiguous for s in stats):
         return None

@@ -1,4 +1,4 @@
-"""Convolutions and transposed convolutions over one to three dimensions, and what holds for them all.
+"""Convolutions and transposed convolutions over one to three dimensions, and their common rules.
 
 - `input` has the shape (batch, channels, *sizes), or the same without batch, and so has the result. `weight` has the
   shape (out channels, channels / groups, *kernel), transposed (channels, out channels / groups, *kernel). `bias`, one

@@ -1,4 +1,4 @@
-"""Convolution on a CUDA device: through cuDNN where it can, else by columns of windows and matrix products.
+"""Convolution on a CUDA device: through cuDNN if it can, else by columns of windows and matrix products.
 
 The columns of a block of images are gathered by one kernel, multiplied, and what is made is put in order, with the
 bias, by another; the input's gradient is gathered back from columns, so that nothing is added in an order that varies.
@@ -74,7 +74,7 @@ class Problem(NamedTuple):
 
     @property
     def of_volumes(self) -> bool:
-        """Whether there are three dimensions, which cuDNN alone knows."""
+        """Whether there are three dimensions; only cuDNN has kernels for these."""
         return len(self.axes) > 2
 
     @property
@@ -88,7 +88,7 @@ class Problem(NamedTuple):
         return all(size == out and (k, stride, before) == (1, 1, 0) for size, out, k, stride, before, _ in self.axes)
 
     def blocks(self, itemsize: int) -> Iterator[slice]:
-        """Yield the images in blocks whose columns fit, as slices of the batch."""
+        """Yield the images in blocks with columns that fit, as slices of the batch."""
         size = max(1, BLOCK // (self.channels * self.window_size * self.area * itemsize))
         for start in range(0, self.batch, size):
             yield slice(start, min(start + size, self.batch))
@@ -137,7 +137,7 @@ def _columns(p: Problem, x: Array, buffer: Array) -> Array:
 
 
 def _rows(p: Problem, g: Array) -> Array:
-    """Return what belongs to output channels as matrices of shape (groups, channels, images * windows)."""
+    """Return the values of output channels as matrices of shape (groups, channels, images * windows)."""
     count = g.shape[0]
     shape = p.groups, p.made // p.groups, count * p.area
     if count == 1 and g.flags.c_contiguous:
@@ -152,7 +152,7 @@ def _rows(p: Problem, g: Array) -> Array:
 def _arrange(
     p: Problem, x: Array, bias: Array | None, out: Array, lead: tuple[int, int], steps: tuple[int, ...]
 ) -> None:
-    """Write into `out`, of shape (*lead, *windows), what lies in `x` at `steps`, plus the bias of the second index."""
+    """Write elements of `x` at `steps` into `out`, of shape (*lead, *windows), plus the bias of the second index."""
     planes = math.prod(lead)
     grid, block = _over(planes, p.axes, 1)
     columns = p.axes[-1][1]
@@ -170,7 +170,7 @@ def _by_pixels(p: Problem, kernels: Array, x: Array) -> Array:
 def forward(
     x: Array, weight: Array, bias: Array | None, *, out: Any, stride: Any, before: Any, dilation: Any, groups: int
 ) -> Any:
-    """Return the cross-correlation of images with kernels; NotImplemented where there is no kernel."""
+    """Return the cross-correlation of images with kernels; NotImplemented without a kernel."""
     p = _problem(x.dtype, x.shape, weight.shape, out, stride, before, dilation, groups)
     if p is None:
         return NotImplemented
@@ -199,7 +199,7 @@ def forward(
 
 
 def input_grad(g: Array, weight: Array, *, size: Any, stride: Any, before: Any, dilation: Any, groups: int) -> Any:
-    """Return images of `size`, each element of `g` spread over its window; NotImplemented where there is no kernel."""
+    """Return images of `size`, each element of `g` spread over its window; NotImplemented without a kernel."""
     shape = (g.shape[0], weight.shape[1] * groups, *size)
     p = _problem(g.dtype, shape, weight.shape, g.shape[2:], stride, before, dilation, groups)
     if p is None:

@@ -1,4 +1,4 @@
-"""Dropout; what holds for all elementwise ops says `lucid.ops.base.declaration`."""
+"""Dropout. Common rules of elementwise ops: `lucid.ops.base.declaration`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _dropout_into(xp: ModuleType, out: Array, mask: Array, x: Array, *, scale: f
 
 @primitive
 def _dropout(xp: ModuleType, x: Array, mask: Array, *, scale: float) -> Array:
-    """Return ``x * scale`` where `mask` holds, and 0 elsewhere."""
+    """Return ``x * scale`` at the true elements of `mask`, and 0 elsewhere."""
     return in_blocks(xp, _dropout_into, 0, mask, x, scale=scale)
 
 
@@ -71,7 +71,7 @@ def _scale(keep: float) -> float:
 
 
 def _operand(name: str, input: Tensor, p: float) -> tuple[Tensor, float]:
-    """Return the input and the probability of a function named `name`, or raise the error that says what is wrong."""
+    """Return the input and the probability of a function named `name`; raise if one of them is wrong."""
     p = as_number(p, "p")
     if not 0 <= p <= 1:
         raise ProbabilityError(f"dropout probability has to be between 0 and 1, but got {p}")
@@ -115,7 +115,7 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
 
 
 def _of_channels(name: str, x: Tensor, p: float, *, batched: bool = True) -> Tensor:
-    """Return for each channel, dimension 1, or 0 without a batch, what it is multiplied with."""
+    """Return the factor of each channel, dimension 1, or 0 without a batch."""
     shape = x.array.shape
     kept = 1 + batched
     if len(shape) < kept:
@@ -186,12 +186,12 @@ ALPHA = 1.7580993408473766
 
 
 def _factor(p: float) -> float:
-    """Return what restores the variance, where a share `p` is ``-ALPHA`` and mean and variance were 0 and 1."""
+    """Return the factor that restores the variance, if a share `p` is ``-ALPHA`` and mean and variance were 0 and 1."""
     return 1 / math.sqrt((1 - p) * (1 + p * ALPHA**2))
 
 
 def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
-    """Return ``a * x' + b``, where x' is `input` with each element, with probability `p`, the least value of SELU.
+    """Return ``a * x' + b``: x' is `input` with each element, with probability `p`, set to the least value of SELU.
 
     That is -1.7581; ``a`` and ``b`` keep a mean of 0 and a variance of 1. A `p` of 1 leaves zeros. `training` and
     `inplace` are those of :func:`dropout`. (Klambauer, Unterthiner, Mayr, Hochreiter, 2017.)

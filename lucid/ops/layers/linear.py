@@ -1,4 +1,4 @@
-"""Linear: the product with the weights of a layer, and its bias. What holds for products says `lucid.ops.linalg`."""
+"""Linear: the product with the weights of a layer, and its bias. Common rules of products: `lucid.ops.linalg`."""
 
 from __future__ import annotations
 

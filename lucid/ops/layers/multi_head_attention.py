@@ -140,7 +140,7 @@ def multi_head_attention_forward(
 
 
 def each_once(function: Callable[[Tensor], Tensor], *tensors: Tensor) -> list[Tensor]:
-    """Return what a function makes of each tensor, and of one that stands twice the same tensor twice."""
+    """Return the results of a function for each tensor; a tensor given twice has one result, twice."""
     made = {id(x): function(x) for x in tensors}
     return [made[id(x)] for x in tensors]
 
@@ -195,7 +195,7 @@ def _static(name: str, x: Tensor, projected: Tensor) -> Tensor:
 def _merged(
     attn_mask: Tensor | None, key_padding_mask: Tensor | None, query: Tensor, shape: tuple[int, ...], added: int
 ) -> Tensor | None:
-    """Return the sum of the masks, which leaves the last `added` keys visible; None if there are none.
+    """Return the sum of the masks, with the last `added` keys visible; None if there are none.
 
     `shape` is that of the scores without those keys, (batch, heads, queries, keys).
     """
@@ -220,7 +220,7 @@ def _merged(
 
 
 def _additive(mask: Tensor, query: Tensor) -> Tensor:
-    """Return what a mask adds to the scores."""
+    """Return a mask's summand of the scores."""
     if mask.array.dtype.kind != "b":
         return mask
     return masked_fill(zeros(mask.array.shape, dtype=query.dtype, device=query.device), mask, -math.inf)

@@ -1,4 +1,4 @@
-"""Normalisation over features and over groups of channels, and what holds for all normalisation.
+"""Normalisation over features and over groups of channels, and the common rules of all normalisation.
 
 - It returns ``(x - mean) / sqrt(var + eps) * weight + bias``, of the shape and dtype of `input`, which is real and
   floating-point. The variance is the mean square deviation, not corrected; `eps` is added to it.
@@ -114,7 +114,7 @@ def rms_norm(input: Tensor, normalized_shape: Sizes, weight: Tensor | None = Non
 
 
 def channels_of(name: str, x: Tensor, parameters: dict[str, Tensor | None]) -> tuple[int, tuple[int, ...]]:
-    """Return the number of channels, and the shape in which values for each of them meet the input.
+    """Return the number of channels, and the shape that broadcasts one value for each of them to the input.
 
     An input of fewer than two dimensions, or a running statistic of another size, raises a ShapeError; one on another
     device a DeviceError, since what follows would change the other before it fails.

@@ -134,7 +134,7 @@ def _rows_grad(
     names: tuple[str, str], grad: Array, x: Array, weight: Array | None, stats: tuple[Array, Array],
     outs: tuple[Array, Array, Array], problem: Problem, eps: float, center: bool,
 ) -> None:  # fmt: skip
-    """Write the gradients that are asked for: those whose array has elements."""
+    """Write the wanted gradients: those with elements in their arrays."""
     to_x, to_weight, to_bias = outs
     affine = bool(to_weight.size or to_bias.size)
     samples, groups, length = problem.sizes

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def _trailing(x: Array, dim: tuple[int, ...]) -> int:
-    """Return the first dimension from which on all are in `dim`."""
+    """Return the first dimension of the trailing ones that are all in `dim`."""
     first = x.ndim
     while first and first - 1 in dim:
         first -= 1
@@ -90,7 +90,7 @@ def _backward(
     xp: ModuleType, out: Array, known: Array, grad: Array, x: Array, weight: Array, mean: Array, variance: Array,
     dim: Ints, eps: float, center: bool, broadcast: Ints, wants: tuple[bool, ...],
 ) -> tuple[Any, Any]:  # fmt: skip
-    """Write the gradient of `x` into `out` and return those of weight and bias, zeros where they are not wanted.
+    """Write the gradient of `x` into `out` and return those of weight and bias, zeros if they are not wanted.
 
     `known` is room. With ``h = grad * weight`` and ``r = 1 / sqrt(variance + eps)`` the gradient of x is ``r * (h +
     slope * (x - mean) - sum(h) / count)``, where ``slope = -sum(h * (x - mean)) * r ** 2 / count``. Long rows
@@ -292,7 +292,7 @@ def normalise_grad(
     broadcast: Ints,
     wants: tuple[bool, ...],
 ) -> tuple[Array, Array, Array]:
-    """Return the gradients of `normalise`, whose mean and variance are given: those of x, weight and bias.
+    """Return the gradients of `normalise` with given mean and variance: those of x, weight and bias.
 
     With ``y = (x - mean) * r``, ``r = 1 / sqrt(variance + eps)`` and ``h = grad * weight``, that of x is
     ``r * (h - mean(h) - y * mean(h * y))``. What `wants` leaves out is zeros of no use.
@@ -314,7 +314,7 @@ def _normalise_grad_vjp(
     count = float(count_of(x.shape, dim))
 
     def pulled(value: Any) -> Any:
-        """Return the gradient of x of one of y, which is also that of y of one of x: the map is symmetric."""
+        """Return the gradient of x for one of y; the map is symmetric, so that it is also that of y for one of x."""
         return m.normalise_grad(value, x, None, mean, variance, **settings, wants=(True, False, False))[0]
 
     # mean and variance belong to x: what is needed of them is taken from x again, so that it can be differentiated

@@ -1,4 +1,4 @@
-"""Sliding windows: which elements of the input lie at which positions of a window, for convolutions and pooling.
+"""Sliding windows: the elements of the input at each position of a window, for convolutions and pooling.
 
 Nothing is padded in memory: positions of a window that fall into the padding are left out.
 """
@@ -40,7 +40,7 @@ class Axis(NamedTuple):
 
 
 class Tap(NamedTuple):
-    """One position in the window, over all windows in which it falls on an element.
+    """One position in the window, over all windows that have an element there.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ def axes_of(size: Ints, out: Ints, kernel: Ints, stride: Ints, before: Ints, dil
 
 
 def taps_along(axis: Axis) -> Iterator[tuple[int, slice, slice]]:
-    """Yield each position in the window along one dimension with its windows and elements, where there are any."""
+    """Yield each position in the window along one dimension with its windows and elements, if there are any."""
     for position in range(axis.kernel):
         offset = position * axis.dilation - axis.before
         first = max(0, -(offset // axis.stride))

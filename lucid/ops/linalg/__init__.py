@@ -1,4 +1,4 @@
-"""What holds for every matrix product.
+"""Common rules of matrix products.
 
 A docstring in this folder says what is particular to its product; this holds for all of them, unless it says otherwise:
 

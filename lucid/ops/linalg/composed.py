@@ -1,4 +1,4 @@
-"""Products of matrices and vectors that are composed of others. What holds for all of them says `lucid.ops.linalg`."""
+"""Products of matrices and vectors that are composed of others. Common rules: `lucid.ops.linalg`."""
 
 from __future__ import annotations
 

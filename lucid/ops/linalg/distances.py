@@ -64,7 +64,7 @@ def _norms(xp: ModuleType, differences: Any, p: float) -> Any:
 
 
 def _by_product(xp: ModuleType, a: Any, b: Any) -> Any:
-    """Return distances of order 2 as ``|a|^2 - 2 a.b + |b|^2``, which loses digits where they are small."""
+    """Return distances of order 2 as ``|a|^2 - 2 a.b + |b|^2``; small ones lose digits."""
     squares = xp.sum(xp.square(a), -1)[..., :, None] + xp.sum(xp.square(b), -1)[..., None, :]
     return xp.sqrt(xp.maximum(squares - 2 * xp.matmul(a, b.swapaxes(-1, -2)), 0))
 
@@ -172,7 +172,7 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
 
 
 def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
-    """Return the norm of order `p` of ``input - other``, which broadcast, as one vector.
+    """Return the norm of order `p` of ``input - other``, after broadcasting, as one vector.
 
     >>> import lucid
     >>> lucid.dist(lucid.tensor([3.0, 0.0]), lucid.tensor([0.0, 4.0]))

@@ -50,7 +50,7 @@ def grouped(x: Array, labels: Labels, stack: Labels, rows: Labels, columns: Labe
 
 
 def aligned(x: Array, labels: Labels, out: Labels) -> Array:
-    """Return a view of `x` with its dimensions in the order of `out`, and size 1 where it has none."""
+    """Return a view of `x` with its dimensions in the order of `out`, and size 1 for those that it lacks."""
     present = [label for label in out if label in labels]
     index = tuple([slice(None) if label in labels else None for label in out])
     return x.transpose([labels.index(label) for label in present])[index]
@@ -110,7 +110,7 @@ def simplified(x: Tensor, labels: Labels, size: dict[int, int]) -> tuple[Any, La
 
 
 def contraction_path(terms: list[Labels], out: Labels, size: dict[int, int]) -> Collection[tuple[int, ...]]:
-    """Return which terms to contract, step by step; what a step gives comes last in the list of terms."""
+    """Return the terms to contract, step by step; the result of a step comes last in the list of terms."""
     if len(terms) <= 2:
         return [tuple(range(len(terms)))]
     import opt_einsum  # noqa: PLC0415  the search for an order is needed for three operands and more only
@@ -122,7 +122,7 @@ def contraction_path(terms: list[Labels], out: Labels, size: dict[int, int]) -> 
 
 
 def contracted(tensors: list[Any], terms: list[Labels], out: Labels) -> Any:
-    """Return the sum of products of tensors whose dimensions have labels; a label of two sizes is refused."""
+    """Return the sum of products of tensors with labelled dimensions; a label of two sizes is refused."""
     size: dict[int, int] = {}
     for operand, (x, labels) in enumerate(zip(tensors, terms, strict=True)):
         within: dict[int, int] = {}
@@ -162,7 +162,7 @@ def named(label: int) -> str:
 
 
 def labels_of(term: Sequence[Any], ndim: int, operand: int) -> Labels:
-    """Return the labels of an operand of `ndim` dimensions from its letters, of which one may be the ellipsis."""
+    """Return the labels of an operand of `ndim` dimensions from its letters; one of these may be the ellipsis."""
     count = len(term) - (... in term)
     if (count > ndim) if ... in term else (count != ndim):
         words = "".join("..." if each is ... else chr(each) for each in term)

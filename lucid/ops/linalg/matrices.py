@@ -1,4 +1,4 @@
-"""Products of raw matrices on either device, and what operands of a matrix product must satisfy."""
+"""Products of raw matrices on either device, and the requirements on operands of a matrix product."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def readable(x: Array) -> Array:
-    """Return `x`, copied if BLAS cannot read its matrices where they are: neither rows nor columns lie densely.
+    """Return `x`, copied if BLAS cannot read its matrices in place: neither rows nor columns lie densely.
 
     Gradients of sums come as broadcast views, which are of that kind.
     """
@@ -99,7 +99,7 @@ def factor_of(name: str, operand: object) -> Any:
 
 
 def broadcastable(name: str, a: tuple[int, ...], b: tuple[int, ...]) -> None:
-    """Refuse stacks of matrices whose leading dimensions cannot be broadcast."""
+    """Refuse stacks of matrices with leading dimensions that do not broadcast."""
     try:
         np.broadcast_shapes(a[:-2], b[:-2])
     except ValueError:

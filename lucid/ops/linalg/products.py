@@ -1,4 +1,4 @@
-"""Matrix products. What holds for all of them says `lucid.ops.linalg`."""
+"""Matrix products. Common rules: `lucid.ops.linalg`."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def bmm(input: Tensor, mat2: Tensor) -> Tensor:
 
 
 def lowered_on_cuda_alone(x: Tensor) -> without_autocast | nullcontext[None]:
-    """Return a context without `autocast` for what is on PyTorch's list of CUDA devices, and not on that of the CPU."""
+    """Return a context without `autocast` for an op on PyTorch's list for CUDA devices, and not on that for the CPU."""
     return without_autocast() if unusual and casting_on() and not is_gpu_array(x.array) else nullcontext()
 
 

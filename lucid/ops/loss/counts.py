@@ -1,4 +1,4 @@
-"""Likelihoods of counts and of noisy numbers. What holds for all losses says `lucid.ops.loss`."""
+"""Likelihoods of counts and of noisy numbers. Common rules of losses: `lucid.ops.loss`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cross entropy straight from logits; what holds for all losses says `lucid.ops.loss`.
+"""Cross entropy straight from logits. Common rules of losses: `lucid.ops.loss`.
 
 With classes it is one op, which keeps the logits and two numbers for each row. Its gradient is ``softmax(input)``, less
 1 at the target, times weight and upstream gradient.
@@ -67,7 +67,7 @@ def _cross_entropy(
     label_smoothing: float,
     reduction: str,
 ) -> tuple[Array, ...]:
-    """Return the loss of logits (N, C) and classes (N), and what its gradient needs of each row.
+    """Return the loss of logits (N, C) and classes (N), and the values of each row for its gradient.
 
     A row's loss is ``-log(softmax(x)[target])``, so ``log(sum(exp(x))) - x[target]``; the smooth part is the mean of
     that over all classes, each with its weight.
@@ -184,7 +184,7 @@ def _cross_entropy_factor(
     label_smoothing: float,
     reduction: str,
 ) -> Array:
-    """Return what the softmax of each row counts for in the gradient."""
+    """Return the factor of each row's softmax in the gradient."""
     return row_factors(xp, target, weight, total, classes, ignore_index, label_smoothing, reduction)[3]
 
 

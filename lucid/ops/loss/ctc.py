@@ -1,4 +1,4 @@
-"""Connectionist temporal classification: the likelihood of labels whose places in time are not known.
+"""Connectionist temporal classification: the likelihood of labels at unknown places in time.
 
 What holds for all losses says `lucid.ops.loss`. Sums over paths are taken as logarithms, in float32 for half types.
 """
@@ -55,7 +55,7 @@ def _log_sum(xp: ModuleType, *terms: Any) -> Any:
 
 
 def _moved(xp: ModuleType, x: Any, by: int) -> Any:
-    """Return states `by` places further on, with nothing where none comes from."""
+    """Return states `by` places further on, with nothing in the places that none comes to."""
     out = xp.full(x.shape, -np.inf, x.dtype)
     if by > 0:
         out[:, by:] = x[:, :-by]
@@ -269,7 +269,7 @@ def _listed(name: str, lengths: Any) -> Any:
 
 
 def _offsets(labels: Array, length: Any, batch: int) -> tuple[Any, Any]:
-    """Return all labels in one dimension, as int64, and where those of each example begin."""
+    """Return all labels in one dimension, as int64, and the beginning of each example's."""
     if batch and length.min() < 0:
         raise ShapeError(f"ctc_loss: expected target_lengths from 0 on, got {length}")
     xp = namespace(labels)

@@ -1,4 +1,4 @@
-"""The negative log-likelihood of classes, and what all losses of classes check and weigh.
+"""The negative log-likelihood of classes, and checks and weights of all losses of classes.
 
 What holds for all losses says `lucid.ops.loss`.
 """
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 def weights_of(
     xp: ModuleType, target: Array, weight: Array, ignore_index: int, work: np.dtype[Any]
 ) -> tuple[Any, Any, Any]:
-    """Return which rows count, a class to read for every row, and the weight of each row."""
+    """Return whether each row counts, a class to read for every row, and the weight of each row."""
     valid = target != ignore_index
     known = xp.where(valid, target, 0)
     return (
@@ -53,7 +53,7 @@ def row_factors(
     smoothing: float,
     reduction: str,
 ) -> tuple[Any, Any, Any, Any]:
-    """Return for each row its class and what its loss, its smooth loss and its softmax count for in the result."""
+    """Return for each row its class and the factors of its loss, its smooth loss and its softmax in the result."""
     work = total.dtype
     valid, known, hard = weights_of(xp, target, weight, ignore_index, work)
     if reduction == "mean":
@@ -189,7 +189,7 @@ def of_shape(loss: Tensor, losses: Ints, reduction: str) -> Tensor:
 
 
 def check_classes(target: Tensor, classes: int, ignore_index: int) -> None:
-    """Refuse targets that are no classes; on a GPU, which waits for the answer, in debug mode only."""
+    """Refuse targets that are no classes; on a GPU, since that means waiting, in debug mode only."""
     array = target.array
     if not looked_at(array) or (array.min() >= 0 and array.max() < classes):
         return

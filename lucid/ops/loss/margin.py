@@ -1,4 +1,4 @@
-"""Losses that want a margin between numbers, vectors or classes. What holds for all losses says `lucid.ops.loss`."""
+"""Losses that want a margin between numbers, vectors or classes. Common rules of losses: `lucid.ops.loss`."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, reduction: str = "mean") -> Tensor:
-    """Return `input` where `target` is 1, and ``max(margin - input, 0)`` where it is -1; they broadcast.
+    """Return `input` for a `target` of 1, and ``max(margin - input, 0)`` for one of -1; they broadcast.
 
     The input is a distance: that of what belongs together counts as it is, any other up to the `margin`.
 
@@ -105,7 +105,7 @@ def _one_shape(name: str, input: Tensor, target: Tensor) -> tuple[Any, Any]:
 def multilabel_soft_margin_loss(
     input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean"
 ) -> Tensor:
-    """Return the binary cross entropy of ``sigmoid(input)``, averaged over the classes, which are the last dimension.
+    """Return the binary cross entropy of ``sigmoid(input)``, averaged over the classes, its last dimension.
 
     `target` is 1 for each class that an example has, else 0; `weight` is a factor for each class.
 
@@ -175,7 +175,7 @@ def multi_margin_loss(
 
 
 def _check_classes(name: str, target: Any, least: int, classes: int) -> None:
-    """Refuse targets that are no class; on a GPU, which would have to wait, in debug mode only."""
+    """Refuse targets that are no class; on a GPU, since that means waiting, in debug mode only."""
     array = target.array
     if array.size and looked_at(array) and (int(array.min()) < least or int(array.max()) >= classes):
         raise IndexOutOfRangeError(
@@ -216,7 +216,7 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean
 def cosine_embedding_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: str = "mean"
 ) -> Tensor:
-    """Return ``1 - cos`` of the angle where `target` is 1, and ``max(cos - margin, 0)`` where it is -1.
+    """Return ``1 - cos`` of the angle for a `target` of 1, and ``max(cos - margin, 0)`` for one of -1.
 
     `input1` and `input2` are vectors (D,) with a target of no dimension, or (N, D) with one of (N,). Up to `margin` a
     cosine costs nothing.

@@ -1,4 +1,4 @@
-"""PyTorch's older form of `reduction`, the two arguments `size_average` and `reduce`, which losses take as well."""
+"""PyTorch's older form of `reduction`, the two arguments `size_average` and `reduce`: losses take these as well."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ OLDER_PLACES = {
 
 
 def reduction_of(size_average: bool | None, reduce: bool | None, reduction: str) -> str:
-    """Return the reduction, from the older two arguments where they are given."""
+    """Return the reduction, from the older two arguments if they are given."""
     if size_average is None and reduce is None:
         return reduction
     if reduce is not None and not reduce:
@@ -41,7 +41,7 @@ def reduction_of(size_average: bool | None, reduce: bool | None, reduction: str)
 
 
 def with_older_reduction(function: Callable[..., Any], module: str) -> Callable[..., Any]:
-    """Return a loss that takes `size_average` and `reduce`, too; it says that it is of `module`, where pickle looks.
+    """Return a loss that takes `size_average` and `reduce`, too; `module` is its public module, for pickle.
 
     By position they are taken where PyTorch has them, if there is None, False or True at the first of the two places:
     what the function itself has there is none of these.

@@ -86,7 +86,7 @@ def binary_cross_entropy(
 
 
 def check_probabilities(array: Array, which: str, advice: str) -> None:
-    """Refuse what is not between 0 and 1; on a GPU, which waits for the answer, in debug mode only."""
+    """Refuse numbers outside of 0 to 1; on a GPU, since that means waiting, in debug mode only."""
     if looked_at(array) and not (array.min() >= 0 and array.max() <= 1):
         raise LossSettingError(
             f"binary_cross_entropy: all elements of {which} should be between 0 and 1, got {array.min()} to "

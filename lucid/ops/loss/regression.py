@@ -69,7 +69,7 @@ def truth(name: str, target: Tensor) -> Tensor:
 
 
 def paired(name: str, input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-    """Return prediction and target in one dtype and shape; warns where their sizes differ, as PyTorch does."""
+    """Return prediction and target in one dtype and shape; warns if their sizes differ, as PyTorch does."""
     x, y = promote(floating(name, input), truth(name, target), at_least_float=True)
     if x.array.shape == y.array.shape:
         return x, y
@@ -206,7 +206,7 @@ def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", weight: Tens
 
 
 def smooth_l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", beta: float = 1.0) -> Tensor:
-    """Return ``|d| - beta / 2`` with ``d = input - target``, and ``d**2 / (2 * beta)`` where ``|d| < beta``.
+    """Return ``|d| - beta / 2`` with ``d = input - target``, and ``d**2 / (2 * beta)`` for ``|d| < beta``.
 
     With a `beta` of 0 that is `l1_loss`; below 0 a LossSettingError is raised.
 
@@ -223,7 +223,7 @@ def smooth_l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", beta:
 def huber_loss(
     input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None
 ) -> Tensor:
-    """Return ``delta * (|d| - delta / 2)`` with ``d = input - target``, and ``d**2 / 2`` where ``|d| < delta``.
+    """Return ``delta * (|d| - delta / 2)`` with ``d = input - target``, and ``d**2 / 2`` for ``|d| < delta``.
 
     A `delta` that is not positive raises a LossSettingError.
 

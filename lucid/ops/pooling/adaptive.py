@@ -71,7 +71,7 @@ def adapted(name: str, count: int, input: Tensor, output_size: int | Sequence[in
 
 
 def places_of_parts(size: int, parts: int) -> Any:
-    """Return the elements of each part, one part a row, with the last repeated where it is shorter than others."""
+    """Return the elements of each part, one part a row; shorter ones repeat their last element."""
     begin, end = bounds(size, parts)
     longest = int((end - begin).max())
     return np.minimum(begin[:, None] + np.arange(longest), end[:, None] - 1)

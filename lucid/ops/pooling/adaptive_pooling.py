@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def bounds(size: int, parts: int) -> tuple[Any, Any]:
-    """Return where each of `parts` parts of `size` elements begins and ends."""
+    """Return the beginnings and ends of `parts` parts of `size` elements."""
     numbers = np.arange(parts)
     return numbers * size // parts, -(-(numbers + 1) * size // parts)
 
@@ -49,7 +49,7 @@ def part_sums(xp: ModuleType, x: Array, parts: Ints) -> Array:
 
 
 def membership(size: int, parts: int, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
-    """Return the matrix of 1 where an element, by row, is in a part, by column, and of 0 elsewhere."""
+    """Return the matrix with 1 for each element, by row, in a part, by column, and 0 elsewhere."""
     begin, end = bounds(size, parts)
     numbers = np.arange(size)[:, None]
     return ((begin <= numbers) & (numbers < end)).astype(dtype)

@@ -1,4 +1,4 @@
-"""Pooling over one to three dimensions: the largest element or the mean of each window, and what holds for all of it.
+"""Pooling over one to three dimensions: the largest element or the mean of each window, and its common rules.
 
 - `input` has the shape (batch, channels, *sizes), or the same without batch, and so has the result. Maxima are taken of
   real numbers, means of floating-point ones, or a DtypeError is raised.
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 def check_ordered(name: str, input: Tensor) -> None:
-    """Refuse an input of which there is no largest element."""
+    """Refuse an input without a largest element."""
     if input.array.dtype.kind in "bc":
         raise DtypeError(f"{name}: not defined for {input.array.dtype}; convert the input with .to(dtype)")
 
@@ -77,7 +77,7 @@ def windows_over(
 
 
 def over_volumes(input: Tensor, planes: Callable[[Tensor], Any], lines: Callable[[Tensor], Any]) -> Any:
-    """Return what two poolings make of volumes: `planes` of each plane, then `lines` along their first dimension."""
+    """Return the result of two poolings of volumes: `planes` of each plane, `lines` along their first dimension."""
     *lead, depth, height, width = input.array.shape
     flat: Any = planes(reshape(input, (math.prod(lead), depth, height, width)))
     rows, columns = flat.array.shape[-2:]
@@ -146,7 +146,7 @@ def max_pooled(
 
 
 def check_floating(name: str, input: Tensor) -> None:
-    """Refuse an input of which no means are taken."""
+    """Refuse an input without means."""
     if input.array.dtype.kind not in "fV":
         raise DtypeError(
             f"{name}: expected a floating-point input, got {input.array.dtype}; convert it with .to(dtype)"

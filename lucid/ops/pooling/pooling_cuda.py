@@ -30,7 +30,7 @@ _part_means = Kernel("pooling", "lucid::part_means", tuple((t,) for t in FLOATS)
 
 
 class Work(NamedTuple):
-    """What a kernel is launched with.
+    """Arguments of a kernel's launch.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class Work(NamedTuple):
 
 
 def _work(x: Array, axes: Any, over: str, lanes: int = 1) -> Work | None:
-    """Return what a kernel that reads `x` and goes `over` elements ("size") or windows ("out") is launched with."""
+    """Return the launch of a kernel that reads `x` and goes `over` elements ("size") or windows ("out")."""
     dtype = C_TYPES.get(x.dtype)
     read = images(x, len(axes))
     made = tuple([getattr(axis, over) for axis in axes])

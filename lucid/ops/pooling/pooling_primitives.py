@@ -1,4 +1,4 @@
-"""The primitives of pooling, which go over the positions in the window and take all windows at once."""
+"""The primitives of pooling: they go over the positions in the window and take all windows at once."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def first_taps(xp: ModuleType, axes: tuple[Axis, ...]) -> Array:
 
 @primitive(outputs=("values", "which"))
 def max_pool(xp: ModuleType, x: Array, *, axes: tuple[Axis, ...]) -> tuple[Array, Array]:
-    """Return the largest element of each window, and the number of the position where it is first found.
+    """Return the largest element of each window, and the number of its first position.
 
     A window with a NaN gives NaN, and the position of its last one.
     """
@@ -87,7 +87,7 @@ max_pool.cuda(on_cuda.max_pool)
 
 @max_pool.vjp("x", planned=True)
 def max_pool_vjp(m: Namespace, grad: Array, which: Array, axes: tuple[Axis, ...]) -> Any:
-    """Return the gradient where the largest elements are."""
+    """Return the gradient, placed at the largest elements."""
     return m.max_pool_grad(grad[0], which, axes=axes)
 
 

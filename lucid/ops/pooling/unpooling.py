@@ -1,4 +1,4 @@
-"""The way back from the largest elements to where they were.
+"""The way back from the largest elements to their places.
 
 `kernel_size`, `stride` and `padding` of the windows are those of `lucid.ops.pooling.pooling`. `indices` are those that
 pooling gives with `return_indices`, int64, in the shape of `input`; `output_size`, what was pooled, is needed where
@@ -37,7 +37,7 @@ def size_before(
     padding: Sizes,
     output_size: Sequence[int] | None,
 ) -> tuple[int, ...]:
-    """Return the size of what was pooled to `size`."""
+    """Return the size before the pooling to `size`."""
     count = len(size)
     kernel = sizes_for(name, "kernel_size", kernel_size, count, least=1)
     strides = kernel if stride is None else sizes_for(name, "stride", stride, count, least=1)
@@ -68,7 +68,7 @@ def unpooled(
     padding: Sizes,
     output_size: Sequence[int] | None,
 ) -> Any:
-    """Return zeros with the elements of `input` at `indices`, which count over all pooled dimensions."""
+    """Return zeros with the elements of `input` at `indices`, counted over all pooled dimensions."""
     input = wide_in_autocast(input, cpu=True, cuda=False)
     only_tensors(input, indices)
     shape, places = input.array.shape, indices.array

@@ -51,7 +51,7 @@ def _isclose_cuda(a: Array, b: Array, *, rtol: float, atol: float, equal_nan: bo
 
 
 def isclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
-    """Return where ``|input - other| <= atol + rtol * |other|``, elementwise; equal infinities are close.
+    """Return whether ``|input - other| <= atol + rtol * |other|``, elementwise; equal infinities are close.
 
     With `equal_nan` two NaNs are close. A tolerance, `rtol` or `atol`, below zero or NaN raises a ToleranceError.
 
@@ -77,7 +77,7 @@ class ToleranceError(CallError):
 
 @on_one_device
 def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
-    """Return whether all elements are close, as a bool, for which it waits for the device.
+    """Return whether all elements are close, as a bool, after waiting for the device.
 
     `rtol`, `atol` and `equal_nan` are as for `isclose`.
 
@@ -91,7 +91,7 @@ def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e
 @seen_as_one
 @on_one_device
 def equal(input: Tensor, other: Tensor) -> bool:
-    """Return whether two tensors have the same shape and elements, as a bool, for which it waits for the device.
+    """Return whether two tensors have the same shape and elements, as a bool, after waiting for the device.
 
     >>> import lucid
     >>> lucid.equal(lucid.tensor([1, 2]), lucid.tensor([1, 2]))

@@ -1,4 +1,4 @@
-"""Covariances and correlations of variables, and distances. What holds besides says `lucid.ops.reduction.sums`."""
+"""Covariances and correlations of variables, and distances. Common rules: `lucid.ops.reduction.sums`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 def cov(
     input: Tensor, *, correction: int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None
 ) -> Tensor:
-    """Return the covariances of variables, the rows of `input`, of which the columns are observations.
+    """Return the covariances of variables: the rows of `input`, with observations as its columns.
 
     A vector is one variable; of one variable the result has no dimension. Each observation counts `fweights` times,
     which are integers, and weighs `aweights`; `correction` is taken from the sum of the weights that divides.

@@ -143,12 +143,12 @@ def _cumprod_vjp(m: Namespace, grad: Array, x: Array, x_dtype: np.dtype[Any], di
 
 
 def widened(m: Namespace, dtype: np.dtype[Any], *arrays: Array) -> tuple[Any, ...]:
-    """Return arrays of `dtype` as float64 if that is float32: what products of parts leave its range."""
+    """Return arrays of `dtype` as float64 if that is float32: products of parts leave its range."""
     return tuple([m.cast(x, dtype=np.dtype(np.float64)) for x in arrays]) if dtype == np.float32 else arrays
 
 
 def narrowed(m: Namespace, dtype: np.dtype[Any], x: Array) -> Any:
-    """Return what was computed of `widened` arrays in their dtype."""
+    """Return a result computed of `widened` arrays in their dtype."""
     return m.cast(x, dtype=dtype) if dtype == np.float32 else x
 
 
@@ -212,7 +212,7 @@ def cumprod(input: Tensor, dim: int, *, dtype: Dtype | None = None) -> Tensor:
 
 
 def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: Dtype | None = None) -> Tensor:
-    """Return the product of all elements, or of those along `dim`; 1 where there are none.
+    """Return the product of all elements, or of those along `dim`; 1 if there are none.
 
     >>> import lucid
     >>> lucid.prod(lucid.tensor([[1.0, 2.0], [3.0, 4.0]]), 0)

@@ -1,4 +1,4 @@
-"""Differences of neighbours, and integrals over samples. What holds besides says `lucid.ops.reduction.sums`."""
+"""Differences of neighbours, and integrals over samples. Common rules: `lucid.ops.reduction.sums`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def diff(
     input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None
 ) -> Tensor:
-    """Return ``input[i + 1] - input[i]`` along a dimension, `n` times; of bools where neighbours differ.
+    """Return ``input[i + 1] - input[i]`` along a dimension, `n` times; of bools whether neighbours differ.
 
     `prepend` and `append` are joined to `input` before. Where there are fewer elements than `n`, none are left.
 

@@ -1,4 +1,4 @@
-"""Largest and smallest elements, and where they are; what holds for all reductions says `lucid.ops.reduction.sums`.
+"""Largest and smallest elements, and their indices. Common rules of reductions: `lucid.ops.reduction.sums`.
 
 They are defined on real numbers. A NaN is larger and smaller than any number: it comes out, or the index of the first
 one. Where there is no element along a dimension, an IndexOutOfRangeError is raised.
@@ -63,7 +63,7 @@ def _element_at_vjp(m: Namespace, grad: Array, index: Array, x_shape: Ints, dim:
 
 @primitive
 def element_at_grad(xp: ModuleType, x: Array, index: Array, *, dim: int, keepdim: bool, size: int) -> Array:
-    """Return zeros, of `size` in `dim`, with `x` where `index` says: the reverse of `element_at`."""
+    """Return zeros, of `size` in `dim`, with `x` at `index`: the reverse of `element_at`."""
     if not x.ndim and not size:
         return x.copy()
     where, values = (index, x) if keepdim else (xp.expand_dims(index, dim), xp.expand_dims(x, dim))
@@ -143,7 +143,7 @@ _argmin = _index_of_extreme("argmin", kernels.INDEX_OF_SMALLEST)
 
 
 def check_ordered(x: Tensor, name: str, dim: Ints) -> None:
-    """Refuse complex numbers, and dimensions along which there are no elements: these have no largest element."""
+    """Refuse complex numbers, and dimensions without elements: these have no largest element."""
     if x.array.dtype.kind == "c":
         raise DtypeError(f"{name}: complex numbers have no order; take their abs() first")
     shape = x.array.shape
@@ -196,7 +196,7 @@ def _index_of(name: str, op: Primitive, input: Tensor, dim: int | None, keepdim:
 
 
 def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
-    """Return where the largest element is, the first of equal ones, as int64.
+    """Return the index of the largest element, the first of equal ones, as int64.
 
     `dim` is one dimension, or None for the index in the flattened tensor.
 
@@ -209,7 +209,7 @@ def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tens
 
 
 def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
-    """Return where the smallest element is, the first of equal ones, as int64.
+    """Return the index of the smallest element, the first of equal ones, as int64.
 
     `dim` is one dimension, or None for the index in the flattened tensor.
 

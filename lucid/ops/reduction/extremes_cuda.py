@@ -62,7 +62,7 @@ def element_at(x: Array, index: Array, dim: int) -> Any:
 
 
 def element_at_grad(grad: Array, index: Array, dim: int, *, keepdim: bool, size: int) -> Any:
-    """Return zeros of `size` along `dim` with `grad` where `index` says; NotImplemented without a kernel."""
+    """Return zeros of `size` along `dim` with `grad` at `index`; NotImplemented without a kernel."""
     name = C_TYPES.get(grad.dtype)
     # without its dimension of size 1, the gradient is the lines themselves
     kept = merged_axes(steps_of(grad, range(grad.ndim)))

@@ -1,4 +1,4 @@
-"""Which elements are among others, between which bounds, and how many.
+"""Membership of elements among others, their place between bounds, and their counts.
 
 What holds for them says `lucid.ops.reduction.sorting`.
 """
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 def isin(
     elements: Tensor | Number, test_elements: Tensor | Number, *, assume_unique: bool = False, invert: bool = False
 ) -> Tensor:
-    """Return which of `elements` are among `test_elements`, or with `invert` which are not; NaN is among none.
+    """Return whether each of `elements` is among `test_elements`, or with `invert` is not; NaN is among none.
 
     One of the two may be a number. `assume_unique` is accepted for PyTorch's sake.
 
@@ -66,7 +66,7 @@ def isin(
 
 
 def bucketize(input: Tensor | Number, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Tensor:
-    """Return in front of which of the ascending `boundaries`, one row, each element lies: those above are fewer.
+    """Return the number of the ascending `boundaries`, one row, below each element.
 
     With `right` an element equal to a boundary lies behind it. With `out_int32` the result is int32.
 

@@ -1,4 +1,4 @@
-"""Lengths of vectors, logarithms of sums of exponentials, and what is made of lengths.
+"""Lengths of vectors, logarithms of sums of exponentials, and functions made of lengths.
 
 What holds for all reductions says `lucid.ops.reduction.sums`. Norms are those of floating-point vectors: an integer,
 bool or complex dtype raises a DtypeError.
@@ -47,7 +47,7 @@ class OrderError(CallError):
 
 @primitive
 def _reciprocal_or_zero(xp: ModuleType, x: Array) -> Array:
-    """Return ``1 / x``, and 0 where `x` is 0."""
+    """Return ``1 / x``, and 0 for an `x` of 0."""
     return xp.where(x == 0, x, xp.reciprocal(x))
 
 
@@ -101,7 +101,7 @@ def _logsumexp_vjp(m: Namespace, grad: Array, x: Array, out: Array, dim: Ints, k
 
 
 def logsumexp(input: Tensor, dim: Sizes, keepdim: bool = False) -> Tensor:
-    """Return ``log(sum(exp(x)))`` along `dim`, without overflow; minus infinity where there is no element.
+    """Return ``log(sum(exp(x)))`` along `dim`, without overflow; minus infinity without elements.
 
     Defined on real numbers; integers become the default floating-point dtype.
 

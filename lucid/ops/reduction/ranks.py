@@ -44,7 +44,7 @@ INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
 
 
 def _lined_up(name: str, input: Tensor, dim: int) -> tuple[Any, int]:
-    """Return a tensor of one dimension or more, and the dimension, along which there are elements."""
+    """Return a tensor of one dimension or more, and the dimension, after checking that it has elements."""
     check_real(input, name)
     axis = dim_in(dim, input.array.ndim)
     x: Any = input if input.array.ndim else reshape(input, 1)
@@ -60,7 +60,7 @@ def _reduced(input: Tensor, values: Any, indices: Any, axis: int, keepdim: bool)
 
 
 def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> ValuesIndices:
-    """Return the `k`-th smallest element along a dimension, counted from 1, and where it is.
+    """Return the `k`-th smallest element along a dimension, counted from 1, and its index.
 
     The result is a named tuple (values, indices); a `k` that is not there raises an IndexOutOfRangeError.
 
@@ -91,7 +91,7 @@ def msort(input: Tensor) -> Tensor:
 
 
 def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
-    """Return the median of what is not NaN, of an even number of elements the lower of the two in the middle.
+    """Return the median of the elements that are not NaN, of an even number the lower of the two in the middle.
 
     Without `dim` it stands alone; with an int it is a named tuple (values, indices). Of nothing but NaN it is NaN.
 
@@ -125,7 +125,7 @@ def _shared(flat: Any, found: Any) -> Any:
 
 
 def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> ValuesIndices:
-    """Return the most frequent element along a dimension, the smallest of several, and where it is last.
+    """Return the most frequent element along a dimension, the smallest of several, and its last index.
 
     The result is a named tuple (values, indices).
 
@@ -200,7 +200,7 @@ def _quantile(
 def quantile(
     input: Tensor, q: float | Tensor, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
 ) -> Tensor:
-    """Return the elements below which a share `q` of all lies, or of those along a dimension; NaN if one is.
+    """Return the quantile `q` of all elements, or of those along a dimension; NaN if one is.
 
     Of several `q` in a vector, each in [0, 1], the result has one more dimension in front. Between two elements lies
     what `interpolation` says: ``"linear"``, ``"lower"``, ``"higher"``, ``"midpoint"`` or ``"nearest"``.
@@ -215,7 +215,7 @@ def quantile(
 def nanquantile(
     input: Tensor, q: float | Tensor, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
 ) -> Tensor:
-    """Return what `quantile` does of the elements that are not NaN; NaN where there are none.
+    """Return `quantile` of the elements that are not NaN; NaN if there are none.
 
     `q` and `interpolation` are as there.
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def _places_of(xp: ModuleType, x: Array, dim: int, *, largest: bool) -> Array:
-    """Return where the extreme of all elements up to each one is: the last of equal ones, and of NaN if there is one.
+    """Return the index of the extreme up to each element: the last of equal ones, and of NaN if there is one.
 
     Each round compares what spans of twice the length are known to hold.
     """
@@ -66,7 +66,7 @@ def _running(name: str, input: Tensor, dim: int, *, largest: bool) -> ValuesIndi
 
 
 def cummax(input: Tensor, dim: int) -> ValuesIndices:
-    """Return the largest of the elements up to each one along a dimension, and where it is: the last of equal ones.
+    """Return the largest of the elements up to each one along a dimension, and its index: the last of equal ones.
 
     A NaN is larger than any. The result is a named tuple (values, indices).
 
@@ -78,7 +78,7 @@ def cummax(input: Tensor, dim: int) -> ValuesIndices:
 
 
 def cummin(input: Tensor, dim: int) -> ValuesIndices:
-    """Return the smallest of the elements up to each one along a dimension, and where it is: the last of equal ones.
+    """Return the smallest of the elements up to each one along a dimension, and its index: the last of equal ones.
 
     A NaN is smaller than any. The result is a named tuple (values, indices).
 

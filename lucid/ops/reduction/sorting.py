@@ -1,4 +1,4 @@
-"""Order: sorting, the largest elements, distinct elements, indices in sorted rows; and what holds for all of it.
+"""Order: sorting, the largest elements, distinct elements, indices in sorted rows; and their common rules.
 
 - `input` holds real numbers, and a NaN counts as larger than any. Complex numbers raise a DtypeError.
 - Elements are ordered along one dimension, `dim`, in ascending order, or with `descending` from the largest on. Equal
@@ -34,14 +34,14 @@ if TYPE_CHECKING:
 
 
 class sort_result(NamedTuple):
-    """Sorted values and where they came from."""
+    """Sorted values and their indices."""
 
     values: Any
     indices: Array
 
 
 class topk_result(NamedTuple):
-    """The largest or smallest values and where they came from."""
+    """The largest or smallest values and their indices."""
 
     values: Any
     indices: Array
@@ -66,7 +66,7 @@ def order_of(xp: ModuleType, x: Array, dim: int, *, descending: bool) -> Array:
 
 
 def gradient_of_chosen(m: Namespace, grad: Array, indices: Array, shape: Ints, dim: int) -> Any:
-    """Return the gradient of an input of which each chosen element stands once among the outputs."""
+    """Return the gradient of an input with each chosen element once among the outputs."""
     if not shape:  # one element, or none was asked for
         return m.sum_to(grad, shape=())
     return m.gather_grad(grad, indices, shape=shape, dim=dim, unique=True)
@@ -107,13 +107,13 @@ def _topk_vjp(m: Namespace, grad: list[Array | None], indices: Array, x_shape: I
 
 
 def check_real(input: Tensor, name: str) -> None:
-    """Raise for complex numbers, which have no order."""
+    """Raise for complex numbers: they have no order."""
     if array_of(input).dtype.kind == "c":
         raise DtypeError(f"{name}: complex numbers have no order, got {input.array.dtype.name}; sort .abs() or .real")
 
 
 def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = True) -> sort_result:
-    """Return the elements of `input` in order along a dimension, and where they came from.
+    """Return the elements of `input` in order along a dimension, and their indices.
 
     The result is a named tuple (values, indices).
 
@@ -210,7 +210,7 @@ def searchsorted(
     side: str | None = None,
     sorter: Tensor | None = None,
 ) -> Tensor:
-    """Return where to insert `input`, a tensor or a number, so that ascending rows stay so, in the shape of `input`.
+    """Return the insertion indices of `input`, a tensor or a number, that keep ascending rows in order, in its shape.
 
     `sorted_sequence` is one row, or as many along its last dimension as `input` has; else a ShapeError is raised.
     `right`, or the `side` ``"right"`` and not ``"left"``, inserts behind equal elements. With `out_int32` the result is

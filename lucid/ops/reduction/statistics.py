@@ -41,7 +41,7 @@ class CorrectionError(CallError):
 
 
 def _freedom(shape: Ints, dim: Ints, correction: float) -> float:
-    """Return what the sum of squares is divided by."""
+    """Return the divisor of the sum of squares."""
     return max(float(count_of(shape, dim) - correction), 0.0)
 
 
@@ -50,7 +50,7 @@ LEAST_SQUARES = 1e-30
 
 
 def _variance(xp: ModuleType, x: Array, dim: Ints, correction: float, keepdim: bool) -> Any:
-    """Return the variance; in float64 where the squares leave the range of float32, which their root may not."""
+    """Return the variance; in float64 if the squares leave the range of float32, as their root may fit it."""
     work = accumulation_dtype(x.dtype)
     axis, count = axis_of(x, dim), count_of(x.shape, dim)
     if xp is np and x.size <= FEW and work == np.float32:
@@ -180,7 +180,7 @@ def _std_mean_vjp(
 
 @primitive
 def _median_index(xp: ModuleType, x: Array, *, dim: int) -> Array:
-    """Return where the lower median along `dim` is; a NaN counts as the median of what it is in."""
+    """Return the index of the lower median along `dim`; a NaN counts as the median of its line."""
     order = order_of(xp, x, dim, descending=False)
     index = xp.take(order, (x.shape[dim] - 1) // 2, axis=dim)
     if x.dtype.kind not in "fV":
@@ -191,7 +191,7 @@ def _median_index(xp: ModuleType, x: Array, *, dim: int) -> Array:
 
 @primitive
 def _median(xp: ModuleType, x: Array) -> Array:
-    """Return the lower median of all elements; NaN of none, and where one is NaN."""
+    """Return the lower median of all elements; NaN without elements, and with a NaN among them."""
     flat = x.reshape(-1)
     if not flat.size:
         return xp.full((), np.nan, x.dtype)

@@ -1,4 +1,4 @@
-"""Sums, means and tests over dimensions, and what all reductions share.
+"""Sums, means and tests over dimensions, and the common rules of all reductions.
 
 This holds for every reduction, unless its docstring, which says what is particular to it, says otherwise:
 
@@ -71,7 +71,7 @@ def kept_shape(shape: Ints, dim: Ints) -> tuple[int, ...]:
 
 
 def unreduced(m: Namespace, x: Array, shape: Ints, dim: Ints, *, keepdim: bool) -> Any:
-    """Return the result of a reduction of `shape`, or its gradient, so that it broadcasts against what was reduced."""
+    """Return the result of a reduction of `shape`, or its gradient, so that it broadcasts against the operand."""
     return x if keepdim or len(dim) == len(shape) else m.reshape(x, shape=kept_shape(shape, dim))
 
 
@@ -93,7 +93,7 @@ def float_dtype_of(x: Tensor, name: str, dtype: Dtype | None = None) -> Any:
 
 
 def of_category(x: Tensor, dtype: Dtype) -> Tensor:
-    """Return `x`, cast to `dtype` first where NumPy would refuse to accumulate it there."""
+    """Return `x`, cast to `dtype` first if NumPy would refuse to accumulate it there."""
     return cast_to(x, dtype) if dtype_of(x.array).category > dtype.category else x
 
 
@@ -120,7 +120,7 @@ def _sum_vjp(
 
 
 def sum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Dtype | None = None) -> Tensor:
-    """Return the sum of all elements, or of those along `dim`; 0 where there are none.
+    """Return the sum of all elements, or of those along `dim`; 0 if there are none.
 
     Integers and bools are summed in int64.
 
@@ -164,7 +164,7 @@ def mean_vjp(m: Namespace, grad: Array, x_shape: Ints, dim: Ints, keepdim: bool)
 
 
 def mean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Dtype | None = None) -> Tensor:
-    """Return the mean of all elements, or of those along `dim`; NaN where there are none.
+    """Return the mean of all elements, or of those along `dim`; NaN if there are none.
 
     Defined on floating-point and complex numbers.
 
@@ -230,7 +230,7 @@ def _tested(test: Primitive, input: Tensor, dim: Dims, keepdim: bool) -> Any:
 
 
 def any(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
-    """Return whether one element, or one along `dim`, is not zero; False where there are none.
+    """Return whether one element, or one along `dim`, is not zero; False if there are none.
 
     The result is of bools, of uint8 if `input` is. An empty tuple names no dimension here: each element is tested.
 
@@ -242,7 +242,7 @@ def any(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
 
 
 def all(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
-    """Return whether no element, or none along `dim`, is zero; True where there are none.
+    """Return whether no element, or none along `dim`, is zero; True if there are none.
 
     The result is of bools, of uint8 if `input` is. An empty tuple names no dimension here: each element is tested.
 
@@ -276,7 +276,7 @@ def count_nonzero(input: Tensor, dim: Dims = None) -> Tensor:
 
 
 def nanmean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Dtype | None = None) -> Tensor:
-    """Return the mean of the elements that are not NaN, or of those along `dim`; NaN where there are none.
+    """Return the mean of the elements that are not NaN, or of those along `dim`; NaN if there are none.
 
     >>> import lucid
     >>> lucid.nanmean(lucid.tensor([1.0, float("nan"), 3.0]))

@@ -1,4 +1,4 @@
-"""Windows of images as columns, and sums of columns; what holds for all resampling says `lucid.ops.resampling`.
+"""Windows of images as columns, and sums of columns. Common rules of resampling: `lucid.ops.resampling`.
 
 `kernel_size` is the size of the window, `stride` the distance between windows, `dilation` that between the elements of
 a window, `padding` how many zeros surround the image: one number, or one for each dimension. Columns count the windows
@@ -42,13 +42,13 @@ columns_of.cuda(kernels.columns_of)
 
 @columns_of.vjp("x", planned=True)
 def columns_of_vjp(m: Namespace, grad: Array, axes: tuple[Axis, ...]) -> Any:
-    """Return the sums of what windows that have the element bring back."""
+    """Return for each element the sum of the gradients from its windows."""
     return m.sum_of_columns(grad, axes=axes)
 
 
 @primitive
 def sum_of_columns(xp: ModuleType, columns: Array, *, axes: tuple[Axis, ...]) -> Array:
-    """Return planes whose elements are the sums of what windows have there."""
+    """Return planes with elements summed over all windows that have them."""
     dtype = accumulation_dtype(columns.dtype)
     out = xp.zeros((*columns.shape[: -2 * len(axes)], *[axis.size for axis in axes]), dtype)
     for tap in taps(axes):
@@ -119,7 +119,7 @@ def fold(
     padding: Sizes = 0,
     stride: Sizes = 1,
 ) -> Tensor:
-    """Return images of the size `output_size`, of which each element is the sum of what the windows have there.
+    """Return images of the size `output_size` with elements summed over all windows that have them.
 
     `input` has the shape (batch, channels * elements of a window, windows), or the same without batch.
 

@@ -1,4 +1,4 @@
-"""Windows as columns on a CUDA device: by what turns convolutions into products, of one image with all planes."""
+"""Windows as columns on a CUDA device: by the kernels behind convolutions, of one image with all planes."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def columns_of(x: Array, *, axes: Any) -> Any:
 
 @planned
 def sum_of_columns(columns: Array, *, axes: Any) -> Any:
-    """Return planes whose elements are the sums of what windows have there."""
+    """Return planes with elements summed over all windows that have them."""
     lead = columns.shape[: -2 * len(axes)]
     work = _launch(columns.dtype, lead, axes, "size")
     if work is None:

@@ -1,4 +1,4 @@
-"""Images at the points of a grid; what holds for all resampling says `lucid.ops.resampling`.
+"""Images at the points of a grid. Common rules of resampling: `lucid.ops.resampling`.
 
 The numbers of a point are those of the last dimension first, x, y and then z: -1 and 1 are the ends of each. With
 `align_corners` they are the centres of the elements there, otherwise their outer edges; None is False.

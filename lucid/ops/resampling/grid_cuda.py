@@ -59,7 +59,7 @@ def grid_sampled(x: Array, grid: Array, *, how: Any, orders: Any) -> Any:
 
 
 def grid_spread(g: Array, grid: Array, *, size: Any, how: Any, orders: Any) -> Any:
-    """Return images of a size, to whose elements the samples `g` are added."""
+    """Return images of a size with the samples `g` added to their elements."""
     work = _work(g, grid, size, how, orders, shared=True)
     if work is None:
         return NotImplemented

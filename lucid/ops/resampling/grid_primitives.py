@@ -103,7 +103,7 @@ def grid_sampled_grid(m: Namespace, grad: Array, x: Array, grid: Array, how: Sam
 
 @primitive
 def grid_spread(xp: ModuleType, g: Array, grid: Array, *, size: Ints, how: Sampling, orders: Ints) -> Array:
-    """Return images of a size, to whose elements the samples `g` are added with the weights of sampling."""
+    """Return images of a size with the samples `g` added to their elements, by the weights of sampling."""
     wide = accumulation_dtype(g.dtype)
     out = xp.empty((*g.shape[:2], *size), g.dtype)
     points = math.prod(grid.shape[1:-1])
@@ -200,7 +200,7 @@ def grid_drift_grid(m: Namespace, grad: Array, g: Array, x: Array, grid: Array, 
 
 
 def drift_of(m: Namespace, g: Any, x: Any, grid: Any, how: Sampling, orders: Ints) -> Any:
-    """Return the drift; zeros where weights are the same all around."""
+    """Return the drift; zeros if weights are the same all around."""
     if max(orders) >= MOST_ORDERS[how.mode] and all(
         raised(orders, d)[d] > MOST_ORDERS[how.mode] for d in range(len(orders))
     ):
@@ -248,7 +248,7 @@ class Near(NamedTuple):
 
 
 def gatherable(xp: ModuleType, x: Array, dtype: Any) -> tuple[Array, bool]:
-    """Return an image as (channels, elements) and True where channels are few, else its transpose and False."""
+    """Return an image as (channels, elements) and True for few channels, else its transpose and False."""
     across = xp is np and x.shape[0] <= FEW_CHANNELS
     flat = x.reshape(x.shape[0], math.prod(x.shape[1:])).astype(dtype, copy=False)
     return xp.ascontiguousarray(flat if across else flat.T), across
@@ -268,7 +268,7 @@ def sum_of_taps(
 
 
 def weighed(xp: ModuleType, values: Array, weight: Array, *, masked: bool) -> Array:
-    """Return values times weights; with `masked` 0 where a weight is 0, whatever the value."""
+    """Return values times weights; with `masked` 0 for a weight of 0, whatever the value."""
     return xp.where(weight == 0, values.dtype.type(0), values * weight) if masked else values * weight
 
 
@@ -332,7 +332,7 @@ def nearby_along(xp: ModuleType, place: Array, size: int, orders: range, how: Sa
 
 
 def weights_of(xp: ModuleType, mode: str, between: Array, order: int) -> list[Array]:
-    """Return the weights of elements, or their derivatives, by where between the first two a position is."""
+    """Return the weights of elements, or their derivatives, by the position between the first two."""
     if mode == "nearest":
         return [xp.ones_like(between) if order == 0 else xp.zeros_like(between)]
     return linear_weights(xp, between, order) if mode == "bilinear" else cubic_weights(xp, between, order)

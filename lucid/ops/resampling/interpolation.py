@@ -1,4 +1,4 @@
-"""Another size by interpolation; what holds for all resampling says `lucid.ops.resampling`."""
+"""Another size by interpolation. Common rules of resampling: `lucid.ops.resampling`."""
 
 from __future__ import annotations
 

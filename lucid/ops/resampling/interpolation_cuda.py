@@ -43,7 +43,7 @@ def interpolated(x: Array, *, axes: Any) -> Any:
 
 @planned
 def interpolated_grad(grad: Array, *, axes: Any) -> Any:
-    """Return the gradient: each element adds up what it has given, without atomics."""
+    """Return the gradient: each element adds up its shares, without atomics."""
     return _resized(_interpolate_grad, grad, axes, [axis.size for axis in axes])
 
 

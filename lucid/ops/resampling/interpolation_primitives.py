@@ -1,4 +1,4 @@
-"""The primitives of interpolation, which are linear: that of the gradient is the adjoint of the other.
+"""The primitives of interpolation, both linear: that of the gradient is the adjoint of the other.
 
 On the CPU a dimension is a product with a matrix of weights, of which only the blocks along the diagonal are made.
 """
@@ -41,13 +41,13 @@ interpolated.cuda(kernels.interpolated)
 
 @interpolated.vjp("x", planned=True)
 def interpolated_vjp(m: Namespace, grad: Array, axes: tuple[Axis, ...]) -> Any:
-    """Return the gradient of each element: what it has given to others comes back, with the same weights."""
+    """Return the gradient of each element: its shares in others come back, with the same weights."""
     return m.interpolated_grad(grad, axes=axes)
 
 
 @primitive
 def interpolated_grad(xp: ModuleType, grad: Array, *, axes: tuple[Axis, ...]) -> Array:
-    """Return the gradient of what `interpolated` was given."""
+    """Return the gradient of the operand of `interpolated`."""
     return resized(xp, grad, axes, adjoint=True)
 
 
@@ -97,7 +97,7 @@ def by_products(x: Array, axis: Axis, dim: int, *, adjoint: bool) -> Array:
 
 
 def by_taps(xp: ModuleType, x: Array, axis: Axis, dim: int, *, adjoint: bool) -> Array:
-    """Return `x` resized along one dimension, looking only at elements whose weight is not zero."""
+    """Return `x` resized along one dimension, without looking at elements of weight zero."""
     index, weight = taps(axis)
     size = axis.size if adjoint else axis.out
     out = xp.zeros((*x.shape[:dim], size, *x.shape[dim + 1 :]), x.dtype)

@@ -1,4 +1,4 @@
-"""How one dimension gets another size: which elements each element of the result is made of, with which weights.
+"""Resizing of one dimension: the elements that each element of the result is made of, and their weights.
 
 Every mode is linear and separable, so that this is all there is to say of it. With `position` = scale * (i + shift) of
 element i of the result:
@@ -61,7 +61,7 @@ def cubic(distance: Array, a: float) -> Array:
 
 
 def taps(axis: Axis) -> tuple[Array, Array]:
-    """Return index and weight, shape (out, taps), of what each element of the result is made of."""
+    """Return index and weight, shape (out, taps), of the elements that each element of the result is made of."""
     number = np.arange(axis.out)
     if axis.kind == "nearest":
         position = (number + axis.shift).astype(np.float32) * np.float32(axis.scale)

@@ -1,4 +1,4 @@
-"""What holds for every op that gives the elements of a tensor another shape, order or number.
+"""Common rules of ops that give the elements of a tensor another shape, order or number.
 
 A docstring in this folder says what is particular to its op; this holds for all of them:
 

@@ -1,4 +1,4 @@
-"""Dimensions in another order or another direction. What holds for all of it says `lucid.ops.shape`."""
+"""Dimensions in another order or another direction. Common rules: `lucid.ops.shape`."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _roll(xp: ModuleType, x: Array, *, shifts: Ints, dims: Ints) -> Array:
 
 
 def _rolled(x: Array, shift: int, dim: int) -> Array:
-    """Return what ``numpy.roll`` gives, which asks as much about its arguments as the copies take."""
+    """Return ``numpy.roll``, without its checks of arguments, as slow as the copies."""
     size = x.shape[dim]
     shift = shift % size if size else 0
     out, before = np.empty_like(x), (slice(None),) * dim
@@ -82,7 +82,7 @@ def _roll_vjp(m: Namespace, grad: Array, shifts: Ints, dims: Ints) -> Any:
 
 
 def permute(input: Tensor, *dims: int | Sequence[int]) -> Tensor:
-    """Return a view of `input` whose dimensions are `dims` of it, all of them, in that order.
+    """Return a view of `input` with its dimensions in the order `dims`, all of them.
 
     >>> import lucid
     >>> lucid.permute(lucid.zeros(2, 3, 4), (2, 0, 1)).shape
@@ -200,7 +200,7 @@ def flipud(input: Tensor) -> Tensor:
 
 
 def roll(input: Tensor, shifts: int | Sequence[int], dims: int | Sequence[int] | None = None) -> Tensor:
-    """Return a copy of `input` shifted by `shifts` along `dims`; what leaves at one end enters at the other.
+    """Return a copy of `input` shifted by `shifts` along `dims`; elements that leave at one end enter at the other.
 
     Each of the two is an int or a tuple, of equal length. If `dims` is None, the flattened tensor is shifted.
 

@@ -1,4 +1,4 @@
-"""Shapes brought to one another without using memory. What holds for all of it says `lucid.ops.shape`.
+"""Shapes brought to one another without using memory. Common rules: `lucid.ops.shape`.
 
 Repeated elements share memory: clone() before a change in place.
 """
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def expand(input: Tensor, *sizes: int | Sequence[int]) -> Tensor:
-    """Return a view of `input` in which dimensions of size 1 are repeated to `sizes` without using memory.
+    """Return a view of `input` with dimensions of size 1 repeated to `sizes` without using memory.
 
     -1 keeps a size. New dimensions may be added in front.
 

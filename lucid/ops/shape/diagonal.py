@@ -1,4 +1,4 @@
-"""Triangles and diagonals of matrices. What holds for all of it says `lucid.ops.shape`.
+"""Triangles and diagonals of matrices. Common rules: `lucid.ops.shape`.
 
 A diagonal is named by a number: 0 is the main one, k the k-th above it, -k the k-th below it.
 """
@@ -120,7 +120,7 @@ def triu(input: Tensor, diagonal: int = 0) -> Tensor:
 
 
 def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
-    """Return a view of a diagonal, `offset`, of the matrices whose rows `dim1` counts and whose columns `dim2` counts.
+    """Return a view of a diagonal, `offset`, of matrices with rows along `dim1` and columns along `dim2`.
 
     It has a new last dimension instead of the two.
 

@@ -1,4 +1,4 @@
-"""Tensors joined to one. What holds for all of it says `lucid.ops.shape`.
+"""Tensors joined to one. Common rules: `lucid.ops.shape`.
 
 `tensors` is a sequence of them, not empty, on one device; the result has their promoted dtype.
 """
@@ -110,7 +110,7 @@ def concat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
 
 
 def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
-    """Return a copy of `tensors` of one shape, joined along a new dimension, which is `dim` of the result.
+    """Return a copy of `tensors` of one shape, joined along a new dimension, `dim` of the result.
 
     >>> import lucid
     >>> lucid.stack([lucid.tensor([1, 2]), lucid.tensor([3, 4])], dim=1)

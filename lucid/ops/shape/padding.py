@@ -1,4 +1,4 @@
-"""Tensors made larger at their edges. What holds for all of it says `lucid.ops.shape`."""
+"""Tensors made larger at their edges. Common rules: `lucid.ops.shape`."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _pad_vjp(m: Namespace, grad: Array, x_shape: Ints, pads: tuple[tuple[int, in
 
 
 def mirrored(xp: ModuleType, size: int, before: int, after: int, mode: str) -> tuple[Array, Array]:
-    """Return which indices of a dimension the edges before and behind it repeat."""
+    """Return the indices of a dimension that the edges before and behind it repeat."""
     head, tail = xp.arange(-before, 0), xp.arange(after)
     if mode == "reflect":
         return -head, size - 2 - tail

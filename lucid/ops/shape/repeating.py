@@ -1,4 +1,4 @@
-"""Elements repeated in memory. What holds for all of it says `lucid.ops.shape`.
+"""Elements repeated in memory. Common rules: `lucid.ops.shape`.
 
 Numbers of copies are zero or more, or a ShapeError is raised.
 """

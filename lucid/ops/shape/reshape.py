@@ -1,4 +1,4 @@
-"""The same elements in another shape: views where memory allows it, copies where it does not.
+"""The same elements in another shape: views if memory allows it, else copies.
 
 What holds for all of it says `lucid.ops.shape`. One of the sizes of a shape may be -1, and is inferred.
 """
@@ -111,7 +111,7 @@ def reshape(input: Tensor, *shape: int | Sequence[int], order: str | None = None
 
 
 def view(input: Tensor, *shape: int | Sequence[int]) -> Tensor:
-    """Return a view of the elements of `input`, in order, in another `shape`; raise where memory does not allow it.
+    """Return a view of the elements of `input`, in order, in another `shape`; raise if memory does not allow it.
 
     Memory is not seen as another dtype: a dtype raises a DtypeError.
 
@@ -167,7 +167,7 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
 
 
 def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
-    """Return a view of `input` with the dimension `dim` split into `sizes`, one of which may be -1.
+    """Return a view of `input` with the dimension `dim` split into `sizes`; one of these may be -1.
 
     >>> import lucid
     >>> lucid.unflatten(lucid.zeros(2, 6), 1, (3, -1)).shape
@@ -206,7 +206,7 @@ def squeeze(input: Tensor, dim: int | Sequence[int] | None = None, *more: int) -
 
 
 def unsqueeze(input: Tensor, dim: int) -> Tensor:
-    """Return a view of `input` with a new dimension of size 1, which is `dim` of the result.
+    """Return a view of `input` with a new dimension of size 1, `dim` of the result.
 
     >>> import lucid
     >>> lucid.unsqueeze(lucid.zeros(2), -1).shape
@@ -216,7 +216,7 @@ def unsqueeze(input: Tensor, dim: int) -> Tensor:
 
 
 def contiguous(input: Tensor) -> Tensor:
-    """Return `input` itself if its elements lie in order in memory, else a copy where they do.
+    """Return `input` itself if its elements lie in order in memory, else a copy with that order.
 
     >>> import lucid
     >>> x = lucid.zeros(2, 3)

@@ -1,4 +1,4 @@
-"""Channels and pixels in another order; what holds for all of it says `lucid.ops.shape`.
+"""Channels and pixels in another order. Common rules: `lucid.ops.shape`.
 
 The last dimensions are (channels, height, width); any number of dimensions may come before them. The result is a copy.
 """
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def rearranged(input: Tensor, inner: tuple[int, ...], order: tuple[int, ...], shape: tuple[int, ...]) -> Any:
-    """Return a copy in which the last three dimensions, seen as `inner`, are put in another order, and are `shape`."""
+    """Return a copy with the last three dimensions, seen as `inner`, put in another order, and then in `shape`."""
     lead = input.array.shape[:-3]
     axes = (*range(len(lead)), *[len(lead) + axis for axis in order])
     return reshape(clone(permute(reshape(input, (*lead, *inner)), axes)), (*lead, *shape))

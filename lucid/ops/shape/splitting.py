@@ -1,4 +1,4 @@
-"""A tensor cut into views along one dimension. What holds for all of it says `lucid.ops.shape`.
+"""A tensor cut into views along one dimension. Common rules: `lucid.ops.shape`.
 
 The views of one cut come from one node: none of them can be changed in place while gradients are recorded. Its backward
 receives a gradient, or none, for each of them, and writes these into a single array of zeros.
@@ -34,7 +34,7 @@ def each(grad: Array) -> list[Any]:
 
 
 def spans(sizes: Iterable[int]) -> list[slice]:
-    """Return where parts of these sizes lie, one behind the other."""
+    """Return the spans of parts of these sizes, one behind the other."""
     start = 0
     return [slice(start, start := start + size) for size in sizes]
 
@@ -56,7 +56,7 @@ def joined(
     indices: Iterable[int | slice],
     dim: int,
 ) -> Array:
-    """Return the gradient of a tensor that was cut along `dim`, with zeros where a part has none."""
+    """Return the gradient of a tensor that was cut along `dim`, with zeros for parts without one."""
     ahead = (slice(None),) * dim
     out = xp.zeros(shape, dtype) if any(part is None for part in parts) else xp.empty(shape, dtype)
     for index, part in zip(indices, parts, strict=True):
@@ -195,7 +195,7 @@ def tensor_split(input: Tensor, indices_or_sections: int | Sequence[int], dim: i
 
 
 def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
-    """Return views of `input` at every index of a dimension, which is left out.
+    """Return views of `input` at every index of a dimension, without that.
 
     >>> import lucid
     >>> lucid.unbind(lucid.tensor([[1, 2], [3, 4]]))
@@ -206,7 +206,7 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
 
 
 def split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
-    """Return views of the sizes of a list, `split_sizes`, which together are `input`, cut along `dim`.
+    """Return views of the sizes of a list, `split_sizes`, that make up `input`, cut along `dim`.
 
     >>> import lucid
     >>> lucid.split_with_sizes(lucid.arange(3), [1, 2])
@@ -256,7 +256,7 @@ def dsplit(input: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Ten
 def evenly_split(
     name: str, input: Tensor, indices_or_sections: int | Sequence[int], dim: int, least: int
 ) -> tuple[Tensor, ...]:
-    """Return what `tensor_split` gives; a number of parts has to divide the size."""
+    """Return ``tensor_split``'s parts; a number of parts has to divide the size."""
     shape = array_of(input).shape
     if len(shape) < least:
         raise ShapeError(f"{name}: expected at least {least} dimension{'s' * (least > 1)}, got shape {list(shape)}")

@@ -1,4 +1,4 @@
-"""Tensors given the dimensions that joining them asks for, and joined. What holds for all of it says `lucid.ops.shape`.
+"""Tensors given the dimensions that joining needs, and joined. Common rules: `lucid.ops.shape`.
 
 Of joined tensors the result has the promoted dtype.
 """
@@ -131,7 +131,7 @@ def block_diag(*tensors: Tensor) -> Tensor:
 
 
 def cartesian_prod(*tensors: Tensor) -> Tensor:
-    """Return all combinations of an element of each of `tensors`, which are vectors, a row for each.
+    """Return all combinations of an element of each of `tensors`, all vectors, a row for each.
 
     The last one's elements change first. Of one vector the result is the vector.
 
