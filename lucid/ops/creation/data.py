@@ -162,14 +162,14 @@ def frombuffer(buffer: Any, *, dtype: Dtype, count: int = -1, offset: int = 0, r
         )
     if not 0 <= first < memory.size:
         raise ShapeError(f"frombuffer: expected an offset of 0 to {memory.size - 1} bytes, got {first}")
-    left = memory.size - first
-    if number < 0 and left % kind.itemsize:
+    room = memory.size - first
+    if number < 0 and room % kind.itemsize:
         raise ShapeError(
-            f"frombuffer: expected whole elements of {kind.itemsize} bytes, got {left} from {first} on; give a count"
+            f"frombuffer: expected whole elements of {kind.itemsize} bytes, got {room} from {first} on; give a count"
         )
-    if number * kind.itemsize > left:
+    if number * kind.itemsize > room:
         raise ShapeError(
-            f"frombuffer: expected count={number} elements of {kind.itemsize} bytes, got {left} bytes from {first} on"
+            f"frombuffer: expected count={number} elements of {kind.itemsize} bytes, got {room} bytes from {first} on"
         )
     end = first + number * kind.itemsize if number > 0 else None
     return leaf(memory[first:end].view(kind), requires_grad)

@@ -99,14 +99,14 @@ def randint(
     >>> int(dice.min()) >= 1, int(dice.max()) <= 6, dice.dtype
     (True, True, lucid.int64)
     """
-    given: list[Any] = list(bounds_and_size)
-    if size is None and given:
-        size = given.pop()
-    if high is None and given:
-        high = given.pop()
+    bounds: list[Any] = list(bounds_and_size)
+    if size is None and bounds:
+        size = bounds.pop()
+    if high is None and bounds:
+        high = bounds.pop()
     if low is None:
-        low = given.pop() if given else 0
-    if given or high is None or size is None:
+        low = bounds.pop() if bounds else 0
+    if bounds or high is None or size is None:
         raise ShapeError(
             "randint: expected bounds_and_size as randint(high, size) or randint(low, high, size), the size as a tuple"
         )

@@ -73,13 +73,13 @@ def _tried(
     chunk = CPU_CHUNK if xp is np else DEVICE_CHUNK
     with np.errstate(all="ignore"):
         for start in range(0, count, chunk):
-            left = xp.arange(start, min(start + chunk, count))
+            remaining = xp.arange(start, min(start + chunk, count))
             for k in range(ATTEMPTS):
-                blocks = left.astype(np.uint64) + np.uint64((offset + k * count) % 2**64)
-                found, fits = attempt(xp, *_centred(xp, seed, blocks), *(each[left] for each in flat))
-                values[left] = found
-                left = left[~fits]
-                if not left.size:
+                blocks = remaining.astype(np.uint64) + np.uint64((offset + k * count) % 2**64)
+                tried, fits = attempt(xp, *_centred(xp, seed, blocks), *(each[remaining] for each in flat))
+                values[remaining] = tried
+                remaining = remaining[~fits]
+                if not remaining.size:
                     break
     return values.reshape(parameters[0].shape)
 

@@ -12,7 +12,7 @@ from lucid.ops.base.promotion import array_of, only_tensors, promote
 from lucid.ops.base.scalars import as_int
 from lucid.ops.creation.ranges import arange, eye
 from lucid.ops.decomposition.inverses import inv
-from lucid.ops.decomposition.operands import alike
+from lucid.ops.decomposition.operands import check_one_dtype
 from lucid.ops.elementwise.arithmetic import mul
 from lucid.ops.elementwise.complex import conj
 from lucid.ops.elementwise.power import pow as power_of
@@ -39,25 +39,25 @@ def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
     >>> lucid.linalg.multi_dot([lucid.ones(2, 3), lucid.ones(3, 4), lucid.ones(4)])
     tensor([12., 12.])
     """
-    name, given = "linalg.multi_dot", [tensor_operand(tensor) for tensor in tensors_in((tensors,))]
-    if len(given) < 2:
-        raise SettingError(f"{name}: expected at least 2 tensors, got {len(given)}")
-    first, last = array_of(given[0]).ndim == 1, array_of(given[-1]).ndim == 1
+    name, matrices = "linalg.multi_dot", [tensor_operand(tensor) for tensor in tensors_in((tensors,))]
+    if len(matrices) < 2:
+        raise SettingError(f"{name}: expected at least 2 tensors, got {len(matrices)}")
+    first, last = array_of(matrices[0]).ndim == 1, array_of(matrices[-1]).ndim == 1
     if first:
-        given[0] = unsqueeze(given[0], 0)
+        matrices[0] = unsqueeze(matrices[0], 0)
     if last:
-        given[-1] = unsqueeze(given[-1], 1)
-    for place, tensor in enumerate(given):
+        matrices[-1] = unsqueeze(matrices[-1], 1)
+    for place, tensor in enumerate(matrices):
         of_dimensions(name, (f"tensor {place}", tensor, 2))
-    alike(name, *given)
-    sizes = [given[0].array.shape[0], *[tensor.array.shape[1] for tensor in given]]
-    for place, tensor in enumerate(given):
+    check_one_dtype(name, *matrices)
+    sizes = [matrices[0].array.shape[0], *[tensor.array.shape[1] for tensor in matrices]]
+    for place, tensor in enumerate(matrices):
         if tensor.array.shape[0] != sizes[place]:
             raise ShapeError(
                 f"{name}: tensors {place - 1} and {place} cannot be multiplied: their shapes are "
-                f"{list(given[place - 1].array.shape)} and {list(tensor.array.shape)}"
+                f"{list(matrices[place - 1].array.shape)} and {list(tensor.array.shape)}"
             )
-    out = _product(given, _cuts(sizes), 0, len(given) - 1)
+    out = _product(matrices, _cuts(sizes), 0, len(matrices) - 1)
     out = squeeze(out, 1) if last else out
     return squeeze(out, 0) if first else out
 

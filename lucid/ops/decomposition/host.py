@@ -116,8 +116,8 @@ def cholesky(a: Array) -> tuple[Array, Array]:
     out = np.tril(a)
     info = no_zeros(a)
     for k in range(a.shape[-1]):
-        left = out[..., k:, :k]
-        column = out[..., k:, k] - np.matmul(left, out[..., k, :k, None].conj())[..., 0]
+        known = out[..., k:, :k]
+        column = out[..., k:, k] - np.matmul(known, out[..., k, :k, None].conj())[..., 0]
         square = column[..., 0].real
         fails = ~(square > 0) & (info == 0)
         info[fails] = k + 1

@@ -14,7 +14,7 @@ from lucid.ops.base.scalars import as_bool, as_int
 from lucid.ops.decomposition.operands import (
     SINGULAR,
     adjoint_in,
-    alike,
+    check_one_dtype,
     library,
     matrices_of,
     numbers_of,
@@ -167,7 +167,7 @@ def inv(A: Tensor) -> Tensor:
 
 def _solved(name: str, A: Tensor, B: Tensor, left: bool) -> tuple[Any, Any]:
     a, b = square_of(name, A), numbers_of(name, B)
-    alike(name, a, b)
+    check_one_dtype(name, a, b)
     left = as_bool(left, "left")
     one = b.array.ndim == 1 or (b.array.ndim == a.array.ndim - 1 and b.array.shape == a.array.shape[:-1])
     if one and not left:
@@ -261,7 +261,7 @@ def tensorsolve(A: Tensor, B: Tensor, dims: tuple[int, ...] | None = None) -> Te
     """
     name = "linalg.tensorsolve"
     a, b = numbers_of(name, A), numbers_of(name, B)
-    alike(name, a, b)
+    check_one_dtype(name, a, b)
     if dims is not None:
         moved = dims_in(dims, a.array.ndim)
         a = movedim(a, moved, tuple(range(-len(moved), 0)))

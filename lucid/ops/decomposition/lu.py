@@ -19,7 +19,7 @@ from lucid.ops.decomposition import host
 from lucid.ops.decomposition.operands import (
     SINGULAR,
     adjoint_in,
-    alike,
+    check_one_dtype,
     library,
     matrices_of,
     raise_where,
@@ -224,7 +224,7 @@ def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoin
     """
     name = "linalg.lu_solve"
     packed, b = square_of(name, LU, "LU"), matrices_of(name, B, "B")
-    alike(name, packed, b)
+    check_one_dtype(name, packed, b)
     left, turned = as_bool(left, "left"), as_bool(adjoint, "adjoint")
     fitting(name, packed, b, left=left)
     if not left:

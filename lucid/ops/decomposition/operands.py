@@ -57,7 +57,7 @@ def square_of(name: str, x: Tensor, argument: str = "A") -> Any:
     return tensor
 
 
-def alike(name: str, first: Tensor, *others: Tensor) -> None:
+def check_one_dtype(name: str, first: Tensor, *others: Tensor) -> None:
     """Refuse operands of several dtypes."""
     if any(other.array.dtype != first.array.dtype for other in others):
         got = ", ".join(str(tensor_dtype(x)) for x in (first, *others))

@@ -14,7 +14,7 @@ from lucid.ops.creation.ranges import eye
 from lucid.ops.decomposition.operands import (
     adjoint,
     adjoint_in,
-    alike,
+    check_one_dtype,
     diagonal_in,
     library,
     matrices_of,
@@ -141,7 +141,7 @@ def householder_product(input: Tensor, tau: Tensor) -> Tensor:
     """
     name = "linalg.householder_product"
     a, factors = matrices_of(name, input, "input"), numbers_of(name, tau)
-    alike(name, a, factors)
+    check_one_dtype(name, a, factors)
     *stack, rows, columns = a.array.shape
     count = factors.array.shape[-1] if factors.array.ndim else -1
     if rows < columns or not 0 <= count <= columns or list(factors.array.shape[:-1]) != stack:
@@ -177,7 +177,7 @@ def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpos
             [ 1.]])
     """
     a, factors, x = matrices_of("ormqr", input, "input"), numbers_of("ormqr", tau), matrices_of("ormqr", other, "other")
-    alike("ormqr", a, factors, x)
+    check_one_dtype("ormqr", a, factors, x)
     left, turned = as_bool(left, "left"), as_bool(transpose, "transpose")
     if x.array.shape[-2 if left else -1] != a.array.shape[-2] or factors.array.ndim != a.array.ndim - 1:
         raise ShapeError(

@@ -15,7 +15,7 @@ from lucid.ops.decomposition.inverses import inverse
 from lucid.ops.decomposition.matrix_norms import largest, matrix_norm
 from lucid.ops.decomposition.operands import (
     adjoint_in,
-    alike,
+    check_one_dtype,
     library,
     matrices_of,
     numbers_of,
@@ -200,7 +200,7 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
     """
     name = "linalg.lstsq"
     a, b = matrices_of(name, A), numbers_of(name, B)
-    alike(name, a, b)
+    check_one_dtype(name, a, b)
     driver = ("gelsy" if a.device.type == "cpu" else "gels") if driver is None else driver
     if not among(driver, DRIVERS):
         raise SettingError(f"{name}: expected driver to be one of {', '.join(sorted(DRIVERS))}, got {driver!r}")

@@ -12,7 +12,7 @@ from lucid.ops.decomposition.operands import (
     NOT_POSITIVE,
     adjoint,
     adjoint_in,
-    alike,
+    check_one_dtype,
     diagonal_in,
     library,
     matrices_of,
@@ -77,7 +77,7 @@ def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, un
     """
     name = "linalg.solve_triangular"
     a, b = square_of(name, A), matrices_of(name, B, "B")
-    alike(name, a, b)
+    check_one_dtype(name, a, b)
     upper, left = as_bool(upper, "upper"), as_bool(left, "left")
     fitting(name, a, b, left=left)
     unit = as_bool(unitriangular, "unitriangular")
@@ -163,7 +163,7 @@ def cholesky_solve(input: Tensor, L: Tensor, upper: bool = False) -> Tensor:
     """
     name = "cholesky_solve"
     b, factor = matrices_of(name, input, "input"), square_of(name, L, "L")
-    alike(name, b, factor)
+    check_one_dtype(name, b, factor)
     fitting(name, factor, b, left=True)
     lower = adjoint(triu(factor)) if as_bool(upper, "upper") else tril(factor)
     half = _triangular(lower, b, upper=False, unitriangular=False)

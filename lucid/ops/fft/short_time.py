@@ -202,17 +202,17 @@ def istft(
         end = whole - (size // 2 if center else 0)
     else:
         end = start + as_int(length, "length")
-    found = min(end, whole) - start
-    if found < 1:
+    extent = min(end, whole) - start
+    if extent < 1:
         raise ShapeError(f"istft: expected frames that determine a sample, got {count} for length={length}")
-    envelope = narrow(envelope, 1, start, found)
+    envelope = narrow(envelope, 1, start, extent)
     least = amin(abs(envelope)).item()
     if not least > _NOTHING:
         raise SettingError(
             f"istft: window overlap add min: {least:.3g}: samples that no window weighs are lost; use another "
             "window, a shorter hop_length or center=True"
         )
-    out = div(*promote(narrow(signal, 1, start, found), envelope))
+    out = div(*promote(narrow(signal, 1, start, extent), envelope))
     if end > whole:
         warn(
             "istft: length is beyond the last frame; zeros are added, as nothing is known of the samples there",

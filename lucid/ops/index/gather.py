@@ -138,9 +138,9 @@ def take(input: Tensor, index: Tensor) -> Tensor:
     """
     check_index(index, "take")
     size = array_of(input).size
-    found = outside(index.array, -size, size)
-    if found is not None:
-        raise IndexOutOfRangeError(f"take: out of range: tried to access index {found} on a tensor of {size} elements")
+    wrong = outside(index.array, -size, size)
+    if wrong is not None:
+        raise IndexOutOfRangeError(f"take: out of range: tried to access index {wrong} on a tensor of {size} elements")
     return select_at(reshape(input, size), index, dims=(0,))
 
 

@@ -29,17 +29,17 @@ if TYPE_CHECKING:
 
 def _placed(name: str, input: Tensor, src: Tensor, part_of: Callable[[Any], Any]) -> Any:
     """Return a copy of `input` with `src` as its part."""
-    given = tensor_operand(src)
-    where, there = device_of(array_of(input)), device_of(given.array)
-    if where is not there:
+    source = tensor_operand(src)
+    where, other = device_of(array_of(input)), device_of(source.array)
+    if where is not other:
         raise DeviceError(
-            f"{name}: expected src on the device of input, {where}, got it on {there}; src.to({str(where)!r})"
+            f"{name}: expected src on the device of input, {where}, got it on {other}; src.to({str(where)!r})"
         )
     copy: Any = clone(input)
     part = part_of(copy)
-    if part.array.shape != given.array.shape:
-        raise ShapeError(f"{name}: expected src of shape {list(part.array.shape)}, got {list(given.array.shape)}")
-    part.copy_(given)
+    if part.array.shape != source.array.shape:
+        raise ShapeError(f"{name}: expected src of shape {list(part.array.shape)}, got {list(source.array.shape)}")
+    part.copy_(source)
     return copy
 
 

@@ -100,20 +100,20 @@ def _reduced(name: str, input: Tensor, dim: int, index: Tensor, src: Tensor, red
     if reduce == "prod":
         own = x if include_self else scatter(x, axis, indices, 1)
         return shaped(_multiplied(own, indices, source, dim=axis), x_shape)
-    found = _extremes(
+    result = _extremes(
         x.detach(), indices, source.detach(), dim=axis, largest=reduce == "amax", include_self=include_self
     )
     if not (x.requires_grad or source.requires_grad):
-        return shaped(found, x_shape)
-    own = _alike(x, found)
+        return shaped(result, x_shape)
+    own = _is_extreme(x, result)
     if not include_self:
         own = scatter(own, axis, indices, False)
-    come = _alike(source, gather(found, axis, indices))
+    come = _is_extreme(source, gather(result, axis, indices))
     count = clamp(scatter_add(own.to(x.dtype), axis, indices, come.to(x.dtype)), min=1)
     shares = div(where(come, source, 0), gather(count, axis, indices))
     shared = scatter_add(div(where(own, x, 0), count), axis, indices, shares)
     # three thirds of a number may be another one, and a sum has lost the sign of zero
-    return shaped(where(isinf(found), shared, sub(found, sub(shared.detach(), shared))), x_shape)
+    return shaped(where(isinf(result), shared, sub(result, sub(shared.detach(), shared))), x_shape)
 
 
 @on_one_device
@@ -140,7 +140,7 @@ def _multiplied(input: Tensor, index: Tensor, src: Tensor, *, dim: int) -> Any:
     return reshape(scatter(flat, 0, at, met), input.array.shape)
 
 
-def _alike(values: Any, extreme: Any) -> Any:
+def _is_extreme(values: Any, extreme: Any) -> Any:
     """Return whether each value is the extreme of its place, or NaN like it."""
     return logical_or(eq(values.detach(), extreme), logical_and(isnan(values), isnan(extreme)))
 

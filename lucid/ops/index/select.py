@@ -122,10 +122,10 @@ def outside(index: Array, lowest: int, size: int) -> int | None:
 
 def check_bounds(index: Array, dim: int, size: int, *, lowest: int = 0, name: str = "") -> None:
     """Refuse an element of `index`, in an op of this name, that is outside of a dimension; on CUDA in debug mode."""
-    found = outside(index, lowest, size)
-    if found is not None:
+    wrong = outside(index, lowest, size)
+    if wrong is not None:
         head = f"{name}: " if name else ""
-        raise IndexOutOfRangeError(f"{head}index {found} is out of bounds for dimension {dim} with size {size}")
+        raise IndexOutOfRangeError(f"{head}index {wrong} is out of bounds for dimension {dim} with size {size}")
 
 
 def check_indices(shape: tuple[int, ...], dims: tuple[int, ...], indices: tuple[Any, ...]) -> tuple[int, ...]:

@@ -29,20 +29,20 @@ def stepped(x: Tensor, index: Any) -> Any:
     taken = sum([part is not None and part is not ... for part in parts])
     if taken > len(shape):
         return getitem(x, (slice(None),) * taken)  # which refuses it
-    given: list[Any] = []
+    upwards: list[Any] = []
     dims: list[int] = []
     k = dim = 0  # of the tensor, and of the view
     for part in parts:
         count = len(shape) - taken if part is ... else int(part is not None)
         if is_backward(part):
             line = range(*part.indices(shape[k]))[::-1]
-            given.append(slice(line.start, line.stop, line.step) if line else slice(0, 0))
+            upwards.append(slice(line.start, line.stop, line.step) if line else slice(0, 0))
             dims.append(dim)
         else:
-            given.append(part)
+            upwards.append(part)
         k += count
         dim += 0 if isinstance(part, int | np.integer) else 1 if part is None else count
-    return turned(getitem(x, tuple(given)), dims)
+    return turned(getitem(x, tuple(upwards)), dims)
 
 
 def is_basic(part: object) -> bool:

@@ -99,8 +99,8 @@ class MeanOfBatches(NamedTuple):
     def on_device(self, index: int) -> Array | None:
         """Return the kernel's operand on a CUDA device; None if it is elsewhere, or no int64."""
         array = self.before.array
-        there = type(array) is not np.ndarray and gpu.device_index(array) == index and array.dtype == np.int64
-        return array if there else None
+        fits = type(array) is not np.ndarray and gpu.device_index(array) == index and array.dtype == np.int64
+        return array if fits else None
 
 
 def _follow(running: Tensor, value: Array, momentum: float) -> None:

@@ -58,7 +58,7 @@ def _strides_of(
     shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int, cuts: tuple[int, int]
 ) -> tuple[int, int, int] | None:
     """Return the strides of the three runs of dimensions, in elements; None if one of them has several."""
-    found: list[int] = []
+    runs: list[int] = []
     for start, stop in ((0, cuts[0]), cuts, (cuts[1], len(shape))):
         step: int | None = None
         extent = 0
@@ -70,8 +70,8 @@ def _strides_of(
             elif stride != extent:
                 return None
             extent *= size
-        found.append((step or 0) // itemsize)
-    return found[0], found[1], found[2]
+        runs.append((step or 0) // itemsize)
+    return runs[0], runs[1], runs[2]
 
 
 class Cut(NamedTuple):
@@ -131,10 +131,10 @@ def names_of(x: Array, *weights: Array | None) -> tuple[str, str] | None:
 @lru_cache(REMEMBERED)
 def _names_of(dtype: Any, *weights: Any) -> tuple[str, str] | None:
     element = C_TYPES.get(dtype)
-    found = {C_TYPES.get(weight) for weight in weights if weight is not None} or {element}
+    names = {C_TYPES.get(weight) for weight in weights if weight is not None} or {element}
     for known, _, weighted in TYPES:
         for weight in weighted:
-            if known == element and found == {weight}:
+            if known == element and names == {weight}:
                 return known, weight
     return None
 

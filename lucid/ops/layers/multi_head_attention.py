@@ -100,22 +100,22 @@ def multi_head_attention_forward(
         raise ShapeError(f"{NAME}: expected attn_mask together with is_causal=True, which is a hint about it")
     if out_proj_weight is None and out_proj_bias is not None:
         raise ArgumentError(f"{NAME}: out_proj_weight: expected a Tensor with out_proj_bias, got None")
-    _check_inputs(query, key, value, embed, heads, alike=not use_separate_proj_weight)
+    _check_inputs(query, key, value, embed, heads, same_width=not use_separate_proj_weight)
     batched = len(query.array.shape) == 3
     if not batched:
         query, key, value = each_once(lambda x: unsqueeze(x, 1), query, key, value)
         key_padding_mask = None if key_padding_mask is None else unsqueeze(key_padding_mask, 0)
     if use_separate_proj_weight:
-        separate = _given(q_proj_weight=q_proj_weight, k_proj_weight=k_proj_weight, v_proj_weight=v_proj_weight)
+        separate = _required(q_proj_weight=q_proj_weight, k_proj_weight=k_proj_weight, v_proj_weight=v_proj_weight)
         biases = [None] * 3 if in_proj_bias is None else chunk(in_proj_bias, 3)
         parts = [linear(*each) for each in zip((query, key, value), separate, biases, strict=True)]
     else:
-        (weight,) = _given(in_proj_weight=in_proj_weight)
+        (weight,) = _required(in_proj_weight=in_proj_weight)
         parts = _projected(query, key, value, weight, in_proj_bias)
     if bias_k is not None or bias_v is not None:
         if static_k is not None or static_v is not None:
             raise ShapeError(f"{NAME}: expected no bias_k and bias_v together with static_k or static_v")
-        for i, bias in enumerate(_given(bias_k=bias_k, bias_v=bias_v), 1):
+        for i, bias in enumerate(_required(bias_k=bias_k, bias_v=bias_v), 1):
             parts[i] = cat([parts[i], expand(bias, 1, query.array.shape[1], embed)])
     q, k, v = (_heads(x, heads) for x in parts)
     k = k if static_k is None else _static("static_k", static_k, k)
@@ -145,20 +145,20 @@ def each_once(function: Callable[[Tensor], Tensor], *tensors: Tensor) -> list[Te
     return [made[id(x)] for x in tensors]
 
 
-def _given(**tensors: Tensor | None) -> list[Tensor]:
+def _required(**tensors: Tensor | None) -> list[Tensor]:
     for name, tensor in tensors.items():
         if tensor is None:
             raise ArgumentError(f"{NAME}: {name}: expected a Tensor with the other arguments as they are, got None")
     return [tensor for tensor in tensors.values() if tensor is not None]
 
 
-def _check_inputs(query: Tensor, key: Tensor, value: Tensor, embed: int, heads: int, *, alike: bool) -> None:
+def _check_inputs(query: Tensor, key: Tensor, value: Tensor, embed: int, heads: int, *, same_width: bool) -> None:
     q, k, v = (x.array.shape for x in (query, key, value))
     if heads < 1 or embed % heads:
         raise ShapeError(f"{NAME}: expected num_heads that divides embed_dim_to_check, got {heads} and {embed}")
     if len(q) not in {2, 3} or q[-1] != embed:
         raise ShapeError(f"{NAME}: expected query of shape (queries[, batch], {embed}), got shape {q}")
-    if not len(q) == len(k) == len(v) or k[:-1] != v[:-1] or k[1:-1] != q[1:-1] or (alike and k[-1] != v[-1]):
+    if not len(q) == len(k) == len(v) or k[:-1] != v[:-1] or k[1:-1] != q[1:-1] or (same_width and k[-1] != v[-1]):
         raise ShapeError(
             f"{NAME}: expected key and value of one length, with the batch of query, got query {q}, key {k}, value {v}"
         )

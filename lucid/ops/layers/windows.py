@@ -115,11 +115,11 @@ def sizes_for(name: str, argument: str, value: Sizes, count: int, *, least: int)
     Too many, too few, and what is too small raise a ShapeError.
     """
     entries: Any = (value,) if is_single(value) else value
-    given = [as_int(entry, argument) for entry in entries]
-    if len(given) == 1:
-        given *= count
-    if len(given) != count or min(given) < least:
+    sizes = [as_int(entry, argument) for entry in entries]
+    if len(sizes) == 1:
+        sizes *= count
+    if len(sizes) != count or min(sizes) < least:
         raise ShapeError(
             f"{name}: expected {argument} to be an int or a tuple of {count}, each at least {least}, got {value!r}"
         )
-    return tuple(given)
+    return tuple(sizes)

@@ -75,8 +75,8 @@ def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, al
         raise ShapeError(
             f"addbmm: inner sizes differ: batch1 has shape {batch1.array.shape}, batch2 has shape {batch2.array.shape}"
         )
-    left = reshape(permute(batch1, 1, 0, 2), (rows, count * inner))
-    return added_product("addbmm", input, left, reshape(batch2, (count * inner, columns)), beta, alpha)
+    wide = reshape(permute(batch1, 1, 0, 2), (rows, count * inner))
+    return added_product("addbmm", input, wide, reshape(batch2, (count * inner, columns)), beta, alpha)
 
 
 def vdot(input: Tensor, other: Tensor) -> Tensor:

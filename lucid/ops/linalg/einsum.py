@@ -137,11 +137,11 @@ def contracted(tensors: list[Any], terms: list[Labels], out: Labels) -> Any:
             within[label] = n
             if size.setdefault(label, n) == 1:
                 size[label] = n
-    left = [simplified(x, labels, size) for x, labels in zip(tensors, terms, strict=True)]
-    for step in contraction_path([labels for _, labels in left], out, size):
-        chosen = [left[k] for k in step]
-        left = [each for k, each in enumerate(left) if k not in step]
-        needed = {*out, *[label for _, labels in left for label in labels]}
+    remaining = [simplified(x, labels, size) for x, labels in zip(tensors, terms, strict=True)]
+    for step in contraction_path([labels for _, labels in remaining], out, size):
+        chosen = [remaining[k] for k in step]
+        remaining = [each for k, each in enumerate(remaining) if k not in step]
+        needed = {*out, *[label for _, labels in remaining for label in labels]}
         while len(chosen) > 1:
             (a, a_labels), (b, b_labels) = chosen.pop(0), chosen.pop(0)
             wanted = needed | {label for _, labels in chosen for label in labels}
@@ -151,8 +151,8 @@ def contracted(tensors: list[Any], terms: list[Labels], out: Labels) -> Any:
             labels = out if {*labels} == {*out} else labels
             y = contract(a, b, a_labels=a_labels, b_labels=b_labels, out_labels=labels)
             chosen.append((y, labels))
-        left += chosen
-    x, labels = reduced(*left[0], {*out})
+        remaining += chosen
+    x, labels = reduced(*remaining[0], {*out})
     return x if labels == out and len(tensors) > 1 else permute(x, [labels.index(label) for label in out])
 
 

@@ -65,21 +65,21 @@ def windows_asked(
     return out
 
 
-def samples_for(name: str, count: int, input: Tensor, given: Tensor | None) -> Tensor:
+def samples_for(name: str, count: int, input: Tensor, drawn: Tensor | None) -> Tensor:
     """Return a random number for each image, channel and dimension."""
     shape = input.array.shape
     wanted = (shape[0] if len(shape) == count + 2 else 1, shape[-count - 1], count)
-    if given is None:
+    if drawn is None:
         return rand(*wanted, dtype=dtype_of(input.array), device=input.device)
-    only_tensors(given)
-    if given.array.dtype != input.array.dtype:
-        raise DtypeError(f"{name}: expected _random_samples of {input.array.dtype}, got {given.array.dtype}")
-    if given.device != input.device:
-        raise DeviceError(f"{name}: expected _random_samples on {input.device}, got them on {given.device}; move them")
-    found = given.array.shape
-    if len(found) != 3 or found[0] < wanted[0] or found[1:] != wanted[1:]:
-        raise ShapeError(f"{name}: expected _random_samples of shape {wanted}, or for more images, got {found}")
-    return wrap(given.array[: wanted[0]])
+    only_tensors(drawn)
+    if drawn.array.dtype != input.array.dtype:
+        raise DtypeError(f"{name}: expected _random_samples of {input.array.dtype}, got {drawn.array.dtype}")
+    if drawn.device != input.device:
+        raise DeviceError(f"{name}: expected _random_samples on {input.device}, got them on {drawn.device}; move them")
+    sizes = drawn.array.shape
+    if len(sizes) != 3 or sizes[0] < wanted[0] or sizes[1:] != wanted[1:]:
+        raise ShapeError(f"{name}: expected _random_samples of shape {wanted}, or for more images, got {sizes}")
+    return wrap(drawn.array[: wanted[0]])
 
 
 def elements_along(xp: ModuleType, samples: Array, size: int, kernel: int, out: int) -> Array:
@@ -101,7 +101,7 @@ def fractionally_pooled(
     output_size: Sizes | None,
     output_ratio: Any,
     return_indices: bool,
-    given: Tensor | None,
+    drawn: Tensor | None,
 ) -> Any:
     """Return the largest elements of random windows, or these and their positions.
 
@@ -116,7 +116,7 @@ def fractionally_pooled(
     lead, size = shape[:-count], shape[-count:]
     kernel = sizes_for(name, "kernel_size", kernel_size, count, least=1)
     out = windows_asked(name, size, kernel, output_size, output_ratio)
-    samples = samples_for(name, count, input, given).array
+    samples = samples_for(name, count, input, drawn).array
     with on(input.array):
         xp = namespace(input.array)
         u = samples.astype(accumulation_dtype(samples.dtype), copy=False).reshape(*lead, count)

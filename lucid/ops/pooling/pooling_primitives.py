@@ -120,10 +120,10 @@ adjoint(max_pool_select, "max_pool_grad")
 def flat_positions(xp: ModuleType, which: Array, axes: tuple[Axis, ...]) -> Array:
     """Return for each window the index of the element that `which` names, counted over all pooled dimensions."""
     position = xp.zeros(which.shape, np.int64)
-    left = which.astype(np.int64)
+    remaining = which.astype(np.int64)
     step = 1
     for k, axis in reversed(list(enumerate(axes))):
-        left, within = left // axis.kernel, left % axis.kernel
+        remaining, within = remaining // axis.kernel, remaining % axis.kernel
         start = (xp.arange(axis.out) * axis.stride - axis.before).reshape(-1, *[1] * (len(axes) - k - 1))
         position += (start + within * axis.dilation) * step
         step *= axis.size

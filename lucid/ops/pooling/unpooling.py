@@ -46,12 +46,12 @@ def size_before(
     wanted = usual
     if output_size is not None:
         entries: Any = (output_size,) if is_single(output_size) else output_size
-        given = tuple([as_int(n, "output_size") for n in entries])
-        wanted = given[2:] if len(given) == count + 2 else given
+        sizes = tuple([as_int(n, "output_size") for n in entries])
+        wanted = sizes[2:] if len(sizes) == count + 2 else sizes
         if len(wanted) != count or any(abs(n - u) >= s for n, u, s in zip(wanted, usual, strides, strict=True)):
             raise ShapeError(
                 f"{name}: expected output_size of {count} numbers (or {count + 2} with batch and channels), less than "
-                f"the stride {strides} from {usual}, got {given}"
+                f"the stride {strides} from {usual}, got {sizes}"
             )
     if min(wanted) < 0:
         raise ShapeError(f"{name}: the output would have size {wanted}; the windows are of {kernel}, padding {before}")

@@ -53,17 +53,17 @@ def cov(
         return cov(x.to(wide), correction=correction, fweights=fweights, aweights=aweights).to(x.dtype)
     rows = reshape(x, 1, -1) if x.array.ndim < 2 else x
     count, weights = rows.array.shape[1], None
-    for name, given, kinds in (("fweights", fweights, "iu"), ("aweights", aweights, "fV")):
-        if given is None:
+    for name, factors, kinds in (("fweights", fweights, "iu"), ("aweights", aweights, "fV")):
+        if factors is None:
             continue
-        shape = array_of(given).shape
-        if len(shape) > 1 or prod(shape) != count or given.array.dtype.kind not in kinds:
+        shape = array_of(factors).shape
+        if len(shape) > 1 or prod(shape) != count or factors.array.dtype.kind not in kinds:
             what = "integers" if kinds == "iu" else "floating-point numbers"
             raise ShapeError(
                 f"cov: expected {name} to be {count} {what}, one for each observation, got shape "
-                f"{list(given.array.shape)} of {given.array.dtype.name}"
+                f"{list(factors.array.shape)} of {factors.array.dtype.name}"
             )
-        each: Any = reshape(given, -1)
+        each: Any = reshape(factors, -1)
         weights = each if weights is None else mul(weights, each)
     less = as_int(correction, "correction")
     total: Any = count if weights is None else sum(weights)

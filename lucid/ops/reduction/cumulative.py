@@ -64,11 +64,11 @@ def _recurrence(xp: ModuleType, x: Array, factor: Array, *, dim: int, reverse: b
     size, step = x.shape[dim], 1
     while step < size:
         late, early = slice(step, None), slice(None, -step)
-        here, there = (early, late) if reverse else (late, early)
-        here, there = along(dim, here), along(dim, there)
-        total[here] += product[here] * total[there]
+        target, source = (early, late) if reverse else (late, early)
+        target, source = along(dim, target), along(dim, source)
+        total[target] += product[target] * total[source]
         # the right-hand side is a new array, so that overlap of the two parts does not matter
-        product[here] = product[here] * product[there]
+        product[target] = product[target] * product[source]
         step *= 2
     return astype(total, x.dtype)
 

@@ -47,22 +47,22 @@ def isin(
     for tensor in tensors:
         check_real(tensor, "isin")
     device = device_of(tensors[0].array)
-    given = [
+    operands = [
         x if isinstance(x, TensorBase) else as_scalar(x, name)
         for x, name in ((elements, "elements"), (test_elements, "test_elements"))
     ]
-    dtype = result_type(*[x.array if isinstance(x, TensorBase) else x for x in given])
+    dtype = result_type(*[x.array if isinstance(x, TensorBase) else x for x in operands])
     values, others = (
         comparable(x.array.astype(dtype.numpy, copy=False) if isinstance(x, TensorBase) else asarray(x, dtype, device))
-        for x in given
+        for x in operands
     )
     xp = namespace(values)
     others = xp.sort(others.reshape(-1))
     if not others.size:
         return wrap(xp.full(values.shape, turned))
     places = xp.minimum(xp.searchsorted(others, values.reshape(-1)), others.size - 1)
-    found = (others[places] == values.reshape(-1)).reshape(values.shape)
-    return wrap(~found if turned else found)
+    equal = (others[places] == values.reshape(-1)).reshape(values.shape)
+    return wrap(~equal if turned else equal)
 
 
 def bucketize(input: Tensor | Number, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Tensor:

@@ -105,9 +105,9 @@ def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> A
         flat = reshape(input, -1)
         if not flat.array.size and flat.array.dtype.kind in "fV":
             return sum(flat) / 0
-        found = nanmedian(flat, 0).values
+        element = nanmedian(flat, 0).values
         # equal elements share the gradient, as in median
-        return found if not flat.requires_grad else _shared(flat, found.detach())
+        return element if not flat.requires_grad else _shared(flat, element.detach())
     x, axis = _lined_up("nanmedian", input, dim)
     values, indices = sort(x, axis)
     # NaN stands behind all others
@@ -116,12 +116,12 @@ def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> A
     return _reduced(input, gather(values, axis, middle), gather(indices, axis, middle), axis, keepdim)
 
 
-def _shared(flat: Any, found: Any) -> Any:
+def _shared(flat: Any, element: Any) -> Any:
     """Return a found element with a gradient that all elements equal to it share."""
-    alike = eq(flat.detach(), found)
-    shared = sum(where(alike, flat, 0) / clamp(sum(alike), min=1))
+    equals = eq(flat.detach(), element)
+    shared = sum(where(equals, flat, 0) / clamp(sum(equals), min=1))
     # shares of an element may add up to another one, and a sum has lost the sign of zero
-    return where(isinf(found), shared, sub(found, sub(shared.detach(), shared)))
+    return where(isinf(element), shared, sub(element, sub(shared.detach(), shared)))
 
 
 def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> ValuesIndices:
@@ -184,17 +184,17 @@ def _quantile(
         where_ = where(nan, float(last), where_)
     if interpolation in {"lower", "higher", "nearest"}:
         chosen = {"lower": floor, "higher": ceil, "nearest": round}[interpolation](where_)
-        found = gather(ordered, -1, chosen.long())
+        result = gather(ordered, -1, chosen.long())
     else:
         below = floor(where_)
         weight = sub(where_, below) if interpolation == "linear" else 0.5
-        found = lerp(gather(ordered, -1, below.long()), gather(ordered, -1, ceil(where_).long()), weight)
+        result = lerp(gather(ordered, -1, below.long()), gather(ordered, -1, ceil(where_).long()), weight)
     # the levels come first
-    found = movedim(found, -1, 0)
+    result = movedim(result, -1, 0)
     rest = [] if axis is None else [size for d, size in enumerate(array.shape) if d != axis]
     if keepdim:
         rest = [1 if axis is None or d == axis else size for d, size in enumerate(array.shape)]
-    return reshape(found, (*level.array.shape, *rest))
+    return reshape(result, (*level.array.shape, *rest))
 
 
 def quantile(

@@ -188,8 +188,8 @@ def unique(
     array = array_of(input)
     axis = None if dim is None else dim_in(dim, array.ndim)
     values = comparable(array) if array.dtype.kind in "fV" else array
-    found: Any = namespace(array).unique(values, return_inverse=True, return_counts=True, axis=axis, equal_nan=False)
-    distinct, inverse, counts = found
+    result: Any = namespace(array).unique(values, return_inverse=True, return_counts=True, axis=axis, equal_nan=False)
+    distinct, inverse, counts = result
     shape = array.shape if axis is None else (array.shape[axis],)
     parts = [wrap(distinct.astype(array.dtype, copy=False))]
     if return_inverse:

@@ -223,10 +223,10 @@ def _all_cuda(x: Array, *, dim: Ints, keepdim: bool) -> Any:
 def _tested(test: Primitive, input: Tensor, dim: Dims, keepdim: bool) -> Any:
     x, keepdim = tensor_operand(input), as_bool(keepdim, "keepdim")
     if isinstance(dim, tuple | list) and not dim:
-        found: Any = ne(x, 0)
+        result: Any = ne(x, 0)
     else:
-        found = test(x, dim=reduced_dims(dim, x.array.ndim), keepdim=keepdim)
-    return cast_to(found, uint8) if x.array.dtype == uint8.numpy else found
+        result = test(x, dim=reduced_dims(dim, x.array.ndim), keepdim=keepdim)
+    return cast_to(result, uint8) if x.array.dtype == uint8.numpy else result
 
 
 def any(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:

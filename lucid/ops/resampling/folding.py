@@ -132,8 +132,8 @@ def fold(
     size = sizes_for("fold", "output_size", output_size, 2, least=1)
     axes = windows("fold", size, kernel_size, dilation, padding, stride)
     kernel, count = tuple([axis.kernel for axis in axes]), window_count(axes)
-    channels, left = divmod(shape[-2], math.prod(kernel))
-    if left or shape[-1] != math.prod(count):
+    channels, rest = divmod(shape[-2], math.prod(kernel))
+    if rest or shape[-1] != math.prod(count):
         raise ShapeError(
             f"fold: expected a multiple of {math.prod(kernel)} rows and {math.prod(count)} columns, for windows of "
             f"{kernel} at {count} places, got {shape}"

@@ -210,13 +210,13 @@ def drift_of(m: Namespace, g: Any, x: Any, grid: Any, how: Sampling, orders: Int
 
 def parts_of(m: Namespace, grad: Any, shape: Ints, how: Sampling, orders: Ints) -> list[tuple[Any, tuple[int, ...]]]:
     """Return the part of a drift's gradient for each dimension, in a shape, with the orders of its weights."""
-    found: list[tuple[Any, tuple[int, ...]]] = []
+    parts: list[tuple[Any, tuple[int, ...]]] = []
     for dim in range(len(orders)):
         more = raised(orders, dim)
         if more[dim] <= MOST_ORDERS[how.mode]:
             at = len(orders) - 1 - dim
-            found.append((m.reshape(m.getitem(grad, index=(..., slice(at, at + 1))), shape=shape), more))
-    return found
+            parts.append((m.reshape(m.getitem(grad, index=(..., slice(at, at + 1))), shape=shape), more))
+    return parts
 
 
 def sum_of(m: Namespace, terms: list[Any], like: Any, shape: Ints) -> Any:
@@ -281,18 +281,18 @@ def nearby(xp: ModuleType, places: Array, size: Ints, how: Sampling, orders: Int
 
 def indices(near: list[Near], size: Ints) -> list[Array]:
     """Return the indices, over all dimensions, of each element near the points."""
-    found = near[0].indices
+    result = near[0].indices
     for along, length in zip(near[1:], size[1:], strict=True):
-        found = [index * length + more for index in found for more in along.indices]
-    return found
+        result = [index * length + more for index in result for more in along.indices]
+    return result
 
 
 def weights(near: list[Near], orders: Ints) -> list[Array]:
     """Return the weights of the same elements."""
-    found = near[0].weights[orders[0]]
+    result = near[0].weights[orders[0]]
     for along, order in zip(near[1:], orders[1:], strict=True):
-        found = [weight * factor for weight in found for factor in along.weights[order]]
-    return found
+        result = [weight * factor for weight in result for factor in along.weights[order]]
+    return result
 
 
 def nearby_along(xp: ModuleType, place: Array, size: int, orders: range, how: Sampling) -> Near:
@@ -315,20 +315,20 @@ def nearby_along(xp: ModuleType, place: Array, size: int, orders: range, how: Sa
             by_order[order] = [weight * slopes**order for weight in by_order[order]]
     if how.mode == "bicubic":
         first = first - 1
-    found: list[Array] = []
+    elements: list[Array] = []
     for k in range(len(by_order[orders[0]])):
         element = first + k
         if how.mode == "bicubic":
             element, _ = inside(xp, element, size, how)
         if how.padding != "zeros":
             # one behind the last has the weight 0
-            found.append(xp.minimum(element.astype(np.int64), size - 1))
+            elements.append(xp.minimum(element.astype(np.int64), size - 1))
             continue
-        there = (element >= 0) & (element <= size - 1)
-        found.append(element.astype(np.int64) * there)
+        inner = (element >= 0) & (element <= size - 1)
+        elements.append(element.astype(np.int64) * inner)
         for of_order in by_order.values():
-            of_order[k] = of_order[k] * there
-    return Near(found, by_order)
+            of_order[k] = of_order[k] * inner
+    return Near(elements, by_order)
 
 
 def weights_of(xp: ModuleType, mode: str, between: Array, order: int) -> list[Array]:
@@ -370,7 +370,7 @@ def cubic_weights(xp: ModuleType, between: Array, order: int) -> list[Array]:
     """Return the weights of the four elements around, by cubic convolution with a = -0.75, or their derivatives."""
     a = -0.75
     near, far = (a + 2, -(a + 3), 0.0, 1.0), (a, -5 * a, 8 * a, -4 * a)
-    found: list[Array] = []
+    values: list[Array] = []
     for k, polynomial in enumerate((far, near, near, far)):
         side = 1 if k < 2 else -1
         distance = (between - (k - 1)) * side
@@ -378,5 +378,5 @@ def cubic_weights(xp: ModuleType, between: Array, order: int) -> list[Array]:
         value = xp.zeros_like(between)
         for coefficient in coefficients.tolist():
             value = value * distance + coefficient
-        found.append(value)
-    return found
+        values.append(value)
+    return values

@@ -66,14 +66,14 @@ def resized(xp: ModuleType, x: Array, axes: tuple[Axis, ...], *, adjoint: bool) 
     # those that shrink most come first, so that there is least in between
     order = sorted(zip(dims, axes, strict=True), key=lambda each: each[1].out / each[1].size, reverse=adjoint)
     dtype = accumulation_dtype(x.dtype)
-    given, out = x, x.astype(dtype, copy=False)
+    original, out = x, x.astype(dtype, copy=False)
     if xp is np:
         for dim, axis in order:
             out = by_products(out, axis, dim, adjoint=adjoint)
         # 0 times infinity or NaN is NaN, beside where it belongs
         if np.isfinite(out.sum()):
             return out.astype(x.dtype, copy=False)
-        out = given.astype(dtype, copy=False)
+        out = original.astype(dtype, copy=False)
     for dim, axis in order:
         out = by_taps(xp, out, axis, dim, adjoint=adjoint)
     return out.astype(x.dtype, copy=False)

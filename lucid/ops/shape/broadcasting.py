@@ -104,26 +104,26 @@ def meshgrid(*tensors: Tensor | Sequence[Tensor], indexing: str = "ij") -> tuple
     tensor([[1, 1, 1],
             [2, 2, 2]])
     """
-    given = tensors_in(tensors)
+    vectors = tensors_in(tensors)
     if not among(indexing, {"ij", "xy"}):
         raise SettingError(f"meshgrid: expected indexing 'ij' or 'xy', got {indexing!r}")
-    for k, tensor in enumerate(given):
+    for k, tensor in enumerate(vectors):
         if array_of(tensor).ndim > 1:
             raise ShapeError(
                 f"meshgrid: expected tensors of at most one dimension, got shape {tuple(tensor.array.shape)} at {k}"
             )
-    order = list(range(len(given)))
-    if indexing == "xy" and len(given) > 1:
+    order = list(range(len(vectors)))
+    if indexing == "xy" and len(vectors) > 1:
         order[:2] = [1, 0]
-    shape = [0] * len(given)
-    for tensor, dim in zip(given, order, strict=True):
+    shape = [0] * len(vectors)
+    for tensor, dim in zip(vectors, order, strict=True):
         shape[dim] = tensor.array.size
-    check_size("meshgrid", shape, max([tensor.array.itemsize for tensor in given], default=1))
-    found: list[Any] = []
-    for tensor, dim in zip(given, order, strict=True):
-        column = reshape(tensor, (tensor.array.size, *(1,) * (len(given) - dim - 1)))
-        found.append(_expand(column, shape=tuple(shape)))
-    return tuple(found)
+    check_size("meshgrid", shape, max([tensor.array.itemsize for tensor in vectors], default=1))
+    grids: list[Any] = []
+    for tensor, dim in zip(vectors, order, strict=True):
+        column = reshape(tensor, (tensor.array.size, *(1,) * (len(vectors) - dim - 1)))
+        grids.append(_expand(column, shape=tuple(shape)))
+    return tuple(grids)
 
 
 def sum_to_size(input: Tensor, *size: int | Sequence[int]) -> Tensor:

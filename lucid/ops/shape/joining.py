@@ -57,16 +57,16 @@ def together(tensors: Sequence[Tensor], name: str) -> tuple[Any, ...]:
             f"{name}: expected a sequence of Tensors, got one of shape {list(tensors.array.shape)}; its slices are "
             "lucid.unbind(x)"
         )
-    found = tensors_in((tensors,))
-    if not found:
+    parts = tensors_in((tensors,))
+    if not parts:
         raise ShapeError(f"{name}: expected a non-empty list of Tensors")
     try:
-        dtype = found[0].array.dtype
-        if all(t.array.dtype is dtype for t in found):
-            return found
+        dtype = parts[0].array.dtype
+        if all(t.array.dtype is dtype for t in parts):
+            return parts
     except AttributeError:
-        found = tuple(map(tensor_operand, found))
-    return promote(*found)
+        parts = tuple(map(tensor_operand, parts))
+    return promote(*parts)
 
 
 def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
@@ -76,14 +76,14 @@ def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     >>> lucid.cat([lucid.tensor([1, 2]), lucid.tensor([3])])
     tensor([1, 2, 3])
     """
-    given = together(tensors, "cat")
-    shape = next((t.array.shape for t in given if t.array.shape != (0,)), (0,))
+    joined = together(tensors, "cat")
+    shape = next((t.array.shape for t in joined if t.array.shape != (0,)), (0,))
     if not shape:
         raise ShapeError("cat: a 0-dim tensor cannot be joined; use lucid.stack, or reshape it to (1,)")
     axis = dim_in(dim, len(shape))
     before, after = shape[:axis], shape[axis + 1 :]
-    parts = list(given)
-    for position, part in enumerate(given):
+    parts = list(joined)
+    for position, part in enumerate(joined):
         other = part.array.shape
         if other == shape:
             continue
