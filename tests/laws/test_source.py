@@ -1,4 +1,4 @@
-"""Words: first lines of docstrings, and identifiers, are in the plain terms of the field."""
+"""Texts of a source: first lines and identifiers are in the terms of the field, and type hints mean something."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ OPEN = (
 HINGE = re.compile(r"\b(what|which|where|who|whom|whose)\b", re.IGNORECASE)
 CODE = re.compile(r"(`+).+?\1")
 VAGUE = {"there", "found", "left", "given", "alike", "begun"}
+MOST_ANY = 0.10
 
 # parameters of public functions and classes, by file
 PUBLIC = {
@@ -90,3 +91,27 @@ def test_every_open_folder_needs_it():
     for folder in OPEN:
         paths = [file.relative_to(LUCID).as_posix() for file in sorted((LUCID / folder).rglob("*.py"))]
         assert any(next(hinging(path), None) or next(vague(path), None) for path in paths), folder
+
+
+def parameters(tree, public=True):
+    """Yield whether each parameter of the functions of a tree is plainly `Any`, and whether its function is public."""
+    for node in ast.iter_child_nodes(tree):
+        here = public and not getattr(node, "name", "").removeprefix("__").startswith("_")
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            of = node.args
+            for each in (*of.posonlyargs, *of.args, *of.kwonlyargs, of.vararg, of.kwarg):
+                if each is not None and each.arg not in {"self", "cls"}:
+                    yield each.annotation is not None and ast.unparse(each.annotation) == "Any", here
+            yield from parameters(node, public=False)
+        else:
+            yield from parameters(node, here)
+
+
+def test_few_parameters_are_any():
+    """At most one parameter in ten says nothing of what it takes, and of public functions too."""
+    found = [each for path in LUCID.rglob("*.py") for each in parameters(ast.parse(path.read_text(encoding="utf-8")))]
+    for some in (found, [each for each in found if each[1]]):
+        share = sum(is_any for is_any, _ in some) / len(some)
+        assert share <= MOST_ANY, (
+            f"{share:.1%} of {len(some)} parameters are Any; Array is for arrays, object for anything"
+        )
