@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
 
 def scaled(x: Operand, exponent: Operand) -> Any:
-    """Return ``numpy.ldexp``; of exponents with fractions, which NumPy refuses, what `lucid.ldexp` gives."""
+    """Return ``numpy.ldexp``; ``lucid.ldexp`` for exponents with fractions, as NumPy refuses them."""
     like = next(tensors_in((x, exponent)))
     n = operand(exponent, like, strong=True)
     if n.array.dtype.kind in "fcV":
