@@ -176,7 +176,7 @@ class Rerun:
                 random_numbers(region.states),
                 inference_mode(False),
                 AutocastAs(region.autocast),
-                saved_tensors_hooks(self.pack, _given),
+                saved_tensors_hooks(self.pack, _unchanged),
                 region.context,
             ):
                 region.function(*args, **kwargs)
@@ -231,7 +231,7 @@ class Rerun:
         )
 
 
-def _given(tensor: Any) -> Any:
+def _unchanged(tensor: Any) -> Any:
     return tensor
 
 
