@@ -1,4 +1,4 @@
-"""Processes that compute together, and what a process has begun with the others of its group."""
+"""Process groups, and the collectives that a process has begun in them."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class ProcessGroup:
         watch.begun[name] = 0
 
     def __deepcopy__(self, memo: object) -> Self:
-        """Return the group itself, which a copy of what holds it belongs to, too."""
+        """Return the group itself: a copy of its owner belongs to the same group."""
         return self
 
     def rank(self) -> int:
@@ -78,7 +78,7 @@ class ProcessGroup:
         return f"group {self.name!r} of {self.size()} processes"
 
     def engine(self, device: str, what: str = "") -> Engine:
-        """Return what takes arrays of a kind of device from process to process, made when it is first needed.
+        """Return the engine for a type of device, created on first use.
 
         Raises
         ------
@@ -106,7 +106,7 @@ class ProcessGroup:
     def begin(
         self, engine: Engine, kind: str, text: str, steps: Callable[[], Steps], phases: int = 1, peer: int = -1
     ) -> Work:
-        """Begin a collective, or what two processes do among themselves, and return it."""
+        """Begin a collective or a point-to-point transfer, and return its work."""
         if captures and engine.name == "mpi":
             check_not_capturing(f"{kind}, which goes through the host with CPU tensors,")
         self._check_whole(kind)
@@ -161,7 +161,7 @@ class ProcessGroup:
         self.broken = "this process has left it by destroy_process_group"
 
     def close(self) -> None:
-        """Give back what its engines hold."""
+        """Release the resources of its engines."""
         for engine in self._engines.values():
             engine.close()
         self._engines.clear()

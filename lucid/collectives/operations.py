@@ -1,4 +1,4 @@
-"""What a collective of tensors is, and those that put values together or spread them.
+"""The base of collectives of tensors, and those that reduce or spread values.
 
 This holds for each of them, unless it says otherwise:
 

@@ -375,7 +375,7 @@ def all_to_all(
     group: ProcessGroup | None = None,
     async_op: bool = False,
 ) -> Work | None:
-    """Send a tensor to each process, and fill a tensor with what comes from each.
+    """Send a tensor to each process, and receive one from each.
 
     What holds for all collectives says `lucid.collectives.operations`.
 

@@ -65,7 +65,7 @@ def library() -> Any:
 
 
 class Peers:
-    """The processes of a group, as what each of them has to know to be connected with the others.
+    """The processes of a group, with everything that each needs to connect with the others.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ class Peers:
         return f"rank {self.watch.rank} of {self.watch.size}, in group {self.name!r} of {len(self.ranks)} processes"
 
     def without(self, ranks: Sequence[int]) -> Peers:
-        """Return those that are left without some, of which this process is none."""
+        """Return the remaining peers after removing `ranks`, all of them other processes."""
         left = [rank for rank in self.ranks if rank not in ranks]
         gone = ", ".join(map(str, ranks))
         return Peers(f"{self.name} without {gone}", left, self.watch, self.comm)
@@ -125,7 +125,7 @@ class Peers:
         )
 
     def overdue(self, what: str, limit: float) -> DistributedTimeoutError:
-        """Return the error of what has taken too long."""
+        """Return the error of an operation that exceeded its time limit."""
         return DistributedTimeoutError(
             f"{self}: {what} has taken more than {limit:g} s: do all processes of the group compute the same "
             "collectives of CUDA tensors? A longer limit is set by init_process_group(timeout=)",
@@ -147,7 +147,7 @@ class Peers:
                 raise DistributedError(f"{self}: rank {rank} has ended its script")
 
     def _identity(self, core: Any, deadline: float, limit: float) -> Any:
-        """Return what the communicator is known by, the same in all processes."""
+        """Return the identifier of the communicator, the same in all processes."""
         if len(self.ranks) == 1:
             return core.get_unique_id()
         if self.comm is None:
@@ -193,7 +193,7 @@ class Peers:
     def poll(
         self, condition: Callable[[], bool], deadline: float, what: str, limit: float, work: Work | None = None
     ) -> None:
-        """Return when `condition` holds; raise where that takes too long, or a process has failed."""
+        """Wait until `condition` holds; raise if that exceeds the deadline, or a process has failed."""
         while not condition():
             self.check(work)
             if time.monotonic() > deadline:
@@ -202,7 +202,7 @@ class Peers:
 
 
 def settle(comm: Any, peers: Peers, what: str, left: float, limit: float, work: Work | None = None) -> None:
-    """Return when a communicator that does not block has done what it was called for, with all processes.
+    """Wait until the pending call of a nonblocking communicator has completed in all processes.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Under LUCID_DISTRIBUTED_DEBUG=1 all processes compare what they are about to call, before they do."""
+"""The check of LUCID_DISTRIBUTED_DEBUG=1: all processes compare their next collective before they begin it."""
 
 from __future__ import annotations
 
