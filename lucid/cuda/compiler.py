@@ -52,7 +52,7 @@ class Parameter(NamedTuple):
         return f"{self.type}{'*' if self.is_pointer else ''} {self.name}"
 
     def packed(self, value: Any, function: str, device: int) -> Any:
-        """Return what the launch gets for an argument.
+        """Return an argument as the launch takes it.
 
         Raises
         ------
@@ -258,7 +258,7 @@ def _parameter(kernel: str, declaration: str) -> Parameter:
 
 
 def compile(source: str, *, name: str = "custom.cu") -> Module:
-    """Compile CUDA C++ for the current device, which may be simulated.
+    """Compile CUDA C++ for the current device, real or simulated.
 
     The source may include lucid's headers, such as ``#include "lucid.cuh"``. On a device it is compiled by NVRTC as
     C++17. Autograd does not watch what kernels write, and they refuse tensors that require grad: a kernel with a

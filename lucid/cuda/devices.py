@@ -1,4 +1,4 @@
-"""Which CUDA devices there are and which of them is current."""
+"""The CUDA devices of this machine, and the current one."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def cuda_index(device: CudaDevice) -> int:
 
 
 def current_device() -> int:
-    """Index of the CUDA device on which this thread works.
+    """Index of the current CUDA device of this thread.
 
     Raises
     ------
@@ -77,7 +77,7 @@ def set_device(device: CudaDevice) -> None:
 
 @contextmanager
 def device(device: CudaDevice) -> Generator[None]:
-    """Context in which a CUDA device is the current one of this thread; the previous one comes back, however it ends.
+    """Context manager that makes a CUDA device current in this thread, and restores the previous one.
 
     Parameters
     ----------

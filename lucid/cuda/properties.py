@@ -1,4 +1,4 @@
-"""What a CUDA device is and how much of its memory is free, as programs ask before they choose their settings."""
+"""Properties and free memory of CUDA devices, for programs that choose their settings by them."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def get_device_capability(device: CudaDevice = None) -> tuple[int, int]:
 
 @checked
 def is_bf16_supported(including_emulation: bool = True) -> bool:
-    """Whether the current CUDA device computes with bfloat16; False where there is none.
+    """Whether the current CUDA device computes with bfloat16; False without a device.
 
     lucid's kernels do on every device, in float32 between reading and writing; with ``including_emulation=False`` the
     question is whether the hardware has it, which it does from capability 8.0 on.
@@ -106,7 +106,7 @@ def is_bf16_supported(including_emulation: bool = True) -> bool:
 
 
 def mem_get_info(device: CudaDevice = None) -> tuple[int, int]:
-    """Free and total bytes of a CUDA device, as the driver counts them: what lucid keeps for reuse is not free.
+    """Free and total bytes of a CUDA device, as the driver counts them: memory kept by lucid for reuse is not free.
 
     Raises
     ------

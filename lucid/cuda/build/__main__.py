@@ -155,7 +155,7 @@ def _run(options: argparse.Namespace, console: Console) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Return 0 after all was built, 1 after an error, which is printed."""
+    """Build the kernels; return 0, or 1 after printing an error."""
     options = _options(arguments)
     try:
         _run(options, Console(stderr=True))

@@ -1,4 +1,4 @@
-"""NVIDIA's run-time compiler through ctypes, whose calls let other threads go on: CuPy's keep Python's lock.
+"""NVIDIA's run-time compiler through ctypes, so that other threads run meanwhile: CuPy's calls keep Python's lock.
 
 It needs no GPU, no driver and no CuPy, but the library and two headers of CUDA.
 """
@@ -62,7 +62,7 @@ class Compiler:
         return Image(key_of(unit), self.version, kernels, code)
 
     def told(self, unit: Unit, architecture: str, options: Sequence[str] = ()) -> tuple[dict[str, str], bytes, str]:
-        """Return what kernels are called in the code by their C++ names, the code, and what NVRTC says of it.
+        """Return the names of kernels in the code by their C++ names, the code, and NVRTC's log.
 
         Raises
         ------
@@ -105,7 +105,7 @@ class Compiler:
 
 @cache
 def compiler() -> Compiler:
-    """Return the oldest NVRTC that is installed: newer drivers load what it makes, while older ones may refuse.
+    """Return the oldest NVRTC installed: newer drivers load its code, older ones might refuse that of a newer one.
 
     Raises
     ------

@@ -25,7 +25,7 @@ _OURS = frozenset({__file__, arguments.__file__, runpy.__file__, "<frozen runpy>
 
 
 def main() -> None:
-    """Read the command line, start the devices, and run what it names as Python would."""
+    """Read the command line, start the devices, and run the script, module or code as Python would."""
     parser = argparse.ArgumentParser(
         prog="python -m lucid.cuda.simulator",
         description="Run a script, or a module, that uses CuPy on CUDA devices simulated on the CPU.",
@@ -87,7 +87,7 @@ def _choose_nvrtc(asked: bool | None) -> None:
 
 
 def _search_first(folder: str) -> None:
-    """Put the folder into the path of imports where Python has put that of ``-m``."""
+    """Put the folder first in the import path, in the place of the entry for ``-m``."""
     if not sys.flags.safe_path:
         sys.path[0] = folder
 

@@ -78,7 +78,7 @@ def start() -> None:
 
 
 class _Python(ctypes.Structure):
-    """``lucid_simulator::Python``: what the libraries leave to Python."""
+    """``lucid_simulator::Python``: the functions of Python that the libraries call."""
 
     COMPILE = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_char_p)
     LOAD = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_void_p)
@@ -167,7 +167,7 @@ class _Simulated:
     # ---- what the libraries call; nothing may be raised here but what a Ctrl-C raises ----
 
     def _answering(self, function: Callable[..., tuple[int, str]]) -> Callable[..., None]:
-        """Return what gives the libraries the answer of a function, or none if a Ctrl-C comes, which they repeat."""
+        """Return a callback passing a function's answer to the libraries, or none after a Ctrl-C, to be repeated."""
 
         def call(*args: Any) -> None:
             try:
@@ -236,7 +236,7 @@ def _columns(symbols: list[Symbol]) -> tuple[ctypes.Array[Any], ...]:
 
 
 def _address(library: ctypes.CDLL, name: str) -> int | None:
-    """Return where a function of a library is; None if it has none of that name."""
+    """Return the address of a function of a library; None if it has none of that name."""
     try:
         return ctypes.cast(getattr(library, name), ctypes.c_void_p).value
     except AttributeError:

@@ -28,7 +28,7 @@ _READ_WRITE_EXECUTE = 7
 
 
 def functions(path: Path) -> dict[str, int]:
-    """Return where the functions of a binary are, local ones too, relative to its beginning."""
+    """Return the addresses of the functions of a binary, local ones too, relative to its beginning."""
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         (table,) = struct.unpack_from("<Q", data, 40)
         size, count = struct.unpack_from("<HH", data, 58)
@@ -87,7 +87,7 @@ def redirect(path: Path, choose: Callable[[str], int | None]) -> int:
 
 
 def _base_of(path: Path) -> int:
-    """Return where a binary is loaded."""
+    """Return the load address of a binary."""
     real = str(path.resolve())
     for line in Path("/proc/self/maps").read_text(encoding="utf-8").splitlines():
         place, _, offset, *_, file = line.split(maxsplit=5)

@@ -1,4 +1,4 @@
-"""Which CuPy is installed, and the CUDA that it was built for: all that differs from one such CUDA to another."""
+"""The installed CuPy and the CUDA that it was built for, with all that differs between such versions."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ _TAKEN = " or ".join(WHEELS)
 
 @cache
 def installed() -> tuple[Path, Cuda]:
-    """Return where CuPy is installed, and which CUDA it asks for.
+    """Return the folder of the installed CuPy, and the CUDA that it needs.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What a source of CUDA C++ declares: its kernels' parameters, the structs that they are passed, and its constants.
+"""Declarations in CUDA C++ source: kernels' parameters, the structs that they are passed, and constants.
 
 All of it is read where it stands, when it is first asked for, so that nothing is typed in Python once more. Read are
 numbers, pointers, arrays and structs of these; templates of structs, with explicit specialisations; aliases; and
@@ -105,7 +105,7 @@ class Declared(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """How a type lies in memory: codes of the struct module, bytes, and what its address is a multiple of."""
+    """The layout of a type in memory: codes of the struct module, size in bytes, and alignment."""
 
     codes: str
     size: int
@@ -117,7 +117,7 @@ _Definitions = dict[str, set[tuple[tuple[str, ...], str]]]
 
 
 def declared(text: str) -> list[Declared]:
-    """Return what a declaration such as ``const float* x`` or ``long long size_d[8], count`` names."""
+    """Return the names declared by a declaration such as ``const float* x`` or ``long long size_d[8], count``."""
     found: list[Declared] = []
     for each in _split(re.sub(_QUALIFIERS, " ", text)):
         *words, name = each.partition("[")[0].replace("*", " * ").split() or [""]
@@ -131,7 +131,7 @@ def declared(text: str) -> list[Declared]:
 
 
 def is_const(declaration: str) -> bool:
-    """Return whether what a parameter points to, or the number that it is, may only be read."""
+    """Return whether a parameter, or the memory that it points to, is read-only."""
     return re.search(r"\bconst\b", declaration.partition("*")[0]) is not None
 
 
@@ -166,7 +166,7 @@ def _names(parameters: str | None) -> tuple[str, ...]:
 
 
 def _templates(text: str) -> dict[int, str]:
-    """Return the parameters of templates, by where in a text begins what they are templates of."""
+    """Return the parameters of templates, by the positions in a text of the templates' own declarations."""
     return {each.end(): each[1] for each in re.finditer(_TEMPLATE, text)}
 
 
@@ -188,7 +188,7 @@ def _definitions(text: str) -> _Definitions:
 
 
 def _together(fields: Iterable[Layout]) -> Layout:
-    """Return the layout of fields one behind the other, without what fills up its end."""
+    """Return the layout of consecutive fields, without padding at the end."""
     codes, end, alignment = "", 0, 1
     for each in fields:
         gap = -end % each.alignment
@@ -200,7 +200,7 @@ def _together(fields: Iterable[Layout]) -> Layout:
 
 
 class Source:
-    """The declarations of a text; a `KernelError` names what is not there, or more than is read.
+    """The declarations of a text; a `KernelError` names the missing or unsupported one.
 
     Parameters
     ----------
@@ -314,7 +314,7 @@ class Source:
         return members
 
     def resolved(self, kind: str) -> str:
-        """Return what a type is called behind its other names, with the arguments of its template."""
+        """Return the name of a type with aliases resolved, and with the arguments of its template."""
         kind = _plain(" ".join(re.sub(_QUALIFIERS, " ", kind).split()))
         found = re.fullmatch(_TYPE, kind)
         if kind in NUMBERS or found is None:
@@ -329,7 +329,7 @@ class Source:
         return f"{name}<{', '.join(arguments)}>" if arguments else kind
 
     def _body(self, kind: str) -> str:
-        """Return what stands in the braces of a struct, with its arguments instead of the parameters."""
+        """Return the text in the braces of a struct, with its arguments substituted for the parameters."""
         found = re.fullmatch(_TYPE, kind)
         choices = self._structs.get(found["name"], []) if found and not found["member"] else []
         arguments = _split(found["arguments"]) if found else []
@@ -392,5 +392,5 @@ def constant(file: str, expression: str) -> int:
 
 @cache
 def packer(file: str, kind: str) -> struct.Struct:
-    """Return what packs the members of a struct of a file in ``kernels/``: ``packer("indexing.cuh", "Walk")``."""
+    """Return the packer of the members of a struct of a file in ``kernels/``: ``packer("indexing.cuh", "Walk")``."""
     return struct.Struct(f"@{source(file).layout(kind).codes}")

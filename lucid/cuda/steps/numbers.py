@@ -1,4 +1,4 @@
-"""What the steps of optimizers take beside arrays, in device memory: a graph reads there what its launches change."""
+"""The numbers of optimizers' steps in device memory, so that a graph reads values that change between launches."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class NumbersKernel(NamedTuple):
 
 
 class Given(NamedTuple):
-    """The settings of a group as numbers, and which of them lie on a device instead.
+    """The settings of a group as numbers, and those of them that lie on a device instead.
 
     Attributes
     ----------
@@ -95,7 +95,7 @@ class RowNumbers:
             self._launches.append(made_by.kernel[()].bound(grid, _THREADS, values, slots))
 
     def address(self, row: int) -> int:
-        """Return where the numbers of a row lie."""
+        """Return the address of the numbers of a row."""
         return self._numbers.data.ptr + row * self._numbers.strides[0]
 
     def write(self, values: Sequence[float]) -> None:
@@ -119,7 +119,7 @@ class RowNumbers:
 
 
 def _lasting(module: Any, size: int) -> Array:
-    """Return float64 numbers that a graph which is being captured leaves alone, so that what is written there stays.
+    """Return float64 numbers that a graph under capture leaves alone, so that values written there stay.
 
     Memory of its own pool may have been that of a temporary, which each launch writes again.
     """

@@ -1,4 +1,4 @@
-"""The scale of a loss on a device, where it finds its size without asking the host."""
+"""The scale of a loss on a device, updated there without asking the host."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def update_scale(
     scale: Array, narrow: Array, tracker: Array, found: Array | None,
     *, bad: bool, growth: float, backoff: float, interval: int,
 ) -> None:  # fmt: skip
-    """Let a scale shrink where an overflow was found, and grow after an interval of steps without one.
+    """Let a scale shrink after an overflow, and grow after an interval of steps without one.
 
     Parameters
     ----------

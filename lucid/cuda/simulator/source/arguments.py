@@ -28,7 +28,7 @@ _DTYPES = {code: np.dtype(code) for code in "?bBhHiIqQfd"} | {"l": np.dtype(np.i
 
 
 def compare_arguments(cupy: Any, source_of: Callable[[str], str | None]) -> None:
-    """Let every `cupy.RawKernel` compare what it is called with.
+    """Let every `cupy.RawKernel` check the arguments of its calls.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def compare_arguments(cupy: Any, source_of: Callable[[str], str | None]) -> None
 
 @cache
 def _parameters(text: str, name: str) -> list[tuple[str, str, int]]:
-    """Return name, type and stars of each parameter of a kernel; none where its source does not tell them."""
+    """Return name, type and stars of each parameter of a kernel; none if its source does not tell them."""
     try:
         template, parameters = Source(text, "kernel.cu").kernels.get(name, ("", []))
     except KernelError:

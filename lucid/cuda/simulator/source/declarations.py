@@ -1,4 +1,4 @@
-"""Variables of a source of CUDA C++: which are the device's, and where in its library they are."""
+"""Variables of a source of CUDA C++: those of the device, and their addresses in its library."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def marked(text: str) -> str:
 
 
 def _declares(code: str, word: re.Match[str], end_of_macro: int | None = None) -> bool:
-    """Whether what a word begins is a variable that is not constant."""
+    """Whether a word begins the declaration of a variable that is not constant."""
     begin = max(code.rfind(mark, max(0, word.start() - 200), word.start()) for mark in ";{}\n") + 1
     before = code[begin : word.start()]
     found = _TO_THE_NAME.match(code, word.end(), len(code) if end_of_macro is None else end_of_macro)
@@ -90,7 +90,7 @@ def _declares(code: str, word: re.Match[str], end_of_macro: int | None = None) -
 
 
 def _of_functions(code: str) -> list[int]:
-    """Return where static variables of functions are declared, which are the device's too."""
+    """Return the positions of static variables of functions, variables of the device too."""
     if "static" not in code:
         return []
     code = _DIRECTIVE.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), code)
@@ -108,7 +108,7 @@ def _of_functions(code: str) -> list[int]:
 
 
 class Symbols(NamedTuple):
-    """The variables of a library, by their offsets: those of a block, and all others, which are the device's."""
+    """The variables of a library, by their offsets: those of a block, and all others, those of the device."""
 
     shared: list[Symbol]
     others: list[Symbol]
@@ -116,7 +116,7 @@ class Symbols(NamedTuple):
 
 @cache
 def symbols(library: Path) -> Symbols:
-    """Return where in a library its variables are, how large and what they are called.
+    """Return the addresses, sizes and names of the variables in a library.
 
     Those that stand in no section of ours, since nothing marks them, are the device's too: CuPy tells NVRTC that all is
     of which nothing is said.

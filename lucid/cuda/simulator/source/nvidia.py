@@ -1,4 +1,4 @@
-"""What NVIDIA's own compiler says of a source, which needs no GPU: g++ takes more than CUDA does."""
+"""The diagnostics of NVIDIA's own compiler for a source, without a GPU: g++ accepts more than CUDA does."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _GIVEN = ("-arch", "--gpu-architecture", "-std", "--std", "-ftz", "--ftz", "--de
 
 @functools.cache
 def anywhere(option: str) -> str:
-    """Return an option, with its version in place of the folder where it names the headers of a CUDA toolkit."""
+    """Return an option; for the headers of a CUDA toolkit, its version in the place of the folder."""
     if not option.startswith("-I"):
         return option
     try:
