@@ -1,4 +1,4 @@
-"""What distributions are made of: parameters of one shape, probabilities and logits, triangles as vectors."""
+"""Tools of distributions: parameters of one shape, probabilities and logits, triangles as vectors."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def tril_matrix_to_vec(mat: Tensor, diag: int = 0) -> Tensor:
 
 
 def vec_to_tril_matrix(vec: Tensor, diag: int = 0) -> Tensor:
-    """Return matrices whose lower triangle, row by row, holds vectors, and 0 elsewhere.
+    """Return matrices with the elements of vectors in the lower triangle, row by row, and 0 elsewhere.
 
     >>> import lucid
     >>> lucid.distributions.utils.vec_to_tril_matrix(lucid.tensor([1.0, 2.0, 3.0]))

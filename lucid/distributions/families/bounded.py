@@ -122,19 +122,19 @@ class ContinuousBernoulli(Odds, ExponentialFamily):
 
     @lazy_property
     def probs(self) -> Tensor:
-        """The parameter p, kept from 0 and 1 by what the dtype can tell."""
+        """The parameter p, clamped away from 0 and 1 by the resolution of the dtype."""
         return clamp_probs(logits_to_probs(self.logits, is_binary=True))
 
     def _outside(self, p: Tensor) -> Tensor:
-        """Return where the formulas are exact."""
+        """Return a mask of the probabilities with exact formulas."""
         return (p <= self._lims[0]) | (p > self._lims[1])
 
     def _cut(self, p: Tensor) -> Tensor:
-        """Return probabilities for which the formulas are exact."""
+        """Return probabilities with exact formulas."""
         return where(self._outside(p), p, self._lims[0])
 
     def _cont_bern_log_norm(self) -> Tensor:
-        """Return the logarithm of what makes the density's integral 1: ``2 * atanh(1 - 2 * p) / (1 - 2 * p)``."""
+        """Return the logarithm of the density's normalizing constant: ``2 * atanh(1 - 2 * p) / (1 - 2 * p)``."""
         p = self.probs
         cut = self._cut(p)
         below = where(cut <= 0.5, cut, 0.0)

@@ -134,7 +134,7 @@ class Categorical(Chances):
 
 
 class OfCategorical(Chances):
-    """The base of what is drawn by a `Categorical`, whose parameters are its own."""
+    """The base of distributions drawn by a `Categorical`, with its parameters as their own."""
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
     _categorical: Categorical
@@ -211,7 +211,7 @@ class OneHotCategorical(OfCategorical):
 
 
 class OneHotCategoricalStraightThrough(OneHotCategorical):
-    """A `OneHotCategorical` whose draws have the gradient that their probabilities have.
+    """A `OneHotCategorical` with draws that have the gradient of their probabilities.
 
     Bengio, Léonard, Courville: Estimating or propagating gradients through stochastic neurons (2013).
 

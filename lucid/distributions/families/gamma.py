@@ -1,4 +1,4 @@
-"""Gamma variates and what is made of them: shares, ratios, inverses, and normal numbers over their roots."""
+"""Gamma variates and distributions derived from them: shares, ratios, inverses, and normal numbers over their roots."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ class InverseGamma(TransformedDistribution):
 
     @property
     def rate(self) -> Tensor:
-        """What the reciprocals are multiplied by."""
+        """The rate, a factor of the reciprocals."""
         return self.base_dist.rate
 
     @property

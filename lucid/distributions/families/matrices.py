@@ -31,7 +31,7 @@ __all__ = ["LKJCholesky", "Wishart"]
 
 
 class Wishart(ExponentialFamily):
-    """Sums of `df` outer products of normal vectors, of whose covariance V one form is given.
+    """Sums of `df` outer products of normal vectors, with one form of their covariance V given.
 
     The density is proportional to ``det(X)**((df - n - 1) / 2) * exp(-trace(V**-1 @ X) / 2)`` over positive definite
     n x n matrices X. `df` is above n - 1, and need not be whole. One of `covariance_matrix`, `precision_matrix`, its
@@ -154,7 +154,7 @@ class Wishart(ExponentialFamily):
 
 
 class LKJCholesky(Distribution):
-    """Lower Cholesky factors of `dim` x `dim` correlation matrices, whose density is proportional to ``det**(c - 1)``.
+    """Lower Cholesky factors of `dim` x `dim` correlation matrices, with a density proportional to ``det**(c - 1)``.
 
     c, the `concentration`, is above 0: with 1 all correlation matrices are as likely, with more those near the unit
     matrix are likelier. Lewandowski, Kurowicka, Joe: Generating random correlation matrices based on vines and extended

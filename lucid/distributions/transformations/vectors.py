@@ -35,7 +35,7 @@ def _last(title: str, shape: Sequence[int], dims: int = 1) -> Sequence[int]:
 
 
 class SoftmaxTransform(Transform):
-    """``y = softmax(x)`` of the last dimension: shares, from which x follows but for a constant.
+    """``y = softmax(x)`` of the last dimension: shares that determine x up to a constant.
 
     Examples
     --------
@@ -61,7 +61,7 @@ class SoftmaxTransform(Transform):
 
 
 class StickBreakingTransform(Transform):
-    """n numbers to n + 1 shares: each breaks a part, ``sigmoid(x - log(pieces still to come))``, off what is left.
+    """n numbers to n + 1 shares: each breaks a part, ``sigmoid(x - log(pieces still to come))``, off the rest.
 
     >>> import lucid
     >>> lucid.distributions.StickBreakingTransform()(lucid.zeros(2))
@@ -150,7 +150,7 @@ class CorrCholeskyTransform(Transform):
 
 
 class LowerCholeskyTransform(Transform):
-    """Square matrices to lower triangles with a diagonal above 0, of which it takes the exponential.
+    """Square matrices to lower triangles with a positive diagonal, the exponential of theirs.
 
     Examples
     --------
@@ -171,7 +171,7 @@ class LowerCholeskyTransform(Transform):
 
 
 class PositiveDefiniteTransform(Transform):
-    """Square matrices to positive definite ones, whose Cholesky factors are those of `LowerCholeskyTransform`.
+    """Square matrices to positive definite ones; their Cholesky factors are those of `LowerCholeskyTransform`.
 
     Examples
     --------
