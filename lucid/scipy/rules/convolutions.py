@@ -33,7 +33,7 @@ def operands(name: str, in1: Array, in2: Array, mode: str) -> list[Any]:
 
 
 def ordered(one: Array, two: Array, mode: str, axes: Sequence[int]) -> list[Any]:
-    """Return two arrays, of which in the mode 'valid' the larger one comes first."""
+    """Return two arrays; in the mode 'valid' the larger one comes first."""
     pairs = [(one.shape[k], two.shape[k]) for k in axes]
     if mode != "valid" or all(m >= n for m, n in pairs):
         return [one, two]
@@ -169,5 +169,5 @@ def correlate2d(in1: Array, in2: Array, mode: str = "full", boundary: str = "fil
 
 
 def conjugated(x: Array) -> Any:
-    """Return the conjugate of an array, which is itself if it is real."""
+    """Return the conjugate of an array: the array itself if it is real."""
     return lnp.conj(x) if x.dtype.kind == "c" else x

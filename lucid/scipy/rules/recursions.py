@@ -32,11 +32,11 @@ if TYPE_CHECKING:
 
 
 class Division(Function):
-    """The y whose causal convolution with a, along the last axis, is v."""
+    """The solution y of ``a * y = v``, a causal convolution along the last axis."""
 
     @staticmethod
     def forward(ctx: Any, a: Tensor, v: Tensor) -> Any:
-        """Return y by SciPy's filter, or CuPy's; SciPy's too where CuPy's needs a library that is not there."""
+        """Return y by SciPy's filter, or CuPy's; SciPy's too if CuPy's needs a library that is not installed."""
         try:
             filters = library("signal", v.array)
         except ImportError:
@@ -67,7 +67,7 @@ class Division(Function):
 
 
 def in_one_dtype(*values: Array) -> list[Any]:
-    """Return operands in the dtype of floats to which all promote; None stays what it is."""
+    """Return operands in the dtype of floats that all promote to, and None unchanged."""
     given = arrays(*[value for value in values if value is not None])
     dtype = np.result_type(*[each.dtype for each in given])
     dtype = dtype if dtype.kind in "fc" else np.dtype(np.float64)

@@ -132,7 +132,7 @@ def window_of(window: Array, size: int, like: Array) -> Any:
 def upfirdn(
     h: Array, x: Array, up: int = 1, down: int = 1, axis: int = -1, mode: str = "constant", cval: float = 0
 ) -> Any:
-    """Return ``scipy.signal.upfirdn``: the filter's phases, one beside another, of which each `down`-th is kept."""
+    """Return ``scipy.signal.upfirdn``: the filter's phases, one beside another, keeping each `down`-th sample."""
     h, x = in_one_dtype(h, x)
     if h.ndim != 1 or not h.size:
         raise ValueError("h must be 1-D with non-zero length")
@@ -309,7 +309,7 @@ def medfilt(volume: Array, kernel_size: PerAxis = None) -> Any:
 
 
 def frequencies(worN: Array, whole: bool, include_nyquist: bool) -> Any:
-    """Return the angles at which a response is asked for."""
+    """Return the angles of a requested frequency response."""
     if np.ndim(worN) or not (worN is None or float(worN).is_integer()):
         return np.atleast_1d(worN) if not np.ndim(worN) else worN
     end = 2 * np.pi if whole else np.pi

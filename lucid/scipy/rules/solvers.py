@@ -1,4 +1,4 @@
-"""Differential equations: `scipy.integrate.odeint`, whose gradient is an equation too, solved backwards in time.
+"""Differential equations: `scipy.integrate.odeint`, with a gradient that solves an equation backwards in time.
 
 SciPy's solver chooses its steps by numbers, so that what is recorded is the solution and not its steps. Where L depends
 on the solution y, ``a = dL/dy`` is carried back from each of the times to the one before by ``a' = -a df/dy``, beside y
@@ -69,7 +69,7 @@ class Equation(NamedTuple):
         return lnp.atleast_1d(lnp.asarray(self.func(t, y, *args) if self.tfirst else self.func(y, t, *args)))
 
     def solved(self, y0: Array, t: Array, values: Sequence[Any], **options: object) -> Any:
-        """Return what SciPy gives of plain arrays."""
+        """Return SciPy's solution for plain arrays."""
         solver = host_library("integrate").odeint
         return solver(self.func, y0, t, self.args(values), tfirst=self.tfirst, **{**self.options, **options})
 
@@ -81,15 +81,15 @@ class Equation(NamedTuple):
 
 
 class Place:
-    """Stands among constants for what is differentiated by."""
+    """The place of a differentiated operand among constants."""
 
 
 class Solution(Function):
-    """The solution of an equation at some times, by where it starts, the times and parameters."""
+    """The solution of an equation at some times, as a function of initial values, times and parameters."""
 
     @staticmethod
     def forward(ctx: Any, equation: Equation, y0: Tensor, t: Tensor, *values: Tensor) -> Any:
-        """Return what SciPy's solver gives."""
+        """Return the solution by SciPy's solver."""
         y = wrap(equation.solved(y0.array, t.array, [value.array for value in values]))
         ctx.equation = equation
         ctx.save_for_backward(y, t, *values)
@@ -132,7 +132,7 @@ def carried_back(
     values: Sequence[Any],
     halvings: int,
 ) -> tuple[Any, list[Any]]:
-    """Return `a` at the first of two times of `a` at the second, and what each parameter's gradient gets between them.
+    """Return `a` at the first of two times of `a` at the second, and the increments of parameters' gradients between.
 
     Backwards in time an equation may be unstable that is stable forwards. Where y does not come back to where it was,
     the interval is halved.
@@ -200,7 +200,7 @@ def tolerance(equation: Equation, name: str) -> np.ndarray[Any, Any]:
 
 
 def returns(equation: Equation, ends: tuple[Any, Any], times: tuple[Any, Any], values: Sequence[Any]) -> bool:
-    """Return whether y alone, without gradients, comes back to where it was: most that does not is known by that."""
+    """Return whether y alone, without gradients, returns to its values: most failures show in that."""
     there, here = plain(times[0]), plain(times[1])
     alone = equation._replace(options=within(equation))
     back = alone.solved(plain(ends[1]), np.stack([here, there]), [plain(value) for value in values])
@@ -208,7 +208,7 @@ def returns(equation: Equation, ends: tuple[Any, Any], times: tuple[Any, Any], v
 
 
 def is_near(equation: Equation, found: Array, ends: tuple[Any, Any]) -> bool:
-    """Return whether y is where it was at the first end; what is infinite or NaN there or later has no other way."""
+    """Return whether y is near its value at the first end; true also if values there or later are infinite or NaN."""
     wanted, later = plain(ends[0]), plain(ends[1])
     if not (np.isfinite(wanted).all() and np.isfinite(later).all()):
         return True

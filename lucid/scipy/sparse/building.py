@@ -1,4 +1,4 @@
-"""Sparse matrices of what SciPy's constructors take, and from one format to another."""
+"""Construction of sparse matrices from SciPy's arguments, and conversion between formats."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def summed(source: Any, format: str) -> Elements:
 
 
 def canonical(source: Any) -> Elements:
-    """Return elements of which none is repeated, in rows or in columns."""
+    """Return elements without duplicates, in rows or in columns."""
     return summed(source, "csc" if source.pattern.format == "csc" else "csr")
 
 
@@ -116,7 +116,7 @@ def of_dense(matrix: Any) -> Elements:
 
 
 def of_argument(format: str, given: Any, shape: tuple[int, int] | None, dtype: Any) -> Elements:
-    """Return the elements of what a constructor got."""
+    """Return the elements of a constructor's argument."""
     if is_scipys(given) or hasattr(given, "pattern"):
         return converted(given, format)
     parts: Any = given

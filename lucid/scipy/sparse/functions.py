@@ -46,7 +46,7 @@ def plain_matrix(value: Any) -> Any:
 
 
 def module_of(values: Sequence[Any], part: str) -> Any:
-    """Return ``scipy.sparse``, or CuPy's where an argument is on a device, or a part of it."""
+    """Return ``scipy.sparse``, or CuPy's for an argument on a device, or a part of it."""
     arrays = [plain(value.data if isinstance(value, Sparse) else value) for value in values]
     arrays += [value.data for value in values if is_scipys(value)]
     return library(next((array for array in arrays if gpu.is_gpu_array(array)), None), part)
@@ -58,7 +58,7 @@ def made(result: Any) -> Any:
 
 
 def called(name: str, part: str = "", made: Callable[[Any], Any] = made) -> Callable[..., Any]:
-    """Return a function of SciPy's, whose sparse matrices are lucid's; what requires grad is refused."""
+    """Return one of SciPy's functions for lucid's sparse matrices; operands that require grad are refused."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
         given = leaves([*args, *kwargs.values()])
@@ -89,7 +89,7 @@ class Kind(type):
 
 
 def kind_of_scipys(scipys: type) -> type:
-    """Return a class of SciPy's as one whose constructor takes lucid's matrices, and gives SciPy's own."""
+    """Return one of SciPy's classes with a constructor that takes lucid's matrices, and returns SciPy's own."""
     return scipys if issubclass(scipys, Exception) else Kind(scipys.__name__, (), {"scipys": scipys})
 
 
@@ -154,7 +154,7 @@ def _beside(value: Any, like: Any) -> Any:
 def diags(
     diagonals: Any, offsets: Any = 0, shape: tuple[int, int] | None = None, format: str | None = None, dtype: Any = None
 ) -> Any:
-    """Return a matrix of diagonals, each of which may require grad."""
+    """Return a matrix of diagonals; each may require grad."""
     return _diagonals("diags", diagonals, offsets, {"shape": shape, "format": format, "dtype": dtype})
 
 
@@ -167,5 +167,5 @@ def diags_array(
     format: str | None = None,
     dtype: Any = None,
 ) -> Any:
-    """Return an array of diagonals, each of which may require grad."""
+    """Return an array of diagonals; each may require grad."""
     return _diagonals("diags_array", diagonals, offsets, {"shape": shape, "format": format, "dtype": dtype})

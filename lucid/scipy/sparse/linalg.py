@@ -77,7 +77,7 @@ def cg(
     M: Any = None,
     callback: Callable[[Any], Any] | None = None,
 ) -> tuple[Any, int]:
-    """Return the solution of ``A x = b`` by conjugate gradients, and 0, or what SciPy says of one that is not reached.
+    """Return the solution of ``A x = b`` by conjugate gradients, and 0, or SciPy's code of one that is not reached.
 
     `A` is symmetric, or Hermitian. The gradients are those of the solution, by a system with the same matrix, whatever
     way it was found.
@@ -108,7 +108,7 @@ def cg(
 
 
 def norm(x: Any, ord: Any = None, axis: Any = None) -> Any:
-    """Return the norm of a sparse matrix: of Frobenius where it is recorded, and any of SciPy's else."""
+    """Return the norm of a sparse matrix: Frobenius if it is recorded, else any of SciPy's."""
     matrix = wrapped(x)
     if not is_recorded(matrix.data):
         # CuPy squares repeated elements one by one

@@ -1,4 +1,4 @@
-"""What SciPy does with the places of elements alone: it is given their numbers in place of their values."""
+"""Rearrangement of elements by SciPy's functions, applied to the elements' numbers in place of their values."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def numbered(values: Sequence[Dense]) -> tuple[list[Any], Any]:
 
 
 def rearranged(function: Callable[..., Any], matrices: Sequence[Any], *, array: bool = False) -> Elements | Any:
-    """Return what a function that only moves elements, and leaves zeros, gives of sparse matrices.
+    """Return the result for sparse matrices of a function that only moves elements, and leaves zeros.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def rearranged(function: Callable[..., Any], matrices: Sequence[Any], *, array: 
 
 
 def chosen(result: Any, values: Dense) -> Elements | Any:
-    """Return values in the places of their numbers; zeros where there is none."""
+    """Return values in the places of their numbers; zeros elsewhere."""
     if is_scipys(result):
         pattern, numbers = of_scipy(result)
         return Elements(pattern, taken(values, numbers.astype(np.int64) - 1))
@@ -90,7 +90,7 @@ def added(one: Any, other: Any) -> Elements:
 
 
 def in_both(one: Any, other: Any) -> Elements:
-    """Return the elementwise product of two sparse matrices: where both have elements."""
+    """Return the elementwise product of two sparse matrices: its elements are those that both have."""
     on_one_device(one.data, other.data)
     if one.pattern.shape != other.pattern.shape:
         raise MatrixSizeError(f"a product of sparse matrices of shapes {one.pattern.shape} and {other.pattern.shape}")

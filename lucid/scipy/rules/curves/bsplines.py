@@ -1,4 +1,4 @@
-"""Splines of `scipy.interpolate` by their basis: `BSpline`, and `make_interp_spline`, which solves for coefficients."""
+"""Splines of `scipy.interpolate` by their basis: `BSpline`, and `make_interp_spline` to compute coefficients."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def basis_slopes(t: Array, k: int, nu: int, x: Array, interval: Array) -> list[A
 
 
 def knot_interval(t: Array, k: int, count: int, x: Array) -> Any:
-    """Return the number of the knot before each place, among those between which the basis is whole."""
+    """Return the index of the knot before each place, limited to the interval of the complete basis."""
     found = lnp.searchsorted(plain(t), plain(x), side="right") - 1
     # not one of several knots at one place
     last = int((host(t) < host(t)[count]).sum()) - 1 if k else count - 1
@@ -141,12 +141,12 @@ class BSpline(Interpolator):
 
 
 def spline_of(t: Array, c: Array, k: int, extrapolate: Array, axis: int) -> BSpline:
-    """Return a spline of coefficients whose first axis is that of the basis, wherever values have theirs."""
+    """Return a spline of coefficients with the axis of the basis first, moved to the axis of the values."""
     return BSpline(t, lnp.moveaxis(c, 0, axis), k, extrapolate, axis)
 
 
 def usual_knots(x: Array, k: int) -> Any:
-    """Return the knots of which as many are left out at both ends as the basis has elements too many."""
+    """Return the default knots: as many are left out at both ends as the basis has elements too many."""
     middle = x if k % 2 else (x[1:] + x[:-1]) / 2.0
     skipped = (k + 1) // 2 if k % 2 else k // 2
     return ends_repeated(x, middle[skipped : middle.shape[0] - skipped], k + 1)

@@ -1,4 +1,4 @@
-"""``scipy.interpolate.CubicSpline``: cubic polynomials whose second derivatives meet."""
+"""``scipy.interpolate.CubicSpline``: cubic polynomials with continuous second derivatives."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def solved(h: Array, wide: Array, rise: Array, first: tuple[Any, Any, Any], last
 
 
 def periodic_slopes(h: Array, wide: Array, rise: Array) -> Any:
-    """Return the slopes of a spline that goes on as it began: those but the last unknown, which is found after them."""
+    """Return the slopes of a periodic spline: those but the last unknown, computed after them."""
     n = h.shape[0] + 1
     if n == 3:
         slope = lnp.sum(rise / wide, 0) / lnp.sum(1.0 / wide, 0)

@@ -60,7 +60,7 @@ class interp1d(Interpolator):  # SciPy's name
             self._spline = make_interp_spline(x, y, degree, check_finite=False)
 
     def _fill(self, fill_value: Array, bounds_error: bool | None) -> None:
-        """Set what lies beyond the places: an error, values, or nothing where it is extrapolated."""
+        """Set the treatment of places outside: an error, values, or extrapolation."""
         self.extrapolates = isinstance(fill_value, str)
         if self.extrapolates and fill_value != "extrapolate":
             raise ValueError(f"fill_value: expected numbers, a pair of them, or 'extrapolate', got {fill_value!r}")
@@ -160,7 +160,7 @@ class RegularGridInterpolator(Interpolator):
         self.grid, self.values = tuple(grid), values
 
     def __call__(self, xi: Array, method: str | None = None) -> Any:
-        """Return the values at places, of which the last axis has the coordinates."""
+        """Return the values at places with coordinates along the last axis."""
         if self._computes(xi):
             return self._own(plain(xi), method)
         method = self.method if method is None else method

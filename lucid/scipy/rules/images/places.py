@@ -1,4 +1,4 @@
-"""Which elements of an array, with which weights, make a spline's value at places between them."""
+"""Indices and weights of the elements that make a spline's value at places between them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def polynomials(order: int) -> np.ndarray[Any, Any]:
 
 
 def mapped(place: Array, size: int, mode: str) -> tuple[Any, Any, Any]:
-    """Return where places beyond the edges come to lie, with which slope, and which of them are outside.
+    """Return the mapped positions of places beyond the edges, the slopes of that map, and a mask of those outside.
 
     Of arrays of NumPy's or CuPy's; the slope is that of SciPy's map, and zero where it is constant.
     """
@@ -72,7 +72,7 @@ def mapped(place: Array, size: int, mode: str) -> tuple[Any, Any, Any]:
 
 
 def taps(place: Array, size: int, order: int, mode: str) -> tuple[Any, Any, Any]:
-    """Return indices of elements and their weights, along a first axis, and which places are outside.
+    """Return indices of elements and their weights, along a first axis, and a mask of the places outside.
 
     An index of -1 is that of a constant.
     """
