@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Read(NamedTuple):
-    """A batch that has been read: its number, the worker that read it, and what it returned."""
+    """A batch that was read: its number, its worker, and the result."""
 
     number: int
     worker: int
@@ -35,7 +35,7 @@ class Read(NamedTuple):
 
 
 class Iteration:
-    """One pass over a `DataLoader`, which gives its batches; it ends early when it is closed, or nobody holds it."""
+    """One pass over a `DataLoader`, an iterator of its batches; it ends early when closed or garbage collected."""
 
     def __init__(self, loader: DataLoader[Any], order: Order) -> None:
         self.stats = LoaderStats()
@@ -145,7 +145,7 @@ def read_here(loader: DataLoader[Any], order: Order) -> Iterator[Read]:
 
 
 def read_by(workers: Workers, loader: DataLoader[Any], order: Order) -> Iterator[Read]:
-    """Return the batches of a pass, read by workers, which have begun."""
+    """Return the batches of a pass, read by workers after telling them of the pass."""
     workers.begin(order.begin())
     limit = (loader.prefetch_factor or 1) * len(workers)
     at: dict[int, int] = {}  # the worker of a job, by its number

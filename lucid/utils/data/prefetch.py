@@ -105,7 +105,7 @@ def _ahead(items: Iterator[Any], where: device, depth: int) -> Iterator[Any]:
 def _fill(
     waiting: deque[tuple[Any, Any]], items: Iterator[Any], where: device, side: Stream, depth: int
 ) -> Exception | None:
-    """Queue items until so many wait behind the next one; return what ended them, if they have ended."""
+    """Queue items until `depth` of them wait behind the next one; return the exception that ended them, or None."""
     while len(waiting) <= depth:
         check_not_capturing("a batch that is copied ahead")
         try:

@@ -1,4 +1,4 @@
-"""Samplers: the order in which samples are read, a function of seed, epoch and position.
+"""Samplers: the order of samples, a function of seed, epoch and position.
 
 A sampler draws its seed from its `generator`, the CPU's default one if None, at its first pass, and again at the first
 after the generator was given a seed: whoever calls `lucid.manual_seed` has the same orders again. Each pass is the next
@@ -328,7 +328,7 @@ class BatchSampler(Sampler["list[Any]"]):
         return {"position": self._skipped}
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Let the next pass begin where `state_dict` was taken."""
+        """Let the next pass begin at the position of `state_dict`."""
         told = tells_its_order(self.sampler)
         name = "sampler" if told else "position"
         if not isinstance(state_dict, dict) or name not in state_dict:
@@ -349,7 +349,7 @@ class BatchSampler(Sampler["list[Any]"]):
 
 
 class BatchIterator(Iterator["list[Any]"]):
-    """The batches of one pass, which knows where it is, whatever other passes over the sampler do."""
+    """The batches of one pass, with a position of its own, independent of other passes over the sampler."""
 
     def __init__(self, batches: BatchSampler, indices: Iterator[Any], position: int) -> None:
         self._batches = batches
@@ -365,7 +365,7 @@ class BatchIterator(Iterator["list[Any]"]):
         return batch
 
     def state_dict(self) -> dict[str, Any]:
-        """Return where the sampler's own iterator is, or the sampler, or how many indices have been given."""
+        """Return the state of the sampler's own iterator, or of the sampler, or the number of indices given so far."""
         sampler = self._batches.sampler
         if not tells_its_order(sampler):
             return {"position": self._position}

@@ -1,4 +1,4 @@
-"""Settings of a `DataLoader`: which values they can have, and which exclude each other."""
+"""Settings of a `DataLoader`: their ranges, and their exclusions of each other."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def check_reading(num_workers: int, timeout: float, prefetch_factor: int | None, worker: str) -> None:
-    """Raise `SettingError` where a setting of who reads is out of its range."""
+    """Raise `SettingError` if a setting of workers is out of its range."""
     if num_workers < 0:
         raise SettingError(
             "DataLoader: num_workers option should be non-negative; use num_workers=0 to read in the training loop, "
@@ -34,7 +34,7 @@ def check_reading(num_workers: int, timeout: float, prefetch_factor: int | None,
 def check_order(
     batch_size: int | None, shuffle: bool | None, sampler: Any, batch_sampler: Any, *, drop_last: bool, streamed: bool
 ) -> None:
-    """Raise where settings of the order, of a stream or of indices, exclude each other."""
+    """Raise if settings of the order, of a stream or of indices, exclude each other."""
     if streamed:
         for name, value in (("shuffle", shuffle or None), ("sampler", sampler), ("batch_sampler", batch_sampler)):
             if value is not None:
@@ -58,7 +58,7 @@ def check_order(
 
 
 def check_length(dataset: Any) -> None:
-    """Raise `ArgumentError` where a dataset does not say how many samples it has."""
+    """Raise `ArgumentError` if a dataset has no length."""
     kind = cast("type[Any]", type(dataset))
     if not hasattr(kind, "__len__"):
         advice = (
@@ -83,7 +83,7 @@ def can_pin() -> bool:
 
 
 def _usual(methods: list[str]) -> str:
-    """Return how worker processes start where nobody has said.
+    """Return the default start method of worker processes.
 
     Where lucid stands in for PyTorch they start as there, as Python usually does: by `fork` on most machines, for which
     a script need not be one that can be imported. A device that was used forbids that.
