@@ -1,4 +1,4 @@
-"""Checks of settings by the table, where something is made."""
+"""Checks of settings by the table, in constructors."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ M = TypeVar("M")
 
 
 def range_of(kind: type[Any], name: str) -> Range | None:
-    """Return what a setting of a layer may be: its own range, or that of all layers; None if it is not in the table."""
+    """Return the range of a setting of a layer: its own, or that of all layers; None if it is not in the table."""
     own: dict[str, Range] = getattr(kind, "_ranges", {})
     return own.get(name) or (LAYERS[name].range if name in LAYERS else None)
 

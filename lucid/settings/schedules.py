@@ -1,4 +1,4 @@
-"""The settings of schedules by name: what each means, what it may be, and the check of a constructor."""
+"""The settings of schedules by name: meaning, range, and the check of a constructor."""
 
 from __future__ import annotations
 
