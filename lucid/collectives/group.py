@@ -31,7 +31,7 @@ class ProcessGroup:
         The numbers of its processes in the whole job; a process's number in the group is its place here.
     timeout : float
         For how many seconds a process waits for the others.
-    begun : int
+    started : int
         How many collectives this process has begun.
     last : Call or None
         The one that has ended last here.
@@ -53,14 +53,14 @@ class ProcessGroup:
         self.ranks = tuple(ranks)
         self.timeout = timeout
         self.watch = watch
-        self.begun = 0
+        self.started = 0
         self.last: Call | None = None
         self.broken = ""
         self.backends = tuple(engines)
         self.names = {"cpu": "mpi", "cuda": "nccl"}  # of backends, as the user calls them
         self._makers = engines
         self._engines: dict[str, Engine] = {}
-        watch.begun[name] = 0
+        watch.started[name] = 0
 
     def __deepcopy__(self, memo: object) -> Self:
         """Return the group itself: a copy of its owner belongs to the same group."""
@@ -112,10 +112,10 @@ class ProcessGroup:
         self._check_whole(kind)
         made = steps()  # which refuses what the engine cannot do, before it counts
         if peer < 0:
-            self.begun = self.watch.begun[self.name] = self.begun + 1
+            self.started = self.watch.started[self.name] = self.started + 1
             if debugging() and capture_of_this_thread() is None:  # a capture reads no values
                 agree(self, engine, kind, text)
-        work = Work(self, engine, Call(kind, self.begun if peer < 0 else 0, text, peer), made, phases)
+        work = Work(self, engine, Call(kind, self.started if peer < 0 else 0, text, peer), made, phases)
         work.kept = steps
         engine.begin(work)
         return work

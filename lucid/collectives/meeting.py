@@ -117,8 +117,8 @@ def arrive(comm: Any, limit: float) -> None:
 
 def give_back() -> None:
     """Release MPI's resources of the groups that all their processes have left; a collective call of all processes."""
-    left = world.comm.allgather([group.name for group in world.discarded])
+    names = world.comm.allgather([group.name for group in world.discarded])
     for group in tuple(world.discarded):
-        if all(group.name in left[rank] for rank in group.ranks):
+        if all(group.name in names[rank] for rank in group.ranks):
             world.discarded.remove(group)
             group.close()

@@ -125,7 +125,7 @@ class Target:
         self.array = tensor.array
         self.buffer = contiguous(self.array)
 
-    def begun(self) -> None:
+    def mark_written(self) -> None:
         """Take note that its elements change from now on."""
         version = version_of(self.tensor)
         if version is not INFERENCE:

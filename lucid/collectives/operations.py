@@ -61,7 +61,7 @@ def run(
     engine = group.engine(device_type(like), kind)
     work = group.begin(engine, kind, text, lambda: filled(steps(engine), targets, buffer))
     for target in targets:
-        target.begun()
+        target.mark_written()
         work.tensors.append(target.tensor)
     if async_op:
         return work

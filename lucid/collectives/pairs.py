@@ -106,7 +106,7 @@ def irecv(
         engine, "recv", text_of(target.array), lambda: filled(engine.recv(target.buffer, peer, number), [target]),
         peer=chosen.ranks[peer],
     )  # fmt: skip
-    target.begun()
+    target.mark_written()
     return work
 
 
@@ -225,8 +225,8 @@ def batch_isend_irecv(p2p_op_list: list[P2POp]) -> list[Work]:
     with contextlib.ExitStack() as stack:
         for engine in engines:
             stack.enter_context(engine.together())
-        begun = [each.op(each.tensor, each.peer, each.group, each.tag, each.group_peer) for each in p2p_op_list]
-    return [work for work in begun if work is not None]
+        works = [each.op(each.tensor, each.peer, each.group, each.tag, each.group_peer) for each in p2p_op_list]
+    return [work for work in works if work is not None]
 
 
 def monitored_barrier(

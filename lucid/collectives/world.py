@@ -274,18 +274,18 @@ def destroy_process_group(group: Any = None) -> None:
     if world.group is None:
         raise SettingError("destroy_process_group: no process group was initialized")
     if group is not None and group is not world.group:
-        left = member(group, "destroy_process_group")
-        if left is not None:
-            left.leave()
-            if left in world.others:
-                world.others.remove(left)
-                world.discarded.append(left)
+        leaving = member(group, "destroy_process_group")
+        if leaving is not None:
+            leaving.leave()
+            if leaving in world.others:
+                world.others.remove(leaving)
+                world.discarded.append(leaving)
         return
-    left, world.group = world.group, None
-    left.leave()
+    leaving, world.group = world.group, None
+    leaving.leave()
     if world.watch is not None:
         world.watch.say_left(ends=False)
-        world.discarded += [left, *world.others]
+        world.discarded += [leaving, *world.others]
     for each in world.others:
         each.leave()
     world.others.clear()

@@ -51,14 +51,14 @@ def library() -> Any:
         core: Any = import_module("nccl.core")
     except ImportError as error:
         raise DistributedError(f"CUDA tensors go through NCCL, by nccl4py ({error}): {_INSTALL}") from error
-    found = core.get_version().libnccl
-    if found is None:
+    version = core.get_version().libnccl
+    if version is None:
         raise DistributedError(f"CUDA tensors go through NCCL, and nccl4py finds no libnccl.so.2: {_INSTALL}")
     ours = gpu.cupy().cuda.runtime.runtimeGetVersion() // 1000
-    if found.cuda_variant is not None and found.cuda_variant.major != ours:
+    if version.cuda_variant is not None and version.cuda_variant.major != ours:
         raise DistributedError(
-            f"CuPy is for CUDA {ours}, and the NCCL that nccl4py has found ({found}) is for CUDA "
-            f"{found.cuda_variant.major}: expected one version; pip install 'lucid-cupy[cuda13,nccl13]' brings both "
+            f"CuPy is for CUDA {ours}, and the NCCL that nccl4py has found ({version}) is for CUDA "
+            f"{version.cuda_variant.major}: expected one version; pip install 'lucid-cupy[cuda13,nccl13]' brings both "
             "for CUDA 13"
         )
     return core
@@ -91,9 +91,9 @@ class Peers:
 
     def without(self, ranks: Sequence[int]) -> Peers:
         """Return the remaining peers after removing `ranks`, all of them other processes."""
-        left = [rank for rank in self.ranks if rank not in ranks]
+        remaining = [rank for rank in self.ranks if rank not in ranks]
         gone = ", ".join(map(str, ranks))
-        return Peers(f"{self.name} without {gone}", left, self.watch, self.comm)
+        return Peers(f"{self.name} without {gone}", remaining, self.watch, self.comm)
 
     def connect(self, limit: float) -> Any:
         """Return a communicator on the current device; all processes call this, and are waited for.
@@ -201,7 +201,7 @@ class Peers:
             time.sleep(_PAUSE)
 
 
-def settle(comm: Any, peers: Peers, what: str, left: float, limit: float, work: Work | None = None) -> None:
+def settle(comm: Any, peers: Peers, what: str, remaining: float, limit: float, work: Work | None = None) -> None:
     """Wait until the pending call of a nonblocking communicator has completed in all processes.
 
     Raises
@@ -219,7 +219,7 @@ def settle(comm: Any, peers: Peers, what: str, left: float, limit: float, work: 
         return state == SUCCESS
 
     try:
-        peers.poll(is_done, time.monotonic() + left, what, limit, work)
+        peers.poll(is_done, time.monotonic() + remaining, what, limit, work)
     except BaseException:
         comm.abort()
         raise

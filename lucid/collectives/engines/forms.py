@@ -48,7 +48,7 @@ class Form(NamedTuple):
         """Whether NCCL gets other memory than that of the array."""
         return self.wide is not None or self.ordered is not None
 
-    def given(self, array: Array) -> Any:
+    def operand(self, array: Array) -> Any:
         """Return the operand of NCCL's reduction of a contiguous array."""
         flat: Any = array.reshape(-1)
         if self.view is not None:

@@ -39,10 +39,10 @@ class NcclEngine(QueuedEngine):
 
     def _all_reduce(self, array: Array, form: Form) -> Steps:
         if array.size:
-            given = form.given(array)
-            self.call("allreduce", given, given, self.core.NcclRedOp[form.name])
+            operand = form.operand(array)
+            self.call("allreduce", operand, operand, self.core.NcclRedOp[form.name])
             if form.copies:
-                form.store(array, given)
+                form.store(array, operand)
         yield
 
     def reduce(self, array: Array, op: ReduceOp, root: int) -> Steps:
@@ -52,10 +52,10 @@ class NcclEngine(QueuedEngine):
 
     def _reduce(self, array: Array, form: Form, root: int) -> Steps:
         if array.size:
-            given = form.given(array)
-            self.call("reduce", given, given, self.core.NcclRedOp[form.name], root)
+            operand = form.operand(array)
+            self.call("reduce", operand, operand, self.core.NcclRedOp[form.name], root)
             if form.copies and root == self.peers.index:
-                form.store(array, given)
+                form.store(array, operand)
         yield
 
     def reduce_scatter(self, into: Array, array: Array, op: ReduceOp) -> Steps:
@@ -65,9 +65,9 @@ class NcclEngine(QueuedEngine):
 
     def _reduce_scatter(self, into: Array, array: Array, form: Form) -> Steps:
         if array.size:
-            given = form.given(_apart(array, into))
-            result = namespace(given).empty(into.size, given.dtype) if form.copies else form.given(into)
-            self.call("reduce_scatter", given, result, self.core.NcclRedOp[form.name])
+            operand = form.operand(_apart(array, into))
+            result = namespace(operand).empty(into.size, operand.dtype) if form.copies else form.operand(into)
+            self.call("reduce_scatter", operand, result, self.core.NcclRedOp[form.name])
             if form.copies:
                 form.store(into, result)
         yield

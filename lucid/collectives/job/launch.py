@@ -74,13 +74,13 @@ def number_of(name: str) -> int:
 def _environment() -> Place | None:
     """Return the place given by RANK and WORLD_SIZE, or None."""
     names = "RANK", "WORLD_SIZE"
-    given = {name: os.environ[name] for name in names if os.environ.get(name)}
-    if not given:
+    env = {name: os.environ[name] for name in names if os.environ.get(name)}
+    if not env:
         return None
-    missing = [name for name in names if name not in given]
+    missing = [name for name in names if name not in env]
     if missing:
         raise SettingError(
-            f"init_process_group: expected RANK and WORLD_SIZE together, got {next(iter(given))} without {missing[0]}: "
+            f"init_process_group: expected RANK and WORLD_SIZE together, got {next(iter(env))} without {missing[0]}: "
             "a launcher (mpiexec, torchrun, python -m lucid.distributed.run) sets both"
         )
     return Place(number_of("RANK"), number_of("WORLD_SIZE"), "RANK and WORLD_SIZE")
@@ -101,11 +101,11 @@ def place(rank: int, size: int, world: Place | None) -> Place:
                 "init_process_group: expected rank and world_size together, where no launcher says the other, or "
                 f"neither, got rank={rank}, world_size={size}"
             )
-        given = Place(
+        arguments = Place(
             rank if rank >= 0 else said[0].rank, size if size >= 0 else said[0].size,
             "the arguments rank and world_size",
         )  # fmt: skip
-        said.insert(0, given)
+        said.insert(0, arguments)
     if not said:
         return Place(0, 1, "no launcher")
     for each in said:

@@ -35,11 +35,11 @@ class Watch:
     ----------
     rank, size : int
         Of this process in the job.
-    begun : dict of str to int
+    started : dict of str to int
         How many collectives this process has begun in each group.
     failed : dict of int to str
         Processes that have said that they fail, and why.
-    left : dict of int to dict of str to int
+    departed : dict of int to dict of str to int
         Processes that have left their groups, and how many collectives of each they had begun.
     ended : set of int
         Those of them whose script has ended.
@@ -56,9 +56,9 @@ class Watch:
         self.rank = mailbox.rank
         self.size = mailbox.size
         self.others = [rank for rank in range(self.size) if rank != self.rank]
-        self.begun: dict[str, int] = {}
+        self.started: dict[str, int] = {}
         self.failed: dict[int, str] = {}
-        self.left: dict[int, dict[str, int]] = {}
+        self.departed: dict[int, dict[str, int]] = {}
         self.ended: set[int] = set()
         self._answers: dict[int, dict[str, Any]] = {}
         self.mute: set[int] = set()
@@ -90,14 +90,14 @@ class Watch:
         if "failed" in message:
             self.failed[source] = message["failed"]
         if "left" in message:
-            self.left[source] = message["left"]
+            self.departed[source] = message["left"]
             self._heard[source] = time.monotonic()
             if message["ends"]:
                 self.ended.add(source)
         if "asks" in message:
             works = tuple(self._waits)
             waits = [f"{work.call} of group {work.group.name!r}" for work in works]
-            self.tell({"answer": {"begun": self.begun, "waits": " and in ".join(waits)}}, source)
+            self.tell({"answer": {"begun": self.started, "waits": " and in ".join(waits)}}, source)
         if "answer" in message:
             self._answers[source] = message["answer"]
 
@@ -130,16 +130,16 @@ class Watch:
     def missing(self, work: Work) -> DistributedError | None:
         """Return the error of a work that needs a process known to have failed or left before it, or None."""
         group, call = work.group, work.call
-        if not (self.failed or self.left):
+        if not (self.failed or self.departed):
             return None
         for rank in group.ranks if call.peer < 0 else (call.peer,):
             if rank in self.failed:
                 error = f"rank {rank} has failed while {self.place(work)}: {self.failed[rank]}"
-            elif rank in self.left and self._misses(rank, work):
+            elif rank in self.departed and self._misses(rank, work):
                 error = (
                     f"rank {rank} has left, by the end of its script or of its group, while {self.place(work)}: "
                     f"expected all processes to call the same collectives; rank {rank} had called "
-                    f"{self.left[rank].get(group.name, 0)} of this group"
+                    f"{self.departed[rank].get(group.name, 0)} of this group"
                 )
             else:
                 continue
@@ -149,8 +149,8 @@ class Watch:
     def _misses(self, rank: int, work: Work) -> bool:
         if work.call.number:
             # a group that was made since then is none that it has left
-            begun = self.left[rank].get(work.group.name, 0 if rank in self.ended else work.call.number)
-            if begun >= work.call.number:
+            started = self.departed[rank].get(work.group.name, 0 if rank in self.ended else work.call.number)
+            if started >= work.call.number:
                 return False
             if rank in self.ended:
                 return True
@@ -214,7 +214,7 @@ class Watch:
 
     def say_left(self, *, ends: bool) -> None:
         """Tell all others that this process calls no collective of its groups any more; `ends`: nor of others."""
-        self.tell({"left": self.begun, "ends": ends})
+        self.tell({"left": self.started, "ends": ends})
 
     def gone(self) -> str:
         """Return the processes that have failed and those that have ended their script, in words."""
