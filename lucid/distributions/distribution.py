@@ -241,8 +241,8 @@ class Distribution:
         return like.new_full(self._extended_shape(), float("nan"))
 
     def __repr__(self) -> str:
-        given = {name: vars(self)[name] for name in self._constraints() if name in vars(self)}
-        words = (f"{name}: {value if value.numel() == 1 else value.shape}" for name, value in given.items())
+        parameters = {name: vars(self)[name] for name in self._constraints() if name in vars(self)}
+        words = (f"{name}: {value if value.numel() == 1 else value.shape}" for name, value in parameters.items())
         return f"{type(self).__name__}({', '.join(words)})"
 
 

@@ -47,7 +47,7 @@ def register_kl(type_p: type, type_q: type) -> Callable[[Any], Any]:
     return add
 
 
-def _found(kind_p: type, kind_q: type) -> Callable[[Any, Any], Tensor] | None:
+def _registered(kind_p: type, kind_q: type) -> Callable[[Any, Any], Tensor] | None:
     """Return the function for two classes, or None."""
     steps_p, steps_q = ({kind: step for step, kind in enumerate(each.__mro__)} for each in (kind_p, kind_q))
     fits = [(steps_p[p], steps_q[q], p, q) for p, q in _KL_REGISTRY if p in steps_p and q in steps_q]
@@ -77,7 +77,7 @@ def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
     """
     kinds = type(p), type(q)
     if kinds not in _KL_MEMOIZE:
-        _KL_MEMOIZE[kinds] = _found(*kinds)
+        _KL_MEMOIZE[kinds] = _registered(*kinds)
     function = _KL_MEMOIZE[kinds]
     if function is None:
         raise NotImplementedError(

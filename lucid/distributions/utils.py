@@ -33,19 +33,19 @@ euler_constant = 0.57721566490153286060
 def named_tensors(title: str, named: dict[str, Any]) -> list[Tensor]:
     """Return parameters as tensors of one shape; numbers get dtype and device of the tensors among them."""
     like = next((value for value in named.values() if isinstance(value, Tensor)), None)
-    found: list[Tensor] = []
+    tensors: list[Tensor] = []
     for name, value in named.items():
         if isinstance(value, Tensor):
-            found.append(value)
+            tensors.append(value)
         elif isinstance(value, int | float):
             number = float(value)
             made = tensor(number) if like is None else tensor(number, dtype=like.dtype, device=like.device)
-            found.append(made)
+            tensors.append(made)
         else:
             raise ArgumentError(f"{title}: {name}: expected a tensor or a number, got {type(value).__name__}")
     # one that has the shape is kept itself, and with it its `grad`
     return [
-        own if own.shape == wide.shape else wide for own, wide in zip(found, broadcast_tensors(*found), strict=True)
+        own if own.shape == wide.shape else wide for own, wide in zip(tensors, broadcast_tensors(*tensors), strict=True)
     ]
 
 

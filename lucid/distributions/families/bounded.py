@@ -175,8 +175,8 @@ class ContinuousBernoulli(Odds, ExponentialFamily):
         cut = self._cut(self.probs)
         exact = (cut**value * (1 - cut) ** (1 - value) + cut - 1) / (2 * cut - 1)
         near = value - 2 * (self.probs - 0.5) * value * (1 - value)
-        found = where(self._outside(self.probs), exact, near)
-        return where(value <= 0, 0.0, where(value >= 1, 1.0, found))
+        inside = where(self._outside(self.probs), exact, near)
+        return where(value <= 0, 0.0, where(value >= 1, 1.0, inside))
 
     def icdf(self, value: Tensor) -> Tensor:
         cut = self._cut(self.probs)
@@ -220,8 +220,8 @@ class Kumaraswamy(TransformedDistribution):
     def __init__(
         self, concentration1: Tensor | float, concentration0: Tensor | float, validate_args: bool | None = None
     ) -> None:
-        given = named_tensors("Kumaraswamy", {"concentration1": concentration1, "concentration0": concentration0})
-        self.concentration1, self.concentration0 = a, b = given
+        parameters = named_tensors("Kumaraswamy", {"concentration1": concentration1, "concentration0": concentration0})
+        self.concentration1, self.concentration0 = a, b = parameters
         base = Exponential(b, validate_args=False)
         chain = [AffineTransform(0, -1), ExpTransform(), AffineTransform(1, -1), PowerTransform(1 / a)]
         super().__init__(base, chain, validate_args)

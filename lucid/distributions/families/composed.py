@@ -139,16 +139,16 @@ class TransformedDistribution(Distribution):
         taken = transform.domain.event_dim
         if len(shape) < taken:
             raise ShapeError(f"{title}: expected a base of at least {taken} dimensions, got shape {shape}")
-        given = tuple(transform.forward_shape(shape))
-        wide = tuple(transform.inverse_shape(given))
+        transformed = tuple(transform.forward_shape(shape))
+        wide = tuple(transform.inverse_shape(transformed))
         if wide != shape:
             base = base.expand(wide[: len(wide) - len(base.event_shape)])
         own = len(base.event_shape)
         if taken > own:
             base = Independent(base, taken - own)
         self.base_dist = base
-        kept = len(given) - transform.codomain.event_dim - max(own - taken, 0)
-        super().__init__(given[:kept], given[kept:], validate_args)
+        kept = len(transformed) - transform.codomain.event_dim - max(own - taken, 0)
+        super().__init__(transformed[:kept], transformed[kept:], validate_args)
 
     def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Any:
         new: Any = self._get_checked_instance(type(self), _instance)

@@ -109,8 +109,8 @@ class Weibull(TransformedDistribution):
     concentration: Tensor
 
     def __init__(self, scale: Tensor | float, concentration: Tensor | float, validate_args: bool | None = None) -> None:
-        given = named_tensors("Weibull", {"scale": scale, "concentration": concentration})
-        self.scale, self.concentration = given
+        parameters = named_tensors("Weibull", {"scale": scale, "concentration": concentration})
+        self.scale, self.concentration = parameters
         self.concentration_reciprocal = 1 / self.concentration
         base = Exponential(self.scale.new_ones(()).expand(self.scale.shape), validate_args=False)
         chain = [PowerTransform(self.concentration_reciprocal), AffineTransform(0, self.scale)]

@@ -96,8 +96,8 @@ class Chi2(Gamma):
     arg_constraints = {"df": constraints.positive}
 
     def __init__(self, df: Tensor | float, validate_args: bool | None = None) -> None:
-        (given,) = named_tensors("Chi2", {"df": df})
-        super().__init__(0.5 * given, 0.5, validate_args)
+        (parameter,) = named_tensors("Chi2", {"df": df})
+        super().__init__(0.5 * parameter, 0.5, validate_args)
 
     @property
     def df(self) -> Tensor:

@@ -71,12 +71,12 @@ class Wishart(ExponentialFamily):
         if isinstance(matrix, Tensor) and not isinstance(df, Tensor):
             df = matrix.new_full((), float(df))
         (count,) = named_tensors("Wishart", {"df": df})
-        name, given, shape = one_of("Wishart", tuple(count.shape), named)
+        name, form, shape = one_of("Wishart", tuple(count.shape), named)
         self.df = count.expand(shape)
-        vars(self)[name] = given.expand(*shape, *given.shape[-2:])
-        self._event_shape = given.shape[-2:]
-        super().__init__(shape, given.shape[-2:], validate_args)
-        self._unbroadcasted_scale_tril = factor_of(name, given)
+        vars(self)[name] = form.expand(*shape, *form.shape[-2:])
+        self._event_shape = form.shape[-2:]
+        super().__init__(shape, form.shape[-2:], validate_args)
+        self._unbroadcasted_scale_tril = factor_of(name, form)
 
     def _wide(self, matrix: Tensor) -> Tensor:
         return matrix.expand(*self.batch_shape, *self.event_shape)
@@ -190,8 +190,8 @@ class LKJCholesky(Distribution):
             noise = standard_normal(self._extended_shape(sample_shape), c.dtype, c.device).tril(-1)
             length = noise.square().sum(-1, keepdim=True).sqrt()
             row = square.sqrt().unsqueeze(-1) * noise / where(length > 0, length, 1.0)
-            left = (1 - row.square().sum(-1)).clamp(min=finfo(row.dtype).tiny).sqrt()
-            return row + left.diag_embed()
+            pivots = (1 - row.square().sum(-1)).clamp(min=finfo(row.dtype).tiny).sqrt()
+            return row + pivots.diag_embed()
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)

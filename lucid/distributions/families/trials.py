@@ -54,8 +54,8 @@ class Odds(Chances):
         title = type(self).__name__
         if (probs is None) == (logits is None):
             raise SettingError(f"{title}: expected either probs or logits, got both or neither")
-        given = {"logits": logits} if probs is None else {"probs": probs}
-        parameters = {**others, **given}
+        parameter = {"logits": logits} if probs is None else {"probs": probs}
+        parameters = {**others, **parameter}
         tensors = named_tensors(title, parameters)
         vars(self).update(zip(parameters, tensors, strict=True))
         Distribution.__init__(self, tensors[-1].shape, validate_args=validate_args)
