@@ -80,8 +80,8 @@ def fftconvolve(in1: Array, in2: Array, mode: str = "full", axes: PerAxis = None
     sizes = [one.shape[k] + two.shape[k] - 1 for k in along]
     fast = host_library("fft").next_fast_len
     padded = [fast(size, not is_complex) for size in sizes]
-    there, back = (lnp.fft.fftn, lnp.fft.ifftn) if is_complex else (lnp.fft.rfftn, lnp.fft.irfftn)
-    result = back(there(one, padded, axes=along) * there(two, padded, axes=along), padded, axes=along)
+    forward, inverse = (lnp.fft.fftn, lnp.fft.ifftn) if is_complex else (lnp.fft.rfftn, lnp.fft.irfftn)
+    result = inverse(forward(one, padded, axes=along) * forward(two, padded, axes=along), padded, axes=along)
     kept = [slice(None)] * one.ndim
     for k, size in zip(along, sizes, strict=True):
         kept[k] = slice(size)

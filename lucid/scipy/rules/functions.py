@@ -100,8 +100,8 @@ def sinc(x: Array) -> Any:
 def by_ufunc(name: str, *operands: Array) -> Any:
     """Return the result of one of SciPy's ufuncs for arrays, in its own dtypes."""
     like = next((array for x in operands if gpu.is_gpu_array(array := plain(x))), None)
-    given = [put(x, like) if isinstance(x, np.ndarray) else x for x in operands]
-    return ufunc_called(getattr(UFUNCS, name), "__call__", tuple(given), {}, "scipy.special.")
+    arguments = [put(x, like) if isinstance(x, np.ndarray) else x for x in operands]
+    return ufunc_called(getattr(UFUNCS, name), "__call__", tuple(arguments), {}, "scipy.special.")
 
 
 @rule("special.zeta")

@@ -68,11 +68,11 @@ class Division(Function):
 
 def in_one_dtype(*values: Array) -> list[Any]:
     """Return operands in the dtype of floats that all promote to, and None unchanged."""
-    given = arrays(*[value for value in values if value is not None])
-    dtype = np.result_type(*[each.dtype for each in given])
+    operands = arrays(*[value for value in values if value is not None])
+    dtype = np.result_type(*[each.dtype for each in operands])
     dtype = dtype if dtype.kind in "fc" else np.dtype(np.float64)
-    found = iter([in_dtype(each, dtype) for each in given])
-    return [None if value is None else next(found) for value in values]
+    results = iter([in_dtype(each, dtype) for each in operands])
+    return [None if value is None else next(results) for value in values]
 
 
 def along_last(x: Array, count: int) -> Any:
@@ -120,13 +120,13 @@ def lfilter(b: Array, a: Array, x: Array, axis: int = -1, zi: Array = None) -> A
         y = recorded(Division, a, y)
     if zi is None:
         return lnp.moveaxis(y, -1, axis)
-    left = made[..., n:]
+    final = made[..., n:]
     if states and a.shape[0] > 1:
         # what the output would still give back
         ends = y[..., max(n - states, 0) :]
         tail = spread(along_last(a, x.ndim), ends)[..., ends.shape[-1] :]
-        left = left - with_zeros(tail, states)
-    return lnp.moveaxis(y, -1, axis), lnp.moveaxis(left, -1, axis)
+        final = final - with_zeros(tail, states)
+    return lnp.moveaxis(y, -1, axis), lnp.moveaxis(final, -1, axis)
 
 
 @rule("signal.lfilter_zi")

@@ -102,13 +102,13 @@ def host(value: Array) -> np.ndarray[Any, Any]:
 
 def real_or_complex(name: str, *values: Array) -> list[Any]:
     """Return operands as arrays; the first must be of floats, as SciPy's result has its dtype."""
-    found = arrays(*values)
-    if found[0].dtype.kind not in "fc":
+    operands = arrays(*values)
+    if operands[0].dtype.kind not in "fc":
         raise NumpyCallError(
-            f"scipy.{name}: the result has the dtype of the array that is filtered, {found[0].dtype}, which has no "
+            f"scipy.{name}: the result has the dtype of the array that is filtered, {operands[0].dtype}, which has no "
             "gradient: give it as floats, x.astype(float)"
         )
-    return found
+    return operands
 
 
 def in_dtype(x: Array, dtype: np.dtype[Any]) -> Any:
@@ -118,10 +118,10 @@ def in_dtype(x: Array, dtype: np.dtype[Any]) -> Any:
 
 def in_double(*values: Array) -> list[Any]:
     """Return operands in double precision, as SciPy takes them in many a place, and None unchanged."""
-    found = iter(arrays(*[value for value in values if value is not None]))
+    operands = iter(arrays(*[value for value in values if value is not None]))
     results: list[Any] = []
     for value in values:
-        x = None if value is None else next(found)
+        x = None if value is None else next(operands)
         results.append(x if x is None else in_dtype(x, np.dtype("c16" if x.dtype.kind == "c" else "f8")))
     return results
 
@@ -134,8 +134,8 @@ def recorded(function: type[Function], *values: Array) -> Any:
 def by_op(op: Callable[..., Any], *values: Array, **settings: Array) -> Any:
     """Return the result of an op of lucid for arrays, converted to tensors."""
     # a product of arrays without dimensions is a number of NumPy's
-    given = [wrap(asarray(x)) if type(x) in NUMBERS else wrap(x) if is_plain(x) else x for x in values]
-    return settled(op(*given, **settings), ())
+    operands = [wrap(asarray(x)) if type(x) in NUMBERS else wrap(x) if is_plain(x) else x for x in values]
+    return settled(op(*operands, **settings), ())
 
 
 def is_plain(value: object) -> bool:

@@ -326,7 +326,7 @@ def freqz(
     include_nyquist: bool = False,
 ) -> Any:
     """Return ``scipy.signal.freqz``, of coefficients that are vectors."""
-    (given,) = in_one_dtype(b)
+    (numerator,) = in_one_dtype(b)
     b, a = in_one_dtype(b, a)
     b, a = lnp.atleast_1d(b), lnp.atleast_1d(a)
     if b.ndim != 1 or a.ndim != 1:
@@ -344,5 +344,5 @@ def freqz(
     responses = response(b) / response(a)
     if not chosen and a.shape[0] == 1:
         # SciPy transforms b alone
-        responses = responses.astype(np.result_type(given.dtype, np.complex64))
+        responses = responses.astype(np.result_type(numerator.dtype, np.complex64))
     return angles * (fs / (2 * math.pi)), responses

@@ -115,13 +115,13 @@ def of_dense(matrix: Any) -> Elements:
     return of_elements("coo", taken(lnp.reshape(matrix, -1), index), [places], values.shape)
 
 
-def of_argument(format: str, given: Any, shape: tuple[int, int] | None, dtype: Any) -> Elements:
+def of_argument(format: str, argument: Any, shape: tuple[int, int] | None, dtype: Any) -> Elements:
     """Return the elements of a constructor's argument."""
-    if is_scipys(given) or hasattr(given, "pattern"):
-        return converted(given, format)
-    parts: Any = given
-    if not isinstance(given, tuple):
-        return converted(of_dense(given), format)
+    if is_scipys(argument) or hasattr(argument, "pattern"):
+        return converted(argument, format)
+    parts: Any = argument
+    if not isinstance(argument, tuple):
+        return converted(of_dense(argument), format)
     if all(isinstance(size, int | np.integer) for size in parts):
         none = np.zeros(0, np.int32)
         return converted(of_elements("coo", np.zeros(0, dtype or np.float64), [(none, none)], parts), format)

@@ -61,10 +61,10 @@ def called(name: str, part: str = "", made: Callable[[Any], Any] = made) -> Call
     """Return one of SciPy's functions for lucid's sparse matrices; operands that require grad are refused."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        given = leaves([*args, *kwargs.values()])
-        if any_recorded([value.data if isinstance(value, Sparse) else value for value in given]):
+        operands = leaves([*args, *kwargs.values()])
+        if any_recorded([value.data if isinstance(value, Sparse) else value for value in operands]):
             raise no_rule(f"{part}.{name}".lstrip("."))
-        function = getattr(module_of(given, part), name)
+        function = getattr(module_of(operands, part), name)
         args, kwargs = replaced(args, plain_matrix), {key: replaced(one, plain_matrix) for key, one in kwargs.items()}
         return made(function(*args, **kwargs))
 
@@ -98,14 +98,14 @@ def stacking(name: str) -> Callable[..., Any]:
     otherwise = called(name)
 
     def call(blocks: Any, *args: Any, **kwargs: Any) -> Any:
-        given = leaves(blocks)
-        matrices = [wrapped(value) for value in given if issparse(value)]
-        if not any_recorded([matrix.data for matrix in matrices]) or len(matrices) < sum(x is not None for x in given):
+        parts = leaves(blocks)
+        matrices = [wrapped(value) for value in parts if issparse(value)]
+        if not any_recorded([matrix.data for matrix in matrices]) or len(matrices) < sum(x is not None for x in parts):
             return otherwise(blocks, *args, **kwargs)
 
         def function(*numbers: Any) -> Any:
-            left = iter(numbers)
-            moved = replaced(blocks, lambda value: next(left) if issparse(value) else value)
+            remaining = iter(numbers)
+            moved = replaced(blocks, lambda value: next(remaining) if issparse(value) else value)
             return getattr(library(plain(matrices[0].data)), name)(moved, *args, **kwargs)
 
         result = rearranged(function, matrices, array=matrices[0].is_array and not on_gpu(matrices[0]))
@@ -122,10 +122,10 @@ def on_gpu(matrix: Sparse) -> bool:
 
 
 def _diagonals(name: str, diagonals: Any, offsets: Any, options: dict[str, Any]) -> Any:
-    given: Any = diagonals
+    lines: Any = diagonals
     if isinstance(diagonals, TensorBase) and plain(diagonals).ndim == 2:
-        given = list(given)
-    each: list[Any] = [*given] if isinstance(given, list | tuple) else [given]
+        lines = list(lines)
+    each: list[Any] = [*lines] if isinstance(lines, list | tuple) else [lines]
     if np.isscalar(offsets) and all(np.isscalar(one) for one in each):
         each = [np.asarray(each)]
     if not any_recorded(each):

@@ -72,8 +72,8 @@ def chosen(result: Any, values: Dense) -> Elements | Any:
     with on(like):
         numbers = namespace(like).asarray(result).astype(np.int64)
         zero = namespace(like).zeros(1, like.dtype)
-    found = taken(lnp.concatenate([zero, values]), numbers.reshape(-1))
-    return lnp.reshape(found, numbers.shape)
+    elements = taken(lnp.concatenate([zero, values]), numbers.reshape(-1))
+    return lnp.reshape(elements, numbers.shape)
 
 
 def added(one: Any, other: Any) -> Elements:
@@ -102,10 +102,10 @@ def in_both(one: Any, other: Any) -> Elements:
             for source in (one, other)
         ]
         order = xp.argsort(keys[1])
-        found = xp.searchsorted(keys[1][order], keys[0])
-        found = order[xp.minimum(found, max(0, order.size - 1))] if order.size else found
-        (mine,) = xp.nonzero(keys[1][found] == keys[0]) if order.size else (found[:0],)
-        theirs = found[mine]
+        match = xp.searchsorted(keys[1][order], keys[0])
+        match = order[xp.minimum(match, max(0, order.size - 1))] if order.size else match
+        (mine,) = xp.nonzero(keys[1][match] == keys[0]) if order.size else (match[:0],)
+        theirs = match[mine]
         parts = [part[mine] for part in one.pattern.places]
     product = lnp.multiply(taken(one.data, mine), taken(other.data, theirs))
     return Elements(Pattern("coo", parts, one.pattern.shape), product)

@@ -21,16 +21,16 @@ def constant_at(x: Array, value: float) -> Any:
 
 def basis(t: Array, k: int, x: Array, interval: Array) -> list[Any]:
     """Return the k + 1 elements of the basis that are not zero in the interval of each place, by Cox and de Boor."""
-    found: list[Any] = [constant_at(x, 1.0)]
+    elements: list[Any] = [constant_at(x, 1.0)]
     for p in range(1, k + 1):
         raised: list[Any] = [0.0] * (p + 1)
         for r in range(p):
             left, right = lnp.take(t, interval + (r + 1 - p)), lnp.take(t, interval + (r + 1))
-            share = found[r] / (right - left)
+            share = elements[r] / (right - left)
             raised[r] = raised[r] + (right - x) * share
             raised[r + 1] = raised[r + 1] + (x - left) * share
-        found = raised
-    return found
+        elements = raised
+    return elements
 
 
 def basis_slopes(t: Array, k: int, nu: int, x: Array, interval: Array) -> list[Any]:
@@ -38,23 +38,23 @@ def basis_slopes(t: Array, k: int, nu: int, x: Array, interval: Array) -> list[A
     if nu > k:
         # SciPy's of degree zero are zero everywhere
         return [constant_at(x, 0.0) if k else lnp.zeros_like(plain(x))] * (k + 1)
-    found = basis(t, k - nu, x, interval)
+    elements = basis(t, k - nu, x, interval)
     for p in range(k - nu + 1, k + 1):
         raised: list[Any] = [0.0] * (p + 1)
         for r in range(p):
-            share = found[r] * float(p) / (lnp.take(t, interval + (r + 1)) - lnp.take(t, interval + (r + 1 - p)))
+            share = elements[r] * float(p) / (lnp.take(t, interval + (r + 1)) - lnp.take(t, interval + (r + 1 - p)))
             raised[r] = raised[r] - share
             raised[r + 1] = raised[r + 1] + share
-        found = raised
-    return found
+        elements = raised
+    return elements
 
 
 def knot_interval(t: Array, k: int, count: int, x: Array) -> Any:
     """Return the index of the knot before each place, limited to the interval of the complete basis."""
-    found = lnp.searchsorted(plain(t), plain(x), side="right") - 1
+    index = lnp.searchsorted(plain(t), plain(x), side="right") - 1
     # not one of several knots at one place
     last = int((host(t) < host(t)[count]).sum()) - 1 if k else count - 1
-    return lnp.clip(found, k, last)
+    return lnp.clip(index, k, last)
 
 
 class BSpline(Interpolator):

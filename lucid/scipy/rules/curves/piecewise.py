@@ -56,8 +56,8 @@ def checked_places(x: Array) -> Any:
 
 def interval_of(breaks: Array, places: Array) -> Any:
     """Return the index of the interval of each place, or of the nearest interval."""
-    found = lnp.searchsorted(plain(breaks), plain(places), side="right") - 1
-    return lnp.clip(found, 0, breaks.shape[0] - 2)
+    index = lnp.searchsorted(plain(breaks), plain(places), side="right") - 1
+    return lnp.clip(index, 0, breaks.shape[0] - 2)
 
 
 def with_axis(values: Array, axis: int, ndim: int) -> Any:

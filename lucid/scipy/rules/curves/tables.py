@@ -183,15 +183,15 @@ class RegularGridInterpolator(Interpolator):
             if self.bounds_error and host(lnp.logical_or(each, lnp.isnan(p))).any():
                 raise ValueError(f"One of the requested xi is out of bounds in dimension {k}")
         if method in {"linear", "nearest"}:
-            found = [_linear(x, place, nearest=method == "nearest") for x, place in zip(grid, places, strict=True)]
+            taps = [_linear(x, place, nearest=method == "nearest") for x, place in zip(grid, places, strict=True)]
         elif method in GRID_DEGREES:
-            values, found = self._of_basis(grid, values, places, GRID_DEGREES[method])
+            values, taps = self._of_basis(grid, values, places, GRID_DEGREES[method])
         else:
             raise NumpyCallError(
                 "scipy.interpolate.RegularGridInterpolator: with a Tensor the method can be 'linear', 'nearest', "
                 f"'slinear', 'cubic' or 'quintic', got {method!r}"
             )
-        result = _combined(values, found)
+        result = _combined(values, taps)
         rest = (1,) * (values.ndim - len(grid))
         if not self.bounds_error and self.fill_value is not None:
             for each in outside:
@@ -204,14 +204,14 @@ class RegularGridInterpolator(Interpolator):
 
     @staticmethod
     def _of_basis(grid: list[Any], values: Array, places: list[Any], k: int) -> tuple[Any, list[Any]]:
-        found: list[Any] = []
+        taps: list[Any] = []
         for axis, (x, place) in enumerate(zip(grid, places, strict=True)):
             spline = make_interp_spline(x, values, k, axis=axis)
             t, count = spline.t, values.shape[axis]
             values = lnp.moveaxis(spline.c, 0, axis)
             interval = knot_interval(t, k, count, place)
-            found.append([(interval + (r - k), w) for r, w in enumerate(basis(t, k, place, interval))])
-        return values, found
+            taps.append([(interval + (r - k), w) for r, w in enumerate(basis(t, k, place, interval))])
+        return values, taps
 
 
 def _linear(x: Array, place: Array, *, nearest: bool) -> list[Any]:
@@ -224,13 +224,13 @@ def _linear(x: Array, place: Array, *, nearest: bool) -> list[Any]:
     return [(interval, 1.0 - share), (interval + 1, share)]
 
 
-def _combined(values: Array, found: list[Any]) -> Any:
+def _combined(values: Array, taps: list[Any]) -> Any:
     """Return sums of values at all choices of one sample along each axis, weighted."""
-    count = len(found)
+    count = len(taps)
     lines = lnp.reshape(values, (-1, *values.shape[count:]))
     rest = (1,) * (values.ndim - count)
     total: Any = 0.0
-    for choice in itertools.product(*found):
+    for choice in itertools.product(*taps):
         index: Any = 0
         weight: Any = 1.0
         for (each, w), size in zip(choice, values.shape[:count], strict=True):

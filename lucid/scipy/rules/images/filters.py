@@ -25,20 +25,20 @@ def axes_of(axes: int | Sequence[int] | None, ndim: int) -> list[int]:
     """Return the axes of a filter, counted from the front."""
     if axes is None:
         return list(range(ndim))
-    found = [axis_in(axis, ndim) for axis in ([axes] if isinstance(axes, int) else axes)]
-    if len(set(found)) != len(found):
+    result = [axis_in(axis, ndim) for axis in ([axes] if isinstance(axes, int) else axes)]
+    if len(set(result)) != len(result):
         raise ValueError(f"axes must be unique, got {axes}")
-    return found
+    return result
 
 
 def for_each(value: PerAxis, count: int) -> list[Any]:
     """Return a list of settings for several axes, from one for all or one for each."""
     if not is_sequence(value) and not getattr(value, "ndim", 0):
         return [value] * count
-    found = list(value)
-    if len(found) != count:
-        raise RuntimeError(f"sequence argument must have length equal to input rank, {count}: got {len(found)}")
-    return found
+    values = list(value)
+    if len(values) != count:
+        raise RuntimeError(f"sequence argument must have length equal to input rank, {count}: got {len(values)}")
+    return values
 
 
 def in_order(axes: Sequence[int], ndim: int, *settings: PerAxis) -> list[list[Any]]:
@@ -47,7 +47,7 @@ def in_order(axes: Sequence[int], ndim: int, *settings: PerAxis) -> list[list[An
     As SciPy reads them: in the order of `axes` where these are some of the axes, and as they stand where they are all.
     """
     order = np.argsort(axes) if len(axes) < ndim else range(len(axes))
-    return [[found[k] for k in order] for found in (for_each(each, len(axes)) for each in settings)]
+    return [[values[k] for k in order] for values in (for_each(each, len(axes)) for each in settings)]
 
 
 def filtered(
