@@ -158,10 +158,10 @@ def tree_flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tup
 
 def tree_unflatten(leaves: Iterable[Any], treespec: TreeSpec) -> Any:
     """Return a tree of the structure `treespec` with other leaves."""
-    given = list(leaves)
-    if len(given) != treespec.num_leaves:
-        raise ShapeError(f"tree_unflatten: leaves: expected {treespec.num_leaves}, got {len(given)}")
-    following = iter(given)
+    values = list(leaves)
+    if len(values) != treespec.num_leaves:
+        raise ShapeError(f"tree_unflatten: leaves: expected {treespec.num_leaves}, got {len(values)}")
+    following = iter(values)
 
     def build(spec: TreeSpec) -> Any:
         if spec.type is None:
@@ -191,10 +191,10 @@ def _below(spec: TreeSpec, tree: Any) -> list[Any]:
     if spec.type is None:
         return [tree]
     kind = _kind_of(tree)
-    alike = spec.type in _MAPPINGS and _type_of(tree) in _MAPPINGS
-    if kind is None or not (alike or _type_of(tree) is spec.type):
+    mappings = spec.type in _MAPPINGS and _type_of(tree) in _MAPPINGS
+    if kind is None or not (mappings or _type_of(tree) is spec.type):
         raise ArgumentError(f"tree_map: expected a {spec.type.__name__} in each tree, got {shown(tree)}")
-    if alike:
+    if mappings:
         keys = spec.context[1] if spec.type is defaultdict else spec.context
         if set(tree) != set(keys):
             raise ArgumentError(f"tree_map: expected the keys {keys} in each tree, got {list(tree)}")

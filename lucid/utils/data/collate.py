@@ -75,8 +75,8 @@ def default_convert(data: Any) -> Any:
     """
     if isinstance(data, np.ndarray | np.generic):
         values = cast("Any", data)
-        there = values.dtype.kind in "SUO" or values.dtype.names or is_masked(values)
-        return values if there else as_tensor(values, device=CPU)
+        unsupported = values.dtype.kind in "SUO" or values.dtype.names or is_masked(values)
+        return values if unsupported else as_tensor(values, device=CPU)
     return structured(data, lambda part, _: default_convert(part), lambda leaf: leaf)
 
 

@@ -172,8 +172,8 @@ class TensorDataset(Dataset["tuple[Tensor, ...]"]):
             )
         index %= max(size, 1)
         places = {device_of(tensor.array) for tensor in self.tensors}
-        there: dict[Any, Any] = {place: wrap(to_device(index, place)) for place in places}
-        return tuple(index_select(tensor, 0, there[device_of(tensor.array)]) for tensor in self.tensors)
+        copies: dict[Any, Any] = {place: wrap(to_device(index, place)) for place in places}
+        return tuple(index_select(tensor, 0, copies[device_of(tensor.array)]) for tensor in self.tensors)
 
     def __len__(self) -> int:
         return len(self.tensors[0])

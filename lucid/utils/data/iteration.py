@@ -41,7 +41,7 @@ class Iteration:
         self.stats = LoaderStats()
         self._loader = loader
         self._order = order
-        self._given = order.first
+        self._next_index = order.first
         self._ended = False
         self._returned = 0.0
         # threads that share a pass take turns; a hook may ask for the next batch
@@ -91,8 +91,8 @@ class Iteration:
                 raise
         self.stats.waits.append(time.perf_counter() - asked)
         read = self._ahead.popleft()
-        index = self._given
-        self._given += 1
+        index = self._next_index
+        self._next_index += 1
         batch = self._loader.hooked(index, batch)
         self._order.reach(read.number, read.worker, read.result)
         self._returned = time.perf_counter()

@@ -88,7 +88,7 @@ class MapOrder(Order):
     def __init__(self, source: Any, passes: Passes, resume: Resume | None) -> None:
         super().__init__(passes, resume)
         # whether the sampler has begun this pass: one that is a generator does so with the first index
-        self._begun = False
+        self._started = False
         self._iterator: Iterator[Any] = self._asked(lambda: iter(source))
         self._done: set[int] = set() if self._resumed is None else set(self._resumed["done"])
         self._teller: Any = teller_of(source, self._iterator) if tells_its_order(source) else None
@@ -99,9 +99,9 @@ class MapOrder(Order):
 
     def _asked(self, function: Callable[[], T]) -> T:
         """Return the result of ``function()``, a call of the sampler in this pass."""
-        if self._begun:
+        if self._started:
             return function()
-        result, self._begun = self._passes.offered(self._walk, function)
+        result, self._started = self._passes.offered(self._walk, function)
         return result
 
     def _snapshot(self) -> tuple[Any, dict[str, int]]:
@@ -147,7 +147,7 @@ class StreamOrder(Order):
             check_workers(self._resumed, workers)
             self._places = [Place(*place) for place in self._resumed["workers"]]
             self._after = self._resumed["turn"]
-            if any(place.state is None and place.given for place in self._places):
+            if any(place.state is None and place.position for place in self._places):
                 warn(
                     "DataLoader: the stream is read from its beginning up to where the state was taken; give the "
                     "dataset, or its iterator, state_dict() and load_state_dict() to go on at once",
@@ -174,9 +174,9 @@ class StreamOrder(Order):
         self._reached += 1
         self._places = [*self._places]  # a reader may hold the other list
         self._places[worker] = result.place or Place()
-        if self._length is not None and (given := sum(place.given for place in self._places)) > self._length:
+        if self._length is not None and (total := sum(place.position for place in self._places)) > self._length:
             warn(
-                f"DataLoader: the stream has a length of {self._length}, and has given {given} samples: let its "
+                f"DataLoader: the stream has a length of {self._length}, and has given {total} samples: let its "
                 "__len__ tell what all workers give together; where there are several, each reads the whole stream "
                 "unless its __iter__ asks get_worker_info() for its part",
             )

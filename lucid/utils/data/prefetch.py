@@ -167,15 +167,15 @@ def _own(leaf: Any, where: device) -> Any:
 
 def tensors_in(value: Any) -> list[Tensor]:
     """Return all tensors in a structure."""
-    found: list[Tensor] = []
+    tensors: list[Tensor] = []
 
     def note(leaf: Any) -> Any:
         if isinstance(leaf, TensorBase):
-            found.append(cast("Any", leaf))
+            tensors.append(cast("Any", leaf))
         return leaf
 
     _mapped(value, note)
-    return found
+    return tensors
 
 
 def _mapped(value: Any, leaf: Callable[[Any], Any]) -> Any:

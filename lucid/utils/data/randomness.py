@@ -82,7 +82,7 @@ class Passes:
         self.latest = Walk(0 if seed is None else seed, 0, 0)
         self._underway = False
         self._restarts = -1  # of the generator when the seed was drawn
-        self._given = False  # whether a state has given the seed
+        self._seed_restored = False  # whether a state has given the seed
         self._offered: Walk | None = None
 
     @property
@@ -96,7 +96,7 @@ class Passes:
             walk, self._offered = self._offered, None
             return walk
         self.latest, self._underway = self.following(), True
-        self._given = False
+        self._seed_restored = False
         return self.latest
 
     def following(self) -> Walk:
@@ -141,7 +141,7 @@ class Passes:
             )
         seed, epoch = [integer(state[name], f"load_state_dict: {name}") for name in names[:2]]
         self._go_to(seed, epoch, natural(state["position"], "load_state_dict: position"))
-        self._given = True
+        self._seed_restored = True
 
     def _go_to(self, seed: int, epoch: int, position: int = 0) -> None:
         self.latest, self._underway = Walk(seed, epoch, position), False
@@ -155,7 +155,7 @@ class Passes:
             return
         self._restarts = stream.restarts
         seed = mix(*stream.reserve(1))  # pyright: ignore[reportArgumentType]  numbers on the CPU
-        if not self._given:
+        if not self._seed_restored:
             self._go_to(seed, 0)
 
 

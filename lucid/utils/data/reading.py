@@ -77,7 +77,7 @@ class Place(NamedTuple):
     """The position of a worker in its stream: the stream's state if it keeps one, samples read, and an end flag."""
 
     state: Any = None
-    given: int = 0
+    position: int = 0
     ended: bool = False
 
 
@@ -245,7 +245,7 @@ class StreamReader(Reader):
     def __init__(self, parts: Parts, streams: SampleStreams) -> None:
         super().__init__(parts, streams)
         self._stream: Iterator[Any] = iter(())
-        self._given = 0
+        self._position = 0
         self._ended = False
         self._worker = 0
 
@@ -255,7 +255,7 @@ class StreamReader(Reader):
         self._worker = 0 if info is None else info.id
         place = this.places[self._worker]
         self._ended = place.ended
-        self._given = 0 if place.state is None else place.given
+        self._position = 0 if place.state is None else place.position
         dataset, state = self.parts.dataset, place.state
         with self._streams:
             self._start()
@@ -264,7 +264,7 @@ class StreamReader(Reader):
             self._stream = iter(dataset)
             if state is not None and not keeps_state(dataset):
                 cast("Any", self._stream).load_state_dict(state)
-            for _ in itertools.islice(self._samples(), place.given - self._given):
+            for _ in itertools.islice(self._samples(), place.position - self._position):
                 pass
 
     def read(self, job: Job) -> Result:
@@ -276,11 +276,11 @@ class StreamReader(Reader):
                 return Result(None, ended=True)
             owner: Any = next(filter(keeps_state, (self.parts.dataset, self._stream)), None)
             state = None if owner is None else copy.deepcopy(owner.state_dict())
-            place = Place(state, self._given, self._ended)
+            place = Place(state, self._position, self._ended)
             if not self.parts.batched:
                 return Result(self.parts.collate_fn(samples[0]), place)
-            names = list(range(self._given - len(samples), self._given))
-            batch = self._collated(samples, names, mix(self._worker, self._given), _COLLATING)
+            names = list(range(self._position - len(samples), self._position))
+            batch = self._collated(samples, names, mix(self._worker, self._position), _COLLATING)
             return Result(batch, place)
 
     def _samples(self) -> Iterator[Any]:
@@ -292,12 +292,12 @@ class StreamReader(Reader):
             except StopIteration:
                 self._ended = True
                 return
-            self._given += 1
+            self._position += 1
             yield sample
 
     def _start(self) -> None:
-        self.at = self._given
-        self._streams.start_all(self._seed, self._epoch, mix(self._worker, self._given))
+        self.at = self._position
+        self._streams.start_all(self._seed, self._epoch, mix(self._worker, self._position))
 
 
 def keeps_state(value: Any) -> bool:

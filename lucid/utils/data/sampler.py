@@ -119,16 +119,16 @@ class RandomSampler(EpochSampler):
         return self.num_samples
 
     def order(self, generator: Generator) -> Iterator[NDArray[np.int64]]:
-        size, left = size_of(self.data_source, "RandomSampler"), self.num_samples
-        if not size and left:
-            raise SettingError(f"RandomSampler: expected a dataset that is not empty, to draw {left} indices from")
-        while left:
+        size, remaining = size_of(self.data_source, "RandomSampler"), self.num_samples
+        if not size and remaining:
+            raise SettingError(f"RandomSampler: expected a dataset that is not empty, to draw {remaining} indices from")
+        while remaining:
             if self.replacement:
-                piece = randint(generator, 0, size, (min(left, _DRAWN),))
+                piece = randint(generator, 0, size, (min(remaining, _DRAWN),))
             else:
-                piece = permutation(generator, size)[:left]
+                piece = permutation(generator, size)[:remaining]
             yield piece
-            left -= len(piece)
+            remaining -= len(piece)
 
     def __len__(self) -> int:
         return self.num_samples
@@ -240,12 +240,12 @@ class WeightedRandomSampler(EpochSampler):
         return self.num_samples
 
 
-def _weights(given: Any) -> NDArray[np.float64]:
+def _weights(values: Any) -> NDArray[np.float64]:
     """Return weights as an array, after a look at them."""
     try:
-        weights = np.asarray(given.tolist() if hasattr(given, "tolist") else given, np.float64)
+        weights = np.asarray(values.tolist() if hasattr(values, "tolist") else values, np.float64)
     except (TypeError, ValueError):
-        raise unfit(given, "a sequence of numbers", "weights") from None
+        raise unfit(values, "a sequence of numbers", "weights") from None
     if weights.ndim != 1:
         raise ShapeError(f"WeightedRandomSampler: expected weights in one row, got shape {tuple(weights.shape)}")
     if not (np.isfinite(weights) & (weights >= 0)).all():

@@ -97,25 +97,25 @@ def _usual(methods: list[str]) -> str:
     return "forkserver" if "forkserver" in methods else "spawn"
 
 
-def context_of(given: str | BaseContext | None) -> BaseContext:
+def context_of(choice: str | BaseContext | None) -> BaseContext:
     """Return how worker processes start, with the fork server under way if they come from it."""
     import multiprocessing  # noqa: PLC0415
     from multiprocessing.context import BaseContext  # noqa: PLC0415
 
     methods = multiprocessing.get_all_start_methods()
-    if given is None:
-        given = _usual(methods)
-    if isinstance(given, str):
-        if given not in methods:
+    if choice is None:
+        choice = _usual(methods)
+    if isinstance(choice, str):
+        if choice not in methods:
             raise SettingError(
                 f"DataLoader: multiprocessing_context option should specify a valid start method in {methods}, got "
-                f"{given!r}"
+                f"{choice!r}"
             )
-        given = multiprocessing.get_context(given)
-    if not isinstance(given, BaseContext):
+        choice = multiprocessing.get_context(choice)
+    if not isinstance(choice, BaseContext):
         raise ArgumentError(
             "DataLoader: multiprocessing_context: expected a start method or a multiprocessing context, got "
-            f"{shown(given)}"
+            f"{shown(choice)}"
         )
-    preload(given)
-    return given
+    preload(choice)
+    return choice

@@ -204,8 +204,8 @@ class ProcessWorkers:
         ends: dict[Any, int] = {other.process.sentinel: number for number, other in enumerate(self._workers)}
         deadline = time.monotonic() + timeout
         while True:
-            left = deadline - time.monotonic() if timeout else None
-            ready = wait([*pipes, *ends], left) if left is None or left > 0 else []
+            remaining = deadline - time.monotonic() if timeout else None
+            ready = wait([*pipes, *ends], remaining) if remaining is None or remaining > 0 else []
             if not ready:
                 raise self._silence(worker, timeout)
             # a worker that has ended may have sent a batch before

@@ -130,8 +130,8 @@ class _Pickler(pickle.Pickler):
     def _reduced_array(self, array: Any) -> Any:
         """Return the reduction of an array without its bytes: NumPy's covers only its own class, dtypes and orders."""
         kind = cast("Any", type(array))
-        if self._descriptors is not None and (found := reduced_file(array)) is not None:
-            return found
+        if self._descriptors is not None and (reduction := reduced_file(array)) is not None:
+            return reduction
         if kind is not np.ndarray:
             if any(getattr(kind, name) is not getattr(np.ndarray, name) for name in _PICKLING):
                 return NotImplemented
@@ -215,8 +215,8 @@ class Writer:
             self.start(new_block(sum(_aligned(piece.size) for piece in pieces)))
             offsets = [None] * len(pieces)
         places: list[tuple[int, int]] = []
-        for piece, there in zip(pieces, offsets, strict=True):
-            at = there
+        for piece, offset in zip(pieces, offsets, strict=True):
+            at = offset
             if at is None:
                 at = self._reserve(piece.size) or 0
                 self._bytes[at : at + piece.size] = piece
@@ -273,6 +273,6 @@ def why_not_picklable(value: Any, path: str, depth: int = 6) -> str:
     elif hasattr(value, "__dict__") and not isinstance(value, type):
         parts = [(f"{path}.{name}", entry) for name, entry in cast("dict[str, Any]", vars(value)).items()]
     for inner, entry in parts if depth else ():
-        if found := why_not_picklable(entry, inner, depth - 1):
-            return found
+        if reason_inside := why_not_picklable(entry, inner, depth - 1):
+            return reason_inside
     return reason

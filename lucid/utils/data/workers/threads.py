@@ -175,16 +175,16 @@ def _run(setup: Setup, seed: int, number: int, count: int, wires: _Wires) -> Non
         wires.said.put((number, -1, _Failure(error, None)))
         return
     number_of_pass, this = 0, Pass(0, 0, [])
-    begun = True
+    started = True
     while (what := wires.asked.get()) is not None and not wires.ended.is_set():
         if not isinstance(what, Job):
-            (number_of_pass, this), begun = what, False
+            (number_of_pass, this), started = what, False
             continue
         result: Any
         try:
-            if not begun:
+            if not started:
                 reader.begin(this)
-                begun = True
+                started = True
             result = reader.read(what)
         except BaseException as error:  # noqa: BLE001  as above
             result = _Failure(error, reader.at)
