@@ -41,17 +41,17 @@ def ranged(init: Callable[Concatenate[M, P], None]) -> Callable[Concatenate[M, P
     def call(self: M, *args: P.args, **kwargs: P.kwargs) -> None:
         signature = _signature(init)
         try:
-            given = signature.bind(self, *args, **kwargs)
+            bound = signature.bind(self, *args, **kwargs)
         except TypeError:
             init(self, *args, **kwargs)  # which says which argument is missing or too much
             return
-        for name, value in given.arguments.items():
+        for name, value in bound.arguments.items():
             if value is not None and (allowed := range_of(type(self), name)):
                 _check(self, name, value, allowed)
             elif type(value) in {int, np.bool_} and signature.parameters[name].annotation == "bool":
                 # 0 and 1, which functions do not take
-                given.arguments[name] = bool(value)
-        init(*given.args, **given.kwargs)
+                bound.arguments[name] = bool(value)
+        init(*bound.args, **bound.kwargs)
 
     return checked(call)
 

@@ -177,10 +177,10 @@ def _fields_of(function: Any) -> list[Field]:
     count, names, flags = code.co_argcount, code.co_varnames, code.co_flags
     ends = count + code.co_kwonlyargcount
     defaults = function.__defaults__ or ()
-    given = dict(zip(names[count - len(defaults) : count], defaults, strict=True))
+    default_of = dict(zip(names[count - len(defaults) : count], defaults, strict=True))
     if function.__kwdefaults__:
-        given.update(function.__kwdefaults__)
-    fields = [(name, annotations.get(name, "Any"), given.get(name, EMPTY), "") for name in names[:ends]]
+        default_of.update(function.__kwdefaults__)
+    fields = [(name, annotations.get(name, "Any"), default_of.get(name, EMPTY), "") for name in names[:ends]]
     if flags & inspect.CO_VARARGS:
         fields.insert(count, (names[ends], annotations.get(names[ends], "Any"), EMPTY, "*"))
         ends += 1

@@ -78,10 +78,10 @@ def rate(value: object, name: str) -> None:
 
 def decays(value: object, name: str) -> None:
     """Raise unless `value` is the two decays of running means, called betas."""
-    given = two(value, name)
-    if len({isinstance(decay, TensorBase) for decay in given}) == 2:
-        raise SettingError(f"{name} must be either both floats or both Tensors, got {given[0]!r} and {given[1]!r}")
-    for index, decay in enumerate(given):
+    pair = two(value, name)
+    if len({isinstance(decay, TensorBase) for decay in pair}) == 2:
+        raise SettingError(f"{name} must be either both floats or both Tensors, got {pair[0]!r} and {pair[1]!r}")
+    for index, decay in enumerate(pair):
         if isinstance(decay, TensorBase) and decay.array.size != 1:
             raise SettingError(f"Tensor {name}[{index}] must be 1-element, got one of shape {tuple(decay.array.shape)}")
         if not hasattr(decay, "__float__") or not 0.0 <= float(cast("Any", decay)) < 1.0:
