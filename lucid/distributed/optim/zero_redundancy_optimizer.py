@@ -159,11 +159,11 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
 
     def add_param_group(self, param_group: Mapping[str, Any]) -> None:
         """Add a group of parameters, the same in all processes, as `Optimizer.add_param_group` does."""
-        begun = "optim" in vars(self)  # else the constructor calls this
-        if begun:
+        constructed = "optim" in vars(self)  # else the constructor calls this
+        if constructed:
             _hand_over(self.param_groups, self.optim.param_groups)
         super().add_param_group(param_group)
-        if begun:
+        if constructed:
             group = self.param_groups[-1]
             _check_alike([group], self.process_group)
             self._deal(group["params"])

@@ -164,9 +164,9 @@ def powerSGD_hook(state: PowerSGDState, bucket: GradBucket) -> Future[Tensor]:  
     >>> model = nn.parallel.DistributedDataParallel(nn.Linear(8, 8))
     >>> model.register_comm_hook(PowerSGDState(None, start_powerSGD_iter=2), powerSGD_hook)
     """
-    begun = state.iter >= state.start_powerSGD_iter
+    started = state.iter >= state.start_powerSGD_iter
     state.maybe_increase_iter(bucket)
-    if not begun:
+    if not started:
         return allreduce_hook(state.process_group, bucket)
     with no_grad():
         return _approximated(state, bucket)
