@@ -39,10 +39,10 @@ def cuda_index(device: CudaDevice) -> int:
     DeviceError
         If ``device`` is not a CUDA device, or no device of that index exists.
     """
-    found = devices.as_device("cuda" if device is None else device)
-    if found.index is None:
+    chosen = devices.as_device("cuda" if device is None else device)
+    if chosen.index is None:
         raise DeviceError(f"expected a CUDA device such as 'cuda:0' or 0, got {device!r}")
-    return found.index
+    return chosen.index
 
 
 def current_device() -> int:

@@ -77,8 +77,8 @@ class CudaDriver:
         capability = self._capability()
         if not unit.declared:
             functions, how = self._by_cupy(unit), _BY_CUPY
-        elif found := self._from_built(unit, capability):
-            functions, how = found, _BUILT
+        elif built := self._from_built(unit, capability):
+            functions, how = built, _BUILT
         else:
             functions, how = self._compiled(unit, capability)
         self._loaded.append(functions)
@@ -88,18 +88,18 @@ class CudaDriver:
 
     def _from_built(self, unit: Unit, capability: str) -> dict[str, Any] | None:
         """Return the kernels of a unit from an archive built beforehand; None if it lacks them."""
-        found = self._built((self.device(), unit.name), lambda: self._open(unit, capability))
-        if found is None or not unit.signatures.keys() <= found[1].keys():
+        opened = self._built((self.device(), unit.name), lambda: self._open(unit, capability))
+        if opened is None or not unit.signatures.keys() <= opened[1].keys():
             return None
-        module, called = found
+        module, called = opened
         return {name: module.get_function(called[name]) for name in unit.signatures}
 
     def _open(self, unit: Unit, capability: str) -> tuple[Any, dict[str, str]] | None:
         """Return the module of a whole unit and the names of its kernels in it; None if no archive has it."""
-        found = archive.find(unit, capability)
-        if found is None:
+        stored = archive.find(unit, capability)
+        if stored is None:
             return None
-        path, image = found
+        path, image = stored
         try:
             return self._module(image), image.kernels
         except RuntimeError as error:

@@ -67,13 +67,13 @@ def _checked(named: str) -> Path | None:
 @cache
 def _fitting(where: Path, capability: str) -> Path | None:
     """Return the archive with the best code for a device; None if the device runs none of it."""
-    found = {path.stem: path for path in where.glob("sm_*.zip") if re.fullmatch(r"sm_\d+", path.stem)}
-    if chosen := fitting(found, capability):
-        return found[chosen]
-    if found:
+    archives = {path.stem: path for path in where.glob("sm_*.zip") if re.fullmatch(r"sm_\d+", path.stem)}
+    if chosen := fitting(archives, capability):
+        return archives[chosen]
+    if archives:
         logger().info(
             "%s has kernels for %s, and none for this device; build them: %s --arch sm_%s --out %s",
-            where, ", ".join(sorted(found)), COMMAND, capability, where,
+            where, ", ".join(sorted(archives)), COMMAND, capability, where,
         )  # fmt: skip
     return None
 

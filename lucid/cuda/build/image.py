@@ -32,8 +32,8 @@ def fitting(architectures: Iterable[str], capability: str) -> str | None:
     'sm_86'
     """
     numbers = [each.removeprefix("sm_") for each in architectures]
-    found = [each for each in numbers if each[:-1] == capability[:-1] and int(each) <= int(capability)]
-    return f"sm_{max(found, key=int)}" if found else None
+    candidates = [each for each in numbers if each[:-1] == capability[:-1] and int(each) <= int(capability)]
+    return f"sm_{max(candidates, key=int)}" if candidates else None
 
 
 @dataclass(frozen=True)

@@ -76,8 +76,8 @@ class Compiler:
             for name in unit.signatures:
                 self._call("AddNameExpression", program, name.encode())
             every = [*OPTIONS, f"-arch={architecture}", f"-I{self._headers}", *options]
-            given = (ctypes.c_char_p * len(every))(*[option.encode() for option in every])
-            failed = self._library.nvrtcCompileProgram(program, len(every), given)
+            values = (ctypes.c_char_p * len(every))(*[option.encode() for option in every])
+            failed = self._library.nvrtcCompileProgram(program, len(every), values)
             said = self._text("ProgramLog", program)[:-1].decode(errors="replace")
             if failed:
                 raise KernelError(f"NVRTC cannot compile {unit.name} for {architecture}:\n{said}")

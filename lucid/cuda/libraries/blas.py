@@ -309,10 +309,10 @@ def _step(x: Array, axis: int) -> int:
 
 def _factor(value: float, form: type[np.floating[Any]]) -> Factor:
     """Return a factor in host memory, read by cuBLAS at the time of the call."""
-    found = _factors.get((value, form))
-    if found is None:
+    factor = _factors.get((value, form))
+    if factor is None:
         number = np.array(value, form)
-        found = Factor(number, number.ctypes.data)
+        factor = Factor(number, number.ctypes.data)
         if value in {0.0, 1.0}:
-            _factors[value, form] = found
-    return found
+            _factors[value, form] = factor
+    return factor

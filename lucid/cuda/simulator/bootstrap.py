@@ -107,7 +107,7 @@ class _Simulated:
 
     def __init__(self, cupy: Path, cuda: Cuda) -> None:
         self._cupy = cupy
-        self._wheel = next((found.name for found in cupy.parent.glob("cupy_cuda*.dist-info")), str(cupy))
+        self._wheel = next((wheel.name for wheel in cupy.parent.glob("cupy_cuda*.dist-info")), str(cupy))
         folders = FOLDER.parents[1], cupy, cupy.parent / "cupyx", cupy.parent / "cupy_backends"
         self._inside = tuple(f"{folder}{os.sep}" for folder in folders)
         self._driver = runtime()
@@ -181,11 +181,11 @@ class _Simulated:
     def _compile(self, source: bytes, names: bytes, options: bytes) -> tuple[int, str]:
         try:
             text, called = source.decode(), names.decode().split("\x1f") if names else []
-            given, headers = options.decode().split("\x1f") if options else [], self._cupy / "_core/include"
+            flags, headers = options.decode().split("\x1f") if options else [], self._cupy / "_core/include"
             folders = [FOLDER / "toolkit/include", headers]
-            path = compiled(text, called, [*self._versions, *given], folders, self._wheel)
+            path = compiled(text, called, [*self._versions, *flags], folders, self._wheel)
             if nvrtc():
-                compiles(text, called, given, folders[1:], self._wheel)
+                compiles(text, called, flags, folders[1:], self._wheel)
         except (LucidError, OSError) as error:
             return _COMPILATION_FAILED, str(error)
         self._sources[str(path)] = text

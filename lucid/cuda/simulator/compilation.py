@@ -178,13 +178,13 @@ def source_for_host(text: str, names: Sequence[str], *, flushes: bool = False) -
 
 def _bounds(code: str) -> dict[str, int]:
     """Return the threads of the launch bounds of kernels, if these are a number or the name of one."""
-    found: dict[str, int] = {}
+    bounds: dict[str, int] = {}
     for bound, name in _BOUNDED.findall(code):
         most = bound.strip()
         values = {most} if most.isdigit() else set(re.findall(_NUMBER.format(re.escape(most)), code))
         if len(values) == 1 and f"typename {most}" not in code:
-            found[name] = int(*values)
-    return found
+            bounds[name] = int(*values)
+    return bounds
 
 
 def _of_cuda(code: str) -> set[str]:
@@ -197,30 +197,30 @@ def _of_cuda(code: str) -> set[str]:
 def _declared_names() -> set[str]:
     """Names of functions in our headers, those made by macros included."""
     texts = (_MACRO.sub("", path.read_text(encoding="utf-8")) for path in FOLDER.glob("device/*.h"))
-    return {name for text in texts for found in _CALLED.findall(text) for name in _IDENTIFIER.findall("".join(found))}
+    return {name for text in texts for match in _CALLED.findall(text) for name in _IDENTIFIER.findall("".join(match))}
 
 
 def _code(text: str) -> str:
     """Return a source without its comments and literals, except for that of a linkage."""
-    return _NO_CODE.sub(lambda found: found[0] if found[0] == '"C"' else " ", text)
+    return _NO_CODE.sub(lambda match: match[0] if match[0] == '"C"' else " ", text)
 
 
 def _plain_kernels(text: str) -> list[str]:
     """Return the names of the kernels that are ``extern "C"``, alone or in braces."""
-    found: list[str] = []
+    kernels: list[str] = []
     text = _code(text)
     for mark in _PLAIN.finditer(text):
         begin = mark.end()
         if not text.startswith("{", begin):
             alone = _KERNEL.match(text, begin)
-            found += [alone[1]] if alone else []
+            kernels += [alone[1]] if alone else []
             continue
         depth, end = 1, begin + 1
         while depth and end < len(text):
             depth += {"{": 1, "}": -1}.get(text[end], 0)
             end += 1
-        found += _KERNEL.findall(text, begin, end)
-    return found
+        kernels += _KERNEL.findall(text, begin, end)
+    return kernels
 
 
 def _of_a_toolkit(option: str) -> bool:
@@ -251,8 +251,8 @@ def compiled(
     KernelError
         If g++ finds an error in it, or there is no g++.
     """
-    given = [option for option in options if option.startswith(("-D", "-I")) and not _of_a_toolkit(option)]
-    flags = [*_OPTIONS, *(_SANITIZE if sanitizes() else ()), "-I.", *(f"-I{folder}" for folder in folders), *given]
+    forwarded = [option for option in options if option.startswith(("-D", "-I")) and not _of_a_toolkit(option)]
+    flags = [*_OPTIONS, *(_SANITIZE if sanitizes() else ()), "-I.", *(f"-I{folder}" for folder in folders), *forwarded]
     flushes = [option[-4:] == "true" for option in options if option.lstrip("-").startswith("ftz=")][-1:] == [True]
     kernels = {*names, *(plain := _plain_kernels(text))}
     stem = re.sub(r"\W+", "-", next(iter([*names, *plain]), "nothing"))
@@ -288,8 +288,8 @@ def compiled(
 
 def _headers_of_the_host(text: str) -> list[str]:
     """Return the headers that a source includes and NVRTC has not, unless it asks whether NVRTC compiles it."""
-    found = [name for name in _INCLUDE.findall(text) if _HEADER_OF_THE_HOST.fullmatch(name)]
-    return [] if "__CUDACC_RTC__" in text else found
+    headers = [name for name in _INCLUDE.findall(text) if _HEADER_OF_THE_HOST.fullmatch(name)]
+    return [] if "__CUDACC_RTC__" in text else headers
 
 
 def _explained(said: str, text: str) -> str:

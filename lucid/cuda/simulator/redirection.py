@@ -33,7 +33,7 @@ def functions(path: Path) -> dict[str, int]:
         (table,) = struct.unpack_from("<Q", data, 40)
         size, count = struct.unpack_from("<HH", data, 58)
         sections: list[tuple[int, ...]] = [_SECTION.unpack_from(data, table + index * size) for index in range(count)]
-        found: dict[str, int] = {}
+        addresses: dict[str, int] = {}
         for _, kind, _, _, begin, length, names, *_ in sections:
             if kind != _SYMBOL_TABLE:
                 continue
@@ -42,8 +42,8 @@ def functions(path: Path) -> dict[str, int]:
                 name, info, _, _, value, _ = _SYMBOL.unpack_from(data, place)
                 if info & 15 == _FUNCTION and value:
                     start = strings + name
-                    found[data[start : data.find(b"\0", start)].decode()] = value
-        return found
+                    addresses[data[start : data.find(b"\0", start)].decode()] = value
+        return addresses
 
 
 def redirect(path: Path, choose: Callable[[str], int | None]) -> int:

@@ -118,16 +118,16 @@ _Definitions = dict[str, set[tuple[tuple[str, ...], str]]]
 
 def declared(text: str) -> list[Declared]:
     """Return the names declared by a declaration such as ``const float* x`` or ``long long size_d[8], count``."""
-    found: list[Declared] = []
+    variables: list[Declared] = []
     for each in _split(re.sub(_QUALIFIERS, " ", text)):
         *words, name = each.partition("[")[0].replace("*", " * ").split() or [""]
         stars = 0
         while words and words[-1] == "*":
             words.pop()
             stars += 1
-        kind = _plain(" ".join(words)) or (found[0].type if found else "")
-        found.append(Declared(kind, stars, name, re.findall(_EXTENT, each)))
-    return found
+        kind = _plain(" ".join(words)) or (variables[0].type if variables else "")
+        variables.append(Declared(kind, stars, name, re.findall(_EXTENT, each)))
+    return variables
 
 
 def is_const(declaration: str) -> bool:
@@ -145,12 +145,12 @@ def _split(text: str | None) -> list[str]:
     """Return the parts of a list, at commas that stand in no brackets."""
     parts: list[str] = []
     depth = start = 0
-    for found in re.finditer(_LIST, text or ""):
-        if found[0] != ",":
-            depth += 1 if found[0] in "<([" else -1
+    for match in re.finditer(_LIST, text or ""):
+        if match[0] != ",":
+            depth += 1 if match[0] in "<([" else -1
         elif text and not depth:
-            parts.append(text[start : found.start()].strip())
-            start = found.end()
+            parts.append(text[start : match.start()].strip())
+            start = match.end()
     return [*parts, text[start:].strip()] if text and text.strip() else []
 
 
@@ -172,19 +172,19 @@ def _templates(text: str) -> dict[int, str]:
 
 def _definitions(text: str) -> _Definitions:
     """Return the constants of a text, and the types that it gives other names."""
-    found: _Definitions = defaultdict(set)
+    definitions: _Definitions = defaultdict(set)
     templates = _templates(text)
     for each in (*re.finditer(_TYPEDEF, text), *re.finditer(_USING, text)):
-        found[each["name"]].add((_names(templates.get(each.start())), each["meaning"]))
+        definitions[each["name"]].add((_names(templates.get(each.start())), each["meaning"]))
     for each in re.finditer(_CONSTANTS, text):
         for name, _, value in (one.partition("=") for one in _split(each["constants"])):
-            found[name.strip()].add((_names(templates.get(each.start())), f"({value.strip()})"))
+            definitions[name.strip()].add((_names(templates.get(each.start())), f"({value.strip()})"))
     for each in re.finditer(_FUNCTION, text):
-        found[each["name"]].add((_names(each["of"]), f"({each['value']})"))
+        definitions[each["name"]].add((_names(each["of"]), f"({each['value']})"))
     for each in re.finditer(_ENUM, text):
         for number, name in enumerate(_split(each["names"])):
-            found[name].add(((), str(number)))
-    return found
+            definitions[name].add(((), str(number)))
+    return definitions
 
 
 def _together(fields: Iterable[Layout]) -> Layout:
@@ -230,10 +230,10 @@ class Source:
 
     @cached_property
     def _structs(self) -> dict[str, list[re.Match[str]]]:
-        found: dict[str, list[re.Match[str]]] = defaultdict(list)
+        structs: dict[str, list[re.Match[str]]] = defaultdict(list)
         for each in re.finditer(_STRUCT, self._text):
-            found[each["name"]].append(each)
-        return found
+            structs[each["name"]].append(each)
+        return structs
 
     @cached_property
     def _known(self) -> _Definitions:
@@ -316,23 +316,23 @@ class Source:
     def resolved(self, kind: str) -> str:
         """Return the name of a type with aliases resolved, and with the arguments of its template."""
         kind = _plain(" ".join(re.sub(_QUALIFIERS, " ", kind).split()))
-        found = re.fullmatch(_TYPE, kind)
-        if kind in NUMBERS or found is None:
+        match = re.fullmatch(_TYPE, kind)
+        if kind in NUMBERS or match is None:
             return kind
-        name, arguments = found["name"], [self.resolved(each) for each in _split(found["arguments"])]
+        name, arguments = match["name"], [self.resolved(each) for each in _split(match["arguments"])]
         known = [each for each in self._known.get(name, ()) if len(each[0]) == len(arguments)]
-        if found["member"]:
+        if match["member"]:
             whole = f"{name}<{', '.join(arguments)}>" if arguments else name
-            known, arguments = list(_definitions(self._body(whole)).get(found["member"], ())), []
+            known, arguments = list(_definitions(self._body(whole)).get(match["member"], ())), []
         if len(known) == 1:
             return self.resolved(_put(known[0][1], known[0][0], arguments))
         return f"{name}<{', '.join(arguments)}>" if arguments else kind
 
     def _body(self, kind: str) -> str:
         """Return the text in the braces of a struct, with its arguments substituted for the parameters."""
-        found = re.fullmatch(_TYPE, kind)
-        choices = self._structs.get(found["name"], []) if found and not found["member"] else []
-        arguments = _split(found["arguments"]) if found else []
+        match = re.fullmatch(_TYPE, kind)
+        choices = self._structs.get(match["name"], []) if match and not match["member"] else []
+        arguments = _split(match["arguments"]) if match else []
         special = [each for each in choices if each["special"] and _split(each["special"]) == arguments]
         partial = any(each["special"] and self._templates.get(each.start()) for each in choices)
         for each in special or [each for each in choices if each["special"] is None and not partial]:
@@ -356,13 +356,13 @@ class Source:
         except (SyntaxError, TypeError) as error:
             raise KernelError(f"{self.name}: {expression!r} is not arithmetic of whole numbers") from error
 
-    def _term(self, found: re.Match[str]) -> str:
-        if found["type"]:
-            return str(self.layout(found["type"]).size)
-        arguments = _split(found["arguments"]) or [str(self.value(each)) for each in _split(found["of"])]
-        known = [each for each in self._known.get(found["name"], ()) if len(each[0]) == len(arguments)]
+    def _term(self, match: re.Match[str]) -> str:
+        if match["type"]:
+            return str(self.layout(match["type"]).size)
+        arguments = _split(match["arguments"]) or [str(self.value(each)) for each in _split(match["of"])]
+        known = [each for each in self._known.get(match["name"], ()) if len(each[0]) == len(arguments)]
         if len(known) != 1:
-            raise KernelError(f"{self.name} defines {len(known) or 'no'} constants {found[0]!r}, and one is needed")
+            raise KernelError(f"{self.name} defines {len(known) or 'no'} constants {match[0]!r}, and one is needed")
         return str(self.value(_put(known[0][1], known[0][0], arguments)))
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from lucid.base.capture import capture_of_this_thread
 from lucid.errors import CaptureError
 from lucid.optim.base.entries import as_state
-from lucid.optim.base.settings import given_of
+from lucid.optim.base.settings import step_settings
 from lucid.optim.base.slots import counts_there
 from lucid.settings.optimizers import flag
 
@@ -96,11 +96,11 @@ def refresh(optimizer: ElementwiseOptimizer, group: Group, form: Form) -> None:
                 "capture anew (a graphed step by its reset()) after load_state_dict(), after a change of such settings "
                 "and of the tensor that holds the learning rate; that tensor's value may be changed in place"
             )
-        form.write(given_of(group, optimizer.ranges, write=False).values)
+        form.write(step_settings(group, optimizer.ranges, write=False).values)
         # of what can change in place, such as a tensor, it is no sign that it is the same
         before = now if all(map(_is_constant, now)) else []
 
-    capture.kept += [form, given_of(group, optimizer.ranges, write=False).there]
+    capture.kept += [form, step_settings(group, optimizer.ranges, write=False).on_device]
     capture.before.append(write)
 
 
@@ -113,5 +113,6 @@ def _is_constant(value: object) -> bool:
 def _form(optimizer: ElementwiseOptimizer, group: Group) -> tuple[dict[str, Any], list[tuple[int, int]]]:
     """Return what of a group is part of a graph: flags, which state there is, and where tensors of settings lie."""
     flags = {name: group[name] for name, check in optimizer.ranges.items() if check is flag}
-    there = [(position, array.data.ptr) for position, array in given_of(group, optimizer.ranges, write=False).there]
-    return {**flags, "state": optimizer.state_names(group)}, there
+    settings = step_settings(group, optimizer.ranges, write=False)
+    addresses = [(position, array.data.ptr) for position, array in settings.on_device]
+    return {**flags, "state": optimizer.state_names(group)}, addresses

@@ -15,7 +15,7 @@ from lucid.cuda.steps.numbers import RowNumbers
 from lucid.optim.base.blocks import update_in_blocks
 from lucid.optim.base.capturing import refuse_without_kernels
 from lucid.optim.base.counts import Counts
-from lucid.optim.base.settings import given_of, numbers_of
+from lucid.optim.base.settings import numbers_of, step_settings
 from lucid.optim.base.slots import check_devices, moved
 from lucid.settings.optimizers import flag
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from lucid.base.arrays import Array
     from lucid.cuda.launch.multi_tensor import Table
-    from lucid.cuda.steps.numbers import Given
+    from lucid.cuda.steps.numbers import StepSettings
     from lucid.optim.base.elementwise import ElementwiseOptimizer
     from lucid.optim.optimizer import Group
     from lucid.tensor import Tensor
@@ -113,7 +113,7 @@ class Form:
 
         counted = [position for position, on_device in enumerate(there) if on_device]
         tables, left = step_tables(optimizer.step_kernel, whole, counted, count, empty=True)
-        size = len(given_of(group, optimizer.ranges, write=False).values) if tables else 0
+        size = len(step_settings(group, optimizer.ranges, write=False).values) if tables else 0
         self._there: list[tuple[Table, RowNumbers]] = []
         if made_by is not None:
             for table in tables:
@@ -246,7 +246,7 @@ class Form:
         given = None
         if self._there:
             write = not self._asked.captured or capture_of_this_thread() is None
-            given = given_of(group, optimizer.ranges, write=write)
+            given = step_settings(group, optimizer.ranges, write=write)
         if not self._dense:
             grads = [grad if type(grad) is np.ndarray else dense(grad) for grad in grads]
         work = zip(batches, numbers, strict=True)
@@ -258,7 +258,7 @@ class Form:
         group: Group,
         grads: list[Any],
         work: list[tuple[_Batch, tuple[list[float], dict[str, Any]]]],
-        given: Given | None,
+        given: StepSettings | None,
         found: Array | None,
         *,
         formula: bool,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from lucid.autograd.base import TensorBase
 from lucid.base import gpu
-from lucid.cuda.steps.numbers import Given
+from lucid.cuda.steps.numbers import StepSettings
 from lucid.errors import NotDifferentiableError, SettingError
 
 if TYPE_CHECKING:
@@ -51,19 +51,19 @@ def numbers_of(group: Group) -> Group:
     return numbers
 
 
-def given_of(group: Group, names: Iterable[str], *, write: bool) -> Given:
+def step_settings(group: Group, names: Iterable[str], *, write: bool) -> StepSettings:
     """Return settings as numbers: pairs as two, flags as 0 or 1; those in tensors on a device are not read."""
     values: list[float] = []
-    there: list[tuple[int, Array]] = []
+    on_device: list[tuple[int, Array]] = []
     for name in names:
         value = group[name]
         for each in cast("tuple[Any, ...]", value if isinstance(value, tuple | list) else (value,)):
             if isinstance(each, TensorBase) and gpu.is_gpu_array(each.array):
-                there.append((len(values), each.array))
+                on_device.append((len(values), each.array))
                 values.append(0.0)
             else:
                 values.append(float(cast("Any", each) or 0))
-    return Given(values, there, write)
+    return StepSettings(values, on_device, write)
 
 
 def check_implementation(given: Mapping[str, Any]) -> None:

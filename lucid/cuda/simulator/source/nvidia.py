@@ -54,14 +54,14 @@ def compiles(text: str, names: Sequence[str], options: Sequence[str], folders: S
     """
     if text in TESTED:
         return
-    given = [each for each in options if not each.startswith(_GIVEN)]
-    given += [f"-I{folder}" for folder in folders if f"-I{folder}" not in given]
+    arguments = [each for each in options if not each.startswith(_GIVEN)]
+    arguments += [f"-I{folder}" for folder in folders if f"-I{folder}" not in arguments]
     nvrtc = compiler()
-    told = [anywhere(each) for each in portable(given, [FOLDER, *folders])]
+    told = [anywhere(each) for each in portable(arguments, [FOLDER, *folders])]
     parts = [nvrtc.version, version, *OPTIONS, *told, *names, text]
     file = f"nvrtc-{hashlib.sha256(chr(0).join(parts).encode()).hexdigest()[:24]}"
     if read(file) is not None:
         return
-    nvrtc.told(Unit("kernel.cu", "kernel", text, dict.fromkeys(names, "")), _ARCHITECTURE, given)
+    nvrtc.told(Unit("kernel.cu", "kernel", text, dict.fromkeys(names, "")), _ARCHITECTURE, arguments)
     with suppress(OSError):
         keep(file, b"")
