@@ -1,4 +1,4 @@
-"""What `lucid.distributed` computes with, below `nn`: groups of processes, and collectives of tensors.
+"""The part of `lucid.distributed` below `nn`: groups of processes, and collectives of tensors.
 
 `work`, `group`, `meeting` and `world` are how processes come together, `operations` (where the rules of all collectives
 stand), `spreading`, `pairs` and `objects` what they call; `engines` take arrays from process to process, and `job` sees

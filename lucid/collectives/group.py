@@ -1,4 +1,4 @@
-"""Processes that compute together, and what a process has begun with the others of its group."""
+"""Process groups, and the collectives that a process has begun in them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class ProcessGroup:
         The numbers of its processes in the whole job; a process's number in the group is its place here.
     timeout : float
         For how many seconds a process waits for the others.
-    begun : int
+    started : int
         How many collectives this process has begun.
     last : Call or None
         The one that has ended last here.
@@ -53,17 +53,17 @@ class ProcessGroup:
         self.ranks = tuple(ranks)
         self.timeout = timeout
         self.watch = watch
-        self.begun = 0
+        self.started = 0
         self.last: Call | None = None
         self.broken = ""
         self.backends = tuple(engines)
         self.names = {"cpu": "mpi", "cuda": "nccl"}  # of backends, as the user calls them
         self._makers = engines
         self._engines: dict[str, Engine] = {}
-        watch.begun[name] = 0
+        watch.started[name] = 0
 
     def __deepcopy__(self, memo: object) -> Self:
-        """Return the group itself, which a copy of what holds it belongs to, too."""
+        """Return the group itself: a copy of its owner belongs to the same group."""
         return self
 
     def rank(self) -> int:
@@ -78,7 +78,7 @@ class ProcessGroup:
         return f"group {self.name!r} of {self.size()} processes"
 
     def engine(self, device: str, what: str = "") -> Engine:
-        """Return what takes arrays of a kind of device from process to process, made when it is first needed.
+        """Return the engine for a type of device, created on first use.
 
         Raises
         ------
@@ -106,16 +106,16 @@ class ProcessGroup:
     def begin(
         self, engine: Engine, kind: str, text: str, steps: Callable[[], Steps], phases: int = 1, peer: int = -1
     ) -> Work:
-        """Begin a collective, or what two processes do among themselves, and return it."""
+        """Begin a collective or a point-to-point transfer, and return its work."""
         if captures and engine.name == "mpi":
             check_not_capturing(f"{kind}, which goes through the host with CPU tensors,")
         self._check_whole(kind)
         made = steps()  # which refuses what the engine cannot do, before it counts
         if peer < 0:
-            self.begun = self.watch.begun[self.name] = self.begun + 1
+            self.started = self.watch.started[self.name] = self.started + 1
             if debugging() and capture_of_this_thread() is None:  # a capture reads no values
                 agree(self, engine, kind, text)
-        work = Work(self, engine, Call(kind, self.begun if peer < 0 else 0, text, peer), made, phases)
+        work = Work(self, engine, Call(kind, self.started if peer < 0 else 0, text, peer), made, phases)
         work.kept = steps
         engine.begin(work)
         return work
@@ -161,7 +161,7 @@ class ProcessGroup:
         self.broken = "this process has left it by destroy_process_group"
 
     def close(self) -> None:
-        """Give back what its engines hold."""
+        """Release the resources of its engines."""
         for engine in self._engines.values():
             engine.close()
         self._engines.clear()

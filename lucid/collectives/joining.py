@@ -1,4 +1,4 @@
-"""Processes with different numbers of batches: who has run out does by hooks what the others do with each other."""
+"""Processes with uneven numbers of batches: hooks of an exhausted process shadow the collectives of the others."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ __all__ = ["Join", "JoinHook", "Joinable"]
 
 
 class JoinHook:
-    """What a process that has run out of batches does, in the place of a `Joinable` that is called no more."""
+    """The part of a `Joinable` in a process without further batches, instead of calls of it."""
 
     def main_hook(self) -> None:
-        """Take part in what the others do with each other for one batch; called for each that they still have."""
+        """Shadow the collectives of one batch of the others; called for each of their remaining batches."""
 
     def post_hook(self, is_last_joiner: bool) -> None:
         """End the block, when all have run out.
@@ -38,7 +38,7 @@ class JoinHook:
 
 
 class Joinable(ABC):
-    """What may be in a `Join` block: `DistributedDataParallel`, `ZeroRedundancyOptimizer`, and classes of one's own.
+    """A member of a `Join` block: `DistributedDataParallel`, `ZeroRedundancyOptimizer`, or a class of one's own.
 
     It calls ``Join.notify_join_context(self)`` for each batch, before its collectives.
 
@@ -52,7 +52,7 @@ class Joinable(ABC):
 
     @abstractmethod
     def join_hook(self, **kwargs: Any) -> JoinHook:
-        """Return what a process without batches does for it; `kwargs` are those of the `Join`, for all in the block."""
+        """Return the hook of a process without batches; `kwargs` are those of the `Join`, for all in the block."""
 
     @property
     @abstractmethod
@@ -66,7 +66,7 @@ class Joinable(ABC):
 
 
 class Join:
-    """A block in which a process may run out of batches: it takes part by hooks until all have.
+    """A block for uneven numbers of batches: a process without further ones takes part by hooks until all have ended.
 
     Parameters
     ----------
@@ -151,7 +151,7 @@ class Join:
                 each.joining = None
 
     def _follow(self) -> None:
-        """Do what the others do, until all have run out."""
+        """Shadow the collectives of the others until all have run out of batches."""
         self._ended = True
         last = True
         while self._round(here=False):
@@ -163,7 +163,7 @@ class Join:
 
     @staticmethod
     def notify_join_context(joinable: Joinable) -> None:
-        """Tell the other processes, in a `Join` block whose first joinable this is, that this one has another batch.
+        """Tell the other processes that this one has another batch, if `joinable` is the first of a `Join` block.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""How the processes of a job meet: the start of MPI, what is made once for the job, and waits until all are there."""
+"""The meeting of the processes of a job: the start of MPI, objects made once for the job, and waits for all."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ DEFAULT_TIMEOUT = timedelta(minutes=10)
 
 
 class _World:
-    """The state of this process: the group of all processes, and what is made once for the whole job."""
+    """The state of this process: the group of all processes, and the objects made once for the whole job."""
 
     def __init__(self) -> None:
         self.group: ProcessGroup | None = None
@@ -67,7 +67,7 @@ def start() -> None:
 
 
 def meet(library: Any, limit: float) -> None:
-    """Wait until all processes of the job are here, and make what the job has once."""
+    """Wait until all processes of the job have arrived, and make the objects of the job once."""
     if world.watch is None:
         _begin_job(library, limit)
     else:
@@ -91,7 +91,7 @@ def _begin_job(library: Any, limit: float) -> None:
 
 
 def arrive(comm: Any, limit: float) -> None:
-    """Return when all processes of a communicator have called this, so that what follows cannot wait for long."""
+    """Wait until all processes of a communicator have called this, so that later calls cannot wait for long."""
     deadline = time.monotonic() + limit
     with CALLS:
         request = comm.Ibarrier()
@@ -116,9 +116,9 @@ def arrive(comm: Any, limit: float) -> None:
 
 
 def give_back() -> None:
-    """Give back what MPI holds for groups that all of their processes have left; all processes are in this call."""
-    left = world.comm.allgather([group.name for group in world.discarded])
+    """Release MPI's resources of the groups that all their processes have left; a collective call of all processes."""
+    names = world.comm.allgather([group.name for group in world.discarded])
     for group in tuple(world.discarded):
-        if all(group.name in left[rank] for rank in group.ranks):
+        if all(group.name in names[rank] for rank in group.ranks):
             world.discarded.remove(group)
             group.close()

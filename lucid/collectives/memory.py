@@ -86,7 +86,7 @@ def check_memory(tensor: TensorBase) -> None:
 
 
 class CollectiveBackward(Node):
-    """What a tensor on the graph is the result of, after a collective has written into it: backward ends here."""
+    """The node of a tensor on the graph after a collective has written into it: backward ends here."""
 
     __slots__ = ("what",)
 
@@ -95,7 +95,7 @@ class CollectiveBackward(Node):
         attach(self, (tensor.edge,), tensor.array)
 
     def backward(self, m: Namespace, grad: Array, quiet: Callable[..., Any]) -> NoReturn:
-        """Raise: what has come from other processes is not known by the graph of this one."""
+        """Raise: the graph of this process does not know the values received from others."""
         raise NotDifferentiableError(
             f"backward: {self.what} has written into a tensor on the graph, and a collective has no derivative: let "
             "backward begin with the values from before, and give the collective tensor.detach().clone()"
@@ -125,7 +125,7 @@ class Target:
         self.array = tensor.array
         self.buffer = contiguous(self.array)
 
-    def begun(self) -> None:
+    def mark_written(self) -> None:
         """Take note that its elements change from now on."""
         version = version_of(self.tensor)
         if version is not INFERENCE:
@@ -134,7 +134,7 @@ class Target:
             place_anew(self.tensor, (CollectiveBackward(self.name, self.tensor), 0))
 
     def store(self) -> None:
-        """Write what has come into the tensor."""
+        """Write the received values into the tensor."""
         if self.buffer is not self.array:
             with on(self.array):
                 self.array[...] = self.buffer
@@ -146,7 +146,7 @@ def _is_result(edge: Edge | None) -> bool:
 
 
 def filled(steps: Steps, targets: Sequence[Target], buffer: Any = None) -> Steps:
-    """Take `steps`, then write what has come: each target's own buffer, or the rows of `buffer`."""
+    """Take `steps`, then write the received values: each target's own buffer, or the rows of `buffer`."""
     yield from steps
     for index, target in enumerate(targets):
         if buffer is None:

@@ -44,7 +44,7 @@ def _run(
 
 
 def all_reduced(group: ProcessGroup, array: NDArray[Any], op: ReduceOp, text: str) -> NDArray[Any]:
-    """Return what the arrays of all processes become together."""
+    """Return the reduction of the arrays of all processes."""
     return _run(group, "all_reduce", text, (copied(array),), lambda engine, moved: engine.all_reduce(moved[0], op))
 
 

@@ -1,4 +1,4 @@
-"""What a collective of tensors is, and those that put values together or spread them.
+"""The base of collectives of tensors, and those that reduce or spread values.
 
 This holds for each of them, unless it says otherwise:
 
@@ -61,7 +61,7 @@ def run(
     engine = group.engine(device_type(like), kind)
     work = group.begin(engine, kind, text, lambda: filled(steps(engine), targets, buffer))
     for target in targets:
-        target.begun()
+        target.mark_written()
         work.tensors.append(target.tensor)
     if async_op:
         return work

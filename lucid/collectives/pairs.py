@@ -1,4 +1,4 @@
-"""What two processes do among themselves, and a barrier that names who is missing."""
+"""Point-to-point transfers between two processes, and a barrier that names the missing ones."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def isend(
     tag: int = 0,
     group_dst: int | None = None,
 ) -> Work | None:
-    """Return the `Work` of sending a tensor to one process, which calls `recv` or `irecv`.
+    """Send a tensor to one process, the caller of `recv` or `irecv`, and return the `Work`.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def irecv(
     tag: int = 0,
     group_src: int | None = None,
 ) -> Work | None:
-    """Return the `Work` of filling a tensor with what one process sends.
+    """Receive a tensor from one process, and return the `Work`.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def irecv(
         engine, "recv", text_of(target.array), lambda: filled(engine.recv(target.buffer, peer, number), [target]),
         peer=chosen.ranks[peer],
     )  # fmt: skip
-    target.begun()
+    target.mark_written()
     return work
 
 
@@ -153,7 +153,7 @@ def recv(
     tag: int = 0,
     group_src: int | None = None,
 ) -> int:
-    """Fill a tensor with what one process sends, as `irecv` does, and return that process's number in the job.
+    """Receive a tensor from one process, as `irecv` does, and return the rank of that process in the job.
 
     Examples
     --------
@@ -203,7 +203,7 @@ class P2POp:
 
 
 def batch_isend_irecv(p2p_op_list: list[P2POp]) -> list[Work]:
-    """Begin to send and to receive what a list says, in any order in each process, and return the works.
+    """Begin a list of sends and receives, in any order in each process, and return the works.
 
     Examples
     --------
@@ -225,14 +225,14 @@ def batch_isend_irecv(p2p_op_list: list[P2POp]) -> list[Work]:
     with contextlib.ExitStack() as stack:
         for engine in engines:
             stack.enter_context(engine.together())
-        begun = [each.op(each.tensor, each.peer, each.group, each.tag, each.group_peer) for each in p2p_op_list]
-    return [work for work in begun if work is not None]
+        works = [each.op(each.tensor, each.peer, each.group, each.tag, each.group_peer) for each in p2p_op_list]
+    return [work for work in works if work is not None]
 
 
 def monitored_barrier(
     group: ProcessGroup | None = None, timeout: timedelta | float | None = None, wait_all_ranks: bool = False
 ) -> None:
-    """Wait until all processes of the group have called this; where some do not, the error of the first names them.
+    """Wait until all processes of the group have called this; the error of the first process names missing ones.
 
     Parameters
     ----------

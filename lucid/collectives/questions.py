@@ -1,4 +1,4 @@
-"""What scripts ask about groups: which process this is, how many there are, through what they compute."""
+"""Queries of groups: rank, size, and backend."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ __all__ = [
 
 
 class _Members(type):
-    """The class of what is asked for the groups that always are."""
+    """The metaclass with the properties of the groups that always exist."""
 
     @property
     def WORLD(cls) -> ProcessGroup | None:
@@ -49,7 +49,7 @@ class _Members(type):
 
 
 class GroupMember(metaclass=_Members):
-    """What `new_group` returns in a process that is not in the group, and the group of all.
+    """The group of all processes, and the value of `new_group` in a process outside of the group.
 
     Attributes
     ----------
@@ -127,7 +127,7 @@ def is_initialized() -> bool:
 
 @functools.cache
 def is_mpi_available() -> bool:
-    """Return whether mpi4py is installed, through which CPU tensors go.
+    """Return whether mpi4py is installed, the backend of CPU tensors.
 
     Examples
     --------
@@ -138,7 +138,7 @@ def is_mpi_available() -> bool:
 
 
 def is_gloo_available() -> bool:
-    """Return what `is_mpi_available` does: backend "gloo" is "mpi" here.
+    """Return the value of `is_mpi_available`: backend "gloo" is "mpi" here.
 
     Examples
     --------
@@ -150,7 +150,7 @@ def is_gloo_available() -> bool:
 
 
 def is_nccl_available() -> bool:
-    """Return whether nccl4py is installed, through which CUDA tensors go.
+    """Return whether nccl4py is installed, the backend of CUDA tensors.
 
     Examples
     --------
@@ -173,12 +173,12 @@ def is_torchelastic_launched() -> bool:
 
 
 def _asked(group: ProcessGroup | None, what: str) -> ProcessGroup | None:
-    """Return the group that is asked about, of all if None; None where this process is not in it."""
+    """Return the queried group, that of all processes if None; None if this process is not in it."""
     return None if group is NON_MEMBER else member(group, what)
 
 
 def get_rank(group: ProcessGroup | None = None) -> int:
-    """Return the number of this process in a group, or in the job; -1 where it is not in the group.
+    """Return the rank of this process in a group, or in the job; -1 if it is not in the group.
 
     Examples
     --------
@@ -191,7 +191,7 @@ def get_rank(group: ProcessGroup | None = None) -> int:
 
 
 def get_world_size(group: ProcessGroup | None = None) -> int:
-    """Return the number of processes in a group, or in the job; -1 where this process is not in the group.
+    """Return the number of processes in a group, or in the job; -1 if this process is not in the group.
 
     Examples
     --------
@@ -204,7 +204,7 @@ def get_world_size(group: ProcessGroup | None = None) -> int:
 
 
 def get_backend(group: ProcessGroup | None = None) -> str:
-    """Return through what a group computes: "mpi", "gloo" if it was asked for, "nccl", or "cpu:mpi,cuda:nccl".
+    """Return the name of a group's backend: "mpi", "gloo" if it was asked for, "nccl", or "cpu:mpi,cuda:nccl".
 
     Examples
     --------
@@ -221,7 +221,7 @@ def get_backend(group: ProcessGroup | None = None) -> str:
 
 
 def get_default_backend_for_device(device: named | str) -> str:
-    """Return through what tensors of a device go: "mpi" for CPU tensors, "nccl" for CUDA tensors.
+    """Return the name of the backend of a device's tensors: "mpi" for the CPU, "nccl" for CUDA.
 
     Parameters
     ----------

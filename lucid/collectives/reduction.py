@@ -1,4 +1,4 @@
-"""How values of several processes become one: the operations, and the order in which a tree adds."""
+"""Reductions over several processes: the operations, and the order of additions in a tree."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ ORDERED = {ReduceOp.MIN, ReduceOp.MAX}
 
 
 def check_op(op: object, array: Array) -> ReduceOp:
-    """Return `op` where it is defined for the dtype of `array`.
+    """Return `op` if it is defined for the dtype of `array`.
 
     Raises
     ------
@@ -89,7 +89,7 @@ def as_ordered(array: Array, op: ReduceOp) -> Array:
 
 
 def from_ordered(bits: Array) -> Array:
-    """Return the floating-point numbers of which these are `as_ordered`."""
+    """Return the floating-point numbers with these bits: the inverse of `as_ordered`."""
     return _turned(bits).view(f"f{bits.itemsize}")
 
 

@@ -30,15 +30,15 @@ def share(
         check_memory(tensor)  # in the one that sends, too, which would go on where the others raise
         if tensor.array.size:
             kinds.setdefault((tensor.array.dtype.name, device_of(tensor.array)), []).append(tensor)
-    for (dtype, device), alike in kinds.items():
-        with on(alike[0].array):
-            flat: Any = namespace(alike[0].array).concatenate([tensor.array.reshape(-1) for tensor in alike])
+    for (dtype, device), batch in kinds.items():
+        with on(batch[0].array):
+            flat: Any = namespace(batch[0].array).concatenate([tensor.array.reshape(-1) for tensor in batch])
         engine = group.engine(device.type, what)
-        text = f"{what}: {len(alike)} tensors of {dtype}, {flat.size} elements, from {root}"
+        text = f"{what}: {len(batch)} tensors of {dtype}, {flat.size} elements, from {root}"
         group.begin(engine, "broadcast", text, partial(engine.broadcast, flat, root)).wait()
         if group.rank() != root:
             start = 0
-            for tensor in alike:
+            for tensor in batch:
                 size = tensor.array.size
                 values = flat[start : start + size].reshape(tensor.array.shape)
                 start += size
@@ -47,4 +47,4 @@ def share(
                 target = Target(tensor, what)
                 with on(target.array):
                     target.array[...] = values
-                target.begun()
+                target.mark_written()

@@ -107,16 +107,16 @@ def all_gather_into_tensor(
 
 def _check_pair(output: object, input: object, more_out: int, more_in: int, name: str) -> None:
     """Raise unless output and input agree in dtype and device, and hold so many times the same number of elements."""
-    into, given = tensor_of(output, "output"), tensor_of(input, "input")
-    check_device([into], given, name)
-    if into.array.dtype != given.array.dtype:
+    into, source = tensor_of(output, "output"), tensor_of(input, "input")
+    check_device([into], source, name)
+    if into.array.dtype != source.array.dtype:
         raise DtypeError(
-            f"{name}: expected one dtype, got an output of {describe(into)}, an input of {describe(given)}"
+            f"{name}: expected one dtype, got an output of {describe(into)}, an input of {describe(source)}"
         )
-    if into.array.size * more_in != given.array.size * more_out:
+    if into.array.size * more_in != source.array.size * more_out:
         raise ShapeError(
             f"{name}: expected an output of {more_out} times the elements of the input"
-            f"{f' over {more_in}' if more_in > 1 else ''}, got {describe(into)} and {describe(given)}"
+            f"{f' over {more_in}' if more_in > 1 else ''}, got {describe(into)} and {describe(source)}"
         )
 
 
@@ -337,18 +337,18 @@ def all_to_all_single(
     if chosen is None:
         return None
     name = "all_to_all_single"
-    into, given = tensor_of(output, "output"), tensor_of(input, "input")
-    check_device([into], given, name)
-    if into.array.dtype != given.array.dtype or into.array.shape[1:] != given.array.shape[1:]:
+    into, source = tensor_of(output, "output"), tensor_of(input, "input")
+    check_device([into], source, name)
+    if into.array.dtype != source.array.dtype or into.array.shape[1:] != source.array.shape[1:]:
         raise ShapeError(f"{name}: expected one dtype and one shape behind the first dimension, got {describe(into)} "
-                         f"and {describe(given)}")  # fmt: skip
+                         f"and {describe(source)}")  # fmt: skip
     received = _counts(into, output_split_sizes, chosen.size(), f"{name}: output_split_sizes")
-    sent = _counts(given, input_split_sizes, chosen.size(), f"{name}: input_split_sizes")
-    array = contiguous(given.array)
+    sent = _counts(source, input_split_sizes, chosen.size(), f"{name}: input_split_sizes")
+    array = contiguous(source.array)
     target = Target(into, name)
     text = f"dtype {array.dtype.name}"
     return run(
-        name, chosen, given, lambda e: e.all_to_all(target.buffer, array, received, sent), text, [target],
+        name, chosen, source, lambda e: e.all_to_all(target.buffer, array, received, sent), text, [target],
         async_op=async_op,
     )  # fmt: skip
 
@@ -375,7 +375,7 @@ def all_to_all(
     group: ProcessGroup | None = None,
     async_op: bool = False,
 ) -> Work | None:
-    """Send a tensor to each process, and fill a tensor with what comes from each.
+    """Send a tensor to each process, and receive one from each.
 
     What holds for all collectives says `lucid.collectives.operations`.
 

@@ -32,7 +32,7 @@ _LONGEST_SLEEP = 0.001
 
 
 class Call(NamedTuple):
-    """What all processes must call alike.
+    """A collective call, to be equal in all processes.
 
     Attributes
     ----------
@@ -117,7 +117,7 @@ class Work:
         self._then: list[Callable[[Work], object]] = []
 
     def is_completed(self) -> bool:
-        """Return whether the collective has ended, well or not; move it on where that is up to this process."""
+        """Return whether the collective has ended, successfully or not, after progressing it if this process must."""
         return self.engine.is_completed(self)
 
     def wait(self, timeout: timedelta | float | None = None) -> bool:
@@ -198,7 +198,7 @@ class Work:
         self.release()
 
     def release(self) -> None:
-        """Let what waits for it go on: it has ended, or what is queued from now on comes behind its end."""
+        """Call the functions waiting for it: it has ended, or later work on the stream is ordered behind its end."""
         self.done = True
         self.request = None
         waiting, self._then = self._then, []
@@ -207,7 +207,7 @@ class Work:
 
 
 class WorkFuture(Future[T]):
-    """The future of a collective: who waits for it moves it on."""
+    """The future of a collective: waiting for it moves the collective on."""
 
     def __init__(self, work: Work) -> None:
         super().__init__()
@@ -219,10 +219,10 @@ class WorkFuture(Future[T]):
         return super().done()
 
     def wait(self) -> T:
-        """Return the value when the collective has ended; what it raises is raised."""
+        """Return the value when the collective has ended, or raise its error."""
         self.work.wait()
         return super().wait()
 
     def after(self) -> Future[Any]:
-        """Return the future of what is called with this one: it waits in the same way."""
+        """Return the future of a callback of this one: it waits in the same way."""
         return WorkFuture(self.work)

@@ -48,7 +48,7 @@ def _single() -> Single:
 
 @functools.cache
 def alone() -> ProcessGroup:
-    """Return the group of this process alone, which stands for all where no launcher has started several."""
+    """Return the group of this process alone, the default one if no launcher has started several."""
     return _group_of_one("alone", DEFAULT_TIMEOUT.total_seconds(), ("cpu", "cuda"))
 
 
@@ -76,7 +76,7 @@ def default_group(what: str) -> ProcessGroup:
 
 
 def member(group: ProcessGroup | None, what: str) -> ProcessGroup | None:
-    """Return the group that is meant, or None, with a warning, where this process is none of it."""
+    """Return the group in question; None, with a warning, if this process is not in it."""
     if group is None:
         return default_group(what)
     if group is NON_MEMBER:
@@ -106,7 +106,7 @@ def init_process_group(
     pg_options: Any = None,
     device_id: Any = None,
 ) -> None:
-    """Bring the processes of a job together in one group, which collectives use from then on.
+    """Bring the processes of a job together in one group, the default one of collectives from then on.
 
     How many there are, and which of them this is, say the launcher: MPI (``mpiexec -n 4 python train.py``, or
     ``python -m lucid.distributed.run --nproc-per-node 4 train.py``), or RANK and WORLD_SIZE in the environment, with
@@ -179,13 +179,13 @@ def init_process_group(
 
 
 def _asks_mpi(backend: str | None, world_size: int) -> bool:
-    """Return whether MPI is asked for where its launcher has not started this process: that it says so itself."""
+    """Return whether MPI is requested without its launcher, so that MPI itself reports the error."""
     size = world_size if world_size > 0 else launch.number_of("WORLD_SIZE")
     return size > 1 and backend is not None and "cpu" in _kinds(backend) and find_spec("mpi4py") is not None
 
 
 def _kinds(backend: str | None) -> tuple[str, ...]:
-    """Return for which kinds of device a group is made."""
+    """Return the types of device that a group is made for."""
     if backend is None:
         return "cpu", "cuda"
     kinds: list[str] = []
@@ -203,7 +203,7 @@ def _kinds(backend: str | None) -> tuple[str, ...]:
 
 
 def _named(group: ProcessGroup, backend: str | None, parent: ProcessGroup | None = None) -> ProcessGroup:
-    """Return the group, whose backends are named as the user names them, or has named those of all processes."""
+    """Return the group after naming its backends as the user does, or as the group of all processes does."""
     if backend is not None and "gloo" in backend.lower():
         group.names = {**group.names, "cpu": "gloo"}
     elif backend is None and parent is not None:
@@ -274,18 +274,18 @@ def destroy_process_group(group: Any = None) -> None:
     if world.group is None:
         raise SettingError("destroy_process_group: no process group was initialized")
     if group is not None and group is not world.group:
-        left = member(group, "destroy_process_group")
-        if left is not None:
-            left.leave()
-            if left in world.others:
-                world.others.remove(left)
-                world.discarded.append(left)
+        leaving = member(group, "destroy_process_group")
+        if leaving is not None:
+            leaving.leave()
+            if leaving in world.others:
+                world.others.remove(leaving)
+                world.discarded.append(leaving)
         return
-    left, world.group = world.group, None
-    left.leave()
+    leaving, world.group = world.group, None
+    leaving.leave()
     if world.watch is not None:
         world.watch.say_left(ends=False)
-        world.discarded += [left, *world.others]
+        world.discarded += [leaving, *world.others]
     for each in world.others:
         each.leave()
     world.others.clear()

@@ -1,4 +1,4 @@
-"""What is compiled is kept on disk: in a folder that only this user may write, each file with its checksum at the end.
+"""The cache of compiled code on disk: a folder that only this user may write, and a checksum at the end of each file.
 
 Nothing is loaded that was not looked at: folder, owner, mode, and all bytes. Between the look and the loading only this
 user could change a file, because nobody else may write the folder or rename anything above it.
@@ -32,7 +32,7 @@ _temporary: Path | None = None
 
 
 def folder() -> Path:
-    """Where compiled code is kept: LUCID_CACHE_DIR, else ~/.cache/lucid.
+    """Return the folder of compiled code: LUCID_CACHE_DIR, else ~/.cache/lucid.
 
     If that cannot be written, or other users could have changed what lies there, a warning says so, and this is a
     private folder that is removed when the process ends.
@@ -148,7 +148,7 @@ def keep(name: str, content: bytes) -> Path:
 
 @contextmanager
 def alone(name: str) -> Generator[None]:
-    """Keep other processes from building the same meanwhile; where that cannot be, both build it."""
+    """Keep other processes from building the same code meanwhile; without a lock file, both build it."""
     path = folder() / f"{name}.lock"
     with ExitStack() as opened:
         try:

@@ -52,7 +52,7 @@ class Parameter(NamedTuple):
         return f"{self.type}{'*' if self.is_pointer else ''} {self.name}"
 
     def packed(self, value: Any, function: str, device: int) -> Any:
-        """Return what the launch gets for an argument.
+        """Return an argument as the launch takes it.
 
         Raises
         ------
@@ -188,16 +188,16 @@ class Module:
         for parameter, value in (("source", source), ("name", name)):
             if not isinstance(value, str):
                 raise TypeError(f"compile: {parameter} is a str, got {type(value).__name__}")
-            if found := _NOT_TEXT.search(value):
-                raise KernelError(f"compile: {parameter} holds the character {found[0]!r}, at {found.start():,}")
+            if match := _NOT_TEXT.search(value):
+                raise KernelError(f"compile: {parameter} holds the character {match[0]!r}, at {match.start():,}")
         self._name = name
         self._source = paste(source, name)
         self._declared = Source(source, name)
-        found = self._declared.kernels
-        if not found:
+        kernels = self._declared.kernels
+        if not kernels:
             raise KernelError(f"{name} declares no kernel: none of its functions is a __global__ void")
-        self._templates = {kernel: template for kernel, (template, _) in found.items() if template is not None}
-        self._functions = {kernel: self._function(kernel, kernel) for kernel in found if kernel not in self._templates}
+        self._templates = {kernel: template for kernel, (template, _) in kernels.items() if template is not None}
+        self._functions = {each: self._function(each, each) for each in kernels if each not in self._templates}
         self._plain = tuple(self._functions)
         # by device and name, None for those that are no templates, which are compiled together
         self._loaded: Once[tuple[int, str | None], dict[str, int]] = Once()
@@ -228,13 +228,13 @@ class Module:
     __getitem__ = get_function
 
     def _instance(self, name: str) -> Function:
-        found = re.fullmatch(r"\s*(\w+)\s*<(.*)>\s*", name)
+        match = re.fullmatch(r"\s*(\w+)\s*<(.*)>\s*", name)
         if name in self._templates:
             raise KernelError(f"{name} is a template <{self._templates[name]}>; name its arguments: {name}<...>")
-        if found is None or found[1] not in self._templates:
+        if match is None or match[1] not in self._templates:
             known = ", ".join([*self._plain, *(f"{kernel}<{t}>" for kernel, t in self._templates.items())])
             raise KernelError(f"{self._name} has no kernel {name!r}; it has {known}")
-        return self._function(name, found[1], [each.strip() for each in found[2].split(",")])
+        return self._function(name, match[1], [each.strip() for each in match[2].split(",")])
 
     def _function(self, name: str, kernel: str, arguments: Sequence[str] = ()) -> Function:
         parameters = self._declared.parameters(kernel, arguments)
@@ -258,7 +258,7 @@ def _parameter(kernel: str, declaration: str) -> Parameter:
 
 
 def compile(source: str, *, name: str = "custom.cu") -> Module:
-    """Compile CUDA C++ for the current device, which may be simulated.
+    """Compile CUDA C++ for the current device, real or simulated.
 
     The source may include lucid's headers, such as ``#include "lucid.cuh"``. On a device it is compiled by NVRTC as
     C++17. Autograd does not watch what kernels write, and they refuse tensors that require grad: a kernel with a

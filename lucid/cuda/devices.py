@@ -1,4 +1,4 @@
-"""Which CUDA devices there are and which of them is current."""
+"""The CUDA devices of this machine, and the current one."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ def cuda_index(device: CudaDevice) -> int:
     DeviceError
         If ``device`` is not a CUDA device, or no device of that index exists.
     """
-    found = devices.as_device("cuda" if device is None else device)
-    if found.index is None:
+    chosen = devices.as_device("cuda" if device is None else device)
+    if chosen.index is None:
         raise DeviceError(f"expected a CUDA device such as 'cuda:0' or 0, got {device!r}")
-    return found.index
+    return chosen.index
 
 
 def current_device() -> int:
-    """Index of the CUDA device on which this thread works.
+    """Index of the current CUDA device of this thread.
 
     Raises
     ------
@@ -77,7 +77,7 @@ def set_device(device: CudaDevice) -> None:
 
 @contextmanager
 def device(device: CudaDevice) -> Generator[None]:
-    """Context in which a CUDA device is the current one of this thread; the previous one comes back, however it ends.
+    """Context manager that makes a CUDA device current in this thread, and restores the previous one.
 
     Parameters
     ----------

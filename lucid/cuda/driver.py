@@ -77,8 +77,8 @@ class CudaDriver:
         capability = self._capability()
         if not unit.declared:
             functions, how = self._by_cupy(unit), _BY_CUPY
-        elif found := self._from_built(unit, capability):
-            functions, how = found, _BUILT
+        elif built := self._from_built(unit, capability):
+            functions, how = built, _BUILT
         else:
             functions, how = self._compiled(unit, capability)
         self._loaded.append(functions)
@@ -87,19 +87,19 @@ class CudaDriver:
         return {name: int(function.ptr) for name, function in functions.items()}
 
     def _from_built(self, unit: Unit, capability: str) -> dict[str, Any] | None:
-        """Return kernels of what was built beforehand; None if they are not there."""
-        found = self._built((self.device(), unit.name), lambda: self._open(unit, capability))
-        if found is None or not unit.signatures.keys() <= found[1].keys():
+        """Return the kernels of a unit from an archive built beforehand; None if it lacks them."""
+        opened = self._built((self.device(), unit.name), lambda: self._open(unit, capability))
+        if opened is None or not unit.signatures.keys() <= opened[1].keys():
             return None
-        module, called = found
+        module, called = opened
         return {name: module.get_function(called[name]) for name in unit.signatures}
 
     def _open(self, unit: Unit, capability: str) -> tuple[Any, dict[str, str]] | None:
-        """Return the module with the kernels of a whole unit, and what they are called in it; None if there is none."""
-        found = archive.find(unit, capability)
-        if found is None:
+        """Return the module of a whole unit and the names of its kernels in it; None if no archive has it."""
+        stored = archive.find(unit, capability)
+        if stored is None:
             return None
-        path, image = found
+        path, image = stored
         try:
             return self._module(image), image.kernels
         except RuntimeError as error:
@@ -111,7 +111,7 @@ class CudaDriver:
             return None
 
     def _compiled(self, unit: Unit, capability: str) -> tuple[dict[str, Any], str]:
-        """Return kernels from the user's cache, or compiled and kept there; and which of these."""
+        """Return the kernels of a unit, compiled or from the user's cache; and their origin, in words."""
         try:
             image, how = self._image(unit, capability)
         except CudaUnavailableError as error:
@@ -129,7 +129,7 @@ class CudaDriver:
         return {name: module.get_function(image.kernels[name]) for name in unit.signatures}, how
 
     def _image(self, unit: Unit, capability: str) -> tuple[Image, str]:
-        """Return code from the user's cache, or compiled and kept there; and which of these.
+        """Return the code of a unit, compiled or from the user's cache; and its origin, in words.
 
         Raises
         ------
@@ -167,7 +167,7 @@ class CudaDriver:
         return str(gpu.cupy().cuda.Device().compute_capability)
 
     def _compiler(self) -> Compiler:
-        """Return what compiles for CUDA's devices."""
+        """Return the compiler for CUDA devices."""
         return compiler()
 
     def _module(self, image: Image) -> Any:
@@ -216,7 +216,7 @@ class CudaDriver:
 
 
 def _kept(file: str) -> Image | None:
-    """Return what lies in the user's cache; None if it is not there, or not whole, or another version's."""
+    """Return an image from the user's cache; None if it is missing, incomplete, or of another version."""
     content = cache.read(file)
     try:
         return None if content is None else Image.unpacked(content)

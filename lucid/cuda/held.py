@@ -50,7 +50,7 @@ def hold(array: Array, stream: Any, index: int) -> None:
 
 
 def release(*, wait: bool = False) -> None:
-    """Let go of what no array holds and no stream reads any more; with `wait`, wait until the streams have read it."""
+    """Release memory that no array holds and no stream still reads; with `wait`, wait for the streams first."""
     with _lock:
         for key, use in list(_uses.items()):
             if use.events is None:

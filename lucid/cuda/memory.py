@@ -29,7 +29,7 @@ __all__ = [
 
 
 class PeakMemory:
-    """Running and highest number of allocated bytes of each device, fed by what CuPy tells memory hooks."""
+    """Running and highest number of allocated bytes of each device, counted by CuPy's memory hooks."""
 
     def __init__(self) -> None:
         self._allocated: dict[int, int] = {}
@@ -130,7 +130,7 @@ class Pool:
 
     @contextmanager
     def used(self) -> Generator[None]:
-        """Context in which this thread's new arrays lie in this memory."""
+        """Context manager that allocates new arrays of this thread from this memory."""
         with gpu.cupy().cuda.using_allocator(self._malloc):
             yield
 
@@ -144,7 +144,7 @@ class Pool:
         return getattr(array.data.mem, "ptr", None) in self._addresses
 
     def live(self) -> list[Any]:
-        """Return the memory that arrays hold, for a graph to hold too: what is let go of would be given out again."""
+        """Return the memory held by arrays, for a graph to hold too: memory freed meanwhile would be reused."""
         # one thread at a time: each holds the memory of all while it looks
         with _looking:
             return self._live()
@@ -182,7 +182,7 @@ def _used_bytes(index: int) -> int:
 
 
 def memory_allocated(device: CudaDevice = None) -> int:
-    """Bytes of a CUDA device that arrays hold now; 0 where there is no CUDA device.
+    """Bytes of a CUDA device held by arrays now; 0 without a CUDA device.
 
     Parameters
     ----------
@@ -206,7 +206,7 @@ def memory_allocated(device: CudaDevice = None) -> int:
 
 
 def memory_reserved(device: CudaDevice = None) -> int:
-    """Bytes of a CUDA device that the memory pool holds, in use or kept for reuse; 0 where there is no CUDA device.
+    """Bytes of a CUDA device held by the memory pool, in use or kept for reuse; 0 without a CUDA device.
 
     The pool gets pieces from the driver and splits them: what lies beside an array in its piece counts too, also after
     `empty_cache`.
@@ -235,7 +235,7 @@ def memory_reserved(device: CudaDevice = None) -> int:
 
 
 def max_memory_allocated(device: CudaDevice = None) -> int:
-    """Most bytes that arrays held on a CUDA device since counting began; 0 where there is no CUDA device.
+    """Most bytes held by arrays on a CUDA device since counting began; 0 without a CUDA device.
 
     Counting costs about a microsecond per allocation, so it begins only with the first call of this function or of
     `reset_peak_memory_stats` for that device: call the latter before the code to be measured. It sees allocations of
@@ -264,7 +264,7 @@ def max_memory_allocated(device: CudaDevice = None) -> int:
 
 
 def reset_peak_memory_stats(device: CudaDevice = None) -> None:
-    """Begin to measure the peak of a CUDA device anew, from what is allocated now.
+    """Begin to measure the peak of a CUDA device anew, from the memory allocated now.
 
     Parameters
     ----------
@@ -285,7 +285,7 @@ def reset_peak_memory_stats(device: CudaDevice = None) -> None:
 
 
 def empty_cache() -> None:
-    """Give memory that the pool keeps for reuse back to the driver, on every device; nothing where there is none.
+    """Return the pool's unused memory to the driver, on every device; nothing without one.
 
     A piece that the driver gave goes back as a whole, when no array has a part of it. What `Tensor.record_stream` keeps
     for streams that are not done is waited for.

@@ -1,4 +1,4 @@
-"""What a CUDA device is and how much of its memory is free, as programs ask before they choose their settings."""
+"""Properties and free memory of CUDA devices, for programs that choose their settings by them."""
 
 from __future__ import annotations
 
@@ -62,34 +62,34 @@ def get_device_properties(device: CudaDevice = None) -> DeviceProperties:
     DeviceError
         If ``device`` is not a CUDA device, or no device of that index exists.
     """
-    found: dict[str, Any] = gpu.cupy().cuda.runtime.getDeviceProperties(cuda_index(device))
-    name = found["name"]
+    properties: dict[str, Any] = gpu.cupy().cuda.runtime.getDeviceProperties(cuda_index(device))
+    name = properties["name"]
     return DeviceProperties(
         name=name.decode() if isinstance(name, bytes) else name,
-        major=found["major"],
-        minor=found["minor"],
-        total_memory=found["totalGlobalMem"],
-        multi_processor_count=found["multiProcessorCount"],
-        warp_size=found["warpSize"],
-        max_threads_per_multi_processor=found["maxThreadsPerMultiProcessor"],
-        L2_cache_size=found["l2CacheSize"],
-        shared_memory_per_block=found["sharedMemPerBlock"],
-        shared_memory_per_block_optin=found["sharedMemPerBlockOptin"],
-        shared_memory_per_multiprocessor=found["sharedMemPerMultiprocessor"],
-        is_integrated=found["integrated"],
-        is_multi_gpu_board=found["isMultiGpuBoard"],
+        major=properties["major"],
+        minor=properties["minor"],
+        total_memory=properties["totalGlobalMem"],
+        multi_processor_count=properties["multiProcessorCount"],
+        warp_size=properties["warpSize"],
+        max_threads_per_multi_processor=properties["maxThreadsPerMultiProcessor"],
+        L2_cache_size=properties["l2CacheSize"],
+        shared_memory_per_block=properties["sharedMemPerBlock"],
+        shared_memory_per_block_optin=properties["sharedMemPerBlockOptin"],
+        shared_memory_per_multiprocessor=properties["sharedMemPerMultiprocessor"],
+        is_integrated=properties["integrated"],
+        is_multi_gpu_board=properties["isMultiGpuBoard"],
     )
 
 
 def get_device_capability(device: CudaDevice = None) -> tuple[int, int]:
     """Compute capability of a CUDA device, such as ``(9, 0)``; errors are those of `get_device_properties`."""
-    found = get_device_properties(device)
-    return found.major, found.minor
+    properties = get_device_properties(device)
+    return properties.major, properties.minor
 
 
 @checked
 def is_bf16_supported(including_emulation: bool = True) -> bool:
-    """Whether the current CUDA device computes with bfloat16; False where there is none.
+    """Whether the current CUDA device computes with bfloat16; False without a device.
 
     lucid's kernels do on every device, in float32 between reading and writing; with ``including_emulation=False`` the
     question is whether the hardware has it, which it does from capability 8.0 on.
@@ -106,7 +106,7 @@ def is_bf16_supported(including_emulation: bool = True) -> bool:
 
 
 def mem_get_info(device: CudaDevice = None) -> tuple[int, int]:
-    """Free and total bytes of a CUDA device, as the driver counts them: what lucid keeps for reuse is not free.
+    """Free and total bytes of a CUDA device, as the driver counts them: memory kept by lucid for reuse is not free.
 
     Raises
     ------

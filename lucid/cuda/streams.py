@@ -21,7 +21,7 @@ __all__ = ["Event", "Stream", "current_stream", "default_stream", "stream"]
 
 
 class OfProcess:
-    """What names something of this process on its device: a copy is it itself."""
+    """The base of names for objects of this process on its device: a copy is the object itself."""
 
     __slots__ = ()
 
@@ -36,7 +36,7 @@ class OfProcess:
 
 
 class Stream(OfProcess):
-    """A queue of work on one CUDA device: what is queued runs in order, and beside the work of other streams.
+    """A queue of work on one CUDA device: its work runs in order, and beside the work of other streams.
 
     A new stream does not wait for the default stream; order the two with `wait_stream` or events. CuPy gives freed
     memory to the stream on which it was allocated: keep a tensor that another stream uses until that is done, or call
@@ -104,11 +104,11 @@ class Stream(OfProcess):
         return mark
 
     def wait_event(self, event: Event) -> None:
-        """Let what is queued here from now on start only when ``event`` is reached; the host does not wait."""
+        """Let work queued here from now on start only when ``event`` is reached; the host does not wait."""
         event.wait(self)
 
     def wait_stream(self, stream: Stream) -> None:
-        """Let what is queued here from now on start only when everything queued so far on ``stream`` is done."""
+        """Let work queued here from now on start only when all work queued so far on ``stream`` is done."""
         self.wait_event(stream.record_event())
 
     def __cuda_stream__(self) -> tuple[int, int]:
@@ -170,7 +170,7 @@ class Event(OfProcess):
         self.raw = None
 
     def record(self, stream: Stream | None = None) -> None:
-        """Move the mark to the end of what is queued on ``stream``, the current one if None.
+        """Move the mark to the end of the work queued on ``stream``, the current one if None.
 
         Raises
         ------
@@ -189,7 +189,7 @@ class Event(OfProcess):
             self.raw.record(target.raw)
 
     def wait(self, stream: Stream | None = None) -> None:
-        """Let what is queued on ``stream`` (the current one if None) from now on start only when this is reached."""
+        """Let work queued from now on on ``stream``, the current one if None, start only when this event is reached."""
         if self.raw is not None:
             target = current_stream() if stream is None else stream
             with gpu.use_device(cuda_index(target.device)):
@@ -205,7 +205,7 @@ class Event(OfProcess):
             self.raw.synchronize()
 
     def elapsed_time(self, end_event: Event) -> float:
-        """Milliseconds from this mark to ``end_event``, both of which were reached.
+        """Milliseconds from this mark to ``end_event``, after both were reached.
 
         Raises
         ------
@@ -230,7 +230,7 @@ class Event(OfProcess):
 
 
 def current_stream(device: CudaDevice = None) -> Stream:
-    """Stream on which work for a CUDA device is queued in this thread.
+    """Return the current stream of this thread on a CUDA device.
 
     Parameters
     ----------
@@ -253,7 +253,7 @@ def current_stream(device: CudaDevice = None) -> Stream:
 
 
 def default_stream(device: CudaDevice = None) -> Stream:
-    """Stream on which work for a CUDA device is queued unless another is chosen.
+    """Return the default stream of a CUDA device, current unless another is chosen.
 
     It is CUDA's legacy default stream or, under CUPY_CUDA_PER_THREAD_DEFAULT_STREAM=1, a stream of each thread's own:
     synchronise it before another thread goes on with what is queued there, be it by backward.
@@ -280,7 +280,7 @@ def default_stream(device: CudaDevice = None) -> Stream:
 
 @contextmanager
 def stream(stream: Stream | None) -> Generator[None]:
-    """Context in which work is queued on ``stream`` and its device is the current one; both come back, however it ends.
+    """Context manager that makes ``stream`` and its device current, and restores the previous ones.
 
     Parameters
     ----------

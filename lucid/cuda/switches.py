@@ -1,4 +1,4 @@
-"""What can be switched about work on a CUDA device: sums in a fixed order, and indices that are looked at."""
+"""Switches for work on a CUDA device: sums in a fixed order, and checks of indices."""
 
 from __future__ import annotations
 
@@ -104,5 +104,5 @@ def is_debug() -> bool:
 
 
 def looked_at(array: Array) -> bool:
-    """Whether an op checks the values of this array: on CUDA, which waits for the device, in debug mode."""
+    """Whether an op checks the values of this array: on CUDA, at the cost of waiting for the device, in debug mode."""
     return bool(array.size) and (_debug or isinstance(array, np.ndarray))

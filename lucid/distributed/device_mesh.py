@@ -1,4 +1,4 @@
-"""The class by which tools tell groups of devices in several dimensions apart: there are none."""
+"""Classes for the instance checks of tools that support groups of devices in several dimensions: there are none."""
 
 from __future__ import annotations
 
@@ -21,5 +21,5 @@ class DeviceMesh(Refused):
 
 
 def init_device_mesh(*_args: object, **_kwargs: object) -> NoReturn:
-    """Raise a NotImplementedError that says what there is instead."""
+    """Raise a NotImplementedError that names the alternative."""
     refuse("init_device_mesh")

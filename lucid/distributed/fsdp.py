@@ -1,4 +1,4 @@
-"""The classes by which tools tell modules apart whose parameters are spread over processes: there are none."""
+"""Classes for the instance checks of tools that support modules spread over processes: there are none."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ class FSDPModule(Refused):
 
 
 class FullyShardedDataParallel(Refused):
-    """A wrapper whose module is spread over processes; there is none."""
+    """A wrapper of a module spread over processes; there is none."""
 
 
 class MixedPrecisionPolicy(Refused):
-    """In which dtypes spread parameters are gathered and computed with; for `lucid.autocast` nothing is spread."""
+    """The dtypes for gathering spread parameters and for computing with them; `lucid.autocast` spreads nothing."""
 
 
 def fully_shard(*_args: object, **_kwargs: object) -> NoReturn:
-    """Raise a NotImplementedError that says what there is instead."""
+    """Raise a NotImplementedError that names the alternative."""
     refuse("fully_shard")

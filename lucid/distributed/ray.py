@@ -17,7 +17,7 @@ __all__ = ["LucidTrainer"]
 
 
 def LucidTrainer(train_loop_per_worker: Callable[..., Any], **settings: Any) -> Any:
-    """Return a trainer of Ray Train's, whose workers find RANK, WORLD_SIZE and so on in their environment.
+    """Return a trainer of Ray Train's; its workers find RANK, WORLD_SIZE and so on in their environment.
 
     The loop calls `init_process_group`, saves checkpoints by ``ray.train.report`` in the first process, and begins with
     ``ray.train.get_checkpoint()``. Several workers have CUDA devices: Ray starts no MPI, through which CPU tensors go.
@@ -65,14 +65,14 @@ def LucidTrainer(train_loop_per_worker: Callable[..., Any], **settings: Any) -> 
 
 
 def _address() -> tuple[str, int]:
-    """Return where the first worker is, and a port that nobody has there."""
+    """Return the address of the first worker, and a free port there."""
     with socket.socket() as free:
         free.bind(("", 0))
         return import_module("ray.util").get_node_ip_address(), free.getsockname()[1]
 
 
 def _tell(address: str, port: int) -> None:
-    """Say in the environment of a worker who it is, as other launchers do."""
+    """Set rank and size in the environment of a worker, as other launchers do."""
     context = import_module("ray.train").get_context()
     numbers = {
         "RANK": context.get_world_rank(),

@@ -49,26 +49,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("-m", dest="module", action="store_true", help="the script is a module's name")
     parser.add_argument("script")
     parser.add_argument("rest", nargs=argparse.REMAINDER)
-    given = parser.parse_args(arguments)
-    if given.nproc_per_node < 1:
-        parser.error(f"--nproc-per-node: expected at least 1, got {given.nproc_per_node}")
-    if given.nnodes != 1:
+    options = parser.parse_args(arguments)
+    if options.nproc_per_node < 1:
+        parser.error(f"--nproc-per-node: expected at least 1, got {options.nproc_per_node}")
+    if options.nnodes != 1:
         parser.error(
-            f"--nnodes: expected 1, as the processes are of this machine, got {given.nnodes}: start those of several "
+            f"--nnodes: expected 1, as the processes are of this machine, got {options.nnodes}: start those of several "
             "machines by mpiexec, or srun"
         )
     environment = {
         **dict.fromkeys(_THREADS, os.environ.get("OMP_NUM_THREADS", "1")),
         **os.environ,
-        "WORLD_SIZE": str(given.nproc_per_node),
-        "LOCAL_WORLD_SIZE": str(given.nproc_per_node),
-        "MASTER_ADDR": given.master_addr,
-        "MASTER_PORT": str(given.master_port),
+        "WORLD_SIZE": str(options.nproc_per_node),
+        "LOCAL_WORLD_SIZE": str(options.nproc_per_node),
+        "MASTER_ADDR": options.master_addr,
+        "MASTER_PORT": str(options.master_port),
     }
-    script = ["-m", given.script] if given.module else [given.script]
-    command = [mpiexec(), "-n", str(given.nproc_per_node), sys.executable, "-m", __spec__.name, "--one-of-them"]
+    script = ["-m", options.script] if options.module else [options.script]
+    command = [mpiexec(), "-n", str(options.nproc_per_node), sys.executable, "-m", __spec__.name, "--one-of-them"]
     # what the user asks for is run, with the user's rights
-    return subprocess.run([*command, *script, *given.rest], env=environment, check=False).returncode  # noqa: S603 - see above
+    return subprocess.run([*command, *script, *options.rest], env=environment, check=False).returncode  # noqa: S603 - see above
 
 
 def become(script: Sequence[str]) -> None:

@@ -1,4 +1,4 @@
-"""What all says that would spread a model or a tensor over processes, as each process has the whole of it here."""
+"""The refusal to spread a model or a tensor over processes, as each process has the whole of it here."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["Refused", "refuse"]
 
 
 def refuse(what: str) -> NoReturn:
-    """Raise a NotImplementedError that says what there is instead."""
+    """Raise a NotImplementedError that names the alternative."""
     raise NotImplementedError(
         f"{what}: each process of lucid has whole models and tensors, and none is spread over several: "
         "nn.parallel.DistributedDataParallel trains copies of a model in several processes"
@@ -16,7 +16,7 @@ def refuse(what: str) -> NoReturn:
 
 
 class Refused:
-    """What is spread over several processes: nothing is an instance, and making one raises a NotImplementedError."""
+    """The base of objects spread over processes: nothing is an instance, and creation raises a NotImplementedError."""
 
     def __init__(self, *_args: object, **_kwargs: object) -> None:
         refuse(type(self).__name__)

@@ -1,4 +1,4 @@
-"""What a constraint is, those that depend on a distribution's parameters, and those made of others."""
+"""The base of constraints, constraints that depend on a distribution's parameters, and those composed of others."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["Constraint", "MixtureSameFamilyConstraint", "all_of", "is_dependent"
 
 
 class Constraint:
-    """The base of constraints: a set of values, of which `check` says whether each event is in it.
+    """The base of constraints: a set of values, with `check` to test each event for membership.
 
     >>> import lucid
     >>> lucid.distributions.constraints.positive.check(lucid.tensor([1.0, -1.0]))
@@ -55,7 +55,7 @@ def all_of(met: Tensor, dims: int) -> Tensor:
 
 
 class _Dependent(Constraint):
-    """What only an instance knows: of a class neither the set nor, unless it says so, these two numbers are known."""
+    """A constraint known for an instance only: of a class neither the set nor, unless given, these two numbers are."""
 
     def __init__(self, *, is_discrete: Any = NotImplemented, event_dim: Any = NotImplemented) -> None:
         self._is_discrete, self._event_dim = is_discrete, event_dim
@@ -88,7 +88,7 @@ class _Dependent(Constraint):
 
 
 class _DependentProperty(property, _Dependent):
-    """A property of instances whose class has a dependent constraint in its place."""
+    """A property of instances, with a dependent constraint in its place on the class."""
 
     def __init__(
         self,
@@ -118,7 +118,7 @@ def is_dependent(constraint: Constraint) -> bool:
 
 
 class _IndependentConstraint(Constraint):
-    """What holds of all of some dimensions before those of the base constraint."""
+    """A constraint on some dimensions together, before those of the base constraint."""
 
     def __init__(self, base_constraint: Constraint, reinterpreted_batch_ndims: int) -> None:
         self.base_constraint = _constraint(base_constraint, "independent")
@@ -152,7 +152,7 @@ class _IndependentConstraint(Constraint):
 
 
 class MixtureSameFamilyConstraint(Constraint):
-    """What holds of a value for each component of a mixture: that of the components' distribution."""
+    """The constraint on a value for all components of a mixture: that of the components' distribution."""
 
     def __init__(self, base_constraint: Constraint) -> None:
         self.base_constraint = _constraint(base_constraint, "MixtureSameFamilyConstraint")

@@ -1,4 +1,4 @@
-"""Which transform leads from all numbers to a constraint.
+"""Registries of transforms from real numbers to a constraint.
 
 `biject_to` gives one that has an inverse and a determinant, for densities; `transform_to` one that is good for
 optimizing, and may have more numbers than it needs. Both are used as ``transform_to(constraint)(x)``.
@@ -22,7 +22,7 @@ __all__ = ["ConstraintRegistry", "biject_to", "transform_to"]
 
 
 class ConstraintRegistry:
-    """A table of transforms by the class of a constraint, which `register` adds to; called, it gives a transform.
+    """A table of transforms by the class of a constraint, extended by `register`; called, it returns a transform.
 
     >>> import lucid
     >>> from lucid.distributions import constraints, transform_to
@@ -54,7 +54,7 @@ biject_to, transform_to = ConstraintRegistry(), ConstraintRegistry()
 
 
 def _both(*kinds: Any) -> Callable[[Any], Any]:
-    """Register a factory, which gets the registry too, for both."""
+    """Register a factory, called with the registry too, in both registries."""
 
     def add(factory: Any) -> Any:
         for registry in (biject_to, transform_to):
@@ -113,7 +113,7 @@ def _stack(constraint: Any, registry: Any) -> Transform:
 
 
 def _of(kind: Any) -> Callable[[Any], Transform]:
-    """Return what makes a transform without settings."""
+    """Return a factory of a transform without settings."""
 
     def factory(constraint: Any) -> Transform:
         return kind()

@@ -1,4 +1,4 @@
-"""Which values a parameter or a draw can have: by PyTorch's names, each with `check`, which says it of each event.
+"""Sets of values of parameters and draws, by PyTorch's names, each with a `check` that tests every event.
 
 `event_dim` is how many last dimensions hold one event, and `check` returns a boolean tensor of the shape before these.
 `is_discrete` tells whether the values can be counted. A constraint whose bounds are tensors broadcasts them. `positive`

@@ -1,4 +1,4 @@
-"""What all distributions share, and what those of the exponential family do."""
+"""The base of distributions, and that of the exponential family."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["Distribution", "ExponentialFamily"]
 
 
 class Distribution:
-    """The base of distributions: what they are over, and how `sample` is made of `rsample`.
+    """The base of distributions: batch and event shapes, parameters, and `sample` by means of `rsample`.
 
     A subclass names its parameters, with what they can be, in `arg_constraints`, what can be drawn in `support`, and
     calls ``self._set(...)`` with them; each parameter then has the shape ``batch_shape``, and one draw, and the first
@@ -55,7 +55,7 @@ class Distribution:
 
     @staticmethod
     def set_default_validate_args(value: bool) -> None:
-        """Let parameters and values be looked at, on any device, or never, where a distribution does not say."""
+        """Let parameters and values be checked, on any device, or never, by default."""
         if type(value) is not bool:
             raise ArgumentError(f"set_default_validate_args: value: expected a bool, got {value!r}")
         Distribution._validate_args = value
@@ -91,13 +91,13 @@ class Distribution:
         return value.device.type == "cpu" if self._validate_args is None else self._validate_args
 
     def _check(self, name: str, value: Tensor, wanted: Constraint) -> None:
-        """Raise unless all of a value is in a set, where values are looked at."""
+        """Raise unless all elements of a value are in a set, if values are checked."""
         if self._looks(value) and not wanted.check(value.detach()).all().item():
             words = wanted.words or f"in {wanted!r}"
             raise SettingError(f"{type(self).__name__}: expected {name} {words}, got {value.detach()!r}")
 
     def _validate_sample(self, value: Tensor) -> None:
-        """Raise unless a value can be drawn, where values are looked at."""
+        """Raise unless a value is in the support, if values are checked."""
         if not isinstance(value, Tensor):
             raise unfit(value, "a Tensor", "value")
         if self._validate_args is False:
@@ -153,7 +153,7 @@ class Distribution:
         return self.variance.sqrt()
 
     def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        """Return draws of shape ``sample_shape + batch_shape + event_shape``, which no gradient flows through."""
+        """Return draws of shape ``sample_shape + batch_shape + event_shape``, without gradient."""
         with no_grad():
             return self.rsample(sample_shape)
 
@@ -170,11 +170,11 @@ class Distribution:
         raise self._none("log_prob")
 
     def cdf(self, value: Tensor) -> Tensor:
-        """Return the probability of what is at most the value."""
+        """Return the probability of draws less than or equal to the value."""
         raise self._none("cdf")
 
     def icdf(self, value: Tensor) -> Tensor:
-        """Return below what a draw is with these probabilities."""
+        """Return the quantiles of these probabilities, the inverse of `cdf`."""
         raise self._none("icdf")
 
     def entropy(self) -> Tensor:
@@ -199,7 +199,7 @@ class Distribution:
         return new
 
     def _expanded(self, name: str, value: Any, shape: Size) -> Any:
-        """Return what an attribute is in the expanded distribution."""
+        """Return the value of an attribute in the expanded distribution."""
         kept = len(self._batch_shape)
         if isinstance(value, Distribution):
             return value.expand((*shape, *value.batch_shape[kept:]))
@@ -212,7 +212,7 @@ class Distribution:
         return value
 
     def _get_checked_instance(self, cls: type, _instance: Any = None) -> Any:
-        """Return what `expand` fills: a new object of this class, or the one that a subclass has made."""
+        """Return the object that `expand` fills: a new one of this class, or one made by a subclass."""
         return type(self).__new__(type(self)) if _instance is None else _instance
 
     def _extended_shape(self, sample_shape: Sequence[int] = ()) -> Size:
@@ -236,13 +236,13 @@ class Distribution:
         return next(value for value in vars(self).values() if isinstance(value, Tensor))
 
     def _nan(self) -> Tensor:
-        """Return what is not defined, in the shape of a draw."""
+        """Return NaN for undefined moments, in the shape of a draw."""
         like = self._parameter()
         return like.new_full(self._extended_shape(), float("nan"))
 
     def __repr__(self) -> str:
-        given = {name: vars(self)[name] for name in self._constraints() if name in vars(self)}
-        words = (f"{name}: {value if value.numel() == 1 else value.shape}" for name, value in given.items())
+        parameters = {name: vars(self)[name] for name in self._constraints() if name in vars(self)}
+        words = (f"{name}: {value if value.numel() == 1 else value.shape}" for name, value in parameters.items())
         return f"{type(self).__name__}({', '.join(words)})"
 
 
@@ -272,7 +272,7 @@ class ExponentialFamily(Distribution):
     _mean_carrier_measure: Any = property(_no_carrier)
 
     def _mean_statistics(self) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...], Tensor]:
-        """Return theta, the means of t(x), which are the slopes of F, and F, all of them with their gradients."""
+        """Return theta, the means of t(x), equal to the slopes of F, and F, all of them with their gradients."""
         with enable_grad():
             thetas = tuple(t if t.requires_grad else t.detach().requires_grad_() for t in self._natural_params)
             value = self._log_normalizer(*thetas)

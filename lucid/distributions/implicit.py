@@ -93,15 +93,15 @@ def _beta_slope(x: Tensor, a: Tensor, b: Tensor) -> Any:
     by_series = x * y * where(low, series * excess - slope, slope - series * excess)
     # in between by the logit of t, downwards from that of x or upwards
     down = x * total <= a
-    here, there = where(down, x, y), where(down, y, x)
+    fraction, complement = where(down, x, y), where(down, y, x)
     near, far = where(down, a, b), where(down, b, a)
     fits = ~(low | high)
-    here, there = where(fits, here, 0.5), where(fits, there, 0.5)
+    fraction, complement = where(fits, fraction, 0.5), where(fits, complement, 0.5)
     near, far = where(fits, near, 1.0), where(fits, far, 1.0)
     sum_of, moment = _integrals(
-        1 / ((near - (near + far) * here).abs() + ((near + far) * here * there).sqrt()),
-        lambda s: -near * (there * s.expm1()).log1p() - far * (here * (-s).expm1()).log1p(),
-        lambda s: where(down, (there * s.expm1()).log1p(), -(here * (-s).expm1()).log1p()),
+        1 / ((near - (near + far) * fraction).abs() + ((near + far) * fraction * complement).sqrt()),
+        lambda s: -near * (complement * s.expm1()).log1p() - far * (fraction * (-s).expm1()).log1p(),
+        lambda s: where(down, (complement * s.expm1()).log1p(), -(fraction * (-s).expm1()).log1p()),
     )
     between = x * y * where(down, sum_of * excess + moment, moment - sum_of * excess)
     return where(fits, between, by_series)

@@ -20,7 +20,7 @@ _KL_MEMOIZE: dict[tuple[type, type], Callable[[Any, Any], Tensor] | None] = {}
 
 
 def register_kl(type_p: type, type_q: type) -> Callable[[Any], Any]:
-    """Let a function of p and q compute the divergence of these classes, and of what is derived of them; a decorator.
+    """Register a function of p and q as the divergence of these classes and their subclasses; a decorator.
 
     Of several that fit, the one whose classes are the nearest to those of p and of q is taken; where one is nearer to
     p, and another to q, the first, with a RuntimeWarning.
@@ -47,8 +47,8 @@ def register_kl(type_p: type, type_q: type) -> Callable[[Any], Any]:
     return add
 
 
-def _found(kind_p: type, kind_q: type) -> Callable[[Any, Any], Tensor] | None:
-    """Return the function for two classes, None where there is none."""
+def _registered(kind_p: type, kind_q: type) -> Callable[[Any, Any], Tensor] | None:
+    """Return the function for two classes, or None."""
     steps_p, steps_q = ({kind: step for step, kind in enumerate(each.__mro__)} for each in (kind_p, kind_q))
     fits = [(steps_p[p], steps_q[q], p, q) for p, q in _KL_REGISTRY if p in steps_p and q in steps_q]
     if not fits:
@@ -66,7 +66,7 @@ def _found(kind_p: type, kind_q: type) -> Callable[[Any, Any], Tensor] | None:
 
 
 def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
-    """Return the mean of ``log(p(x) / q(x))`` over draws x of `p`, in nats; infinite where q cannot draw what p does.
+    """Return the mean of ``log(p(x) / q(x))`` over draws x of `p`, in nats; infinite if q cannot draw all values of p.
 
     Of two classes for which none is registered a NotImplementedError is raised.
 
@@ -77,7 +77,7 @@ def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
     """
     kinds = type(p), type(q)
     if kinds not in _KL_MEMOIZE:
-        _KL_MEMOIZE[kinds] = _found(*kinds)
+        _KL_MEMOIZE[kinds] = _registered(*kinds)
     function = _KL_MEMOIZE[kinds]
     if function is None:
         raise NotImplementedError(

@@ -1,4 +1,4 @@
-"""What distributions are made of: parameters of one shape, probabilities and logits, triangles as vectors."""
+"""Tools of distributions: parameters of one shape, probabilities and logits, triangles as vectors."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ euler_constant = 0.57721566490153286060
 def named_tensors(title: str, named: dict[str, Any]) -> list[Tensor]:
     """Return parameters as tensors of one shape; numbers get dtype and device of the tensors among them."""
     like = next((value for value in named.values() if isinstance(value, Tensor)), None)
-    found: list[Tensor] = []
+    tensors: list[Tensor] = []
     for name, value in named.items():
         if isinstance(value, Tensor):
-            found.append(value)
+            tensors.append(value)
         elif isinstance(value, int | float):
             number = float(value)
             made = tensor(number) if like is None else tensor(number, dtype=like.dtype, device=like.device)
-            found.append(made)
+            tensors.append(made)
         else:
             raise ArgumentError(f"{title}: {name}: expected a tensor or a number, got {type(value).__name__}")
     # one that has the shape is kept itself, and with it its `grad`
     return [
-        own if own.shape == wide.shape else wide for own, wide in zip(found, broadcast_tensors(*found), strict=True)
+        own if own.shape == wide.shape else wide for own, wide in zip(tensors, broadcast_tensors(*tensors), strict=True)
     ]
 
 
@@ -121,7 +121,7 @@ def tril_matrix_to_vec(mat: Tensor, diag: int = 0) -> Tensor:
 
 
 def vec_to_tril_matrix(vec: Tensor, diag: int = 0) -> Tensor:
-    """Return matrices whose lower triangle, row by row, holds vectors, and 0 elsewhere.
+    """Return matrices with the elements of vectors in the lower triangle, row by row, and 0 elsewhere.
 
     >>> import lucid
     >>> lucid.distributions.utils.vec_to_tril_matrix(lucid.tensor([1.0, 2.0, 3.0]))

@@ -1,4 +1,4 @@
-"""Optimisers: what changes the parameters once backward has filled their gradients.
+"""Optimisers: updates of the parameters from the gradients that backward has filled.
 
 This holds for all of them:
 

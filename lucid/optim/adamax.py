@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Adamax(ElementwiseOptimizer):
-    r"""Adamax: each element's step is its mean gradient over the largest size of its gradients, which decays.
+    r"""Adamax: each element's step is its mean gradient over the largest size of its gradients, a decaying one.
 
     With :math:`m \leftarrow \beta_1 m + (1 - \beta_1) g` and :math:`u \leftarrow \max(\beta_2 u, |g| + eps)`, step `t`
     is

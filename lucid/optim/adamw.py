@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class AdamW(Adam):
-    r"""Adam whose weight decay is apart from the gradient: first :math:`p \leftarrow (1 - lr \cdot decay) p`.
+    r"""Adam with weight decay apart from the gradient: first :math:`p \leftarrow (1 - lr \cdot decay) p`.
 
     `lucid.optim` says what holds for all optimizers.
 

@@ -79,7 +79,7 @@ class ASGD(ElementwiseOptimizer):
         super().__init__(params, locals())
 
     def numbers(self, settings: Mapping[str, Any], step: float) -> dict[str, Any]:
-        """Return size and share of this step, which are the state's, and those of the next."""
+        """Return size and share of this step, as the state has them, and those of the next."""
         lr, lambd, size = settings["lr"], settings["lambd"], settings["eta"]
         return {
             "shrink": 1 - lambd * size,

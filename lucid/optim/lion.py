@@ -72,7 +72,7 @@ class Lion(ElementwiseOptimizer):
         super().__init__(params, locals())
 
     def numbers(self, settings: Mapping[str, Any], step: float) -> dict[str, Any]:
-        """Return the decays, and what weight decay leaves of a parameter."""
+        """Return the decays, and the factor of weight decay."""
         beta1, beta2 = settings["betas"]
         return {"beta1": beta1, "beta2": beta2, "shrink": 1 - settings["lr"] * settings["weight_decay"]}
 

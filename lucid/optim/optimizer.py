@@ -116,12 +116,12 @@ class Optimizer:
         self.defaults = defaults
         self.state = State(Entries)
         self.param_groups = []
-        given: list[Any] = list(params)
-        if not given:
+        entries: list[Any] = list(params)
+        if not entries:
             raise SettingError(
                 "optimizer got an empty parameter list: pass model.parameters() of a model that has some"
             )
-        for group in given if isinstance(given[0], Mapping) else [{"params": given}]:
+        for group in entries if isinstance(entries[0], Mapping) else [{"params": entries}]:
             self.add_param_group(group)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -172,13 +172,13 @@ class Optimizer:
             raise ArgumentError(f"param_group: expected a dict, got {type(param_group).__name__}")
         if "params" not in param_group:
             raise SettingError(f"param_group: expected the parameters under 'params', got the keys {[*param_group]}")
-        given = param_group["params"]
-        if isinstance(given, set | frozenset):
+        members = param_group["params"]
+        if isinstance(members, set | frozenset):
             raise ArgumentError(
                 "param_group: expected the parameters in an ordered collection, got a set, whose order changes from "
                 "run to run: use a list"
             )
-        entries: list[Any] = [given] if isinstance(given, TensorBase) else list(given)
+        entries: list[Any] = [members] if isinstance(members, TensorBase) else list(members)
         named: list[tuple[str, Any]] = [entry for entry in entries if isinstance(entry, tuple)]
         if named and len(named) != len(entries):
             raise SettingError(
@@ -233,7 +233,7 @@ class Optimizer:
         return True
 
     def _check_devices(self, params: list[Tensor], group: Group) -> None:
-        """Raise `DeviceError` if a step would, since what it takes for `params`, of one group, lies on several devices.
+        """Raise `DeviceError` if a step would, since it takes arrays for `params`, of one group, on several devices.
 
         Here nothing is known of what a step takes, and nothing refused.
         """
@@ -250,7 +250,7 @@ class Optimizer:
 
     @with_step_hooks
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Return what `closure` returns, after every parameter with a gradient has been changed.
+        """Return the result of `closure`, after updating every parameter with a gradient.
 
         Parameters
         ----------
@@ -274,24 +274,24 @@ class Optimizer:
             with enable_grad():
                 loss = closure()
         with no_grad():
-            given = [with_grads(group["params"]) for group in self.param_groups]
-            uninterrupted(self._prepared(given))
+            by_group = [with_grads(group["params"]) for group in self.param_groups]
+            uninterrupted(self._prepared(by_group))
         return loss
 
-    def _prepared(self, given: list[list[Tensor]]) -> Callable[[], None]:
-        """Return what changes parameters, those of each group that have a gradient: what is refused is so before."""
-        for params, group in zip(given, self.param_groups, strict=True):
+    def _prepared(self, by_group: list[list[Tensor]]) -> Callable[[], None]:
+        """Return the update of parameters, those of each group that have a gradient, after all checks that may fail."""
+        for params, group in zip(by_group, self.param_groups, strict=True):
             self._check_shapes(params, group)
             self._check_devices(params, group)
-        return partial(self._update_groups, given)
+        return partial(self._update_groups, by_group)
 
-    def _update_groups(self, given: list[list[Tensor]]) -> None:
-        for params, group in zip(given, self.param_groups, strict=True):
+    def _update_groups(self, by_group: list[list[Tensor]]) -> None:
+        for params, group in zip(by_group, self.param_groups, strict=True):
             if params:
                 self.update(params, group)
 
     def _check_shapes(self, params: list[Tensor], group: Group) -> None:
-        """Raise `ShapeError` where a gradient or state is no longer shaped like its parameter."""
+        """Raise `ShapeError` if a gradient or state is no longer shaped like its parameter."""
         shapes = [param.array.shape for param in params]
         columns = [[param.stored_grad.array.shape for param in params]]
         states: list[Mapping[str, Tensor]] = [self.state.get(param) or {} for param in params]
@@ -302,8 +302,8 @@ class Optimizer:
                 columns.append([state[name].array.shape for state in states])
             except KeyError:
                 # of some it is made in this step
-                there = zip(states, shapes, strict=True)
-                columns.append([state[name].array.shape if name in state else shape for state, shape in there])
+                pairs = zip(states, shapes, strict=True)
+                columns.append([state[name].array.shape if name in state else shape for state, shape in pairs])
         for column in columns:
             if column != shapes:
                 shape, other = next((a, b) for a, b in zip(shapes, column, strict=True) if a != b)
@@ -371,10 +371,10 @@ class Optimizer:
         if not isinstance(state_dict, Mapping):
             raise unfit(state_dict, "a dict as state_dict() returns it", "state_dict")
         hooks, name = self._optimizer_load_state_dict_pre_hooks.snapshot(), type(self).__name__
-        given = fire(
-            hooks, lambda hook, given: hook.func(self, given), dict(state_dict), "load-state-dict pre-hook", name
+        entries = fire(
+            hooks, lambda hook, entries: hook.func(self, entries), dict(state_dict), "load-state-dict pre-hook", name
         )
-        state, groups = loaded(self, given, self._keeps_state_of)
+        state, groups = loaded(self, entries, self._keeps_state_of)
         before = self.state, self.param_groups
         try:
             # through the method that subclasses written for PyTorch extend
@@ -406,7 +406,7 @@ class Optimizer:
         return register(self._optimizer_state_dict_pre_hooks, hook, f"{type(self).__name__} hook", prepend=prepend)
 
     def register_state_dict_post_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
-        """Return the handle of ``hook(optimizer, state_dict)``, which may change the dict or return another."""
+        """Register ``hook(optimizer, state_dict)``, to change the dict or return another, and return its handle."""
         return register(self._optimizer_state_dict_post_hooks, hook, f"{type(self).__name__} hook", prepend=prepend)
 
     def register_load_state_dict_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:

@@ -71,13 +71,13 @@ class RAdam(ElementwiseOptimizer):
     def numbers(self, settings: Mapping[str, Any], step: float) -> dict[str, Any]:
         """Return the settings with the size of the step, and whether the mean square divides, 1 or 0."""
         (beta1, beta2), decay, apart = settings["betas"], settings["weight_decay"], settings["decoupled_weight_decay"]
-        size, left = settings["lr"] / (1 - beta1**step), beta2**step
+        size, decay_power = settings["lr"] / (1 - beta1**step), beta2**step
         longest = 2 / (1 - beta2) - 1
-        length = longest - 2 * step * left / (1 - left)
+        length = longest - 2 * step * decay_power / (1 - decay_power)
         divides = length > 5
         if divides:
             ratio = (length - 4) * (length - 2) * longest / ((longest - 4) * (longest - 2) * length)
-            size *= math.sqrt(ratio * (1 - left))
+            size *= math.sqrt(ratio * (1 - decay_power))
         return {
             "beta1": beta1,
             "beta2": beta2,

@@ -49,7 +49,7 @@ Averages: TypeAlias = Callable[[list[Tensor], list[Tensor], "Tensor | int"], Non
 
 @checked
 def get_ema_avg_fn(decay: float = 0.999) -> Average:
-    """Return ``f(average, new, count)``, which gives ``decay * average + (1 - decay) * new``.
+    """Return ``f(average, new, count)`` with the value ``decay * average + (1 - decay) * new``.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def get_ema_avg_fn(decay: float = 0.999) -> Average:
 
 
 def get_swa_avg_fn() -> Average:
-    """Return ``f(average, new, count)``, which gives ``average + (new - average) / (count + 1)``: the mean of all.
+    """Return ``f(average, new, count)`` with the value ``average + (new - average) / (count + 1)``: the mean of all.
 
     Examples
     --------
@@ -90,7 +90,7 @@ def get_swa_avg_fn() -> Average:
 
 @checked
 def get_ema_multi_avg_fn(decay: float = 0.999) -> Averages:
-    """Return ``f(averages, new, count)``, which changes averages in place to what `get_ema_avg_fn` gives for each.
+    """Return ``f(averages, new, count)``, an in-place update of averages by the rule of `get_ema_avg_fn`.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def get_ema_multi_avg_fn(decay: float = 0.999) -> Averages:
 
 
 def get_swa_multi_avg_fn() -> Averages:
-    """Return ``f(averages, new, count)``, which changes averages in place to what `get_swa_avg_fn` gives for each.
+    """Return ``f(averages, new, count)``, an in-place update of averages by the rule of `get_swa_avg_fn`.
 
     Examples
     --------
@@ -136,7 +136,7 @@ def _in_place(average: Average) -> Averages:
 
 
 class AveragedModel(Module):
-    """A copy of a model whose parameters are averages of the model's: of its states at `update_parameters`.
+    """A copy of a model with the averages of its parameters at each `update_parameters`.
 
     Parameters
     ----------
@@ -206,7 +206,7 @@ class AveragedModel(Module):
         self.use_buffers = use_buffers
 
     def forward(self, *args: object, **kwargs: object) -> Any:
-        """Return what the averaged model returns."""
+        """Return the output of the averaged model."""
         return self.module(*args, **kwargs)
 
     @no_grad()
@@ -222,8 +222,8 @@ class AveragedModel(Module):
             raise unfit(model, "a Module", "model")
         averages, new = _tensors(self.module, self.use_buffers), _tensors(model, self.use_buffers)
         buffers, new_buffers = list(self.module.buffers()), list(model.buffers())
-        for old, given, what in ((averages, new, "parameters"), (buffers, new_buffers, "buffers")):
-            shapes, others = ([tuple(each.shape) for each in tensors] for tensors in (old, given))
+        for old, theirs, what in ((averages, new, "parameters"), (buffers, new_buffers, "buffers")):
+            shapes, others = ([tuple(each.shape) for each in tensors] for tensors in (old, theirs))
             if shapes != others:
                 raise ShapeError(f"update_parameters: expected a model with {what} of shapes {shapes}, got {others}")
         new = [current.detach().to(old.device) for old, current in zip(averages, new, strict=True)]
@@ -294,8 +294,8 @@ def update_bn(loader: Iterable[Any], model: Module, device: Device = None) -> No
             layer.reset_running_stats()
             layer.momentum = None
         for batch in loader:
-            given = cast("Tensor", batch[0] if isinstance(batch, list | tuple) else batch)
-            model(given if target is None else given.to(target))
+            inputs = cast("Tensor", batch[0] if isinstance(batch, list | tuple) else batch)
+            model(inputs if target is None else inputs.to(target))
     except BaseException:
         _copy(*zip(*before, strict=True))
         raise
@@ -307,7 +307,7 @@ def update_bn(loader: Iterable[Any], model: Module, device: Device = None) -> No
 
 
 class SWALR(LRScheduler):
-    r"""The learning rate goes to `swa_lr` in `anneal_epochs` epochs, from where it is, and stays there.
+    r"""A schedule from the present learning rate to `swa_lr` in `anneal_epochs` epochs, constant after.
 
     .. math:: lr_t = swa\_lr \cdot a_t + lr_0 (1 - a_t)
 
@@ -363,7 +363,7 @@ class SWALR(LRScheduler):
         return rates
 
     def _part(self, step: int) -> float:
-        """Return which part of the way is behind."""
+        """Return the completed fraction of the annealing."""
         part = max(0, min(1, step / max(1, self.anneal_epochs)))
         return part if self._anneal_strategy == "linear" else (1 - math.cos(math.pi * part)) / 2
 

@@ -1,4 +1,4 @@
-"""Settings: what each may be and what it means, said once for checks, error texts and `help`.
+"""Settings: the range and the meaning of each, written once for checks, error texts and `help`.
 
 - `lucid.settings.ranges`: what a setting may be, as one of a closed vocabulary of ranges
 - `lucid.settings.layers`: the settings of layers, by name

@@ -1,4 +1,4 @@
-"""Checks of settings by the table, where something is made."""
+"""Checks of settings by the table, in constructors."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ M = TypeVar("M")
 
 
 def range_of(kind: type[Any], name: str) -> Range | None:
-    """Return what a setting of a layer may be: its own range, or that of all layers; None if it is not in the table."""
+    """Return the range of a setting of a layer: its own, or that of all layers; None if it is not in the table."""
     own: dict[str, Range] = getattr(kind, "_ranges", {})
     return own.get(name) or (LAYERS[name].range if name in LAYERS else None)
 
@@ -41,17 +41,17 @@ def ranged(init: Callable[Concatenate[M, P], None]) -> Callable[Concatenate[M, P
     def call(self: M, *args: P.args, **kwargs: P.kwargs) -> None:
         signature = _signature(init)
         try:
-            given = signature.bind(self, *args, **kwargs)
+            bound = signature.bind(self, *args, **kwargs)
         except TypeError:
             init(self, *args, **kwargs)  # which says which argument is missing or too much
             return
-        for name, value in given.arguments.items():
+        for name, value in bound.arguments.items():
             if value is not None and (allowed := range_of(type(self), name)):
                 _check(self, name, value, allowed)
             elif type(value) in {int, np.bool_} and signature.parameters[name].annotation == "bool":
                 # 0 and 1, which functions do not take
-                given.arguments[name] = bool(value)
-        init(*given.args, **given.kwargs)
+                bound.arguments[name] = bool(value)
+        init(*bound.args, **bound.kwargs)
 
     return checked(call)
 

@@ -1,4 +1,4 @@
-"""What parameters of distributions and of their transforms mean, by name."""
+"""Meanings of the parameters of distributions and of their transforms, by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The `Parameters` section that `help` shows, made of a signature and of what the table of settings says.
+"""The `Parameters` section that `help` shows, made of a signature and of the table of settings.
 
 What is written in a source is short: an entry in the docstring of a class, or of one of its bases, says what is
 particular there; the rest comes from the table. A class makes its section when its `__doc__` is first read. That of a
@@ -84,7 +84,7 @@ class Documentation:
 
 
 def document(names: Iterable[str], namespace: Mapping[str, Any], general: Mapping[str, Setting] = NONE) -> None:
-    """Give what is public in a module of lucid, classes and functions, the section of their parameters.
+    """Add the section of parameters to the public classes and functions of a module of lucid.
 
     What a setting of a class means where nothing particular is said, `general` says.
     """
@@ -101,7 +101,7 @@ def document(names: Iterable[str], namespace: Mapping[str, Any], general: Mappin
 
 
 def explain(function: Any) -> None:
-    """Give a function, and what it wraps, the section of its parameters, if it has none yet."""
+    """Add the section of parameters to a function and the functions that it wraps, unless it has one."""
     wrappers: list[Any] = []
     while hasattr(function, "__wrapped__"):
         wrappers.append(function)
@@ -119,7 +119,7 @@ _explained: set[Any] = set()
 
 
 def _of_function(function: Any, text: str) -> str:
-    """Return the docstring of a function with the section; its lines stay where they are."""
+    """Return the docstring of a function with the section; its lines keep their places."""
     known = _known_in(function.__code__.co_filename)
     kinds = [*(OF_FUNCTIONS[key] for key in kinds_of(function.__name__) if key in OF_FUNCTIONS), known]
 
@@ -144,7 +144,7 @@ def _of_function(function: Any, text: str) -> str:
 
 @functools.cache
 def _known_in(path: str) -> dict[str, str]:
-    """Return what parameters mean in the functions of a file: by its name, by that of its folder, or in all."""
+    """Return meanings of parameters for the functions of a file: by its name, by that of its folder, or for all."""
     _, folder, file = path.replace("\\", "/").rsplit("/", 2)
     of_layers = {name: setting.meaning for name, setting in LAYERS.items() if setting.meaning}
     kinds = [OF_FUNCTIONS.get(each, {}) for each in (folder, file.removesuffix(".py").replace("_", ""))]
@@ -152,7 +152,7 @@ def _known_in(path: str) -> dict[str, str]:
 
 
 def kinds_of(name: str) -> tuple[str, ...]:
-    """Return the keys under which the table has a class or function of this name: its own, and that of its kind."""
+    """Return the keys in the table for a class or function of this name: its own, and that of its kind."""
     key = name.lower().replace("_", "")
     key = key.removesuffix("loss") or key
     return (key, key[:-2]) if key[-2:] in {"1d", "2d", "3d"} else (key,)
@@ -162,7 +162,7 @@ def kinds_of(name: str) -> tuple[str, ...]:
 
 
 def _fields(kind: Any) -> list[Field]:
-    """Return the parameters of a class; none of an exception, which has no signature."""
+    """Return the parameters of a class; none of an exception, as it has no signature."""
     stars = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
     try:
         parameters = inspect.signature(kind).parameters.values()
@@ -177,10 +177,10 @@ def _fields_of(function: Any) -> list[Field]:
     count, names, flags = code.co_argcount, code.co_varnames, code.co_flags
     ends = count + code.co_kwonlyargcount
     defaults = function.__defaults__ or ()
-    given = dict(zip(names[count - len(defaults) : count], defaults, strict=True))
+    default_of = dict(zip(names[count - len(defaults) : count], defaults, strict=True))
     if function.__kwdefaults__:
-        given.update(function.__kwdefaults__)
-    fields = [(name, annotations.get(name, "Any"), given.get(name, EMPTY), "") for name in names[:ends]]
+        default_of.update(function.__kwdefaults__)
+    fields = [(name, annotations.get(name, "Any"), default_of.get(name, EMPTY), "") for name in names[:ends]]
     if flags & inspect.CO_VARARGS:
         fields.insert(count, (names[ends], annotations.get(names[ends], "Any"), EMPTY, "*"))
         ends += 1
@@ -219,7 +219,7 @@ def _sentence(allowed: Range) -> str:
 
 
 def _entries(kind: type[Any]) -> dict[str, tuple[str, str]]:
-    """Return what the docstring of a class itself says of its parameters: type, where it is written, and text."""
+    """Return the entries of a class's own docstring by parameter: type, as written there, and text."""
     held = vars(kind).get("__doc__")
     text = inspect.cleandoc(held.text if isinstance(held, Documentation) else held or "")
     return dict(_read(text)) if "\nParameters\n---" in text else {}
@@ -235,7 +235,7 @@ def _read(text: str) -> Iterator[tuple[str, tuple[str, str]]]:
 
 
 def _around(text: str) -> tuple[str, str]:
-    """Return what stands before and behind the section of parameters; examples without a heading get one."""
+    """Return the text before and behind the section of parameters; examples without a heading get one."""
     parts = _HEADING.split(text)
     if len(parts) == 1:
         before, prompt, after = text.partition(">>> ")

@@ -1,4 +1,4 @@
-"""What parameters of functions mean: by name for all, and by kind where they mean something else.
+"""Meanings of functions' parameters: by name for all, and by kind if they differ there.
 
 A kind is named by a function, or by the file or folder of it, as in `lucid.settings.kinds`, which layers share.
 """

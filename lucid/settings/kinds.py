@@ -1,4 +1,4 @@
-"""What settings mean in a kind of layers and in the functions that these call, by the names of kinds.
+"""Meanings of settings in a kind of layers and in the functions that these call, by the names of kinds.
 
 A kind is named by its classes and functions, ``MaxPool2d`` and ``max_pool2d``, by what these have in common,
 ``maxpool``, by a base class, or by the file or folder of the function. `lucid.settings.documents` makes the names.
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def by_kind(table: Mapping[str, Mapping[str, str]]) -> dict[str, dict[str, str]]:
-    """Return a table with one kind for each key, of one in which keys name several."""
+    """Return a table with one kind for each key, of one with keys that name several."""
     kinds: dict[str, dict[str, str]] = {}
     for names, meanings in table.items():
         for name in names.split():

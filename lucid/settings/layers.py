@@ -1,4 +1,4 @@
-"""The settings of layers by name, since a name means the same in every layer: what it means, and what it may be.
+"""The settings of layers by name, since a name means the same in every layer: its meaning and its range.
 
 A layer in which a name may be something else says so in `_ranges`; what it means there stands in
 `lucid.settings.kinds`, or in the class.

@@ -1,4 +1,4 @@
-"""What parameters of functions mean that make tensors, draw them or transform signals, and of those that set modes."""
+"""Meanings of parameters of functions that make tensors, draw them, transform signals, or set modes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tensors mean that functions of layers and losses take, where layers have parameters of their own."""
+"""Meanings of tensors that functions of layers and losses take, in the place of layers' own parameters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The settings of optimizers by name: what each means, and the check of its values; checks of schedules too.
+"""The settings of optimizers by name: the meaning of each, and the check of its values; checks of schedules too.
 
 A check takes the value and the name of a setting, and raises unless the one may be the other. A class in which a name
 means something else, or that alone has it, explains it in its docstring.
@@ -78,10 +78,10 @@ def rate(value: object, name: str) -> None:
 
 def decays(value: object, name: str) -> None:
     """Raise unless `value` is the two decays of running means, called betas."""
-    given = two(value, name)
-    if len({isinstance(decay, TensorBase) for decay in given}) == 2:
-        raise SettingError(f"{name} must be either both floats or both Tensors, got {given[0]!r} and {given[1]!r}")
-    for index, decay in enumerate(given):
+    pair = two(value, name)
+    if len({isinstance(decay, TensorBase) for decay in pair}) == 2:
+        raise SettingError(f"{name} must be either both floats or both Tensors, got {pair[0]!r} and {pair[1]!r}")
+    for index, decay in enumerate(pair):
         if isinstance(decay, TensorBase) and decay.array.size != 1:
             raise SettingError(f"Tensor {name}[{index}] must be 1-element, got one of shape {tuple(decay.array.shape)}")
         if not hasattr(decay, "__float__") or not 0.0 <= float(cast("Any", decay)) < 1.0:
@@ -119,7 +119,7 @@ def flag(value: object, name: str) -> None:
 
 
 def choice(value: object, name: str) -> None:
-    """Raise unless `value` is a bool, or None where nothing was chosen."""
+    """Raise unless `value` is a bool, or None for no choice."""
     if value is not None:
         flag(value, name)
 
@@ -178,7 +178,7 @@ OPTIMIZERS: dict[str, Setting] = {
 
 
 def checks_of(names: str, **own: Callable[[Any, str], None]) -> dict[str, Callable[[Any, str], None]]:
-    """Return the checks of these settings in this order, by the table but where an optimizer has its own."""
+    """Return the checks of these settings in this order: the optimizer's own, else those of the table."""
     return {name: own.get(name) or check_of(OPTIMIZERS[name]) for name in names.split()}
 
 

@@ -1,4 +1,4 @@
-"""What settings may be: a closed vocabulary of ranges, by which checks, error texts and `help` go."""
+"""Ranges of settings: a closed vocabulary that checks, error texts and `help` use."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Range(NamedTuple):
-    """What a setting may be, and each entry of one that is a sequence; None always may."""
+    """The range of a setting, and of each entry if it is a sequence; None is always allowed."""
 
     text: str
     holds: Callable[[Any], bool]
@@ -25,7 +25,7 @@ class Range(NamedTuple):
 
 
 class Setting(NamedTuple):
-    """What a setting means, as `help` says it, and what it may be: a range, or a check of the value under its name.
+    """The meaning of a setting, as `help` shows it, and its range or the check of a value under its name.
 
     Without either, what uses the setting looks at it.
     """
@@ -56,7 +56,7 @@ def whole(least: int, *, per_axis: bool = False, or_word: bool = False) -> Range
 
 
 def number(text: str, holds: Callable[[float], bool]) -> Range:
-    """Return a range of numbers, which NaN is not in."""
+    """Return a range of numbers, without NaN."""
 
     def of_number(value: Any) -> bool:
         if isinstance(value, np.bool_):

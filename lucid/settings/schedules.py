@@ -1,4 +1,4 @@
-"""The settings of schedules by name: what each means, what it may be, and the check of a constructor."""
+"""The settings of schedules by name: meaning, range, and the check of a constructor."""
 
 from __future__ import annotations
 
@@ -74,10 +74,10 @@ def scheduled(init: Callable[Concatenate[S, P], None]) -> Callable[Concatenate[S
     @functools.wraps(init)
     def call(self: S, *args: P.args, **kwargs: P.kwargs) -> None:
         try:
-            given: dict[str, Any] = signature().bind(self, *args, **kwargs).arguments
+            bound: dict[str, Any] = signature().bind(self, *args, **kwargs).arguments
         except TypeError:
-            given = {}  # the call itself says which argument is missing or too much
-        for name, value in given.items():
+            bound = {}  # the call itself says which argument is missing or too much
+        for name, value in bound.items():
             if name in _CHECKS and value is not None:
                 _CHECKS[name](value, name)
         init(self, *args, **kwargs)

@@ -1,4 +1,4 @@
-"""What parameters mean of functions beside the ops: those that set first values, clip gradients and pack sequences."""
+"""Meanings of parameters of functions beside the ops: initialisation, clipping of gradients, packing of sequences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nested containers as flat lists of their leaves and back, under the names by which libraries take them from PyTorch.
+"""Nested containers as flat lists of their leaves and back, under the names of PyTorch that libraries use.
 
 Walked are lists, tuples, named tuples, dictionaries, ordered ones, default ones, deques, and what
 `register_pytree_node` adds, each of exactly this type; everything else is a leaf, None and dataclasses too.
@@ -136,7 +136,7 @@ def _kind_of(value: Any) -> _Kind | None:
 
 
 def tree_flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[list[Any], TreeSpec]:
-    """Return the leaves of `tree` in order, and its structure; what `is_leaf` says so of is not walked.
+    """Return the leaves of `tree` in order, and its structure; nodes with a true `is_leaf` are leaves too.
 
     >>> from lucid.utils._pytree import tree_flatten, tree_unflatten
     >>> leaves, structure = tree_flatten({"a": [1, 2], "b": (3, None)})
@@ -158,10 +158,10 @@ def tree_flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tup
 
 def tree_unflatten(leaves: Iterable[Any], treespec: TreeSpec) -> Any:
     """Return a tree of the structure `treespec` with other leaves."""
-    given = list(leaves)
-    if len(given) != treespec.num_leaves:
-        raise ShapeError(f"tree_unflatten: leaves: expected {treespec.num_leaves}, got {len(given)}")
-    following = iter(given)
+    values = list(leaves)
+    if len(values) != treespec.num_leaves:
+        raise ShapeError(f"tree_unflatten: leaves: expected {treespec.num_leaves}, got {len(values)}")
+    following = iter(values)
 
     def build(spec: TreeSpec) -> Any:
         if spec.type is None:
@@ -187,14 +187,14 @@ def tree_structure(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> T
 
 
 def _below(spec: TreeSpec, tree: Any) -> list[Any]:
-    """Return what stands in `tree` at the places of the leaves of `spec`."""
+    """Return the subtrees of `tree` in the places of the leaves of `spec`."""
     if spec.type is None:
         return [tree]
     kind = _kind_of(tree)
-    alike = spec.type in _MAPPINGS and _type_of(tree) in _MAPPINGS
-    if kind is None or not (alike or _type_of(tree) is spec.type):
+    mappings = spec.type in _MAPPINGS and _type_of(tree) in _MAPPINGS
+    if kind is None or not (mappings or _type_of(tree) is spec.type):
         raise ArgumentError(f"tree_map: expected a {spec.type.__name__} in each tree, got {shown(tree)}")
-    if alike:
+    if mappings:
         keys = spec.context[1] if spec.type is defaultdict else spec.context
         if set(tree) != set(keys):
             raise ArgumentError(f"tree_map: expected the keys {keys} in each tree, got {list(tree)}")
@@ -207,7 +207,7 @@ def _below(spec: TreeSpec, tree: Any) -> list[Any]:
 
 
 def tree_map(func: Callable[..., Any], tree: Any, *rests: Any, is_leaf: Callable[[Any], bool] | None = None) -> Any:
-    """Return `tree` with what `func` makes of each leaf and of what stands at its place in each of `rests`.
+    """Return `tree` with each leaf replaced by `func` of it and of the subtrees in its place in each of `rests`.
 
     >>> from lucid.utils._pytree import tree_map
     >>> tree_map(lambda a, b: a + b, [1, {"x": 2}], [10, {"x": 20}])
@@ -229,7 +229,7 @@ def tree_map_only(
     tree: Any,
     is_leaf: Callable[[Any], bool] | None = None,
 ) -> Any:
-    """Return `tree` with what `func` makes of the leaves of these types, or of which the callable says so."""
+    """Return `tree` with `func` applied to the leaves of these types, or those that the callable accepts."""
     chosen = _choice(type_or_types)
 
     def changed(leaf: Any) -> Any:

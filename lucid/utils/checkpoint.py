@@ -1,4 +1,4 @@
-"""Running a part of the forward again in backward, instead of keeping what it computed."""
+"""Recomputation of a part of the forward in backward, instead of storing its values."""
 
 from __future__ import annotations
 

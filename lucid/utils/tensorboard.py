@@ -1,4 +1,4 @@
-"""`SummaryWriter` of the package tensorboardX, which writes what TensorBoard shows; it takes lucid's tensors."""
+"""`SummaryWriter` of the package tensorboardX for TensorBoard; it takes lucid's tensors."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ FAULTS = [
           "tests/cuda/test_driver.py -k kept"),
     Fault("names in the key of the cache", DRIVER, ", *sorted(unit.signatures)", "",
           "tests/cuda/test_driver.py -k kept"),
-    Fault("kernel that an archive lacks", DRIVER, "not unit.signatures.keys() <= found[1].keys()", "False",
+    Fault("kernel that an archive lacks", DRIVER, "not unit.signatures.keys() <= opened[1].keys()", "False",
           "tests/cuda/test_driver.py -k built"),
     Fault("users' sources", DRIVER, "if not unit.declared:", "if False:", "tests/cuda/test_driver.py -k users"),
     Fault("lock of what is made once", LOCKS, "self._locks.setdefault(key, new_rlock())", "new_rlock()",

@@ -60,7 +60,7 @@ TILES = "test_attention.py -k 'test_values and tiles and heads'"
 FAULTS = [
     Fault("barrier before parts are merged", "lucid.cuh", BARRIER, "", "test_gradients.py -k of_all", 1),
     Fault("barrier between two reductions", "lucid.cuh", BARRIER, "",
-          "tests/cuda/simulator/execution/test_runtime.py -k block_reductions"),
+          "tests/cuda/simulator/execution/test_scheduler.py -k block_reductions"),
     Fault("barrier between two sums of rows", "normalisation.cu", BARRIER, "", "test_normalisation.py -k forward"),
     Fault("barrier inside the tree over columns", "reduction.cuh", BARRIER, "", "test_reduction.py -k mix_of_axes", 3),
     Fault("barrier between two sums of a block", "reduction.cuh", BARRIER, "", "test_cross_entropy.py -k 300"),

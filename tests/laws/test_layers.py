@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 import functools
+import graphlib
 import inspect
+import re
 from pathlib import Path
 from typing import NamedTuple
 
@@ -227,3 +229,98 @@ def test_a_package_resolves_one_level_less():
     """In `__init__.py` one dot is the package itself, elsewhere it is the folder."""
     (found,) = imports("from .node import Node", "lucid.autograd", is_package=True)
     assert found.name == "lucid.autograd.node"
+
+
+# ---- the simulator's C++ ----
+
+SIMULATOR = PACKAGE / "cuda" / "simulator"
+NO_CODE = re.compile(
+    r'//[^\n]*|/\*.*?\*/|R"\((?:.|\n)*?\)"|"(?:\\.|[^"\\\n])*"|^[ \t]*#(?:\\\n|[^\n])*', re.DOTALL | re.MULTILINE
+)
+NAMESPACE = re.compile(r'(?:\bnamespace \w+|\bextern "")\s*$')
+ATTRIBUTE = re.compile(r"__attribute__\(\((?:[^()]|\([^()]*\))*\)\)")
+
+
+def statements(code):
+    """Yield the statements of C++ that other files can see, with ``{}`` for a body."""
+    hidden, opened, head = 0, [], ""
+    for piece in re.findall(r"[{};]|[^{};]+", code):
+        if piece == "{":
+            opened.append(bool(hidden) or NAMESPACE.search(head) is None)
+            if opened[-1] and not hidden:
+                yield head + "{}"
+            hidden += opened[-1]
+        elif piece == "}":
+            hidden -= opened.pop()
+        elif piece == ";" and not hidden:
+            yield head + ";"
+        head = "" if piece in "{};" else piece
+
+
+def names_of(code):
+    """Return the names that C++ declares for other files, and those that it defines for them."""
+    declared, defined = set(), set()
+    for statement in statements(code):
+        text = " ".join(ATTRIBUTE.sub(" ", statement).split())
+        if re.match(r"(static|using|typedef|template|constexpr|namespace|enum)\b", text):
+            continue
+        if kind := re.match(r"(?:struct|class) (\w+).*\{\}$", text):
+            declared.add(kind[1])
+        elif function := re.search(r"(?:(\w+)::)?~?(\w+) ?\(", text.partition("=")[0]):
+            name = function[2] if function[1] in {None, "lucid_simulator"} else function[1]
+            (defined if text.endswith("{}") else declared).add(name)
+        elif variable := re.match(r"[\w:<>,*& ]* [*&]?(\w+)(?:\[.*?\])?(?: ?=.*| ?\{\})?;?$", text):
+            (declared if text.startswith("extern ") else defined).add(variable[1])
+    return declared, defined
+
+
+def needs_of(texts):
+    """Return the units that each unit, a source and its header, needs: by includes, and by names that others define."""
+    codes = {path: NO_CODE.sub(lambda part: '""' if '"' in part[0][:2] else " ", text) for path, text in texts.items()}
+    names = {path: names_of(code) for path, code in codes.items()}
+    home = {name: path for path, (_, defined) in names.items() if path.endswith(".cpp") for name in defined}
+    included = {path: [*re.findall(r'^#include "(.*?)"', text, re.MULTILINE)] for path, text in texts.items()}
+    needs: dict[str, set[str]] = {}
+    for path, code in codes.items():
+        seen = [path]
+        for each in seen:
+            seen += [other for other in included[each] if other in texts and other not in seen]
+        known = set().union(*[names[each][0] for each in seen])
+        used = known & home.keys() & set(re.findall(r"\w+", code)) if path.endswith(".cpp") else set()
+        others = {*included[path], *[home[name] for name in used]} & texts.keys()
+        unit = path.rpartition(".")[0]
+        needs.setdefault(unit, set()).update({other.rpartition(".")[0] for other in others} - {unit})
+    return needs
+
+
+def circle_in(needs):
+    """Return units of which each needs the one before it and the first is the last, or none."""
+    try:
+        graphlib.TopologicalSorter(needs).prepare()
+    except graphlib.CycleError as error:
+        return error.args[1]
+    return []
+
+
+def test_the_simulators_files_need_each_other_in_one_direction():
+    """No file of the simulator's C++ needs one that needs it: by an include, or by a function, variable or class."""
+    paths = [path for part in ("execution", "host", "libraries", "device") for path in (SIMULATOR / part).rglob("*.*")]
+    texts = {path.relative_to(SIMULATOR).as_posix(): path.read_text(encoding="utf-8") for path in paths
+             if path.suffix in {".h", ".cpp"}}  # fmt: skip
+    circle = circle_in(needs_of(texts))
+    assert not circle, f"{' <- '.join(circle)}: what both ends need goes into a file below, or is handed over in a call"
+
+
+def test_a_circle_of_calls_is_seen():
+    """Headers may all point one way while the sources call each other, also past any header."""
+    texts = {
+        "low.h": "namespace lucid_simulator {\nstruct Low;\nextern int most;\nint low(int x);\n}",
+        "low.cpp": '#include "low.h"\nnamespace lucid_simulator {\nint most = 3;\nint low(int x) { return x; }\n}',
+        "high.h": '#include "low.h"\nnamespace lucid_simulator { class High { int x; public: High(); }; }',
+        "high.cpp": '#include "high.h"\nnamespace lucid_simulator { High::High() : x(low(most)) {} }',
+    }
+    assert needs_of(texts) == {"low": set(), "high": {"low"}}
+    assert not circle_in(needs_of(texts))
+    for line in ('extern "C" int high();\nint f() { return high(); }', '#include "high.h"\nvoid f() { High(); }'):
+        exported = {"high.cpp": texts["high.cpp"] + '\nextern "C" { int high() { return 1; } }'}
+        assert circle_in(needs_of({**texts, **exported, "low.cpp": f"{line}\n{texts['low.cpp']}"})), line

@@ -1,1 +1,1 @@
-"""What takes arrays from process to process: MPI, NCCL, and nothing for a process that is alone."""
+"""Engines that move arrays between processes: MPI, NCCL, and a trivial one for a process that is alone."""

@@ -1,4 +1,4 @@
-"""What takes arrays from process to process: the part that all engines share, and the one of a single process."""
+"""The base class of engines, and the engine of a single process."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ class Engine:
         yield
 
     def progress(self) -> None:
-        """Take each step of what is under way that can be taken now."""
+        """Take each step of the works under way that can be taken now."""
 
     def is_completed(self, work: Work) -> bool:
-        """Return whether `work` has ended, well or not, after what `progress` does."""
+        """Return whether `work` has ended, successfully or not, after calling `progress`."""
         if not work.done:
             self.watch.progress()
         return work.done
@@ -56,7 +56,7 @@ class Engine:
         raise NotImplementedError
 
     def close(self) -> None:
-        """Give back what the engine holds."""
+        """Release the resources of the engine."""
 
     def all_reduce(self, array: Array, op: ReduceOp) -> Steps:
         """Put the values of all processes together, in place."""
@@ -87,7 +87,7 @@ class Engine:
         raise NotImplementedError
 
     def reduce_scatter(self, into: Array, array: Array, op: ReduceOp) -> Steps:
-        """Fill `into` with the row for this process of what all processes' `array` become together."""
+        """Fill `into` with this process's row of the reduction of all processes' `array`."""
         raise NotImplementedError
 
     def all_to_all(self, into: Array, array: Array, received: Sequence[int], sent: Sequence[int]) -> Steps:

@@ -51,21 +51,21 @@ def library() -> Any:
         core: Any = import_module("nccl.core")
     except ImportError as error:
         raise DistributedError(f"CUDA tensors go through NCCL, by nccl4py ({error}): {_INSTALL}") from error
-    found = core.get_version().libnccl
-    if found is None:
+    version = core.get_version().libnccl
+    if version is None:
         raise DistributedError(f"CUDA tensors go through NCCL, and nccl4py finds no libnccl.so.2: {_INSTALL}")
     ours = gpu.cupy().cuda.runtime.runtimeGetVersion() // 1000
-    if found.cuda_variant is not None and found.cuda_variant.major != ours:
+    if version.cuda_variant is not None and version.cuda_variant.major != ours:
         raise DistributedError(
-            f"CuPy is for CUDA {ours}, and the NCCL that nccl4py has found ({found}) is for CUDA "
-            f"{found.cuda_variant.major}: expected one version; pip install 'lucid-cupy[cuda13,nccl13]' brings both "
+            f"CuPy is for CUDA {ours}, and the NCCL that nccl4py has found ({version}) is for CUDA "
+            f"{version.cuda_variant.major}: expected one version; pip install 'lucid-cupy[cuda13,nccl13]' brings both "
             "for CUDA 13"
         )
     return core
 
 
 class Peers:
-    """The processes of a group, as what each of them has to know to be connected with the others.
+    """The processes of a group, with everything that each needs to connect with the others.
 
     Parameters
     ----------
@@ -90,10 +90,10 @@ class Peers:
         return f"rank {self.watch.rank} of {self.watch.size}, in group {self.name!r} of {len(self.ranks)} processes"
 
     def without(self, ranks: Sequence[int]) -> Peers:
-        """Return those that are left without some, of which this process is none."""
-        left = [rank for rank in self.ranks if rank not in ranks]
+        """Return the remaining peers after removing `ranks`, all of them other processes."""
+        remaining = [rank for rank in self.ranks if rank not in ranks]
         gone = ", ".join(map(str, ranks))
-        return Peers(f"{self.name} without {gone}", left, self.watch, self.comm)
+        return Peers(f"{self.name} without {gone}", remaining, self.watch, self.comm)
 
     def connect(self, limit: float) -> Any:
         """Return a communicator on the current device; all processes call this, and are waited for.
@@ -125,7 +125,7 @@ class Peers:
         )
 
     def overdue(self, what: str, limit: float) -> DistributedTimeoutError:
-        """Return the error of what has taken too long."""
+        """Return the error of an operation that exceeded its time limit."""
         return DistributedTimeoutError(
             f"{self}: {what} has taken more than {limit:g} s: do all processes of the group compute the same "
             "collectives of CUDA tensors? A longer limit is set by init_process_group(timeout=)",
@@ -147,7 +147,7 @@ class Peers:
                 raise DistributedError(f"{self}: rank {rank} has ended its script")
 
     def _identity(self, core: Any, deadline: float, limit: float) -> Any:
-        """Return what the communicator is known by, the same in all processes."""
+        """Return the identifier of the communicator, the same in all processes."""
         if len(self.ranks) == 1:
             return core.get_unique_id()
         if self.comm is None:
@@ -193,7 +193,7 @@ class Peers:
     def poll(
         self, condition: Callable[[], bool], deadline: float, what: str, limit: float, work: Work | None = None
     ) -> None:
-        """Return when `condition` holds; raise where that takes too long, or a process has failed."""
+        """Wait until `condition` holds; raise if that exceeds the deadline, or a process has failed."""
         while not condition():
             self.check(work)
             if time.monotonic() > deadline:
@@ -201,8 +201,8 @@ class Peers:
             time.sleep(_PAUSE)
 
 
-def settle(comm: Any, peers: Peers, what: str, left: float, limit: float, work: Work | None = None) -> None:
-    """Return when a communicator that does not block has done what it was called for, with all processes.
+def settle(comm: Any, peers: Peers, what: str, remaining: float, limit: float, work: Work | None = None) -> None:
+    """Wait until the pending call of a nonblocking communicator has completed in all processes.
 
     Raises
     ------
@@ -219,7 +219,7 @@ def settle(comm: Any, peers: Peers, what: str, left: float, limit: float, work: 
         return state == SUCCESS
 
     try:
-        peers.poll(is_done, time.monotonic() + left, what, limit, work)
+        peers.poll(is_done, time.monotonic() + remaining, what, limit, work)
     except BaseException:
         comm.abort()
         raise

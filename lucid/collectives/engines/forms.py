@@ -1,4 +1,4 @@
-"""How NCCL, which knows fewer dtypes and operations, is given what it reduces, and how results come back."""
+"""Operands and results of NCCL, converted because it has fewer dtypes and operations."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PARTS = {"complex64": np.float32, "complex128": np.float64}
 
 
 class Form(NamedTuple):
-    """What an array is to NCCL in a reduction.
+    """The form of an array and its reduction for NCCL.
 
     Attributes
     ----------
@@ -48,8 +48,8 @@ class Form(NamedTuple):
         """Whether NCCL gets other memory than that of the array."""
         return self.wide is not None or self.ordered is not None
 
-    def given(self, array: Array) -> Any:
-        """Return what NCCL reduces of a contiguous array."""
+    def operand(self, array: Array) -> Any:
+        """Return the operand of NCCL's reduction of a contiguous array."""
         flat: Any = array.reshape(-1)
         if self.view is not None:
             flat = flat.view(self.view)
@@ -58,7 +58,7 @@ class Form(NamedTuple):
         return flat if self.ordered is None else as_ordered(flat, self.ordered)
 
     def store(self, into: Array, result: Any) -> None:
-        """Write what NCCL has given for `into`, where it is not in its memory."""
+        """Write NCCL's result into `into`, unless it is in the same memory."""
         if self.ordered is not None:
             result = from_ordered(result)
         into.reshape(-1)[...] = astype(result, into.dtype)

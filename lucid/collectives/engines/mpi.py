@@ -34,7 +34,7 @@ _NAMES = {ReduceOp.AVG: "SUM", ReduceOp.PRODUCT: "PROD"}
 
 
 def mpi() -> Any:
-    """Return `mpi4py.MPI`, which starts MPI where that has not been done.
+    """Return `mpi4py.MPI`, starting MPI if it has not been started.
 
     Raises
     ------
@@ -57,7 +57,7 @@ def mpi() -> Any:
 
 
 class MpiMailbox(Mailbox):
-    """Messages of the processes of a communicator, which serves nothing else."""
+    """Messages between the processes of a communicator reserved for them."""
 
     def __init__(self, comm: Any) -> None:
         self.comm = comm
@@ -172,7 +172,7 @@ class MpiEngine(Engine):
             self._step(work)
 
     def _compare(self, work: Work) -> None:
-        """Let `work` fail if another process calls another collective, which MPI itself does not always notice."""
+        """Let `work` fail if another process calls a different collective, as MPI itself does not always notice."""
         signature = work.signature
         if signature is None or not signature.is_there():
             return
@@ -271,7 +271,7 @@ class MpiEngine(Engine):
         yield self.comm.Ibarrier()
 
     def _operand(self, array: NDArray[Any], op: ReduceOp) -> tuple[NDArray[Any], str]:
-        """Return `array` as MPI can reduce it, and by which of its operations; half types as copies in float32."""
+        """Return `array` as MPI can reduce it, and the name of the operation; half types as copies in float32."""
         if array.dtype == np.bool_:
             return array.view(np.uint8), _BOOLEANS.get(op, op.name)
         wide = array.astype(accumulation_dtype(array.dtype), copy=False)
@@ -287,17 +287,17 @@ class MpiEngine(Engine):
 
 
 def _bytes(array: NDArray[Any]) -> NDArray[Any]:
-    """Return the memory of a contiguous array, as bytes: what is moved needs no type of MPI's."""
+    """Return the memory of a contiguous array as bytes, so that transfers need no MPI datatype."""
     return array.reshape(-1).view(np.uint8)
 
 
 def _apart(array: NDArray[Any], into: NDArray[Any]) -> NDArray[Any]:
-    """Return `array`, or a copy of it if it shares memory with `into`, which MPI does not allow."""
+    """Return `array`, or a copy of it if it shares memory with `into`, as MPI forbids aliasing."""
     return copied(array) if np.may_share_memory(array, into) else array
 
 
 class _Received(NamedTuple):
-    """A request to receive, which fills `status` when it is complete."""
+    """A receive request that fills `status` on completion."""
 
     request: Any
     status: Any

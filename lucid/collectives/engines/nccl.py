@@ -39,10 +39,10 @@ class NcclEngine(QueuedEngine):
 
     def _all_reduce(self, array: Array, form: Form) -> Steps:
         if array.size:
-            given = form.given(array)
-            self.call("allreduce", given, given, self.core.NcclRedOp[form.name])
+            operand = form.operand(array)
+            self.call("allreduce", operand, operand, self.core.NcclRedOp[form.name])
             if form.copies:
-                form.store(array, given)
+                form.store(array, operand)
         yield
 
     def reduce(self, array: Array, op: ReduceOp, root: int) -> Steps:
@@ -52,10 +52,10 @@ class NcclEngine(QueuedEngine):
 
     def _reduce(self, array: Array, form: Form, root: int) -> Steps:
         if array.size:
-            given = form.given(array)
-            self.call("reduce", given, given, self.core.NcclRedOp[form.name], root)
+            operand = form.operand(array)
+            self.call("reduce", operand, operand, self.core.NcclRedOp[form.name], root)
             if form.copies and root == self.peers.index:
-                form.store(array, given)
+                form.store(array, operand)
         yield
 
     def reduce_scatter(self, into: Array, array: Array, op: ReduceOp) -> Steps:
@@ -65,9 +65,9 @@ class NcclEngine(QueuedEngine):
 
     def _reduce_scatter(self, into: Array, array: Array, form: Form) -> Steps:
         if array.size:
-            given = form.given(_apart(array, into))
-            result = namespace(given).empty(into.size, given.dtype) if form.copies else form.given(into)
-            self.call("reduce_scatter", given, result, self.core.NcclRedOp[form.name])
+            operand = form.operand(_apart(array, into))
+            result = namespace(operand).empty(into.size, operand.dtype) if form.copies else form.operand(into)
+            self.call("reduce_scatter", operand, result, self.core.NcclRedOp[form.name])
             if form.copies:
                 form.store(into, result)
         yield
@@ -106,7 +106,7 @@ class NcclEngine(QueuedEngine):
         return self._moved("scatter", array, into, root)
 
     def _moved(self, name: str, array: Array | None, into: Array | None, *root: int) -> Steps:
-        """Move bytes; `array` or `into` are None where a process sends or receives nothing."""
+        """Move bytes; `array` or `into` is None in a process that does not send or receive."""
         whole = into if array is None else array
         if whole is not None and whole.size:
             if array is not None and into is not None and array is not into:
@@ -158,11 +158,11 @@ class NcclEngine(QueuedEngine):
 
 
 def _bytes(array: Any) -> Any:
-    """Return the memory of a contiguous array, as bytes: what is moved needs no type of NCCL's."""
+    """Return the memory of a contiguous array as bytes, so that transfers need no NCCL datatype."""
     return array.reshape(-1).view(np.uint8)
 
 
 def _apart(array: Any, into: Any) -> Any:
-    """Return `array`, or a copy of it if it shares memory with `into`, which NCCL does not allow."""
+    """Return `array`, or a copy of it if it shares memory with `into`, as NCCL forbids aliasing."""
     shares = array.data.ptr < into.data.ptr + into.nbytes and into.data.ptr < array.data.ptr + array.nbytes
     return copied(array) if shares else array

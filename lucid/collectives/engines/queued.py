@@ -1,4 +1,4 @@
-"""What a group queues on its device through nccl4py: on a stream of its own, behind what writes the arrays."""
+"""Collectives queued on a device through nccl4py: on a stream of their own, behind the writes of their arrays."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = ["QueuedEngine"]
 
 
 class QueuedEngine(Engine):
-    """What collectives of a group have in common that a device computes: communicator, stream, order, ends.
+    """The base of engines that compute on a device: communicator, stream, order, ends.
 
     All steps of a collective are queued at once on a stream of the engine's own, which waits for what was queued on the
     current one before; `Work.wait` lets the current stream wait for them. The communicator is made at the first
@@ -207,7 +207,7 @@ class QueuedEngine(Engine):
         capture.after.append(replays.end)
 
     def fly(self, flight: Flight) -> None:
-        """Look after what was queued."""
+        """Watch over a queued collective until it ends."""
         with self._lock:
             self.under_way.append(flight)
         WATCHDOG.wake()
@@ -217,7 +217,7 @@ class QueuedEngine(Engine):
             self._finish()
 
     def _finish(self) -> None:
-        """Take note of what has ended; the lock is held."""
+        """Finish the works that have ended; the lock is held."""
         while self.under_way and self.under_way[0].end.done:
             work = self.under_way.pop(0).work
             if work is not None:
@@ -248,7 +248,7 @@ class QueuedEngine(Engine):
         work.release()
 
     def check(self) -> bool:
-        """Return whether something is under way; let it fail where it can never end, or takes too long."""
+        """Return whether a collective is under way; let it fail if it can never end, or exceeds its time limit."""
         if not self._lock.acquire(blocking=False):  # whoever holds it waits with a deadline of its own
             return True
         try:
@@ -272,14 +272,14 @@ class QueuedEngine(Engine):
         return False
 
     def _state(self) -> DistributedError | None:
-        """Return what NCCL has noticed since."""
+        """Return the asynchronous error reported by NCCL, or None."""
         state = SUCCESS if self.comm is None else int(self.comm.get_async_error())
         if self.comm is None or state in {SUCCESS, IN_PROGRESS}:
             return None
         return self.peers.failure(f"{self.core.get_error_string(state)}: {self.comm.get_last_error()}")
 
     def _overdue(self, flight: Flight) -> DistributedError | None:
-        """Return why what the device is at will not end, if a process is missing or its time is over."""
+        """Return the error of a collective that will not end: a process is missing, or its time is over."""
         self.watch.receive()
         work = flight.work
         missing = None if work is None else self.watch.missing(work)
@@ -290,7 +290,7 @@ class QueuedEngine(Engine):
         return self.watch.overdue(work, flight.limit)
 
     def abort(self) -> None:
-        """Give the communicator up, by which the device ends what it is at; results are of no use."""
+        """Abort the communicator, and with it the collectives on the device; their results are invalid."""
         with self._lock:
             self.failed = True
             comm, self.comm = self.comm, None
@@ -334,7 +334,7 @@ class QueuedEngine(Engine):
 
 
 class _Replays:
-    """What lets the replays of one graph be looked after."""
+    """The watch over the replays of one graph."""
 
     def __init__(self, engine: QueuedEngine, limit: float) -> None:
         self.engine = engine

@@ -1,1 +1,1 @@
-"""The processes of a job as a whole: who started them, who has failed or left, and how all end."""
+"""The processes of a job as a whole: launcher, failures, departures, and the end of all."""

@@ -1,4 +1,4 @@
-"""Under LUCID_DISTRIBUTED_DEBUG=1 all processes compare what they are about to call, before they do."""
+"""The check of LUCID_DISTRIBUTED_DEBUG=1: all processes compare their next collective before they begin it."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ def agree(group: ProcessGroup, engine: Engine, kind: str, text: str) -> None:
     What is compared is the number of the collective, its kind, and shape, dtype and whatever else has to be equal.
     """
     said = np.zeros(_BYTES, np.uint8)
-    words = f"collective {group.begun}, {kind} of {text}\0{_line()[-200:]}".encode()[:_BYTES]
+    words = f"collective {group.started}, {kind} of {text}\0{_line()[-200:]}".encode()[:_BYTES]
     said[: len(words)] = np.frombuffer(words, np.uint8)
     all_said: Any = np.zeros((group.size(), _BYTES), np.uint8)
     # on the CPU also of CUDA tensors: what is compared are texts
     host = group.engine("cpu", kind) if "cpu" in group.backends else engine
     moved = on_device(all_said, said) if host.name == "nccl" else (all_said, said)
-    work = Work(group, host, Call("the comparison of calls", group.begun, ""), host.all_gather(*moved))
+    work = Work(group, host, Call("the comparison of calls", group.started, ""), host.all_gather(*moved))
     host.begin(work)
     work.wait(group.timeout)
     rows = to_device(moved[0], CPU) if host.name == "nccl" else all_said

@@ -1,4 +1,4 @@
-"""How a job ends where one of its processes fails: each prints its own error, then all are ended."""
+"""The end of a job after the failure of a process: each prints its own error, then all are ended."""
 
 from __future__ import annotations
 

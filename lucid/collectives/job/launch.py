@@ -1,4 +1,4 @@
-"""What the launcher that started this process says: how many there are, and which of them it is."""
+"""Rank and world size of this process, as its launcher gives them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ON_MACHINE = (
 
 
 class Place(NamedTuple):
-    """Which of how many processes this is, and who says so."""
+    """Rank and size of this process, and their source."""
 
     rank: int
     size: int
@@ -37,12 +37,12 @@ def under_mpi() -> bool:
 
 
 def rank_under_mpi() -> str:
-    """Return the number that the launcher of MPI has given this process; "0" where there is none."""
+    """Return the rank given by the launcher of MPI; "0" without one."""
     return next((os.environ[name] for name in _RANKS if name in os.environ), "0")
 
 
 def several() -> str:
-    """Return who says that there are several processes, in words; empty where nobody does."""
+    """Return the setting that says that there are several processes, in words; empty without one."""
     for name in ("WORLD_SIZE", *_MPI):
         if name.endswith("SIZE") and number_of(name) > 1:
             return f"{name}={os.environ[name]}"
@@ -50,7 +50,7 @@ def several() -> str:
 
 
 def place_on_machine() -> Place | None:
-    """Return which of the processes of this machine this is; None where no launcher says it."""
+    """Return the local rank and size of this process; None if no launcher gives them."""
     for names in _ON_MACHINE:
         if all(os.environ.get(name) for name in names):
             return Place(number_of(names[0]), number_of(names[1]), " and ".join(names))
@@ -58,7 +58,7 @@ def place_on_machine() -> Place | None:
 
 
 def number_of(name: str) -> int:
-    """Return the number that a variable of the environment holds; 1 where it is not set.
+    """Return the integer value of an environment variable; 1 if it is not set.
 
     Raises
     ------
@@ -72,22 +72,22 @@ def number_of(name: str) -> int:
 
 
 def _environment() -> Place | None:
-    """Return what RANK and WORLD_SIZE say."""
+    """Return the place given by RANK and WORLD_SIZE, or None."""
     names = "RANK", "WORLD_SIZE"
-    given = {name: os.environ[name] for name in names if os.environ.get(name)}
-    if not given:
+    env = {name: os.environ[name] for name in names if os.environ.get(name)}
+    if not env:
         return None
-    missing = [name for name in names if name not in given]
+    missing = [name for name in names if name not in env]
     if missing:
         raise SettingError(
-            f"init_process_group: expected RANK and WORLD_SIZE together, got {next(iter(given))} without {missing[0]}: "
+            f"init_process_group: expected RANK and WORLD_SIZE together, got {next(iter(env))} without {missing[0]}: "
             "a launcher (mpiexec, torchrun, python -m lucid.distributed.run) sets both"
         )
     return Place(number_of("RANK"), number_of("WORLD_SIZE"), "RANK and WORLD_SIZE")
 
 
 def place(rank: int, size: int, world: Place | None) -> Place:
-    """Return which process this is, by the arguments, the environment, and MPI, which may not contradict each other.
+    """Return rank and size by the arguments, the environment and MPI; raise if they contradict each other.
 
     Raises
     ------
@@ -101,11 +101,11 @@ def place(rank: int, size: int, world: Place | None) -> Place:
                 "init_process_group: expected rank and world_size together, where no launcher says the other, or "
                 f"neither, got rank={rank}, world_size={size}"
             )
-        given = Place(
+        arguments = Place(
             rank if rank >= 0 else said[0].rank, size if size >= 0 else said[0].size,
             "the arguments rank and world_size",
         )  # fmt: skip
-        said.insert(0, given)
+        said.insert(0, arguments)
     if not said:
         return Place(0, 1, "no launcher")
     for each in said:

@@ -1,4 +1,4 @@
-"""A time limit for the start of MPI, which waits for all processes and lets no Python run meanwhile."""
+"""A time limit for the start of MPI: it waits for all processes, and no Python runs meanwhile."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if not select.select([0], [], [], float(sys.argv[1]))[0]:
 
 @contextlib.contextmanager
 def within(limit: float) -> Generator[None]:
-    """Kill this process, with a message, unless what is inside has ended after `limit` seconds.
+    """Kill this process, with a message, unless the block has ended after `limit` seconds.
 
     Where a process is killed, launchers of MPI end the whole job; where it exits before MPI has started, they do not.
     """

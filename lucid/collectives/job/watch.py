@@ -1,4 +1,4 @@
-"""What processes tell each other beside their collectives: who has failed, who has left, who waits for what.
+"""Messages between processes beside their collectives: failures, departures, and waits.
 
 The messages go over a communicator of their own and are looked at while this process waits, and only then. So a process
 that computes, is stopped, or hangs elsewhere is one that does not answer.
@@ -29,17 +29,17 @@ _LAST_WORDS = 5.0
 
 
 class Watch:
-    """What this process knows of the others of its job, and tells them.
+    """The knowledge of this process about the others of its job, and its messages to them.
 
     Attributes
     ----------
     rank, size : int
         Of this process in the job.
-    begun : dict of str to int
+    started : dict of str to int
         How many collectives this process has begun in each group.
     failed : dict of int to str
         Processes that have said that they fail, and why.
-    left : dict of int to dict of str to int
+    departed : dict of int to dict of str to int
         Processes that have left their groups, and how many collectives of each they had begun.
     ended : set of int
         Those of them whose script has ended.
@@ -56,9 +56,9 @@ class Watch:
         self.rank = mailbox.rank
         self.size = mailbox.size
         self.others = [rank for rank in range(self.size) if rank != self.rank]
-        self.begun: dict[str, int] = {}
+        self.started: dict[str, int] = {}
         self.failed: dict[int, str] = {}
-        self.left: dict[int, dict[str, int]] = {}
+        self.departed: dict[int, dict[str, int]] = {}
         self.ended: set[int] = set()
         self._answers: dict[int, dict[str, Any]] = {}
         self.mute: set[int] = set()
@@ -81,7 +81,7 @@ class Watch:
             self.mailbox.send(data, rank)
 
     def receive(self) -> None:
-        """Read what others have told."""
+        """Read the messages of the others."""
         while letter := self.mailbox.receive():
             source, data = letter
             self._read(source, json.loads(data))
@@ -90,14 +90,14 @@ class Watch:
         if "failed" in message:
             self.failed[source] = message["failed"]
         if "left" in message:
-            self.left[source] = message["left"]
+            self.departed[source] = message["left"]
             self._heard[source] = time.monotonic()
             if message["ends"]:
                 self.ended.add(source)
         if "asks" in message:
             works = tuple(self._waits)
             waits = [f"{work.call} of group {work.group.name!r}" for work in works]
-            self.tell({"answer": {"begun": self.begun, "waits": " and in ".join(waits)}}, source)
+            self.tell({"answer": {"begun": self.started, "waits": " and in ".join(waits)}}, source)
         if "answer" in message:
             self._answers[source] = message["answer"]
 
@@ -128,18 +128,18 @@ class Watch:
             work.fail(error)
 
     def missing(self, work: Work) -> DistributedError | None:
-        """Return the error of a work that needs a process which has failed or left before it, as far as is known."""
+        """Return the error of a work that needs a process known to have failed or left before it, or None."""
         group, call = work.group, work.call
-        if not (self.failed or self.left):
+        if not (self.failed or self.departed):
             return None
         for rank in group.ranks if call.peer < 0 else (call.peer,):
             if rank in self.failed:
                 error = f"rank {rank} has failed while {self.place(work)}: {self.failed[rank]}"
-            elif rank in self.left and self._misses(rank, work):
+            elif rank in self.departed and self._misses(rank, work):
                 error = (
                     f"rank {rank} has left, by the end of its script or of its group, while {self.place(work)}: "
                     f"expected all processes to call the same collectives; rank {rank} had called "
-                    f"{self.left[rank].get(group.name, 0)} of this group"
+                    f"{self.departed[rank].get(group.name, 0)} of this group"
                 )
             else:
                 continue
@@ -149,8 +149,8 @@ class Watch:
     def _misses(self, rank: int, work: Work) -> bool:
         if work.call.number:
             # a group that was made since then is none that it has left
-            begun = self.left[rank].get(work.group.name, 0 if rank in self.ended else work.call.number)
-            if begun >= work.call.number:
+            started = self.departed[rank].get(work.group.name, 0 if rank in self.ended else work.call.number)
+            if started >= work.call.number:
                 return False
             if rank in self.ended:
                 return True
@@ -162,11 +162,11 @@ class Watch:
         return rank in self.ended and time.monotonic() - self._heard[rank] > GRACE
 
     def place(self, work: Work) -> str:
-        """Return where this process waits, in words."""
+        """Return a description of the wait of this process: rank, call and group."""
         return f"rank {self.rank} of {self.size} waits in {work.call}, in {work.group}"
 
     def overdue(self, work: Work, limit: float) -> DistributedTimeoutError:
-        """Return the error of a collective that has taken more than `limit` seconds, after asking who is missing."""
+        """Return the error of a collective that exceeded `limit` seconds, after asking for the missing processes."""
         group, call = work.group, work.call
         others = [rank for rank in (group.ranks if call.peer < 0 else (call.peer,)) if rank != self.rank]
         self._answers.clear()
@@ -195,7 +195,7 @@ class Watch:
         )
 
     def until(self, condition: Callable[[], bool], limit: float) -> bool:
-        """Return whether `condition` holds within `limit` seconds, in which messages are read."""
+        """Return whether `condition` becomes true within `limit` seconds, reading messages meanwhile."""
         deadline = time.monotonic() + limit
         while not condition():
             if time.monotonic() > deadline:
@@ -214,10 +214,10 @@ class Watch:
 
     def say_left(self, *, ends: bool) -> None:
         """Tell all others that this process calls no collective of its groups any more; `ends`: nor of others."""
-        self.tell({"left": self.begun, "ends": ends})
+        self.tell({"left": self.started, "ends": ends})
 
     def gone(self) -> str:
-        """Return which processes have failed, and which have ended their script, in words."""
+        """Return the processes that have failed and those that have ended their script, in words."""
         words = [f"rank {rank} has failed: {why}" for rank, why in sorted(self.failed.items())]
         words += [f"rank {rank} has ended its script" for rank in sorted(self.ended - self.failed.keys())]
         return "; ".join(words)
@@ -232,7 +232,7 @@ class Watch:
 
 
 class Mailbox:
-    """What messages go through: this one is that of a process that is alone."""
+    """The transport of messages; this class is that of a process that is alone."""
 
     rank, size = 0, 1
 
@@ -240,11 +240,11 @@ class Mailbox:
         """Send `data` to a process, without waiting for it."""
 
     def receive(self) -> tuple[int, bytes] | None:
-        """Return the next message and who has sent it; None where there is none."""
+        """Return the sender and data of the next message, or None."""
 
 
 class Apart(Mailbox):
-    """That of processes which nothing but NCCL connects: nobody hears what they say."""
+    """The mailbox of processes connected by NCCL alone: messages cannot be sent."""
 
     def __init__(self, rank: int, size: int) -> None:
         self.rank = rank

@@ -1,4 +1,4 @@
-"""What looks after collectives that a device computes, for which no call of the host need ever wait."""
+"""The thread that watches over collectives computed by a device, as no call of the host need ever wait for them."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class Watchdog:
             time.sleep(_PAUSE)
 
     def _leave(self, process: int) -> None:
-        """At the end of the script let the device end what others may need; where it cannot, the script has failed."""
+        """At exit let the device end the collectives that others may need; report failure if it cannot."""
         if os.getpid() != process:
             return
         self._look()

@@ -84,21 +84,21 @@ def _build(
 
 
 def _architectures(text: str) -> list[str]:
-    found = [each.strip() for each in text.split(",")]
-    for each in found:
+    names = [each.strip() for each in text.split(",")]
+    for each in names:
         if not re.fullmatch(r"sm_\d{2,3}", each):
             raise argparse.ArgumentTypeError(
                 f"expected architectures such as sm_90, or sm_80,sm_90, got {each!r}; nvidia-smi "
                 "--query-gpu=compute_cap --format=csv tells that of a device, 9.0 for sm_90"
             )
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(names))
 
 
 def _dtypes(text: str) -> list[str]:
-    found = [each.strip() for each in text.split(",")]
-    if unknown := [each for each in found if each not in _DTYPES]:
+    names = [each.strip() for each in text.split(",")]
+    if unknown := [each for each in names if each not in _DTYPES]:
         raise argparse.ArgumentTypeError(f"expected some of {','.join(_DTYPES)}, got {unknown[0]!r}")
-    return found
+    return names
 
 
 def _positive(text: str) -> int:
@@ -155,7 +155,7 @@ def _run(options: argparse.Namespace, console: Console) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Return 0 after all was built, 1 after an error, which is printed."""
+    """Build the kernels; return 0, or 1 after printing an error."""
     options = _options(arguments)
     try:
         _run(options, Console(stderr=True))

@@ -52,7 +52,7 @@ def folder() -> Path | None:
 
 @cache
 def _checked(named: str) -> Path | None:
-    """Return a folder of the user's own, unless another user could have written what lies in it, or nothing does."""
+    """Return a folder of kernels that no other user could have written; None for an empty or distrusted one."""
     path = Path(named).expanduser().absolute()
     if not any(path.glob("sm_*.zip")):
         reason = f"holds no kernels such as sm_90.zip; fill it with: {COMMAND} --out {path}"
@@ -66,20 +66,20 @@ def _checked(named: str) -> Path | None:
 
 @cache
 def _fitting(where: Path, capability: str) -> Path | None:
-    """Return the archive whose code a device runs best; None if there is none that it runs."""
-    found = {path.stem: path for path in where.glob("sm_*.zip") if re.fullmatch(r"sm_\d+", path.stem)}
-    if chosen := fitting(found, capability):
-        return found[chosen]
-    if found:
+    """Return the archive with the best code for a device; None if the device runs none of it."""
+    archives = {path.stem: path for path in where.glob("sm_*.zip") if re.fullmatch(r"sm_\d+", path.stem)}
+    if chosen := fitting(archives, capability):
+        return archives[chosen]
+    if archives:
         logger().info(
             "%s has kernels for %s, and none for this device; build them: %s --arch sm_%s --out %s",
-            where, ", ".join(sorted(found)), COMMAND, capability, where,
+            where, ", ".join(sorted(archives)), COMMAND, capability, where,
         )  # fmt: skip
     return None
 
 
 def find(unit: Unit, capability: str) -> tuple[Path, Image] | None:
-    """Return the image of a whole unit for a device, and the archive from which it comes; None if there is none.
+    """Return the image of a whole unit for a device, and its archive; None if there is none.
 
     One that is there and cannot be used is told in a warning, once for each archive.
 
@@ -109,7 +109,7 @@ def find(unit: Unit, capability: str) -> tuple[Path, Image] | None:
 
 
 def distrust(path: Path, reason: str) -> None:
-    """Tell that what lies in an archive is compiled instead, and what to do; once, since many units have one cause."""
+    """Warn that kernels of an archive are compiled instead, and how to mend it; once for each archive."""
     if path in _told:
         return
     _told.add(path)

@@ -1,4 +1,4 @@
-"""Machine code of kernels as it is kept: with their names in it, and what it was made from."""
+"""Machine code of kernels as stored: with the kernels' names, and the key of its source."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ OPTIONS = ("--std=c++17", "-ftz=true", "--device-as-default-execution-space")
 
 
 def key_of(unit: Unit) -> str:
-    """Return what tells the text of a unit and its options from all others."""
+    """Return the hash of a unit's text and options, its identity."""
     return hashlib.sha256("\0".join([*OPTIONS, unit.source]).encode()).hexdigest()
 
 
 def fitting(architectures: Iterable[str], capability: str) -> str | None:
-    """Return the architecture whose code a device runs best: its own, or the newest older one of its generation.
+    """Return the best architecture for a device: its own, or the newest older one of its generation.
 
     Examples
     --------
@@ -32,13 +32,13 @@ def fitting(architectures: Iterable[str], capability: str) -> str | None:
     'sm_86'
     """
     numbers = [each.removeprefix("sm_") for each in architectures]
-    found = [each for each in numbers if each[:-1] == capability[:-1] and int(each) <= int(capability)]
-    return f"sm_{max(found, key=int)}" if found else None
+    candidates = [each for each in numbers if each[:-1] == capability[:-1] and int(each) <= int(capability)]
+    return f"sm_{max(candidates, key=int)}" if candidates else None
 
 
 @dataclass(frozen=True)
 class Image:
-    """What NVRTC made of a unit for one architecture.
+    """The code compiled by NVRTC from a unit for one architecture.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""NVIDIA's run-time compiler through ctypes, whose calls let other threads go on: CuPy's keep Python's lock.
+"""NVIDIA's run-time compiler through ctypes, so that other threads run meanwhile: CuPy's calls keep Python's lock.
 
 It needs no GPU, no driver and no CuPy, but the library and two headers of CUDA.
 """
@@ -62,7 +62,7 @@ class Compiler:
         return Image(key_of(unit), self.version, kernels, code)
 
     def told(self, unit: Unit, architecture: str, options: Sequence[str] = ()) -> tuple[dict[str, str], bytes, str]:
-        """Return what kernels are called in the code by their C++ names, the code, and what NVRTC says of it.
+        """Return the names of kernels in the code by their C++ names, the code, and NVRTC's log.
 
         Raises
         ------
@@ -76,8 +76,8 @@ class Compiler:
             for name in unit.signatures:
                 self._call("AddNameExpression", program, name.encode())
             every = [*OPTIONS, f"-arch={architecture}", f"-I{self._headers}", *options]
-            given = (ctypes.c_char_p * len(every))(*[option.encode() for option in every])
-            failed = self._library.nvrtcCompileProgram(program, len(every), given)
+            values = (ctypes.c_char_p * len(every))(*[option.encode() for option in every])
+            failed = self._library.nvrtcCompileProgram(program, len(every), values)
             said = self._text("ProgramLog", program)[:-1].decode(errors="replace")
             if failed:
                 raise KernelError(f"NVRTC cannot compile {unit.name} for {architecture}:\n{said}")
@@ -105,7 +105,7 @@ class Compiler:
 
 @cache
 def compiler() -> Compiler:
-    """Return the oldest NVRTC that is installed: newer drivers load what it makes, while older ones may refuse.
+    """Return the oldest NVRTC installed: newer drivers load its code, older ones might refuse that of a newer one.
 
     Raises
     ------

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from lucid.base.arrays import Array
-    from lucid.cuda.steps.numbers import Given
+    from lucid.cuda.steps.numbers import StepSettings
 
 Row: TypeAlias = list[Any]
 
@@ -203,7 +203,12 @@ def step_tables(
 
 
 def step_there(
-    table: Table, numbers: RowNumbers, addresses: list[int], given: Given, overflow: int, settings: Sequence[float]
+    table: Table,
+    numbers: RowNumbers,
+    addresses: list[int],
+    given: StepSettings,
+    overflow: int,
+    settings: Sequence[float],
 ) -> None:
     """Change the rows of a table by numbers that are computed on the device, from given settings."""
     addresses = table.own(addresses)

@@ -1,4 +1,4 @@
-"""The one function for matrix products of CUDA arrays: ``out = alpha * a @ b + beta * out``, by cuBLAS where it can.
+"""Matrix products of CUDA arrays in one function, by cuBLAS if possible: ``out = alpha * a @ b + beta * out``.
 
 Each product of float16, bfloat16, float32 or float64 is one call of cublasGemmStridedBatchedEx. It sums half types in
 float32 and rounds once, reads rows and columns where they are, transposed or a slice of something wider, and repeats
@@ -56,7 +56,7 @@ LARGEST = 2**31 - 1
 
 
 class Factor(NamedTuple):
-    """A number in memory of the host, and where it lies: NumPy takes a microsecond to tell."""
+    """A number in host memory, with its address: NumPy takes a microsecond to return it."""
 
     number: np.ndarray[Any, Any]
     address: int
@@ -120,7 +120,7 @@ def matmul(a: Array, b: Array, out: Array = None, *, alpha: float = 1.0, beta: f
 
 @planned
 def added_product(x: Array | None, a: Array, b: Array, *, alpha: float = 1.0, beta: float = 1.0) -> Array:
-    """Return ``beta * x + alpha * a @ b`` with `x` broadcast to the product: one call, which rounds each sum once.
+    """Return ``beta * x + alpha * a @ b`` with `x` broadcast to the product: one call, so each sum is rounded once.
 
     Parameters
     ----------
@@ -149,7 +149,7 @@ def added_product(x: Array | None, a: Array, b: Array, *, alpha: float = 1.0, be
 
 
 def _readable(x: Array) -> Array:
-    """Return `x`, copied if cuBLAS cannot read its matrices where they are."""
+    """Return `x`, or a copy of it if cuBLAS cannot read its matrices in place."""
     return gpu.cupy().ascontiguousarray(x) if _lines(x) is None else x
 
 
@@ -301,18 +301,18 @@ def _loops(a: Array, b: Array, stack: tuple[int, ...], size: int) -> list[produc
 
 
 def _step(x: Array, axis: int) -> int:
-    """Return the step of a dimension of the stack, counted from its end; 0 where `x` is repeated."""
+    """Return the stride in elements of a stack's dimension, counted from its end; 0 if `x` is broadcast along it."""
     if x.ndim - 2 < -axis or x.shape[axis - 2] == 1:
         return 0
     return x.strides[axis - 2] // x.itemsize
 
 
 def _factor(value: float, form: type[np.floating[Any]]) -> Factor:
-    """Return a factor in memory of the host, from which cuBLAS reads it when the call is made."""
-    found = _factors.get((value, form))
-    if found is None:
+    """Return a factor in host memory, read by cuBLAS at the time of the call."""
+    factor = _factors.get((value, form))
+    if factor is None:
         number = np.array(value, form)
-        found = Factor(number, number.ctypes.data)
+        factor = Factor(number, number.ctypes.data)
         if value in {0.0, 1.0}:
-            _factors[value, form] = found
-    return found
+            _factors[value, form] = factor
+    return factor

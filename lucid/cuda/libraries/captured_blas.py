@@ -43,7 +43,7 @@ def _check(status: int, what: str) -> None:
 
 
 def prepare() -> None:
-    """Make this thread's handle for the current device, which cannot be done in a capture."""
+    """Create this thread's handle for the current device, as a capture cannot."""
     key = gpu.current_device(), get_ident()
     if key not in _handles:
         gpu.cupy().cuda.device.get_cublas_handle()

@@ -1,4 +1,4 @@
-"""cuDNN's operations, through NVIDIA's package ``nvidia-cudnn-frontend``, where it and the library are found.
+"""cuDNN's operations, through NVIDIA's package ``nvidia-cudnn-frontend``, if it and the library are installed.
 
 Names and arguments were checked against version 1.28.0 of the package; none of this has run on a GPU yet. What is
 missing, switched off or not supported is answered by False, and lucid's own kernels do the work. Plans that round
@@ -130,7 +130,7 @@ def _build(package: Any, key: Key, handle: Any) -> BuiltGraph | None:
 
 
 def _layout(x: Array) -> Layout:
-    """Return the layout of an array; along a dimension of size 1, whose step is never taken, the step that is dense."""
+    """Return the layout of an array; dimensions of size 1 get a dense array's stride, as their own is not used."""
     steps: list[int] = []
     dense = 1
     for size, stride in zip(reversed(x.shape), reversed(x.strides), strict=True):

@@ -1,4 +1,4 @@
-"""Attention by cuDNN, whose kernels multiply tiles on tensor cores and store no scores.
+"""Attention by cuDNN: its kernels multiply tiles on tensor cores and store no scores.
 
 It is asked only for what it is documented to do on every device that has it: half types, no mask but the causal one,
 no dropout, features that fill 16 bytes, up to 128 of them, and rows that begin at multiples of 16 bytes.
@@ -33,7 +33,7 @@ def _lies_well(x: Array) -> bool:
 
 
 def _able(q: Array, k: Array, v: Array, scale: float, *others: Array) -> bool:
-    """Whether cuDNN is asked for the attention of these heads, which have four dimensions."""
+    """Whether cuDNN can compute the attention of these heads, given in four dimensions."""
     features = q.shape[-1]
     if C_TYPES.get(q.dtype) not in _HALVES or not 0 < scale < math.inf or max(q.shape[:2]) > _LARGEST_GRID:
         return False
@@ -44,7 +44,7 @@ def _able(q: Array, k: Array, v: Array, scale: float, *others: Array) -> bool:
 
 
 def _settings(scale: float, *, causal: bool) -> dict[str, Any]:
-    """Return what both directions are given: of the causal mask the first key, as the first query, is the corner."""
+    """Return the settings of both directions: the corner of the causal mask is the first key with the first query."""
     return {"attn_scale": scale, **({"diagonal_band_right_bound": 0} if causal else {})}
 
 

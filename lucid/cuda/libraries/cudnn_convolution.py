@@ -1,4 +1,4 @@
-"""Convolutions by cuDNN; NotImplemented where it cannot."""
+"""Convolutions by cuDNN; NotImplemented if it cannot."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _image(x: Array) -> Array:
 
 
 def _padding_after(size: Any, out: Any, kernel: Any, stride: Any, before: Any, dilation: Any) -> tuple[int, ...] | None:
-    """Return the padding behind the last element with which there are `out` windows; None if there is none."""
+    """Return the padding behind the last element that gives `out` windows; None if there is none."""
     after: list[int] = []
     for n, windows, k, s, p, d in zip(size, out, kernel, stride, before, dilation, strict=True):
         span = d * (k - 1) + 1

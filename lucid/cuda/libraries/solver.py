@@ -1,4 +1,4 @@
-"""Factors of CuPy arrays, of which the last two dimensions are matrices; `lucid.ops.decomposition.host` has NumPy's.
+"""Factors of CuPy arrays of matrices, in the last two dimensions; `lucid.ops.decomposition.host` has NumPy's.
 
 - Elimination of a stack of square matrices is one call of cuBLAS (getrfBatched), of large ones, and of those that are
   not square, a loop over cuSOLVER's getrf; then a stack of systems is getrsBatched, and a single one getrs.
@@ -59,12 +59,12 @@ def _columns(x: Array) -> Array:
 
 
 def _rows(turned: Array, shape: tuple[int, ...]) -> Array:
-    """Return what `_columns` gave, as matrices in `shape`."""
+    """Return the result of `_columns` as matrices in `shape`."""
     return gpu.cupy().ascontiguousarray(turned.swapaxes(-1, -2)).reshape(shape)
 
 
 def _addresses(stack: Array) -> Array:
-    """Return where the matrices of a stack begin, in memory of the device."""
+    """Return the addresses of the matrices of a stack, in device memory."""
     first, step = stack.data.ptr, stack.nbytes // len(stack)
     return gpu.cupy().arange(first, first + stack.nbytes, step, dtype=np.uintp)
 
@@ -137,7 +137,7 @@ def inverse(a: Array) -> tuple[Array, Array]:
 
 
 def triangular(a: Array, b: Array, *, upper: bool, unitriangular: bool) -> Array:
-    """Return the solution of a triangular system, infinite or NaN where the diagonal holds zeros."""
+    """Return the solution of a triangular system, infinite or NaN if the diagonal holds zeros."""
     cp = cupy_functions()
     n, columns = b.shape[-2:]
     stack = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
@@ -216,13 +216,13 @@ def singular_values(a: Array) -> Array:
 
 
 def eigh(a: Array, *, upper: bool) -> tuple[Array, Array]:
-    """Return the eigenvalues of Hermitian matrices, of which one triangle is read, and their vectors."""
+    """Return the eigenvalues and eigenvectors of Hermitian matrices, reading one triangle."""
     with _converging((gpu.cupy().triu if upper else gpu.cupy().tril)(a)):
         return _contiguous(*gpu.cupy().linalg.eigh(a, "U" if upper else "L"))
 
 
 def eigenvalues(a: Array, *, upper: bool) -> Array:
-    """Return the eigenvalues of Hermitian matrices, of which one triangle is read."""
+    """Return the eigenvalues of Hermitian matrices, reading one triangle."""
     with _converging((gpu.cupy().triu if upper else gpu.cupy().tril)(a)):
         return gpu.cupy().linalg.eigvalsh(a, "U" if upper else "L")
 
@@ -237,7 +237,7 @@ def no_convergence() -> LinAlgError:
 
 
 def check_finite(a: Array) -> None:
-    """Raise a LinAlgError for NaN and infinity, of which iterations make numbers that say nothing."""
+    """Raise a LinAlgError for NaN and infinity, as iterations would return meaningless numbers."""
     finite: Any = np.isfinite(a).all((-2, -1))
     if not finite.all():
         place = np.unravel_index(int(finite.argmin()), finite.shape)
@@ -247,7 +247,7 @@ def check_finite(a: Array) -> None:
 
 @contextlib.contextmanager
 def _looked_at() -> Generator[None]:
-    """Let CuPy look at what the libraries say, and name its error by lucid's."""
+    """Let CuPy check the status of the libraries, and raise its error as lucid's."""
     try:
         with gpu.part("cupyx").errstate(linalg="raise"):
             yield
@@ -257,7 +257,7 @@ def _looked_at() -> Generator[None]:
 
 @contextlib.contextmanager
 def _converging(a: Array) -> Generator[None]:
-    """Look at the input of an iteration, and at what the library says of it."""
+    """Check the input of an iteration, and the status that the library returns."""
     check_finite(a)
     with _looked_at():
         yield

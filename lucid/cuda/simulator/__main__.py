@@ -25,7 +25,7 @@ _OURS = frozenset({__file__, arguments.__file__, runpy.__file__, "<frozen runpy>
 
 
 def main() -> None:
-    """Read the command line, start the devices, and run what it names as Python would."""
+    """Read the command line, start the devices, and run the script, module or code as Python would."""
     parser = argparse.ArgumentParser(
         prog="python -m lucid.cuda.simulator",
         description="Run a script, or a module, that uses CuPy on CUDA devices simulated on the CPU.",
@@ -42,21 +42,21 @@ def main() -> None:
     parser.add_argument("-m", dest="module", nargs=argparse.REMAINDER, help="run a module, as python -m does")
     parser.add_argument("-c", dest="code", nargs=argparse.REMAINDER, help="run code, as python -c does")
     parser.add_argument("script", nargs=argparse.REMAINDER, help="file, folder or archive, and its arguments")
-    given = parser.parse_args()
-    chosen = given.module or given.code or given.script
+    options = parser.parse_args()
+    chosen = options.module or options.code or options.script
     if not chosen:
         parser.error("name a script, -m and a module, or -c and code")
     try:
-        os.environ[_SETTING] = str(given.devices or whole_number(_SETTING, 1, 64) or 1)
+        os.environ[_SETTING] = str(options.devices or whole_number(_SETTING, 1, 64) or 1)
         start()
-        _choose_nvrtc(given.nvrtc)
+        _choose_nvrtc(options.nvrtc)
     except LucidError as error:
         parser.exit(1, f"{parser.prog}: {error}\n")
     sys.excepthook = _print_without_us
     sys.argv = list(chosen)
-    if given.module:
+    if options.module:
         runpy.run_module(chosen[0], run_name="__main__", alter_sys=True)
-    elif given.code:
+    elif options.code:
         _search_first("")
         sys.argv[0] = "-c"
         sys.modules["__main__"] = ModuleType("__main__")
@@ -87,7 +87,7 @@ def _choose_nvrtc(asked: bool | None) -> None:
 
 
 def _search_first(folder: str) -> None:
-    """Put the folder into the path of imports where Python has put that of ``-m``."""
+    """Put the folder first in the import path, in the place of the entry for ``-m``."""
     if not sys.flags.safe_path:
         sys.path[0] = folder
 

@@ -1,4 +1,4 @@
-"""What the simulator does not have is refused by name, where CuPy would look for a file or compute nothing."""
+"""The refusal, by name, of CUDA's parts that the simulator lacks, instead of a missing file or wrong results."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _FUNCTIONS = {
 
 
 def refuse_what_is_absent() -> None:
-    """Let CuPy, whether it is imported already or not, say what is missing where it is asked for."""
+    """Let CuPy, imported already or not, raise an error that names the missing part at its use."""
     sys.meta_path.insert(0, _Absent)
     for name in (*_FUNCTIONS, _FINDER):
         if module := sys.modules.get(name):

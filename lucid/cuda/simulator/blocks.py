@@ -1,4 +1,4 @@
-"""Tells the simulated device which parts of its allocations CuPy's pool has handed out, and keeps them apart."""
+"""The report of the blocks of CuPy's memory pool to the simulated device, with gaps between them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _UNIT = 512
 
 
 class Blocks:
-    """Memory hook of CuPy's, which it keeps by thread: `watch` is for each thread, before it allocates.
+    """A memory hook of CuPy's, registered by thread: call `watch` in each thread before it allocates.
 
     Parameters
     ----------

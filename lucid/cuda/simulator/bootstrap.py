@@ -78,7 +78,7 @@ def start() -> None:
 
 
 class _Python(ctypes.Structure):
-    """``lucid_simulator::Python``: what the libraries leave to Python."""
+    """``lucid_simulator::Python``: the functions of Python that the libraries call."""
 
     COMPILE = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_char_p)
     LOAD = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_void_p)
@@ -107,7 +107,7 @@ class _Simulated:
 
     def __init__(self, cupy: Path, cuda: Cuda) -> None:
         self._cupy = cupy
-        self._wheel = next((found.name for found in cupy.parent.glob("cupy_cuda*.dist-info")), str(cupy))
+        self._wheel = next((wheel.name for wheel in cupy.parent.glob("cupy_cuda*.dist-info")), str(cupy))
         folders = FOLDER.parents[1], cupy, cupy.parent / "cupyx", cupy.parent / "cupy_backends"
         self._inside = tuple(f"{folder}{os.sep}" for folder in folders)
         self._driver = runtime()
@@ -167,7 +167,7 @@ class _Simulated:
     # ---- what the libraries call; nothing may be raised here but what a Ctrl-C raises ----
 
     def _answering(self, function: Callable[..., tuple[int, str]]) -> Callable[..., None]:
-        """Return what gives the libraries the answer of a function, or none if a Ctrl-C comes, which they repeat."""
+        """Return a callback passing a function's answer to the libraries, or none after a Ctrl-C, to be repeated."""
 
         def call(*args: Any) -> None:
             try:
@@ -181,11 +181,11 @@ class _Simulated:
     def _compile(self, source: bytes, names: bytes, options: bytes) -> tuple[int, str]:
         try:
             text, called = source.decode(), names.decode().split("\x1f") if names else []
-            given, headers = options.decode().split("\x1f") if options else [], self._cupy / "_core/include"
+            flags, headers = options.decode().split("\x1f") if options else [], self._cupy / "_core/include"
             folders = [FOLDER / "toolkit/include", headers]
-            path = compiled(text, called, [*self._versions, *given], folders, self._wheel)
+            path = compiled(text, called, [*self._versions, *flags], folders, self._wheel)
             if nvrtc():
-                compiles(text, called, given, folders[1:], self._wheel)
+                compiles(text, called, flags, folders[1:], self._wheel)
         except (LucidError, OSError) as error:
             return _COMPILATION_FAILED, str(error)
         self._sources[str(path)] = text
@@ -236,7 +236,7 @@ def _columns(symbols: list[Symbol]) -> tuple[ctypes.Array[Any], ...]:
 
 
 def _address(library: ctypes.CDLL, name: str) -> int | None:
-    """Return where a function of a library is; None if it has none of that name."""
+    """Return the address of a function of a library; None if it has none of that name."""
     try:
         return ctypes.cast(getattr(library, name), ctypes.c_void_p).value
     except AttributeError:

@@ -48,7 +48,7 @@ def _compiler() -> tuple[str, str]:
 
 
 def portable(arguments: Sequence[str], places: Sequence[Path]) -> list[str]:
-    """Return arguments with numbers for folders, so that installations in several places share what is made."""
+    """Return arguments with numbers for folders, so that installations in several places share compiled code."""
     moved = list(arguments)
     for number, place in enumerate(places):
         moved = [argument.replace(str(place), f"<{number}>") for argument in moved]

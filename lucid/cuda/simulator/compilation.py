@@ -1,4 +1,4 @@
-"""CUDA C++ for g++: what NVRTC would compile becomes a library of the host."""
+"""CUDA C++ for g++: a library of the host in the place of NVRTC's code."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ _IN_STEP = frozenset({"argpartition_kernel", "partition_kernel"})
 
 @cache
 def _translation() -> str:
-    """Return all that a library depends on besides its source and options: headers, and what makes C++ of sources."""
+    """Return all dependencies of a library besides its source and options: headers, and the translation to C++."""
     paths = [
         *(FOLDER / part for part in ("compilation.py", "source/declarations.py", "execution/runtime.h")),
         *sorted(FOLDER.glob("device/*.h")),
@@ -104,7 +104,7 @@ def sanitizes() -> bool:
 
 
 def _in_memory_of_a_block(declaration: re.Match[str]) -> str:
-    """Shared variables with room around each, so that what lies beside one is no other; dynamic ones as lucid.cuh's."""
+    """Shared variables with padding around each, so that no access beside one hits another; dynamic as lucid.cuh's."""
     if not declaration["closed"]:
         return declaration[0]  # a comment, or what g++ refuses
     first, *others = (_DECLARED.fullmatch(one) for one in _BETWEEN.split(declaration["declared"]))
@@ -117,7 +117,7 @@ def _in_memory_of_a_block(declaration: re.Match[str]) -> str:
 
 
 def source_for_host(text: str, names: Sequence[str], *, flushes: bool = False) -> str:
-    """C++ whose library holds the kernels of a source.
+    """C++ for a library with the kernels of a source.
 
     Parameters
     ----------
@@ -177,14 +177,14 @@ def source_for_host(text: str, names: Sequence[str], *, flushes: bool = False) -
 
 
 def _bounds(code: str) -> dict[str, int]:
-    """Return the threads of the launch bounds of kernels, where these are a number or the name of one."""
-    found: dict[str, int] = {}
+    """Return the threads of the launch bounds of kernels, if these are a number or the name of one."""
+    bounds: dict[str, int] = {}
     for bound, name in _BOUNDED.findall(code):
         most = bound.strip()
         values = {most} if most.isdigit() else set(re.findall(_NUMBER.format(re.escape(most)), code))
         if len(values) == 1 and f"typename {most}" not in code:
-            found[name] = int(*values)
-    return found
+            bounds[name] = int(*values)
+    return bounds
 
 
 def _of_cuda(code: str) -> set[str]:
@@ -195,36 +195,36 @@ def _of_cuda(code: str) -> set[str]:
 
 @cache
 def _declared_names() -> set[str]:
-    """Names of functions in our headers, and what macros there make names of."""
+    """Names of functions in our headers, those made by macros included."""
     texts = (_MACRO.sub("", path.read_text(encoding="utf-8")) for path in FOLDER.glob("device/*.h"))
-    return {name for text in texts for found in _CALLED.findall(text) for name in _IDENTIFIER.findall("".join(found))}
+    return {name for text in texts for match in _CALLED.findall(text) for name in _IDENTIFIER.findall("".join(match))}
 
 
 def _code(text: str) -> str:
     """Return a source without its comments and literals, except for that of a linkage."""
-    return _NO_CODE.sub(lambda found: found[0] if found[0] == '"C"' else " ", text)
+    return _NO_CODE.sub(lambda match: match[0] if match[0] == '"C"' else " ", text)
 
 
 def _plain_kernels(text: str) -> list[str]:
     """Return the names of the kernels that are ``extern "C"``, alone or in braces."""
-    found: list[str] = []
+    kernels: list[str] = []
     text = _code(text)
     for mark in _PLAIN.finditer(text):
         begin = mark.end()
         if not text.startswith("{", begin):
             alone = _KERNEL.match(text, begin)
-            found += [alone[1]] if alone else []
+            kernels += [alone[1]] if alone else []
             continue
         depth, end = 1, begin + 1
         while depth and end < len(text):
             depth += {"{": 1, "}": -1}.get(text[end], 0)
             end += 1
-        found += _KERNEL.findall(text, begin, end)
-    return found
+        kernels += _KERNEL.findall(text, begin, end)
+    return kernels
 
 
 def _of_a_toolkit(option: str) -> bool:
-    """Whether an option names the headers of a CUDA toolkit, for which the simulator has its own."""
+    """Whether an option names the headers of a CUDA toolkit; the simulator has its own."""
     return option.startswith("-I") and Path(option[2:], "cuda_runtime.h").exists()
 
 
@@ -251,8 +251,8 @@ def compiled(
     KernelError
         If g++ finds an error in it, or there is no g++.
     """
-    given = [option for option in options if option.startswith(("-D", "-I")) and not _of_a_toolkit(option)]
-    flags = [*_OPTIONS, *(_SANITIZE if sanitizes() else ()), "-I.", *(f"-I{folder}" for folder in folders), *given]
+    forwarded = [option for option in options if option.startswith(("-D", "-I")) and not _of_a_toolkit(option)]
+    flags = [*_OPTIONS, *(_SANITIZE if sanitizes() else ()), "-I.", *(f"-I{folder}" for folder in folders), *forwarded]
     flushes = [option[-4:] == "true" for option in options if option.lstrip("-").startswith("ftz=")][-1:] == [True]
     kernels = {*names, *(plain := _plain_kernels(text))}
     stem = re.sub(r"\W+", "-", next(iter([*names, *plain]), "nothing"))
@@ -288,12 +288,12 @@ def compiled(
 
 def _headers_of_the_host(text: str) -> list[str]:
     """Return the headers that a source includes and NVRTC has not, unless it asks whether NVRTC compiles it."""
-    found = [name for name in _INCLUDE.findall(text) if _HEADER_OF_THE_HOST.fullmatch(name)]
-    return [] if "__CUDACC_RTC__" in text else found
+    headers = [name for name in _INCLUDE.findall(text) if _HEADER_OF_THE_HOST.fullmatch(name)]
+    return [] if "__CUDACC_RTC__" in text else headers
 
 
 def _explained(said: str, text: str) -> str:
-    """Return what is behind the errors of g++ where the source is CUDA's; nothing where it may be anything."""
+    """Return the CUDA cause behind errors of g++; nothing if it may be anything."""
     words: list[str] = []
     if header := _NO_HEADER.search(said):
         ours = sorted(path.name for path in FOLDER.glob("toolkit/include/*.h"))

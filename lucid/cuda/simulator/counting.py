@@ -1,4 +1,4 @@
-"""What the simulated devices were asked to do, counted, so that tests can say what a step costs."""
+"""Counters of the work requested of the simulated devices, so that tests can state the cost of a step."""
 
 from __future__ import annotations
 

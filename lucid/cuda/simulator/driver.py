@@ -1,4 +1,4 @@
-"""CUDA's driver as lucid uses it, which on simulated devices knows what parameters a kernel has."""
+"""CUDA's driver as lucid uses it, with simulated devices that know the parameters of a kernel."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class SimulatedDriver(CudaDriver):
     whole_units = True
 
     def compile(self, unit: Unit) -> None:
-        """Do nothing: CuPy's binding of NVRTC, through which the simulator compiles, lets no other thread go on."""
+        """Do nothing: the simulator compiles through CuPy's binding of NVRTC, and that blocks other threads."""
 
     def load(self, unit: Unit) -> dict[str, int]:
         """Compile, load on the current device, and compare.

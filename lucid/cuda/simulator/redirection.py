@@ -28,12 +28,12 @@ _READ_WRITE_EXECUTE = 7
 
 
 def functions(path: Path) -> dict[str, int]:
-    """Return where the functions of a binary are, local ones too, relative to its beginning."""
+    """Return the addresses of the functions of a binary, local ones too, relative to its beginning."""
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         (table,) = struct.unpack_from("<Q", data, 40)
         size, count = struct.unpack_from("<HH", data, 58)
         sections: list[tuple[int, ...]] = [_SECTION.unpack_from(data, table + index * size) for index in range(count)]
-        found: dict[str, int] = {}
+        addresses: dict[str, int] = {}
         for _, kind, _, _, begin, length, names, *_ in sections:
             if kind != _SYMBOL_TABLE:
                 continue
@@ -42,8 +42,8 @@ def functions(path: Path) -> dict[str, int]:
                 name, info, _, _, value, _ = _SYMBOL.unpack_from(data, place)
                 if info & 15 == _FUNCTION and value:
                     start = strings + name
-                    found[data[start : data.find(b"\0", start)].decode()] = value
-        return found
+                    addresses[data[start : data.find(b"\0", start)].decode()] = value
+        return addresses
 
 
 def redirect(path: Path, choose: Callable[[str], int | None]) -> int:
@@ -87,7 +87,7 @@ def redirect(path: Path, choose: Callable[[str], int | None]) -> int:
 
 
 def _base_of(path: Path) -> int:
-    """Return where a binary is loaded."""
+    """Return the load address of a binary."""
     real = str(path.resolve())
     for line in Path("/proc/self/maps").read_text(encoding="utf-8").splitlines():
         place, _, offset, *_, file = line.split(maxsplit=5)

@@ -106,7 +106,7 @@ def _driver() -> ctypes.CDLL:
 
 
 def set_seed(value: int) -> None:
-    """Choose the order in which threads run: 0 for theirs, any other for a permutation of it.
+    """Choose the order of execution of threads: 0 for their own, any other for a permutation of it.
 
     The environment variable LUCID_SIMULATOR_SEED says it at the start of the process. A kernel whose results depend on
     it lacks a barrier, or adds floating-point numbers atomically.
@@ -129,7 +129,7 @@ def capacity(nbytes: int) -> Generator[None]:
 
 
 def executes() -> bool:
-    """Whether work of the devices is done; not under LUCID_SIMULATOR_EXECUTE=0, where it is only counted."""
+    """Whether the devices execute their work; under LUCID_SIMULATOR_EXECUTE=0 it is only counted."""
     return bool(runtime().lucid_executes())
 
 

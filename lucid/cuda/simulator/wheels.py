@@ -1,4 +1,4 @@
-"""Which CuPy is installed, and the CUDA that it was built for: all that differs from one such CUDA to another."""
+"""The installed CuPy and the CUDA that it was built for, with all that differs between such versions."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ _TAKEN = " or ".join(WHEELS)
 
 @cache
 def installed() -> tuple[Path, Cuda]:
-    """Return where CuPy is installed, and which CUDA it asks for.
+    """Return the folder of the installed CuPy, and the CUDA that it needs.
 
     Raises
     ------
@@ -77,21 +77,21 @@ def installed() -> tuple[Path, Cuda]:
             "use device='cpu'"
         )
     # what an interrupted installation has left has no name
-    names = {found.name or "" for found in distributions()}
+    names = {spec.name or "" for spec in distributions()}
     wheels = sorted(name for name in names if re.fullmatch(r"cupy(-cuda\w+|-rocm.*)?", name))
     if len(wheels) > 1:
         raise CudaUnavailableError(
             f"several CuPy are installed: {', '.join(wheels)}; they overwrite each other's files: uninstall all, then "
             f"install one with: {INSTALL}"
         )
-    found = PathFinder.find_spec("cupy")
-    if found is None or found.origin is None:
+    spec = PathFinder.find_spec("cupy")
+    if spec is None or spec.origin is None:
         raise CudaUnavailableError(
             f"simulated CUDA devices need CuPy ({_TAKEN}), which is not installed; install it: {INSTALL}"
         )
     if not wheels or wheels[0] not in WHEELS:
-        told = f"{wheels[0]} is installed" if wheels else f"the CuPy in {Path(found.origin).parent} is of no wheel"
+        told = f"{wheels[0]} is installed" if wheels else f"the CuPy in {Path(spec.origin).parent} is of no wheel"
         raise CudaUnavailableError(
             f"simulated CUDA devices need the wheel {_TAKEN}, and {told}; use another environment, with: {INSTALL}"
         )
-    return Path(found.origin).parent, WHEELS[wheels[0]]
+    return Path(spec.origin).parent, WHEELS[wheels[0]]

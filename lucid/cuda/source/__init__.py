@@ -1,1 +1,1 @@
-"""The sources of kernels: their text, and what it declares."""
+"""The sources of kernels: their text, and its declarations."""

@@ -1,4 +1,4 @@
-"""What a source of CUDA C++ declares: its kernels' parameters, the structs that they are passed, and its constants.
+"""Declarations in CUDA C++ source: kernels' parameters, the structs that they are passed, and constants.
 
 All of it is read where it stands, when it is first asked for, so that nothing is typed in Python once more. Read are
 numbers, pointers, arrays and structs of these; templates of structs, with explicit specialisations; aliases; and
@@ -105,7 +105,7 @@ class Declared(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """How a type lies in memory: codes of the struct module, bytes, and what its address is a multiple of."""
+    """The layout of a type in memory: codes of the struct module, size in bytes, and alignment."""
 
     codes: str
     size: int
@@ -117,21 +117,21 @@ _Definitions = dict[str, set[tuple[tuple[str, ...], str]]]
 
 
 def declared(text: str) -> list[Declared]:
-    """Return what a declaration such as ``const float* x`` or ``long long size_d[8], count`` names."""
-    found: list[Declared] = []
+    """Return the names declared by a declaration such as ``const float* x`` or ``long long size_d[8], count``."""
+    variables: list[Declared] = []
     for each in _split(re.sub(_QUALIFIERS, " ", text)):
         *words, name = each.partition("[")[0].replace("*", " * ").split() or [""]
         stars = 0
         while words and words[-1] == "*":
             words.pop()
             stars += 1
-        kind = _plain(" ".join(words)) or (found[0].type if found else "")
-        found.append(Declared(kind, stars, name, re.findall(_EXTENT, each)))
-    return found
+        kind = _plain(" ".join(words)) or (variables[0].type if variables else "")
+        variables.append(Declared(kind, stars, name, re.findall(_EXTENT, each)))
+    return variables
 
 
 def is_const(declaration: str) -> bool:
-    """Return whether what a parameter points to, or the number that it is, may only be read."""
+    """Return whether a parameter, or the memory that it points to, is read-only."""
     return re.search(r"\bconst\b", declaration.partition("*")[0]) is not None
 
 
@@ -145,12 +145,12 @@ def _split(text: str | None) -> list[str]:
     """Return the parts of a list, at commas that stand in no brackets."""
     parts: list[str] = []
     depth = start = 0
-    for found in re.finditer(_LIST, text or ""):
-        if found[0] != ",":
-            depth += 1 if found[0] in "<([" else -1
+    for match in re.finditer(_LIST, text or ""):
+        if match[0] != ",":
+            depth += 1 if match[0] in "<([" else -1
         elif text and not depth:
-            parts.append(text[start : found.start()].strip())
-            start = found.end()
+            parts.append(text[start : match.start()].strip())
+            start = match.end()
     return [*parts, text[start:].strip()] if text and text.strip() else []
 
 
@@ -166,29 +166,29 @@ def _names(parameters: str | None) -> tuple[str, ...]:
 
 
 def _templates(text: str) -> dict[int, str]:
-    """Return the parameters of templates, by where in a text begins what they are templates of."""
+    """Return the parameters of templates, by the positions in a text of the templates' own declarations."""
     return {each.end(): each[1] for each in re.finditer(_TEMPLATE, text)}
 
 
 def _definitions(text: str) -> _Definitions:
     """Return the constants of a text, and the types that it gives other names."""
-    found: _Definitions = defaultdict(set)
+    definitions: _Definitions = defaultdict(set)
     templates = _templates(text)
     for each in (*re.finditer(_TYPEDEF, text), *re.finditer(_USING, text)):
-        found[each["name"]].add((_names(templates.get(each.start())), each["meaning"]))
+        definitions[each["name"]].add((_names(templates.get(each.start())), each["meaning"]))
     for each in re.finditer(_CONSTANTS, text):
         for name, _, value in (one.partition("=") for one in _split(each["constants"])):
-            found[name.strip()].add((_names(templates.get(each.start())), f"({value.strip()})"))
+            definitions[name.strip()].add((_names(templates.get(each.start())), f"({value.strip()})"))
     for each in re.finditer(_FUNCTION, text):
-        found[each["name"]].add((_names(each["of"]), f"({each['value']})"))
+        definitions[each["name"]].add((_names(each["of"]), f"({each['value']})"))
     for each in re.finditer(_ENUM, text):
         for number, name in enumerate(_split(each["names"])):
-            found[name].add(((), str(number)))
-    return found
+            definitions[name].add(((), str(number)))
+    return definitions
 
 
 def _together(fields: Iterable[Layout]) -> Layout:
-    """Return the layout of fields one behind the other, without what fills up its end."""
+    """Return the layout of consecutive fields, without padding at the end."""
     codes, end, alignment = "", 0, 1
     for each in fields:
         gap = -end % each.alignment
@@ -200,7 +200,7 @@ def _together(fields: Iterable[Layout]) -> Layout:
 
 
 class Source:
-    """The declarations of a text; a `KernelError` names what is not there, or more than is read.
+    """The declarations of a text; a `KernelError` names the missing or unsupported one.
 
     Parameters
     ----------
@@ -230,10 +230,10 @@ class Source:
 
     @cached_property
     def _structs(self) -> dict[str, list[re.Match[str]]]:
-        found: dict[str, list[re.Match[str]]] = defaultdict(list)
+        structs: dict[str, list[re.Match[str]]] = defaultdict(list)
         for each in re.finditer(_STRUCT, self._text):
-            found[each["name"]].append(each)
-        return found
+            structs[each["name"]].append(each)
+        return structs
 
     @cached_property
     def _known(self) -> _Definitions:
@@ -314,25 +314,25 @@ class Source:
         return members
 
     def resolved(self, kind: str) -> str:
-        """Return what a type is called behind its other names, with the arguments of its template."""
+        """Return the name of a type with aliases resolved, and with the arguments of its template."""
         kind = _plain(" ".join(re.sub(_QUALIFIERS, " ", kind).split()))
-        found = re.fullmatch(_TYPE, kind)
-        if kind in NUMBERS or found is None:
+        match = re.fullmatch(_TYPE, kind)
+        if kind in NUMBERS or match is None:
             return kind
-        name, arguments = found["name"], [self.resolved(each) for each in _split(found["arguments"])]
+        name, arguments = match["name"], [self.resolved(each) for each in _split(match["arguments"])]
         known = [each for each in self._known.get(name, ()) if len(each[0]) == len(arguments)]
-        if found["member"]:
+        if match["member"]:
             whole = f"{name}<{', '.join(arguments)}>" if arguments else name
-            known, arguments = list(_definitions(self._body(whole)).get(found["member"], ())), []
+            known, arguments = list(_definitions(self._body(whole)).get(match["member"], ())), []
         if len(known) == 1:
             return self.resolved(_put(known[0][1], known[0][0], arguments))
         return f"{name}<{', '.join(arguments)}>" if arguments else kind
 
     def _body(self, kind: str) -> str:
-        """Return what stands in the braces of a struct, with its arguments instead of the parameters."""
-        found = re.fullmatch(_TYPE, kind)
-        choices = self._structs.get(found["name"], []) if found and not found["member"] else []
-        arguments = _split(found["arguments"]) if found else []
+        """Return the text in the braces of a struct, with its arguments substituted for the parameters."""
+        match = re.fullmatch(_TYPE, kind)
+        choices = self._structs.get(match["name"], []) if match and not match["member"] else []
+        arguments = _split(match["arguments"]) if match else []
         special = [each for each in choices if each["special"] and _split(each["special"]) == arguments]
         partial = any(each["special"] and self._templates.get(each.start()) for each in choices)
         for each in special or [each for each in choices if each["special"] is None and not partial]:
@@ -356,13 +356,13 @@ class Source:
         except (SyntaxError, TypeError) as error:
             raise KernelError(f"{self.name}: {expression!r} is not arithmetic of whole numbers") from error
 
-    def _term(self, found: re.Match[str]) -> str:
-        if found["type"]:
-            return str(self.layout(found["type"]).size)
-        arguments = _split(found["arguments"]) or [str(self.value(each)) for each in _split(found["of"])]
-        known = [each for each in self._known.get(found["name"], ()) if len(each[0]) == len(arguments)]
+    def _term(self, match: re.Match[str]) -> str:
+        if match["type"]:
+            return str(self.layout(match["type"]).size)
+        arguments = _split(match["arguments"]) or [str(self.value(each)) for each in _split(match["of"])]
+        known = [each for each in self._known.get(match["name"], ()) if len(each[0]) == len(arguments)]
         if len(known) != 1:
-            raise KernelError(f"{self.name} defines {len(known) or 'no'} constants {found[0]!r}, and one is needed")
+            raise KernelError(f"{self.name} defines {len(known) or 'no'} constants {match[0]!r}, and one is needed")
         return str(self.value(_put(known[0][1], known[0][0], arguments)))
 
 
@@ -392,5 +392,5 @@ def constant(file: str, expression: str) -> int:
 
 @cache
 def packer(file: str, kind: str) -> struct.Struct:
-    """Return what packs the members of a struct of a file in ``kernels/``: ``packer("indexing.cuh", "Walk")``."""
+    """Return the packer of the members of a struct of a file in ``kernels/``: ``packer("indexing.cuh", "Walk")``."""
     return struct.Struct(f"@{source(file).layout(kind).codes}")

@@ -21,7 +21,7 @@ _MARK = "lucid.cuh"
 
 @cache
 def folder() -> Path:
-    """Return where the kernels are: beside the package in a checkout, inside it when installed.
+    """Return the folder of the kernels: beside the package in a checkout, inside it when installed.
 
     Raises
     ------
@@ -51,7 +51,7 @@ def _files(where: Path) -> dict[str, Path]:
 
 
 def named(path: Path) -> str:
-    """Return what compilers and errors call a file: ``kernels/activation/softmax.cu``."""
+    """Return the name of a file for compilers and errors: ``kernels/activation/softmax.cu``."""
     return f"kernels/{path.relative_to(folder()).as_posix()}"
 
 

@@ -1,1 +1,1 @@
-"""What training keeps on a device: the numbers of optimizers' steps, the scale of a loss."""
+"""The state of training on a device: the numbers of optimizers' steps, the scale of a loss."""

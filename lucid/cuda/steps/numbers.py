@@ -1,4 +1,4 @@
-"""What the steps of optimizers take beside arrays, in device memory: a graph reads there what its launches change."""
+"""The numbers of optimizers' steps in device memory, so that a graph reads values that change between launches."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from lucid.base.arrays import Array
 
-__all__ = ["Given", "NumbersKernel", "RowNumbers"]
+__all__ = ["NumbersKernel", "RowNumbers", "StepSettings"]
 
 _THREADS = 128
 
@@ -41,14 +41,14 @@ class NumbersKernel(NamedTuple):
     scalars: int
 
 
-class Given(NamedTuple):
-    """The settings of a group as numbers, and which of them lie on a device instead.
+class StepSettings(NamedTuple):
+    """The settings of a group as numbers, and those of them that lie on a device instead.
 
     Attributes
     ----------
     values : list of float
         In the order in which the optimizer declares its settings; 0 for one that lies on a device.
-    there : list of (int, Array)
+    on_device : list of (int, Array)
         Positions and arrays of one element.
     write : bool
         Whether values that have changed are written when numbers are computed; otherwise `RowNumbers.write` is called
@@ -56,7 +56,7 @@ class Given(NamedTuple):
     """
 
     values: list[float]
-    there: list[tuple[int, Array]]
+    on_device: list[tuple[int, Array]]
     write: bool
 
 
@@ -95,7 +95,7 @@ class RowNumbers:
             self._launches.append(made_by.kernel[()].bound(grid, _THREADS, values, slots))
 
     def address(self, row: int) -> int:
-        """Return where the numbers of a row lie."""
+        """Return the address of the numbers of a row."""
         return self._numbers.data.ptr + row * self._numbers.strides[0]
 
     def write(self, values: Sequence[float]) -> None:
@@ -107,19 +107,19 @@ class RowNumbers:
             _write_settings[()](1, 32, *values, *padding, len(values), self._settings.data.ptr)
         self._written = list(values)
 
-    def compute(self, given: Given, found: int) -> None:
-        """Count a step of each row, unless the flag at the address `found` is set, and compute the numbers of it."""
-        if given.write:
-            self.write(given.values)
-        for position, array in given.there:
+    def compute(self, settings: StepSettings, overflow: int) -> None:
+        """Count a step of each row, unless the flag at the address `overflow` is set, and compute the numbers of it."""
+        if settings.write:
+            self.write(settings.values)
+        for position, array in settings.on_device:
             near = array if gpu.device_index(array) == self._device else to_device(array, device_of(self._settings))
             self._settings[position : position + 1] = near.reshape(1)
         for launch in self._launches:
-            launch([found])
+            launch([overflow])
 
 
 def _lasting(module: Any, size: int) -> Array:
-    """Return float64 numbers that a graph which is being captured leaves alone, so that what is written there stays.
+    """Return float64 numbers that a graph under capture leaves alone, so that values written there stay.
 
     Memory of its own pool may have been that of a temporary, which each launch writes again.
     """

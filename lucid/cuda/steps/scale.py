@@ -1,4 +1,4 @@
-"""The scale of a loss on a device, where it finds its size without asking the host."""
+"""The scale of a loss on a device, updated there without asking the host."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ def following_scale(
 
 
 def update_scale(
-    scale: Array, narrow: Array, tracker: Array, found: Array | None,
+    scale: Array, narrow: Array, tracker: Array, overflow: Array | None,
     *, bad: bool, growth: float, backoff: float, interval: int,
 ) -> None:  # fmt: skip
-    """Let a scale shrink where an overflow was found, and grow after an interval of steps without one.
+    """Let a scale shrink after an overflow, and grow after an interval of steps without one.
 
     Parameters
     ----------
     scale, narrow, tracker : Array
         The scale in float64 and in float32, and how many steps without overflow came last, in float64.
-    found : Array or None
+    overflow : Array or None
         A float32 flag on the same device.
     bad : bool
         Whether an overflow was found elsewhere.
     """
     with gpu.use_device(gpu.device_index(scale)):
-        flag = 0 if found is None else found.data.ptr
+        flag = 0 if overflow is None else overflow.data.ptr
         addresses = (scale.data.ptr, narrow.data.ptr, tracker.data.ptr, flag)
         _update_scale[()](1, 1, *addresses, bad, growth, backoff, interval, LEAST, MOST)

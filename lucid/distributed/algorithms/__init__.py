@@ -1,4 +1,4 @@
-"""What processes may compute together in the place of a mean, and for how long, under PyTorch's address."""
+"""Replacements of the mean of gradients, and training with uneven inputs, under PyTorch's address."""
 
 from __future__ import annotations
 

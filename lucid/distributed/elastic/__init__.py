@@ -1,4 +1,4 @@
-"""PyTorch's address of what a process of torchrun calls; a launcher of MPI starts none again."""
+"""PyTorch's address of the functions called by a process of torchrun; a launcher of MPI restarts none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An optimizer whose state is divided among processes (ZeRO stage 1: Rajbhandari, Rasley, Ruwase and He, 2020)."""
+"""An optimizer with its state divided among processes (ZeRO stage 1: Rajbhandari, Rasley, Ruwase and He, 2020)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _WHOLE = {"params", "param_names"}
 
 
 class ZeroRedundancyOptimizer(Optimizer, Joinable):
-    """An optimizer of which each process keeps the state of its own part of the parameters, and changes these.
+    """An optimizer with its state divided: each process keeps and changes its own part of the parameters.
 
     After a step all processes get all parameters from those that have changed them: the bits are those that
     `optimizer_class` gives without this. Gradients have to be the same in all processes, as `DistributedDataParallel`
@@ -152,18 +152,18 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         return self._owners[param] == self.rank
 
     def _settle(self) -> None:
-        """Take over what `optim` has made of settings and state."""
+        """Take over settings and state from `optim`."""
         _hand_over(self.optim.param_groups, self.param_groups)
         # past `__setattr__`, as nothing is lost by it
         vars(self)["state"] = self.optim.state
 
     def add_param_group(self, param_group: Mapping[str, Any]) -> None:
         """Add a group of parameters, the same in all processes, as `Optimizer.add_param_group` does."""
-        begun = "optim" in vars(self)  # else the constructor calls this
-        if begun:
+        constructed = "optim" in vars(self)  # else the constructor calls this
+        if constructed:
             _hand_over(self.param_groups, self.optim.param_groups)
         super().add_param_group(param_group)
-        if begun:
+        if constructed:
             group = self.param_groups[-1]
             _check_alike([group], self.process_group)
             self._deal(group["params"])
@@ -182,7 +182,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
     # ---- steps ----
 
     def step(self, closure: Callable[[], Any] | None = None, **kwargs: Any) -> Any:
-        """Return what `closure` returns, after every parameter with a gradient has been changed in all processes.
+        """Return the result of `closure`, after changing every parameter with a gradient in all processes.
 
         Parameters
         ----------
@@ -215,7 +215,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
     # ---- state dicts ----
 
     def consolidate_state_dict(self, to: int = 0) -> None:
-        """Bring the state of all processes to one of them, whose `state_dict` may be called then; all call this.
+        """Collect the state of all processes in one, for a call of `state_dict` there; all processes call this.
 
         The state of others lies in host memory there, until the next step.
 
@@ -302,7 +302,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
     # ---- in a Join block ----
 
     def join_hook(self, **_: Any) -> JoinHook:
-        """Return what a process without batches does in a `Join` block: it steps with the others.
+        """Return the hook of a process without batches in a `Join` block: it steps with the others.
 
         The gradients of its part are the mean that `DistributedDataParallel`, in the block before this one, gives it.
         """
@@ -326,7 +326,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
 
 
 class _StepHook(JoinHook):
-    """What a process without batches does in a `Join` block: it takes the step of its own part."""
+    """The hook of a process without batches in a `Join` block: it takes the step of its own part."""
 
     def __init__(self, optimizer: ZeroRedundancyOptimizer) -> None:
         self.optimizer = optimizer

@@ -1,4 +1,4 @@
-"""The class by which tools tell tensors apart whose parts are on several processes: there are none."""
+"""The class for the instance checks of tools that support tensors spread over processes: there are none."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["DTensor"]
 
 
 class DTensor(Refused):
-    """A tensor of which each process has a part; there is none.
+    """A tensor spread over processes; there is none.
 
     Examples
     --------

@@ -10,5 +10,5 @@ __all__ = ["implicit_replication"]
 
 
 def implicit_replication() -> NoReturn:
-    """Raise a NotImplementedError that says what there is instead."""
+    """Raise a NotImplementedError that names the alternative."""
     refuse("implicit_replication")

@@ -1,4 +1,4 @@
-"""Divergences of two families: what p expects of the logarithm of q's density, and p's entropy; or infinity.
+"""Divergences between two families: p's mean of the logarithm of q's density, and p's entropy; or infinity.
 
 What q's density is made of is a number of x, its square, its logarithm, or an exponential, whose means `_mean_log` and
 `_mean_exp` know for each p.
@@ -44,12 +44,12 @@ def _of(q: type, *kinds: type) -> Callable[[Any], Any]:
 
 
 def _bounds(p: Any) -> tuple[Any, Any]:
-    """Return what all draws are between."""
+    """Return the bounds of all draws."""
     return (p.low, p.high) if isinstance(p, Uniform) else (p.mean * 0, p.mean * 0 + 1)
 
 
 def _within(value: Tensor, p: Any, low: Any, high: Any = math.inf) -> Tensor:
-    """Return a divergence that is infinite where p, if it has bounds, leaves those of q."""
+    """Return a divergence, infinite if p, a family with bounds, leaves those of q."""
     if not isinstance(p, Uniform | Beta | ContinuousBernoulli):
         return value
     least, most = _bounds(p)
@@ -62,7 +62,7 @@ def _mean_uniform_log(low: Tensor, high: Tensor) -> Tensor:
 
 
 def _mean_log(p: Any) -> Tensor:
-    """Return the mean of ``log(x)``, of what is above 0."""
+    """Return the mean of ``log(x)`` of a positive variable."""
     if isinstance(p, Beta):
         return digamma(p.concentration1) - digamma(p.concentration1 + p.concentration0)
     if isinstance(p, Gamma):

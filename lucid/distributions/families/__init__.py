@@ -1,1 +1,1 @@
-"""The families of distributions, by what they share; all of them are names of `lucid.distributions`."""
+"""The families of distributions, grouped by common properties; all of them are names of `lucid.distributions`."""

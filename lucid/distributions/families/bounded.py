@@ -122,19 +122,19 @@ class ContinuousBernoulli(Odds, ExponentialFamily):
 
     @lazy_property
     def probs(self) -> Tensor:
-        """The parameter p, kept from 0 and 1 by what the dtype can tell."""
+        """The parameter p, clamped away from 0 and 1 by the resolution of the dtype."""
         return clamp_probs(logits_to_probs(self.logits, is_binary=True))
 
     def _outside(self, p: Tensor) -> Tensor:
-        """Return where the formulas are exact."""
+        """Return a mask of the probabilities with exact formulas."""
         return (p <= self._lims[0]) | (p > self._lims[1])
 
     def _cut(self, p: Tensor) -> Tensor:
-        """Return probabilities for which the formulas are exact."""
+        """Return probabilities with exact formulas."""
         return where(self._outside(p), p, self._lims[0])
 
     def _cont_bern_log_norm(self) -> Tensor:
-        """Return the logarithm of what makes the density's integral 1: ``2 * atanh(1 - 2 * p) / (1 - 2 * p)``."""
+        """Return the logarithm of the density's normalizing constant: ``2 * atanh(1 - 2 * p) / (1 - 2 * p)``."""
         p = self.probs
         cut = self._cut(p)
         below = where(cut <= 0.5, cut, 0.0)
@@ -175,8 +175,8 @@ class ContinuousBernoulli(Odds, ExponentialFamily):
         cut = self._cut(self.probs)
         exact = (cut**value * (1 - cut) ** (1 - value) + cut - 1) / (2 * cut - 1)
         near = value - 2 * (self.probs - 0.5) * value * (1 - value)
-        found = where(self._outside(self.probs), exact, near)
-        return where(value <= 0, 0.0, where(value >= 1, 1.0, found))
+        inside = where(self._outside(self.probs), exact, near)
+        return where(value <= 0, 0.0, where(value >= 1, 1.0, inside))
 
     def icdf(self, value: Tensor) -> Tensor:
         cut = self._cut(self.probs)
@@ -220,8 +220,8 @@ class Kumaraswamy(TransformedDistribution):
     def __init__(
         self, concentration1: Tensor | float, concentration0: Tensor | float, validate_args: bool | None = None
     ) -> None:
-        given = named_tensors("Kumaraswamy", {"concentration1": concentration1, "concentration0": concentration0})
-        self.concentration1, self.concentration0 = a, b = given
+        parameters = named_tensors("Kumaraswamy", {"concentration1": concentration1, "concentration0": concentration0})
+        self.concentration1, self.concentration0 = a, b = parameters
         base = Exponential(b, validate_args=False)
         chain = [AffineTransform(0, -1), ExpTransform(), AffineTransform(1, -1), PowerTransform(1 / a)]
         super().__init__(base, chain, validate_args)

@@ -69,18 +69,18 @@ class Categorical(Chances):
         name = type(self).__name__
         if (probs is None) == (logits is None):
             raise SettingError(f"{name}: expected either probs or logits, got both or neither")
-        (given,) = named_tensors(name, {"logits": logits} if probs is None else {"probs": probs})
-        if given.dim() < 1 or not given.shape[-1]:
-            raise SettingError(f"{name}: expected at least one dimension, with events, got shape {tuple(given.shape)}")
-        self._num_events = given.shape[-1]
+        (param,) = named_tensors(name, {"logits": logits} if probs is None else {"probs": probs})
+        if param.dim() < 1 or not param.shape[-1]:
+            raise SettingError(f"{name}: expected at least one dimension, with events, got shape {tuple(param.shape)}")
+        self._num_events = param.shape[-1]
         # looked at before they are normalised, so that a message shows what was given
-        super().__init__(given.shape[:-1], validate_args=validate_args)
+        super().__init__(param.shape[:-1], validate_args=validate_args)
         if logits is None:
-            self._check("probs", given, _Weights())
-            self.probs = given / given.sum(-1, keepdim=True)
+            self._check("probs", param, _Weights())
+            self.probs = param / param.sum(-1, keepdim=True)
         else:
-            self._check("logits", given, _Logits())
-            self.logits = given - logsumexp(given, -1, keepdim=True)
+            self._check("logits", param, _Logits())
+            self.logits = param - logsumexp(param, -1, keepdim=True)
 
     @constraints.dependent_property(is_discrete=True, event_dim=0)
     def support(self) -> Any:
@@ -134,7 +134,7 @@ class Categorical(Chances):
 
 
 class OfCategorical(Chances):
-    """The base of what is drawn by a `Categorical`, whose parameters are its own."""
+    """The base of distributions drawn by a `Categorical`, with its parameters as their own."""
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
     _categorical: Categorical
@@ -211,7 +211,7 @@ class OneHotCategorical(OfCategorical):
 
 
 class OneHotCategoricalStraightThrough(OneHotCategorical):
-    """A `OneHotCategorical` whose draws have the gradient that their probabilities have.
+    """A `OneHotCategorical` with draws that have the gradient of their probabilities.
 
     Bengio, Léonard, Courville: Estimating or propagating gradients through stochastic neurons (2013).
 

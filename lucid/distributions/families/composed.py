@@ -33,7 +33,7 @@ def _distribution(value: object, title: str) -> Any:
 
 
 class Independent(Distribution):
-    """A distribution whose last `reinterpreted_batch_ndims` batch dimensions are part of one draw.
+    """A distribution with the last `reinterpreted_batch_ndims` batch dimensions as part of one draw.
 
     Its logarithms of densities are sums over them.
 
@@ -67,7 +67,7 @@ class Independent(Distribution):
 
     @property
     def has_enumerate_support(self) -> bool:
-        """That of the base, of whose dimensions none is part of one draw."""
+        """That of the base, unless some of its dimensions are part of one draw."""
         return self.base_dist.has_enumerate_support and not self.reinterpreted_batch_ndims
 
     @constraints.dependent_property
@@ -110,7 +110,7 @@ class Independent(Distribution):
 
 
 class TransformedDistribution(Distribution):
-    """What a distribution draws, after one or more transforms.
+    """The distribution of a random variable after one or more transforms.
 
     With ``y = f(x)`` the density of y is that of x over the absolute determinant of the derivative of f.
 
@@ -139,16 +139,16 @@ class TransformedDistribution(Distribution):
         taken = transform.domain.event_dim
         if len(shape) < taken:
             raise ShapeError(f"{title}: expected a base of at least {taken} dimensions, got shape {shape}")
-        given = tuple(transform.forward_shape(shape))
-        wide = tuple(transform.inverse_shape(given))
+        transformed = tuple(transform.forward_shape(shape))
+        wide = tuple(transform.inverse_shape(transformed))
         if wide != shape:
             base = base.expand(wide[: len(wide) - len(base.event_shape)])
         own = len(base.event_shape)
         if taken > own:
             base = Independent(base, taken - own)
         self.base_dist = base
-        kept = len(given) - transform.codomain.event_dim - max(own - taken, 0)
-        super().__init__(given[:kept], given[kept:], validate_args)
+        kept = len(transformed) - transform.codomain.event_dim - max(own - taken, 0)
+        super().__init__(transformed[:kept], transformed[kept:], validate_args)
 
     def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Any:
         new: Any = self._get_checked_instance(type(self), _instance)
@@ -198,7 +198,7 @@ class TransformedDistribution(Distribution):
         return total + sum_rightmost(self.base_dist.log_prob(y), dims - len(self.base_dist.event_shape))
 
     def _turned(self, value: Tensor) -> Tensor:
-        """Return shares from the other side where the transforms fall."""
+        """Return shares reflected to the other side if the transforms decrease."""
         sign: Any = 1
         for transform in self.transforms:
             sign = sign * transform.sign
@@ -218,7 +218,7 @@ class TransformedDistribution(Distribution):
 
 
 class Half(TransformedDistribution):
-    """The base of absolute values of numbers around 0 whose densities are as high on either side."""
+    """The base of absolute values of numbers with a density symmetric about 0."""
 
     arg_constraints = {"scale": constraints.positive}
     support = constraints.nonnegative
@@ -250,7 +250,7 @@ class Half(TransformedDistribution):
 
 
 class MixtureSameFamily(Distribution):
-    """Draws of one of several components, which `mixture_distribution`, a `Categorical`, chooses.
+    """Draws of one of several components, chosen by `mixture_distribution`, a `Categorical`.
 
     The components are the last batch dimension of `component_distribution`. The density is the sum of
     ``weight * density`` over them.
@@ -293,7 +293,7 @@ class MixtureSameFamily(Distribution):
 
     @property
     def mixture_distribution(self) -> Categorical:
-        """What chooses the component."""
+        """The distribution of the index of the component."""
         return self._mixture_distribution
 
     @property

@@ -109,8 +109,8 @@ class Weibull(TransformedDistribution):
     concentration: Tensor
 
     def __init__(self, scale: Tensor | float, concentration: Tensor | float, validate_args: bool | None = None) -> None:
-        given = named_tensors("Weibull", {"scale": scale, "concentration": concentration})
-        self.scale, self.concentration = given
+        parameters = named_tensors("Weibull", {"scale": scale, "concentration": concentration})
+        self.scale, self.concentration = parameters
         self.concentration_reciprocal = 1 / self.concentration
         base = Exponential(self.scale.new_ones(()).expand(self.scale.shape), validate_args=False)
         chain = [PowerTransform(self.concentration_reciprocal), AffineTransform(0, self.scale)]
@@ -214,14 +214,14 @@ class GeneralizedPareto(Distribution):
         return constraints.interval(self.loc, last)
 
     def _scaled(self, z: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Return where ``c * z`` is so small that a series is closer, a c that can be divided by, and ``c * z``."""
+        """Return a mask of ``c * z`` so small that a series is closer, a divisor c, and ``c * z``."""
         c = self.concentration
         u = where((c == 0) & z.isinf(), 0.0, c * z)
         near = u.abs() < finfo(u.dtype).eps ** (1 / TERMS)
         return near, where(near, 1.0, c), u
 
     def _beyond(self, waited: Tensor) -> Tensor:
-        """Return what lies as far out as a waiting time of the exponential distribution: ``expm1(c * waited) / c``."""
+        """Return the quantile of a waiting time of the exponential distribution: ``expm1(c * waited) / c``."""
         near, c, u = self._scaled(waited)
         close = waited * _series(u, lambda k: 1 / math.factorial(k + 1), 1)
         return self.loc + self.scale * where(near, close, where(near, 0.0, u).expm1() / c)
@@ -230,7 +230,7 @@ class GeneralizedPareto(Distribution):
         return (value - self.loc) / self.scale
 
     def log_survival_function(self, value: Tensor) -> Tensor:
-        """Return the logarithm of the probability of what is above the value."""
+        """Return the logarithm of the probability of draws greater than the value."""
         self._validate_sample(value)
         z = self._z(value)
         near, c, u = self._scaled(z)

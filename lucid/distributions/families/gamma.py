@@ -1,4 +1,4 @@
-"""Gamma variates and what is made of them: shares, ratios, inverses, and normal numbers over their roots."""
+"""Gamma variates and distributions derived from them: shares, ratios, inverses, and normal numbers over their roots."""
 
 from __future__ import annotations
 
@@ -96,8 +96,8 @@ class Chi2(Gamma):
     arg_constraints = {"df": constraints.positive}
 
     def __init__(self, df: Tensor | float, validate_args: bool | None = None) -> None:
-        (given,) = named_tensors("Chi2", {"df": df})
-        super().__init__(0.5 * given, 0.5, validate_args)
+        (parameter,) = named_tensors("Chi2", {"df": df})
+        super().__init__(0.5 * parameter, 0.5, validate_args)
 
     @property
     def df(self) -> Tensor:
@@ -131,7 +131,7 @@ class InverseGamma(TransformedDistribution):
 
     @property
     def rate(self) -> Tensor:
-        """What the reciprocals are multiplied by."""
+        """The rate, a factor of the reciprocals."""
         return self.base_dist.rate
 
     @property

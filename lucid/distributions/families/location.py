@@ -22,7 +22,7 @@ __all__ = ["Cauchy", "Gumbel", "HalfCauchy", "Laplace"]
 
 
 class _Located(Distribution):
-    """The base of distributions that are shifted by `loc` and stretched by `scale`, which is above 0."""
+    """The base of distributions shifted by `loc` and stretched by a positive `scale`."""
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.real

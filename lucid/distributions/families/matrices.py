@@ -31,7 +31,7 @@ __all__ = ["LKJCholesky", "Wishart"]
 
 
 class Wishart(ExponentialFamily):
-    """Sums of `df` outer products of normal vectors, of whose covariance V one form is given.
+    """Sums of `df` outer products of normal vectors, with one form of their covariance V given.
 
     The density is proportional to ``det(X)**((df - n - 1) / 2) * exp(-trace(V**-1 @ X) / 2)`` over positive definite
     n x n matrices X. `df` is above n - 1, and need not be whole. One of `covariance_matrix`, `precision_matrix`, its
@@ -71,12 +71,12 @@ class Wishart(ExponentialFamily):
         if isinstance(matrix, Tensor) and not isinstance(df, Tensor):
             df = matrix.new_full((), float(df))
         (count,) = named_tensors("Wishart", {"df": df})
-        name, given, shape = one_of("Wishart", tuple(count.shape), named)
+        name, form, shape = one_of("Wishart", tuple(count.shape), named)
         self.df = count.expand(shape)
-        vars(self)[name] = given.expand(*shape, *given.shape[-2:])
-        self._event_shape = given.shape[-2:]
-        super().__init__(shape, given.shape[-2:], validate_args)
-        self._unbroadcasted_scale_tril = factor_of(name, given)
+        vars(self)[name] = form.expand(*shape, *form.shape[-2:])
+        self._event_shape = form.shape[-2:]
+        super().__init__(shape, form.shape[-2:], validate_args)
+        self._unbroadcasted_scale_tril = factor_of(name, form)
 
     def _wide(self, matrix: Tensor) -> Tensor:
         return matrix.expand(*self.batch_shape, *self.event_shape)
@@ -154,7 +154,7 @@ class Wishart(ExponentialFamily):
 
 
 class LKJCholesky(Distribution):
-    """Lower Cholesky factors of `dim` x `dim` correlation matrices, whose density is proportional to ``det**(c - 1)``.
+    """Lower Cholesky factors of `dim` x `dim` correlation matrices, with a density proportional to ``det**(c - 1)``.
 
     c, the `concentration`, is above 0: with 1 all correlation matrices are as likely, with more those near the unit
     matrix are likelier. Lewandowski, Kurowicka, Joe: Generating random correlation matrices based on vines and extended
@@ -190,8 +190,8 @@ class LKJCholesky(Distribution):
             noise = standard_normal(self._extended_shape(sample_shape), c.dtype, c.device).tril(-1)
             length = noise.square().sum(-1, keepdim=True).sqrt()
             row = square.sqrt().unsqueeze(-1) * noise / where(length > 0, length, 1.0)
-            left = (1 - row.square().sum(-1)).clamp(min=finfo(row.dtype).tiny).sqrt()
-            return row + left.diag_embed()
+            pivots = (1 - row.square().sum(-1)).clamp(min=finfo(row.dtype).tiny).sqrt()
+            return row + pivots.diag_embed()
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)

@@ -26,10 +26,10 @@ __all__ = ["LowRankMultivariateNormal", "MultivariateNormal", "factor_of", "one_
 
 def one_of(title: str, batch: tuple[int, ...], named: dict[str, Any]) -> tuple[str, Tensor, Size]:
     """Return the one of three matrices that is given, with its name, and the batch shape that it and others have."""
-    given = {name: value for name, value in named.items() if value is not None}
-    if len(given) != 1:
-        raise SettingError(f"{title}: expected one of {', '.join(named)}, got {', '.join(given) or 'none'}")
-    ((name, matrix),) = given.items()
+    matrices = {name: value for name, value in named.items() if value is not None}
+    if len(matrices) != 1:
+        raise SettingError(f"{title}: expected one of {', '.join(named)}, got {', '.join(matrices) or 'none'}")
+    ((name, matrix),) = matrices.items()
     if matrix.dim() < 2 or matrix.shape[-1] != matrix.shape[-2]:
         raise ShapeError(f"{title}: expected {name} of square matrices, got shape {tuple(matrix.shape)}")
     return name, matrix, Size(common_shape(tuple(matrix.shape[:-2]), batch))
@@ -60,8 +60,8 @@ def squared_length(factor: Tensor, away: Tensor) -> Tensor:
     # what the factors do not depend on stands side by side as columns
     shape = (*away.shape[:many], *common_shape(batch, tuple(away.shape[many:-1])))
     columns = away.expand(*shape, n).reshape(-1, *shape[many:], n).movedim(0, -1)
-    found = solve_triangular(factor, columns, upper=False).square().sum(-2)
-    return found.movedim(-1, 0).reshape(shape)
+    lengths = solve_triangular(factor, columns, upper=False).square().sum(-2)
+    return lengths.movedim(-1, 0).reshape(shape)
 
 
 class MultivariateNormal(Distribution):

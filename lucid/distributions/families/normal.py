@@ -1,4 +1,4 @@
-"""The normal distribution, and what is made of its draws one by one."""
+"""The normal distribution, and elementwise functions of its draws."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class Normal(ExponentialFamily):
 
 
 class LogNormal(TransformedDistribution):
-    """Numbers whose logarithm z is normal: ``exp(-((z - loc) / scale)**2 / 2) / (x * scale * sqrt(2 * pi))``.
+    """Numbers with a normal logarithm z: ``exp(-((z - loc) / scale)**2 / 2) / (x * scale * sqrt(2 * pi))``.
 
     `scale` is above 0.
 

@@ -1,4 +1,4 @@
-"""Choices made continuous, by a temperature; and shares whose logits are normal.
+"""Choices made continuous, by a temperature; and shares with normal logits.
 
 Maddison, Mnih, Teh: The concrete distribution (2017); Jang, Gu, Poole: Categorical reparameterization with
 Gumbel-softmax (2017).
@@ -69,7 +69,7 @@ class LogitRelaxedBernoulli(Odds):
 
 
 class _Relaxed(TransformedDistribution):
-    """The base of what a `temperature` keeps from the choices of a discrete distribution."""
+    """The base of continuous relaxations of discrete distributions, with a `temperature` as distance from a choice."""
 
     has_rsample = True
     base_dist: LogitRelaxedBernoulli | ExpRelaxedCategorical
@@ -91,7 +91,7 @@ class _Relaxed(TransformedDistribution):
 
 
 class RelaxedBernoulli(_Relaxed):
-    """Numbers from 0 to 1, the nearer to these the lower the `temperature`, which is above 0.
+    """Numbers from 0 to 1, the nearer to these the lower the positive `temperature`.
 
     `probs` or `logits` are those of the `Bernoulli` that it becomes at 0. Draws are
     ``sigmoid((logits + noise) / temperature)``, the noise of the logistic distribution.
@@ -155,7 +155,7 @@ class ExpRelaxedCategorical(OfCategorical):
 
 
 class RelaxedOneHotCategorical(_Relaxed):
-    """Shares that sum to 1, the nearer to one of them the lower the `temperature`, which is above 0.
+    """Shares that sum to 1, the nearer to one of them the lower the positive `temperature`.
 
     `probs` or `logits` are those of the `OneHotCategorical` that it becomes at 0.
 

@@ -1,4 +1,4 @@
-"""Counts of trials that succeed or do not, and of events: Bernoulli and what is made of it, and Poisson."""
+"""Counts of trials that succeed or do not, and of events: Bernoulli and distributions derived from it, and Poisson."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __all__ = ["Bernoulli", "Binomial", "Chances", "Geometric", "NegativeBinomial", 
 
 
 class Chances(Distribution):
-    """The base of distributions of which probabilities or their logarithms are given."""
+    """The base of distributions given by probabilities or their logarithms."""
 
     @property
     def _param(self) -> Tensor:
@@ -54,8 +54,8 @@ class Odds(Chances):
         title = type(self).__name__
         if (probs is None) == (logits is None):
             raise SettingError(f"{title}: expected either probs or logits, got both or neither")
-        given = {"logits": logits} if probs is None else {"probs": probs}
-        parameters = {**others, **given}
+        parameter = {"logits": logits} if probs is None else {"probs": probs}
+        parameters = {**others, **parameter}
         tensors = named_tensors(title, parameters)
         vars(self).update(zip(parameters, tensors, strict=True))
         Distribution.__init__(self, tensors[-1].shape, validate_args=validate_args)
@@ -303,7 +303,7 @@ class NegativeBinomial(Odds):
 
 
 class Poisson(ExponentialFamily):
-    """How many events there are where `rate` of them, 0 or more, are expected: k with ``rate**k * exp(-rate) / k!``.
+    """The number of events if `rate` of them, 0 or more, are expected: k with ``rate**k * exp(-rate) / k!``.
 
     >>> import lucid
     >>> lucid.distributions.Poisson(lucid.tensor(2.0)).log_prob(lucid.tensor([0.0, 1.0]))

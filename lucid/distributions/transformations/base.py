@@ -1,4 +1,4 @@
-"""What a transform is, its inverse, and several of them in a row."""
+"""The base of transforms, the inverse of one, and several of them in a row."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def same(first: object, second: object) -> bool:
 
 
 class Transform:
-    """A function of a random variable, called by its instances, and where `bijective` its inverse, `inv`.
+    """A function of a random variable, called by its instances, and if `bijective` its inverse, `inv`.
 
     A subclass has `domain` and `codomain`, constraints of what it takes and gives; `_call` and, or, `_inverse`; and
     where it is bijective `log_abs_det_jacobian`, the logarithm of the absolute determinant of its derivative, of x and
@@ -65,7 +65,7 @@ class Transform:
 
     @property
     def inv(self) -> Transform:
-        """The inverse, of which this is the inverse."""
+        """The inverse; its own inverse is this transform."""
         if self._inv is None:
             self._inv = _InverseTransform(self)
         return self._inv
@@ -131,7 +131,7 @@ class Transform:
 
 
 class _InverseTransform(Transform):
-    """The inverse of a transform, which keeps the cache for both."""
+    """The inverse of a transform, with one cache for both."""
 
     def __init__(self, transform: Transform) -> None:
         super().__init__(transform._cache_size)  # noqa: SLF001 - one of its own kind

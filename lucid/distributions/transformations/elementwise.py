@@ -103,7 +103,7 @@ class PowerTransform(Transform):
 
 
 class SigmoidTransform(Transform):
-    """``y = 1 / (1 + exp(-x))``, kept from 0 and 1 by what the dtype can tell.
+    """``y = 1 / (1 + exp(-x))``, clamped away from 0 and 1 by the resolution of the dtype.
 
     Examples
     --------
@@ -157,7 +157,7 @@ class SoftplusTransform(Transform):
 
 
 class TanhTransform(Transform):
-    """``y = tanh(x)``; with a cache of 1 the inverse is exact also where y is rounded to 1.
+    """``y = tanh(x)``; with a cache of 1 the inverse is exact even if y is rounded to 1.
 
     >>> import lucid
     >>> squash = lucid.distributions.TanhTransform()
@@ -181,7 +181,7 @@ class TanhTransform(Transform):
 
 
 class AbsTransform(Transform):
-    """``y = abs(x)``, whose inverse is the one of both that is not below 0.
+    """``y = abs(x)``; the inverse is the nonnegative one of both.
 
     Examples
     --------
@@ -254,7 +254,7 @@ class AffineTransform(Transform):
 
 
 class CumulativeDistributionTransform(Transform):
-    """``y = distribution.cdf(x)``: what is drawn by a distribution becomes uniform.
+    """``y = distribution.cdf(x)``: draws of a distribution become uniform.
 
     >>> import lucid
     >>> from lucid.distributions import CumulativeDistributionTransform, Normal

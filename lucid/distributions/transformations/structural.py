@@ -36,7 +36,7 @@ def _ends(title: str, shape: Sequence[int], wanted: Size) -> tuple[int, ...]:
 
 
 class IndependentTransform(Transform):
-    """A transform of events of `reinterpreted_batch_ndims` more dimensions, over which determinants multiply.
+    """A transform of events of `reinterpreted_batch_ndims` more dimensions, with determinants multiplied over them.
 
     >>> import lucid
     >>> from lucid.distributions import ExpTransform, IndependentTransform

@@ -35,7 +35,7 @@ def _last(title: str, shape: Sequence[int], dims: int = 1) -> Sequence[int]:
 
 
 class SoftmaxTransform(Transform):
-    """``y = softmax(x)`` of the last dimension: shares, from which x follows but for a constant.
+    """``y = softmax(x)`` of the last dimension: shares that determine x up to a constant.
 
     Examples
     --------
@@ -61,7 +61,7 @@ class SoftmaxTransform(Transform):
 
 
 class StickBreakingTransform(Transform):
-    """n numbers to n + 1 shares: each breaks a part, ``sigmoid(x - log(pieces still to come))``, off what is left.
+    """n numbers to n + 1 shares: each breaks a part, ``sigmoid(x - log(pieces still to come))``, off the rest.
 
     >>> import lucid
     >>> lucid.distributions.StickBreakingTransform()(lucid.zeros(2))
@@ -81,13 +81,13 @@ class StickBreakingTransform(Transform):
         # never all of what is left, so that each share has a logarithm
         limits = finfo(x.dtype)
         part = sigmoid(x - self._to_come(x)).clamp(limits.tiny, 1 - limits.eps)
-        left = (1 - part).cumprod(-1)
-        return pad(part, (0, 1), value=1) * pad(left, (1, 0), value=1)
+        remaining = (1 - part).cumprod(-1)
+        return pad(part, (0, 1), value=1) * pad(remaining, (1, 0), value=1)
 
     def _inverse(self, y: Tensor) -> Tensor:
         pieces = y[..., :-1]
-        left = (1 - pieces.cumsum(-1)).clamp(min=finfo(y.dtype).tiny)
-        return pieces.log() - left.log() + self._to_come(pieces)
+        remaining = (1 - pieces.cumsum(-1)).clamp(min=finfo(y.dtype).tiny)
+        return pieces.log() - remaining.log() + self._to_come(pieces)
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         x = x - self._to_come(x)
@@ -122,17 +122,17 @@ class CorrCholeskyTransform(Transform):
         x = x.tanh()
         eps = finfo(x.dtype).eps
         r = vec_to_tril_matrix(x.clamp(-1 + eps, 1 - eps), diag=-1)
-        left = (1 - r.square()).sqrt().cumprod(-1)
-        return (r + eye(r.shape[-1], dtype=r.dtype, device=r.device)) * pad(left[..., :-1], (1, 0), value=1)
+        remaining = (1 - r.square()).sqrt().cumprod(-1)
+        return (r + eye(r.shape[-1], dtype=r.dtype, device=r.device)) * pad(remaining[..., :-1], (1, 0), value=1)
 
     def _inverse(self, y: Tensor) -> Tensor:
         self.inverse_shape(y.shape)
-        left = pad(1 - y.square().cumsum(-1)[..., :-1], (1, 0), value=1)
-        return (tril_matrix_to_vec(y, diag=-1) / tril_matrix_to_vec(left, diag=-1).sqrt()).atanh()
+        remaining = pad(1 - y.square().cumsum(-1)[..., :-1], (1, 0), value=1)
+        return (tril_matrix_to_vec(y, diag=-1) / tril_matrix_to_vec(remaining, diag=-1).sqrt()).atanh()
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
-        left = tril_matrix_to_vec(1 - y.square().cumsum(-1), diag=-2)
-        return 0.5 * left.log().sum(-1) - 2 * (x + softplus(-2 * x) - math.log(2)).sum(-1)
+        remaining = tril_matrix_to_vec(1 - y.square().cumsum(-1), diag=-2)
+        return 0.5 * remaining.log().sum(-1) - 2 * (x + softplus(-2 * x) - math.log(2)).sum(-1)
 
     def forward_shape(self, shape: Sequence[int]) -> Size:
         count = _last("CorrCholeskyTransform", shape)[-1]
@@ -150,7 +150,7 @@ class CorrCholeskyTransform(Transform):
 
 
 class LowerCholeskyTransform(Transform):
-    """Square matrices to lower triangles with a diagonal above 0, of which it takes the exponential.
+    """Square matrices to lower triangles with a positive diagonal, the exponential of theirs.
 
     Examples
     --------
@@ -171,7 +171,7 @@ class LowerCholeskyTransform(Transform):
 
 
 class PositiveDefiniteTransform(Transform):
-    """Square matrices to positive definite ones, whose Cholesky factors are those of `LowerCholeskyTransform`.
+    """Square matrices to positive definite ones; their Cholesky factors are those of `LowerCholeskyTransform`.
 
     Examples
     --------

@@ -352,7 +352,7 @@ class Reducer:
         target = Target(grad, f"DistributedDataParallel: gradient of {name}")
         with on(target.array):
             target.array[...] = view
-        target.begun()
+        target.mark_written()
 
     def _fire(self, bucket: Bucket, used: Any) -> None:
         entries = self.hooks.snapshot() if self.hooks else ()

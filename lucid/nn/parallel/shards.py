@@ -232,7 +232,7 @@ def _store(buffer: TensorBase, array: Any) -> None:
     target = Target(buffer, "DistributedDataParallel: buffer")
     with on(target.array):
         target.array[...] = array
-    target.begun()
+    target.mark_written()
 
 
 def _unlike(name: str) -> SettingError:

@@ -1,1 +1,1 @@
-"""What optimizers stand on: settings, state, the step of a formula on elements, and what captures ask of it."""
+"""The base of optimizers: settings, state, the elementwise step, and its recording in captures."""

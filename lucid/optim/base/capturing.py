@@ -1,4 +1,4 @@
-"""Steps in a capture: what cannot be recorded is refused, and what settings say is written before each replay."""
+"""Steps in a capture: the refusal of steps that cannot be recorded, and the update of settings before each replay."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from lucid.base.capture import capture_of_this_thread
 from lucid.errors import CaptureError
 from lucid.optim.base.entries import as_state
-from lucid.optim.base.settings import given_of
+from lucid.optim.base.settings import step_settings
 from lucid.optim.base.slots import counts_there
 from lucid.settings.optimizers import flag
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from lucid.tensor import Tensor
 
 
-def check_capture(optimizer: ElementwiseOptimizer, given: list[list[Tensor]]) -> None:
+def check_capture(optimizer: ElementwiseOptimizer, by_group: list[list[Tensor]]) -> None:
     """Raise unless a step of these parameters, some of each group, can be recorded by a CUDA graph.
 
     Raises
@@ -32,7 +32,7 @@ def check_capture(optimizer: ElementwiseOptimizer, given: list[list[Tensor]]) ->
     # past `__setattr__`, as nothing is lost by it
     vars(optimizer)["state"] = as_state(optimizer.state)
     what = f"{type(optimizer).__name__}.step() in a capture of a CUDA graph"
-    for number, (params, group) in enumerate(zip(given, optimizer.param_groups, strict=True)):
+    for number, (params, group) in enumerate(zip(by_group, optimizer.param_groups, strict=True)):
         names = optimizer.state_names(group)
         counted, by = not set(names).isdisjoint(optimizer.scalars), optimizer.counted_by
         if params and counted and not counts_there(optimizer, group):
@@ -55,7 +55,7 @@ def check_capture(optimizer: ElementwiseOptimizer, given: list[list[Tensor]]) ->
 
 
 def refuse_without_kernels(optimizer: ElementwiseOptimizer, group: Group) -> NoReturn:
-    """Raise the error of a captured step of a group of which kernels do not do everything."""
+    """Raise the error of a captured step of a group with parameters that no kernel changes."""
     number = next(number for number, own in enumerate(optimizer.param_groups) if own is group)
     raise CaptureError(
         f"{type(optimizer).__name__}.step() in a capture of a CUDA graph: parameter group {number} has parameters that "
@@ -65,7 +65,7 @@ def refuse_without_kernels(optimizer: ElementwiseOptimizer, group: Group) -> NoR
 
 
 def refresh(optimizer: ElementwiseOptimizer, group: Group, form: Form) -> None:
-    """Have the capture of this thread write the settings of a group before each replay, where they have changed.
+    """Have the capture of this thread write the changed settings of a group before each replay.
 
     A capture that CuPy began itself is told nothing: settings are recorded as they are.
     """
@@ -96,11 +96,11 @@ def refresh(optimizer: ElementwiseOptimizer, group: Group, form: Form) -> None:
                 "capture anew (a graphed step by its reset()) after load_state_dict(), after a change of such settings "
                 "and of the tensor that holds the learning rate; that tensor's value may be changed in place"
             )
-        form.write(given_of(group, optimizer.ranges, write=False).values)
+        form.write(step_settings(group, optimizer.ranges, write=False).values)
         # of what can change in place, such as a tensor, it is no sign that it is the same
         before = now if all(map(_is_constant, now)) else []
 
-    capture.kept += [form, given_of(group, optimizer.ranges, write=False).there]
+    capture.kept += [form, step_settings(group, optimizer.ranges, write=False).on_device]
     capture.before.append(write)
 
 
@@ -111,7 +111,8 @@ def _is_constant(value: object) -> bool:
 
 
 def _form(optimizer: ElementwiseOptimizer, group: Group) -> tuple[dict[str, Any], list[tuple[int, int]]]:
-    """Return what of a group is part of a graph: flags, which state there is, and where tensors of settings lie."""
+    """Return the parts of a group that a graph depends on: flags, names of the state, and addresses of settings."""
     flags = {name: group[name] for name, check in optimizer.ranges.items() if check is flag}
-    there = [(position, array.data.ptr) for position, array in given_of(group, optimizer.ranges, write=False).there]
-    return {**flags, "state": optimizer.state_names(group)}, there
+    settings = step_settings(group, optimizer.ranges, write=False)
+    addresses = [(position, array.data.ptr) for position, array in settings.on_device]
+    return {**flags, "state": optimizer.state_names(group)}, addresses

@@ -24,19 +24,19 @@ class Counts:
     ----------
     held : list of list of Tensor
         By parameter; float32 numbers of no dimension.
-    begun : float
+    initial : float
         What stands for the count of those that have none: 0 before the first step, infinity after it.
     """
 
-    def __init__(self, held: list[list[Tensor]], begun: float) -> None:
-        self._begun = begun
+    def __init__(self, held: list[list[Tensor]], initial: float) -> None:
+        self._initial = initial
         self._rows, self._each = len(held), len(held[0])
         self._arrays = [tensor.array for own in held for tensor in own]
         self._vector: Array | None = None
         self._places: Array | None = None
 
     def lay_side_by_side(self, tensors: list[Tensor]) -> None:
-        """Let those on the CPU that only their tensors hold lie in one vector, which one call reads or writes."""
+        """Put the CPU numbers that only their tensors hold into one vector, read or written by one call."""
         self._arrays = []
         self._vector, self._places = _side_by_side(tensors)
         self._arrays = [tensor.array for tensor in tensors]
@@ -44,7 +44,7 @@ class Counts:
     def read(self) -> tuple[float, ...] | None:
         """Return the numbers that all parameters have; None if they no longer have the same."""
         if not self._each:
-            return (self._begun,)
+            return (self._initial,)
         if self._vector is not None:
             now = self._vector[self._places]
         else:
@@ -54,7 +54,7 @@ class Counts:
 
     def write(self, values: list[float]) -> None:
         """Give all parameters these numbers."""
-        self._begun = math.inf
+        self._initial = math.inf
         if self._vector is not None:
             self._vector[self._places] = values * self._rows
             return
@@ -63,7 +63,7 @@ class Counts:
 
 
 def _side_by_side(tensors: list[Tensor]) -> tuple[Array | None, Array | None]:
-    """Return a vector that holds the numbers of tensors, and at which places; None if they lie elsewhere."""
+    """Return a vector with the numbers of tensors, and their places in it; None if they lie elsewhere."""
     if len(set(map(id, tensors))) != len(tensors):
         return None, None
     alone = [tensor for tensor in tensors if references(tensor, "array") == SOLE and _is_number(tensor.array)]

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 
 class DeclaredOptimizer(Optimizer):
-    """An optimizer whose settings are declared, each with its range.
+    """The base of optimizers with declared settings, each with its range.
 
     Parameters
     ----------
-    given : dict
+    arguments : dict
         The arguments of the subclass's constructor: its ``locals()``.
 
     Attributes
@@ -31,9 +31,9 @@ class DeclaredOptimizer(Optimizer):
 
     ranges: ClassVar[Mapping[str, Callable[[Any, str], None]]]
 
-    def __init__(self, params: Params, given: dict[str, Any]) -> None:
-        check_implementation(given)
-        super().__init__(params, {name: _frozen(given[name]) for name in self.ranges})
+    def __init__(self, params: Params, arguments: dict[str, Any]) -> None:
+        check_implementation(arguments)
+        super().__init__(params, {name: _frozen(arguments[name]) for name in self.ranges})
 
     def check_group(self, group: Group) -> None:
         """Raise if a setting of `group` is out of its range."""
@@ -41,7 +41,7 @@ class DeclaredOptimizer(Optimizer):
             check(group[name], name)
 
     def _check_devices(self, params: list[Tensor], group: Group) -> None:
-        """Raise `DeviceError` where a gradient, or state that is no number, is elsewhere than its parameter."""
+        """Raise `DeviceError` if a gradient or an array of the state is on another device than its parameter."""
         for param in params:
             state = self.state.get(param) or {}
             named = [(f"its {name}", value.array) for name, value in state.items() if name not in self.scalars]
@@ -49,5 +49,5 @@ class DeclaredOptimizer(Optimizer):
 
 
 def _frozen(value: object) -> Any:
-    """Return a setting, as a tuple if it is a list, which its owner could change."""
+    """Return a setting, as a tuple if it is a list, since its owner could change that."""
     return tuple(cast("list[Any]", value)) if isinstance(value, list) else value

@@ -1,4 +1,4 @@
-"""Optimizers whose step is a formula on elements, declared: settings, state, formula and kernel."""
+"""Elementwise optimizers as declarations: settings, state, formula and kernel."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class ElementwiseOptimizer(DeclaredOptimizer):
-    """An optimizer whose step changes each element by a formula, from the element's own gradient and state.
+    """The base of optimizers with an elementwise step: a formula of the element's own gradient and state.
 
     A subclass declares what is particular to it; checks of settings, making and loading of state, and the step on
     either device follow. `lucid/optim/adam.py` has one of everything.
@@ -57,7 +57,7 @@ class ElementwiseOptimizer(DeclaredOptimizer):
     step_kernel: ClassVar[Kernel | None]
     numbers_kernel: ClassVar[NumbersKernel | None]
     # while a step is taken: the flag on the device that makes it change nothing
-    _found: Array | None = None
+    _overflow: Array | None = None
     # by the id of a group, what its last step found
     _forms: dict[int, Form | None]
 
@@ -110,37 +110,37 @@ class ElementwiseOptimizer(DeclaredOptimizer):
         self._step_of(params, group)()
 
     def _check_devices(self, params: list[Tensor], group: Group) -> None:
-        """Raise `DeviceError` if a step would; what the last one found is known to lie together."""
+        """Raise `DeviceError` if a step would; arrays of the last step are known to lie together."""
         form = vars(self).get("_forms", {}).get(id(group))
         asked = Asked(self.state_names(group), counts_there(self, group), captured=False)
         if form is None or form.grads(params, self.state, asked) is None:
             super()._check_devices(params, group)
 
-    def _prepared(self, given: list[list[Tensor]]) -> Callable[[], None]:
+    def _prepared(self, by_group: list[list[Tensor]]) -> Callable[[], None]:
         attributes = vars(self)
         known: dict[int, Form | None] = attributes.get("_forms", {})
         groups = self.param_groups
         # forms of groups that are gone, or have no gradients now, would keep their arrays
         attributes["_forms"] = {
-            id(group): known.get(id(group)) for params, group in zip(given, groups, strict=True) if params
+            id(group): known.get(id(group)) for params, group in zip(by_group, groups, strict=True) if params
         }
         if gpu.is_capturing():
-            check_capture(self, given)
+            check_capture(self, by_group)
         if type(self).update is not ElementwiseOptimizer.update:
-            return super()._prepared(given)
-        steps = [self._step_of(params, group) for params, group in zip(given, groups, strict=True) if params]
-        if len(steps) > 1 and not self._are_apart(given):
+            return super()._prepared(by_group)
+        steps = [self._step_of(params, group) for params, group in zip(by_group, groups, strict=True) if params]
+        if len(steps) > 1 and not self._are_apart(by_group):
             # each group then begins with what the ones before it leave
-            return partial(self._update_groups, given)
+            return partial(self._update_groups, by_group)
         return partial(_take, steps)
 
-    def _are_apart(self, given: list[list[Tensor]]) -> bool:
+    def _are_apart(self, by_group: list[list[Tensor]]) -> bool:
         """Return whether no parameter, and no number of the state, is in several groups."""
         forms = [form for form in self._forms.values() if form is not None]
-        if len(forms) == sum(map(bool, given)) and all(form.apart for form in forms) and not gpu.is_capturing():
+        if len(forms) == sum(map(bool, by_group)) and all(form.apart for form in forms) and not gpu.is_capturing():
             return True
         seen: set[int] = set()
-        for params in given:
+        for params in by_group:
             states = [self.state.get(param) or {} for param in params]
             own = {id(state[name]) for state in states for name in self.scalars if name in state}
             own.update(map(id, params))
@@ -152,36 +152,36 @@ class ElementwiseOptimizer(DeclaredOptimizer):
         return True
 
     def _step_of(self, params: list[Tensor], group: Group) -> Callable[[], None]:
-        """Return what changes the parameters of a group. All that may be refused is looked at here."""
+        """Return the update of the parameters of a group, after all checks that may refuse it."""
         asked = Asked(self.state_names(group), counts_there(self, group), gpu.is_capturing())
         forms: dict[int, Form | None] = vars(self).setdefault("_forms", {})
-        form, grads, begun = None if asked.captured else forms.get(id(group)), None, None
+        form, grads, before = None if asked.captured else forms.get(id(group)), None, None
         if form is not None:
             grads = form.grads(params, self.state, asked)
-            begun = None if grads is None else form.numbers(params, self.state)
-        if form is None or grads is None or begun is None:
+            before = None if grads is None else form.numbers(params, self.state)
+        if form is None or grads is None or before is None:
             self._check_shapes(params, group)
             turns = _turns(params)
             if len(turns) > 1 and not asked.captured:
                 first = self._step_of(turns[0], group)
                 return partial(_take, [first, *[partial(self.update, turn, group) for turn in turns[1:]]])
             form = Form(self, params, group, asked)
-            grads, begun = [param.stored_grad.array for param in params], form.begun
+            grads, before = [param.stored_grad.array for param in params], form.before
         if asked.captured:
             # a graph has a form of its own, which lives as long as it
-            step = form.step(self, group, grads, begun, self._found)
+            step = form.step(self, group, grads, before, self._overflow)
             return partial(_take, [step, partial(refresh, self, group, form)])
         forms[id(group)] = form
-        return form.step(self, group, grads, begun, self._found)
+        return form.step(self, group, grads, before, self._overflow)
 
     def numbers_of_step(
         self, settings: Mapping[str, Any], before: tuple[float, ...]
     ) -> tuple[list[float], dict[str, Any]]:
         """Return the numbers of the state after a step, given those before it, and those that the formula takes."""
         step = before[0] + 1
-        given = {**settings, **dict(zip(self.scalars, before, strict=False)), "step": step}
-        given.update(self.numbers(given, step))
-        return [given[name] for name in self.scalars], {name: given[name] for name in self.formula_numbers}
+        numbers = {**settings, **dict(zip(self.scalars, before, strict=False)), "step": step}
+        numbers.update(self.numbers(numbers, step))
+        return [numbers[name] for name in self.scalars], {name: numbers[name] for name in self.formula_numbers}
 
     def missing_state(
         self, params: list[Tensor], group: Group, names: tuple[str, ...]
@@ -191,7 +191,7 @@ class ElementwiseOptimizer(DeclaredOptimizer):
         What a setting asks for may be missing at any step, since settings change; the rest at the first one only.
         """
         made: dict[Tensor, dict[str, Tensor]] = {}
-        wanted, there = frozenset(names), counts_there(self, group)
+        wanted, on_device = frozenset(names), counts_there(self, group)
         for param in params if names else ():
             state = self.state.get(param, {})
             if state.keys() >= wanted:
@@ -202,7 +202,7 @@ class ElementwiseOptimizer(DeclaredOptimizer):
                     f"the state of a parameter of shape {tuple(param.shape)} has {list(state)} and lacks {missing}"
                 )
             if missing:
-                made[param] = {name: self.slots[name].made(param, group, there=there) for name in missing}
+                made[param] = {name: self.slots[name].made(param, group, on_device=on_device) for name in missing}
         return made
 
 

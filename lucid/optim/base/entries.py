@@ -27,7 +27,7 @@ def note_replaced(value: object) -> None:
 
 
 class _Telling(dict[Any, Any]):
-    """A dict that tells graphs of what it loses."""
+    """A dict that notifies graphs of replaced and removed values."""
 
     def __setitem__(self, key: Any, value: Any) -> None:
         before = self.get(key)
@@ -41,7 +41,7 @@ class _Telling(dict[Any, Any]):
         note_replaced(before)
 
     def pop(self, key: Any, *default: Any) -> Any:
-        """Return what a key has and loses, or else the default."""
+        """Remove a key and return its value, or else the default."""
         before = self.get(key)
         value = super().pop(key, *default)
         note_replaced(before)
@@ -62,11 +62,11 @@ class Entries(_Telling):
 
 
 class State(_Telling, defaultdict[Any, Any]):
-    """The state of all parameters; one that has none gets it where it is looked up."""
+    """The state of all parameters; a missing one is created on lookup."""
 
 
 def as_state(state: Mapping[Tensor, Any]) -> State:
-    """Return a state whose dicts tell graphs of what they lose: the same object where it is one."""
+    """Return a state with dicts that notify graphs of their losses: the same object if it is such a state."""
     made = state if isinstance(state, State) else State(Entries, state)
     for param, entries in made.items():
         if type(entries) is dict:

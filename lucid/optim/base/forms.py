@@ -1,4 +1,4 @@
-"""What a step finds when it looks at the parameters of a group: the next one only asks whether it is still true."""
+"""The form of a step, from an inspection of the parameters of a group: the next step only checks that it holds."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from lucid.cuda.steps.numbers import RowNumbers
 from lucid.optim.base.blocks import update_in_blocks
 from lucid.optim.base.capturing import refuse_without_kernels
 from lucid.optim.base.counts import Counts
-from lucid.optim.base.settings import given_of, numbers_of
+from lucid.optim.base.settings import numbers_of, step_settings
 from lucid.optim.base.slots import check_devices, moved
 from lucid.settings.optimizers import flag
 
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
     from lucid.base.arrays import Array
     from lucid.cuda.launch.multi_tensor import Table
-    from lucid.cuda.steps.numbers import Given
+    from lucid.cuda.steps.numbers import StepSettings
     from lucid.optim.base.elementwise import ElementwiseOptimizer
     from lucid.optim.optimizer import Group
     from lucid.tensor import Tensor
 
-Begun: TypeAlias = list[tuple[float, ...]]
+StateNumbers: TypeAlias = list[tuple[float, ...]]
 """The numbers of the state of each batch, as they are before a step."""
 
 
@@ -37,15 +37,15 @@ _ON_CPU = np.zeros(0)
 
 
 class Asked(NamedTuple):
-    """What is asked of a step: the names of the state, whether its numbers lie on devices, whether it is captured."""
+    """The requirements of a step: the names of the state, the place of its numbers, and whether it is captured."""
 
     names: tuple[str, ...]
-    there: bool
+    on_device: bool
     captured: bool
 
 
 class _Batch(NamedTuple):
-    """Rows that have the same numbers, which the host computes: those of tables, and those that the formula changes."""
+    """Rows with the same numbers, computed by the host: those of tables, and those that the formula changes."""
 
     counts: Counts
     positions: list[int]
@@ -72,7 +72,7 @@ class Form:
 
     Attributes
     ----------
-    begun : list of tuple of float
+    before : list of tuple of float
         The numbers of each batch when it was made.
     apart : bool
         Whether it is known that nothing which its step reads is changed by the steps of other groups.
@@ -97,9 +97,9 @@ class Form:
         # state that is missing or elsewhere is kept by the step, all of it or none
         self._made = optimizer.missing_state(params, group, asked.names)
         new = set(map(id, self._made))
-        made_by = optimizer.numbers_kernel if asked.there or asked.captured else None
-        there = [made_by is not None and type(array) is not np.ndarray for array in self._arrays]
-        states = self._states_of(optimizer, params, there) if asked.names else []
+        made_by = optimizer.numbers_kernel if asked.on_device or asked.captured else None
+        resident = [made_by is not None and type(array) is not np.ndarray for array in self._arrays]
+        states = self._states_of(optimizer, params, resident) if asked.names else []
         scalars = [name for name in asked.names if name in optimizer.scalars]
         held: list[list[Tensor]] = [[] for _ in params]
         if scalars:
@@ -111,24 +111,24 @@ class Form:
             check_devices(row[1], zip(names, row, strict=True))
         count = len(optimizer.formula_numbers)
 
-        counted = [position for position, on_device in enumerate(there) if on_device]
-        tables, left = step_tables(optimizer.step_kernel, whole, counted, count, empty=True)
-        size = len(given_of(group, optimizer.ranges, write=False).values) if tables else 0
-        self._there: list[tuple[Table, RowNumbers]] = []
+        counted = [position for position, on_device in enumerate(resident) if on_device]
+        tables, remaining = step_tables(optimizer.step_kernel, whole, counted, count, empty=True)
+        size = len(step_settings(group, optimizer.ranges, write=False).values) if tables else 0
+        self._tables_on_device: list[tuple[Table, RowNumbers]] = []
         if made_by is not None:
             for table in tables:
                 numbers = [[tensor.array for tensor in held[position]] for position in table.positions]
                 with gpu.use_device(table.device):
-                    self._there.append((table, RowNumbers(made_by, numbers, size)))
-        of_host = sorted([*(position for position, on_device in enumerate(there) if not on_device), *left])
+                    self._tables_on_device.append((table, RowNumbers(made_by, numbers, size)))
+        of_host = sorted([*(position for position, on_device in enumerate(resident) if not on_device), *remaining])
         if of_host and asked.captured:
             refuse_without_kernels(optimizer, group)
-        alike: dict[tuple[float, ...], list[int]] = {}
+        grouped: dict[tuple[float, ...], list[int]] = {}
         for position in of_host:
-            begun = tuple([tensor.array.item() for tensor in held[position]])
-            alike.setdefault(begun or (0.0 if id(params[position]) in new else np.inf,), []).append(position)
-        self.begun: Begun = list(alike)
-        self._batches = [self._batch(optimizer, whole, held, *batch) for batch in alike.items()]
+            before = tuple([tensor.array.item() for tensor in held[position]])
+            grouped.setdefault(before or (0.0 if id(params[position]) in new else np.inf,), []).append(position)
+        self.before: StateNumbers = list(grouped)
+        self._batches = [self._batch(optimizer, whole, held, *batch) for batch in grouped.items()]
 
         # what the next step compares
         self._counts = _columns(states, scalars)
@@ -143,18 +143,18 @@ class Form:
         self.apart = False
 
     def _states_of(
-        self, optimizer: ElementwiseOptimizer, params: list[Tensor], there: list[bool]
+        self, optimizer: ElementwiseOptimizer, params: list[Tensor], resident: list[bool]
     ) -> list[Mapping[str, Tensor]]:
         """Return the state of each parameter as the step will have it."""
         states: list[Mapping[str, Tensor]] = [optimizer.state.get(param) or {} for param in params]
         if self._made:
             states = [{**state, **self._made.get(param, {})} for param, state in zip(params, states, strict=True)]
         scalars = [name for name in self._asked.names if name in optimizer.scalars]
-        if True not in there and {type(state[name].array) for name in scalars for state in states} <= {np.ndarray}:
+        if True not in resident and {type(state[name].array) for name in scalars for state in states} <= {np.ndarray}:
             return states
         for position, state in enumerate(states):
-            if there[position] or not self._asked.there:
-                elsewhere = moved(state, scalars, self._arrays[position] if there[position] else _ON_CPU)
+            if resident[position] or not self._asked.on_device:
+                elsewhere = moved(state, scalars, self._arrays[position] if resident[position] else _ON_CPU)
                 if elsewhere:
                     param = params[position]
                     self._made[param] = {**self._made.get(param, {}), **elsewhere}
@@ -166,7 +166,7 @@ class Form:
         optimizer: ElementwiseOptimizer,
         whole: list[list[Array]],
         held: list[list[Tensor]],
-        begun: tuple[float, ...],
+        before: tuple[float, ...],
         positions: list[int],
     ) -> _Batch:
         """Return a batch of rows."""
@@ -174,11 +174,11 @@ class Form:
         tables, others = step_tables(optimizer.step_kernel, whole, on_cuda, len(optimizer.formula_numbers))
         if len(on_cuda) < len(positions):
             others += [position for position in positions if type(self._arrays[position]) is np.ndarray]
-        counts = Counts([held[position] for position in positions], begun[0])
+        counts = Counts([held[position] for position in positions], before[0])
         return _Batch(counts, positions, tables, others)
 
     def grads(self, params: list[Tensor], state: Mapping[Tensor, Any], asked: Asked) -> list[Array] | None:
-        """Return the gradients of parameters for which all is as it was found, and None of others."""
+        """Return the gradients of the parameters if everything is as inspected, else None."""
         device = self._device
         if asked != self._asked or len(params) != len(self._arrays) or device == -1:
             return None
@@ -211,8 +211,8 @@ class Form:
             return None
         return grads
 
-    def numbers(self, params: list[Tensor], state: Mapping[Tensor, Any]) -> Begun | None:
-        """Return the numbers of each batch, None where a batch has several."""
+    def numbers(self, params: list[Tensor], state: Mapping[Tensor, Any]) -> StateNumbers | None:
+        """Return the numbers of each batch; None if a batch has several."""
         if not self._repeated:
             # only what is used again pays for this; a Ctrl-C on the way leaves a form that fits nothing
             device, self._device = self._device, -1
@@ -223,34 +223,39 @@ class Form:
                 batch.counts.lay_side_by_side(tensors)
             self._counts, self._repeated = _columns(list(map(state.get, params)), names), True
             self._device = device
-        begun = [batch.counts.read() for batch in self._batches]
-        return None if None in begun else begun  # pyright: ignore[reportReturnType]
+        before = [batch.counts.read() for batch in self._batches]
+        return None if None in before else before  # pyright: ignore[reportReturnType]
 
     def step(
-        self, optimizer: ElementwiseOptimizer, group: Group, grads: list[Array], begun: Begun, found: Array | None
+        self,
+        optimizer: ElementwiseOptimizer,
+        group: Group,
+        grads: list[Array],
+        before: StateNumbers,
+        overflow: Array | None,
     ) -> Callable[[], None]:
-        """Return what takes a step, which changes nothing where a flag on the device, `found`, is set.
+        """Return the function of a step that changes nothing if `overflow`, a flag on the device, is set.
 
         All that may be refused is computed before.
         """
         batches, left_out = self._batches, False
-        if found is not None and (optimizer.scalars or any(batch.others for batch in batches)) and batches:
+        if overflow is not None and (optimizer.scalars or any(batch.others for batch in batches)) and batches:
             # what the host counts or changes, only the host can leave out
-            left_out = bool(found.item())
+            left_out = bool(overflow.item())
             if left_out and optimizer.scalars:
                 batches = []
-                if not self._there:
+                if not self._tables_on_device:
                     return _nothing
         settings = numbers_of(group) if batches else {}
-        numbers = [optimizer.numbers_of_step(settings, each) for _, each in zip(batches, begun, strict=False)]
-        given = None
-        if self._there:
+        numbers = [optimizer.numbers_of_step(settings, each) for _, each in zip(batches, before, strict=False)]
+        device_settings = None
+        if self._tables_on_device:
             write = not self._asked.captured or capture_of_this_thread() is None
-            given = given_of(group, optimizer.ranges, write=write)
+            device_settings = step_settings(group, optimizer.ranges, write=write)
         if not self._dense:
             grads = [grad if type(grad) is np.ndarray else dense(grad) for grad in grads]
         work = zip(batches, numbers, strict=True)
-        return partial(self._take, optimizer, group, grads, list(work), given, found, formula=not left_out)
+        return partial(self._take, optimizer, group, grads, list(work), device_settings, overflow, formula=not left_out)
 
     def _take(
         self,
@@ -258,8 +263,8 @@ class Form:
         group: Group,
         grads: list[Any],
         work: list[tuple[_Batch, tuple[list[float], dict[str, Any]]]],
-        given: Given | None,
-        found: Array | None,
+        device_settings: StepSettings | None,
+        overflow: Array | None,
         *,
         formula: bool,
     ) -> None:
@@ -268,19 +273,19 @@ class Form:
         self._made = {}
         for version in self._versions:
             version[0] += 1
-        at = 0 if found is None else found.data.ptr
+        at = 0 if overflow is None else overflow.data.ptr
         addresses: list[int] = []
-        if self._there or any(batch.tables for batch, _ in work):
+        if self._tables_on_device or any(batch.tables for batch, _ in work):
             try:
                 addresses = [grad.data.ptr for grad in grads]
             except AttributeError:
                 # others are on the CPU
                 addresses = [getattr(grad.data, "ptr", 0) for grad in grads]
-        if given is not None:
+        if device_settings is not None:
             names = optimizer.formula_numbers
             flags = [group[name] if optimizer.ranges.get(name) is flag else 0.0 for name in names]
-            for table, made in self._there:
-                step_there(table, made, addresses, given, at, flags)
+            for table, made in self._tables_on_device:
+                step_there(table, made, addresses, device_settings, at, flags)
         for batch, (counts, numbers) in work:
             batch.counts.write(counts)
             for table in batch.tables:
@@ -290,8 +295,8 @@ class Form:
                 update_in_blocks(optimizer.formula, row, numbers)
 
     def write(self, values: Sequence[float]) -> None:
-        """Write settings to every device where numbers are computed from them, if they have changed."""
-        for _, numbers in self._there:
+        """Write changed settings to every device that computes numbers from them."""
+        for _, numbers in self._tables_on_device:
             numbers.write(values)
 
     def __reduce__(self) -> tuple[type[None], tuple[()]]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from lucid.autograd.base import TensorBase
 from lucid.base import gpu
-from lucid.cuda.steps.numbers import Given
+from lucid.cuda.steps.numbers import StepSettings
 from lucid.errors import NotDifferentiableError, SettingError
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class _Required(Enum):
-    """Of one member, which stays itself in copies and pickles."""
+    """The type of one member that stays itself in copies and pickles."""
 
     REQUIRED = "<required parameter>"
 
@@ -51,38 +51,38 @@ def numbers_of(group: Group) -> Group:
     return numbers
 
 
-def given_of(group: Group, names: Iterable[str], *, write: bool) -> Given:
+def step_settings(group: Group, names: Iterable[str], *, write: bool) -> StepSettings:
     """Return settings as numbers: pairs as two, flags as 0 or 1; those in tensors on a device are not read."""
     values: list[float] = []
-    there: list[tuple[int, Array]] = []
+    on_device: list[tuple[int, Array]] = []
     for name in names:
         value = group[name]
         for each in cast("tuple[Any, ...]", value if isinstance(value, tuple | list) else (value,)):
             if isinstance(each, TensorBase) and gpu.is_gpu_array(each.array):
-                there.append((len(values), each.array))
+                on_device.append((len(values), each.array))
                 values.append(0.0)
             else:
                 values.append(float(cast("Any", each) or 0))
-    return Given(values, there, write)
+    return StepSettings(values, on_device, write)
 
 
-def check_implementation(given: Mapping[str, Any]) -> None:
-    """Raise unless the arguments with which PyTorch chooses among implementations ask for what lucid's one does."""
-    if given.get("foreach") and given.get("fused"):
+def check_implementation(arguments: Mapping[str, Any]) -> None:
+    """Raise unless the arguments that select one of PyTorch's implementations allow lucid's."""
+    if arguments.get("foreach") and arguments.get("fused"):
         raise SettingError(
             "`fused` and `foreach` cannot be `True` together: leave both out, one kernel does all anyway"
         )
-    if given.get("differentiable") and given.get("fused"):
+    if arguments.get("differentiable") and arguments.get("fused"):
         raise SettingError("`fused` does not support `differentiable`: leave both out")
-    if given.get("differentiable"):
+    if arguments.get("differentiable"):
         raise NotDifferentiableError("differentiable=True: a step is not recorded in the graph: leave it False")
 
 
-def check_foreach(given: Mapping[str, Any]) -> None:
+def check_foreach(arguments: Mapping[str, Any]) -> None:
     """Raise if PyTorch's list implementation is asked for beside settings in tensors that it cannot take."""
-    if not given["foreach"] or given["capturable"]:
+    if not arguments["foreach"] or arguments["capturable"]:
         return
-    settings = {"lr": given["lr"], **{f"betas[{index}]": beta for index, beta in enumerate(given["betas"])}}
+    settings = {"lr": arguments["lr"], **{f"betas[{index}]": beta for index, beta in enumerate(arguments["betas"])}}
     for name, value in settings.items():
         if isinstance(value, TensorBase):
             raise SettingError(

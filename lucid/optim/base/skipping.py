@@ -1,4 +1,4 @@
-"""Steps that change nothing where a flag on the device says so, unknown to the host: what a `GradScaler` asks for."""
+"""Steps skipped by a flag on the device, unknown to the host, for a `GradScaler`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def why_on_host(optimizer: Optimizer, device: int) -> str | None:
-    """Return why only the host can leave out a step, with the remedy; None where kernels of a CUDA device can."""
+    """Return the reason, with the remedy, that only the host can skip a step; None if kernels of a CUDA device can."""
     kind = type(optimizer)
     # of what a class does beside, only the host can leave it out
     if (
@@ -48,11 +48,11 @@ def why_on_host(optimizer: Optimizer, device: int) -> str | None:
     return None
 
 
-def step_unless(optimizer: Any, found: Array, **kwargs: Any) -> Any:
-    """Return what `step` returns, which changes nothing where a flag, a float32 number on the device, is not 0."""
+def step_unless(optimizer: Any, overflow: Array, **kwargs: Any) -> Any:
+    """Return the result of `step`, skipped if a flag, a float32 number on the device, is not 0."""
     attributes: dict[str, Any] = optimizer.__dict__
-    attributes["_found"] = found
+    attributes["_overflow"] = overflow
     try:
         return optimizer.step(**kwargs)
     finally:
-        attributes.pop("_found", None)
+        attributes.pop("_overflow", None)

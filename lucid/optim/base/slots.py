@@ -1,4 +1,4 @@
-"""The state of a parameter as an optimizer declares it: how each part begins, where it lies, and what asks for it."""
+"""The declared state of a parameter: initial values, places, and the settings that require it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Slot(NamedTuple):
-    """What a parameter's state holds under one name: an array like the parameter, or one float32 number.
+    """One entry of a parameter's state: an array like the parameter, or one float32 number.
 
     Attributes
     ----------
@@ -39,8 +39,8 @@ class Slot(NamedTuple):
     asked_by: str = ""
     scalar: bool = False
 
-    def made(self, param: Tensor, group: Group, *, there: bool) -> Tensor:
-        """Return the state of a parameter that has made no step; a number on its device where `there`."""
+    def made(self, param: Tensor, group: Group, *, on_device: bool) -> Tensor:
+        """Return the initial state of a parameter; a number is on its device if `on_device`."""
         value: Any = self.begins
         if isinstance(value, str):
             value = rate_of(group) if value == "lr" else group[value]
@@ -48,7 +48,7 @@ class Slot(NamedTuple):
         shape, dtype = ((), np.dtype(np.float32)) if self.scalar else (array.shape, array.dtype)
         if dtype.kind == "c":
             value = complex(value, value)
-        if not param.is_cuda or (self.scalar and not there):
+        if not param.is_cuda or (self.scalar and not on_device):
             return wrap(_filled(np, shape, dtype, value))
         with gpu.use_device(gpu.device_index(array)):
             return wrap(_filled(namespace(array), shape, dtype, value))
@@ -78,7 +78,7 @@ def moved(state: Mapping[str, Tensor], names: Iterable[str], like: Array) -> dic
 
 
 def check_devices(param: Array, beside_it: Iterable[tuple[str, Array]]) -> None:
-    """Raise `DeviceError` where something that a step takes with a parameter, by its name, lies on another device."""
+    """Raise `DeviceError` if an array that a step takes with a parameter, by its name, is on another device."""
     for name, array in beside_it:
         if not beside(array, param):
             raise DeviceError(

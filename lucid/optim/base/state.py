@@ -54,7 +54,7 @@ def packed(state: Mapping[Any, Any], groups: list[Group]) -> dict[str, Any]:
 
 
 class _Slot(NamedTuple):
-    """A parameter, its group, and where it stands, in words."""
+    """A parameter, its group, and its position, in words."""
 
     param: Tensor
     group: Group
@@ -64,7 +64,7 @@ class _Slot(NamedTuple):
 def loaded(
     optimizer: Optimizer, state_dict: Mapping[str, Any], keeps: Callable[[Tensor], bool]
 ) -> tuple[dict[Any, Any], list[Group]]:
-    """Return state and groups as `state_dict` says, for the parameters of `optimizer`, which stays as it is.
+    """Return state and groups from `state_dict`, for the parameters of `optimizer`, without changing that.
 
     Of parameters of which it `keeps` none, state is passed over.
 
@@ -97,7 +97,7 @@ def loaded(
 
 
 def _groups(optimizer: Optimizer, saved_groups: Any) -> tuple[list[Group], dict[Any, _Slot]]:
-    """Return the saved groups with this optimiser's parameters, and what each saved number stands for."""
+    """Return the saved groups with this optimiser's parameters, and the slots of the saved numbers."""
     if len(saved_groups) != len(optimizer.param_groups):
         raise StateDictError(
             "loaded state dict has a different number of parameter groups: expected "
@@ -141,7 +141,7 @@ def _groups(optimizer: Optimizer, saved_groups: Any) -> tuple[list[Group], dict[
 
 
 def _by_name(optimizer: Optimizer, saved_groups: Any) -> list[Any]:
-    """Return the saved groups in the order of this optimizer's, and so their parameters, where both have names.
+    """Return the saved groups in the order of this optimizer's, and so their parameters, if both have names.
 
     Where the names are others everything stays at its place, as in PyTorch, with a warning.
     """
@@ -150,9 +150,9 @@ def _by_name(optimizer: Optimizer, saved_groups: Any) -> list[Any]:
     saved: list[Any] = [group.get("param_names") for group in saved_groups]
     if None in own or None in saved or own == saved:
         return saved_groups
-    known, given = ([name for names in each for name in names] for each in (own, saved))
-    if len(set(known)) < len(known) or sorted(known) != sorted(given):
-        only_own, only_saved = sorted({*known} - {*given}), sorted({*given} - {*known})
+    known, names_of_saved = ([name for names in each for name in names] for each in (own, saved))
+    if len(set(known)) < len(known) or sorted(known) != sorted(names_of_saved):
+        only_own, only_saved = sorted({*known} - {*names_of_saved}), sorted({*names_of_saved} - {*known})
         warn(
             f"load_state_dict: the optimizer and the state dict name other parameters, so state goes by position: "
             f"only the optimizer has {only_own}, only the state dict {only_saved}",
@@ -169,7 +169,7 @@ def _by_name(optimizer: Optimizer, saved_groups: Any) -> list[Any]:
         )
         groups = saved_groups
     numbers = [number for group in saved_groups for number in group["params"]]
-    number_of = dict(zip(given, numbers, strict=True))
+    number_of = dict(zip(names_of_saved, numbers, strict=True))
     return [
         {**group, "params": [number_of[name] for name in names], "param_names": names}
         for names, group in zip(own, groups, strict=True)
@@ -177,7 +177,7 @@ def _by_name(optimizer: Optimizer, saved_groups: Any) -> list[Any]:
 
 
 def _setting(value: Any) -> Any:
-    """Return a saved setting; what another library's tensor holds, such as a learning rate, in a tensor."""
+    """Return a saved setting; another library's tensor, such as a learning rate, becomes a tensor."""
     if isinstance(value, tuple | list):
         return type(cast("Any", value))(map(_setting, cast("list[Any]", value)))
     foreign = hasattr(value, "__array__") and not isinstance(value, TensorBase | Real)
@@ -188,14 +188,14 @@ def _entries(entries: Any, optimizer: Optimizer, slot: _Slot) -> dict[str, Any]:
     """Return the state of one parameter, copied and checked."""
     if not isinstance(entries, Mapping):
         raise StateDictError(f"load_state_dict: {slot.name}: expected a dict of state, got {type(entries).__name__}")
-    given, names = cast("Mapping[str, Any]", entries), optimizer.state_names(slot.group)
+    saved, names = cast("Mapping[str, Any]", entries), optimizer.state_names(slot.group)
     if names is None:
         # a user's own optimizer, whose steps are what it makes of them
-        return {name: _value(value, slot, name) for name, value in given.items()}
+        return {name: _value(value, slot, name) for name, value in saved.items()}
     device = device_of(slot.param.array) if counts_there(optimizer, slot.group) else CPU
     values = {
         name: _value(value, slot, name, device if name in optimizer.scalars else None)
-        for name, value in given.items()
+        for name, value in saved.items()
         if value is not None
     }
     if not values:
@@ -219,7 +219,7 @@ def _entries(entries: Any, optimizer: Optimizer, slot: _Slot) -> dict[str, Any]:
 
 
 def _value(value: Any, slot: _Slot, name: str, scalar_on: Device | None = None) -> Any:
-    """Return one entry of a parameter's state: a tensor beside the parameter, a list of such, or a copy of what it is.
+    """Return one entry of a parameter's state: a tensor beside the parameter, a list of such, or a copy of the value.
 
     A number of a declared state becomes a tensor of float32 on the device `scalar_on`.
     """

@@ -51,7 +51,7 @@ def register_optimizer_step_post_hook(hook: Callable[..., Any], *, every_step: b
 
 
 def with_step_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a `step` around which the step hooks of its optimizer fire, once also where it calls its base's."""
+    """Return a `step` that fires the step hooks of its optimizer, once even if it calls its base's."""
 
     @functools.wraps(step)
     def hooked(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -86,9 +86,9 @@ def _step_with_hooks(optimizer: Any, step: Callable[..., Any], args: tuple[Any, 
     return result
 
 
-def _call_pre_hook(optimizer: Any, hook: Entry, given: tuple[Any, Any]) -> tuple[Any, Any] | None:
+def _call_pre_hook(optimizer: Any, hook: Entry, call: tuple[Any, Any]) -> tuple[Any, Any] | None:
     """Return the arguments that take the place of those given, if the hook returns any."""
-    replacement = hook.func(optimizer, *given)
+    replacement = hook.func(optimizer, *call)
     if replacement is not None and not (isinstance(replacement, tuple) and len(cast("Any", replacement)) == 2):
         raise HookError(
             f"step pre-hook {hook_name(hook)}: expected None or a tuple (args, kwargs), got {replacement!r}"

@@ -109,7 +109,7 @@ def _flat(point: Point, start: Point) -> bool:
 
 
 def _minimum(left: Point, right: Point, bounds: tuple[float, float]) -> float:
-    """Return where the cubic through losses and slopes of two points is least, within bounds."""
+    """Return the minimum, within bounds, of the cubic through losses and slopes of two points."""
     lowest, highest = bounds
     if left.at == right.at:
         return (lowest + highest) / 2

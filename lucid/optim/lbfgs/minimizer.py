@@ -100,7 +100,7 @@ class LBFGS(DeclaredOptimizer):
             raise SettingError("LBFGS: expected a group with parameters, got an empty one")
 
     def _check_devices(self, params: list[Tensor], group: Group) -> None:
-        """Raise `DeviceError` where parameters, and what is kept of their steps, lie on several devices."""
+        """Raise `DeviceError` if parameters and the history of their steps lie on several devices."""
         if not params:
             return
         first = params[0]
@@ -111,7 +111,7 @@ class LBFGS(DeclaredOptimizer):
         check_devices(first.array, beside)
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Return what the first call of `closure` returns, after up to `max_iter` steps.
+        """Return the result of the first call of `closure`, after up to `max_iter` steps.
 
         Parameters
         ----------
@@ -147,11 +147,11 @@ class LBFGS(DeclaredOptimizer):
             before = [param.clone() for param in params]
             _move(params, at, direction)
             try:
-                new, there = float(run()), _flat_gradient(params)
+                new, gradient = float(run()), _flat_gradient(params)
             finally:
                 for param, value in zip(params, before, strict=True):
                     param.copy_(value)
-            return Point(at, new, there, there.dot(direction).item())
+            return Point(at, new, gradient, gradient.dot(direction).item())
 
         for iteration in range(1, group["max_iter"] + 1):
             state["n_iter"] += 1
@@ -164,7 +164,7 @@ class LBFGS(DeclaredOptimizer):
                 break
             used = 0
             if group["line_search_fn"] is not None:
-                found, used = strong_wolfe(
+                point, used = strong_wolfe(
                     lambda at, direction=direction: evaluate(at, direction),
                     at,
                     Point(0.0, loss, grad, slope),
@@ -172,7 +172,7 @@ class LBFGS(DeclaredOptimizer):
                     tolerance=tolerance,
                     most=group["max_eval"] - evaluations,
                 )
-                at, loss, grad = found.at, found.loss, found.grad
+                at, loss, grad = point.at, point.loss, point.grad
                 state["t"] = at
                 _move(params, at, direction)
             else:
@@ -192,7 +192,7 @@ class LBFGS(DeclaredOptimizer):
 
 
 def _direction(state: dict[str, Any], grad: Tensor, most: int) -> Tensor:
-    """Return the direction of the next step; what the last one taught is added to the state, `most` in all."""
+    """Return the direction of the next step, after adding the last step to the history, `most` in all."""
     if "old_dirs" not in state:
         state |= {"old_dirs": [], "old_stps": [], "ro": [], "H_diag": 1}
         return -grad
@@ -216,7 +216,7 @@ def _direction(state: dict[str, Any], grad: Tensor, most: int) -> Tensor:
 
 
 def _flat_gradient(params: list[Tensor]) -> Tensor:
-    """Return the gradients of all parameters in a row, of complex ones both parts, and zeros where there is none."""
+    """Return the gradients of all parameters in a row, complex ones as both parts, and zeros for missing ones."""
     return cat([_flat(param.new_zeros(param.shape) if param.grad is None else param.grad) for param in params])
 
 

@@ -104,7 +104,7 @@ class Adafactor(DeclaredOptimizer):
 
     def update(self, params: list[Tensor], group: Group) -> None:
         """Change the parameters of one group; nothing waits for a device."""
-        made = {param: _begun(param, group) for param in params if not self.state.get(param)}
+        made = {param: _initial_state(param, group) for param in params if not self.state.get(param)}
         for param, state in made.items():
             self.state[param].update(state)
         lr = rate_of(group)
@@ -132,9 +132,9 @@ class Adafactor(DeclaredOptimizer):
         param.sub_((step_ * (size / (_rms(step_) / group["d"]).clamp(min=1.0))).to(param.dtype))
 
 
-def _begun(param: Tensor, group: Group) -> dict[str, Tensor]:
+def _initial_state(param: Tensor, group: Group) -> dict[str, Tensor]:
     """Return the state of a parameter that has made no step."""
-    state = {"step": STEPS.made(param, group, there=False)}
+    state = {"step": STEPS.made(param, group, on_device=False)}
     if param.ndim < 2:
         return {**state, "variance": param.new_zeros(param.shape)}
     *rest, rows, columns = param.shape
@@ -142,7 +142,7 @@ def _begun(param: Tensor, group: Group) -> dict[str, Tensor]:
 
 
 def _wide(tensor: Tensor) -> Tensor:
-    """Return a tensor in which squares of half types are numbers still."""
+    """Return a tensor wide enough for squares of half types."""
     return tensor.float() if tensor.element_size() < 4 else tensor
 
 
@@ -151,7 +151,7 @@ def _rms(tensor: Tensor) -> Tensor:
 
 
 def _moved(mean: Tensor, new: Tensor, share: float) -> Tensor:
-    """Return a running mean that is moved towards what is new, in the state too."""
+    """Return a running mean moved towards a new value, in the state too."""
     moved = _wide(mean).lerp(new, share)
     mean.copy_(moved)
     return moved

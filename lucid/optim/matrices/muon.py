@@ -33,7 +33,7 @@ def _steps(value: Any, name: str) -> None:
 
 
 class Muon(DeclaredOptimizer):
-    r"""Muon: a matrix's step is its mean gradient made nearly orthogonal, all of whose singular values are about 1.
+    r"""Muon: a matrix's step is its mean gradient made nearly orthogonal, with all singular values about 1.
 
     With :math:`m \leftarrow m + (1 - momentum)(g - m)`, with Nesterov's momentum `g` moved towards it once more, the
     iteration :math:`x \leftarrow a x + (b x x^T + c (x x^T)^2) x` in bfloat16, begun at length 1, makes `o` of it, and
@@ -134,7 +134,7 @@ class Muon(DeclaredOptimizer):
 
 
 def orthogonal(matrix: Tensor, coefficients: tuple[float, float, float], steps: int, eps: float) -> Tensor:
-    """Return a matrix with the singular vectors of another, whose singular values are about 1, in bfloat16."""
+    """Return a matrix with the singular vectors of another and singular values of about 1, in bfloat16."""
     a, b, c = coefficients
     high = matrix.shape[0] > matrix.shape[1]
     # products of the smaller side with itself are the smaller ones

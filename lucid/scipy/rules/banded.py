@@ -1,4 +1,4 @@
-"""Linear equations whose matrix has a few diagonals, which SciPy solves on the host: those of splines.
+"""Linear equations with a banded matrix, solved by SciPy on the host: those of splines.
 
 Row ``u + i - j`` of the diagonals holds in column j what the matrix has at (i, j), with u diagonals above the main one.
 The adjoint of a solution is a solution with the transposed matrix, and the gradient by the matrix has its diagonals.
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class BandedSolution(Function):
-    """What a matrix of diagonals, below and above the main one, gives the right side: of shape (rows, columns)."""
+    """The solution for a banded matrix, given by its diagonals, and a right side of shape (rows, columns)."""
 
     @staticmethod
     def forward(ctx: Any, diagonals: Tensor, right: Tensor, below: int, above: int) -> Any:
@@ -53,7 +53,7 @@ class BandedSolution(Function):
 
 
 def _moved(x: Tensor, steps: int, size: int) -> Any:
-    """Return an array whose rows stand `steps` further down, or up, with zeros in place of those that are missing."""
+    """Return an array with its rows shifted down, or up, by `steps`, and zeros for the missing ones."""
     steps = max(-size, min(size, steps))
     rest = (0, 0) * (x.array.ndim - 1)
     if steps >= 0:

@@ -1,4 +1,4 @@
-"""What lies beyond the edges of an array, by SciPy's names for it."""
+"""Extension of an array beyond its edges, by SciPy's names of the modes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MODES = {
 
 
 def place_in(index: Array, size: int, mode: str) -> Any:
-    """Return which element stands at a whole number that may lie beyond an edge; -1 for a constant."""
+    """Return the index of the element for a whole number that may lie beyond an edge; -1 for a constant."""
     if mode == "constant":
         return lnp.where((index < 0) | (index >= size), -1, index)
     if mode == "nearest" or size == 1:

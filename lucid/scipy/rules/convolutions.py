@@ -33,7 +33,7 @@ def operands(name: str, in1: Array, in2: Array, mode: str) -> list[Any]:
 
 
 def ordered(one: Array, two: Array, mode: str, axes: Sequence[int]) -> list[Any]:
-    """Return two arrays, of which in the mode 'valid' the larger one comes first."""
+    """Return two arrays; in the mode 'valid' the larger one comes first."""
     pairs = [(one.shape[k], two.shape[k]) for k in axes]
     if mode != "valid" or all(m >= n for m, n in pairs):
         return [one, two]
@@ -80,8 +80,8 @@ def fftconvolve(in1: Array, in2: Array, mode: str = "full", axes: PerAxis = None
     sizes = [one.shape[k] + two.shape[k] - 1 for k in along]
     fast = host_library("fft").next_fast_len
     padded = [fast(size, not is_complex) for size in sizes]
-    there, back = (lnp.fft.fftn, lnp.fft.ifftn) if is_complex else (lnp.fft.rfftn, lnp.fft.irfftn)
-    result = back(there(one, padded, axes=along) * there(two, padded, axes=along), padded, axes=along)
+    forward, inverse = (lnp.fft.fftn, lnp.fft.ifftn) if is_complex else (lnp.fft.rfftn, lnp.fft.irfftn)
+    result = inverse(forward(one, padded, axes=along) * forward(two, padded, axes=along), padded, axes=along)
     kept = [slice(None)] * one.ndim
     for k, size in zip(along, sizes, strict=True):
         kept[k] = slice(size)
@@ -169,5 +169,5 @@ def correlate2d(in1: Array, in2: Array, mode: str = "full", boundary: str = "fil
 
 
 def conjugated(x: Array) -> Any:
-    """Return the conjugate of an array, which is itself if it is real."""
+    """Return the conjugate of an array: the array itself if it is real."""
     return lnp.conj(x) if x.dtype.kind == "c" else x

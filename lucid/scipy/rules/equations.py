@@ -37,7 +37,7 @@ def adjoint(x: Tensor) -> Any:
 
 
 class SylvesterSolution(Function):
-    """The X for which ``a X + X b`` is q."""
+    """The solution X of ``a X + X b = q``."""
 
     @staticmethod
     def forward(ctx: Any, a: Tensor, b: Tensor, q: Tensor) -> Any:
@@ -49,7 +49,7 @@ class SylvesterSolution(Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> Any:
-        """Return the gradients by the two matrices, and by the right side, for which the adjoint equation is solved."""
+        """Return the gradients by the two matrices, and by the right side, the solution of the adjoint equation."""
         a, b, solution = ctx.saved_tensors
         back = SylvesterSolution.apply(adjoint(a), adjoint(b), grads[0])
         slopes = arithmetic.neg(matmul(back, adjoint(solution))), arithmetic.neg(matmul(adjoint(solution), back))
@@ -57,7 +57,7 @@ class SylvesterSolution(Function):
 
 
 class MatrixRoot(Function):
-    """The principal square root: complex too of real matrices, which can have negative eigenvalues."""
+    """The principal square root: complex of real matrices too, as they can have negative eigenvalues."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor) -> Any:
@@ -85,7 +85,7 @@ class MatrixFunction(Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> Any:
-        """Return the adjoint of the derivative, of which SciPy's value of twice the size has a block."""
+        """Return the adjoint of the derivative, a block of SciPy's value for a matrix of twice the size."""
         (x,) = ctx.saved_tensors
         size = x.array.shape[-1]
         same, direction = promote_to_tensors(x, adjoint(grads[0]))
@@ -142,7 +142,7 @@ def sqrtm(A: Array) -> Any:
 
 @rule("linalg.logm")
 def logm(A: Array) -> Any:
-    """Return ``scipy.linalg.logm``, which is in double precision."""
+    """Return ``scipy.linalg.logm``, in double precision."""
     return recorded(MatrixFunction, "logm", *in_double(A))
 
 

@@ -90,7 +90,7 @@ def multigammaln(a: Array, d: int) -> Any:
 
 @rule("special.sinc")
 def sinc(x: Array) -> Any:
-    """Return ``scipy.special.sinc``, which is NumPy's."""
+    """Return ``scipy.special.sinc``, the same function as NumPy's."""
     return lnp.sinc(x)
 
 
@@ -98,15 +98,15 @@ def sinc(x: Array) -> Any:
 
 
 def by_ufunc(name: str, *operands: Array) -> Any:
-    """Return what a ufunc of SciPy's gives of arrays, in the dtypes of its own."""
+    """Return the result of one of SciPy's ufuncs for arrays, in its own dtypes."""
     like = next((array for x in operands if gpu.is_gpu_array(array := plain(x))), None)
-    given = [put(x, like) if isinstance(x, np.ndarray) else x for x in operands]
-    return ufunc_called(getattr(UFUNCS, name), "__call__", tuple(given), {}, "scipy.special.")
+    arguments = [put(x, like) if isinstance(x, np.ndarray) else x for x in operands]
+    return ufunc_called(getattr(UFUNCS, name), "__call__", tuple(arguments), {}, "scipy.special.")
 
 
 @rule("special.zeta")
 def zeta(x: Array, q: Array = None) -> Any:
-    """Return ``scipy.special.zeta`` of two arguments, of which the second has a gradient."""
+    """Return ``scipy.special.zeta`` of two arguments, differentiable by the second."""
     if q is None:
         raise NumpyCallError("scipy.special.zeta: with a Tensor q must be given, by which alone there is a gradient")
     return by_ufunc("_zeta", x, q)
@@ -114,12 +114,12 @@ def zeta(x: Array, q: Array = None) -> Any:
 
 @rule("special.lambertw")
 def lambertw(z: Array, k: Array = 0, tol: Array = 1e-8) -> Any:
-    """Return ``scipy.special.lambertw``, which is complex."""
+    """Return ``scipy.special.lambertw``, a complex function."""
     return by_ufunc("_lambertw", z, np.asarray(host(k), np.int64), tol)
 
 
 def _enter_spherical(name: str, parity: int) -> None:
-    """Enter a spherical Bessel function, for negative z by its parity for even orders; 0 where it has none."""
+    """Enter a spherical Bessel function, for negative z by its parity for even orders; 0 if it has none."""
 
     def function(n: Array, z: Array, derivative: bool = False) -> Any:
         (z,) = in_one_dtype(z)

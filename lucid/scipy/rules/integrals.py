@@ -27,7 +27,7 @@ WIDENS = tuple(map(int, version("scipy").split(".")[:2])) < (1, 18)
 
 
 def samples(y: Array, x: Array, dx: Array, axis: int) -> tuple[Any, Any, int]:
-    """Return samples with their axis last, the distances between them, and where the axis was.
+    """Return samples with their axis last, the distances between them, and the position of that axis.
 
     The distances are one number, or as many as there are intervals, along a last axis.
     """
@@ -71,7 +71,7 @@ def cumulative_trapezoid(y: Array, x: Array = None, dx: Array = 1.0, axis: int =
 
 
 def over(x: Array, y: Array) -> Any:
-    """Return a quotient, and zero where two samples lie at one place."""
+    """Return a quotient, and zero for two samples at one place."""
     if isinstance(y, int | float):
         return x / y if y else x * 0.0
     is_zero = plain(y) == 0

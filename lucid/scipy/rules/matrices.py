@@ -30,7 +30,7 @@ def det(a: Array, overwrite_a: bool = False, check_finite: bool = True) -> Any:
 
 @rule("linalg.pinv")
 def pinv(a: Array, check_finite: bool = True) -> Any:
-    """Return ``scipy.linalg.pinv``, whose cutoff is larger than NumPy's."""
+    """Return ``scipy.linalg.pinv``, with a larger cutoff than NumPy's."""
     (a,) = in_one_dtype(a)
     return lnp.linalg.pinv(a, rcond=max(a.shape[-2:]) * float(np.finfo(a.dtype).eps))
 
@@ -62,7 +62,7 @@ def solve(
     assume_a: str | None = None,
     transposed: bool = False,
 ) -> Any:
-    """Return ``scipy.linalg.solve``; what is assumed of the matrix says which of its triangles is read."""
+    """Return ``scipy.linalg.solve``; the assumed structure of the matrix selects the triangle that is read."""
     a, b = in_one_dtype(a, b)
     if assume_a in {"sym", "her", "pos", "symmetric", "hermitian", "positive definite"}:
         half = lnp.tril(a, -1) if lower else lnp.triu(a, 1)
@@ -106,7 +106,7 @@ def cholesky(a: Array, lower: bool = False, overwrite_a: bool = False, check_fin
 
 @rule("linalg.cho_factor")
 def cho_factor(a: Array, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Any, bool]:
-    """Return ``scipy.linalg.cho_factor``: where SciPy leaves other numbers in the other triangle, zeros stand here."""
+    """Return ``scipy.linalg.cho_factor``, with zeros for SciPy's arbitrary numbers in the other triangle."""
     return cholesky(a, lower), lower
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def windows(P: Array, w: Array) -> Any:
-    """Return ``sum(P[n + k] * w[k])`` for each n for which all of the weights lie on the array."""
+    """Return ``sum(P[n + k] * w[k])`` for each n with all of the weights on the array."""
     return recorded(Windows, P, w)
 
 
@@ -37,7 +37,7 @@ def spread(w: Array, g: Array) -> Any:
 
 
 def _correlated(a: Array, w: Array, *, is_behind: bool) -> Any:
-    """Return the windows of all elements of an array, which begin at each, or end there."""
+    """Return the windows of all elements of an array, beginning at each, or ending there."""
     if a.dtype.kind == "f" and w.dtype.kind == "c":
         a = a.astype(np.result_type(a.dtype, np.complex64))
     if not a.ndim:
@@ -136,7 +136,7 @@ class Overlaps(Function):
 
 
 def like_operand(grad: Tensor, x: TensorBase) -> Any:
-    """Return a gradient in the dtype of what it belongs to: real of real."""
+    """Return a gradient in the dtype of its operand: real of real."""
     wanted = x.array.dtype
     if grad.array.dtype.kind == "c" and wanted.kind != "c":
         grad = real(grad)

@@ -32,11 +32,11 @@ if TYPE_CHECKING:
 
 
 class Division(Function):
-    """The y whose causal convolution with a, along the last axis, is v."""
+    """The solution y of ``a * y = v``, a causal convolution along the last axis."""
 
     @staticmethod
     def forward(ctx: Any, a: Tensor, v: Tensor) -> Any:
-        """Return y by SciPy's filter, or CuPy's; SciPy's too where CuPy's needs a library that is not there."""
+        """Return y by SciPy's filter, or CuPy's; SciPy's too if CuPy's needs a library that is not installed."""
         try:
             filters = library("signal", v.array)
         except ImportError:
@@ -67,12 +67,12 @@ class Division(Function):
 
 
 def in_one_dtype(*values: Array) -> list[Any]:
-    """Return operands in the dtype of floats to which all promote; None stays what it is."""
-    given = arrays(*[value for value in values if value is not None])
-    dtype = np.result_type(*[each.dtype for each in given])
+    """Return operands in the dtype of floats that all promote to, and None unchanged."""
+    operands = arrays(*[value for value in values if value is not None])
+    dtype = np.result_type(*[each.dtype for each in operands])
     dtype = dtype if dtype.kind in "fc" else np.dtype(np.float64)
-    found = iter([in_dtype(each, dtype) for each in given])
-    return [None if value is None else next(found) for value in values]
+    results = iter([in_dtype(each, dtype) for each in operands])
+    return [None if value is None else next(results) for value in values]
 
 
 def along_last(x: Array, count: int) -> Any:
@@ -120,13 +120,13 @@ def lfilter(b: Array, a: Array, x: Array, axis: int = -1, zi: Array = None) -> A
         y = recorded(Division, a, y)
     if zi is None:
         return lnp.moveaxis(y, -1, axis)
-    left = made[..., n:]
+    final = made[..., n:]
     if states and a.shape[0] > 1:
         # what the output would still give back
         ends = y[..., max(n - states, 0) :]
         tail = spread(along_last(a, x.ndim), ends)[..., ends.shape[-1] :]
-        left = left - with_zeros(tail, states)
-    return lnp.moveaxis(y, -1, axis), lnp.moveaxis(left, -1, axis)
+        final = final - with_zeros(tail, states)
+    return lnp.moveaxis(y, -1, axis), lnp.moveaxis(final, -1, axis)
 
 
 @rule("signal.lfilter_zi")

@@ -48,7 +48,7 @@ def rule(names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
 
 def constants(names: str) -> None:
-    """Enter functions no result of which carries a gradient: they are SciPy's own, of plain values."""
+    """Enter functions without gradients for any result: they are SciPy's own, of plain values."""
     for name in names.split():
         OTHERS[f"scipy.{name}"] = None
 
@@ -101,14 +101,14 @@ def host(value: Array) -> np.ndarray[Any, Any]:
 
 
 def real_or_complex(name: str, *values: Array) -> list[Any]:
-    """Return operands as arrays, of which the first must be of floats: SciPy's result has its dtype."""
-    found = arrays(*values)
-    if found[0].dtype.kind not in "fc":
+    """Return operands as arrays; the first must be of floats, as SciPy's result has its dtype."""
+    operands = arrays(*values)
+    if operands[0].dtype.kind not in "fc":
         raise NumpyCallError(
-            f"scipy.{name}: the result has the dtype of the array that is filtered, {found[0].dtype}, which has no "
+            f"scipy.{name}: the result has the dtype of the array that is filtered, {operands[0].dtype}, which has no "
             "gradient: give it as floats, x.astype(float)"
         )
-    return found
+    return operands
 
 
 def in_dtype(x: Array, dtype: np.dtype[Any]) -> Any:
@@ -117,25 +117,25 @@ def in_dtype(x: Array, dtype: np.dtype[Any]) -> Any:
 
 
 def in_double(*values: Array) -> list[Any]:
-    """Return operands in double precision, as SciPy takes them in many a place; None stays what it is."""
-    found = iter(arrays(*[value for value in values if value is not None]))
+    """Return operands in double precision, as SciPy takes them in many a place, and None unchanged."""
+    operands = iter(arrays(*[value for value in values if value is not None]))
     results: list[Any] = []
     for value in values:
-        x = None if value is None else next(found)
+        x = None if value is None else next(operands)
         results.append(x if x is None else in_dtype(x, np.dtype("c16" if x.dtype.kind == "c" else "f8")))
     return results
 
 
 def recorded(function: type[Function], *values: Array) -> Any:
-    """Return what a Function of `lucid.autograd` gives of arrays, which become tensors, and of settings."""
+    """Return the result of a Function of `lucid.autograd` for arrays, converted to tensors, and settings."""
     return by_op(function.apply, *values)
 
 
 def by_op(op: Callable[..., Any], *values: Array, **settings: Array) -> Any:
-    """Return what an op of lucid gives of arrays, which become tensors."""
+    """Return the result of an op of lucid for arrays, converted to tensors."""
     # a product of arrays without dimensions is a number of NumPy's
-    given = [wrap(asarray(x)) if type(x) in NUMBERS else wrap(x) if is_plain(x) else x for x in values]
-    return settled(op(*given, **settings), ())
+    operands = [wrap(asarray(x)) if type(x) in NUMBERS else wrap(x) if is_plain(x) else x for x in values]
+    return settled(op(*operands, **settings), ())
 
 
 def is_plain(value: object) -> bool:

@@ -132,7 +132,7 @@ def window_of(window: Array, size: int, like: Array) -> Any:
 def upfirdn(
     h: Array, x: Array, up: int = 1, down: int = 1, axis: int = -1, mode: str = "constant", cval: float = 0
 ) -> Any:
-    """Return ``scipy.signal.upfirdn``: the filter's phases, one beside another, of which each `down`-th is kept."""
+    """Return ``scipy.signal.upfirdn``: the filter's phases, one beside another, keeping each `down`-th sample."""
     h, x = in_one_dtype(h, x)
     if h.ndim != 1 or not h.size:
         raise ValueError("h must be 1-D with non-zero length")
@@ -309,7 +309,7 @@ def medfilt(volume: Array, kernel_size: PerAxis = None) -> Any:
 
 
 def frequencies(worN: Array, whole: bool, include_nyquist: bool) -> Any:
-    """Return the angles at which a response is asked for."""
+    """Return the angles of a requested frequency response."""
     if np.ndim(worN) or not (worN is None or float(worN).is_integer()):
         return np.atleast_1d(worN) if not np.ndim(worN) else worN
     end = 2 * np.pi if whole else np.pi
@@ -326,7 +326,7 @@ def freqz(
     include_nyquist: bool = False,
 ) -> Any:
     """Return ``scipy.signal.freqz``, of coefficients that are vectors."""
-    (given,) = in_one_dtype(b)
+    (numerator,) = in_one_dtype(b)
     b, a = in_one_dtype(b, a)
     b, a = lnp.atleast_1d(b), lnp.atleast_1d(a)
     if b.ndim != 1 or a.ndim != 1:
@@ -344,5 +344,5 @@ def freqz(
     responses = response(b) / response(a)
     if not chosen and a.shape[0] == 1:
         # SciPy transforms b alone
-        responses = responses.astype(np.result_type(given.dtype, np.complex64))
+        responses = responses.astype(np.result_type(numerator.dtype, np.complex64))
     return angles * (fs / (2 * math.pi)), responses

@@ -1,4 +1,4 @@
-"""Differential equations: `scipy.integrate.odeint`, whose gradient is an equation too, solved backwards in time.
+"""Differential equations: `scipy.integrate.odeint`, with a gradient that solves an equation backwards in time.
 
 SciPy's solver chooses its steps by numbers, so that what is recorded is the solution and not its steps. Where L depends
 on the solution y, ``a = dL/dy`` is carried back from each of the times to the one before by ``a' = -a df/dy``, beside y
@@ -59,8 +59,8 @@ class Equation(NamedTuple):
 
     def args(self, values: Sequence[Any]) -> tuple[Any, ...]:
         """Return the further arguments, with values for those that are differentiated by."""
-        given = iter(values)
-        leaves = [next(given) if leaf is Place else leaf for leaf in self.constants]
+        remaining = iter(values)
+        leaves = [next(remaining) if leaf is Place else leaf for leaf in self.constants]
         return tree_unflatten(leaves, self.form)
 
     def slope(self, y: Array, t: Array, *values: Array) -> Any:
@@ -69,7 +69,7 @@ class Equation(NamedTuple):
         return lnp.atleast_1d(lnp.asarray(self.func(t, y, *args) if self.tfirst else self.func(y, t, *args)))
 
     def solved(self, y0: Array, t: Array, values: Sequence[Any], **options: object) -> Any:
-        """Return what SciPy gives of plain arrays."""
+        """Return SciPy's solution for plain arrays."""
         solver = host_library("integrate").odeint
         return solver(self.func, y0, t, self.args(values), tfirst=self.tfirst, **{**self.options, **options})
 
@@ -81,15 +81,15 @@ class Equation(NamedTuple):
 
 
 class Place:
-    """Stands among constants for what is differentiated by."""
+    """The place of a differentiated operand among constants."""
 
 
 class Solution(Function):
-    """The solution of an equation at some times, by where it starts, the times and parameters."""
+    """The solution of an equation at some times, as a function of initial values, times and parameters."""
 
     @staticmethod
     def forward(ctx: Any, equation: Equation, y0: Tensor, t: Tensor, *values: Tensor) -> Any:
-        """Return what SciPy's solver gives."""
+        """Return the solution by SciPy's solver."""
         y = wrap(equation.solved(y0.array, t.array, [value.array for value in values]))
         ctx.equation = equation
         ctx.save_for_backward(y, t, *values)
@@ -100,8 +100,8 @@ class Solution(Function):
         """Return the gradients by all that is a tensor."""
         y, t, *values = [lnp.asarray(each) if is_recorded(each) else each.array for each in ctx.saved_tensors]
         (g,) = [lnp.asarray(each) if is_recorded(each) else each.array for each in grads]
-        found = gradients(ctx.equation, y, t, values, g, of_times=ctx.needs_input_grad[2])
-        return None, *[each if each is None or isinstance(each, TensorBase) else wrap(asarray(each)) for each in found]
+        slopes = gradients(ctx.equation, y, t, values, g, of_times=ctx.needs_input_grad[2])
+        return None, *[each if each is None or isinstance(each, TensorBase) else wrap(asarray(each)) for each in slopes]
 
 
 def gradients(
@@ -132,7 +132,7 @@ def carried_back(
     values: Sequence[Any],
     halvings: int,
 ) -> tuple[Any, list[Any]]:
-    """Return `a` at the first of two times of `a` at the second, and what each parameter's gradient gets between them.
+    """Return `a` at the first of two times of `a` at the second, and the increments of parameters' gradients between.
 
     Backwards in time an equation may be unstable that is stable forwards. Where y does not come back to where it was,
     the interval is halved.
@@ -176,8 +176,8 @@ def augmented(equation: Equation, size: int, count: int) -> Equation:
     def rates(state: Array, t: Array, *values: Array) -> Any:
         y, a = state[:size], state[size : 2 * size]
 
-        def slope_at(given: tuple[Any, list[Any]]) -> Any:
-            return equation.slope(given[0], t, *given[1])
+        def slope_at(point: tuple[Any, list[Any]]) -> Any:
+            return equation.slope(point[0], t, *point[1])
 
         vjp, slope = make_vjp(slope_at)((y, [*values]))
         by_y, by_values = vjp(-a)
@@ -189,31 +189,31 @@ def augmented(equation: Equation, size: int, count: int) -> Equation:
 def within(equation: Equation) -> dict[str, Any]:
     """Return the options of the solver that hold for other equations too, of any size and backwards."""
     limits = ("hmax", "hmin", "mxstep", "mxordn", "mxords")
-    found = {name: tolerance(equation, name).min() for name in ("rtol", "atol")}
-    return {**found, **{name: equation.options[name] for name in limits if name in equation.options}}
+    tolerances = {name: tolerance(equation, name).min() for name in ("rtol", "atol")}
+    return {**tolerances, **{name: equation.options[name] for name in limits if name in equation.options}}
 
 
 def tolerance(equation: Equation, name: str) -> np.ndarray[Any, Any]:
     """Return a tolerance of the solver's, one or one for each component."""
-    given = equation.options.get(name)
-    return np.asarray(USUAL if given is None else given, float)
+    value = equation.options.get(name)
+    return np.asarray(USUAL if value is None else value, float)
 
 
 def returns(equation: Equation, ends: tuple[Any, Any], times: tuple[Any, Any], values: Sequence[Any]) -> bool:
-    """Return whether y alone, without gradients, comes back to where it was: most that does not is known by that."""
-    there, here = plain(times[0]), plain(times[1])
+    """Return whether y alone, without gradients, returns to its values: most failures show in that."""
+    start, stop = plain(times[0]), plain(times[1])
     alone = equation._replace(options=within(equation))
-    back = alone.solved(plain(ends[1]), np.stack([here, there]), [plain(value) for value in values])
+    back = alone.solved(plain(ends[1]), np.stack([stop, start]), [plain(value) for value in values])
     return is_near(equation, back[1], ends)
 
 
-def is_near(equation: Equation, found: Array, ends: tuple[Any, Any]) -> bool:
-    """Return whether y is where it was at the first end; what is infinite or NaN there or later has no other way."""
+def is_near(equation: Equation, computed: Array, ends: tuple[Any, Any]) -> bool:
+    """Return whether y is near its value at the first end; true also if values there or later are infinite or NaN."""
     wanted, later = plain(ends[0]), plain(ends[1])
     if not (np.isfinite(wanted).all() and np.isfinite(later).all()):
         return True
     allowed = tolerance(equation, "atol") + tolerance(equation, "rtol") * abs(wanted)
-    return bool((abs(found - wanted) <= MISSED * allowed).all())
+    return bool((abs(computed - wanted) <= MISSED * allowed).all())
 
 
 @rule("integrate.odeint")

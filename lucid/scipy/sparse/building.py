@@ -1,4 +1,4 @@
-"""Sparse matrices of what SciPy's constructors take, and from one format to another."""
+"""Construction of sparse matrices from SciPy's arguments, and conversion between formats."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def summed(source: Any, format: str) -> Elements:
 
 
 def canonical(source: Any) -> Elements:
-    """Return elements of which none is repeated, in rows or in columns."""
+    """Return elements without duplicates, in rows or in columns."""
     return summed(source, "csc" if source.pattern.format == "csc" else "csr")
 
 
@@ -115,13 +115,13 @@ def of_dense(matrix: Any) -> Elements:
     return of_elements("coo", taken(lnp.reshape(matrix, -1), index), [places], values.shape)
 
 
-def of_argument(format: str, given: Any, shape: tuple[int, int] | None, dtype: Any) -> Elements:
-    """Return the elements of what a constructor got."""
-    if is_scipys(given) or hasattr(given, "pattern"):
-        return converted(given, format)
-    parts: Any = given
-    if not isinstance(given, tuple):
-        return converted(of_dense(given), format)
+def of_argument(format: str, argument: Any, shape: tuple[int, int] | None, dtype: Any) -> Elements:
+    """Return the elements of a constructor's argument."""
+    if is_scipys(argument) or hasattr(argument, "pattern"):
+        return converted(argument, format)
+    parts: Any = argument
+    if not isinstance(argument, tuple):
+        return converted(of_dense(argument), format)
     if all(isinstance(size, int | np.integer) for size in parts):
         none = np.zeros(0, np.int32)
         return converted(of_elements("coo", np.zeros(0, dtype or np.float64), [(none, none)], parts), format)

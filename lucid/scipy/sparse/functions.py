@@ -46,7 +46,7 @@ def plain_matrix(value: Any) -> Any:
 
 
 def module_of(values: Sequence[Any], part: str) -> Any:
-    """Return ``scipy.sparse``, or CuPy's where an argument is on a device, or a part of it."""
+    """Return ``scipy.sparse``, or CuPy's for an argument on a device, or a part of it."""
     arrays = [plain(value.data if isinstance(value, Sparse) else value) for value in values]
     arrays += [value.data for value in values if is_scipys(value)]
     return library(next((array for array in arrays if gpu.is_gpu_array(array)), None), part)
@@ -58,13 +58,13 @@ def made(result: Any) -> Any:
 
 
 def called(name: str, part: str = "", made: Callable[[Any], Any] = made) -> Callable[..., Any]:
-    """Return a function of SciPy's, whose sparse matrices are lucid's; what requires grad is refused."""
+    """Return one of SciPy's functions for lucid's sparse matrices; operands that require grad are refused."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        given = leaves([*args, *kwargs.values()])
-        if any_recorded([value.data if isinstance(value, Sparse) else value for value in given]):
+        operands = leaves([*args, *kwargs.values()])
+        if any_recorded([value.data if isinstance(value, Sparse) else value for value in operands]):
             raise no_rule(f"{part}.{name}".lstrip("."))
-        function = getattr(module_of(given, part), name)
+        function = getattr(module_of(operands, part), name)
         args, kwargs = replaced(args, plain_matrix), {key: replaced(one, plain_matrix) for key, one in kwargs.items()}
         return made(function(*args, **kwargs))
 
@@ -89,7 +89,7 @@ class Kind(type):
 
 
 def kind_of_scipys(scipys: type) -> type:
-    """Return a class of SciPy's as one whose constructor takes lucid's matrices, and gives SciPy's own."""
+    """Return one of SciPy's classes with a constructor that takes lucid's matrices, and returns SciPy's own."""
     return scipys if issubclass(scipys, Exception) else Kind(scipys.__name__, (), {"scipys": scipys})
 
 
@@ -98,14 +98,14 @@ def stacking(name: str) -> Callable[..., Any]:
     otherwise = called(name)
 
     def call(blocks: Any, *args: Any, **kwargs: Any) -> Any:
-        given = leaves(blocks)
-        matrices = [wrapped(value) for value in given if issparse(value)]
-        if not any_recorded([matrix.data for matrix in matrices]) or len(matrices) < sum(x is not None for x in given):
+        parts = leaves(blocks)
+        matrices = [wrapped(value) for value in parts if issparse(value)]
+        if not any_recorded([matrix.data for matrix in matrices]) or len(matrices) < sum(x is not None for x in parts):
             return otherwise(blocks, *args, **kwargs)
 
         def function(*numbers: Any) -> Any:
-            left = iter(numbers)
-            moved = replaced(blocks, lambda value: next(left) if issparse(value) else value)
+            remaining = iter(numbers)
+            moved = replaced(blocks, lambda value: next(remaining) if issparse(value) else value)
             return getattr(library(plain(matrices[0].data)), name)(moved, *args, **kwargs)
 
         result = rearranged(function, matrices, array=matrices[0].is_array and not on_gpu(matrices[0]))
@@ -122,10 +122,10 @@ def on_gpu(matrix: Sparse) -> bool:
 
 
 def _diagonals(name: str, diagonals: Any, offsets: Any, options: dict[str, Any]) -> Any:
-    given: Any = diagonals
+    lines: Any = diagonals
     if isinstance(diagonals, TensorBase) and plain(diagonals).ndim == 2:
-        given = list(given)
-    each: list[Any] = [*given] if isinstance(given, list | tuple) else [given]
+        lines = list(lines)
+    each: list[Any] = [*lines] if isinstance(lines, list | tuple) else [lines]
     if np.isscalar(offsets) and all(np.isscalar(one) for one in each):
         each = [np.asarray(each)]
     if not any_recorded(each):
@@ -154,7 +154,7 @@ def _beside(value: Any, like: Any) -> Any:
 def diags(
     diagonals: Any, offsets: Any = 0, shape: tuple[int, int] | None = None, format: str | None = None, dtype: Any = None
 ) -> Any:
-    """Return a matrix of diagonals, each of which may require grad."""
+    """Return a matrix of diagonals; each may require grad."""
     return _diagonals("diags", diagonals, offsets, {"shape": shape, "format": format, "dtype": dtype})
 
 
@@ -167,5 +167,5 @@ def diags_array(
     format: str | None = None,
     dtype: Any = None,
 ) -> Any:
-    """Return an array of diagonals, each of which may require grad."""
+    """Return an array of diagonals; each may require grad."""
     return _diagonals("diags_array", diagonals, offsets, {"shape": shape, "format": format, "dtype": dtype})

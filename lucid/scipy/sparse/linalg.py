@@ -43,8 +43,8 @@ def _solved(name: str, matrix: Any, right: Dense, solve: Callable[[Pattern, Arra
         right = right.reshape(-1)
     if not is_recorded(matrix.data) and not is_recorded(right):
         return solve(matrix.pattern, plain(matrix.data), plain(right))
-    values, given = in_one_dtype(name, matrix.data, right)
-    return settled(Solution.apply(values, given, matrix.pattern, solve), ())
+    values, operand = in_one_dtype(name, matrix.data, right)
+    return settled(Solution.apply(values, operand, matrix.pattern, solve), ())
 
 
 def spsolve(A: Any, b: Any, permc_spec: str | None = None, use_umfpack: bool = True) -> Any:
@@ -59,8 +59,8 @@ def spsolve(A: Any, b: Any, permc_spec: str | None = None, use_umfpack: bool = T
     def solve(pattern: Pattern, values: Array, right: Array) -> Array:
         with on(right):
             # CuPy solves in rows, SciPy in columns
-            given = pattern.matrix(values).copy().asformat("csr" if gpu.is_gpu_array(right) else "csc")
-            solution = library(right, "linalg").spsolve(given, right, **options)
+            converted = pattern.matrix(values).copy().asformat("csr" if gpu.is_gpu_array(right) else "csc")
+            solution = library(right, "linalg").spsolve(converted, right, **options)
         return solution.reshape(right.shape)
 
     return _solved("spsolve", matrix, right, solve)
@@ -77,7 +77,7 @@ def cg(
     M: Any = None,
     callback: Callable[[Any], Any] | None = None,
 ) -> tuple[Any, int]:
-    """Return the solution of ``A x = b`` by conjugate gradients, and 0, or what SciPy says of one that is not reached.
+    """Return the solution of ``A x = b`` by conjugate gradients, and 0, or SciPy's code of one that is not reached.
 
     `A` is symmetric, or Hermitian. The gradients are those of the solution, by a system with the same matrix, whatever
     way it was found.
@@ -85,7 +85,7 @@ def cg(
     matrix, right = _system("cg", A, b)
     if any_recorded([x0, M.data if isinstance(M, Sparse) else M]):
         raise no_rule("cg with x0 or M that requires grad")
-    given, told = plain_matrix(M), [0]
+    preconditioner, told = plain_matrix(M), [0]
 
     def solve(pattern: Pattern, values: Array, right: Array) -> Array:
         is_first = not told[1:]
@@ -93,22 +93,22 @@ def cg(
         with on(right):
             a = pattern.matrix(values).copy().asformat("csr")
             columns = right.reshape(right.shape[0], -1)
-            found = [
+            solutions = [
                 library(right, "linalg").cg(
-                    a, columns[:, j], start, rtol=rtol, atol=atol, maxiter=maxiter, M=given,
+                    a, columns[:, j], start, rtol=rtol, atol=atol, maxiter=maxiter, M=preconditioner,
                     callback=callback if is_first else None,
                 )
                 for j in range(columns.shape[1])
             ]  # fmt: skip
             if is_first:
-                told[:] = [max((int(info) for _, info in found), default=0), 1]
-            return namespace(right).stack([x for x, _ in found], axis=1).reshape(right.shape)
+                told[:] = [max((int(info) for _, info in solutions), default=0), 1]
+            return namespace(right).stack([x for x, _ in solutions], axis=1).reshape(right.shape)
 
     return _solved("cg", matrix, right, solve), told[0]
 
 
 def norm(x: Any, ord: Any = None, axis: Any = None) -> Any:
-    """Return the norm of a sparse matrix: of Frobenius where it is recorded, and any of SciPy's else."""
+    """Return the norm of a sparse matrix: Frobenius if it is recorded, else any of SciPy's."""
     matrix = wrapped(x)
     if not is_recorded(matrix.data):
         # CuPy squares repeated elements one by one

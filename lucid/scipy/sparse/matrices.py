@@ -1,4 +1,4 @@
-"""Sparse matrices whose values may require grad: SciPy's classes by their names."""
+"""Sparse matrices with values that may require grad: SciPy's classes by their names."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def issparse(x: object) -> bool:
 
 
 class Sparse:
-    """What all formats have: index arrays that are constants, and values, one for each, that may require grad.
+    """The base of all formats: constant index arrays, and values, one for each, that may require grad.
 
     Parameters
     ----------
@@ -90,11 +90,11 @@ class Sparse:
 
     @property
     def _sum_format(self) -> str:
-        """The format in which SciPy gives sums and elementwise products: of COO it is in rows."""
+        """The format of SciPy's sums and elementwise products: for COO it is CSR."""
         return "csr" if self.format == "coo" else self.format
 
     def _made_of(self, result: Any, format: str | None = None) -> Any:
-        """Return elements as a matrix of this family, in a format; what is dense as it is."""
+        """Return elements as a matrix of this family, in a format; a dense result as it is."""
         if not isinstance(result, Elements):
             return result
         return self.made(*(result if format is None else converted(result, format)))
@@ -133,7 +133,7 @@ class Sparse:
         return partial(self._called, matrix, value) if isinstance(value, MethodType) else value
 
     def _called(self, matrix: Any, method: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """Return what a method of SciPy's gives; one that gives nothing has changed its matrix, and so this one."""
+        """Return the result of one of SciPy's methods; one without a result has changed its matrix, and so this one."""
         if (result := method(*args, **kwargs)) is None:
             self.pattern, self.data = converted(matrix, self.format)
         return result
@@ -148,7 +148,7 @@ class Sparse:
         return bool(self.to_scipy())
 
     def __array__(self, *_: object, **__: object) -> Any:
-        """Refuse what would be an array of one object."""
+        """Refuse the conversion, as it would give an array of one object."""
         if is_left_to_tensor(sys._getframe(1)):  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - who asks
             return NO_ARRAY
         raise TypeError("a sparse matrix is no array of NumPy's: use A.toarray()")
@@ -214,7 +214,7 @@ class Sparse:
         return self.made(self.pattern, lnp.copy(self.data))
 
     def detach(self) -> Any:
-        """Return the matrix of the same values, which no gradient goes through."""
+        """Return the matrix of the same values, without gradient."""
         return self.made(self.pattern, plain(self.data))
 
     def transpose(self, axes: None = None, copy: bool = False) -> Any:
@@ -382,19 +382,19 @@ class csc_matrix(Sparse):
 
 
 class coo_array(Sparse):
-    """`coo_matrix`, of which ``*`` is elementwise and sums along an axis have one dimension."""
+    """A `coo_matrix` with elementwise ``*`` and one-dimensional sums along an axis."""
 
     format, is_array = "coo", True
 
 
 class csr_array(Sparse):
-    """`csr_matrix`, of which ``*`` is elementwise and sums along an axis have one dimension."""
+    """A `csr_matrix` with elementwise ``*`` and one-dimensional sums along an axis."""
 
     format, is_array = "csr", True
 
 
 class csc_array(Sparse):
-    """`csc_matrix`, of which ``*`` is elementwise and sums along an axis have one dimension."""
+    """A `csc_matrix` with elementwise ``*`` and one-dimensional sums along an axis."""
 
     format, is_array = "csc", True
 
@@ -418,7 +418,7 @@ def wrapped(matrix: Any) -> Any:
 
 
 def of_two(what: str, function: Callable[[Any, Any], Any], one: Any, other: Any) -> Any:
-    """Return what SciPy gives of two sparse matrices without gradients; refuse others."""
+    """Return SciPy's result for two sparse matrices without gradients; refuse others."""
     one, other = wrapped(one), wrapped(other)
     if is_recorded(one.data) or is_recorded(other.data):
         raise no_rule(what)

@@ -30,11 +30,11 @@ class MatrixSizeError(ShapeError, ValueError):
 
 
 class SparseCallError(NumpyCallError, AttributeError):
-    """Something was asked of a sparse matrix whose values require grad that has no rule."""
+    """An operation without a rule was called on a sparse matrix with values that require grad."""
 
 
 def no_rule(name: str) -> SparseCallError:
-    """Return the error of what is not recorded, with what to do."""
+    """Return the error of an operation that is not recorded, with the remedy."""
     return SparseCallError(
         f"scipy.sparse: {name} has no rule, so it would leave the graph, and a value requires grad: compute it of "
         "A.toarray(), or of values without a gradient, x.detach()"
@@ -64,7 +64,7 @@ def on_one_device(values: Dense, dense: Dense) -> None:
 
 
 def in_one_dtype(what: str, *operands: Dense) -> list[Any]:
-    """Return operands as tensors of the dtype to which NumPy promotes them.
+    """Return operands as tensors of the dtype of NumPy's promotion.
 
     Raises
     ------
@@ -85,7 +85,7 @@ def taken(values: Dense, index: Array) -> Dense:
 
 
 def sums_at(values: Dense, index: Array, size: int) -> Dense:
-    """Return an array of so many elements, each the sum of the values whose index it is."""
+    """Return an array of so many elements, each the sum of the values at its index."""
     values = tensor_of(values)
     zeros = wrap(zeros_beside(values.array, (size,)))
     with on(values.array):

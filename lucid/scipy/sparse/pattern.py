@@ -1,4 +1,4 @@
-"""Where the elements of a sparse matrix stand, and the products that SciPy and CuPy make of it."""
+"""The sparsity pattern of a matrix, and SciPy's and CuPy's products by it."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class Pattern:
         return self._mirror
 
     def arranged(self, format: str) -> Arranged:
-        """Return where to take sorted elements from, which of them belong to one place, and the pattern of the places.
+        """Return the indices that sort the elements and the groups of duplicates, and the sorted pattern.
 
         Either is None where nothing is to be done. The pattern is in rows, ``csr``, or in columns, ``csc``.
         """
@@ -156,7 +156,7 @@ class Pattern:
             return pattern.matrix(values) @ dense
 
     def sampled(self, left: Array, right: Array) -> Array:
-        """Return ``left @ right.T`` where there are elements, and nowhere else."""
+        """Return ``left @ right.T`` at the elements of the pattern only."""
         rows, columns = self.places
         with on(left):
             if left.ndim == 1:

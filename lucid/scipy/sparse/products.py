@@ -29,7 +29,7 @@ class Product(Function):
 
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Any) -> tuple[Any, ...]:
-        """Return the gradients of the values and of what they were multiplied with."""
+        """Return the gradients of the values and of the dense factor."""
         (grad,) = grad_outputs
         values, dense = ctx.saved_tensors
         of_values, of_dense, _ = ctx.needs_input_grad
@@ -45,7 +45,7 @@ class Sampled(Function):
 
     @staticmethod
     def forward(ctx: Any, left: Tensor, right: Tensor, pattern: Pattern) -> Tensor:
-        """Return the sums over columns of what stands in the row of one and in the row of the other."""
+        """Return the sums over columns of the products of a row of one and a row of the other."""
         ctx.save_for_backward(left, right)
         ctx.pattern = pattern
         return wrap(pattern.sampled(left.array, right.array))

@@ -1,4 +1,4 @@
-"""What SciPy does with the places of elements alone: it is given their numbers in place of their values."""
+"""Rearrangement of elements by SciPy's functions, applied to the elements' numbers in place of their values."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def numbered(values: Sequence[Dense]) -> tuple[list[Any], Any]:
 
 
 def rearranged(function: Callable[..., Any], matrices: Sequence[Any], *, array: bool = False) -> Elements | Any:
-    """Return what a function that only moves elements, and leaves zeros, gives of sparse matrices.
+    """Return the result for sparse matrices of a function that only moves elements, and leaves zeros.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def rearranged(function: Callable[..., Any], matrices: Sequence[Any], *, array: 
 
 
 def chosen(result: Any, values: Dense) -> Elements | Any:
-    """Return values in the places of their numbers; zeros where there is none."""
+    """Return values in the places of their numbers; zeros elsewhere."""
     if is_scipys(result):
         pattern, numbers = of_scipy(result)
         return Elements(pattern, taken(values, numbers.astype(np.int64) - 1))
@@ -72,8 +72,8 @@ def chosen(result: Any, values: Dense) -> Elements | Any:
     with on(like):
         numbers = namespace(like).asarray(result).astype(np.int64)
         zero = namespace(like).zeros(1, like.dtype)
-    found = taken(lnp.concatenate([zero, values]), numbers.reshape(-1))
-    return lnp.reshape(found, numbers.shape)
+    elements = taken(lnp.concatenate([zero, values]), numbers.reshape(-1))
+    return lnp.reshape(elements, numbers.shape)
 
 
 def added(one: Any, other: Any) -> Elements:
@@ -90,7 +90,7 @@ def added(one: Any, other: Any) -> Elements:
 
 
 def in_both(one: Any, other: Any) -> Elements:
-    """Return the elementwise product of two sparse matrices: where both have elements."""
+    """Return the elementwise product of two sparse matrices: its elements are those that both have."""
     on_one_device(one.data, other.data)
     if one.pattern.shape != other.pattern.shape:
         raise MatrixSizeError(f"a product of sparse matrices of shapes {one.pattern.shape} and {other.pattern.shape}")
@@ -102,10 +102,10 @@ def in_both(one: Any, other: Any) -> Elements:
             for source in (one, other)
         ]
         order = xp.argsort(keys[1])
-        found = xp.searchsorted(keys[1][order], keys[0])
-        found = order[xp.minimum(found, max(0, order.size - 1))] if order.size else found
-        (mine,) = xp.nonzero(keys[1][found] == keys[0]) if order.size else (found[:0],)
-        theirs = found[mine]
+        match = xp.searchsorted(keys[1][order], keys[0])
+        match = order[xp.minimum(match, max(0, order.size - 1))] if order.size else match
+        (mine,) = xp.nonzero(keys[1][match] == keys[0]) if order.size else (match[:0],)
+        theirs = match[mine]
         parts = [part[mine] for part in one.pattern.places]
     product = lnp.multiply(taken(one.data, mine), taken(other.data, theirs))
     return Elements(Pattern("coo", parts, one.pattern.shape), product)

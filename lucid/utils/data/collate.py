@@ -1,4 +1,4 @@
-"""Batches of samples: tensors, arrays and numbers are stacked, and what holds them keeps its form."""
+"""Batches of samples: tensors, arrays and numbers are stacked, and their containers keep their form."""
 
 from __future__ import annotations
 
@@ -75,8 +75,8 @@ def default_convert(data: Any) -> Any:
     """
     if isinstance(data, np.ndarray | np.generic):
         values = cast("Any", data)
-        there = values.dtype.kind in "SUO" or values.dtype.names or is_masked(values)
-        return values if there else as_tensor(values, device=CPU)
+        unsupported = values.dtype.kind in "SUO" or values.dtype.names or is_masked(values)
+        return values if unsupported else as_tensor(values, device=CPU)
     return structured(data, lambda part, _: default_convert(part), lambda leaf: leaf)
 
 
@@ -99,7 +99,7 @@ def structured(data: Any, entry: Callable[[Any, Any], Any], leaf: Callable[[Any]
 
 
 def _like(data: Any, made: Any, mutable: type[Any]) -> Any:
-    """Return `made` in a container of the type of `data`, which may have attributes of its own; itself if not."""
+    """Return `made` in a container of the type and attributes of `data`; `made` itself if that cannot be built."""
     kind = cast("Any", type(data))
     if kind is type(made):
         return made
@@ -117,7 +117,7 @@ def _like(data: Any, made: Any, mutable: type[Any]) -> Any:
 
 
 def collate(batch: Sequence[Any], names: Sequence[Any], memory: Memory) -> Any:
-    """Return what `default_collate` does, in ``memory(shape, dtype)``; errors call sample i by ``names[i]``."""
+    """Return the batch of `default_collate` in ``memory(shape, dtype)``; errors call sample i by ``names[i]``."""
     if not len(batch):
         raise IndexOutOfRangeError("default_collate: expected at least one sample, got an empty batch")
     first: Any = batch[0]

@@ -220,7 +220,7 @@ class DataLoader(Generic[T_co]):
         return self._get_iterator()
 
     def _get_iterator(self) -> Iterator[Any]:
-        """Return what `iter` does: PyTorch's own name, which subclasses of its loader call and override."""
+        """Return the iterator of `iter`, under PyTorch's own name, as subclasses of its loader call and override it."""
         resume, self._resume = self._resume, None
         order = self._new_order(resume)
         iteration = Iteration(self, order)
@@ -242,7 +242,7 @@ class DataLoader(Generic[T_co]):
 
     @property
     def multiprocessing_context(self) -> BaseContext | None:
-        """How worker processes start; None where there are none."""
+        """The multiprocessing context of worker processes; None without such workers."""
         return self._context
 
     @multiprocessing_context.setter
@@ -254,12 +254,12 @@ class DataLoader(Generic[T_co]):
 
     @property
     def parts(self) -> Parts:
-        """What readers make batches of."""
+        """The parts of the loader that readers need to make batches."""
         batched = self.batch_sampler is not None or self.batch_size is not None
         return Parts(self.dataset, self.collate_fn, batched, self.batch_size or 1, self.drop_last)
 
     def take_workers(self, order: Order) -> Workers | None:
-        """Return the workers that stayed from the last pass, or new ones; None where there are to be none."""
+        """Return the workers kept from the last pass, or new ones; None for a loader without workers."""
         workers, self._workers = self._workers, None
         if workers is not None:
             if len(workers) == self.num_workers:
@@ -311,7 +311,7 @@ class DataLoader(Generic[T_co]):
     # ---- state ----
 
     def state_dict(self) -> dict[str, Any]:
-        """Return where the loader is: `load_state_dict` of an equal one gives the batches that this one has not given.
+        """Return the position of the loader: `load_state_dict` of an equal one continues with the remaining batches.
 
         In the middle of an epoch, taken in the body of the loop, it stands after the batch of that body. The number of
         workers may be another, except for a stream; so may that of ranks, with a `DistributedSampler`.
@@ -337,7 +337,7 @@ class DataLoader(Generic[T_co]):
         return {"batch": 0, "done": [], "order": state_at_rest(self._source), "passes": passes}
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Let the next pass go on where `state_dict` was taken; a pass that is under way is not changed.
+        """Let the next pass continue from `state_dict`; a pass under way is not changed.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""Datasets: samples by index, streams of samples, and what is put together of others."""
+"""Datasets: samples by index, streams of samples, and combinations of other datasets."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def batch_reader(dataset: Any) -> Callable[[list[Any]], Any] | None:
 
 
 def samples_of(dataset: Any, indices: list[Any]) -> list[Any]:
-    """Return the samples at `indices`, read together where the dataset can give them so, as a list."""
+    """Return the samples at `indices`, read together if the dataset returns them so as a list."""
     read = batch_reader(dataset)
     samples = None if read is None else read(indices)
     return cast("list[Any]", samples) if isinstance(samples, list) else [dataset[index] for index in indices]
@@ -160,7 +160,7 @@ class TensorDataset(Dataset["tuple[Tensor, ...]"]):
         return tuple(tensor[index] for tensor in self.tensors)
 
     def __getitems__(self, indices: list[int]) -> tuple[Tensor, ...]:
-        """Return the batch of the samples at `indices`: what `default_collate` makes of them."""
+        """Return the batch of the samples at `indices`, equal to `default_collate` of them."""
         size = len(self)
         try:
             index = np.array([operator.index(each) for each in indices], np.int64)
@@ -172,8 +172,8 @@ class TensorDataset(Dataset["tuple[Tensor, ...]"]):
             )
         index %= max(size, 1)
         places = {device_of(tensor.array) for tensor in self.tensors}
-        there: dict[Any, Any] = {place: wrap(to_device(index, place)) for place in places}
-        return tuple(index_select(tensor, 0, there[device_of(tensor.array)]) for tensor in self.tensors)
+        copies: dict[Any, Any] = {place: wrap(to_device(index, place)) for place in places}
+        return tuple(index_select(tensor, 0, copies[device_of(tensor.array)]) for tensor in self.tensors)
 
     def __len__(self) -> int:
         return len(self.tensors[0])

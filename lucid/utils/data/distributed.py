@@ -125,7 +125,7 @@ class DistributedSampler(EpochSampler):
         self.passes.set_epoch(epoch)
 
     def _evened(self, count: int) -> int:
-        """Return the number of indices that so many become where each shard has as many as the others."""
+        """Return the number of indices made divisible by that of shards, so that all shards have equally many."""
         return (count if self.drop_last else count + self.shards - 1) // self.shards * self.shards
 
     def order(self, generator: Generator) -> Iterator[NDArray[np.int64]]:

@@ -1,4 +1,4 @@
-"""The base of samplers: passes over an order that are epochs, and where one goes on."""
+"""The base of samplers: passes over an order as epochs, with a position to continue from."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PIECE = 4096
 
 
 class Sampler(Generic[T_co]):
-    """The base of samplers: a subclass defines ``__iter__()``, which yields indices, or lists of them for a batch.
+    """The base of samplers: a subclass defines ``__iter__()`` to yield indices, or lists of them for a batch.
 
     One with ``__len__()`` gives its loader a length. One without ``state_dict()`` is iterated from its beginning when
     a loader goes on in the middle of an epoch, and must give the same indices then.
@@ -50,12 +50,12 @@ class EpochSampler(Sampler[Any]):
 
     @property
     def passes(self) -> Passes:
-        """The passes over it; its own also where a subclass has a constructor that does not call this one."""
+        """The passes over it; created on first use, so that constructors of subclasses need not call this one."""
         return self.__dict__.setdefault("_passes", Passes())
 
     @property
     def generator(self) -> Generator | None:
-        """The generator from which the seed is drawn; None for the CPU's default one."""
+        """The generator of the seed; None for the CPU's default one."""
         return self.passes.generator
 
     def order(self, generator: Generator) -> Iterator[Any]:
@@ -63,7 +63,7 @@ class EpochSampler(Sampler[Any]):
         raise NotImplementedError
 
     def part(self, order: Iterator[Any], position: int) -> Iterator[Any]:
-        """Yield what of an epoch's order is left at a position, in pieces."""
+        """Yield the rest of an epoch's order from a position on, in pieces."""
         for piece in order:
             if position < len(piece):
                 yield piece[position:]
@@ -96,7 +96,7 @@ class EpochSampler(Sampler[Any]):
         return {**self.passes.following().state(), "size": self.size}
 
     def load_state_dict(self, state_dict: Mapping[str, int]) -> None:
-        """Let the next pass begin where `state_dict` was taken.
+        """Let the next pass begin at the position of `state_dict`.
 
         Raises
         ------
@@ -113,7 +113,7 @@ class EpochSampler(Sampler[Any]):
 
 
 class IndexIterator(Iterator[Any]):
-    """The indices of one pass, which knows where it is, whatever other passes over the sampler do.
+    """The indices of one pass, with a position of its own, independent of other passes over the sampler.
 
     A pass whose seed is drawn begins with the first index, or when its state is asked for: until then the generator may
     be given another one. A pass whose seed was given is that of the epoch that is set when the iterator is made.
@@ -125,7 +125,7 @@ class IndexIterator(Iterator[Any]):
         self._indices: Iterator[Any] = iter(())
 
     def begin(self) -> Walk:
-        """Return the pass, which begins if it has not."""
+        """Return the pass, beginning it if necessary."""
         walk, sampler = self._walk, self._sampler
         if walk is None:
             walk = sampler.passes.begin()
@@ -142,7 +142,7 @@ class IndexIterator(Iterator[Any]):
         return index
 
     def state_dict(self) -> dict[str, int]:
-        """Return what the sampler's `state_dict` does, of this pass."""
+        """Return the state of this pass, as the sampler's `state_dict` does."""
         return {**self.begin().state(), "size": self._size}
 
 
@@ -156,7 +156,7 @@ def _python_numbers(order: Any) -> Iterator[Any]:
 
 
 def tells_its_order(sampler: object) -> bool:
-    """Return whether the state of a sampler says where it is in the order that it gives.
+    """Return whether the state of a sampler includes the position in its own order.
 
     What a class inherits tells the order of that class, not one that a subclass makes of it in its own ``__iter__``.
     """
@@ -174,12 +174,12 @@ def has_lucids_state(sampler: Any) -> bool:
 
 
 def teller_of(sampler: Any, iterator: Any) -> Any:
-    """Return which of the two says where a pass is: lucid's iterators, whatever other passes do, or the sampler."""
+    """Return the object with the state of a pass: lucid's iterator, independent of other passes, else the sampler."""
     return iterator if has_lucids_state(sampler) and hasattr(iterator, "state_dict") else sampler
 
 
 def state_at_rest(sampler: Any) -> Any:
-    """Return the state from which the pass that would begin next goes on; None if the sampler tells none."""
+    """Return the state to continue from before the next pass begins; None if the sampler has none."""
     if not tells_its_order(sampler):
         return None
     return (sampler.state_at_rest if has_lucids_state(sampler) else sampler.state_dict)()

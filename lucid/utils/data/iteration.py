@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Read(NamedTuple):
-    """A batch that has been read: its number, the worker that read it, and what it returned."""
+    """A batch that was read: its number, its worker, and the result."""
 
     number: int
     worker: int
@@ -35,13 +35,13 @@ class Read(NamedTuple):
 
 
 class Iteration:
-    """One pass over a `DataLoader`, which gives its batches; it ends early when it is closed, or nobody holds it."""
+    """One pass over a `DataLoader`, an iterator of its batches; it ends early when closed or garbage collected."""
 
     def __init__(self, loader: DataLoader[Any], order: Order) -> None:
         self.stats = LoaderStats()
         self._loader = loader
         self._order = order
-        self._given = order.first
+        self._next_index = order.first
         self._ended = False
         self._returned = 0.0
         # threads that share a pass take turns; a hook may ask for the next batch
@@ -91,8 +91,8 @@ class Iteration:
                 raise
         self.stats.waits.append(time.perf_counter() - asked)
         read = self._ahead.popleft()
-        index = self._given
-        self._given += 1
+        index = self._next_index
+        self._next_index += 1
         batch = self._loader.hooked(index, batch)
         self._order.reach(read.number, read.worker, read.result)
         self._returned = time.perf_counter()
@@ -145,7 +145,7 @@ def read_here(loader: DataLoader[Any], order: Order) -> Iterator[Read]:
 
 
 def read_by(workers: Workers, loader: DataLoader[Any], order: Order) -> Iterator[Read]:
-    """Return the batches of a pass, read by workers, which have begun."""
+    """Return the batches of a pass, read by workers after telling them of the pass."""
     workers.begin(order.begin())
     limit = (loader.prefetch_factor or 1) * len(workers)
     at: dict[int, int] = {}  # the worker of a job, by its number

@@ -1,4 +1,4 @@
-"""Which batches a pass reads, in which order, and how far it has come: what a loader's state holds."""
+"""The order of the batches of a pass and the position in it: the state of a loader."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 class Resume(NamedTuple):
-    """Where a pass goes on: the state of a loader, and the pass, which has not begun."""
+    """The point to continue from: the state of a loader, and the pass, not yet begun."""
 
     state: Mapping[str, Any]
     walk: Walk
@@ -58,7 +58,7 @@ class Order:
         self.first: int = 0 if self._resumed is None else self._resumed["batch"]
 
     def begin(self) -> Pass:
-        """Return what readers are told of the pass."""
+        """Return the description of the pass for readers."""
         return Pass(self.seed, self.epoch, [])
 
     def next(self) -> Job | None:
@@ -78,7 +78,7 @@ class Order:
         raise NotImplementedError
 
     def state(self) -> dict[str, Any]:
-        """Return where another pass would go on."""
+        """Return the state for another pass to continue from."""
         raise NotImplementedError
 
 
@@ -88,7 +88,7 @@ class MapOrder(Order):
     def __init__(self, source: Any, passes: Passes, resume: Resume | None) -> None:
         super().__init__(passes, resume)
         # whether the sampler has begun this pass: one that is a generator does so with the first index
-        self._begun = False
+        self._started = False
         self._iterator: Iterator[Any] = self._asked(lambda: iter(source))
         self._done: set[int] = set() if self._resumed is None else set(self._resumed["done"])
         self._teller: Any = teller_of(source, self._iterator) if tells_its_order(source) else None
@@ -98,10 +98,10 @@ class MapOrder(Order):
         self._after: dict[int, Any] = {self.first - 1: self._snapshot()}
 
     def _asked(self, function: Callable[[], T]) -> T:
-        """Return ``function()``, which asks the sampler for something in this pass."""
-        if self._begun:
+        """Return the result of ``function()``, a call of the sampler in this pass."""
+        if self._started:
             return function()
-        result, self._begun = self._passes.offered(self._walk, function)
+        result, self._started = self._passes.offered(self._walk, function)
         return result
 
     def _snapshot(self) -> tuple[Any, dict[str, int]]:
@@ -136,7 +136,7 @@ class MapOrder(Order):
 
 
 class StreamOrder(Order):
-    """The batches of a stream, of which each worker reads its own in turn; `length` is what its own length says."""
+    """The batches of a stream, read by each worker in turn; `length` is the stream's own length."""
 
     def __init__(self, passes: Passes, workers: int, resume: Resume | None, length: int | None) -> None:
         super().__init__(passes, resume)
@@ -147,7 +147,7 @@ class StreamOrder(Order):
             check_workers(self._resumed, workers)
             self._places = [Place(*place) for place in self._resumed["workers"]]
             self._after = self._resumed["turn"]
-            if any(place.state is None and place.given for place in self._places):
+            if any(place.state is None and place.position for place in self._places):
                 warn(
                     "DataLoader: the stream is read from its beginning up to where the state was taken; give the "
                     "dataset, or its iterator, state_dict() and load_state_dict() to go on at once",
@@ -174,9 +174,9 @@ class StreamOrder(Order):
         self._reached += 1
         self._places = [*self._places]  # a reader may hold the other list
         self._places[worker] = result.place or Place()
-        if self._length is not None and (given := sum(place.given for place in self._places)) > self._length:
+        if self._length is not None and (total := sum(place.position for place in self._places)) > self._length:
             warn(
-                f"DataLoader: the stream has a length of {self._length}, and has given {given} samples: let its "
+                f"DataLoader: the stream has a length of {self._length}, and has given {total} samples: let its "
                 "__len__ tell what all workers give together; where there are several, each reads the whole stream "
                 "unless its __iter__ asks get_worker_info() for its part",
             )
@@ -198,7 +198,7 @@ def beginning_of(walk: Walk) -> dict[str, int]:
 
 
 def check_workers(state: Mapping[str, Any], workers: int) -> None:
-    """Raise `SettingError` where the state of a stream is of another number of workers."""
+    """Raise `SettingError` if the state of a stream is of another number of workers."""
     if len(state["workers"]) != workers:
         raise SettingError(
             f"DataLoader.load_state_dict: this state is of a stream that {len(state['workers'])} workers read, and "
@@ -207,7 +207,7 @@ def check_workers(state: Mapping[str, Any], workers: int) -> None:
 
 
 def checked_state(state: Any, wanted: set[str]) -> Mapping[str, Any]:
-    """Return the state of a loader, after a look at what it holds."""
+    """Return the state of a loader after checking its entries."""
     entries = cast("dict[str, Any] | None", state if isinstance(state, dict) else None)
     if entries is None or not wanted <= set(entries):
         got = shown(state) if entries is None else sorted(map(str, entries))

@@ -105,7 +105,7 @@ def _ahead(items: Iterator[Any], where: device, depth: int) -> Iterator[Any]:
 def _fill(
     waiting: deque[tuple[Any, Any]], items: Iterator[Any], where: device, side: Stream, depth: int
 ) -> Exception | None:
-    """Queue items until so many wait behind the next one; return what ended them, if they have ended."""
+    """Queue items until `depth` of them wait behind the next one; return the exception that ended them, or None."""
     while len(waiting) <= depth:
         check_not_capturing("a batch that is copied ahead")
         try:
@@ -167,15 +167,15 @@ def _own(leaf: Any, where: device) -> Any:
 
 def tensors_in(value: Any) -> list[Tensor]:
     """Return all tensors in a structure."""
-    found: list[Tensor] = []
+    tensors: list[Tensor] = []
 
     def note(leaf: Any) -> Any:
         if isinstance(leaf, TensorBase):
-            found.append(cast("Any", leaf))
+            tensors.append(cast("Any", leaf))
         return leaf
 
     _mapped(value, note)
-    return found
+    return tensors
 
 
 def _mapped(value: Any, leaf: Callable[[Any], Any]) -> Any:

@@ -1,4 +1,4 @@
-"""Where the random numbers of an order and of a sample come from: a seed, an epoch, and the index of the sample."""
+"""Seeds of random numbers of orders and samples: a function of a seed, an epoch, and the index of the sample."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Walk:
 
 
 class Passes:
-    """The passes over an order: a state dict holds where the latest is, and each begins where the one before ends.
+    """The passes over an order: a state dict holds the latest position, and each begins at the end of the one before.
 
     Each pass is the next epoch, also after one that was left early. A seed that is not given is drawn from `generator`
     (the CPU's default one if None) at the first pass, and at the first after the generator was given a seed again:
@@ -82,7 +82,7 @@ class Passes:
         self.latest = Walk(0 if seed is None else seed, 0, 0)
         self._underway = False
         self._restarts = -1  # of the generator when the seed was drawn
-        self._given = False  # whether a state has given the seed
+        self._seed_restored = False  # whether a state has given the seed
         self._offered: Walk | None = None
 
     @property
@@ -91,12 +91,12 @@ class Passes:
         return not self._fixed
 
     def begin(self) -> Walk:
-        """Return a pass that begins, which is the latest now; or the one that is offered."""
+        """Return the pass that begins, now the latest; or the offered one."""
         if self._offered is not None:
             walk, self._offered = self._offered, None
             return walk
         self.latest, self._underway = self.following(), True
-        self._given = False
+        self._seed_restored = False
         return self.latest
 
     def following(self) -> Walk:
@@ -105,7 +105,7 @@ class Passes:
         return Walk(self.latest.seed, self.latest.epoch + 1, 0) if self._underway else self.latest
 
     def offered(self, walk: Walk, function: Callable[[], T]) -> tuple[T, bool]:
-        """Return ``function()``, in which `walk` is the pass that begins, and whether it has begun there."""
+        """Return the result of ``function()``, with `walk` as the next pass to begin, and whether it has begun."""
         self._offered = walk
         try:
             result = function()
@@ -119,7 +119,7 @@ class Passes:
             self._go_to(walk.seed, walk.epoch + 1)
 
     def set_epoch(self, epoch: int) -> None:
-        """Let the next pass be that of `epoch`, from its beginning; or from where a loaded state of it stands."""
+        """Let the next pass be that of `epoch`, from its beginning; or from the position of a loaded state of it."""
         self._look_for_seed()
         number = operator.index(epoch)
         if self._underway or number != self.latest.epoch:
@@ -131,7 +131,7 @@ class Passes:
         return self.latest.state()
 
     def load(self, state: Mapping[str, int]) -> None:
-        """Let the next pass begin where `state` was taken."""
+        """Let the next pass begin at the position of `state`."""
         names = ("seed", "epoch", "position")
         if not isinstance(state, dict) or not state.keys() >= {*names}:
             got = list(state) if isinstance(state, dict) else type(state).__name__
@@ -141,7 +141,7 @@ class Passes:
             )
         seed, epoch = [integer(state[name], f"load_state_dict: {name}") for name in names[:2]]
         self._go_to(seed, epoch, natural(state["position"], "load_state_dict: position"))
-        self._given = True
+        self._seed_restored = True
 
     def _go_to(self, seed: int, epoch: int, position: int = 0) -> None:
         self.latest, self._underway = Walk(seed, epoch, position), False
@@ -155,7 +155,7 @@ class Passes:
             return
         self._restarts = stream.restarts
         seed = mix(*stream.reserve(1))  # pyright: ignore[reportArgumentType]  numbers on the CPU
-        if not self._given:
+        if not self._seed_restored:
             self._go_to(seed, 0)
 
 
@@ -178,7 +178,7 @@ def natural(value: Any, name: str) -> int:
 
 
 def generator_of(seed: int, epoch: int) -> Generator:
-    """Return the generator from which the order of an epoch is drawn."""
+    """Return the generator of the order of an epoch."""
     return generators.Generator("cpu", mix(seed, epoch))
 
 

@@ -1,4 +1,4 @@
-"""Reading one batch: what a loader without workers does itself, and each worker does for it."""
+"""Reading of one batch, by a loader without workers itself, and by each worker for it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["WorkerInfo", "get_worker_info"]
 
 
 class WorkerInfo(NamedTuple):
-    """Which worker this is, for a dataset that divides itself among them.
+    """The identity of a worker, for a dataset that divides itself among them.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ _worker = _Worker()
 
 
 def get_worker_info() -> WorkerInfo | None:
-    """Return which worker of a `DataLoader` this process or thread is; None in the training loop.
+    """Return the information about this worker of a `DataLoader`; None in the training loop.
 
     Examples
     --------
@@ -69,15 +69,15 @@ def get_worker_info() -> WorkerInfo | None:
 
 
 def set_worker_info(info: WorkerInfo | None) -> None:
-    """Say which worker this thread is."""
+    """Set the information about the worker of this thread."""
     _worker.info = info
 
 
 class Place(NamedTuple):
-    """Where a worker is in its stream: the state of that if it keeps one, samples given, and whether it has ended."""
+    """The position of a worker in its stream: the stream's state if it keeps one, samples read, and an end flag."""
 
     state: Any = None
-    given: int = 0
+    position: int = 0
     ended: bool = False
 
 
@@ -105,7 +105,7 @@ class Job(NamedTuple):
 
 
 class Result(NamedTuple):
-    """A batch; of a stream also where it stands after it, and whether there is no batch, since it has ended."""
+    """A batch; of a stream also the position after it, and whether there is no batch, since it has ended."""
 
     batch: Any
     place: Place | None = None
@@ -113,14 +113,14 @@ class Result(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What a worker says of the job of a number: the result, or the error to raise."""
+    """The answer of a worker to a job: its number, and the result, or the error to raise."""
 
     number: int
     result: Result | WorkerError
 
 
 class Parts(NamedTuple):
-    """What a reader needs: the dataset, and how a loader makes batches of its samples."""
+    """The parts that a reader needs: the dataset, and the settings of a loader to make batches of its samples."""
 
     dataset: Any
     collate_fn: Callable[[Any], Any]
@@ -130,7 +130,7 @@ class Parts(NamedTuple):
 
 
 def reader_of(parts: Parts, streams: SampleStreams) -> Reader:
-    """Return what reads batches of a dataset, with these random streams."""
+    """Return the reader of batches of a dataset, with these random streams."""
     return (StreamReader if isinstance(parts.dataset, IterableDataset) else MapReader)(parts, streams)
 
 
@@ -245,7 +245,7 @@ class StreamReader(Reader):
     def __init__(self, parts: Parts, streams: SampleStreams) -> None:
         super().__init__(parts, streams)
         self._stream: Iterator[Any] = iter(())
-        self._given = 0
+        self._position = 0
         self._ended = False
         self._worker = 0
 
@@ -255,7 +255,7 @@ class StreamReader(Reader):
         self._worker = 0 if info is None else info.id
         place = this.places[self._worker]
         self._ended = place.ended
-        self._given = 0 if place.state is None else place.given
+        self._position = 0 if place.state is None else place.position
         dataset, state = self.parts.dataset, place.state
         with self._streams:
             self._start()
@@ -264,7 +264,7 @@ class StreamReader(Reader):
             self._stream = iter(dataset)
             if state is not None and not keeps_state(dataset):
                 cast("Any", self._stream).load_state_dict(state)
-            for _ in itertools.islice(self._samples(), place.given - self._given):
+            for _ in itertools.islice(self._samples(), place.position - self._position):
                 pass
 
     def read(self, job: Job) -> Result:
@@ -276,11 +276,11 @@ class StreamReader(Reader):
                 return Result(None, ended=True)
             owner: Any = next(filter(keeps_state, (self.parts.dataset, self._stream)), None)
             state = None if owner is None else copy.deepcopy(owner.state_dict())
-            place = Place(state, self._given, self._ended)
+            place = Place(state, self._position, self._ended)
             if not self.parts.batched:
                 return Result(self.parts.collate_fn(samples[0]), place)
-            names = list(range(self._given - len(samples), self._given))
-            batch = self._collated(samples, names, mix(self._worker, self._given), _COLLATING)
+            names = list(range(self._position - len(samples), self._position))
+            batch = self._collated(samples, names, mix(self._worker, self._position), _COLLATING)
             return Result(batch, place)
 
     def _samples(self) -> Iterator[Any]:
@@ -292,16 +292,16 @@ class StreamReader(Reader):
             except StopIteration:
                 self._ended = True
                 return
-            self._given += 1
+            self._position += 1
             yield sample
 
     def _start(self) -> None:
-        self.at = self._given
-        self._streams.start_all(self._seed, self._epoch, mix(self._worker, self._given))
+        self.at = self._position
+        self._streams.start_all(self._seed, self._epoch, mix(self._worker, self._position))
 
 
 def keeps_state(value: Any) -> bool:
-    """Return whether something says where it is, and can go on there."""
+    """Return whether an object has a state, to continue from later."""
     return hasattr(value, "state_dict") and hasattr(value, "load_state_dict")
 
 
@@ -312,7 +312,7 @@ _SHOWN = 8
 
 
 def while_reading(job: Job | None, at: Any = None) -> str:
-    """Return which batch and sample a worker was reading, for a message."""
+    """Return a description of the batch and sample that a worker was reading, for a message."""
     if job is None:
         return ""
     text = f" while it was reading batch {job.number}"

@@ -1,4 +1,4 @@
-"""Samplers: the order in which samples are read, a function of seed, epoch and position.
+"""Samplers: the order of samples, a function of seed, epoch and position.
 
 A sampler draws its seed from its `generator`, the CPU's default one if None, at its first pass, and again at the first
 after the generator was given a seed: whoever calls `lucid.manual_seed` has the same orders again. Each pass is the next
@@ -119,16 +119,16 @@ class RandomSampler(EpochSampler):
         return self.num_samples
 
     def order(self, generator: Generator) -> Iterator[NDArray[np.int64]]:
-        size, left = size_of(self.data_source, "RandomSampler"), self.num_samples
-        if not size and left:
-            raise SettingError(f"RandomSampler: expected a dataset that is not empty, to draw {left} indices from")
-        while left:
+        size, remaining = size_of(self.data_source, "RandomSampler"), self.num_samples
+        if not size and remaining:
+            raise SettingError(f"RandomSampler: expected a dataset that is not empty, to draw {remaining} indices from")
+        while remaining:
             if self.replacement:
-                piece = randint(generator, 0, size, (min(left, _DRAWN),))
+                piece = randint(generator, 0, size, (min(remaining, _DRAWN),))
             else:
-                piece = permutation(generator, size)[:left]
+                piece = permutation(generator, size)[:remaining]
             yield piece
-            left -= len(piece)
+            remaining -= len(piece)
 
     def __len__(self) -> int:
         return self.num_samples
@@ -240,12 +240,12 @@ class WeightedRandomSampler(EpochSampler):
         return self.num_samples
 
 
-def _weights(given: Any) -> NDArray[np.float64]:
+def _weights(values: Any) -> NDArray[np.float64]:
     """Return weights as an array, after a look at them."""
     try:
-        weights = np.asarray(given.tolist() if hasattr(given, "tolist") else given, np.float64)
+        weights = np.asarray(values.tolist() if hasattr(values, "tolist") else values, np.float64)
     except (TypeError, ValueError):
-        raise unfit(given, "a sequence of numbers", "weights") from None
+        raise unfit(values, "a sequence of numbers", "weights") from None
     if weights.ndim != 1:
         raise ShapeError(f"WeightedRandomSampler: expected weights in one row, got shape {tuple(weights.shape)}")
     if not (np.isfinite(weights) & (weights >= 0)).all():
@@ -328,7 +328,7 @@ class BatchSampler(Sampler["list[Any]"]):
         return {"position": self._skipped}
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Let the next pass begin where `state_dict` was taken."""
+        """Let the next pass begin at the position of `state_dict`."""
         told = tells_its_order(self.sampler)
         name = "sampler" if told else "position"
         if not isinstance(state_dict, dict) or name not in state_dict:
@@ -349,7 +349,7 @@ class BatchSampler(Sampler["list[Any]"]):
 
 
 class BatchIterator(Iterator["list[Any]"]):
-    """The batches of one pass, which knows where it is, whatever other passes over the sampler do."""
+    """The batches of one pass, with a position of its own, independent of other passes over the sampler."""
 
     def __init__(self, batches: BatchSampler, indices: Iterator[Any], position: int) -> None:
         self._batches = batches
@@ -365,7 +365,7 @@ class BatchIterator(Iterator["list[Any]"]):
         return batch
 
     def state_dict(self) -> dict[str, Any]:
-        """Return where the sampler's own iterator is, or the sampler, or how many indices have been given."""
+        """Return the state of the sampler's own iterator, or of the sampler, or the number of indices given so far."""
         sampler = self._batches.sampler
         if not tells_its_order(sampler):
             return {"position": self._position}

@@ -1,4 +1,4 @@
-"""Settings of a `DataLoader`: which values they can have, and which exclude each other."""
+"""Settings of a `DataLoader`: their ranges, and their exclusions of each other."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def check_reading(num_workers: int, timeout: float, prefetch_factor: int | None, worker: str) -> None:
-    """Raise `SettingError` where a setting of who reads is out of its range."""
+    """Raise `SettingError` if a setting of workers is out of its range."""
     if num_workers < 0:
         raise SettingError(
             "DataLoader: num_workers option should be non-negative; use num_workers=0 to read in the training loop, "
@@ -34,7 +34,7 @@ def check_reading(num_workers: int, timeout: float, prefetch_factor: int | None,
 def check_order(
     batch_size: int | None, shuffle: bool | None, sampler: Any, batch_sampler: Any, *, drop_last: bool, streamed: bool
 ) -> None:
-    """Raise where settings of the order, of a stream or of indices, exclude each other."""
+    """Raise if settings of the order, of a stream or of indices, exclude each other."""
     if streamed:
         for name, value in (("shuffle", shuffle or None), ("sampler", sampler), ("batch_sampler", batch_sampler)):
             if value is not None:
@@ -58,7 +58,7 @@ def check_order(
 
 
 def check_length(dataset: Any) -> None:
-    """Raise `ArgumentError` where a dataset does not say how many samples it has."""
+    """Raise `ArgumentError` if a dataset has no length."""
     kind = cast("type[Any]", type(dataset))
     if not hasattr(kind, "__len__"):
         advice = (
@@ -83,7 +83,7 @@ def can_pin() -> bool:
 
 
 def _usual(methods: list[str]) -> str:
-    """Return how worker processes start where nobody has said.
+    """Return the default start method of worker processes.
 
     Where lucid stands in for PyTorch they start as there, as Python usually does: by `fork` on most machines, for which
     a script need not be one that can be imported. A device that was used forbids that.
@@ -97,25 +97,25 @@ def _usual(methods: list[str]) -> str:
     return "forkserver" if "forkserver" in methods else "spawn"
 
 
-def context_of(given: str | BaseContext | None) -> BaseContext:
+def context_of(choice: str | BaseContext | None) -> BaseContext:
     """Return how worker processes start, with the fork server under way if they come from it."""
     import multiprocessing  # noqa: PLC0415
     from multiprocessing.context import BaseContext  # noqa: PLC0415
 
     methods = multiprocessing.get_all_start_methods()
-    if given is None:
-        given = _usual(methods)
-    if isinstance(given, str):
-        if given not in methods:
+    if choice is None:
+        choice = _usual(methods)
+    if isinstance(choice, str):
+        if choice not in methods:
             raise SettingError(
                 f"DataLoader: multiprocessing_context option should specify a valid start method in {methods}, got "
-                f"{given!r}"
+                f"{choice!r}"
             )
-        given = multiprocessing.get_context(given)
-    if not isinstance(given, BaseContext):
+        choice = multiprocessing.get_context(choice)
+    if not isinstance(choice, BaseContext):
         raise ArgumentError(
             "DataLoader: multiprocessing_context: expected a start method or a multiprocessing context, got "
-            f"{shown(given)}"
+            f"{shown(choice)}"
         )
-    preload(given)
-    return given
+    preload(choice)
+    return choice

@@ -12,7 +12,7 @@ __all__ = ["LoaderStats"]
 
 
 class LoaderStats:
-    """The times of one pass over a `DataLoader`, in seconds: what `DataLoader.stats` returns.
+    """The times of one pass over a `DataLoader`, in seconds, as returned by `DataLoader.stats`.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class LoaderStats:
 
     @property
     def share(self) -> float:
-        """What part of the time was waiting: near 0 the loader keeps up, near 1 it is the bottleneck."""
+        """The waiting part of the time: near 0 the loader keeps up, near 1 it is the bottleneck."""
         total = self.waited + self.worked
         return self.waited / total if total else 0.0
 

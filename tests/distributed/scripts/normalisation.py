@@ -94,17 +94,17 @@ def norm_takes_one_collective_each_way(rank, size):
     x = lucid.tensor(drawn(5, rank).standard_normal((4, 3))).to(lucid.float32).requires_grad_()
     results = []
     for _ in range(2):
-        begun, x.grad = group.begun, None
+        started, x.grad = group.started, None
         out = layer(x)
-        assert group.begun == begun + 1
+        assert group.started == started + 1
         (out * out.detach().exp()).sum().backward()
-        assert group.begun == begun + 2
+        assert group.started == started + 2
         results.append(bits(out, x.grad))
     assert results[0] == results[1]
     layer.eval()
-    begun = group.begun
+    started = group.started
     layer(x).sum().backward()
-    assert group.begun == begun
+    assert group.started == started
     plain = nn.BatchNorm1d(3).eval()
     plain.load_state_dict(layer.state_dict())
     assert bits(layer(x)) == bits(plain(x))

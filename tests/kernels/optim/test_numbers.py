@@ -10,7 +10,7 @@ import pytest
 import lucid
 from lucid import optim
 from lucid.base import gpu
-from lucid.cuda.steps.numbers import Given, RowNumbers
+from lucid.cuda.steps.numbers import RowNumbers, StepSettings
 from lucid.cuda.steps.scale import update_scale
 from lucid.settings.optimizers import choice, flag
 from tests.optimizers import NAMES
@@ -27,7 +27,7 @@ def computed(kind, settings, states, found=None, times=1):
     scalars = [[on_device(value) for value in state] for state in states]
     rows = RowNumbers(kind.numbers_kernel, scalars, len(settings))
     for _ in range(times):
-        rows.compute(Given(settings, [], write=True), 0 if found is None else found.data.ptr)
+        rows.compute(StepSettings(settings, [], write=True), 0 if found is None else found.data.ptr)
     return rows._numbers.get(), [[array.item() for array in held] for held in scalars]
 
 

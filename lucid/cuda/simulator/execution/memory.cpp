@@ -4,8 +4,6 @@
 // block of memory in use, in shared memory, on the stacks of the threads, or in the tables of the kernel's library.
 #include "execution/memory.h"
 
-#include <link.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -18,40 +16,17 @@
 #include <vector>
 
 #include "execution/fiber.h"
+#include "execution/images.h"
+#include "execution/launch.h"
+#include "execution/races.h"
 #include "host/memory/order.h"
 #include "host/state.h"
-#include "execution/races.h"
 
 using namespace lucid_simulator;
 
-alignas(1024) unsigned char lucid_dynamic_shared[227 << 10];
-
 namespace {
 
-constexpr int garbage = 0xFF;  // NaN in every floating type, -1 in the signed ones
 constexpr size_t unit_size = 512;
-
-struct Range {
-    uintptr_t begin, end;
-    bool holds(uintptr_t address, size_t size) const { return address >= begin && address + size <= end; }
-};
-
-struct Variable {
-    Range range;
-    std::string name;
-};
-
-struct Library {
-    std::string path;
-    uintptr_t base;
-    std::vector<Variable> shared;
-    Range statics;  // from the first of these to the last
-    Range image, writable, read_only_after_loading;
-    bool tables_hold(uintptr_t address, size_t size) const {
-        if (writable.holds(address, 1)) return read_only_after_loading.holds(address, size);
-        return image.holds(address, size);
-    }
-};
 
 std::mutex table_lock;
 std::map<uintptr_t, Block> table;
@@ -61,13 +36,10 @@ std::deque<Block> given_back;
 uint64_t newest = 0;                            // number of the last block
 thread_local uint64_t newest_of_graph = ~0ull;  // of those that the running graph knows
 thread_local MemoryOfGraph* of_graph = nullptr;
-std::map<const Unit*, Library> libraries;
-thread_local const char* fault_library = nullptr;  // of this host thread's last launch
 
 uint64_t moved[2];  // bytes that the launch has loaded from and stored to allocations
 // Of the launch. Blocks of devices begin at multiples of 512, so that no two share an entry of `recent`.
-Range recent[1024], parameters, dynamic, latest;  // the last is the shared variable touched before
-const Library* library;
+Range recent[1024], parameters, latest;  // the last is the shared variable touched before
 int launching_device;
 
 std::string counted(uint64_t bytes) {
@@ -98,7 +70,7 @@ std::string nearest(uintptr_t address, bool all) {
                                               : block.device == of_host ? "memory of the host"
                                                                         : "an allocation");
     if (all) {
-        for (const Variable& variable : library->shared)
+        for (const SharedVariable& variable : library->shared)
             consider(variable.range, "the shared variable " + variable.name);
         consider(dynamic, "the dynamic shared memory");
     }
@@ -117,7 +89,7 @@ bool remember(const Range& range, uintptr_t address, size_t size) {
 
 bool in_statics(uintptr_t address, size_t size) {
     if (latest.holds(address, size)) return true;
-    auto begins_behind = [](uintptr_t place, const Variable& variable) { return place < variable.range.begin; };
+    auto begins_behind = [](uintptr_t place, const SharedVariable& variable) { return place < variable.range.begin; };
     const auto next = std::upper_bound(library->shared.begin(), library->shared.end(), address, begins_behind);
     if (next == library->shared.begin() || !std::prev(next)->range.holds(address, size)) return false;
     latest = std::prev(next)->range;
@@ -171,11 +143,8 @@ std::string refusal(uintptr_t address, size_t size, Access access, bool in_kerne
         std::lock_guard<std::mutex> guard(table_lock);
         words = refusal(address, size, access, true);
     }
-    lucid_simulator_fail(words + code_mark(code));
+    stop(words + code_mark(code));
 }
-
-// The dynamic shared memory comes first among what is watched for races, and the variables behind it.
-size_t statics_offset() { return (dynamic.end - dynamic.begin + 15) / 16 * 16; }
 
 // What the launch has read and written, where it is asked in which order.
 struct Marks {
@@ -204,7 +173,7 @@ bool interrupted;
 
 __attribute__((noinline)) void pause() {
     patience = most_patience;
-    if (signalled()) interrupted = true, lucid_simulator_fail("interrupted");
+    if (signalled()) interrupted = true, stop("interrupted");
 }
 
 inline void check(uintptr_t address, size_t size, Access access, void* return_address) {
@@ -233,33 +202,12 @@ inline void check(uintptr_t address, size_t size, Access access, void* return_ad
     access == Access::read ? load_shared(offset, size, code) : store_shared(offset, size, code);
 }
 
-struct Image {
-    uintptr_t inside, base;
-    Range all, writable, read_only_after_loading;
-};
-
-// Looks for the library that holds `inside`.
-int find_image(dl_phdr_info* info, size_t, void* data) {
-    Image image{((Image*)data)->inside, info->dlpi_addr, {~(uintptr_t)0, 0}, {}, {}};
-    for (int i = 0; i < info->dlpi_phnum; ++i) {
-        const auto& part = info->dlpi_phdr[i];
-        const Range range{info->dlpi_addr + part.p_vaddr, info->dlpi_addr + part.p_vaddr + part.p_memsz};
-        if (part.p_type == PT_GNU_RELRO) image.read_only_after_loading = range;
-        if (part.p_type != PT_LOAD) continue;
-        if (part.p_flags & PF_W) image.writable = range;
-        image.all = {std::min(image.all.begin, range.begin), std::max(image.all.end, range.end)};
-    }
-    if (!image.all.holds(image.inside, 1)) return 0;
-    *(Image*)data = image;
-    return 1;
-}
-
 }  // namespace
 
 namespace lucid_simulator {
 
 void begin_launch(const Instance* instance, const unsigned char* packed, size_t shared) {
-    library = &libraries.at(instance->unit);
+    place_shared(instance->unit, shared);
     launching_device = current_device();
     marking = launched_work != nullptr;
     marked.clear();
@@ -270,49 +218,10 @@ void begin_launch(const Instance* instance, const unsigned char* packed, size_t 
     interrupted = false;
     latest = {};
     parameters = {(uintptr_t)packed, (uintptr_t)packed + instance->size};
-    const uintptr_t begin = (uintptr_t)lucid_dynamic_shared;
-    dynamic = {begin, begin + shared};
     watch_shared(statics_offset() + (library->statics.end - library->statics.begin));
 }
 
-void fill_shared() {
-    memset((void*)dynamic.begin, garbage, dynamic.end - dynamic.begin);
-    for (const Variable& variable : library->shared)
-        memset((void*)variable.range.begin, garbage, variable.range.end - variable.range.begin);
-}
-
 bool was_interrupted() { return interrupted; }
-
-size_t least_shared(const Unit* unit) {
-    const auto found = libraries.find(unit);
-    if (found == libraries.end()) return 0;
-    size_t sum = 0, largest = 0;
-    for (const Variable& variable : found->second.shared) {
-        const size_t size = variable.range.end - variable.range.begin;
-        sum += size;
-        largest = std::max(largest, size);
-    }
-    return unit->count == 1 ? sum : largest;
-}
-
-void forget_fault() { fault_library = nullptr; }
-
-std::string shared_place(size_t offset) {
-    if (offset < dynamic.end - dynamic.begin) return "byte " + std::to_string(offset) + " of the dynamic shared memory";
-    const uintptr_t address = library->statics.begin + (offset - statics_offset());
-    for (const Variable& variable : library->shared)
-        if (variable.range.holds(address, 1))
-            return "byte " + std::to_string(address - variable.range.begin) + " of the shared variable " +
-                   variable.name;
-    return "shared memory";
-}
-
-std::string code_mark(uintptr_t code) {
-    fault_library = library->path.c_str();
-    char mark[32];
-    snprintf(mark, sizeof mark, "{code %llx}", (unsigned long long)code);
-    return mark;
-}
 
 uint64_t use_memory(Block block) {
     std::lock_guard<std::mutex> guard(table_lock);
@@ -409,39 +318,6 @@ uint64_t moved_bytes(bool stored) { return moved[stored]; }
 #define LUCID_EXPORT __attribute__((visibility("default")))
 
 extern "C" {
-
-// ---- what Python calls ----
-
-// Shared variables, LUCID_SHARED of device.h, are at these rising offsets of the library that holds `loaded`, which was
-// built as `path`.
-LUCID_EXPORT void lucid_load(const Unit* loaded, const char* path, unsigned count, const size_t* offsets,
-                             const char** names) {
-    if (libraries.count(loaded)) return;  // what was loaded once stays
-    Image image{(uintptr_t)loaded, 0, {}, {}, {}};
-    dl_iterate_phdr(find_image, &image);
-    Library& entry = libraries[loaded];
-    entry.path = path;
-    entry.base = image.base;
-    entry.image = image.all;
-    entry.writable = image.writable;
-    entry.read_only_after_loading = image.read_only_after_loading;
-    constexpr size_t room = 64;
-    for (unsigned i = 0; i < count; ++i) {
-        const uintptr_t begin = image.base + offsets[i] + room;
-        entry.shared.push_back({{begin, begin + *(const size_t*)(begin - room)}, names[i]});
-    }
-    if (count) entry.statics = {entry.shared.front().range.begin - room, entry.shared.back().range.end + room};
-}
-
-// The path as which the library of a kernel was built; "" if it was not told.
-LUCID_EXPORT const char* lucid_path(const Instance* instance) {
-    const auto found = libraries.find(instance->unit);
-    return found == libraries.end() ? "" : found->second.path.c_str();
-}
-LUCID_EXPORT const char* lucid_name(const Instance* instance) { return instance->name; }
-
-// Whose code the marks of the report mean; null if it has none.
-LUCID_EXPORT const char* lucid_fault_library() { return fault_library; }
 
 // ---- what the sanitizer calls ----
 

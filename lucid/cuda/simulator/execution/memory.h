@@ -10,20 +10,12 @@
 
 #include "execution/runtime.h"
 
-std::string lucid_simulator_thread(unsigned number);
-void lucid_simulator_note(const std::string& what);
-[[noreturn]] void lucid_simulator_fail(const std::string& what);
-
 namespace lucid_simulator {
 
 struct Work;
 
 // Whether the last launch was stopped because Python has to go on: its report is the error there.
 bool was_interrupted();
-
-// Bytes of static shared memory that a kernel of the unit has at least: all if it is the only one, else the largest
-// variable, since nobody knows which kernel uses which.
-size_t least_shared(const Unit* unit);
 
 constexpr int of_host = -1, any_device = -2;
 
@@ -64,23 +56,11 @@ class MemoryOfGraph {
 };
 // What is wrong with an access from a device; "" if it lies in a block that the device may reach.
 std::string fault_of(uintptr_t address, size_t size, bool stores, int device);
-// Whether only some blocks of launches are run: what the others would write stays as it is.
-bool in_part();
-// Whether work is done. Else it is only counted, and memory of the devices is neither read nor written.
-bool executes();
-
 void begin_launch(const Instance* instance, const unsigned char* packed, size_t shared);
-void forget_fault();
-void fill_shared();
 // What this host thread launches, if it is in an order with other work.
 extern thread_local std::shared_ptr<const Work> launched_work;
 // What is wrong with what the launch has touched; "" if nothing is.
 std::string race_of_launch();
 // What the launch has stored to allocations, or else loaded from them.
 uint64_t moved_bytes(bool stored);
-// The variable that the byte of shared memory belongs to, and the byte of it.
-std::string shared_place(size_t offset);
-// Text for a report, which Python replaces with the line of the source that made the code of the running library there.
-std::string code_mark(uintptr_t code);
-
 }  // namespace lucid_simulator

@@ -9,7 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "execution/memory.h"
+#include "execution/images.h"
+#include "execution/launch.h"
 
 using namespace lucid_simulator;
 
@@ -44,12 +45,11 @@ inline bool ordered(Access earlier, unsigned self) {
 [[noreturn]] void refuse(size_t offset, Access earlier, const char* what_earlier, Access later, const char* what) {
     auto told = [](const char* kind, Access access) {
         const uint64_t code = (uint32_t)access >> thread_bits;
-        return kind + (" by thread " + lucid_simulator_thread(thread_of(access))) + (code ? code_mark(code) : "");
+        return kind + (" by thread " + thread_text(thread_of(access))) + (code ? code_mark(code) : "");
     };
     const bool one_warp = thread_of(earlier) / 32 == thread_of(later) / 32;
-    lucid_simulator_fail("race on " + shared_place(offset) + ": " + told(what_earlier, earlier) + ", then " +
-                         told(what, later) + ", and no " + (one_warp ? "__syncwarp() or " : "") +
-                         "__syncthreads() between them");
+    stop("race on " + shared_place(offset) + ": " + told(what_earlier, earlier) + ", then " + told(what, later) +
+         ", and no " + (one_warp ? "__syncwarp() or " : "") + "__syncthreads() between them");
 }
 
 inline void remember(Access (&two)[2], Access mine) {

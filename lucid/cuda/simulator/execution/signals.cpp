@@ -6,7 +6,7 @@
 #include <string>
 
 #include "execution/fiber.h"
-#include "execution/memory.h"
+#include "execution/launch.h"
 
 namespace lucid_simulator {
 
@@ -45,8 +45,8 @@ void divide(int, siginfo_t*, void* context) {
 
 // Where a thread goes on that has used up its stack: at the top of it, since nothing there is needed any more.
 [[noreturn]] void stack_used_up() {
-    lucid_simulator_fail("recursion that does not end, or local arrays of more than " +
-                         std::to_string(stack_size >> 10) + " KiB in a thread");
+    stop("recursion that does not end, or local arrays of more than " + std::to_string(stack_size >> 10) +
+         " KiB in a thread");
 }
 
 void segmentation(int, siginfo_t* signal, void* context) {

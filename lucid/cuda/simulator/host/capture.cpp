@@ -9,8 +9,7 @@
 #include <thread>
 
 #include "execution/memory.h"
-#include "host/memory/allocation.h"
-#include "host/graphs.h"
+#include "host/handles.h"
 #include "host/memory/host_memory.h"
 #include "host/memory/order.h"
 #include "host/state.h"
@@ -163,12 +162,12 @@ bool is_captured_by_thread() {
     return !captures_where(is_of_thread).empty();
 }
 
-void record_given_out(const Block& block) {
+void record_given_out(const Block& block, void (*give_out_again)(const Block& block)) {
     if (!active) return;
     std::lock_guard<std::mutex> guard(lock);
     for (const auto& capture : captures_where(is_of_thread)) {
         const auto comes_back = capture->blocks[block.number] = std::make_shared<bool>(false);
-        record(*capture, capture->branches.front(), [block, comes_back](void*) {
+        record(*capture, capture->branches.front(), [block, comes_back, give_out_again](void*) {
             if (*comes_back) give_out_again(block);
             return success;
         });
@@ -283,6 +282,21 @@ void leave_capture(void* stream) {
         captures.erase(own(stream));
 }
 
+int end_capture(void* stream, Graph* out) {
+    const std::string call = "cudaStreamEndCapture" + lines();
+    std::shared_ptr<Capture> capture;  // ends after the lock
+    std::lock_guard<std::mutex> guard(lock);
+    capture = capture_of(stream);
+    if (!capture) return fail(illegal_state);
+    if (capture->origin != own(stream)) return refuse({capture}, stream_capture_unmatched, call);
+    if (capture->mode != relaxed && !is_of_thread(*capture)) return fail(stream_capture_wrong_thread);
+    drop(capture);
+    if (!capture->cause.empty()) return fail_with(stream_capture_invalidated, capture->cause);
+    if (!is_joined(*capture)) return fail(stream_capture_unjoined);
+    capture->graph.newest = newest_memory();
+    return *out = std::move(capture->graph), success;
+}
+
 }  // namespace lucid_simulator
 
 using namespace lucid_simulator;
@@ -299,23 +313,6 @@ LUCID_CUDA int cudaStreamBeginCapture(void* stream, int mode) {
     made->thread = std::this_thread::get_id();
     add_branch(made, stream);
     return ++active, success;
-}
-
-LUCID_CUDA int cudaStreamEndCapture(void* stream, void** out) {
-    *out = nullptr;
-    if (const int code = check_stream(stream)) return code;
-    const std::string call = "cudaStreamEndCapture" + lines();
-    std::shared_ptr<Capture> capture;  // ends after the lock
-    std::lock_guard<std::mutex> guard(lock);
-    capture = capture_of(stream);
-    if (!capture) return fail(illegal_state);
-    if (capture->origin != own(stream)) return refuse({capture}, stream_capture_unmatched, call);
-    if (capture->mode != relaxed && !is_of_thread(*capture)) return fail(stream_capture_wrong_thread);
-    drop(capture);
-    if (!capture->cause.empty()) return fail_with(stream_capture_invalidated, capture->cause);
-    if (!is_joined(*capture)) return fail(stream_capture_unjoined);
-    capture->graph.newest = newest_memory();
-    return *out = new_graph(std::move(capture->graph)), success;
 }
 
 LUCID_CUDA int cudaStreamIsCapturing(void* stream, int* out) {

@@ -1,6 +1,7 @@
 // Work that streams record between cudaStreamBeginCapture and cudaStreamEndCapture, and the graphs that run it.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -13,12 +14,26 @@ struct Block;
 // A piece of work: runs on the stream that it is given, and returns a Status.
 using Run = std::function<int(void* stream)>;
 
+// What a capture has recorded, to be run any number of times.
+struct Item {
+    std::string name, where;  // and the lines of Python that queued it; without a name it is no work
+    int device;
+    size_t branch;
+    Run run;
+};
+
+struct Graph {
+    std::vector<Item> items;
+    std::vector<int> devices;  // of the branches
+    uint64_t newest;           // memory that there was at the end of the capture
+};
+
 // Runs work, or lets the stream record it if it captures.
 int submit(void* stream, const std::string& name, const Run& run);
 // Whether the thread is in a capture.
 bool is_captured_by_thread();
-// A block of memory was given to the thread, or given back: a graph does both again.
-void record_given_out(const Block& block);
+// A block of memory was given to the thread, or given back: a graph does both again, the first by the function.
+void record_given_out(const Block& block, void (*give_out_again)(const Block& block));
 void record_given_back(const Block& block);
 
 // The place in a capture that an event was recorded at.
@@ -39,5 +54,7 @@ int check_unsafe(const std::string& call);
 int check_uncapturable(void* stream, const std::string& call);
 // The stream goes.
 void leave_capture(void* stream);
+// Ends the capture that began at the stream, and gives what it has recorded; or CUDA's error.
+int end_capture(void* stream, Graph* out);
 
 }  // namespace lucid_simulator

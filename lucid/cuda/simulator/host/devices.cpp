@@ -1,6 +1,7 @@
 // The devices, which answer as an H200 does, and which of them a thread uses.
 #include <dlfcn.h>
 
+#include <atomic>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -9,7 +10,6 @@
 #include <mutex>
 #include <set>
 
-#include "host/memory/allocation.h"
 #include "host/state.h"
 
 namespace lucid_simulator {
@@ -24,6 +24,7 @@ thread_local bool context = false, known = false;
 thread_local Answer answer = {};
 std::mutex peers_lock;
 std::set<std::pair<int, int>> peers;
+std::atomic<size_t> room{150754820096};
 
 void be_known() {
     if (known) return;
@@ -182,6 +183,8 @@ bool may_reach(int from, int to) {
     return peers.count({from, to}) > 0;
 }
 
+size_t capacity() { return room; }
+
 }  // namespace lucid_simulator
 
 using namespace lucid_simulator;
@@ -270,6 +273,8 @@ LUCID_CUDA int cuStreamGetCtx(void*, void** out) { return *out = context_of(curr
 LUCID_CUDA void lucid_set_python(const Python* functions) { python = *functions; }
 // Of the call that this thread is in; no text: there is none.
 LUCID_CUDA void lucid_answer(int number, const char* text) { answer = {text != nullptr, number, text ? text : ""}; }
+// How many bytes a device has, an H200's unless it is told; gives how many it had.
+LUCID_CUDA size_t lucid_set_capacity(size_t size) { return room.exchange(size); }
 LUCID_CUDA Counts* lucid_counts() { return &counts; }
 // What CuPy's binaries call that is not written.
 LUCID_CUDA int lucid_unsupported() { return fail(not_supported, "lucid's simulated CUDA has no such function"); }

@@ -1,6 +1,4 @@
 // Graphs: a launch runs what a capture has recorded, in its order, each branch of it on a stream of its own.
-#include "host/graphs.h"
-
 #include <cstdio>
 #include <fstream>
 #include <map>
@@ -8,6 +6,8 @@
 #include <mutex>
 
 #include "execution/memory.h"
+#include "host/capture.h"
+#include "host/handles.h"
 #include "host/memory/order.h"
 #include "host/state.h"
 
@@ -20,8 +20,8 @@ namespace lucid_simulator {
 
 namespace {
 
-// As cudaStreamCreateWithFlags and cudaGraphDebugDotPrint know them.
-constexpr unsigned non_blocking = 1, verbose = 1;
+// As cudaGraphDebugDotPrint knows it.
+constexpr unsigned verbose = 1;
 
 struct Executable {
     std::shared_ptr<const Graph> graph;
@@ -93,11 +93,17 @@ int launch(const Executable& executable, void* stream) {
 
 }  // namespace
 
-void* new_graph(Graph graph) { return graphs.add(std::make_shared<const Graph>(std::move(graph))); }
-
 }  // namespace lucid_simulator
 
 using namespace lucid_simulator;
+
+LUCID_CUDA int cudaStreamEndCapture(void* stream, void** out) {
+    *out = nullptr;
+    if (const int code = check_stream(stream)) return code;
+    Graph graph;
+    if (const int code = end_capture(stream, &graph)) return code;
+    return *out = graphs.add(std::make_shared<const Graph>(std::move(graph))), success;
+}
 
 LUCID_CUDA int cudaGraphInstantiate(void** out, void* handle, unsigned long long) {
     const auto graph = graphs.find(handle);

@@ -15,9 +15,11 @@
 #include <string>
 #include <vector>
 
+#include "execution/images.h"
 #include "execution/memory.h"
 #include "execution/runtime.h"
 #include "host/capture.h"
+#include "host/handles.h"
 #include "host/memory/host_memory.h"
 #include "host/memory/order.h"
 #include "host/state.h"

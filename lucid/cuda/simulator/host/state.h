@@ -61,12 +61,8 @@ int set_current_device(int device);
 bool has_context();
 void make_context();
 bool may_reach(int device, int other);
-
-// 0, or the error of a stream that is none of a device.
-int check_stream(void* stream);
-int device_of(const void* stream);
-// Whether it and the legacy default stream wait for each other.
-bool is_blocking(const void* stream);
+// Bytes of memory of each device.
+size_t capacity();
 
 // As queue_work, for the driver's own work; `everywhere`: also in memory of devices to which there is no peer access.
 int queue_own(void* stream, const std::string& name, const std::vector<Touched>& touched,

@@ -9,6 +9,8 @@
 
 #include "execution/memory.h"
 #include "host/capture.h"
+#include "host/extent.h"
+#include "host/handles.h"
 #include "host/memory/host_memory.h"
 #include "host/memory/order.h"
 #include "host/state.h"
@@ -21,11 +23,6 @@ namespace {
 
 constexpr unsigned no_timing = 2;
 
-struct Stream {
-    unsigned flags;
-    int priority, device;
-};
-
 struct Event {
     unsigned flags;
     int device;
@@ -34,10 +31,7 @@ struct Event {
 };
 
 std::mutex lock;
-std::set<const void*> streams, events;
-
-// The null stream, and CUDA's names for the legacy and the threads' own default stream.
-bool is_default(const void* stream) { return (uintptr_t)stream <= 2; }
+std::set<const void*> events;
 
 int check_event(const void* event) {
     std::lock_guard<std::mutex> guard(lock);
@@ -63,9 +57,6 @@ int waited() {
     settle_host_memory();
     return host_fault();
 }
-
-// Flags of cudaStreamCreateWithFlags.
-constexpr unsigned non_blocking = 1;
 
 // Refuses what lies outside of the blocks in use.
 int check_ranges(const std::string& name, const std::vector<Touched>& touched, int device) {
@@ -98,16 +89,6 @@ thread_local std::shared_ptr<const Work> running_work;
 thread_local int found = success;
 
 }  // namespace
-
-int check_stream(void* stream) {
-    if (is_default(stream)) return success;
-    std::lock_guard<std::mutex> guard(lock);
-    return streams.count(stream) ? success : fail(invalid_handle);
-}
-
-int device_of(const void* stream) { return is_default(stream) ? current_device() : ((const Stream*)stream)->device; }
-
-bool is_blocking(const void* stream) { return is_default(stream) || !(((const Stream*)stream)->flags & non_blocking); }
 
 int queue_own(void* stream, const std::string& name, const std::vector<Touched>& touched,
               const std::function<void()>& work, bool everywhere) {
@@ -156,8 +137,7 @@ LUCID_CUDA int cudaStreamCreateWithPriority(void** out, unsigned flags, int prio
     make_context();
     Stream* made = new Stream{flags, priority < -5 ? -5 : priority > 0 ? 0 : priority, current_device()};
     stream_made(made, made->device, !(flags & non_blocking));
-    std::lock_guard<std::mutex> guard(lock);
-    streams.insert(made);
+    add_stream(made);
     return *out = made, success;
 }
 LUCID_CUDA int cudaStreamCreate(void** out) { return cudaStreamCreateWithPriority(out, 0, 0); }
@@ -175,12 +155,10 @@ LUCID_CUDA int cudaStreamGetPriority(void* stream, int* out) {
     if (const int code = check_stream(stream)) return code;
     return *out = is_default(stream) ? 0 : ((const Stream*)stream)->priority, success;
 }
-// Its memory is kept, so that no other stream gets its handle and a use of it is told.
 LUCID_CUDA int cudaStreamDestroy(void* stream) {
     if (const int code = check_stream(stream)) return code;
     leave_capture(stream);
-    std::lock_guard<std::mutex> guard(lock);
-    if (!streams.erase(stream)) return fail(invalid_handle);
+    if (!remove_stream(stream)) return fail(invalid_handle);
     return stream_gone(stream), success;
 }
 LUCID_CUDA int cudaStreamSynchronize(void* stream) {
@@ -231,8 +209,7 @@ LUCID_CUDA int cudaEventRecord(void* event, void* stream) {
     if (const int code = check_event(event)) return code;
     if (const int code = check_stream(stream)) return code;
     Event& told = *(Event*)event;
-    if ((is_default(stream) ? current_device() : ((const Stream*)stream)->device) != told.device)
-        return fail(invalid_handle);
+    if (device_of(stream) != told.device) return fail(invalid_handle);
     if (const int code = mark_place(stream, &told.mark)) return code;
     if (!told.mark) event_recorded(event, stream, device_of(stream));
     return told.at = now(), success;

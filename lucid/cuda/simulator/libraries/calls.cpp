@@ -2,7 +2,7 @@
 #include <mutex>
 #include <set>
 
-#include "libraries/cublas.h"
+#include "libraries/calls.h"
 
 // libcudart
 extern "C" int cudaStreamSynchronize(void* stream);

@@ -4,7 +4,7 @@
 // whatever the math mode; cuBLAS may round parts of them to 16 bits, unless it is
 // CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION. TF32 and the other fast types compute in full float32.
 // CUBLAS_COMPUTE_16F rounds to float16 every 16 terms. As in BLAS, what a factor of zero would multiply is not read.
-#include "libraries/cublas.h"
+#include "libraries/calls.h"
 
 #include <cstring>
 

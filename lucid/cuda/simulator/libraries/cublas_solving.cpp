@@ -1,5 +1,5 @@
 // Of the simulated cuBLAS: triangular systems, symmetric products, and stacks of small systems by elimination.
-#include "libraries/cublas.h"
+#include "libraries/calls.h"
 #include "libraries/elimination.h"
 #include "libraries/product.h"
 

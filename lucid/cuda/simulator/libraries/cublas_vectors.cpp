@@ -1,5 +1,5 @@
 // Of the simulated cuBLAS: functions of vectors, of a matrix and vectors, and those that combine matrices by elements.
-#include "libraries/cublas.h"
+#include "libraries/calls.h"
 #include "libraries/product.h"
 
 namespace lucid_simulator {

@@ -3,7 +3,7 @@
 //
 // What is destroyed in place, such as the matrix of which singular values were asked for, is NaN afterwards, and so is
 // the workspace. Signs of vectors are not those of cuSOLVER, which are not defined.
-#include "libraries/cublas.h"
+#include "libraries/calls.h"
 #include "libraries/elimination.h"
 #include "libraries/factors.h"
 

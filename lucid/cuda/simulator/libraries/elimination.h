@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "libraries/cublas.h"
+#include "libraries/calls.h"
 
 namespace lucid_simulator {
 

@@ -7,7 +7,7 @@
 #include <numeric>
 #include <vector>
 
-#include "libraries/cublas.h"
+#include "libraries/calls.h"
 
 namespace lucid_simulator {
 

@@ -1,1 +1,1 @@
-"""What the simulator reads of a source of CUDA C++, beside what g++ compiles."""
+"""The analysis of CUDA C++ source by the simulator, beside its compilation by g++."""

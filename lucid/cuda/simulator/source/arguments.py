@@ -28,7 +28,7 @@ _DTYPES = {code: np.dtype(code) for code in "?bBhHiIqQfd"} | {"l": np.dtype(np.i
 
 
 def compare_arguments(cupy: Any, source_of: Callable[[str], str | None]) -> None:
-    """Let every `cupy.RawKernel` compare what it is called with.
+    """Let every `cupy.RawKernel` check the arguments of its calls.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ def compare_arguments(cupy: Any, source_of: Callable[[str], str | None]) -> None
     raw, function = cupy.RawKernel, cupy.cuda.function.Function
     # a class of C's takes no new attributes; the dictionary behind does
     attributes = gc.get_referents(raw.__dict__)[0]
-    given = attributes["kernel"]
+    original = attributes["kernel"]
 
     class Compared(function):
         def __call__(self, grid: Any, block: Any, args: Sequence[Any], *others: Any, **named: Any) -> Any:
@@ -52,7 +52,7 @@ def compare_arguments(cupy: Any, source_of: Callable[[str], str | None]) -> None
             return function.__call__(self, grid, block, args, *others, **named)
 
     def kernel(self: Any) -> Any:
-        plain = given.__get__(self)
+        plain = original.__get__(self)
         handle = ctypes.c_void_p(plain.ptr)
         return Compared(plain.module, runtime().lucid_name(handle).decode())
 
@@ -62,7 +62,7 @@ def compare_arguments(cupy: Any, source_of: Callable[[str], str | None]) -> None
 
 @cache
 def _parameters(text: str, name: str) -> list[tuple[str, str, int]]:
-    """Return name, type and stars of each parameter of a kernel; none where its source does not tell them."""
+    """Return name, type and stars of each parameter of a kernel; none if its source does not tell them."""
     try:
         template, parameters = Source(text, "kernel.cu").kernels.get(name, ("", []))
     except KernelError:
@@ -116,14 +116,14 @@ def _compare_array(what: str, code: str, kind: str, one: Any, numbers: set[int])
         )
 
 
-def _may_mean(given: np.dtype[Any], expected: np.dtype[Any]) -> bool:
-    if expected.itemsize == 1 or given.itemsize == 1 or given == expected:
+def _may_mean(actual: np.dtype[Any], expected: np.dtype[Any]) -> bool:
+    if expected.itemsize == 1 or actual.itemsize == 1 or actual == expected:
         return True
-    if given.kind == "c":
-        return given.itemsize == 2 * expected.itemsize and expected.kind == "f"
-    same_kind = (given.kind in "iu") == (expected.kind in "iu")
+    if actual.kind == "c":
+        return actual.itemsize == 2 * expected.itemsize and expected.kind == "f"
+    same_kind = (actual.kind in "iu") == (expected.kind in "iu")
     # half types are often passed as their bits
-    return given.itemsize == expected.itemsize and (same_kind or given.itemsize == 2)
+    return actual.itemsize == expected.itemsize and (same_kind or actual.itemsize == 2)
 
 
 def _steps(one: Any) -> set[int]:
@@ -134,9 +134,9 @@ def _compare_number(what: str, expected: np.dtype[Any], one: Any) -> None:
     # as many bytes as CuPy makes of it; those of an integer begin with the lowest
     if not isinstance(one, (bool, int, float, np.bool_, np.number)):
         return
-    given: np.dtype[Any] = np.asarray(one).dtype
-    whole = given.kind in "biu" and expected.kind in "biu"
-    if given == expected or (whole and given.itemsize >= expected.itemsize):
+    actual: np.dtype[Any] = np.asarray(one).dtype
+    whole = actual.kind in "biu" and expected.kind in "biu"
+    if actual == expected or (whole and actual.itemsize >= expected.itemsize):
         return
-    raise TypeError(f"{what} is {one!r}, {given.itemsize} bytes of {given}, and the parameter {expected}: pass "
+    raise TypeError(f"{what} is {one!r}, {actual.itemsize} bytes of {actual}, and the parameter {expected}: pass "
                     f"numpy.{expected}({one})")  # fmt: skip

@@ -1,4 +1,4 @@
-"""Variables of a source of CUDA C++: which are the device's, and where in its library they are."""
+"""Variables of a source of CUDA C++: those of the device, and their addresses in its library."""
 
 from __future__ import annotations
 
@@ -54,11 +54,11 @@ def marked(text: str) -> str:
     """
     if "__device__" not in text and "static" not in text:
         return text
-    code = _NO_CODE.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)
-    definitions = [found for found in _DEFINITION.finditer(code) if "__device__" in found["body"]]
-    names = {"__device__", *(found["name"] for found in definitions if not found["of"])}
-    defined = {found.start("name") for found in definitions}
-    inside = {found.span("body"): bool(found["of"]) for found in definitions}
+    code = _NO_CODE.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
+    definitions = [match for match in _DEFINITION.finditer(code) if "__device__" in match["body"]]
+    names = {"__device__", *(match["name"] for match in definitions if not match["of"])}
+    defined = {match.start("name") for match in definitions}
+    inside = {match.span("body"): bool(match["of"]) for match in definitions}
     places: list[tuple[int, int]] = []
     for word in re.finditer(rf"\b(?:{'|'.join(names)})\b", code):
         within = next((span for span in inside if span[0] <= word.start() < span[1]), None)
@@ -73,12 +73,12 @@ def marked(text: str) -> str:
 
 
 def _declares(code: str, word: re.Match[str], end_of_macro: int | None = None) -> bool:
-    """Whether what a word begins is a variable that is not constant."""
+    """Whether a word begins the declaration of a variable that is not constant."""
     begin = max(code.rfind(mark, max(0, word.start() - 200), word.start()) for mark in ";{}\n") + 1
     before = code[begin : word.start()]
-    found = _TO_THE_NAME.match(code, word.end(), len(code) if end_of_macro is None else end_of_macro)
-    if found:
-        declared = found[0]
+    match = _TO_THE_NAME.match(code, word.end(), len(code) if end_of_macro is None else end_of_macro)
+    if match:
+        declared = match[0]
     elif end_of_macro is not None and _OF_A_MACRO.match(rest := code[word.end() : end_of_macro]):
         declared = rest  # its semicolon stands where the macro does
     else:
@@ -90,11 +90,11 @@ def _declares(code: str, word: re.Match[str], end_of_macro: int | None = None) -
 
 
 def _of_functions(code: str) -> list[int]:
-    """Return where static variables of functions are declared, which are the device's too."""
+    """Return the positions of static variables of functions, variables of the device too."""
     if "static" not in code:
         return []
-    code = _DIRECTIVE.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), code)
-    found: list[int] = []
+    code = _DIRECTIVE.sub(lambda positions: re.sub(r"[^\n]", " ", positions[0]), code)
+    positions: list[int] = []
     bodies: list[bool] = []
     for word in _SCOPES.finditer(code):
         if word[0] == "{":
@@ -103,12 +103,12 @@ def _of_functions(code: str) -> list[int]:
             bodies = bodies[:-1]
         elif bodies and bodies[-1] and "__device__" not in code[word.start() : word.start() + 40]:
             if _declares(code, word):
-                found.append(word.start())
-    return found
+                positions.append(word.start())
+    return positions
 
 
 class Symbols(NamedTuple):
-    """The variables of a library, by their offsets: those of a block, and all others, which are the device's."""
+    """The variables of a library, by their offsets: those of a block, and all others, those of the device."""
 
     shared: list[Symbol]
     others: list[Symbol]
@@ -116,7 +116,7 @@ class Symbols(NamedTuple):
 
 @cache
 def symbols(library: Path) -> Symbols:
-    """Return where in a library its variables are, how large and what they are called.
+    """Return the addresses, sizes and names of the variables in a library.
 
     Those that stand in no section of ours, since nothing marks them, are the device's too: CuPy tells NVRTC that all is
     of which nothing is said.

@@ -1,4 +1,4 @@
-"""What NVIDIA's own compiler says of a source, which needs no GPU: g++ takes more than CUDA does."""
+"""The diagnostics of NVIDIA's own compiler for a source, without a GPU: g++ accepts more than CUDA does."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _GIVEN = ("-arch", "--gpu-architecture", "-std", "--std", "-ftz", "--ftz", "--de
 
 @functools.cache
 def anywhere(option: str) -> str:
-    """Return an option, with its version in place of the folder where it names the headers of a CUDA toolkit."""
+    """Return an option; for the headers of a CUDA toolkit, its version in the place of the folder."""
     if not option.startswith("-I"):
         return option
     try:
@@ -54,14 +54,14 @@ def compiles(text: str, names: Sequence[str], options: Sequence[str], folders: S
     """
     if text in TESTED:
         return
-    given = [each for each in options if not each.startswith(_GIVEN)]
-    given += [f"-I{folder}" for folder in folders if f"-I{folder}" not in given]
+    arguments = [each for each in options if not each.startswith(_GIVEN)]
+    arguments += [f"-I{folder}" for folder in folders if f"-I{folder}" not in arguments]
     nvrtc = compiler()
-    told = [anywhere(each) for each in portable(given, [FOLDER, *folders])]
+    told = [anywhere(each) for each in portable(arguments, [FOLDER, *folders])]
     parts = [nvrtc.version, version, *OPTIONS, *told, *names, text]
     file = f"nvrtc-{hashlib.sha256(chr(0).join(parts).encode()).hexdigest()[:24]}"
     if read(file) is not None:
         return
-    nvrtc.told(Unit("kernel.cu", "kernel", text, dict.fromkeys(names, "")), _ARCHITECTURE, given)
+    nvrtc.told(Unit("kernel.cu", "kernel", text, dict.fromkeys(names, "")), _ARCHITECTURE, arguments)
     with suppress(OSError):
         keep(file, b"")

@@ -32,7 +32,7 @@ __all__ = [
 
 
 def allreduce_hook(process_group: ProcessGroup | None, bucket: GradBucket) -> Future[Tensor]:
-    """Return the future of the mean of a bucket over all processes: what is computed without a hook, too.
+    """Return the future of the mean of a bucket over all processes, as computed without a hook, too.
 
     Examples
     --------

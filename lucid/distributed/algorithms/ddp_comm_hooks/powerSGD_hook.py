@@ -29,7 +29,7 @@ __all__ = ["PowerSGDState", "powerSGD_hook"]
 
 
 class PowerSGDState:
-    """The settings of `powerSGD_hook`, and what it keeps from pass to pass, in each process.
+    """The settings of `powerSGD_hook`, and its state from pass to pass, in each process.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ class PowerSGDState:
         return before / after if after else 0, before, after
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return all but the group, which belongs to the processes of this job."""
+        """Return all attributes but the group, as that belongs to the processes of this job."""
         if self.process_group is not None:
             warn("PowerSGDState: the process group is not saved: set process_group where the state is loaded")
         return {**vars(self), "process_group": None}
@@ -139,7 +139,7 @@ class _Part(NamedTuple):
 
 
 def powerSGD_hook(state: PowerSGDState, bucket: GradBucket) -> Future[Tensor]:  # PyTorch's name
-    """Return the future of a bucket's mean over all processes, of which each gradient is a product of thin matrices.
+    """Return the future of a bucket's mean over all processes, with each gradient as a product of thin matrices.
 
     Of a gradient M, as a matrix of its first dimension by all others, the sum of M Q over all processes is made
     orthogonal, P, and M becomes P times the mean of P^T M. Gradients that would not become smaller travel whole.
@@ -164,9 +164,9 @@ def powerSGD_hook(state: PowerSGDState, bucket: GradBucket) -> Future[Tensor]:  
     >>> model = nn.parallel.DistributedDataParallel(nn.Linear(8, 8))
     >>> model.register_comm_hook(PowerSGDState(None, start_powerSGD_iter=2), powerSGD_hook)
     """
-    begun = state.iter >= state.start_powerSGD_iter
+    started = state.iter >= state.start_powerSGD_iter
     state.maybe_increase_iter(bucket)
-    if not begun:
+    if not started:
         return allreduce_hook(state.process_group, bucket)
     with no_grad():
         return _approximated(state, bucket)
@@ -229,7 +229,7 @@ def _parts(state: PowerSGDState, flat: Tensor, bucket: GradBucket) -> tuple[list
 
 
 def _orthogonal(matrix: Tensor, epsilon: float) -> Tensor:
-    """Return a matrix whose columns are orthogonal, and span what those of `matrix` do."""
+    """Return a matrix with orthogonal columns that span the same space as those of `matrix`."""
     if not epsilon:
         return qr(matrix)[0]
     columns: list[Tensor] = []
@@ -265,7 +265,7 @@ class _Sent:
 
 
 class _Later(Future[Any]):
-    """A value that takes more collectives, which begin when it is waited for."""
+    """A value that needs further collectives, begun when it is waited for."""
 
     def __init__(self, works: Sequence[Work], finish: Callable[[], Any], first: _Later | None = None) -> None:
         super().__init__()
@@ -274,7 +274,7 @@ class _Later(Future[Any]):
         self.first = first
 
     def settle(self) -> None:
-        """Set the value, or that of which this one is made."""
+        """Set the value, or that of the future that this one follows."""
         if self.first is not None:
             self.first.settle()
             return
@@ -287,7 +287,7 @@ class _Later(Future[Any]):
             self.set_exception(error)
 
     def done(self) -> bool:
-        """Move on what is under way, and tell whether the value is there."""
+        """Progress the works, and tell whether the value is set."""
         for work in self.works:
             work.is_completed()
         return super().done()
@@ -298,5 +298,5 @@ class _Later(Future[Any]):
         return super().wait()
 
     def after(self) -> Future[Any]:
-        """Return the future of what is made of this one's value: who waits for it has this one computed."""
+        """Return the future of a callback of this one: waiting for it computes this one's value."""
         return _Later(self.works, self.finish, self)

@@ -1,4 +1,4 @@
-"""PyTorch's address of what says how a process has ended."""
+"""PyTorch's address of the record of a process's end."""
 
 from __future__ import annotations
 

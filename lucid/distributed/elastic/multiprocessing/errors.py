@@ -1,4 +1,4 @@
-"""Under PyTorch's name, the mark of a script's main function: what that raises is told to all processes anyway."""
+"""The decorator of a script's main function, under PyTorch's name: its errors reach all processes anyway."""
 
 from __future__ import annotations
 

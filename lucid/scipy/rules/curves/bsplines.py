@@ -1,4 +1,4 @@
-"""Splines of `scipy.interpolate` by their basis: `BSpline`, and `make_interp_spline`, which solves for coefficients."""
+"""Splines of `scipy.interpolate` by their basis: `BSpline`, and `make_interp_spline` to compute coefficients."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ def constant_at(x: Array, value: float) -> Any:
 
 def basis(t: Array, k: int, x: Array, interval: Array) -> list[Any]:
     """Return the k + 1 elements of the basis that are not zero in the interval of each place, by Cox and de Boor."""
-    found: list[Any] = [constant_at(x, 1.0)]
+    elements: list[Any] = [constant_at(x, 1.0)]
     for p in range(1, k + 1):
         raised: list[Any] = [0.0] * (p + 1)
         for r in range(p):
             left, right = lnp.take(t, interval + (r + 1 - p)), lnp.take(t, interval + (r + 1))
-            share = found[r] / (right - left)
+            share = elements[r] / (right - left)
             raised[r] = raised[r] + (right - x) * share
             raised[r + 1] = raised[r + 1] + (x - left) * share
-        found = raised
-    return found
+        elements = raised
+    return elements
 
 
 def basis_slopes(t: Array, k: int, nu: int, x: Array, interval: Array) -> list[Any]:
@@ -38,23 +38,23 @@ def basis_slopes(t: Array, k: int, nu: int, x: Array, interval: Array) -> list[A
     if nu > k:
         # SciPy's of degree zero are zero everywhere
         return [constant_at(x, 0.0) if k else lnp.zeros_like(plain(x))] * (k + 1)
-    found = basis(t, k - nu, x, interval)
+    elements = basis(t, k - nu, x, interval)
     for p in range(k - nu + 1, k + 1):
         raised: list[Any] = [0.0] * (p + 1)
         for r in range(p):
-            share = found[r] * float(p) / (lnp.take(t, interval + (r + 1)) - lnp.take(t, interval + (r + 1 - p)))
+            share = elements[r] * float(p) / (lnp.take(t, interval + (r + 1)) - lnp.take(t, interval + (r + 1 - p)))
             raised[r] = raised[r] - share
             raised[r + 1] = raised[r + 1] + share
-        found = raised
-    return found
+        elements = raised
+    return elements
 
 
 def knot_interval(t: Array, k: int, count: int, x: Array) -> Any:
-    """Return the number of the knot before each place, among those between which the basis is whole."""
-    found = lnp.searchsorted(plain(t), plain(x), side="right") - 1
+    """Return the index of the knot before each place, limited to the interval of the complete basis."""
+    index = lnp.searchsorted(plain(t), plain(x), side="right") - 1
     # not one of several knots at one place
     last = int((host(t) < host(t)[count]).sum()) - 1 if k else count - 1
-    return lnp.clip(found, k, last)
+    return lnp.clip(index, k, last)
 
 
 class BSpline(Interpolator):
@@ -141,12 +141,12 @@ class BSpline(Interpolator):
 
 
 def spline_of(t: Array, c: Array, k: int, extrapolate: Array, axis: int) -> BSpline:
-    """Return a spline of coefficients whose first axis is that of the basis, wherever values have theirs."""
+    """Return a spline of coefficients with the axis of the basis first, moved to the axis of the values."""
     return BSpline(t, lnp.moveaxis(c, 0, axis), k, extrapolate, axis)
 
 
 def usual_knots(x: Array, k: int) -> Any:
-    """Return the knots of which as many are left out at both ends as the basis has elements too many."""
+    """Return the default knots: as many are left out at both ends as the basis has elements too many."""
     middle = x if k % 2 else (x[1:] + x[:-1]) / 2.0
     skipped = (k + 1) // 2 if k % 2 else k // 2
     return ends_repeated(x, middle[skipped : middle.shape[0] - skipped], k + 1)

@@ -1,4 +1,4 @@
-"""``scipy.interpolate.CubicSpline``: cubic polynomials whose second derivatives meet."""
+"""``scipy.interpolate.CubicSpline``: cubic polynomials with continuous second derivatives."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ def conditions(bc_type: Array, y: Array) -> list[Any]:
         raise ValueError(
             "'periodic' `bc_type` is defined for both curve ends and cannot be used with other conditions."
         )
-    found: list[Any] = []
+    results: list[Any] = []
     for each in bc_type:
         if isinstance(each, str):
             if each not in KINDS:
                 raise ValueError(f"bc_type={each} is not allowed.")
             order = {"clamped": 1, "natural": 2}.get(each)
-            found.append(each if order is None else (order, y[0] * 0.0))
+            results.append(each if order is None else (order, y[0] * 0.0))
         else:
             order, value = each
             if order not in {1, 2}:
@@ -59,8 +59,8 @@ def conditions(bc_type: Array, y: Array) -> list[Any]:
             (value,) = in_double(value)
             if value.shape != y.shape[1:]:
                 raise ValueError(f"`deriv_value` shape {value.shape} is not the expected one {y.shape[1:]}.")
-            found.append((order, put(value, plain(y))))
-    return found
+            results.append((order, put(value, plain(y))))
+    return results
 
 
 def slopes_of(x: Array, y: Array, ends: list[Any]) -> Any:
@@ -97,8 +97,8 @@ def at_end(end: Array, h: Array, wide: Array, rise: Array, near: int, far: int, 
 
 def line(parts: list[Any], like: Array) -> Any:
     """Return numbers, recorded ones among them, and vectors, as one vector."""
-    found = [lnp.reshape(put(lnp.asarray(each), plain(like)), (-1,)) for each in parts]
-    return lnp.concatenate(found)
+    vectors = [lnp.reshape(put(lnp.asarray(each), plain(like)), (-1,)) for each in parts]
+    return lnp.concatenate(vectors)
 
 
 def solved(h: Array, wide: Array, rise: Array, first: tuple[Any, Any, Any], last: tuple[Any, Any, Any]) -> Any:
@@ -112,7 +112,7 @@ def solved(h: Array, wide: Array, rise: Array, first: tuple[Any, Any, Any], last
 
 
 def periodic_slopes(h: Array, wide: Array, rise: Array) -> Any:
-    """Return the slopes of a spline that goes on as it began: those but the last unknown, which is found after them."""
+    """Return the slopes of a periodic spline: those but the last unknown, computed after them."""
     n = h.shape[0] + 1
     if n == 3:
         slope = lnp.sum(rise / wide, 0) / lnp.sum(1.0 / wide, 0)

@@ -44,7 +44,7 @@ class Interpolator:
 
 
 def checked_places(x: Array) -> Any:
-    """Return breakpoints, which must increase."""
+    """Return breakpoints after checking that they increase."""
     if x.ndim != 1:
         raise ValueError("`x` must be 1-dimensional.")
     if x.shape[0] < 2:
@@ -55,13 +55,13 @@ def checked_places(x: Array) -> Any:
 
 
 def interval_of(breaks: Array, places: Array) -> Any:
-    """Return the number of the interval in which each place lies, or to which it is nearest."""
-    found = lnp.searchsorted(plain(breaks), plain(places), side="right") - 1
-    return lnp.clip(found, 0, breaks.shape[0] - 2)
+    """Return the index of the interval of each place, or of the nearest interval."""
+    index = lnp.searchsorted(plain(breaks), plain(places), side="right") - 1
+    return lnp.clip(index, 0, breaks.shape[0] - 2)
 
 
 def with_axis(values: Array, axis: int, ndim: int) -> Any:
-    """Return values, whose first `ndim` axes are those of the places, with these where the axis was."""
+    """Return values with their first `ndim` axes, those of the places, moved to the position of the axis."""
     if not axis:
         return values
     order = list(range(values.ndim))
@@ -74,7 +74,7 @@ def wrapped_places(x: Array, start: Array, stop: Array) -> Any:
 
 
 def outside_as_nan(values: Array, x: Array, start: Array, stop: Array) -> Any:
-    """Return values, of which those of places outside are NaN."""
+    """Return values, with NaN for the places outside."""
     place = plain(x)
     is_outside = lnp.logical_or(place < plain(start), place > plain(stop))
     return lnp.where(lnp.reshape(is_outside, x.shape + (1,) * (values.ndim - x.ndim)), np.nan, values)
@@ -223,7 +223,7 @@ def real_samples(name: str, x: Array, y: Array, axis: int) -> tuple[Any, Any]:
 
 
 class PchipInterpolator(CubicHermiteSpline):
-    """``scipy.interpolate.PchipInterpolator``: cubic, and monotonic where the samples are."""
+    """``scipy.interpolate.PchipInterpolator``: cubic, and monotonic between monotonic samples."""
 
     def __init__(self, x: Array, y: Array, axis: int = 0, extrapolate: Array = None) -> None:
         if self._begin(x, y, axis=axis, extrapolate=extrapolate):

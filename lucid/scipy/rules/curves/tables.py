@@ -60,7 +60,7 @@ class interp1d(Interpolator):  # SciPy's name
             self._spline = make_interp_spline(x, y, degree, check_finite=False)
 
     def _fill(self, fill_value: Array, bounds_error: bool | None) -> None:
-        """Set what lies beyond the places: an error, values, or nothing where it is extrapolated."""
+        """Set the treatment of places outside: an error, values, or extrapolation."""
         self.extrapolates = isinstance(fill_value, str)
         if self.extrapolates and fill_value != "extrapolate":
             raise ValueError(f"fill_value: expected numbers, a pair of them, or 'extrapolate', got {fill_value!r}")
@@ -160,7 +160,7 @@ class RegularGridInterpolator(Interpolator):
         self.grid, self.values = tuple(grid), values
 
     def __call__(self, xi: Array, method: str | None = None) -> Any:
-        """Return the values at places, of which the last axis has the coordinates."""
+        """Return the values at places with coordinates along the last axis."""
         if self._computes(xi):
             return self._own(plain(xi), method)
         method = self.method if method is None else method
@@ -183,15 +183,15 @@ class RegularGridInterpolator(Interpolator):
             if self.bounds_error and host(lnp.logical_or(each, lnp.isnan(p))).any():
                 raise ValueError(f"One of the requested xi is out of bounds in dimension {k}")
         if method in {"linear", "nearest"}:
-            found = [_linear(x, place, nearest=method == "nearest") for x, place in zip(grid, places, strict=True)]
+            taps = [_linear(x, place, nearest=method == "nearest") for x, place in zip(grid, places, strict=True)]
         elif method in GRID_DEGREES:
-            values, found = self._of_basis(grid, values, places, GRID_DEGREES[method])
+            values, taps = self._of_basis(grid, values, places, GRID_DEGREES[method])
         else:
             raise NumpyCallError(
                 "scipy.interpolate.RegularGridInterpolator: with a Tensor the method can be 'linear', 'nearest', "
                 f"'slinear', 'cubic' or 'quintic', got {method!r}"
             )
-        result = _combined(values, found)
+        result = _combined(values, taps)
         rest = (1,) * (values.ndim - len(grid))
         if not self.bounds_error and self.fill_value is not None:
             for each in outside:
@@ -204,14 +204,14 @@ class RegularGridInterpolator(Interpolator):
 
     @staticmethod
     def _of_basis(grid: list[Any], values: Array, places: list[Any], k: int) -> tuple[Any, list[Any]]:
-        found: list[Any] = []
+        taps: list[Any] = []
         for axis, (x, place) in enumerate(zip(grid, places, strict=True)):
             spline = make_interp_spline(x, values, k, axis=axis)
             t, count = spline.t, values.shape[axis]
             values = lnp.moveaxis(spline.c, 0, axis)
             interval = knot_interval(t, k, count, place)
-            found.append([(interval + (r - k), w) for r, w in enumerate(basis(t, k, place, interval))])
-        return values, found
+            taps.append([(interval + (r - k), w) for r, w in enumerate(basis(t, k, place, interval))])
+        return values, taps
 
 
 def _linear(x: Array, place: Array, *, nearest: bool) -> list[Any]:
@@ -224,13 +224,13 @@ def _linear(x: Array, place: Array, *, nearest: bool) -> list[Any]:
     return [(interval, 1.0 - share), (interval + 1, share)]
 
 
-def _combined(values: Array, found: list[Any]) -> Any:
+def _combined(values: Array, taps: list[Any]) -> Any:
     """Return sums of values at all choices of one sample along each axis, weighted."""
-    count = len(found)
+    count = len(taps)
     lines = lnp.reshape(values, (-1, *values.shape[count:]))
     rest = (1,) * (values.ndim - count)
     total: Any = 0.0
-    for choice in itertools.product(*found):
+    for choice in itertools.product(*taps):
         index: Any = 0
         weight: Any = 1.0
         for (each, w), size in zip(choice, values.shape[:count], strict=True):

@@ -25,29 +25,29 @@ def axes_of(axes: int | Sequence[int] | None, ndim: int) -> list[int]:
     """Return the axes of a filter, counted from the front."""
     if axes is None:
         return list(range(ndim))
-    found = [axis_in(axis, ndim) for axis in ([axes] if isinstance(axes, int) else axes)]
-    if len(set(found)) != len(found):
+    result = [axis_in(axis, ndim) for axis in ([axes] if isinstance(axes, int) else axes)]
+    if len(set(result)) != len(result):
         raise ValueError(f"axes must be unique, got {axes}")
-    return found
+    return result
 
 
 def for_each(value: PerAxis, count: int) -> list[Any]:
-    """Return what is given once for all of several axes, or one for each, as a list."""
+    """Return a list of settings for several axes, from one for all or one for each."""
     if not is_sequence(value) and not getattr(value, "ndim", 0):
         return [value] * count
-    found = list(value)
-    if len(found) != count:
-        raise RuntimeError(f"sequence argument must have length equal to input rank, {count}: got {len(found)}")
-    return found
+    values = list(value)
+    if len(values) != count:
+        raise RuntimeError(f"sequence argument must have length equal to input rank, {count}: got {len(values)}")
+    return values
 
 
 def in_order(axes: Sequence[int], ndim: int, *settings: PerAxis) -> list[list[Any]]:
-    """Return settings of axes in the order of the array's axes, in which weights and footprints come.
+    """Return settings of axes in the order of the array's axes, that of weights and footprints.
 
     As SciPy reads them: in the order of `axes` where these are some of the axes, and as they stand where they are all.
     """
     order = np.argsort(axes) if len(axes) < ndim else range(len(axes))
-    return [[found[k] for k in order] for found in (for_each(each, len(axes)) for each in settings)]
+    return [[values[k] for k in order] for values in (for_each(each, len(axes)) for each in settings)]
 
 
 def filtered(
@@ -114,7 +114,7 @@ convolve1d = _enter_sums("convolve", turned=True)
 
 
 def gaussian_weights(sigma: Number, order: int, radius: int, like: Array) -> Any:
-    """Return samples of a derivative of the normal density, of which those of the density itself sum to one."""
+    """Return samples of a derivative of the normal density, normalized so that those of the density sum to one."""
     if order < 0:
         raise ValueError("order must be non-negative")
     x = put(np.arange(-radius, radius + 1.0), plain(like))
@@ -177,7 +177,7 @@ def gaussian_filter(
 
 
 def uniform_weights(size: int, like: Array) -> Any:
-    """Return equal weights, whose sum is one."""
+    """Return equal weights with sum one."""
     if size < 1:
         raise RuntimeError("incorrect filter size")
     return put(np.full(size, 1 / size), plain(like))
@@ -274,7 +274,7 @@ def gaussian_laplace(
     axes: PerAxis = None,
     kwargs: dict[str, Any] | None = None,
 ) -> Any:
-    """Return ``scipy.ndimage.gaussian_laplace``; `kwargs` are what else it is called with."""
+    """Return ``scipy.ndimage.gaussian_laplace``; `kwargs` are further arguments of the filter."""
     settings = {"cval": cval, **(kwargs or {})}
     (x,) = real_or_complex("ndimage.gaussian_laplace", input)
     along = axes_of(axes, x.ndim)

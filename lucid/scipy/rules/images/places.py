@@ -1,4 +1,4 @@
-"""Which elements of an array, with which weights, make a spline's value at places between them."""
+"""Indices and weights of the elements that make a spline's value at places between them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def polynomials(order: int) -> np.ndarray[Any, Any]:
 
 
 def mapped(place: Array, size: int, mode: str) -> tuple[Any, Any, Any]:
-    """Return where places beyond the edges come to lie, with which slope, and which of them are outside.
+    """Return the mapped positions of places beyond the edges, the slopes of that map, and a mask of those outside.
 
     Of arrays of NumPy's or CuPy's; the slope is that of SciPy's map, and zero where it is constant.
     """
@@ -64,15 +64,15 @@ def mapped(place: Array, size: int, mode: str) -> tuple[Any, Any, Any]:
     if mode == "grid-wrap":
         return lnp.where(is_beyond, place % size, place), one, is_outside
     period = 2.0 * (last if mode == "mirror" else size)
-    found = lnp.where(is_beyond, place % period, place)
+    position = lnp.where(is_beyond, place % period, place)
     # SciPy turns places just beyond the last element by their taps, which differs in the order 0 half-way between
-    is_back = lnp.where(place < 0, found > last, found >= size) if mode == "mirror" else found >= size
-    found = lnp.where(is_back, (period if mode == "mirror" else period - 1) - found, found)
-    return found, lnp.where(is_back, -1.0, 1.0), is_outside
+    is_back = lnp.where(place < 0, position > last, position >= size) if mode == "mirror" else position >= size
+    position = lnp.where(is_back, (period if mode == "mirror" else period - 1) - position, position)
+    return position, lnp.where(is_back, -1.0, 1.0), is_outside
 
 
 def taps(place: Array, size: int, order: int, mode: str) -> tuple[Any, Any, Any]:
-    """Return indices of elements and their weights, along a first axis, and which places are outside.
+    """Return indices of elements and their weights, along a first axis, and a mask of the places outside.
 
     An index of -1 is that of a constant.
     """
@@ -81,13 +81,13 @@ def taps(place: Array, size: int, order: int, mode: str) -> tuple[Any, Any, Any]
     mode = "reflect" if mode == "grid-mirror" else mode
     values = plain(place)
     with np.errstate(invalid="ignore"):
-        found, slope, is_outside = mapped(values, size, mode)
+        position, slope, is_outside = mapped(values, size, mode)
     # of an infinite place the map is NaN
-    is_nan = lnp.isnan(found)
+    is_nan = lnp.isnan(position)
     is_outside = lnp.logical_or(is_outside, is_nan) if mode not in CLAMPED else is_outside
     half = 0.0 if order % 2 else 0.5
-    shifted = lnp.where(is_outside, 0.0, found) + half
-    below = lnp.floor(lnp.where(is_nan, 0.0, found) + half)
+    shifted = lnp.where(is_outside, 0.0, position) + half
+    below = lnp.floor(lnp.where(is_nan, 0.0, position) + half)
     # the value as it is, and the derivative of the way there
     way = (shifted - below) + (slope * (place - values) if place is not values else 0.0)
     start = below.astype(lnp.int64) - order // 2
@@ -107,12 +107,12 @@ def taps(place: Array, size: int, order: int, mode: str) -> tuple[Any, Any, Any]
 def at_places(c: Array, places: list[Any], order: int, mode: str, cval: Array) -> Any:
     """Return a spline's values: of coefficients, at places along their first axes."""
     count, shape = len(places), c.shape[: len(places)]
-    found = [taps(place, size, order, mode) for place, size in zip(places, shape, strict=True)]
+    taps_of_axes = [taps(place, size, order, mode) for place, size in zip(places, shape, strict=True)]
     # the taps of each axis are an axis of their own, in front of the places
     index: Any = 0
     is_constant: Any = False
     is_outside: Any = False
-    for k, (line, _, outside) in enumerate(found):
+    for k, (line, _, outside) in enumerate(taps_of_axes):
         each = lnp.reshape(line, (*[order + 1 if j == k else 1 for j in range(count)], *line.shape[1:]))
         is_constant = lnp.logical_or(is_constant, each < 0) if mode == "grid-constant" else False
         index = index * shape[k] + each
@@ -122,12 +122,12 @@ def at_places(c: Array, places: list[Any], order: int, mode: str, cval: Array) -
     values = lnp.take(lines, lnp.where(is_constant, 0, index) if mode == "grid-constant" else index, axis=0)
     if mode == "grid-constant":
         values = lnp.where(lnp.reshape(is_constant, is_constant.shape + rest), cval, values)
-    for k, (_, weights, _) in enumerate(found):
+    for k, (_, weights, _) in enumerate(taps_of_axes):
         if weights is None:
             values = values[0]
         else:
-            left = (1,) * (count - k - 1)
-            values = lnp.sum(values * lnp.reshape(weights, (order + 1, *left, *weights.shape[1:], *rest)), axis=0)
+            trailing = (1,) * (count - k - 1)
+            values = lnp.sum(values * lnp.reshape(weights, (order + 1, *trailing, *weights.shape[1:], *rest)), axis=0)
     return lnp.where(lnp.reshape(is_outside, is_outside.shape + rest), cval, values)
 
 

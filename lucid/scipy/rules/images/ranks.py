@@ -159,7 +159,7 @@ def ranked(
     origin: PerAxis,
     axes: PerAxis,
 ) -> Any:
-    """Return the elements of windows that have a rank, which is asked for by their count."""
+    """Return the elements of a rank, a function of the windows' size, in windows."""
     (x,) = arrays(input)
     parts = windows_of(x, size, footprint, mode, cval, origin, axes_of(axes, x.ndim), is_box=False)
     count = parts.shape[-1]

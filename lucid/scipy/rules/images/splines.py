@@ -34,7 +34,7 @@ SHORT = 40
 
 
 class SplineFilter(Function):
-    """The filter along an axis, which solves for the coefficients."""
+    """The filter along an axis that solves for the coefficients."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, order: int, axis: int, mode: str) -> Any:
@@ -77,7 +77,7 @@ def filter_matrix(size: int, order: int, mode: str) -> np.ndarray[Any, Any]:
 
 
 def of_parts(function: Callable[..., Any], x: Array, cval: Array = 0.0) -> Any:
-    """Return what a function of real arrays, and of a constant beyond their edges, gives of complex ones."""
+    """Return a function of real arrays, and of a constant beyond their edges, applied to complex ones by parts."""
     if x.dtype.kind != "c":
         return function(x, cval)
     return function(lnp.real(x), lnp.real(cval)) + 1j * function(lnp.imag(x), lnp.imag(cval))

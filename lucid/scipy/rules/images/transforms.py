@@ -37,7 +37,7 @@ def read(
 
 
 def check(x: Array, order: int) -> None:
-    """Refuse what SciPy reads nowhere."""
+    """Refuse orders and arrays that no function of SciPy's accepts."""
     if not 0 <= order <= 5:
         raise RuntimeError(f"spline order not supported: expected 0 to 5, got {order}")
     if not x.ndim:
@@ -185,7 +185,7 @@ def rotate(
 
 
 def exact_turn(degrees: float) -> tuple[float, float]:
-    """Return cosine and sine of an angle in degrees, exact where they are 0 or 1."""
+    """Return cosine and sine of an angle in degrees, exact at multiples of 90."""
     quarters = degrees / 90
     if quarters == int(quarters):
         return (1.0, 0.0, -1.0, 0.0)[int(quarters) % 4], (0.0, 1.0, 0.0, -1.0)[int(quarters) % 4]
@@ -204,7 +204,7 @@ def geometric_transform(
     extra_arguments: tuple[Any, ...] = (),
     extra_keywords: dict[str, Any] | None = None,
 ) -> Any:
-    """Return ``scipy.ndimage.geometric_transform``: what the mapping records is differentiated too."""
+    """Return ``scipy.ndimage.geometric_transform``: the ops recorded in the mapping are differentiated too."""
     (x,) = real_or_complex("ndimage.geometric_transform", input)
     shape = x.shape if output_shape is None else tuple(output_shape)
     rows = [list(mapping(index, *extra_arguments, **(extra_keywords or {}))) for index in np.ndindex(*shape)]

@@ -37,14 +37,14 @@ _LOOK = 0.5
 
 
 class _CtrlCIgnored:
-    """Makes the process that reads it from a pickle ignore Ctrl-C, by what Python itself has."""
+    """A pickle that makes the process that loads it ignore Ctrl-C, by means of Python alone."""
 
     def __reduce__(self) -> Any:
         return signal.signal, (int(signal.SIGINT), int(signal.SIG_IGN))
 
 
 class _Name(str):
-    """The name of a process: the first that it reads, before it imports the script, which takes a while."""
+    """The name of a process: loaded first, before the slow import of the script."""
 
     __slots__ = ()
 
@@ -53,7 +53,7 @@ class _Name(str):
 
 
 class _Worker:
-    """One worker process and what is under way with it."""
+    """One worker process and its jobs under way."""
 
     def __init__(self, process: Any, pipe: Connection[Any, Any], stacks: Connection[Any, Any]) -> None:
         self.process = process
@@ -144,7 +144,7 @@ class ProcessWorkers:
         return len(self._workers)
 
     def begin(self, this: Pass) -> None:
-        """Begin a pass: what is under way of an earlier one is dropped when it comes."""
+        """Begin a pass: results of an earlier one are dropped on arrival."""
         self._pass += 1
         for number, worker in enumerate(self._workers):
             worker.jobs.clear()
@@ -163,7 +163,7 @@ class ProcessWorkers:
         self._ask(number)
 
     def _ask(self, number: int) -> None:
-        """Ask a worker for what it has to do, as far as its answers fit into the pipe: it never waits with one."""
+        """Send a worker its jobs, as far as its answers fit into the pipe, so that it never waits to send."""
         worker = self._workers[number]
         while worker.waiting and worker.asked < _IN_PIPE:
             worker.asked += 1
@@ -191,7 +191,7 @@ class ProcessWorkers:
             raise self._failure(number)
 
     def receive(self, worker: int, timeout: float) -> Outcome:
-        """Return what comes next from any worker, while the batch that is wanted is `worker`'s.
+        """Return the next outcome of any worker, while waiting for a batch of `worker`.
 
         Raises
         ------
@@ -204,8 +204,8 @@ class ProcessWorkers:
         ends: dict[Any, int] = {other.process.sentinel: number for number, other in enumerate(self._workers)}
         deadline = time.monotonic() + timeout
         while True:
-            left = deadline - time.monotonic() if timeout else None
-            ready = wait([*pipes, *ends], left) if left is None or left > 0 else []
+            remaining = deadline - time.monotonic() if timeout else None
+            ready = wait([*pipes, *ends], remaining) if remaining is None or remaining > 0 else []
             if not ready:
                 raise self._silence(worker, timeout)
             # a worker that has ended may have sent a batch before
@@ -218,7 +218,7 @@ class ProcessWorkers:
                     return outcome
 
     def _heard(self, number: int) -> Outcome | None:
-        """Return what a worker has sent; None if that is of an earlier pass."""
+        """Return the answer of a worker; None if it is of an earlier pass."""
         from multiprocessing.reduction import recv_handle  # noqa: PLC0415
 
         worker = self._workers[number]
@@ -268,7 +268,7 @@ class ProcessWorkers:
         return f"worker {number} of {len(self._workers)} (process {self._workers[number].process.pid})"
 
     def _failure(self, number: int) -> WorkerError:
-        """Return the error of a worker whose pipe has ended: what it said at last, or how it ended."""
+        """Return the error of a worker with a closed pipe: its own last error, or its exit."""
         worker = self._workers[number]
         try:
             while worker.pipe.poll(0):
@@ -304,7 +304,7 @@ class ProcessWorkers:
         return worker_error(message, number, job)
 
     def _silence(self, number: int, timeout: float) -> WorkerError:
-        """Return the error of a worker from which nothing came in time, with its stack."""
+        """Return the error of a worker that sent nothing in time, with its stack."""
         worker = self._workers[number]
         job = next(iter(worker.jobs.values()), None)
         begin = f"DataLoader timed out after {timeout:g} seconds: {self._named(number)} was silent{while_reading(job)}"
@@ -326,7 +326,7 @@ class ProcessWorkers:
             in_destructor(self.close)
 
     def close(self) -> None:
-        """End all workers, in half a second where they do not end by themselves, and forget their memory."""
+        """End all workers, forcibly after half a second, and forget their memory."""
         if self._ended or os.getpid() != self._owner:  # a forked process has copies of what is not its own
             return
         self._ended = True
@@ -354,7 +354,7 @@ class ProcessWorkers:
 
 
 def _sent(send: Callable[..., None], *what: Any) -> bool:
-    """Return whether a pipe took what was sent; not if the other end is closed.
+    """Return whether a pipe took the arguments; false if the other end is closed.
 
     The system's error ends here: its frames hold the buffer of a pickle, of which Python complains where the garbage
     collector meets both in a cycle.
@@ -386,7 +386,7 @@ def _packed(writer: Writer, setup: Setup, shared: list[int]) -> Any:
 
 
 def _check_script() -> None:
-    """Raise where no other process could import the script that runs, as Python lets workers do."""
+    """Raise if no other process could import the running script, as Python's workers must."""
     main: Any = sys.modules["__main__"]
     file = getattr(main, "__file__", None)
     if file is not None and getattr(main, "__spec__", None) is None and not Path(file).exists():
@@ -397,7 +397,7 @@ def _check_script() -> None:
 
 
 def preload(context: Any) -> None:
-    """Start Python's fork server, if workers come from it, and let it import what they need once for all of them.
+    """Start Python's fork server, if workers come from it, and import their common modules there once.
 
     Not the script that runs: it may be one that begins its work when it is imported.
     """
@@ -413,7 +413,7 @@ def preload(context: Any) -> None:
 
 
 def _mapped(descriptor: int) -> mmap.mmap:
-    """Return the memory of a file, which is closed: no finalizer, in which a Ctrl-C would be lost."""
+    """Return the memory of a file, closing the file: no finalizer, as that could lose a Ctrl-C."""
     try:
         return mmap.mmap(descriptor, 0)
     finally:
@@ -428,7 +428,7 @@ def _signal_name(number: int) -> str:
 
 
 def _is_stopped(process: int) -> bool:
-    """Return whether a process is stopped, where the system tells."""
+    """Return whether a process is stopped, as far as the system tells."""
     if sys.platform != "linux":
         return False
     try:

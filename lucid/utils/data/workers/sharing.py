@@ -38,7 +38,7 @@ class _Lent(np.ndarray[Any, Any]):
 
 
 class Lease(weakref.ref[_Lent]):
-    """What is known of bytes that were lent: of which slot they are.
+    """The lease of lent bytes, with the number of their slot.
 
     It calls a function of C when no array is left that looks at them: in one of Python a Ctrl-C would be lost.
     """
@@ -48,7 +48,7 @@ class Lease(weakref.ref[_Lent]):
 
 
 def lend(block: mmap, slot: int, returned: deque[Lease]) -> tuple[NDArray[np.uint8], Lease]:
-    """Return the bytes of a block, and their lease, which is added to `returned` when no array looks at them."""
+    """Return the bytes of a block, and their lease, added to `returned` when no array refers to them any more."""
     lent = np.frombuffer(block, np.uint8).view(_Lent)
     lease = Lease(lent, returned.append)
     lease.slot = slot
@@ -67,7 +67,7 @@ def pin(block: mmap) -> None:
 
 
 class Message(NamedTuple):
-    """A pickled object: its text and where the bytes of its arrays lie, or where in the block these two lie."""
+    """A pickled object: its text and the positions of its arrays' bytes, or the positions of both in the block."""
 
     text: bytes | tuple[int, int]
     places: bytes | tuple[int, int]
@@ -99,7 +99,7 @@ class _Received:
 
 
 class _Pickler(pickle.Pickler):
-    """Leaves the bytes of arrays and tensors, of every dtype, to the caller; refuses what no other process can have.
+    """A pickler that leaves the bytes of arrays and tensors to the caller, and refuses objects bound to this process.
 
     Parameters
     ----------
@@ -128,10 +128,10 @@ class _Pickler(pickle.Pickler):
         return self._reduced_array(obj) if isinstance(obj, np.ndarray) else NotImplemented
 
     def _reduced_array(self, array: Any) -> Any:
-        """Return what leaves an array's bytes aside: NumPy does it for its own class, dtypes and orders only."""
+        """Return the reduction of an array without its bytes: NumPy's covers only its own class, dtypes and orders."""
         kind = cast("Any", type(array))
-        if self._descriptors is not None and (found := reduced_file(array)) is not None:
-            return found
+        if self._descriptors is not None and (reduction := reduced_file(array)) is not None:
+            return reduction
         if kind is not np.ndarray:
             if any(getattr(kind, name) is not getattr(np.ndarray, name) for name in _PICKLING):
                 return NotImplemented
@@ -155,7 +155,7 @@ def _check_on_cpu(obj: object) -> None:
 
 
 class Writer:
-    """Packs objects into a block, which it replaces by a larger one where they do not fit.
+    """A writer of objects into a block, replaced by a larger one if they do not fit.
 
     Attributes
     ----------
@@ -167,7 +167,7 @@ class Writer:
         self.start(None)
 
     def start(self, block: Block | None) -> None:
-        """Begin a message in `block`; what is in it is lost."""
+        """Begin a message in `block`, overwriting the one in it."""
         self.block = block
         self._bytes = np.empty(0, np.uint8) if block is None else np.frombuffer(block, np.uint8)
         self._end = 0
@@ -207,7 +207,7 @@ class Writer:
         return Message(of_text, of_places)
 
     def _place(self, pieces: list[NDArray[np.uint8]]) -> list[tuple[int, int]]:
-        """Return offset and size of each piece in the block, where it is already or is copied to."""
+        """Return offset and size of each piece in the block, copying it there if it lies outside."""
         offsets = [self._offset_of(piece) for piece in pieces]
         outside = sum(_aligned(piece.size) for piece, at in zip(pieces, offsets, strict=True) if at is None)
         if self._end + outside > self._bytes.size:
@@ -215,8 +215,8 @@ class Writer:
             self.start(new_block(sum(_aligned(piece.size) for piece in pieces)))
             offsets = [None] * len(pieces)
         places: list[tuple[int, int]] = []
-        for piece, there in zip(pieces, offsets, strict=True):
-            at = there
+        for piece, offset in zip(pieces, offsets, strict=True):
+            at = offset
             if at is None:
                 at = self._reserve(piece.size) or 0
                 self._bytes[at : at + piece.size] = piece
@@ -224,7 +224,7 @@ class Writer:
         return places
 
     def _offset_of(self, piece: NDArray[np.uint8]) -> int | None:
-        """Return where in the block a piece lies; None if it lies outside."""
+        """Return the offset of a piece in the block; None if it lies outside."""
         at = piece.ctypes.data - self._bytes.ctypes.data
         return at if at >= 0 and at + piece.size <= self._end else None
 
@@ -258,7 +258,7 @@ class _Nowhere:
 
 
 def why_not_picklable(value: Any, path: str, depth: int = 6) -> str:
-    """Return the path of what in `value` cannot be pickled, as far inside as can be told, and why; "" if all can."""
+    """Return the path of the innermost unpicklable part of `value`, and the reason; "" if all can be pickled."""
     try:
         _Pickler(_Nowhere(), lambda _: None).dump(value)
     except Exception as error:  # noqa: BLE001  classes raise what they like while they are pickled
@@ -273,6 +273,6 @@ def why_not_picklable(value: Any, path: str, depth: int = 6) -> str:
     elif hasattr(value, "__dict__") and not isinstance(value, type):
         parts = [(f"{path}.{name}", entry) for name, entry in cast("dict[str, Any]", vars(value)).items()]
     for inner, entry in parts if depth else ():
-        if found := why_not_picklable(entry, inner, depth - 1):
-            return found
+        if reason_inside := why_not_picklable(entry, inner, depth - 1):
+            return reason_inside
     return reason

@@ -1,4 +1,4 @@
-"""Worker threads: for datasets whose reading releases the interpreter's lock, as decoders and files do."""
+"""Worker threads: for datasets that release the interpreter's lock while reading, as decoders and files do."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class ThreadWorkers:
         return len(self._threads)
 
     def begin(self, this: Pass) -> None:
-        """Begin a pass: what is under way of an earlier one is dropped when it comes."""
+        """Begin a pass: results of an earlier one are dropped on arrival."""
         self._pass += 1
         for jobs, asked in zip(self._jobs, self._asked, strict=True):
             jobs.clear()
@@ -83,7 +83,7 @@ class ThreadWorkers:
         self._asked[number].put(job)
 
     def receive(self, worker: int, timeout: float) -> Outcome:
-        """Return what comes next from any worker, while the batch that is wanted is `worker`'s.
+        """Return the next outcome of any worker, while waiting for a batch of `worker`.
 
         Raises
         ------
@@ -153,7 +153,7 @@ def _error(number: int, count: int, job: Job | None, failure: _Failure) -> Worke
 
 
 class _Wires(NamedTuple):
-    """What a thread hears from and speaks to; nothing that would keep its loader."""
+    """The queues of a thread, and no reference that would keep its loader alive."""
 
     asked: queue.SimpleQueue[Any]
     said: queue.SimpleQueue[tuple[int, int, Any]]
@@ -175,16 +175,16 @@ def _run(setup: Setup, seed: int, number: int, count: int, wires: _Wires) -> Non
         wires.said.put((number, -1, _Failure(error, None)))
         return
     number_of_pass, this = 0, Pass(0, 0, [])
-    begun = True
+    started = True
     while (what := wires.asked.get()) is not None and not wires.ended.is_set():
         if not isinstance(what, Job):
-            (number_of_pass, this), begun = what, False
+            (number_of_pass, this), started = what, False
             continue
         result: Any
         try:
-            if not begun:
+            if not started:
                 reader.begin(this)
-                begun = True
+                started = True
             result = reader.read(what)
         except BaseException as error:  # noqa: BLE001  as above
             result = _Failure(error, reader.at)

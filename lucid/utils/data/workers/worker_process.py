@@ -1,4 +1,4 @@
-"""What a worker process does: it reads the batches that it is asked for, until the pipe ends."""
+"""The main function of a worker process: it reads the requested batches until the pipe ends."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Setup(NamedTuple):
-    """What a worker needs before the first batch.
+    """The setup of a worker before the first batch.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class Request(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """What became of a request.
+    """The answer to a request.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ class Failure(NamedTuple):
 
 
 class Inherited(NamedTuple):
-    """What a forked worker has got of its parent: the setup, and pipes that it must close."""
+    """The objects that a forked worker inherits: the setup, and pipes that it must close."""
 
     setup: Setup
     pipes: list[Connection[Any, Any]]

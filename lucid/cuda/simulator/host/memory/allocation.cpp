@@ -9,10 +9,11 @@
 #include <cstring>
 #include <map>
 #include <mutex>
-#include <utility>
 
 #include "execution/memory.h"
 #include "host/capture.h"
+#include "host/extent.h"
+#include "host/handles.h"
 #include "host/memory/host_memory.h"
 #include "host/memory/order.h"
 #include "host/state.h"
@@ -47,7 +48,6 @@ std::mutex lock;
 std::map<uintptr_t, Chunk> chunks;
 std::map<int, size_t> held;
 std::map<int, Pool> pools;
-size_t room = 150754820096;
 
 void fill(uintptr_t begin, size_t size) {
     if (!executes()) return;
@@ -100,9 +100,16 @@ int release(void* address, bool of_the_host) {
     return success;
 }
 
-}  // namespace
+// What a graph does where its capture was given memory that it has given back.
+void give_out_again(const Block& block) {
+    std::lock_guard<std::mutex> guard(lock);
+    const auto next = chunks.upper_bound(block.begin);
+    const bool held =
+        next != chunks.begin() && block.begin + block.size <= std::prev(next)->first + std::prev(next)->second.size;
+    if (held && MemoryOfGraph::use_again(block)) fill(block.begin, block.size);
+}
 
-size_t capacity() { return room; }
+}  // namespace
 
 void clear(uintptr_t begin, size_t size) {
     if (size < sparse) return (void)memset((void*)begin, 0, size);
@@ -110,14 +117,6 @@ void clear(uintptr_t begin, size_t size) {
     memset((void*)begin, 0, first - begin);
     madvise((void*)first, last - first, MADV_DONTNEED);
     memset((void*)last, 0, begin + size - last);
-}
-
-void give_out_again(const Block& block) {
-    std::lock_guard<std::mutex> guard(lock);
-    const auto next = chunks.upper_bound(block.begin);
-    const bool held =
-        next != chunks.begin() && block.begin + block.size <= std::prev(next)->first + std::prev(next)->second.size;
-    if (held && MemoryOfGraph::use_again(block)) fill(block.begin, block.size);
 }
 
 }  // namespace lucid_simulator
@@ -275,7 +274,7 @@ LUCID_CUDA void lucid_hand_out(uintptr_t begin, size_t size) {
         block.number = use_memory(block);
         ++counts.allocations;
     }
-    record_given_out(block);
+    record_given_out(block, give_out_again);
 }
 
 LUCID_CUDA void lucid_take_back(uintptr_t begin) {
@@ -283,11 +282,4 @@ LUCID_CUDA void lucid_take_back(uintptr_t begin) {
     if (!block_at(begin, &block)) return;
     leave_memory(begin, 1);
     record_given_back(block);
-}
-
-// How many bytes a device has, an H200's unless it is told; gives how many it had.
-LUCID_CUDA size_t lucid_set_capacity(size_t size) {
-    std::lock_guard<std::mutex> guard(lock);
-    std::swap(room, size);
-    return size;
 }

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "execution/memory.h"
+#include "host/extent.h"
 #include "host/state.h"
 
 namespace lucid_simulator {

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <limits>
 
-#include "libraries/cublas.h"
+#include "libraries/calls.h"
 
 namespace lucid_simulator {
 

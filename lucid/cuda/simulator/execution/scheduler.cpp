@@ -2,8 +2,7 @@
 //
 // A thread runs until it ends or waits. Threads that never wait share one fiber, so that a kernel without barriers costs
 // one call each; a thread that waits keeps its fiber, and the rest go on in the next.
-#include "execution/signals.h"
-#include "execution/runtime.h"
+#include "execution/launch.h"
 
 #include <immintrin.h>
 
@@ -15,63 +14,22 @@
 #include <vector>
 
 #include "execution/fiber.h"
+#include "execution/images.h"
 #include "execution/memory.h"
 #include "execution/races.h"
+#include "execution/signals.h"
+#include "host/extent.h"
 
 using namespace lucid_simulator;
 
-thread_local Running lucid_running;
-
 namespace {
 
-enum class State { unstarted, running, at_barrier, at_warp, ended };
-
-struct CudaThread {
-    uint3 index;
-    State state;
-    Fiber* fiber;
-    const char* operation;  // that it waits at
-    const char* file;
-    int line;
-    unsigned mask;
-    // What it brings to the lanes of the mask and takes from them: the value of one, or which have what it seeks.
-    unsigned long long offered, sought, received;
-    int source;  // -1: it seeks
-};
-
-struct Warp {
-    unsigned live, waiting;
-};
-
-struct Launch {
-    const Instance* instance;
-    const unsigned char* packed;
-    std::vector<CudaThread> threads;
-    std::vector<Warp> warps;
-    std::vector<unsigned> order, ready;
-    size_t next_ready, next_start;
-    unsigned current, live, arrived, arrived_first;
-    BlockOperation barrier_operation;
-    int barrier_sum, barrier_result;
-    bool inside;  // a thread of the device is running
-    bool of_cupy;
-};
-
-Launch launch;
-Fiber host;
 Fiber* starting;
 std::vector<Fiber*> fibers, idle;
-std::string report;
 thread_local std::string told;        // the report of this host thread's last launch
 thread_local uint64_t told_bytes[2];  // that it loaded and stored
 uint64_t seed = 0, random_state;
-bool executing = true;
-uint64_t first_blocks = ~0ull, last_blocks = 0;  // how many of the first and last along each dimension are run
 std::mutex one_at_a_time;
-
-std::string text(uint3 p) {
-    return "(" + std::to_string(p.x) + ", " + std::to_string(p.y) + ", " + std::to_string(p.z) + ")";
-}
 
 std::string site(const char* file, int line) {
     const char* name = strrchr(file, '/');
@@ -123,7 +81,7 @@ void run_other(Fiber* from) {
         starting = fresh;
         return switch_fiber(from, fresh);
     }
-    switch_fiber(from, &host);
+    switch_fiber(from, &launch.host);
 }
 
 void release_barrier() {
@@ -157,7 +115,7 @@ bool release_lanes(unsigned number) {
     for (unsigned rest = needed; rest; rest &= rest - 1) {
         const CudaThread& other = lanes[__builtin_ctz(rest)];
         if (strcmp(other.operation, self.operation) != 0)
-            lucid_simulator_fail("divergent warp operations: " + described(other) + ", but " + described(self));
+            stop("divergent warp operations: " + described(other) + ", but " + described(self));
     }
     warp.waiting &= ~needed;
     // Of all that lanes do together only this orders what they do to memory. CuPy's own kernels believe that of shuffles.
@@ -205,19 +163,6 @@ void work() {
 }
 
 // ---- a launch ----
-
-// The blocks along one dimension that are run.
-struct Chosen {
-    uint64_t size, count;
-
-    explicit Chosen(uint64_t size) : size(size), count(size) {
-        if (size > first_blocks && size - first_blocks > last_blocks) count = first_blocks + last_blocks;
-    }
-
-    unsigned operator[](uint64_t turn) const {
-        return (unsigned)(turn < first_blocks || count == size ? turn : size - (count - turn));
-    }
-};
 
 unsigned draw(unsigned below) {
     random_state = random_state * 6364136223846793005ull + 1442695040888963407ull;
@@ -273,37 +218,17 @@ void run_block(uint3 block) {
     fill_shared();
     order_block();
     launch.inside = true;
-    run_other(&host);
+    run_other(&launch.host);
     launch.inside = false;
-    if (report.empty() && launch.live) lucid_simulator_note(deadlock());
+    if (launch.report.empty() && launch.live) note(deadlock());
 }
 
 }  // namespace
 
-bool lucid_simulator::in_part() { return first_blocks != ~0ull; }
-bool lucid_simulator::executes() { return executing; }
-
-// ---- what goes wrong ----
-
-std::string lucid_simulator_thread(unsigned number) { return text(launch.threads[number].index); }
-
-void lucid_simulator_note(const std::string& what) {
-    report = "block " + text(lucid_running.block);
-    if (launch.inside) report += ", thread " + text(lucid_running.thread);
-    report += ": " + what;
-}
-
-void lucid_simulator_fail(const std::string& what) {
-    lucid_simulator_note(what);
-    // The fibers are left where they stand: device code has nothing to unwind.
-    switch_fiber(launch.threads[launch.current].fiber, &host);
-    __builtin_unreachable();
-}
-
 extern "C" {
 
 void lucid_stop(const char* what, const char* file, int line) {
-    lucid_simulator_fail(std::string(what) + " (" + site(file, line) + ")");
+    stop(std::string(what) + " (" + site(file, line) + ")");
 }
 
 // ---- what threads wait at ----
@@ -324,8 +249,8 @@ int lucid_block_barrier(BlockOperation operation, int predicate, const char* fil
     } else {
         const CudaThread& first = launch.threads[launch.arrived_first];
         if (first.line != line || first.operation != self.operation || strcmp(first.file, file) != 0)
-            lucid_simulator_fail("divergent barrier: it is at " + std::string(self.operation) + " (" +
-                                 site(file, line) + "), but " + described(first));
+            stop("divergent barrier: it is at " + std::string(self.operation) + " (" + site(file, line) + "), but " +
+                 described(first));
     }
     launch.barrier_sum += predicate != 0;
     if (++launch.arrived == launch.live) {
@@ -348,7 +273,7 @@ static unsigned long long meet(const char* operation, unsigned mask, unsigned lo
     self.offered = offered;
     self.source = source;
     self.sought = sought;
-    if (!(mask >> lane & 1)) lucid_simulator_fail("a lane that is not in the mask: " + described(self));
+    if (!(mask >> lane & 1)) stop("a lane that is not in the mask: " + described(self));
     launch.warps[number / 32].waiting |= 1u << lane;
     if (!release_lanes(number)) {
         self.state = State::at_warp;
@@ -387,8 +312,8 @@ __attribute__((visibility("default"))) int lucid_launch(const Instance* instance
             "along y and z";
         return 2;
     }
-    if (!executing) return 0;
-    report.clear();
+    if (!executes()) return 0;
+    launch.report.clear();
     launch.instance = instance;
     launch.of_cupy = strncmp(instance->name, "cupy_", 5) == 0;
     launch.packed = (const unsigned char*)extra[1];
@@ -408,14 +333,14 @@ __attribute__((visibility("default"))) int lucid_launch(const Instance* instance
     {
         const Flushing flushing(instance);
         const Signals signals;
-        for (uint64_t i = 0; i < blocks && report.empty(); ++i) {
+        for (uint64_t i = 0; i < blocks && launch.report.empty(); ++i) {
             const uint64_t turn = (i + start) % blocks;
             run_block({x[turn % x.count], y[turn / x.count % y.count], z[turn / x.count / y.count]});
         }
     }
-    told = report;
+    told = launch.report;
     for (int stored = 0; stored < 2; ++stored) told_bytes[stored] = moved_bytes(stored);
-    if (!report.empty()) return 1;
+    if (!launch.report.empty()) return 1;
     told = race_of_launch();
     return told.empty() ? 0 : 3;
 }
@@ -424,10 +349,4 @@ __attribute__((visibility("default"))) uint64_t lucid_bytes(int stored) { return
 __attribute__((visibility("default"))) const char* lucid_report() { return told.c_str(); }
 __attribute__((visibility("default"))) void lucid_set_seed(unsigned long long value) { seed = value; }
 __attribute__((visibility("default"))) unsigned long long lucid_seed() { return seed; }
-__attribute__((visibility("default"))) void lucid_set_executes(int value) { executing = value; }
-__attribute__((visibility("default"))) int lucid_executes() { return executing; }
-__attribute__((visibility("default"))) void lucid_set_blocks(unsigned long long first, unsigned long long last) {
-    first_blocks = first;
-    last_blocks = last;
-}
 }
