@@ -206,14 +206,14 @@ def step_there(
     table: Table,
     numbers: RowNumbers,
     addresses: list[int],
-    given: StepSettings,
+    step: StepSettings,
     overflow: int,
     settings: Sequence[float],
 ) -> None:
-    """Change the rows of a table by numbers that are computed on the device, from given settings."""
+    """Change the rows of a table by numbers that are computed on the device, from step settings."""
     addresses = table.own(addresses)
     with gpu.use_device(table.device):
-        numbers.compute(given, overflow)
+        numbers.compute(step, overflow)
         for launch, start, stop, _ in table.launches:
             launch(addresses[start:stop], overflow, numbers.address(start), *settings)
 
