@@ -1,4 +1,4 @@
-// Quotients and remainders, and their derivatives: lucid/ops/elementwise/division.py, addcdiv of combination.py. Launched by
+// Whole quotients and remainders, and their derivatives: lucid/ops/elementwise/division.py. Launched by
 // lucid/cuda/launch/elementwise.py.
 //
 // Integers by zero give zero, as in NumPy and CuPy: the CPU path refuses them, a kernel cannot. Integers by -1 are
@@ -57,28 +57,6 @@ template <class T, class A> __device__ __forceinline__ A trunc_of(A a, A b) {
     }
 }
 
-struct Div {
-    template <class A> __device__ A operator()(A a, A b) const { return a / b; }
-};
-
-struct DivGradB {
-    template <class A> __device__ A operator()(A grad, A a, A b) const { return -(grad * (a / b / b)); }
-};
-
-struct Addcdiv {
-    template <class A> __device__ A operator()(A x, A a, A b, A value) const { return x + a / b * value; }
-};
-
-struct AddcdivGradA {
-    template <class A> __device__ A operator()(A grad, A b, A value) const { return grad * value / b; }
-};
-
-struct AddcdivGradB {
-    template <class A> __device__ A operator()(A grad, A a, A b, A value) const {
-        return -(grad * value * (a / b / b));
-    }
-};
-
 struct FloorDivide {
     template <class A> __device__ A operator()(A a, A b) const { return floor_of(a, b); }
 };
@@ -107,14 +85,6 @@ struct Fmod {
 
 template <class T> struct FmodGradB {
     template <class A> __device__ A operator()(A grad, A a, A b) const { return -(grad * trunc_of<T>(a, b)); }
-};
-
-struct Reciprocal {
-    template <class A> __device__ A operator()(A x) const { return 1 / x; }
-};
-
-struct ReciprocalGrad {
-    template <class A> __device__ A operator()(A grad, A out) const { return -(grad * (out * out)); }
 };
 
 // Of the lowest integer, too, which no integer of its dtype is.

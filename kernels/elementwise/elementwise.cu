@@ -1,5 +1,5 @@
-// Arithmetic, magnitudes, signs and blends, and their derivatives: lucid/ops/elementwise/arithmetic.py, complex.py (of real
-// numbers) and combination.py. Launched by lucid/cuda/launch/elementwise.py.
+// Sums, products, magnitudes and signs, in which integers wrap around, and choices: lucid/ops/elementwise/arithmetic.py,
+// complex.py (of real numbers), power.py, nonfinite.py and selection.py. Launched by lucid/cuda/launch/elementwise.py.
 
 #include "elementwise.cuh"
 
@@ -51,40 +51,20 @@ struct Abs {
     }
 };
 
-// The sign of NaN is zero, as in PyTorch.
-struct Sign {
-    template <class A> __device__ A operator()(A x) const { return A((x > 0) - (x < 0)); }
+struct Square {
+    template <class A> __device__ A operator()(A x) const { return product(x, x); }
 };
 
-// The sign of NaN is NaN, as in NumPy.
-struct SignOrNan {
-    template <class A> __device__ A operator()(A x) const { return x != x ? x : A((x > 0) - (x < 0)); }
-};
-
-struct AbsGrad {
-    template <class A> __device__ A operator()(A grad, A x) const { return grad * A((x > 0) - (x < 0)); }
-};
-
-// start + weight * (end - start), from the nearer end.
-struct Lerp {
-    template <class A> __device__ A operator()(A start, A end, A weight) const {
-        const A step = end - start;
-        return fabs(weight) < A(0.5) ? start + weight * step : end - (1 - weight) * step;
+struct SignBit {
+    template <class A> __device__ bool operator()(A x) const {
+        if constexpr (IsFloating<A>::value) {
+            return copysign(A(1), x) < 0;
+        } else {
+            return x < 0;
+        }
     }
 };
 
-struct LerpStartGrad {
-    template <class A> __device__ A operator()(A grad, A weight) const { return grad * (1 - weight); }
-};
-
-struct LerpWeightGrad {
-    template <class A> __device__ A operator()(A grad, A start, A end) const { return grad * (end - start); }
-};
-
-struct Copysign {
-    template <class A> __device__ A operator()(A a, A b) const { return copysign(a, b); }
-};
-
-struct NextAfter {
-    template <class A> __device__ A operator()(A a, A b) const { return nextafter(a, b); }
+struct Where {
+    template <class A> __device__ A operator()(bool condition, A a, A b) const { return condition ? a : b; }
 };

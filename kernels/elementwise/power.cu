@@ -1,4 +1,5 @@
-// Powers and roots, and their derivatives: lucid/ops/elementwise/power.py. Launched by lucid/cuda/launch/elementwise.py.
+// Powers, and their derivatives in the base; mantissas and exponents: lucid/ops/elementwise/power.py. Launched by
+// lucid/cuda/launch/elementwise.py.
 
 #include "elementwise.cuh"
 
@@ -22,14 +23,6 @@ template <class A> __device__ __forceinline__ A power_by_number(A a, A b) {
     return b == A(0.5) ? sqrt(a) : b == A(-0.5) ? 1 / sqrt(a) : power_of(a, b);
 }
 
-struct Cbrt {
-    template <class A> __device__ A operator()(A x) const { return cbrt(x); }
-};
-
-struct CbrtGrad {
-    template <class A> __device__ A operator()(A grad, A out) const { return grad / (out * out * 3); }
-};
-
 struct Pow {
     template <class A> __device__ A operator()(A a, A b) const { return power_of(a, b); }
 };
@@ -49,37 +42,6 @@ struct PowNumberGrad {
     template <class A> __device__ A operator()(A grad, A a, A b) const {
         return b == 0 ? A(0) : grad * (b * power_by_number(a, b - 1));
     }
-};
-
-// a^b log a, zero at 0^b for b >= 0.
-struct PowGradB {
-    template <class A> __device__ A operator()(A grad, A a, A b, A out) const {
-        return grad * (a == 0 && b >= 0 ? A(0) : out * log(a));
-    }
-};
-
-struct Square {
-    template <class A> __device__ A operator()(A x) const { return product(x, x); }
-};
-
-struct SquareGrad {
-    template <class A> __device__ A operator()(A grad, A x) const { return grad * x * 2; }
-};
-
-struct Sqrt {
-    template <class A> __device__ A operator()(A x) const { return sqrt(x); }
-};
-
-struct SqrtGrad {
-    template <class A> __device__ A operator()(A grad, A out) const { return grad / (out * 2); }
-};
-
-struct Rsqrt {
-    template <class A> __device__ A operator()(A x) const { return 1 / sqrt(x); }
-};
-
-struct RsqrtGrad {
-    template <class A> __device__ A operator()(A grad, A out) const { return grad * A(-0.5) * (out * out * out); }
 };
 
 // Of numbers of any precision, in double.

@@ -3,27 +3,6 @@
 #include "elementwise.cuh"
 #include "philox.cuh"
 
-struct Erf {
-    template <class A> __device__ A operator()(A x) const { return erf(x); }
-};
-
-// 2 / sqrt(pi) exp(-x^2)
-struct ErfGrad {
-    template <class A> __device__ A operator()(A grad, A x) const {
-        return grad * (exp(-(x * x)) * A(1.1283791670955126));
-    }
-};
-
-struct Erfc {
-    template <class A> __device__ A operator()(A x) const { return erfc(x); }
-};
-
-struct ErfcGrad {
-    template <class A> __device__ A operator()(A grad, A x) const {
-        return grad * (exp(-(x * x)) * A(-1.1283791670955126));
-    }
-};
-
 // In double: the inverse of the normal distribution, then two of Newton's steps, from whichever of erf and erfc is small.
 struct Erfinv {
     template <class A> __device__ A operator()(A y) const {
@@ -36,16 +15,6 @@ struct Erfinv {
         }
         return static_cast<A>(copysign(x, static_cast<double>(y)));
     }
-};
-
-struct ErfinvGrad {
-    template <class A> __device__ A operator()(A grad, A out) const {
-        return grad * (exp(out * out) * A(0.8862269254527579));
-    }
-};
-
-struct Lgamma {
-    template <class A> __device__ A operator()(A x) const { return lgamma(x); }
 };
 
 // Bernoulli's numbers of even index, from 2 on.

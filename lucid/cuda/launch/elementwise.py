@@ -14,6 +14,7 @@ from lucid.cuda.launch.kernels import C_TYPES, FLOATS, VECTOR_BYTES, Kernel
 from lucid.cuda.launch.layout import layouts_of
 from lucid.cuda.launch.plans import empty, recordings
 from lucid.cuda.launch.transposition import transposed
+from lucid.cuda.source.sources import make
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -63,6 +64,8 @@ class Elementwise:
         ``"T"`` or another C type.
     dtypes : tuple of str
         The C types that T may be.
+    text : callable, optional
+        ``text(functor)`` gives the struct, if it does not stand in the file; asked for when it is first compiled.
     """
 
     def __init__(
@@ -73,7 +76,10 @@ class Elementwise:
         *,
         out: str = "T",
         dtypes: tuple[str, ...] = FLOATS,
+        text: Callable[[str], str] | None = None,
     ) -> None:
+        if text is not None:
+            make(f"{stem}.cu", functor, lambda: text(functor))
         self.operands = operands
         self.out = None if out == "T" else _dtype_of(out)
         # by dtype, shapes and strides: shape and dtype of the output, and the launches for aligned data and for any

@@ -307,7 +307,7 @@ class Kernel:
     Parameters
     ----------
     stem : str
-        The file's name without ``.cu``.
+        The file's name without ``.cu``; it may be one that is made (``make`` in `lucid.cuda.source.sources`).
     name : str
         The kernel's name, with its namespace.
     instances : sequence of tuple of str, or callable

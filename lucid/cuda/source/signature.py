@@ -381,7 +381,8 @@ def _computed(node: ast.expr) -> int:
 def source(file: str) -> Source:
     """Return the declarations of a file in ``kernels/`` and of the headers that it includes."""
     text = joined(file)
-    return Source(text, named(files()[file]))
+    path = files().get(file)
+    return Source(text, named(path) if path else file)
 
 
 @cache

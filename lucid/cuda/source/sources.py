@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from functools import cache
 from typing import TYPE_CHECKING
 
 from lucid.errors import KernelError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
-__all__ = ["files", "folder", "joined", "named", "paste"]
+__all__ = ["files", "folder", "joined", "made", "make", "named", "paste"]
 
 _INCLUDE = (
     r'(?m)^[ \t]*#[ \t]*(?:include|import|embed)(?:_next)?\b[ \t]*(?:"(?P<ours>[^"\n]+)"|<(?P<theirs>[^>\n]+)>)?.*$'
 )
 _MARK = "lucid.cuh"
+
+# By file and name, functions that give the text of a functor.
+_made: dict[str, dict[str, Callable[[], str]]] = defaultdict(dict)
 
 
 @cache
@@ -55,15 +60,42 @@ def named(path: Path) -> str:
     return f"kernels/{path.relative_to(folder()).as_posix()}"
 
 
-@cache
+def make(file: str, name: str, text: Callable[[], str]) -> None:
+    """Let a file of functors, which stands nowhere, have one more.
+
+    Parameters
+    ----------
+    file : str
+        What it is called, as none of the files in ``kernels/`` is.
+    name : str
+        Of the functor: they stand in the order of their names.
+    text : callable
+        Gives the functor, when the text of the file is first asked for.
+    """
+    _made[file][name] = text
+
+
+def made(file: str) -> tuple[str, ...]:
+    """Return the names of the functors of which a file that stands nowhere is made; () of any other."""
+    return tuple(_made.get(file, ()))
+
+
 def joined(file: str) -> str:
-    """Return the text of a file in ``kernels/``, ready for a compiler.
+    """Return the text of a file in ``kernels/``, or of one that is made, ready for a compiler.
 
     Raises
     ------
     KernelError
         If there is none of this name.
     """
+    return _joined(file, made(file))
+
+
+@cache
+def _joined(file: str, functors: tuple[str, ...]) -> str:
+    if functors:
+        text = "\n".join([_made[file][name]() for name in sorted(functors)])
+        return paste(f'#include "elementwise.cuh"\n\n{text}', file)
     path = files().get(file)
     if path is None:
         raise KernelError(f"no file {file!r} in {folder()} or its folders")

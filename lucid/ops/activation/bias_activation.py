@@ -9,27 +9,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lucid.arguments import among
 from lucid.autograd.recording.primitive import primitive
-from lucid.cuda.launch.elementwise import Elementwise
 from lucid.errors import CallError, DtypeError, ShapeError
-from lucid.ops.activation.gelu import (
-    gelu_grad_into,
-    gelu_grad_x,
-    gelu_into,
-    gelu_tanh_grad_into,
-    gelu_tanh_grad_x,
-    gelu_tanh_into,
-)
-from lucid.ops.activation.relu import floating, relu_grad_into
-from lucid.ops.activation.sigmoid import (
-    sigmoid_grad_into,
-    sigmoid_into,
-    silu_grad_into,
-    silu_grad_x,
-    silu_into,
-    tanh_grad_into,
-)
+from lucid.ops.activation.gelu import GELU, GELU_GRAD, GELU_TANH, GELU_TANH_GRAD, gelu_grad_x, gelu_tanh_grad_x
+from lucid.ops.activation.relu import floating, relu_grad
+from lucid.ops.activation.sigmoid import SIGMOID, SILU, SILU_GRAD, silu_grad_x
 from lucid.ops.base.blocks import in_blocks
-from lucid.ops.base.declaration import adjoint
+from lucid.ops.base.declaration import Formula, adjoint, of_formula
 from lucid.ops.base.operands import tensor_operand
 from lucid.ops.base.promotion import tensor_dtype
 
@@ -39,6 +24,7 @@ if TYPE_CHECKING:
 
     from lucid.autograd.recording.namespace import Namespace
     from lucid.base.arrays import Array
+    from lucid.cuda.launch.elementwise import Elementwise
     from lucid.tensor import Tensor
 
 
@@ -51,45 +37,31 @@ class Activation(NamedTuple):
 
     Attributes
     ----------
-    into : callable
-        ``into(xp, out, x, *temporaries)`` writes the function of `x` to `out`.
-    grad_into : callable
-        ``grad_into(xp, out, g, x, *temporaries)`` writes `g` times the slope at `x` to `out`.
+    formula, slope : Formula
+        Of `x`, and of `g` and `x`: `g` times the slope at `x`.
     bend : callable
         ``bend(m, grad, g, x)`` gives ``grad * g`` times the second derivative at `x`.
-    kernel, grad_kernel : Elementwise
+    kernel, slope_kernel : Elementwise
         Both functions, on CUDA arrays, of an input and a bias.
     """
 
-    into: Callable[..., None]
-    grad_into: Callable[..., None]
+    formula: Formula
+    slope: Formula
     bend: Callable[..., Any]
     kernel: Elementwise
-    grad_kernel: Elementwise
+    slope_kernel: Elementwise
 
 
-def _kernels(functor: str, slope: str) -> tuple[Elementwise, Elementwise]:
-    return (
-        Elementwise("bias_activation", f"OfSum<{functor}>", "TT"),
-        Elementwise("bias_activation", f"SumGrad<{slope}>", "TTT"),
-    )
-
-
-def _relu_into(xp: ModuleType, out: Array, x: Array) -> None:
-    xp.maximum(0, x, out=out)
+def _activation(name: str, formula: Formula, slope: Formula, bend: Callable[..., Any]) -> Activation:
+    of: Any = formula.function
+    of_slope: Any = slope.function
+    kernel = of_formula(lambda m, x, bias: of(m, x + bias), f"OfSum{name}")
+    slope_kernel = of_formula(lambda m, g, x, bias: of_slope(m, g, x + bias), f"SumGrad{name}")
+    return Activation(formula, slope, bend, kernel, slope_kernel)
 
 
 def _relu_bend(m: Namespace, grad: Array, g: Array, x: Array) -> Any:
     return m.zeros_like(grad)
-
-
-def _tanh_into(xp: ModuleType, out: Array, x: Array) -> None:
-    xp.tanh(x, out=out)
-
-
-def _tanh_slope_into(xp: ModuleType, out: Array, g: Array, x: Array) -> None:
-    xp.tanh(x, out=out)
-    tanh_grad_into(xp, out, g, out)
 
 
 def _tanh_bend(m: Namespace, grad: Array, g: Array, x: Array) -> Any:
@@ -97,25 +69,22 @@ def _tanh_bend(m: Namespace, grad: Array, g: Array, x: Array) -> Any:
     return m.mul(m.tanh_grad(m.mul(grad, g), t), m.mul(t, -2))
 
 
-def _sigmoid_slope_into(xp: ModuleType, out: Array, g: Array, x: Array, gate: Array) -> None:
-    sigmoid_into(xp, gate, x)
-    sigmoid_grad_into(xp, out, g, gate)
-
-
 def _sigmoid_bend(m: Namespace, grad: Array, g: Array, x: Array) -> Any:
     s = m.sigmoid(x)
     return m.mul(m.sigmoid_grad(m.mul(grad, g), s), m.sub(1, m.mul(s, 2)))
 
 
+_RELU, _RELU_GRAD = Formula(lambda m, x: m.maximum(x, 0)), Formula(relu_grad)
+_TANH, _TANH_GRAD = Formula(lambda m, x: m.tanh(x)), Formula(lambda m, g, x: m.tanh_grad(g, m.tanh(x)))
+_SIGMOID_GRAD = Formula(lambda m, g, x: m.sigmoid_grad(g, m.sigmoid(x)))
+
 ACTIVATIONS = {
-    "relu": Activation(_relu_into, relu_grad_into, _relu_bend, *_kernels("Relu", "ReluGrad")),
-    "gelu": Activation(gelu_into, gelu_grad_into, gelu_grad_x, *_kernels("Gelu", "GeluGrad")),
-    "gelu_tanh": Activation(
-        gelu_tanh_into, gelu_tanh_grad_into, gelu_tanh_grad_x, *_kernels("GeluTanh", "GeluTanhGrad")
-    ),
-    "silu": Activation(silu_into, silu_grad_into, silu_grad_x, *_kernels("Silu", "SiluGrad")),
-    "tanh": Activation(_tanh_into, _tanh_slope_into, _tanh_bend, *_kernels("Tanh", "TanhSlope")),
-    "sigmoid": Activation(sigmoid_into, _sigmoid_slope_into, _sigmoid_bend, *_kernels("Sigmoid", "SigmoidSlope")),
+    "relu": _activation("Relu", _RELU, _RELU_GRAD, _relu_bend),
+    "gelu": _activation("Gelu", GELU, GELU_GRAD, gelu_grad_x),
+    "gelu_tanh": _activation("GeluTanh", GELU_TANH, GELU_TANH_GRAD, gelu_tanh_grad_x),
+    "silu": _activation("Silu", SILU, SILU_GRAD, silu_grad_x),
+    "tanh": _activation("Tanh", _TANH, _TANH_GRAD, _tanh_bend),
+    "sigmoid": _activation("Sigmoid", SIGMOID, _SIGMOID_GRAD, _sigmoid_bend),
 }
 
 
@@ -123,13 +92,13 @@ def _of_sum_into(
     xp: ModuleType, out: Array, bias: Array, x: Array, total: Array, *spare: Array, activation: str
 ) -> None:
     xp.add(x, bias, out=total)
-    ACTIVATIONS[activation].into(xp, out, total, *spare)
+    ACTIVATIONS[activation].formula.chain[0](xp, out, total, *spare)
 
 
 @primitive(saved_as={"x": "input"})
 def _bias_activation(xp: ModuleType, x: Array, bias: Array, *, activation: str) -> Array:
-    scratch = ACTIVATIONS[activation].into.__code__.co_argcount - 2
-    return in_blocks(xp, _of_sum_into, scratch, bias, x, activation=activation)
+    _, scratch = ACTIVATIONS[activation].formula.chain
+    return in_blocks(xp, _of_sum_into, scratch + 1, bias, x, activation=activation)
 
 
 @_bias_activation.cuda
@@ -141,19 +110,19 @@ def _sum_grad_into(
     xp: ModuleType, out: Array, g: Array, bias: Array, x: Array, total: Array, *spare: Array, activation: str
 ) -> None:
     xp.add(x, bias, out=total)
-    ACTIVATIONS[activation].grad_into(xp, out, g, total, *spare)
+    ACTIVATIONS[activation].slope.chain[0](xp, out, g, total, *spare)
 
 
 @primitive
 def _bias_activation_grad(xp: ModuleType, g: Array, x: Array, bias: Array, *, activation: str) -> Array:
     """Return the gradient of the sum, which is that of the input."""
-    scratch = ACTIVATIONS[activation].grad_into.__code__.co_argcount - 3
-    return in_blocks(xp, _sum_grad_into, scratch, g, bias, x, activation=activation)
+    _, scratch = ACTIVATIONS[activation].slope.chain
+    return in_blocks(xp, _sum_grad_into, scratch + 1, g, bias, x, activation=activation)
 
 
 @_bias_activation_grad.cuda
 def _bias_activation_grad_cuda(g: Array, x: Array, bias: Array, *, activation: str) -> Any:
-    return ACTIVATIONS[activation].grad_kernel(g, x, bias)
+    return ACTIVATIONS[activation].slope_kernel(g, x, bias)
 
 
 def _to_terms(m: Namespace, grad: Array, bias: Array, needs: tuple[bool, bool]) -> tuple[Any, Any]:

@@ -14,7 +14,7 @@ from lucid.autograd.recording.namespace import GRAPH
 from lucid.autograd.recording.primitive import primitive
 from lucid.errors import CallError
 from lucid.ops.base.blocks import give_sign, in_blocks, repeated
-from lucid.ops.base.declaration import FLOATING, Slope, declare, elementwise
+from lucid.ops.base.declaration import FLOATING, Formula, Slope, declare, elementwise
 from lucid.ops.elementwise.normal_tail import PEAK, tail_into
 
 if TYPE_CHECKING:
@@ -35,16 +35,14 @@ class ApproximationError(CallError):
     """An approximation is unknown."""
 
 
-def gelu_into(xp: ModuleType, out: Array, x: Array, tail: Array, size: Array, density: Array, spare: Array) -> None:
-    """Write gelu to `out`."""
+def _gelu_into(xp: ModuleType, out: Array, x: Array, tail: Array, size: Array, density: Array, spare: Array) -> None:
     tail_into(xp, tail, size, x, density, spare)
     _from_tail_into(xp, out, x, tail, size)
 
 
-def gelu_grad_into(
+def _gelu_grad_into(
     xp: ModuleType, out: Array, g: Array, x: Array, tail: Array, size: Array, density: Array, spare: Array
 ) -> None:
-    """Write `g` times the slope of gelu to `out`."""
     tail_into(xp, tail, size, x, density, spare)
     _slope_into(xp, tail, x, tail, size, density)
     xp.multiply(tail, g, out=out)
@@ -77,6 +75,27 @@ def _with_slope_into(
     _from_tail_into(xp, out, x, tail, size)
 
 
+def _tail(m: Namespace, x: Any) -> tuple[Any, Any]:
+    """Return ``|x|``, at most 40, and what the normal distribution has above it: beyond 40 nothing, in any dtype."""
+    size = m.fmin(abs(x), 40)
+    return size, 0.5 * m.erfc(size * math.sqrt(0.5))
+
+
+def _gelu(m: Namespace, x: Any) -> Any:
+    size, tail = _tail(m, x)
+    return m.maximum(x, -0.0) - size * tail
+
+
+def _gelu_grad(m: Namespace, g: Any, x: Any) -> Any:
+    size, tail = _tail(m, x)
+    rise = 0.5 - tail + size * (PEAK * m.exp(-0.5 * size * size))
+    return g * (0.5 + m.where(x > 0, rise, m.where(x < 0, -rise, x)))
+
+
+# by hand on NumPy: gelu, its slope, and both at once share the tail and the density beside it
+GELU, GELU_GRAD = Formula(_gelu, _gelu_into), Formula(_gelu_grad, _gelu_grad_into)
+
+
 def gelu_grad_x(m: Namespace, grad: Array, g: Array, x: Array) -> Any:
     """Return ``grad * g`` times the second derivative of gelu."""
     square = m.square(x)
@@ -84,36 +103,19 @@ def gelu_grad_x(m: Namespace, grad: Array, g: Array, x: Array) -> Any:
     return m.mul(m.mul(grad, g), bend)
 
 
-def _gate_into(xp: ModuleType, out: Array, x: Array) -> None:
-    """Write ``(1 + tanh(u)) / 2 = 1 / (1 + exp(-2 * u))``, with the cubic u, to `out`: no digits lost below zero."""
-    xp.square(x, out=out)
-    xp.multiply(out, -2 * RISE * CUBIC, out=out)
-    xp.add(out, -2 * RISE, out=out)
-    xp.multiply(out, x, out=out)
-    xp.exp(out, out=out)
-    xp.add(out, 1, out=out)
-    xp.reciprocal(out, out=out)
+def _gate(m: Namespace, x: Any) -> Any:
+    """Return ``(1 + tanh(u)) / 2 = 1 / (1 + exp(-2 * u))`` with the cubic u: no digits lost below zero."""
+    return m.reciprocal(m.exp((m.square(x) * (-2 * RISE * CUBIC) + -2 * RISE) * x) + 1)
 
 
-def gelu_tanh_into(xp: ModuleType, out: Array, x: Array) -> None:
-    """Write gelu by tanh to `out`."""
-    _gate_into(xp, out, x)
-    xp.multiply(out, x, out=out)
-
-
-def gelu_tanh_grad_into(xp: ModuleType, out: Array, g: Array, x: Array, gate: Array, rest: Array) -> None:
-    """Write `g` times the slope of gelu by tanh to `out`."""
+def _gelu_tanh_grad(m: Namespace, g: Any, x: Any) -> Any:
     # s * (1 + x * (1 - s) * 2 * u') with the gate s and u' = RISE * (1 + 3 * CUBIC * x**2)
-    _gate_into(xp, gate, x)
-    xp.square(x, out=out)
-    xp.multiply(out, 6 * RISE * CUBIC, out=out)
-    xp.add(out, 2 * RISE, out=out)
-    xp.multiply(out, x, out=out)
-    xp.subtract(1, gate, out=rest)
-    xp.multiply(out, rest, out=out)
-    xp.add(out, 1, out=out)
-    xp.multiply(out, gate, out=out)
-    xp.multiply(out, g, out=out)
+    gate = _gate(m, x)
+    rise = (m.square(x) * (6 * RISE * CUBIC) + 2 * RISE) * x
+    return (rise * (1 - gate) + 1) * gate * g
+
+
+GELU_TANH, GELU_TANH_GRAD = Formula(lambda m, x: _gate(m, x) * x), Formula(_gelu_tanh_grad)
 
 
 def gelu_tanh_grad_x(m: Namespace, grad: Array, g: Array, x: Array) -> Any:
@@ -127,13 +129,7 @@ def gelu_tanh_grad_x(m: Namespace, grad: Array, g: Array, x: Array) -> Any:
     return m.mul(m.tanh_grad(m.mul(grad, g), t), bend)
 
 
-declare(
-    "gelu_tanh",
-    gelu_tanh_into,
-    "gelu.GeluTanh",
-    Slope("GeluTanhGrad", gelu_tanh_grad_into, gelu_tanh_grad_x),
-    refused=FLOATING,
-)
+declare("gelu_tanh", GELU_TANH, Slope(GELU_TANH_GRAD, gelu_tanh_grad_x), refused=FLOATING)
 
 
 class _Known(NamedTuple):
@@ -184,7 +180,7 @@ def _wants_slope(x: Tensor) -> bool:
     )
 
 
-@elementwise(gelu_into, "gelu.Gelu", Slope("GeluGrad", gelu_grad_into, gelu_grad_x), refused=FLOATING)
+@elementwise(GELU, Slope(GELU_GRAD, gelu_grad_x), refused=FLOATING)
 def gelu(input: Tensor, approximate: str = "none") -> Tensor:
     """Return `input` times the share of the normal distribution below it, elementwise, of a floating-point tensor.
 

@@ -8,12 +8,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.recording.primitive import primitive
-from lucid.cuda.launch.elementwise import Elementwise
 from lucid.cuda.launch.plans import empty
 from lucid.errors import ShapeError
 from lucid.ops.activation.relu import floating
-from lucid.ops.activation.sigmoid import sigmoid_into
 from lucid.ops.base.blocks import in_blocks
+from lucid.ops.base.declaration import Formula, of_formula
 from lucid.ops.base.dims import along, dim_in
 
 if TYPE_CHECKING:
@@ -30,19 +29,17 @@ def _halves(x: Array, dim: int) -> tuple[Any, Any]:
     return x[along(dim, slice(half))], x[along(dim, slice(half, None))]
 
 
-def _glu_into(xp: ModuleType, out: Array, a: Array, b: Array) -> None:
-    sigmoid_into(xp, out, b)
-    xp.multiply(out, a, out=out)
+_FORMULA = Formula(lambda m, a, b: m.sigmoid(b) * a)
 
 
 @primitive
 def _glu(xp: ModuleType, x: Array, *, dim: int) -> Array:
-    return in_blocks(xp, _glu_into, 0, *_halves(x, dim))
+    return in_blocks(xp, *_FORMULA.chain, *_halves(x, dim))
 
 
-_GLU = Elementwise("sigmoid", "Glu", "TT")
-_GRAD_A = Elementwise("sigmoid", "GluGradA", "TT")
-_GRAD_B = Elementwise("sigmoid", "GluGradB", "TTT")
+_GLU = of_formula(_FORMULA, "Glu")
+_GRAD_A = of_formula(lambda m, grad, b: grad * m.sigmoid(b), "GluGradA")
+_GRAD_B = of_formula(lambda m, grad, a, b: grad * m.sigmoid_grad(a, m.sigmoid(b)), "GluGradB")
 
 
 @_glu.cuda

@@ -9,40 +9,23 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.recording.namespace import GRAPH
 from lucid.errors import SettingError
-from lucid.ops.base.blocks import drop_where
 from lucid.ops.base.declaration import FLOATING, Slope, elementwise, flat
 from lucid.ops.base.scalars import as_number
 
 if TYPE_CHECKING:
-    from types import ModuleType
-
     from lucid.autograd.recording.namespace import Namespace
     from lucid.base.arrays import Array
     from lucid.tensor import Tensor
 
 
-def _six_gates_into(xp: ModuleType, out: Array, x: Array) -> None:
-    """Write ``min(max(x + 3, 0), 6)`` to `out`."""
-    xp.add(x, 3, out=out)
-    xp.maximum(out, 0, out=out)
-    xp.minimum(out, 6, out=out)
-
-
-def _hardsigmoid_into(xp: ModuleType, out: Array, x: Array) -> None:
-    _six_gates_into(xp, out, x)
-    xp.divide(out, 6, out=out)
-
-
-def _hardsigmoid_grad_into(xp: ModuleType, out: Array, grad: Array, x: Array, sixth: Array) -> None:
-    xp.divide(grad, 6, out=sixth)
-    # NaN is outside
-    drop_where(xp, out, sixth, ~(xp.greater(x, -3) & xp.less(x, 3)))
+def _six_gates(m: Namespace, x: Any) -> Any:
+    return m.minimum(m.maximum(x + 3, 0), 6)
 
 
 @elementwise(
-    _hardsigmoid_into,
-    "activation.Hardsigmoid",
-    Slope("HardsigmoidGrad", _hardsigmoid_grad_into, flat),
+    lambda m, x: _six_gates(m, x) / 6,
+    # NaN is outside
+    Slope(lambda m, g, x: m.where((x > -3) & (x < 3), g / 6, 0), flat),
     refused=FLOATING,
 )
 def hardsigmoid(input: Tensor) -> Tensor:
@@ -57,19 +40,9 @@ def hardsigmoid(input: Tensor) -> Tensor:
     return GRAPH.hardsigmoid(input)
 
 
-def _hardswish_into(xp: ModuleType, out: Array, x: Array) -> None:
-    _six_gates_into(xp, out, x)
-    xp.multiply(out, x, out=out)
-    xp.divide(out, 6, out=out)
-
-
-def _hardswish_grad_into(xp: ModuleType, out: Array, grad: Array, x: Array, slope: Array) -> None:
-    xp.divide(x, 3, out=slope)
-    xp.add(slope, 0.5, out=slope)
+def _hardswish_grad(m: Namespace, g: Any, x: Any) -> Any:
     # NaN counts as above
-    xp.copyto(slope, 1, where=~xp.less(x, 3))
-    xp.multiply(slope, grad, out=slope)
-    drop_where(xp, out, slope, xp.less_equal(x, -3))
+    return m.where(x <= -3, 0, m.where(x < 3, x / 3 + 0.5, 1) * g)
 
 
 def _hardswish_grad_x(m: Namespace, grad: Array, g: Array, x: Array) -> Any:
@@ -77,12 +50,7 @@ def _hardswish_grad_x(m: Namespace, grad: Array, g: Array, x: Array) -> Any:
     return m.where(inside, m.div(m.mul(grad, g), 3), 0)
 
 
-@elementwise(
-    _hardswish_into,
-    "activation.Hardswish",
-    Slope("HardswishGrad", _hardswish_grad_into, _hardswish_grad_x),
-    refused=FLOATING,
-)
+@elementwise(lambda m, x: _six_gates(m, x) * x / 6, Slope(_hardswish_grad, _hardswish_grad_x), refused=FLOATING)
 def hardswish(input: Tensor) -> Tensor:
     """Return ``input * min(max(input + 3, 0), 6) / 6``, elementwise, of a floating-point tensor.
 
@@ -95,19 +63,15 @@ def hardswish(input: Tensor) -> Tensor:
     return GRAPH.hardswish(input)
 
 
-def _within(xp: ModuleType, x: Array, lambd: float) -> Any:
-    return xp.greater_equal(x, -lambd) & xp.less_equal(x, lambd)
+def _shrink_grad(m: Namespace, g: Any, x: Any, *, lambd: Any) -> Any:
+    return m.where((x >= -lambd) & (x <= lambd), 0, g)
 
 
-def _hardshrink_into(xp: ModuleType, out: Array, x: Array, *, lambd: float) -> None:
-    drop_where(xp, out, x, _within(xp, x, lambd))
+def _hardshrink(m: Namespace, x: Any, *, lambd: Any) -> Any:
+    return _shrink_grad(m, x, x, lambd=lambd)
 
 
-def _shrink_grad_into(xp: ModuleType, out: Array, grad: Array, x: Array, *, lambd: float) -> None:
-    drop_where(xp, out, grad, _within(xp, x, lambd))
-
-
-@elementwise(_hardshrink_into, "activation.Hardshrink", Slope("ShrinkGrad", _shrink_grad_into, flat), refused=FLOATING)
+@elementwise(_hardshrink, Slope(_shrink_grad, flat), refused=FLOATING)
 def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """Return `input` where it is below ``-lambd`` or above `lambd`, else 0, elementwise, of a floating-point tensor.
 
@@ -118,12 +82,11 @@ def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     return GRAPH.hardshrink(input, lambd=float(as_number(lambd, "lambd")))
 
 
-def _softshrink_into(xp: ModuleType, out: Array, x: Array, *, lambd: float) -> None:
-    xp.clip(x, -lambd, lambd, out=out)
-    xp.subtract(x, out, out=out)
+def _softshrink(m: Namespace, x: Any, *, lambd: Any) -> Any:
+    return x - m.clamp(x, -lambd, lambd)
 
 
-@elementwise(_softshrink_into, "activation.Softshrink", Slope("ShrinkGrad", _shrink_grad_into, flat), refused=FLOATING)
+@elementwise(_softshrink, Slope(_shrink_grad, flat), refused=FLOATING)
 def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """Return `input` moved towards zero by `lambd`, and 0 where it is nearer, elementwise, of a floating-point tensor.
 
@@ -139,18 +102,15 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     return GRAPH.softshrink(input, lambd=lambd)
 
 
-def _threshold_into(xp: ModuleType, out: Array, x: Array, *, threshold: float, value: float) -> None:
-    xp.copyto(out, x)
-    xp.copyto(out, value, where=xp.less_equal(x, threshold))
+def _threshold(m: Namespace, x: Any, *, threshold: Any, value: Any) -> Any:
+    return m.where(x <= threshold, value, x)
 
 
-def _threshold_grad_into(xp: ModuleType, out: Array, grad: Array, x: Array, *, threshold: float, value: float) -> None:
-    drop_where(xp, out, grad, xp.less_equal(x, threshold))
+def _threshold_grad(m: Namespace, g: Any, x: Any, *, threshold: Any, value: Any) -> Any:
+    return m.where(x <= threshold, 0, g)
 
 
-@elementwise(
-    _threshold_into, "activation.Threshold", Slope("ThresholdGrad", _threshold_grad_into, flat), refused=FLOATING
-)
+@elementwise(_threshold, Slope(_threshold_grad, flat), refused=FLOATING)
 def threshold(input: Tensor, threshold: float, value: float) -> Tensor:
     """Return `input` where it is above `threshold` and `value` elsewhere, elementwise, of a floating-point tensor.
 

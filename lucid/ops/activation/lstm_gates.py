@@ -11,7 +11,7 @@ from lucid.base.dtype import dtype_of
 from lucid.cuda.launch.indexing import launch_for
 from lucid.cuda.launch.kernels import C_TYPES, FLOATS, Kernel
 from lucid.cuda.launch.plans import empty
-from lucid.ops.activation.sigmoid import sigmoid_into
+from lucid.ops.activation.sigmoid import SIGMOID
 from lucid.ops.base.promotion import accumulation_dtype, promote
 
 if TYPE_CHECKING:
@@ -37,8 +37,9 @@ def _lstm_gates(xp: ModuleType, x: Array, hidden: Array, cell: Array) -> tuple[A
     work = accumulation_dtype(x.dtype)
     gates = xp.add(x.astype(work, copy=False), hidden.astype(work, copy=False))
     i, f, g, o = _each(gates)
+    sigmoid, _ = SIGMOID.chain
     for gate in (gates[:, : 2 * cell.shape[1]], o):
-        sigmoid_into(xp, gate, gate)
+        sigmoid(xp, gate, gate)
     xp.tanh(g, out=g)
     after = f * cell.astype(work, copy=False)
     after += i * g

@@ -13,7 +13,7 @@ from lucid.base.dtype import dtype_of
 from lucid.errors import DtypeError, SettingError, ShapeError
 from lucid.ops.activation.relu import floating, leaky_relu
 from lucid.ops.base.blocks import rounded_once
-from lucid.ops.base.declaration import Fused, declare
+from lucid.ops.base.declaration import Formula, Fused, declare
 from lucid.ops.base.operands import tensor_operand
 from lucid.ops.base.scalars import as_bool, as_number
 from lucid.ops.creation.random import rand_like
@@ -36,14 +36,11 @@ def _sloped(xp: ModuleType, x: Array, slope: Array) -> Array:
 
 declare(
     "prelu",
-    _sloped,
-    "activation.Prelu",
+    Formula(lambda m, x, slope: m.where(x > 0, x, x * slope), _sloped),
     Fused(
-        "PreluGradX",
         lambda m, grad, x, slope, x_shape: m.sum_to(m.where(m.gt(x, 0), grad, m.mul(grad, slope)), shape=x_shape),
     ),
     Fused(
-        "PreluGradSlope",
         lambda m, grad, x, slope_shape: m.sum_to(m.where(m.gt(x, 0), 0, m.mul(grad, x)), shape=slope_shape),
     ),
     saved_as={"slope": "weight"},

@@ -11,8 +11,7 @@ import numpy as np
 
 from lucid.autograd.recording.namespace import GRAPH
 from lucid.cuda.launch.elementwise import NUMBERS
-from lucid.ops.base.blocks import drop_where, keep_where
-from lucid.ops.base.declaration import FLOATING, Slope, elementwise, flat
+from lucid.ops.base.declaration import FLOATING, Formula, Slope, elementwise, flat
 from lucid.ops.base.operands import refuse, tensor_operand
 from lucid.ops.base.scalars import as_number
 from lucid.ops.elementwise.selection import CLAMP
@@ -20,6 +19,7 @@ from lucid.ops.elementwise.selection import CLAMP
 if TYPE_CHECKING:
     from types import ModuleType
 
+    from lucid.autograd.recording.namespace import Namespace
     from lucid.base.arrays import Array
     from lucid.tensor import Tensor
 
@@ -40,12 +40,12 @@ def _relu(xp: ModuleType, x: Array) -> Array:
     return xp.maximum(x, 0) if x.dtype is HALF else xp.maximum(0, x)
 
 
-def relu_grad_into(xp: ModuleType, out: Array, grad: Array, result: Array) -> None:
-    """Write `grad` to `out` where `result`, or what it is the relu of, is above zero, and zero elsewhere."""
-    drop_where(xp, out, grad, xp.less_equal(result, 0))
+def relu_grad(m: Namespace, g: Any, result: Any) -> Any:
+    """Return `g` where `result`, or what it is the relu of, is above zero, and zero elsewhere."""
+    return m.where(result <= 0, 0, g)
 
 
-@elementwise(_relu, "activation.Relu", Slope("ReluGrad", relu_grad_into, flat), refused=NUMBER, dtypes=NUMBERS)
+@elementwise(Formula(lambda m, x: m.where(x < 0, 0, x), _relu), Slope(relu_grad, flat), refused=NUMBER, dtypes=NUMBERS)
 def relu(input: Tensor) -> Tensor:
     """Return ``max(input, 0)``, elementwise, of a real tensor but no bools; the gradient at zero is zero.
 
@@ -67,18 +67,17 @@ def _leaky_relu_into(xp: ModuleType, out: Array, x: Array, *, slope: float) -> N
     xp.maximum(x, out, out=out)
 
 
-def _leaky_relu_grad_into(xp: ModuleType, out: Array, grad: Array, x: Array, above: Array, *, slope: float) -> None:
-    mask = xp.greater(x, 0)
-    drop_where(xp, out, grad, mask)
-    xp.multiply(out, slope, out=out)
-    keep_where(xp, above, grad, mask)
-    xp.add(out, above, out=out)
+def _leaky_relu_grad(m: Namespace, g: Any, x: Any, *, slope: Any) -> Any:
+    return m.where(x > 0, g, g * slope)
+
+
+def _leaky_relu(m: Namespace, x: Any, *, slope: Any) -> Any:
+    return _leaky_relu_grad(m, x, x, slope=slope)
 
 
 @elementwise(
-    _leaky_relu_into,
-    "activation.LeakyRelu",
-    Slope("LeakyReluGrad", _leaky_relu_grad_into, flat),
+    Formula(_leaky_relu, _leaky_relu_into),
+    Slope(_leaky_relu_grad, flat),
     refused=FLOATING,
     saved_as={"slope": "negative_slope"},
 )
@@ -106,14 +105,14 @@ def _hardtanh_cuda(x: Array, *, low: float, high: float) -> Any:
     return CLAMP(x, low, high) if x.dtype.kind in "fV" else CLAMP(x, int(low), int(high))
 
 
-def _hardtanh_grad_into(xp: ModuleType, out: Array, grad: Array, x: Array, *, low: float, high: float) -> None:
-    drop_where(xp, out, grad, xp.less_equal(x, low) | xp.greater_equal(x, high))
+def _hardtanh_grad(m: Namespace, g: Any, x: Any, *, low: Any, high: Any) -> Any:
+    return m.where((x <= low) | (x >= high), 0, g)
 
 
 @elementwise(
     _hardtanh,
-    _hardtanh_cuda,
-    Slope("activation.HardtanhGrad", _hardtanh_grad_into, flat),
+    Slope(_hardtanh_grad, flat),
+    kernel=_hardtanh_cuda,
     refused=NUMBER,
     dtypes=NUMBERS,
     saved_as={"low": "min_val", "high": "max_val"},

@@ -10,38 +10,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.recording.namespace import GRAPH
-from lucid.ops.base.declaration import FLOATING, Slope, elementwise
+from lucid.ops.base.declaration import FLOATING, Formula, Slope, elementwise
 from lucid.ops.base.scalars import as_number
 
 if TYPE_CHECKING:
-    from types import ModuleType
-
     from lucid.autograd.recording.namespace import Namespace
     from lucid.base.arrays import Array
     from lucid.tensor import Tensor
 
 
-def sigmoid_into(xp: ModuleType, out: Array, x: Array) -> None:
-    """Write ``1 / (1 + exp(-x))`` to `out`, which may be `x`."""
-    xp.negative(x, out=out)
-    xp.exp(out, out=out)
-    xp.add(out, 1, out=out)
-    xp.reciprocal(out, out=out)
-
-
-def sigmoid_grad_into(xp: ModuleType, out: Array, g: Array, result: Array) -> None:
-    """Write `g` times the slope of sigmoid to `out`, from what sigmoid gave."""
-    xp.subtract(1, result, out=out)
-    xp.multiply(out, result, out=out)
-    xp.multiply(out, g, out=out)
+SIGMOID = Formula(lambda m, x: m.reciprocal(m.exp(-x) + 1))
 
 
 @elementwise(
-    sigmoid_into,
-    "sigmoid.Sigmoid",
+    SIGMOID,
     Slope(
-        "SigmoidGrad",
-        sigmoid_grad_into,
+        lambda m, g, result: (1 - result) * result * g,
         lambda m, grad, g, result: m.mul(m.mul(grad, g), m.sub(1, m.mul(result, 2))),
     ),
 )
@@ -55,17 +39,12 @@ def sigmoid(input: Tensor) -> Tensor:
     return GRAPH.sigmoid(input)
 
 
-def tanh_grad_into(xp: ModuleType, out: Array, g: Array, result: Array) -> None:
-    """Write `g` times the slope of tanh to `out`, which may be `result`: what tanh gave."""
-    xp.square(result, out=out)
-    xp.subtract(1, out, out=out)
-    xp.multiply(out, g, out=out)
-
-
 @elementwise(
     np.tanh,
-    "sigmoid.Tanh",
-    Slope("TanhGrad", tanh_grad_into, lambda m, grad, g, result: m.mul(m.mul(grad, g), m.mul(result, -2))),
+    Slope(
+        lambda m, g, result: (1 - m.square(result)) * g,
+        lambda m, grad, g, result: m.mul(m.mul(grad, g), m.mul(result, -2)),
+    ),
 )
 def tanh(input: Tensor) -> Tensor:
     """Return the hyperbolic tangent, elementwise.
@@ -77,21 +56,13 @@ def tanh(input: Tensor) -> Tensor:
     return GRAPH.tanh(input)
 
 
-def silu_into(xp: ModuleType, out: Array, x: Array) -> None:
-    """Write silu to `out`."""
-    sigmoid_into(xp, out, x)
-    xp.multiply(out, x, out=out)
-
-
-def silu_grad_into(xp: ModuleType, out: Array, g: Array, x: Array, gate: Array) -> None:
-    """Write `g` times the slope of silu to `out`."""
+def _silu_grad(m: Namespace, g: Any, x: Any) -> Any:
     # s * (1 + x * (1 - s))
-    sigmoid_into(xp, gate, x)
-    xp.subtract(1, gate, out=out)
-    xp.multiply(out, x, out=out)
-    xp.add(out, 1, out=out)
-    xp.multiply(out, gate, out=out)
-    xp.multiply(out, g, out=out)
+    gate = m.sigmoid(x)
+    return ((1 - gate) * x + 1) * gate * g
+
+
+SILU, SILU_GRAD = Formula(lambda m, x: m.sigmoid(x) * x), Formula(_silu_grad)
 
 
 def silu_grad_x(m: Namespace, grad: Array, g: Array, x: Array) -> Any:
@@ -102,7 +73,7 @@ def silu_grad_x(m: Namespace, grad: Array, g: Array, x: Array) -> Any:
     return m.mul(m.sigmoid_grad(m.mul(grad, g), gate), bend)
 
 
-@elementwise(silu_into, "sigmoid.Silu", Slope("SiluGrad", silu_grad_into, silu_grad_x), refused=FLOATING)
+@elementwise(SILU, Slope(SILU_GRAD, silu_grad_x), refused=FLOATING)
 def silu(input: Tensor) -> Tensor:
     """Return ``input * sigmoid(input)``, elementwise, of a floating-point tensor.
 
@@ -113,38 +84,15 @@ def silu(input: Tensor) -> Tensor:
     return GRAPH.silu(input)
 
 
-def _log1p_exp_into(xp: ModuleType, out: Array, x: Array, small: Array, sum: Array) -> None:
-    """Write ``log(1 + exp(-|x|))`` to `out`."""
-    xp.abs(x, out=small)
-    xp.negative(small, out=small)
-    xp.exp(small, out=small)
-    # log(s) + (small - (s - 1)) / s with s = 1 + small as rounded: exact, and a quarter of the time of NumPy's log1p
-    xp.add(small, 1, out=sum)
-    xp.subtract(sum, 1, out=out)
-    xp.subtract(small, out, out=small)
-    xp.divide(small, sum, out=small)
-    xp.log(sum, out=out)
-    xp.add(out, small, out=out)
+def _softplus(m: Namespace, x: Any, *, beta: float, threshold: float) -> Any:
+    scaled = x * beta
+    smooth = (m.log1p_within(m.exp(-abs(scaled))) + m.maximum(scaled, 0)) / beta
+    return m.where(scaled > threshold, x, smooth, rare=True)
 
 
-def _softplus_into(
-    xp: ModuleType, out: Array, x: Array, scaled: Array, small: Array, sum: Array, *, beta: float, threshold: float
-) -> None:
-    xp.multiply(x, beta, out=scaled)
-    _log1p_exp_into(xp, out, scaled, small, sum)
-    xp.maximum(scaled, 0, out=small)
-    xp.add(out, small, out=out)
-    xp.divide(out, beta, out=out)
-    xp.copyto(out, x, where=xp.greater(scaled, threshold))
-
-
-def _softplus_grad_into(
-    xp: ModuleType, out: Array, g: Array, x: Array, scaled: Array, *, beta: float, threshold: float
-) -> None:
-    xp.multiply(x, beta, out=scaled)
-    sigmoid_into(xp, out, scaled)
-    xp.multiply(out, g, out=out)
-    xp.copyto(out, g, where=xp.greater(scaled, threshold))
+def _softplus_grad(m: Namespace, g: Any, x: Any, *, beta: float, threshold: float) -> Any:
+    scaled = x * beta
+    return m.where(scaled > threshold, g, m.sigmoid(scaled) * g, rare=True)
 
 
 def _softplus_grad_x(m: Namespace, grad: Array, g: Array, x: Array, beta: float, threshold: float) -> Any:
@@ -153,12 +101,7 @@ def _softplus_grad_x(m: Namespace, grad: Array, g: Array, x: Array, beta: float,
     return m.where(m.gt(scaled, threshold), 0, bend)
 
 
-@elementwise(
-    _softplus_into,
-    "sigmoid.Softplus",
-    Slope("SoftplusGrad", _softplus_grad_into, _softplus_grad_x),
-    refused=FLOATING,
-)
+@elementwise(_softplus, Slope(_softplus_grad, _softplus_grad_x), refused=FLOATING)
 def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
     """Return ``log(1 + exp(beta * input)) / beta``, elementwise, of a floating-point tensor: a smooth relu.
 
@@ -172,24 +115,10 @@ def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tenso
     return GRAPH.softplus(input, beta=float(factor), threshold=float(limit))
 
 
-def _logsigmoid_into(xp: ModuleType, out: Array, x: Array, small: Array, sum: Array) -> None:
-    _log1p_exp_into(xp, out, x, small, sum)
-    xp.minimum(x, 0, out=small)
-    xp.subtract(small, out, out=out)
-
-
-def _logsigmoid_grad_into(xp: ModuleType, out: Array, g: Array, x: Array) -> None:
-    xp.negative(x, out=out)
-    sigmoid_into(xp, out, out)
-    xp.multiply(out, g, out=out)
-
-
 @elementwise(
-    _logsigmoid_into,
-    "sigmoid.Logsigmoid",
+    lambda m, x: m.minimum(x, 0) - m.log1p_within(m.exp(-abs(x))),
     Slope(
-        "LogsigmoidGrad",
-        _logsigmoid_grad_into,
+        lambda m, g, x: m.sigmoid(-x) * g,
         lambda m, grad, g, x: m.neg(m.sigmoid_grad(m.mul(grad, g), m.sigmoid(x))),
     ),
     refused=FLOATING,

@@ -11,24 +11,9 @@ from lucid.autograd.recording.namespace import GRAPH
 from lucid.ops.base.declaration import REAL, Slope, elementwise
 
 if TYPE_CHECKING:
-    from types import ModuleType
-
     from lucid.autograd.recording.namespace import Namespace
     from lucid.base.arrays import Array
     from lucid.tensor import Tensor
-
-
-def _softsign_into(xp: ModuleType, out: Array, x: Array, size: Array) -> None:
-    xp.abs(x, out=size)
-    xp.add(size, 1, out=size)
-    xp.divide(x, size, out=out)
-
-
-def _softsign_grad_into(xp: ModuleType, out: Array, g: Array, x: Array) -> None:
-    xp.abs(x, out=out)
-    xp.add(out, 1, out=out)
-    xp.square(out, out=out)
-    xp.divide(g, out, out=out)
 
 
 def _softsign_grad_x(m: Namespace, grad: Array, g: Array, x: Array) -> Any:
@@ -37,7 +22,9 @@ def _softsign_grad_x(m: Namespace, grad: Array, g: Array, x: Array) -> Any:
 
 
 @elementwise(
-    _softsign_into, "sigmoid.Softsign", Slope("SoftsignGrad", _softsign_grad_into, _softsign_grad_x), refused=REAL
+    lambda m, x: x / (abs(x) + 1),
+    Slope(lambda m, g, x: g / m.square(abs(x) + 1), _softsign_grad_x),
+    refused=REAL,
 )
 def softsign(input: Tensor) -> Tensor:
     """Return ``input / (1 + abs(input))``, elementwise, of a real tensor.
@@ -49,27 +36,13 @@ def softsign(input: Tensor) -> Tensor:
     return GRAPH.softsign(input)
 
 
-def _tanhshrink_into(xp: ModuleType, out: Array, x: Array) -> None:
-    xp.tanh(x, out=out)
-    xp.subtract(x, out, out=out)
-
-
-def _tanhshrink_grad_into(xp: ModuleType, out: Array, g: Array, x: Array) -> None:
-    xp.tanh(x, out=out)
-    xp.square(out, out=out)
-    xp.multiply(out, g, out=out)
-
-
 def _tanhshrink_grad_x(m: Namespace, grad: Array, g: Array, x: Array) -> Any:
     t = m.tanh(x)
     return m.tanh_grad(m.mul(m.mul(grad, g), m.mul(t, 2)), t)
 
 
 @elementwise(
-    _tanhshrink_into,
-    "sigmoid.Tanhshrink",
-    Slope("TanhshrinkGrad", _tanhshrink_grad_into, _tanhshrink_grad_x),
-    refused=REAL,
+    lambda m, x: x - m.tanh(x), Slope(lambda m, g, x: m.square(m.tanh(x)) * g, _tanhshrink_grad_x), refused=REAL
 )
 def tanhshrink(input: Tensor) -> Tensor:
     """Return ``input - tanh(input)``, elementwise, of a real tensor.

@@ -32,6 +32,8 @@ def _second_level_cache() -> int:
 # Elements of a block: few enough that a handful of float32 blocks lie in the second-level cache, and enough that a call
 # costs a tenth of its work. Gelu of 512 x 512 takes 775 us by 1 << 14 and 580 by 1 << 16 where that cache has 1 MiB.
 BLOCK = 1 << 16 if _second_level_cache() >= 1 << 20 else 1 << 14
+# Elements below which a call costs more than what it does.
+FEW = 1 << 10
 # Bytes of a line of the cache, and of the longest vector of a processor.
 LINE = 64
 
@@ -119,7 +121,7 @@ def repeated(xp: ModuleType, number: float, array: Array) -> Any:
 
     So do minimum, maximum and the bitwise ones of NumPy, whose loops of vectors want two arrays.
     """
-    if xp is not np or not 0 < array.size <= BLOCK:
+    if xp is not np or not FEW <= array.size <= BLOCK:
         return number
     # as text, since both zeros are one key
     return _repeated(repr(number), array.dtype)[: array.size].reshape(array.shape)
@@ -149,6 +151,22 @@ def keep_where(xp: ModuleType, out: Array, values: Array, mask: Array) -> None:
 def drop_where(xp: ModuleType, out: Array, values: Array, mask: Array) -> None:
     """Write zero to `out` where `mask` holds, and `values` elsewhere."""
     _masked(xp, out, values, mask, xp.subtract, (1,))
+
+
+def choose(xp: ModuleType, out: Array, a: Any, b: Any, mask: Array, spare: Array) -> None:
+    """Write `a` to `out` where `mask` holds, and `b` elsewhere: each an array or a number; `spare` may be `a`."""
+    if xp is not np or out.size < FEW:
+        xp.copyto(out, b)
+        xp.copyto(out, a, where=mask)
+        return
+    # bits, as below: b, and where the mask holds what a differs from it by
+    bits = np.int32 if out.itemsize == 4 else np.int64
+    a, b = [x.view(bits) if hasattr(x, "view") else out.dtype.type(x).view(bits) for x in (a, b)]
+    ones, apart = out.view(bits), spare.view(bits)
+    np.bitwise_xor(a, b, out=apart)
+    np.negative(mask.view(np.int8), out=ones, dtype=bits)
+    np.bitwise_and(ones, apart, out=ones)
+    np.bitwise_xor(ones, b, out=ones)
 
 
 def _masked(xp: ModuleType, out: Array, values: Array, mask: Array, to_bits: Any, operands: Ints) -> None:

@@ -19,7 +19,7 @@ rules below, parameters beyond its operands, its errors, and an example. This ho
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -27,6 +27,8 @@ from lucid.autograd.recording.plan import Rule
 from lucid.autograd.recording.primitive import Primitive
 from lucid.cuda.launch.elementwise import FLOATS, Elementwise
 from lucid.ops.base.blocks import in_blocks
+from lucid.ops.base.formula.formulas import Formula, module_of, settings_of
+from lucid.ops.base.formula.trace import FORMULAS, OPERATIONS
 from lucid.ops.base.operands import of_one, of_two, summed
 
 if TYPE_CHECKING:
@@ -35,17 +37,11 @@ if TYPE_CHECKING:
 
     from lucid.autograd.recording.namespace import Namespace
     from lucid.base.arrays import Array
+    from lucid.ops.base.formula.formulas import Function
 
-    # Spelled out by the number of parameters, so that a checker of types knows those of a lambda.
-    Formula: TypeAlias = (
-        Callable[[Any, Any], Any]
-        | Callable[[Any, Any, Any], Any]
-        | Callable[[Any, Any, Any, Any], Any]
-        | Callable[[Any, Any, Any, Any, Any], Any]
-        | Callable[[Any, Any, Any, Any, Any, Any], Any]
-    )
-
-__all__ = ["FLOATING", "REAL", "Fused", "Slope", "adjoint", "declare", "elementwise", "flat", "fused"]
+__all__ = [
+    "FLOATING", "REAL", "Formula", "Fused", "Slope", "adjoint", "declare", "elementwise", "flat", "fused", "of_formula",
+]  # fmt: skip
 
 F = TypeVar("F", bound="Callable[..., Any]")
 
@@ -53,7 +49,7 @@ F = TypeVar("F", bound="Callable[..., Any]")
 REAL = ("c", "it is defined on real numbers")
 FLOATING = ("biuc", "convert to a floating-point dtype first")
 
-# One for all who ask for the same, as both operands of a symmetric function do.
+# One for all who ask for the same.
 _kernel = functools.cache(Elementwise)
 
 
@@ -62,38 +58,63 @@ def flat(m: Namespace, grad: Array) -> Any:
     return m.zeros_like(grad)
 
 
+def of_formula(
+    formula: Function | Formula,
+    name: str,
+    *,
+    stem: str = "",
+    dtypes: tuple[str, ...] = FLOATS,
+    out: str = "T",
+) -> Elementwise:
+    """Return the kernel of a formula, or of what a rule does to each element, by the name of its functor.
+
+    Its operands are the arrays, then the settings. What a module declares is compiled together: by default the module
+    in which the formula stands.
+    """
+    if not isinstance(formula, Formula):
+        formula = Formula(formula)
+    operands = "T" * len(formula.arrays) + "S" * len(formula.settings)
+    return Elementwise(stem or formula.stem, name, operands, dtypes=dtypes, out=out, text=formula.functor)
+
+
+def _title(name: str) -> str:
+    """Return what the functor of a primitive is called."""
+    return name.title().replace("_", "")
+
+
 class Fused:
-    """A derivative rule that one kernel does on CUDA arrays.
+    """A derivative rule that one kernel does on CUDA arrays: what the rule does to each element.
 
     Attributes
     ----------
-    functor : str or callable
-        In the file of the op's own kernel, or ``"file.Functor"``; it takes the gradient and the arrays that are
-        parameters of the rule. Or what launches something else, as for `Primitive.vjp`.
     rule : callable
         As for `Primitive.vjp`.
-    exchanged : bool
-        Whether the functor is that of the other operand: it takes the two in reverse order.
+    kernel : str or callable, optional
+        Where the kernel of the rule is written by hand: ``"file.Functor"``, which takes the gradient and the arrays
+        that are parameters of the rule. Or what launches something else, as for `Primitive.vjp`.
     """
 
-    __slots__ = ("exchanged", "functor", "rule")
+    __slots__ = ("kernel", "rule")
 
-    def __init__(self, functor: str | Callable[..., Any], rule: Formula, exchanged: bool = False) -> None:
-        self.functor = functor
+    def __init__(self, rule: Function, kernel: str | Callable[..., Any] | None = None) -> None:
         self.rule = rule
-        self.exchanged = exchanged
+        self.kernel = kernel
 
-    def attach(self, op: Primitive, operand: str, stem: str) -> None:
+    def attach(self, op: Primitive, operand: str, stem: str = "") -> None:
         """Attach the rule and its kernel."""
-        if callable(self.functor):
-            op.vjp(operand, cuda=self.functor)(self.rule)
+        if callable(self.kernel):
+            op.vjp(operand, cuda=self.kernel)(self.rule)
             return
         code = self.rule.__code__
         parameters = code.co_varnames[2 : code.co_argcount]
         arrays = [name for name in parameters if not name.endswith("_shape")]
-        run: Any = _kernel(*_file_and_name(stem, self.functor), "T" * (1 + len(arrays)))
+        if self.kernel is None:
+            name = f"{_title(op.name)}Grad" + (operand.capitalize() if len(op.inputs) > 1 else "")
+            run: Any = of_formula(self.rule, name, stem=stem)
+        else:
+            run = _kernel(*self.kernel.split("."), "T" * (1 + len(arrays)))
         if len(arrays) < len(parameters):
-            run = summed(run, exchanged=self.exchanged)
+            run = summed(run)
         op.vjp(operand, cuda=run)(self.rule)
 
 
@@ -104,27 +125,24 @@ class Slope:
 
     Attributes
     ----------
-    functor : str
-        In the file of the op's own kernel, or ``"file.Functor"``.
-    into : callable
-        ``into(xp, out, g, x, *temporaries, **settings)`` writes `g` times the slope at `x`; where the parameter is
-        called `result`, it gets what the op gave.
+    formula : callable or Formula
+        `g` times the slope at `x`, as a formula of these and of the op's settings; where the parameter is called
+        `result`, it gets what the op gave.
     rule : callable
         The derivative in `x` or `result`, as for `Primitive.vjp`.
     """
 
-    __slots__ = ("functor", "into", "rule")
+    __slots__ = ("formula", "rule")
 
-    def __init__(self, functor: str, into: Callable[..., None], rule: Formula) -> None:
-        self.functor = functor
-        self.into = into
+    def __init__(self, formula: Function | Formula, rule: Function) -> None:
+        self.formula = formula if isinstance(formula, Formula) else Formula(formula)
         self.rule = rule
 
     def attach(self, op: Primitive, operand: str, stem: str) -> None:
         """Make the primitive, and the rule of `op` that calls it."""
         name, settings = f"{op.name}_grad", op.settings
-        kept = self.into.__code__.co_varnames[3]
-        slope = fused(name, self.into, ".".join(_file_and_name(stem, self.functor)), ("g", kept))
+        kept = self.formula.arrays[1]
+        slope = fused(name, self.formula, stem=stem)
         adjoint(slope)
 
         def rule(m: Namespace, grad: Array, x: Array) -> Any:
@@ -156,9 +174,9 @@ def _calling(name: str, count: int, settings: tuple[str, ...]) -> Callable[..., 
 
 
 def elementwise(
-    forward: Callable[..., Any],
-    kernel: str | Callable[..., Any],
-    *rules: Formula | Fused | Slope | None,
+    forward: Function | Formula,
+    *rules: Function | Fused | Slope | None,
+    kernel: str | Callable[..., Any] | None = None,
     refused: tuple[str, str] | None = None,
     dtypes: tuple[str, ...] = FLOATS,
     out: str = "T",
@@ -172,17 +190,18 @@ def elementwise(
 
     Parameters
     ----------
-    forward : callable
-        One of three: a ufunc that CuPy has too; ``forward(xp, x)`` or ``forward(xp, a, b)`` of whole arrays, or of
-        more, by any names, which the function promotes itself; or ``forward(xp, out, x, *temporaries)``, which writes
-        to `out` by ufuncs, in blocks that stay in the cache.
+    forward : callable or Formula
+        One of four: a formula ``forward(m, x)``, or a `Formula`; a ufunc that CuPy has too; ``forward(xp, x)`` or
+        ``forward(xp, a, b)`` of whole arrays, or of more, by any names, which the function promotes itself; or
+        ``forward(xp, out, x, *temporaries)``, which writes to `out` by ufuncs, in blocks that stay in the cache.
         Keyword-only parameters are settings of the op.
-    kernel : str or callable
-        ``"file.Functor"``: the file in `kernels` and the struct there, which takes the operands and the settings. Or
-        what launches something else, as for `Primitive.cuda`.
     *rules : callable, Fused or Slope
         The derivatives of the operands in turn. A callable is as for `Primitive.vjp`: its parameters say what is saved.
         None for an operand without a gradient, no rules if none has one.
+    kernel : str or callable, optional
+        Where neither the formula gives it, nor the op's name in `OPERATIONS`: ``"file.Functor"``, the file in `kernels`
+        and the struct there, which takes the operands and the settings. Or what launches something else, as for
+        `Primitive.cuda`.
     refused : (str, str), optional
         Kinds of dtypes that the op is not defined on, and what to do instead; as for `refuse`.
     dtypes, out
@@ -197,8 +216,9 @@ def elementwise(
         declare(
             function.__name__,
             forward,
-            kernel,
             *rules,
+            kernel=kernel,
+            stem=module_of(function),
             refused=refused,
             dtypes=dtypes,
             out=out,
@@ -213,9 +233,10 @@ def elementwise(
 
 def declare(
     name: str,
-    forward: Callable[..., Any],
-    kernel: str | Callable[..., Any],
-    *rules: Formula | Fused | Slope | None,
+    forward: Function | Formula,
+    *rules: Function | Fused | Slope | None,
+    kernel: str | Callable[..., Any] | None = None,
+    stem: str = "",
     refused: tuple[str, str] | None = None,
     dtypes: tuple[str, ...] = FLOATS,
     out: str = "T",
@@ -224,12 +245,9 @@ def declare(
     saved_as: Mapping[str, str] | None = None,
 ) -> None:
     """Declare an op by its name, as `elementwise` does: for one of several behind one public function."""
-    if isinstance(forward, np.ufunc):
-        inputs = ("x",) if forward.nin == 1 else ("a", "b")
-    else:
-        inputs = ("x",) if _in_blocks(forward) else forward.__code__.co_varnames[1 : forward.__code__.co_argcount]
-    op = fused(name, forward, kernel, inputs, dtypes=dtypes, out=out, holomorphic=holomorphic, saved_as=saved_as)
-    stem = kernel.partition(".")[0] if isinstance(kernel, str) else ""
+    op = fused(
+        name, forward, kernel=kernel, stem=stem, dtypes=dtypes, out=out, holomorphic=holomorphic, saved_as=saved_as
+    )
     for operand, rule in zip(op.inputs, rules, strict=bool(rules)):
         if isinstance(rule, Fused | Slope):
             rule.attach(op, operand, stem)
@@ -238,13 +256,28 @@ def declare(
     # the caller looks at the rules, so they come first
     if caller is not None:
         caller(op)
-    elif len(inputs) <= 2:
-        (of_one if len(inputs) == 1 else of_two)(op, at_least_float=dtypes is FLOATS, refused=refused)
+    elif len(op.inputs) <= 2:
+        (of_one if len(op.inputs) == 1 else of_two)(op, at_least_float=dtypes is FLOATS, refused=refused)
 
 
-def _file_and_name(stem: str, functor: str) -> list[str]:
-    """Return file and name of a functor, which may say its file."""
-    return functor.split(".") if "." in functor else [stem, functor]
+def _as_formula(name: str, forward: Function | Formula, kernel: Any) -> Callable[..., Any] | Formula:
+    """Return the formula of an op, if it is declared by one, or is an operation by its name."""
+    if isinstance(forward, Formula):
+        return forward
+    if not isinstance(forward, np.ufunc) and forward.__code__.co_varnames[0] == "m":
+        return Formula(forward)
+    if kernel is not None or name not in OPERATIONS:
+        return forward
+    if len(_inputs_of(forward)) == 1:
+        return Formula(lambda m, x: getattr(m, name)(x), forward)
+    return Formula(lambda m, a, b: getattr(m, name)(a, b), forward)
+
+
+def _inputs_of(forward: Callable[..., Any]) -> tuple[str, ...]:
+    """Return the names of the operands of a ufunc or of what computes on arrays."""
+    if isinstance(forward, np.ufunc):
+        return ("x",) if forward.nin == 1 else ("a", "b")
+    return ("x",) if _in_blocks(forward) else forward.__code__.co_varnames[1 : forward.__code__.co_argcount]
 
 
 def _in_blocks(forward: Callable[..., Any]) -> bool:
@@ -253,10 +286,10 @@ def _in_blocks(forward: Callable[..., Any]) -> bool:
 
 def fused(
     name: str,
-    forward: Callable[..., Any],
-    kernel: str | Callable[..., Any],
-    inputs: tuple[str, ...],
+    forward: Function | Formula,
     *,
+    kernel: str | Callable[..., Any] | None = None,
+    stem: str = "",
     dtypes: tuple[str, ...] = FLOATS,
     out: str = "T",
     holomorphic: bool = True,
@@ -266,38 +299,53 @@ def fused(
 
     Rules and caller are still to come; without a caller it takes operands of one shape and dtype.
     """
-    settings: tuple[str, ...] = ()
-    cpu = None
-    if isinstance(forward, np.ufunc):
-        cpu, called = forward, forward.__name__
-
-        def reference(xp: ModuleType, *arrays: Any) -> Any:
-            return getattr(xp, called)(*arrays)
+    given = _as_formula(name, forward, kernel)
+    formula: Any = None
+    numpy: Any = given
+    if isinstance(given, Formula):
+        formula, numpy, inputs, settings = given, given.numpy, given.arrays, given.settings
+        if name not in OPERATIONS:
+            FORMULAS[name] = formula.function
     else:
-        code = forward.__code__
-        settings = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
-        scratch = code.co_argcount - 2 - len(inputs)
+        inputs, settings = _inputs_of(given), () if isinstance(given, np.ufunc) else settings_of(given)
+    run: Any = kernel
+    if isinstance(kernel, str):
+        run = _kernel(*kernel.split("."), "T" * len(inputs) + "S" * len(settings), dtypes=dtypes, out=out)
+    elif kernel is None:
+        if formula is None:
+            raise TypeError(f"{name}: expected a formula, or the name of a kernel, got {given!r}")
+        run = of_formula(formula, _title(name), stem=stem, dtypes=dtypes, out=out)
 
-        def blocks(xp: ModuleType, *arrays: Any, **given: Any) -> Any:
-            return in_blocks(xp, forward, scratch, *arrays, **given)
+    def run_with_settings(*arrays: Any, **values: Any) -> Any:
+        return run(*arrays, *[values[setting] for setting in settings])
 
-        reference = blocks if _in_blocks(forward) else forward
     op = Primitive(
-        reference,
-        cpu=cpu,
+        _reference_of(numpy, formula, len(inputs)),
+        cpu=numpy if isinstance(numpy, np.ufunc) else None,
         name=name,
         inputs=inputs,
         settings=settings,
         holomorphic=holomorphic,
         saved_as=saved_as,
     )
-    if callable(kernel):
-        op.cuda(kernel)
-        return op
-    run: Any = _kernel(*kernel.split("."), "T" * len(inputs) + "S" * len(settings), dtypes=dtypes, out=out)
-
-    def run_with_settings(*arrays: Any, **given: Any) -> Any:
-        return run(*arrays, *[given[setting] for setting in settings])
-
-    op.cuda(run_with_settings if settings else run)
+    op.cuda(run_with_settings if settings and not callable(kernel) else run)
     return op
+
+
+def _reference_of(numpy: Any, formula: Any, count: int) -> Callable[..., Any]:
+    """Return what computes an op of `count` operands on NumPy's or CuPy's arrays."""
+    if isinstance(numpy, np.ufunc):
+        called = numpy.__name__
+
+        def named(xp: ModuleType, *arrays: Any) -> Any:
+            return getattr(xp, called)(*arrays)
+
+        return named
+    if numpy is not None and not _in_blocks(numpy):
+        return numpy
+    chain = None if numpy is None else (numpy, numpy.__code__.co_argcount - 2 - count)
+
+    def blocks(xp: ModuleType, *arrays: Any, **values: Any) -> Any:
+        return in_blocks(xp, *(chain or formula.chain), *arrays, **values)
+
+    return blocks

@@ -67,16 +67,11 @@ def of_one(op: Primitive, *, at_least_float: bool = True, refused: tuple[str, st
     return op
 
 
-def summed(kernel: Callable[..., Any], *, exchanged: bool = False) -> Callable[..., Any]:
-    """Return the kernel of a derivative rule whose last parameter is the shape that the gradient is summed to.
-
-    With `exchanged` the given kernel takes the operands in reverse order.
-    """
+def summed(kernel: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the kernel of a derivative rule whose last parameter is the shape that the gradient is summed to."""
 
     def run(grad: Array, *arguments: Any) -> Any:
         *operands, shape = arguments
-        if exchanged:
-            operands.reverse()
         out = kernel(grad, *operands)
         return out if out is NotImplemented or shape is None or out.shape == shape else CUDA.sum_to(out, shape=shape)
 

@@ -93,9 +93,9 @@ def _not_of_bools(op: Primitive) -> None:
 
 @elementwise(
     np.subtract,
-    "elementwise.Sub",
     lambda m, grad, a_shape: m.sum_to(grad, shape=a_shape),
     lambda m, grad, b_shape: m.neg(m.sum_to(grad, shape=b_shape)),
+    kernel="elementwise.Sub",
     dtypes=NUMBERS,
     caller=_not_of_bools,
 )
@@ -139,7 +139,7 @@ def _mul_b(m: Namespace, grad: Array, a: Array, b_shape: Ints | None) -> Array:
     return product if b_shape is None else m.sum_to(product, shape=b_shape)
 
 
-@elementwise(np.multiply, "elementwise.Mul", _mul_a, _mul_b, dtypes=ALL)
+@elementwise(np.multiply, _mul_a, _mul_b, kernel="elementwise.Mul", dtypes=ALL)
 def mul(input: Tensor, other: Tensor | Number) -> Tensor:
     """Return ``input * other``, elementwise.
 
@@ -183,8 +183,8 @@ def _addcmul_b(m: Namespace, grad: Array, a: Array, value: Any, b_shape: Ints) -
 
 @elementwise(
     np.negative,
-    "elementwise.Neg",
     lambda m, grad: m.neg(grad),
+    kernel="elementwise.Neg",
     refused=("b", "use ~ or logical_not to invert a mask"),
     dtypes=NUMBERS,
 )
@@ -200,7 +200,6 @@ def neg(input: Tensor) -> Tensor:
 
 @elementwise(
     np.copysign,
-    "elementwise.Copysign",
     lambda m, grad, a, out, a_shape: m.sum_to(m.where(m.eq(a, 0), 0, m.mul(grad, m.div(out, a))), shape=a_shape),
     lambda m, grad, b_shape: m.sum_to(m.zeros_like(grad), shape=b_shape),
     refused=REAL,
@@ -233,7 +232,6 @@ def _of_wide(op: Primitive) -> None:
 
 @elementwise(
     np.nextafter,
-    "elementwise.NextAfter",
     lambda m, grad, a, b, a_shape: m.sum_to(m.where(m.eq(a, b), 0, grad), shape=a_shape),
     lambda m, grad, b_shape: m.sum_to(m.zeros_like(grad), shape=b_shape),
     dtypes=("float", "double"),

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.recording.namespace import GRAPH
 from lucid.ops.base.blocks import rounded_once
-from lucid.ops.base.declaration import Fused, elementwise
+from lucid.ops.base.declaration import Formula, Fused, elementwise
 from lucid.ops.base.operands import as_factor, refuse
 from lucid.ops.base.promotion import array_of, number_in, only_tensors, promote
 
@@ -31,19 +31,20 @@ def _between(xp: ModuleType, start: Array, end: Array, weight: Array) -> Array:
     return xp.where(xp.less(xp.abs(weight), 0.5), near, far)
 
 
+def _lerp_formula(m: Namespace, start: Any, end: Any, weight: Any) -> Any:
+    step = end - start
+    return m.where(abs(weight) < 0.5, start + weight * step, end - (1 - weight) * step)
+
+
 def _lerp(xp: ModuleType, start: Array, end: Array, weight: Array) -> Array:
     return rounded_once(_between, xp, start, end, weight)
 
 
 @elementwise(
-    _lerp,
-    "elementwise.Lerp",
-    Fused("LerpStartGrad", _lerp_start),
+    Formula(_lerp_formula, _lerp),
+    Fused(_lerp_start),
     lambda m, grad, weight, end_shape: m.sum_to(m.mul(grad, weight), shape=end_shape),
-    Fused(
-        "LerpWeightGrad",
-        lambda m, grad, start, end, weight_shape: m.sum_to(m.mul(grad, m.sub(end, start)), shape=weight_shape),
-    ),
+    Fused(lambda m, grad, start, end, weight_shape: m.sum_to(m.mul(grad, m.sub(end, start)), shape=weight_shape)),
 )
 def lerp(input: Tensor, end: Tensor, weight: Tensor | Number) -> Tensor:
     """Return ``input + weight * (end - input)``, elementwise: weights of 0 and 1 give `input` and `end` themselves.
@@ -85,15 +86,13 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 
 
 
 @elementwise(
-    _addcdiv,
-    "division.Addcdiv",
+    Formula(lambda m, x, a, b, value: x + a / b * value, _addcdiv),
     lambda m, grad, x_shape: m.sum_to(grad, shape=x_shape),
-    Fused("AddcdivGradA", lambda m, grad, b, value, a_shape: m.sum_to(m.div(m.mul(grad, value), b), shape=a_shape)),
+    Fused(lambda m, grad, b, value, a_shape: m.sum_to(m.div(m.mul(grad, value), b), shape=a_shape)),
     Fused(
-        "AddcdivGradB",
         lambda m, grad, a, b, value, b_shape: m.neg(
             m.sum_to(m.mul(m.mul(grad, value), m.div(m.div(a, b), b)), shape=b_shape)
-        ),
+        )
     ),
     None,
 )

@@ -13,7 +13,7 @@ import numpy as np
 from lucid.autograd.recording.namespace import GRAPH
 from lucid.cuda.launch.elementwise import ALL
 from lucid.errors import DtypeError
-from lucid.ops.base.declaration import Fused, elementwise
+from lucid.ops.base.declaration import Formula, Fused, elementwise
 from lucid.ops.base.operands import refuse, tensor_operand
 from lucid.ops.base.promotion import promote_to_tensors
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 ORDERED = ("c", "complex numbers have no order; take real parts or magnitudes")
 
 
-@elementwise(np.equal, "comparison.Equal", dtypes=ALL, out="bool")
+@elementwise(np.equal, dtypes=ALL, out="bool")
 def eq(input: Tensor, other: Tensor | Number) -> Tensor:
     """Return where ``input == other``, elementwise; NaN equals nothing.
 
@@ -38,7 +38,7 @@ def eq(input: Tensor, other: Tensor | Number) -> Tensor:
     return GRAPH.eq(input, other)
 
 
-@elementwise(np.not_equal, "comparison.NotEqual", dtypes=ALL, out="bool")
+@elementwise(np.not_equal, dtypes=ALL, out="bool")
 def ne(input: Tensor, other: Tensor | Number) -> Tensor:
     """Return where ``input != other``, elementwise; NaN differs from everything.
 
@@ -49,7 +49,7 @@ def ne(input: Tensor, other: Tensor | Number) -> Tensor:
     return GRAPH.ne(input, other)
 
 
-@elementwise(np.less, "comparison.Less", dtypes=ALL, out="bool", refused=ORDERED)
+@elementwise(np.less, dtypes=ALL, out="bool", refused=ORDERED)
 def lt(input: Tensor, other: Tensor | Number) -> Tensor:
     """Return where ``input < other``, elementwise.
 
@@ -60,7 +60,7 @@ def lt(input: Tensor, other: Tensor | Number) -> Tensor:
     return GRAPH.lt(input, other)
 
 
-@elementwise(np.less_equal, "comparison.LessEqual", dtypes=ALL, out="bool", refused=ORDERED)
+@elementwise(np.less_equal, dtypes=ALL, out="bool", refused=ORDERED)
 def le(input: Tensor, other: Tensor | Number) -> Tensor:
     """Return where ``input <= other``, elementwise.
 
@@ -71,7 +71,7 @@ def le(input: Tensor, other: Tensor | Number) -> Tensor:
     return GRAPH.le(input, other)
 
 
-@elementwise(np.greater, "comparison.Greater", dtypes=ALL, out="bool", refused=ORDERED)
+@elementwise(np.greater, dtypes=ALL, out="bool", refused=ORDERED)
 def gt(input: Tensor, other: Tensor | Number) -> Tensor:
     """Return where ``input > other``, elementwise.
 
@@ -82,7 +82,7 @@ def gt(input: Tensor, other: Tensor | Number) -> Tensor:
     return GRAPH.gt(input, other)
 
 
-@elementwise(np.greater_equal, "comparison.GreaterEqual", dtypes=ALL, out="bool", refused=ORDERED)
+@elementwise(np.greater_equal, dtypes=ALL, out="bool", refused=ORDERED)
 def ge(input: Tensor, other: Tensor | Number) -> Tensor:
     """Return where ``input >= other``, elementwise.
 
@@ -105,14 +105,7 @@ def _maximum_b(m: Namespace, grad: Array, a: Array, b: Array, b_shape: Ints) -> 
     return m.sum_to(_share_of(m, grad, m.gt(a, b), m.eq(a, b)), shape=b_shape)
 
 
-@elementwise(
-    np.maximum,
-    "comparison.Maximum",
-    Fused("MaximumGrad", _maximum_a),
-    Fused("MaximumGrad", _maximum_b, exchanged=True),
-    dtypes=ALL,
-    refused=ORDERED,
-)
+@elementwise(np.maximum, Fused(_maximum_a), Fused(_maximum_b), dtypes=ALL, refused=ORDERED)
 def maximum(input: Tensor, other: Tensor | Number) -> Tensor:
     """Return the larger of `input` and `other`, elementwise; NaN if either is NaN.
 
@@ -133,14 +126,7 @@ def _minimum_b(m: Namespace, grad: Array, a: Array, b: Array, b_shape: Ints) -> 
     return m.sum_to(_share_of(m, grad, m.lt(a, b), m.eq(a, b)), shape=b_shape)
 
 
-@elementwise(
-    np.minimum,
-    "comparison.Minimum",
-    Fused("MinimumGrad", _minimum_a),
-    Fused("MinimumGrad", _minimum_b, exchanged=True),
-    dtypes=ALL,
-    refused=ORDERED,
-)
+@elementwise(np.minimum, Fused(_minimum_a), Fused(_minimum_b), dtypes=ALL, refused=ORDERED)
 def minimum(input: Tensor, other: Tensor | Number) -> Tensor:
     """Return the smaller of `input` and `other`, elementwise; NaN if either is NaN.
 
@@ -179,14 +165,7 @@ def _fmax_b(m: Namespace, grad: Array, a: Array, b: Array, b_shape: Ints) -> Any
     return m.sum_to(m.where(_is_first(m, m.fmax(a, b), a), 0, grad), shape=b_shape)
 
 
-@elementwise(
-    _fmax,
-    "comparison.Fmax",
-    Fused("FmaxGradA", _fmax_a),
-    Fused("FmaxGradB", _fmax_b),
-    dtypes=ALL,
-    refused=ORDERED,
-)
+@elementwise(_fmax, Fused(_fmax_a), Fused(_fmax_b), dtypes=ALL, refused=ORDERED)
 def fmax(input: Tensor, other: Tensor | Number) -> Tensor:
     """Return the larger of `input` and `other`, elementwise; the other one where one is NaN.
 
@@ -207,14 +186,7 @@ def _fmin_b(m: Namespace, grad: Array, a: Array, b: Array, b_shape: Ints) -> Any
     return m.sum_to(m.where(_is_first(m, m.fmin(a, b), a), 0, grad), shape=b_shape)
 
 
-@elementwise(
-    _fmin,
-    "comparison.Fmin",
-    Fused("FminGradA", _fmin_a),
-    Fused("FminGradB", _fmin_b),
-    dtypes=ALL,
-    refused=ORDERED,
-)
+@elementwise(_fmin, Fused(_fmin_a), Fused(_fmin_b), dtypes=ALL, refused=ORDERED)
 def fmin(input: Tensor, other: Tensor | Number) -> Tensor:
     """Return the smaller of `input` and `other`, elementwise; the other one where one is NaN.
 
@@ -233,8 +205,7 @@ def _steps(xp: ModuleType, a: Array, b: Array) -> Array:
 
 
 @elementwise(
-    _steps,
-    "comparison.Steps",
+    Formula(lambda m, a, b: m.where(m.eq(a, 0), b, m.where(m.isnan(a), a, m.where(a > 0, 1, 0))), _steps),
     lambda m, grad, a_shape: m.sum_to(m.zeros_like(grad), shape=a_shape),
     lambda m, grad, a, b_shape: m.sum_to(m.where(m.eq(a, 0), grad, 0), shape=b_shape),
     dtypes=ALL,

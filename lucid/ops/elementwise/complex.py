@@ -31,8 +31,8 @@ def holds_complex(x: Any) -> bool:
 
 @elementwise(
     np.abs,
-    "elementwise.Abs",
-    Fused("AbsGrad", lambda m, grad, x: m.mul(grad, m.sgn(x))),
+    Fused(lambda m, grad, x: m.mul(grad, m.sgn(x))),
+    kernel="elementwise.Abs",
     refused=("b", "convert to integers first"),
     dtypes=NUMBERS,
     holomorphic=False,
@@ -78,7 +78,7 @@ def _sgn_vjp(m: Namespace, grad: Array, x: Array, out: Array) -> Any:
     return m.where(m.eq(size, 0), 0, m.div(m.sub(grad, along), size))
 
 
-@elementwise(_sgn, "elementwise.Sign", _sgn_vjp, dtypes=ALL, holomorphic=False)
+@elementwise(_sgn, _sgn_vjp, dtypes=ALL, holomorphic=False)
 def sgn(input: Tensor) -> Tensor:
     """Return ``input / abs(input)``, elementwise, and 0 at zero: the sign, or the direction of a complex number.
 
@@ -93,7 +93,7 @@ def _sign_or_nan(xp: ModuleType, x: Array) -> Array:
     return xp.where(xp.isnan(x), x, _sgn(xp, x))
 
 
-@elementwise(_sign_or_nan, "elementwise.SignOrNan", flat, refused=REAL)
+@elementwise(_sign_or_nan, flat, refused=REAL)
 def sign_or_nan(input: Tensor) -> Tensor:
     """Return ``numpy.sign`` of floating-point numbers, elementwise: as `sign`, but NaN of NaN.
 

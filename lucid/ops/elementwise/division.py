@@ -74,9 +74,9 @@ def _trunc_divide(xp: ModuleType, a: Array, b: Array) -> Array:
 declare(
     "trunc_divide",
     _trunc_divide,
-    "division.TruncDivide<{T}>",
     _no_slope_a,
     _no_slope_b,
+    kernel="division.TruncDivide<{T}>",
     dtypes=NUMBERS,
     caller=of_whole_quotient,
 )
@@ -86,12 +86,7 @@ def _div_b(m: Namespace, grad: Array, a: Array, b: Array, b_shape: Ints) -> Any:
     return m.neg(m.sum_to(m.mul(grad, m.div(m.div(a, b), b)), shape=b_shape))
 
 
-@elementwise(
-    np.divide,
-    "division.Div",
-    lambda m, grad, b, a_shape: m.sum_to(m.div(grad, b), shape=a_shape),
-    Fused("DivGradB", _div_b),
-)
+@elementwise(np.divide, lambda m, grad, b, a_shape: m.sum_to(m.div(grad, b), shape=a_shape), Fused(_div_b))
 def div(input: Tensor, other: Tensor | Number, *, rounding_mode: str | None = None) -> Tensor:
     """Return ``input / other``, elementwise, as it is or rounded to whole numbers.
 
@@ -115,12 +110,7 @@ def div(input: Tensor, other: Tensor | Number, *, rounding_mode: str | None = No
 
 
 @elementwise(
-    np.floor_divide,
-    "division.FloorDivide",
-    _no_slope_a,
-    _no_slope_b,
-    dtypes=NUMBERS,
-    caller=of_whole_quotient,
+    np.floor_divide, _no_slope_a, _no_slope_b, kernel="division.FloorDivide", dtypes=NUMBERS, caller=of_whole_quotient
 )
 def floor_divide(input: Tensor, other: Tensor | Number) -> Tensor:
     """Return the largest whole number that is not above ``input / other``, elementwise; its gradient is zero.
@@ -142,9 +132,9 @@ def _remainder_b(m: Namespace, grad: Array, a: Array, b: Array, b_shape: Ints) -
 
 @elementwise(
     np.remainder,
-    "division.Remainder",
     _keep_a,
-    Fused("RemainderGradB", _remainder_b),
+    Fused(_remainder_b, "division.RemainderGradB"),
+    kernel="division.Remainder",
     dtypes=NUMBERS,
     caller=of_whole_quotient,
 )
@@ -166,9 +156,9 @@ def _fmod_b(m: Namespace, grad: Array, a: Array, b: Array, b_shape: Ints) -> Any
 
 @elementwise(
     np.fmod,
-    "division.Fmod",
     _keep_a,
-    Fused("FmodGradB<{T}>", _fmod_b),
+    Fused(_fmod_b, "division.FmodGradB<{T}>"),
+    kernel="division.Fmod",
     dtypes=NUMBERS,
     caller=of_whole_quotient,
 )
@@ -182,11 +172,7 @@ def fmod(input: Tensor, other: Tensor | Number) -> Tensor:
     return GRAPH.fmod(input, other)
 
 
-@elementwise(
-    np.reciprocal,
-    "division.Reciprocal",
-    Fused("ReciprocalGrad", lambda m, grad, out: m.neg(m.mul(grad, m.square(out)))),
-)
+@elementwise(np.reciprocal, Fused(lambda m, grad, out: m.neg(m.mul(grad, m.square(out)))))
 def reciprocal(input: Tensor) -> Tensor:
     """Return ``1 / input``, elementwise.
 
@@ -197,7 +183,7 @@ def reciprocal(input: Tensor) -> Tensor:
     return GRAPH.reciprocal(input)
 
 
-@elementwise(np.gcd, "division.Gcd", dtypes=INTEGERS, caller=of_integers_alone)
+@elementwise(np.gcd, kernel="division.Gcd", dtypes=INTEGERS, caller=of_integers_alone)
 def gcd(input: Tensor, other: Tensor | Number) -> Tensor:
     """Return the greatest common divisor of integers, elementwise, at least 0.
 
@@ -208,7 +194,7 @@ def gcd(input: Tensor, other: Tensor | Number) -> Tensor:
     return GRAPH.gcd(input, other)
 
 
-@elementwise(np.lcm, "division.Lcm", dtypes=INTEGERS, caller=of_integers_alone)
+@elementwise(np.lcm, kernel="division.Lcm", dtypes=INTEGERS, caller=of_integers_alone)
 def lcm(input: Tensor, other: Tensor | Number) -> Tensor:
     """Return the least common multiple of integers, elementwise, at least 0.
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from lucid.autograd.recording.namespace import GRAPH
 from lucid.autograd.recording.primitive import primitive
-from lucid.ops.base.declaration import REAL, Fused, elementwise
+from lucid.ops.base.declaration import REAL, Formula, Fused, elementwise
 from lucid.ops.base.operands import of_one, refuse
 from lucid.ops.base.promotion import float_operand, promote_to_tensors
 from lucid.ops.base.scalars import as_number
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 LN2, LN10 = math.log(2), math.log(10)
 
 
-@elementwise(np.exp, "exponential.Exp", lambda m, grad, out: m.mul(grad, out))
+@elementwise(np.exp, lambda m, grad, out: m.mul(grad, out))
 def exp(input: Tensor) -> Tensor:
     """Return ``e ** input``, elementwise.
 
@@ -40,7 +40,7 @@ def exp(input: Tensor) -> Tensor:
     return GRAPH.exp(input)
 
 
-@elementwise(np.exp2, "exponential.Exp2", Fused("Exp2Grad", lambda m, grad, out: m.mul(m.mul(grad, out), LN2)))
+@elementwise(np.exp2, Fused(lambda m, grad, out: m.mul(m.mul(grad, out), LN2)))
 def exp2(input: Tensor) -> Tensor:
     """Return ``2 ** input``, elementwise.
 
@@ -51,7 +51,7 @@ def exp2(input: Tensor) -> Tensor:
     return GRAPH.exp2(input)
 
 
-@elementwise(np.expm1, "exponential.Expm1", Fused("Expm1Grad", lambda m, grad, out: m.mul(grad, m.add(out, 1.0))))
+@elementwise(np.expm1, Fused(lambda m, grad, out: m.mul(grad, m.add(out, 1.0))))
 def expm1(input: Tensor) -> Tensor:
     """Return ``e ** input - 1``, elementwise, exact for small values.
 
@@ -62,7 +62,7 @@ def expm1(input: Tensor) -> Tensor:
     return GRAPH.expm1(input)
 
 
-@elementwise(np.log, "exponential.Log", lambda m, grad, x: m.div(grad, x))
+@elementwise(np.log, lambda m, grad, x: m.div(grad, x))
 def log(input: Tensor) -> Tensor:
     """Return the natural logarithm, elementwise; NaN below zero.
 
@@ -73,7 +73,7 @@ def log(input: Tensor) -> Tensor:
     return GRAPH.log(input)
 
 
-@elementwise(np.log2, "exponential.Log2", Fused("Log2Grad", lambda m, grad, x: m.div(grad, m.mul(x, LN2))))
+@elementwise(np.log2, Fused(lambda m, grad, x: m.div(grad, m.mul(x, LN2))))
 def log2(input: Tensor) -> Tensor:
     """Return the logarithm to base 2, elementwise; NaN below zero.
 
@@ -84,7 +84,7 @@ def log2(input: Tensor) -> Tensor:
     return GRAPH.log2(input)
 
 
-@elementwise(np.log10, "exponential.Log10", Fused("Log10Grad", lambda m, grad, x: m.div(grad, m.mul(x, LN10))))
+@elementwise(np.log10, Fused(lambda m, grad, x: m.div(grad, m.mul(x, LN10))))
 def log10(input: Tensor) -> Tensor:
     """Return the logarithm to base 10, elementwise; NaN below zero.
 
@@ -95,7 +95,7 @@ def log10(input: Tensor) -> Tensor:
     return GRAPH.log10(input)
 
 
-@elementwise(np.log1p, "exponential.Log1p", Fused("Log1pGrad", lambda m, grad, x: m.div(grad, m.add(x, 1.0))))
+@elementwise(np.log1p, Fused(lambda m, grad, x: m.div(grad, m.add(x, 1.0))))
 def log1p(input: Tensor) -> Tensor:
     """Return ``log(1 + input)``, elementwise, exact for small values.
 
@@ -106,14 +106,25 @@ def log1p(input: Tensor) -> Tensor:
     return GRAPH.log1p(input)
 
 
+def _log_of_sum(m: Namespace, a: Any, b: Any) -> Any:
+    step = a - b
+    # of equal infinities the step is none
+    above, below = a + m.log1p(m.exp(-step)), b + m.log1p(m.exp(step))
+    return m.where(m.eq(a, b), a + LN2, m.where(step > 0, above, m.where(step <= 0, below, step)))
+
+
+def _log2_of_sum(m: Namespace, a: Any, b: Any) -> Any:
+    step = a - b
+    above, below = a + m.log1p(m.exp2(-step)) * (1 / LN2), b + m.log1p(m.exp2(step)) * (1 / LN2)
+    return m.where(m.eq(a, b), a + 1, m.where(step > 0, above, m.where(step <= 0, below, step)))
+
+
 @elementwise(
-    np.logaddexp,
-    "exponential.Logaddexp",
-    Fused("LogaddexpGrad", lambda m, grad, a, b, a_shape: m.sum_to(m.mul(grad, m.sigmoid(m.sub(a, b))), shape=a_shape)),
-    Fused("LogaddexpGrad", lambda m, grad, a, b, b_shape: m.sum_to(m.mul(grad, m.sigmoid(m.sub(b, a))), shape=b_shape),
-          exchanged=True),
+    Formula(_log_of_sum, np.logaddexp),
+    Fused(lambda m, grad, a, b, a_shape: m.sum_to(m.mul(grad, m.sigmoid(m.sub(a, b))), shape=a_shape)),
+    Fused(lambda m, grad, a, b, b_shape: m.sum_to(m.mul(grad, m.sigmoid(m.sub(b, a))), shape=b_shape)),
     refused=REAL,
-)  # fmt: skip
+)
 def logaddexp(input: Tensor, other: Tensor | Number) -> Tensor:
     """Return ``log(exp(input) + exp(other))``, elementwise, without overflow.
 
@@ -125,15 +136,11 @@ def logaddexp(input: Tensor, other: Tensor | Number) -> Tensor:
 
 
 @elementwise(
-    np.logaddexp2,
-    "exponential.Logaddexp2",
-    Fused("Logaddexp2Grad",
-          lambda m, grad, a, b, a_shape: m.sum_to(m.mul(grad, m.sigmoid(m.mul(m.sub(a, b), LN2))), shape=a_shape)),
-    Fused("Logaddexp2Grad",
-          lambda m, grad, a, b, b_shape: m.sum_to(m.mul(grad, m.sigmoid(m.mul(m.sub(b, a), LN2))), shape=b_shape),
-          exchanged=True),
+    Formula(_log2_of_sum, np.logaddexp2),
+    Fused(lambda m, grad, a, b, a_shape: m.sum_to(m.mul(grad, m.sigmoid(m.mul(m.sub(a, b), LN2))), shape=a_shape)),
+    Fused(lambda m, grad, a, b, b_shape: m.sum_to(m.mul(grad, m.sigmoid(m.mul(m.sub(b, a), LN2))), shape=b_shape)),
     refused=REAL,
-)  # fmt: skip
+)
 def logaddexp2(input: Tensor, other: Tensor | Number) -> Tensor:
     """Return ``log2(2 ** input + 2 ** other)``, elementwise, without overflow.
 

@@ -44,7 +44,7 @@ def of_integers_alone(op: Primitive) -> None:
     of_integers(op, "bfVc")
 
 
-@elementwise(np.logical_and, "logic.LogicalAnd", dtypes=ALL, out="bool")
+@elementwise(np.logical_and, dtypes=ALL, out="bool")
 def logical_and(input: Tensor, other: Tensor | Number) -> Tensor:
     """Return where both operands are true, elementwise.
 
@@ -55,7 +55,7 @@ def logical_and(input: Tensor, other: Tensor | Number) -> Tensor:
     return GRAPH.logical_and(input, other)
 
 
-@elementwise(np.logical_or, "logic.LogicalOr", dtypes=ALL, out="bool")
+@elementwise(np.logical_or, dtypes=ALL, out="bool")
 def logical_or(input: Tensor, other: Tensor | Number) -> Tensor:
     """Return where at least one operand is true, elementwise.
 
@@ -66,7 +66,7 @@ def logical_or(input: Tensor, other: Tensor | Number) -> Tensor:
     return GRAPH.logical_or(input, other)
 
 
-@elementwise(np.logical_xor, "logic.LogicalXor", dtypes=ALL, out="bool")
+@elementwise(np.logical_xor, dtypes=ALL, out="bool")
 def logical_xor(input: Tensor, other: Tensor | Number) -> Tensor:
     """Return where just one operand is true, elementwise.
 
@@ -77,7 +77,7 @@ def logical_xor(input: Tensor, other: Tensor | Number) -> Tensor:
     return GRAPH.logical_xor(input, other)
 
 
-@elementwise(np.logical_not, "logic.LogicalNot", dtypes=ALL, out="bool")
+@elementwise(np.logical_not, dtypes=ALL, out="bool")
 def logical_not(input: Tensor) -> Tensor:
     """Return where `input` is zero or false, elementwise.
 
@@ -88,7 +88,7 @@ def logical_not(input: Tensor) -> Tensor:
     return GRAPH.logical_not(input)
 
 
-@elementwise(np.bitwise_and, "logic.BitwiseAnd", dtypes=INTEGERS + BOOL, caller=of_integers)
+@elementwise(np.bitwise_and, dtypes=INTEGERS + BOOL, caller=of_integers)
 def bitwise_and(input: Tensor, other: Tensor | Number) -> Tensor:
     """Return the bits set in both operands, elementwise.
 
@@ -99,7 +99,7 @@ def bitwise_and(input: Tensor, other: Tensor | Number) -> Tensor:
     return GRAPH.bitwise_and(input, other)
 
 
-@elementwise(np.bitwise_or, "logic.BitwiseOr", dtypes=INTEGERS + BOOL, caller=of_integers)
+@elementwise(np.bitwise_or, dtypes=INTEGERS + BOOL, caller=of_integers)
 def bitwise_or(input: Tensor, other: Tensor | Number) -> Tensor:
     """Return the bits set in at least one operand, elementwise.
 
@@ -110,7 +110,7 @@ def bitwise_or(input: Tensor, other: Tensor | Number) -> Tensor:
     return GRAPH.bitwise_or(input, other)
 
 
-@elementwise(np.bitwise_xor, "logic.BitwiseXor", dtypes=INTEGERS + BOOL, caller=of_integers)
+@elementwise(np.bitwise_xor, dtypes=INTEGERS + BOOL, caller=of_integers)
 def bitwise_xor(input: Tensor, other: Tensor | Number) -> Tensor:
     """Return the bits set in just one operand, elementwise.
 
@@ -121,7 +121,7 @@ def bitwise_xor(input: Tensor, other: Tensor | Number) -> Tensor:
     return GRAPH.bitwise_xor(input, other)
 
 
-@elementwise(np.left_shift, "logic.LeftShift", dtypes=INTEGERS, caller=of_integers_alone)
+@elementwise(np.left_shift, kernel="logic.LeftShift", dtypes=INTEGERS, caller=of_integers_alone)
 def bitwise_left_shift(input: Tensor, other: Tensor | Number) -> Tensor:
     """Return ``input * 2 ** other`` by a shift of the bits, elementwise.
 
@@ -132,7 +132,7 @@ def bitwise_left_shift(input: Tensor, other: Tensor | Number) -> Tensor:
     return GRAPH.bitwise_left_shift(input, other)
 
 
-@elementwise(np.right_shift, "logic.RightShift", dtypes=INTEGERS, caller=of_integers_alone)
+@elementwise(np.right_shift, kernel="logic.RightShift", dtypes=INTEGERS, caller=of_integers_alone)
 def bitwise_right_shift(input: Tensor, other: Tensor | Number) -> Tensor:
     """Return ``input`` divided by ``2 ** other`` and rounded down, by a shift of the bits, elementwise.
 
@@ -143,7 +143,7 @@ def bitwise_right_shift(input: Tensor, other: Tensor | Number) -> Tensor:
     return GRAPH.bitwise_right_shift(input, other)
 
 
-@elementwise(np.invert, "logic.BitwiseNot", dtypes=INTEGERS + BOOL, refused=("fVc", TO_INTEGERS))
+@elementwise(np.invert, kernel="logic.BitwiseNot", dtypes=INTEGERS + BOOL, refused=("fVc", TO_INTEGERS))
 def bitwise_not(input: Tensor) -> Tensor:
     """Return `input` with all bits inverted, elementwise; of bools the negation.
 

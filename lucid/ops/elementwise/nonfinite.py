@@ -11,7 +11,7 @@ from lucid.autograd.recording.namespace import GRAPH
 from lucid.base.limits import finfo
 from lucid.cuda.launch.elementwise import ALL
 from lucid.ops.base.core import clone
-from lucid.ops.base.declaration import Fused, elementwise
+from lucid.ops.base.declaration import Formula, Fused, elementwise
 from lucid.ops.base.operands import refuse, tensor_operand
 from lucid.ops.base.promotion import tensor_dtype
 from lucid.ops.base.scalars import as_number
@@ -20,11 +20,12 @@ from lucid.ops.elementwise.comparison import eq
 if TYPE_CHECKING:
     from types import ModuleType
 
+    from lucid.autograd.recording.namespace import Namespace
     from lucid.base.arrays import Array
     from lucid.tensor import Tensor
 
 
-@elementwise(np.isnan, "nonfinite.IsNan", dtypes=ALL, out="bool")
+@elementwise(np.isnan, dtypes=ALL, out="bool")
 def isnan(input: Tensor) -> Tensor:
     """Return where `input` is not a number, elementwise; of a complex number, either part.
 
@@ -35,7 +36,7 @@ def isnan(input: Tensor) -> Tensor:
     return GRAPH.isnan(input)
 
 
-@elementwise(np.isinf, "nonfinite.IsInf", dtypes=ALL, out="bool")
+@elementwise(np.isinf, dtypes=ALL, out="bool")
 def isinf(input: Tensor) -> Tensor:
     """Return where `input` is infinite, elementwise; of a complex number, either part.
 
@@ -46,7 +47,7 @@ def isinf(input: Tensor) -> Tensor:
     return GRAPH.isinf(input)
 
 
-@elementwise(np.isfinite, "nonfinite.IsFinite", dtypes=ALL, out="bool")
+@elementwise(np.isfinite, dtypes=ALL, out="bool")
 def isfinite(input: Tensor) -> Tensor:
     """Return where `input` is neither infinite nor NaN, elementwise.
 
@@ -64,11 +65,11 @@ def _nan_to_num(xp: ModuleType, x: Array, *, nan: float, posinf: float, neginf: 
     return out
 
 
-@elementwise(
-    _nan_to_num,
-    "nonfinite.NanToNum",
-    Fused("NanToNumGrad", lambda m, grad, x: m.where(m.isfinite(x), grad, 0)),
-)
+def _finite(m: Namespace, x: Any, *, nan: Any, posinf: Any, neginf: Any) -> Any:
+    return m.where(m.isfinite(x), x, m.where(m.isnan(x), nan, m.where(x > 0, posinf, neginf)))
+
+
+@elementwise(Formula(_finite, _nan_to_num), Fused(lambda m, grad, x: m.where(m.isfinite(x), grad, 0)))
 def nan_to_num(
     input: Tensor, nan: float | None = None, posinf: float | None = None, neginf: float | None = None
 ) -> Tensor:
@@ -132,7 +133,11 @@ def _signbit(xp: ModuleType, x: Array) -> Any:
 
 
 @elementwise(
-    _signbit, "nonfinite.SignBit", dtypes=ALL, out="bool", refused=("c", "complex numbers have no sign; use sgn")
+    _signbit,
+    kernel="elementwise.SignBit",
+    dtypes=ALL,
+    out="bool",
+    refused=("c", "complex numbers have no sign; use sgn"),
 )
 def signbit(input: Tensor) -> Tensor:
     """Return where `input` is below zero or -0.0, elementwise, of real numbers.

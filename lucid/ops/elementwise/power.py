@@ -142,9 +142,9 @@ def _of_powers(op: Primitive) -> None:
 
 @elementwise(
     _power_on,
-    _pow_cuda,
-    Fused(_pow_a_cuda, _pow_a),
-    Fused("power.PowGradB", _pow_b),
+    Fused(_pow_a, _pow_a_cuda),
+    Fused(_pow_b),
+    kernel=_pow_cuda,
     caller=_of_powers,
     saved_as={"b": "exponent"},
 )
@@ -164,8 +164,8 @@ def pow(input: Tensor | Number, exponent: Tensor | Number) -> Tensor:
 
 @elementwise(
     np.square,
-    "power.Square",
-    Fused("SquareGrad", lambda m, grad, x: m.mul(m.mul(grad, x), 2)),
+    Fused(lambda m, grad, x: m.mul(m.mul(grad, x), 2)),
+    kernel="elementwise.Square",
     refused=("b", "convert to integers first"),
     dtypes=NUMBERS,
 )
@@ -179,7 +179,7 @@ def square(input: Tensor) -> Tensor:
     return GRAPH.square(input)
 
 
-@elementwise(np.sqrt, "power.Sqrt", Fused("SqrtGrad", lambda m, grad, out: m.div(grad, m.mul(out, 2))))
+@elementwise(np.sqrt, Fused(lambda m, grad, out: m.div(grad, m.mul(out, 2))))
 def sqrt(input: Tensor) -> Tensor:
     """Return the square root, elementwise; NaN below zero.
 
@@ -195,11 +195,7 @@ def _rsqrt(xp: ModuleType, x: Array) -> Array:
     return np.divide(1, root, out=root) if xp is np and root.shape else xp.reciprocal(root)
 
 
-@elementwise(
-    _rsqrt,
-    "power.Rsqrt",
-    Fused("RsqrtGrad", lambda m, grad, out: m.mul(m.mul(grad, -0.5), m.mul(m.square(out), out))),
-)
+@elementwise(_rsqrt, Fused(lambda m, grad, out: m.mul(m.mul(grad, -0.5), m.mul(m.square(out), out))))
 def rsqrt(input: Tensor) -> Tensor:
     """Return ``1 / sqrt(input)``, elementwise; NaN below zero.
 
@@ -210,12 +206,7 @@ def rsqrt(input: Tensor) -> Tensor:
     return GRAPH.rsqrt(input)
 
 
-@elementwise(
-    np.cbrt,
-    "power.Cbrt",
-    Fused("CbrtGrad", lambda m, grad, out: m.div(grad, m.mul(m.square(out), 3.0))),
-    refused=REAL,
-)
+@elementwise(np.cbrt, Fused(lambda m, grad, out: m.div(grad, m.mul(m.square(out), 3.0))), refused=REAL)
 def cbrt(input: Tensor) -> Tensor:
     """Return the cube root, elementwise, of negative numbers too, as ``numpy.cbrt``; its slope at zero is infinite.
 

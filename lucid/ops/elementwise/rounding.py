@@ -11,12 +11,11 @@ import numpy as np
 
 from lucid.autograd.recording.namespace import GRAPH
 from lucid.autograd.recording.primitive import primitive
-from lucid.cuda.launch.elementwise import Elementwise
 from lucid.cuda.launch.plans import launches_only
 from lucid.errors import DtypeError
 from lucid.ops.base.blocks import rounded_once
 from lucid.ops.base.core import clone
-from lucid.ops.base.declaration import FLOATING, elementwise, flat
+from lucid.ops.base.declaration import FLOATING, elementwise, flat, of_formula
 from lucid.ops.base.operands import refuse, tensor_operand
 from lucid.ops.base.promotion import accumulation_dtype, tensor_dtype
 from lucid.ops.base.scalars import as_int
@@ -43,7 +42,7 @@ def of_fractions(op: Primitive) -> None:
     op.shorten(general)
 
 
-@elementwise(np.floor, "rounding.Floor", flat, caller=of_fractions)
+@elementwise(np.floor, flat, caller=of_fractions)
 def floor(input: Tensor) -> Tensor:
     """Return the largest whole number that is not above `input`, elementwise; its gradient is zero.
 
@@ -54,7 +53,7 @@ def floor(input: Tensor) -> Tensor:
     return GRAPH.floor(input)
 
 
-@elementwise(np.ceil, "rounding.Ceil", flat, caller=of_fractions)
+@elementwise(np.ceil, flat, caller=of_fractions)
 def ceil(input: Tensor) -> Tensor:
     """Return the smallest whole number that is not below `input`, elementwise; its gradient is zero.
 
@@ -65,7 +64,7 @@ def ceil(input: Tensor) -> Tensor:
     return GRAPH.ceil(input)
 
 
-@elementwise(np.trunc, "rounding.Trunc", flat, caller=of_fractions)
+@elementwise(np.trunc, flat, caller=of_fractions)
 def trunc(input: Tensor) -> Tensor:
     """Return `input` without its fraction, elementwise; its gradient is zero.
 
@@ -86,9 +85,9 @@ def _round(xp: ModuleType, x: Array, *, decimals: int) -> Array:
     return xp.rint(x) if decimals == 0 else rounded_once(_to_decimals, xp, x, decimals=decimals)
 
 
-_ROUND = Elementwise("rounding", "Round")
-_ROUND_DECIMALS = Elementwise("rounding", "RoundDecimals", "TS")
-_ROUND_TENS = Elementwise("rounding", "RoundTens", "TS")
+_ROUND = of_formula(lambda m, x: m.rint(x), "Round")
+_ROUND_DECIMALS = of_formula(lambda m, x, ten: m.rint(x * ten) / ten, "RoundDecimals")
+_ROUND_TENS = of_formula(lambda m, x, ten: m.rint(x / ten) * ten, "RoundTens")
 
 
 def _round_cuda(x: Array, *, decimals: int) -> Any:
@@ -97,7 +96,7 @@ def _round_cuda(x: Array, *, decimals: int) -> Any:
     return (_ROUND_DECIMALS if decimals > 0 else _ROUND_TENS)(x, 10.0 ** abs(decimals))
 
 
-@elementwise(_round, _round_cuda, flat)
+@elementwise(_round, flat, kernel=_round_cuda)
 def round(input: Tensor, *, decimals: int = 0) -> Tensor:
     """Return the nearest number of so many `decimals`, elementwise, the even one of two; its gradient is zero.
 
@@ -123,7 +122,7 @@ def _frac(xp: ModuleType, x: Array) -> Array:
     return xp.subtract(x, xp.trunc(x))
 
 
-@elementwise(_frac, "rounding.Frac", lambda m, grad: grad, refused=FLOATING)
+@elementwise(_frac, lambda m, grad: grad, refused=FLOATING)
 def frac(input: Tensor) -> Tensor:
     """Return ``input - trunc(input)``, elementwise, of a floating-point tensor: the fraction, with the sign of `input`.
 
@@ -139,8 +138,8 @@ def _modf(xp: ModuleType, x: Array) -> tuple[Array, ...]:
     return tuple([part.astype(x.dtype, copy=False) for part in xp.modf(x.astype(accumulation_dtype(x.dtype)))])
 
 
-_FRACTION = Elementwise("rounding", "Fraction")
-_TRUNC = Elementwise("rounding", "Trunc")
+_FRACTION = of_formula(lambda m, x: m.copysign(m.where(m.isinf(x), 0, m.frac(x)), x), "Fraction")
+_TRUNC = of_formula(lambda m, x: m.trunc(x), "Trunc")
 
 
 @_modf.cuda

@@ -19,6 +19,7 @@ from lucid.base.dtype import bfloat16, float16, result_type
 from lucid.cuda.launch.elementwise import ALL, Elementwise
 from lucid.errors import ArgumentError, CallError, DtypeError
 from lucid.ops.base.blocks import drop_where, in_blocks, keep_where
+from lucid.ops.base.declaration import of_formula
 from lucid.ops.base.operands import refuse, summed, tensor_operand
 from lucid.ops.base.promotion import array_of, cast_to, promote, tensor_dtype
 
@@ -72,7 +73,7 @@ def _where(xp: ModuleType, condition: Array, a: Array, b: Array) -> Array:
     return xp.where(condition, _typed(a, b), _typed(b, a))
 
 
-WHERE = Elementwise("selection", "Where", "MTT", dtypes=ALL)
+WHERE = Elementwise("elementwise", "Where", "MTT", dtypes=ALL)
 _where.cuda(WHERE)
 
 
@@ -132,10 +133,7 @@ def _clamp(xp: ModuleType, x: Array, low: Array, high: Array) -> Array:
     return out if high is None else xp.minimum(out, _typed(high, x))
 
 
-CLAMP = Elementwise("selection", "Clamp", "TTT", dtypes=ALL)
-_CLAMP_GRAD_X = summed(Elementwise("selection", "ClampGradX", "TTTT"))
-_CLAMP_GRAD_LOW = summed(Elementwise("selection", "ClampGradLow", "TTTT"))
-_CLAMP_GRAD_HIGH = summed(Elementwise("selection", "ClampGradHigh", "TTTT"))
+CLAMP = of_formula(lambda m, x, low, high: m.clamp(x, low, high), "Clamp", dtypes=ALL)
 
 
 @_clamp.cuda
@@ -176,6 +174,11 @@ def _clamp_high(m: Namespace, grad: Array, x: Array, low: Array, high: Array, hi
     above = m.gt(x, high)
     above = above if low is None else m.logical_or(above, m.gt(low, high))
     return m.sum_to(m.where(above, grad, 0), shape=high_shape)
+
+
+_CLAMP_GRAD_X = summed(of_formula(_clamp_x, "ClampGradX"))
+_CLAMP_GRAD_LOW = summed(of_formula(_clamp_low, "ClampGradLow"))
+_CLAMP_GRAD_HIGH = summed(of_formula(_clamp_high, "ClampGradHigh"))
 
 
 def clamp(input: Tensor, min: Tensor | Number | None = None, max: Tensor | Number | None = None) -> Tensor:

@@ -41,8 +41,7 @@ FAR, BESSEL_FAR = 10, 20
 
 @elementwise(
     erf_into,
-    "special.Erf",
-    Fused("ErfGrad", lambda m, grad, x: m.mul(grad, m.mul(m.exp(m.neg(m.square(x))), SLOPE))),
+    Fused(lambda m, grad, x: m.mul(grad, m.mul(m.exp(m.neg(m.square(x))), SLOPE))),
     refused=REAL,
 )
 def erf(input: Tensor) -> Tensor:
@@ -57,8 +56,7 @@ def erf(input: Tensor) -> Tensor:
 
 @elementwise(
     erfc_into,
-    "special.Erfc",
-    Fused("ErfcGrad", lambda m, grad, x: m.mul(grad, m.mul(m.exp(m.neg(m.square(x))), -SLOPE))),
+    Fused(lambda m, grad, x: m.mul(grad, m.mul(m.exp(m.neg(m.square(x))), -SLOPE))),
     refused=REAL,
 )
 def erfc(input: Tensor) -> Tensor:
@@ -73,8 +71,8 @@ def erfc(input: Tensor) -> Tensor:
 
 @elementwise(
     erfinv_into,
-    "special.Erfinv",
-    Fused("ErfinvGrad", lambda m, grad, out: m.mul(grad, m.mul(m.exp(m.square(out)), 1 / SLOPE))),
+    Fused(lambda m, grad, out: m.mul(grad, m.mul(m.exp(m.square(out)), 1 / SLOPE))),
+    kernel="special.Erfinv",
     refused=REAL,
 )
 def erfinv(input: Tensor) -> Tensor:
@@ -179,7 +177,7 @@ def _polygamma_into(xp: ModuleType, out: Array, x: Array, *, n: int) -> None:
     out[...] = total * (sign * (float(math.factorial(n)) if n <= 170 else np.inf))
 
 
-@elementwise(_lgamma_into, "special.Lgamma", lambda m, grad, x: m.mul(grad, m.digamma(x)), refused=REAL)
+@elementwise(_lgamma_into, lambda m, grad, x: m.mul(grad, m.digamma(x)), refused=REAL)
 def lgamma(input: Tensor) -> Tensor:
     """Return the logarithm of the absolute value of the gamma function, elementwise; infinite at 0, -1, -2, ...
 
@@ -190,7 +188,7 @@ def lgamma(input: Tensor) -> Tensor:
     return GRAPH.lgamma(input)
 
 
-@elementwise(_digamma_into, "special.Digamma", lambda m, grad, x: m.mul(grad, m.polygamma(x, n=1)), refused=REAL)
+@elementwise(_digamma_into, lambda m, grad, x: m.mul(grad, m.polygamma(x, n=1)), kernel="special.Digamma", refused=REAL)
 def digamma(input: Tensor) -> Tensor:
     """Return the derivative of `lgamma`, elementwise; NaN at -1, -2, ..., infinite at 0.
 
@@ -204,8 +202,8 @@ def digamma(input: Tensor) -> Tensor:
 declare(
     "polygamma",
     _polygamma_into,
-    "special.Polygamma",
     lambda m, grad, x, n: m.mul(grad, m.polygamma(x, n=n + 1)),
+    kernel="special.Polygamma",
     refused=REAL,
 )
 
@@ -282,10 +280,10 @@ def _i1_slope(m: Namespace, grad: Array, x: Array, out: Array) -> Any:
     return m.mul(grad, m.where(zero, 0.5, m.sub(m.i0(x), m.div(out, m.where(zero, 1, x)))))
 
 
-declare("i1", _i1_into, "special.BesselI1", _i1_slope, refused=REAL)
+declare("i1", _i1_into, _i1_slope, kernel="special.BesselI1", refused=REAL)
 
 
-@elementwise(_i0_into, "special.BesselI0", lambda m, grad, x: m.mul(grad, m.i1(x)), refused=REAL)
+@elementwise(_i0_into, lambda m, grad, x: m.mul(grad, m.i1(x)), kernel="special.BesselI0", refused=REAL)
 def i0(input: Tensor) -> Tensor:
     """Return the modified Bessel function of the first kind, of order 0, elementwise.
 

@@ -17,14 +17,12 @@ from lucid.ops.base.promotion import float_operand
 from lucid.ops.elementwise.arithmetic import mul
 
 if TYPE_CHECKING:
-    from types import ModuleType
-
     from lucid.autograd.recording.namespace import Namespace
     from lucid.base.arrays import Array, Ints, Number
     from lucid.tensor import Tensor
 
 
-@elementwise(np.sin, "trigonometry.Sin", Fused("SinGrad", lambda m, grad, x: m.mul(grad, m.cos(x))))
+@elementwise(np.sin, Fused(lambda m, grad, x: m.mul(grad, m.cos(x))))
 def sin(input: Tensor) -> Tensor:
     """Return the sine of angles in radians, elementwise.
 
@@ -35,7 +33,7 @@ def sin(input: Tensor) -> Tensor:
     return GRAPH.sin(input)
 
 
-@elementwise(np.cos, "trigonometry.Cos", Fused("CosGrad", lambda m, grad, x: m.neg(m.mul(grad, m.sin(x)))))
+@elementwise(np.cos, Fused(lambda m, grad, x: m.neg(m.mul(grad, m.sin(x)))))
 def cos(input: Tensor) -> Tensor:
     """Return the cosine of angles in radians, elementwise.
 
@@ -46,7 +44,7 @@ def cos(input: Tensor) -> Tensor:
     return GRAPH.cos(input)
 
 
-@elementwise(np.tan, "trigonometry.Tan", Fused("TanGrad", lambda m, grad, out: m.mul(grad, m.add(m.square(out), 1.0))))
+@elementwise(np.tan, Fused(lambda m, grad, out: m.mul(grad, m.add(m.square(out), 1.0))))
 def tan(input: Tensor) -> Tensor:
     """Return the tangent of angles in radians, elementwise.
 
@@ -57,11 +55,7 @@ def tan(input: Tensor) -> Tensor:
     return GRAPH.tan(input)
 
 
-@elementwise(
-    np.arcsin,
-    "trigonometry.Asin",
-    Fused("AsinGrad", lambda m, grad, x: m.div(grad, m.sqrt(m.sub(1.0, m.square(x))))),
-)
+@elementwise(np.arcsin, Fused(lambda m, grad, x: m.div(grad, m.sqrt(m.sub(1.0, m.square(x))))))
 def asin(input: Tensor) -> Tensor:
     """Return the angle in [-pi/2, pi/2] whose sine is `input`, elementwise; NaN outside of [-1, 1].
 
@@ -72,11 +66,7 @@ def asin(input: Tensor) -> Tensor:
     return GRAPH.asin(input)
 
 
-@elementwise(
-    np.arccos,
-    "trigonometry.Acos",
-    Fused("AcosGrad", lambda m, grad, x: m.neg(m.div(grad, m.sqrt(m.sub(1.0, m.square(x)))))),
-)
+@elementwise(np.arccos, Fused(lambda m, grad, x: m.neg(m.div(grad, m.sqrt(m.sub(1.0, m.square(x)))))))
 def acos(input: Tensor) -> Tensor:
     """Return the angle in [0, pi] whose cosine is `input`, elementwise; NaN outside of [-1, 1].
 
@@ -87,7 +77,7 @@ def acos(input: Tensor) -> Tensor:
     return GRAPH.acos(input)
 
 
-@elementwise(np.arctan, "trigonometry.Atan", Fused("AtanGrad", lambda m, grad, x: m.div(grad, m.add(m.square(x), 1.0))))
+@elementwise(np.arctan, Fused(lambda m, grad, x: m.div(grad, m.add(m.square(x), 1.0))))
 def atan(input: Tensor) -> Tensor:
     """Return the angle in (-pi/2, pi/2) whose tangent is `input`, elementwise.
 
@@ -114,9 +104,7 @@ def _atan2_b(m: Namespace, grad: Array, a: Array, b: Array, b_shape: Ints) -> An
     return m.neg(m.sum_to(m.mul(grad, _over_square(m, a, a, b)), shape=b_shape))
 
 
-@elementwise(
-    np.arctan2, "trigonometry.Atan2", Fused("Atan2GradA", _atan2_a), Fused("Atan2GradB", _atan2_b), refused=REAL
-)
+@elementwise(np.arctan2, Fused(_atan2_a), Fused(_atan2_b), refused=REAL)
 def atan2(input: Tensor, other: Tensor | Number) -> Tensor:
     """Return the angle in [-pi, pi] of the point with ordinate `input` and abscissa `other`, elementwise.
 
@@ -132,7 +120,7 @@ def atan2(input: Tensor, other: Tensor | Number) -> Tensor:
 # ---- hyperbolic ----
 
 
-@elementwise(np.sinh, "hyperbolic.Sinh", Fused("SinhGrad", lambda m, grad, x: m.mul(grad, m.cosh(x))))
+@elementwise(np.sinh, Fused(lambda m, grad, x: m.mul(grad, m.cosh(x))))
 def sinh(input: Tensor) -> Tensor:
     """Return the hyperbolic sine, elementwise.
 
@@ -143,7 +131,7 @@ def sinh(input: Tensor) -> Tensor:
     return GRAPH.sinh(input)
 
 
-@elementwise(np.cosh, "hyperbolic.Cosh", Fused("CoshGrad", lambda m, grad, x: m.mul(grad, m.sinh(x))))
+@elementwise(np.cosh, Fused(lambda m, grad, x: m.mul(grad, m.sinh(x))))
 def cosh(input: Tensor) -> Tensor:
     """Return the hyperbolic cosine, elementwise.
 
@@ -154,11 +142,7 @@ def cosh(input: Tensor) -> Tensor:
     return GRAPH.cosh(input)
 
 
-@elementwise(
-    np.arcsinh,
-    "hyperbolic.Asinh",
-    Fused("AsinhGrad", lambda m, grad, x: m.div(grad, m.sqrt(m.add(m.square(x), 1.0)))),
-)
+@elementwise(np.arcsinh, Fused(lambda m, grad, x: m.div(grad, m.sqrt(m.add(m.square(x), 1.0)))))
 def asinh(input: Tensor) -> Tensor:
     """Return the inverse of the hyperbolic sine, elementwise.
 
@@ -174,7 +158,7 @@ def _acosh_vjp(m: Namespace, grad: Array, x: Array) -> Any:
     return m.div(m.div(grad, m.sqrt(m.sub(size, 1.0))), m.sqrt(m.add(size, 1.0)))
 
 
-@elementwise(np.arccosh, "hyperbolic.Acosh", Fused("AcoshGrad", _acosh_vjp))
+@elementwise(np.arccosh, Fused(_acosh_vjp))
 def acosh(input: Tensor) -> Tensor:
     """Return the non-negative inverse of the hyperbolic cosine, elementwise; NaN below 1.
 
@@ -185,9 +169,7 @@ def acosh(input: Tensor) -> Tensor:
     return GRAPH.acosh(input)
 
 
-@elementwise(
-    np.arctanh, "hyperbolic.Atanh", Fused("AtanhGrad", lambda m, grad, x: m.div(grad, m.sub(1.0, m.square(x))))
-)
+@elementwise(np.arctanh, Fused(lambda m, grad, x: m.div(grad, m.sub(1.0, m.square(x)))))
 def atanh(input: Tensor) -> Tensor:
     """Return the inverse of the hyperbolic tangent, elementwise; NaN outside of [-1, 1].
 
@@ -223,25 +205,23 @@ def rad2deg(input: Tensor) -> Tensor:
     return mul(float_operand(input), 180 / math.pi)
 
 
-def _sinc_into(xp: ModuleType, out: Array, x: Array) -> None:
-    at_zero, turns = x == 0, x * math.pi
-    xp.divide(xp.sin(turns), xp.where(at_zero, 1, turns), out=out)
-    xp.copyto(out, 1, where=at_zero)
+def _sinc(m: Namespace, x: Any) -> Any:
+    turns = x * math.pi
+    return m.where(m.eq(x, 0), 1, m.sin(turns) / turns, rare=True)
 
 
 # (cos t - sin t / t) / t in powers of t: t times the sum of these times powers of t^2, of float64 where |t| < 1
 _SINC_SLOPES = tuple((-1) ** k * 2 * k / math.factorial(2 * k + 1) for k in range(1, 10))
 
 
-def _sinc_slope_into(xp: ModuleType, out: Array, g: Array, x: Array) -> None:
+def _sinc_slope(m: Namespace, g: Any, x: Any) -> Any:
     turns = x * math.pi
-    # near zero the terms cancel, and overflow
-    near = xp.abs(turns) < 1
-    small, far = xp.where(near, turns, 0), xp.where(near, 1, turns)
-    square, series = small * small, _SINC_SLOPES[-1]
+    square, series = m.square(turns), _SINC_SLOPES[-1]
     for factor in _SINC_SLOPES[-2::-1]:
         series = series * square + factor
-    xp.multiply(g * math.pi, xp.where(near, series * small, (xp.cos(far) - xp.sin(far) / far) / far), out=out)
+    # near zero the terms cancel, and overflow
+    far = (m.cos(turns) - m.sin(turns) / turns) / turns
+    return g * math.pi * m.where(abs(turns) < 1, series * turns, far)
 
 
 def _sinc_curve(m: Namespace, grad: Array, g: Array, x: Array) -> Any:
@@ -256,7 +236,7 @@ def _sinc_curve(m: Namespace, grad: Array, g: Array, x: Array) -> Any:
     return m.mul(grad, m.where(near, series, m.neg(beyond)))
 
 
-@elementwise(_sinc_into, "trigonometry.Sinc", Slope("SincGrad", _sinc_slope_into, _sinc_curve))
+@elementwise(_sinc, Slope(_sinc_slope, _sinc_curve))
 def sinc(input: Tensor) -> Tensor:
     """Return ``sin(pi input) / (pi input)``, elementwise, and 1 at zero, where its gradient is zero.
 
@@ -269,7 +249,6 @@ def sinc(input: Tensor) -> Tensor:
 
 @elementwise(
     np.hypot,
-    "trigonometry.Hypot",
     lambda m, grad, a, out, a_shape: m.sum_to(m.mul(grad, m.div(a, out)), shape=a_shape),
     lambda m, grad, b, out, b_shape: m.sum_to(m.mul(grad, m.div(b, out)), shape=b_shape),
     refused=REAL,

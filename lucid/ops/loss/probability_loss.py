@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.arguments import among
 from lucid.autograd.recording.primitive import primitive
-from lucid.cuda.launch.elementwise import Elementwise
 from lucid.cuda.switches import looked_at
 from lucid.errors import ShapeError
 from lucid.ops.base.blocks import in_blocks
-from lucid.ops.base.declaration import fused
+from lucid.ops.base.declaration import Formula, Fused, fused, of_formula
 from lucid.ops.base.operands import tensor_operand
 from lucid.ops.base.promotion import promote
 from lucid.ops.base.scalars import as_bool
@@ -31,6 +30,7 @@ from lucid.ops.reduction.sums import sum
 from lucid.ops.shape.broadcasting import expand
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import ModuleType
 
     from lucid.autograd.recording.namespace import Namespace
@@ -42,29 +42,26 @@ LOWEST_LOG = -100.0
 LEAST_SPREAD = 1e-12
 
 
-def _binary_into(xp: ModuleType, out: Array, x: Array, t: Array, other: Array) -> None:
-    xp.log1p(xp.negative(x, out=out), out=out)
-    xp.maximum(out, LOWEST_LOG, out=out)
-    xp.log(x, out=other)
-    xp.maximum(other, LOWEST_LOG, out=other)
+def _binary(m: Namespace, x: Any, t: Any) -> Any:
     # -(t * log(x) + (1 - t) * log(1 - x))
-    xp.subtract(out, other, out=other)
-    xp.multiply(other, t, out=other)
-    xp.subtract(other, out, out=out)
+    one, other = m.maximum(m.log(x), LOWEST_LOG), m.maximum(m.log1p(-x), LOWEST_LOG)
+    return (other - one) * t - other
 
 
-_binary_cross_entropy = fused("binary_cross_entropy", _binary_into, "loss.BinaryCrossEntropy", ("x", "t"))
+_binary_cross_entropy = fused("binary_cross_entropy", _binary)
 
 
-@_binary_cross_entropy.vjp("x", cuda=Elementwise("loss", "BinaryCrossEntropyGradX", "TTT"))
 def _binary_cross_entropy_x(m: Namespace, grad: Array, x: Array, t: Array) -> Any:
     spread = m.maximum(m.mul(m.sub(1.0, x), x), LEAST_SPREAD)
     return m.div(m.mul(grad, m.sub(x, t)), spread)
 
 
-@_binary_cross_entropy.vjp("t", cuda=Elementwise("loss", "BinaryCrossEntropyGradT", "TT"))
 def _binary_cross_entropy_t(m: Namespace, grad: Array, x: Array) -> Any:
     return m.mul(grad, m.sub(m.log1p(m.neg(x)), m.log(x)))
+
+
+Fused(_binary_cross_entropy_x).attach(_binary_cross_entropy, "x")
+Fused(_binary_cross_entropy_t).attach(_binary_cross_entropy, "t")
 
 
 def binary_cross_entropy(
@@ -104,66 +101,39 @@ def _same_shape(name: str, input: Tensor, target: Tensor) -> tuple[Tensor, Tenso
     return x, t
 
 
-def _softplus_of_minus(xp: ModuleType, out: Array, x: Array, other: Array) -> None:
-    """Write ``log(1 + exp(-x))`` to `out`."""
-    xp.absolute(x, out=out)
-    xp.negative(out, out=out)
-    xp.exp(out, out=out)
-    xp.log1p(out, out=out)
-    xp.minimum(x, 0, out=other)
-    xp.subtract(out, other, out=out)
+def _softplus_of_minus(m: Namespace, x: Any) -> Any:
+    """Return ``log(1 + exp(-x))``."""
+    return m.log1p(m.exp(-abs(x))) - m.minimum(x, 0)
 
 
-def _logits_into(xp: ModuleType, out: Array, t: Array, x: Array, other: Array) -> None:
-    # (1 - t) * x + log(1 + exp(-x))
-    _softplus_of_minus(xp, out, x, other)
-    xp.subtract(1, t, out=other)
-    xp.multiply(other, x, out=other)
-    xp.add(out, other, out=out)
+def _logits(m: Namespace, x: Any, t: Any, positive: Any) -> Any:
+    entropy: Any = _softplus_of_minus(m, x)
+    if positive is not None:
+        entropy *= (positive - 1) * t + 1
+    return entropy + (1 - t) * x
 
 
-def _weighed_logits_into(xp: ModuleType, out: Array, positive: Array, t: Array, x: Array, other: Array) -> None:
-    # (1 - t) * x + (1 + (positive - 1) * t) * log(1 + exp(-x))
-    _softplus_of_minus(xp, out, x, other)
-    xp.subtract(positive, 1, out=other)
-    xp.multiply(other, t, out=other)
-    xp.add(other, 1, out=other)
-    xp.multiply(out, other, out=out)
-    xp.subtract(1, t, out=other)
-    xp.multiply(other, x, out=other)
-    xp.add(out, other, out=out)
+_LOGITS, _WEIGHED_LOGITS = Formula(_logits, positive=None), Formula(_logits)
 
 
 @primitive
 def _logits_cross_entropy(xp: ModuleType, x: Array, t: Array, positive: Array | None) -> Array:
     if positive is None:
-        return in_blocks(xp, _logits_into, 1, t, x)
-    return in_blocks(xp, _weighed_logits_into, 1, positive, t, x)
+        return in_blocks(xp, *_LOGITS.chain, x, t)
+    return in_blocks(xp, *_WEIGHED_LOGITS.chain, x, t, positive)
 
 
-def _with_or_without(last: int, plain: Elementwise, weighed: Elementwise) -> Any:
-    """Return the kernel of one of two functions: of all operands, or of those before the last if that is None."""
+def _with_or_without(function: Callable[..., Any], name: str) -> Any:
+    """Return what launches a formula, or a rule, of which the last operand may be None."""
+    without = of_formula(Formula(function, positive=None), f"Logits{name}")
+    with_all = of_formula(function, f"Weighed{name}")
 
     def run(*operands: Any) -> Any:
-        return plain(*operands[:last]) if operands[last] is None else weighed(*operands)
+        return without(*operands[:-1]) if operands[-1] is None else with_all(*operands)
 
     return run
 
 
-_logits_cross_entropy.cuda(
-    _with_or_without(
-        2, Elementwise("loss", "LogitsCrossEntropy", "TT"), Elementwise("loss", "WeighedCrossEntropy", "TTT")
-    )
-)
-_LOGITS_GRAD_X = _with_or_without(
-    3, Elementwise("loss", "LogitsCrossEntropyGradX", "TTT"), Elementwise("loss", "WeighedCrossEntropyGradX", "TTTT")
-)
-_LOGITS_GRAD_T = _with_or_without(
-    2, Elementwise("loss", "LogitsCrossEntropyGradT", "TT"), Elementwise("loss", "WeighedCrossEntropyGradT", "TTT")
-)
-
-
-@_logits_cross_entropy.vjp("x", cuda=_LOGITS_GRAD_X)
 def _logits_cross_entropy_x(m: Namespace, grad: Array, x: Array, t: Array, positive: Array | None) -> Any:
     chance = m.sigmoid(x)
     if positive is None:
@@ -172,16 +142,24 @@ def _logits_cross_entropy_x(m: Namespace, grad: Array, x: Array, t: Array, posit
     return m.mul(grad, m.sub(m.mul(m.sub(m.add(hit, 1.0), t), chance), hit))
 
 
-@_logits_cross_entropy.vjp("t", cuda=_LOGITS_GRAD_T)
 def _logits_cross_entropy_t(m: Namespace, grad: Array, x: Array, positive: Array | None) -> Any:
     if positive is None:
         return m.neg(m.mul(grad, x))
     return m.mul(grad, m.sub(m.logsigmoid(m.neg(x)), m.mul(positive, m.logsigmoid(x))))
 
 
-@_logits_cross_entropy.vjp("positive", cuda=Elementwise("loss", "WeighedCrossEntropyGradPositive", "TTT"))
 def _logits_cross_entropy_positive(m: Namespace, grad: Array, x: Array, t: Array) -> Any:
     return m.neg(m.mul(grad, m.mul(t, m.logsigmoid(x))))
+
+
+_logits_cross_entropy.cuda(_with_or_without(_logits, "CrossEntropy"))
+Fused(_logits_cross_entropy_x, _with_or_without(_logits_cross_entropy_x, "CrossEntropyGradX")).attach(
+    _logits_cross_entropy, "x"
+)
+Fused(_logits_cross_entropy_t, _with_or_without(_logits_cross_entropy_t, "CrossEntropyGradT")).attach(
+    _logits_cross_entropy, "t"
+)
+Fused(_logits_cross_entropy_positive).attach(_logits_cross_entropy, "positive")
 
 
 def binary_cross_entropy_with_logits(
@@ -207,48 +185,51 @@ def binary_cross_entropy_with_logits(
     return reduced(_logits_cross_entropy(x, t, pos_weight), reduction, weight)
 
 
-def _divergence_into(xp: ModuleType, out: Array, x: Array, t: Array, *, log_target: bool) -> None:
+def _true_or_logarithm(m: Namespace, x: Any, t: Any, *, log_target: bool) -> Any:
     if log_target:
-        # exp(t) * (t - x)
-        xp.subtract(t, x, out=out)
-        xp.multiply(out, xp.exp(t), out=out)
-        return
-    # t * (log(t) - x), where 0 * log(0) is 0
-    xp.log(xp.where(t == 0, t.dtype.type(1), t), out=out)
-    xp.subtract(out, x, out=out)
-    xp.multiply(out, t, out=out)
+        return (t - x) * m.exp(t)
+    # 0 * log(0) is 0
+    return (m.log(m.where(m.eq(t, 0), 1, t)) - x) * t
 
 
-_DIVERGENCE = Elementwise("loss", "Divergence", "TT"), Elementwise("loss", "LogDivergence", "TT")
-_DIVERGENCE_X = Elementwise("loss", "DivergenceGradX", "TT"), Elementwise("loss", "LogDivergenceGradX", "TT")
-_DIVERGENCE_T = Elementwise("loss", "DivergenceGradT", "TTT"), Elementwise("loss", "LogDivergenceGradT", "TTT")
+_DIVERGENCE = [Formula(_true_or_logarithm, log_target=kind) for kind in (False, True)]
 
 
+@primitive
+def _divergence(xp: ModuleType, x: Array, t: Array, *, log_target: bool) -> Array:
+    return in_blocks(xp, *_DIVERGENCE[log_target].chain, x, t)
+
+
+def _of_either_kind(function: Callable[..., Any], name: str) -> Any:
+    """Return what launches a formula, or a rule, of true numbers or of their logarithms, as the last argument says."""
+    kinds = {kind: of_formula(Formula(function, log_target=kind), ("", "Log")[kind] + name) for kind in (False, True)}
+
+    def run(*operands: Any) -> Any:
+        return kinds[operands[-1]](*operands[:-1])
+
+    return run
+
+
+_divergence_kernel = _of_either_kind(_true_or_logarithm, "Divergence")
+
+
+@_divergence.cuda
 def _divergence_cuda(x: Array, t: Array, *, log_target: bool) -> Any:
-    return _DIVERGENCE[log_target](x, t)
+    return _divergence_kernel(x, t, log_target)
 
 
-_divergence = fused("divergence", _divergence_into, _divergence_cuda, ("x", "t"))
-
-
-def _divergence_x_cuda(grad: Array, t: Array, log_target: bool) -> Any:
-    return _DIVERGENCE_X[log_target](grad, t)
-
-
-def _divergence_t_cuda(grad: Array, x: Array, t: Array, log_target: bool) -> Any:
-    return _DIVERGENCE_T[log_target](grad, x, t)
-
-
-@_divergence.vjp("x", cuda=_divergence_x_cuda)
 def _divergence_x(m: Namespace, grad: Array, t: Array, log_target: bool) -> Any:
     return m.neg(m.mul(grad, m.exp(t) if log_target else t))
 
 
-@_divergence.vjp("t", cuda=_divergence_t_cuda)
 def _divergence_t(m: Namespace, grad: Array, x: Array, t: Array, log_target: bool) -> Any:
     if log_target:
         return m.mul(grad, m.mul(m.exp(t), m.add(m.sub(t, x), 1.0)))
     return m.mul(grad, m.add(m.sub(m.log(t), x), 1.0))
+
+
+Fused(_divergence_x, _of_either_kind(_divergence_x, "DivergenceGradX")).attach(_divergence, "x")
+Fused(_divergence_t, _of_either_kind(_divergence_t, "DivergenceGradT")).attach(_divergence, "t")
 
 
 def kl_div(input: Tensor, target: Tensor, reduction: str = "mean", log_target: bool = False) -> Tensor:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from lucid.arguments import among
 from lucid.base.dtype import dtype_of
 from lucid.errors import CallError, DtypeError, warn
-from lucid.ops.base.declaration import adjoint, fused
+from lucid.ops.base.declaration import Formula, adjoint, fused
 from lucid.ops.base.operands import tensor_operand
 from lucid.ops.base.promotion import promote
 from lucid.ops.base.scalars import as_number
@@ -81,14 +81,7 @@ def paired(name: str, input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
     return x, y
 
 
-def _squared_into(xp: ModuleType, out: Array, a: Array, b: Array) -> None:
-    xp.subtract(a, b, out=out)
-    xp.multiply(out, out, out=out)
-
-
-_squared_difference = fused(
-    "squared_difference", _squared_into, "loss.SquaredDifference", ("a", "b"), saved_as={"b": "target"}
-)
+_squared_difference = fused("squared_difference", Formula(lambda m, a, b: m.square(a - b)), saved_as={"b": "target"})
 
 
 def _to_both(m: Namespace, back: Array, needs: tuple[bool, bool]) -> tuple[Any, Any]:
@@ -101,15 +94,7 @@ def _squared_difference_vjp(m: Namespace, grad: Array, a: Array, b: Array, needs
     return _to_both(m, m.squared_difference_grad(grad, a, b), needs)
 
 
-def _squared_grad_into(xp: ModuleType, out: Array, grad: Array, a: Array, b: Array) -> None:
-    xp.subtract(a, b, out=out)
-    xp.multiply(out, grad, out=out)
-    xp.multiply(out, 2, out=out)
-
-
-_squared_difference_grad = fused(
-    "squared_difference_grad", _squared_grad_into, "loss.SquaredDifferenceGrad", ("grad", "a", "b")
-)
+_squared_difference_grad = fused("squared_difference_grad", lambda m, grad, a, b: (a - b) * grad * 2)
 adjoint(_squared_difference_grad)
 
 
@@ -131,7 +116,14 @@ def _smooth_into(xp: ModuleType, out: Array, a: Array, b: Array, small: Array, *
         xp.multiply(out, small, out=out)
 
 
-_smooth_difference = fused("smooth_difference", _smooth_into, "loss.SmoothDifference", ("a", "b"))
+def _smooth(m: Namespace, a: Any, b: Any, *, beta: Any) -> Any:
+    size = abs(a - b)
+    small = m.minimum(size, beta)
+    return m.where(m.eq(beta, 0), size, (size - small / 2) * (small / beta))
+
+
+# by hand on NumPy, and so its derivatives: what is done depends on whether beta is 0
+_smooth_difference = fused("smooth_difference", Formula(_smooth, _smooth_into))
 
 
 @_smooth_difference.vjp
@@ -152,9 +144,12 @@ def _smooth_grad_into(xp: ModuleType, out: Array, grad: Array, a: Array, b: Arra
     xp.multiply(out, grad, out=out)
 
 
-_smooth_difference_grad = fused(
-    "smooth_difference_grad", _smooth_grad_into, "loss.SmoothDifferenceGrad", ("grad", "a", "b")
-)
+def _smooth_grad(m: Namespace, grad: Any, a: Any, b: Any, *, beta: Any) -> Any:
+    step = a - b
+    return grad * m.where(m.eq(beta, 0), m.sgn(step), m.clamp(step / beta, -1, 1))
+
+
+_smooth_difference_grad = fused("smooth_difference_grad", Formula(_smooth_grad, _smooth_grad_into))
 adjoint(_smooth_difference_grad)
 
 
@@ -170,7 +165,11 @@ def _smooth_bend(xp: ModuleType, a: Array, b: Array, *, beta: float) -> Array:
     return (xp.abs(a - b) < beta) * a.dtype.type(1 / beta if beta else 0)
 
 
-fused("smooth_difference_bend", _smooth_bend, "loss.SmoothDifferenceBend", ("a", "b"))
+def _bend(m: Namespace, a: Any, b: Any, *, beta: Any) -> Any:
+    return m.where(abs(a - b) < beta, 1 / beta, 0)
+
+
+fused("smooth_difference_bend", Formula(_bend, _smooth_bend))
 
 
 def _losses(

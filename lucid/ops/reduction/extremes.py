@@ -12,10 +12,10 @@ import numpy as np
 
 from lucid.autograd.base import TensorBase, wrap
 from lucid.autograd.recording.primitive import Primitive, primitive
-from lucid.cuda.launch.elementwise import Elementwise
 from lucid.cuda.launch.plans import launches_only
 from lucid.cuda.launch.reduction import LARGEST, SMALLEST, reduced_as
 from lucid.errors import DtypeError, IndexOutOfRangeError
+from lucid.ops.base.declaration import of_formula
 from lucid.ops.base.dims import dim_in
 from lucid.ops.base.operands import tensor_operand
 from lucid.ops.base.promotion import accumulation_dtype
@@ -98,7 +98,12 @@ def _extreme_vjp(m: Namespace, grad: Array, x: Array, out: Array, dim: Ints, kee
     return m.mul(expanded(m, grad, x.shape, dim, keepdim=keepdim), share)
 
 
-_EXTREME_GRAD = Elementwise("spread", "ExtremeGrad", "TTTT")
+def same(m: Namespace, x: Any, y: Any) -> Any:
+    """Return where two numbers are the same in a formula: NaN and NaN are."""
+    return m.eq(x, y) | m.logical_and(m.isnan(x), m.isnan(y))
+
+
+_EXTREME_GRAD = of_formula(lambda m, grad, x, out, share: grad * m.where(same(m, x, out), share, 0), "ExtremeGrad")
 
 
 def _extreme_of(name: str, function: str, kernel: Reduction, share_of: Reduction) -> Primitive:

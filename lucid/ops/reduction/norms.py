@@ -15,10 +15,10 @@ from lucid.autograd.modes.casting import wide_in_autocast
 from lucid.autograd.recording.primitive import primitive
 from lucid.base.arrays import astype
 from lucid.base.dtype import as_dtype, dtype_of
-from lucid.cuda.launch.elementwise import Elementwise
 from lucid.cuda.launch.plans import launches_only
 from lucid.cuda.launch.reduction import Reduction, total_bytes
 from lucid.errors import CallError, DtypeError
+from lucid.ops.base.declaration import of_formula
 from lucid.ops.base.operands import tensor_operand
 from lucid.ops.base.promotion import accumulation_dtype, cast_to, float_operand, in_float32, promote
 from lucid.ops.base.rows import row_products, sum_of
@@ -26,7 +26,7 @@ from lucid.ops.base.scalars import as_bool, as_number
 from lucid.ops.elementwise.arithmetic import mul
 from lucid.ops.elementwise.division import div
 from lucid.ops.elementwise.selection import clamp
-from lucid.ops.reduction.extremes import check_ordered
+from lucid.ops.reduction.extremes import check_ordered, same
 from lucid.ops.reduction.extremes_cuda import SHARE_OF_LARGEST, SHARE_OF_SMALLEST
 from lucid.ops.reduction.sums import axis_of, expanded, float_dtype_of, kept_shape, reduced_dims, sum, unreduced
 from lucid.ops.shape.broadcasting import broadcast_tensors
@@ -51,7 +51,7 @@ def _reciprocal_or_zero(xp: ModuleType, x: Array) -> Array:
     return xp.where(x == 0, x, xp.reciprocal(x))
 
 
-_reciprocal_or_zero.cuda(Elementwise("spread", "ReciprocalOrZero"))
+_reciprocal_or_zero.cuda(of_formula(lambda m, x: m.where(m.eq(x, 0), x, 1 / x), "ReciprocalOrZero"))
 
 
 @_reciprocal_or_zero.vjp
@@ -86,7 +86,7 @@ def _logsumexp_cuda(x: Array, *, dim: Ints, keepdim: bool) -> Any:
     return LOG_SUM_EXP(x, dim, keepdim, x.dtype)
 
 
-_LOG_SUM_EXP_GRAD = Elementwise("spread", "LogSumExpGrad", "TTT")
+_LOG_SUM_EXP_GRAD = of_formula(lambda m, grad, x, out: grad * m.exp(x - out), "LogSumExpGrad")
 
 
 def _logsumexp_grad(grad: Array, x: Array, out: Array, dim: Ints, keepdim: bool) -> Any:
@@ -152,10 +152,27 @@ def _norm_cuda(x: Array, *, p: float, dim: Ints, keepdim: bool) -> Any:
     return NORM(x, dim, keepdim, x.dtype, p, ORDERS.get(p, 3))
 
 
-_SUM_OF_SIZES_GRAD = Elementwise("spread", "SumOfSizesGrad", "TT")
-_LENGTH_GRAD = Elementwise("spread", "LengthGrad", "TTT")
-_EXTREME_SIZE_GRAD = Elementwise("spread", "ExtremeSizeGrad", "TTTT")
-_POWER_NORM_GRAD = Elementwise("spread", "PowerNormGrad", "TTTS")
+# What the gradient of a norm gives to each element: of sizes, of their squares, of the largest or smallest size, which
+# is the part `share` of those that are the same, and of sizes to a power.
+
+
+def _to_length(m: Namespace, grad: Any, x: Any, out: Any) -> Any:
+    return m.where(m.eq(out, 0), x * grad * out, x * (grad / out))
+
+
+def _to_power(m: Namespace, grad: Any, x: Any, out: Any, *, p: Any) -> Any:
+    size = m.where(m.eq(out, 0), 0, abs(x) / out)
+    # of x = 0 a power below 0 is infinite, and the gradient 0
+    below = m.where(m.eq(size, 0), 0, m.pow(1 / size, 1 - p))
+    return grad * m.sgn(x) * m.where(p > 1, m.pow(size, p - 1), below)
+
+
+_SUM_OF_SIZES_GRAD = of_formula(lambda m, grad, x: grad * m.sgn(x), "SumOfSizesGrad")
+_LENGTH_GRAD = of_formula(_to_length, "LengthGrad")
+_EXTREME_SIZE_GRAD = of_formula(
+    lambda m, grad, x, out, share: grad * m.sgn(x) * m.where(same(m, abs(x), out), share, 0), "ExtremeSizeGrad"
+)
+_POWER_NORM_GRAD = of_formula(_to_power, "PowerNormGrad")
 # of the absolute values
 SIZES = 1
 # The orders whose gradient needs no reciprocal of the norm.

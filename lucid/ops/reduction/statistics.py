@@ -17,6 +17,7 @@ from lucid.autograd.recording.primitive import Primitive, primitive
 from lucid.cuda.launch.elementwise import Elementwise
 from lucid.cuda.launch.reduction import Reduction, sum_over, total_bytes
 from lucid.errors import CallError, DtypeError
+from lucid.ops.base.declaration import of_formula
 from lucid.ops.base.dims import dim_in
 from lucid.ops.base.operands import tensor_operand
 from lucid.ops.base.promotion import accumulation_dtype, in_float32
@@ -122,8 +123,10 @@ _var, _var_mean = _spread("var", VARIANCE)
 _std, _std_mean = _spread("std", DEVIATION)
 
 
-_VARIANCE_GRAD = Elementwise("spread", "VarianceGrad", "TTTS")
-_DEVIATION_GRAD = Elementwise("spread", "DeviationGrad", "TTTT")
+_VARIANCE_GRAD = of_formula(lambda m, grad, x, mean, slope: grad * slope * (x - mean), "VarianceGrad")
+_DEVIATION_GRAD = of_formula(
+    lambda m, grad, x, mean, out: grad * m.where(m.eq(out, 0), out, (x - mean) / out), "DeviationGrad"
+)
 _SCALED = Elementwise("elementwise", "Mul", "TS")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import subprocess
+from collections import defaultdict
 
 import pytest
 
@@ -11,6 +12,8 @@ import lucid
 from lucid.cuda.compiler import Module
 from lucid.cuda.simulator.compilation import source_for_host
 from lucid.cuda.source import sources
+from lucid.cuda.source.signature import source
+from lucid.cuda.source.sources import joined, made, make
 from lucid.errors import KernelError
 from tests.cuda.simulator.launching import launcher, refused
 
@@ -198,3 +201,25 @@ def test_reports_of_g_with_odd_bytes(monkeypatch):
 
     monkeypatch.setattr(subprocess, "run", odd)
     refused(lambda: launcher('extern "C" __global__ void odd(float* x) {}', "P", "odd"), r"\xff odd")
+
+
+# ---- files that are made ----
+
+
+def test_a_file_that_is_made(monkeypatch):
+    """Its functors stand in the order of their names behind the header of their kernels, and are asked for late."""
+    monkeypatch.setattr(sources, "_made", defaultdict(dict))
+    asked = []
+    for name in ("Second", "First"):
+        make("nowhere.cu", name, lambda name=name: asked.append(name) or f"struct {name} {{}};\n")
+    assert (made("nowhere.cu"), made("cast.cu"), asked) == (("Second", "First"), (), [])
+    text = joined("nowhere.cu")
+    assert text.index("__global__ void unary") < text.index("struct First {}") < text.index("struct Second {}")
+    assert '"nowhere.cu"' in text
+    assert "unary" in source("nowhere.cu").kernels
+    assert joined("nowhere.cu") is text
+    assert asked == ["First", "Second"]
+    make("nowhere.cu", "Third", lambda: "struct Third {};\n")
+    assert "struct Third {}" in joined("nowhere.cu")
+    with pytest.raises(KernelError, match=r"no file 'elsewhere\.cu' in "):
+        joined("elsewhere.cu")

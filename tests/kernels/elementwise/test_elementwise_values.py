@@ -405,10 +405,16 @@ def test_sums_beyond_int64(name, deterministic, rng):
 
 # Functors whose special values another file tests, and how these are named there.
 ELSEWHERE = {
-    "bias_activation.cu: OfSum<": "test_bias_activation.py",
-    "bias_activation.cu: SumGrad<": "test_bias_activation.py",
+    "activation_bias_activation.cu: OfSum": "test_bias_activation.py",
+    "activation_bias_activation.cu: SumGrad": "test_bias_activation.py",
     **dict.fromkeys(
-        ["power.cu: Exponent", "power.cu: FloatPow", "power.cu: Ldexp", "power.cu: Mantissa", "rounding.cu: Fraction"],
+        [
+            "power.cu: Exponent",
+            "power.cu: FloatPow",
+            "power.cu: Ldexp",
+            "power.cu: Mantissa",
+            "elementwise_rounding.cu: Fraction",
+        ],
         "tests/tensor/numpy_calls/test_special_values.py",
     ),
 }

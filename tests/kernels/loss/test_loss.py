@@ -13,7 +13,7 @@ pytestmark = pytest.mark.gpu
 
 PROBABILITIES = (0.05, 0.95)
 NUMBERS = (-2.0, 2.0)
-# The op, the ranges of its operands, and the functors of kernels/loss/loss.cu that do its work.
+# The op, the ranges of its operands, and the functors that do its work.
 LOSSES = {
     "mse": (F.mse_loss, (NUMBERS, NUMBERS), ("SquaredDifference", "SquaredDifferenceGrad")),
     "l1": (F.l1_loss, (NUMBERS, NUMBERS), ("SmoothDifference", "SmoothDifferenceGrad")),

@@ -10,7 +10,7 @@ import pytest
 import lucid
 from lucid.autograd.recording.namespace import CPU, CUDA, GRAPH, PRIMITIVES
 from lucid.errors import DtypeError
-from lucid.ops.base.declaration import REAL, Fused, Slope, elementwise, flat
+from lucid.ops.base.declaration import REAL, Formula, Fused, Slope, elementwise, flat
 from tests.gradients import check_gradient
 
 
@@ -46,7 +46,7 @@ def square_vjp(m, grad, x):
 
 def test_the_function_stays_what_it_is(forgotten):
     """The decorated function keeps name, signature and docstring, and its name is that of op and node."""
-    squared = declared(square, "power.Square", square_vjp)
+    squared = declared(square, square_vjp, kernel="elementwise.Square")
     assert (squared.__name__, squared.__doc__) == ("squared", "Return the square of it.")
     assert list(inspect.signature(squared).parameters) == ["input"]
     assert PRIMITIVES["squared"].inputs == ("x",)
@@ -55,7 +55,7 @@ def test_the_function_stays_what_it_is(forgotten):
 
 def test_of_a_ufunc_the_names_may_differ(forgotten):
     """The reference calls the ufunc by NumPy's name, on whatever array module it is given."""
-    declared(np.arcsinh, "hyperbolic.Asinh", lambda m, grad, x: grad)
+    declared(np.arcsinh, lambda m, grad, x: grad, kernel="elementwise.Square")
     assert PRIMITIVES["squared"].cpu is np.arcsinh
 
     class Module:
@@ -66,7 +66,7 @@ def test_of_a_ufunc_the_names_may_differ(forgotten):
 
 def test_derivatives(forgotten, rng):
     """A rule gives the gradient, and is differentiated in its turn."""
-    squared = declared(square, "power.Square", Fused("SquareGrad", square_vjp))
+    squared = declared(square, Fused(square_vjp), kernel="elementwise.Square")
     check_gradient(squared, [rng.standard_normal((2, 3))], rng)
     x = lucid.tensor([3.0], requires_grad=True)
     (slope,) = lucid.autograd.grad(squared(x), x, lucid.ones(1), create_graph=True)
@@ -78,9 +78,9 @@ def test_two_operands(forgotten):
 
     @elementwise(
         np.multiply,
-        "elementwise.Mul",
         lambda m, grad, b, a_shape: m.sum_to(m.mul(grad, b), shape=a_shape),
         lambda m, grad, a, b_shape: m.sum_to(m.mul(grad, a), shape=b_shape),
+        kernel="elementwise.Mul",
     )
     def product(input, other):
         return GRAPH.product(input, other)
@@ -95,12 +95,12 @@ def test_two_operands(forgotten):
 def test_rules_for_some_operands_only_are_refused(forgotten):
     """An op with derivatives has one for each operand: a forgotten one would be found in somebody's backward pass."""
     with pytest.raises(ValueError, match="zip"):
-        elementwise(np.multiply, "elementwise.Mul", lambda m, grad, b, a_shape: grad)(lambda input, other: None)
+        elementwise(np.multiply, lambda m, grad, b, a_shape: grad, kernel="elementwise.Mul")(lambda input, other: None)
 
 
 def test_a_late_rule_is_refused(forgotten):
     """The declaration has read the rules: one that comes later raises instead of never running."""
-    declared(square, "power.Square", square_vjp)
+    declared(square, square_vjp, kernel="elementwise.Square")
     with pytest.raises(TypeError, match="squared: the rule square_vjp comes after"):
         PRIMITIVES["squared"].vjp("x")(square_vjp)
 
@@ -108,29 +108,23 @@ def test_a_late_rule_is_refused(forgotten):
 @pytest.mark.parametrize(("dtypes", "expected"), [({}, "float32"), ({"dtypes": ("float", "long long")}, "int64")])
 def test_integers(forgotten, dtypes, expected):
     """Integers become floating-point numbers where the kernel takes nothing else, and stay where it takes them."""
-    assert str(declared(square, "power.Square", **dtypes)(lucid.tensor([2])).dtype) == f"lucid.{expected}"
+    assert str(declared(square, kernel="elementwise.Square", **dtypes)(lucid.tensor([2])).dtype) == f"lucid.{expected}"
 
 
 def test_refused_dtypes(forgotten):
     """What the function is not defined on is refused by the op's name, with what to do instead."""
-    squared = declared(square, "power.Square", square_vjp, refused=REAL)
+    squared = declared(square, square_vjp, kernel="elementwise.Square", refused=REAL)
     with pytest.raises(DtypeError, match=r"squared: got a tensor of lucid.complex64, .* it is defined on real numbers"):
         squared(lucid.tensor([1j]))
-
-
-def leaky_into(xp, out, x, *, slope):
-    xp.copyto(out, xp.where(x > 0, x, slope * x))
-
-
-def leaky_grad_into(xp, out, g, x, spare, *, slope):
-    xp.copyto(spare, xp.where(x > 0, 1, slope))
-    xp.multiply(g, spare, out=out)
 
 
 def test_a_slope_is_a_primitive(forgotten, rng):
     """A slope is an op of its own with the settings of its op, linear in the gradient, and has derivatives."""
 
-    @elementwise(leaky_into, "activation.LeakyRelu", Slope("LeakyReluGrad", leaky_grad_into, flat))
+    @elementwise(
+        lambda m, x, *, slope: m.where(x > 0, x, slope * x),
+        Slope(lambda m, g, x, *, slope: m.where(x > 0, 1, slope) * g, flat),
+    )
     def leaky(input, slope):
         return GRAPH.leaky(input, slope=slope)
 
@@ -146,13 +140,36 @@ def test_a_slope_is_a_primitive(forgotten, rng):
 def test_what_a_slope_keeps(forgotten):
     """A parameter called `result` gets what the op gave; the rule saves that and not the operand."""
 
-    def halved_grad_into(xp, out, g, result):
-        xp.multiply(g, 0.5, out=out)
-
-    @elementwise(lambda xp, x: xp.multiply(x, 0.5), "power.Square", Slope("SquareGrad", halved_grad_into, flat))
+    @elementwise(lambda m, x: x * 0.5, Slope(lambda m, g, result: g * 0.5, flat))
     def halved(input):
         return GRAPH.halved(input)
 
     (rule,) = PRIMITIVES["halved"].rules
     assert rule.arguments == ("out",)
     assert PRIMITIVES["halved_grad"].inputs == ("g", "result")
+
+
+def double_into(xp, out, x, spare):
+    """Write twice the numbers, by a temporary."""
+    xp.add(x, x, out=spare)
+    xp.copyto(out, spare)
+
+
+def double(m, x):
+    """Return twice a number."""
+    return x * 2
+
+
+@pytest.mark.parametrize("numpy", [None, double_into, lambda xp, x: x + x])
+def test_a_formula_may_have_a_chain_by_hand(forgotten, numpy):
+    """What NumPy does follows from the formula, or is given beside it, of blocks or of whole arrays."""
+    twice = declared(Formula(double, numpy), lambda m, grad: m.mul(grad, 2))
+    for dtype in (lucid.float32, lucid.float16):
+        out = twice(lucid.tensor([1.5], dtype=dtype))
+        assert (out.tolist(), out.dtype) == ([3.0], dtype)
+
+
+def test_an_op_without_formula_and_kernel(forgotten):
+    """An op that nothing says the kernel of is a wrong declaration."""
+    with pytest.raises(TypeError, match=r"squared: expected a formula, or the name of a kernel, got <function square"):
+        declared(square, square_vjp)

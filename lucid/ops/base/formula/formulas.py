@@ -1,0 +1,77 @@
+"""A formula of elements, and what is made of it when it is first needed."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from lucid.ops.base.formula.chain import chain
+from lucid.ops.base.formula.functor import functor
+from lucid.ops.base.formula.trace import trace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    # Spelled out by the number of parameters, so that a checker of types knows those of a lambda.
+    Function: TypeAlias = (
+        Callable[[Any, Any], Any]
+        | Callable[[Any, Any, Any], Any]
+        | Callable[[Any, Any, Any, Any], Any]
+        | Callable[[Any, Any, Any, Any, Any], Any]
+        | Callable[[Any, Any, Any, Any, Any, Any], Any]
+        | Callable[..., Any]
+    )
+
+__all__ = ["Formula", "Function", "module_of", "settings_of"]
+
+
+def module_of(function: Callable[..., Any]) -> str:
+    """Return what the file that is made of a module is called: ``elementwise_power`` of lucid.ops.elementwise.power."""
+    return function.__module__.removeprefix("lucid.ops.").replace(".", "_")
+
+
+def settings_of(function: Callable[..., Any]) -> tuple[str, ...]:
+    """Return the names of the parameters of a function that are given by keyword alone."""
+    code = function.__code__
+    return code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
+
+
+class Formula:
+    """An elementwise function, from which both its chain on NumPy and its functor on CUDA follow.
+
+    Attributes
+    ----------
+    function : callable
+        ``function(m, x, *, alpha)`` of arrays and, by keyword alone, settings, in operators, and by the names of
+        primitives: ``m.where(x > 0, x, alpha * m.exp(x))``. A derivative rule is one; the shapes to which it sums are
+        no arrays.
+    numpy : callable, optional
+        What NumPy does instead, where that is quicker by hand: a chain, or anything that `elementwise` takes.
+    **known : object
+        Parameters of the function that are what they are: a formula for each of two ways is one function.
+    arrays, settings : tuple of str
+        The names of the other parameters.
+    stem : str
+        What is compiled together with it is called.
+    """
+
+    def __init__(self, function: Function, numpy: Callable[..., Any] | None = None, **known: Any) -> None:
+        self.function = function
+        self.numpy = numpy
+        self.known = known
+        self.stem = module_of(function)
+        code = function.__code__
+        named = code.co_varnames[1 : code.co_argcount]
+        self.arrays = tuple([name for name in named if name not in known and not name.endswith("_shape")])
+        self.settings = tuple([name for name in settings_of(function) if name not in known])
+
+    @cached_property
+    def chain(self) -> tuple[Callable[..., None], int]:
+        """``chain(xp, out, *arrays, *temporaries, **settings)``, and how many temporaries it takes."""
+        if self.numpy is not None:
+            return self.numpy, self.numpy.__code__.co_argcount - 2 - len(self.arrays)
+        return chain(self.function.__qualname__, trace(self.function, **self.known))
+
+    def functor(self, name: str) -> str:
+        """Return the functor under a name, in CUDA C++."""
+        return functor(name, trace(self.function, **self.known))
