@@ -78,7 +78,7 @@ def of_formula(
 
 
 def _title(name: str) -> str:
-    """Return what the functor of a primitive is called."""
+    """Return the name of the functor of a primitive."""
     return name.title().replace("_", "")
 
 
@@ -299,21 +299,21 @@ def fused(
 
     Rules and caller are still to come; without a caller it takes operands of one shape and dtype.
     """
-    given = _as_formula(name, forward, kernel)
+    declared = _as_formula(name, forward, kernel)
     formula: Any = None
-    numpy: Any = given
-    if isinstance(given, Formula):
-        formula, numpy, inputs, settings = given, given.numpy, given.arrays, given.settings
+    numpy: Any = declared
+    if isinstance(declared, Formula):
+        formula, numpy, inputs, settings = declared, declared.numpy, declared.arrays, declared.settings
         if name not in OPERATIONS:
             FORMULAS[name] = formula.function
     else:
-        inputs, settings = _inputs_of(given), () if isinstance(given, np.ufunc) else settings_of(given)
+        inputs, settings = _inputs_of(declared), () if isinstance(declared, np.ufunc) else settings_of(declared)
     run: Any = kernel
     if isinstance(kernel, str):
         run = _kernel(*kernel.split("."), "T" * len(inputs) + "S" * len(settings), dtypes=dtypes, out=out)
     elif kernel is None:
         if formula is None:
-            raise TypeError(f"{name}: expected a formula, or the name of a kernel, got {given!r}")
+            raise TypeError(f"{name}: expected a formula, or the name of a kernel, got {declared!r}")
         run = of_formula(formula, _title(name), stem=stem, dtypes=dtypes, out=out)
 
     def run_with_settings(*arrays: Any, **values: Any) -> Any:
@@ -333,7 +333,7 @@ def fused(
 
 
 def _reference_of(numpy: Any, formula: Any, count: int) -> Callable[..., Any]:
-    """Return what computes an op of `count` operands on NumPy's or CuPy's arrays."""
+    """Return the function that computes an op of `count` operands on NumPy's or CuPy's arrays."""
     if isinstance(numpy, np.ufunc):
         called = numpy.__name__
 

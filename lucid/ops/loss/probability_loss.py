@@ -124,7 +124,7 @@ def _logits_cross_entropy(xp: ModuleType, x: Array, t: Array, positive: Array | 
 
 
 def _with_or_without(function: Callable[..., Any], name: str) -> Any:
-    """Return what launches a formula, or a rule, of which the last operand may be None."""
+    """Return the launcher of a formula, or of a rule, with a last operand that may be None."""
     without = of_formula(Formula(function, positive=None), f"Logits{name}")
     with_all = of_formula(function, f"Weighed{name}")
 
@@ -159,7 +159,9 @@ Fused(_logits_cross_entropy_x, _with_or_without(_logits_cross_entropy_x, "CrossE
 Fused(_logits_cross_entropy_t, _with_or_without(_logits_cross_entropy_t, "CrossEntropyGradT")).attach(
     _logits_cross_entropy, "t"
 )
-Fused(_logits_cross_entropy_positive).attach(_logits_cross_entropy, "positive")
+_logits_cross_entropy.vjp(
+    "positive", cuda=of_formula(_logits_cross_entropy_positive, "WeighedCrossEntropyGradPositive")
+)(_logits_cross_entropy_positive)
 
 
 def binary_cross_entropy_with_logits(
@@ -201,7 +203,7 @@ def _divergence(xp: ModuleType, x: Array, t: Array, *, log_target: bool) -> Arra
 
 
 def _of_either_kind(function: Callable[..., Any], name: str) -> Any:
-    """Return what launches a formula, or a rule, of true numbers or of their logarithms, as the last argument says."""
+    """Return the launcher of a formula, or of a rule, of true numbers or, by its last argument, their logarithms."""
     kinds = {kind: of_formula(Formula(function, log_target=kind), ("", "Log")[kind] + name) for kind in (False, True)}
 
     def run(*operands: Any) -> Any:

@@ -99,7 +99,7 @@ def _extreme_vjp(m: Namespace, grad: Array, x: Array, out: Array, dim: Ints, kee
 
 
 def same(m: Namespace, x: Any, y: Any) -> Any:
-    """Return where two numbers are the same in a formula: NaN and NaN are."""
+    """Return the condition, in a formula, that two numbers are the same, as NaN and NaN are."""
     return m.eq(x, y) | m.logical_and(m.isnan(x), m.isnan(y))
 
 

@@ -1,4 +1,4 @@
-"""A formula of elements, and what is made of it when it is first needed."""
+"""Elementwise formulas, with the chains and functors that are made of them when they are first needed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = ["Formula", "Function", "module_of", "settings_of"]
 
 
 def module_of(function: Callable[..., Any]) -> str:
-    """Return what the file that is made of a module is called: ``elementwise_power`` of lucid.ops.elementwise.power."""
+    """Return the name of the file that is made of a module: ``elementwise_power`` of lucid.ops.elementwise.power."""
     return function.__module__.removeprefix("lucid.ops.").replace(".", "_")
 
 

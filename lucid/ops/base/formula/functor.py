@@ -48,12 +48,11 @@ def functor(name: str, traced: Traced) -> str:
             temporary = f"t{len(lines)}"
             lines.append(f"const {'bool' if each.mask else 'A'} {temporary} = {known[each][0]};")
             known[each] = temporary, True
-    given = ", ".join([f"A {each}" for each in (*traced.arrays, *traced.settings)])
+    parameters = ", ".join([f"A {each}" for each in (*traced.arrays, *traced.settings)])
     kind = "bool" if isinstance(traced.result, Symbol) and traced.result.mask else "A"
     body = "".join([f"        {line}\n" for line in (*lines, f"return {text(traced.result)[0]};")])
-    return (
-        f"struct {name} {{\n    template <class A> __device__ {kind} operator()({given}) const {{\n{body}    }}\n}};\n"
-    )
+    head = f"template <class A> __device__ {kind} operator()({parameters}) const"
+    return f"struct {name} {{\n    {head} {{\n{body}    }}\n}};\n"
 
 
 def _number(number: float) -> str:

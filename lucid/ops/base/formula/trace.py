@@ -1,4 +1,4 @@
-"""What a formula makes of symbols.
+"""Formulas as their operations, by a call with symbols.
 
 A formula is a function of the namespace that derivative rules are written against, and of arrays and settings:
 ``lambda m, x, *, alpha: m.where(x > 0, x, alpha * m.exp(x))``. A rule is one, too. Called with a `Tracer` and symbols
@@ -20,7 +20,7 @@ __all__ = ["FORMULAS", "OPERATIONS", "Node", "Operation", "Symbol", "Traced", "T
 
 
 class Operation(NamedTuple):
-    """What an elementwise primitive is in both languages.
+    """An elementwise primitive in both languages.
 
     Attributes
     ----------
@@ -190,7 +190,7 @@ class Tracer:
         )
 
     def made(self, name: str, *operands: Node, rare: bool = False) -> Symbol:
-        """Return what an operation makes of operands.
+        """Return the symbol of an operation on operands.
 
         ``where(condition, a, b, rare=True)`` says that the condition hardly ever holds.
         """
@@ -198,11 +198,11 @@ class Tracer:
             operands = tuple([x if isinstance(x, Symbol) and x.mask else self.made("ne", x, 0) for x in operands])
         # as text, since 0, -0.0 and False are one key
         key = (name, rare, *[x if isinstance(x, Symbol) else repr(x) for x in operands])
-        found = self._known.get(key)
-        if found is None:
+        symbol = self._known.get(key)
+        if symbol is None:
             number = all(not isinstance(x, Symbol) or x.number for x in operands)
-            found = self._known[key] = Symbol(self, name, operands, number=number, rare=rare)
-        return found
+            symbol = self._known[key] = Symbol(self, name, operands, number=number, rare=rare)
+        return symbol
 
     # ---- what rules call, and what does nothing to an element, or to a real number ----
 
@@ -241,7 +241,7 @@ class Traced(NamedTuple):
 
 
 def trace(function: Callable[..., Any], **known: Any) -> Traced:
-    """Return what a formula, or a rule, makes of its parameters behind `m`, but for those that are known.
+    """Return the operations of a formula, or of a rule, on its parameters behind `m` but for those that are known.
 
     Those that are given by keyword alone are settings; the shapes that a rule sums to are left out.
     """
