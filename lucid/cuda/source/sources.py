@@ -61,7 +61,7 @@ def named(path: Path) -> str:
 
 
 def make(file: str, name: str, text: Callable[[], str]) -> None:
-    """Let a file of functors, which stands nowhere, have one more.
+    """Add a functor to a file that is composed of such, and stands nowhere.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def make(file: str, name: str, text: Callable[[], str]) -> None:
 
 
 def made(file: str) -> tuple[str, ...]:
-    """Return the names of the functors of which a file that stands nowhere is made; () of any other."""
+    """Return the names of the functors of a file that is composed of such; () of any other."""
     return tuple(_made.get(file, ()))
 
 
