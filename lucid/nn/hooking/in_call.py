@@ -1,4 +1,4 @@
-"""Hooks of modules that are told of the call in which they fire."""
+"""Hooks of modules that receive the context of the call that fires them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class InCall(InContext):
     __slots__ = ()
 
     def __call__(self, *given: Any) -> Any:
-        """Return what the hook returns."""
+        """Return the result of the hook."""
         module, *values = given
         state = thread.state
         record: CallRecord | None = None

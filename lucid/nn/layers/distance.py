@@ -1,4 +1,4 @@
-"""Distances and angles between vectors as layers; what they mean says `lucid.ops.linalg.distances`."""
+"""Distances and angles between vectors as layers; see `lucid.ops.linalg.distances` for their formulas."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class CosineSimilarity(Module):
 
 
 class PairwiseDistance(Module):
-    """Returns the norm of order `p` of ``x1 - x2 + eps`` along the last dimension, which stays with `keepdim`.
+    """Returns the norm of order `p` of ``x1 - x2 + eps`` along the last dimension, kept with `keepdim`.
 
     >>> import lucid
     >>> from lucid import nn

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @declared
 class RandomDrop(Layer):
-    """What dropout layers share: the probability, in [0, 1] or a SettingError is raised."""
+    """The base of dropout layers, with a probability in [0, 1]; others raise a SettingError."""
 
     _ranges: ClassVar = {"p": SHARE}
     p: float = 0.5

@@ -30,7 +30,7 @@ def sizes_of(embeddings: Tensor) -> tuple[int, ...]:
 
 
 class Table(Module):
-    """The base of layers with a table, `weight`, of which they read rows."""
+    """The base of layers that read rows of a table, `weight`."""
 
     weight: Parameter
     num_embeddings: int
@@ -121,7 +121,7 @@ class Embedding(Table):
         scale_grad_by_freq: bool = False,
         sparse: bool = False,
     ) -> Self:
-        """Return an embedding of the given rows, whose memory it shares; they get no gradient if they `freeze`.
+        """Return an embedding that shares the memory of the given rows; with `freeze` they get no gradient.
 
         `embeddings` has the shape (num_embeddings, embedding_dim), or a ShapeError is raised.
         """
@@ -197,7 +197,7 @@ class EmbeddingBag(Table):
         include_last_offset: bool = False,
         padding_idx: int | None = None,
     ) -> Self:
-        """Return bags of the given rows, whose memory they share; the rows get no gradient if they `freeze`.
+        """Return bags that share the memory of the given rows; with `freeze` the rows get no gradient.
 
         `embeddings` has the shape (num_embeddings, embedding_dim), or a ShapeError is raised.
         """

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @declared
 class PixelShuffle(Layer):
-    """Returns images `upscale_factor` times as high and wide, of which channels have become pixels.
+    """Returns images `upscale_factor` times as high and wide, with channels rearranged into pixels.
 
     >>> import lucid
     >>> from lucid import nn
@@ -34,7 +34,7 @@ class PixelShuffle(Layer):
 
 @declared
 class PixelUnshuffle(Layer):
-    """Returns images of a `downscale_factor`-th of height and width, of which pixels have become channels.
+    """Returns images of a `downscale_factor`-th of height and width, with pixels rearranged into channels.
 
     >>> import lucid
     >>> from lucid import nn
@@ -114,7 +114,7 @@ class UpsamplingNearest2d(Upsample):
 
 
 class UpsamplingBilinear2d(Upsample):
-    """Returns images of another size by bilinear interpolation, with the pixels at the corners where they were.
+    """Returns images of another size by bilinear interpolation that keeps the pixels at the corners.
 
     >>> import lucid
     >>> from lucid import nn
@@ -151,7 +151,7 @@ class Unfold(Layer):
 
 @declared
 class Fold(Layer):
-    """Returns images of the size `output_size`, of which each element is the sum of what the columns have there.
+    """Returns images of the size `output_size`: each element is the sum of the columns' elements at its place.
 
     >>> import lucid
     >>> from lucid import nn

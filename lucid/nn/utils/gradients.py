@@ -1,4 +1,4 @@
-"""What is done with all parameters of a model at once: clipping gradients, and parameters as one vector."""
+"""Functions of all parameters of a model at once: clipping gradients, and parameters as one vector."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def changed_on_device(
 
 
 def multiply(grad: Any, factor: Any) -> None:
-    """Multiply a gradient in place by a tensor without dimensions, of which halves are given all digits."""
+    """Multiply a gradient in place by a tensor without dimensions, one of half precision as float32."""
     grad.copy_((grad.float() if grad.element_size() == 2 else grad) * factor)
 
 
@@ -120,7 +120,7 @@ def get_total_norm(
     error_if_nonfinite: bool = False,
     foreach: bool | None = None,  # noqa: ARG001  PyTorch's signature
 ) -> Tensor:
-    """Return the norm of all tensors seen as one vector, of the dtype to which theirs promote: the norm of their norms.
+    """Return the norm of all tensors seen as one vector, of their common dtype: the norm of their norms.
 
     Parameters
     ----------
@@ -162,7 +162,7 @@ def _total_norm(given: list[Any], arrays: Arrays | None, norm_type: float | str,
 
 
 def _norm_there(arrays: Arrays | None, order: float) -> Any:
-    """Return the norm of arrays on one CUDA device as a tensor; None where no kernel makes it, or without arrays."""
+    """Return the norm of arrays on one CUDA device as a tensor; None if no kernel makes it, or without arrays."""
     if arrays is None or len(arrays.devices) != 1:
         return None
     total = arrays.total_norm(order, functools.reduce(promote_types, map(as_dtype, arrays.dtypes)).numpy)
@@ -179,7 +179,7 @@ def _by_device(tensors: list[Any]) -> list[list[Any]]:
 
 
 def _norms(given: list[Any], order: float) -> list[Any]:
-    """Return norms of which that of all tensors is the norm, on one device: of each tensor, or of those of a device."""
+    """Return norms on one device, of each tensor or of those of each device; their norm is that of all tensors."""
     groups = _by_device(given)
     if len(groups) == 1:
         return [norm(tensor, order) for tensor in given]
@@ -197,7 +197,7 @@ def clip_grads_with_norm_(
     total_norm: Tensor,
     foreach: bool | None = None,  # noqa: ARG001  PyTorch's signature
 ) -> None:
-    """Scale the gradients by ``max_norm / (total_norm + 1e-6)`` where that is below 1.
+    """Scale the gradients by ``max_norm / (total_norm + 1e-6)`` if that is below 1.
 
     Raises
     ------

@@ -162,7 +162,7 @@ def spectral_norm(
 def orthogonal(
     module: Module, name: str = "weight", orthogonal_map: str | None = None, *, use_trivialization: bool = True
 ) -> Module:
-    """Return the module after giving a weight orthonormal columns, or rows where there are fewer of these.
+    """Return the module after giving a weight orthonormal columns, or rows if there are fewer of these.
 
     Matrices lie in the last two dimensions. What is trained, `module.parametrizations.weight.original`, is any matrix.
 

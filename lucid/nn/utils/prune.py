@@ -93,7 +93,7 @@ def ln_structured(
 
 @checked
 def custom_from_mask(module: Module, name: str, mask: Tensor) -> Module:
-    """Return the module after pruning where a `mask` is zero."""
+    """Return the module after pruning the elements with a zero in `mask`."""
     CustomFromMask.apply(module, name, mask)
     return module
 
@@ -148,7 +148,7 @@ def global_unstructured(
 
 @checked
 def remove(module: Module, name: str) -> Module:
-    """Return the module after making a pruned parameter an ordinary one again; what is pruned stays zero.
+    """Return the module after making a pruned parameter an ordinary one again; pruned elements stay zero.
 
     Raises
     ------

@@ -38,7 +38,7 @@ def functional_call(
     tie_weights: bool = True,
     strict: bool = False,
 ) -> Any:
-    """Return ``module(*args, **kwargs)`` with other parameters and buffers than its own, which it then has again.
+    """Return ``module(*args, **kwargs)`` with other parameters and buffers; its own are restored at the end.
 
     Gradients flow to what is given. A buffer that the call replaces is replaced in the dictionary, one that it changes
     in place is changed there.
@@ -112,7 +112,7 @@ def functional_call(
 
 
 def _tied(places: dict[str, tuple[dict[str, Any], str]], given: dict[str, Any]) -> dict[str, Any]:
-    """Return what is given, also under the other names of the tensors that it stands for."""
+    """Return the replacements, also under the other names of the tensors that they replace."""
     by_tensor: dict[int, Any] = {}
     for name, value in given.items():
         table, key = places[name]

@@ -50,7 +50,7 @@ class ReLU(MaybeInPlace):
 
 @declared
 class LeakyReLU(MaybeInPlace):
-    """Returns ``x`` where it is positive and ``negative_slope * x`` elsewhere.
+    """Returns ``x`` if ``x > 0``, else ``negative_slope * x``, element by element.
 
     >>> import lucid
     >>> from lucid import nn
@@ -67,7 +67,7 @@ class LeakyReLU(MaybeInPlace):
 
 @declared
 class ELU(MaybeInPlace):
-    """Returns ``x`` where it is positive and ``alpha * (exp(x) - 1)`` elsewhere.
+    """Returns ``x`` if ``x > 0``, else ``alpha * (exp(x) - 1)``, element by element.
 
     >>> import lucid
     >>> from lucid import nn
@@ -97,7 +97,7 @@ class SELU(MaybeInPlace):
 
 @declared
 class CELU(MaybeInPlace):
-    """Returns ``x`` where it is positive and ``alpha * (exp(x / alpha) - 1)`` elsewhere.
+    """Returns ``x`` if ``x > 0``, else ``alpha * (exp(x / alpha) - 1)``, element by element.
 
     >>> import lucid
     >>> from lucid import nn
@@ -115,7 +115,7 @@ class CELU(MaybeInPlace):
 
 @declared
 class RReLU(MaybeInPlace):
-    """Returns ``x`` where it is positive and ``slope * x`` elsewhere.
+    """Returns ``x`` if ``x > 0``, else ``slope * x``, element by element.
 
     The slope of each element is drawn between `lower` and `upper`, and their mean in evaluation.
 
@@ -137,7 +137,7 @@ class RReLU(MaybeInPlace):
 
 
 class PReLU(Layer):
-    """Returns ``x`` where it is positive and ``weight * x`` elsewhere, the slope a parameter, `init` at first.
+    """Returns ``x`` if ``x > 0``, else ``weight * x``, element by element; the slope is a parameter, `init` at first.
 
     `num_parameters` is 1 for one slope, or the number of channels, which are dimension 1 of the input.
 
@@ -166,7 +166,7 @@ class PReLU(Layer):
 
 @declared
 class Threshold(MaybeInPlace):
-    """Returns ``x`` where it is above `threshold` and `value` elsewhere.
+    """Returns ``x`` if ``x > threshold``, else `value`, element by element.
 
     >>> import lucid
     >>> from lucid import nn
@@ -251,7 +251,7 @@ class Hardswish(Module):
 
 @declared
 class Shrink(Module):
-    """The base of layers that make what is within `lambd` of zero zero."""
+    """The base of layers that set elements within `lambd` of zero to zero."""
 
     lambd: float = 0.5
 
@@ -260,7 +260,7 @@ class Shrink(Module):
 
 
 class Hardshrink(Shrink):
-    """Returns ``x`` where it is below ``-lambd`` or above `lambd`, and 0 elsewhere.
+    """Returns ``x`` if ``x < -lambd`` or ``x > lambd``, else 0, element by element.
 
     >>> import lucid
     >>> from lucid import nn
@@ -273,7 +273,7 @@ class Hardshrink(Shrink):
 
 
 class Softshrink(Shrink):
-    """Returns ``x`` moved towards zero by `lambd`, and 0 where it is nearer.
+    """Returns ``x`` moved towards zero by `lambd`, and 0 for elements nearer to zero.
 
     >>> import lucid
     >>> from lucid import nn

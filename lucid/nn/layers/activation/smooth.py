@@ -59,7 +59,7 @@ class GELU(Layer):
 
 @declared
 class Softplus(Layer):
-    """Returns ``log(1 + exp(beta * x)) / beta``, and ``x`` itself where ``beta * x > threshold``.
+    """Returns ``log(1 + exp(beta * x)) / beta``, or ``x`` itself if ``beta * x > threshold``, element by element.
 
     >>> import lucid
     >>> from lucid import nn

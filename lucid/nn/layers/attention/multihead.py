@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class MultiheadAttention(Module):
-    """Returns what each of `num_heads` heads of the queries sees of the values, and the weights, or None, as a tuple.
+    """Returns the attention of `num_heads` heads of the queries to the values, and the weights or None, as a tuple.
 
     `embed_dim`, a multiple of `num_heads`, is the number of features of queries and results, `kdim` and `vdim` those of
     keys and values, the same if None. `dropout`, in [0, 1), is the share of weights dropped in training. `add_bias_kv`

@@ -1,4 +1,4 @@
-"""Losses as layers: each calls the function of its name; what their settings mean says `lucid.ops.loss`.
+"""Losses as layers: each calls the function of its name; see `lucid.ops.loss` for the meaning of the settings.
 
 `size_average` and `reduce` are PyTorch's older form of `reduction`.
 """
@@ -77,7 +77,7 @@ class L1Loss(Loss):
 
 @declared
 class SmoothL1Loss(Loss):
-    """Returns ``d**2 / (2 * beta)`` where ``d = abs(input - target)`` is below beta and ``d - beta / 2`` elsewhere.
+    """Returns ``d**2 / (2 * beta)`` if ``d = abs(input - target)`` is below beta, else ``d - beta / 2``, reduced.
 
     >>> import lucid
     >>> from lucid import nn
@@ -97,7 +97,7 @@ class SmoothL1Loss(Loss):
 
 @declared
 class HuberLoss(Loss):
-    """Returns ``d**2 / 2`` where ``d = abs(input - target)`` is below delta, else ``delta * (d - delta / 2)``.
+    """Returns ``d**2 / 2`` if ``d = abs(input - target)`` is below delta, else ``delta * (d - delta / 2)``, reduced.
 
     >>> import lucid
     >>> from lucid import nn
@@ -134,7 +134,7 @@ class NLLLoss(WeightedLoss):
 
 @declared
 class CrossEntropyLoss(WeightedLoss):
-    """Returns the cross-entropy of logits and targets, of which `label_smoothing` goes to all classes, reduced.
+    """Returns the cross-entropy of logits and targets, a share `label_smoothing` spread over all classes, reduced.
 
     >>> import lucid
     >>> from lucid import nn

@@ -1,4 +1,4 @@
-"""Losses that want a margin as layers; what they mean says `lucid.ops.loss.margin`."""
+"""Losses with a margin as layers; see `lucid.ops.loss.margin` for the meaning of the settings."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @declared
 class HingeEmbeddingLoss(Loss):
-    """Returns ``input`` where the target is 1 and ``max(margin - input, 0)`` where it is -1, reduced.
+    """Returns ``input`` if the target is 1 and ``max(margin - input, 0)`` if it is -1, reduced.
 
     >>> import lucid
     >>> from lucid import nn
@@ -41,7 +41,7 @@ class HingeEmbeddingLoss(Loss):
 
 @declared
 class CosineEmbeddingLoss(Loss):
-    """Returns ``1 - cos`` where the target is 1 and ``max(cos - margin, 0)`` where it is -1, reduced.
+    """Returns ``1 - cos`` if the target is 1 and ``max(cos - margin, 0)`` if it is -1, reduced.
 
     >>> import lucid
     >>> from lucid import nn

@@ -1,4 +1,4 @@
-"""Pooling layers whose settings are the numbers of parts: of nearly equal ones, and of ones that lie at random."""
+"""Pooling layers over a given number of parts, nearly equal ones or windows at random places."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @declared
 class AdaptiveAvgPool(Layer):
-    """What the layers share that return means of `output_size` parts."""
+    """The base of layers that return the means of `output_size` parts."""
 
     output_size: int | Sequence[Any] | None
 
@@ -73,7 +73,7 @@ class AdaptiveAvgPool3d(AdaptiveAvgPool):
 
 @declared
 class AdaptiveMaxPool(Layer):
-    """What the layers share that return the largest of each of `output_size` parts, with `return_indices` where too."""
+    """The base of layers that return the maxima of `output_size` parts, with `return_indices` their indices too."""
 
     _shown = ("output_size",)
     output_size: int | Sequence[Any] | None
@@ -126,7 +126,7 @@ class AdaptiveMaxPool3d(AdaptiveMaxPool):
 
 
 class FractionalMaxPool(Module):
-    """What the layers share that return the maxima of windows that lie at random.
+    """The base of layers that return the maxima of windows at random places.
 
     Of `output_size` and `output_ratio` one is given.
     """

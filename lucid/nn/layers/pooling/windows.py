@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @declared
 class MaxPool(Layer):
-    """What the max-pooling layers share; with `return_indices` the indices of the maxima are returned too."""
+    """The base of max-pooling layers; with `return_indices` the indices of the maxima are returned too."""
 
     _shown = ("kernel_size", "stride", "padding", "dilation", "ceil_mode")
     kernel_size: int | Sequence[int]
@@ -82,7 +82,7 @@ class MaxPool3d(MaxPool):
 
 
 class AvgPool(Layer):
-    """What the layers share that return means of windows."""
+    """The base of layers that return the means of windows."""
 
     _shown = ("kernel_size", "stride", "padding")
 
@@ -120,7 +120,7 @@ class AvgPool1d(AvgPool):
 
 @declared
 class AvgPoolWithDivisor(AvgPool):
-    """What those share that can divide the sums of windows by `divisor_override`."""
+    """The base of layers that can divide the sums of windows by `divisor_override`."""
 
     kernel_size: int | Sequence[int]
     stride: int | Sequence[int] | None = None
@@ -170,7 +170,7 @@ class AvgPool3d(AvgPoolWithDivisor):
 
 
 class MaxUnpool(Layer):
-    """What the layers share that put the largest elements back where they were, with zeros around them.
+    """The base of layers that put the maxima of windows back at their indices, with zeros around them.
 
     A call takes `output_size` too, where several sizes give as many windows.
     """
@@ -240,7 +240,7 @@ class MaxUnpool3d(MaxUnpool):
 
 @declared
 class LPPool(Layer):
-    """What the layers share that return the norm of each window."""
+    """The base of layers that return the norm of each window."""
 
     _ranges: ClassVar = {"norm_type": number("a number other than 0", lambda value: abs(value) > 0)}
     norm_type: float

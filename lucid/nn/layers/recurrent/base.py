@@ -1,4 +1,4 @@
-"""What recurrent layers share: parameters, checks, and the layers and directions of one call."""
+"""The base of recurrent layers: parameters, checks, and the layers and directions of one call."""
 
 from __future__ import annotations
 
