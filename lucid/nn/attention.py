@@ -37,8 +37,8 @@ def sdpa_kernel(backends: SDPBackend | Sequence[SDPBackend], set_priority: bool 
     ...     lucid.nn.functional.scaled_dot_product_attention(q, q, q).shape
     lucid.Size([1, 2, 4])
     """
-    given: Any = backends
-    chosen = list(cast("list[Any]", given)) if isinstance(given, list | tuple) else [given]
+    requested: Any = backends
+    chosen = list(cast("list[Any]", requested)) if isinstance(requested, list | tuple) else [requested]
     if not all(isinstance(each, SDPBackend) for each in chosen):
         raise ArgumentError(f"sdpa_kernel: backends: expected an SDPBackend or a list of them, got {shown(backends)}")
     if not chosen:

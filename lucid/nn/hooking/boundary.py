@@ -304,12 +304,12 @@ class ModuleInputBackward(Frontier):
         def call(hook: Entry, _: None) -> None:
             form = hook.option or FULL
             result = hook.func(self.module, *filled(self.numbers(form), nothing), end.grad_output(outputs, form))
-            found: list[Any] = []
-            map_leaves(result, lambda leaf: None if leaf is None else found.append(leaf))
-            if found:
+            leaves: list[Any] = []
+            map_leaves(result, lambda leaf: None if leaf is None else leaves.append(leaf))
+            if leaves:
                 raise HookError(
                     f"full backward hook {hook_name(hook)}: no input of the module requires grad: expected None, or "
-                    f"None for all gradients, got {type(found[0]).__name__}"
+                    f"None for all gradients, got {type(leaves[0]).__name__}"
                 )
 
         fire(self.hooks, call, None, "full backward hook", self.owner)

@@ -32,11 +32,11 @@ def position_in(index: int, size: int) -> int:
     return position % size
 
 
-def named_entries(given: Any, argument: str) -> dict[str, Any]:
+def named_entries(source: Any, argument: str) -> dict[str, Any]:
     """Return the entries of a mapping, or of pairs of names and values, as a dict."""
-    if isinstance(given, str) or not isinstance(given, Iterable):
-        raise unfit(given, "a dict or pairs of names and values", argument)
-    entries = cast("Any", given)
+    if isinstance(source, str) or not isinstance(source, Iterable):
+        raise unfit(source, "a dict or pairs of names and values", argument)
+    entries = cast("Any", source)
     if not hasattr(entries, "keys"):
         entries = list(entries)
         for pair in entries:

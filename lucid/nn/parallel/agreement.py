@@ -52,10 +52,10 @@ def check_parameters(module: Module, named: dict[str, Parameter], device_ids: An
     (device,) = devices
     if not isinstance(device_ids, list | tuple | None):
         raise unfit(device_ids, "a list of the module's device, or None", "device_ids")
-    given = list(cast("list[Any]", device_ids or []))
-    for each in (*given, *([] if output_device is None else [output_device])):
+    requested = list(cast("list[Any]", device_ids or []))
+    for each in (*requested, *([] if output_device is None else [output_device])):
         name = f"cuda:{each}" if isinstance(each, int) else str(each)
-        if len(given) > 1 or device not in {name, f"{name}:0"}:
+        if len(requested) > 1 or device not in {name, f"{name}:0"}:
             raise SettingError(
                 f"DistributedDataParallel: device_ids and output_device: expected the module's device {device}, or "
                 f"None, got {device_ids} and {output_device}"

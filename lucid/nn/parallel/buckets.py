@@ -70,7 +70,7 @@ class Bucket:
 
     def reset(self) -> None:
         """Be as before a pass."""
-        self.left = len(self.numbers)
+        self.remaining = len(self.numbers)
         self.work: Any = None
         self.full: float | None = None
         self.sent: float | None = None

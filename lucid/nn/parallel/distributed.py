@@ -331,12 +331,12 @@ class DistributedDataParallel(Module, JoinableModel):
         chosen = None
         if parameters is not None:
             numbers = {id(parameter): number for number, parameter in enumerate(self.reducer.parameters)}
-            given = list(parameters)
-            if not all(id(parameter) in numbers for parameter in given):
+            selected = list(parameters)
+            if not all(id(parameter) in numbers for parameter in selected):
                 raise SettingError(
                     "register_reduced_grad_hook: parameters: expected some of the module's that require grad"
                 )
-            chosen = frozenset(numbers[id(parameter)] for parameter in given)
+            chosen = frozenset(numbers[id(parameter)] for parameter in selected)
         self.reducer.attach()
         return register(self._reduced_grad_hooks, hook, "register_reduced_grad_hook", option=chosen)
 

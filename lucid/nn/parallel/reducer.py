@@ -80,7 +80,7 @@ class Reducer:
         self.report: dict[str, Any] = {}
         self._arrange(range(len(self.parameters) - 1, -1, -1))  # backward comes from the last to the first
         self._touched: set[int] = set()
-        self._begun: weakref.ref[Pass] | None = None
+        self._pass: weakref.ref[Pass] | None = None
         self._reset()
         self.warned = False  # of autograd.grad
         self.scale = 1.0  # of gradients, where fewer processes take part than there are
@@ -130,7 +130,7 @@ class Reducer:
         return [(array.dtype, array.shape, device_of(array)) for array in (each.array for each in self.parameters)]
 
     def _reset(self) -> None:
-        self._begun = None
+        self._pass = None
         self._next = 0
         self._seen: dict[int, None] = {}  # in the order in which they came
         self._again: set[int] = set()
@@ -145,14 +145,14 @@ class Reducer:
         if not self.syncing:
             return
         this = thread.state.passes[0]
-        if self._begun is None or self._begun() is not this:
+        if self._pass is None or self._pass() is not this:
             self._begin(this)
         self._send_full()
         bucket = self._bucket_of[number]
         if number not in self._seen:
             self._seen[number] = None
-            bucket.left -= 1
-            if not bucket.left:
+            bucket.remaining -= 1
+            if not bucket.remaining:
                 bucket.full = time.perf_counter()
         elif bucket.work is not None:
             self._check_memory(bucket, number)
@@ -186,12 +186,12 @@ class Reducer:
         self._reset()
         self.started = time.perf_counter()
         if this is not None:
-            self._begun = weakref.ref(this)
+            self._pass = weakref.ref(this)
             this.queue(self.finish)
 
     def _send_full(self) -> None:
         """Send each bucket that is full, in their order."""
-        while self._next < len(self.buckets) and not self.buckets[self._next].left:
+        while self._next < len(self.buckets) and not self.buckets[self._next].remaining:
             self._send(self.buckets[self._next])
             self._next += 1
 

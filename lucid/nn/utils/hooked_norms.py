@@ -60,10 +60,10 @@ class _Norm(Computing):
     @classmethod
     def remove(cls, module: Module, name: str) -> None:
         """Make the weight a parameter again, of the value that it has."""
-        found = cls.of(module, name)
-        if found is None:
+        entry = cls.of(module, name)
+        if entry is None:
             raise SettingError(f"{cls.title} of {name!r} not found in {type(module).__name__}")
-        number, hook = found
+        number, hook = entry
         with no_grad():
             weight = hook.computed(module)
         for suffix in ("", *cls.parts):

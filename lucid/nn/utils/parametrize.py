@@ -230,8 +230,8 @@ class _Parametrized(Module):
 
 def _parametrizations(module: Module) -> ModuleDict | None:
     """Return the parametrizations of a module by the names of its tensors, if it has any."""
-    found = vars(module).get("_modules", {}).get("parametrizations")
-    return found if isinstance(found, ModuleDict) else None
+    lists = vars(module).get("_modules", {}).get("parametrizations")
+    return lists if isinstance(lists, ModuleDict) else None
 
 
 @functools.cache

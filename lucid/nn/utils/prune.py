@@ -126,11 +126,11 @@ def global_unstructured(
         raise ArgumentError(
             f"global_unstructured: pruning_method: expected one of PRUNING_TYPE 'unstructured', got {pruning_method}"
         )
-    given = importance_scores or {}
+    importances = importance_scores or {}
     tensors: list[Any] = [getattr(module, name) for module, name in places]
     with no_grad():
         scores = parameters_to_vector(
-            [scores_of(given.get(place), tensor) for place, tensor in zip(places, tensors, strict=True)]
+            [scores_of(importances.get(place), tensor) for place, tensor in zip(places, tensors, strict=True)]
         )
         before = parameters_to_vector(
             [

@@ -194,15 +194,15 @@ class RNNBase(Module):
         if self.mode == "LSTM":
             if not isinstance(hx, tuple | list) or len(cast("Any", hx)) != 2:
                 raise unfit(cast("Any", hx), "a pair of tensors, h_0 and c_0", "hx")
-            given: State = tuple(cast("Any", hx))
+            states: State = tuple(cast("Any", hx))
         else:
-            given = (hx,)
-        only_tensors(*given)
-        for name, part, size in zip(("h_0", "c_0"), given, sizes, strict=False):
+            states = (hx,)
+        only_tensors(*states)
+        for name, part, size in zip(("h_0", "c_0"), states, sizes, strict=False):
             expected = (rows, batch, size) if batched else (rows, size)
             if tuple(part.shape) != expected:
                 raise ShapeError(f"{self._title}: expected {name} of shape {list(expected)}, got {list(part.shape)}")
-        return given if batched else tuple(part.unsqueeze(1) for part in given)
+        return states if batched else tuple(part.unsqueeze(1) for part in states)
 
     def extra_repr(self) -> str:
         shown = [f"{self.input_size}, {self.hidden_size}"]
