@@ -95,9 +95,11 @@ class Blend(Base):
     first: InitVar[lucid.Tensor | None] = None
     dim: int = 1
     last: str = "a"
+    scale: InitVar[float] = 2.0
     keep: bool = False
 
-    def __post_init__(self):
+    def __post_init__(self, first, scale):
+        self.scaled = self.p * scale if first is None else first
         if self.dim == self.p:
             raise SettingError(f"expected another dim than p, got {self.dim}")
 
@@ -114,27 +116,28 @@ def test_the_constructor_is_as_if_it_were_written():
     """Its signature, names and defaults are those of the class, which has no attributes of its own for them."""
     wanted = (
         "(p: 'float', first: 'lucid.Tensor | None' = None, dim: 'int' = 1, last: 'str' = 'a', "
-        "keep: 'bool' = False) -> 'None'"
+        "scale: 'float' = 2.0, keep: 'bool' = False) -> 'None'"
     )
     assert str(inspect.signature(Blend)) == wanted
     assert (Blend.__init__.__qualname__, Blend.__init__.__module__) == ("Blend.__init__", __name__)
-    assert not any(hasattr(Blend, name) for name in ("p", "first", "dim", "last", "keep"))
+    assert not any(hasattr(Blend, name) for name in ("p", "first", "dim", "last", "scale", "keep"))
     assert Blend.axes == 2
     assert inspect.getsource(Blend.__init__).splitlines()[1:] == [
         "    super(Blend, self).__init__(first=first, last=last)",
         "    self.p = p",
         "    self.dim = dim",
         "    self.keep = keep",
-        "    Blend.__post_init__(self)",
+        "    Blend.__post_init__(self, first, scale)",
     ]
 
 
-def test_what_the_base_takes_goes_there():
-    """Parameters of the base's constructor are its; the others are attributes, behind those of the base."""
-    made = Blend(0.5, lucid.ones(2), keep=True)
+def test_parameters_go_to_the_base_or_to_attributes_or_to_the_end():
+    """The base gets what its constructor takes; of the others those that are no attributes go to `__post_init__`."""
+    made = Blend(0.5, keep=True)
     settings = {name: value for name, value in vars(made).items() if not name.startswith("_")}
-    assert settings == {"training": True, "last": "aa", "p": 0.5, "dim": 1, "keep": True}
-    assert made.first.tolist() == [1, 1]
+    assert settings == {"training": True, "last": "aa", "p": 0.5, "dim": 1, "keep": True, "scaled": 1.0}
+    made = Blend(0.5, lucid.ones(2))
+    assert made.first is made.scaled
     assert made.state_dict().keys() == {"first"}
 
 
@@ -154,6 +157,13 @@ def test_a_refused_call_names_the_class(call, error, message):
     """Errors are those of a constructor that is written: of the call, of types, of ranges and of its own check."""
     with pytest.raises(error, match=message):
         call()
+
+
+def test_a_warning_is_of_the_line_that_makes_the_layer():
+    """The frame of the constructor is one of lucid's, as that of one that is written."""
+    with pytest.warns(UserWarning, match="dropout=0.5 drops nothing") as warned:
+        nn.GRU(2, 3, dropout=0.5)
+    assert [each.filename for each in warned] == [__file__]
 
 
 def test_settings_are_shown_in_the_order_of_the_signature():

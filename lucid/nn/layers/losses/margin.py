@@ -117,6 +117,7 @@ class MultiLabelSoftMarginLoss(WeightedLoss):
         return F.multilabel_soft_margin_loss(input, target, weight=self.weight, reduction=self.reduction)
 
 
+@declared
 class MultiMarginLoss(WeightedLoss):
     """Returns ``max(margin - input[target] + input[c], 0)**p`` summed over other classes c, by the classes, reduced.
 
@@ -127,22 +128,17 @@ class MultiMarginLoss(WeightedLoss):
     """
 
     _ranges: ClassVar = {"p": number("1 or 2", lambda value: value in {1, 2})}
+    p: int = 1
+    margin: float = 1.0
+    weight: Tensor | None = None
+    size_average: InitVar[bool | None] = None
+    reduce: InitVar[bool | None] = None
+    reduction: str = "mean"
 
-    @ranged
-    def __init__(
-        self,
-        p: int = 1,
-        margin: float = 1.0,
-        weight: Tensor | None = None,
-        size_average: bool | None = None,
-        reduce: bool | None = None,
-        reduction: str = "mean",
-    ) -> None:
-        super().__init__(weight, size_average, reduce, reduction)
+    def __post_init__(self, *_: bool | None) -> None:
+        weight = self.weight
         if weight is not None and weight.ndim != 1:
             raise SettingError(f"expected weight to be None or of one dimension, got shape {list(weight.shape)}")
-        self.p = p
-        self.margin = margin
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.multi_margin_loss(
