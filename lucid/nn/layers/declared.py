@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import linecache
 import sys
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any, TypeVar, dataclass_transform
 
 from lucid.settings.checks import ranged
@@ -32,12 +33,14 @@ def declared(kind: type[K]) -> type[K]:
     }
     init_only = {name: note[len("InitVar[") : -1] for name, note in notes.items() if note.startswith("InitVar[")}
     base = inspect.unwrap(super(kind, kind).__init__).__code__
-    taken = base.co_varnames[: base.co_argcount + base.co_kwonlyargcount]
-    passed = ", ".join(f"{name}={name}" for name in notes if name in taken)
+    taken: tuple[str, ...] = base.co_varnames[1 : base.co_argcount + base.co_kwonlyargcount]
+    # those in front by place, which is quicker than by name
+    leading = list(takewhile(lambda name: name in notes, taken[: base.co_argcount - 1]))
+    passed = [*leading, *(f"{name}={name}" for name in notes if name in taken and name not in leading)]
     stored = tuple(name for name in notes if name not in taken and name not in init_only)
     lines = [
         f"def __init__(self, {', '.join(notes)}):",
-        f"super({kind.__name__}, self).__init__({passed})",
+        f"super({kind.__name__}, self).__init__({', '.join(passed)})",
         *(f"self.{name} = {name}" for name in stored),
         f"{kind.__name__}.__post_init__({', '.join(['self', *init_only])})" if "__post_init__" in space else "",
     ]

@@ -123,7 +123,7 @@ def test_the_constructor_is_as_if_it_were_written():
     assert not any(hasattr(Blend, name) for name in ("p", "first", "dim", "last", "scale", "keep"))
     assert Blend.axes == 2
     assert inspect.getsource(Blend.__init__).splitlines()[1:] == [
-        "    super(Blend, self).__init__(first=first, last=last)",
+        "    super(Blend, self).__init__(first, last)",
         "    self.p = p",
         "    self.dim = dim",
         "    self.keep = keep",
