@@ -16,7 +16,7 @@ __all__ = ["SDPBackend", "sdpa_kernel"]
 
 
 class SDPBackend(IntEnum):
-    """The ways in which PyTorch computes `scaled_dot_product_attention`; all give the same up to rounding."""
+    """PyTorch's implementations of `scaled_dot_product_attention`; all give the same up to rounding."""
 
     ERROR = -1
     MATH = 0
@@ -28,7 +28,7 @@ class SDPBackend(IntEnum):
 
 @contextmanager
 def sdpa_kernel(backends: SDPBackend | Sequence[SDPBackend], set_priority: bool = False) -> Generator[None]:  # noqa: ARG001
-    """Run a block, attention in it as anywhere: lucid has one way, which stands for each of PyTorch's.
+    """Run a block of code; lucid's one implementation of attention stands for each of PyTorch's backends.
 
     >>> import lucid
     >>> from lucid.nn.attention import SDPBackend, sdpa_kernel
@@ -37,8 +37,8 @@ def sdpa_kernel(backends: SDPBackend | Sequence[SDPBackend], set_priority: bool 
     ...     lucid.nn.functional.scaled_dot_product_attention(q, q, q).shape
     lucid.Size([1, 2, 4])
     """
-    given: Any = backends
-    chosen = list(cast("list[Any]", given)) if isinstance(given, list | tuple) else [given]
+    requested: Any = backends
+    chosen = list(cast("list[Any]", requested)) if isinstance(requested, list | tuple) else [requested]
     if not all(isinstance(each, SDPBackend) for each in chosen):
         raise ArgumentError(f"sdpa_kernel: backends: expected an SDPBackend or a list of them, got {shown(backends)}")
     if not chosen:

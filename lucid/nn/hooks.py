@@ -20,7 +20,7 @@ __all__ = ["ContextualHook", "Hook", "HookTable", "RemovableHandle", "StateHook"
 
 
 class _Entry(Fleeting):
-    """What a module's table holds of a Hook: it calls it while it lives, and is not copied with the module."""
+    """The entry of a Hook in a module's table: calls the Hook while it lives, and is not copied with the module."""
 
     __slots__ = ("owner", "which")
 
@@ -31,7 +31,7 @@ class _Entry(Fleeting):
 
     @property
     def func(self) -> Any:
-        """The user's function, by which errors name the hook."""
+        """The user's function, for the name of the hook in errors."""
         owner = self.owner()
         return None if owner is None else getattr(owner, self.which)
 
@@ -172,7 +172,7 @@ class Hook:
 
 
 class ContextualHook(Hook):
-    """A Hook whose functions are methods of its own subclass, so that it can keep state between them.
+    """A Hook with methods of its own subclass as functions, so that it can keep state between them.
 
     Parameters
     ----------
@@ -228,7 +228,7 @@ class ContextualHook(Hook):
         )
 
     def _method(self, name: str) -> Any:
-        """Return what calls the method `name`, without a reference to this object that would keep it alive."""
+        """Return a callable for the method `name`, without a reference to this object that would keep it alive."""
         if getattr(type(self), name, None) is None:
             raise AttributeError(f"{type(self).__name__} has no method {name!r}")
         return _Method(self, name)
@@ -250,7 +250,7 @@ class _Method(StandIn):
 
 
 class _StateMethod(_Method):
-    """Calls a method with the module alone, and ignores what it returns."""
+    """Calls a method with the module alone, and ignores the result."""
 
     __slots__ = ()
 

@@ -34,7 +34,7 @@ def _generator(generator: Generator | None) -> Generator:
 
 
 def _working(tensor: Tensor) -> Any:
-    """Return the NumPy dtype in which values for `tensor` are drawn."""
+    """Return the NumPy dtype of the values drawn for `tensor`."""
     return tensor.array.dtype
 
 
@@ -201,7 +201,7 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Gener
 
 @checked
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
-    """Return the factor by which a nonlinearity asks the weights before it to be larger.
+    """Return the gain of a nonlinearity: a factor of the spread of the weights before it.
 
     Parameters
     ----------

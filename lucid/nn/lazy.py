@@ -40,7 +40,7 @@ __all__ = ["LazyModuleMixin"]
 
 
 class LazyModuleMixin(Module):
-    """The base of modules with parameters whose shapes their first input gives, beside that of their kind.
+    """A mixin for modules that take the shapes of their parameters from their first input.
 
     A subclass names the class that it becomes then, `cls_to_become`, and defines `initialize_parameters`, which gets
     the arguments of the call, and materializes what has no elements.
@@ -86,7 +86,7 @@ class LazyModuleMixin(Module):
 
 
 class LazyLinear(LazyModuleMixin, Linear):
-    """A `Linear` whose `in_features` are those of its first input.
+    """A `Linear` with the `in_features` of its first input.
 
     >>> import lucid
     >>> from lucid import nn
@@ -127,7 +127,7 @@ def _materialize(tensor: Any, shape: tuple[int, ...]) -> None:
 
 
 class LazyConvolution(LazyModuleMixin, Convolution):
-    """What the lazy convolution layers share: `in_channels` are those of the first input."""
+    """The base of lazy convolution layers: `in_channels` are those of the first input."""
 
     @ranged
     def __init__(
@@ -176,7 +176,7 @@ class LazyConvolution(LazyModuleMixin, Convolution):
 
 
 def channels_of(module: Module, input: Tensor, dimensions: tuple[int, ...]) -> int:
-    """Return the channels of an input, which has the last of these numbers of dimensions if it has a batch."""
+    """Return the number of channels of an input; the last of `dimensions` is the number of dimensions of a batch."""
     if input.ndim not in dimensions:
         expected = " or ".join(f"{count}D" for count in dimensions)
         raise ShapeError(f"{type(module).__name__}: expected {expected} input, got {describe(input)}")
@@ -184,7 +184,7 @@ def channels_of(module: Module, input: Tensor, dimensions: tuple[int, ...]) -> i
 
 
 class LazyConv1d(LazyConvolution, Conv1d):
-    """A `Conv1d` whose `in_channels` are those of its first input.
+    """A `Conv1d` with the `in_channels` of its first input.
 
     >>> import lucid
     >>> from lucid import nn
@@ -196,7 +196,7 @@ class LazyConv1d(LazyConvolution, Conv1d):
 
 
 class LazyConv2d(LazyConvolution, Conv2d):
-    """A `Conv2d` whose `in_channels` are those of its first input.
+    """A `Conv2d` with the `in_channels` of its first input.
 
     >>> import lucid
     >>> from lucid import nn
@@ -208,7 +208,7 @@ class LazyConv2d(LazyConvolution, Conv2d):
 
 
 class LazyConv3d(LazyConvolution, Conv3d):
-    """A `Conv3d` whose `in_channels` are those of its first input.
+    """A `Conv3d` with the `in_channels` of its first input.
 
     >>> import lucid
     >>> from lucid import nn
@@ -220,7 +220,7 @@ class LazyConv3d(LazyConvolution, Conv3d):
 
 
 class LazyTransposedConvolution(LazyConvolution, TransposedConvolution):
-    """What the lazy transposed convolution layers share."""
+    """The base of lazy transposed convolution layers."""
 
     @ranged
     def __init__(
@@ -245,7 +245,7 @@ class LazyTransposedConvolution(LazyConvolution, TransposedConvolution):
 
 
 class LazyConvTranspose1d(LazyTransposedConvolution, ConvTranspose1d):
-    """A `ConvTranspose1d` whose `in_channels` are those of its first input.
+    """A `ConvTranspose1d` with the `in_channels` of its first input.
 
     >>> import lucid
     >>> from lucid import nn
@@ -257,7 +257,7 @@ class LazyConvTranspose1d(LazyTransposedConvolution, ConvTranspose1d):
 
 
 class LazyConvTranspose2d(LazyTransposedConvolution, ConvTranspose2d):
-    """A `ConvTranspose2d` whose `in_channels` are those of its first input.
+    """A `ConvTranspose2d` with the `in_channels` of its first input.
 
     >>> import lucid
     >>> from lucid import nn
@@ -269,7 +269,7 @@ class LazyConvTranspose2d(LazyTransposedConvolution, ConvTranspose2d):
 
 
 class LazyConvTranspose3d(LazyTransposedConvolution, ConvTranspose3d):
-    """A `ConvTranspose3d` whose `in_channels` are those of its first input.
+    """A `ConvTranspose3d` with the `in_channels` of its first input.
 
     >>> import lucid
     >>> from lucid import nn
@@ -281,7 +281,7 @@ class LazyConvTranspose3d(LazyTransposedConvolution, ConvTranspose3d):
 
 
 class LazyNorm(LazyModuleMixin, Tracked):
-    """What the lazy normalisation layers share: `num_features` are the channels of the first input."""
+    """The base of lazy normalisation layers: `num_features` are the channels of the first input."""
 
     @ranged
     def __init__(
@@ -323,7 +323,7 @@ class LazyNorm(LazyModuleMixin, Tracked):
 
 
 class LazyBatchNorm1d(LazyNorm, BatchNorm1d):
-    """A `BatchNorm1d` whose `num_features` are the channels of its first input.
+    """A `BatchNorm1d` with the channels of its first input as `num_features`.
 
     >>> import lucid
     >>> from lucid import nn
@@ -335,7 +335,7 @@ class LazyBatchNorm1d(LazyNorm, BatchNorm1d):
 
 
 class LazyBatchNorm2d(LazyNorm, BatchNorm2d):
-    """A `BatchNorm2d` whose `num_features` are the channels of its first input.
+    """A `BatchNorm2d` with the channels of its first input as `num_features`.
 
     >>> import lucid
     >>> from lucid import nn
@@ -347,7 +347,7 @@ class LazyBatchNorm2d(LazyNorm, BatchNorm2d):
 
 
 class LazyBatchNorm3d(LazyNorm, BatchNorm3d):
-    """A `BatchNorm3d` whose `num_features` are the channels of its first input.
+    """A `BatchNorm3d` with the channels of its first input as `num_features`.
 
     >>> import lucid
     >>> from lucid import nn
@@ -359,7 +359,7 @@ class LazyBatchNorm3d(LazyNorm, BatchNorm3d):
 
 
 class LazyInstanceNorm1d(LazyNorm, InstanceNorm1d):
-    """An `InstanceNorm1d` whose `num_features` are the channels of its first input.
+    """An `InstanceNorm1d` with the channels of its first input as `num_features`.
 
     >>> import lucid
     >>> from lucid import nn
@@ -371,7 +371,7 @@ class LazyInstanceNorm1d(LazyNorm, InstanceNorm1d):
 
 
 class LazyInstanceNorm2d(LazyNorm, InstanceNorm2d):
-    """An `InstanceNorm2d` whose `num_features` are the channels of its first input.
+    """An `InstanceNorm2d` with the channels of its first input as `num_features`.
 
     >>> import lucid
     >>> from lucid import nn
@@ -383,7 +383,7 @@ class LazyInstanceNorm2d(LazyNorm, InstanceNorm2d):
 
 
 class LazyInstanceNorm3d(LazyNorm, InstanceNorm3d):
-    """An `InstanceNorm3d` whose `num_features` are the channels of its first input.
+    """An `InstanceNorm3d` with the channels of its first input as `num_features`.
 
     >>> import lucid
     >>> from lucid import nn

@@ -118,7 +118,7 @@ class Buffer(Tensor):
 
 
 class UninitializedTensorMixin(Tensor):
-    """What parameters and buffers of a shape that is not known yet share: they have a dtype and a device, no elements.
+    """The base of parameters and buffers of a shape that is not known yet: they have a dtype, a device, no elements.
 
     Converting and moving their module converts and moves them; every op, and whatever asks for elements or sizes,
     raises a SettingError.
@@ -193,7 +193,7 @@ class UninitializedTensorMixin(Tensor):
 
 
 class UninitializedParameter(UninitializedTensorMixin, Parameter):
-    """A parameter whose shape a lazy module finds out when it is first called: `materialize` makes it a `Parameter`.
+    """A parameter without a shape until its lazy module is first called: `materialize` makes it a `Parameter`.
 
     Parameters
     ----------
@@ -223,7 +223,7 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):
 
 
 class UninitializedBuffer(UninitializedTensorMixin):
-    """A buffer whose shape a lazy module finds out when it is first called: `materialize` makes it a `Tensor`.
+    """A buffer without a shape until its lazy module is first called: `materialize` makes it a `Tensor`.
 
     Parameters
     ----------

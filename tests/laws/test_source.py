@@ -10,7 +10,7 @@ from pathlib import Path
 LUCID = Path(__file__).resolve().parents[2] / "lucid"
 
 # folders that do not follow these laws yet
-OPEN = ("nn", "ops/activation", "ops/base", "ops/elementwise", "optim/lr_scheduler")
+OPEN = ("ops/activation", "ops/base", "ops/elementwise")
 
 HINGE = re.compile(r"\b(what|which|where|who|whom|whose)\b", re.IGNORECASE)
 CODE = re.compile(r"(`+).+?\1")

@@ -1,1 +1,1 @@
-"""Hooks of modules: their tables, registration, and the moments of a call at which they fire."""
+"""Hooks of modules: their tables, their registration, and the moments of a call that fire them."""

@@ -1,4 +1,4 @@
-"""Full backward hooks: two nodes of the graph, around what a module recorded between its inputs and its outputs.
+"""Full backward hooks: two nodes of the graph, before and after the operations that a module recorded.
 
 The node at the inputs stands for the call: it knows the module and the hooks as they were at the time. The node at the
 outputs leads to it, never the other way round, so that neither outlives the graph.
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class Form(NamedTuple):
-    """What a backward hook asked for at its registration.
+    """Options of a backward hook, set at its registration.
 
     Attributes
     ----------
@@ -90,7 +90,7 @@ class OutputView(BoundaryView):
 
 
 def view_at(tensor: TensorBase, edge: Edge | None, view_type: type[BoundaryView]) -> Any:
-    """Return a view of `tensor` at `edge`, which refuses in-place changes, as an inference tensor does by itself."""
+    """Return a view of `tensor` at `edge` that refuses in-place changes, as an inference tensor does by itself."""
     version = version_of(tensor)
     view = wrap_on_graph(tensor.array, edge, version)
     if version is not INFERENCE:
@@ -99,7 +99,7 @@ def view_at(tensor: TensorBase, edge: Edge | None, view_type: type[BoundaryView]
 
 
 class Frontier(Node):
-    """One of the two nodes; what the hooks make of the gradients that it receives flows on.
+    """One of the two nodes; it passes on the gradients that it receives, as changed by the hooks.
 
     Attributes
     ----------
@@ -133,7 +133,7 @@ class Frontier(Node):
         return views
 
     def join_one(self, tensor: Any, view_type: type[BoundaryView]) -> Any:
-        """Return what `join` does for a single tensor, which is what most calls have: the view, or None."""
+        """Return the result of `join` for a single tensor, the most common case: the view, or None."""
         array = tensor.array
         self.expected = [(array.shape, array.dtype)]
         edge = tensor.edge if tensor.origin is None else live_edge(tensor)
@@ -148,7 +148,7 @@ class Frontier(Node):
         raise NotImplementedError
 
     def backward(self, m: Any, grad: Any, quiet: Callable[..., Any]) -> tuple[Any, ...]:
-        """Return what the hooks make of the gradients."""
+        """Return the gradients after the hooks."""
         if self.outputs == 1 and m is not GRAPH and grad is not None:
             dtype = self.expected[0][1]
             after = self.fire([lent(grad if grad.dtype is dtype else grad.astype(dtype, copy=False))])[0]
@@ -265,7 +265,7 @@ class ModuleInputBackward(Frontier):
     def call_hook(
         self, outputs: list[Any], end: ModuleOutputBackward, hook: Entry, grads: list[Any]
     ) -> list[Any] | None:
-        """Return what takes the place of the gradients of the inputs, if the hook returns any."""
+        """Return the gradients of the inputs as replaced by the hook, or None if it returns none."""
         form = hook.option
         if form is None and self.skeleton is None and end.skeleton is None:
             numbers: Any = None
@@ -293,7 +293,7 @@ class ModuleInputBackward(Frontier):
             return [wrap(xp.zeros(*self.expected[n])) if g is None else g for n, g in enumerate(grads)]
 
     def fire_without_inputs(self, outputs: list[Any], end: ModuleOutputBackward) -> None:
-        """Run the full backward hooks of a module none of whose inputs requires grad."""
+        """Run the full backward hooks of a module without inputs that require grad."""
         warn(
             f"a full backward hook of {module_path(self.module)} fires as soon as the gradients of the "
             "module's outputs are known, since none of its inputs requires grad",
@@ -304,18 +304,18 @@ class ModuleInputBackward(Frontier):
         def call(hook: Entry, _: None) -> None:
             form = hook.option or FULL
             result = hook.func(self.module, *filled(self.numbers(form), nothing), end.grad_output(outputs, form))
-            found: list[Any] = []
-            map_leaves(result, lambda leaf: None if leaf is None else found.append(leaf))
-            if found:
+            leaves: list[Any] = []
+            map_leaves(result, lambda leaf: None if leaf is None else leaves.append(leaf))
+            if leaves:
                 raise HookError(
                     f"full backward hook {hook_name(hook)}: no input of the module requires grad: expected None, or "
-                    f"None for all gradients, got {type(found[0]).__name__}"
+                    f"None for all gradients, got {type(leaves[0]).__name__}"
                 )
 
         fire(self.hooks, call, None, "full backward hook", self.owner)
 
     def owner(self) -> str:
-        """Return in words what the hooks hang on."""
+        """Return a description of the owner of the hooks, for messages."""
         return module_path(self.module)
 
     def numbers(self, form: Form) -> tuple[Any, ...]:
@@ -386,7 +386,7 @@ def flat(number: Any) -> int | None:
 
 
 def counted(tensors: list[Any]) -> Callable[[Any], int | None]:
-    """Return what gathers the tensors among leaves and gives each its number, and None for other leaves."""
+    """Return a function that appends a tensor to `tensors` and returns its number, and None for any other leaf."""
 
     def count(leaf: Any) -> int | None:
         if not isinstance(leaf, TensorBase):
@@ -407,7 +407,7 @@ def filled(numbers: Any, grads: list[Any]) -> Any:
 def replaced(
     hook: Any, kind: str, what: str, result: Any, numbers: Any, grads: list[Any], expected: list[Any]
 ) -> list[Any]:
-    """Return `grads` with what a hook returned in place of what it was given.
+    """Return `grads` with the result of a hook in place of the gradients that the hook was given.
 
     Raises
     ------

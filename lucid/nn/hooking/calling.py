@@ -1,4 +1,4 @@
-"""What a module call does once a hook waits for it: forward pre-hooks, the module, forward hooks, backward hooks."""
+"""Module calls with hooks: forward pre-hooks, the module, forward hooks, backward hooks."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class StopForward(BaseException):
-    """The base of what ends a forward early and on purpose: it passes by what catches errors."""
+    """The base of exceptions that end a forward early on purpose; handlers of `Exception` do not catch them."""
 
 
 def call(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -110,7 +110,7 @@ def call(self: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 class Call:
-    """One call of a module in full: what its forward hooks are given, also those that are called after an error.
+    """One call of a module in full, with the values for its forward hooks, also for those called after an error.
 
     Attributes
     ----------
@@ -168,7 +168,7 @@ class Call:
         return output
 
     def owner(self) -> str:
-        """Return in words what the hooks hang on."""
+        """Return a description of the owner of the hooks, for messages."""
         return module_path(self.module)
 
     def fire_pre_hooks(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -233,7 +233,7 @@ class Call:
 
 
 def _call_in_context(this: Call, own: ActiveHooks) -> Any:
-    """Return the output of a call after all hooks, of which some ask for context."""
+    """Return the output of a call after all hooks, some of them with a context."""
     state = thread.state
     calls = state.calls
     record = CallRecord(this.module)
@@ -249,7 +249,7 @@ def _call_in_context(this: Call, own: ActiveHooks) -> Any:
 
 
 def _both(hook: Any, result: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Return what a pre-hook with kwargs returned, if it is (new_args, new_kwargs)."""
+    """Return the result of a pre-hook with kwargs, after a check that it is (new_args, new_kwargs)."""
     pair: Any = result
     # a tensor, too, could be unpacked into arguments, row by row
     if not (
@@ -282,7 +282,7 @@ def _hook_output(module: Any, args: tuple[Any, ...], output: Any, hooks: tuple[E
 
 
 class _OutputHook(StandIn):
-    """A tensor hook that calls ``hook(tensor, grad)`` and ignores what it returns."""
+    """A tensor hook that calls ``hook(tensor, grad)`` and ignores the result."""
 
     __slots__ = ("func", "index", "module", "tensor")
 

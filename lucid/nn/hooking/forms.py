@@ -1,4 +1,4 @@
-"""Which of two forms a hook has, PyTorch's or lucid's own: recognised once, at its registration."""
+"""The two forms of hooks, PyTorch's and lucid's own: told apart once, at registration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hooks of modules that are told of the call in which they fire."""
+"""Hooks of modules that receive the context of the call that fires them."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ class InCall(InContext):
 
     __slots__ = ()
 
-    def __call__(self, *given: Any) -> Any:
-        """Return what the hook returns."""
-        module, *values = given
+    def __call__(self, *args: Any) -> Any:
+        """Return the result of the hook."""
+        module, *values = args
         state = thread.state
         record: CallRecord | None = None
         if not self.phase.startswith("forward"):
@@ -27,4 +27,4 @@ class InCall(InContext):
             record = state.calls[-1]
         # none where the hook came while the module ran
         record = record or CallRecord(module)
-        return self.func(*given, HookContext(self.phase, tuple(values), module, names_of(module), record))
+        return self.func(*args, HookContext(self.phase, tuple(values), module, names_of(module), record))

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def join(node: Frontier, tensor: Any, edge: Edge, version: list[int], view_type: type[BoundaryView]) -> Any:
-    """Return a view of `tensor`, which is at `edge` and counts its changes in `version`, joined to `node`."""
+    """Return a view, joined to `node`, of a `tensor` at `edge` that counts its changes in `version`."""
     array = tensor.array
     node.expected = [(array.shape, array.dtype)]
     attach(node, (edge,), array)
@@ -45,7 +45,7 @@ def join(node: Frontier, tensor: Any, edge: Edge, version: list[int], view_type:
 
 
 class OneTensorCall(ModuleInputBackward):
-    """The call of a module with one tensor that requires grad, where plain full backward hooks are all that waits."""
+    """The call of a module with one tensor that requires grad and with plain full backward hooks only."""
 
     __slots__ = ()
 
@@ -66,7 +66,7 @@ class OneTensorCall(ModuleInputBackward):
         self.hooks = hooks
 
     def leave(self, result: Any) -> Any:
-        """Return a view of the output, if it is one tensor that requires grad; else what any call returns."""
+        """Return a view of an output that is one tensor and requires grad; any other as the general form does."""
         if not isinstance(result, TensorBase):
             return super().leave(result)
         edge = result.edge if result.origin is None else live_edge(result)
@@ -78,7 +78,7 @@ class OneTensorCall(ModuleInputBackward):
         return join(end, result, edge, version, OutputView)
 
     def backward(self, m: Any, grad: Any, quiet: Callable[..., Any]) -> tuple[Any, ...]:
-        """Return what the hooks make of the gradient."""
+        """Return the gradient after the hooks."""
         between = thread.state.passes[-1].between
         waiting = between.pop(self, None)
         if waiting is None or m is GRAPH or grad is None or type(waiting[0]) is list:
@@ -124,7 +124,7 @@ class OneTensorEnd(ModuleOutputBackward):
 
 
 def call_with_hooks(module: Any, active: ActiveHooks, x: Any, general: type[Call]) -> Any:
-    """Return the output of ``module(x)`` joined to its full backward hooks; NotImplemented where that takes more.
+    """Return the output of ``module(x)`` joined to its full backward hooks; NotImplemented for the general form.
 
     The form `general` fires the forward hooks that forward itself has registered.
 

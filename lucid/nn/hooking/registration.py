@@ -276,7 +276,7 @@ class HookMethods:
         return register(self._state_dict_hooks, hook, "register_state_dict_hook", option="keep_vars")
 
     def register_state_dict_post_hook(self, hook: Hook) -> RemovableHandle:
-        """Return the handle of ``hook(module, state_dict, prefix, local_metadata)``, which must return None.
+        """Return the handle of ``hook(module, state_dict, prefix, local_metadata)``; the hook must return None.
 
         It is called as those of `register_state_dict_hook` are, with the module's metadata, which it may edit.
         """
@@ -309,7 +309,7 @@ class HookMethods:
         )  # fmt: skip
 
     def _register_load_state_dict_pre_hook(self, hook: Hook, with_module: bool = False) -> RemovableHandle:
-        """Return the handle of PyTorch's pre-hook, which is given the module only on request."""
+        """Return the handle of a pre-hook in PyTorch's form; it receives the module only if `with_module` is set."""
         return register(
             self._load_state_dict_pre_hooks, hook, "_register_load_state_dict_pre_hook",
             option="with module" if with_module else None,

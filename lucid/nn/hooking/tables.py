@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def registered_value(table: HookTable, module: Module, name: str, value: Any, kind: str, expected: type) -> Any:
-    """Return what the hooks in `table` make of what `module` is about to store under `name`: one of type `expected`."""
+    """Return `value`, about to be stored in `module` under `name`, after the hooks in `table`: of type `expected`."""
     if not table:
         return value
 
@@ -65,7 +65,7 @@ _blocks = itertools.count()
 
 @contextmanager
 def calls_noted() -> Generator[None]:
-    """Inside, captures are told of each module that is called, also of those for which no hook waits."""
+    """Report each module call in the block to captures, also calls of modules without hooks."""
     # it looks like a hook that waits for all calls, so that none passes by where hooks are looked for
     kind = f"calls noted {next(_blocks)}"
     with changing:

@@ -25,18 +25,18 @@ def positive(number: int) -> int:
 
 
 def position_in(index: int, size: int) -> int:
-    """Return a position in a list, which may count from the end, counted from its beginning."""
+    """Return a position in a list, counted from its end if negative, as one counted from its beginning."""
     position = operator.index(index)
     if not -size <= position < size:
         raise IndexError(f"index {position} is out of range: expected one from {-size} to {size - 1}")
     return position % size
 
 
-def named_entries(given: Any, argument: str) -> dict[str, Any]:
-    """Return what is given to a container by names, as a mapping or as pairs."""
-    if isinstance(given, str) or not isinstance(given, Iterable):
-        raise unfit(given, "a dict or pairs of names and values", argument)
-    entries = cast("Any", given)
+def named_entries(source: Any, argument: str) -> dict[str, Any]:
+    """Return the entries of a mapping, or of pairs of names and values, as a dict."""
+    if isinstance(source, str) or not isinstance(source, Iterable):
+        raise unfit(source, "a dict or pairs of names and values", argument)
+    entries = cast("Any", source)
     if not hasattr(entries, "keys"):
         entries = list(entries)
         for pair in entries:
@@ -46,10 +46,10 @@ def named_entries(given: Any, argument: str) -> dict[str, Any]:
 
 
 class Numbered(Module):
-    """Modules under the names "0", "1" and so on: what Sequential and ModuleList share."""
+    """The base of Sequential and ModuleList: modules under the names "0", "1" and so on."""
 
     def _key(self, index: int) -> str:
-        """Return the name at a position, which may count from the end."""
+        """Return the name at a position, counted from the end if negative."""
         return list(self._modules)[position_in(index, len(self._modules))]
 
     def _renumber(self, modules: Iterable[Module | None]) -> None:
@@ -119,7 +119,7 @@ class Numbered(Module):
 
 
 class Sequential(Numbered):
-    """Calls its modules one after another, each with what the one before returned.
+    """Calls its modules one after another, each with the output of the one before.
 
     They are named "0", "1" and so on, or as in the one OrderedDict that is given.
 
@@ -143,7 +143,7 @@ class Sequential(Numbered):
         return type(self)(OrderedDict(items))
 
     def forward(self, input: Any) -> Any:
-        """Return what the last module makes of `input`."""
+        """Return `input` after all modules, one after another."""
         for module in self._modules.values():
             input = module(input)  # pyright: ignore[reportOptionalCall]
         return input
@@ -167,7 +167,7 @@ class Sequential(Numbered):
 
 
 class ModuleList(Numbered):
-    """A list whose modules, at first `modules`, are part of the module that holds it; it is not called itself.
+    """A list of modules, at first `modules`, that are part of the module that holds it; it is not called itself.
 
     >>> from lucid import nn
     >>> nn.ModuleList([nn.ReLU(), nn.ReLU()])
@@ -208,7 +208,7 @@ class ModuleList(Numbered):
 
 
 class ModuleDict(Module):
-    """A dictionary whose modules, at first `modules`, are part of the module that holds it; it is not called itself.
+    """A dictionary of modules, at first `modules`, that are part of the module that holds it; it is not called itself.
 
     >>> from lucid import nn
     >>> list(nn.ModuleDict({"act": nn.ReLU()}))

@@ -1,4 +1,4 @@
-"""Convolution layers; what their settings mean says `lucid.ops.layers.convolution`.
+"""Convolution layers; see `lucid.ops.layers.convolution` for the meaning of their settings.
 
 `weight` and `bias` are uniform in [-k, k), k = 1 / sqrt(in_channels / groups * prod(kernel_size)), at first. Numbers of
 channels that are no multiples of `groups`, and an unknown padding, raise a SettingError.
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Convolution(Module):
-    """What the convolution layers share.
+    """The base of convolution layers.
 
     `bias` says whether there is one, `padding_mode` what is added at the edges: ``"zeros"``, or elements of the input,
     ``"reflect"``, ``"replicate"`` or ``"circular"``.
@@ -179,7 +179,7 @@ class Conv3d(Convolution):
 
 
 class TransposedConvolution(Convolution):
-    """What the transposed convolution layers share: the gradient of a convolution as a layer of its own.
+    """The base of transposed convolution layers: the gradient of a convolution as a layer of its own.
 
     `weight` has the shape (in_channels, out_channels / groups, *kernel_size), `padding_mode` is ``"zeros"``. A call
     takes `output_size` too, which `output_padding` must allow: the inputs of one stride have several.

@@ -1,10 +1,11 @@
-"""Distances and angles between vectors as layers; what they mean says `lucid.ops.linalg.distances`."""
+"""Distances and angles between vectors as layers; see `lucid.ops.linalg.distances` for their formulas."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from lucid.nn import functional as F
+from lucid.nn.layers.declared import declared
 from lucid.nn.module.module import Module
 from lucid.settings.checks import ranged
 
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from lucid.tensor import Tensor
 
 
+@declared
 class CosineSimilarity(Module):
     """Returns the cosine of the angle between vectors along `dim`; their lengths count as `eps` at least.
 
@@ -21,18 +23,15 @@ class CosineSimilarity(Module):
     tensor(0.7071)
     """
 
-    @ranged
-    def __init__(self, dim: int = 1, eps: float = 1e-8) -> None:
-        super().__init__()
-        self.dim = dim
-        self.eps = eps
+    dim: int = 1
+    eps: float = 1e-8
 
     def forward(self, x1: Tensor, x2: Tensor) -> Tensor:
         return F.cosine_similarity(x1, x2, self.dim, self.eps)
 
 
 class PairwiseDistance(Module):
-    """Returns the norm of order `p` of ``x1 - x2 + eps`` along the last dimension, which stays with `keepdim`.
+    """Returns the norm of order `p` of ``x1 - x2 + eps`` along the last dimension, kept with `keepdim`.
 
     >>> import lucid
     >>> from lucid import nn

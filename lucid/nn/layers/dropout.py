@@ -5,25 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from lucid.nn import functional as F
+from lucid.nn.layers.declared import declared
 from lucid.nn.layers.layer import Layer
-from lucid.settings.checks import ranged
 from lucid.settings.ranges import SHARE
 
 if TYPE_CHECKING:
     from lucid.tensor import Tensor
 
 
+@declared
 class RandomDrop(Layer):
-    """What dropout layers share: the probability, in [0, 1] or a SettingError is raised."""
+    """The base of dropout layers, with a probability in [0, 1]; others raise a SettingError."""
 
-    _shown = ("p", "inplace")
     _ranges: ClassVar = {"p": SHARE}
-
-    @ranged
-    def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
-        super().__init__()
-        self.p = p
-        self.inplace = bool(inplace)
+    p: float = 0.5
+    inplace: bool = False
 
 
 class Dropout(RandomDrop):

@@ -8,13 +8,14 @@ from lucid.autograd.modes.state import no_grad
 from lucid.errors import SettingError, ShapeError
 from lucid.nn import functional as F
 from lucid.nn import init
+from lucid.nn.layers.declared import declared
 from lucid.nn.module.module import Module
 from lucid.nn.module.parameters import empty_parameter
 from lucid.nn.parameter import Parameter
-from lucid.settings.checks import ranged
 from lucid.settings.ranges import words
 
 if TYPE_CHECKING:
+    from dataclasses import InitVar
     from typing import Self
 
     from lucid.base.device import Device
@@ -30,41 +31,29 @@ def sizes_of(embeddings: Tensor) -> tuple[int, ...]:
 
 
 class Table(Module):
-    """The base of layers with a table, `weight`, of which they read rows."""
+    """The base of layers that read rows of a table, `weight`."""
 
     weight: Parameter
     num_embeddings: int
     embedding_dim: int
     padding_idx: int | None
 
-    def register_table(
-        self,
-        num_embeddings: int,
-        embedding_dim: int,
-        padding_idx: int | None,
-        rows: Tensor | None,
-        device: Device,
-        dtype: Dtype | None,
-    ) -> None:
+    def register_table(self, rows: Tensor | None, device: Device, dtype: Dtype | None) -> None:
         """Register the table, of the given rows or of drawn ones."""
-        self.num_embeddings = num_embeddings
-        self.embedding_dim = embedding_dim
-        if padding_idx is not None:
-            if not -num_embeddings <= padding_idx < num_embeddings:
+        count, shape = self.num_embeddings, (self.num_embeddings, self.embedding_dim)
+        if self.padding_idx is not None:
+            if not -count <= self.padding_idx < count:
                 raise SettingError(
-                    f"padding_idx must be within num_embeddings: expected one in [{-num_embeddings}, "
-                    f"{num_embeddings - 1}], got {padding_idx}"
+                    f"padding_idx must be within num_embeddings: expected one in [{-count}, {count - 1}], "
+                    f"got {self.padding_idx}"
                 )
-            padding_idx %= num_embeddings
-        self.padding_idx = padding_idx
+            self.padding_idx %= count
         if rows is None:
-            self.weight = empty_parameter((num_embeddings, embedding_dim), device, dtype)
+            self.weight = empty_parameter(shape, device, dtype)
             self.reset_parameters()
         else:
-            if rows.shape != (num_embeddings, embedding_dim):
-                raise ShapeError(
-                    f"expected weights of shape {(num_embeddings, embedding_dim)}, got {tuple(rows.shape)}"
-                )
+            if rows.shape != shape:
+                raise ShapeError(f"expected weights of shape {shape}, got {tuple(rows.shape)}")
             self.weight = Parameter(rows)
 
     def reset_parameters(self) -> None:
@@ -75,6 +64,7 @@ class Table(Module):
                 self.weight.detach()[self.padding_idx].zero_()
 
 
+@declared
 class Embedding(Table):
     """Returns the rows of `weight` that integers name, shape ``(*input.shape, embedding_dim)``.
 
@@ -87,27 +77,20 @@ class Embedding(Table):
     lucid.Size([2, 2, 3])
     """
 
-    @ranged
-    def __init__(
-        self,
-        num_embeddings: int,
-        embedding_dim: int,
-        padding_idx: int | None = None,
-        max_norm: float | None = None,
-        norm_type: float = 2.0,
-        scale_grad_by_freq: bool = False,
-        sparse: bool = False,
-        _weight: Tensor | None = None,
-        _freeze: bool = False,
-        device: Device = None,
-        dtype: Dtype | None = None,
-    ) -> None:
-        super().__init__()
-        self.max_norm = max_norm
-        self.norm_type = norm_type
-        self.scale_grad_by_freq = scale_grad_by_freq
-        self.sparse = sparse
-        self.register_table(num_embeddings, embedding_dim, padding_idx, _weight, device, dtype)
+    num_embeddings: int
+    embedding_dim: int
+    padding_idx: int | None = None
+    max_norm: float | None = None
+    norm_type: float = 2.0
+    scale_grad_by_freq: bool = False
+    sparse: bool = False
+    _weight: InitVar[Tensor | None] = None
+    _freeze: InitVar[bool] = False
+    device: InitVar[Device] = None
+    dtype: InitVar[Dtype | None] = None
+
+    def __post_init__(self, _weight: Tensor | None, _freeze: bool, device: Device, dtype: Dtype | None) -> None:
+        self.register_table(_weight, device, dtype)
         self.weight.requires_grad_(not _freeze)
 
     @classmethod
@@ -121,7 +104,7 @@ class Embedding(Table):
         scale_grad_by_freq: bool = False,
         sparse: bool = False,
     ) -> Self:
-        """Return an embedding of the given rows, whose memory it shares; they get no gradient if they `freeze`.
+        """Return an embedding that shares the memory of the given rows; with `freeze` they get no gradient.
 
         `embeddings` has the shape (num_embeddings, embedding_dim), or a ShapeError is raised.
         """
@@ -145,6 +128,7 @@ class Embedding(Table):
         return ", ".join(parts)
 
 
+@declared
 class EmbeddingBag(Table):
     """Returns the sum, mean or maximum of the rows of `weight` that each bag of integers names, (B, embedding_dim).
 
@@ -158,31 +142,21 @@ class EmbeddingBag(Table):
     """
 
     _ranges: ClassVar = {"mode": words("sum", "mean", "max")}
+    num_embeddings: int
+    embedding_dim: int
+    max_norm: float | None = None
+    norm_type: float = 2.0
+    scale_grad_by_freq: bool = False
+    mode: str = "mean"
+    sparse: bool = False
+    _weight: InitVar[Tensor | None] = None
+    include_last_offset: bool = False
+    padding_idx: int | None = None
+    device: InitVar[Device] = None
+    dtype: InitVar[Dtype | None] = None
 
-    @ranged
-    def __init__(
-        self,
-        num_embeddings: int,
-        embedding_dim: int,
-        max_norm: float | None = None,
-        norm_type: float = 2.0,
-        scale_grad_by_freq: bool = False,
-        mode: str = "mean",
-        sparse: bool = False,
-        _weight: Tensor | None = None,
-        include_last_offset: bool = False,
-        padding_idx: int | None = None,
-        device: Device = None,
-        dtype: Dtype | None = None,
-    ) -> None:
-        super().__init__()
-        self.max_norm = max_norm
-        self.norm_type = norm_type
-        self.scale_grad_by_freq = scale_grad_by_freq
-        self.register_table(num_embeddings, embedding_dim, padding_idx, _weight, device, dtype)
-        self.mode = mode
-        self.sparse = sparse
-        self.include_last_offset = include_last_offset
+    def __post_init__(self, _weight: Tensor | None, device: Device, dtype: Dtype | None) -> None:
+        self.register_table(_weight, device, dtype)
 
     @classmethod
     def from_pretrained(
@@ -197,7 +171,7 @@ class EmbeddingBag(Table):
         include_last_offset: bool = False,
         padding_idx: int | None = None,
     ) -> Self:
-        """Return bags of the given rows, whose memory they share; the rows get no gradient if they `freeze`.
+        """Return bags that share the memory of the given rows; with `freeze` the rows get no gradient.
 
         `embeddings` has the shape (num_embeddings, embedding_dim), or a ShapeError is raised.
         """

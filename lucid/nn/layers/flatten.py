@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from lucid.nn.layers.declared import declared
 from lucid.nn.layers.layer import Layer
 from lucid.ops.shape.reshape import flatten, unflatten
 from lucid.settings.checks import ranged
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from lucid.tensor import Tensor
 
 
+@declared
 class Flatten(Layer):
     """Returns the input with the dimensions `start_dim` to `end_dim` made one.
 
@@ -23,13 +25,8 @@ class Flatten(Layer):
     lucid.Size([2, 12])
     """
 
-    _shown = ("start_dim", "end_dim")
-
-    @ranged
-    def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
-        super().__init__()
-        self.start_dim = start_dim
-        self.end_dim = end_dim
+    start_dim: int = 1
+    end_dim: int = -1
 
     def forward(self, input: Tensor) -> Tensor:
         return flatten(input, self.start_dim, self.end_dim)

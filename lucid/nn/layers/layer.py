@@ -1,4 +1,4 @@
-"""What layers share: how they show their settings, take sizes and draw their parameters."""
+"""Common parts of layers: the display of settings, sizes for each axis, initial values of parameters."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Layer(Module):
 
 
 def per_axis(size: int | Sequence[int], axes: int = 1) -> tuple[int, ...]:
-    """Return one number for each axis, of which one alone is that of all."""
+    """Return one number for each axis; a single one is repeated for all."""
     sizes = tuple(size) if isinstance(size, Iterable) else (size,)
     return sizes * axes if len(sizes) == 1 else sizes
 

@@ -1,4 +1,4 @@
-"""Padding layers: the input with elements added at its edges; what they hold says `lucid.nn.functional.pad`.
+"""Padding layers: the input with elements added at its edges, as defined by `lucid.nn.functional.pad`.
 
 `padding` is one number for all edges, or a pair of numbers for each dimension, the last dimension first; numbers below
 zero cut elements off.
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Padding(Layer):
-    """What the padding layers share: the last `axes` dimensions are padded in the same `mode`."""
+    """The base of padding layers: the last `axes` dimensions are padded in the same `mode`."""
 
     axes: int
     mode: str = "constant"
@@ -45,7 +45,7 @@ class Padding(Layer):
 
 
 class ConstantPad(Padding):
-    """What the layers share that fill edges with `value`."""
+    """The base of layers that fill edges with `value`."""
 
     @ranged
     def __init__(self, padding: int | Sequence[int], value: float) -> None:
@@ -132,7 +132,7 @@ class ZeroPad3d(Padding):
 
 
 class ReflectionPad(Padding):
-    """What the layers share that return their input with their elements mirrored at the edges."""
+    """The base of layers that mirror the elements of their input at the edges."""
 
     mode = "reflect"
 
@@ -174,7 +174,7 @@ class ReflectionPad3d(ReflectionPad):
 
 
 class ReplicationPad(Padding):
-    """What the layers share that return their input with the elements at the edges repeated."""
+    """The base of layers that repeat the elements at the edges of their input."""
 
     mode = "replicate"
 
@@ -216,7 +216,7 @@ class ReplicationPad3d(ReplicationPad):
 
 
 class CircularPad(Padding):
-    """What the layers share that return their input with the elements of the other end at each edge."""
+    """The base of layers that continue each edge of their input with the elements of the other end."""
 
     mode = "circular"
 

@@ -46,7 +46,7 @@ class ParameterKeyError(ModuleAttributeError, KeyError):
 
 
 class ParameterList(Module):
-    """A list, at first `values`, whose tensors are parameters of the module that holds it; the rest stays as it is.
+    """A list, at first `values`, with its tensors as parameters of the module that holds it; the rest stays as it is.
 
     >>> import lucid
     >>> from lucid import nn
@@ -104,7 +104,7 @@ class ParameterList(Module):
 
 
 class ParameterDict(Module):
-    """A dictionary whose tensors are parameters of the module that holds it; other things stay as they are.
+    """A dictionary with its tensors as parameters of the module that holds it; other things stay as they are.
 
     At first it holds `parameters`, a mapping or pairs, in the order in which `update` adds them.
 
@@ -205,7 +205,7 @@ class ParameterDict(Module):
         return ParameterDict(self.items())
 
     def fromkeys(self, keys: Iterable[str], default: Any = None) -> ParameterDict:
-        """Return a dictionary of its own in which all `keys` have the value `default`."""
+        """Return a new dictionary with the value `default` for all `keys`."""
         return ParameterDict((key, default) for key in keys)
 
     def update(self, parameters: Entries) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from lucid.nn import functional as F
+from lucid.nn.layers.declared import declared
 from lucid.nn.layers.layer import Layer
 from lucid.ops.resampling.interpolation import MODES
 from lucid.settings.checks import ranged
@@ -15,8 +16,9 @@ if TYPE_CHECKING:
     from lucid.tensor import Tensor
 
 
+@declared
 class PixelShuffle(Layer):
-    """Returns images `upscale_factor` times as high and wide, of which channels have become pixels.
+    """Returns images `upscale_factor` times as high and wide, with channels rearranged into pixels.
 
     >>> import lucid
     >>> from lucid import nn
@@ -24,19 +26,15 @@ class PixelShuffle(Layer):
     lucid.Size([1, 2, 6, 6])
     """
 
-    _shown = ("upscale_factor",)
-
-    @ranged
-    def __init__(self, upscale_factor: int) -> None:
-        super().__init__()
-        self.upscale_factor = upscale_factor
+    upscale_factor: int
 
     def forward(self, input: Tensor) -> Tensor:
         return F.pixel_shuffle(input, self.upscale_factor)
 
 
+@declared
 class PixelUnshuffle(Layer):
-    """Returns images of a `downscale_factor`-th of height and width, of which pixels have become channels.
+    """Returns images of a `downscale_factor`-th of height and width, with pixels rearranged into channels.
 
     >>> import lucid
     >>> from lucid import nn
@@ -44,17 +42,13 @@ class PixelUnshuffle(Layer):
     lucid.Size([1, 12, 2, 3])
     """
 
-    _shown = ("downscale_factor",)
-
-    @ranged
-    def __init__(self, downscale_factor: int) -> None:
-        super().__init__()
-        self.downscale_factor = downscale_factor
+    downscale_factor: int
 
     def forward(self, input: Tensor) -> Tensor:
         return F.pixel_unshuffle(input, self.downscale_factor)
 
 
+@declared
 class ChannelShuffle(Layer):
     """Returns the input with the channels of `groups` groups taken in turns.
 
@@ -64,17 +58,13 @@ class ChannelShuffle(Layer):
     tensor([0., 2., 1., 3.])
     """
 
-    _shown = ("groups",)
-
-    @ranged
-    def __init__(self, groups: int) -> None:
-        super().__init__()
-        self.groups = groups
+    groups: int
 
     def forward(self, input: Tensor) -> Tensor:
         return F.channel_shuffle(input, self.groups)
 
 
+@declared
 class Upsample(Layer):
     """Returns sequences, images or volumes of the size `size`, or of their own times `scale_factor`.
 
@@ -85,26 +75,17 @@ class Upsample(Layer):
     """
 
     _ranges: ClassVar = {"mode": words(*MODES)}
+    size: int | Sequence[int] | None = None
+    scale_factor: float | Sequence[float] | None = None
+    mode: str = "nearest"
+    align_corners: bool | None = None
+    recompute_scale_factor: bool | None = None
 
-    @ranged
-    def __init__(
-        self,
-        size: int | Sequence[int] | None = None,
-        scale_factor: float | Sequence[float] | None = None,
-        mode: str = "nearest",
-        align_corners: bool | None = None,
-        recompute_scale_factor: bool | None = None,
-    ) -> None:
-        super().__init__()
-        self.size = size
-        self.scale_factor: Any = scale_factor
-        if isinstance(scale_factor, Sequence):
-            self.scale_factor = tuple(map(float, scale_factor))
-        elif scale_factor is not None:
-            self.scale_factor = float(scale_factor)
-        self.mode = mode
-        self.align_corners = align_corners
-        self.recompute_scale_factor = recompute_scale_factor
+    def __post_init__(self) -> None:
+        if isinstance(self.scale_factor, Sequence):
+            self.scale_factor = tuple(map(float, self.scale_factor))
+        elif self.scale_factor is not None:
+            self.scale_factor = float(self.scale_factor)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.interpolate(
@@ -112,8 +93,8 @@ class Upsample(Layer):
         )
 
     def extra_repr(self) -> str:
-        given = f"size={self.size}" if self.scale_factor is None else f"scale_factor={self.scale_factor}"
-        return f"{given}, mode={self.mode!r}"
+        size = f"size={self.size}" if self.scale_factor is None else f"scale_factor={self.scale_factor}"
+        return f"{size}, mode={self.mode!r}"
 
 
 class UpsamplingNearest2d(Upsample):
@@ -133,7 +114,7 @@ class UpsamplingNearest2d(Upsample):
 
 
 class UpsamplingBilinear2d(Upsample):
-    """Returns images of another size by bilinear interpolation, with the pixels at the corners where they were.
+    """Returns images of another size by bilinear interpolation that keeps the pixels at the corners.
 
     >>> import lucid
     >>> from lucid import nn
@@ -148,6 +129,7 @@ class UpsamplingBilinear2d(Upsample):
         super().__init__(size, scale_factor, mode="bilinear", align_corners=True)
 
 
+@declared
 class Unfold(Layer):
     """Returns the windows of images, shape (batch, channels, height, width), as columns.
 
@@ -157,29 +139,19 @@ class Unfold(Layer):
     lucid.Size([1, 12, 9])
     """
 
-    _shown = ("kernel_size", "dilation", "padding", "stride")
     axes = 2
-
-    @ranged
-    def __init__(
-        self,
-        kernel_size: int | Sequence[int],
-        dilation: int | Sequence[int] = 1,
-        padding: int | Sequence[int] = 0,
-        stride: int | Sequence[int] = 1,
-    ) -> None:
-        super().__init__()
-        self.kernel_size = kernel_size
-        self.dilation = dilation
-        self.padding = padding
-        self.stride = stride
+    kernel_size: int | Sequence[int]
+    dilation: int | Sequence[int] = 1
+    padding: int | Sequence[int] = 0
+    stride: int | Sequence[int] = 1
 
     def forward(self, input: Tensor) -> Tensor:
         return F.unfold(input, self.kernel_size, self.dilation, self.padding, self.stride)
 
 
+@declared
 class Fold(Layer):
-    """Returns images of the size `output_size`, of which each element is the sum of what the columns have there.
+    """Returns images of the size `output_size`: each element is the sum of the columns' elements at its place.
 
     >>> import lucid
     >>> from lucid import nn
@@ -189,24 +161,12 @@ class Fold(Layer):
               [1., 2., 1.]]]])
     """
 
-    _shown = ("output_size", "kernel_size", "dilation", "padding", "stride")
     axes = 2
-
-    @ranged
-    def __init__(
-        self,
-        output_size: int | Sequence[int],
-        kernel_size: int | Sequence[int],
-        dilation: int | Sequence[int] = 1,
-        padding: int | Sequence[int] = 0,
-        stride: int | Sequence[int] = 1,
-    ) -> None:
-        super().__init__()
-        self.output_size = output_size
-        self.kernel_size = kernel_size
-        self.dilation = dilation
-        self.padding = padding
-        self.stride = stride
+    output_size: int | Sequence[int]
+    kernel_size: int | Sequence[int]
+    dilation: int | Sequence[int] = 1
+    padding: int | Sequence[int] = 0
+    stride: int | Sequence[int] = 1
 
     def forward(self, input: Tensor) -> Tensor:
         return F.fold(input, self.output_size, self.kernel_size, self.dilation, self.padding, self.stride)

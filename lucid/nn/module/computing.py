@@ -1,4 +1,4 @@
-"""Hooks that compute an attribute of their module, which copies and files then leave out."""
+"""Hooks that compute an attribute of their module; copies and files leave the attribute out."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def without_computed(attributes: dict[str, Any]) -> dict[str, Any]:
 
 
 def compute_missing(module: Any) -> None:
-    """Compute what `without_computed` has left out."""
+    """Compute the attributes that `without_computed` has left out."""
     attributes = cast("dict[str, Any]", vars(module))
     for hook in attributes.get("_forward_pre_hooks", {}).values():
         if isinstance(hook, Computing) and hook.attribute not in attributes:

@@ -224,10 +224,10 @@ def check_target(args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     """Raise unless the arguments are those of a module's `to`: a tensor's, without a copy and nothing twice."""
     by_device = bool(args) and not isinstance(args[0], TensorBase) and not is_dtype(args[0])
     switches = args[1 + by_device :]
-    given = {"device"} if by_device and len(args) == 1 else {"device", "dtype"} if args else set[str]()
+    positional = {"device"} if by_device and len(args) == 1 else {"device", "dtype"} if args else set[str]()
     if (
         "copy" in kwargs
-        or given & kwargs.keys()
+        or positional & kwargs.keys()
         or any(isinstance(value, bool) for value in args[1 : 1 + by_device])
         or len(switches) > 1
         or not all(isinstance(value, bool) for value in switches)

@@ -37,7 +37,7 @@ class Change(NamedTuple):
 
 
 class HookKeys(NamedTuple):
-    """What a load's hooks in PyTorch's form are given."""
+    """The argument of a load's hooks in PyTorch's form."""
 
     missing_keys: list[str]
     unexpected_keys: list[str]
@@ -157,7 +157,7 @@ class Loading:
         module.set_extra_state(state)
 
     def load(self, module: object, entries: dict[str, Any]) -> None:
-        """Load `entries`, which may be edited, into `module` and all below it, or leave them as they are.
+        """Load `entries`, as edited by hooks, into `module` and all below it, or leave these as they are.
 
         A Ctrl-C meanwhile takes effect when it is done, a second one at once: it undoes what old values are kept of.
 
@@ -235,7 +235,7 @@ class Loading:
         fire(hooks, call, None, "load-state-dict pre-hook", partial(saved_as, module, prefix))
 
     def _misfit(self, module: object) -> StateDictError | None:
-        """Return the error of what does not fit, if that is an error."""
+        """Return the error for all mismatches, or None if they are no error."""
         lines = list(self.errors)
         if self.strict:
             for what, keys in (("Unexpected", self.unexpected), ("Missing", self.missing)):

@@ -220,7 +220,7 @@ class Module(Conversion, StateMethods):
             raise KeyError(f"attribute '{name}' already exists: choose another name for the {what}, or delete it first")
 
     def _is_taken(self, name: str) -> bool:
-        """Return whether the module itself has an attribute `name`; a property of its class decides what it gives."""
+        """Return whether the module itself has an attribute `name`; a property of its class does not count."""
         # not by hasattr: __getattr__ of a subclass may look into the module that is about to be stored
         state = vars(self)
         if name in state or any(name in state[table] for table in ("_parameters", "_buffers", "_modules")):
@@ -294,7 +294,7 @@ class Module(Conversion, StateMethods):
 
     @contextlib.contextmanager
     def _in_place_of(self, name: str, table: str) -> Generator[None]:
-        """Inside, `name` stands for nothing outside of `table`, for what is registered there; an error undoes that."""
+        """Take `name` out of all but `table`, for an entry that the block makes there; an error undoes that."""
         state = vars(self)
         others: list[dict[str, Any]] = [
             state[each] for each in ("_parameters", "_buffers", "_modules") if each != table and name in state[each]
@@ -332,7 +332,7 @@ class Module(Conversion, StateMethods):
         return sorted(name for name in names if not name[:1].isdigit())
 
     def extra_repr(self) -> str:
-        """Return what stands between the brackets of the module's `repr`: its settings; nothing by default."""
+        """Return the text between the brackets of the module's `repr`: its settings; nothing by default."""
         return ""
 
     def _get_name(self) -> str:
@@ -351,7 +351,7 @@ class Module(Conversion, StateMethods):
 
 
 def _read_as(module: Module, table: str, name: str) -> str:
-    """Return in words which parameter or buffer of a module was read."""
+    """Return a description of the parameter or buffer of a module that was read."""
     return f"{'parameter' if table == '_parameters' else 'buffer'} '{name}' of {module_path(module)}"
 
 

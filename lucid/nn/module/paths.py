@@ -1,4 +1,4 @@
-"""Where a module stands in its model, in words: for the notes on errors of hooks."""
+"""Descriptions of a module's place in its model, for the notes on errors of hooks."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ def adopt(parent: Module, child: Module | None) -> None:
 
 
 def module_path(module: Tree) -> str:
-    """Return the module's class, and its dotted path from the top of its model where it is part of one."""
+    """Return the module's class and, if it is part of a model, its dotted path from the top of that."""
     top, names = _way(module)
     kind = type(module).__name__
     return f"module {'.'.join([type(top).__name__, *names])} ({kind})" if names else f"module {kind}"
 
 
 def names_of(module: Tree) -> str:
-    """Return the dotted path of a module from the top of its model; empty where it is the top."""
+    """Return the dotted path of a module from the top of its model; empty for the top itself."""
     return ".".join(_way(module)[1])
 
 
@@ -62,6 +62,6 @@ def _way(module: Tree) -> tuple[Tree, list[str]]:
 
 
 def saved_as(module: Tree, prefix: str) -> str:
-    """Return the module's class, and the path under which a state dict has its entries."""
+    """Return the module's class, and the path of its entries in a state dict."""
     kind = type(module).__name__
     return f"module {prefix[:-1]} ({kind})" if prefix else f"module {kind}"

@@ -1,4 +1,4 @@
-"""State dicts: what a module saves, and loading it back, all of it or nothing."""
+"""State dicts: saving the state of a module, and loading it back, all of it or nothing."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ EXTRA_STATE = "_extra_state"
 
 
 class IncompatibleKeys(NamedTuple):
-    """What a load that was not strict left out: `missing_keys` and `unexpected_keys`."""
+    """The keys that a load left out because it was not strict: `missing_keys` and `unexpected_keys`."""
 
     missing_keys: list[str]
     unexpected_keys: list[str]
@@ -53,7 +53,7 @@ class StateMethods(Tree):
     _non_persistent_buffers_set: set[str]
 
     def get_extra_state(self) -> Any:
-        """Return what this module saves besides parameters and buffers; a subclass that has such state defines it.
+        """Return the state to save besides parameters and buffers; a subclass that has such state defines it.
 
         Raises
         ------
@@ -65,7 +65,7 @@ class StateMethods(Tree):
         )
 
     def set_extra_state(self, state: object) -> None:
-        """Take back what `get_extra_state` returned.
+        """Restore the state that `get_extra_state` returned.
 
         Raises
         ------
@@ -141,7 +141,7 @@ class StateMethods(Tree):
             raise
 
     def _gather(self, made: dict[str, Any], prefix: str, keep_vars: bool) -> dict[str, Any]:
-        """Put the entries of the whole tree into `made`, and return what the hooks of this module make of it."""
+        """Put the entries of the whole tree into `made`, and return it after the hooks of this module."""
         local_metadata: dict[str, Any] = {"version": self._version}
         metadata = getattr(made, "_metadata", None)
         if metadata is not None:
@@ -186,7 +186,7 @@ class StateMethods(Tree):
         unexpected_keys: list[str],
         error_msgs: list[str],
     ) -> None:
-        """Take the module's own entries out of `state_dict`, and report what does not fit in the three lists.
+        """Take the module's own entries out of `state_dict`, and report mismatches in the three lists.
 
         A subclass may extend it, to rename keys for instance. The changes themselves are made once everything has
         been looked at, or before extra state is taken: they are noted in ``local_metadata["loading"]``.

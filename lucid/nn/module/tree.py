@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Tree(HookMethods):
-    """What a module does with all that is below it."""
+    """Methods of a module for the tree of all modules below it."""
 
     training: bool
     _parameters: dict[str, Parameter | None]
@@ -158,7 +158,7 @@ class Tree(HookMethods):
         return module
 
     def set_submodule(self, target: str, module: Module, strict: bool = False) -> None:
-        """Put `module` at a dotted path, in the place of what stands there.
+        """Put `module` at a dotted path, in place of the module at that path.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""What a module must be to be trained by several processes, and how all begin with the same one."""
+"""Checks of a module that several processes train, and the sharing of its first state."""
 
 from __future__ import annotations
 
@@ -52,10 +52,10 @@ def check_parameters(module: Module, named: dict[str, Parameter], device_ids: An
     (device,) = devices
     if not isinstance(device_ids, list | tuple | None):
         raise unfit(device_ids, "a list of the module's device, or None", "device_ids")
-    given = list(cast("list[Any]", device_ids or []))
-    for each in (*given, *([] if output_device is None else [output_device])):
+    requested = list(cast("list[Any]", device_ids or []))
+    for each in (*requested, *([] if output_device is None else [output_device])):
         name = f"cuda:{each}" if isinstance(each, int) else str(each)
-        if len(given) > 1 or device not in {name, f"{name}:0"}:
+        if len(requested) > 1 or device not in {name, f"{name}:0"}:
             raise SettingError(
                 f"DistributedDataParallel: device_ids and output_device: expected the module's device {device}, or "
                 f"None, got {device_ids} and {output_device}"
@@ -69,7 +69,7 @@ def check_parameters(module: Module, named: dict[str, Parameter], device_ids: An
 
 
 class Form:
-    """Which parameters and modules a module has when it is wrapped, and which parameters require no grad then."""
+    """The parameters and modules of a module when it is wrapped, and those parameters that require no grad then."""
 
     def __init__(self, module: Module) -> None:
         self._tables = _tables(module)
@@ -77,7 +77,7 @@ class Form:
         self._frozen = {name: each for name, each in module.named_parameters() if not each.requires_grad}
 
     def _remember(self, module: Module) -> None:
-        """Keep what is asked in each forward: as long as each table holds the same, a walk would find the same."""
+        """Keep the entries to compare in each forward: while each table holds the same, a walk would find the same."""
         self._modules = list(module.modules())
         self._entries = list(_entries(self._modules))
 
@@ -107,7 +107,7 @@ def same(now: Iterable[object], before: Iterable[object]) -> bool:
 
 
 def _entries(modules: Iterable[Module]) -> Iterator[object]:
-    """Yield what the tables of modules and parameters hold."""
+    """Yield the entries of the tables of modules and parameters."""
     return chain.from_iterable(map(_VALUES, chain.from_iterable(map(_TABLES, map(vars, modules)))))
 
 
@@ -136,7 +136,7 @@ def check_alike(module: Module, group: ProcessGroup) -> None:
 
 
 def share_buffers(model: JoinableModel, root: int) -> None:
-    """Take one process's buffers, in training, where no shards begin with the same ones anyway."""
+    """Take one process's buffers, in training, unless shards begin with the same ones anyway."""
     if model.broadcast_buffers and model.training and model.shards is None and thread.state.recording:
         share(list(model.module.buffers()), model.process_group, root, "DistributedDataParallel", spare_equal=True)
 

@@ -1,4 +1,4 @@
-"""Gradients of several parameters as one array: what goes from process to process at once."""
+"""Gradients of several parameters as one array, sent from process to process at once."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Bucket:
 
     def reset(self) -> None:
         """Be as before a pass."""
-        self.left = len(self.numbers)
+        self.remaining = len(self.numbers)
         self.work: Any = None
         self.full: float | None = None
         self.sent: float | None = None
@@ -120,7 +120,7 @@ class Bucket:
 
 
 class GradBucket:
-    """What a communication hook gets: the gradients of one bucket, before they are put together.
+    """The argument of a communication hook: the gradients of one bucket, before they are put together.
 
     Examples
     --------
@@ -136,7 +136,7 @@ class GradBucket:
         self._last = last
 
     def index(self) -> int:
-        """Return the place of this bucket in the order in which buckets are sent."""
+        """Return the place of this bucket in the order of sending."""
         return self._bucket.index
 
     def buffer(self) -> Tensor:

@@ -1,4 +1,4 @@
-"""A module on several devices of one process, which lucid has not."""
+"""A module on several devices of one process: not available in lucid."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The module of one of several processes, whose gradients are those of all."""
+"""A module trained by several processes, with the gradients of all."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ class DistributedDataParallel(Module, JoinableModel):
     # ---- calls ----
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
-        """Return what the module gives for this process's part of a batch."""
+        """Return the output of the module for this process's part of a batch."""
         if self.process_group.size() > 1:
             self._form.check(self.module)
             if self.reducer.syncing and thread.state.recording:
@@ -192,7 +192,7 @@ class DistributedDataParallel(Module, JoinableModel):
 
     @property
     def require_backward_grad_sync(self) -> bool:
-        """Whether the next backward pass puts gradients together, which `no_sync` switches off.
+        """Whether the next backward pass puts gradients together; `no_sync` switches it off.
 
         Examples
         --------
@@ -243,7 +243,7 @@ class DistributedDataParallel(Module, JoinableModel):
         return shards_of(self.reducer, self.module, self.shards, batch)
 
     def no_sync(self) -> Any:
-        """Return a block in which gradients are accumulated in this process alone.
+        """Return a context manager that accumulates gradients in this process alone.
 
         The first pass after it puts all of them together. Forward and backward both belong into it.
 
@@ -331,17 +331,17 @@ class DistributedDataParallel(Module, JoinableModel):
         chosen = None
         if parameters is not None:
             numbers = {id(parameter): number for number, parameter in enumerate(self.reducer.parameters)}
-            given = list(parameters)
-            if not all(id(parameter) in numbers for parameter in given):
+            selected = list(parameters)
+            if not all(id(parameter) in numbers for parameter in selected):
                 raise SettingError(
                     "register_reduced_grad_hook: parameters: expected some of the module's that require grad"
                 )
-            chosen = frozenset(numbers[id(parameter)] for parameter in given)
+            chosen = frozenset(numbers[id(parameter)] for parameter in selected)
         self.reducer.attach()
         return register(self._reduced_grad_hooks, hook, "register_reduced_grad_hook", option=chosen)
 
     def logging_data(self) -> dict[str, Any]:
-        """Return what the last pass took: when each bucket was full, started, finished, and how long was waited for it.
+        """Return the times of the last pass: when each bucket was full, started, finished, and the wait for it.
 
         Times are seconds since the first gradient of the pass was there; the keys of the result are "passes",
         "waited" and "buckets", those of a bucket "index", "bytes", "parameters", "full", "started", "finished" and

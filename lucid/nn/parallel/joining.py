@@ -1,4 +1,4 @@
-"""A model of processes with different numbers of batches: who has run out sends zeros."""
+"""A model of processes with different numbers of batches: one that has run out sends zeros."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["JoinableModel"]
 
 
 class JoinableModel(Joinable):
-    """What `DistributedDataParallel` is in a `Join` block."""
+    """The base of `DistributedDataParallel` for `Join` blocks."""
 
     module: Module
     reducer: Reducer
@@ -35,7 +35,7 @@ class JoinableModel(Joinable):
     def join(
         self, divide_by_initial_world_size: bool = True, enable: bool = True, throw_on_early_termination: bool = False
     ) -> Join:
-        """Return a block in which a process may run out of batches: it takes part with zeros until all have.
+        """Return a context manager for processes that run out of batches: they take part with zeros until all have.
 
         At its end all processes take the parameters and buffers of one that came last.
 
@@ -73,20 +73,20 @@ class JoinableModel(Joinable):
         return self.process_group
 
     def join_hook(self, **kwargs: Any) -> JoinHook:
-        """Return what a process without batches does in a `Join` block; it takes `divide_by_initial_world_size`."""
+        """Return the hook of a process without batches in a `Join` block; it takes `divide_by_initial_world_size`."""
         whole = kwargs.get("divide_by_initial_world_size", True)
         self._divides_by_all = check_bool(whole, "divide_by_initial_world_size")
         return _ModelHook(self, self._begin_batch)
 
     def _begin_batch(self) -> None:
-        """Take the buffers of the first process that has a batch, and the number by which gradients are divided."""
+        """Take the buffers of the first process that has a batch, and set the divisor of gradients."""
         active = range(self.process_group.size()) if self.joining is None else self.joining.active
         share_buffers(self, active[0])
         self.reducer.scale = 1.0 if self._divides_by_all else self.process_group.size() / len(active)
 
 
 class _ModelHook(JoinHook):
-    """What a process without batches does: it sends zeros, and takes in the end what one of the last has."""
+    """The hook of a process without batches: it sends zeros, and takes the state of one of the last in the end."""
 
     def __init__(self, model: JoinableModel, begin_batch: Callable[[], None]) -> None:
         self.model = model

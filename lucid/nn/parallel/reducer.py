@@ -36,7 +36,7 @@ MOST_NAMES = 3  # of a bucket's parameters in a message
 
 
 class Reducer:
-    """What a `DistributedDataParallel` does in backward.
+    """The backward pass of a `DistributedDataParallel`.
 
     A parameter's post-accumulate hook takes note that its gradient is there. A bucket is sent when all of its gradients
     are, at the next parameter's turn, so that all hooks of its own have seen them, and not before the buckets ahead of
@@ -80,7 +80,7 @@ class Reducer:
         self.report: dict[str, Any] = {}
         self._arrange(range(len(self.parameters) - 1, -1, -1))  # backward comes from the last to the first
         self._touched: set[int] = set()
-        self._begun: weakref.ref[Pass] | None = None
+        self._pass: weakref.ref[Pass] | None = None
         self._reset()
         self.warned = False  # of autograd.grad
         self.scale = 1.0  # of gradients, where fewer processes take part than there are
@@ -126,11 +126,11 @@ class Reducer:
         return map(attrgetter("array"), self.parameters)
 
     def _kinds_of(self) -> list[Any]:
-        """Return what buckets depend on of each parameter's memory."""
+        """Return the dtype, shape and device of each parameter, the properties that decide the buckets."""
         return [(array.dtype, array.shape, device_of(array)) for array in (each.array for each in self.parameters)]
 
     def _reset(self) -> None:
-        self._begun = None
+        self._pass = None
         self._next = 0
         self._seen: dict[int, None] = {}  # in the order in which they came
         self._again: set[int] = set()
@@ -145,14 +145,14 @@ class Reducer:
         if not self.syncing:
             return
         this = thread.state.passes[0]
-        if self._begun is None or self._begun() is not this:
+        if self._pass is None or self._pass() is not this:
             self._begin(this)
         self._send_full()
         bucket = self._bucket_of[number]
         if number not in self._seen:
             self._seen[number] = None
-            bucket.left -= 1
-            if not bucket.left:
+            bucket.remaining -= 1
+            if not bucket.remaining:
                 bucket.full = time.perf_counter()
         elif bucket.work is not None:
             self._check_memory(bucket, number)
@@ -171,7 +171,7 @@ class Reducer:
             )
 
     def _begin(self, this: Pass | None) -> None:
-        """Begin with a pass, where the one before may have ended by an exception."""
+        """Begin a pass; the one before may have ended by an exception."""
         if any(bucket.work is not None for bucket in self.buckets):
             self._reset()
             raise DistributedError(
@@ -186,12 +186,12 @@ class Reducer:
         self._reset()
         self.started = time.perf_counter()
         if this is not None:
-            self._begun = weakref.ref(this)
+            self._pass = weakref.ref(this)
             this.queue(self.finish)
 
     def _send_full(self) -> None:
         """Send each bucket that is full, in their order."""
-        while self._next < len(self.buckets) and not self.buckets[self._next].left:
+        while self._next < len(self.buckets) and not self.buckets[self._next].remaining:
             self._send(self.buckets[self._next])
             self._next += 1
 
@@ -238,7 +238,7 @@ class Reducer:
         self.reduce({}, set(), {})
 
     def finish(self) -> None:
-        """Send what is left, and write what has come back."""
+        """Send the remaining buckets, and write the results."""
         try:
             for bucket in self.buckets[self._next :]:
                 self._send(bucket)
@@ -265,7 +265,7 @@ class Reducer:
             self._touched.clear()
 
     def _agree(self) -> tuple[Any, Any]:
-        """Return which parameters have a gradient in any process, and which buckets have to be sent again."""
+        """Return marks of parameters that have a gradient in any process, and of buckets that have to be sent again."""
         if capture_of_this_thread() is not None:
             self._check_captured()
             return [1] * len(self.parameters), [0] * len(self.buckets)
@@ -280,7 +280,7 @@ class Reducer:
         return marks[: len(self.parameters)], marks[len(self.parameters) :]
 
     def _check_captured(self) -> None:
-        """Raise `CaptureError` where what other processes did would have to be read."""
+        """Raise `CaptureError` if results of other processes would have to be read."""
         missing = [name for number, name in enumerate(self.names) if number not in self._touched]
         if missing:
             more = f" and {len(missing) - MOST_NAMES} more" if len(missing) > MOST_NAMES else ""
@@ -296,7 +296,7 @@ class Reducer:
             )
 
     def _receive(self, bucket: Bucket) -> None:
-        """Wait until a bucket is back, and hold in its buffer what it is to be."""
+        """Wait until a bucket is back, and put the result into its buffer."""
         result: Any = bucket.work
         if hasattr(result, "wait"):
             result = result.wait()
@@ -370,7 +370,7 @@ class Reducer:
                 )
 
     def _settle(self) -> None:
-        """Make the buckets anew in the order in which the first process has seen gradients come."""
+        """Make the buckets anew in the order of the gradients of the first process."""
         self.settled = True
         order = [*self._seen, *(number for number in range(len(self.parameters)) if number not in self._seen)]
         agreed = broadcasted(self.group, np.array(order, np.int64), 0, "order of gradients")
@@ -405,7 +405,7 @@ def _call_reduced(hook: Callable[[Parameter], object], parameter: Parameter) -> 
 
 
 def _move_on(work: Any) -> None:
-    """Let a collective that is under way make a step, where that is up to this process."""
+    """Let a collective that is under way make a step, if that is up to this process."""
     ask = getattr(work, "is_completed", None) or getattr(work, "done", None)
     if ask is not None:
         ask()

@@ -44,7 +44,7 @@ def check_shards(shards: int, processes: int) -> None:
 
 
 def bit_reversed(count: int) -> list[int]:
-    """Return the numbers below a power of two in the order in which pairs of neighbours are those of `tree_sum`.
+    """Return the numbers below a power of two in bit-reversed order: pairs of neighbours are those of `tree_sum`.
 
     Examples
     --------
@@ -76,7 +76,7 @@ class PairwiseSum:
         self._parts.append((level, array))
 
     def total(self) -> Any:
-        """Return the sum of what has come, a power of two of arrays."""
+        """Return the sum of the arrays so far, as many as a power of two."""
         ((_, array),) = self._parts
         return array
 
@@ -176,7 +176,7 @@ def _states_of(states: dict[str, Any], shard: int) -> dict[str, Any]:
 
 
 class _Buffers:
-    """What each shard makes of the module's buffers, all beginning with the same."""
+    """The module's buffers after each shard; all shards begin with the same."""
 
     def __init__(self, module: Module) -> None:
         self.named = [(name, buffer) for name, buffer in module.named_buffers() if buffer.array.size]

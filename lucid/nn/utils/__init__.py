@@ -1,4 +1,4 @@
-"""What is done with all parameters of a model at once, weights made of others, and sequences of several lengths."""
+"""Functions of all parameters of a model at once, of weights made of others, and of sequences of several lengths."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ __all__ = ["fuse_conv_bn_eval", "fuse_conv_bn_weights", "fuse_linear_bn_eval", "
 
 @checked
 def fuse_conv_bn_eval(conv: Module, bn: Module, transpose: bool = False) -> Module:
-    """Return a convolution that gives what `bn` gives of the results of `conv`, both in evaluation.
+    """Return a convolution equal to `conv` followed by `bn`, both in evaluation.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def fuse_conv_bn_eval(conv: Module, bn: Module, transpose: bool = False) -> Modu
 
 @checked
 def fuse_linear_bn_eval(linear: Module, bn: Module) -> Module:
-    """Return a linear layer that gives what `bn` gives of the results of `linear`, both in evaluation.
+    """Return a linear layer equal to `linear` followed by `bn`, both in evaluation.
 
     Parameters
     ----------

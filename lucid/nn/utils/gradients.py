@@ -1,4 +1,4 @@
-"""What is done with all parameters of a model at once: clipping gradients, and parameters as one vector."""
+"""Functions of all parameters of a model at once: clipping gradients, and parameters as one vector."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ __all__ = [
 
 
 def _tensors(parameters: Tensor | Iterable[Tensor]) -> list[Any]:
-    given = [parameters] if isinstance(parameters, TensorBase) else list(parameters)
-    only_tensors(*given)
-    return given
+    tensors = [parameters] if isinstance(parameters, TensorBase) else list(parameters)
+    only_tensors(*tensors)
+    return tensors
 
 
 def _check_bound(bound: float, name: str) -> None:
@@ -78,8 +78,8 @@ def changed_on_device(
     # what is in a graph, or a view, is left to operations that keep its history
     plain = [grad for grad in grads if grad.edge is None and grad.origin is None and type(grad.array) is not np.ndarray]
     whole = len(plain) == len(grads)
-    there = set(map(id, plain))
-    others = [] if whole else [grad for grad in grads if id(grad) not in there]
+    on_device = set(map(id, plain))
+    others = [] if whole else [grad for grad in grads if id(grad) not in on_device]
     arrays = looked_at if whole and looked_at is not None else arrays_of(plain)
     if arrays is None:
         return grads
@@ -88,15 +88,15 @@ def changed_on_device(
         plain = [grad for position, grad in enumerate(plain) if position not in again]
         arrays = Arrays([grad.array for grad in plain])
     versions = versions_of(plain)
-    left = change(arrays)
+    remaining = change(arrays)
     for position, version in enumerate(versions):
-        if position not in left:
+        if position not in remaining:
             version[0] += 1
-    return others + [plain[position] for position in left]
+    return others + [plain[position] for position in remaining]
 
 
 def multiply(grad: Any, factor: Any) -> None:
-    """Multiply a gradient in place by a tensor without dimensions, of which halves are given all digits."""
+    """Multiply a gradient in place by a tensor without dimensions, one of half precision as float32."""
     grad.copy_((grad.float() if grad.element_size() == 2 else grad) * factor)
 
 
@@ -104,9 +104,9 @@ def multiplied(grads: list[Any], factor: float) -> bool:
     """Return whether an element is infinite or NaN, after multiplying all by `factor`; one question to each device."""
     flags: list[Any] = []
     for device in {grad.device: None for grad in grads if grad.is_cuda}:
-        found: Any = zeros((), dtype=float32, device=device)
-        grads = changed_on_device(grads, lambda arrays, found=found: arrays.unscale(factor, found.array))
-        flags.append(found)
+        overflow: Any = zeros((), dtype=float32, device=device)
+        grads = changed_on_device(grads, lambda arrays, overflow=overflow: arrays.unscale(factor, overflow.array))
+        flags.append(overflow)
     for grad in grads:
         grad.mul_(factor)
         flags.append(~isfinite(grad).all())
@@ -120,7 +120,7 @@ def get_total_norm(
     error_if_nonfinite: bool = False,
     foreach: bool | None = None,  # noqa: ARG001  PyTorch's signature
 ) -> Tensor:
-    """Return the norm of all tensors seen as one vector, of the dtype to which theirs promote: the norm of their norms.
+    """Return the norm of all tensors seen as one vector, of their common dtype: the norm of their norms.
 
     Parameters
     ----------
@@ -138,11 +138,13 @@ def get_total_norm(
     CaptureError
         If that is to be an error in a capture of a CUDA graph, which cannot wait.
     """
-    given = _tensors(tensors)
-    return _total_norm(given, arrays_of(given), norm_type, error_if_nonfinite=error_if_nonfinite)
+    tensors = _tensors(tensors)
+    return _total_norm(tensors, arrays_of(tensors), norm_type, error_if_nonfinite=error_if_nonfinite)
 
 
-def _total_norm(given: list[Any], arrays: Arrays | None, norm_type: float | str, *, error_if_nonfinite: bool) -> Tensor:
+def _total_norm(
+    tensors: list[Any], arrays: Arrays | None, norm_type: float | str, *, error_if_nonfinite: bool
+) -> Tensor:
     if error_if_nonfinite and gpu.is_capturing():
         raise CaptureError(
             "error_if_nonfinite=True in a capture of a CUDA graph: the host would wait for the norm: pass "
@@ -150,9 +152,9 @@ def _total_norm(given: list[Any], arrays: Arrays | None, norm_type: float | str,
         )
     order = _order(norm_type)
     with no_grad():
-        total = _norm_there(arrays, order) if given else wrap(np.zeros((), np.float32))
+        total = _norm_on_device(arrays, order) if tensors else wrap(np.zeros((), np.float32))
         if total is None:
-            total = norm(stack(_norms(given, order)), order)
+            total = norm(stack(_norms(tensors, order)), order)
         if error_if_nonfinite and not math.isfinite(float(total)):
             raise RuntimeError(
                 f"the total norm of order {norm_type} for gradients from `parameters` is non-finite ({float(total)}), "
@@ -161,8 +163,8 @@ def _total_norm(given: list[Any], arrays: Arrays | None, norm_type: float | str,
     return total
 
 
-def _norm_there(arrays: Arrays | None, order: float) -> Any:
-    """Return the norm of arrays on one CUDA device as a tensor; None where no kernel makes it, or without arrays."""
+def _norm_on_device(arrays: Arrays | None, order: float) -> Any:
+    """Return the norm of arrays on one CUDA device as a tensor; None if no kernel makes it, or without arrays."""
     if arrays is None or len(arrays.devices) != 1:
         return None
     total = arrays.total_norm(order, functools.reduce(promote_types, map(as_dtype, arrays.dtypes)).numpy)
@@ -178,14 +180,14 @@ def _by_device(tensors: list[Any]) -> list[list[Any]]:
     return list(groups.values())
 
 
-def _norms(given: list[Any], order: float) -> list[Any]:
-    """Return norms of which that of all tensors is the norm, on one device: of each tensor, or of those of a device."""
-    groups = _by_device(given)
+def _norms(tensors: list[Any], order: float) -> list[Any]:
+    """Return norms on one device, of each tensor or of those of each device; their norm is that of all tensors."""
+    groups = _by_device(tensors)
     if len(groups) == 1:
-        return [norm(tensor, order) for tensor in given]
+        return [norm(tensor, order) for tensor in tensors]
     norms: list[Any] = []
     for group in groups:
-        together = _norm_there(arrays_of(group), order)
+        together = _norm_on_device(arrays_of(group), order)
         norms += [norm(tensor, order) for tensor in group] if together is None else [together]
     return [each.to(norms[0].device) for each in norms]
 
@@ -197,7 +199,7 @@ def clip_grads_with_norm_(
     total_norm: Tensor,
     foreach: bool | None = None,  # noqa: ARG001  PyTorch's signature
 ) -> None:
-    """Scale the gradients by ``max_norm / (total_norm + 1e-6)`` where that is below 1.
+    """Scale the gradients by ``max_norm / (total_norm + 1e-6)`` if that is below 1.
 
     Raises
     ------

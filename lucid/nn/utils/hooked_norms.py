@@ -22,7 +22,7 @@ __all__ = ["remove_spectral_norm", "remove_weight_norm", "spectral_norm", "weigh
 
 
 class _Norm(Computing):
-    """A pre-hook that sets the attribute `name` to what it computes of tensors whose names begin with that."""
+    """A pre-hook that computes the attribute `name` from tensors with names that begin with it."""
 
     title = ""
     parts: tuple[str, ...] = ()
@@ -35,7 +35,7 @@ class _Norm(Computing):
         return self.name
 
     def part(self, module: Any, suffix: str) -> Any:
-        """Return what stands under the name with a suffix."""
+        """Return the attribute of the name with a suffix."""
         return getattr(module, self.name + suffix)
 
     def __call__(self, module: Any, _: Any) -> None:
@@ -60,10 +60,10 @@ class _Norm(Computing):
     @classmethod
     def remove(cls, module: Module, name: str) -> None:
         """Make the weight a parameter again, of the value that it has."""
-        found = cls.of(module, name)
-        if found is None:
+        entry = cls.of(module, name)
+        if entry is None:
             raise SettingError(f"{cls.title} of {name!r} not found in {type(module).__name__}")
-        number, hook = found
+        number, hook = entry
         with no_grad():
             weight = hook.computed(module)
         for suffix in ("", *cls.parts):

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def lengths(weight: Tensor, dim: int | None) -> Tensor:
-    """Return the length of the weight for each index along `dim`, over all others, which are kept; of None, of all."""
+    """Return the length of the weight for each index along `dim`, other dimensions kept as 1; of None, of all."""
     if dim is None:
         return norm(weight)
     dim = dim_in(dim, weight.ndim)
@@ -41,7 +41,7 @@ def check_iterations(count: int) -> None:
 
 
 def as_matrix(weight: Tensor, dim: int) -> Tensor:
-    """Return the weight as a matrix whose rows are numbered by `dim`."""
+    """Return the weight as a matrix with a row for each index along `dim`."""
     return weight.movedim(dim, 0).reshape(weight.shape[dim], -1)
 
 

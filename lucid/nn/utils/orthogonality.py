@@ -85,7 +85,7 @@ def _made_orthogonal(a: Any) -> Any:
 
 
 class Orthogonal(Module):
-    """The parametrization: orthonormal columns, or rows where there are fewer of these.
+    """The parametrization: orthonormal columns, or rows if there are fewer of these.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ class Orthogonal(Module):
 
     @no_grad()
     def right_inverse(self, Q: Any) -> Any:
-        """Return what `forward` makes `Q` of; columns that are not orthonormal are made so.
+        """Return the tensor that `forward` makes into `Q`; columns that are not orthonormal are made so.
 
         Raises
         ------

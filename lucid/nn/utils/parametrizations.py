@@ -153,16 +153,16 @@ def spectral_norm(
     weight = getattr(module, name, None)
     if not isinstance(weight, TensorBase):
         raise SettingError(f"{type(module).__name__} has no parameter or buffer with name {name!r}")
-    given: Any = weight
+    tensor: Any = weight
     rows = norms.dim_of_outputs(module) if dim is None else dim
-    return register_parametrization(module, name, _SpectralNorm(given, n_power_iterations, rows, eps))
+    return register_parametrization(module, name, _SpectralNorm(tensor, n_power_iterations, rows, eps))
 
 
 @checked
 def orthogonal(
     module: Module, name: str = "weight", orthogonal_map: str | None = None, *, use_trivialization: bool = True
 ) -> Module:
-    """Return the module after giving a weight orthonormal columns, or rows where there are fewer of these.
+    """Return the module after giving a weight orthonormal columns, or rows if there are fewer of these.
 
     Matrices lie in the last two dimensions. What is trained, `module.parametrizations.weight.original`, is any matrix.
 
@@ -197,7 +197,7 @@ def orthogonal(
     weight = getattr(module, name, None)
     if not isinstance(weight, TensorBase):
         raise SettingError(f"{type(module).__name__} has no parameter or buffer with name {name!r}")
-    given: Any = weight
-    map_name = check_map(given, orthogonal_map)
-    made = Orthogonal(tuple(given.shape), map_name, use_trivialization=use_trivialization)
+    tensor: Any = weight
+    map_name = check_map(tensor, orthogonal_map)
+    made = Orthogonal(tuple(tensor.shape), map_name, use_trivialization=use_trivialization)
     return register_parametrization(module, name, made, unsafe=True)

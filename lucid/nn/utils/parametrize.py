@@ -1,4 +1,4 @@
-"""Parameters and buffers as functions of others: a module computes its weight anew from what is trained instead.
+"""Parameters and buffers as functions of others: a module computes its weight anew from the trained tensors.
 
 `register_parametrization` puts the tensor that was there under `module.parametrizations.weight.original`, and makes the
 module one of a class that computes ``module.weight`` from it; other modules of its class stay as they are.
@@ -34,7 +34,7 @@ _values: ContextVar[dict[Any, Any] | None] = ContextVar("parametrized values", d
 
 @contextlib.contextmanager
 def cached() -> Generator[None]:
-    """Return a context manager in which each parametrized tensor is computed once; it is forgotten at the end.
+    """Return a context manager that computes each parametrized tensor once, and forgets it at the end.
 
     It holds for the thread that enters it. What is assigned to such a tensor meanwhile is seen at once.
 
@@ -86,7 +86,7 @@ def _not_implemented() -> Generator[None]:
 
 
 class ParametrizationList(ModuleList):
-    """The parametrizations of one tensor, the first to be registered first, and what they compute it from.
+    """The parametrizations of one tensor, the first to be registered first, and the tensors that they compute it from.
 
     That is `original`, or where the last `right_inverse` returns several tensors, `original0`, `original1` and so on:
     parameters if the tensor was one, otherwise buffers. `register_parametrization` makes it.
@@ -135,14 +135,14 @@ class ParametrizationList(ModuleList):
             raise
 
     def _originals(self) -> list[Any]:
-        """Return what the tensor is computed from."""
+        """Return the tensors that the parametrized one is computed from."""
         if self.is_tensor:
             return [self.original]
         return [getattr(self, f"original{i}") for i in range(self.ntensors)]
 
     @staticmethod
     def _checked(value: object, count: int | None) -> list[Any]:
-        """Return the tensors that `right_inverse` has returned, of which there are so many."""
+        """Return the tensors that `right_inverse` has returned, after a check of their number."""
         values = list(cast("Sequence[Any]", value if isinstance(value, tuple | list) else (value,)))
         if not values or not all(isinstance(part, TensorBase) for part in values):
             raise SettingError(
@@ -159,7 +159,7 @@ class ParametrizationList(ModuleList):
                 original.data = value
 
     def right_inverse(self, value: Tensor) -> None:
-        """Set what the tensor is computed from so that it becomes `value`, by the parametrizations' `right_inverse`.
+        """Set the original tensors by the parametrizations' `right_inverse`, so that the computed one becomes `value`.
 
         Raises
         ------
@@ -205,7 +205,7 @@ class ParametrizationList(ModuleList):
 
 
 class _Parametrized(Module):
-    """What the class of a module becomes a subclass of by its first parametrization."""
+    """The base of a module's class from its first parametrization on."""
 
     parametrizations: Any
 
@@ -230,8 +230,8 @@ class _Parametrized(Module):
 
 def _parametrizations(module: Module) -> ModuleDict | None:
     """Return the parametrizations of a module by the names of its tensors, if it has any."""
-    found = vars(module).get("_modules", {}).get("parametrizations")
-    return found if isinstance(found, ModuleDict) else None
+    lists = vars(module).get("_modules", {}).get("parametrizations")
+    return lists if isinstance(lists, ModuleDict) else None
 
 
 @functools.cache
@@ -240,7 +240,7 @@ def _parametrized(kind: type[Module]) -> type[Module]:
 
 
 def _rebuilt(kind: type[Module]) -> Module:
-    """Return an empty module of the class with parametrizations: what copies and pickles begin with."""
+    """Return an empty module of the class with parametrizations, for copies and pickles to fill."""
     return object.__new__(_parametrized(kind))
 
 
@@ -374,7 +374,7 @@ def type_before_parametrizations(module: Module) -> type[Module]:
 def transfer_parametrizations_and_params(
     from_module: Module, to_module: Module, tensor_name: str | None = None
 ) -> Module:
-    """Return `to_module` with the parametrizations of `from_module`, of one tensor or of all, which both then share.
+    """Return `to_module` with the parametrizations of `from_module`, of one tensor or of all, shared by both.
 
     A tensor that it has not is made for it; what is computed from becomes that of `from_module`.
 

@@ -93,7 +93,7 @@ def ln_structured(
 
 @checked
 def custom_from_mask(module: Module, name: str, mask: Tensor) -> Module:
-    """Return the module after pruning where a `mask` is zero."""
+    """Return the module after pruning the elements with a zero in `mask`."""
     CustomFromMask.apply(module, name, mask)
     return module
 
@@ -126,11 +126,11 @@ def global_unstructured(
         raise ArgumentError(
             f"global_unstructured: pruning_method: expected one of PRUNING_TYPE 'unstructured', got {pruning_method}"
         )
-    given = importance_scores or {}
+    importances = importance_scores or {}
     tensors: list[Any] = [getattr(module, name) for module, name in places]
     with no_grad():
         scores = parameters_to_vector(
-            [scores_of(given.get(place), tensor) for place, tensor in zip(places, tensors, strict=True)]
+            [scores_of(importances.get(place), tensor) for place, tensor in zip(places, tensors, strict=True)]
         )
         before = parameters_to_vector(
             [
@@ -148,7 +148,7 @@ def global_unstructured(
 
 @checked
 def remove(module: Module, name: str) -> Module:
-    """Return the module after making a pruned parameter an ordinary one again; what is pruned stays zero.
+    """Return the module after making a pruned parameter an ordinary one again; pruned elements stay zero.
 
     Raises
     ------

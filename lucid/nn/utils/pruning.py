@@ -1,4 +1,4 @@
-"""Methods of pruning: how each chooses what is held at zero, and how it puts its mask and its hook on a module."""
+"""Methods of pruning: how each chooses elements to hold at zero, and how it puts its mask and its hook on a module."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def hooks_of(module: Module) -> Any:
 
 
 def scores_of(scores: Any, t: Any) -> Any:
-    """Return the scores by which elements are pruned: those of the tensor itself unless others are given."""
+    """Return the scores that decide on pruning: the elements of the tensor itself unless others are given."""
     if scores is None:
         return t.detach()
     if scores.shape != t.shape:
@@ -39,7 +39,7 @@ def scores_of(scores: Any, t: Any) -> Any:
 
 
 class BasePruningMethod(Computing):
-    """The base of methods of pruning: a subclass defines `compute_mask`, and says which elements it gets.
+    """The base of methods of pruning: a subclass defines `compute_mask`, and the elements for it by `PRUNING_TYPE`.
 
     `PRUNING_TYPE` is ``"unstructured"`` for a method that is given the elements that are left, in one dimension,
     ``"structured"`` for the slices along its `dim` of which something is left, and ``"global"`` for all.
@@ -49,7 +49,7 @@ class BasePruningMethod(Computing):
     _tensor_name: str = ""
 
     def __call__(self, module: Any, inputs: Any) -> None:
-        """Compute the parameter: what the pre-hook does."""
+        """Compute the parameter, as a pre-hook."""
         setattr(module, self._tensor_name, self.apply_mask(module))
 
     @property
@@ -63,7 +63,7 @@ class BasePruningMethod(Computing):
 
     @abstractmethod
     def compute_mask(self, t: Any, default_mask: Any) -> Any:
-        """Return a mask of zeros and ones for the tensor `t`, zero at least where `default_mask` is."""
+        """Return a mask of zeros and ones for the tensor `t`; zeros of `default_mask` stay zero."""
 
     def apply_mask(self, module: Module) -> Any:
         """Return the pruned tensor of a module."""
@@ -76,7 +76,7 @@ class BasePruningMethod(Computing):
     def apply(
         cls, module: Module, name: str, *args: Any, importance_scores: Tensor | None = None, **kwargs: Any
     ) -> BasePruningMethod:
-        """Return the method after pruning a parameter by it, of which the other arguments are those of its constructor.
+        """Return the method after pruning a parameter by it; the other arguments are those of its constructor.
 
         Raises
         ------
@@ -118,7 +118,7 @@ class BasePruningMethod(Computing):
         return t * mask.to(t.dtype)
 
     def remove(self, module: Module) -> None:
-        """Make the parameter an ordinary one again; what is pruned stays zero."""
+        """Make the parameter an ordinary one again; pruned elements stay zero."""
         name = self._tensor_name
         with no_grad():
             value = self.apply_mask(module)
@@ -135,7 +135,7 @@ def prunes(hook: Any, name: str) -> bool:
 
 
 class PruningContainer(BasePruningMethod):
-    """Several methods of pruning on one parameter, the last of which is the one to be applied."""
+    """Several methods of pruning on one parameter; the last is the one to be applied."""
 
     PRUNING_TYPE = "global"
 
@@ -175,7 +175,7 @@ class PruningContainer(BasePruningMethod):
         return self._pruning_methods[index]
 
     def compute_mask(self, t: Any, default_mask: Any) -> Any:
-        """Return the mask by the last method, of what the mask so far has left."""
+        """Return the mask by the last method, for the elements that the mask so far has left."""
         method: Any = self._pruning_methods[-1]
         kind: str = method.PRUNING_TYPE
         if kind not in {"unstructured", "structured", "global"}:
@@ -207,12 +207,12 @@ def _check_amount(amount: Any) -> Any:
 
 
 class _ByAmount(BasePruningMethod):
-    """What prunes a number of units, those with the least scores."""
+    """The base of methods that prune a number of units, those with the least scores."""
 
     amount: Any
 
     def places(self, scores: Any) -> Any:
-        """Return where the least scores are, as many as are to be pruned."""
+        """Return the indices of the least scores, as many as are to be pruned."""
         size = scores.numel()
         count = int(self.amount) if isinstance(self.amount, numbers.Integral) else round(self.amount * size)
         if count > size:

@@ -170,12 +170,12 @@ def _lengths_of(name: str, lengths: Tensor | Sequence[int] | Integers) -> Intege
     if isinstance(lengths, Tensor):
         if lengths.is_cuda:
             raise DeviceError(f"{name}: expected lengths on the CPU, got them on {lengths.device}: use lengths.cpu()")
-    found = np.asarray(lengths.numpy(force=True) if isinstance(lengths, Tensor) else lengths)
-    if found.size and found.dtype.kind not in "iu":
+    array = np.asarray(lengths.numpy(force=True) if isinstance(lengths, Tensor) else lengths)
+    if array.size and array.dtype.kind not in "iu":
         raise unfit(lengths, "integers", "lengths")
-    if found.ndim != 1:
-        raise ShapeError(f"{name}: expected lengths of one dimension, got shape {list(found.shape)}")
-    return found.astype(np.int64)
+    if array.ndim != 1:
+        raise ShapeError(f"{name}: expected lengths of one dimension, got shape {list(array.shape)}")
+    return array.astype(np.int64)
 
 
 def _how_many_above(numbers: Integers) -> Integers:

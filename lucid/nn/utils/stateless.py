@@ -38,7 +38,7 @@ def functional_call(
     tie_weights: bool = True,
     strict: bool = False,
 ) -> Any:
-    """Return ``module(*args, **kwargs)`` with other parameters and buffers than its own, which it then has again.
+    """Return ``module(*args, **kwargs)`` with other parameters and buffers; its own are restored at the end.
 
     Gradients flow to what is given. A buffer that the call replaces is replaced in the dictionary, one that it changes
     in place is changed there.
@@ -75,22 +75,22 @@ def functional_call(
     """
     several = not hasattr(parameter_and_buffer_dicts, "keys")
     dicts: list[Any] = list(parameter_and_buffer_dicts) if several else [parameter_and_buffer_dicts]
-    given: dict[str, Any] = {}
+    replacements: dict[str, Any] = {}
     for each in dicts:
         if not hasattr(each, "keys"):
             raise ArgumentError(
                 f"functional_call: parameter_and_buffer_dicts: expected dictionaries, got {type(each).__name__}"
             )
-        twice = given.keys() & each.keys()
+        twice = replacements.keys() & each.keys()
         if twice:
             raise SettingError(
                 f"functional_call: {sorted(twice)} appeared in multiple dictionaries: give each name once"
             )
-        given.update(each)
+        replacements.update(each)
     places = _places(module)
-    known = {name: value for name, value in given.items() if name in places}
+    known = {name: value for name, value in replacements.items() if name in places}
     wanted = _tied(places, known) if tie_weights else known
-    unknown, missing = sorted(given.keys() - known.keys()), [name for name in places if name not in wanted]
+    unknown, missing = sorted(replacements.keys() - known.keys()), [name for name in places if name not in wanted]
     if strict and (unknown or missing):
         raise StateDictError(
             f"functional_call: strict=True: {type(module).__name__} has no parameter or buffer {unknown}, and without "
@@ -111,10 +111,10 @@ def functional_call(
             table[key] = value
 
 
-def _tied(places: dict[str, tuple[dict[str, Any], str]], given: dict[str, Any]) -> dict[str, Any]:
-    """Return what is given, also under the other names of the tensors that it stands for."""
+def _tied(places: dict[str, tuple[dict[str, Any], str]], replacements: dict[str, Any]) -> dict[str, Any]:
+    """Return the replacements, also under the other names of the tensors that they replace."""
     by_tensor: dict[int, Any] = {}
-    for name, value in given.items():
+    for name, value in replacements.items():
         table, key = places[name]
         if by_tensor.setdefault(id(table[key]), value) is not value:
             raise SettingError(
@@ -122,9 +122,9 @@ def _tied(places: dict[str, tuple[dict[str, Any], str]], given: dict[str, Any]) 
                 "give one of them, or pass tie_weights=False"
             )
     return {
-        name: given[name] if name in given else by_tensor[id(table[key])]
+        name: replacements[name] if name in replacements else by_tensor[id(table[key])]
         for name, (table, key) in places.items()
-        if name in given or id(table[key]) in by_tensor
+        if name in replacements or id(table[key]) in by_tensor
     }
 
 

@@ -1,4 +1,4 @@
-"""Schedules of learning rates: what changes the groups of an optimizer from epoch to epoch.
+"""Schedules of learning rates: they change the groups of an optimizer from epoch to epoch.
 
 This holds for all of them:
 

@@ -27,10 +27,10 @@ class Combined(LRScheduler):
 
     def _take(self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None) -> None:
         """Check the schedules, and keep them."""
-        given = list(cast("Sequence[object]", schedulers))
-        if not given:
+        parts = list(cast("Sequence[object]", schedulers))
+        if not parts:
             raise SettingError(f"{type(self).__name__}: schedulers: expected at least one scheduler, got none")
-        for place, each in enumerate(given):
+        for place, each in enumerate(parts):
             where = f"{type(self).__name__}: schedulers[{place}]"
             if not isinstance(each, LRScheduler):
                 raise unfit(each, "an LRScheduler", "schedulers")
@@ -39,7 +39,7 @@ class Combined(LRScheduler):
             optimizer = optimizer or each.optimizer
             if each.optimizer is not optimizer:
                 raise SettingError(f"{where}: expected all schedulers to belong to the same optimizer, got another's")
-        self._schedulers = cast("list[LRScheduler]", given)
+        self._schedulers = cast("list[LRScheduler]", parts)
         self.optimizer = self._schedulers[0].optimizer
 
     def _initial_step(self) -> None:
@@ -63,7 +63,7 @@ class Combined(LRScheduler):
         self._begin_anew()
 
     def state_dict(self) -> dict[str, Any]:
-        """Return what the schedule knows, with the state dicts of the others under ``"_schedulers"``."""
+        """Return the state of the schedule, with the state dicts of the others under ``"_schedulers"``."""
         return {**super().state_dict(), "_schedulers": [each.state_dict() for each in self._schedulers]}
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
@@ -157,7 +157,7 @@ class SequentialLR(Combined):
         self._last_lr = first.get_last_lr()
 
     def step(self) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Go on by an epoch, in the schedule whose turn it is."""
+        """Go on by an epoch, in the schedule that has its turn."""
         with all_or_nothing(self):
             self.last_epoch += 1
             place = bisect_right(self._milestones, self.last_epoch)
@@ -182,7 +182,7 @@ class SequentialLR(Combined):
 
 
 class ChainedScheduler(Combined):
-    """Several schedules at once: at each step each changes what those before it left.
+    """Several schedules at once: at each step each changes the learning rates of those before it.
 
     `lucid.optim.lr_scheduler` says what holds for all schedules.
 
@@ -227,6 +227,6 @@ class ChainedScheduler(Combined):
 
 
 def _to_first_rates(optimizer: Optimizer) -> None:
-    """Give each group the learning rate with which it began."""
+    """Give each group its first learning rate."""
     for group in optimizer.param_groups:
         write_rate(group, copied(group["initial_lr"]))

@@ -105,7 +105,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         return _on_cosine(self.base_lrs, self.eta_min, math.pi * self.T_cur / self.T_i)
 
     def step(self, epoch: float | None = None) -> None:
-        """Go on by an epoch, or to the one given, which may be a fraction: ``step(epoch + batch / batches)``.
+        """Go on by an epoch, or to the one given, also a fraction: ``step(epoch + batch / batches)``.
 
         Raises
         ------
@@ -145,5 +145,5 @@ class CosineAnnealingWarmRestarts(LRScheduler):
 
 
 def _on_cosine(rates: list[Rate], least: float, angle: float) -> list[Rate]:
-    """Return each rate at the angle 0 of a cosine, `least` at pi, and what lies between."""
+    """Return each rate at the angle 0 of a cosine, `least` at pi, and values along the cosine between them."""
     return [least + (rate - least) * (1 + math.cos(angle)) / 2 for rate in rates]

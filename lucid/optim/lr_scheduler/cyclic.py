@@ -184,7 +184,7 @@ class CyclicLR(Cycling):
 
 
 class _Phase(TypedDict):
-    """A part of the one cycle: its last step, and the names of the settings between which it goes."""
+    """A part of the one cycle: its last step, and the names of the settings at its ends."""
 
     end_step: float
     start_lr: str
@@ -284,7 +284,7 @@ class OneCycleLR(Cycling):
         return phase, (self.last_epoch - start) / length if length else 1.0
 
     def _between(self, start: str, end: str, part: float) -> list[Any]:
-        """Return what lies between two settings of each group."""
+        """Return the interpolation between two settings of each group."""
         require(self.optimizer, {start, end})
         anneal = _along_cosine if self._anneal_func_type == "cos" else _along_line
         return [anneal(group[start], group[end], part) for group in self.optimizer.param_groups]

@@ -46,7 +46,7 @@ class ByFunctions(LRScheduler):
 
 
 class LambdaLR(ByFunctions):
-    r"""The learning rate is the first one times what a function gives for the epoch: :math:`lr_t = lr_0 f(t)`.
+    r"""The learning rate is the first one times a function of the epoch: :math:`lr_t = lr_0 f(t)`.
 
     `lucid.optim.lr_scheduler` says what holds for all schedules.
 
@@ -79,7 +79,7 @@ class LambdaLR(ByFunctions):
 
 
 class MultiplicativeLR(ByFunctions):
-    r"""The learning rate is multiplied by what a function gives for the epoch: :math:`lr_t = lr_{t-1} f(t)`.
+    r"""The learning rate is multiplied by a function of the epoch: :math:`lr_t = lr_{t-1} f(t)`.
 
     `lucid.optim.lr_scheduler` says what holds for all schedules.
 
@@ -117,7 +117,7 @@ class MultiplicativeLR(ByFunctions):
 
 
 def state_of(function: object) -> dict[str, Any] | None:
-    """Return the attributes of an object that can be called; of what has none, and of a function, None."""
+    """Return the attributes of an object that can be called; None of a function, or without attributes."""
     return None if isinstance(function, FunctionType) else dict(getattr(function, "__dict__", {})) or None
 
 

@@ -1,4 +1,4 @@
-"""What schedules read of parameter groups, and write to them: a tensor keeps its place, a number is replaced."""
+"""Settings of parameter groups, read and written by schedules: a tensor keeps its place, a number is replaced."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def beside(value: object, rate: object) -> Any:
 
 
 def write_rate(group: Group, value: Rate) -> None:
-    """Give a group its learning rate; one that a tensor holds is written in place, where graphs read it."""
+    """Give a group its learning rate; one that a tensor holds is written in place, as graphs read it there."""
     rate: object = group["lr"]
     if not isinstance(rate, Tensor):
         group["lr"] = value

@@ -167,7 +167,7 @@ class ReduceLROnPlateau(LRScheduler):
 
     @property
     def in_cooldown(self) -> bool:
-        """Whether the epochs after a reduction last on, in which metrics do not count as bad."""
+        """Whether epochs after a reduction, with metrics that do not count as bad, last on."""
         return self.cooldown_counter > 0
 
     def _is_better(self, metric: float, best: float) -> bool:

@@ -22,11 +22,11 @@ class Scaling(LRScheduler):
     """A schedule of factors: from epoch to epoch, and of the first learning rate."""
 
     def _factor(self) -> float:
-        """Return what the learning rates of the epoch before are multiplied by at `last_epoch`."""
+        """Return the factor of `last_epoch` for the learning rates of the epoch before."""
         raise NotImplementedError
 
     def _total(self) -> float:
-        """Return what the first learning rates are multiplied by at `last_epoch`: the product of all factors."""
+        """Return the factor of `last_epoch` for the first learning rates: the product of all factors."""
         raise NotImplementedError
 
     def get_lr(self) -> list[Rate]:
@@ -266,8 +266,8 @@ class PolynomialLR(Scaling):
     def _factor(self) -> float:
         if self._is_initial or self.last_epoch > self.total_iters:
             return 1
-        left, before = 1.0 - self.last_epoch / self.total_iters, 1.0 - (self.last_epoch - 1) / self.total_iters
-        return (left / before) ** self.power
+        share, before = 1.0 - self.last_epoch / self.total_iters, 1.0 - (self.last_epoch - 1) / self.total_iters
+        return (share / before) ** self.power
 
     def _total(self) -> float:
         return (1.0 - min(self.total_iters, self.last_epoch) / max(self.total_iters, 1)) ** self.power

@@ -1,4 +1,4 @@
-"""LRScheduler: the base of all schedules, which says in which order a step does what."""
+"""LRScheduler: the base of all schedules, with the order of a step."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ class LRScheduler:
             self._go_to(epoch, getattr(self, "_get_closed_form_lr", self.get_lr))
 
     def _go_to(self, epoch: int, rates: Callable[[], list[Rate]]) -> None:
-        """Go to an epoch, and give each group what `rates` returns there."""
+        """Go to an epoch, and give each group its learning rate of `rates` there."""
         groups = self.optimizer.param_groups
         self.last_epoch = epoch
         with no_grad():
@@ -182,7 +182,7 @@ class LRScheduler:
         self.last_epoch -= 1
 
     def _take_over(self) -> None:
-        """Begin where another schedule has ended, whose learning rates are forgotten."""
+        """Begin at the end of another schedule, and forget the learning rates of that."""
         self._update_lr(0)
 
     def _parts(self, ago: int) -> Iterator[tuple[int, LRScheduler]]:
@@ -265,7 +265,7 @@ class LRScheduler:
         vars(self).update(self._adopted(state_dict))
 
     def _write_back(self) -> None:
-        """Give groups what the last step gave them; there may be groups that were added after it."""
+        """Give groups the learning rates of the last step; there may be groups that were added after it."""
         for group, rate in zip(self.optimizer.param_groups, self._last_lr, strict=False):
             write_rate(group, copied(rate))
 
@@ -281,7 +281,7 @@ class LRScheduler:
             )
 
     def _adopted(self, state_dict: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what a state dict holds, copied, with tensors of lucid's."""
+        """Return the entries of a state dict, copied, with tensors of lucid's."""
         return {
             name: [self._beside(entry, place) for place, entry in enumerate(cast("list[object]", value))]
             if isinstance(value, list)
@@ -290,7 +290,7 @@ class LRScheduler:
         }
 
     def _beside(self, value: object, place: int) -> object:
-        """Return the entry for a group: what is an array as a tensor on the device of the group's learning rate."""
+        """Return the entry for a group, an array as a tensor on the device of the group's learning rate."""
         if isinstance(value, Real) or not hasattr(value, "__array__"):
             return copy.deepcopy(value)
         groups = self.optimizer.param_groups
@@ -299,7 +299,7 @@ class LRScheduler:
 
 
 def _undone_if_it_raises(init: Callable[..., None]) -> Callable[..., None]:
-    """Return the constructor of a schedule, after an error in which the optimizer is as it was before."""
+    """Return the constructor of a schedule, undone in the optimizer if it raises."""
 
     @functools.wraps(init)
     def call(self: LRScheduler, *args: Any, **kwargs: Any) -> None:
@@ -338,7 +338,7 @@ def all_or_nothing(scheduler: LRScheduler) -> Generator[None]:
 
 
 def refuse_capture(scheduler: LRScheduler) -> None:
-    """Raise in a capture, where a step would be done once for all replays."""
+    """Raise in a capture, as a step would be done once for all replays."""
     if gpu.is_capturing():
         raise CaptureError(
             f"{type(scheduler).__name__}.step() cannot be captured in a CUDA graph, whose replays would all have the "

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from lucid.errors import SettingError
 from lucid.nn import functional as F
+from lucid.nn.layers.declared import declared
 from lucid.nn.layers.layer import Layer
 from lucid.nn.module.module import Module
 from lucid.nn.module.parameters import empty_parameter
@@ -47,8 +48,9 @@ class ReLU(MaybeInPlace):
         return F.relu(input, inplace=self.inplace)
 
 
+@declared
 class LeakyReLU(MaybeInPlace):
-    """Returns ``x`` where it is positive and ``negative_slope * x`` elsewhere.
+    """Returns ``x`` if ``x > 0``, else ``negative_slope * x``, element by element.
 
     >>> import lucid
     >>> from lucid import nn
@@ -56,19 +58,16 @@ class LeakyReLU(MaybeInPlace):
     tensor([-0.1000,  2.0000])
     """
 
-    _shown = ("negative_slope",)
-
-    @ranged
-    def __init__(self, negative_slope: float = 0.01, inplace: bool = False) -> None:
-        super().__init__(inplace)
-        self.negative_slope = negative_slope
+    negative_slope: float = 0.01
+    inplace: bool = False
 
     def forward(self, input: Tensor) -> Tensor:
         return F.leaky_relu(input, self.negative_slope, inplace=self.inplace)
 
 
+@declared
 class ELU(MaybeInPlace):
-    """Returns ``x`` where it is positive and ``alpha * (exp(x) - 1)`` elsewhere.
+    """Returns ``x`` if ``x > 0``, else ``alpha * (exp(x) - 1)``, element by element.
 
     >>> import lucid
     >>> from lucid import nn
@@ -76,12 +75,8 @@ class ELU(MaybeInPlace):
     tensor([-0.3161,  2.0000])
     """
 
-    _shown = ("alpha",)
-
-    @ranged
-    def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
-        super().__init__(inplace)
-        self.alpha = alpha
+    alpha: float = 1.0
+    inplace: bool = False
 
     def forward(self, input: Tensor) -> Tensor:
         return F.elu(input, self.alpha, inplace=self.inplace)
@@ -100,8 +95,9 @@ class SELU(MaybeInPlace):
         return F.selu(input, inplace=self.inplace)
 
 
+@declared
 class CELU(MaybeInPlace):
-    """Returns ``x`` where it is positive and ``alpha * (exp(x / alpha) - 1)`` elsewhere.
+    """Returns ``x`` if ``x > 0``, else ``alpha * (exp(x / alpha) - 1)``, element by element.
 
     >>> import lucid
     >>> from lucid import nn
@@ -109,20 +105,17 @@ class CELU(MaybeInPlace):
     tensor([-0.6321,  2.0000])
     """
 
-    _shown = ("alpha",)
     _ranges: ClassVar = {"alpha": NOT_ZERO}
-
-    @ranged
-    def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
-        super().__init__(inplace)
-        self.alpha = alpha
+    alpha: float = 1.0
+    inplace: bool = False
 
     def forward(self, input: Tensor) -> Tensor:
         return F.celu(input, self.alpha, inplace=self.inplace)
 
 
+@declared
 class RReLU(MaybeInPlace):
-    """Returns ``x`` where it is positive and ``slope * x`` elsewhere.
+    """Returns ``x`` if ``x > 0``, else ``slope * x``, element by element.
 
     The slope of each element is drawn between `lower` and `upper`, and their mean in evaluation.
 
@@ -132,21 +125,19 @@ class RReLU(MaybeInPlace):
     tensor([-0.2000,  2.0000])
     """
 
-    _shown = ("lower", "upper")
+    lower: float = 1.0 / 8
+    upper: float = 1.0 / 3
+    inplace: bool = False
 
-    @ranged
-    def __init__(self, lower: float = 1.0 / 8, upper: float = 1.0 / 3, inplace: bool = False) -> None:
-        super().__init__(inplace)
-        check_bounds(lower, upper)
-        self.lower = lower
-        self.upper = upper
+    def __post_init__(self) -> None:
+        check_bounds(self.lower, self.upper)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.rrelu(input, self.lower, self.upper, self.training, inplace=self.inplace)
 
 
 class PReLU(Layer):
-    """Returns ``x`` where it is positive and ``weight * x`` elsewhere, the slope a parameter, `init` at first.
+    """Returns ``x`` if ``x > 0``, else ``weight * x``, element by element; the slope is a parameter, `init` at first.
 
     `num_parameters` is 1 for one slope, or the number of channels, which are dimension 1 of the input.
 
@@ -173,8 +164,9 @@ class PReLU(Layer):
         return F.prelu(input, self.weight)
 
 
+@declared
 class Threshold(MaybeInPlace):
-    """Returns ``x`` where it is above `threshold` and `value` elsewhere.
+    """Returns ``x`` if ``x > threshold``, else `value`, element by element.
 
     >>> import lucid
     >>> from lucid import nn
@@ -182,13 +174,9 @@ class Threshold(MaybeInPlace):
     tensor([0., 2.])
     """
 
-    _shown = ("threshold", "value")
-
-    @ranged
-    def __init__(self, threshold: float, value: float, inplace: bool = False) -> None:
-        super().__init__(inplace)
-        self.threshold = threshold
-        self.value = value
+    threshold: float
+    value: float
+    inplace: bool = False
 
     def forward(self, input: Tensor) -> Tensor:
         return F.threshold(input, self.threshold, self.value, inplace=self.inplace)
@@ -207,6 +195,7 @@ class ReLU6(MaybeInPlace):
         return F.relu6(input, inplace=self.inplace)
 
 
+@declared
 class Hardtanh(MaybeInPlace):
     """Returns ``min(max(x, min_val), max_val)``; bounds that are not in order raise a SettingError.
 
@@ -216,20 +205,19 @@ class Hardtanh(MaybeInPlace):
     tensor([-1.0000,  0.5000,  1.0000])
     """
 
-    _shown = ("min_val", "max_val")
+    min_val: float = -1.0
+    max_val: float = 1.0
+    inplace: bool = False
 
-    @ranged
-    def __init__(self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> None:
-        super().__init__(inplace)
-        if not min_val < max_val:
-            raise SettingError(f"Hardtanh: expected min_val < max_val, got {min_val} and {max_val}")
-        self.min_val = min_val
-        self.max_val = max_val
+    def __post_init__(self) -> None:
+        if not self.min_val < self.max_val:
+            raise SettingError(f"Hardtanh: expected min_val < max_val, got {self.min_val} and {self.max_val}")
 
     def forward(self, input: Tensor) -> Tensor:
         return F.hardtanh(input, self.min_val, self.max_val, inplace=self.inplace)
 
 
+@declared
 class Hardsigmoid(Module):
     """Returns ``min(max(x + 3, 0), 6) / 6``.
 
@@ -239,15 +227,13 @@ class Hardsigmoid(Module):
     tensor([0.0000, 0.5000, 0.7500])
     """
 
-    @ranged
-    def __init__(self, inplace: bool = False) -> None:
-        super().__init__()
-        self.inplace = inplace
+    inplace: bool = False
 
     def forward(self, input: Tensor) -> Tensor:
         return F.hardsigmoid(input, inplace=self.inplace)
 
 
+@declared
 class Hardswish(Module):
     """Returns ``x * min(max(x + 3, 0), 6) / 6``.
 
@@ -257,29 +243,24 @@ class Hardswish(Module):
     tensor([-0.0000, 0.6667, 4.0000])
     """
 
-    @ranged
-    def __init__(self, inplace: bool = False) -> None:
-        super().__init__()
-        self.inplace = inplace
+    inplace: bool = False
 
     def forward(self, input: Tensor) -> Tensor:
         return F.hardswish(input, inplace=self.inplace)
 
 
+@declared
 class Shrink(Module):
-    """The base of layers that make what is within `lambd` of zero zero."""
+    """The base of layers that set elements within `lambd` of zero to zero."""
 
-    @ranged
-    def __init__(self, lambd: float = 0.5) -> None:
-        super().__init__()
-        self.lambd = lambd
+    lambd: float = 0.5
 
     def extra_repr(self) -> str:
         return str(self.lambd)
 
 
 class Hardshrink(Shrink):
-    """Returns ``x`` where it is below ``-lambd`` or above `lambd`, and 0 elsewhere.
+    """Returns ``x`` if ``x < -lambd`` or ``x > lambd``, else 0, element by element.
 
     >>> import lucid
     >>> from lucid import nn
@@ -292,7 +273,7 @@ class Hardshrink(Shrink):
 
 
 class Softshrink(Shrink):
-    """Returns ``x`` moved towards zero by `lambd`, and 0 where it is nearer.
+    """Returns ``x`` moved towards zero by `lambd`, and 0 for elements nearer to zero.
 
     >>> import lucid
     >>> from lucid import nn

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 from lucid.nn import functional as F
 from lucid.nn.layers.activation.rectifiers import MaybeInPlace
+from lucid.nn.layers.declared import declared
 from lucid.nn.layers.layer import Layer
 from lucid.nn.module.module import Module
-from lucid.settings.checks import ranged
 from lucid.settings.ranges import NOT_ZERO
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ class Mish(MaybeInPlace):
         return F.mish(input, inplace=self.inplace)
 
 
+@declared
 class GELU(Layer):
     """Returns ``x * Phi(x)``, Phi the normal distribution function, or `approximate`, ``"none"``, by ``"tanh"``.
 
@@ -50,19 +51,15 @@ class GELU(Layer):
     tensor([-0.1587,  1.9545])
     """
 
-    _shown = ("approximate",)
-
-    @ranged
-    def __init__(self, approximate: str = "none") -> None:
-        super().__init__()
-        self.approximate = approximate
+    approximate: str = "none"
 
     def forward(self, input: Tensor) -> Tensor:
         return F.gelu(input, approximate=self.approximate)
 
 
+@declared
 class Softplus(Layer):
-    """Returns ``log(1 + exp(beta * x)) / beta``, and ``x`` itself where ``beta * x > threshold``.
+    """Returns ``log(1 + exp(beta * x)) / beta``, or ``x`` itself if ``beta * x > threshold``, element by element.
 
     >>> import lucid
     >>> from lucid import nn
@@ -70,14 +67,9 @@ class Softplus(Layer):
     tensor([0.3133, 2.1269])
     """
 
-    _shown = ("beta", "threshold")
     _ranges: ClassVar = {"beta": NOT_ZERO}
-
-    @ranged
-    def __init__(self, beta: float = 1.0, threshold: float = 20.0) -> None:
-        super().__init__()
-        self.beta = beta
-        self.threshold = threshold
+    beta: float = 1.0
+    threshold: float = 20.0
 
     def forward(self, input: Tensor) -> Tensor:
         return F.softplus(input, self.beta, self.threshold)

@@ -6,25 +6,19 @@ from typing import TYPE_CHECKING
 
 from lucid.errors import ShapeError
 from lucid.nn import functional as F
+from lucid.nn.layers.declared import declared
 from lucid.nn.layers.layer import Layer
 from lucid.nn.module.module import Module
-from lucid.settings.checks import ranged
 
 if TYPE_CHECKING:
     from lucid.tensor import Tensor
 
 
+@declared
 class AlongDim(Layer):
     """The base of layers that work along `dim`; None picks 0 for inputs of 0, 1 or 3 dimensions, else 1, and warns."""
 
-    _shown = ("dim",)
-
-    dim: int | None
-
-    @ranged
-    def __init__(self, dim: int | None = None) -> None:
-        super().__init__()
-        self.dim = dim
+    dim: int | None = None
 
 
 class Softmax(AlongDim):
@@ -81,6 +75,7 @@ class Softmax2d(Module):
         return F.softmax(input, -3)
 
 
+@declared
 class GLU(Layer):
     """Returns ``a * sigmoid(b)``, a and b the halves of ``x`` along `dim`.
 
@@ -90,12 +85,7 @@ class GLU(Layer):
     tensor([0.5000, 1.0000])
     """
 
-    _shown = ("dim",)
-
-    @ranged
-    def __init__(self, dim: int = -1) -> None:
-        super().__init__()
-        self.dim = dim
+    dim: int = -1
 
     def forward(self, input: Tensor) -> Tensor:
         return F.glu(input, self.dim)

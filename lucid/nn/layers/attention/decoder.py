@@ -100,7 +100,7 @@ class TransformerDecoderLayer(Module):
 
 
 class TransformerDecoder(Module):
-    """Returns what `num_layers` copies of `decoder_layer`, one after the other, and then `norm` make of a target.
+    """Returns a target after `num_layers` copies of `decoder_layer`, one after the other, and then `norm`.
 
     The copies begin with the same parameters; each looks at the same memory.
 

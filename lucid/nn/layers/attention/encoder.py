@@ -1,4 +1,4 @@
-"""The encoder of a Transformer, and what its layers share with the decoder's."""
+"""The encoder of a Transformer, and functions that the decoder uses too."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ACTIVATIONS = {"relu": F.relu, "gelu": F.gelu}
 
 
 def activation_of(activation: str | Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
-    """Return the activation of a name, or itself; a SettingError says which names there are."""
+    """Return the activation of a name, or itself if it is a callable; a SettingError lists the names."""
     if isinstance(activation, str):
         if activation not in ACTIVATIONS:
             raise SettingError(f"activation: expected 'relu', 'gelu' or a callable, got {activation!r}")
@@ -38,7 +38,7 @@ def activation_of(activation: str | Callable[[Tensor], Tensor]) -> Callable[[Ten
 
 
 def copies(layer: Module, count: int) -> ModuleList:
-    """Return `count` copies of a layer, which begin with its parameters."""
+    """Return `count` copies of a layer, each with its own copy of the parameters."""
     return ModuleList([copy.deepcopy(layer) for _ in range(count)])
 
 
@@ -105,7 +105,7 @@ class TransformerEncoderLayer(Module):
 
 
 class TransformerEncoder(Module):
-    """Returns what `num_layers` copies of `encoder_layer`, one after the other, and then `norm` make of a sequence.
+    """Returns a sequence after `num_layers` copies of `encoder_layer`, one after the other, and then `norm`.
 
     The copies begin with the same parameters. `enable_nested_tensor` and `mask_check` are there for PyTorch's sake and
     do nothing: padded keys are computed and masked.

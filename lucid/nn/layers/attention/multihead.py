@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class MultiheadAttention(Module):
-    """Returns what each of `num_heads` heads of the queries sees of the values, and the weights, or None, as a tuple.
+    """Returns the attention of `num_heads` heads of the queries to the values, and the weights or None, as a tuple.
 
     `embed_dim`, a multiple of `num_heads`, is the number of features of queries and results, `kdim` and `vdim` those of
     keys and values, the same if None. `dropout`, in [0, 1), is the share of weights dropped in training. `add_bias_kv`
@@ -75,19 +75,19 @@ class MultiheadAttention(Module):
         self.batch_first = batch_first
         self.head_dim = embed_dim // num_heads
         self.add_zero_attn = add_zero_attn
-        alike = self.kdim == self.vdim == embed_dim
+        packed = self.kdim == self.vdim == embed_dim
 
-        def register(name: str, *shape: int, there: bool) -> None:
-            self.register_parameter(name, empty_parameter(shape, device, dtype) if there else None)
+        def register(name: str, *shape: int, learned: bool) -> None:
+            self.register_parameter(name, empty_parameter(shape, device, dtype) if learned else None)
 
         names = ["q_proj_weight", "k_proj_weight", "v_proj_weight"]
         for name, features in zip(names, (embed_dim, self.kdim, self.vdim), strict=True):
-            register(name, embed_dim, features, there=not alike)
-        register("in_proj_weight", 3 * embed_dim, embed_dim, there=alike)
-        register("in_proj_bias", 3 * embed_dim, there=bias)
+            register(name, embed_dim, features, learned=not packed)
+        register("in_proj_weight", 3 * embed_dim, embed_dim, learned=packed)
+        register("in_proj_bias", 3 * embed_dim, learned=bias)
         self.out_proj = Linear(embed_dim, embed_dim, bias, device, dtype)
-        register("bias_k", 1, 1, embed_dim, there=add_bias_kv)
-        register("bias_v", 1, 1, embed_dim, there=add_bias_kv)
+        register("bias_k", 1, 1, embed_dim, learned=add_bias_kv)
+        register("bias_v", 1, 1, embed_dim, learned=add_bias_kv)
         self._reset_parameters()
 
     def _reset_parameters(self) -> None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Transformer(Module):
-    """Returns what the decoder makes of a target `tgt`, with what the encoder makes of a source `src` as its memory.
+    """Returns the output of the decoder for a target `tgt`, with the encoder's output for a source `src` as its memory.
 
     Each is a stack of `num_encoder_layers` or `num_decoder_layers` and a LayerNorm, or `custom_encoder` and
     `custom_decoder`; the other settings are those of :class:`TransformerEncoderLayer`. Parameters of two dimensions or
@@ -116,5 +116,5 @@ class Transformer(Module):
 
     @staticmethod
     def generate_square_subsequent_mask(sz: int, device: Device = None, dtype: Dtype | None = None) -> Tensor:
-        """Return a mask of shape (sz, sz), minus infinity where a query would look at a later key, and else 0."""
+        """Return a mask of shape (sz, sz): minus infinity for keys later than the query, else 0."""
         return triu(full((sz, sz), -math.inf, device=device, dtype=dtype), 1)

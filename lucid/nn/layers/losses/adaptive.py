@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Outcome(NamedTuple):
-    """What the loss gives: the log-probability of each target, and minus their mean."""
+    """The result of the loss: the log-probability of each target, and minus their mean."""
 
     output: Tensor
     loss: Tensor

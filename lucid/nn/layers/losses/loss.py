@@ -1,4 +1,4 @@
-"""Losses as layers: each calls the function of its name; what their settings mean says `lucid.ops.loss`.
+"""Losses as layers: each calls the function of its name; see `lucid.ops.loss` for the meaning of the settings.
 
 `size_average` and `reduce` are PyTorch's older form of `reduction`.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from lucid.nn import functional as F
+from lucid.nn.layers.declared import declared
 from lucid.nn.module.module import Module
 from lucid.ops.loss.older_reduction import reduction_of
 from lucid.settings.checks import ranged
@@ -15,6 +16,7 @@ from lucid.settings.ranges import NOT_NEGATIVE, words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from dataclasses import InitVar
 
     from lucid.tensor import Tensor
 
@@ -73,8 +75,9 @@ class L1Loss(Loss):
         return F.l1_loss(input, target, reduction=self.reduction)
 
 
+@declared
 class SmoothL1Loss(Loss):
-    """Returns ``d**2 / (2 * beta)`` where ``d = abs(input - target)`` is below beta and ``d - beta / 2`` elsewhere.
+    """Returns ``d**2 / (2 * beta)`` if ``d = abs(input - target)`` is below beta, else ``d - beta / 2``, reduced.
 
     >>> import lucid
     >>> from lucid import nn
@@ -83,24 +86,18 @@ class SmoothL1Loss(Loss):
     """
 
     _ranges: ClassVar = {"beta": NOT_NEGATIVE}
-
-    @ranged
-    def __init__(
-        self,
-        size_average: bool | None = None,
-        reduce: bool | None = None,
-        reduction: str = "mean",
-        beta: float = 1.0,
-    ) -> None:
-        super().__init__(size_average, reduce, reduction)
-        self.beta = beta
+    size_average: InitVar[bool | None] = None
+    reduce: InitVar[bool | None] = None
+    reduction: str = "mean"
+    beta: float = 1.0
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.smooth_l1_loss(input, target, reduction=self.reduction, beta=self.beta)
 
 
+@declared
 class HuberLoss(Loss):
-    """Returns ``d**2 / 2`` where ``d = abs(input - target)`` is below delta, else ``delta * (d - delta / 2)``.
+    """Returns ``d**2 / 2`` if ``d = abs(input - target)`` is below delta, else ``delta * (d - delta / 2)``, reduced.
 
     >>> import lucid
     >>> from lucid import nn
@@ -108,15 +105,14 @@ class HuberLoss(Loss):
     tensor(1.2500)
     """
 
-    @ranged
-    def __init__(self, reduction: str = "mean", delta: float = 1.0) -> None:
-        super().__init__(reduction=reduction)
-        self.delta = delta
+    reduction: str = "mean"
+    delta: float = 1.0
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.huber_loss(input, target, reduction=self.reduction, delta=self.delta)
 
 
+@declared
 class NLLLoss(WeightedLoss):
     """Returns ``-weight[target] * input[target]`` of log-probabilities, reduced.
 
@@ -126,24 +122,19 @@ class NLLLoss(WeightedLoss):
     tensor(0.3000)
     """
 
-    @ranged
-    def __init__(
-        self,
-        weight: Tensor | None = None,
-        size_average: bool | None = None,
-        ignore_index: int = -100,
-        reduce: bool | None = None,
-        reduction: str = "mean",
-    ) -> None:
-        super().__init__(weight, size_average, reduce, reduction)
-        self.ignore_index = ignore_index
+    weight: Tensor | None = None
+    size_average: InitVar[bool | None] = None
+    ignore_index: int = -100
+    reduce: InitVar[bool | None] = None
+    reduction: str = "mean"
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.nll_loss(input, target, weight=self.weight, ignore_index=self.ignore_index, reduction=self.reduction)
 
 
+@declared
 class CrossEntropyLoss(WeightedLoss):
-    """Returns the cross-entropy of logits and targets, of which `label_smoothing` goes to all classes, reduced.
+    """Returns the cross-entropy of logits and targets, a share `label_smoothing` spread over all classes, reduced.
 
     >>> import lucid
     >>> from lucid import nn
@@ -151,19 +142,12 @@ class CrossEntropyLoss(WeightedLoss):
     tensor(1.3863)
     """
 
-    @ranged
-    def __init__(
-        self,
-        weight: Tensor | None = None,
-        size_average: bool | None = None,
-        ignore_index: int = -100,
-        reduce: bool | None = None,
-        reduction: str = "mean",
-        label_smoothing: float = 0.0,
-    ) -> None:
-        super().__init__(weight, size_average, reduce, reduction)
-        self.ignore_index = ignore_index
-        self.label_smoothing = label_smoothing
+    weight: Tensor | None = None
+    size_average: InitVar[bool | None] = None
+    ignore_index: int = -100
+    reduce: InitVar[bool | None] = None
+    reduction: str = "mean"
+    label_smoothing: float = 0.0
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.cross_entropy(
@@ -220,6 +204,7 @@ class BCEWithLogitsLoss(WeightedLoss):
         )
 
 
+@declared
 class KLDivLoss(Loss):
     """Returns ``target * (log(target) - input)`` of log-probabilities, reduced; with `log_target` of both.
 
@@ -230,22 +215,16 @@ class KLDivLoss(Loss):
     """
 
     _ranges: ClassVar = {"reduction": words("none", "batchmean", "mean", "sum")}
-
-    @ranged
-    def __init__(
-        self,
-        size_average: bool | None = None,
-        reduce: bool | None = None,
-        reduction: str = "mean",
-        log_target: bool = False,
-    ) -> None:
-        super().__init__(size_average, reduce, reduction)
-        self.log_target = log_target
+    size_average: InitVar[bool | None] = None
+    reduce: InitVar[bool | None] = None
+    reduction: str = "mean"
+    log_target: bool = False
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.kl_div(input, target, reduction=self.reduction, log_target=self.log_target)
 
 
+@declared
 class PoissonNLLLoss(Loss):
     """Returns ``exp(input) - target * input``, or of rates ``input - target * log(input + eps)``, reduced.
 
@@ -257,20 +236,12 @@ class PoissonNLLLoss(Loss):
     tensor(0.8591)
     """
 
-    @ranged
-    def __init__(
-        self,
-        log_input: bool = True,
-        full: bool = False,
-        size_average: bool | None = None,
-        eps: float = 1e-8,
-        reduce: bool | None = None,
-        reduction: str = "mean",
-    ) -> None:
-        super().__init__(size_average, reduce, reduction)
-        self.log_input = log_input
-        self.full = full
-        self.eps = eps
+    log_input: bool = True
+    full: bool = False
+    size_average: InitVar[bool | None] = None
+    eps: float = 1e-8
+    reduce: InitVar[bool | None] = None
+    reduction: str = "mean"
 
     def forward(self, log_input: Tensor, target: Tensor) -> Tensor:
         return F.poisson_nll_loss(
@@ -297,6 +268,7 @@ class GaussianNLLLoss(Loss):
         return F.gaussian_nll_loss(input, target, var, full=self.full, eps=self.eps, reduction=self.reduction)
 
 
+@declared
 class CTCLoss(Loss):
     """Returns ``-log`` of the probability that a sequence gives labels, whenever, reduced; see `F.ctc_loss`.
 
@@ -309,11 +281,9 @@ class CTCLoss(Loss):
     tensor(1.8999)
     """
 
-    @ranged
-    def __init__(self, blank: int = 0, reduction: str = "mean", zero_infinity: bool = False) -> None:
-        super().__init__(reduction=reduction)
-        self.blank = blank
-        self.zero_infinity = zero_infinity
+    blank: int = 0
+    reduction: str = "mean"
+    zero_infinity: bool = False
 
     def forward(
         self,

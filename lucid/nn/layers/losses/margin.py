@@ -1,4 +1,4 @@
-"""Losses that want a margin as layers; what they mean says `lucid.ops.loss.margin`."""
+"""Losses with a margin as layers; see `lucid.ops.loss.margin` for the meaning of the settings."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from lucid.errors import SettingError
 from lucid.nn import functional as F
+from lucid.nn.layers.declared import declared
 from lucid.nn.layers.distance import PairwiseDistance
 from lucid.nn.layers.losses.loss import Loss, WeightedLoss
 from lucid.ops.loss.margin import as_distance
@@ -14,12 +15,14 @@ from lucid.settings.ranges import POSITIVE, number
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from dataclasses import InitVar
 
     from lucid.tensor import Tensor
 
 
+@declared
 class HingeEmbeddingLoss(Loss):
-    """Returns ``input`` where the target is 1 and ``max(margin - input, 0)`` where it is -1, reduced.
+    """Returns ``input`` if the target is 1 and ``max(margin - input, 0)`` if it is -1, reduced.
 
     >>> import lucid
     >>> from lucid import nn
@@ -27,23 +30,18 @@ class HingeEmbeddingLoss(Loss):
     tensor(0.6500)
     """
 
-    @ranged
-    def __init__(
-        self,
-        margin: float = 1.0,
-        size_average: bool | None = None,
-        reduce: bool | None = None,
-        reduction: str = "mean",
-    ) -> None:
-        super().__init__(size_average, reduce, reduction)
-        self.margin = margin
+    margin: float = 1.0
+    size_average: InitVar[bool | None] = None
+    reduce: InitVar[bool | None] = None
+    reduction: str = "mean"
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.hinge_embedding_loss(input, target, margin=self.margin, reduction=self.reduction)
 
 
+@declared
 class CosineEmbeddingLoss(Loss):
-    """Returns ``1 - cos`` where the target is 1 and ``max(cos - margin, 0)`` where it is -1, reduced.
+    """Returns ``1 - cos`` if the target is 1 and ``max(cos - margin, 0)`` if it is -1, reduced.
 
     >>> import lucid
     >>> from lucid import nn
@@ -52,22 +50,16 @@ class CosineEmbeddingLoss(Loss):
     """
 
     _ranges: ClassVar = {"margin": number("a number in [-1, 1]", lambda value: -1 <= value <= 1)}
-
-    @ranged
-    def __init__(
-        self,
-        margin: float = 0.0,
-        size_average: bool | None = None,
-        reduce: bool | None = None,
-        reduction: str = "mean",
-    ) -> None:
-        super().__init__(size_average, reduce, reduction)
-        self.margin = margin
+    margin: float = 0.0
+    size_average: InitVar[bool | None] = None
+    reduce: InitVar[bool | None] = None
+    reduction: str = "mean"
 
     def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor:
         return F.cosine_embedding_loss(input1, input2, target, margin=self.margin, reduction=self.reduction)
 
 
+@declared
 class MarginRankingLoss(Loss):
     """Returns ``max(-target * (input1 - input2) + margin, 0)``, reduced.
 
@@ -77,16 +69,10 @@ class MarginRankingLoss(Loss):
     tensor(0.5000)
     """
 
-    @ranged
-    def __init__(
-        self,
-        margin: float = 0.0,
-        size_average: bool | None = None,
-        reduce: bool | None = None,
-        reduction: str = "mean",
-    ) -> None:
-        super().__init__(size_average, reduce, reduction)
-        self.margin = margin
+    margin: float = 0.0
+    size_average: InitVar[bool | None] = None
+    reduce: InitVar[bool | None] = None
+    reduction: str = "mean"
 
     def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor:
         return F.margin_ranking_loss(input1, input2, target, margin=self.margin, reduction=self.reduction)
@@ -131,6 +117,7 @@ class MultiLabelSoftMarginLoss(WeightedLoss):
         return F.multilabel_soft_margin_loss(input, target, weight=self.weight, reduction=self.reduction)
 
 
+@declared
 class MultiMarginLoss(WeightedLoss):
     """Returns ``max(margin - input[target] + input[c], 0)**p`` summed over other classes c, by the classes, reduced.
 
@@ -141,22 +128,17 @@ class MultiMarginLoss(WeightedLoss):
     """
 
     _ranges: ClassVar = {"p": number("1 or 2", lambda value: value in {1, 2})}
+    p: int = 1
+    margin: float = 1.0
+    weight: Tensor | None = None
+    size_average: InitVar[bool | None] = None
+    reduce: InitVar[bool | None] = None
+    reduction: str = "mean"
 
-    @ranged
-    def __init__(
-        self,
-        p: int = 1,
-        margin: float = 1.0,
-        weight: Tensor | None = None,
-        size_average: bool | None = None,
-        reduce: bool | None = None,
-        reduction: str = "mean",
-    ) -> None:
-        super().__init__(weight, size_average, reduce, reduction)
+    def __post_init__(self, *_: bool | None) -> None:
+        weight = self.weight
         if weight is not None and weight.ndim != 1:
             raise SettingError(f"expected weight to be None or of one dimension, got shape {list(weight.shape)}")
-        self.p = p
-        self.margin = margin
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.multi_margin_loss(
@@ -164,6 +146,7 @@ class MultiMarginLoss(WeightedLoss):
         )
 
 
+@declared
 class TripletMarginLoss(Loss):
     """Returns ``max(d(anchor, positive) - d(anchor, negative) + margin, 0)``, d a distance of order `p`, reduced.
 
@@ -174,23 +157,13 @@ class TripletMarginLoss(Loss):
     """
 
     _ranges: ClassVar = {"margin": POSITIVE}
-
-    @ranged
-    def __init__(
-        self,
-        margin: float = 1.0,
-        p: float = 2.0,
-        eps: float = 1e-6,
-        swap: bool = False,
-        size_average: bool | None = None,
-        reduce: bool | None = None,
-        reduction: str = "mean",
-    ) -> None:
-        super().__init__(size_average, reduce, reduction)
-        self.margin = margin
-        self.p = p
-        self.eps = eps
-        self.swap = swap
+    margin: float = 1.0
+    p: float = 2.0
+    eps: float = 1e-6
+    swap: bool = False
+    size_average: InitVar[bool | None] = None
+    reduce: InitVar[bool | None] = None
+    reduction: str = "mean"
 
     def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
         return F.triplet_margin_loss(

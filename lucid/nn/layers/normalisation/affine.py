@@ -1,4 +1,4 @@
-"""Parameters that scale and shift what is normalised."""
+"""Parameters that scale and shift normalised values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Affine(Module):
-    """The base of layers whose result is scaled and shifted by parameters of one shape."""
+    """The base of layers that scale and shift their result by parameters of one shape."""
 
     weight: Parameter | None
     bias: Parameter | None

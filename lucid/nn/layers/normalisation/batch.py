@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class BatchNorm(Tracked):
-    """What the batch-normalisation layers share: each of `num_features` channels, dimension 1, is normalised.
+    """The base of batch-normalisation layers: each of `num_features` channels, dimension 1, is normalised.
 
     In training mean and variance are the batch's, and the running ones follow them; in evaluation they are the running
     ones, or without `track_running_stats` the batch's again. `momentum`, the share of a new batch in the running ones,

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class InstanceNorm(Tracked):
-    """What the layers of instance normalisation share: each channel of each sample is normalised by itself.
+    """The base of instance-normalisation layers: each channel of each sample is normalised by itself.
 
     With `track_running_stats` there are running statistics, which follow those of the samples in training with the
     weight `momentum` and are taken in evaluation. There are no parameters unless `affine`; without them an input of

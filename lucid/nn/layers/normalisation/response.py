@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from lucid.autograd.base import describe
 from lucid.errors import SettingError, ShapeError
 from lucid.nn import functional as F
+from lucid.nn.layers.declared import declared
 from lucid.nn.module.module import Module
 from lucid.settings.checks import ranged
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from lucid.tensor import Tensor
 
 
+@declared
 class LocalResponseNorm(Module):
     """Returns ``x / (k + alpha * mean(x**2)) ** beta``, the mean over `size` neighbouring channels, dimension 1.
 
@@ -25,13 +27,10 @@ class LocalResponseNorm(Module):
     lucid.Size([2, 8, 3])
     """
 
-    @ranged
-    def __init__(self, size: int, alpha: float = 0.0001, beta: float = 0.75, k: float = 1.0) -> None:
-        super().__init__()
-        self.size = size
-        self.alpha = alpha
-        self.beta = beta
-        self.k = k
+    size: int
+    alpha: float = 0.0001
+    beta: float = 0.75
+    k: float = 1.0
 
     def forward(self, input: Tensor) -> Tensor:
         return F.local_response_norm(input, self.size, self.alpha, self.beta, self.k)

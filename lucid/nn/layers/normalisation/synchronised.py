@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class SyncBatchNorm(BatchNorm):
-    """Batch normalisation whose mean and variance, in training, are those of the batches of all processes together.
+    """Batch normalisation by the mean and variance, in training, of the batches of all processes together.
 
     Each of `num_features` channels, dimension 1 of an input of at least two, is normalised. Processes may have batches
     of different sizes. Their statistics are added in an order that their number alone decides, in float64, by one
@@ -135,7 +135,7 @@ class SyncBatchNorm(BatchNorm):
 
     @classmethod
     def _converted(cls, layer: BatchNorm, group: ProcessGroup | None) -> Self:
-        """Return a layer of this class in the place of another: what it has, and who holds handles of it, stays."""
+        """Return a layer of this class in place of another, with its attributes and the handles of its hooks."""
         converted = cls.__new__(cls)
         vars(converted).update({
             name: copy.copy(cast("Any", value)) if type(value) is dict else value for name, value in vars(layer).items()
@@ -157,7 +157,7 @@ def _normalised(
     input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None, bias: Tensor | None,
     momentum: float | MeanOfBatches, eps: float, group: ProcessGroup,
 ) -> Tensor:  # fmt: skip
-    """Return `input` normalised by the statistics of all processes of `group`, which running ones follow."""
+    """Return `input` normalised by the statistics of all processes of `group`, and update the running ones."""
     x = real_operand("SyncBatchNorm", input)
     channels, _ = channels_of("SyncBatchNorm", x, {"running_mean": running_mean, "running_var": running_var})
     if not channels:

@@ -1,4 +1,4 @@
-"""Statistics of channels that follow the batches: what batch and instance normalisation share."""
+"""Running statistics of channels: the common base of batch and instance normalisation."""
 
 from __future__ import annotations
 

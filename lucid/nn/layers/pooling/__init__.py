@@ -1,4 +1,4 @@
-"""Pooling layers; what their settings mean says `lucid.ops.pooling.pooling`."""
+"""Pooling layers; see `lucid.ops.pooling.pooling` for the meaning of their settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pooling layers whose settings are the numbers of parts: of nearly equal ones, and of ones that lie at random."""
+"""Pooling layers over a given number of parts, nearly equal ones or windows at random places."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.errors import SettingError
 from lucid.nn import functional as F
+from lucid.nn.layers.declared import declared
 from lucid.nn.layers.layer import Layer, per_axis
 from lucid.nn.module.module import Module
 from lucid.settings.checks import ranged
@@ -16,15 +17,11 @@ if TYPE_CHECKING:
     from lucid.tensor import Tensor
 
 
+@declared
 class AdaptiveAvgPool(Layer):
-    """What the layers share that return means of `output_size` parts."""
+    """The base of layers that return the means of `output_size` parts."""
 
-    _shown = ("output_size",)
-
-    @ranged
-    def __init__(self, output_size: int | Sequence[Any] | None) -> None:
-        super().__init__()
-        self.output_size = output_size
+    output_size: int | Sequence[Any] | None
 
 
 class AdaptiveAvgPool1d(AdaptiveAvgPool):
@@ -74,16 +71,13 @@ class AdaptiveAvgPool3d(AdaptiveAvgPool):
         return F.adaptive_avg_pool3d(input, self.output_size)
 
 
+@declared
 class AdaptiveMaxPool(Layer):
-    """What the layers share that return the largest of each of `output_size` parts, with `return_indices` where too."""
+    """The base of layers that return the maxima of `output_size` parts, with `return_indices` their indices too."""
 
     _shown = ("output_size",)
-
-    @ranged
-    def __init__(self, output_size: int | Sequence[Any] | None, return_indices: bool = False) -> None:
-        super().__init__()
-        self.output_size = output_size
-        self.return_indices = return_indices
+    output_size: int | Sequence[Any] | None
+    return_indices: bool = False
 
 
 class AdaptiveMaxPool1d(AdaptiveMaxPool):
@@ -132,7 +126,7 @@ class AdaptiveMaxPool3d(AdaptiveMaxPool):
 
 
 class FractionalMaxPool(Module):
-    """What the layers share that return the maxima of windows that lie at random.
+    """The base of layers that return the maxima of windows at random places.
 
     Of `output_size` and `output_ratio` one is given.
     """

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from lucid.nn import functional as F
+from lucid.nn.layers.declared import declared
 from lucid.nn.layers.layer import Layer, per_axis
 from lucid.settings.checks import ranged
 from lucid.settings.ranges import number
@@ -15,28 +16,20 @@ if TYPE_CHECKING:
     from lucid.tensor import Tensor
 
 
+@declared
 class MaxPool(Layer):
-    """What the max-pooling layers share; with `return_indices` the indices of the maxima are returned too."""
+    """The base of max-pooling layers; with `return_indices` the indices of the maxima are returned too."""
 
     _shown = ("kernel_size", "stride", "padding", "dilation", "ceil_mode")
+    kernel_size: int | Sequence[int]
+    stride: int | Sequence[int] | None = None
+    padding: int | Sequence[int] = 0
+    dilation: int | Sequence[int] = 1
+    return_indices: bool = False
+    ceil_mode: bool = False
 
-    @ranged
-    def __init__(
-        self,
-        kernel_size: int | Sequence[int],
-        stride: int | Sequence[int] | None = None,
-        padding: int | Sequence[int] = 0,
-        dilation: int | Sequence[int] = 1,
-        return_indices: bool = False,
-        ceil_mode: bool = False,
-    ) -> None:
-        super().__init__()
-        self.kernel_size = kernel_size
-        self.stride = kernel_size if stride is None else stride
-        self.padding = padding
-        self.dilation = dilation
-        self.return_indices = return_indices
-        self.ceil_mode = ceil_mode
+    def __post_init__(self) -> None:
+        self.stride = self.kernel_size if self.stride is None else self.stride
 
     def settings(self) -> tuple[Any, ...]:
         """Return the arguments of the pooling function after the input."""
@@ -89,7 +82,7 @@ class MaxPool3d(MaxPool):
 
 
 class AvgPool(Layer):
-    """What the layers share that return means of windows."""
+    """The base of layers that return the means of windows."""
 
     _shown = ("kernel_size", "stride", "padding")
 
@@ -125,26 +118,19 @@ class AvgPool1d(AvgPool):
         return F.avg_pool1d(input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad)
 
 
+@declared
 class AvgPoolWithDivisor(AvgPool):
-    """What those share that can divide the sums of windows by `divisor_override`."""
+    """The base of layers that can divide the sums of windows by `divisor_override`."""
 
-    @ranged
-    def __init__(
-        self,
-        kernel_size: int | Sequence[int],
-        stride: int | Sequence[int] | None = None,
-        padding: int | Sequence[int] = 0,
-        ceil_mode: bool = False,
-        count_include_pad: bool = True,
-        divisor_override: int | None = None,
-    ) -> None:
-        super().__init__()
-        self.kernel_size = kernel_size
-        self.stride = kernel_size if stride is None else stride
-        self.padding = padding
-        self.ceil_mode = ceil_mode
-        self.count_include_pad = count_include_pad
-        self.divisor_override = divisor_override
+    kernel_size: int | Sequence[int]
+    stride: int | Sequence[int] | None = None
+    padding: int | Sequence[int] = 0
+    ceil_mode: bool = False
+    count_include_pad: bool = True
+    divisor_override: int | None = None
+
+    def __post_init__(self) -> None:
+        self.stride = self.kernel_size if self.stride is None else self.stride
 
     def settings(self) -> tuple[Any, ...]:
         """Return the arguments of the pooling function after the input."""
@@ -184,7 +170,7 @@ class AvgPool3d(AvgPoolWithDivisor):
 
 
 class MaxUnpool(Layer):
-    """What the layers share that put the largest elements back where they were, with zeros around them.
+    """The base of layers that put the maxima of windows back at their indices, with zeros around them.
 
     A call takes `output_size` too, where several sizes give as many windows.
     """
@@ -252,25 +238,15 @@ class MaxUnpool3d(MaxUnpool):
         return F.max_unpool3d(input, indices, self.kernel_size, self.stride, self.padding, output_size)
 
 
+@declared
 class LPPool(Layer):
-    """What the layers share that return the norm of each window."""
+    """The base of layers that return the norm of each window."""
 
-    _shown = ("norm_type", "kernel_size", "stride", "ceil_mode")
     _ranges: ClassVar = {"norm_type": number("a number other than 0", lambda value: abs(value) > 0)}
-
-    @ranged
-    def __init__(
-        self,
-        norm_type: float,
-        kernel_size: int | Sequence[int],
-        stride: int | Sequence[int] | None = None,
-        ceil_mode: bool = False,
-    ) -> None:
-        super().__init__()
-        self.norm_type = norm_type
-        self.kernel_size = kernel_size
-        self.stride = stride
-        self.ceil_mode = ceil_mode
+    norm_type: float
+    kernel_size: int | Sequence[int]
+    stride: int | Sequence[int] | None = None
+    ceil_mode: bool = False
 
     def settings(self) -> tuple[Any, ...]:
         """Return the arguments of the pooling function after the input."""

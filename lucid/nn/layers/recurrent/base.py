@@ -1,4 +1,4 @@
-"""What recurrent layers share: parameters, checks, and the layers and directions of one call."""
+"""The base of recurrent layers: parameters, checks, and the layers and directions of one call."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from lucid.arguments import unfit
 from lucid.autograd.modes.casting import lower_in_autocast
 from lucid.errors import SettingError, ShapeError, warn
 from lucid.nn import init
+from lucid.nn.layers.declared import declared
 from lucid.nn.layers.recurrent.steps import GATES, STEPS, sequence
 from lucid.nn.module.module import Module
 from lucid.nn.module.parameters import empty_parameter
@@ -21,11 +22,11 @@ from lucid.ops.layers.dropout import dropout as drop
 from lucid.ops.shape.axes import transpose
 from lucid.ops.shape.joining import cat, stack
 from lucid.ops.shape.reshape import flatten, reshape
-from lucid.settings.checks import ranged
 from lucid.settings.ranges import whole, words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from dataclasses import InitVar
 
     from lucid.base.device import Device
     from lucid.base.dtype import dtype as Dtype
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from lucid.tensor import Tensor
 
 
+@declared
 class RNNBase(Module):
     """The base of `LSTM`, `GRU` and `RNN`: `mode` is "LSTM", "GRU", "RNN_TANH" or "RNN_RELU".
 
@@ -48,47 +50,35 @@ class RNNBase(Module):
     """
 
     _ranges: ClassVar = {"input_size": whole(1), "mode": words(*STEPS)}
+    mode: str
+    input_size: int
+    hidden_size: int
+    num_layers: int = 1
+    bias: bool = True
+    batch_first: bool = False
+    dropout: float = 0.0
+    bidirectional: bool = False
+    proj_size: int = 0
+    device: InitVar[Device] = None
+    dtype: InitVar[Dtype | None] = None
 
-    @ranged
-    def __init__(
-        self,
-        mode: str,
-        input_size: int,
-        hidden_size: int,
-        num_layers: int = 1,
-        bias: bool = True,
-        batch_first: bool = False,
-        dropout: float = 0.0,
-        bidirectional: bool = False,
-        proj_size: int = 0,
-        device: Device = None,
-        dtype: Dtype | None = None,
-    ) -> None:
-        super().__init__()
-        title = mode.partition("_")[0]
-        if proj_size and (mode != "LSTM" or not 0 < proj_size < hidden_size):
-            raise SettingError(f"{title}: proj_size must be 0, or of an LSTM in [1, {hidden_size}), got {proj_size}")
-        if dropout and num_layers == 1:
-            warn(f"{title}: dropout={dropout} drops nothing with num_layers=1: it stands between layers")
-        self.mode = mode
-        self.input_size = input_size
-        self.hidden_size = hidden_size
-        self.num_layers = num_layers
-        self.bias = bias
-        self.batch_first = batch_first
-        self.dropout = float(dropout)
-        self.bidirectional = bidirectional
-        self.proj_size = proj_size
+    def __post_init__(self, device: Device, dtype: Dtype | None) -> None:
+        size, projected = self.hidden_size, self.proj_size
+        if projected and (self.mode != "LSTM" or not 0 < projected < size):
+            raise SettingError(f"{self._title}: proj_size must be 0, or of an LSTM in [1, {size}), got {projected}")
+        if self.dropout and self.num_layers == 1:
+            warn(f"{self._title}: dropout={self.dropout} drops nothing with num_layers=1: it stands between layers")
+        self.dropout = float(self.dropout)
         self._names: list[list[str]] = []
-        rows, out = GATES[mode] * hidden_size, proj_size or hidden_size
-        for layer in range(num_layers):
-            width = out * (1 + bidirectional) if layer else input_size
+        rows, out = GATES[self.mode] * size, projected or size
+        for layer in range(self.num_layers):
+            width = out * (1 + self.bidirectional) if layer else self.input_size
             shapes = {"weight_ih": (rows, width), "weight_hh": (rows, out)}
-            if bias:
+            if self.bias:
                 shapes |= {"bias_ih": (rows,), "bias_hh": (rows,)}
-            if proj_size:
-                shapes["weight_hr"] = (proj_size, hidden_size)
-            for suffix in ("", "_reverse")[: 1 + bidirectional]:
+            if projected:
+                shapes["weight_hr"] = (projected, size)
+            for suffix in ("", "_reverse")[: 1 + self.bidirectional]:
                 names = {f"{name}_l{layer}{suffix}": shape for name, shape in shapes.items()}
                 self._names.append(list(names))
                 for name, shape in names.items():
@@ -194,15 +184,15 @@ class RNNBase(Module):
         if self.mode == "LSTM":
             if not isinstance(hx, tuple | list) or len(cast("Any", hx)) != 2:
                 raise unfit(cast("Any", hx), "a pair of tensors, h_0 and c_0", "hx")
-            given: State = tuple(cast("Any", hx))
+            states: State = tuple(cast("Any", hx))
         else:
-            given = (hx,)
-        only_tensors(*given)
-        for name, part, size in zip(("h_0", "c_0"), given, sizes, strict=False):
+            states = (hx,)
+        only_tensors(*states)
+        for name, part, size in zip(("h_0", "c_0"), states, sizes, strict=False):
             expected = (rows, batch, size) if batched else (rows, size)
             if tuple(part.shape) != expected:
                 raise ShapeError(f"{self._title}: expected {name} of shape {list(expected)}, got {list(part.shape)}")
-        return given if batched else tuple(part.unsqueeze(1) for part in given)
+        return states if batched else tuple(part.unsqueeze(1) for part in states)
 
     def extra_repr(self) -> str:
         shown = [f"{self.input_size}, {self.hidden_size}"]

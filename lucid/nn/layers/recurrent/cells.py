@@ -69,10 +69,10 @@ class RNNCellBase(Layer):
         for parameter in self.parameters():
             init.uniform_(parameter, -bound, bound)
 
-    def step(self, mode: str, input: Tensor, given: tuple[Any, ...] | None) -> State:
-        """Return the state after a step of this mode, from the one that is given or zeros."""
+    def step(self, mode: str, input: Tensor, hx: tuple[Any, ...] | None) -> State:
+        """Return the state after a step of this mode, from `hx` or from zeros."""
         title = type(self).__name__
-        only_tensors(input, *(given or ()))
+        only_tensors(input, *(hx or ()))
         if input.ndim not in {1, 2} or input.shape[-1] != self.input_size:
             raise ShapeError(
                 f"{title}: expected input of shape (B, {self.input_size}) or ({self.input_size},), "
@@ -80,16 +80,16 @@ class RNNCellBase(Layer):
             )
         batched = input.ndim == 2
         data = input if batched else input.unsqueeze(0)
-        if given is None:
+        if hx is None:
             count = 2 if mode == "LSTM" else 1
             start = zeros(data.shape[0], self.hidden_size, dtype=data.dtype, device=data.device)
             state: State = (start,) * count
         else:
             expected = (*input.shape[:-1], self.hidden_size)
-            for part in given:
+            for part in hx:
                 if tuple(part.shape) != expected:
                     raise ShapeError(f"{title}: expected hx of shape {list(expected)}, got {list(part.shape)}")
-            state = given if batched else tuple(part.unsqueeze(0) for part in given)
+            state = hx if batched else tuple(part.unsqueeze(0) for part in hx)
         w_ih, w_hh, b_ih, b_hh = map(lower_in_autocast, (self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh))
         state = tuple([lower_in_autocast(part) for part in state])
         state = STEPS[mode](linear(lower_in_autocast(data), w_ih, b_ih), state, w_hh, b_hh)
