@@ -1,4 +1,4 @@
-"""An activation function of an input plus a bias: one pass over memory each way, where two ops take two.
+"""An activation function of an input plus a bias: one pass over memory each way instead of two.
 
 What holds for all elementwise ops says `lucid.ops.base.declaration`; this one takes one floating-point dtype alone.
 """
@@ -33,7 +33,7 @@ class ActivationError(CallError):
 
 
 class Activation(NamedTuple):
-    """What is done with the sum.
+    """An activation function of the sum.
 
     Attributes
     ----------
@@ -115,7 +115,7 @@ def _sum_grad_into(
 
 @primitive
 def _bias_activation_grad(xp: ModuleType, g: Array, x: Array, bias: Array, *, activation: str) -> Array:
-    """Return the gradient of the sum, which is that of the input."""
+    """Return the gradient of the sum, also that of the input."""
     _, scratch = ACTIVATIONS[activation].slope.chain
     return in_blocks(xp, _sum_grad_into, scratch + 1, g, bias, x, activation=activation)
 

@@ -1,4 +1,4 @@
-"""Elu and what is made like it, linear above zero and exponential below, elementwise, each with a fused backward.
+"""Elu and its relatives, linear above zero and exponential below, elementwise, each with a fused backward.
 
 What holds for them all says `lucid.ops.base.declaration`.
 """

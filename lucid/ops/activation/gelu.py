@@ -1,4 +1,4 @@
-"""Gelu, exact and by tanh, elementwise, with fused backwards; what holds for them says `lucid.ops.base.declaration`."""
+"""Gelu, exact and by tanh, elementwise, with fused backwards. Common rules: `lucid.ops.base.declaration`."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _from_tail_into(xp: ModuleType, out: Array, x: Array, tail: Array, size: Arr
 
 
 def _slope_into(xp: ModuleType, slope: Array, x: Array, tail: Array, size: Array, density: Array) -> None:
-    """Write the slope of gelu to `slope`, which may be `tail`."""
+    """Write the slope of gelu to `slope`; it may be `tail`."""
     # 1/2 + sign(x) * (1/2 - s) with the slope s at -|x|, which is the tail less |x| times the density
     xp.multiply(density, size, out=density)
     xp.multiply(density, PEAK, out=density)
@@ -76,7 +76,7 @@ def _with_slope_into(
 
 
 def _tail(m: Namespace, x: Any) -> tuple[Any, Any]:
-    """Return ``|x|``, at most 40, and what the normal distribution has above it: beyond 40 nothing, in any dtype."""
+    """Return ``|x|``, at most 40, and the normal distribution's share above it: beyond 40 zero, in any dtype."""
     size = m.fmin(abs(x), 40)
     return size, 0.5 * m.erfc(size * math.sqrt(0.5))
 
@@ -141,7 +141,7 @@ class _Known(NamedTuple):
 
 @primitive
 def _gelu_and_slope(xp: ModuleType, x: Array, *, known: _Known) -> Array:
-    """Return gelu, and write its slope where it is to be known: half of the work for either is the tail."""
+    """Return gelu, and write its slope if it is asked for: half of the work for either is the tail."""
     return in_blocks(xp, _with_slope_into, 4, known.slope, x)
 
 
@@ -152,7 +152,7 @@ def _gelu_and_slope_vjp(m: Namespace, grad: Array, x: Array, known: _Known) -> A
 
 
 def _release(node: PrimitiveNode) -> None:
-    """Free what was saved, and the slope with it."""
+    """Free the saved values, and the slope with them."""
     plan, _, versions, _ = node.kept
     node.kept = plan, None, versions[:0], (None,)
 

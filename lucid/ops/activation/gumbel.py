@@ -1,4 +1,4 @@
-"""Samples of classes that can be differentiated. What holds for them says `lucid.ops.activation.softmax`."""
+"""Samples of classes that can be differentiated. Common rules: `lucid.ops.activation.softmax`."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ def _hardshrink(m: Namespace, x: Any, *, lambd: Any) -> Any:
 
 @elementwise(_hardshrink, Slope(_shrink_grad, flat), refused=FLOATING)
 def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
-    """Return `input` where it is below ``-lambd`` or above `lambd`, else 0, elementwise, of a floating-point tensor.
+    """Return `input` if it is below ``-lambd`` or above `lambd`, else 0, elementwise, of a floating-point tensor.
 
     >>> import lucid
     >>> lucid.hardshrink(lucid.tensor([-1.0, 0.3, 2.0]))
@@ -88,7 +88,7 @@ def _softshrink(m: Namespace, x: Any, *, lambd: Any) -> Any:
 
 @elementwise(_softshrink, Slope(_shrink_grad, flat), refused=FLOATING)
 def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
-    """Return `input` moved towards zero by `lambd`, and 0 where it is nearer, elementwise, of a floating-point tensor.
+    """Return `input` moved towards zero by `lambd`, but not past it, elementwise, of a floating-point tensor.
 
     A `lambd` below 0 raises a SettingError.
 
@@ -112,7 +112,7 @@ def _threshold_grad(m: Namespace, g: Any, x: Any, *, threshold: Any, value: Any)
 
 @elementwise(_threshold, Slope(_threshold_grad, flat), refused=FLOATING)
 def threshold(input: Tensor, threshold: float, value: float) -> Tensor:
-    """Return `input` where it is above `threshold` and `value` elsewhere, elementwise, of a floating-point tensor.
+    """Return `input` if it is above `threshold`, else `value`, elementwise, of a floating-point tensor.
 
     The gradient at `threshold` is zero.
 

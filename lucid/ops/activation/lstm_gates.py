@@ -1,4 +1,4 @@
-"""What a step of an LSTM does to its gates, in one launch each way on CUDA."""
+"""The gates of a step of an LSTM, in one launch each way on CUDA."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ def _lstm_gates_cuda(x: Array, hidden: Array, cell: Array) -> Any:
     output, after = empty(cell.shape, x.dtype), empty(cell.shape, x.dtype)
     gates = empty(x.shape, accumulation_dtype(x.dtype))
     if cell.size:
-        given = [gpu.cupy().ascontiguousarray(array) for array in (x, hidden, cell)]
-        addresses = [array.data.ptr for array in (*given, output, after, gates)]
+        inputs = [gpu.cupy().ascontiguousarray(array) for array in (x, hidden, cell)]
+        addresses = [array.data.ptr for array in (*inputs, output, after, gates)]
         _forward[C_TYPES[x.dtype]](*launch_for(cell.size), *addresses, cell.size, cell.shape[1])
     return output, after, gates
 
@@ -122,14 +122,14 @@ def _lstm_gates_grad(
 def _lstm_gates_grad_cuda(to_output: Array, to_after: Array, gates: Array, cell: Array, after: Array) -> Any:
     to_gates, to_cell = empty(gates.shape, cell.dtype), empty(cell.shape, cell.dtype)
     if cell.size:
-        given = [gpu.cupy().ascontiguousarray(array) for array in (to_output, to_after, gates, cell, after)]
-        addresses = [array.data.ptr for array in (*given, to_gates, to_cell)]
+        inputs = [gpu.cupy().ascontiguousarray(array) for array in (to_output, to_after, gates, cell, after)]
+        addresses = [array.data.ptr for array in (*inputs, to_gates, to_cell)]
         _backward[C_TYPES[cell.dtype]](*launch_for(cell.size), *addresses, cell.size, cell.shape[1])
     return to_gates, to_cell
 
 
 def lstm_gates(x: Tensor, hidden: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
-    """Return ``h = o * tanh(c)`` and ``c = f * cell + i * g``, the gates being what input and output before give.
+    """Return ``h = o * tanh(c)`` and ``c = f * cell + i * g``, with the gates of the input and the output before.
 
     ``i, f, g, o`` are `x` plus `hidden`, of shape (B, 4 * H), after sigmoid, and g after tanh; half types are computed
     in float32 and rounded once.

@@ -98,6 +98,6 @@ def rrelu(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, trainin
 
 
 def check_bounds(low: float, high: float) -> None:
-    """Refuse bounds of slopes between which no number can be drawn."""
+    """Refuse bounds of slopes without a number between them."""
     if not (low <= high and abs(low) + abs(high) < float("inf")):
         raise SettingError(f"rrelu: expected finite lower <= upper, got {low} and {high}")

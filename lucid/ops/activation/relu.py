@@ -41,7 +41,7 @@ def _relu(xp: ModuleType, x: Array) -> Array:
 
 
 def relu_grad(m: Namespace, g: Any, result: Any) -> Any:
-    """Return `g` where `result`, or what it is the relu of, is above zero, and zero elsewhere."""
+    """Return `g` if `result`, or the input of relu, is above zero, and zero otherwise, elementwise."""
     return m.where(result <= 0, 0, g)
 
 

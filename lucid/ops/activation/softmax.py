@@ -1,4 +1,4 @@
-"""Softmax and its logarithm, with their fused derivatives, and what holds for all of it.
+"""Softmax and its logarithm, with their fused derivatives, and the rules common to both.
 
 - `input` is a tensor of any shape; `dtype` converts it first. Any dtype but a real floating-point one raises a
   DtypeError.
@@ -61,7 +61,7 @@ def _softmax_into(xp: ModuleType, out: Array, spare: Array | None, x: Array, axi
 
 
 def _plain_exponentials_into(out: Array, x: Array) -> Array | None:
-    """Write the exponentials of rows to `out`, and return their sums; None where the largest has to be taken off first.
+    """Write the exponentials of rows to `out`, and return their sums; None if the largest has to be subtracted first.
 
     Not so where none overflows and no sum is small, so that what underflows would underflow without the largest, too.
     """
@@ -73,7 +73,7 @@ def _plain_exponentials_into(out: Array, x: Array) -> Array | None:
 
 
 def _softmax_grad_into(xp: ModuleType, out: Array, spare: Array | None, grad: Array, y: Array, axis: int) -> None:
-    """Write ``y * (grad - sum(grad * y))``, the gradient of softmax, whose output is `y`, to `out`."""
+    """Write ``y * (grad - sum(grad * y))``, the gradient of softmax with the output `y`, to `out`."""
     if xp is np and y.ndim == 2 and axis == 1:
         total = row_products(grad, y)
     else:
@@ -89,14 +89,14 @@ def _log_softmax_into(xp: ModuleType, out: Array, spare: Array | None, x: Array,
 
 
 def _log_softmax_grad_into(xp: ModuleType, out: Array, spare: Array | None, grad: Array, y: Array, axis: int) -> None:
-    """Write ``grad - exp(y) * sum(grad)``, the gradient of log_softmax, whose output is `y`, to `out`."""
+    """Write ``grad - exp(y) * sum(grad)``, the gradient of log_softmax with the output `y`, to `out`."""
     xp.exp(y, out=out)
     xp.multiply(out, _total(xp, grad, axis), out=out)
     xp.subtract(grad, out, out=out)
 
 
 def _whole(xp: ModuleType, into: Callable[..., None], dim: int, *arrays: Array) -> Array:
-    """Return what ``into(xp, out, spare, *arrays, axis)`` writes for whole arrays, half types in float32."""
+    """Return the result of ``into(xp, out, spare, *arrays, axis)`` for whole arrays, half types in float32."""
     first = arrays[0]
     if not first.size:
         return xp.empty(first.shape, first.dtype)
@@ -108,7 +108,7 @@ def _whole(xp: ModuleType, into: Callable[..., None], dim: int, *arrays: Array) 
 
 
 def _by_rows(into: Callable[..., None], dim: int, *arrays: Array) -> Array:
-    """Return what `into` writes, on the CPU, in blocks of rows where the rows lie along the last dimension."""
+    """Return the result of `into` on the CPU, in blocks of rows if they lie along the last dimension."""
     first = arrays[0]
     if dim != first.ndim - 1 or not first.size:
         return _whole(np, into, dim, *arrays)
@@ -132,7 +132,7 @@ def _by_rows(into: Callable[..., None], dim: int, *arrays: Array) -> Array:
 
 
 def _along(name: str, into: Callable[..., None], kernel: Callable[..., Any], *inputs: str) -> Primitive:
-    """Return the primitive that gives what `into` writes; its kernel, of two functions, is told which one it is."""
+    """Return the primitive of `into`; its kernel of two functions gets a flag for the one to compute."""
 
     def whole(xp: ModuleType, *arrays: Array, dim: int) -> Array:
         return _whole(xp, into, dim, *arrays)

@@ -88,7 +88,7 @@ def traversal_of(
 
 @planned
 def softmax(x: Array, dim: int, *, logarithm: bool) -> Any:
-    """Return softmax along `dim`, or its logarithm; NotImplemented where there is no kernel."""
+    """Return softmax along `dim`, or its logarithm; NotImplemented if there is no kernel."""
     name = C_TYPES.get(x.dtype)
     traversal = traversal_of(x.shape, x.strides, x.dtype.itemsize, dim, x.data.ptr % VECTOR_BYTES == 0)
     if name not in FLOATS or traversal is None:
@@ -112,7 +112,7 @@ def softmax(x: Array, dim: int, *, logarithm: bool) -> Any:
 
 @planned
 def softmax_grad(grad: Array, y: Array, dim: int, *, logarithm: bool) -> Any:
-    """Return the gradient of :func:`softmax`, whose output is `y`; NotImplemented where there is no kernel."""
+    """Return the gradient of :func:`softmax` with the output `y`; NotImplemented if there is no kernel."""
     name = C_TYPES.get(y.dtype)
     aligned = (grad.data.ptr | y.data.ptr) % VECTOR_BYTES == 0
     traversal = traversal_of(grad.shape, grad.strides, y.dtype.itemsize, dim, aligned)

@@ -1,1 +1,1 @@
-"""What ops of every family stand on: promotion, dimensions, sums of gradients, blocks of memory."""
+"""Foundations of all families of ops: promotion, dimensions, sums of gradients, blocks of memory."""

@@ -39,7 +39,7 @@ LINE = 64
 
 
 def in_blocks(xp: ModuleType, kernel: Callable[..., None], scratch: int, *arrays: Array, **settings: Any) -> Array:
-    """Return what an elementwise kernel makes of arrays, in the shape and dtype of the last.
+    """Return the result of an elementwise kernel of arrays, in the shape and dtype of the last.
 
     Parameters
     ----------
@@ -144,17 +144,17 @@ def give_sign(xp: ModuleType, out: Array, signs: Array, spare: Array) -> None:
 
 
 def keep_where(xp: ModuleType, out: Array, values: Array, mask: Array) -> None:
-    """Write `values` to `out` where `mask` holds, and zero elsewhere, whatever the values are there."""
+    """Write `values` to `out` under `mask`, and zero elsewhere, also for infinite values and NaN."""
     _masked(xp, out, values, mask, xp.negative, ())
 
 
 def drop_where(xp: ModuleType, out: Array, values: Array, mask: Array) -> None:
-    """Write zero to `out` where `mask` holds, and `values` elsewhere."""
+    """Write zero to `out` under `mask`, and `values` elsewhere."""
     _masked(xp, out, values, mask, xp.subtract, (1,))
 
 
 def choose(xp: ModuleType, out: Array, a: Any, b: Any, mask: Array, spare: Array) -> None:
-    """Write `a` to `out` where `mask` holds, and `b` elsewhere: each an array or a number; `spare` may be `a`."""
+    """Write `a` to `out` under `mask`, and `b` elsewhere: each an array or a number; `spare` may be `a`."""
     if xp is not np or out.size < FEW:
         xp.copyto(out, b)
         xp.copyto(out, a, where=mask)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def broadcast_axes(shape: tuple[int, ...], wanted: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the axes over which an array of `shape` is summed to undo its broadcasting from `wanted`."""
+    """Return the axes to sum an array of `shape` over, to undo its broadcasting from `wanted`."""
     extra = len(shape) - len(wanted)
     return (*range(extra), *(extra + i for i, size in enumerate(wanted) if size == 1 and shape[extra + i] != 1))
 
@@ -40,7 +40,7 @@ def _sum_to_cpu(x: Array, *, shape: tuple[int, ...] | None) -> Array:
 
 @primitive(cpu=_sum_to_cpu)
 def sum_to(xp: ModuleType, x: Array, *, shape: tuple[int, ...] | None) -> Array:
-    """Return `x` summed over the axes along which `shape` was broadcast to it; `x` itself if there are none.
+    """Return `x` summed over the axes that `shape` was broadcast along; `x` itself if there are none.
 
     None stands for the shape of an operand that was not broadcast.
     """

@@ -1,4 +1,4 @@
-"""What holds for every elementwise op, and how one is declared.
+"""Common rules of elementwise ops, and their declaration.
 
 The docstring of an elementwise op says what is particular to it: the formula, dtypes that it takes or gives against the
 rules below, parameters beyond its operands, its errors, and an example. This holds for all of them:
@@ -54,7 +54,7 @@ _kernel = functools.cache(Elementwise)
 
 
 def flat(m: Namespace, grad: Array) -> Any:
-    """Return the derivative of what is the same all over a piece: zero."""
+    """Return the derivative of a piecewise constant function: zero."""
     return m.zeros_like(grad)
 
 
@@ -66,7 +66,7 @@ def of_formula(
     dtypes: tuple[str, ...] = FLOATS,
     out: str = "T",
 ) -> Elementwise:
-    """Return the kernel of a formula, or of what a rule does to each element, by the name of its functor.
+    """Return the kernel of a formula, or of a rule's work on each element, by the name of its functor.
 
     Its operands are the arrays, then the settings. What a module declares is compiled together: by default the module
     in which the formula stands.
@@ -83,7 +83,7 @@ def _title(name: str) -> str:
 
 
 class Fused:
-    """A derivative rule that one kernel does on CUDA arrays: what the rule does to each element.
+    """A derivative rule done by one kernel on CUDA arrays: the rule's formula for each element.
 
     Attributes
     ----------
@@ -274,7 +274,7 @@ def _as_formula(name: str, forward: Function | Formula, kernel: Any) -> Callable
 
 
 def _inputs_of(forward: Callable[..., Any]) -> tuple[str, ...]:
-    """Return the names of the operands of a ufunc or of what computes on arrays."""
+    """Return the names of the operands of a ufunc or of a function of arrays."""
     if isinstance(forward, np.ufunc):
         return ("x",) if forward.nin == 1 else ("a", "b")
     return ("x",) if _in_blocks(forward) else forward.__code__.co_varnames[1 : forward.__code__.co_argcount]

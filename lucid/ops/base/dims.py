@@ -50,11 +50,11 @@ def dims_in(dims: Any, ndim: int) -> tuple[int, ...]:
         If one is named twice.
     """
     named: tuple[Any, ...] = tuple(cast("Any", dims)) if isinstance(dims, tuple | list) else (dims,)
-    found = tuple([dim_in(d, ndim) for d in named])
-    if len(set(found)) < len(found):
-        twice = next(dim for k, dim in enumerate(found) if dim in found[:k])
+    axes = tuple([dim_in(d, ndim) for d in named])
+    if len(set(axes)) < len(axes):
+        twice = next(dim for k, dim in enumerate(axes) if dim in axes[:k])
         raise ShapeError(f"dim {twice} appears multiple times in the list of dims {list(named)}")
-    return found
+    return axes
 
 
 def sizes_in(sizes: tuple[Any, ...]) -> tuple[int, ...]:
@@ -120,7 +120,7 @@ def shape_for(sizes: tuple[int, ...], count: int) -> tuple[int, ...]:
 
 
 def common_shape(*shapes: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the shape to which all of `shapes` broadcast.
+    """Return the common shape that `shapes` broadcast to.
 
     Raises
     ------

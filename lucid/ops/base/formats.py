@@ -70,12 +70,12 @@ preserve_format = memory_format("preserve_format")
 
 
 def check_layout(value: object) -> None:
-    """Refuse what is neither `lucid.strided` nor None."""
+    """Refuse a layout other than `lucid.strided` and None."""
     if value is not None and not isinstance(value, layout):
         raise ArgumentError(f"layout: expected lucid.strided, got {shown(value)}")
 
 
 def check_memory_format(value: object) -> None:
-    """Refuse what is neither a memory format nor None."""
+    """Refuse a value other than a memory format and None."""
     if value is not None and not isinstance(value, memory_format):
         raise ArgumentError(f"memory_format: expected one such as lucid.channels_last, got {shown(value)}")

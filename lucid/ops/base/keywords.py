@@ -132,7 +132,7 @@ def __getattr__(name: str) -> object:
 
 
 def _code(function: Any) -> CodeType:
-    """Return the code in which a function names its parameters: of a decorated one that of the innermost."""
+    """Return the code with a function's own parameters: of a decorated one the innermost."""
     while hasattr(function, "__wrapped__"):
         function = function.__wrapped__
     return function.__code__
@@ -178,7 +178,7 @@ def add_to_functions(names: Iterable[str], namespace: dict[str, Any], prefix: st
 
 
 def _adapted(title: str, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return the call with keywords of which some are none of the function's own."""
+    """Return the call of a function with keywords that are not all its own."""
     code, names = _code(function), _parameters(function)
     for alias, name in ALIASES.items():
         if alias in kwargs and alias not in names and name in names:
@@ -217,8 +217,8 @@ def _into(title: str, out: Any, function: Any, args: tuple[Any, ...], kwargs: di
     for target in targets:
         if not isinstance(target, TensorBase):
             raise ArgumentError(f"{title}: out: expected a Tensor, got {shown(target)}")
-    given = _tensors(targets, args, kwargs.values())
-    if is_grad_enabled() and (kwargs.get("requires_grad") or any(tensor.requires_grad for tensor in given)):
+    tensors = _tensors(targets, args, kwargs.values())
+    if is_grad_enabled() and (kwargs.get("requires_grad") or any(tensor.requires_grad for tensor in tensors)):
         raise GraphError(
             f"{title}(): functions with out=... arguments don't support automatic differentiation, but one of the "
             "arguments requires grad: assign the result, or call it within no_grad()"

@@ -1,4 +1,4 @@
-"""Methods whose module is imported when one of them is first asked for: `import lucid` is shorter by it."""
+"""Methods with a late import of their module, at first use: `import lucid` is shorter by it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from lucid.ops.base.keywords import as_method
 
 
 class LaterModule:
-    """A module whose functions are methods of a class, not imported yet: its attributes are `LaterMethod`s."""
+    """A module of a class's methods, not imported yet: its attributes are `LaterMethod`s."""
 
     def __init__(self, path: str) -> None:
         self._path = path

@@ -1,4 +1,4 @@
-"""Ops that work on arrays themselves: they run on the device of their tensors, which is one."""
+"""Ops that work on arrays themselves: they run on the one device of their tensors."""
 
 from __future__ import annotations
 

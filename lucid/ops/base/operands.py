@@ -1,4 +1,4 @@
-"""Operands of elementwise ops: what a primitive's caller makes of them, and which it refuses."""
+"""Operands of elementwise ops: conversion and refusal by a primitive's caller."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def of_one(op: Primitive, *, at_least_float: bool = True, refused: tuple[str, st
 
 
 def summed(kernel: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the kernel of a derivative rule whose last parameter is the shape that the gradient is summed to."""
+    """Return the kernel of a derivative rule with the shape of the summed gradient as its last parameter."""
 
     def run(grad: Array, *arguments: Any) -> Any:
         *operands, shape = arguments
@@ -127,7 +127,7 @@ def refuse(name: str, kinds: str, *operands: Any, instead: str) -> None:
 
 
 def as_factor(name: str, word: str, value: Any, *operands: Any) -> tuple[Any, Any]:
-    """Return the number by which some of the operands are multiplied, and the common dtype of all.
+    """Return the factor of some of the operands, a number, and the common dtype of all.
 
     Raises
     ------

@@ -79,7 +79,7 @@ def as_operand(value: Any) -> Any:
 
 
 def no_matrix(*operands: Any) -> None:
-    """Refuse a matrix of NumPy's where its own meaning is asked for: of operators, and by functions of NumPy's.
+    """Refuse `numpy.matrix` in operators and functions of NumPy, as it has its own meaning of them.
 
     Raises
     ------
@@ -107,7 +107,7 @@ def only_tensors(*operands: Any) -> None:
 
 
 def no_tensor(value: Any) -> OperandTypeError:
-    """Return the error of a value where only a tensor will do."""
+    """Return the error of a value in place of a tensor."""
     advice = "; lucid.as_tensor makes one of an array" if hasattr(value, "__array__") else ""
     return OperandTypeError(f"{named(value)}: expected a Tensor, got {shown(value)}{advice}")
 
@@ -180,7 +180,7 @@ def _number_beside(value: Any, like: Array) -> Array:
 
 
 class NumberOfHalf(float):
-    """A Python number beside NumPy's arrays of a half type: what a ufunc gives is rounded, not the number before it.
+    """A Python number beside NumPy's arrays of a half type: the ufunc's result is rounded, not the number before it.
 
     So do kernels. NumPy would round it to float16 first, and does not know that it is weak beside bfloat16. What is
     compared is of one dtype: the float16 next to 0.1 equals 0.1.
@@ -189,7 +189,7 @@ class NumberOfHalf(float):
     __slots__ = ()
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
-        """Return what the ufunc gives beside arrays, in their dtype."""
+        """Return the ufunc's result beside arrays, in their dtype."""
         half: Any = next((x.dtype for x in inputs if type(x) is not NumberOfHalf), np.dtype(np.float64))
         compared = "ff->?" in ufunc.types
         number = half.type if compared else np.float32
@@ -220,12 +220,12 @@ def float_operand(x: Any) -> Any:
 
 
 def accumulation_dtype(dtype: Any) -> Any:
-    """Return the NumPy dtype in which sums of `dtype` are accumulated: float32 for the half types."""
+    """Return the NumPy dtype of accumulators for `dtype`: float32 for the half types."""
     return np.dtype(np.float32) if dtype.itemsize == 2 and dtype.kind in "fV" else dtype
 
 
 def in_float32(rule: Any, m: Namespace, arrays: tuple[Any, ...], *settings: Any) -> Any:
-    """Return what a rule of differentiation gives for arrays of a half type, with all of it rounded once."""
+    """Return the result of a derivative rule for arrays of a half type, rounded once."""
     wide, own = np.dtype(np.float32), as_dtype(arrays[0].dtype).numpy
     return m.cast(rule(m, *[m.cast(x, dtype=wide) for x in arrays], *settings), dtype=own)
 

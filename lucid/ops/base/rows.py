@@ -45,7 +45,7 @@ def row_blocks(rows: int, columns: int) -> Iterator[slice]:
 
 
 class by_rows:
-    """A context in which a number for each row meets the rows at the speed of one number, where rows are long.
+    """A context for ufuncs of rows and a number for each: of long rows at the speed of one number.
 
     NumPy copies such a column into a buffer, as often as rows are long, and adds or multiplies two arrays; not so if
     no two rows fit its buffer, which takes half the time.
@@ -79,7 +79,7 @@ def row_sums(x: Array) -> Array:
 
 
 def row_products(x: Array, y: Array) -> Array:
-    """Return the sum of ``x * y`` over the last dimension of two arrays of NumPy's, which is kept."""
+    """Return the sum of ``x * y`` over the last dimension of two NumPy arrays; it is kept."""
     x, length = x.conj(), x.shape[-1]  # `vecdot` takes the conjugate of its first operand
     if length <= SUMMED_AT_ONCE:
         return np.vecdot(x, y)[..., None]
@@ -90,7 +90,7 @@ def row_products(x: Array, y: Array) -> Array:
 
 
 def about_the_mean(xp: ModuleType, squares: Any, drift: Any, count: int) -> Any:
-    """Return the sum of squares about the mean, of that about a number near it, and the sum of what is left over it.
+    """Return the sum of squares about the mean, from the one about a number near it and the sum of the differences.
 
     ``sum((x - m)**2) = sum((x - c)**2) - sum(x - c)**2 / n``: a mean `c` that was rounded to float32 may be further
     from `m` than the numbers are.
@@ -100,7 +100,7 @@ def about_the_mean(xp: ModuleType, squares: Any, drift: Any, count: int) -> Any:
 
 
 def column_sums(x: Array, dtype: np.dtype[Any] | None = None) -> Array:
-    """Return the sums over the last dimension but one of an array of NumPy's, which has rows.
+    """Return the sums over the last dimension but one of a NumPy array with rows.
 
     Of float32 and float64 it is a product with ones, by BLAS, which takes a half to a twentieth of the time of NumPy's
     sum. Rows are added in groups, and groups of groups: NumPy adds one row to the sum of all before it, and rounds it.
@@ -178,7 +178,7 @@ def array_sum(x: Array, axes: Ints | None, dtype: np.dtype[Any] | None = None, k
 
 
 def _line_sums(x: Array, dtype: np.dtype[Any] | None) -> Array:
-    """Return the sums over the last dimension, whose elements lie together."""
+    """Return the sums over the last dimension, of contiguous elements."""
     length = x.shape[-1]
     if dtype is None or dtype == x.dtype or length <= CONVERTED_AT_ONCE:
         return np.add.reduce(x, -1, dtype)

@@ -1,4 +1,4 @@
-"""Numbers as users write them: where an op takes one, a tensor of no dimension counts as its element."""
+"""Numbers as users write them: a tensor of no dimension counts as its element."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def as_int(value: Any, argument: str) -> int:
 
 
 def as_bool(value: Any, argument: str) -> bool:
-    """Return `value`, a bool; raise for anything else: what merely counts as True was meant as something else."""
+    """Return `value`, a bool; raise for anything else: another true value is likely a misplaced argument."""
     if type(value) in {bool, np.bool_}:
         return bool(value)
     raise no_number(value, "a bool", argument)
@@ -110,7 +110,7 @@ def plain(array: Any) -> Any:
 
 
 def no_number(value: Any, wanted: str, argument: str) -> ArgumentError:
-    """Return the error of a value that is no such number, which says what a tensor holds."""
+    """Return the error of a value that is no such number; for a tensor it names shape and dtype."""
     if not isinstance(value, TensorBase):
         return unfit(value, wanted, argument)
     got = f"a tensor of {describe(value)}" + (" that requires grad" if live_edge(value) is not None else "")

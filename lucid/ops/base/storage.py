@@ -1,4 +1,4 @@
-"""The memory under a tensor, as tools look at it: whose it is, and how large."""
+"""The memory under a tensor, as tools look at it: its identity and size."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class TypedStorage(UntypedStorage):
         return UntypedStorage(self._array)
 
     def tolist(self) -> list[Any]:
-        """Return the elements as Python numbers, in the order in which they lie in memory."""
+        """Return the elements as Python numbers, in their order in memory."""
         if not self.size():
             return []
         # an array of another library may have gaps, and overlap itself: no tensor is made of all of its memory

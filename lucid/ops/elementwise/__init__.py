@@ -1,1 +1,1 @@
-"""Ops of which each element depends on the operands' elements at the same index, one file a family."""
+"""Ops with each element a function of the operands' elements at the same index, one file a family."""

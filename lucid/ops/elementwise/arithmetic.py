@@ -218,14 +218,14 @@ def _of_wide(op: Primitive) -> None:
     """Give a primitive of two numbers of float32 or float64 its caller."""
 
     def general(*operands: Any) -> Any:
-        given = promote(*operands, at_least_float=True)
-        for operand in given:
+        promoted = promote(*operands, at_least_float=True)
+        for operand in promoted:
             if isinstance(operand, TensorBase) and operand.array.dtype not in (np.float32, np.float64):
                 raise DtypeError(
                     f"{op.name}: got a tensor of {operand.array.dtype.name}, which it is not defined on; convert to "
                     "float32 first"
                 )
-        return op(*given)
+        return op(*promoted)
 
     op.call = general
 
@@ -250,7 +250,7 @@ def nextafter(input: Tensor, other: Tensor | Number) -> Tensor:
 
 
 def positive(input: Tensor) -> Tensor:
-    """Return `input` itself; bools, which have no sign, raise a DtypeError.
+    """Return `input` itself; bools have no sign and raise a DtypeError.
 
     >>> import lucid
     >>> lucid.positive(lucid.tensor([-1.0]))

@@ -1,4 +1,4 @@
-"""Combinations of three tensors, elementwise: what holds for all elementwise ops says `lucid.ops.base.declaration`."""
+"""Combinations of three tensors, elementwise. Common rules: `lucid.ops.base.declaration`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Comparisons, elementwise: where they hold, and the larger and the smaller.
+"""Comparisons, elementwise: their truth, and the larger and the smaller.
 
 Operands are compared in their promoted dtype. Complex numbers are equal or not, but have no order, and what asks for it
 raises a DtypeError. What holds for all elementwise ops says `lucid.ops.base.declaration`.
@@ -29,7 +29,7 @@ ORDERED = ("c", "complex numbers have no order; take real parts or magnitudes")
 
 @elementwise(np.equal, dtypes=ALL, out="bool")
 def eq(input: Tensor, other: Tensor | Number) -> Tensor:
-    """Return where ``input == other``, elementwise; NaN equals nothing.
+    """Return ``input == other``, elementwise; NaN equals nothing.
 
     >>> import lucid
     >>> lucid.eq(lucid.tensor([1, 2, 3]), 2)
@@ -40,7 +40,7 @@ def eq(input: Tensor, other: Tensor | Number) -> Tensor:
 
 @elementwise(np.not_equal, dtypes=ALL, out="bool")
 def ne(input: Tensor, other: Tensor | Number) -> Tensor:
-    """Return where ``input != other``, elementwise; NaN differs from everything.
+    """Return ``input != other``, elementwise; NaN differs from everything.
 
     >>> import lucid
     >>> lucid.ne(lucid.tensor([1, 2, 3]), 2)
@@ -51,7 +51,7 @@ def ne(input: Tensor, other: Tensor | Number) -> Tensor:
 
 @elementwise(np.less, dtypes=ALL, out="bool", refused=ORDERED)
 def lt(input: Tensor, other: Tensor | Number) -> Tensor:
-    """Return where ``input < other``, elementwise.
+    """Return ``input < other``, elementwise.
 
     >>> import lucid
     >>> lucid.lt(lucid.tensor([1, 2, 3]), 2)
@@ -62,7 +62,7 @@ def lt(input: Tensor, other: Tensor | Number) -> Tensor:
 
 @elementwise(np.less_equal, dtypes=ALL, out="bool", refused=ORDERED)
 def le(input: Tensor, other: Tensor | Number) -> Tensor:
-    """Return where ``input <= other``, elementwise.
+    """Return ``input <= other``, elementwise.
 
     >>> import lucid
     >>> lucid.le(lucid.tensor([1, 2, 3]), 2)
@@ -73,7 +73,7 @@ def le(input: Tensor, other: Tensor | Number) -> Tensor:
 
 @elementwise(np.greater, dtypes=ALL, out="bool", refused=ORDERED)
 def gt(input: Tensor, other: Tensor | Number) -> Tensor:
-    """Return where ``input > other``, elementwise.
+    """Return ``input > other``, elementwise.
 
     >>> import lucid
     >>> lucid.gt(lucid.tensor([1, 2, 3]), 2)
@@ -84,7 +84,7 @@ def gt(input: Tensor, other: Tensor | Number) -> Tensor:
 
 @elementwise(np.greater_equal, dtypes=ALL, out="bool", refused=ORDERED)
 def ge(input: Tensor, other: Tensor | Number) -> Tensor:
-    """Return where ``input >= other``, elementwise.
+    """Return ``input >= other``, elementwise.
 
     >>> import lucid
     >>> lucid.ge(lucid.tensor([1, 2, 3]), 2)
@@ -140,7 +140,7 @@ def minimum(input: Tensor, other: Tensor | Number) -> Tensor:
 
 
 def _first_of_equal(xp: ModuleType, a: Any, b: Array, out: Array) -> Array:
-    """Return what NumPy chose, but of zeros of two signs the first: NumPy's own depends on the processor."""
+    """Return NumPy's choice, but of zeros of two signs the first: NumPy's own depends on the processor."""
     return xp.where(a == b, a if hasattr(a, "dtype") else out.dtype.type(a), out)
 
 
@@ -153,7 +153,7 @@ def _fmin(xp: ModuleType, a: Array, b: Array) -> Array:
 
 
 def _is_first(m: Namespace, chosen: Any, a: Array) -> Any:
-    """Return where the first operand was chosen: also of two NaN. The other may be a number, of no device."""
+    """Return the mask of elements taken from the first operand, also of two NaN. The other may be a number."""
     return m.logical_or(m.eq(chosen, a), m.ne(chosen, chosen))
 
 
@@ -167,7 +167,7 @@ def _fmax_b(m: Namespace, grad: Array, a: Array, b: Array, b_shape: Ints) -> Any
 
 @elementwise(_fmax, Fused(_fmax_a), Fused(_fmax_b), dtypes=ALL, refused=ORDERED)
 def fmax(input: Tensor, other: Tensor | Number) -> Tensor:
-    """Return the larger of `input` and `other`, elementwise; the other one where one is NaN.
+    """Return the larger of `input` and `other`, elementwise; the other one if one is NaN.
 
     Where they are equal, `input` takes the gradient.
 
@@ -188,7 +188,7 @@ def _fmin_b(m: Namespace, grad: Array, a: Array, b: Array, b_shape: Ints) -> Any
 
 @elementwise(_fmin, Fused(_fmin_a), Fused(_fmin_b), dtypes=ALL, refused=ORDERED)
 def fmin(input: Tensor, other: Tensor | Number) -> Tensor:
-    """Return the smaller of `input` and `other`, elementwise; the other one where one is NaN.
+    """Return the smaller of `input` and `other`, elementwise; the other one if one is NaN.
 
     Where they are equal, `input` takes the gradient.
 
@@ -212,7 +212,7 @@ def _steps(xp: ModuleType, a: Array, b: Array) -> Array:
     refused=ORDERED,
 )
 def steps(input: Tensor, values: Tensor | Number) -> Tensor:
-    """Return ``numpy.heaviside``: as `heaviside`, but NaN of NaN, and `values` have a gradient where they are taken.
+    """Return ``numpy.heaviside``: as `heaviside`, but NaN of NaN, and with a gradient of the `values` taken.
 
     >>> import lucid
     >>> lucid.ops.elementwise.comparison.steps(lucid.tensor([-1.0, 0.0, float("nan")]), 0.5)
@@ -223,7 +223,7 @@ def steps(input: Tensor, values: Tensor | Number) -> Tensor:
 
 
 def heaviside(input: Tensor, values: Tensor) -> Tensor:
-    """Return 0 where `input` is below zero, 1 where it is above, and `values` where it is zero, elementwise.
+    """Return 0 for `input` below zero, 1 above, and `values` at zero, elementwise.
 
     Both are of one dtype, of real numbers; of NaN it is 0. It has no derivative.
 

@@ -159,7 +159,7 @@ def conj(input: Tensor) -> Tensor:
 
 
 def resolve_conj(input: Tensor) -> Tensor:
-    """Return `input` itself: `conj` has computed what it returned.
+    """Return `input` itself: `conj` has computed its result.
 
     >>> import lucid
     >>> lucid.resolve_conj(lucid.tensor([1 + 2j]).conj())
@@ -238,7 +238,7 @@ def complex(real: Tensor, imag: Tensor) -> Tensor:
 
 
 def _of_one_real_dtype(name: str, first: Any, second: Any) -> tuple[Any, Any]:
-    """Return two tensors of which complex ones can be made."""
+    """Return two tensors fit for the parts of a complex one."""
     a, b = tensor_operand(first), tensor_operand(second)
     if a.array.dtype != b.array.dtype or a.array.dtype not in (np.float32, np.float64):
         raise DtypeError(

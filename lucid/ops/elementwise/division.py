@@ -44,7 +44,7 @@ def _has_zero(divisor: Any) -> bool:
 
 
 def of_whole_quotient(op: Primitive) -> None:
-    """Give a primitive of two real operands its caller, which looks for integers divided by zero on the CPU."""
+    """Give a primitive of two real operands a caller that refuses integers divided by zero on the CPU."""
 
     def general(a: Any, b: Any) -> Any:
         refuse(op.name, "c", a, b, instead=REAL_PARTS)

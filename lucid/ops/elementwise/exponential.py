@@ -1,4 +1,4 @@
-"""Exponentials and logarithms, elementwise: what holds for them all says `lucid.ops.base.declaration`."""
+"""Exponentials and logarithms, elementwise. Common rules: `lucid.ops.base.declaration`."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ def logaddexp2(input: Tensor, other: Tensor | Number) -> Tensor:
 
 
 def xlogy(input: Tensor | Number, other: Tensor | Number) -> Tensor:
-    """Return ``input * log(other)``, elementwise, of real numbers, and 0 where `input` is 0 unless `other` is NaN.
+    """Return ``input * log(other)``, elementwise, of real numbers, and 0 for `input` 0 unless `other` is NaN.
 
     >>> import lucid
     >>> lucid.xlogy(lucid.tensor([0.0, 2.0]), lucid.tensor([0.0, 1.0]))
@@ -162,7 +162,7 @@ def xlogy(input: Tensor | Number, other: Tensor | Number) -> Tensor:
 
 
 def xlog1py(input: Tensor | Number, other: Tensor | Number) -> Tensor:
-    """Return ``input * log1p(other)``, elementwise, of real numbers, and 0 where `input` is 0 unless `other` is NaN.
+    """Return ``input * log1p(other)``, elementwise, of real numbers, and 0 for `input` 0 unless `other` is NaN.
 
     >>> import lucid
     >>> lucid.special.xlog1py(lucid.tensor([0.0, 2.0]), lucid.tensor([-1.0, 0.0]))

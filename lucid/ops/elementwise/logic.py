@@ -46,7 +46,7 @@ def of_integers_alone(op: Primitive) -> None:
 
 @elementwise(np.logical_and, dtypes=ALL, out="bool")
 def logical_and(input: Tensor, other: Tensor | Number) -> Tensor:
-    """Return where both operands are true, elementwise.
+    """Return whether both operands are true, elementwise.
 
     >>> import lucid
     >>> lucid.logical_and(lucid.tensor([True, False]), lucid.tensor([True, True]))
@@ -57,7 +57,7 @@ def logical_and(input: Tensor, other: Tensor | Number) -> Tensor:
 
 @elementwise(np.logical_or, dtypes=ALL, out="bool")
 def logical_or(input: Tensor, other: Tensor | Number) -> Tensor:
-    """Return where at least one operand is true, elementwise.
+    """Return whether at least one operand is true, elementwise.
 
     >>> import lucid
     >>> lucid.logical_or(lucid.tensor([True, False]), lucid.tensor([True, True]))
@@ -68,7 +68,7 @@ def logical_or(input: Tensor, other: Tensor | Number) -> Tensor:
 
 @elementwise(np.logical_xor, dtypes=ALL, out="bool")
 def logical_xor(input: Tensor, other: Tensor | Number) -> Tensor:
-    """Return where just one operand is true, elementwise.
+    """Return whether just one operand is true, elementwise.
 
     >>> import lucid
     >>> lucid.logical_xor(lucid.tensor([True, False]), lucid.tensor([True, True]))
@@ -79,7 +79,7 @@ def logical_xor(input: Tensor, other: Tensor | Number) -> Tensor:
 
 @elementwise(np.logical_not, dtypes=ALL, out="bool")
 def logical_not(input: Tensor) -> Tensor:
-    """Return where `input` is zero or false, elementwise.
+    """Return whether `input` is zero or false, elementwise.
 
     >>> import lucid
     >>> lucid.logical_not(lucid.tensor([0.0, 2.0]))

@@ -1,4 +1,4 @@
-"""NaN and infinity, elementwise: where they are, and numbers instead of them; see `lucid.ops.base.declaration`."""
+"""NaN and infinity, elementwise: tests for them, and numbers instead of them; see `lucid.ops.base.declaration`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @elementwise(np.isnan, dtypes=ALL, out="bool")
 def isnan(input: Tensor) -> Tensor:
-    """Return where `input` is not a number, elementwise; of a complex number, either part.
+    """Return whether `input` is not a number, elementwise; of a complex number, either part.
 
     >>> import lucid
     >>> lucid.isnan(lucid.tensor([1.0, float("inf"), float("nan")]))
@@ -38,7 +38,7 @@ def isnan(input: Tensor) -> Tensor:
 
 @elementwise(np.isinf, dtypes=ALL, out="bool")
 def isinf(input: Tensor) -> Tensor:
-    """Return where `input` is infinite, elementwise; of a complex number, either part.
+    """Return whether `input` is infinite, elementwise; of a complex number, either part.
 
     >>> import lucid
     >>> lucid.isinf(lucid.tensor([1.0, float("inf"), float("nan")]))
@@ -49,7 +49,7 @@ def isinf(input: Tensor) -> Tensor:
 
 @elementwise(np.isfinite, dtypes=ALL, out="bool")
 def isfinite(input: Tensor) -> Tensor:
-    """Return where `input` is neither infinite nor NaN, elementwise.
+    """Return whether `input` is neither infinite nor NaN, elementwise.
 
     >>> import lucid
     >>> lucid.isfinite(lucid.tensor([1.0, float("inf"), float("nan")]))
@@ -96,7 +96,7 @@ def nan_to_num(
 
 
 def isposinf(input: Tensor) -> Tensor:
-    """Return where `input`, of real numbers, is infinite and above zero, elementwise.
+    """Return whether `input`, of real numbers, is infinite and above zero, elementwise.
 
     >>> import lucid
     >>> lucid.isposinf(lucid.tensor([1.0, float("inf"), float("-inf")]))
@@ -107,7 +107,7 @@ def isposinf(input: Tensor) -> Tensor:
 
 
 def isneginf(input: Tensor) -> Tensor:
-    """Return where `input`, of real numbers, is infinite and below zero, elementwise.
+    """Return whether `input`, of real numbers, is infinite and below zero, elementwise.
 
     >>> import lucid
     >>> lucid.isneginf(lucid.tensor([1.0, float("inf"), float("-inf")]))
@@ -118,7 +118,7 @@ def isneginf(input: Tensor) -> Tensor:
 
 
 def isreal(input: Tensor) -> Tensor:
-    """Return where `input` has no imaginary part, elementwise: everywhere if it is not complex.
+    """Return whether `input` has no imaginary part, elementwise: true everywhere if it is not complex.
 
     >>> import lucid
     >>> lucid.isreal(lucid.tensor([1.0, 1j]))
@@ -140,7 +140,7 @@ def _signbit(xp: ModuleType, x: Array) -> Any:
     refused=("c", "complex numbers have no sign; use sgn"),
 )
 def signbit(input: Tensor) -> Tensor:
-    """Return where `input` is below zero or -0.0, elementwise, of real numbers.
+    """Return whether `input` is below zero or -0.0, elementwise, of real numbers.
 
     >>> import lucid
     >>> lucid.signbit(lucid.tensor([1.0, -2.0, -0.0]))

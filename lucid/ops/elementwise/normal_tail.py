@@ -1,4 +1,4 @@
-"""Tails of the normal distribution: the error function and what comes of it, written against NumPy or CuPy.
+"""Tails of the normal distribution: the error function and its relatives, written against NumPy or CuPy.
 
 References
 ----------
@@ -131,12 +131,12 @@ def erf_into(xp: ModuleType, out: Array, x: Array, inside: Array, square: Array,
 
 
 def erfc_into(xp: ModuleType, out: Array, x: Array) -> None:
-    """Write 1 - erf(x) to `out`, exact to a few units in the last place also where it is small."""
+    """Write 1 - erf(x) to `out`, exact to a few units in the last place also for large `x`."""
     out[...] = _erfc64(xp, x.astype(np.float64))
 
 
 def erfinv_into(xp: ModuleType, out: Array, y: Array) -> None:
-    """Write the x for which erf(x) is y to `out`."""
+    """Write the x with erf(x) = y to `out`."""
     # in one dimension: of arrays without dimensions ufuncs make scalars, and the tails are found by their indices
     y = y.astype(np.float64).reshape(-1)
     size = xp.minimum(xp.abs(y), 1 - 2.0**-53)
@@ -150,7 +150,7 @@ def erfinv_into(xp: ModuleType, out: Array, y: Array) -> None:
 
 
 def tail_into(xp: ModuleType, out: Array, size: Array, x: Array, density: Array, spare: Array) -> None:
-    """Write what the normal distribution has above ``|x|`` to `out`.
+    """Write the normal distribution's share above ``|x|`` to `out`.
 
     ``|x|``, at most 40, is left in `size`, and ``exp(-x**2 / 2)`` in `density`.
     """

@@ -1,4 +1,4 @@
-"""Powers and roots, elementwise: what holds for them all says `lucid.ops.base.declaration`."""
+"""Powers and roots, elementwise. Common rules: `lucid.ops.base.declaration`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class NegativePowerError(CallError):
-    """An integer was raised to a negative power, which is no integer."""
+    """An integer was raised to a negative power: the result is no integer."""
 
 
 def _power_on(xp: ModuleType, a: Array, b: Array) -> Array:

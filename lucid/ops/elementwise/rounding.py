@@ -1,4 +1,4 @@
-"""Whole numbers near given ones, elementwise; what holds for them all says `lucid.ops.base.declaration`.
+"""Whole numbers near given ones, elementwise. Common rules: `lucid.ops.base.declaration`.
 
 They take real tensors but no bools. Integers are whole already: they come back as a copy.
 """
@@ -32,7 +32,7 @@ PARTS = "take real and imaginary parts, or convert to a number type first"
 
 
 def of_fractions(op: Primitive) -> None:
-    """Give a primitive that rounds its caller, which copies integers."""
+    """Give a primitive that rounds a caller that copies integers."""
 
     def general(x: Any) -> Any:
         refuse(op.name, "bc", x, instead=PARTS)

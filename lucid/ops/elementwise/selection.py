@@ -91,13 +91,13 @@ _NOT_GIVEN: Any = object()
 
 
 def places(condition: Tensor) -> tuple[Tensor, ...]:
-    """Return for each dimension the indices where `condition` is not zero, of shape (count,)."""
+    """Return for each dimension the indices of the elements of `condition` that are not zero, of shape (count,)."""
     array = array_of(condition)
     return tuple([wrap(part) for part in namespace(array).nonzero(array if array.ndim else array.reshape(1))])
 
 
 def where(condition: Tensor, input: Any = _NOT_GIVEN, other: Any = _NOT_GIVEN) -> Any:
-    """Return `input` where `condition` holds and `other` elsewhere; all three broadcast against each other.
+    """Return `input` under `condition` and `other` elsewhere; all three broadcast against each other.
 
     A `condition` that is not of bools raises a DtypeError. Of a condition alone it is ``nonzero(condition,
     as_tuple=True)``.

@@ -60,7 +60,7 @@ def erf(input: Tensor) -> Tensor:
     refused=REAL,
 )
 def erfc(input: Tensor) -> Tensor:
-    """Return ``1 - erf(input)``, elementwise, exact also where it is small.
+    """Return ``1 - erf(input)``, elementwise, exact also for small results.
 
     >>> import lucid
     >>> lucid.erfc(lucid.tensor([0.0, 1.0]))
@@ -76,7 +76,7 @@ def erfc(input: Tensor) -> Tensor:
     refused=REAL,
 )
 def erfinv(input: Tensor) -> Tensor:
-    """Return the number whose error function is `input`, elementwise; NaN outside of [-1, 1].
+    """Return the inverse of the error function of `input`, elementwise; NaN outside of [-1, 1].
 
     >>> import lucid
     >>> lucid.erfinv(lucid.tensor([0.0, 0.5]))

@@ -57,7 +57,7 @@ def tan(input: Tensor) -> Tensor:
 
 @elementwise(np.arcsin, Fused(lambda m, grad, x: m.div(grad, m.sqrt(m.sub(1.0, m.square(x))))))
 def asin(input: Tensor) -> Tensor:
-    """Return the angle in [-pi/2, pi/2] whose sine is `input`, elementwise; NaN outside of [-1, 1].
+    """Return the angle in [-pi/2, pi/2] of the sine `input`, elementwise; NaN outside of [-1, 1].
 
     >>> import lucid
     >>> lucid.asin(lucid.tensor([0.0, 1.0]))
@@ -68,7 +68,7 @@ def asin(input: Tensor) -> Tensor:
 
 @elementwise(np.arccos, Fused(lambda m, grad, x: m.neg(m.div(grad, m.sqrt(m.sub(1.0, m.square(x)))))))
 def acos(input: Tensor) -> Tensor:
-    """Return the angle in [0, pi] whose cosine is `input`, elementwise; NaN outside of [-1, 1].
+    """Return the angle in [0, pi] of the cosine `input`, elementwise; NaN outside of [-1, 1].
 
     >>> import lucid
     >>> lucid.acos(lucid.tensor([0.0, 1.0]))
@@ -79,7 +79,7 @@ def acos(input: Tensor) -> Tensor:
 
 @elementwise(np.arctan, Fused(lambda m, grad, x: m.div(grad, m.add(m.square(x), 1.0))))
 def atan(input: Tensor) -> Tensor:
-    """Return the angle in (-pi/2, pi/2) whose tangent is `input`, elementwise.
+    """Return the angle in (-pi/2, pi/2) of the tangent `input`, elementwise.
 
     >>> import lucid
     >>> lucid.atan(lucid.tensor([0.0, 1.0]))
@@ -89,7 +89,7 @@ def atan(input: Tensor) -> Tensor:
 
 
 def _over_square(m: Namespace, x: Array, a: Array, b: Array) -> Any:
-    """Return ``x / (a**2 + b**2)``, zero at the origin, where the angle jumps; one of `a` and `b` may be a number."""
+    """Return ``x / (a**2 + b**2)``, zero at the origin, a jump of the angle; one of `a` and `b` may be a number."""
     squares = [x * x if isinstance(x, int | float) else m.square(x) for x in (a, b)]
     size = m.add(*squares)
     # `x` is one of the two: at the origin 0 over 1, and no derivative of 0 over 0
@@ -238,7 +238,7 @@ def _sinc_curve(m: Namespace, grad: Array, g: Array, x: Array) -> Any:
 
 @elementwise(_sinc, Slope(_sinc_slope, _sinc_curve))
 def sinc(input: Tensor) -> Tensor:
-    """Return ``sin(pi input) / (pi input)``, elementwise, and 1 at zero, where its gradient is zero.
+    """Return ``sin(pi input) / (pi input)``, elementwise, and 1 at zero, with a gradient of zero.
 
     >>> import lucid
     >>> lucid.sinc(lucid.tensor([0.0, 0.5]))

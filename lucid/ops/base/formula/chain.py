@@ -1,4 +1,4 @@
-"""A formula on NumPy: a chain of ufuncs that write where there is room, for `lucid.ops.base.blocks.in_blocks`."""
+"""A formula on NumPy: a chain of ufuncs with reused outputs, for `lucid.ops.base.blocks.in_blocks`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["chain"]
 
 
 def _expm1_below(xp: ModuleType, out: Array, x: Array, spare: Array) -> None:
-    """Write ``exp(x) - 1`` to `out`, which may be `x`, of numbers up to 0."""
+    """Write ``exp(x) - 1`` of numbers up to 0 to `out`; it may be `x`."""
     if out.dtype == np.float64:
         xp.expm1(x, out=out)
         return
@@ -35,7 +35,7 @@ def _expm1_below(xp: ModuleType, out: Array, x: Array, spare: Array) -> None:
 
 
 def _log1p_within(xp: ModuleType, out: Array, x: Array, sum: Array, rest: Array) -> None:
-    """Write ``log(1 + x)`` to `out`, which may be `x`, of numbers from 0 to 1."""
+    """Write ``log(1 + x)`` of numbers from 0 to 1 to `out`; it may be `x`."""
     # log(s) + (x - (s - 1)) / s with s = 1 + x as rounded: exact, and a quarter of the time of NumPy's log1p
     xp.add(x, 1, out=sum)
     xp.subtract(sum, 1, out=rest)
@@ -63,7 +63,7 @@ _NAMES = {
 
 
 class _Writer:
-    """Writes the chain of a formula line by line: where each result lies, and what may be written over."""
+    """Writer of a formula's chain, line by line, with the array of each result and the arrays that are free."""
 
     def __init__(self, traced: Traced) -> None:
         self.lines: list[str] = []

@@ -37,7 +37,7 @@ def settings_of(function: Callable[..., Any]) -> tuple[str, ...]:
 
 
 class Formula:
-    """An elementwise function, from which both its chain on NumPy and its functor on CUDA follow.
+    """An elementwise function, the source of both its chain on NumPy and its functor on CUDA.
 
     Attributes
     ----------

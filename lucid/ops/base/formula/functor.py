@@ -19,7 +19,7 @@ _OPERATOR = re.compile(r"[^\w(){}, ]")
 
 
 def functor(name: str, traced: Traced) -> str:
-    """Return a struct of this name, which computes in the type A of its arguments.
+    """Return a struct of this name that computes in the type A of its arguments.
 
     What is used twice is computed once; a choice computes both of its sides, as CUDA's threads do anyway.
     """

@@ -38,7 +38,7 @@ class Operation(NamedTuple):
 
 
 def _calls(names: str, **others: str) -> dict[str, Operation]:
-    """Return functions that C calls as lucid does; NumPy's names, where these are others."""
+    """Return the operations with lucid's names in C; `others` has NumPy's names that differ."""
     return {name: Operation(f"{name}({{0}})", others.get(name, name)) for name in names.split()}
 
 
@@ -113,7 +113,7 @@ def _operator(name: str, *, reflected: bool = False) -> Callable[[Symbol, Node],
 
 
 class Symbol:
-    """A number that is not known yet: an argument of a formula, or what an operation makes of others.
+    """A number that is not known yet: an argument of a formula, or the result of an operation.
 
     Attributes
     ----------
@@ -207,11 +207,11 @@ class Tracer:
     # ---- what rules call, and what does nothing to an element, or to a real number ----
 
     def sum_to(self, x: Node, *, shape: Any) -> Node:
-        """Return the element: the sum over what was broadcast follows."""
+        """Return the element: the sum over broadcast dimensions follows."""
         return x
 
     def real(self, x: Node) -> Node:
-        """Return the number, which is real."""
+        """Return the number: it is real."""
         return x
 
     def zeros_like(self, x: Node) -> Node:
@@ -220,7 +220,7 @@ class Tracer:
 
 
 class Traced(NamedTuple):
-    """A formula as what it was called with, and the result."""
+    """A traced formula: its arguments and its result."""
 
     arrays: tuple[str, ...]
     settings: tuple[str, ...]
