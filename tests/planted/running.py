@@ -24,6 +24,7 @@ import pytest
 from _pytest.runner import runtestprotocol
 from _pytest.warnings import catch_warnings_for_item
 
+from lucid.cuda.launch.plans import Plan
 from tests.planted.faults import places, planted
 
 ROOT = Path(__file__).parents[2]
@@ -68,6 +69,11 @@ def caches_of(files):
     return found
 
 
+def plans():
+    """Return what remembers what launchers did for arrays of one form: a fault of one would not be called again."""
+    return [each for each in objects() if type(each) is dict and any(type(value) is Plan for value in each.values())]
+
+
 def run(item):
     """Return whether a test passes, with the warnings filtered that it names."""
     with catch_warnings_for_item(item.config, item.ihook, "runtest", item):
@@ -89,7 +95,7 @@ class Planting:
         self.files, self.most, self.rng = files, most, random.Random(draw)
         self.counts, self.times = Counter(), {}
         self.callers = defaultdict(list)
-        self.functions, self.caches = {}, {}
+        self.functions, self.caches, self.plans = {}, {}, []
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session):
@@ -97,7 +103,7 @@ class Planting:
         self.run_all(session.items)
         drawn = [(file, place) for file in self.files for place in places(Path(file).read_text())]
         self.rng.shuffle(drawn)
-        self.functions, self.caches = functions_of({*self.files}), caches_of({*self.files})
+        self.functions, self.caches, self.plans = functions_of({*self.files}), caches_of({*self.files}), plans()
         for file, place in drawn:
             if self.counts.total() == self.most:
                 break
@@ -162,8 +168,11 @@ class Planting:
     def exchange(self, file, codes):
         """Give the functions of a file other code, and return whether one has changed."""
         changed = False
-        for cache in self.caches.get(file, ()):  # holds what was right
+        # these hold what was right
+        for cache in self.caches.get(file, ()):
             cache.cache_clear()
+        for each in self.plans:
+            each.clear()
         for key, code in codes.items():
             for function in self.functions.get((file, *key), ()):
                 if function.__code__ != code:
