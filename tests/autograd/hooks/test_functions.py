@@ -34,7 +34,7 @@ class Computing(hooks.FunctionHook):
 
 
 def test_ops_of_a_function_are_seen_whatever_hooks_compute():
-    """What a hook runs is not seen; what a Function runs is, after a hook has run ops before it, and other ops later."""
+    """What a hook runs is not seen; what a Function runs is, also after a hook has run ops before it."""
     x = lucid.ones(2, requires_grad=True)
     for _ in range(3):
         with Computing() as hook:

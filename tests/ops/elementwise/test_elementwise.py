@@ -212,7 +212,9 @@ def test_whole_numbers_to_powers_of_tensors_of_integers():
     for dtype in (lucid.int8, lucid.int32, lucid.int64, lucid.uint8):
         powers = [0, 1, 3] if dtype is lucid.uint8 else [-3, -2, -1, 0, 1, 3]
         for number in (2, 1, 3) if dtype is lucid.uint8 else (2, 1, -1, -2, 0):
-            expected = [0 if n < 0 and abs(number) != 1 else int(float(number) ** n) for n in powers if number or n >= 0]
+            expected = [
+                0 if n < 0 and abs(number) != 1 else int(float(number) ** n) for n in powers if number or n >= 0
+            ]
             kept = [n for n in powers if number or n >= 0]
             out = number ** lucid.tensor(kept, dtype=dtype)
             assert out.dtype is dtype

@@ -146,7 +146,7 @@ def test_hooks_of_inner_modules_fire(rng):
 
 
 def test_layers_ask_for_no_weights(rng):
-    """Attention inside of a layer makes no weights, which a hook on it sees, and which its kernel would have to keep."""
+    """Attention inside of a layer makes no weights, which a hook on it sees: its kernel would have to keep them."""
     x, seen = drawn(3, 2, 8, rng=rng), []
     for layer, others in ((nn.TransformerEncoderLayer(8, 2, 4), ()), (nn.TransformerDecoderLayer(8, 2, 4), (x,))):
         for name in ("self_attn", "multihead_attn") if others else ("self_attn",):
