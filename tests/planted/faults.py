@@ -40,6 +40,9 @@ class Fault(NamedTuple):
     new: str
     tree: ast.Module
 
+    def __str__(self) -> str:
+        return f"{self.old!r} -> {self.new!r}"
+
 
 def negated(node):
     """Return a condition that holds where another does not."""
