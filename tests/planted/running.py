@@ -25,7 +25,7 @@ import pytest
 from _pytest.runner import runtestprotocol
 from _pytest.warnings import catch_warnings_for_item
 
-from lucid.cuda.launch.plans import Plan
+from lucid.cuda.launch.plans import LaunchPlan
 from tests.planted.faults import places, planted
 
 ROOT = Path(__file__).parents[2]
@@ -74,7 +74,9 @@ def caches_of(files):
 
 def plans():
     """Return what remembers what launchers did for arrays of one form: a fault of one would not be called again."""
-    return [each for each in objects() if type(each) is dict and any(type(value) is Plan for value in each.values())]
+    return [
+        each for each in objects() if type(each) is dict and any(type(value) is LaunchPlan for value in each.values())
+    ]
 
 
 def printed(lines):

@@ -6,7 +6,7 @@ import ast
 import subprocess
 import sys
 
-from lucid.cuda.launch.plans import Plan
+from lucid.cuda.launch.plans import LaunchPlan
 from lucid.nn.utils import parametrize
 from tests.planted.faults import places, planted
 from tests.planted.running import ROOT, caches_of, plans
@@ -80,5 +80,5 @@ def test_what_is_remembered_is_found():
     """A result that was kept before a fault was planted would be given again, so that no test could find it."""
     found = caches_of({parametrize.__file__})[parametrize.__file__]
     assert [each.__name__ for each in found] == ["_parametrized"]
-    remembered = {"form": None, "another": Plan([], [], None, None, ())}
+    remembered = {"form": None, "another": LaunchPlan([], [], None, None, ())}
     assert any(each is remembered for each in plans())
