@@ -208,6 +208,13 @@ def test_what_is_small_takes_no_time_and_no_memory(file):
     assert bounded(file()) < 16 << 20
 
 
+@pytest.mark.parametrize("words", [b"K\1X\4\0\0\0Size", b"X\5\0\0\0torchK\1", b"K\1K\1", b"NX\4\0\0\0Size", b"]]"])
+def test_a_name_on_the_stack_is_two_words(words):
+    """Anything else there is no name."""
+    with pytest.raises(CheckpointError, match="two words"):
+        lucid.load(archive(words + b"\x93"))
+
+
 def test_storages_are_no_more_than_the_file():
     """In the old form, which says lengths before the bytes come, many long storages together are refused."""
     start = [pickle.dumps(each, 2) for each in (0x1950A86A20F9469CFC6C, 1001, {"little_endian": True})]

@@ -8,6 +8,7 @@ import pytest
 
 import lucid
 from lucid import numpy as lnp
+from lucid.errors import ShapeError
 from lucid.tensor.numpy_calls.table import RULES
 from tests.device import DEVICE
 from tests.tensor.numpy_calls.samples import OPERANDS
@@ -154,6 +155,15 @@ def test_sizes_that_numpy_refuses(call, rng):
     expected = outcome(call, np, values)
     assert isinstance(expected, ValueError | IndexError)
     assert isinstance(outcome(call, lnp, {key: lnp.asarray(leaf_of(v)) for key, v in values.items()}), ValueError)
+
+
+def test_only_vectors_slide():
+    """What is no vector on either side of a convolution or a correlation is refused as such, with both shapes."""
+    line, square = leaf_of(np.ones(3)), leaf_of(np.ones((4, 3)))
+    for function in (np.convolve, np.correlate):
+        for operands in ((square, line), (line, square), (square, square)):
+            with pytest.raises(ShapeError, match="expected vectors that are not empty, got shapes"):
+                function(*operands)
 
 
 @pytest.mark.parametrize("name", ["fftn", "ifft2", "rfftn", "irfft2"])
