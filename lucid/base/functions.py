@@ -80,7 +80,7 @@ def _keeping(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _of_complex(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Logical function that takes complex numbers too, of which zero alone is false."""
+    """Logical function of complex numbers too: zero alone is false."""
 
     def decides(*operands: Any) -> Any:
         return function(*[x != 0 if np.iscomplexobj(x) else x for x in operands])
