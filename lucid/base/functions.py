@@ -1,7 +1,8 @@
 """CuPy's functions as ops use them: a bfloat16 array stays one, and no size wraps around, as it is in NumPy.
 
 CuPy's ufuncs know bfloat16, but `where` and what CuPy makes of it do not, and a Python float beside a bfloat16 array is
-not weak: each gives float32. Of a shape whose product wraps around CuPy makes an array on too little memory.
+not weak: each gives float32. Its logical functions of two arrays know no complex numbers. Of a shape whose product
+wraps around CuPy makes an array on too little memory.
 """
 
 from __future__ import annotations
@@ -24,10 +25,11 @@ _BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 _NUMBERS = frozenset((bool, int, float))
 _MAKING = frozenset(("empty", "full", "ones", "zeros"))
 _FORGETFUL = frozenset(("clip", "tril", "triu", "where"))
+_LOGICAL = frozenset(("logical_and", "logical_or", "logical_xor"))
 
 
 class _Functions:
-    """A module's functions, those that forget bfloat16 and those that do not look at sizes mended."""
+    """A module's functions, those mended that forget bfloat16, look at no sizes, or know no complex numbers."""
 
     def __init__(self, module: object) -> None:
         self._module = module
@@ -36,6 +38,8 @@ class _Functions:
         function = getattr(self._module, name)
         if name in _FORGETFUL:
             function = _keeping(function)
+        elif name in _LOGICAL:
+            function = _of_complex(function)
         elif name in _MAKING:
             function = _sized(function)
         elif name == "broadcast_to":
@@ -73,6 +77,15 @@ def _keeping(function: Callable[..., Any]) -> Callable[..., Any]:
         return out.astype(_BFLOAT16) if dtypes and all(dtype == _BFLOAT16 for dtype in dtypes) else out
 
     return keeps
+
+
+def _of_complex(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Logical function of complex numbers too: zero alone is false."""
+
+    def decides(*operands: Any) -> Any:
+        return function(*[x != 0 if np.iscomplexobj(x) else x for x in operands])
+
+    return decides
 
 
 _functions_of = functools.cache(_Functions)

@@ -199,7 +199,6 @@ class Bounded:
             piece = self._block[self._place : end]
             self._place = end
             return piece
-        self._need(count)
         self._drop()
         self._block = bytes(self.array(max(count, min(BLOCK, self.size - self._next))))
         self._place = count

@@ -577,6 +577,9 @@ def test_what_stands_behind_a_freed_saved_tensor(leaf):
     out.sum().backward()
     with pytest.raises(RuntimeError, match="freed"):
         saved.register_hooks(lambda t: t, lambda t: t)
+    for name in ("_raw_saved_tensors", "saved_tensors"):
+        with pytest.raises(RuntimeError, match="freed"):
+            getattr(out.grad_fn, name)
 
 
 def test_bfloat16_outputs_are_differentiable():

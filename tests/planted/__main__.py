@@ -1,7 +1,8 @@
 """Plants faults in files of lucid, one at a time, and prints those that no test finds.
 
 ``python -m tests.planted lucid/hooks`` draws 100 faults of that folder and runs tests/hooks, in which those that call
-the function are chosen; ``LUCID_TEST_DEVICE=cuda`` and the rest of `make device` lets them run on a simulated device.
+the function are chosen; ``LUCID_TEST_DEVICE=cuda`` and the rest of `make device` lets them run on a simulated device,
+where ``--again`` a file of what was printed on the CPU tries the faults that only a device can show.
 """
 
 from __future__ import annotations
@@ -36,10 +37,12 @@ def main(arguments):
     parser.add_argument("--tests", nargs="+", help="what pytest is to run (default: the folders of the same names)")
     parser.add_argument("--faults", type=int, default=100, help="how many (default: 100)")
     parser.add_argument("--draw", type=int, default=0, help="the seed that draws them (default: 0)")
+    parser.add_argument("--again", type=Path, help="a file of what was printed: these faults, and no others")
     options = parser.parse_args(arguments)
     files = sorted({file for path in options.paths for file in ([path] if path.is_file() else path.rglob("*.py"))})
     tests = options.tests or sorted({neighbours(path) for path in options.paths})
-    planting = Planting(list(map(str, files)), options.faults, options.draw)
+    again = None if options.again is None else options.again.read_text().splitlines()
+    planting = Planting(list(map(str, files)), options.faults, options.draw, again)
     code = pytest.main(["-q", "-p", "no:terminalreporter", "-p", "no:cacheprovider", *tests], plugins=[planting])
     return code or planting.report()
 

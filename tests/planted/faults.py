@@ -29,7 +29,7 @@ COMMUTATIVE = {
     "logical_or", "logical_xor", "maximum", "may_share_memory", "minimum", "mul", "multiply", "ne", "not_equal",
     "promote_types", "result_type",
 }  # fmt: skip
-OWNERS = {"xp", "np", "cupy", "lnp", "math", "m", "arithmetic", "comparison", "logic"}
+OWNERS = {"GRAPH", "xp", "np", "cupy", "lnp", "math", "m", "arithmetic", "comparison", "logic"}
 
 
 class Fault(NamedTuple):
@@ -39,6 +39,9 @@ class Fault(NamedTuple):
     old: str
     new: str
     tree: ast.Module
+
+    def __str__(self) -> str:
+        return f"{self.old!r} -> {self.new!r}"
 
 
 def negated(node):

@@ -12,6 +12,7 @@ import gc
 import inspect
 import os
 import random
+import re
 import signal
 import sys
 import time
@@ -24,11 +25,14 @@ import pytest
 from _pytest.runner import runtestprotocol
 from _pytest.warnings import catch_warnings_for_item
 
+from lucid.cuda.launch.plans import LaunchPlan
 from tests.planted.faults import places, planted
 
 ROOT = Path(__file__).parents[2]
-# Of tests that call a function so many seconds are run for a fault of it, and none takes longer than that twice over.
-SECONDS = 30.0
+# Of tests that call a function so many seconds of the processor are run for a fault of it; by the clock, which goes on
+# while others use the processor, none takes longer than that eight times over.
+SECONDS = 15.0
+PRINTED = re.compile(r"(\S+\.py):(\d+) \S+: (.+): [^:]+, \d+ tests")
 
 
 def codes_of(code):
@@ -68,6 +72,24 @@ def caches_of(files):
     return found
 
 
+def plans():
+    """Return what remembers what launchers did for arrays of one form: a fault of one would not be called again."""
+    return [
+        each for each in objects() if type(each) is dict and any(type(value) is LaunchPlan for value in each.values())
+    ]
+
+
+def printed(lines):
+    """Return the places of faults that a run has printed: of those that say the same the nearest to the line."""
+    found = []
+    for file, line, words in (match.groups() for match in map(PRINTED.match, lines) if match):
+        source = (ROOT / file).read_text()
+        named = sorted(places(source), key=lambda place, line=int(line): abs(place[1].lineno - line))
+        alike = (place for place in named if str(planted(source, place)) == words)
+        found += [(str(ROOT / file), place) for place in [next(alike, None)] if place is not None]
+    return found
+
+
 def run(item):
     """Return whether a test passes, with the warnings filtered that it names."""
     with catch_warnings_for_item(item.config, item.ihook, "runtest", item):
@@ -83,26 +105,34 @@ class Planting:
         Whose functions get faults.
     most, draw : int
         How many faults are tried, and the seed that draws them.
+    again : list of str, optional
+        What a run has printed: its faults are tried, and none is drawn.
     """
 
-    def __init__(self, files, most, draw):
-        self.files, self.most, self.rng = files, most, random.Random(draw)
+    def __init__(self, files, most, draw, again=None):
+        self.files, self.rng, self.again = files, random.Random(draw), again
+        self.most = most if again is None else len(again)
         self.counts, self.times = Counter(), {}
         self.callers = defaultdict(list)
-        self.functions, self.caches = {}, {}
+        self.functions, self.caches, self.plans = {}, {}, []
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session):
         """Run the tests, then plant the faults."""
         self.run_all(session.items)
-        drawn = [(file, place) for file in self.files for place in places(Path(file).read_text())]
-        self.rng.shuffle(drawn)
-        self.functions, self.caches = functions_of({*self.files}), caches_of({*self.files})
+        drawn = self.drawn() if self.again is None else printed(self.again)
+        self.functions, self.caches, self.plans = functions_of({*self.files}), caches_of({*self.files}), plans()
         for file, place in drawn:
             if self.counts.total() == self.most:
                 break
             self.plant(file, place)
         return True
+
+    def drawn(self):
+        """Return all places, in the order in which they are tried."""
+        found = [(file, place) for file in self.files for place in places(Path(file).read_text())]
+        self.rng.shuffle(found)
+        return found
 
     def run_all(self, items):
         """Run each test without a fault, and note which functions it calls and how long it takes."""
@@ -115,7 +145,7 @@ class Planting:
 
         for item in items:
             called.clear()
-            begin = time.perf_counter()
+            begin = time.process_time()
             sys.setprofile(note)
             try:
                 passes = run(item)
@@ -124,7 +154,7 @@ class Planting:
             if not passes:
                 print(f"left out, as it fails without a fault: {item.nodeid}", flush=True)
                 continue
-            self.times[item.nodeid] = time.perf_counter() - begin
+            self.times[item.nodeid] = time.process_time() - begin
             for key in called:
                 self.callers[key].append(item)
 
@@ -144,7 +174,7 @@ class Planting:
             self.counts["killed" if ending.startswith("killed") else ending] += 1
             if not ending.startswith("killed"):
                 at = f"{Path(file).relative_to(ROOT)}:{fault.line}"
-                print(f"{at} {inner[0]}: {fault.old!r} -> {fault.new!r}: {ending}, {len(tests)} tests", flush=True)
+                print(f"{at} {inner[0]}: {fault}: {ending}, {len(tests)} tests", flush=True)
 
     def nearest(self, items):
         """Return the quickest tests first, one of each function of tests before its others, for as long as there is."""
@@ -162,8 +192,11 @@ class Planting:
     def exchange(self, file, codes):
         """Give the functions of a file other code, and return whether one has changed."""
         changed = False
-        for cache in self.caches.get(file, ()):  # holds what was right
+        # these hold what was right
+        for cache in self.caches.get(file, ()):
             cache.cache_clear()
+        for each in self.plans:
+            each.clear()
         for key, code in codes.items():
             for function in self.functions.get((file, *key), ()):
                 if function.__code__ != code:
@@ -180,7 +213,7 @@ class Planting:
             os.close(reading)
             self.be_tried(file, codes, tests, writing)
         os.close(writing)
-        end = time.monotonic() + 2 * SECONDS
+        end = time.monotonic() + 8 * SECONDS
         while not (done := os.waitpid(child, os.WNOHANG))[0]:
             if time.monotonic() > end:
                 os.killpg(child, signal.SIGKILL)

@@ -6,9 +6,10 @@ import ast
 import subprocess
 import sys
 
+from lucid.cuda.launch.plans import LaunchPlan
 from lucid.nn.utils import parametrize
 from tests.planted.faults import places, planted
-from tests.planted.running import ROOT, caches_of
+from tests.planted.running import ROOT, caches_of, plans
 
 SOURCE = '''
 LIMIT = 1 + 1
@@ -44,6 +45,15 @@ def test_every_place_of_a_function_once():
         assert ast.unparse(ast.parse(SOURCE).body[0]) == "LIMIT = 1 + 1" == ast.unparse(fault.tree.body[0])
 
 
+def planting(tests, *more):
+    """Return a run that plants faults in a small file, and the lines that it prints."""
+    run = subprocess.run(
+        [sys.executable, "-m", "tests.planted", "lucid/hooks/printing.py", "--tests", tests, *more],
+        cwd=ROOT, capture_output=True, text=True, check=False, timeout=300,
+    )  # fmt: skip
+    return run, run.stdout.splitlines()
+
+
 def test_faults_are_found_by_tests_that_call_them(tmp_path):
     """A test kills what changes its function's answer, and what nobody looks at survives and is printed."""
     tests = tmp_path / "test_printed.py"
@@ -52,11 +62,7 @@ def test_faults_are_found_by_tests_that_call_them(tmp_path):
         "def test_a_word():\n    assert printed('[red]word') == 'word'\n"
         "def test_that_fails():\n    assert 0\n"
     )
-    run = subprocess.run(
-        [sys.executable, "-m", "tests.planted", "lucid/hooks/printing.py", "--tests", str(tests)],
-        cwd=ROOT, capture_output=True, text=True, check=False, timeout=300,
-    )  # fmt: skip
-    said = run.stdout.splitlines()
+    run, said = planting(tests)
     at = "lucid/hooks/printing.py:17 printed: "
     assert said[0].startswith("left out, as it fails without a fault: ")
     assert said[0].endswith("::test_that_fails")
@@ -64,9 +70,15 @@ def test_faults_are_found_by_tests_that_call_them(tmp_path):
     assert not any("'console.print(table)' -> 'pass'" in line for line in said)
     assert said[-1].startswith("2 of 4 faults killed")
     assert run.returncode == 1
+    (tmp_path / "said").write_text(run.stdout)
+    again = planting(tests, "--again", tmp_path / "said")[1]
+    assert {*again} - {*said} == {again[-1]}
+    assert again[-1].startswith("0 of 2 faults killed")
 
 
 def test_what_is_remembered_is_found():
     """A result that was kept before a fault was planted would be given again, so that no test could find it."""
     found = caches_of({parametrize.__file__})[parametrize.__file__]
     assert [each.__name__ for each in found] == ["_parametrized"]
+    remembered = {"form": None, "another": LaunchPlan([], [], None, None, ())}
+    assert any(each is remembered for each in plans())

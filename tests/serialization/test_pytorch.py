@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import lucid
-from lucid.errors import CheckpointError
+from lucid.errors import CheckpointError, DeviceError
 from lucid.serialization import pytorch
 from lucid.serialization.calls import Name
 
@@ -83,6 +83,44 @@ def test_a_view_of_a_storage_of_the_old_form():
     data = (6).to_bytes(8, "little") + struct.pack("<6f", *range(6))
     file = io.BytesIO(start + b"\x80\x02" + text + b"." + pickle.dumps(["0"], 2) + data)
     assert lucid.load(file).tolist() == [3, 4]
+
+
+def old(data, place=b"\3\0\0\0cpu"):
+    """Return a file of the form before archives, with one tensor of all that is in its storage."""
+    opcodes = TENSOR % (b"0", number(len(data) // 4) + b"N", number(0), numbers(len(data) // 4), numbers(1))
+    opcodes = opcodes.replace(b"\3\0\0\0cpu", place)
+    parts = [0x1950A86A20F9469CFC6C, 1001, {"little_endian": True}]
+    start = b"".join(pickle.dumps(part, 2) for part in parts)
+    length = (len(data) // 4).to_bytes(8, "little")
+    return io.BytesIO(start + b"\x80\x02" + opcodes + b"." + pickle.dumps(["0"], 2) + length + data)
+
+
+def test_numbers_of_either_order_are_read_in_the_machines(monkeypatch):
+    """A file's numbers are little-endian unless it says otherwise: a machine of the other order turns them round."""
+    values = np.arange(4, dtype="f4")
+    turned = values.byteswap().tobytes()
+    files = [
+        (lambda: old(values.tobytes()), "little"), (lambda: old(turned), "big"),
+        (lambda: archive(tensor(), **{"0": values.tobytes()}), "little"),
+        (lambda: archive(tensor(), **{"0": turned}), "big"),
+    ]  # fmt: skip
+    for make, order in files:
+        # what the other machine would read: this one's numbers stand in it as that one's do
+        with monkeypatch.context() as patch:
+            patch.setattr(sys, "byteorder", order)
+            assert lucid.load(make()).tolist() == values.tolist()
+
+
+def test_a_device_that_is_not_there_is_an_error_with_the_remedy():
+    """The error of the device stays, and has a note of where the tensor was, and what loads it, whatever the form."""
+    place = b"\7\0\0\0cuda:99"
+    elsewhere = tensor().replace(b"\3\0\0\0cpu", place)
+    for make in (lambda: archive(elsewhere), lambda: old(bytes(16), place)):
+        with pytest.raises(DeviceError) as caught:
+            lucid.load(make())
+        (note,) = caught.value.__notes__
+        assert note.endswith(": saved on cuda:99: map_location='cpu' loads it")
+        assert lucid.load(make(), map_location="cpu").shape == (4,)
 
 
 @pytest.mark.parametrize(
@@ -168,6 +206,13 @@ def doubled(kind, times=64):
 def test_what_is_small_takes_no_time_and_no_memory(file):
     """A file of some kilobytes is done with in some thousand calls and megabytes, whatever is in it."""
     assert bounded(file()) < 16 << 20
+
+
+@pytest.mark.parametrize("words", [b"K\1X\4\0\0\0Size", b"X\5\0\0\0torchK\1", b"K\1K\1", b"NX\4\0\0\0Size", b"]]"])
+def test_a_name_on_the_stack_is_two_words(words):
+    """Anything else there is no name."""
+    with pytest.raises(CheckpointError, match="two words"):
+        lucid.load(archive(words + b"\x93"))
 
 
 def test_storages_are_no_more_than_the_file():

@@ -86,6 +86,9 @@ HOSTILE = {
     "members of one hash": lambda: archive(
         b"\x8f(" + b"".join(number(n * PRIME) for n in range(12_000)) + b"\x90"
     ).getvalue(),
+    "gaps of the memo": lambda: archive(
+        b"N" + b"".join(b"r" + struct.pack("<I", place) for place in range(0, 200 * MANY, 200))
+    ).getvalue(),
     "own: lists": lambda: structure('{"list": [' + "[]," * MANY + "1]}"),
     "own: dicts": lambda: structure('{"list": [' + '{"dict":[[1,1]]},' * MANY + "1]}"),
     "own: texts": lambda: structure('{"list": [' + '"ab",' * MANY + "1]}"),

@@ -398,8 +398,9 @@ def test_foreign_files(path, tmp_path):
     """Other files are refused by what they are; what lucid.save wrote, and something is gone of, is no other's."""
     path.write_text("weights\n" * 100)
     assert "truncated, corrupt or no checkpoint" in refused(path)
-    save_file({"weight": np.ones(2)}, path, {"format": "lucid"})
-    assert "a part of what lucid.save wrote is gone" in refused(path)
+    for left in ({"format": "lucid"}, {"tree": "{}"}, {"tree": "{}", "format": "pt"}):
+        save_file({"weight": np.ones(2)}, path, left)
+        assert "a part of what lucid.save wrote is gone" in refused(path), left
     save_file({}, path, {"format": "lucid", "tree": "{}", "version": "9", "crc32": "1"})
     assert "version 9 of the format: expected 1" in refused(path)
     with pytest.raises(FileNotFoundError):

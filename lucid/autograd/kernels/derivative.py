@@ -137,7 +137,7 @@ def derivative(
 
 def _check(writes: Any, backward: Any, gradients: dict[str, Any]) -> None:
     """Raise `ArgumentError` for arguments of a wrong type."""
-    if isinstance(writes, str) or not all(isinstance(name, str) for name in _entries(writes)):
+    if not all(isinstance(name, str) for name in _entries(writes)):
         raise ArgumentError(f'derivative: writes: expected names, such as ("y",), got {shown(writes)}')
     if backward is not None and not callable(backward):
         raise ArgumentError(f"derivative: backward: expected a function or None, got {shown(backward)}")

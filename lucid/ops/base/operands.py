@@ -9,6 +9,7 @@ import numpy as np
 from lucid.arguments import unfit
 from lucid.autograd.base import TensorBase
 from lucid.autograd.recording.namespace import CUDA
+from lucid.base.arrays import is_array
 from lucid.base.dtype import result_type, scalar_dtype
 from lucid.errors import DtypeError
 from lucid.ops.base.promotion import OperandTypeError, as_operand, float_operand, promote, tensor_dtype
@@ -109,8 +110,8 @@ def refuse(name: str, kinds: str, *operands: Any, instead: str) -> None:
     kinds : str
         The kinds that it refuses, as NumPy's letters: ``"b"`` bool, ``"iu"`` integers, ``"fV"`` floating, ``"c"``
         complex.
-    *operands : Tensor or other
-        Of what is no tensor, only complex numbers are looked at.
+    *operands : Tensor, array or other
+        Of what is neither, only complex numbers are looked at.
     instead : str
         What to do, for the message.
 
@@ -119,7 +120,8 @@ def refuse(name: str, kinds: str, *operands: Any, instead: str) -> None:
     DtypeError
         If a tensor is of one of the kinds, or a number is complex and these are among them.
     """
-    for operand in operands:
+    for given in operands:
+        operand = as_operand(given) if not isinstance(given, READY) and is_array(given) else cast("Any", given)
         if isinstance(operand, TensorBase) and operand.array.dtype.kind in kinds:
             raise DtypeError(f"{name}: got a tensor of {tensor_dtype(operand)}, which it is not defined on; {instead}")
         if isinstance(operand, complex | np.complexfloating) and "c" in kinds:

@@ -54,8 +54,7 @@ def _power_on(xp: ModuleType, a: Array, b: Array) -> Array:
             if b == -0.5:
                 return xp.reciprocal(xp.sqrt(a))
     elif getattr(b, "dtype", None) is not None and b.dtype.kind == "i":
-        if b.ndim or not isinstance(a, int):
-            return _integer_power(xp, a, b)
+        return _integer_power(xp, a, b)
     elif xp is np and not isinstance(a, int | float | complex) and is_repeated_half(a, b):
         # NumPy takes a root for a power that it repeats, and that of -inf is NaN, and of -0.0 is -0.0
         a = np.where(b == 0.5, np.where(a == -np.inf, np.inf, a + 0.0), a).astype(a.dtype, copy=False)

@@ -147,7 +147,7 @@ def even_sizes(length: int, size: int) -> tuple[int, ...]:
     """Return sizes that add up to `length`, all `size` but for the last."""
     if size < 0 or (size == 0 and length):
         raise ShapeError(f"split: expected a size above zero, got split_size={size}")
-    if size == 0 or length <= size:
+    if length <= size:
         return (length,)
     return (*(size,) * (length // size), *((length % size,) if length % size else ()))
 

@@ -5,13 +5,17 @@ from __future__ import annotations
 import copy
 import warnings
 from pathlib import Path
+from threading import get_ident
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import lucid
 from lucid import hooks, nn
+from lucid.base.capture import captures
 from lucid.errors import HookError
+from lucid.nn.hooking.tables import everywhere
 from tests.autograd.calls import calls
 
 contract = pytest.mark.contract
@@ -509,6 +513,19 @@ def test_without_hooks_one_truth_test(rng):
     y = x * x
     y.register_hook(lambda grad: None)
     assert hook_functions(y)
+
+
+@pytest.mark.parametrize("kind", ["forward_pre_hook", "forward_hook", "full_backward_hook"])
+def test_a_capture_is_told_where_hooks_fire(kind, monkeypatch):
+    """Each call of a module with hooks tells the capture of its thread, and no other one, of its place and of all's."""
+    module = nn.Identity()
+    getattr(module, f"register_{kind}")(lambda *_: None)
+    own, another = (SimpleNamespace(places={}, fired={}) for _ in range(2))
+    monkeypatch.setitem(captures, get_ident(), own)
+    monkeypatch.setitem(captures, -1, another)
+    module(lucid.ones(2))
+    assert [place() for place in own.places.values()] == [module._active_hooks, everywhere]
+    assert not another.places
 
 
 @pytest.mark.parametrize("calls_before", [0, 2], ids=["first call", "later call"])

@@ -195,11 +195,14 @@ def test_tied_tensors_stay_tied(assign, keys, rng):
 
 
 def test_assign():
-    """With `assign` the values become the module's tensors, with their dtype; parameters stay parameters."""
+    """With `assign` the values become the module's tensors, with their dtype; parameters and buffers stay such."""
     module = net()
     state = {name: value.double() for name, value in net().state_dict().items()}
     module[0].bias.requires_grad_(False)
+    kinds = {name: type(each) for name, each in module.state_dict(keep_vars=True).items()}
     module.load_state_dict(state, assign=True)
+    assert {name: type(each) for name, each in module.state_dict(keep_vars=True).items()} == kinds
+    assert {*kinds.values()} == {nn.Parameter, lucid.Tensor}
     assert module[0].weight.dtype == lucid.float64
     assert isinstance(module[0].weight, nn.Parameter)
     assert shares_memory(module[0].weight, state["0.weight"])

@@ -8,7 +8,7 @@ import pytest
 import lucid
 from lucid import nn
 from lucid.errors import IndexOutOfRangeError, SettingError
-from lucid.nn.utils import parametrizations
+from lucid.nn.utils import norms, parametrizations
 from tests.gradients import numbers
 
 OLD = pytest.mark.filterwarnings("ignore:weight_norm:FutureWarning")
@@ -149,3 +149,12 @@ def test_removal_leaves_the_weight_as_it_is(rng):
     layer(lucid.tensor(rng.standard_normal((2, 6)), dtype=lucid.float32))
     before = numbers(layer.weight).copy()
     np.testing.assert_array_equal(numbers(nn.utils.remove_spectral_norm(layer).weight), before)
+
+
+def test_vectors_are_as_long_as_eps_lets_them(rng):
+    """They have length 1, or, where `eps` is more than the length of what was drawn, that length divided by it."""
+    matrix = lucid.tensor(rng.standard_normal((300, 400)))
+    for vector in norms.drawn_vectors(matrix, 1e-12):
+        assert np.linalg.norm(numbers(vector)) == pytest.approx(1, rel=1e-12)
+    for vector in norms.drawn_vectors(matrix, 1e3):
+        assert np.linalg.norm(numbers(vector)) == pytest.approx(len(vector) ** 0.5 / 1e3, rel=0.2)

@@ -21,6 +21,7 @@ from lucid.nn.utils.rnn import (
     unpack_sequence,
     unpad_sequence,
 )
+from tests.device import without_default_device
 
 
 @pytest.mark.parametrize("side", ["right", "left"])
@@ -191,3 +192,19 @@ def test_the_longest_sequence_is_a_total_length():
     """As many steps as it has may be asked for, and are what comes anyway."""
     packed = pack_sequence([lucid.ones(3, 2), lucid.ones(1, 2)])
     assert lucid.equal(pad_packed_sequence(packed, total_length=3)[0], pad_packed_sequence(packed)[0])
+
+
+def test_nothing_lies_on_the_default_device(rng):
+    """Rows lie where the sequences do, and lengths on the CPU, whatever device is the default."""
+    parts = [lucid.tensor(rng.standard_normal((length, 2))) for length in (1, 3, 2)]
+    lengths = lucid.tensor([1, 3, 2], device="cpu")
+    with without_default_device():
+        padded = pad_sequence(parts)
+        packed = pack_sequence(parts, enforce_sorted=False)
+        for each in (packed, pack_padded_sequence(padded, lengths, enforce_sorted=False)):
+            rows, found = pad_packed_sequence(each)
+            assert lucid.equal(rows, padded)
+            assert (found.tolist(), found.device.type) == ([1, 3, 2], "cpu")
+        for back in (unpack_sequence(packed), unpad_sequence(padded, lengths)):
+            assert [x.tolist() for x in back] == [x.tolist() for x in parts]
+            assert {x.device for x in (*back, packed.data)} == {parts[0].device}

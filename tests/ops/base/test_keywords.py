@@ -308,11 +308,16 @@ def test_a_method_whose_module_comes_later():
 
     class Holder:
         total = module.sum
+        sum = module.sum
 
     assert isinstance(vars(Holder)["total"], LaterMethod)
     assert Holder.total(lucid.ones(2, 3), axis=1, keepdims=True).tolist() == [[3.0], [3.0]]
     assert Holder.total.__qualname__ == "Tensor.total"
     assert not isinstance(vars(Holder)["total"], LaterMethod)
+    # NumPy's form, with axis, dtype, out and keepdims, is that of methods of NumPy's names
+    assert Holder.sum(lucid.ones(2, 3), 1, None, None, True).tolist() == [[3.0], [3.0]]
+    with pytest.raises(TypeError):
+        Holder.total(lucid.ones(2, 3), 1, None, None, True)
 
 
 def test_a_method_of_the_lowest_class_is_the_one_that_gets_keywords():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 
 import numpy as np
 import pytest
@@ -140,6 +141,31 @@ def test_equations_that_do_not_fit(rng):
         linalg.solve(a, lucid.ones(3, dtype=lucid.float64), left=False)
     with pytest.raises(ShapeError, match="leading dimensions"):
         linalg.solve(a.expand(2, 3, 3), lucid.ones(5, 3, 1, dtype=lucid.float64))
+
+
+SOLVED = {
+    "solve": lambda a, b, left: linalg.solve(a, b, left=left),
+    "solve_triangular": lambda a, b, left: linalg.solve_triangular(a, b, upper=True, left=left),
+    "lu_solve": lambda a, b, left: linalg.lu_solve(*linalg.lu_factor(a), b, left=left),
+    "cholesky_solve": lambda a, b, left: lucid.cholesky_solve(b, a) if left else None,
+}
+
+
+@pytest.mark.parametrize("name", SOLVED)
+def test_sides_that_do_not_fit_their_matrices(name):
+    """Every system says which product does not fit, with both shapes, whichever side the matrix is on; so do stacks."""
+    solve, eye = SOLVED[name], lucid.eye(3)
+    for left, fits, others in ((True, (3, 2), ((2, 3), (4, 2), (1, 3))), (False, (2, 3), ((3, 2), (2, 4), (3, 1)))):
+        if not left and name == "cholesky_solve":
+            continue
+        assert solve(eye, lucid.ones(fits), left).tolist() == lucid.ones(fits).tolist()
+        equation = "A @ X = B" if left else "X @ A = B"
+        for shape in others:
+            words = f"{equation} does not fit: A has shape [3, 3], B has shape {list(shape)}"
+            with pytest.raises(ShapeError, match=re.escape(words)):
+                solve(eye, lucid.ones(shape), left)
+        with pytest.raises(ShapeError):
+            solve(eye.expand(2, 3, 3), lucid.ones(4, *fits), left)
 
 
 def test_large_matrices(rng):

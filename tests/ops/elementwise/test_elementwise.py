@@ -207,6 +207,20 @@ def test_integers_to_negative_powers_of_tensors():
     np.testing.assert_array_equal(numbers(out), [0, 1, -1, 1, 9])
 
 
+def test_whole_numbers_to_powers_of_tensors_of_integers():
+    """A number to a tensor's powers is what a tensor of it is, of one power and of several, also of negative ones."""
+    for dtype in (lucid.int8, lucid.int32, lucid.int64, lucid.uint8):
+        powers = [0, 1, 3] if dtype is lucid.uint8 else [-3, -2, -1, 0, 1, 3]
+        for number in (2, 1, 3) if dtype is lucid.uint8 else (2, 1, -1, -2, 0):
+            expected = [
+                0 if n < 0 and abs(number) != 1 else int(float(number) ** n) for n in powers if number or n >= 0
+            ]
+            kept = [n for n in powers if number or n >= 0]
+            out = number ** lucid.tensor(kept, dtype=dtype)
+            assert out.dtype is dtype
+            assert out.tolist() == expected == [(number ** lucid.tensor(n, dtype=dtype)).item() for n in kept]
+
+
 def test_dtypes_that_are_not_mixed():
     """A step takes values of the dtype of its input alone; a quotient that is added divides integers by a fraction."""
     kinds = [lucid.float32, lucid.float64, lucid.float16, lucid.int32, lucid.int64]

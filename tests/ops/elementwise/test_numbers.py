@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 
 import numpy as np
 import pytest
 
 import lucid
-from lucid.errors import DtypeError
+from lucid.errors import DtypeError, LucidError
 from lucid.ops.base.promotion import OperandTypeError
 from tests.device import DEVICE
 from tests.gradients import numbers
@@ -42,6 +43,30 @@ def test_a_number_is_as_good_as_a_tensor_of_it(name, place, dtype):
     assert got.device == wanted.device
     assert got.dtype is wanted.dtype
     np.testing.assert_allclose(numbers(got).astype(float), numbers(wanted).astype(float), rtol=1e-2, atol=1e-6)
+
+
+def outcome(function, *operands):
+    """Return values and dtype of what a function gives, or the type and the words of the error that it raises."""
+    try:
+        out = function(*operands)
+    except LucidError as error:
+        return type(error), str(error)
+    return numbers(out).astype(complex).round(12).tolist(), out.dtype
+
+
+def test_an_array_is_as_good_as_a_tensor_of_it():
+    """Beside a tensor, of any dtype, in either place, it gives the same or is refused in the same words."""
+    refused, arrays = 0, [np.array(values) for values in ([True, True], [2, 3], [0.5, 2.0], [1.5 + 1j, 2.0])]
+    names = sorted({name for name, _ in operands()})
+    for name in names:
+        function = getattr(lucid, name)
+        for one, other in itertools.product(arrays, arrays):
+            x, y = (lucid.tensor(array, device=DEVICE) for array in (one, other))
+            expected = outcome(function, x, y)
+            beside = outcome(function, x, y.array), outcome(function, x.array, y)
+            assert beside == (expected, expected), (name, one.dtype, other.dtype)
+            refused += isinstance(expected[0], type)
+    assert refused > len(names)
 
 
 @pytest.mark.parametrize("op", [lucid.addcmul, lucid.addcdiv])

@@ -7,6 +7,7 @@ import pytest
 
 import lucid
 from lucid.errors import DtypeError, IndexOutOfRangeError, SettingError, ShapeError
+from tests.device import DEVICE
 
 
 def complex_normal(rng, *shape):
@@ -73,6 +74,23 @@ def test_dtypes_of_results():
             assert function(x).dtype is complex_
         assert lucid.fft.irfft(x).dtype is lucid.fft.irfftn(x.to(complex_)).dtype is real
     assert lucid.fft.fftn(lucid.ones(()), dim=()).dtype is lucid.complex64
+
+
+@pytest.mark.parametrize("half", [lucid.float16, lucid.bfloat16], ids=str)
+def test_halves_are_taken_in_float32_under_autocast_of_the_cpu(half, rng):
+    """Without it no transform takes them, and on a device none does, as autocast has them on its list nowhere else."""
+    x = lucid.tensor(rng.standard_normal((4, 6))).to(half)
+    names = [name for name in lucid.fft.__all__ if not name.endswith(("freq", "shift"))]
+    assert len(names) == 18
+    for transform in (getattr(lucid.fft, name) for name in names):
+        with pytest.raises(DtypeError, match="Unsupported dtype"):
+            transform(x)
+        with lucid.autocast(DEVICE, dtype=half):
+            if DEVICE == "cuda":
+                with pytest.raises(DtypeError, match="Unsupported dtype"):
+                    transform(x)
+            else:
+                np.testing.assert_array_equal(transform(x).numpy(), transform(x.float()).numpy())
 
 
 @pytest.mark.parametrize("dim", [0, 1, 2, (0, 1), (2, 1)])

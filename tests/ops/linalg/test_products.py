@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import subprocess
 import sys
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -137,6 +138,35 @@ def test_gradients_of_weights_own_their_memory(rng):
     for grad in (weight.grad.array, kernel.grad.array):
         assert grad.flags.owndata
         assert grad.flags.c_contiguous
+
+
+# of a stack of many narrow matrices `x` and of one wide matrix `w`, of which every product is taken
+STACKS = {
+    "matmul": matmul,
+    "linear": lambda x, w: linear(x, w.t()),
+    "einsum": lambda x, w: einsum("bij,jk->bik", x, w),
+    "tensordot": lambda x, w: tensordot(x, w, 1),
+}
+
+
+@pytest.mark.cpu("memory of NumPy's arrays is counted")
+@pytest.mark.parametrize("name", STACKS)
+def test_the_gradient_of_one_matrix_takes_no_memory_for_each_of_a_stack(name, rng):
+    """What a matrix gives to a stack of products is summed in one product, not by a matrix for each of the stack."""
+    x = lucid.tensor(rng.standard_normal((400, 2, 40)).astype(np.float32))
+    w = lucid.tensor(rng.standard_normal((40, 50)).astype(np.float32)).requires_grad_()
+    out = STACKS[name](x, w)
+    assert out.shape == (400, 2, 50)
+    grad = lucid.tensor(rng.standard_normal(out.shape).astype(np.float32))
+    tracemalloc.start()
+    try:
+        out.backward(grad)
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    expected = x.numpy().reshape(-1, 40).T.astype(float) @ grad.numpy().reshape(-1, 50)
+    np.testing.assert_allclose(w.grad.numpy(), expected, rtol=1e-4, atol=1e-4)
+    assert most < 400 * 40 * 50 * 4 / 2, f"{most} bytes"
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 
 import numpy as np
 import pytest
@@ -132,6 +133,22 @@ def test_what_is_not_finite_stays_along_each_dimension(mode, count, aligned, val
         interpolate(x, outs, mode=mode, **settings).backward(lucid.tensor(upstream))
         reached = functools.reduce(np.multiply.outer, [u[at] for u, at in zip(used, place, strict=True)])
         np.testing.assert_array_equal(np.isfinite(numbers(x.grad)[0, 0]), ~reached)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_corners_of_one_element(count, rng):
+    """Aligned by corners, a dimension that shrinks to one element has the first, and gives its gradient to that."""
+    mode = ("linear", "bilinear", "trilinear")[count - 1]
+    x = lucid.tensor(rng.standard_normal((2, 3, *range(4, 4 + count))), requires_grad=True)
+    for ones in itertools.product((False, True), repeat=count):
+        sizes = [1 if one else size for one, size in zip(ones, x.shape[2:], strict=True)]
+        place = ..., *(slice(0, 1) if one else slice(None) for one in ones)
+        out = interpolate(x, sizes, mode=mode, align_corners=True)
+        np.testing.assert_allclose(numbers(out), numbers(x)[place], rtol=1e-12)
+        upstream, expected = rng.standard_normal(out.shape), np.zeros(x.shape)
+        expected[place] = upstream
+        (grad,) = lucid.autograd.grad(out, x, lucid.tensor(upstream))
+        np.testing.assert_allclose(numbers(grad), expected, rtol=1e-12)
 
 
 def test_what_weighs_nothing_is_not_looked_at():

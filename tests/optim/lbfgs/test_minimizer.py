@@ -80,6 +80,7 @@ def test_what_ends_the_steps():
         optimizer, calls = optim.LBFGS([x], lr=0.1, **settings), []
         optimizer.step(closure_of(optimizer, [x], lambda x: ((x - 3) ** 4).sum(), calls))
         assert (optimizer.state[x]["n_iter"], len(calls)) == (steps, evaluations), settings
+        assert optimizer.state[x]["func_evals"] == evaluations
     assert optim.LBFGS([x], max_iter=8).param_groups[0]["max_eval"] == 10
 
 

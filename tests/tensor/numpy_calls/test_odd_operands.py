@@ -8,6 +8,7 @@ import pytest
 
 import lucid
 from lucid import numpy as lnp
+from lucid.errors import ShapeError
 from lucid.tensor.numpy_calls.table import RULES
 from tests.device import DEVICE
 from tests.tensor.numpy_calls.samples import OPERANDS
@@ -142,7 +143,8 @@ SIZES_OF_ONE = [
     "np.insert(x, 1, np.ones(3), axis=0)", "np.broadcast_to(v, (3, 1))", "np.reshape(v, (2, 1))", "x + v[:3]",
     "np.linalg.cross(s[..., :2], s[..., :2])", "np.linalg.cross(x[:, :3], x[:, :2])", "np.cross(x, x[:, :3])",
     "np.gradient(v[:2], edge_order=2)", "np.gradient(v[:1])", "np.gradient(x, axis=0, edge_order=3)",
-    "np.convolve(v, v[:0])", "np.convolve(v, v, 3)", "np.convolve(v, v, 'all')",
+    "np.convolve(v, v[:0])", "np.convolve(v, v, 3)", "np.convolve(v, v, 'all')", "np.convolve(x, v)",
+    "np.convolve(v, x)", "np.correlate(x, v)", "np.correlate(v, x)", "np.repeat(v, -1)", "np.repeat(v, [1, -1, 1])",
 ]  # fmt: skip
 
 
@@ -153,6 +155,42 @@ def test_sizes_that_numpy_refuses(call, rng):
     expected = outcome(call, np, values)
     assert isinstance(expected, ValueError | IndexError)
     assert isinstance(outcome(call, lnp, {key: lnp.asarray(leaf_of(v)) for key, v in values.items()}), ValueError)
+
+
+def test_only_vectors_slide():
+    """What is no vector on either side of a convolution or a correlation is refused as such, with both shapes."""
+    line, square = leaf_of(np.ones(3)), leaf_of(np.ones((4, 3)))
+    for function in (np.convolve, np.correlate):
+        for operands in ((square, line), (line, square), (square, square)):
+            with pytest.raises(ShapeError, match="expected vectors that are not empty, got shapes"):
+                function(*operands)
+
+
+@pytest.mark.parametrize("name", ["fftn", "ifft2", "rfftn", "irfft2"])
+def test_sizes_of_axes_that_are_not_there(name, rng):
+    """A transform says which axis is not there, also where it has the size that the axis has, which is none."""
+    x = leaf_of(rng.standard_normal((4, 3)))
+    for size in (-1, 5):
+        for axis in (2, -3):
+            with pytest.raises(IndexError, match=rf"range of \[-2, 1\], but got {axis}"):
+                getattr(np.fft, name)(x, s=(4, size), axes=(0, axis))
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.float32, np.int64])
+@pytest.mark.parametrize("at", [0, 1, 2])
+def test_einsum_of_arrays_beside_a_tensor(at, kind, rng):
+    """Both forms take arrays and lists in every place but that of one tensor, in NumPy's dtype."""
+    operands = [rng.integers(-5, 5, shape).astype(kind) for shape in ((2, 3), (3, 4), (4, 2))]
+    expected = np.einsum("ij,jk,kl->il", *operands)
+    given = [operand if place != at else leaf_of(operand.astype(float)) for place, operand in enumerate(operands)]
+    given[(at + 1) % 3] = given[(at + 1) % 3].tolist()
+    for made in (
+        np.einsum("ij,jk,kl->il", *given),
+        np.einsum(given[0], [0, 1], given[1], [1, 2], given[2], [2, 3], [0, 3]),
+        np.einsum(given[0], [0, 1], given[1], [1, 2], given[2], [2, 3]),
+    ):
+        assert made.dtype is lucid.float64
+        np.testing.assert_allclose(plain(made), expected)
 
 
 def test_counts_of_nothing():

@@ -9,7 +9,10 @@ import pytest
 
 import lucid
 from lucid.utils.data import DataLoader, Dataset, sample_seed
-from lucid.utils.data.randomness import mix, number_of
+from lucid.utils.data.randomness import _NumpyStream, mix, number_of
+
+NUMPYS = np.random
+"""What users draw from without a generator of their own."""
 
 
 def test_mixing():
@@ -36,6 +39,44 @@ def test_numbers_of_indices():
     assert [number_of(index) for index in (3, np.int64(3), -1)] == [3, 3, -1]
     assert number_of("a") == number_of("a") != number_of("b")
     assert 0 <= number_of(("a", 1)) < 2**64
+
+
+def test_the_state_of_numpys_stream_is_copied_only_after_a_draw(monkeypatch):
+    """The second of a pair of normal numbers comes back after others have drawn; looking for it needs a draw before.
+
+    A generator of another kind, of which no state can be compared, is looked at each time.
+    """
+    asked, own = [], NUMPYS.get_state
+    monkeypatch.setattr(NUMPYS, "get_state", lambda **settings: asked.append(0) or own(**settings))
+
+    def looks(draw):
+        stream, before = _NumpyStream(), len(asked)
+        for _ in range(3):
+            draw()
+            stream.take()
+            NUMPYS.seed(7)
+            NUMPYS.standard_normal()
+            stream.give_back()
+        return len(asked) - before
+
+    NUMPYS.seed(1)
+    expected = NUMPYS.standard_normal(6)
+    NUMPYS.seed(1)
+    found = []
+    assert looks(lambda: found.append(NUMPYS.standard_normal())) == 3
+    np.testing.assert_array_equal(found, expected[:3])
+    NUMPYS.seed(1)
+    assert looks(lambda: None) == 1
+    np.testing.assert_array_equal(NUMPYS.standard_normal(6), expected)
+    bits = NUMPYS.get_bit_generator()
+    NUMPYS.set_bit_generator(np.random.PCG64(3))
+    try:
+        assert looks(lambda: None) == 3
+        np.testing.assert_array_equal(
+            NUMPYS.standard_normal(2), np.random.RandomState(np.random.PCG64(3)).standard_normal(2)
+        )
+    finally:
+        NUMPYS.set_bit_generator(bits)
 
 
 class Seeds(Dataset):

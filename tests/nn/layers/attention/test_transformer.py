@@ -143,3 +143,13 @@ def test_hooks_of_inner_modules_fire(rng):
         encoder(drawn(2, 3, 8, rng=rng), src_key_padding_mask=lucid.tensor([[False, False, True]] * 2))
     order = "out_proj self_attn dropout1 norm1 linear1 dropout linear2 dropout2 norm2 0"
     assert seen == [*order.split(), ""]
+
+
+def test_layers_ask_for_no_weights(rng):
+    """Attention inside of a layer makes no weights, which a hook on it sees: its kernel would have to keep them."""
+    x, seen = drawn(3, 2, 8, rng=rng), []
+    for layer, others in ((nn.TransformerEncoderLayer(8, 2, 4), ()), (nn.TransformerDecoderLayer(8, 2, 4), (x,))):
+        for name in ("self_attn", "multihead_attn") if others else ("self_attn",):
+            getattr(layer, name).register_forward_hook(lambda module, args, output: seen.append(output[1]))
+        filled(layer.eval(), rng)(x, *others)
+    assert seen == [None] * 3

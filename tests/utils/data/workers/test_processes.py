@@ -271,6 +271,12 @@ def test_a_way_to_start_that_is_set_later():
     assert usual != "spawn"
 
 
+def test_only_processes_have_a_way_to_start():
+    """There is none of threads, and none where the loader reads itself."""
+    for settings in ({}, {"worker": "thread"}, {"num_workers": 1, "worker": "thread"}):
+        assert DataLoader(Numbers(), **settings).multiprocessing_context is None
+
+
 class Counting(Dataset):
     """Counts, in an array, how often each sample was read."""
 
