@@ -120,8 +120,8 @@ def refuse(name: str, kinds: str, *operands: Any, instead: str) -> None:
     DtypeError
         If a tensor is of one of the kinds, or a number is complex and these are among them.
     """
-    for operands in operands:
-        operand = as_operand(operands) if not isinstance(given, READY) and is_array(given) else cast("Any", given)
+    for value in operands:
+        operand = as_operand(value) if not isinstance(value, READY) and is_array(value) else cast("Any", value)
         if isinstance(operand, TensorBase) and operand.array.dtype.kind in kinds:
             raise DtypeError(f"{name}: got a tensor of {tensor_dtype(operand)}, which it is not defined on; {instead}")
         if isinstance(operand, complex | np.complexfloating) and "c" in kinds:
