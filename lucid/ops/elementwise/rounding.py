@@ -159,7 +159,7 @@ def modf(x: Tensor) -> tuple[Tensor, Tensor]:
 
     >>> import lucid
     >>> lucid.ops.elementwise.rounding.modf(lucid.tensor([1.5, -2.0]))
-    (tensor([ 0.5000, -0.0000]), tensor([ 1., -2.]))
+    (tensor([0.5000, -0.0000]), tensor([ 1., -2.]))
     """
     refuse("modf", FLOATING[0], x, instead=FLOATING[1])
     return GRAPH.modf(x)

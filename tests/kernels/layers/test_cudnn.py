@@ -49,7 +49,7 @@ def package(monkeypatch):
     believed = types.SimpleNamespace(**{**vars(gpu), "is_simulated": lambda: False})
     monkeypatch.setattr(cudnn, "gpu", believed)
     monkeypatch.setattr(cudnn, "_package", lambda: package)
-    monkeypatch.setattr(cudnn, "_plans", {})
+    monkeypatch.setattr(cudnn, "_graphs", {})
     monkeypatch.setattr(cudnn, "_handles", {})
     return package
 
