@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import OrderedDict
 
 import numpy as np
@@ -95,11 +96,14 @@ CALLED = {
 
 
 def test_each_call_makes_what_it_says_and_refuses_other_arguments():
-    """Of arguments that fit comes the value, of its type; of others an error that becomes a CheckpointError."""
+    """Of arguments that fit comes the value, of its type and taken from the budget; of others a CheckpointError."""
     assert CALLED.keys() == CALLS.keys()
     for name, (given, refused) in CALLED.items():
         for arguments, expected in given:
-            made = called(Budget(1000), Name(name), arguments)
+            budget = Budget(1000)
+            before = budget.remaining
+            made = called(budget, Name(name), arguments)
+            assert before - budget.remaining >= sys.getsizeof(made) / 4, (name, arguments)
             if callable(expected):
                 assert expected(made), (name, arguments)
             else:
