@@ -40,17 +40,20 @@ def declared(kind: type[K]) -> type[K]:
     stored = tuple(name for name in notes if name not in taken and name not in init_only)
     lines = [
         f"def __init__(self, {', '.join(notes)}):",
-        f"super({kind.__name__}, self).__init__({', '.join(passed)})",
-        *(f"self.{name} = {name}" for name in stored),
-        f"{kind.__name__}.__post_init__({', '.join(['self', *init_only])})" if "__post_init__" in space else "",
+        f"    super().__init__({', '.join(passed)})",
+        *(f"    self.{name} = {name}" for name in stored),
+        f"    __class__.__post_init__({', '.join(['self', *init_only])})" if "__post_init__" in space else "",
     ]
     # as it would be written by hand: calls, errors, signatures and tracebacks are those of any constructor
     module = vars(sys.modules[kind.__module__])
-    source, file = "\n    ".join(lines), f"{module['__file__']}: {kind.__qualname__}"
+    source, file = "\n    ".join([f"class {kind.__name__}:", *lines]), f"{module['__file__']}: {kind.__qualname__}"
     linecache.cache[file] = len(source), None, source.splitlines(keepends=True), file
-    made: dict[str, FunctionType] = {}
+    made: dict[str, Any] = {}
     exec(compile(source, file, "exec"), module, made)  # noqa: S102 - names of the class
-    init = made["__init__"]
+    init: FunctionType = vars(made[kind.__name__])["__init__"]
+    # what `super` means, whatever the name of the class stands for later
+    (of_class,) = init.__closure__ or ()
+    of_class.cell_contents = kind
     init.__qualname__ = f"{kind.__qualname__}.__init__"
     init.__code__ = init.__code__.replace(co_qualname=init.__qualname__)
     init.__annotations__ = {**notes, **init_only, "return": "None"}

@@ -98,7 +98,8 @@ GELU, GELU_GRAD = Formula(_gelu, _gelu_into), Formula(_gelu_grad, _gelu_grad_int
 
 def gelu_grad_x(m: Namespace, grad: Array, g: Array, x: Array) -> Any:
     """Return ``grad * g`` times the second derivative of gelu."""
-    square = m.square(x)
+    # beyond 40 it is zero in any dtype, while squares overflow
+    square = m.square(m.clamp(x, -40, 40))
     bend = m.mul(m.exp(m.mul(square, -0.5)), m.mul(m.sub(2, square), PEAK))
     return m.mul(m.mul(grad, g), bend)
 
@@ -120,7 +121,8 @@ GELU_TANH, GELU_TANH_GRAD = Formula(lambda m, x: _gate(m, x) * x), Formula(_gelu
 
 def gelu_tanh_grad_x(m: Namespace, grad: Array, g: Array, x: Array) -> Any:
     """Return ``grad * g`` times the second derivative of gelu by tanh."""
-    # t' * (u' + x * u'' / 2 - x * t * u'**2) with t = tanh(u), t' = 1 - t**2
+    # t' * (u' + x * u'' / 2 - x * t * u'**2) with t = tanh(u), t' = 1 - t**2: zero beyond 16, while powers overflow
+    x = m.clamp(x, -16, 16)
     square = m.square(x)
     t = m.tanh(m.mul(m.add(m.mul(square, RISE * CUBIC), RISE), x))
     rise = m.add(m.mul(square, 3 * RISE * CUBIC), RISE)

@@ -34,7 +34,8 @@ def _mish_grad(m: Namespace, g: Any, x: Any) -> Any:
 
 
 def _mish_grad_x(m: Namespace, grad: Array, g: Array, x: Array) -> Any:
-    # (1 - t * t) * s * (2 + x * (1 - s - 2 * t * s))
+    # (1 - t * t) * s * (2 + x * (1 - s - 2 * t * s)), zero far from zero, where the product overflows
+    x = m.clamp(x, -1000, 1000)
     slope = m.sigmoid(x)
     gate = m.tanh(m.softplus(x, beta=1.0, threshold=20.0))
     bend = m.add(m.mul(x, m.sub(1, m.mul(slope, m.add(m.mul(gate, 2), 1)))), 2)

@@ -102,7 +102,9 @@ def _pow_a_cuda(grad: Array, a: Array, b: Any, a_shape: tuple[int, ...]) -> Any:
 
 def _pow_a(m: Namespace, grad: Array, a: Array, b: Array, a_shape: Ints) -> Any:
     if not isinstance(b, int | float | complex):
-        slope = m.where(m.eq(b, 0), 0, m.mul(b, m.pow(a, m.sub(b, 1))))
+        # zero where b is and a or 1 / a is no number; elsewhere the product, whose derivative in b = 0 is 1 / a
+        endless = m.logical_and(m.eq(b, 0), m.logical_not(m.isfinite(m.add(a, m.reciprocal(a)))))
+        slope = m.where(endless, 0, m.mul(b, m.pow(m.where(endless, 1, a), m.sub(b, 1))))
     elif b == 0:
         return m.zeros_like(m.mul(grad, a))
     elif b == 1:

@@ -123,11 +123,11 @@ def test_the_constructor_is_as_if_it_were_written():
     assert not any(hasattr(Blend, name) for name in ("p", "first", "dim", "last", "scale", "keep"))
     assert Blend.axes == 2
     assert inspect.getsource(Blend.__init__).splitlines()[1:] == [
-        "    super(Blend, self).__init__(first, last)",
-        "    self.p = p",
-        "    self.dim = dim",
-        "    self.keep = keep",
-        "    Blend.__post_init__(self, first, scale)",
+        "        super().__init__(first, last)",
+        "        self.p = p",
+        "        self.dim = dim",
+        "        self.keep = keep",
+        "        __class__.__post_init__(self, first, scale)",
     ]
 
 
@@ -207,3 +207,25 @@ def test_subclasses_are_as_of_any_class():
     both = Both(0.5)
     assert (both.p, both.half, both.dim) == (0.5, 0.25, None)
     assert [*nn.Threshold(nn.Parameter(lucid.ones(()), requires_grad=False), 0.0)._parameters] == ["threshold"]
+
+
+def test_the_class_may_lose_its_name(monkeypatch):
+    """What stands in the place of a class may be made of it, as for any class; nor need it have a name at all."""
+
+    class Instead(Blend):
+        """A class that somebody puts in the place of another."""
+
+    monkeypatch.setitem(globals(), "Blend", Instead)
+    assert [type(made).__name__ for made in (Instead(0.5), Instead.__base__(0.5))] == ["Instead", "Blend"]
+
+    @declared
+    class Inner(Layer):
+        """A class that its module does not know."""
+
+        size: int
+
+        def __post_init__(self):
+            self.size += 1
+
+    assert repr(Inner(3)) == "Inner(size=4)"
+    assert Inner.__init__.__qualname__ == f"{Inner.__qualname__}.__init__"

@@ -191,3 +191,17 @@ def test_softplus_threshold(rng):
     (second,) = lucid.autograd.grad(grad, [x], [lucid.tensor(rng.standard_normal(2))])
     assert numbers(second)[0] != 0
     assert numbers(second)[1] == 0
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize("name", SMOOTH | PIECEWISE)
+def test_all_are_straight_far_from_zero(name, dtype):
+    """The second derivative goes to zero, up to the largest numbers of the dtype, whose squares and cubes overflow."""
+    dtype = getattr(lucid, dtype)
+    sizes = lucid.tensor([30.0, 100.0, 300.0, lucid.finfo(dtype).max ** 0.5, lucid.finfo(dtype).max], dtype=dtype)
+    x = lucid.cat((sizes, -sizes)).requires_grad_()
+    # the first derivative of gelu by tanh is NaN where its cube overflows, as PyTorch's
+    (once,) = lucid.autograd.grad((SMOOTH | PIECEWISE)[name](x), [x], [lucid.ones_like(x)], create_graph=True)
+    if once.requires_grad:
+        (twice,) = lucid.autograd.grad(once, [x], [lucid.ones_like(x)])
+        np.testing.assert_allclose(numbers(twice).astype(np.float64), np.zeros(10), atol=1e-4)

@@ -161,6 +161,12 @@ class Symbol:
     def __abs__(self) -> Symbol:
         return self.m.made("abs", self)
 
+    def __eq__(self, other: object) -> bool:
+        # containers find a symbol by its identity first
+        raise TypeError("a formula cannot compare numbers that are not known yet by == or !=: call m.eq(a, b)")
+
+    __hash__ = object.__hash__
+
     def __bool__(self) -> bool:
         raise TypeError("a formula cannot ask for a number that is not known yet: choose by m.where(condition, a, b)")
 
