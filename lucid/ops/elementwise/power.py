@@ -325,10 +325,8 @@ def _frexp_cuda(x: Array) -> Any:
 
 
 @_frexp.vjp
-def _frexp_vjp(m: Namespace, grad: Array, x_dtype: Any, exponent: Array) -> Any:
-    wide = accumulation_dtype(x_dtype)
-    out = m.div(m.cast(grad[0], dtype=wide), m.exp2(m.cast(exponent, dtype=wide)))
-    return m.cast(out, dtype=x_dtype)
+def _frexp_vjp(m: Namespace, grad: Array, exponent: Array) -> Any:
+    return m.scale(grad[0], m.neg(exponent))
 
 
 def frexp(input: Tensor) -> MantissaExponent:

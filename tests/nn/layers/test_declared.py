@@ -229,3 +229,32 @@ def test_the_class_may_lose_its_name(monkeypatch):
 
     assert repr(Inner(3)) == "Inner(size=4)"
     assert Inner.__init__.__qualname__ == f"{Inner.__qualname__}.__init__"
+
+
+class Later(nn.Module):
+    """A base with a setting that only it knows, in front of others, and a keyword."""
+
+    _shown = ("word",)
+
+    def __init__(self, own=1, word="w", *, mark=0):
+        super().__init__()
+        self.sent = own, word, mark
+        self.word = word
+
+
+def test_settings_behind_one_that_is_not_declared_go_by_name():
+    """What the base takes goes to it wherever it stands there; settings that are shown by name stay those."""
+
+    @declared
+    class Named(Later):
+        """Settings of a base whose first one is not among them."""
+
+        size: int
+        mark: int = 5
+        word: str = "x"
+
+    assert Named(3).sent == (1, "x", 5)
+    assert Named(3, 6, "y").sent == Named(word="y", size=3, mark=6).sent == (1, "y", 6)
+    assert Named._shown == ("word",)
+    assert vars(Named(3))["size"] == 3
+    assert "mark" not in vars(Named(3))

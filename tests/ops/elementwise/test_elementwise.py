@@ -109,16 +109,6 @@ def test_power_at_zero(rng):
         np.testing.assert_array_equal(gradient(x ** leaf(float(exponent)), x, rng), [slope])
 
 
-@pytest.mark.parametrize("power", [lucid.pow, lucid.float_power])
-def test_the_mixed_derivative_of_a_power_at_an_exponent_of_zero(power):
-    """The slope of ``a ** b`` in `a` is 0 where b is, its derivative in `b` 1 / a; 0 where a or that is no number."""
-    a, b = leaf(4.0, 0.5, 0.0, 5e-324, math.inf, math.nan), leaf(*[0.0] * 6)
-    (once,) = lucid.autograd.grad(power(a, b), [a], [lucid.ones_like(a)], create_graph=True)
-    np.testing.assert_array_equal(numbers(once), np.zeros(6))
-    (twice,) = lucid.autograd.grad(once, [b], [lucid.ones_like(b)])
-    np.testing.assert_allclose(numbers(twice), [0.25, 2, 0, 0, 0, 0], rtol=1e-15)
-
-
 @pytest.mark.parametrize("base", [-math.inf, -0.0])
 def test_the_slope_of_a_root_of_one_element_is_that_of_a_power(base):
     """Of x**y for y = 0.5 without dimensions the slope is y * x**(y - 1), 0 at -inf and infinite at -0."""
