@@ -56,3 +56,12 @@ def test_the_slope_of_a_mantissa_is_a_power_of_two_of_any_size(dtype):
     (grad,) = lucid.autograd.grad(mantissa, [x], [upstream])
     expected = [math.ldexp(g, -e) for g, e in zip(upstream.double().tolist(), exponent.tolist(), strict=True)]
     np.testing.assert_array_equal(numbers(grad.double()), expected)
+
+
+def test_a_number_that_is_scaled_has_the_dtype_of_numpy():
+    """A fraction of Python's, and one of NumPy's, beside whole exponents keeps its own dtype in `numpy.ldexp`."""
+    n = lucid.tensor([1])
+    for number in (0.1, np.float32(0.1), np.float16(0.1)):
+        scaled, expected = np.ldexp(number, n), np.ldexp(number, np.array([1]))
+        assert numbers(scaled).dtype == expected.dtype
+        np.testing.assert_array_equal(numbers(scaled), expected)
