@@ -48,12 +48,12 @@ def declared(kind: type[K]) -> type[K]:
     module = vars(sys.modules[kind.__module__])
     source, file = "\n    ".join([f"class {kind.__name__}:", *lines]), f"{module['__file__']}: {kind.__qualname__}"
     linecache.cache[file] = len(source), None, source.splitlines(keepends=True), file
-    made: dict[str, Any] = {}
+    made: dict[str, type[object]] = {}
     exec(compile(source, file, "exec"), module, made)  # noqa: S102 - names of the class
     init: FunctionType = vars(made[kind.__name__])["__init__"]
     # what `super` means, whatever the name of the class stands for later
-    (of_class,) = init.__closure__ or ()
-    of_class.cell_contents = kind
+    for of_class in init.__closure__ or ():
+        of_class.cell_contents = kind
     init.__qualname__ = f"{kind.__qualname__}.__init__"
     init.__code__ = init.__code__.replace(co_qualname=init.__qualname__)
     init.__annotations__ = {**notes, **init_only, "return": "None"}
