@@ -75,7 +75,7 @@ def test_an_operation_without_a_ufunc():
     """What NumPy has no ufunc for is named, with what to do."""
     with pytest.raises(NotImplementedError, match="erfc has no ufunc in OPERATIONS: name it there, or write the chain"):
         chain("", trace(lambda m, x: m.erfc(x)))
-    with pytest.raises(NotImplementedError, match="exp of settings alone: a chain adds, multiplies and divides these"):
+    with pytest.raises(NotImplementedError, match="exp of settings alone: a chain adds, multiplies, divides and compares these"):
         chain("", trace(lambda m, x, *, alpha: x * m.exp(alpha)))
 
 
