@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from lucid.arguments import checked
+from lucid.optim.base.algebra import descent, scaled
 from lucid.optim.base.elementwise import ElementwiseOptimizer
-from lucid.optim.base.formulas import descent, scaled
 from lucid.optim.base.settings import check_foreach
 from lucid.optim.base.slots import STEPS, Slot
 from lucid.settings.optimizers import checks_of

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from lucid.arguments import checked
 from lucid.errors import SettingError
+from lucid.optim.base.algebra import descent, scaled
 from lucid.optim.base.elementwise import ElementwiseOptimizer
-from lucid.optim.base.formulas import descent, scaled
 from lucid.optim.base.slots import Slot
 from lucid.settings.optimizers import checks_of
 
@@ -87,6 +87,6 @@ class SGD(ElementwiseOptimizer):
         """Return parameter and buffer after a step."""
         step = descent(m, grad, param, weight_decay, maximize)
         if momentum_buffer is not None:
-            momentum_buffer = momentum_buffer * momentum + scaled(m, step, fresh)
-            step = m.where(nesterov, step + momentum_buffer * momentum, momentum_buffer)
+            buffer = m.add(momentum_buffer * momentum, scaled(m, step, fresh))
+            step, momentum_buffer = m.where(nesterov, step + buffer * momentum, buffer), buffer
         return param - step * lr, momentum_buffer

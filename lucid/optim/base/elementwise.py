@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from lucid.base import gpu
 from lucid.cuda.launch import multi_tensor
 from lucid.cuda.source.sources import make
+from lucid.optim.base.algebra import HOST, Step, source_of, state_forms
 from lucid.optim.base.capturing import check_capture, refresh
 from lucid.optim.base.declared import DeclaredOptimizer
 from lucid.optim.base.forms import Asked, Form
-from lucid.optim.base.formulas import HOST, Step, source_of, state_forms
 from lucid.optim.base.slots import counts_there
 from lucid.settings.optimizers import flag
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from lucid.base.arrays import Array
     from lucid.cuda.steps.numbers import NumbersKernel
-    from lucid.ops.base.formula.trace import Tracer
+    from lucid.ops.base.formula.trace import Node, Tracer
     from lucid.optim.base.slots import Slot
     from lucid.optim.optimizer import Group
     from lucid.tensor import Tensor
@@ -55,7 +55,7 @@ class ElementwiseOptimizer(DeclaredOptimizer):
     """
 
     slots: ClassVar[Mapping[str, Slot]] = {}
-    formula: ClassVar[Callable[..., None]]
+    formula: ClassVar[Callable[..., tuple[Node | None, ...]]]
     kernel: ClassVar[str]
     formula_numbers: ClassVar[list[str]]
     # by the names of the arrays that a state has

@@ -293,7 +293,9 @@ class Form:
             batch.counts.write(counts)
             for table in batch.tables:
                 table.launch(addresses, at, 0, *numbers.values())
-            for position in batch.others if chain else ():
+            if chain is None:
+                continue
+            for position in batch.others:
                 row = [column[position] for column in (grads, self._arrays, *self._state.values())]
                 update_in_blocks(*chain, row, numbers)
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.base import grad_of
 from lucid.base import gpu
+from lucid.optim.base.algebra import HOST
 from lucid.optim.base.elementwise import ElementwiseOptimizer
-from lucid.optim.base.formulas import HOST
 from lucid.optim.base.slots import counts_there
 from lucid.optim.optimizer import Optimizer
 

@@ -12,7 +12,7 @@ from lucid import optim
 from lucid.base import gpu
 from lucid.cuda.steps.numbers import RowNumbers, StepSettings
 from lucid.cuda.steps.scale import update_scale
-from lucid.optim.base.formulas import HOST
+from lucid.optim.base.algebra import HOST
 from lucid.settings.optimizers import choice, flag
 from tests.optimizers import NAMES
 

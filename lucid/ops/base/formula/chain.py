@@ -46,7 +46,7 @@ def _log1p_within(xp: ModuleType, out: Array, x: Array, sum: Array, rest: Array)
 
 
 def _sgn(xp: ModuleType, out: Array, x: Array) -> None:
-    """Write -1, 0 or 1 to `out`, which may be `x`: 0 of NaN, too."""
+    """Write the sign to `out`, -1, 0 or 1, and 0 of NaN; `out` may be `x`."""
     below = x < 0
     xp.greater(x, 0, out=out)
     xp.subtract(out, below, out=out)
@@ -91,6 +91,9 @@ class _Writer:
         for target, result in zip(targets, traced.results, strict=bool(targets)):
             self._places.setdefault(result, target)
         operations = [each for each in traced.operations() if not each.number]
+        if targets and operations:
+            # several results want an order that says when an argument is free: that in which the formula is written
+            operations = operations[0].m.in_order(operations)
         self._last: dict[Node, Symbol | None] = {}
         for each in operations:
             self._last |= dict.fromkeys(each.operands, each)
@@ -226,6 +229,6 @@ def chain_in_place(name: str, traced: Traced, targets: Sequence[str]) -> tuple[C
 
 
 def conditions(name: str, traced: Traced) -> tuple[list[str], Callable[..., tuple[bool, ...]]]:
-    """Return the conditions on settings alone as texts, and ``holds(xp, **settings)``, which of them hold."""
+    """Return the texts of the conditions on settings alone, and ``holds(xp, **settings)``, the truth of each."""
     texts = list(map(text, traced.conditions()))
     return texts, _made(name, [], traced.settings, [f"return ({''.join([f'{each}, ' for each in texts])})"])

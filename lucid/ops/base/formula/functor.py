@@ -23,7 +23,7 @@ _OPERATOR = re.compile(r"[^\w(){}, ]")
 def expressions(
     results: Sequence[Node], leaves: Mapping[Symbol, str], kind: str = "A", name: str = "t{}"
 ) -> tuple[list[str], list[str]]:
-    """Return lines that name what is used twice, and the expression of each result.
+    """Return the lines of repeated operations, each with a name, and the expression of each result.
 
     Parameters
     ----------

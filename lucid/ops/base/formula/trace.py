@@ -228,7 +228,12 @@ class Tracer:
             symbol = self._known[key] = Symbol(self, name, operands, number=number, rare=rare)
         return symbol
 
-    def where(self, condition: Node, a: Node, b: Node, *, rare: bool = False) -> Node:
+    def in_order(self, operations: Iterable[Symbol]) -> list[Symbol]:
+        """Return operations in the order in which the formula has come to them."""
+        chosen = set(operations)
+        return [each for each in self._known.values() if each in chosen]
+
+    def where(self, condition: Node, a: Node, b: Node, *, rare: bool = False) -> Any:
         """Return the choice between two numbers; `rare` says that the condition hardly ever holds."""
         if not isinstance(condition, Symbol):
             return a if condition else b
@@ -274,7 +279,7 @@ def text(node: Node) -> str:
 
 
 class Traced(NamedTuple):
-    """A traced formula: its arguments and its results, of which an ordinary one has one."""
+    """A traced formula: its arguments and its results, one unless it returns a tuple."""
 
     arrays: tuple[str, ...]
     settings: tuple[str, ...]
@@ -296,7 +301,7 @@ class Traced(NamedTuple):
 
 
 def behind_operands(results: Iterable[Node], leaves: Container[Symbol] = ()) -> Iterator[Symbol]:
-    """Yield each operation of results once, behind its operands; what is among the leaves is passed over."""
+    """Yield each operation of results once, behind its operands, but for leaves and their operands."""
     seen: set[Symbol] = set()
 
     def walk(node: Node) -> Iterator[Symbol]:

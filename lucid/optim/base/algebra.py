@@ -1,4 +1,4 @@
-"""What is made of an optimizer's formula, which is written once: chains of ufuncs, and the text of its kernels."""
+"""Chains of ufuncs and kernels from the formula of an optimizer."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import inspect
 import math
 from functools import cached_property
 from itertools import product
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 
@@ -27,7 +27,7 @@ __all__ = ["HOST", "Step", "descent", "scaled", "source_of", "state_forms"]
 
 
 class _Host:
-    """The namespace of numbers that are known: of floats what a `Tracer` has of symbols."""
+    """The namespace of `numbers` on the host: functions of floats by the names of a `Tracer`."""
 
     sqrt = staticmethod(math.sqrt)
     maximum = staticmethod(max)
@@ -41,7 +41,7 @@ class _Host:
         return float(np.float32(x))
 
 
-HOST = _Host()
+HOST = cast("Tracer", _Host())
 """What `numbers` of an optimizer is called with by the host."""
 
 
@@ -49,7 +49,7 @@ HOST = _Host()
 
 
 def descent(m: Tracer, grad: Node, param: Node, weight_decay: Node, maximize: Node) -> Any:
-    """Return ``±grad + weight_decay * param`` (minus: maximize), without a product of 0, which is NaN of infinity."""
+    """Return ``±grad + weight_decay * param`` (minus: maximize), without a product of 0 and infinity."""
     grad = m.where(maximize, m.neg(grad), grad)
     return m.where(weight_decay, m.add(m.mul(param, weight_decay), grad), grad)
 
@@ -63,7 +63,7 @@ def scaled(m: Tracer, x: Node, factor: Node) -> Any:
 
 
 class Step:
-    """The step of parameters whose state has some of the arrays that a formula may be given.
+    """The step of parameters with one choice of the arrays that a state may have.
 
     Attributes
     ----------
@@ -105,7 +105,7 @@ def state_forms(kind: type[ElementwiseOptimizer]) -> Iterator[tuple[tuple[str, .
     parameters = inspect.getfullargspec(kind.formula).args[3:]
     optional = [name for name, asked_by in slots if asked_by]
     for chosen in product((False, True), repeat=len(optional)):
-        left_out = {name for name, there in zip(optional, chosen, strict=True) if not there}
+        left_out = {name for name, present in zip(optional, chosen, strict=True) if not present}
         names = tuple([name for name, _ in slots if name not in left_out])
         absent = [each for each, (name, _) in zip(parameters, slots, strict=True) if name in left_out]
         asked_for = [name for name in optional if name not in left_out]
@@ -158,8 +158,8 @@ def _kernel(name: str, struct: str, traced: Traced, flags: Sequence[str], depth:
     alone = dict.fromkeys(
         x for each in operations if not each.number for x in each.operands if isinstance(x, Symbol) and x.number
     )
-    given = {x: x.name if x.name in flags else f"numbers.{x.name}" for x in _settings_in(list(alone))}
-    lines, texts = expressions(list(alone), given, "double", "made{}")
+    texts_of = {x: x.name if x.name in flags else f"numbers.{x.name}" for x in _settings_in(list(alone))}
+    lines, texts = expressions(list(alone), texts_of, "double", "made{}")
     known: dict[Symbol, str] = {}
     for symbol, text in zip(alone, texts, strict=True):
         known[symbol] = own = f"n{len(known)}" if symbol.operands else symbol.name
@@ -194,7 +194,7 @@ def _numbers_kernel(kind: type[ElementwiseOptimizer], struct: str, plain: Sequen
         else:
             settings[name] = symbol(name, f"settings[{len(places)}]")
     # where nothing is counted, its address is null
-    step = symbol("step", "counted(state.scalar_kt[0][t], found)")
+    step: Any = symbol("step", "counted(state.scalar_kt[0][t], found)")
     others = {name: symbol(name, f"*state.scalar_kt[{k}][t]") for k, name in enumerate(kind.scalars) if k}
     made: dict[str, Any] = {**settings, **kind.numbers(m, {**settings, **others, "step": step}, step)}
     results = [made[name] for name in (*plain, *others)]
@@ -210,14 +210,14 @@ def _numbers_kernel(kind: type[ElementwiseOptimizer], struct: str, plain: Sequen
 
 def _settings_in(nodes: Sequence[Node]) -> dict[Symbol, None]:
     """Return the settings that numbers are made of, each once."""
-    found: dict[Symbol, None] = {}
+    settings: dict[Symbol, None] = {}
     for node in nodes:
         if isinstance(node, Symbol):
             if node.operands:
-                found |= _settings_in(node.operands)
+                settings |= _settings_in(node.operands)
             elif node.number:
-                found[node] = None
-    return found
+                settings[node] = None
+    return settings
 
 
 def _indented(lines: Sequence[str], by: int) -> str:
