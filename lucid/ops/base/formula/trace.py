@@ -229,7 +229,7 @@ class Tracer:
         return symbol
 
     def in_order(self, operations: Iterable[Symbol]) -> list[Symbol]:
-        """Return operations in the order in which the formula has come to them."""
+        """Return operations in the order of their making, that of the formula's text."""
         chosen = set(operations)
         return [each for each in self._known.values() if each in chosen]
 
