@@ -34,12 +34,6 @@ __device__ __forceinline__ void keep(float* scalar, float value, const float* fo
     if (!(found && *found != 0)) *scalar = value;
 }
 
-// Where a step goes down: ±gradient + weight_decay * param (minus: maximize). 0 times infinity would be NaN.
-template <typename R> __device__ __forceinline__ R descent(R gradient, R param, R weight_decay, int maximize) {
-    const R direction = maximize ? -gradient : gradient;
-    return weight_decay != 0 ? direction + weight_decay * param : direction;
-}
-
 }  // namespace lucid
 
 #endif  // LUCID_NUMBERS_CUH

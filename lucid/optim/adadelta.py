@@ -5,15 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from lucid.arguments import checked
-from lucid.optim.base.blocks import descent
+from lucid.optim.base.algebra import descent
 from lucid.optim.base.elementwise import ElementwiseOptimizer
 from lucid.optim.base.slots import STEPS, Slot
 from lucid.settings.optimizers import checks_of
 
 if TYPE_CHECKING:
-    from types import ModuleType
-
-    from lucid.base.arrays import Array
+    from lucid.ops.base.formula.trace import Node, Symbol, Tracer
     from lucid.optim.optimizer import Params
     from lucid.tensor import Tensor
 
@@ -72,16 +70,11 @@ class Adadelta(ElementwiseOptimizer):
 
     @staticmethod
     def formula(
-        xp: ModuleType, direction: Array, temporary: Array,
-        grad: Array, param: Array, square_avg: Array, acc_delta: Array, *,
-        lr: float, rho: float, eps: float, weight_decay: float, maximize: bool,
-    ) -> None:  # fmt: skip
-        """Take a step."""
-        grad = descent(xp, grad, param, direction, weight_decay=weight_decay, maximize=maximize)
-        xp.multiply(xp.multiply(grad, 1 - rho, out=temporary), grad, out=temporary)
-        xp.add(xp.multiply(square_avg, rho, out=square_avg), temporary, out=square_avg)
-        step = xp.divide(grad, xp.sqrt(xp.add(square_avg, eps, out=temporary), out=temporary), out=direction)
-        xp.multiply(step, xp.sqrt(xp.add(acc_delta, eps, out=temporary), out=temporary), out=step)
-        xp.multiply(xp.multiply(step, 1 - rho, out=temporary), step, out=temporary)
-        xp.add(xp.multiply(acc_delta, rho, out=acc_delta), temporary, out=acc_delta)
-        xp.subtract(param, xp.multiply(step, lr, out=temporary), out=param)
+        m: Tracer, grad: Symbol, param: Symbol, square_avg: Symbol, acc_delta: Symbol, *,
+        lr: Symbol, rho: Symbol, eps: Symbol, weight_decay: Symbol, maximize: Symbol,
+    ) -> tuple[Node | None, ...]:  # fmt: skip
+        """Return parameter and both mean squares after a step."""
+        grad = descent(m, grad, param, weight_decay, maximize)
+        square_avg = square_avg * rho + grad * (1 - rho) * grad
+        step = grad / m.sqrt(square_avg + eps) * m.sqrt(acc_delta + eps)
+        return param - step * lr, square_avg, acc_delta * rho + step * (1 - rho) * step

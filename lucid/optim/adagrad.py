@@ -5,16 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from lucid.arguments import checked
-from lucid.optim.base.blocks import descent
+from lucid.optim.base.algebra import descent
 from lucid.optim.base.elementwise import ElementwiseOptimizer
 from lucid.optim.base.slots import STEPS, Slot
 from lucid.settings.optimizers import checks_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from types import ModuleType
 
-    from lucid.base.arrays import Array
+    from lucid.ops.base.formula.trace import Node, Symbol, Tracer
     from lucid.optim.optimizer import Params
     from lucid.tensor import Tensor
 
@@ -78,19 +77,17 @@ class Adagrad(ElementwiseOptimizer):
             for param, state in self.missing_state(group["params"], group, self.state_names(group)).items():
                 self.state[param].update(state)
 
-    def numbers(self, settings: Mapping[str, Any], step: float) -> dict[str, Any]:
+    @staticmethod
+    def numbers(m: Tracer, settings: Mapping[str, Any], step: float) -> dict[str, Any]:
         """Return the learning rate of the step."""
         return {"size": settings["lr"] / (1 + (step - 1) * settings["lr_decay"])}
 
     @staticmethod
     def formula(
-        xp: ModuleType, direction: Array, temporary: Array,
-        grad: Array, param: Array, total: Array, *,
-        size: float, eps: float, weight_decay: float, maximize: bool,
-    ) -> None:  # fmt: skip
-        """Take a step."""
-        grad = descent(xp, grad, param, direction, weight_decay=weight_decay, maximize=maximize)
-        xp.add(total, xp.multiply(grad, grad, out=temporary), out=total)
-        xp.add(xp.sqrt(total, out=temporary), eps, out=temporary)
-        xp.multiply(xp.divide(grad, temporary, out=temporary), size, out=temporary)
-        xp.subtract(param, temporary, out=param)
+        m: Tracer, grad: Symbol, param: Symbol, total: Symbol, *,
+        size: Symbol, eps: Symbol, weight_decay: Symbol, maximize: Symbol,
+    ) -> tuple[Node | None, ...]:  # fmt: skip
+        """Return parameter and sum of squares after a step."""
+        grad = descent(m, grad, param, weight_decay, maximize)
+        total = total + grad * grad
+        return param - grad / (m.sqrt(total) + eps) * size, total

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from lucid.arguments import checked
-from lucid.optim.base.blocks import descent
+from lucid.optim.base.algebra import descent, scaled
 from lucid.optim.base.elementwise import ElementwiseOptimizer
 from lucid.optim.base.settings import check_foreach
 from lucid.optim.base.slots import STEPS, Slot
@@ -14,9 +13,8 @@ from lucid.settings.optimizers import checks_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from types import ModuleType
 
-    from lucid.base.arrays import Array
+    from lucid.ops.base.formula.trace import Node, Symbol, Tracer
     from lucid.optim.optimizer import Params
     from lucid.tensor import Tensor
 
@@ -75,36 +73,32 @@ class Adam(ElementwiseOptimizer):
         check_foreach(locals())
         super().__init__(params, locals())
 
-    def numbers(self, settings: Mapping[str, Any], step: float) -> dict[str, Any]:
+    @staticmethod
+    def numbers(m: Tracer, settings: Mapping[str, Any], step: float) -> dict[str, Any]:
         """Return the settings with the corrections for the first steps, and the two kinds of decay told apart."""
         (beta1, beta2), decay, apart = settings["betas"], settings["weight_decay"], settings["decoupled_weight_decay"]
         # the root of the correction of v moves out of the divisor, which spares a pass
-        root = math.sqrt(1 - beta2**step)
+        root = m.sqrt(1 - beta2**step)
         return {
             "beta1": beta1,
             "beta2": beta2,
             "size": settings["lr"] * root / (1 - beta1**step),
             "eps": settings["eps"] * root,
-            "shrink": 1 - settings["lr"] * decay if apart else 1,
-            "weight_decay": 0 if apart else decay,
+            "shrink": m.where(apart, 1 - settings["lr"] * decay, 1),
+            "weight_decay": m.where(apart, 0, decay),
         }
 
     @staticmethod
     def formula(
-        xp: ModuleType, direction: Array, temporary: Array,
-        grad: Array, param: Array, exp_avg: Array, exp_avg_sq: Array, max_exp_avg_sq: Array | None = None, *,
-        beta1: float, beta2: float, size: float, eps: float, shrink: float, weight_decay: float, maximize: bool,
-    ) -> None:  # fmt: skip
-        """Take a step."""
-        grad = descent(xp, grad, param, direction, weight_decay=weight_decay, maximize=maximize)
-        if shrink != 1:
-            xp.multiply(param, shrink, out=param)
-        xp.multiply(xp.subtract(grad, exp_avg, out=temporary), 1 - beta1, out=temporary)
-        xp.add(exp_avg, temporary, out=exp_avg)
-        xp.multiply(xp.multiply(grad, 1 - beta2, out=temporary), grad, out=temporary)
-        square = xp.add(xp.multiply(exp_avg_sq, beta2, out=exp_avg_sq), temporary, out=exp_avg_sq)
+        m: Tracer, grad: Symbol, param: Symbol, exp_avg: Symbol, exp_avg_sq: Symbol, max_exp_avg_sq: Symbol | None, *,
+        beta1: Symbol, beta2: Symbol, size: Symbol, eps: Symbol, shrink: Symbol, weight_decay: Symbol,
+        maximize: Symbol,
+    ) -> tuple[Node | None, ...]:  # fmt: skip
+        """Return parameter, mean, mean square and its maximum after a step."""
+        grad = descent(m, grad, param, weight_decay, maximize)
+        exp_avg = exp_avg + (grad - exp_avg) * (1 - beta1)
+        square = exp_avg_sq = exp_avg_sq * beta2 + grad * (1 - beta2) * grad
         if max_exp_avg_sq is not None:
-            square = xp.maximum(max_exp_avg_sq, square, out=max_exp_avg_sq)
-        xp.add(xp.sqrt(square, out=temporary), eps, out=temporary)
-        xp.multiply(xp.divide(exp_avg, temporary, out=temporary), size, out=temporary)
-        xp.subtract(param, temporary, out=param)
+            square = max_exp_avg_sq = m.maximum(max_exp_avg_sq, square)
+        step = exp_avg / (m.sqrt(square) + eps) * size
+        return scaled(m, param, shrink) - step, exp_avg, exp_avg_sq, max_exp_avg_sq

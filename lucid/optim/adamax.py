@@ -5,16 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from lucid.arguments import checked
-from lucid.optim.base.blocks import descent
+from lucid.optim.base.algebra import descent
 from lucid.optim.base.elementwise import ElementwiseOptimizer
 from lucid.optim.base.slots import STEPS, Slot
 from lucid.settings.optimizers import checks_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from types import ModuleType
 
-    from lucid.base.arrays import Array
+    from lucid.ops.base.formula.trace import Node, Symbol, Tracer
     from lucid.optim.optimizer import Params
     from lucid.tensor import Tensor
 
@@ -69,22 +68,19 @@ class Adamax(ElementwiseOptimizer):
     ) -> None:
         super().__init__(params, locals())
 
-    def numbers(self, settings: Mapping[str, Any], step: float) -> dict[str, Any]:
+    @staticmethod
+    def numbers(m: Tracer, settings: Mapping[str, Any], step: float) -> dict[str, Any]:
         """Return the decays, and the learning rate with the correction for the first steps."""
         beta1, beta2 = settings["betas"]
         return {"beta1": beta1, "beta2": beta2, "size": settings["lr"] / (1 - beta1**step)}
 
     @staticmethod
     def formula(
-        xp: ModuleType, direction: Array, temporary: Array,
-        grad: Array, param: Array, exp_avg: Array, exp_inf: Array, *,
-        beta1: float, beta2: float, size: float, eps: float, weight_decay: float, maximize: bool,
-    ) -> None:  # fmt: skip
-        """Take a step."""
-        grad = descent(xp, grad, param, direction, weight_decay=weight_decay, maximize=maximize)
-        xp.multiply(xp.subtract(grad, exp_avg, out=temporary), 1 - beta1, out=temporary)
-        xp.add(exp_avg, temporary, out=exp_avg)
-        xp.add(xp.abs(grad, out=temporary), eps, out=temporary)
-        xp.maximum(xp.multiply(exp_inf, beta2, out=exp_inf), temporary, out=exp_inf)
-        xp.multiply(xp.divide(exp_avg, exp_inf, out=temporary), size, out=temporary)
-        xp.subtract(param, temporary, out=param)
+        m: Tracer, grad: Symbol, param: Symbol, exp_avg: Symbol, exp_inf: Symbol, *,
+        beta1: Symbol, beta2: Symbol, size: Symbol, eps: Symbol, weight_decay: Symbol, maximize: Symbol,
+    ) -> tuple[Node | None, ...]:  # fmt: skip
+        """Return parameter, mean and largest size after a step."""
+        grad = descent(m, grad, param, weight_decay, maximize)
+        exp_avg = exp_avg + (grad - exp_avg) * (1 - beta1)
+        exp_inf = m.maximum(exp_inf * beta2, abs(grad) + eps)
+        return param - exp_avg / exp_inf * size, exp_avg, exp_inf

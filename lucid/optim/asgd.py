@@ -5,16 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from lucid.arguments import checked
-from lucid.optim.base.blocks import descent
+from lucid.optim.base.algebra import descent
 from lucid.optim.base.elementwise import ElementwiseOptimizer
 from lucid.optim.base.slots import STEPS, Slot
 from lucid.settings.optimizers import checks_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from types import ModuleType
 
-    from lucid.base.arrays import Array
+    from lucid.ops.base.formula.trace import Node, Symbol, Tracer
     from lucid.optim.optimizer import Params
     from lucid.tensor import Tensor
 
@@ -78,7 +77,8 @@ class ASGD(ElementwiseOptimizer):
     ) -> None:
         super().__init__(params, locals())
 
-    def numbers(self, settings: Mapping[str, Any], step: float) -> dict[str, Any]:
+    @staticmethod
+    def numbers(m: Tracer, settings: Mapping[str, Any], step: float) -> dict[str, Any]:
         """Return size and share of this step, as the state has them, and those of the next."""
         lr, lambd, size = settings["lr"], settings["lambd"], settings["eta"]
         return {
@@ -86,21 +86,15 @@ class ASGD(ElementwiseOptimizer):
             "size": size,
             "share": settings["mu"],
             "eta": lr / (1 + lambd * lr * step) ** settings["alpha"],
-            "mu": 1 / max(1, step - settings["t0"]),
+            "mu": 1 / m.maximum(step - settings["t0"], 1),
         }
 
     @staticmethod
     def formula(
-        xp: ModuleType, direction: Array, temporary: Array,
-        grad: Array, param: Array, ax: Array, *,
-        shrink: float, size: float, share: float, weight_decay: float, maximize: bool,
-    ) -> None:  # fmt: skip
-        """Take a step."""
-        grad = descent(xp, grad, param, direction, weight_decay=weight_decay, maximize=maximize)
-        xp.multiply(param, shrink, out=param)
-        xp.subtract(param, xp.multiply(grad, size, out=temporary), out=param)
-        if share == 1:
-            xp.copyto(ax, param)
-        else:
-            xp.multiply(xp.subtract(param, ax, out=temporary), share, out=temporary)
-            xp.add(ax, temporary, out=ax)
+        m: Tracer, grad: Symbol, param: Symbol, ax: Symbol, *,
+        shrink: Symbol, size: Symbol, share: Symbol, weight_decay: Symbol, maximize: Symbol,
+    ) -> tuple[Node | None, ...]:  # fmt: skip
+        """Return parameter and mean after a step."""
+        grad = descent(m, grad, param, weight_decay, maximize)
+        param = param * shrink - grad * size
+        return param, m.where(m.eq(share, 1), param, ax + (param - ax) * share)

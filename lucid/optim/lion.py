@@ -5,16 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from lucid.arguments import checked
-from lucid.optim.base.blocks import descent
+from lucid.optim.base.algebra import descent, scaled
 from lucid.optim.base.elementwise import ElementwiseOptimizer
 from lucid.optim.base.slots import Slot
 from lucid.settings.optimizers import checks_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from types import ModuleType
 
-    from lucid.base.arrays import Array
+    from lucid.ops.base.formula.trace import Node, Symbol, Tracer
     from lucid.optim.optimizer import Params
     from lucid.tensor import Tensor
 
@@ -71,23 +70,18 @@ class Lion(ElementwiseOptimizer):
     ) -> None:
         super().__init__(params, locals())
 
-    def numbers(self, settings: Mapping[str, Any], step: float) -> dict[str, Any]:
+    @staticmethod
+    def numbers(m: Tracer, settings: Mapping[str, Any], step: float) -> dict[str, Any]:
         """Return the decays, and the factor of weight decay."""
         beta1, beta2 = settings["betas"]
         return {"beta1": beta1, "beta2": beta2, "shrink": 1 - settings["lr"] * settings["weight_decay"]}
 
     @staticmethod
     def formula(
-        xp: ModuleType, direction: Array, temporary: Array,
-        grad: Array, param: Array, exp_avg: Array, *,
-        lr: float, beta1: float, beta2: float, shrink: float, maximize: bool,
-    ) -> None:  # fmt: skip
-        """Take a step."""
-        grad = descent(xp, grad, param, direction, weight_decay=0, maximize=maximize)
-        xp.multiply(xp.subtract(grad, exp_avg, out=temporary), 1 - beta1, out=temporary)
-        sign = xp.sign(xp.add(exp_avg, temporary, out=temporary), out=temporary)
-        if shrink != 1:
-            xp.multiply(param, shrink, out=param)
-        xp.subtract(param, xp.multiply(sign, lr, out=temporary), out=param)
-        xp.multiply(xp.subtract(grad, exp_avg, out=temporary), 1 - beta2, out=temporary)
-        xp.add(exp_avg, temporary, out=exp_avg)
+        m: Tracer, grad: Symbol, param: Symbol, exp_avg: Symbol, *,
+        lr: Symbol, beta1: Symbol, beta2: Symbol, shrink: Symbol, maximize: Symbol,
+    ) -> tuple[Node | None, ...]:  # fmt: skip
+        """Return parameter and mean after a step."""
+        further = descent(m, grad, param, 0, maximize) - exp_avg
+        sign = m.sign_or_nan(exp_avg + further * (1 - beta1))
+        return scaled(m, param, shrink) - sign * lr, exp_avg + further * (1 - beta2)

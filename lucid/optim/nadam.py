@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
-
 from lucid.arguments import checked
-from lucid.optim.base.blocks import descent
+from lucid.optim.base.algebra import descent, scaled
 from lucid.optim.base.elementwise import ElementwiseOptimizer
 from lucid.optim.base.slots import STEPS, Slot
 from lucid.settings.optimizers import checks_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from types import ModuleType
 
-    from lucid.base.arrays import Array
+    from lucid.ops.base.formula.trace import Node, Symbol, Tracer
     from lucid.optim.optimizer import Params
     from lucid.tensor import Tensor
 
@@ -80,40 +76,34 @@ class NAdam(ElementwiseOptimizer):
     ) -> None:
         super().__init__(params, locals())
 
-    def numbers(self, settings: Mapping[str, Any], step: float) -> dict[str, Any]:
+    @staticmethod
+    def numbers(m: Tracer, settings: Mapping[str, Any], step: float) -> dict[str, Any]:
         """Return the settings with the shares of gradient and mean, and the product of momenta, in float32."""
         (beta1, beta2), decay, apart = settings["betas"], settings["weight_decay"], settings["decoupled_weight_decay"]
         momentum, following = (beta1 * (1 - 0.5 * 0.96 ** (t * settings["momentum_decay"])) for t in (step, step + 1))
-        product = float(np.float32(settings["mu_product"]) * np.float32(momentum))
+        product = m.float32(settings["mu_product"] * m.float32(momentum))
         # the root of the correction of v moves out of the divisor, which spares a pass
-        root = math.sqrt(1 - beta2**step)
+        root = m.sqrt(1 - beta2**step)
         return {
             "beta1": beta1,
             "beta2": beta2,
             "of_grad": settings["lr"] * root * (1 - momentum) / (1 - product),
             "of_mean": settings["lr"] * root * following / (1 - product * following),
             "eps": settings["eps"] * root,
-            "shrink": 1 - settings["lr"] * decay if apart else 1,
-            "weight_decay": 0 if apart else decay,
+            "shrink": m.where(apart, 1 - settings["lr"] * decay, 1),
+            "weight_decay": m.where(apart, 0, decay),
             "mu_product": product,
         }
 
     @staticmethod
     def formula(
-        xp: ModuleType, direction: Array, temporary: Array,
-        grad: Array, param: Array, exp_avg: Array, exp_avg_sq: Array, *,
-        beta1: float, beta2: float, of_grad: float, of_mean: float, eps: float, shrink: float, weight_decay: float,
-        maximize: bool,
-    ) -> None:  # fmt: skip
-        """Take a step."""
-        grad = descent(xp, grad, param, direction, weight_decay=weight_decay, maximize=maximize)
-        if shrink != 1:
-            xp.multiply(param, shrink, out=param)
-        xp.multiply(xp.subtract(grad, exp_avg, out=temporary), 1 - beta1, out=temporary)
-        xp.add(exp_avg, temporary, out=exp_avg)
-        xp.multiply(xp.multiply(grad, 1 - beta2, out=temporary), grad, out=temporary)
-        xp.add(xp.multiply(exp_avg_sq, beta2, out=exp_avg_sq), temporary, out=exp_avg_sq)
-        ahead = xp.multiply(grad, of_grad, out=direction)
-        xp.add(ahead, xp.multiply(exp_avg, of_mean, out=temporary), out=ahead)
-        xp.add(xp.sqrt(exp_avg_sq, out=temporary), eps, out=temporary)
-        xp.subtract(param, xp.divide(ahead, temporary, out=temporary), out=param)
+        m: Tracer, grad: Symbol, param: Symbol, exp_avg: Symbol, exp_avg_sq: Symbol, *,
+        beta1: Symbol, beta2: Symbol, of_grad: Symbol, of_mean: Symbol, eps: Symbol, shrink: Symbol,
+        weight_decay: Symbol, maximize: Symbol,
+    ) -> tuple[Node | None, ...]:  # fmt: skip
+        """Return parameter, mean and mean square after a step."""
+        grad = descent(m, grad, param, weight_decay, maximize)
+        exp_avg = exp_avg + (grad - exp_avg) * (1 - beta1)
+        exp_avg_sq = exp_avg_sq * beta2 + grad * (1 - beta2) * grad
+        step = (grad * of_grad + exp_avg * of_mean) / (m.sqrt(exp_avg_sq) + eps)
+        return scaled(m, param, shrink) - step, exp_avg, exp_avg_sq

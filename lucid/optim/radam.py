@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from lucid.arguments import checked
-from lucid.optim.base.blocks import descent
+from lucid.optim.base.algebra import descent, scaled
 from lucid.optim.base.elementwise import ElementwiseOptimizer
 from lucid.optim.base.slots import STEPS, Slot
 from lucid.settings.optimizers import checks_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from types import ModuleType
 
-    from lucid.base.arrays import Array
+    from lucid.ops.base.formula.trace import Node, Symbol, Tracer
     from lucid.optim.optimizer import Params
     from lucid.tensor import Tensor
 
@@ -68,40 +66,33 @@ class RAdam(ElementwiseOptimizer):
     ) -> None:
         super().__init__(params, locals())
 
-    def numbers(self, settings: Mapping[str, Any], step: float) -> dict[str, Any]:
+    @staticmethod
+    def numbers(m: Tracer, settings: Mapping[str, Any], step: float) -> dict[str, Any]:
         """Return the settings with the size of the step, and whether the mean square divides, 1 or 0."""
         (beta1, beta2), decay, apart = settings["betas"], settings["weight_decay"], settings["decoupled_weight_decay"]
-        size, decay_power = settings["lr"] / (1 - beta1**step), beta2**step
-        longest = 2 / (1 - beta2) - 1
+        decay_power, longest = beta2**step, 2 / (1 - beta2) - 1
         length = longest - 2 * step * decay_power / (1 - decay_power)
         divides = length > 5
-        if divides:
-            ratio = (length - 4) * (length - 2) * longest / ((longest - 4) * (longest - 2) * length)
-            size *= math.sqrt(ratio * (1 - decay_power))
+        divisor = m.where(divides, (longest - 4) * (longest - 2) * length, 1)
+        ratio = m.where(divides, (length - 4) * (length - 2) * longest / divisor * (1 - decay_power), 1)
         return {
             "beta1": beta1,
             "beta2": beta2,
-            "size": size,
-            "divides": float(divides),
-            "shrink": 1 - settings["lr"] * decay if apart else 1,
-            "weight_decay": 0 if apart else decay,
+            "size": settings["lr"] / (1 - beta1**step) * m.sqrt(ratio),
+            "divides": m.where(divides, 1, 0),
+            "shrink": m.where(apart, 1 - settings["lr"] * decay, 1),
+            "weight_decay": m.where(apart, 0, decay),
         }
 
     @staticmethod
     def formula(
-        xp: ModuleType, direction: Array, temporary: Array,
-        grad: Array, param: Array, exp_avg: Array, exp_avg_sq: Array, *,
-        beta1: float, beta2: float, size: float, divides: float, eps: float, shrink: float, weight_decay: float,
-        maximize: bool,
-    ) -> None:  # fmt: skip
-        """Take a step."""
-        grad = descent(xp, grad, param, direction, weight_decay=weight_decay, maximize=maximize)
-        if shrink != 1:
-            xp.multiply(param, shrink, out=param)
-        xp.multiply(xp.subtract(grad, exp_avg, out=temporary), 1 - beta1, out=temporary)
-        step = xp.add(exp_avg, temporary, out=exp_avg)
-        xp.multiply(xp.multiply(grad, 1 - beta2, out=temporary), grad, out=temporary)
-        xp.add(xp.multiply(exp_avg_sq, beta2, out=exp_avg_sq), temporary, out=exp_avg_sq)
-        if divides:
-            step = xp.divide(step, xp.add(xp.sqrt(exp_avg_sq, out=temporary), eps, out=temporary), out=temporary)
-        xp.subtract(param, xp.multiply(step, size, out=temporary), out=param)
+        m: Tracer, grad: Symbol, param: Symbol, exp_avg: Symbol, exp_avg_sq: Symbol, *,
+        beta1: Symbol, beta2: Symbol, size: Symbol, divides: Symbol, eps: Symbol, shrink: Symbol,
+        weight_decay: Symbol, maximize: Symbol,
+    ) -> tuple[Node | None, ...]:  # fmt: skip
+        """Return parameter, mean and mean square after a step."""
+        grad = descent(m, grad, param, weight_decay, maximize)
+        exp_avg = exp_avg + (grad - exp_avg) * (1 - beta1)
+        exp_avg_sq = exp_avg_sq * beta2 + grad * (1 - beta2) * grad
+        step = m.where(divides, exp_avg / (m.sqrt(exp_avg_sq) + eps), exp_avg)
+        return scaled(m, param, shrink) - step * size, exp_avg, exp_avg_sq

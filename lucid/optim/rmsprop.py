@@ -5,15 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from lucid.arguments import checked
-from lucid.optim.base.blocks import descent
+from lucid.optim.base.algebra import descent
 from lucid.optim.base.elementwise import ElementwiseOptimizer
 from lucid.optim.base.slots import STEPS, Slot
 from lucid.settings.optimizers import checks_of
 
 if TYPE_CHECKING:
-    from types import ModuleType
-
-    from lucid.base.arrays import Array
+    from lucid.ops.base.formula.trace import Node, Symbol, Tracer
     from lucid.optim.optimizer import Params
     from lucid.tensor import Tensor
 
@@ -79,22 +77,17 @@ class RMSprop(ElementwiseOptimizer):
 
     @staticmethod
     def formula(
-        xp: ModuleType, direction: Array, temporary: Array,
-        grad: Array, param: Array, square_avg: Array, *asked_for: Array,
-        lr: float, alpha: float, eps: float, weight_decay: float, momentum: float, centered: bool, maximize: bool,
-    ) -> None:  # fmt: skip
-        """Take a step; asked for are the buffer of the momentum, and the mean."""
-        grad = descent(xp, grad, param, direction, weight_decay=weight_decay, maximize=maximize)
-        xp.multiply(xp.multiply(grad, 1 - alpha, out=temporary), grad, out=temporary)
-        square = xp.add(xp.multiply(square_avg, alpha, out=square_avg), temporary, out=square_avg)
-        if centered:
-            mean = asked_for[-1]
-            xp.multiply(xp.subtract(grad, mean, out=temporary), 1 - alpha, out=temporary)
-            xp.add(mean, temporary, out=mean)
-            square = xp.subtract(square, xp.multiply(mean, mean, out=temporary), out=temporary)
-        xp.add(xp.sqrt(square, out=temporary), eps, out=temporary)
-        step = xp.divide(grad, temporary, out=temporary)
-        if momentum:
-            buffer = xp.multiply(asked_for[0], momentum, out=asked_for[0])
-            step = xp.add(buffer, step, out=buffer)
-        xp.subtract(param, xp.multiply(step, lr, out=temporary), out=param)
+        m: Tracer, grad: Symbol, param: Symbol, square_avg: Symbol, momentum_buffer: Symbol | None,
+        grad_avg: Symbol | None, *,
+        lr: Symbol, alpha: Symbol, eps: Symbol, weight_decay: Symbol, momentum: Symbol, maximize: Symbol,
+    ) -> tuple[Node | None, ...]:  # fmt: skip
+        """Return parameter, mean square, buffer and mean after a step."""
+        grad = descent(m, grad, param, weight_decay, maximize)
+        square = square_avg = square_avg * alpha + grad * (1 - alpha) * grad
+        if grad_avg is not None:
+            grad_avg = grad_avg + (grad - grad_avg) * (1 - alpha)
+            square = square_avg - grad_avg * grad_avg
+        step = grad / (m.sqrt(square) + eps)
+        if momentum_buffer is not None:
+            step = momentum_buffer = momentum_buffer * momentum + step
+        return param - step * lr, square_avg, momentum_buffer, grad_avg

@@ -5,16 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from lucid.arguments import checked
-from lucid.optim.base.blocks import descent
+from lucid.optim.base.algebra import descent
 from lucid.optim.base.elementwise import ElementwiseOptimizer
 from lucid.optim.base.slots import STEPS, Slot
 from lucid.settings.optimizers import checks_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from types import ModuleType
 
-    from lucid.base.arrays import Array
+    from lucid.ops.base.formula.trace import Node, Symbol, Tracer
     from lucid.optim.optimizer import Params
     from lucid.tensor import Tensor
 
@@ -73,29 +72,22 @@ class Rprop(ElementwiseOptimizer):
     ) -> None:
         super().__init__(params, locals())
 
-    def numbers(self, settings: Mapping[str, Any], step: float) -> dict[str, Any]:
+    @staticmethod
+    def numbers(m: Tracer, settings: Mapping[str, Any], step: float) -> dict[str, Any]:
         """Return factors and limits of the size, each alone."""
         (minus, plus), (smallest, largest) = settings["etas"], settings["step_sizes"]
         return {"minus": minus, "plus": plus, "smallest": smallest, "largest": largest}
 
     @staticmethod
     def formula(
-        xp: ModuleType, direction: Array, temporary: Array,
-        grad: Array, param: Array, prev: Array, step_size: Array, *,
-        minus: float, plus: float, smallest: float, largest: float, maximize: bool,
-    ) -> None:  # fmt: skip
-        """Take a step."""
-        grad = descent(xp, grad, param, direction, weight_decay=0, maximize=maximize)
-        product = xp.multiply(grad, prev, out=prev)
-        turned = product < 0
-        temporary.fill(1)
-        xp.copyto(temporary, plus, where=product > 0)
-        xp.copyto(temporary, minus, where=turned)
-        size = xp.multiply(step_size, temporary, out=step_size)
-        xp.minimum(xp.maximum(size, smallest, out=size), largest, out=size)
-        xp.copyto(prev, grad)
-        xp.copyto(prev, 0, where=turned)
-        # the sign, which of a NaN is 0, as in PyTorch
-        xp.copyto(temporary, prev > 0)
-        xp.subtract(temporary, prev < 0, out=temporary)
-        xp.subtract(param, xp.multiply(temporary, size, out=temporary), out=param)
+        m: Tracer, grad: Symbol, param: Symbol, prev: Symbol, step_size: Symbol, *,
+        minus: Symbol, plus: Symbol, smallest: Symbol, largest: Symbol, maximize: Symbol,
+    ) -> tuple[Node | None, ...]:  # fmt: skip
+        """Return parameter, gradient and size after a step."""
+        grad = descent(m, grad, param, 0, maximize)
+        product = grad * prev
+        size = step_size * m.where(product < 0, minus, m.where(product > 0, plus, 1))
+        size = m.minimum(m.maximum(size, smallest), largest)
+        grad = m.where(product < 0, 0, grad)
+        # the sign of a NaN is 0, as in PyTorch
+        return param - size * m.sgn(grad), grad, size

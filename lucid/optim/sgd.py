@@ -6,16 +6,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from lucid.arguments import checked
 from lucid.errors import SettingError
-from lucid.optim.base.blocks import descent
+from lucid.optim.base.algebra import descent, scaled
 from lucid.optim.base.elementwise import ElementwiseOptimizer
 from lucid.optim.base.slots import Slot
 from lucid.settings.optimizers import checks_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from types import ModuleType
 
-    from lucid.base.arrays import Array
+    from lucid.ops.base.formula.trace import Node, Symbol, Tracer
     from lucid.optim.optimizer import Group, Params
     from lucid.tensor import Tensor
 
@@ -75,20 +74,19 @@ class SGD(ElementwiseOptimizer):
                 f"{group['momentum']} and dampening {group['dampening']}"
             )
 
-    def numbers(self, settings: Mapping[str, Any], step: float) -> dict[str, Any]:
+    @staticmethod
+    def numbers(m: Tracer, settings: Mapping[str, Any], step: float) -> dict[str, Any]:
         """Return how much of a direction momentum takes: the first one whole."""
-        return {"fresh": 1 if step == 1 else 1 - settings["dampening"]}
+        return {"fresh": m.where(step > 1, 1 - settings["dampening"], 1)}
 
     @staticmethod
     def formula(
-        xp: ModuleType, direction: Array, temporary: Array,
-        grad: Array, param: Array, momentum_buffer: Array | None = None, *,
-        lr: float, weight_decay: float, momentum: float, fresh: float, nesterov: bool, maximize: bool,
-    ) -> None:  # fmt: skip
-        """Take a step."""
-        grad = descent(xp, grad, param, direction, weight_decay=weight_decay, maximize=maximize)
-        if momentum:
-            buffer = xp.multiply(momentum_buffer, momentum, out=momentum_buffer)
-            xp.add(buffer, grad if fresh == 1 else xp.multiply(grad, fresh, out=temporary), out=buffer)
-            grad = xp.add(grad, xp.multiply(buffer, momentum, out=temporary), out=temporary) if nesterov else buffer
-        xp.subtract(param, xp.multiply(grad, lr, out=temporary), out=param)
+        m: Tracer, grad: Symbol, param: Symbol, momentum_buffer: Symbol | None, *,
+        lr: Symbol, weight_decay: Symbol, momentum: Symbol, fresh: Symbol, nesterov: Symbol, maximize: Symbol,
+    ) -> tuple[Node | None, ...]:  # fmt: skip
+        """Return parameter and buffer after a step."""
+        step = descent(m, grad, param, weight_decay, maximize)
+        if momentum_buffer is not None:
+            buffer = m.add(momentum_buffer * momentum, scaled(m, step, fresh))
+            step, momentum_buffer = m.where(nesterov, step + buffer * momentum, buffer), buffer
+        return param - step * lr, momentum_buffer

@@ -184,9 +184,9 @@ def _table(kernel: Kernel, rows: list[Row], positions: list[int], behind: int, a
 # ---- steps of optimizers ----
 
 
-def step_kernel(name: str, depths: Iterable[int]) -> Kernel:
-    """Declare ``lucid::name<T, DEPTH>`` of ``name.cu`` for these numbers of arrays in a row."""
-    return Kernel(name, f"lucid::{name}", _instances(*map(str, depths)))
+def step_kernel(stem: str, name: str) -> Kernel:
+    """Declare ``lucid::name<T>`` of ``stem.cu``."""
+    return Kernel(stem, f"lucid::{name}", _instances())
 
 
 def step_tables(
@@ -199,7 +199,7 @@ def step_tables(
     """
     if kernel is None or not which:
         return [], list(which)
-    return _tables(kernel, rows, which, 2 + settings, (str(len(rows[0])),), empty=empty)
+    return _tables(kernel, rows, which, 2 + settings, (), empty=empty)
 
 
 def step_there(
@@ -218,9 +218,9 @@ def step_there(
             launch(addresses[start:stop], overflow, numbers.address(start), *settings)
 
 
-def numbers_kernel(name: str, count: int, scalars: int) -> NumbersKernel:
-    """Declare ``lucid::name_numbers`` of ``name.cu``: so many numbers of each row, from so many of its state."""
-    return NumbersKernel(Kernel(name, f"lucid::{name}_numbers", [()]), count, max(scalars, 1))
+def numbers_kernel(stem: str, name: str, count: int, scalars: int) -> NumbersKernel:
+    """Declare ``lucid::name_numbers`` of ``stem.cu``: so many numbers of each row, from so many of its state."""
+    return NumbersKernel(Kernel(stem, f"lucid::{name}_numbers", [()]), count, max(scalars, 1))
 
 
 # ---- gradients ----

@@ -22,6 +22,7 @@ _MARK = "lucid.cuh"
 
 # By file and name, functions that give the text of a functor.
 _made: dict[str, dict[str, Callable[[], str]]] = defaultdict(dict)
+_headers: dict[str, str] = {}
 
 
 @cache
@@ -60,8 +61,8 @@ def named(path: Path) -> str:
     return f"kernels/{path.relative_to(folder()).as_posix()}"
 
 
-def make(file: str, name: str, text: Callable[[], str]) -> None:
-    """Add a functor to a file that is composed of such, and stands nowhere.
+def make(file: str, name: str, text: Callable[[], str], header: str = "elementwise.cuh") -> None:
+    """Add a functor, or kernels, to a file that is composed of such, and stands nowhere.
 
     Parameters
     ----------
@@ -71,8 +72,11 @@ def make(file: str, name: str, text: Callable[[], str]) -> None:
         Of the functor: they stand in the order of their names.
     text : callable
         Gives the functor, when the text of the file is first asked for.
+    header : str
+        What the file includes.
     """
     _made[file][name] = text
+    _headers[file] = header
 
 
 def made(file: str) -> tuple[str, ...]:
@@ -95,7 +99,7 @@ def joined(file: str) -> str:
 def _joined(file: str, functors: tuple[str, ...]) -> str:
     if functors:
         text = "\n".join([_made[file][name]() for name in sorted(functors)])
-        return paste(f'#include "elementwise.cuh"\n\n{text}', file)
+        return paste(f'#include "{_headers[file]}"\n\n{text}', file)
     path = files().get(file)
     if path is None:
         raise KernelError(f"no file {file!r} in {folder()} or its folders")

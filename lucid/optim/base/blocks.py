@@ -21,42 +21,42 @@ if TYPE_CHECKING:
 # cost more in NumPy calls than a nearer cache gives back; without blocks every pass goes to memory, for twice the time.
 BLOCK_BYTES = 1 << 19
 
-TEMPORARIES = 2
 
-
-def update_in_blocks(formula: Callable[..., None], row: list[Array], numbers: dict[str, Any]) -> None:
-    """Let an elementwise formula change arrays in place: a parameter and the state that belongs to it.
+def update_in_blocks(chain: Callable[..., None], temporaries: int, row: list[Array], numbers: dict[str, Any]) -> None:
+    """Let the chain of a formula change arrays in place: a parameter and the state that belongs to it.
 
     Complex numbers are handed over as pairs of real ones, and half types in float32.
 
     Parameters
     ----------
-    formula : callable
-        ``formula(xp, *temporaries, *row, **numbers)`` writes to the arrays of the row, but for the gradient, and to
-        `TEMPORARIES` more like them, with ufuncs and ``out=``. On CuPy it gets whole arrays.
+    chain : callable
+        ``chain(xp, *row, *temporaries, **numbers)`` writes to the arrays of the row, but for the gradient, and to
+        more like them, with ufuncs and ``out=``. On CuPy it gets whole arrays.
+    temporaries : int
+        How many more.
     row : list of Array
         The gradient, the parameter and its state, of one shape, dtype and device.
     numbers : dict
-        As the formula calls them.
+        As the chain calls them.
     """
     arrays = [_as_real(array) for array in row]
     xp = namespace(row[0])
     work = accumulation_dtype(arrays[0].dtype)
     if xp is not np:
         with gpu.use_device(gpu.device_index(row[0])):
-            temporaries = [xp.empty(arrays[0].shape, work) for _ in range(TEMPORARIES)]
-            _apply(formula, xp, temporaries, arrays, numbers)
+            spare = [xp.empty(arrays[0].shape, work) for _ in range(temporaries)]
+            _apply(chain, xp, arrays, spare, work, numbers)
         return
     if all(target.flags.c_contiguous for target in arrays[1:]):
         arrays = [array.reshape(-1) for array in arrays]
     count, *rest = arrays[0].shape
     length = max(BLOCK_BYTES // max(work.itemsize * math.prod(rest), 1), 1)
-    temporaries = [np.empty((min(length, count), *rest), work) for _ in range(TEMPORARIES)]
+    spare = [np.empty((min(length, count), *rest), work) for _ in range(temporaries)]
     # a step overflows silently, as all arithmetic of tensors
     with np.errstate(all="ignore"):
         for start in range(0, count, length):
             block = [array[start : start + length] for array in arrays]
-            _apply(formula, np, [array[: len(block[0])] for array in temporaries], block, numbers)
+            _apply(chain, np, block, [array[: len(block[0])] for array in spare], work, numbers)
 
 
 def _as_real(array: Array) -> Array:
@@ -64,27 +64,17 @@ def _as_real(array: Array) -> Array:
 
 
 def _apply(
-    formula: Callable[..., None],
+    chain: Callable[..., None],
     xp: ModuleType,
-    temporaries: list[Array],
     block: list[Array],
+    spare: list[Array],
+    work: np.dtype[Any],
     numbers: dict[str, Any],
 ) -> None:
-    work = temporaries[0].dtype
     if block[0].dtype == work:
-        formula(xp, *temporaries, *block, **numbers)
+        chain(xp, *block, *spare, **numbers)
         return
     widened = [array.astype(work) for array in block]
-    formula(xp, *temporaries, *widened, **numbers)
+    chain(xp, *widened, *spare, **numbers)
     for target, made in zip(block[1:], widened[1:], strict=True):
         target[...] = made
-
-
-def descent(
-    xp: ModuleType, grad: Array, param: Array, temporary: Array, *, weight_decay: float, maximize: bool
-) -> Array:
-    """Return ``±grad + weight_decay * param``, in `temporary` unless that is `grad` itself."""
-    if weight_decay:
-        decay = xp.multiply(param, weight_decay, out=temporary)
-        return xp.subtract(decay, grad, out=temporary) if maximize else xp.add(decay, grad, out=temporary)
-    return xp.negative(grad, out=temporary) if maximize else grad

@@ -1,4 +1,4 @@
-"""Elementwise optimizers as declarations: settings, state, formula and kernel."""
+"""Elementwise optimizers as declarations: settings, state and formula."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from lucid.base import gpu
 from lucid.cuda.launch import multi_tensor
+from lucid.cuda.source.sources import make
+from lucid.optim.base.algebra import HOST, Step, source_of, state_forms
 from lucid.optim.base.capturing import check_capture, refresh
 from lucid.optim.base.declared import DeclaredOptimizer
 from lucid.optim.base.forms import Asked, Form
@@ -18,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from lucid.base.arrays import Array
-    from lucid.cuda.launch.kernels import Kernel
     from lucid.cuda.steps.numbers import NumbersKernel
+    from lucid.ops.base.formula.trace import Node, Tracer
     from lucid.optim.base.slots import Slot
     from lucid.optim.optimizer import Group
     from lucid.tensor import Tensor
@@ -37,24 +39,27 @@ class ElementwiseOptimizer(DeclaredOptimizer):
         The state of a parameter, by name. Who has numbers there has ``"step"`` as the first of them, and a setting
         ``"capturable"``, the last of its ranges: whether they lie, and steps are counted, on the parameter's device.
     formula : callable
-        A static method that changes a parameter and its state in place, by ufuncs and ``out=``. It gets the array
-        module, two arrays to write into, the gradient (which stays), the parameter and the arrays of its state in the
-        order of `slots`; by keyword the numbers that its own parameters name: settings, or what
-        `numbers` makes of them. Complex numbers come as pairs of real ones, and half types in float32.
+        A static method, ``formula(m, grad, param, *state, **numbers)``, that returns a parameter and its state after a
+        step, a tuple: algebra of operators and, by the names of primitives, of `m`, as in `lucid.ops.base.formula`. It
+        gets the arrays of the state in the order of `slots`, None for what no setting asks for; by keyword alone the
+        numbers that its own parameters name: settings, or what `numbers` makes of them, at last those that are
+        flags. A choice by numbers alone, such as ``m.where(weight_decay, a, b)``, is made before on the CPU, which
+        computes one side. Complex numbers come as pairs of real ones, and half types in float32.
     kernel : str
-        The kernel ``lucid::NAME<T, DEPTH>`` of ``NAME.cu`` that does the same to rows of `DEPTH` arrays: gradient,
-        parameter, and arrays of the state in the order of `slots`. It takes the formula's numbers in the formula's
-        order, those that are no flags as a struct, by value or on the device. There ``lucid::NAME_numbers`` of the same
-        file computes them, as `numbers` does, from the settings in the order of `ranges` (pairs are two numbers, flags
-        0 or 1) and the numbers of the state in the order of `slots`. Without a kernel, the formula runs on CUDA devices
-        too, and in no CUDA graph.
+        What the kernels are called that are made of `formula` and `numbers`: ``lucid::NAME<T>``, and, where state is
+        asked for, ``lucid::NAME_momentum_buffer<T>`` and the like, of rows of gradient, parameter, and arrays of the
+        state; they take the formula's numbers in its order, those that are no flags as a struct, by value or on the
+        device. There ``lucid::NAME_numbers`` computes them from the settings in the order of `ranges` (pairs are two
+        numbers, flags 0 or 1) and the numbers of the state in the order of `slots`. Without a kernel, the formula runs
+        on CUDA devices by CuPy, and in no CUDA graph.
     """
 
     slots: ClassVar[Mapping[str, Slot]] = {}
-    formula: ClassVar[Callable[..., None]]
+    formula: ClassVar[Callable[..., tuple[Node | None, ...]]]
     kernel: ClassVar[str]
     formula_numbers: ClassVar[list[str]]
-    step_kernel: ClassVar[Kernel | None]
+    # by the names of the arrays that a state has
+    steps: ClassVar[Mapping[tuple[str, ...], Step]]
     numbers_kernel: ClassVar[NumbersKernel | None]
     # while a step is taken: the flag on the device that makes it change nothing
     _overflow: Array | None = None
@@ -66,11 +71,8 @@ class ElementwiseOptimizer(DeclaredOptimizer):
         cls.scalars = tuple([name for name, slot in cls.slots.items() if slot.scalar])
         if "formula" in vars(cls):
             cls.formula_numbers = inspect.getfullargspec(cls.formula).kwonlyargs
-            # what is inherited would do what the inherited formula does
-            cls.step_kernel = cls._declare_kernel() if "kernel" in vars(cls) else None
-            plain = [name for name in cls.formula_numbers if cls.ranges.get(name) is not flag]
-            made_by = cls.step_kernel and multi_tensor.numbers_kernel(cls.kernel, len(plain), len(cls.scalars))
-            cls.numbers_kernel = made_by
+            # kernels that are inherited would do what the inherited formula does
+            cls._declare_kernels(f"optim_{cls.kernel}" if "kernel" in vars(cls) else "")
         elif not vars(cls).keys().isdisjoint({"numbers", "ranges"}):
             # for the same reason
             cls.numbers_kernel = None
@@ -81,22 +83,34 @@ class ElementwiseOptimizer(DeclaredOptimizer):
         super().__setstate__(state)
 
     @classmethod
-    def _declare_kernel(cls) -> Kernel:
-        """Return the kernel, for as many arrays in a row as the slots may ask for."""
-        asked_by = [slot.asked_by for slot in cls.slots.values() if not slot.scalar]
-        return multi_tensor.step_kernel(cls.kernel, range(2 + asked_by.count(""), 3 + len(asked_by)))
+    def _declare_kernels(cls, stem: str) -> None:
+        """Declare steps and their kernels, in a file of this name; without one there are none."""
+        cls.numbers_kernel = None
+        cls.steps = {
+            names: Step(cls.formula, absent, multi_tensor.step_kernel(stem, name) if stem else None)
+            for names, absent, name in state_forms(cls)
+        }
+        if stem:
+            flags = [name for name in cls.formula_numbers if cls.ranges.get(name) is flag]
+            plain = [name for name in cls.formula_numbers if name not in flags]
+            cls.numbers_kernel = multi_tensor.numbers_kernel(stem, cls.kernel, len(plain), len(cls.scalars))
+            make(f"{stem}.cu", cls.kernel, partial(source_of, cls, plain, flags), header="steps.cuh")
 
     def state_names(self, group: Group) -> tuple[str, ...]:
         """Return the names of the state that a parameter of `group` has."""
         return tuple(name for name, slot in self.slots.items() if not slot.asked_by or group[slot.asked_by])
 
-    def numbers(self, settings: Mapping[str, Any], step: float) -> dict[str, Any]:
+    @staticmethod
+    def numbers(m: Tracer, settings: Mapping[str, Any], step: float) -> dict[str, Any]:
         """Return the numbers that the formula takes at the given step of a parameter and that are no settings.
 
         Of the numbers of the state, beside ``"step"``, they are those of after the step.
 
         Parameters
         ----------
+        m : Tracer
+            The namespace of what is no operator. The host gives numbers, and gets numbers; a kernel is made of what
+            comes of symbols. Both sides of a choice by ``m.where`` are computed.
         settings : dict
             Those of a group, the learning rate as a number, and the numbers of the state as they are before the step.
         step : float
@@ -180,7 +194,7 @@ class ElementwiseOptimizer(DeclaredOptimizer):
         """Return the numbers of the state after a step, given those before it, and those that the formula takes."""
         step = before[0] + 1
         numbers = {**settings, **dict(zip(self.scalars, before, strict=False)), "step": step}
-        numbers.update(self.numbers(numbers, step))
+        numbers.update(self.numbers(HOST, numbers, step))
         return [numbers[name] for name in self.scalars], {name: numbers[name] for name in self.formula_numbers}
 
     def missing_state(

@@ -110,9 +110,10 @@ class Form:
         for row in whole:
             check_devices(row[1], zip(names, row, strict=True))
         count = len(optimizer.formula_numbers)
+        self._step = optimizer.steps[tuple(self._state)]
 
         counted = [position for position, on_device in enumerate(resident) if on_device]
-        tables, remaining = step_tables(optimizer.step_kernel, whole, counted, count, empty=True)
+        tables, remaining = step_tables(self._step.kernel, whole, counted, count, empty=True)
         size = len(step_settings(group, optimizer.ranges, write=False).values) if tables else 0
         self._tables_on_device: list[tuple[Table, RowNumbers]] = []
         if made_by is not None:
@@ -171,7 +172,7 @@ class Form:
     ) -> _Batch:
         """Return a batch of rows."""
         on_cuda = [position for position in positions if type(self._arrays[position]) is not np.ndarray]
-        tables, others = step_tables(optimizer.step_kernel, whole, on_cuda, len(optimizer.formula_numbers))
+        tables, others = step_tables(self._step.kernel, whole, on_cuda, len(optimizer.formula_numbers))
         if len(on_cuda) < len(positions):
             others += [position for position in positions if type(self._arrays[position]) is np.ndarray]
         counts = Counts([held[position] for position in positions], before[0])
@@ -254,19 +255,21 @@ class Form:
             device_settings = step_settings(group, optimizer.ranges, write=write)
         if not self._dense:
             grads = [grad if type(grad) is np.ndarray else dense(grad) for grad in grads]
-        work = zip(batches, numbers, strict=True)
-        return partial(self._take, optimizer, group, grads, list(work), device_settings, overflow, formula=not left_out)
+        chains = [
+            self._step.chain(numbers) if batch.others and not left_out else None
+            for batch, (_, numbers) in zip(batches, numbers, strict=True)
+        ]
+        work = list(zip(batches, numbers, chains, strict=True))
+        return partial(self._take, optimizer, group, grads, work, device_settings, overflow)
 
     def _take(
         self,
         optimizer: ElementwiseOptimizer,
         group: Group,
         grads: list[Any],
-        work: list[tuple[_Batch, tuple[list[float], dict[str, Any]]]],
+        work: list[tuple[_Batch, tuple[list[float], dict[str, Any]], tuple[Callable[..., None], int] | None]],
         device_settings: StepSettings | None,
         overflow: Array | None,
-        *,
-        formula: bool,
     ) -> None:
         for param, state in self._made.items():
             optimizer.state[param].update(state)
@@ -275,7 +278,7 @@ class Form:
             version[0] += 1
         at = 0 if overflow is None else overflow.data.ptr
         addresses: list[int] = []
-        if self._tables_on_device or any(batch.tables for batch, _ in work):
+        if self._tables_on_device or any(batch.tables for batch, *_ in work):
             try:
                 addresses = [grad.data.ptr for grad in grads]
             except AttributeError:
@@ -286,13 +289,15 @@ class Form:
             flags = [group[name] if optimizer.ranges.get(name) is flag else 0.0 for name in names]
             for table, made in self._tables_on_device:
                 step_there(table, made, addresses, device_settings, at, flags)
-        for batch, (counts, numbers) in work:
+        for batch, (counts, numbers), chain in work:
             batch.counts.write(counts)
             for table in batch.tables:
                 table.launch(addresses, at, 0, *numbers.values())
-            for position in batch.others if formula else ():
+            if chain is None:
+                continue
+            for position in batch.others:
                 row = [column[position] for column in (grads, self._arrays, *self._state.values())]
-                update_in_blocks(optimizer.formula, row, numbers)
+                update_in_blocks(*chain, row, numbers)
 
     def write(self, values: Sequence[float]) -> None:
         """Write changed settings to every device that computes numbers from them."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.base import grad_of
 from lucid.base import gpu
+from lucid.optim.base.algebra import HOST
 from lucid.optim.base.elementwise import ElementwiseOptimizer
 from lucid.optim.base.slots import counts_there
 from lucid.optim.optimizer import Optimizer
@@ -21,7 +22,7 @@ def why_on_host(optimizer: Optimizer, device: int) -> str | None:
     # of what a class does beside, only the host can leave it out
     if (
         not isinstance(optimizer, ElementwiseOptimizer)
-        or optimizer.step_kernel is None
+        or None in [step.kernel for step in optimizer.steps.values()]
         or kind.step is not Optimizer.step
         or kind.update is not ElementwiseOptimizer.update
     ):
@@ -33,7 +34,11 @@ def why_on_host(optimizer: Optimizer, device: int) -> str | None:
             return f"parameter group {number} counts its steps on the host: make the optimizer with {by}=True"
         # state that a first step fills in another way must not be made by one that does not take place
         settings = {**group, "lr": 0.0}
-        apart = names and not counted and optimizer.numbers(settings, 1) != optimizer.numbers(settings, math.inf)
+        apart = (
+            names
+            and not counted
+            and optimizer.numbers(HOST, settings, 1) != optimizer.numbers(HOST, settings, math.inf)
+        )
         for param in group["params"]:
             if grad_of(param) is None:
                 continue

@@ -12,6 +12,7 @@ from lucid import optim
 from lucid.base import gpu
 from lucid.cuda.steps.numbers import RowNumbers, StepSettings
 from lucid.cuda.steps.scale import update_scale
+from lucid.optim.base.algebra import HOST
 from lucid.settings.optimizers import choice, flag
 from tests.optimizers import NAMES
 
@@ -74,7 +75,7 @@ def test_the_device_makes_what_the_host_makes(rng, name, flags, step):
     made, after = computed(kind, flat, [before] * 3)
     given = {**settings, **dict(zip(kind.scalars, before, strict=True))}
     given["step"] = step if counted else math.inf
-    host = {**given, **kind.numbers(kind.__new__(kind), given, given["step"])}
+    host = {**given, **kind.numbers(HOST, given, given["step"])}
     names = [each for each in kind.formula_numbers if kind.ranges.get(each) is not flag]
     for row, held in zip(made, after, strict=True):
         np.testing.assert_allclose(row, [float(host[each]) for each in names], rtol=1e-13)

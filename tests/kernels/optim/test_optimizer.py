@@ -236,8 +236,8 @@ def test_another_formula_without_a_kernel():
 
     class Uphill(optim.SGD):
         @staticmethod
-        def formula(xp, direction, temporary, grad, param, *, lr):
-            xp.add(param, xp.multiply(grad, lr, out=temporary), out=param)
+        def formula(m, grad, param, momentum_buffer, *, lr):
+            return param + grad * lr, momentum_buffer
 
     param = lucid.tensor([1.0, 2.0], device="cuda", requires_grad=True)
     param.grad = lucid.tensor([0.5, -1.0], device="cuda")

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.ops.base.blocks import choose, drop_where, keep_where, repeated
-from lucid.ops.base.formula.trace import OPERATIONS, Symbol
+from lucid.ops.base.formula.trace import OPERATIONS, Symbol, text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Sequence
     from types import ModuleType
 
     from lucid.base.arrays import Array
     from lucid.ops.base.formula.trace import Node, Traced
 
-__all__ = ["chain"]
+__all__ = ["chain", "chain_in_place", "conditions"]
 
 
 def _expm1_below(xp: ModuleType, out: Array, x: Array, spare: Array) -> None:
@@ -45,12 +45,19 @@ def _log1p_within(xp: ModuleType, out: Array, x: Array, sum: Array, rest: Array)
     xp.add(out, rest, out=out)
 
 
+def _sgn(xp: ModuleType, out: Array, x: Array) -> None:
+    """Write the sign to `out`, -1, 0 or 1, and 0 of NaN; `out` may be `x`."""
+    below = x < 0
+    xp.greater(x, 0, out=out)
+    xp.subtract(out, below, out=out)
+
+
 # Operations that are more than a ufunc, and how many temporaries they need.
 _LONGER: dict[str, tuple[Callable[..., None], int]] = {
     "expm1_below": (_expm1_below, 1),
     "log1p_within": (_log1p_within, 2),
+    "sgn": (_sgn, 0),
 }
-_SIGNS = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
 _NAMES = {
     "inf": math.inf,
     "nan": math.nan,
@@ -63,45 +70,69 @@ _NAMES = {
 
 
 class _Writer:
-    """Writer of a formula's chain, line by line, with the array of each result and the arrays that are free."""
+    """Writer of a formula's chain, line by line, with the array of each result and the arrays that are free.
 
-    def __init__(self, traced: Traced) -> None:
+    Parameters
+    ----------
+    traced : Traced
+    targets : sequence of str
+        The arguments in whose arrays the results come to lie, of each its own. Without any the result lies anywhere.
+    """
+
+    def __init__(self, traced: Traced, targets: Sequence[str] = ()) -> None:
         self.lines: list[str] = []
         self.rooms = 0
         self._free: list[str] = []
         self._texts: dict[Symbol, str] = {}
         self._masks = 0
+        self._targets = targets
+        # of each target its result, which is written there where that is free by then
+        self._places: dict[Node, str] = {}
+        for target, result in zip(targets, traced.results, strict=bool(targets)):
+            self._places.setdefault(result, target)
         operations = [each for each in traced.operations() if not each.number]
-        self._last = {operand: each for each in operations for operand in each.operands}
+        if targets and operations:
+            # several results want an order that says when an argument is free: that in which the formula is written
+            operations = operations[0].m.in_order(operations)
+        self._last: dict[Node, Symbol | None] = {}
+        for each in operations:
+            self._last |= dict.fromkeys(each.operands, each)
+        self._last |= dict.fromkeys(traced.results)
         for each in operations:
             self._write(each)
+        for target, result in zip(targets, map(self.text, traced.results), strict=bool(targets)):
+            if result != target:
+                self.lines.append(f"xp.copyto({target}, {result})")
 
     def text(self, node: Node) -> str:
         """Return an expression for a result, an argument or a number."""
-        if not isinstance(node, Symbol):
-            return repr(node)
-        if not node.operands:
-            return node.name
-        if not node.number:
+        if isinstance(node, Symbol) and node.operands and not node.number:
             return self._texts[node]
-        if node.name not in ("neg", *_SIGNS):
-            raise NotImplementedError(f"{node.name} of settings alone: a chain adds, multiplies and divides these")
-        one, *two = map(self.text, node.operands)
-        return f"({one} {_SIGNS[node.name]} {two[0]})" if two else f"(-{one})"
+        return text(node)
 
-    def _room(self) -> str:
-        if self._free:
-            return self._free.pop()
+    def _room(self, of: Symbol | None = None) -> str:
+        """Return an array to write to: that of the target of a result, if it is free."""
+        place = None if of is None else self._places.get(of)
+        if place in self._free:
+            self._free.remove(place)
+            return place
+        # a result would be in the way of another one
+        free = [each for each in self._free if place is None or each not in self._targets]
+        if free:
+            self._free.remove(free[-1])
+            return free[-1]
         self.rooms += 1
         return f"room{self.rooms}"
 
+    def _ends(self, x: Node, each: Symbol) -> bool:
+        """Return whether an operand's array is free behind an operation."""
+        if not isinstance(x, Symbol) or x.number or x.mask or self._last[x] is not each:
+            return False
+        return bool(x.operands) or x.name in self._targets
+
     def _write(self, each: Symbol) -> None:
         # rooms of what nobody needs after this; the first operand's is taken first
-        ended = [
-            self._texts[x]
-            for x in reversed(dict.fromkeys(each.operands))
-            if isinstance(x, Symbol) and x.operands and not (x.number or x.mask) and self._last[x] is each
-        ]
+        ended = [self.text(x) for x in reversed(dict.fromkeys(each.operands)) if self._ends(x, each)]
         ufunc = OPERATIONS[each.name].numpy
         texts = [self.text(operand) for operand in each.operands]
         if each.mask:
@@ -113,7 +144,7 @@ class _Writer:
             self._choose(each, texts, ended)
         elif ufunc in _LONGER:
             self._free += ended
-            out, *spares = [self._room() for _ in range(1 + _LONGER[ufunc][1])]
+            out, *spares = [self._room(each), *[self._room() for _ in range(_LONGER[ufunc][1])]]
             self.lines.append(f"{ufunc}(xp, {', '.join([out, *texts, *spares])})")
             self._free += spares
             self._texts[each] = out
@@ -124,27 +155,28 @@ class _Writer:
                 # of equal numbers NumPy gives the second
                 texts = self._with_numbers(each.operands, texts)[::-1]
             self._free += ended
-            self._texts[each] = out = self._room()
+            self._texts[each] = out = self._room(each)
             self.lines.append(f"xp.{ufunc}({', '.join(texts)}, out={out})")
 
     def _choose(self, each: Symbol, texts: list[str], ended: list[str]) -> None:
         mask, *values = texts
         one, other = [isinstance(operand, Symbol) and not operand.number for operand in each.operands[1:]]
         zero = [repr(operand) in ("0", "0.0") for operand in each.operands[1:]]
-        if each.rare:
+        if each.rare or self._targets:
+            # arguments of a chain in place may differ in dtype, which bits must not
             if values[1] in ended:
                 out = values[1]
                 ended.remove(out)
             else:
-                out = self._room()
+                out = self._room(each)
                 self.lines.append(f"xp.copyto({out}, {values[1]})")
             self.lines.append(f"xp.copyto({out}, {values[0]}, where={mask})")
         elif (zero[0] and other) or (zero[1] and one):
-            out = self._room()
+            out = self._room(each)
             self.lines.append(f"{'drop' if zero[0] else 'keep'}_where(xp, {out}, {values[zero[0]]}, {mask})")
         else:
             values = self._with_numbers(each.operands[1:], values)
-            out, spare = self._room(), values[0] if values[0] in ended and values[0] != values[1] else self._room()
+            out, spare = self._room(each), values[0] if values[0] in ended and values[0] != values[1] else self._room()
             self.lines.append(f"choose(xp, {out}, {', '.join(values)}, {mask}, {spare})")
             if spare not in ended:
                 self._free.append(spare)
@@ -152,11 +184,20 @@ class _Writer:
         self._texts[each] = out
 
     def _with_numbers(self, operands: tuple[Node, ...], texts: list[str]) -> list[str]:
-        """Return the operands with a block of each number."""
+        """Return the operands with a block of each number; the blocks of a chain in place are too long for it."""
         return [
-            text if isinstance(x, Symbol) and not x.number else f"repeated(xp, {text}, out)"
-            for x, text in zip(operands, texts, strict=True)
+            value if self._targets or (isinstance(x, Symbol) and not x.number) else f"repeated(xp, {value}, out)"
+            for x, value in zip(operands, texts, strict=True)
         ]
+
+
+def _made(name: str, arguments: Sequence[str], settings: Iterable[str], lines: list[str]) -> Callable[..., Any]:
+    """Return a function of an array module, arrays and settings, from the lines of its body."""
+    keywords = f", *, {', '.join(settings)}" if settings else ""
+    head = f"def chain({', '.join(['xp', *arguments])}{keywords}):"
+    names: dict[str, Any] = dict(_NAMES)
+    exec(compile("\n    ".join([head, *lines]), f"<formula of {name}>", "exec"), names)  # noqa: S102 - the text is ours
+    return names["chain"]
 
 
 def chain(name: str, traced: Traced) -> tuple[Callable[..., None], int]:
@@ -173,8 +214,21 @@ def chain(name: str, traced: Traced) -> tuple[Callable[..., None], int]:
         rooms.remove(result)
     else:
         lines = [*lines, f"xp.copyto(out, {result})"]
-    settings = f", *, {', '.join(traced.settings)}" if traced.settings else ""
-    head = f"def chain(xp, out, {', '.join([*traced.arrays, *rooms])}{settings}):"
-    names: dict[str, Any] = dict(_NAMES)
-    exec(compile("\n    ".join([head, *lines]), f"<formula of {name}>", "exec"), names)  # noqa: S102 - the text is ours
-    return names["chain"], len(rooms)
+    return _made(name, ["out", *traced.arrays, *rooms], traced.settings, lines), len(rooms)
+
+
+def chain_in_place(name: str, traced: Traced, targets: Sequence[str]) -> tuple[Callable[..., None], int]:
+    """Return ``chain(xp, *arrays, *temporaries, **settings)``, and the number of its temporaries.
+
+    It writes the results over the arrays that are the targets, and leaves the others as they are. No result may be
+    an argument that another result is written over.
+    """
+    written = _Writer(traced, targets)
+    rooms = [f"room{k + 1}" for k in range(written.rooms)]
+    return _made(name, [*traced.arrays, *rooms], traced.settings, written.lines or ["pass"]), len(rooms)
+
+
+def conditions(name: str, traced: Traced) -> tuple[list[str], Callable[..., tuple[bool, ...]]]:
+    """Return the texts of the conditions on settings alone, and ``holds(xp, **settings)``, the truth of each."""
+    texts = list(map(text, traced.conditions()))
+    return texts, _made(name, [], traced.settings, [f"return ({''.join([f'{each}, ' for each in texts])})"])

@@ -9,14 +9,25 @@ instead, it tells its operations, each once: `lucid.ops.base.formula.functor` wr
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 
-__all__ = ["FORMULAS", "OPERATIONS", "Node", "Operation", "Symbol", "Traced", "Tracer", "trace"]
+__all__ = [
+    "FORMULAS",
+    "OPERATIONS",
+    "Node",
+    "Operation",
+    "Symbol",
+    "Traced",
+    "Tracer",
+    "behind_operands",
+    "text",
+    "trace",
+]
 
 
 class Operation(NamedTuple):
@@ -52,8 +63,10 @@ OPERATIONS: dict[str, Operation] = {
     "reciprocal": Operation("1 / {0}", "reciprocal"),
     "rsqrt": Operation("1 / sqrt({0})"),
     "abs": Operation("fabs({0})", "absolute"),
-    "sgn": Operation("A(({0} > 0) - ({0} < 0))"),
-    "sign_or_nan": Operation("{0} != {0} ? {0} : A(({0} > 0) - ({0} < 0))"),
+    "sgn": Operation("A(({0} > 0) - ({0} < 0))", "sgn"),
+    "sign_or_nan": Operation("{0} != {0} ? {0} : A(({0} > 0) - ({0} < 0))", "sign"),
+    # as a number of float32 has it
+    "float32": Operation("A(float({0}))"),
     **_calls("exp exp2 expm1 log log2 log10 log1p sqrt cbrt sin cos tan sinh cosh tanh floor ceil trunc rint"),
     **_calls(
         "asin acos atan asinh acosh atanh",
@@ -152,6 +165,7 @@ class Symbol:
     __sub__, __rsub__ = _operator("sub"), _operator("sub", reflected=True)
     __mul__, __rmul__ = _operator("mul"), _operator("mul", reflected=True)
     __truediv__, __rtruediv__ = _operator("div"), _operator("div", reflected=True)
+    __pow__, __rpow__ = _operator("pow"), _operator("pow", reflected=True)
     __lt__, __le__, __gt__, __ge__ = _operator("lt"), _operator("le"), _operator("gt"), _operator("ge")
     __and__, __or__ = _operator("logical_and"), _operator("logical_or")
 
@@ -178,9 +192,16 @@ class Tracer:
     """The namespace of a formula: operations and formulas by the names of primitives, each called with symbols.
 
     The same of the same is the same symbol.
+
+    Parameters
+    ----------
+    truths : dict, optional
+        Of conditions on settings alone, by their `text`, whether they hold: choices by these are made. Otherwise they
+        stay operations.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, truths: Mapping[str, bool] | None = None) -> None:
+        self._truths = truths
         self._known: dict[tuple[Any, ...], Symbol] = {}
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
@@ -196,10 +217,7 @@ class Tracer:
         )
 
     def made(self, name: str, *operands: Node, rare: bool = False) -> Symbol:
-        """Return the symbol of an operation on operands.
-
-        ``where(condition, a, b, rare=True)`` says that the condition hardly ever holds.
-        """
+        """Return the symbol of an operation on operands."""
         if name in ("logical_and", "logical_or", "logical_xor", "logical_not"):
             operands = tuple([x if isinstance(x, Symbol) and x.mask else self.made("ne", x, 0) for x in operands])
         # as text, since 0, -0.0 and False are one key
@@ -209,6 +227,21 @@ class Tracer:
             number = all(not isinstance(x, Symbol) or x.number for x in operands)
             symbol = self._known[key] = Symbol(self, name, operands, number=number, rare=rare)
         return symbol
+
+    def in_order(self, operations: Iterable[Symbol]) -> list[Symbol]:
+        """Return operations in the order of their making, that of the formula's text."""
+        chosen = set(operations)
+        return [each for each in self._known.values() if each in chosen]
+
+    def where(self, condition: Node, a: Node, b: Node, *, rare: bool = False) -> Any:
+        """Return the choice between two numbers; `rare` says that the condition hardly ever holds."""
+        if not isinstance(condition, Symbol):
+            return a if condition else b
+        if condition.number:
+            condition = condition if condition.mask else self.made("ne", condition, 0)
+            if self._truths is not None:
+                return a if self._truths[text(condition)] else b
+        return self.made("where", condition, a, b, rare=rare)
 
     # ---- what rules call, and what does nothing to an element, or to a real number ----
 
@@ -225,31 +258,68 @@ class Tracer:
         return 0
 
 
+_SIGNS = {
+    "add": "+", "sub": "-", "mul": "*", "div": "/",
+    "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=",
+}  # fmt: skip
+
+
+def text(node: Node) -> str:
+    """Return the expression in Python of a number: one of settings, or a setting, or known."""
+    if not isinstance(node, Symbol):
+        return repr(node)
+    if not node.operands:
+        return node.name
+    if node.name not in ("neg", *_SIGNS):
+        raise NotImplementedError(
+            f"{node.name} of settings alone: a chain adds, multiplies, divides and compares these"
+        )
+    one, *two = map(text, node.operands)
+    return f"({one} {_SIGNS[node.name]} {two[0]})" if two else f"(-{one})"
+
+
 class Traced(NamedTuple):
-    """A traced formula: its arguments and its result."""
+    """A traced formula: its arguments and its results, one unless it returns a tuple."""
 
     arrays: tuple[str, ...]
     settings: tuple[str, ...]
-    result: Node
+    results: tuple[Node, ...]
+
+    @property
+    def result(self) -> Node:
+        """The first of the results."""
+        return self.results[0]
 
     def operations(self) -> Iterator[Symbol]:
         """Yield each operation once, behind its operands."""
-        seen: set[Symbol] = set()
+        return behind_operands(self.results)
 
-        def walk(node: Node) -> Iterator[Symbol]:
-            if isinstance(node, Symbol) and node.operands and node not in seen:
-                seen.add(node)
-                for operand in node.operands:
-                    yield from walk(operand)
-                yield node
-
-        yield from walk(self.result)
+    def conditions(self) -> list[Symbol]:
+        """Return the conditions on settings alone, each once."""
+        choices = [each.operands[0] for each in self.operations() if each.name == "where"]
+        return [each for each in dict.fromkeys(choices) if isinstance(each, Symbol) and each.number]
 
 
-def trace(function: Callable[..., Any], **known: Any) -> Traced:
+def behind_operands(results: Iterable[Node], leaves: Container[Symbol] = ()) -> Iterator[Symbol]:
+    """Yield each operation of results once, behind its operands, but for leaves and their operands."""
+    seen: set[Symbol] = set()
+
+    def walk(node: Node) -> Iterator[Symbol]:
+        if isinstance(node, Symbol) and node.operands and node not in seen and node not in leaves:
+            seen.add(node)
+            for operand in node.operands:
+                yield from walk(operand)
+            yield node
+
+    for result in results:
+        yield from walk(result)
+
+
+def trace(function: Callable[..., Any], truths: Mapping[str, bool] | None = None, /, **known: Any) -> Traced:
     """Return the operations of a formula, or of a rule, on its parameters behind `m` but for those that are known.
 
-    Those that are given by keyword alone are settings; the shapes that a rule sums to are left out.
+    Those that are given by keyword alone are settings; the shapes that a rule sums to are left out. Of several results
+    those that are None are left out. `truths` is as for `Tracer`.
     """
     code = function.__code__
     count = code.co_argcount
@@ -258,6 +328,8 @@ def trace(function: Callable[..., Any], **known: Any) -> Traced:
     arrays = tuple([name for name in named if name not in known])
     keywords = code.co_varnames[count : count + code.co_kwonlyargcount]
     settings = tuple([name for name in keywords if name not in known])
-    m = Tracer()
+    m = Tracer(truths)
     symbols = {name: Symbol(m, name) for name in arrays} | {name: Symbol(m, name, number=True) for name in settings}
-    return Traced(arrays, settings, function(m, **symbols, **known))
+    results = function(m, **symbols, **known)
+    several = cast("tuple[Node | None, ...]", results if isinstance(results, tuple) else (results,))
+    return Traced(arrays, settings, tuple([each for each in several if each is not None]))

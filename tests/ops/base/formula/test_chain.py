@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from lucid.ops.base.blocks import BLOCK, in_blocks
-from lucid.ops.base.formula.chain import chain
+from lucid.ops.base.formula.chain import chain, chain_in_place, conditions
 from lucid.ops.base.formula.formulas import Formula
 from lucid.ops.base.formula.trace import FORMULAS, trace
 from tests.ops.base.formula.drawn import Plain, drawn
@@ -32,6 +32,52 @@ def test_drawn_formulas(dtype, rng):
             assert_same(in_blocks(np, *Formula(formula).chain, x, y, alpha=0.7), formula(Plain(), x, y, alpha=0.7))
     assert_same(x, kept[0])
     assert_same(y, kept[1])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_drawn_formulas_in_place(dtype, rng):
+    """Several results come to lie in arguments that others need; the first argument stays as it is."""
+    for length in range(1, 40):
+        one, two, three = (drawn(rng, length) for _ in range(3))
+
+        def together(m, g, x, y, z, *, alpha, one=one, two=two, three=three):
+            first = one(m, g, y, alpha=alpha)
+            return first, two(m, first, x, alpha=alpha), three(m, z, y, alpha=alpha)
+
+        traced = trace(together, one=one, two=two, three=three)
+        write, temporaries = chain_in_place("", traced, ("x", "y", "z"))
+        arrays = [rng.permutation(np.append(SPECIAL, rng.standard_normal(50))).astype(dtype) for _ in range(4)]
+        kept, spare = arrays[0].copy(), [np.empty(62, dtype) for _ in range(temporaries)]
+        with np.errstate(all="ignore"):
+            expected = together(Plain(), *[array.copy() for array in arrays], alpha=0.7)
+            write(np, *arrays, *spare, alpha=0.7)
+        assert_same(arrays[0], kept)
+        for got, wanted in zip(arrays[1:], expected, strict=True):
+            assert_same(got, np.broadcast_to(wanted, got.shape))
+
+
+def test_results_in_place_of_each_other(rng):
+    """A result that is an argument is copied before it is written over; the same result may lie in two."""
+    x, y, z = arrays = rng.standard_normal((3, 5))
+    expected = [y.copy(), y * 2, y * 2]
+    traced = trace(lambda m, x, y, z: (y, y * 2, y * 2))
+    write, temporaries = chain_in_place("", traced, ("x", "y", "z"))
+    write(np, x, y, z, *rng.standard_normal((temporaries, 5)))
+    assert_same(arrays, np.array(expected))
+
+
+def test_choices_by_settings():
+    """Conditions on settings alone are told before, and a chain computes one side of the choices by them."""
+
+    def formula(m, x, *, alpha, flag):
+        return m.where(m.gt(alpha * 2, 1), m.where(flag, x + alpha, x - alpha), x * alpha)
+
+    texts, hold = conditions("", trace(formula))
+    told = dict(zip(texts, hold(None, alpha=3.0, flag=False), strict=True))
+    assert told == {"((alpha * 2) > 1)": True, "(flag != 0)": False}
+    for alpha, flag, names in [(3.0, True, ["add"]), (3.0, False, ["sub"]), (0.1, True, ["mul"])]:
+        truths = dict(zip(texts, hold(None, alpha=alpha, flag=flag), strict=True))
+        assert [each.name for each in trace(formula, truths).operations() if not each.number] == names
 
 
 def test_shapes(rng):
@@ -75,7 +121,7 @@ def test_an_operation_without_a_ufunc():
     """What NumPy has no ufunc for is named, with what to do."""
     with pytest.raises(NotImplementedError, match="erfc has no ufunc in OPERATIONS: name it there, or write the chain"):
         chain("", trace(lambda m, x: m.erfc(x)))
-    with pytest.raises(NotImplementedError, match="exp of settings alone: a chain adds, multiplies and divides these"):
+    with pytest.raises(NotImplementedError, match="exp of settings alone: a chain adds, multiplies, divides and"):
         chain("", trace(lambda m, x, *, alpha: x * m.exp(alpha)))
 
 

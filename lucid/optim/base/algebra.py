@@ -1,0 +1,224 @@
+"""Chains of ufuncs and kernels from the formula of an optimizer."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from functools import cached_property
+from itertools import product
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+
+import numpy as np
+
+from lucid.ops.base.formula.chain import chain_in_place, conditions
+from lucid.ops.base.formula.functor import expressions
+from lucid.ops.base.formula.trace import Symbol, Tracer, trace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from lucid.cuda.launch.kernels import Kernel
+    from lucid.ops.base.formula.trace import Node, Traced
+    from lucid.optim.base.elementwise import ElementwiseOptimizer
+
+    Chain: TypeAlias = Callable[..., None]
+
+__all__ = ["HOST", "Step", "descent", "scaled", "source_of", "state_forms"]
+
+
+class _Host:
+    """The namespace of `numbers` on the host: functions of floats by the names of a `Tracer`."""
+
+    sqrt = staticmethod(math.sqrt)
+    maximum = staticmethod(max)
+
+    def where(self, condition: object, a: float, b: float) -> float:
+        """Return the choice between two numbers."""
+        return a if condition else b
+
+    def float32(self, x: float) -> float:
+        """Return a number as float32 has it."""
+        return float(np.float32(x))
+
+
+HOST = cast("Tracer", _Host())
+"""What `numbers` of an optimizer is called with by the host."""
+
+
+# ---- what formulas share ----
+
+
+def descent(m: Tracer, grad: Node, param: Node, weight_decay: Node, maximize: Node) -> Any:
+    """Return ``±grad + weight_decay * param`` (minus: maximize), without a product of 0 and infinity."""
+    grad = m.where(maximize, m.neg(grad), grad)
+    return m.where(weight_decay, m.add(m.mul(param, weight_decay), grad), grad)
+
+
+def scaled(m: Tracer, x: Node, factor: Node) -> Any:
+    """Return ``x * factor``; the CPU leaves a product with 1 out."""
+    return m.where(m.ne(factor, 1), m.mul(x, factor), x)
+
+
+# ---- the step on each side ----
+
+
+class Step:
+    """The step of parameters with one choice of the arrays that a state may have.
+
+    Attributes
+    ----------
+    function : callable
+        The optimizer's formula.
+    absent : tuple of str
+        The parameters of it that are None.
+    kernel : Kernel, optional
+    """
+
+    def __init__(self, function: Callable[..., Any], absent: tuple[str, ...], kernel: Kernel | None) -> None:
+        self.function = function
+        self.absent = absent
+        self.kernel = kernel
+        self._chains: dict[tuple[bool, ...], tuple[Chain, int]] = {}
+
+    def traced(self, truths: Mapping[str, bool] | None = None) -> Traced:
+        """Return the operations; with the truths of conditions on numbers those that are done then."""
+        return trace(self.function, truths, **dict.fromkeys(self.absent))
+
+    @cached_property
+    def _conditions(self) -> tuple[list[str], Callable[..., tuple[bool, ...]]]:
+        return conditions(self.function.__qualname__, self.traced())
+
+    def chain(self, numbers: Mapping[str, Any]) -> tuple[Chain, int]:
+        """Return ``chain(xp, *row, *temporaries, **numbers)`` of such numbers, and how many temporaries it takes."""
+        texts, holds = self._conditions
+        truths = holds(None, **numbers)
+        known = self._chains.get(truths)
+        if known is None:
+            traced = self.traced(dict(zip(texts, truths, strict=True)))
+            known = self._chains[truths] = chain_in_place(self.function.__qualname__, traced, traced.arrays[1:])
+        return known
+
+
+def state_forms(kind: type[ElementwiseOptimizer]) -> Iterator[tuple[tuple[str, ...], tuple[str, ...], str]]:
+    """Yield the arrays that a state may have, the parameters of a formula that are None then, and a kernel's name."""
+    slots = [(name, slot.asked_by) for name, slot in kind.slots.items() if not slot.scalar]
+    parameters = inspect.getfullargspec(kind.formula).args[3:]
+    optional = [name for name, asked_by in slots if asked_by]
+    for chosen in product((False, True), repeat=len(optional)):
+        left_out = {name for name, present in zip(optional, chosen, strict=True) if not present}
+        names = tuple([name for name, _ in slots if name not in left_out])
+        absent = [each for each, (name, _) in zip(parameters, slots, strict=True) if name in left_out]
+        asked_for = [name for name in optional if name not in left_out]
+        yield names, tuple(absent), "_".join([getattr(kind, "kernel", ""), *asked_for])
+
+
+# ---- CUDA C++ ----
+
+_KERNEL = """\
+template <typename T>
+__global__ void {name}(Tensors<{depth}> tensors, int rows, int chunk, const float* found, const {struct}* numbers_t,
+                       {struct} numbers{flags}) {{
+    typedef Real<T> A;
+    if (!begins(tensors, rows, chunk, found, numbers_t, numbers)) return;
+{numbers}    for_each_in_chunk<T, {depth}, 1>(tensors, rows, chunk, [&](A(&value_d)[{depth}]) {{
+{body}    }});
+}}
+"""
+_NUMBERS = """\
+__global__ void {name}_numbers(Scalars<{count}> state, int rows, const float* found, const double* settings,
+                               {struct}* numbers_t) {{
+    typedef double A;
+    LUCID_FOR(t, rows) {{
+{body}    }}
+}}
+"""
+
+
+def source_of(kind: type[ElementwiseOptimizer], plain: Sequence[str], flags: Sequence[str]) -> str:
+    """Return the kernels of an optimizer: of its step with each state, and of the numbers that it takes.
+
+    Parameters
+    ----------
+    kind : type
+    plain, flags : sequence of str
+        The formula's numbers, and those that are flags.
+    """
+    struct = f"{kind.kernel.capitalize()}Numbers"
+    parts = [f"struct {struct} {{\n    double {', '.join(plain)};\n}};\n"]
+    for names, absent, name in state_forms(kind):
+        traced = Step(kind.formula, absent, None).traced()
+        parts.append(_kernel(name, struct, traced, flags, 2 + len(names)))
+    parts.append(_numbers_kernel(kind, struct, plain))
+    return "namespace lucid {\n\n" + "\n".join(parts) + "\n}  // namespace lucid\n"
+
+
+def _kernel(name: str, struct: str, traced: Traced, flags: Sequence[str], depth: int) -> str:
+    operations = list(traced.operations())
+    # what does not differ from element to element is computed in double, as on the host, and once
+    alone = dict.fromkeys(
+        x for each in operations if not each.number for x in each.operands if isinstance(x, Symbol) and x.number
+    )
+    texts_of = {x: x.name if x.name in flags else f"numbers.{x.name}" for x in _settings_in(list(alone))}
+    lines, texts = expressions(list(alone), texts_of, "double", "made{}")
+    known: dict[Symbol, str] = {}
+    for symbol, text in zip(alone, texts, strict=True):
+        known[symbol] = own = f"n{len(known)}" if symbol.operands else symbol.name
+        lines.append(f"const bool {own} = {text};" if symbol.mask else f"const A {own} = (A)({text});")
+    arrays = [f"const A {array} = value_d[{d}];" for d, array in enumerate(traced.arrays)]
+    body, results = expressions(traced.results, known)
+    written = [f"value_d[{d}] = {text};" for d, text in enumerate(results, 1)]
+    return _KERNEL.format(
+        name=name,
+        struct=struct,
+        depth=depth,
+        flags="".join([f", int {flag}" for flag in flags]),
+        numbers=_indented(lines, 4),
+        body=_indented([*arrays, *body, *written], 8),
+    )
+
+
+def _numbers_kernel(kind: type[ElementwiseOptimizer], struct: str, plain: Sequence[str]) -> str:
+    m = Tracer()
+    places: dict[Symbol, str] = {}
+
+    def symbol(name: str, text: str) -> Symbol:
+        made = Symbol(m, name, number=True)
+        places[made] = text
+        return made
+
+    defaults = inspect.signature(kind.__init__).parameters
+    settings: dict[str, Any] = {}
+    for name in kind.ranges:
+        if isinstance(defaults[name].default, tuple):
+            settings[name] = tuple([symbol(f"{name}_{k}", f"settings[{len(places)}]") for k in range(2)])
+        else:
+            settings[name] = symbol(name, f"settings[{len(places)}]")
+    # where nothing is counted, its address is null
+    step: Any = symbol("step", "counted(state.scalar_kt[0][t], found)")
+    others = {name: symbol(name, f"*state.scalar_kt[{k}][t]") for k, name in enumerate(kind.scalars) if k}
+    made: dict[str, Any] = {**settings, **kind.numbers(m, {**settings, **others, "step": step}, step)}
+    results = [made[name] for name in (*plain, *others)]
+    lines, texts = expressions(results, {each: each.name for each in places}, "double", "made{}")
+    used = {each for result in results for each in _settings_in([result])}
+    read = [f"const double {each.name} = {text};" for each, text in places.items() if each in used and each is not step]
+    # a step is counted, whether it is asked for or not
+    counted = f"{'const double step = ' if step in used else ''}{places[step]};"
+    kept = [f"keep(state.scalar_kt[{k}][t], (float)({text}), found);" for k, text in enumerate(texts[len(plain) :], 1)]
+    body = [*read, counted, *lines, *kept, f"numbers_t[t] = {struct}{{{', '.join(texts[: len(plain)])}}};"]
+    return _NUMBERS.format(name=kind.kernel, struct=struct, count=max(len(kind.scalars), 1), body=_indented(body, 8))
+
+
+def _settings_in(nodes: Sequence[Node]) -> dict[Symbol, None]:
+    """Return the settings that numbers are made of, each once."""
+    settings: dict[Symbol, None] = {}
+    for node in nodes:
+        if isinstance(node, Symbol):
+            if node.operands:
+                settings |= _settings_in(node.operands)
+            elif node.number:
+                settings[node] = None
+    return settings
+
+
+def _indented(lines: Sequence[str], by: int) -> str:
+    return "".join([f"{' ' * by}{line}\n" for line in lines])
