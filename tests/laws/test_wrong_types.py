@@ -44,6 +44,7 @@ ANYTHING = "takes anything by design"
 NO_CUDA = "is looked at on a CUDA device only"
 EXEMPT = {
     "lucid.is_tensor.obj": ANYTHING,
+    "Tensor.astype.copy": "takes the truth of anything, as in NumPy",
     "lucid.nn.Identity.args": ANYTHING,
     "lucid.utils.checkpoint.checkpoint.args": "they are the arguments of the user's function",
     "lucid.cuda.warmup.inputs": "they are the arguments of the user's model",
@@ -182,6 +183,7 @@ FUSED = {**each("conv_w linear_w conv_b linear_b bn_rm bn_rv bn_w bn_b", vector)
 
 # By the name of a callable: the values that it does not take by name.
 VALUES = {
+    "astype": {"x": vector, "dtype": constant(np.float64)},
     "RNNBase": {"mode": constant("LSTM")},
     "RNNCellBase": {"bias": constant(True), "num_chunks": constant(3)},
     "binomial": {"count": vector, "prob": vector},
@@ -282,6 +284,7 @@ def public():
             if callable(value) and not name.startswith("_"):
                 found.setdefault((id(unwrapped(value)), name.endswith("_")), (f"{place}.{name}", value))
     for name in dir(lucid.Tensor):
+        getattr(lucid.Tensor, name)  # a method of a module that is imported late takes its place by this
         value = inspect.getattr_static(lucid.Tensor, name)
         value = getattr(value, "__func__", value)
         if callable(value) and not name.startswith("_"):
