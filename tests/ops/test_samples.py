@@ -504,9 +504,7 @@ UNREACHED = {
     "lstm_gates": "of LSTM layers: tests/nn/layers/recurrent, tests/kernels/activation/test_lstm_gates.py",
     "lstm_gates_grad": "as lstm_gates",
     "poisson": "draws, tested in tests/ops/creation/test_random.py",
-    **dict.fromkeys(
-        ("cbrt", "modf", "scale", "sign_or_nan", "steps"), "NumPy's ufuncs call it: tests/tensor/numpy_calls"
-    ),
+    **dict.fromkeys(("cbrt", "modf", "sign_or_nan", "steps"), "NumPy's ufuncs call it: tests/tensor/numpy_calls"),
 }
 
 # Runs in a process of its own, in which every primitive counts its uses from its declaration on.

@@ -44,7 +44,7 @@ OTHERS = {
     "OrderedDict": lambda i: OrderedDict(a=1),
     "Counter": lambda i: Counter("ab"),
     "NumPy's scalar": lambda i: np.float32(i),
-    "tensor": lambda i: lucid.ones(1),
+    "tensor": lambda i: lucid.ones(1, device="cpu"),
     "array": lambda i: np.ones(1),
     "numbers as keys": lambda i: dict.fromkeys(range(5)),
 }

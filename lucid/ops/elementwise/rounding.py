@@ -133,7 +133,7 @@ def frac(input: Tensor) -> Tensor:
     return GRAPH.frac(input)
 
 
-@primitive(outputs=("fraction", "whole"))
+@primitive(outputs=("fraction", "whole"), differentiable=(0, 1))
 def _modf(xp: ModuleType, x: Array) -> tuple[Array, ...]:
     return tuple([part.astype(x.dtype, copy=False) for part in xp.modf(x.astype(accumulation_dtype(x.dtype)))])
 
@@ -150,8 +150,8 @@ def _modf_cuda(x: Array) -> Any:
 
 
 @_modf.vjp
-def _modf_vjp(m: Namespace, grad: Array) -> Any:
-    return grad[0]
+def _modf_vjp(m: Namespace, grad: list[Array | None]) -> Any:
+    return m.zeros_like(grad[1]) if grad[0] is None else grad[0]
 
 
 def modf(x: Tensor) -> tuple[Tensor, Tensor]:

@@ -59,7 +59,7 @@ class ElementwiseOptimizer(DeclaredOptimizer):
     kernel: ClassVar[str]
     formula_numbers: ClassVar[list[str]]
     # by the names of the arrays that a state has
-    steps: ClassVar[Mapping[tuple[str, ...], Step]]
+    kernel_steps: ClassVar[Mapping[tuple[str, ...], Step]]
     numbers_kernel: ClassVar[NumbersKernel | None]
     # while a step is taken: the flag on the device that makes it change nothing
     _overflow: Array | None = None
@@ -86,7 +86,7 @@ class ElementwiseOptimizer(DeclaredOptimizer):
     def _declare_kernels(cls, stem: str) -> None:
         """Declare steps and their kernels, in a file of this name; without one there are none."""
         cls.numbers_kernel = None
-        cls.steps = {
+        cls.kernel_steps = {
             names: Step(cls.formula, absent, multi_tensor.step_kernel(stem, name) if stem else None)
             for names, absent, name in state_forms(cls)
         }

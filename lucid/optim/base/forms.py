@@ -110,7 +110,7 @@ class Form:
         for row in whole:
             check_devices(row[1], zip(names, row, strict=True))
         count = len(optimizer.formula_numbers)
-        self._step = optimizer.steps[tuple(self._state)]
+        self._step = optimizer.kernel_steps[tuple(self._state)]
 
         counted = [position for position, on_device in enumerate(resident) if on_device]
         tables, remaining = step_tables(self._step.kernel, whole, counted, count, empty=True)

@@ -22,7 +22,7 @@ def why_on_host(optimizer: Optimizer, device: int) -> str | None:
     # of what a class does beside, only the host can leave it out
     if (
         not isinstance(optimizer, ElementwiseOptimizer)
-        or None in [step.kernel for step in optimizer.steps.values()]
+        or None in [step.kernel for step in optimizer.kernel_steps.values()]
         or kind.step is not Optimizer.step
         or kind.update is not ElementwiseOptimizer.update
     ):

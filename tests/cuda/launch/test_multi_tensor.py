@@ -160,6 +160,6 @@ def test_memory_that_is_given_twice_is_in_a_launch_once():
     param, other = (lucid.ones(3, device="cuda").array for _ in range(2))
     grads = [lucid.ones(3, device="cuda").array for _ in range(3)]
     rows = [[grad, array] for grad, array in zip(grads, (param, other, param[:]), strict=True)]
-    tables, left = multi_tensor.step_tables(SGD.steps[()].kernel, rows, [0, 1, 2], len(SGD.formula_numbers))
+    tables, left = multi_tensor.step_tables(SGD.kernel_steps[()].kernel, rows, [0, 1, 2], len(SGD.formula_numbers))
     assert [table.positions for table in tables] == [[0, 1]]
     assert left == [2]
