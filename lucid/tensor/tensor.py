@@ -168,7 +168,7 @@ class Tensor(Methods, InPlaceMethods):
     _lent_to_kernel = interop.lent_to_kernel
     numpy = interop.numpy
     _in_numpys_form = cupy_calls.in_numpys_form
-    astype = numpys.as_type
+    astype = numpys.astype
 
     # ---- the graph ----
 

@@ -21,27 +21,6 @@ PUBLIC = {
 }
 
 
-@functools.cache
-def nodes(path):
-    """Return the nodes of the syntax tree of a file of lucid."""
-    return tuple(ast.walk(ast.parse((LUCID / path).read_text(encoding="utf-8"))))
-
-
-@functools.cache
-def files():
-    """Return the paths of lucid's files, below its folder."""
-    return [file.relative_to(LUCID).as_posix() for file in sorted(LUCID.rglob("*.py"))]
-
-
-def hinging(path):
-    """Yield (line number, text) of the first lines of docstrings that hinge on a question word outside of code."""
-    for node in nodes(path):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            text = (ast.get_docstring(node) or "").partition("\n")[0]
-            if HINGE.search(CODE.sub("", text)):
-                yield node.body[0].lineno, text
-
-
 def names(node):
     """Yield the names that a node of a syntax tree makes or uses, without underscores at their ends."""
     for field in ("id", "arg", "attr", "name"):
@@ -50,33 +29,54 @@ def names(node):
             yield name.strip("_")
 
 
-def is_side(path, line):
+def hinging(nodes):
+    """Yield (line number, text) of the first lines of docstrings that hinge on a question word outside of code."""
+    for node in nodes:
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            text = (ast.get_docstring(node) or "").partition("\n")[0]
+            if HINGE.search(CODE.sub("", text)):
+                yield node.body[0].lineno, text
+
+
+def is_side(nodes, line):
     """Return whether a function around a line has `right`, too."""
-    for node in nodes(path):
+    for node in nodes:
         if isinstance(node, ast.FunctionDef) and node.lineno <= line <= node.end_lineno:
             if any("right" in names(part) for part in ast.walk(node)):
                 return True
     return False
 
 
-def vague(path):
+def vague(nodes, public):
     """Yield (line number, name) of the identifiers that could stand for anything; `left` beside `right` is a side."""
-    for node in nodes(path):
-        for name in VAGUE.intersection(names(node)) - PUBLIC.get(path, set()):
-            if name != "left" or not is_side(path, node.lineno):
+    for node in nodes:
+        for name in VAGUE.intersection(names(node)) - public:
+            if name != "left" or not is_side(nodes, node.lineno):
                 yield node.lineno, name
+
+
+@functools.cache
+def findings():
+    """Return the lines against the first law and against the second, of all files of lucid."""
+    texts, words = [], []
+    for file in sorted(LUCID.rglob("*.py")):
+        path = file.relative_to(LUCID).as_posix()
+        nodes = list(ast.walk(ast.parse(file.read_text(encoding="utf-8"))))
+        texts += [f"lucid/{path}:{line}: {text}" for line, text in hinging(nodes)]
+        words += [f"lucid/{path}:{line}: {name}" for line, name in vague(nodes, PUBLIC.get(path, set()))]
+    return texts, words
 
 
 def test_a_first_line_names_what_comes_out():
     """No first line hinges on what, which, where or who: it names the result, or the thing itself."""
-    wrong = [f"lucid/{path}:{line}: {text}" for path in files() for line, text in hinging(path)]
-    assert not wrong, "noun or verb of the field first, as in NumPy's documentation:\n" + "\n".join(wrong)
+    texts, _ = findings()
+    assert not texts, "noun or verb of the field first, as in NumPy's documentation:\n" + "\n".join(texts)
 
 
 def test_an_identifier_names_what_it_holds():
     """No identifier is a word that could stand for anything."""
-    wrong = [f"lucid/{path}:{line}: {name}" for path in files() for line, name in vague(path)]
-    assert not wrong, "device, overflow, remaining, arguments, equal, started, match ...:\n" + "\n".join(wrong)
+    _, words = findings()
+    assert not words, "device, overflow, remaining, arguments, equal, started, match ...:\n" + "\n".join(words)
 
 
 def parameters(tree, public=True):

@@ -202,7 +202,7 @@ def step_tables(
     return _tables(kernel, rows, which, 2 + settings, (), empty=empty)
 
 
-def step_there(
+def step_on_device(
     table: Table,
     numbers: RowNumbers,
     addresses: list[int],

@@ -12,7 +12,7 @@ import numpy as np
 
 from lucid.ops.base.formula.chain import chain_in_place, conditions
 from lucid.ops.base.formula.functor import expressions
-from lucid.ops.base.formula.trace import Symbol, Tracer, trace
+from lucid.ops.base.formula.trace import Symbol, Tracer, behind_operands, trace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -158,7 +158,7 @@ def _kernel(name: str, struct: str, traced: Traced, flags: Sequence[str], depth:
     alone = dict.fromkeys(
         x for each in operations if not each.number for x in each.operands if isinstance(x, Symbol) and x.number
     )
-    texts_of = {x: x.name if x.name in flags else f"numbers.{x.name}" for x in _settings_in(list(alone))}
+    texts_of = {x: x.name if x.name in flags else f"numbers.{x.name}" for x in _settings_in([*alone])}
     lines, texts = expressions(list(alone), texts_of, "double", "made{}")
     known: dict[Symbol, str] = {}
     for symbol, text in zip(alone, texts, strict=True):
@@ -199,7 +199,7 @@ def _numbers_kernel(kind: type[ElementwiseOptimizer], struct: str, plain: Sequen
     made: dict[str, Any] = {**settings, **kind.numbers(m, {**settings, **others, "step": step}, step)}
     results = [made[name] for name in (*plain, *others)]
     lines, texts = expressions(results, {each: each.name for each in places}, "double", "made{}")
-    used = {each for result in results for each in _settings_in([result])}
+    used = _settings_in(results)
     read = [f"const double {each.name} = {text};" for each, text in places.items() if each in used and each is not step]
     # a step is counted, whether it is asked for or not
     counted = f"{'const double step = ' if step in used else ''}{places[step]};"
@@ -208,16 +208,10 @@ def _numbers_kernel(kind: type[ElementwiseOptimizer], struct: str, plain: Sequen
     return _NUMBERS.format(name=kind.kernel, struct=struct, count=max(len(kind.scalars), 1), body=_indented(body, 8))
 
 
-def _settings_in(nodes: Sequence[Node]) -> dict[Symbol, None]:
-    """Return the settings that numbers are made of, each once."""
-    settings: dict[Symbol, None] = {}
-    for node in nodes:
-        if isinstance(node, Symbol):
-            if node.operands:
-                settings |= _settings_in(node.operands)
-            elif node.number:
-                settings[node] = None
-    return settings
+def _settings_in(nodes: Sequence[Node]) -> set[Symbol]:
+    """Return the settings that numbers are made of."""
+    parts = [*nodes, *[operand for each in behind_operands(nodes) for operand in each.operands]]
+    return {each for each in parts if isinstance(each, Symbol) and each.number and not each.operands}
 
 
 def _indented(lines: Sequence[str], by: int) -> str:

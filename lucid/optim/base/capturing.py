@@ -11,7 +11,7 @@ from lucid.base.capture import capture_of_this_thread
 from lucid.errors import CaptureError
 from lucid.optim.base.entries import as_state
 from lucid.optim.base.settings import step_settings
-from lucid.optim.base.slots import counts_there
+from lucid.optim.base.slots import counts_on_device
 from lucid.settings.optimizers import flag
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def check_capture(optimizer: ElementwiseOptimizer, by_group: list[list[Tensor]])
     for number, (params, group) in enumerate(zip(by_group, optimizer.param_groups, strict=True)):
         names = optimizer.state_names(group)
         counted, by = not set(names).isdisjoint(optimizer.scalars), optimizer.counted_by
-        if params and counted and not counts_there(optimizer, group):
+        if params and counted and not counts_on_device(optimizer, group):
             raise CaptureError(
                 f"{what}: parameter group {number} has {by}={group[by]}, so that its steps are counted on the host, "
                 f"once for all replays: make the optimizer with {by}=True"

@@ -13,7 +13,7 @@ from lucid.optim.base.algebra import HOST, Step, source_of, state_forms
 from lucid.optim.base.capturing import check_capture, refresh
 from lucid.optim.base.declared import DeclaredOptimizer
 from lucid.optim.base.forms import Asked, Form
-from lucid.optim.base.slots import counts_there
+from lucid.optim.base.slots import counts_on_device
 from lucid.settings.optimizers import flag
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ class ElementwiseOptimizer(DeclaredOptimizer):
     def _check_devices(self, params: list[Tensor], group: Group) -> None:
         """Raise `DeviceError` if a step would; arrays of the last step are known to lie together."""
         form = vars(self).get("_forms", {}).get(id(group))
-        asked = Asked(self.state_names(group), counts_there(self, group), captured=False)
+        asked = Asked(self.state_names(group), counts_on_device(self, group), captured=False)
         if form is None or form.grads(params, self.state, asked) is None:
             super()._check_devices(params, group)
 
@@ -167,7 +167,7 @@ class ElementwiseOptimizer(DeclaredOptimizer):
 
     def _step_of(self, params: list[Tensor], group: Group) -> Callable[[], None]:
         """Return the update of the parameters of a group, after all checks that may refuse it."""
-        asked = Asked(self.state_names(group), counts_there(self, group), gpu.is_capturing())
+        asked = Asked(self.state_names(group), counts_on_device(self, group), gpu.is_capturing())
         forms: dict[int, Form | None] = vars(self).setdefault("_forms", {})
         form, grads, before = None if asked.captured else forms.get(id(group)), None, None
         if form is not None:
@@ -205,7 +205,7 @@ class ElementwiseOptimizer(DeclaredOptimizer):
         What a setting asks for may be missing at any step, since settings change; the rest at the first one only.
         """
         made: dict[Tensor, dict[str, Tensor]] = {}
-        wanted, on_device = frozenset(names), counts_there(self, group)
+        wanted, on_device = frozenset(names), counts_on_device(self, group)
         for param in params if names else ():
             state = self.state.get(param, {})
             if state.keys() >= wanted:

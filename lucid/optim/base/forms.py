@@ -10,7 +10,7 @@ import numpy as np
 from lucid.autograd.base import versions_of
 from lucid.base import gpu
 from lucid.base.capture import capture_of_this_thread
-from lucid.cuda.launch.multi_tensor import dense, step_tables, step_there
+from lucid.cuda.launch.multi_tensor import dense, step_on_device, step_tables
 from lucid.cuda.steps.numbers import RowNumbers
 from lucid.optim.base.blocks import update_in_blocks
 from lucid.optim.base.capturing import refuse_without_kernels
@@ -288,7 +288,7 @@ class Form:
             names = optimizer.formula_numbers
             flags = [group[name] if optimizer.ranges.get(name) is flag else 0.0 for name in names]
             for table, made in self._tables_on_device:
-                step_there(table, made, addresses, device_settings, at, flags)
+                step_on_device(table, made, addresses, device_settings, at, flags)
         for batch, (counts, numbers), chain in work:
             batch.counts.write(counts)
             for table in batch.tables:

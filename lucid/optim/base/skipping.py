@@ -9,7 +9,7 @@ from lucid.autograd.base import grad_of
 from lucid.base import gpu
 from lucid.optim.base.algebra import HOST
 from lucid.optim.base.elementwise import ElementwiseOptimizer
-from lucid.optim.base.slots import counts_there
+from lucid.optim.base.slots import counts_on_device
 from lucid.optim.optimizer import Optimizer
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def why_on_host(optimizer: Optimizer, device: int) -> str | None:
     for number, group in enumerate(optimizer.param_groups):
         names = optimizer.state_names(group)
         counted, by = "step" in names, optimizer.counted_by
-        if counted and not counts_there(optimizer, group):
+        if counted and not counts_on_device(optimizer, group):
             return f"parameter group {number} counts its steps on the host: make the optimizer with {by}=True"
         # state that a first step fills in another way must not be made by one that does not take place
         settings = {**group, "lr": 0.0}

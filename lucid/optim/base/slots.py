@@ -54,7 +54,7 @@ class Slot(NamedTuple):
             return wrap(_filled(namespace(array), shape, dtype, value))
 
 
-def counts_there(optimizer: Optimizer, group: Group) -> bool:
+def counts_on_device(optimizer: Optimizer, group: Group) -> bool:
     """Return whether the numbers of the state of a group lie on the parameters' CUDA devices."""
     return bool(group.get(optimizer.counted_by))
 

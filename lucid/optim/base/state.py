@@ -15,7 +15,7 @@ from lucid.base.device import CPU, device_of
 from lucid.base.dtype import can_cast, dtype_of, float32
 from lucid.errors import LucidError, StateDictError, warn
 from lucid.optim.base.entries import Entries
-from lucid.optim.base.slots import counts_there
+from lucid.optim.base.slots import counts_on_device
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -192,7 +192,7 @@ def _entries(entries: Any, optimizer: Optimizer, slot: _Slot) -> dict[str, Any]:
     if names is None:
         # a user's own optimizer, whose steps are what it makes of them
         return {name: _value(value, slot, name) for name, value in saved.items()}
-    device = device_of(slot.param.array) if counts_there(optimizer, slot.group) else CPU
+    device = device_of(slot.param.array) if counts_on_device(optimizer, slot.group) else CPU
     values = {
         name: _value(value, slot, name, device if name in optimizer.scalars else None)
         for name, value in saved.items()

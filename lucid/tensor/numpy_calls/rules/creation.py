@@ -61,7 +61,7 @@ def in_order(a: Tensor, dtype: object = None) -> Any:
 
 
 @rule("astype", "*x dtype copy")
-def as_type(x: Tensor, dtype: object, copy: bool = True) -> Any:
+def astype(x: Tensor, dtype: object, copy: bool = True) -> Any:
     """Return ``numpy.astype``."""
     return array(x, dtype, copy)
 
