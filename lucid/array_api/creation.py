@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from lucid.array_api.operands import tensor_given, together
+from lucid.array_api.operands import checked_tensor, together
 from lucid.autograd.base import TensorBase
 from lucid.base.device import as_device
 from lucid.base.dtype import get_default_dtype
@@ -119,7 +119,7 @@ def full_like(
     x: Tensor, /, fill_value: Number | Tensor, *, dtype: Dtype | None = None, device: Device = None
 ) -> Tensor:
     """Return ``full_like`` of the array API."""
-    like: Any = tensor_given(x)
+    like: Any = checked_tensor(x)
     return full(like.shape, fill_value, dtype=dtype or like.dtype, device=device or like.device)
 
 

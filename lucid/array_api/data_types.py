@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import e, inf, nan, pi
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from lucid.array_api.operands import tensor_given
+from lucid.array_api.operands import checked_tensor
 from lucid.autograd.base import TensorBase
 from lucid.base import gpu, limits
 from lucid.base.device import device as device_class
@@ -129,7 +129,7 @@ def astype(x: Tensor, dtype: Dtype, /, *, copy: bool = True, device: Device = No
     DtypeError
         If complex numbers would lose their imaginary parts: `real` leaves them out.
     """
-    tensor: Any = tensor_given(x)
+    tensor: Any = checked_tensor(x)
     wanted, own = as_dtype(dtype), _dtype_of(x)
     if own.is_complex and not (wanted.is_complex or wanted is bool_):
         raise DtypeError(f"astype: {own} to {wanted} would lose the imaginary parts: use real() or imag()")

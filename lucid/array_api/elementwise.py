@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lucid.array_api import infinities
-from lucid.array_api.operands import of_one, of_two, tensor_given
+from lucid.array_api.operands import checked_tensor, of_one, of_two
 from lucid.autograd.base import TensorBase
 from lucid.ops.base.promotion import cast_to, tensor_dtype
 from lucid.ops.elementwise import (
@@ -107,6 +107,6 @@ trunc = of_one("trunc", rounding.trunc)
 
 def clip(x: Tensor, /, min: Tensor | float | None = None, max: Tensor | float | None = None) -> Tensor:
     """Return ``clip`` of the array API: bounds come to the dtype of `x`."""
-    wanted = tensor_dtype(tensor_given(x))
+    wanted = tensor_dtype(checked_tensor(x))
     low, high = (cast_to(bound, wanted) if isinstance(bound, TensorBase) else bound for bound in (min, max))
     return clipped(x, low, high)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from lucid.array_api.operands import named, tensor_given
+from lucid.array_api.operands import checked_tensor, named
 from lucid.ops.creation import frequencies
 from lucid.ops.fft import one_dimension, several_dimensions, shifting
 from lucid.tensor.numpy_calls.rules.fft import of_several, of_singles
@@ -28,7 +28,7 @@ def _along_one(name: str, transform: Callable[..., Any]) -> Callable[..., Tensor
     transform = of_singles(transform)
 
     def function(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
-        return transform(tensor_given(x), n=n, dim=axis, norm=norm)
+        return transform(checked_tensor(x), n=n, dim=axis, norm=norm)
 
     return named(name, function, f"Return ``fft.{name}`` of the array API.")
 
@@ -39,7 +39,7 @@ def _along_several(name: str, transform: Callable[..., Any]) -> Callable[..., Te
     def function(
         x: Tensor, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: Norm = "backward"
     ) -> Tensor:
-        return transform(tensor_given(x), s=s, dim=axes, norm=norm)
+        return transform(checked_tensor(x), s=s, dim=axes, norm=norm)
 
     return named(name, function, f"Return ``fft.{name}`` of the array API.")
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from lucid.array_api.operands import tensor_given, together
+from lucid.array_api.operands import checked_tensor, together
 from lucid.array_api.reductions import own
 from lucid.errors import ShapeError
 from lucid.ops.decomposition import chains, inverses, orthogonal, pseudoinverse, spectral
@@ -37,7 +37,7 @@ Order = int | float | Literal["fro", "nuc"] | None
 
 def pair(x1: Tensor, x2: Tensor) -> tuple[Any, Any]:
     """Return two operands that are tensors, in one dtype."""
-    first, second = together((tensor_given(x1), tensor_given(x2)))
+    first, second = together((checked_tensor(x1), checked_tensor(x2)))
     return first, second
 
 
@@ -51,7 +51,7 @@ def matmul(x1: Tensor, x2: Tensor, /) -> Tensor:
 
 def matrix_transpose(x: Tensor, /) -> Tensor:
     """Return ``matrix_transpose`` of the array API."""
-    return shapes.matrix_transposed(tensor_given(x))
+    return shapes.matrix_transposed(checked_tensor(x))
 
 
 def tensordot(x1: Tensor, x2: Tensor, /, *, axes: int | tuple[Sequence[int], Sequence[int]] = 2) -> Tensor:
@@ -100,22 +100,22 @@ def matrix_power(x: Tensor, n: int, /) -> Tensor:
 
 def matrix_norm(x: Tensor, /, *, keepdims: bool = False, ord: Order = "fro") -> Tensor:
     """Return ``matrix_norm`` of the array API."""
-    return own(rules.matrix_norm(tensor_given(x), keepdims, ord))
+    return own(rules.matrix_norm(checked_tensor(x), keepdims, ord))
 
 
 def vector_norm(x: Tensor, /, *, axis: Axes = None, keepdims: bool = False, ord: float = 2) -> Tensor:
     """Return ``vector_norm`` of the array API."""
-    return own(rules.vector_norm(tensor_given(x), axis, keepdims, ord))
+    return own(rules.vector_norm(checked_tensor(x), axis, keepdims, ord))
 
 
 def diagonal(x: Tensor, /, *, offset: int = 0) -> Tensor:
     """Return ``diagonal`` of the array API."""
-    return shapes.matrix_diagonal(tensor_given(x), offset)
+    return shapes.matrix_diagonal(checked_tensor(x), offset)
 
 
 def trace(x: Tensor, /, *, offset: int = 0, dtype: Dtype | None = None) -> Tensor:
     """Return ``trace`` of the array API."""
-    return shapes.matrix_trace(tensor_given(x), offset, dtype)
+    return shapes.matrix_trace(checked_tensor(x), offset, dtype)
 
 
 # ---- systems and inverses ----
@@ -153,7 +153,7 @@ def matrix_rank(x: Tensor, /, *, rtol: float | Tensor | None = None) -> Tensor:
 
 def _tolerance(x: Tensor, rtol: float | Tensor | None) -> float | Tensor:
     """Return the bound for singular values that count as zero, as a share of the largest."""
-    array = tensor_given(x).array
+    array = checked_tensor(x).array
     if rtol is not None or array.dtype.kind not in "fc":
         # what is no float is refused where singular values are found
         return 0.0 if rtol is None else rtol
@@ -165,7 +165,7 @@ def _tolerance(x: Tensor, rtol: float | Tensor | None) -> float | Tensor:
 
 def cholesky(x: Tensor, /, *, upper: bool = False) -> Tensor:
     """Return ``cholesky`` of the array API."""
-    return rules.cholesky(tensor_given(x), upper)
+    return rules.cholesky(checked_tensor(x), upper)
 
 
 def qr(x: Tensor, /, *, mode: Literal["reduced", "complete"] = "reduced") -> qr_result:
@@ -185,9 +185,9 @@ def svdvals(x: Tensor, /) -> Tensor:
 
 def eigh(x: Tensor, /) -> eigh_result:
     """Return ``eigh`` of the array API."""
-    return rules.eigh(tensor_given(x))
+    return rules.eigh(checked_tensor(x))
 
 
 def eigvalsh(x: Tensor, /) -> Tensor:
     """Return ``eigvalsh`` of the array API."""
-    return rules.eigvalsh(tensor_given(x))
+    return rules.eigvalsh(checked_tensor(x))

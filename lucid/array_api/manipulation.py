@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lucid.array_api.operands import tensor_given, together
+from lucid.array_api.operands import checked_tensor, together
 from lucid.ops.index.indexing import getitem
 from lucid.ops.shape import broadcasting, joining
 from lucid.ops.shape import reshape as reshaping
@@ -31,37 +31,37 @@ def broadcast_arrays(*arrays: Tensor) -> list[Tensor]:
 
 def broadcast_to(x: Tensor, /, shape: tuple[int, ...]) -> Tensor:
     """Return ``broadcast_to`` of the array API."""
-    return shapes.broadcasted(tensor_given(x), shape)
+    return shapes.broadcasted(checked_tensor(x), shape)
 
 
 def concat(arrays: Sequence[Tensor], /, *, axis: int | None = 0) -> Tensor:
     """Return ``concat`` of the array API: without an axis, of all elements in a row."""
-    return joined.concatenated(together([tensor_given(each) for each in arrays]), axis)
+    return joined.concatenated(together([checked_tensor(each) for each in arrays]), axis)
 
 
 def expand_dims(x: Tensor, /, axis: int) -> Tensor:
     """Return ``expand_dims`` of the array API."""
-    return shapes.expanded(tensor_given(x), axis)
+    return shapes.expanded(checked_tensor(x), axis)
 
 
 def flip(x: Tensor, /, *, axis: Axes = None) -> Tensor:
     """Return ``flip`` of the array API: without an axis, along all."""
-    return shapes.flipped(tensor_given(x), axis)
+    return shapes.flipped(checked_tensor(x), axis)
 
 
 def moveaxis(x: Tensor, source: int | tuple[int, ...], destination: int | tuple[int, ...], /) -> Tensor:
     """Return ``moveaxis`` of the array API."""
-    return shapes.moved(tensor_given(x), source, destination)
+    return shapes.moved(checked_tensor(x), source, destination)
 
 
 def permute_dims(x: Tensor, /, axes: tuple[int, ...]) -> Tensor:
     """Return ``permute_dims`` of the array API."""
-    return shapes.transposed(tensor_given(x), axes)
+    return shapes.transposed(checked_tensor(x), axes)
 
 
 def repeat(x: Tensor, repeats: int | Tensor, /, *, axis: int | None = None) -> Tensor:
     """Return ``repeat`` of the array API."""
-    return shapes.repeated(tensor_given(x), repeats, axis)
+    return shapes.repeated(checked_tensor(x), repeats, axis)
 
 
 def reshape(x: Tensor, /, shape: tuple[int, ...], *, copy: bool | None = None) -> Tensor:
@@ -72,42 +72,42 @@ def reshape(x: Tensor, /, shape: tuple[int, ...], *, copy: bool | None = None) -
     ShapeError
         If a copy is needed, and `copy` is False.
     """
-    return reshaping.view(x, shape) if copy is False else shapes.reshaped(tensor_given(x), shape, copy=copy)
+    return reshaping.view(x, shape) if copy is False else shapes.reshaped(checked_tensor(x), shape, copy=copy)
 
 
 def roll(x: Tensor, /, shift: int | tuple[int, ...], *, axis: Axes = None) -> Tensor:
     """Return ``roll`` of the array API."""
-    return shapes.rolled(tensor_given(x), shift, axis)
+    return shapes.rolled(checked_tensor(x), shift, axis)
 
 
 def squeeze(x: Tensor, /, axis: int | tuple[int, ...]) -> Tensor:
     """Return ``squeeze`` of the array API."""
-    return shapes.squeezed(tensor_given(x), axis)
+    return shapes.squeezed(checked_tensor(x), axis)
 
 
 def stack(arrays: Sequence[Tensor], /, *, axis: int = 0) -> Tensor:
     """Return ``stack`` of the array API."""
-    return joining.stack(together([tensor_given(each) for each in arrays]), axis)
+    return joining.stack(together([checked_tensor(each) for each in arrays]), axis)
 
 
 def take(x: Tensor, indices: Tensor, /, *, axis: int | None = None) -> Tensor:
     """Return ``take`` of the array API."""
-    line, k = reductions.along(tensor_given(x), axis)
+    line, k = reductions.along(checked_tensor(x), axis)
     return getitem(line, (*(slice(None),) * k, indices))
 
 
 def take_along_axis(x: Tensor, indices: Tensor, /, *, axis: int = -1) -> Tensor:
     """Return ``take_along_axis`` of the array API."""
-    return selection.taken_along(tensor_given(x), tensor_given(indices), axis)
+    return selection.taken_along(checked_tensor(x), checked_tensor(indices), axis)
 
 
 def tile(x: Tensor, repetitions: tuple[int, ...], /) -> Tensor:
     """Return ``tile`` of the array API."""
-    return shapes.tiled(tensor_given(x), repetitions)
+    return shapes.tiled(checked_tensor(x), repetitions)
 
 
 def unstack(x: Tensor, /, *, axis: int = 0) -> tuple[Tensor, ...]:
     """Return ``unstack`` of the array API: views, each of them open to changes in place."""
-    array = tensor_given(x).array
+    array = checked_tensor(x).array
     k = axis_in(axis, array.ndim)
     return tuple([getitem(x, (*(slice(None),) * k, place)) for place in range(array.shape[k])])

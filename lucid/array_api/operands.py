@@ -37,7 +37,7 @@ def together(operands: Sequence[Any]) -> list[Any]:
     return [cast_to(each, wanted) if isinstance(each, TensorBase) else each for each in operands]
 
 
-def tensor_given(x: Any) -> Any:
+def checked_tensor(x: Any) -> Any:
     """Return an operand that has to be a tensor.
 
     Raises
@@ -61,7 +61,7 @@ def of_one(name: str, op: Callable[[Any], Any]) -> Callable[[Tensor], Tensor]:
     """Return a function of one tensor, elementwise."""
 
     def function(x: Tensor, /) -> Tensor:
-        return op(tensor_given(x))
+        return op(checked_tensor(x))
 
     return named(name, function, f"Return ``{name}`` of the array API, elementwise.")
 
@@ -71,7 +71,7 @@ def of_two(name: str, op: Callable[[Any, Any], Any]) -> Callable[[Tensor | Numbe
 
     def function(x1: Tensor | Number, x2: Tensor | Number, /) -> Tensor:
         if not isinstance(x1, TensorBase):
-            tensor_given(x2)
+            checked_tensor(x2)
         return op(*together((x1, x2)))
 
     return named(name, function, f"Return ``{name}`` of the array API, elementwise.")

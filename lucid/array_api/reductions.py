@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 import numpy as np
 
-from lucid.array_api.operands import tensor_given, together
+from lucid.array_api.operands import checked_tensor, together
 from lucid.base.dtype import int64
 from lucid.errors import ShapeError
 from lucid.ops.base.promotion import cast_to
@@ -41,62 +41,62 @@ def own(result: Tensor) -> Tensor:
 
 def sum(x: Tensor, /, *, axis: Axes = None, dtype: Dtype | None = None, keepdims: bool = False) -> Tensor:
     """Return ``sum`` of the array API."""
-    return reductions.total(tensor_given(x), axis, dtype, keepdims)
+    return reductions.total(checked_tensor(x), axis, dtype, keepdims)
 
 
 def prod(x: Tensor, /, *, axis: Axes = None, dtype: Dtype | None = None, keepdims: bool = False) -> Tensor:
     """Return ``prod`` of the array API."""
-    return reductions.product(tensor_given(x), axis, dtype, keepdims)
+    return reductions.product(checked_tensor(x), axis, dtype, keepdims)
 
 
 def max(x: Tensor, /, *, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """Return ``max`` of the array API."""
-    return own(reductions.largest(tensor_given(x), axis, keepdims))
+    return own(reductions.largest(checked_tensor(x), axis, keepdims))
 
 
 def min(x: Tensor, /, *, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """Return ``min`` of the array API."""
-    return own(reductions.smallest(tensor_given(x), axis, keepdims))
+    return own(reductions.smallest(checked_tensor(x), axis, keepdims))
 
 
 def mean(x: Tensor, /, *, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """Return ``mean`` of the array API."""
-    return statistics.mean(tensor_given(x), axis, None, keepdims)
+    return statistics.mean(checked_tensor(x), axis, None, keepdims)
 
 
 def std(x: Tensor, /, *, axis: Axes = None, correction: float = 0.0, keepdims: bool = False) -> Tensor:
     """Return ``std`` of the array API."""
-    return own(statistics.deviation(tensor_given(x), axis, None, correction, keepdims))
+    return own(statistics.deviation(checked_tensor(x), axis, None, correction, keepdims))
 
 
 def var(x: Tensor, /, *, axis: Axes = None, correction: float = 0.0, keepdims: bool = False) -> Tensor:
     """Return ``var`` of the array API."""
-    return statistics.variance(tensor_given(x), axis, None, correction, keepdims)
+    return statistics.variance(checked_tensor(x), axis, None, correction, keepdims)
 
 
 def all(x: Tensor, /, *, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """Return ``all`` of the array API."""
-    return reductions.all_true(tensor_given(x), axis, keepdims)
+    return reductions.all_true(checked_tensor(x), axis, keepdims)
 
 
 def any(x: Tensor, /, *, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """Return ``any`` of the array API."""
-    return reductions.any_true(tensor_given(x), axis, keepdims)
+    return reductions.any_true(checked_tensor(x), axis, keepdims)
 
 
 def count_nonzero(x: Tensor, /, *, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """Return ``count_nonzero`` of the array API."""
-    return reductions.count_of_nonzero(tensor_given(x), axis, keepdims)
+    return reductions.count_of_nonzero(checked_tensor(x), axis, keepdims)
 
 
 def argmax(x: Tensor, /, *, axis: int | None = None, keepdims: bool = False) -> Tensor:
     """Return ``argmax`` of the array API."""
-    return extremes.argmax(tensor_given(x), axis, keepdims)
+    return extremes.argmax(checked_tensor(x), axis, keepdims)
 
 
 def argmin(x: Tensor, /, *, axis: int | None = None, keepdims: bool = False) -> Tensor:
     """Return ``argmin`` of the array API."""
-    return extremes.argmin(tensor_given(x), axis, keepdims)
+    return extremes.argmin(checked_tensor(x), axis, keepdims)
 
 
 # ---- along an axis ----
@@ -118,7 +118,7 @@ def cumulative_prod(
 
 def _line(x: Tensor, axis: int | None, name: str) -> int:
     """Return the axis to accumulate along; only for a vector it may be left out."""
-    if axis is None and tensor_given(x).array.ndim != 1:
+    if axis is None and checked_tensor(x).array.ndim != 1:
         raise ShapeError(f"{name}: axis: expected one for an array of {x.ndim} dimensions, got None")
     return 0 if axis is None else axis
 
@@ -127,7 +127,7 @@ def diff(
     x: Tensor, /, *, axis: int = -1, n: int = 1, prepend: Tensor | None = None, append: Tensor | None = None
 ) -> Tensor:
     """Return ``diff`` of the array API."""
-    tensor, first, last = together((tensor_given(x), prepend, append))
+    tensor, first, last = together((checked_tensor(x), prepend, append))
     return differences.diff(tensor, n, axis, first, last)
 
 
@@ -152,7 +152,7 @@ def nonzero(x: Tensor, /) -> tuple[Tensor, ...]:
     ShapeError
         If the array has no dimension.
     """
-    if not tensor_given(x).array.ndim:
+    if not checked_tensor(x).array.ndim:
         raise ShapeError("nonzero: expected an array of at least one dimension, got none")
     return cast("tuple[Tensor, ...]", places(x, as_tuple=True))
 
@@ -161,13 +161,13 @@ def searchsorted(
     x1: Tensor, x2: Tensor, /, *, side: Literal["left", "right"] = "left", sorter: Tensor | None = None
 ) -> Tensor:
     """Return ``searchsorted`` of the array API."""
-    row, values = together((tensor_given(x1), tensor_given(x2)))
+    row, values = together((checked_tensor(x1), checked_tensor(x2)))
     return sorting.searchsorted(row, values, side=side, sorter=None if sorter is None else cast_to(sorter, int64))
 
 
 def where(condition: Tensor, x1: Tensor | Number, x2: Tensor | Number, /) -> Tensor:
     """Return ``where`` of the array API."""
-    return selection.where(tensor_given(condition), *together((x1, x2)))
+    return selection.where(checked_tensor(condition), *together((x1, x2)))
 
 
 # ---- sets ----
@@ -199,7 +199,7 @@ class UniqueInverse(NamedTuple):
 def unique_all(x: Tensor, /) -> UniqueAll:
     """Return ``unique_all`` of the array API: the gradient of each value goes to the first of its kind."""
     unique_of: Any = np.unique
-    _, first, inverse, counts = unique_of(plain(tensor_given(x)), True, True, True, equal_nan=False)
+    _, first, inverse, counts = unique_of(plain(checked_tensor(x)), True, True, True, equal_nan=False)
     first, inverse, counts = (
         selection.index_beside(np.asarray(each, np.int64), x) for each in (first, inverse.reshape(x.shape), counts)
     )

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from lucid.base.arrays import Array
     from lucid.collectives.work import Steps
 
-__all__ = ["Target", "check_alike", "contiguous", "device_type", "filled", "stacked", "tensors_of"]
+__all__ = ["Target", "check_same_form", "contiguous", "device_type", "filled", "stacked", "tensors_of"]
 
 
 def contiguous(array: Array) -> Array:
@@ -58,7 +58,7 @@ def tensors_of(tensors: object, name: str, count: int) -> list[TensorBase]:
     return checked
 
 
-def check_alike(tensors: Iterable[TensorBase], like: TensorBase, name: str) -> None:
+def check_same_form(tensors: Iterable[TensorBase], like: TensorBase, name: str) -> None:
     """Raise unless all tensors are of the shape, the dtype and the device of `like`."""
     for each in tensors:
         if describe(each) != describe(like):

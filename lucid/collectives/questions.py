@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from lucid.base.device import device as named
-from lucid.collectives.engines.communicator import nccl_is_there
+from lucid.collectives.engines.communicator import nccl_is_available
 from lucid.collectives.group import ProcessGroup, index_in
 from lucid.collectives.job.launch import number_of
 from lucid.collectives.work import as_seconds
@@ -157,7 +157,7 @@ def is_nccl_available() -> bool:
     >>> import lucid
     >>> backend = "nccl" if lucid.distributed.is_nccl_available() else None
     """
-    return nccl_is_there()
+    return nccl_is_available()
 
 
 def is_torchelastic_launched() -> bool:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from lucid.autograd.base import TensorBase, describe
 from lucid.base.arrays import namespace, on
 from lucid.collectives.group import text_of
-from lucid.collectives.memory import Target, check_alike, check_device, contiguous, stacked, tensor_of, tensors_of
+from lucid.collectives.memory import Target, check_device, check_same_form, contiguous, stacked, tensor_of, tensors_of
 from lucid.collectives.operations import root_of, run
 from lucid.collectives.reduction import ReduceOp, check_op
 from lucid.collectives.world import member
@@ -51,7 +51,7 @@ def all_gather(
     if chosen is None:
         return None
     outputs = tensors_of(tensor_list, "tensor_list", chosen.size())
-    check_alike(outputs, tensor_of(tensor, "tensor"), "all_gather")
+    check_same_form(outputs, tensor_of(tensor, "tensor"), "all_gather")
     array = contiguous(tensor.array)
     buffer = _rows(array, chosen.size())
     targets = [Target(each, "all_gather") for each in outputs]
@@ -155,7 +155,7 @@ def gather(
     buffer, targets = None, []
     if root == chosen.rank():
         outputs = tensors_of(gather_list, "gather_list", chosen.size())
-        check_alike(outputs, tensor, "gather")
+        check_same_form(outputs, tensor, "gather")
         buffer, targets = _rows(array, chosen.size()), [Target(each, "gather") for each in outputs]
     elif gather_list:
         raise SettingError(
@@ -204,7 +204,7 @@ def scatter(
     tensor_of(tensor, "tensor")
     if root == chosen.rank():
         inputs = tensors_of(scatter_list, "scatter_list", chosen.size())
-        check_alike(inputs, tensor, "scatter")
+        check_same_form(inputs, tensor, "scatter")
         array = stacked([each.array for each in inputs])
     elif scatter_list:
         raise SettingError(
@@ -247,7 +247,7 @@ def reduce_scatter(
     if chosen is None:
         return None
     inputs = tensors_of(input_list, "input_list", chosen.size())
-    check_alike(inputs, tensor_of(output, "output"), "reduce_scatter")
+    check_same_form(inputs, tensor_of(output, "output"), "reduce_scatter")
     op = check_op(op, output.array)
     array = stacked([each.array for each in inputs])
     target = Target(output, "reduce_scatter")

@@ -284,7 +284,7 @@ def destroy_process_group(group: Any = None) -> None:
     leaving, world.group = world.group, None
     leaving.leave()
     if world.watch is not None:
-        world.watch.say_left(ends=False)
+        world.watch.announce_departure(ends=False)
         world.discarded += [leaving, *world.others]
     for each in world.others:
         each.leave()

@@ -149,8 +149,8 @@ class Watch:
 
     def at(self, addresses: Iterable[int]) -> list[Any]:
         """Return the watched tensors with an element at one of these addresses."""
-        is_there = holding(addresses)
-        tensors = [each.reference() for each in self._watched.values() if is_there(each.array)]
+        is_read = holding(addresses)
+        tensors = [each.reference() for each in self._watched.values() if is_read(each.array)]
         return [tensor for tensor in tensors if tensor is not None]
 
     def check(self, remedy: str) -> None:

@@ -127,9 +127,9 @@ class OutsideCall:
                     "it was given, or a tensor without a graph; or register it without every_step"
                 )
         # what it returned may be the user's: later parts read a copy, but of what it was given
-        self.result = map_leaves(self.result, lambda leaf: leaf if self._is_given(leaf) else copy_of(leaf))
+        self.result = map_leaves(self.result, lambda leaf: leaf if self._is_argument(leaf) else copy_of(leaf))
 
-    def _is_given(self, leaf: Any) -> bool:
+    def _is_argument(self, leaf: Any) -> bool:
         return not isinstance(leaf, TensorBase) or id(getattr(leaf.array.data, "mem", None)) in self.argument_memory
 
     def replay(self, stream: object) -> None:
@@ -159,7 +159,7 @@ class OutsideCall:
             )
         with no_grad():
             for target, source in zip(targets, sources, strict=True):
-                if not self._is_given(target):
+                if not self._is_argument(target):
                     wrap(target.array).copy_(wrap(source.array))
                 elif source.array.data.ptr != target.array.data.ptr or source.array.strides != target.array.strides:
                     raise CaptureError(

@@ -149,7 +149,7 @@ class Ops(FunctionHook):
 
     def before(self, call: Call) -> None:
         """Look at operands that the op is about to change."""
-        call.data[self] = next(sequences), given_to(call) if call.name.endswith("_") else None
+        call.data[self] = next(sequences), operands_of(call) if call.name.endswith("_") else None
 
     def after(self, call: Call, output: Any) -> None:
         """Raise if an op makes numbers that are not finite of others that are."""
@@ -164,7 +164,7 @@ class Ops(FunctionHook):
             for each in recorded_since(outputs, first):
                 self._recorded.setdefault(each, here)
         bad = next((x for x in outputs if isinstance(x, TensorBase) and not all_finite(x)), None)
-        operands = None if bad is None else given_to(call) if before is None else before
+        operands = None if bad is None else operands_of(call) if before is None else before
         if not operands:
             return  # what was not finite before is told where it came from
         where = f"{call.name}{f' in {path}' if path else ''}"
@@ -173,7 +173,7 @@ class Ops(FunctionHook):
         raise NotFiniteError(f"{where} gives {numbers_of(bad)}. It got numbers {operands}", path, what)
 
 
-def given_to(call: Call) -> str:
+def operands_of(call: Call) -> str:
     """Return an op's operands in words; nothing if some of them are not finite."""
     tensors: list[Any] = [x for x in call.inputs if isinstance(x, TensorBase)]
     numbers = [x for x in (*call.inputs, *call.settings.values()) if isinstance(x, float | complex)]

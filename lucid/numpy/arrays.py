@@ -12,7 +12,7 @@ from lucid.errors import DtypeError, SettingError
 from lucid.numpy.border import (
     REDUCTIONS,
     arrays,
-    as_alike,
+    as_matching,
     called,
     is_array,
     made,
@@ -94,7 +94,7 @@ def operator_of(symbol: str, name: str) -> Callable[[Any, Any], Any]:
     op = getattr(Tensor, f"__{symbol}__") if ufunc.nout == 1 else None
 
     def operator(self: ndarray, other: object) -> Any:
-        if op is not None and (operand := as_alike(self, other)) is not None:
+        if op is not None and (operand := as_matching(self, other)) is not None:
             return made(op(self, operand))
         if not is_operand(other):
             return operators.beside_sparse(name, self, other)
@@ -119,7 +119,7 @@ def reflected_operator_of(name: str) -> Callable[[Any, Any], Any]:
     op = UFUNCS[name] if ufunc.nout == 1 else None
 
     def operator(self: ndarray, other: object) -> Any:
-        if op is not None and (operand := as_alike(self, other)) is not None:
+        if op is not None and (operand := as_matching(self, other)) is not None:
             return made(op(operand, self))
         if not is_operand(other):
             return operators.beside_sparse(name, other, self)
@@ -356,7 +356,7 @@ class ndarray(Tensor, metaclass=_Kind):
         """Return the result of a ufunc: see `lucid.numpy.border`."""
         if method == "__call__" and not options and (op := OPERATIONS.get(ufunc)) is not None and inputs[1] is self:
             # an operator of which the left side is an array
-            if (operand := as_alike(self, inputs[0])) is not None:
+            if (operand := as_matching(self, inputs[0])) is not None:
                 return made(op(operand, self))
         return ufunc_called(ufunc, method, inputs, options)
 

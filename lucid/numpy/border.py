@@ -268,7 +268,7 @@ def promoted(ufunc: np.ufunc, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple([_in_dtype(x, dtype) for x, dtype in zip(arrays, wanted, strict=True)])
 
 
-def as_alike(self: TensorBase, other: object) -> Any:
+def as_matching(self: TensorBase, other: object) -> Any:
     """Return an operand as ops take it if its dtype need not be looked up; else None.
 
     It is a real number, or a tensor or an array of this one's dtype.

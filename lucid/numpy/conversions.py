@@ -32,7 +32,7 @@ def number_of(name: str, convert: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 def array_of(self: Any, dtype: object = None, copy: bool | None = None) -> Any:
     """Return the values as an array of integers or bools, without a gradient, ``np.int64(x)``; or refuse."""
-    if interop.is_left_to_tensor(sys._getframe(1)):  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - who asks
+    if interop.defers_to_tensor(sys._getframe(1)):  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - who asks
         return interop.NO_ARRAY
     plain = dtype is not None and np.dtype(cast("Any", dtype)).kind in "biu"
     return interop.to_array(self.detach() if plain else self, dtype, copy)

@@ -119,14 +119,14 @@ NO_ARRAY = np.array(None)
 """What SciPy's sparse matrices take for no array: they leave the product to its class."""
 
 
-def is_left_to_tensor(asks: FrameType) -> bool:
+def defers_to_tensor(asks: FrameType) -> bool:
     """Return whether a product of SciPy's sparse matrices asks for an array: the tensor computes that itself."""
     return asks.f_code.co_name == "_matmul_dispatch" and asks.f_globals["__name__"].startswith("scipy.sparse")
 
 
 def to_array(self: Tensor, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
     """Return ``numpy.asarray(tensor)``; see `numpy`."""
-    if is_left_to_tensor(sys._getframe(1)):  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - who asks
+    if defers_to_tensor(sys._getframe(1)):  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - who asks
         return NO_ARRAY
     untracked(self, "numpy()", recording=thread.state.grad_mode.enabled, remedy=OF_ARRAYS)
     array = numpy(self)

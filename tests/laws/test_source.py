@@ -48,10 +48,14 @@ def is_side(nodes, line):
 
 
 def vague(nodes, public):
-    """Yield (line number, name) of the identifiers that could stand for anything; `left` beside `right` is a side."""
+    """Yield (line number, name) of the identifiers that could stand for anything, or a part of which could.
+
+    `left` beside `right` is a side, and so it is in a name of several words.
+    """
     for node in nodes:
-        for name in VAGUE.intersection(names(node)) - public:
-            if name != "left" or not is_side(nodes, node.lineno):
+        for name in set(names(node)) - public:
+            part = VAGUE.intersection({name} if "left" in name else name.lower().split("_"))
+            if part and not (name == "left" and is_side(nodes, node.lineno)):
                 yield node.lineno, name
 
 
@@ -74,7 +78,7 @@ def test_a_first_line_names_what_comes_out():
 
 
 def test_an_identifier_names_what_it_holds():
-    """No identifier is a word that could stand for anything."""
+    """No identifier is a word that could stand for anything, nor made of one."""
     _, words = findings()
     assert not words, "device, overflow, remaining, arguments, equal, started, match ...:\n" + "\n".join(words)
 

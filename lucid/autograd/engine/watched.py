@@ -14,7 +14,7 @@ from lucid.autograd.hooks.gradients import fire_node_hooks, fire_tensor_hooks
 from lucid.autograd.modes.state import thread
 from lucid.autograd.recording.namespace import GRAPH
 from lucid.autograd.recording.primitive_node import PrimitiveNode
-from lucid.autograd.recording.views import CopySlices, given_back, lent
+from lucid.autograd.recording.views import CopySlices, lent, returned_gradient
 from lucid.base import gpu
 from lucid.errors import HookTypeError
 
@@ -84,7 +84,7 @@ def run_watched(
         shown = tuple(None if edge is None else lent(g) for edge, g in zip(node.edges, grads, strict=True))
         returned = fire_node_hooks(posthooks, shown, (outputs,), "node posthook", node.name())
         grads = (
-            tuple(map(given_back, returned, shown, grads))
+            tuple(map(returned_gradient, returned, shown, grads))
             if m is GRAPH
             else tuple(None if g is None else g.array for g in returned)
         )
@@ -110,7 +110,7 @@ def _seen_by_function_hooks(
     shown, after = call_hooked(call, backward)
     if m is not GRAPH:
         return tuple([None if g is None else g.array for g in after])
-    return tuple(map(given_back, after, shown, computed))
+    return tuple(map(returned_gradient, after, shown, computed))
 
 
 def _fire_output_hooks(node: Node, extra: Extra, grad: Any, *, graph: bool, fired: bool) -> Any:
@@ -127,7 +127,7 @@ def _fire_output_hooks(node: Node, extra: Extra, grad: Any, *, graph: bool, fire
         if hooks and not fired:
             shown = lent(tensor)
             after = fire_tensor_hooks(hooks, shown, expected, partial(owner_of, node, output))
-            tensor = given_back(after, shown, tensor) if graph else after
+            tensor = returned_gradient(after, shown, tensor) if graph else after
         buffer[output] = tensor if graph or tensor is None else tensor.array
     # once the hooks of all outputs have run: one that raises leaves no gradient behind
     for output, kept in tuple(extra.retained.items()):
@@ -182,7 +182,7 @@ def _as_buffer(tensors: tuple[Any, ...], node: Node, *, graph: bool) -> Any:
 def _received(node: Node, returned: tuple[Any, ...], shown: tuple[Any, ...], grad: Any, *, graph: bool) -> Any:
     """Return a node's gradient after hooks that were shown it have given other gradients, or changed these."""
     if graph:
-        returned = tuple(map(given_back, returned, shown, grad if is_list(grad) else [grad] * node.outputs))
+        returned = tuple(map(returned_gradient, returned, shown, grad if is_list(grad) else [grad] * node.outputs))
     return _as_buffer(returned, node, graph=graph)
 
 

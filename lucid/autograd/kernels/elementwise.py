@@ -9,7 +9,7 @@ import numpy as np
 from lucid.autograd.base import is_tuple
 from lucid.autograd.kernels.expressions import Term, assignments, names_in, parse, put
 from lucid.autograd.kernels.formulas import Formulas, seeds_of
-from lucid.autograd.kernels.recording import KernelWithDerivative, not_found
+from lucid.autograd.kernels.recording import KernelWithDerivative, no_derivative
 from lucid.autograd.kernels.slopes import gradients
 from lucid.base import gpu
 from lucid.errors import ArgumentError, KernelError, NotDifferentiableError
@@ -58,7 +58,7 @@ class _Parameters(KernelWithDerivative):
             terms = self.terms(kernel, inputs, results, seeds, types, floating)
             return {name: str(term) for name, term in terms.items()}
         except (KernelError, NotDifferentiableError, RecursionError) as error:
-            raise not_found(kernel.name, error, inputs[0] if inputs else "x") from error
+            raise no_derivative(kernel.name, error, inputs[0] if inputs else "x") from error
 
     def terms(
         self,

@@ -10,7 +10,7 @@ import numpy as np
 from lucid.autograd.base import is_tuple
 from lucid.autograd.kernels.expressions import Term, number, parse, put
 from lucid.autograd.kernels.formulas import Formulas, seeds_of
-from lucid.autograd.kernels.recording import KernelWithDerivative, not_found
+from lucid.autograd.kernels.recording import KernelWithDerivative, no_derivative
 from lucid.autograd.kernels.slopes import gradients
 from lucid.errors import ArgumentError, GraphError, KernelError, NotDifferentiableError
 
@@ -101,7 +101,7 @@ class Fused(KernelWithDerivative):
                 texts = {each: str(term) for each, term in gained.items()}
         except (KernelError, NotDifferentiableError, RecursionError, TypeError, AttributeError) as error:
             if derived:
-                raise not_found(name, error, self.parameters[0] if self.parameters else "x") from error
+                raise no_derivative(name, error, self.parameters[0] if self.parameters else "x") from error
         seeds = seeds_of(results, self.parameters, alone=True)
         formulas = Formulas(name, texts)
         super().__init__(kernel, name, self.parameters, results, seeds, formulas, backward, derived=derived)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from lucid.base.arrays import Array
 
-__all__ = ["Call", "KernelWithDerivative", "not_found"]
+__all__ = ["Call", "KernelWithDerivative", "no_derivative"]
 
 NUMBERS = (bool, int, float, complex, np.number, np.bool_)
 
@@ -69,7 +69,7 @@ class Call(NamedTuple):
         return f"Call({self.owner.name})"
 
 
-def not_found(name: str, reason: Exception, parameter: str) -> NotDifferentiableError:
+def no_derivative(name: str, reason: Exception, parameter: str) -> NotDifferentiableError:
     """Return the error for a kernel that gives no derivative by itself."""
     if isinstance(reason, RecursionError):
         reason = KernelError("an expression is nested too deep")

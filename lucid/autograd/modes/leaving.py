@@ -58,7 +58,7 @@ class Context:
 
     def __init__(self, otherwise: tuple[Any, ...] | None = None) -> None:
         """Prepare the end; `otherwise` is the call of an `__exit__` without an `__enter__`."""
-        self._otherwise = (_left_too_often, type(self).__name__) if otherwise is None else otherwise
+        self._otherwise = (_no_entry_to_leave, type(self).__name__) if otherwise is None else otherwise
         self._blocks: dict[int, _Blocks] = {}  # by thread
 
     __exit__ = _Exit()
@@ -97,5 +97,5 @@ def together(*steps: tuple[Any, ...]) -> tuple[Any, ...]:
     return deque, starmap(call, steps), 0
 
 
-def _left_too_often(name: str) -> NoReturn:
+def _no_entry_to_leave(name: str) -> NoReturn:
     raise GraphError(f"{name}: __exit__ without an __enter__ of its own")

@@ -204,7 +204,7 @@ def lent(grad: Any) -> Any:
     return tensor
 
 
-def given_back(after: Any, before: Any, grad: Any) -> Any:
+def returned_gradient(after: Any, before: Any, grad: Any) -> Any:
     """Return a gradient of a recorded pass after hooks: `grad` itself if they did not change `before`."""
     if after is not before or before is None or before is grad:
         return after

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from lucid.collectives.job.watch import Watch
     from lucid.collectives.work import Work
 
-__all__ = ["IN_PROGRESS", "SUCCESS", "Peers", "library", "nccl_is_there", "settle"]
+__all__ = ["IN_PROGRESS", "SUCCESS", "Peers", "library", "nccl_is_available", "settle"]
 
 _INSTALL = "pip install 'lucid-cupy[nccl13]', which brings nccl4py and NCCL for CUDA 13"
 _ID_BYTES = 128  # of ncclUniqueId
@@ -33,7 +33,7 @@ _PAUSE = 0.0002
 
 
 @functools.cache
-def nccl_is_there() -> bool:
+def nccl_is_available() -> bool:
     """Return whether nccl4py is installed."""
     return find_spec("nccl") is not None
 
@@ -162,11 +162,11 @@ class Peers:
                 identity[:] = np.frombuffer(bytes(core.get_unique_id()), np.uint8)
                 requests = [self.comm.Isend(identity, rank, tag) for rank in self.ranks[1:]]
 
-        def all_there() -> bool:
+        def all_connected() -> bool:
             with CALLS:
                 return all(request.Test() for request in requests)
 
-        self.poll(all_there, deadline, "the exchange of NCCL's identity", limit)
+        self.poll(all_connected, deadline, "the exchange of NCCL's identity", limit)
         return core.UniqueId.from_bytes(identity.tobytes())
 
     def _publish_address(self) -> None:

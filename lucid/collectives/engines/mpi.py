@@ -89,7 +89,7 @@ class Signature:
         self._extremes = np.array([number, -number])
         self._request = comm.Iallreduce(mpi().IN_PLACE, self._extremes, mpi().MAX)
 
-    def is_there(self) -> bool:
+    def is_complete(self) -> bool:
         """Return whether those of all processes are known."""
         return self._request.Test()
 
@@ -174,7 +174,7 @@ class MpiEngine(Engine):
     def _compare(self, work: Work) -> None:
         """Let `work` fail if another process calls a different collective, as MPI itself does not always notice."""
         signature = work.signature
-        if signature is None or not signature.is_there():
+        if signature is None or not signature.is_complete():
             return
         if signature.is_equal():
             work.signature = None

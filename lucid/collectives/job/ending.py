@@ -67,7 +67,7 @@ def end_together(watch: Watch, abort: Callable[[], object], limit: Callable[[], 
     def leave() -> None:
         if os.getpid() != process:
             return
-        watch.say_left(ends=True)
+        watch.announce_departure(ends=True)
         if not watch.everyone_ends(limit()):
             ends = "the job is ended, as a collective has failed here" if watch.broken else "it waits for them"
             sys.stderr.write(

@@ -212,7 +212,7 @@ class Watch:
         self.tell({"failed": text})
         self.until(lambda: self.mute >= set(self.running()), _LAST_WORDS)
 
-    def say_left(self, *, ends: bool) -> None:
+    def announce_departure(self, *, ends: bool) -> None:
         """Tell all others that this process calls no collective of its groups any more; `ends`: nor of others."""
         self.tell({"left": self.started, "ends": ends})
 

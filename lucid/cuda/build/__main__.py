@@ -50,9 +50,9 @@ def units(dtypes: Sequence[str] = tuple(_DTYPES)) -> list[Unit]:
     for module in pkgutil.walk_packages([str(_PACKAGE)], "lucid."):
         if not module.name.endswith("__main__"):
             import_module(module.name)
-    left_out = {name for dtype, name in _DTYPES.items() if dtype not in dtypes}
+    absent = {name for dtype, name in _DTYPES.items() if dtype not in dtypes}
     groups = {(kernel.stem, each[0] if each else None) for kernel in KERNELS for each in kernel.instances}
-    return [unit(*each) for each in sorted(groups, key=str) if each[1] not in left_out]
+    return [unit(*each) for each in sorted(groups, key=str) if each[1] not in absent]
 
 
 def _build(

@@ -19,9 +19,9 @@ SUMMABLE = frozenset(dtype for dtype, name in C_TYPES.items() if name in FLOATS)
 """The dtypes that there are kernels for."""
 
 _HALVES = ("__half", "__nv_bfloat16")
-_ALIKE, _CONTINUED = "T" * MAX_TERMS, "W" + "T" * (MAX_TERMS - 1)
-_SUM = Elementwise("accumulation", "Total", _ALIKE)
-_BEGIN = Elementwise("accumulation", "Total", _ALIKE, out="float", dtypes=_HALVES)
+_SAME_TYPE, _CONTINUED = "T" * MAX_TERMS, "W" + "T" * (MAX_TERMS - 1)
+_SUM = Elementwise("accumulation", "Total", _SAME_TYPE)
+_BEGIN = Elementwise("accumulation", "Total", _SAME_TYPE, out="float", dtypes=_HALVES)
 _GO_ON = Elementwise("accumulation", "Total", _CONTINUED, out="float", dtypes=_HALVES)
 _END = Elementwise("accumulation", "Total", _CONTINUED, dtypes=_HALVES)
 

@@ -282,7 +282,7 @@ class Arrays:
         self._layout = layout
         self.dtypes, self.devices = layout.dtypes, layout.devices
 
-    def given_again(self) -> set[int]:
+    def repetitions(self) -> set[int]:
         """Return the positions of the arrays at an address that came before."""
         addresses = self._addresses
         if len(set(addresses)) == len(addresses):

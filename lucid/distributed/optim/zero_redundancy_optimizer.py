@@ -125,7 +125,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         self._owners: dict[Tensor, int] = {}
         self._loads = [0] * group.size()
         super().__init__(params, {})
-        _check_alike(self.param_groups, group)
+        _check_forms(self.param_groups, group)
         for each in self.param_groups:
             self._deal(each["params"])
         self.optim = optimizer_class([self._own_part(each) for each in self.param_groups], **defaults)
@@ -165,7 +165,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         super().add_param_group(param_group)
         if constructed:
             group = self.param_groups[-1]
-            _check_alike([group], self.process_group)
+            _check_forms([group], self.process_group)
             self._deal(group["params"])
             self.optim.add_param_group(self._own_part(group))
             self._settle()
@@ -343,7 +343,7 @@ def _hand_over(groups: Iterable[Group], into: Iterable[Group]) -> None:
                 target[name] = value
 
 
-def _check_alike(groups: Iterable[Group], group: ProcessGroup) -> None:
+def _check_forms(groups: Iterable[Group], group: ProcessGroup) -> None:
     """Raise `DistributedError` in all processes if their parameters differ in number, shape or dtype."""
     if group.size() == 1:
         return

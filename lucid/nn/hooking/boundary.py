@@ -20,7 +20,7 @@ from lucid.autograd.hooks.structure import StructureError, map_leaves, paired
 from lucid.autograd.modes.state import thread
 from lucid.autograd.recording.attach import attach
 from lucid.autograd.recording.namespace import GRAPH
-from lucid.autograd.recording.views import View, given_back, lent, live_edge
+from lucid.autograd.recording.views import View, lent, live_edge, returned_gradient
 from lucid.base.arrays import namespace, on
 from lucid.errors import HookError, HookTypeError, warn
 from lucid.nn.module.paths import module_path
@@ -166,7 +166,7 @@ class Frontier(Node):
         shown = [lent(g) for g in grads]
         after = self.fire(shown)
         if graph:
-            return tuple(map(given_back, after, shown, grads))
+            return tuple(map(returned_gradient, after, shown, grads))
         return tuple([None if t is None else t.array for t in after])
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from lucid.nn.parallel.reducer import Reducer
     from lucid.nn.parameter import Parameter
 
-__all__ = ["Form", "check_alike", "check_parameters", "reducers", "same", "share_buffers", "watch_for_grad"]
+__all__ = ["Form", "check_parameters", "check_replicas", "reducers", "same", "share_buffers", "watch_for_grad"]
 
 _TABLES = itemgetter("_modules", "_parameters")
 _VALUES = cast("Callable[[Any], Iterable[object]]", cast("Any", dict).values)
@@ -116,7 +116,7 @@ def _tables(module: Module) -> list[Any]:
     return [(len(table["_modules"]), *map(id, table["_parameters"].values())) for table in tables]
 
 
-def check_alike(module: Module, group: ProcessGroup) -> None:
+def check_replicas(module: Module, group: ProcessGroup) -> None:
     """Raise `DistributedError` in all processes if names, shapes or dtypes of parameters and buffers differ."""
     tensors = [*module.named_parameters(), *module.named_buffers()]
     words = [f"{name} of shape {tuple(tensor.array.shape)}, {tensor.array.dtype.name}" for name, tensor in tensors]

@@ -19,7 +19,7 @@ from lucid.collectives.world import default_group
 from lucid.cuda.switches import are_deterministic_algorithms_enabled
 from lucid.errors import SettingError
 from lucid.nn.module.module import Module
-from lucid.nn.parallel.agreement import Form, check_alike, check_parameters, reducers, watch_for_grad
+from lucid.nn.parallel.agreement import Form, check_parameters, check_replicas, reducers, watch_for_grad
 from lucid.nn.parallel.joining import JoinableModel
 from lucid.nn.parallel.reducer import Reducer
 from lucid.nn.parallel.shards import check_shards, shards_of
@@ -167,7 +167,7 @@ class DistributedDataParallel(Module, JoinableModel):
         self._form = Form(module)
         tree = reduction == "tree" or shards is not None or are_deterministic_algorithms_enabled()
         if group.size() > 1:
-            check_alike(module, group)
+            check_replicas(module, group)
             if init_sync:
                 share([*module.parameters(), *module.buffers()], group, 0, "DistributedDataParallel")
         self.reducer = Reducer(

@@ -96,12 +96,12 @@ class Reducer:
         this = weakref.ref(self)
 
         def noted(number: int) -> Callable[[Any], None]:
-            def gradient_is_there(_: Any) -> None:
+            def gradient_arrived(_: Any) -> None:
                 reducer = this()
                 if reducer is not None:
                     reducer.ready(number)
 
-            return gradient_is_there
+            return gradient_arrived
 
         self.handles = [
             parameter.register_post_accumulate_grad_hook(noted(number))

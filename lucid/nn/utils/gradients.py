@@ -83,7 +83,7 @@ def changed_on_device(
     arrays = looked_at if whole and looked_at is not None else arrays_of(plain)
     if arrays is None:
         return grads
-    if again := arrays.given_again():
+    if again := arrays.repetitions():
         others += [plain[position] for position in again]
         plain = [grad for position, grad in enumerate(plain) if position not in again]
         arrays = Arrays([grad.array for grad in plain])

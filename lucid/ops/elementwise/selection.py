@@ -87,7 +87,7 @@ def _where_b(m: Namespace, grad: Array, condition: Any, b_shape: Ints) -> Any:
     return m.sum_to(m.where(condition, 0, grad), shape=b_shape)
 
 
-_NOT_GIVEN: Any = object()
+_ABSENT: Any = object()
 
 
 def places(condition: Tensor) -> tuple[Tensor, ...]:
@@ -96,7 +96,7 @@ def places(condition: Tensor) -> tuple[Tensor, ...]:
     return tuple([wrap(part) for part in namespace(array).nonzero(array if array.ndim else array.reshape(1))])
 
 
-def where(condition: Tensor, input: Any = _NOT_GIVEN, other: Any = _NOT_GIVEN) -> Any:
+def where(condition: Tensor, input: Any = _ABSENT, other: Any = _ABSENT) -> Any:
     """Return `input` under `condition` and `other` elsewhere; all three broadcast against each other.
 
     A `condition` that is not of bools raises a DtypeError. Of a condition alone it is ``nonzero(condition,
@@ -109,11 +109,11 @@ def where(condition: Tensor, input: Any = _NOT_GIVEN, other: Any = _NOT_GIVEN) -
     >>> lucid.where(x > 0)
     (tensor([0, 2]),)
     """
-    if other is _NOT_GIVEN:
-        if input is _NOT_GIVEN:
+    if other is _ABSENT:
+        if input is _ABSENT:
             return places(condition)
         raise ArgumentError("where: expected a condition, input and other, or a condition alone, got no other")
-    if input is _NOT_GIVEN:
+    if input is _ABSENT:
         raise ArgumentError("where: expected a condition, input and other, or a condition alone, got no input")
     mask = tensor_operand(condition)
     if mask.array.dtype.kind != "b":

@@ -251,7 +251,7 @@ def channels_grad(
         )  # fmt: skip
 
 
-def _given_statistics(x: Array, broadcast: tuple[int, ...], *stats: Array, weights: tuple[Array | None, ...]) -> Any:
+def _forms_by_channel(x: Array, broadcast: tuple[int, ...], *stats: Array, weights: tuple[Array | None, ...]) -> Any:
     """Return the C types and the cuts of an array with statistics given for each channel; or None."""
     names = names_of(x, *weights)
     if names is None or not x.size or any(s.dtype != real_of(x) or not s.flags.c_contiguous for s in stats):
@@ -265,7 +265,7 @@ def rescale(
     broadcast: tuple[int, ...],
 ) -> Any:  # fmt: skip
     """Return the array normalised by given statistics: the kernel of `lucid.ops.layers.batch_normalisation`."""
-    known = _given_statistics(x, broadcast, mean, variance, weights=(weight, bias))
+    known = _forms_by_channel(x, broadcast, mean, variance, weights=(weight, bias))
     if known is None:
         return NotImplemented
     names, cuts = known
@@ -277,7 +277,7 @@ def rescale(
 
 def rescale_grad(grad: Array, variance: Array, weight: Array | None, eps: float, broadcast: tuple[int, ...]) -> Any:
     """Return the gradient of the array that was normalised by given statistics: the same map without mean and bias."""
-    known = _given_statistics(grad, broadcast, variance, weights=(weight,))
+    known = _forms_by_channel(grad, broadcast, variance, weights=(weight,))
     if known is None:
         return NotImplemented
     names, cuts = known
@@ -291,7 +291,7 @@ def rescale_weight_grad(
     broadcast: tuple[int, ...],
 ) -> Any:  # fmt: skip
     """Return the gradient of the weight of channels that were normalised by given statistics."""
-    known = _given_statistics(x, broadcast, mean, variance, weights=())
+    known = _forms_by_channel(x, broadcast, mean, variance, weights=())
     if known is None or grad.dtype != x.dtype:
         return NotImplemented
     names, cuts = known

@@ -105,10 +105,10 @@ def state_forms(kind: type[ElementwiseOptimizer]) -> Iterator[tuple[tuple[str, .
     parameters = inspect.getfullargspec(kind.formula).args[3:]
     optional = [name for name, asked_by in slots if asked_by]
     for chosen in product((False, True), repeat=len(optional)):
-        left_out = {name for name, present in zip(optional, chosen, strict=True) if not present}
-        names = tuple([name for name, _ in slots if name not in left_out])
-        absent = [each for each, (name, _) in zip(parameters, slots, strict=True) if name in left_out]
-        asked_for = [name for name in optional if name not in left_out]
+        dropped = {name for name, present in zip(optional, chosen, strict=True) if not present}
+        names = tuple([name for name, _ in slots if name not in dropped])
+        absent = [each for each, (name, _) in zip(parameters, slots, strict=True) if name in dropped]
+        asked_for = [name for name in optional if name not in dropped]
         yield names, tuple(absent), "_".join([getattr(kind, "kernel", ""), *asked_for])
 
 

@@ -239,11 +239,11 @@ class Form:
 
         All that may be refused is computed before.
         """
-        batches, left_out = self._batches, False
+        batches, skipped = self._batches, False
         if overflow is not None and (optimizer.scalars or any(batch.others for batch in batches)) and batches:
             # what the host counts or changes, only the host can leave out
-            left_out = bool(overflow.item())
-            if left_out and optimizer.scalars:
+            skipped = bool(overflow.item())
+            if skipped and optimizer.scalars:
                 batches = []
                 if not self._tables_on_device:
                     return _nothing
@@ -256,7 +256,7 @@ class Form:
         if not self._dense:
             grads = [grad if type(grad) is np.ndarray else dense(grad) for grad in grads]
         chains = [
-            self._step.chain(numbers) if batch.others and not left_out else None
+            self._step.chain(numbers) if batch.others and not skipped else None
             for batch, (_, numbers) in zip(batches, numbers, strict=True)
         ]
         work = list(zip(batches, numbers, chains, strict=True))

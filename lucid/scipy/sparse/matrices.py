@@ -30,7 +30,7 @@ from lucid.scipy.sparse.building import (
 from lucid.scipy.sparse.operands import MatrixSizeError, array_like, no_rule, on_one_device, product, sums_at, taken
 from lucid.scipy.sparse.pattern import Pattern
 from lucid.scipy.sparse.rearranging import added, in_both, multiplied, rearranged
-from lucid.tensor.interop import NO_ARRAY, is_left_to_tensor
+from lucid.tensor.interop import NO_ARRAY, defers_to_tensor
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -149,7 +149,7 @@ class Sparse:
 
     def __array__(self, *_: object, **__: object) -> Any:
         """Refuse the conversion, as it would give an array of one object."""
-        if is_left_to_tensor(sys._getframe(1)):  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - who asks
+        if defers_to_tensor(sys._getframe(1)):  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - who asks
             return NO_ARRAY
         raise TypeError("a sparse matrix is no array of NumPy's: use A.toarray()")
 

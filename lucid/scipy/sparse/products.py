@@ -55,10 +55,10 @@ class Sampled(Function):
         """Return the gradients of both matrices."""
         (grad,) = grad_outputs
         left, right = ctx.saved_tensors
-        of_left, of_right, _ = ctx.needs_input_grad
+        needs_left, needs_right, _ = ctx.needs_input_grad
         return (
-            Product.apply(grad, conj(right), ctx.pattern) if of_left else None,
-            Product.apply(grad, conj(left), ctx.pattern.transposed) if of_right else None,
+            Product.apply(grad, conj(right), ctx.pattern) if needs_left else None,
+            Product.apply(grad, conj(left), ctx.pattern.transposed) if needs_right else None,
             None,
         )
 

@@ -26,7 +26,7 @@ TESTED: set[str] = set()
 
 _ARCHITECTURE = "sm_90"  # as device.h has it
 # Lucid's own and the architecture are given once.
-_GIVEN = ("-arch", "--gpu-architecture", "-std", "--std", "-ftz", "--ftz", "--device-as-default", "-D__CUDACC_VER_")
+_PRESET = ("-arch", "--gpu-architecture", "-std", "--std", "-ftz", "--ftz", "--device-as-default", "-D__CUDACC_VER_")
 
 
 @functools.cache
@@ -54,7 +54,7 @@ def compiles(text: str, names: Sequence[str], options: Sequence[str], folders: S
     """
     if text in TESTED:
         return
-    arguments = [each for each in options if not each.startswith(_GIVEN)]
+    arguments = [each for each in options if not each.startswith(_PRESET)]
     arguments += [f"-I{folder}" for folder in folders if f"-I{folder}" not in arguments]
     nvrtc = compiler()
     told = [anywhere(each) for each in portable(arguments, [FOLDER, *folders])]
