@@ -41,7 +41,10 @@ def named(value: object, name: str = "") -> str:
     while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == PACKAGE:
         code = frame.f_code
         if code.co_name in PUBLIC or not (code.co_name[0] == "_" or "<" in code.co_qualname or code.co_name == "call"):
-            function = code.co_qualname.removesuffix(".__init__").removesuffix(".__new__")
+            function = code.co_qualname
+            if code.co_name in {"__init__", "__new__"}:  # the class that is made, not the base that has the constructor
+                made = frame.f_locals[code.co_varnames[0]]
+                function = (made if isinstance(made, type) else type(made)).__name__
             slots = list(_slots(value, code, frame.f_locals))
             slot = name if not slots or name in slots else slots[0]
         frame = frame.f_back

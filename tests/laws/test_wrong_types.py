@@ -416,10 +416,20 @@ def has_arguments(name):
     return name not in EXEMPT and bool(parameters_of(name)[name.startswith("Tensor.") :])
 
 
+@functools.cache
+def public_words():
+    """Return the names of public functions, classes and methods: as they are called, and those of their own."""
+    words = {word.rstrip("_") for name in PUBLIC for word in (name, name.rpartition(".")[2])}
+    return words | {unwrapped(value).__name__ for value in PUBLIC.values() if hasattr(unwrapped(value), "__name__")}
+
+
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", [name for name in PUBLIC if has_arguments(name)])
 def test_a_wrong_type_is_refused_by_name(name):
-    """The error is lucid's, a builtin of its kind as well, and has the name of the parameter in its text."""
+    """The error is lucid's, a builtin of its kind as well, and names the parameter.
+
+    The function or the class that it names is a public one, none that a user has never written.
+    """
     parameters = parameters_of(name)
     try:
         called(name, parameters)
@@ -432,6 +442,8 @@ def test_a_wrong_type_is_refused_by_name(name):
             with pytest.raises(LucidError, match=rf"\b{parameter.name}\b") as error:
                 called(name, parameters, parameter.name, value)
             assert isinstance(error.value, TypeError | ValueError | RuntimeError | LookupError)
+            title = re.match(r"([\w.]+): \w+(\[\d+\])?: ", str(error.value))
+            assert title is None or title[1].rstrip("_") in public_words(), title
 
 
 class Noted(dict):
