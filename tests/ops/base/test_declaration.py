@@ -12,13 +12,15 @@ from lucid.autograd.recording.namespace import CPU, CUDA, GRAPH, PRIMITIVES
 from lucid.errors import DtypeError
 from lucid.ops.base.declaration import REAL, Formula, Fused, Slope, elementwise, flat
 from tests.gradients import check_gradient
+from tests.kernels.declared import KERNELS
 
 
 @pytest.fixture
 def forgotten():
-    """Take out again what a test declares."""
-    before = set(PRIMITIVES)
+    """Take out again what a test declares: primitives, and kernels from the table of all."""
+    before, kernels = set(PRIMITIVES), len(KERNELS)
     yield
+    del KERNELS[kernels:]
     for name in set(PRIMITIVES) - before:
         del PRIMITIVES[name]
         for space in (CPU, CUDA, GRAPH):
