@@ -71,6 +71,7 @@ def pytest_runtest_protocol(item, nextitem):
 
     Tables of durations and of JUnit are made of the others too.
     """
+    leave_out_of_collections(item.config)
     asked = item.config.option
     if not hasattr(item.config, "workerinput") or asked.xmlpath or asked.durations is not None:
         return None
@@ -159,8 +160,16 @@ def pytest_collection_modifyitems(config, items):
 
 def pytest_collection_finish(session):
     """Leave what was collected, which stays, out of later garbage collections: of 30,000 tests one takes a second."""
-    gc.collect()
-    gc.freeze()
+    session.config.tests_run = 0
+    leave_out_of_collections(session.config)
+
+
+def leave_out_of_collections(config):
+    """Leave what pytest keeps of tests out of later garbage collections, which tests of memory do by the dozen."""
+    if config.tests_run % 200 == 0:
+        gc.collect()
+        gc.freeze()
+    config.tests_run += 1
 
 
 def pytest_terminal_summary(terminalreporter, config):

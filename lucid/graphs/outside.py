@@ -6,7 +6,7 @@ import gc
 import weakref
 from bisect import bisect_left
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lucid.autograd.base import TensorBase, describe, grad_of
 from lucid.autograd.engine.node import AccumulateGrad
@@ -16,7 +16,7 @@ from lucid.base.memory import byte_bounds
 from lucid.errors import CaptureError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
 __all__ = ["Watch", "holding"]
 
@@ -61,6 +61,13 @@ def _takes_grad(tensor: Any) -> bool:
     return tensor.edge is not None and type(tensor.edge[0]) is AccumulateGrad
 
 
+def _classes(base: type[Any]) -> Iterator[type[Any]]:
+    """Yield a class and all that derive from it."""
+    yield base
+    for each in base.__subclasses__():
+        yield from _classes(each)
+
+
 def _gone(watch: weakref.ref[Watch], key: int, _: object) -> None:
     live = watch()
     if live is not None:
@@ -82,7 +89,7 @@ class Watch:
 
     def __init__(self, device: int) -> None:
         kind: Any = gpu.array_type()
-        is_tensor: dict[type, bool] = {}
+        kinds = {kind, *_classes(TensorBase)}
         self._kept: list[Any] = []
         self._gradients: list[tuple[weakref.ref[Any], Any]] = []
         self._watched: dict[int, Watched] = {}
@@ -90,17 +97,14 @@ class Watch:
         self.places: dict[int, weakref.ref[Any]] = {}
         self.hooks_changed = False
         self._changes = changes.arrays
-        for each in gc.get_objects():
-            own = cast("type[Any]", type(each))
-            if own is kind:
+        of_kinds: list[Any] = [each for each in gc.get_objects() if type(each) in kinds]
+        for each in of_kinds:
+            if type(each) is kind:
                 # one that another thread is about to make has no memory yet
                 if each.data is not None and each.data.device_id == device:
                     self._kept.append(each)
                 continue
-            is_one = is_tensor.get(own)
-            if is_one is None:
-                is_one = is_tensor[own] = issubclass(own, TensorBase)
-            array: Any = getattr(each, "array", None) if is_one else None
+            array: Any = getattr(each, "array", None)
             if type(array) is kind and array.data is not None and array.data.device_id == device:
                 reference = weakref.ref(each, partial(_gone, weakref.ref(self), id(each)))
                 self._watched[id(each)] = Watched(

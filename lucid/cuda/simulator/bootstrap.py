@@ -109,7 +109,8 @@ class _Simulated:
         self._cupy = cupy
         self._wheel = next((wheel.name for wheel in cupy.parent.glob("cupy_cuda*.dist-info")), str(cupy))
         folders = FOLDER.parents[1], cupy, cupy.parent / "cupyx", cupy.parent / "cupy_backends"
-        self._inside = tuple(f"{folder}{os.sep}" for folder in folders)
+        self._inside = *(f"{folder}{os.sep}" for folder in folders), "<frozen "
+        self._files: dict[str, str] = {}  # the names of users' files by their paths; none of those inside
         self._driver = runtime()
         for name, files in _LIBRARIES.items():
             # CuPy's binaries ask for versions of symbols, which are called like the library
@@ -220,8 +221,11 @@ class _Simulated:
         frame = inspect.currentframe()  # traceback would read every file
         while frame is not None and len(users) < _LINES:
             file = frame.f_code.co_filename
-            if not file.startswith((*self._inside, "<frozen ")):
-                users.append(f"{os.path.basename(file)}:{frame.f_lineno}")  # noqa: PTH119 - at every launch
+            name = self._files.get(file)  # this is done at every launch
+            if name is None:
+                name = self._files[file] = "" if file.startswith(self._inside) else Path(file).name
+            if name:
+                users.append(f"{name}:{frame.f_lineno}")
             frame = frame.f_back
         return 0, f" ({', called from '.join(users)})" if users else ""
 
