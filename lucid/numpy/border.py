@@ -22,7 +22,7 @@ from lucid.autograd.modes.state import thread
 from lucid.autograd.recording.views import live_edge
 from lucid.base import gpu
 from lucid.base.arrays import on
-from lucid.base.dtype import as_dtype
+from lucid.base.dtype import as_dtype, dtype
 from lucid.errors import DeviceError, LucidError
 from lucid.ops.base.promotion import cast_to
 from lucid.ops.index.indexing import getitem
@@ -89,10 +89,12 @@ def any_recorded(values: Iterable[Any]) -> bool:
 
 
 def plain(value: Any) -> Any:
-    """Return the array of a tensor, also in lists and tuples; anything else as it is."""
+    """Return the array of a tensor, also in lists and tuples, and NumPy's dtype for lucid's; anything else as it is."""
     if isinstance(value, TensorBase):
         return value.array
-    if type(value) in {list, tuple} and any(isinstance(each, TensorBase | list | tuple) for each in value):
+    if isinstance(value, dtype):
+        return value.numpy
+    if type(value) in {list, tuple} and any(isinstance(each, TensorBase | list | tuple | dtype) for each in value):
         return type(value)([plain(each) for each in value])
     return value
 

@@ -61,6 +61,29 @@ def places(key: Any, shape: tuple[int, ...]) -> Any:
     return np.asarray(np.arange(math.prod(shape)).reshape(shape)[key])
 
 
+def is_scalar(x: TensorBase) -> bool:
+    """Return whether NumPy would have a number of its own here, which nothing changes.
+
+    Reductions, ufuncs and single elements give such; an array of no dimension is a view, ``x[0, ...]``.
+    """
+    return not x.array.ndim and x.origin is None
+
+
+def last_of_each(key: Any, shape: tuple[int, ...]) -> tuple[Any, tuple[int, ...], Any] | None:
+    """Return what NumPy writes by an index that names elements more than once: the last value for each; else None.
+
+    That is an index of each element once, the shape of the values, and which of these, in a row, are written.
+    """
+    parts = cast("tuple[Any, ...]", key if type(key) is tuple else (key,))
+    if all(part is None or isinstance(part, slice | int) or not np.ndim(part) or part.dtype == bool for part in parts):
+        return None
+    named = places(key, shape)
+    once, last = np.unique(named.ravel()[::-1], return_index=True)
+    if once.size == named.size:
+        return None
+    return np.unravel_index(once, shape), named.shape, named.size - 1 - last
+
+
 def on_host(part: Any) -> Any:
     """Return a part of an index as NumPy takes it."""
     part = plain(part)
