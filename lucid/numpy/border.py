@@ -28,7 +28,16 @@ from lucid.ops.base.promotion import cast_to
 from lucid.ops.index.indexing import getitem
 from lucid.ops.reduction import extremes, sums
 from lucid.ops.shape.reshape import clone
-from lucid.tensor.numpy_calls.definition import WEAK, Rule, applied, bound, is_sequence, numpy_dtype
+from lucid.tensor.numpy_calls.definition import (
+    WEAK,
+    Rule,
+    applied,
+    bound,
+    is_sequence,
+    numpy_dtype,
+    operand,
+    tensors_in,
+)
 from lucid.tensor.numpy_calls.protocols import no_rule
 from lucid.tensor.numpy_calls.table import ABOUT, CONSTANT, CONSTANT_UFUNCS, RULES
 from lucid.tensor.numpy_calls.ufuncs import UFUNCS, ufunc_result
@@ -59,8 +68,8 @@ class _Arrays:
 arrays = _Arrays()
 
 
-AS_IT_IS = frozenset(("conjugate", "positive"))
-"""The ufuncs whose op may return its operand."""
+AS_IT_IS = frozenset(("conjugate", "matvec", "positive", "vecdot", "vecmat"))
+"""The ufuncs whose op may return its operand, or take fewer dimensions than they."""
 
 REDUCTIONS = {"max": extremes.amax, "mean": sums.mean, "min": extremes.amin, "sum": sums.sum}
 """By the names of NumPy's reductions the ops that these are of real floating-point numbers, over an axis or all."""
@@ -223,6 +232,9 @@ def ufunc_called(
     if constant or (not any_recorded(inputs) and not (options and any_recorded(options.values()))):
         name = above + (ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}")
         return computed(name, ufunc if method == "__call__" else getattr(ufunc, method), inputs, options)
+    if method == "outer":
+        like = next(tensors_in(inputs))
+        inputs = tuple([operand(x, like, strong=True) for x in inputs])
     if method in {"__call__", "outer"}:
         inputs = promoted(ufunc, inputs)
     result = ufunc_result(ufunc, method, inputs, options, numpy_dtype)

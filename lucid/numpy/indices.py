@@ -20,7 +20,7 @@ def plain_key(key: Any) -> Any:
         return tuple([plain_key(part) if type(part) is not tuple else untyped.asarray(part) for part in parts])
     if isinstance(key, TensorBase):
         key = plain(key)
-    elif type(key) is list:
+    elif isinstance(key, list | range):
         key = np.asarray(plain(key)) if key else np.zeros(0, np.int64)
     # lucid has no dtype for unsigned integers, or takes them for masks
     array: Any = key
