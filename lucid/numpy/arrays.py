@@ -23,7 +23,7 @@ from lucid.numpy.border import (
     ufunc_called,
 )
 from lucid.numpy.conversions import array_of, number_of
-from lucid.numpy.indices import is_plain_index, is_scalar, last_of_each, on_host, places, plain_key
+from lucid.numpy.indices import has_ellipsis, is_plain_index, is_scalar, last_of_each, on_host, places, plain_key
 from lucid.ops.index import indexing
 from lucid.ops.index.steps import stepped
 from lucid.ops.shape.reshape import clone, ravel
@@ -311,7 +311,7 @@ class ndarray(Tensor, metaclass=_Kind):
             part = view
         else:
             part = indexing.getitem(ravel(self), places(key, self.array.shape))
-        if not part.array.ndim and not (key is ... or (type(key) is tuple and any(each is ... for each in key))):
+        if not part.array.ndim and not has_ellipsis(key):
             part = clone(part)
         return settled(part, ())
 

@@ -55,6 +55,11 @@ def is_plain_index(key: object, shape: tuple[int, ...]) -> bool:
     return not (numbers and several)
 
 
+def has_ellipsis(key: object) -> bool:
+    """Return whether an index has an Ellipsis, by which a single element is a view."""
+    return any(part is ... for part in cast("tuple[object, ...]", key if type(key) is tuple else (key,)))
+
+
 def places(key: Any, shape: tuple[int, ...]) -> Any:
     """Return an index of the elements in a row: NumPy's own index of their numbers."""
     key = tuple(map(on_host, cast("Any", key))) if type(key) is tuple else on_host(key)
@@ -62,7 +67,7 @@ def places(key: Any, shape: tuple[int, ...]) -> Any:
 
 
 def is_scalar(x: TensorBase) -> bool:
-    """Return whether NumPy would have a number of its own here, which nothing changes.
+    """Return whether NumPy has a scalar here, which nothing changes.
 
     Reductions, ufuncs and single elements give such; an array of no dimension is a view, ``x[0, ...]``.
     """
@@ -70,7 +75,7 @@ def is_scalar(x: TensorBase) -> bool:
 
 
 def last_of_each(key: Any, shape: tuple[int, ...]) -> tuple[Any, tuple[int, ...], Any] | None:
-    """Return what NumPy writes by an index that names elements more than once: the last value for each; else None.
+    """Return the last write to each element of an index with repeated elements; None if it has none.
 
     That is an index of each element once, the shape of the values, and which of these, in a row, are written.
     """

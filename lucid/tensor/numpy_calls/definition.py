@@ -96,14 +96,16 @@ float64, where ``x * 2``, and most functions, keep the dtype of x.
 
 
 def place_in(arguments: dict[str, Any]) -> Any:
-    """Return a quantile that is asked for, by which NumPy promotes if it has a fraction and a dtype."""
+    """Return the argument `q` of quantiles as NumPy promotes by it: none of integers do."""
     q = arguments.get("q")
-    place: Any = q if type(q) in WEAK or q is None else np.asarray(q)
-    return 0 if place is None or (isinstance(place, np.ndarray) and place.dtype.kind != "f") else place
+    if q is None or type(q) in WEAK:
+        return 0 if q is None else q
+    place: Any = np.asarray(q)
+    return place if place.dtype.kind == "f" else 0
 
 
 def hundredths(q: Any) -> Any:
-    """Return percentages as quantiles; one number stays what it is."""
+    """Return percentages as quantiles, and a number of Python's as it is."""
     return q if type(q) in WEAK or q is None else np.true_divide(q, 100)
 
 

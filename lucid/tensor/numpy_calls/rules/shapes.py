@@ -48,7 +48,7 @@ def reshaped(a: Tensor, shape: Sizes, order: str = "C", copy: object = None) -> 
 
 @rule("ravel", "*a order")
 def raveled(a: Tensor, order: str = "C") -> Any:
-    """Return ``numpy.ravel``; "A" and "K" ask in which order the elements are in memory."""
+    """Return ``numpy.ravel``; the orders "A" and "K" are those of the memory."""
     flags, strides = a.array.flags, a.array.strides
     if order == "F" or (order == "A" and flags.f_contiguous and not flags.c_contiguous):
         a = transposed(a)
