@@ -56,7 +56,7 @@ def is_plain_index(key: object, shape: tuple[int, ...]) -> bool:
 
 
 def has_ellipsis(key: object) -> bool:
-    """Return whether an index has an Ellipsis, by which a single element is a view."""
+    """Return whether an index has an Ellipsis: a single element is a view then."""
     return any(part is ... for part in cast("tuple[object, ...]", key if type(key) is tuple else (key,)))
 
 
@@ -67,7 +67,7 @@ def places(key: Any, shape: tuple[int, ...]) -> Any:
 
 
 def is_scalar(x: TensorBase) -> bool:
-    """Return whether NumPy has a scalar here, which nothing changes.
+    """Return whether NumPy has a scalar here, a value that nothing changes.
 
     Reductions, ufuncs and single elements give such; an array of no dimension is a view, ``x[0, ...]``.
     """
