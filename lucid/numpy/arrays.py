@@ -15,6 +15,7 @@ from lucid.numpy.border import (
     as_matching,
     called,
     is_array,
+    is_recorded,
     made,
     op_and_dtypes,
     plain,
@@ -22,10 +23,10 @@ from lucid.numpy.border import (
     ufunc_called,
 )
 from lucid.numpy.conversions import array_of, number_of
-from lucid.numpy.indices import is_plain_index, on_host, places, plain_key
+from lucid.numpy.indices import has_ellipsis, is_plain_index, is_scalar, last_of_each, on_host, places, plain_key
 from lucid.ops.index import indexing
 from lucid.ops.index.steps import stepped
-from lucid.ops.shape.reshape import ravel
+from lucid.ops.shape.reshape import clone, ravel
 from lucid.tensor import cupy_calls, inplace, operators
 from lucid.tensor.numpy_calls.definition import NO_VALUE, WEAK
 from lucid.tensor.numpy_calls.protocols import name_of
@@ -108,7 +109,9 @@ def comparison_of(name: str) -> Callable[[Any, Any], Any]:
     ufunc = getattr(np, name)
 
     def operator(self: ndarray, other: object) -> Any:
-        return ufunc_called(ufunc, "__call__", (self, other), {}) if is_operand(other) else NotImplemented
+        # to NumPy None is an element, equal to none of these, and to CuPy it is not
+        is_known = is_operand(other) or (other is None and type(self.array) is np.ndarray)
+        return ufunc_called(ufunc, "__call__", (self, other), {}) if is_known else NotImplemented
 
     return operator
 
@@ -128,11 +131,14 @@ def reflected_operator_of(name: str) -> Callable[[Any, Any], Any]:
     return operator
 
 
-def in_place_operator_of(symbol: str) -> Callable[[Any, Any], Any]:
-    """Return the operator that changes this array in place; its dtype stays."""
+def in_place_operator_of(symbol: str, name: str) -> Callable[[Any, Any], Any]:
+    """Return the operator that changes this array in place; its dtype stays. Of a scalar it makes a new one."""
     change = getattr(Tensor, f"__i{symbol}__")
+    unchanged = operator_of(symbol, name)
 
     def operator(self: ndarray, other: Any) -> Any:
+        if is_scalar(self):
+            return unchanged(self, other)
         if isinstance(other, bool) and self.array.dtype.kind != "b":
             other = int(other)
         if type(other) not in WEAK:
@@ -264,6 +270,10 @@ class ndarray(Tensor, metaclass=_Kind):
 
     # ---- copies ----
 
+    def __deepcopy__(self, memo: object) -> Any:
+        """Return a copy, recorded by the graph."""
+        return self.copy()
+
     def astype(
         self, dtype: object, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True
     ) -> Any:
@@ -279,6 +289,8 @@ class ndarray(Tensor, metaclass=_Kind):
         """Return a copy, recorded by the graph."""
         return called("copy", np.copy, (self,), {"order": order})
 
+    __copy__ = copy
+
     def view(self, *args: object, **options: object) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Return a view of the same dtype; of another dtype, the bytes of a recorded array are not looked at."""
         if args or options:
@@ -288,13 +300,20 @@ class ndarray(Tensor, metaclass=_Kind):
     # ---- parts ----
 
     def __getitem__(self, key: object) -> Any:
-        """Return a part, by NumPy's rules: slices give views, arrays copies, with their axes first beside integers."""
+        """Return a part, by NumPy's rules: slices give views, arrays copies, with their axes first beside integers.
+
+        A single element is a copy, too, ``x[0], x[1] = x[1], x[0]``; ``x[0, ...]`` is a view.
+        """
         key = plain_key(key)
         if is_plain_index(key, self.array.shape):
-            return settled(indexing.getitem(self, key), ())
-        if (view := stepped(self, key)) is not None:
-            return settled(view, ())
-        return settled(indexing.getitem(ravel(self), places(key, self.array.shape)), ())
+            part = indexing.getitem(self, key)
+        elif (view := stepped(self, key)) is not None:
+            part = view
+        else:
+            part = indexing.getitem(ravel(self), places(key, self.array.shape))
+        if not part.array.ndim and not has_ellipsis(key):
+            part = clone(part)
+        return settled(part, ())
 
     def __setitem__(self, key: Any, value: Any) -> None:
         """Write into a part, by NumPy's rules."""
@@ -312,6 +331,9 @@ class ndarray(Tensor, metaclass=_Kind):
             value = called("asarray", np.asarray, (value,), {})
             if not isinstance(value, TensorBase):
                 value = value.astype(self.array.dtype, copy=False)
+        if is_recorded(value) and (last := last_of_each(key, into.array.shape)) is not None:
+            key, shape, taken = last
+            value = called("broadcast_to", np.broadcast_to, (value, shape), {}).ravel()[taken]
         indexing.setitem(into, key, value)
 
     def __iter__(self) -> Iterator[Any]:
@@ -415,7 +437,7 @@ def _give_methods() -> None:
         setattr(ndarray, f"__{symbol}__", operator_of(symbol, name))
         setattr(ndarray, f"__r{symbol}__", reflected_operator_of(name))
         if symbol != "divmod":
-            setattr(ndarray, f"__i{symbol}__", in_place_operator_of(symbol))
+            setattr(ndarray, f"__i{symbol}__", in_place_operator_of(symbol, name))
     for symbol, name in COMPARISONS.items():
         setattr(ndarray, f"__{symbol}__", comparison_of(name))
     for symbol, name in SIGNS.items():

@@ -22,13 +22,22 @@ from lucid.autograd.modes.state import thread
 from lucid.autograd.recording.views import live_edge
 from lucid.base import gpu
 from lucid.base.arrays import on
-from lucid.base.dtype import as_dtype
+from lucid.base.dtype import as_dtype, dtype
 from lucid.errors import DeviceError, LucidError
 from lucid.ops.base.promotion import cast_to
 from lucid.ops.index.indexing import getitem
 from lucid.ops.reduction import extremes, sums
 from lucid.ops.shape.reshape import clone
-from lucid.tensor.numpy_calls.definition import WEAK, Rule, applied, bound, is_sequence, numpy_dtype
+from lucid.tensor.numpy_calls.definition import (
+    WEAK,
+    Rule,
+    applied,
+    bound,
+    is_sequence,
+    numpy_dtype,
+    operand,
+    tensors_in,
+)
 from lucid.tensor.numpy_calls.protocols import no_rule
 from lucid.tensor.numpy_calls.table import ABOUT, CONSTANT, CONSTANT_UFUNCS, RULES
 from lucid.tensor.numpy_calls.ufuncs import UFUNCS, ufunc_result
@@ -59,8 +68,8 @@ class _Arrays:
 arrays = _Arrays()
 
 
-AS_IT_IS = frozenset(("conjugate", "positive"))
-"""The ufuncs whose op may return its operand."""
+AS_IT_IS = frozenset(("conjugate", "matvec", "positive", "vecdot", "vecmat"))
+"""The ufuncs whose op may return its operand, or take fewer dimensions than they."""
 
 REDUCTIONS = {"max": extremes.amax, "mean": sums.mean, "min": extremes.amin, "sum": sums.sum}
 """By the names of NumPy's reductions the ops that these are of real floating-point numbers, over an axis or all."""
@@ -89,10 +98,12 @@ def any_recorded(values: Iterable[Any]) -> bool:
 
 
 def plain(value: Any) -> Any:
-    """Return the array of a tensor, also in lists and tuples; anything else as it is."""
+    """Return the array of a tensor, also in lists and tuples, and NumPy's dtype for lucid's; anything else as it is."""
     if isinstance(value, TensorBase):
         return value.array
-    if type(value) in {list, tuple} and any(isinstance(each, TensorBase | list | tuple) for each in value):
+    if isinstance(value, dtype):
+        return value.numpy
+    if type(value) in {list, tuple} and any(isinstance(each, TensorBase | list | tuple | dtype) for each in value):
         return type(value)([plain(each) for each in value])
     return value
 
@@ -221,6 +232,9 @@ def ufunc_called(
     if constant or (not any_recorded(inputs) and not (options and any_recorded(options.values()))):
         name = above + (ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}")
         return computed(name, ufunc if method == "__call__" else getattr(ufunc, method), inputs, options)
+    if method == "outer":
+        like = next(tensors_in(inputs))
+        inputs = tuple([operand(x, like, strong=True) for x in inputs])
     if method in {"__call__", "outer"}:
         inputs = promoted(ufunc, inputs)
     result = ufunc_result(ufunc, method, inputs, options, numpy_dtype)

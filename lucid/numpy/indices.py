@@ -20,7 +20,7 @@ def plain_key(key: Any) -> Any:
         return tuple([plain_key(part) if type(part) is not tuple else untyped.asarray(part) for part in parts])
     if isinstance(key, TensorBase):
         key = plain(key)
-    elif type(key) is list:
+    elif isinstance(key, list | range):
         key = np.asarray(plain(key)) if key else np.zeros(0, np.int64)
     # lucid has no dtype for unsigned integers, or takes them for masks
     array: Any = key
@@ -55,10 +55,38 @@ def is_plain_index(key: object, shape: tuple[int, ...]) -> bool:
     return not (numbers and several)
 
 
+def has_ellipsis(key: object) -> bool:
+    """Return whether an index has an Ellipsis: a single element is a view then."""
+    return any(part is ... for part in cast("tuple[object, ...]", key if type(key) is tuple else (key,)))
+
+
 def places(key: Any, shape: tuple[int, ...]) -> Any:
     """Return an index of the elements in a row: NumPy's own index of their numbers."""
     key = tuple(map(on_host, cast("Any", key))) if type(key) is tuple else on_host(key)
     return np.asarray(np.arange(math.prod(shape)).reshape(shape)[key])
+
+
+def is_scalar(x: TensorBase) -> bool:
+    """Return whether NumPy has a scalar here, a value that nothing changes.
+
+    Reductions, ufuncs and single elements give such; an array of no dimension is a view, ``x[0, ...]``.
+    """
+    return not x.array.ndim and x.origin is None
+
+
+def last_of_each(key: Any, shape: tuple[int, ...]) -> tuple[Any, tuple[int, ...], Any] | None:
+    """Return the last write to each element of an index with repeated elements; None if it has none.
+
+    That is an index of each element once, the shape of the values, and which of these, in a row, are written.
+    """
+    parts = cast("tuple[Any, ...]", key if type(key) is tuple else (key,))
+    if all(part is None or isinstance(part, slice | int) or not np.ndim(part) or part.dtype == bool for part in parts):
+        return None
+    named = places(key, shape)
+    once, last = np.unique(named.ravel()[::-1], return_index=True)
+    if once.size == named.size:
+        return None
+    return np.unravel_index(once, shape), named.shape, named.size - 1 - last
 
 
 def on_host(part: Any) -> Any:

@@ -31,7 +31,7 @@ class Joining:
         def join(**numbers: object) -> Any:
             return self.joined[tuple([numbers.get(str(k), part) for k, part in enumerate(parts)])]
 
-        return settled(selected(join, moved, moved), ())
+        return settled(selected(join, moved, moved, weak=True), ())
 
 
 r_, c_ = Joining("r_"), Joining("c_")

@@ -84,6 +84,40 @@ WEAK = frozenset((bool, int, float, complex))
 """Python's numbers, which have no dtype of their own: those of NumPy's that inherit from them have one."""
 
 
+NUMBERS_ARE_ARRAYS = frozenset(
+    (
+        "convolve", "correlate", "cross", "diff", "dot", "geomspace", "inner", "kron", "linalg.outer",
+        "linalg.tensordot", "outer", "polyadd", "polymul", "polysub", "polyval", "tensordot", "vdot",
+    )
+)  # fmt: skip
+"""Functions in which Python's numbers have dtypes, as NumPy makes arrays of them: ``numpy.dot(x, 2)`` of float32 is
+float64, where ``x * 2``, and most functions, keep the dtype of x.
+"""
+
+
+def place_in(arguments: dict[str, Any]) -> Any:
+    """Return the argument `q` of quantiles as NumPy promotes by it: none of integers do."""
+    q = arguments.get("q")
+    if q is None or type(q) in WEAK:
+        return 0 if q is None else q
+    place: Any = np.asarray(q)
+    return place if place.dtype.kind == "f" else 0
+
+
+def hundredths(q: Any) -> Any:
+    """Return percentages as quantiles, and a number of Python's as it is."""
+    return q if type(q) in WEAK or q is None else np.true_divide(q, 100)
+
+
+BESIDE: dict[str, Callable[[dict[str, Any]], Any]] = {
+    **dict.fromkeys(("polyder", "polyint", "vander"), lambda arguments: np.int64(1) if arguments.get("m", 1) else 0),
+    **dict.fromkeys(("nanquantile", "quantile"), place_in),
+    **dict.fromkeys(("nanpercentile", "percentile"), lambda arguments: place_in({"q": hundredths(arguments.get("q"))})),
+    "bincount": lambda _: np.float64(1),
+}
+"""What NumPy's functions compute with beside their operands, and promote these by."""
+
+
 def enter(names: str, takes: str, function: Callable[..., Any], **constants: object) -> None:
     """Enter a rule under each of NumPy's `names`.
 
@@ -214,10 +248,13 @@ def applied(
     arguments = bound(name, rule, function, args, kwargs)
     like: Any = None
     shared: list[tuple[Any, Any]] = []
+    is_numpys = common is numpy_dtype
     for key, mark in rule.operands.items():
         value = arguments.get(key)
         if value is None:
             continue
+        if is_numpys and type(value) in WEAK and name in NUMBERS_ARE_ARRAYS:
+            value = arguments[key] = operand(value, next(tensors_in(arguments.values()), None), strong=True)
         if mark == "*" and (isinstance(value, TensorBase) or type(value) in WEAK):
             shared.append((arguments, key))
             continue
@@ -233,6 +270,9 @@ def applied(
             shared += [(arguments, key)] if mark == "*" else []
     if len(shared) > 1:
         to_one_dtype(shared, common)
+    if is_numpys and name in BESIDE:
+        beside = BESIDE[name](arguments)
+        to_one_dtype(shared, lambda values: numpy_dtype([*values, beside]))
     return rule.function(**rule.constants, **{rule.names[key]: value for key, value in arguments.items()})
 
 

@@ -11,7 +11,7 @@ from lucid.autograd.base import wrap
 from lucid.base.arrays import asarray
 from lucid.base.device import device_of
 from lucid.base.dtype import as_dtype
-from lucid.errors import ShapeError
+from lucid.errors import DtypeError, ShapeError
 from lucid.ops.activation.sigmoid import tanh
 from lucid.ops.base.operands import float_operand
 from lucid.ops.base.promotion import cast_to, no_matrix
@@ -209,8 +209,8 @@ UFUNCS: dict[str, Callable[..., Any]] = {
 }
 """By the name of a ufunc, the op that it is in lucid; NumPy's other names are those of the same objects."""
 
-PRODUCTS = frozenset(("matmul", "matvec", "vecdot", "vecmat"))
-"""Those that need both operands in one dtype."""
+PRODUCTS = {"matmul": (1, 1), "matvec": (2, 1), "vecdot": (1, 1), "vecmat": (1, 2)}
+"""Those that need both operands in one dtype, and how many dimensions each has at least."""
 
 
 REDUCTIONS = {
@@ -273,7 +273,7 @@ def ufunc_result(
     if method != "__call__":
         raise NumpyCallError(f"{title}.{method} cannot be recorded: use lucid's function, or tensor.detach().numpy()")
     if wanted := options.pop("dtype", None):
-        inputs = tuple([cast_to(operand(value, None, strong=True), dtype_named(wanted)) for value in inputs])
+        inputs = in_loop_of(ufunc, [operand(value, None, strong=True) for value in inputs], dtype_named(wanted))
     if options:
         raise NumpyCallError(
             f"{title}: {', '.join(options)} cannot be used with a Tensor{what_to_do(ufunc, inputs, options)}, or use "
@@ -281,10 +281,24 @@ def ufunc_result(
         )
     if name in PRODUCTS:
         like = next(tensors_in(inputs))
-        operands = [operand(value, like) for value in inputs]
+        operands = [operand(value, like, strong=True) for value in inputs]
+        for k, (x, least) in enumerate(zip(operands, PRODUCTS[name], strict=True)):
+            if x.array.ndim < least:
+                raise ShapeError(
+                    f"{title}: operand {k} does not have enough dimensions: expected {least}, got {x.array.ndim}"
+                )
         to_one_dtype([(operands, k) for k in range(len(operands))], common)
         inputs = tuple(operands)
     return op(*inputs)
+
+
+def in_loop_of(ufunc: np.ufunc, operands: list[Any], wanted: dtype) -> tuple[Any, ...]:
+    """Return operands in the dtype that a ufunc computes a result of the dtype `wanted` in."""
+    if not wanted.is_complex and any(map(is_complex, operands)):
+        if ufunc is not np.absolute:
+            raise DtypeError(f"{title_of(ufunc)}: complex operands cannot be cast to {wanted}: use their real parts")
+        wanted = wanted.to_complex()
+    return tuple([cast_to(x, wanted) for x in operands])
 
 
 OPERATORS = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/", "power": "**", "matmul": "@"}

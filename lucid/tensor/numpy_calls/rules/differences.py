@@ -10,7 +10,9 @@ import numpy as np
 from lucid.autograd.base import wrap
 from lucid.base.arrays import asarray, zeros_beside
 from lucid.base.device import device_of
+from lucid.base.dtype import dtype_of
 from lucid.errors import SettingError, ShapeError
+from lucid.ops.base.promotion import cast_to
 from lucid.ops.elementwise import arithmetic, comparison, division, selection, trigonometry
 from lucid.ops.elementwise.complex import angle as angle_of
 from lucid.ops.elementwise.complex import conj
@@ -45,10 +47,13 @@ def diff(a: Tensor, n: int = 1, axis: int = -1, prepend: Operand | None = None, 
     return differences.diff(a, n, k, *ends)
 
 
-@rule("ediff1d", "*ary *to_end *to_begin")
+@rule("ediff1d", "*ary ?to_end ?to_begin")
 def ediff1d(ary: Tensor, to_end: Operand | None = None, to_begin: Operand | None = None) -> Any:
-    """Return ``numpy.ediff1d``."""
-    ends = [None if end is None else reshape.ravel(tensor_of(end, ary)) for end in (to_begin, to_end)]
+    """Return ``numpy.ediff1d``, in the dtype of `ary`."""
+    ends = [
+        None if end is None else reshape.ravel(cast_to(tensor_of(end, ary), dtype_of(ary.array)))
+        for end in (to_begin, to_end)
+    ]
     parts = [ends[0], differences.diff(reshape.ravel(ary)), ends[1]]
     return joining.cat([each for each in parts if each is not None])
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from lucid.base.dtype import as_dtype
+from lucid.errors import ShapeError
 from lucid.ops.base.promotion import cast_to
 from lucid.ops.elementwise import arithmetic, rounding
 from lucid.ops.shape import broadcasting, joining, padding
@@ -119,6 +120,8 @@ def _ramps(x: Tensor, k: int, before: int, after: int, ends: tuple[Any, Any]) ->
 
 def _reflected_oddly(x: Tensor, k: int, before: int, after: int, mode: str) -> Any:
     """Return an axis padded by its values turned about those at its edges, as often as it takes."""
+    if (before or after) and not x.array.shape[k]:
+        raise ShapeError(f"numpy.pad: mode {mode!r} cannot extend axis {k}, which is empty: use 'constant'")
     while before or after:
         size = x.array.shape[k]
         inner = max(size - 1, 1) if mode == "reflect" else size

@@ -95,7 +95,7 @@ def enter_moving(name: str, takes: str, moved: str, *, weak: bool = False) -> No
 
 enter_moving("append", "*arr *values axis", "arr values")
 enter_moving("block", "arrays", "arrays")
-enter_moving("choose", "a choices mode", "choices")
+enter_moving("choose", "a choices mode", "choices", weak=True)
 enter_moving("compress", "condition *a axis", "a")
 enter_moving("delete", "*arr obj axis", "arr")
 enter_moving("diag", "*v k", "v")

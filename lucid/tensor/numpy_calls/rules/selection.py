@@ -159,7 +159,7 @@ def partitioned(a: Tensor, kth: Sizes, axis: int | None = -1) -> Any:
 @rule("sort_complex", "*a")
 def sorted_complex(a: Tensor) -> Any:
     """Return ``numpy.sort_complex``."""
-    wide = np.result_type(a.array.dtype, np.complex64)
+    wide = np.complex64 if a.array.dtype.char in "bBhHF" else np.complex128
     return sorted_values(cast_to(a, as_dtype(wide)))
 
 

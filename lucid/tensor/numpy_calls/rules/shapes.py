@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 @rule("reshape", "*a shape order copy")
 def reshaped(a: Tensor, shape: Sizes, order: str = "C", copy: object = None) -> Any:
     """Return ``numpy.reshape``; of the order "F" by transposing twice."""
-    if order in {"C", "A"}:
+    flags = a.array.flags
+    if order == "C" or (order == "A" and (flags.c_contiguous or not flags.f_contiguous)):
         result = reshape.reshape(a, shape)
         return reshape.clone(result) if copy else result
     sizes = tuple(
@@ -47,8 +48,13 @@ def reshaped(a: Tensor, shape: Sizes, order: str = "C", copy: object = None) -> 
 
 @rule("ravel", "*a order")
 def raveled(a: Tensor, order: str = "C") -> Any:
-    """Return ``numpy.ravel``."""
-    return reshape.ravel(transposed(a) if order == "F" else a)
+    """Return ``numpy.ravel``; the orders "A" and "K" are those of the memory."""
+    flags, strides = a.array.flags, a.array.strides
+    if order == "F" or (order == "A" and flags.f_contiguous and not flags.c_contiguous):
+        a = transposed(a)
+    elif order == "K" and not flags.c_contiguous:
+        a = transposed(a, sorted(range(a.array.ndim), key=lambda k: -abs(strides[k])))
+    return reshape.ravel(a)
 
 
 @rule("transpose permute_dims", "*a axes")

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.base import wrap
-from lucid.autograd.borrowing import borrowed
 from lucid.base.arrays import asarray, zeros_beside
 from lucid.base.device import device_of
 from lucid.errors import DtypeError
@@ -18,7 +17,7 @@ from lucid.ops.index.index_select import index_add
 from lucid.ops.index.indexing import getitem
 from lucid.ops.reduction import covariance, statistics, sums
 from lucid.ops.shape import axes, joining, reshape
-from lucid.tensor.numpy_calls.definition import NumpyCallError, beside, is_tensor, rule, tensor_of
+from lucid.tensor.numpy_calls.definition import NumpyCallError, beside, is_tensor, operand, rule, tensor_of
 from lucid.tensor.numpy_calls.rules.places import plain
 from lucid.tensor.numpy_calls.rules.reductions import dims_of, in_dtype, in_fractions, in_line, over, total
 from lucid.tensor.numpy_calls.rules.selection import sorted_values
@@ -172,7 +171,7 @@ def covariances(
     parts = [in_dtype(x, wanted) for x in variables]
     rows = [reshape.reshape(x, 1, -1) if x.array.ndim < 2 else x if rowvar else axes.transpose(x, 0, 1) for x in parts]
     weights = {
-        key: None if value is None else borrowed(asarray(plain(value), device=device_of(m.array)))
+        key: None if value is None else operand(plain(value), m, strong=True)
         for key, value in (("fweights", fweights), ("aweights", aweights))
     }
     less = (0 if bias else 1) if ddof is None else ddof

@@ -1,0 +1,72 @@
+"""The dtypes of results are NumPy's where numbers, lists and constants of its own stand beside operands."""
+
+import numpy as np
+import pytest
+
+import lucid
+import lucid.numpy as lnp
+from lucid.errors import DtypeError, ShapeError
+
+NUMBERS = """
+np.dot(x, 2) | np.dot(2.0, x) | np.inner(x, 2) | np.outer(2, x) | np.kron(x, True) | np.convolve(x, 2)
+np.vdot(x[0], 2) | np.correlate(x, [2, 1]) | np.tensordot(2, x, 0) | np.diff(x, prepend=0) | np.diff(x, append=2.5)
+np.polyadd(x, 1) | np.polymul(2, x) | np.polysub(x, 2.0) | np.polyval(x, 2) | np.add.outer(2, x)
+np.maximum.outer(x, 2.5) if x.dtype.kind == "f" else x | np.geomspace(1, np.abs(x) + 1, 3) | x * 2 | np.maximum(x, 2)
+np.where(x == 0, x, 2.5) | np.append(x, 2) | np.select([x == 0], [x], 2.5) | np.r_[x, 1] | np.r_[2.5, x]
+np.choose([0, 1, 0], [x, 2])
+"""
+WITH_CONSTANTS = """
+np.polyder(x) | np.polyder(x, 0) | np.polyint(x) | np.polyint(x, 2, [1, 2]) | np.vander(x) | np.vander(x, 2, True)
+np.sort_complex(x) | np.ediff1d(x, to_begin=[1, 2]) | np.ediff1d(x, 3) | np.cov(x, aweights=[0.1, 2, 3])
+np.cov(x, fweights=[1, 2, 3]) | x[range(2)]
+"""
+OF_REAL_NUMBERS = """
+np.quantile(x, [0.2, 0.4]) | np.quantile(x, 0.3) | np.quantile(x, [0, 1]) | np.quantile(x, np.float32(0.3))
+np.percentile(x, [25, 75]) | np.percentile(x, 30) | np.percentile(x, np.float32(30)) | np.nanquantile(x, [0.3, 0.6])
+np.nanpercentile(x, [30, 60]) | np.nanpercentile(x, 30) | np.bincount([0, 1, 1], x) | np.median(x)
+"""
+
+
+def calls(text):
+    """Return the calls of a text, one by one."""
+    return [call.strip() for line in text.strip().splitlines() for call in line.split("|")]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "complex64"])
+def test_what_stands_beside_operands_promotes_as_numpys(dtype, rng):
+    """Values, shapes and dtypes are NumPy's: of Python's numbers, of lists, and of what functions compute with."""
+    values = rng.uniform(1, 2, 3).astype(dtype)
+    real = dtype != "complex64"
+    tolerance = {"float16": 4e-3, "float64": 1e-12}.get(dtype, 1e-6)
+    for call in calls(NUMBERS) + calls(WITH_CONSTANTS) + (calls(OF_REAL_NUMBERS) if real else []):
+        x = lnp.asarray(lucid.tensor(values, requires_grad=True))
+        got, wanted = eval(call, {"np": lnp, "x": x}), np.asarray(eval(call, {"np": np, "x": values}))
+        assert isinstance(got, lucid.Tensor), call
+        assert (got.dtype, got.shape) == (wanted.dtype, wanted.shape), call
+        np.testing.assert_allclose(got.detach().cpu().numpy(), wanted, rtol=tolerance, atol=tolerance, err_msg=call)
+
+
+def test_a_ufuncs_dtype_drops_no_imaginary_part():
+    """``np.abs(x, dtype=)`` of complex numbers is their absolute value; ufuncs that would drop a part are refused."""
+    x = lucid.tensor([3 + 4j, 1j], dtype=lucid.complex64, requires_grad=True)
+    assert np.allclose(lnp.abs(x, dtype="f4").tolist(), [5.0, 1.0])
+    for ufunc in (lnp.exp, lnp.sin, lnp.negative, lnp.conjugate):
+        with pytest.raises(DtypeError, match="complex operands cannot be cast to lucid"):
+            ufunc(x, dtype="f4")
+
+
+def test_products_of_too_few_dimensions_are_refused():
+    """`vecdot`, `matvec` and `vecmat` say which operand has too few dimensions, as NumPy does."""
+    x = lucid.tensor([1.0, 2.0], requires_grad=True)
+    refused = (lnp.vecdot, x, 2.0, 1), (lnp.vecdot, 1j, x, 0), (lnp.matvec, x, x, 0), (lnp.vecmat, x, x, 1)
+    for function, a, b, operand in refused:
+        with pytest.raises(ShapeError, match=f"operand {operand} does not have enough dimensions"):
+            function(a, b)
+
+
+def test_an_empty_axis_is_not_padded_by_its_elements():
+    """`pad` of an empty axis in a mode that repeats elements raises; of odd reflections it did not end."""
+    x = lucid.zeros(0, 2, requires_grad=True)
+    for mode in ("symmetric", "reflect"):
+        with pytest.raises(ValueError, match="empty"):
+            lnp.pad(x, 2, mode, reflect_type="odd")
