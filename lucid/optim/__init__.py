@@ -39,11 +39,11 @@ from lucid.optim.adamax import Adamax
 from lucid.optim.adamw import AdamW
 from lucid.optim.asgd import ASGD
 from lucid.optim.lbfgs import LBFGS
-from lucid.optim.lion import Lion
 from lucid.optim.matrices.adafactor import Adafactor
 from lucid.optim.matrices.muon import Muon
 from lucid.optim.nadam import NAdam
 from lucid.optim.optimizer import Optimizer
+from lucid.optim.own.lion import Lion
 from lucid.optim.radam import RAdam
 from lucid.optim.rmsprop import RMSprop
 from lucid.optim.rprop import Rprop

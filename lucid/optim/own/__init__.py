@@ -1,0 +1,1 @@
+"""Optimizers of a formula on elements that PyTorch does not have."""
