@@ -204,17 +204,17 @@ def running_sums(x: Array, axis: int, dtype: np.dtype[Any]) -> Array:
     """Return the running sums of an array of NumPy's along an axis, in groups and groups of groups."""
     size = x.shape[axis]
     if size <= ROWS_AT_ONCE:
-        return np.cumsum(x, axis, dtype)
+        return x.cumsum(axis, dtype)
     count, whole = size // ROWS_AT_ONCE, size - size % ROWS_AT_ONCE
     out = np.empty(x.shape, dtype)
     # views: one axis is split
     source, target = np.moveaxis(x, axis, 0), np.moveaxis(out, axis, 0)
     shape = count, ROWS_AT_ONCE, *source.shape[1:]
     groups = target[:whole].reshape(shape)
-    np.cumsum(source[:whole].reshape(shape), 1, dtype, groups)
+    source[:whole].reshape(shape).cumsum(1, dtype, groups)
     ends = running_sums(groups[:, -1], 0, dtype)
     groups[1:] += ends[:-1, None]
     if whole < size:
-        np.cumsum(source[whole:], 0, dtype, target[whole:])
+        source[whole:].cumsum(0, dtype, target[whole:])
         target[whole:] += ends[-1]
     return out

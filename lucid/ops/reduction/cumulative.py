@@ -99,7 +99,8 @@ def _accumulated(
 
 @primitive
 def _cumsum(xp: ModuleType, x: Array, *, dim: int, reverse: bool, dtype: np.dtype[Any]) -> Array:
-    return _accumulated(xp, running_sums if xp is np and dtype.kind in "fcV" else xp.cumsum, x, dim, reverse, dtype)
+    sums = running_sums if xp is np and dtype.kind in "fcV" else type(x).cumsum
+    return _accumulated(xp, sums, x, dim, reverse, dtype)
 
 
 @_cumsum.cuda
@@ -118,10 +119,11 @@ def _cumsum_vjp(
 @primitive
 def _cumprod(xp: ModuleType, x: Array, *, dim: int, reverse: bool) -> Array:
     if x.dtype != np.float32:
-        return _accumulated(xp, xp.cumprod, x, dim, reverse, x.dtype)
+        # the method: the function is written in Python, and NumPy's warnings would not be lucid's own
+        return _accumulated(xp, type(x).cumprod, x, dim, reverse, x.dtype)
     # later elements may bring back what has left the range: 1e-30, 1e-60, 1e-30
     wide = x.astype(np.float64)
-    return _accumulated(xp, functools.partial(xp.cumprod, out=wide), wide, dim, reverse, wide.dtype).astype(x.dtype)
+    return _accumulated(xp, functools.partial(type(x).cumprod, out=wide), wide, dim, reverse, wide.dtype).astype(x.dtype)
 
 
 @_cumprod.cuda

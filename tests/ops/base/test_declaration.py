@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -175,3 +177,36 @@ def test_an_op_without_formula_and_kernel(forgotten):
     """An op that nothing says the kernel of is a wrong declaration."""
     with pytest.raises(TypeError, match=r"squared: expected a formula, or the name of a kernel, got <function square"):
         declared(square, square_vjp)
+
+
+CALLS = """
+import contextlib, warnings
+import lucid
+
+values = [0.0, 3e38, -3e38, float("inf"), -float("inf"), float("nan")]
+tried = 0
+for place in (lucid, lucid.special, lucid.nn.functional):
+    for name in place.__all__:
+        for others in (lambda x: (), lambda x: (x,), lambda x: (0,)):
+            with contextlib.suppress(Exception):
+                with warnings.catch_warnings(action="ignore", category=UserWarning):
+                    x = lucid.tensor(values, requires_grad=True)
+                    y = getattr(place, name)(x, *others(x))
+                (grad,) = lucid.autograd.grad(y, x, x.detach().flip(0).expand(y.shape), create_graph=True)
+                grad.sum().backward()
+                tried += 1
+print(tried)
+"""
+
+
+@pytest.mark.cpu("NumPy's warnings")
+def test_nothing_warns_of_what_overflows():
+    """No op and no derivative says on the way that numbers are infinite or NaN, where nobody has set a filter."""
+    run = [sys.executable, "-W", "always::RuntimeWarning", "-c", CALLS]
+    done = subprocess.run(run, capture_output=True, text=True, check=True)
+    found = sorted({line for line in done.stderr.splitlines() if "RuntimeWarning" in line})
+    assert not found, (
+        "NumPy names the module that calls it, and lucid silences its own (lucid/autograd/modes/state.py): call ufuncs "
+        f"and methods from a module of lucid.ops, not functions that NumPy has in Python: {found}"
+    )
+    assert int(done.stdout) > 100

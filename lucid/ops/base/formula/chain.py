@@ -195,7 +195,8 @@ def _made(name: str, arguments: Sequence[str], settings: Iterable[str], lines: l
     """Return a function of an array module, arrays and settings, from the lines of its body."""
     keywords = f", *, {', '.join(settings)}" if settings else ""
     head = f"def chain({', '.join(['xp', *arguments])}{keywords}):"
-    names: dict[str, Any] = dict(_NAMES)
+    # NumPy names it in its warnings, and lucid silences those of its own modules
+    names: dict[str, Any] = {**_NAMES, "__name__": __name__}
     exec(compile("\n    ".join([head, *lines]), f"<formula of {name}>", "exec"), names)  # noqa: S102 - the text is ours
     return names["chain"]
 
