@@ -37,7 +37,11 @@ def sources(folder):
 def test_a_folder_is_seen_at_a_glance(top):
     """No folder holds more files than an eye takes in, or it is two families."""
     counts = Counter(path.parent for path in sources(ROOT / top))
-    assert {str(folder): n for folder, n in counts.items() if n > MOST_FILES} == {}
+    full = {f"{top}/{folder}".removesuffix("/."): n for folder, n in counts.items() if n > MOST_FILES}
+    assert not full, (
+        f"more than {MOST_FILES} files in a folder: {full}: move those of one kind, with their tests, into one below "
+        "it, in a commit before this one, and give that a row in docs/design.md"
+    )
 
 
 def test_rooms_are_told_apart_by_their_names():
@@ -46,7 +50,7 @@ def test_rooms_are_told_apart_by_their_names():
     for folder in [ROOT / "lucid", *(path for path in (ROOT / "lucid").rglob("*") if path.is_dir())]:
         names = {path.stem for path in folder.iterdir() if path.is_dir() or path.suffix == ".py"}
         alike |= {f"{folder.relative_to(ROOT)}/{name}s" for name in names if f"{name}s" in names}
-    assert alike == set()
+    assert not alike, f"differ from another name beside them by an s alone: {sorted(alike)}: rename one of the two"
 
 
 def test_a_kernel_file_is_found_by_its_name():
@@ -70,7 +74,7 @@ def test_a_test_lies_where_its_file_does(part):
         and stem in folders
         and path.parent not in folders[stem]
     }
-    assert lost == {}
+    assert not lost, f"tests that lie elsewhere than what they test: move each to the folder behind it: {lost}"
 
 
 # Examples of names.

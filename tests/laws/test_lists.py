@@ -20,7 +20,7 @@ from tests.laws import test_layers, test_luck, test_wrong_types
 from tests.laws.public import parameters_of, public_names, released
 from tests.layers import LAYERS, LOSSES
 from tests.optim import test_formulas
-from tests.optimizers import NAMES, OTHERS, SETTINGS, USUAL
+from tests.optimizers import COUNTED_ROWS, NAMES, OTHERS, SETTINGS, USUAL
 
 ROOT = Path(__file__).parents[2]
 CHANGELOG = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
@@ -40,6 +40,14 @@ def test_every_optimizer_has_its_rows(name):
         "SETTINGS in tests/optimizers.py: a row for each of its settings": {kind for kind, _ in SETTINGS.values()},
         "FORMULAS in tests/optim/test_formulas.py: its formula in NumPy": test_formulas.FORMULAS,
     }
+    kind = getattr(lucid.optim, name)
+    if kind.scalars:
+        counted = {SETTINGS[row][0] for row in COUNTED_ROWS}
+        rows["COUNTED_ROWS in tests/optimizers.py: a row of it, as it counts steps"] = counted
+    given = {setting for each, settings in SETTINGS.values() if each == name for setting in settings}
+    settings = kind.ranges.keys() & inspect.signature(kind).parameters.keys()
+    untried = sorted(settings - given - {"lr", kind.counted_by})
+    assert not untried, f"no row of optim.{name} in SETTINGS, tests/optimizers.py, gives {untried}"
     missing = [place for place, names in rows.items() if name not in names]
     assert not missing, f"optim.{name} is not tested: add it to {', and to '.join(missing)}"
 
@@ -99,7 +107,8 @@ def test_every_layer_has_a_row(name):
     """A public layer or loss has a row on which its values, gradients, state and repr are compared."""
     made = {type(module) for make in LAYERS.values() for module in make(nn).modules()}
     assert getattr(nn, name) in made or name in LOSSES, (
-        f"the values of nn.{name} are not tested: add a row to LAYERS or LOSSES in tests/layers.py"
+        f"the values of nn.{name} are not tested: add a row to LAYERS or LOSSES in tests/layers.py; or, if no row can "
+        "call it, the file of its own test to WITHOUT_VALUES in tests/laws/test_lists.py"
     )
 
 
@@ -164,7 +173,7 @@ def test_every_kind_of_a_module_is_broken(kind):
     name = kind.removeprefix("Module.")
     assert f'"{name}"' in BROKEN or f".{name}(" in BROKEN, (
         f"no test has a {name} that raises: add a row to ROWS in tests/nn/hooking/test_hook_errors.py, or to "
-        "STATE_ROWS there if it fires where a state dict is made or loaded"
+        "STATE_ROWS there if it fires where a state dict is made or loaded, or, if it fires elsewhere, a test there"
     )
 
 

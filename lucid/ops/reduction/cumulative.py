@@ -97,10 +97,18 @@ def _accumulated(
     return xp.ascontiguousarray(astype(accumulate(x[backwards], axis=dim, dtype=work)[backwards], dtype))
 
 
+# Methods: NumPy's functions are written in Python, and the warnings of what they call would be NumPy's, not lucid's.
+def _sums(x: Array, axis: int, dtype: np.dtype[Any]) -> Array:
+    return x.cumsum(axis, dtype)
+
+
+def _products(x: Array, axis: int, dtype: np.dtype[Any], out: Array | None = None) -> Array:
+    return x.cumprod(axis, dtype, out)
+
+
 @primitive
 def _cumsum(xp: ModuleType, x: Array, *, dim: int, reverse: bool, dtype: np.dtype[Any]) -> Array:
-    sums = running_sums if xp is np and dtype.kind in "fcV" else type(x).cumsum
-    return _accumulated(xp, sums, x, dim, reverse, dtype)
+    return _accumulated(xp, running_sums if xp is np and dtype.kind in "fcV" else _sums, x, dim, reverse, dtype)
 
 
 @_cumsum.cuda
@@ -119,11 +127,10 @@ def _cumsum_vjp(
 @primitive
 def _cumprod(xp: ModuleType, x: Array, *, dim: int, reverse: bool) -> Array:
     if x.dtype != np.float32:
-        # the method: the function is written in Python, and NumPy's warnings would not be lucid's own
-        return _accumulated(xp, type(x).cumprod, x, dim, reverse, x.dtype)
+        return _accumulated(xp, _products, x, dim, reverse, x.dtype)
     # later elements may bring back what has left the range: 1e-30, 1e-60, 1e-30
     wide = x.astype(np.float64)
-    return _accumulated(xp, functools.partial(type(x).cumprod, out=wide), wide, dim, reverse, wide.dtype).astype(x.dtype)
+    return _accumulated(xp, functools.partial(_products, out=wide), wide, dim, reverse, wide.dtype).astype(x.dtype)
 
 
 @_cumprod.cuda

@@ -38,7 +38,10 @@ def test_layers_stand_at_their_addresses(address):
     ours = importlib.import_module(f"lucid.nn.modules.{address}")
     assert ours is getattr(nn.modules, address)
     expected = {name for name in theirs(address).__all__ if hasattr(nn, name)}
-    assert set(ours.__all__) == expected
+    assert set(ours.__all__) == expected, (
+        f'LAYERS["{address}"] in lucid/compat/addresses.py: add {sorted(expected - {*ours.__all__})}, take away '
+        f"{sorted({*ours.__all__} - expected)}"
+    )
     for name in expected:
         assert getattr(ours, name) is getattr(nn, name) is getattr(nn.modules, name)
     found = {}
