@@ -56,7 +56,8 @@ def test_rooms_are_told_apart_by_their_names():
 def test_a_kernel_file_is_found_by_its_name():
     """Sources and headers include each other without folders: of two of one name, one would be taken in silence."""
     counts = Counter(path.name for path in sources(ROOT / "kernels"))
-    assert [name for name, n in counts.items() if n > 1] == []
+    twice = sorted(name for name, n in counts.items() if n > 1)
+    assert not twice, f"several files below kernels are called {twice}: rename all of them but one"
 
 
 @pytest.mark.parametrize("part", MIRRORED)
@@ -95,4 +96,4 @@ def test_what_a_text_names_is_there(top):
         )
         if name not in NOT_THERE and not (ROOT / name).exists()
     }
-    assert not lost
+    assert not lost, f"files that are named and not there: mend the name, or add it to NOT_THERE: {sorted(lost)}"

@@ -307,7 +307,7 @@ def test_settings_reach_the_function(monkeypatch, rng):
             seen += 1
             if taken(layer, args, monkeypatch, **{argument: 0.123})[0][argument] != 0.123:
                 lost.append((name, argument))
-    assert not lost
+    assert not lost, f"(layer, setting) that forward does not pass on to its function: {lost}"
     assert seen > 150
 
 
