@@ -23,7 +23,7 @@ from lucid.numpy.border import (
     ufunc_called,
 )
 from lucid.numpy.conversions import array_of, number_of
-from lucid.numpy.indices import has_ellipsis, is_plain_index, is_scalar, last_of_each, on_host, places, plain_key
+from lucid.numpy.indices import has_ellipsis, is_plain_index, is_scalar, on_host, places, plain_key, written_once
 from lucid.ops.index import indexing
 from lucid.ops.index.steps import stepped
 from lucid.ops.shape.reshape import clone, ravel
@@ -331,9 +331,8 @@ class ndarray(Tensor, metaclass=_Kind):
             value = called("asarray", np.asarray, (value,), {})
             if not isinstance(value, TensorBase):
                 value = value.astype(self.array.dtype, copy=False)
-        if is_recorded(value) and (last := last_of_each(key, into.array.shape)) is not None:
-            key, shape, taken = last
-            value = called("broadcast_to", np.broadcast_to, (value, shape), {}).ravel()[taken]
+        if is_recorded(value):
+            key, value = written_once(key, value, into.array.shape)
         indexing.setitem(into, key, value)
 
     def __iter__(self) -> Iterator[Any]:

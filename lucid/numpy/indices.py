@@ -9,7 +9,7 @@ import numpy as np
 
 from lucid.autograd.base import TensorBase
 from lucid.base import gpu
-from lucid.numpy.border import plain
+from lucid.numpy.border import called, plain
 from lucid.tensor.numpy_calls.definition import untyped
 
 
@@ -74,19 +74,22 @@ def is_scalar(x: TensorBase) -> bool:
     return not x.array.ndim and x.origin is None
 
 
-def last_of_each(key: Any, shape: tuple[int, ...]) -> tuple[Any, tuple[int, ...], Any] | None:
-    """Return the last write to each element of an index with repeated elements; None if it has none.
-
-    That is an index of each element once, the shape of the values, and which of these, in a row, are written.
-    """
-    parts = cast("tuple[Any, ...]", key if type(key) is tuple else (key,))
+def written_once(key: Any, value: Any, shape: tuple[int, ...]) -> tuple[Any, Any]:
+    """Return an index that names each element once, and the last of the recorded values that are written there."""
+    as_it_is: Any = key
+    parts: tuple[Any, ...] = as_it_is if type(key) is tuple else (as_it_is,)
     if all(part is None or isinstance(part, slice | int) or not np.ndim(part) or part.dtype == bool for part in parts):
-        return None
+        return as_it_is, value
     named = places(key, shape)
     once, last = np.unique(named.ravel()[::-1], return_index=True)
     if once.size == named.size:
-        return None
-    return np.unravel_index(once, shape), named.shape, named.size - 1 - last
+        return as_it_is, value
+    own: tuple[int, ...] = value.array.shape
+    extra = max(len(own) - named.ndim, 0)
+    if set(own[:extra]) == {1}:  # NumPy writes (1, 1, n) into (n,)
+        value = value.reshape(own[extra:])
+    values = called("broadcast_to", np.broadcast_to, (value, named.shape), {}).ravel()
+    return np.unravel_index(once, shape), values[named.size - 1 - last]
 
 
 def on_host(part: Any) -> Any:

@@ -89,7 +89,8 @@ def test_of_values_written_to_one_place_the_last_has_the_gradient(key, rng):
     values = rng.uniform(1, 2, 4)
     wanted, numbers = np.zeros(4), rng.uniform(1, 2, np.shape(values[key]))
     wanted[key] = numbers
-    for new in (numbers, numbers[..., :1]):
+    deeper = [] if np.asarray(key[0]).dtype == bool else [numbers[None, None]]
+    for new in (numbers, numbers[..., :1], *deeper):
         plain = values.copy()
         plain[key] = new
         x, y = (lucid.tensor(each, requires_grad=True) for each in (values, new))
@@ -98,7 +99,7 @@ def test_of_values_written_to_one_place_the_last_has_the_gradient(key, rng):
         np.testing.assert_array_equal(array.detach().cpu().numpy(), plain)
         lnp.sum(array**2).backward()
         places = np.full(4, -1)
-        places[key] = np.broadcast_to(np.arange(new.size).reshape(new.shape), numbers.shape)
+        places[key] = np.broadcast_to(np.arange(new.size).reshape(new.shape[new.ndim - numbers.ndim :]), numbers.shape)
         slopes = np.zeros(new.size)
         np.add.at(slopes, places[places >= 0], 2 * plain[places >= 0])
         np.testing.assert_allclose(y.grad.cpu().numpy().ravel(), slopes)
