@@ -131,6 +131,15 @@ def test_zeros_in_each_column(rows, sparsity, zeros, rng):
         assert values[values != 0].std() == pytest.approx(0.25, rel=0.1)
 
 
+@pytest.mark.parametrize("sparsity", [np.nan, np.inf, -np.inf])
+def test_a_share_is_a_finite_number(sparsity):
+    """Another is refused by name, and the weight is left as it is."""
+    weight = lucid.full((2, 3), 7.0)
+    with pytest.raises(SettingError, match="sparse_: sparsity: expected a share"):
+        init.sparse_(weight, sparsity)
+    assert (numbers(weight) == 7).all()
+
+
 @pytest.mark.parametrize("shape", [(5, 5), (3, 7), (7, 3), (4, 2, 3)])
 def test_an_orthogonal_matrix(shape, rng):
     """Rows, or columns where these are fewer, are orthogonal and as long as the gain."""
