@@ -8,6 +8,7 @@ NumPy has computed is what both sides go on with, so that roundings do not add u
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 import warnings
 from collections import Counter
@@ -290,11 +291,12 @@ class Program:
         return True
 
     def is_cupys(self, ours, theirs):
-        """Return whether what differs is CuPy's: in what it refuses, and in methods of its arrays."""
-        if isinstance(theirs, WIDER):
-            return not isinstance(ours, Exception | lucid.Tensor) or any(words in str(theirs) for words in UNCHECKED)
-        plain_ones = [name for name, value in self.there.items() if not isinstance(value, lucid.Tensor)]
-        return isinstance(ours, Exception) and self.lines[-1].startswith(tuple(f"{name}." for name in plain_ones))
+        """Return whether what may differ is CuPy's: it computes with arrays alone, and does not refuse the same."""
+        named = [value for name, value in self.there.items() if re.search(rf"\b{name}\b", self.lines[-1])]
+        if not any(isinstance(value, lucid.Tensor) for value in named):
+            return True
+        computed = not isinstance(ours, Exception | lucid.Tensor)
+        return isinstance(theirs, WIDER) and (computed or any(words in str(theirs) for words in UNCHECKED))
 
     def report(self, ours, theirs):
         """Return the text of the program, and what both sides gave."""
