@@ -273,6 +273,12 @@ def test_plateaus(rng, row, tensors, patience, cooldown):
     np.testing.assert_allclose(found, np.transpose(expected), rtol=1e-12)
 
 
+def test_a_plateau_begins_with_nothing_counted():
+    """Of a new schedule no epoch was bad and none is waited for, as scripts read it."""
+    schedule = m.ReduceLROnPlateau(optimizer_of(), cooldown=2)
+    assert (schedule.num_bad_epochs, schedule.cooldown_counter, schedule.best) == (0, 0, math.inf)
+
+
 def test_a_nan_is_no_improvement():
     """A metric that is not a number counts as bad."""
     optimizer = optimizer_of()

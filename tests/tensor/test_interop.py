@@ -76,7 +76,9 @@ class TestMemory:
 
     def test_cuda_interface_is_for_cuda(self):
         """A tensor on the CPU has no `__cuda_array_interface__`, as `hasattr` sees."""
-        assert not hasattr(lucid.ones(2), "__cuda_array_interface__")
+        assert not hasattr(lucid.ones(2, device="cpu"), "__cuda_array_interface__")
+        with pytest.raises(AttributeError, match=r"on the CPU .* move it with .cuda\(\)"):
+            lucid.ones(2, device="cpu").__cuda_array_interface__
 
 
 UNARY = [

@@ -158,6 +158,17 @@ def test_other_structures_are_refused():
         tree_unflatten([1], tree_structure([1, 2]))
 
 
+def test_a_tuple_of_another_class_is_a_leaf():
+    """What can be made again of its parts is walked: a named tuple, and no other class that derives from tuple."""
+
+    class Own(tuple):
+        __slots__ = ()
+
+    own = Own([1, 2])
+    assert tree_leaves([own, Pair(3, 4)]) == [own, 3, 4]
+    assert tree_map(lambda leaf: leaf, [own])[0] is own
+
+
 def test_the_module_comes_with_the_package():
     """Code that says `lucid.utils._pytree` need not import it."""
     script = "import lucid; print(lucid.utils._pytree.tree_leaves([1, (2,)]))"

@@ -72,6 +72,27 @@ def test_what_is_no_such_number(row):
             called(row, lambda value: lucid.tensor(float(value)))
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_a_whole_number_may_be_an_int():
+    """In the place of a number 1, 2 and 3 give what 1.0, 2.0 and 3.0 give, or are refused as they are."""
+
+    def outcome(row, value):
+        try:
+            return [each.astype(np.complex128) for each in called(row, lambda _: value)]
+        except (LucidError, OverflowError) as error:
+            return type(error)
+
+    for row in ROWS:
+        if not ROWS[row].is_integral and "several" not in row:
+            for value in (1, 2, 3):
+                found, expected = outcome(row, value), outcome(row, float(value))
+                if isinstance(expected, type) or isinstance(found, type):
+                    assert found == expected, (row, value)
+                else:
+                    for got, wanted in zip(found, expected, strict=True):
+                        np.testing.assert_allclose(got, wanted, rtol=1e-5, err_msg=f"{row} {value}")
+
+
 def test_every_number_has_a_row():
     """Each parameter of a public function that is annotated as a number, or as several, is tried."""
     numbers = set()

@@ -232,3 +232,12 @@ def test_what_is_written_is_cast_or_refused_as_by_numpy(name, of):
             assert alike(made, expected), (value, made, expected)
             assert plain(tensor).dtype == array.dtype
             np.testing.assert_array_equal(plain(tensor), array)
+
+
+@pytest.mark.parametrize("ends", [(0.0, 2.0), (2.0, 0.0), ([1.0, 0.0], 2.0), (2.0, [1.0, 0.0])])
+def test_no_factor_leads_to_zero(ends):
+    """`geomspace` refuses an end of zero, whichever it is, as NumPy does."""
+    with pytest.raises(ValueError, match=r"."):
+        np.geomspace(*ends)
+    with pytest.raises(ValueError, match="ends other than zero"):
+        np.geomspace(*[lucid.tensor(end, requires_grad=True) for end in ends])
