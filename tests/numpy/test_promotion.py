@@ -13,7 +13,8 @@ np.vdot(x[0], 2) | np.correlate(x, [2, 1]) | np.tensordot(2, x, 0) | np.diff(x, 
 np.polyadd(x, 1) | np.polymul(2, x) | np.polysub(x, 2.0) | np.polyval(x, 2) | np.add.outer(2, x)
 np.maximum.outer(x, 2.5) if x.dtype.kind == "f" else x | np.geomspace(1, np.abs(x) + 1, 3) | x * 2 | np.maximum(x, 2)
 np.where(x == 0, x, 2.5) | np.append(x, 2) | np.select([x == 0], [x], 2.5) | np.r_[x, 1] | np.r_[2.5, x]
-np.choose([0, 1, 0], [x, 2])
+np.choose([0, 1, 0], [x, 2]) | np.einsum("i,->i", x, 2) | np.einsum(2.0, [], x, [0], [0])
+np.einsum("i,i->", x, [1, 2, 3]) | np.einsum("i,->i", x, np.float64(2))
 """
 WITH_CONSTANTS = """
 np.polyder(x) | np.polyder(x, 0) | np.polyint(x) | np.polyint(x, 2, [1, 2]) | np.vander(x) | np.vander(x, 2, True)
@@ -53,6 +54,15 @@ def test_a_ufuncs_dtype_drops_no_imaginary_part():
     for ufunc in (lnp.exp, lnp.sin, lnp.negative, lnp.conjugate):
         with pytest.raises(DtypeError, match="complex operands cannot be cast to lucid"):
             ufunc(x, dtype="f4")
+
+
+def test_einsum_casts_safely():
+    """``np.einsum(dtype=)`` takes NumPy's names of dtypes, and refuses one that does not hold the operands."""
+    x = lucid.tensor([1.0, 2.0], requires_grad=True)
+    assert lnp.einsum("i,i->", x, x, dtype="f8").dtype == np.float64
+    for dtype in ("f2", "i8"):
+        with pytest.raises(DtypeError, match="not safely cast"):
+            lnp.einsum("i,i->", x, x, dtype=dtype)
 
 
 def test_products_of_too_few_dimensions_are_refused():

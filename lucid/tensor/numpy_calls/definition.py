@@ -50,7 +50,8 @@ class Rule(NamedTuple):
         Which of these are arrays: ``"*"`` one that comes to the common dtype of all such, ``"?"`` one that keeps its
         own, ``"**"`` a sequence of arrays that come to the common dtype.
     constants : dict
-        What is passed besides, because the defaults differ.
+        What is passed besides, because the defaults differ; `common` is what gives the dtype of operands in the call,
+        for a function that finds these itself.
     """
 
     function: Callable[..., Any]
@@ -273,7 +274,8 @@ def applied(
     if is_numpys and name in BESIDE:
         beside = BESIDE[name](arguments)
         to_one_dtype(shared, lambda values: numpy_dtype([*values, beside]))
-    return rule.function(**rule.constants, **{rule.names[key]: value for key, value in arguments.items()})
+    constants = {**rule.constants, "common": common} if "common" in rule.constants else rule.constants
+    return rule.function(**constants, **{rule.names[key]: value for key, value in arguments.items()})
 
 
 def to_one_dtype(places: list[tuple[Any, Any]], common: Callable[[list[Any]], dtype]) -> None:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from lucid.base.dtype import as_dtype
-from lucid.errors import ShapeError
+from lucid.errors import DtypeError, ShapeError
 from lucid.ops.decomposition import (
     chains,
     eigen,
@@ -29,10 +28,10 @@ from lucid.ops.shape import axes, broadcasting, diagonal, joining, reshape
 from lucid.tensor.numpy_calls.definition import (
     NumpyCallError,
     axis_in,
+    dtype_named,
     enter,
     is_sequence,
     operand,
-    pytorch_dtype,
     rule,
     sizes_of,
     tensor_of,
@@ -43,8 +42,9 @@ from lucid.tensor.numpy_calls.rules.places import plain
 from lucid.tensor.numpy_calls.ufuncs import outer_operands, vector_products
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
+    from lucid.base.dtype import dtype as dtype_
     from lucid.tensor import Tensor
     from lucid.tensor.numpy_calls.definition import Axis, Operand, Sizes
 
@@ -122,8 +122,9 @@ def tensordot(a: Tensor, b: Tensor, axes: int | Sequence[Sizes] = 2) -> Any:
     return einsum.tensordot(a, b, count)
 
 
-@rule("einsum", "operands optimize dtype")
-def sum_of_products(operands: tuple[Any, ...], optimize: object = None, dtype: object = None) -> Any:
+def sum_of_products(
+    operands: tuple[Any, ...], common: Callable[[list[Any]], dtype_], optimize: object = None, dtype: object = None
+) -> Any:
     """Return ``numpy.einsum``, of both forms; `optimize` is left to `lucid.einsum`."""
     del optimize
     like = next(tensors_in(operands))
@@ -131,13 +132,24 @@ def sum_of_products(operands: tuple[Any, ...], optimize: object = None, dtype: o
     arguments: list[Any] = [list(cast("Any", each)) if isinstance(each, tuple) else each for each in operands]
     for k in at:
         arguments[k] = operand(operands[k], like, strong=True)
-    to_one_dtype([(arguments, k) for k in at], pytorch_dtype if dtype is None else lambda _: as_dtype(dtype))
+    places = [(arguments, k) for k in at]
+    if dtype is None:
+        to_one_dtype(places, common)
+    else:
+        wanted = dtype_named(dtype)
+        for own in [arguments[k].array.dtype for k in at]:
+            if not np.can_cast(own, wanted.numpy):
+                raise DtypeError(f"numpy.einsum: {own} is not safely cast to {wanted}: use astype() on the operands")
+        to_one_dtype(places, lambda _: wanted)
     if isinstance(operands[0], str) and "->" not in operands[0]:
         # repeated letters are summed over, and the others are in alphabetical order
         letters = operands[0].replace(",", "").replace("...", "").replace(" ", "")
         rest = "".join(sorted(letter for letter in set(letters) if letters.count(letter) == 1))
         arguments[0] = f"{operands[0]}->{'...' if '...' in operands[0] else ''}{rest}"
     return einsum.einsum(*arguments)
+
+
+enter("einsum", "operands optimize dtype", sum_of_products, common=None)
 
 
 @rule("cross", "*a *b axisa axisb axisc axis")
