@@ -1,5 +1,7 @@
 """The dtypes of results are NumPy's where numbers, lists and constants of its own stand beside operands."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -45,6 +47,29 @@ def test_what_stands_beside_operands_promotes_as_numpys(dtype, rng):
         assert isinstance(got, lucid.Tensor), call
         assert (got.dtype, got.shape) == (wanted.dtype, wanted.shape), call
         np.testing.assert_allclose(got.detach().cpu().numpy(), wanted, rtol=tolerance, atol=tolerance, err_msg=call)
+
+
+DEVIATIONS = [
+    f"np.{name}(x, dtype={dtype!r}{rest})"
+    for name in ("std", "var", "nanstd", "nanvar")
+    for dtype in ("f4", "f8", "F", "D")
+    for rest in ("", ", axis=0", ", axis=1, keepdims=True, ddof=1")
+]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "complex64", "complex128"])
+def test_the_dtype_of_a_deviation_is_that_of_its_sums(dtype, rng):
+    """Numbers keep their dtype until the mean is subtracted: no digits of theirs and no imaginary parts are lost."""
+    values = (1000 + rng.uniform(0, 1, (4, 3)) + (1j * rng.uniform(5, 6, (4, 3)) if dtype[0] == "c" else 0)).astype(dtype)
+    if dtype == "float16":
+        values = rng.uniform(0, 1, (4, 3)).astype(dtype)
+    for call in DEVIATIONS:
+        x = lnp.asarray(lucid.tensor(values, requires_grad=True))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            got, wanted = eval(call, {"np": lnp, "x": x}), np.asarray(eval(call, {"np": np, "x": values}))
+        assert (got.dtype, got.shape) == (wanted.dtype, wanted.shape), call
+        np.testing.assert_allclose(got.detach().cpu().numpy(), wanted, rtol=1e-3, err_msg=call)
 
 
 def test_a_ufuncs_dtype_drops_no_imaginary_part():

@@ -10,7 +10,7 @@ import numpy as np
 from lucid.autograd.base import wrap
 from lucid.base.arrays import asarray
 from lucid.base.device import device_of
-from lucid.base.dtype import as_dtype
+from lucid.base.dtype import as_dtype, dtype_of
 from lucid.errors import DtypeError, ShapeError
 from lucid.ops.activation.sigmoid import tanh
 from lucid.ops.base.operands import float_operand
@@ -64,10 +64,24 @@ def scaled(x: Operand, exponent: Operand) -> Any:
 
 
 def sign(x: Tensor) -> Any:
-    """Return ``numpy.sign``: NaN for NaN."""
-    if is_complex(x) or not x.is_floating_point():
-        return parts.sgn(x)
-    return parts.sign_or_nan(x)
+    """Return ``numpy.sign``: NaN for NaN; of a complex number that is infinite the direction of its infinite part."""
+    if not is_complex(x):
+        return parts.sign_or_nan(x) if x.is_floating_point() else parts.sgn(x)
+    z = x.detach()
+    far, re, im = nonfinite.isinf(parts.abs(z)), parts.real(z), parts.imag(z)
+    along, both = nonfinite.isinf(re), logic.logical_and(nonfinite.isinf(re), nonfinite.isinf(im))
+    turn = parts.complex(
+        selection.where(both, np.nan, selection.where(along, parts.sgn(re), 0.0)),
+        selection.where(both, np.nan, selection.where(along, 0.0, parts.sgn(im))),
+    )
+    return selection.where(far, turn, parts.sgn(selection.where(far, 1.0, x)))
+
+
+def powers(x: Operand, exponent: Operand) -> Any:
+    """Return ``numpy.power``: of complex numbers to the power of -1 not the reciprocal, which their operator is."""
+    if type(exponent) in {int, float} and exponent == -1 and is_tensor(x) and is_complex(x):
+        exponent = cast_to(operand(exponent, x, strong=True), dtype_of(x.array))
+    return power.pow(x, exponent)
 
 
 def is_complex(x: object) -> bool:
@@ -187,7 +201,7 @@ UFUNCS: dict[str, Callable[..., Any]] = {
     "nextafter": arithmetic.nextafter,
     "not_equal": comparison.ne,
     "positive": arithmetic.positive,
-    "power": power.pow,
+    "power": powers,
     "rad2deg": trigonometry.rad2deg,
     "radians": trigonometry.deg2rad,
     "reciprocal": division.reciprocal,

@@ -72,8 +72,8 @@ def test_ends(end, rng):
     assert tried > 1000
 
 
-UNLIKE = {"argsort", "divmod", "ediff1d", "max", "min", "polymul", "power", "reciprocal"}
-"""Of integers: which of equal ones comes first, a rest that jumps, zeros in front that NumPy drops, and what PyTorch
+UNLIKE = {"argsort", "divmod", "ediff1d", "max", "min", "power", "reciprocal"}
+"""Of integers: which of equal ones comes first, a rest that jumps, and what PyTorch
 promotes or NumPy refuses."""
 
 
@@ -155,6 +155,30 @@ def test_sizes_that_numpy_refuses(call, rng):
     expected = outcome(call, np, values)
     assert isinstance(expected, ValueError | IndexError)
     assert isinstance(outcome(call, lnp, {key: lnp.asarray(leaf_of(v)) for key, v in values.items()}), ValueError)
+
+
+OF_PARTS = [
+    "np.polyadd(x, x[:, :1])", "np.polysub(x, x[0])", "np.polyadd(x, v[:4])", "np.polyadd(x[:1], v)", "np.polymul(x, x)",
+    "np.polymul(0 * v, v)", "np.polymul(v * [0, 0, 1, 2, 0], v)", "np.polymul(v, [0, 1])", "np.polymul(v[:0], v)",
+    "np.polyder(x)", "np.polyder(v, -1)", "np.polyint(x)", "np.polyint(v, -1)",
+    *[
+        f"np.{name}({array}{q}{axis})"
+        for name, q in (("nanquantile", ", 0.3"), ("nanquantile", ", [0.3, 0.6]"), ("nanpercentile", ", [30, 60]"),
+                        ("nanmedian", ""))
+        for array in ("x[:0]", "x[:, :0]")
+        for axis in ("", ", axis=0", ", axis=1, keepdims=True", ", axis=(0, 1)")
+    ],
+]  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore:Mean of empty slice:RuntimeWarning")
+def test_polynomials_and_quantiles_of_odd_shapes(rng):
+    """Polynomials of several dimensions, with zeros in front, and quantiles of nothing are NumPy's, or its errors."""
+    for call in OF_PARTS:
+        values = {key: OPERANDS[key](rng) for key in "xv"}
+        expected = outcome(call, np, values)
+        made = outcome(call, lnp, {key: lnp.asarray(leaf_of(v)) for key, v in values.items()})
+        assert alike(made, expected), (call, made, expected)
 
 
 def test_only_vectors_slide():

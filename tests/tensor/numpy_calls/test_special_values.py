@@ -74,3 +74,23 @@ def test_scaled_beyond_a_power(rng):
     upstream = rng.uniform(1, 2, 5).astype(np.float32) * np.float32(2**-100)
     (grad,) = lucid.autograd.grad(y, x, lucid.tensor(upstream, device=DEVICE))
     np.testing.assert_array_equal(grad.numpy(force=True), np.ldexp(upstream, exponents.numpy(force=True)))
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_of_complex_numbers(dtype):
+    """Signs and powers of complex numbers with infinite parts and NaN are NumPy's, without a gradient where it ends."""
+    ends = np.inf, -np.inf, np.nan, 0.0, -0.0, 1.0, -2.5
+    values = np.array([complex(a, b) for a in ends for b in ends], dtype)
+    values = np.append(values, np.finfo(dtype).max * np.array([0.8 + 0.8j, -0.8 + 0.8j, 0.8 - 0.8j], dtype))
+    calls = "np.sign(z)", "np.power(z, -1)", "z ** -1", "np.power(z, -2)", "z ** 3"
+    with np.errstate(all="ignore"):
+        for call in calls if DEVICE == "cpu" else calls[:1]:
+            z = lucid.tensor(values, device=DEVICE, requires_grad=True)
+            made = eval(call, {"np": np, "z": z})
+            got, expected = made.numpy(force=True), eval(call, {"np": np, "z": values})
+            few = slice(None if "sign" in call else -3)  # powers of the largest numbers are rounded by the processor
+            for one, other in ((got.real, expected.real), (got.imag, expected.imag)):
+                np.testing.assert_allclose(one[few], other[few], 1e-5, 0, err_msg=call)
+            if "sign" in call:
+                made.backward(lucid.ones_like(made))
+                assert np.all(z.grad.numpy(force=True)[np.isinf(values)] == 0)

@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.base import wrap
-from lucid.base.arrays import asarray
-from lucid.base.device import device_of
+from lucid.base.arrays import zeros_beside
+from lucid.errors import SettingError, ShapeError
 from lucid.ops.decomposition import chains
 from lucid.ops.elementwise import arithmetic
 from lucid.ops.index.indexing import getitem
 from lucid.ops.shape import axes, joining, reshape
 from lucid.tensor.numpy_calls.definition import beside, is_tensor, operand, rule, tensor_of, tensors_in
 from lucid.tensor.numpy_calls.rules.differences import convolve
+from lucid.tensor.numpy_calls.rules.places import plain
 from lucid.tensor.numpy_calls.rules.reductions import in_fractions
 
 if TYPE_CHECKING:
@@ -38,14 +39,23 @@ def polyval(p: Tensor, x: Tensor) -> Any:
 def in_length(p: Tensor, length: int) -> Any:
     """Return coefficients with zeros in front, up to a number of them."""
     missing = length - len(p.array)
-    zeros = wrap(asarray(np.zeros(missing, p.array.dtype), device=device_of(p.array)))
-    return joining.cat([zeros, p]) if missing else p
+    if not missing:
+        return p
+    return joining.cat([wrap(zeros_beside(p.array, (missing,))), check_line("polyadd", p)])
+
+
+def check_line(name: str, p: Tensor) -> Any:
+    """Return coefficients of one dimension; refuse others."""
+    if p.array.ndim != 1:
+        raise ShapeError(f"numpy.{name}: expected coefficients of one dimension, got shape {p.array.shape}")
+    return p
 
 
 def coefficients(*polynomials: Operand) -> list[Any]:
     """Return coefficients as tensors of at least one dimension."""
     like = next(tensors_in(polynomials))
-    return [reshape.reshape(tensor_of(each, like), -1) for each in polynomials]
+    tensors = [tensor_of(each, like) for each in polynomials]
+    return [each if each.array.ndim else reshape.reshape(each, 1) for each in tensors]
 
 
 @rule("polyadd", "*a1 *a2")
@@ -65,13 +75,21 @@ def polysub(a1: Tensor, a2: Tensor) -> Any:
 
 @rule("polymul", "*a1 *a2")
 def polymul(a1: Tensor, a2: Tensor) -> Any:
-    """Return ``numpy.polymul``."""
-    return convolve(*coefficients(a1, a2))
+    """Return ``numpy.polymul``, which takes no part of zeros in front."""
+    factors = []
+    for p in coefficients(a1, a2):
+        values: Any = plain(check_line("polymul", p))
+        first = np.flatnonzero(values)[:1].tolist() or [-1]
+        factors.append(getitem(p, slice(first[0], None)) if values.size else wrap(zeros_beside(p.array, (1,))))
+    return convolve(*factors)
 
 
 @rule("polyder", "*p m")
 def polyder(p: Tensor, m: int = 1) -> Any:
     """Return ``numpy.polyder``."""
+    if m < 0:
+        raise SettingError(f"numpy.polyder: expected m, how often, of at least 0, got {m}: use polyint()")
+    check_line("polyder", p)
     for _ in range(m):
         powers = beside(np.arange(len(p.array) - 1, 0, -1), p)
         p = arithmetic.mul(getitem(p, slice(None, -1)), powers)

@@ -10,14 +10,16 @@ import numpy as np
 from lucid.autograd.base import wrap
 from lucid.base.arrays import asarray, zeros_beside
 from lucid.base.device import device_of
+from lucid.base.dtype import dtype_of
 from lucid.errors import DtypeError
+from lucid.ops.base.promotion import cast_to
 from lucid.ops.elementwise import arithmetic, comparison, division, nonfinite, power, selection
 from lucid.ops.elementwise.complex import conj, real
 from lucid.ops.index.index_select import index_add
 from lucid.ops.index.indexing import getitem
 from lucid.ops.reduction import covariance, statistics, sums
 from lucid.ops.shape import axes, joining, reshape
-from lucid.tensor.numpy_calls.definition import NumpyCallError, beside, is_tensor, operand, rule, tensor_of
+from lucid.tensor.numpy_calls.definition import NumpyCallError, beside, dtype_named, is_tensor, operand, rule, tensor_of
 from lucid.tensor.numpy_calls.rules.places import plain
 from lucid.tensor.numpy_calls.rules.reductions import dims_of, in_dtype, in_fractions, in_line, over, total
 from lucid.tensor.numpy_calls.rules.selection import sorted_values
@@ -46,14 +48,22 @@ def variance(
     mean: Tensor | None = None,
     correction: int | None = None,
 ) -> Any:
-    """Return ``numpy.var``; of complex numbers that of their distances from the mean."""
-    x, dims, keep = over(in_dtype(a, dtype), axis, keepdims)
+    """Return ``numpy.var``; of complex numbers that of their distances from the mean.
+
+    As in NumPy, sums are of `dtype`, and numbers are not cast before the mean is subtracted.
+    """
+    x, dims, keep = over(a, axis, keepdims)
     less = ddof if correction is None else correction
-    if mean is None and x.array.dtype.kind != "c":
+    if has_own_op(x, dtype, mean):
         return statistics.var(x, dims, correction=less, keepdim=keep)
-    away = arithmetic.sub(x, sums.mean(x, dims, True) if mean is None else mean)
-    squares = real(arithmetic.mul(away, conj(away)))
+    away = arithmetic.sub(x, sums.mean(in_dtype(x, dtype), dims, True) if mean is None else mean)
+    squares = in_dtype(real(arithmetic.mul(away, conj(away))), dtype)
     return division.div(sums.sum(squares, dims, keep), max(count_over(x, dims) - less, 0))
+
+
+def has_own_op(x: Tensor, dtype: object, mean: Tensor | None) -> bool:
+    """Return whether a variance is that of lucid's op: of real numbers, in their dtype, from their own mean."""
+    return mean is None and x.array.dtype.kind != "c" and (dtype is None or dtype_named(dtype) is dtype_of(x.array))
 
 
 @rule("std", "*a axis dtype ddof keepdims *mean correction")
@@ -67,9 +77,9 @@ def deviation(
     correction: int | None = None,
 ) -> Any:
     """Return ``numpy.std``."""
-    if mean is not None or a.array.dtype.kind == "c":
+    if not has_own_op(a, dtype, mean):
         return _root(variance(a, axis, dtype, ddof, keepdims, mean, correction))
-    x, dims, keep = over(in_dtype(a, dtype), axis, keepdims)
+    x, dims, keep = over(a, axis, keepdims)
     return statistics.std(x, dims, correction=ddof if correction is None else correction, keepdim=keep)
 
 
@@ -128,11 +138,13 @@ def variance_of_numbers(
     correction: int | None = None,
 ) -> Any:
     """Return ``numpy.nanvar``: NaN if the count of numbers is not above the correction."""
-    x, dims, keep = over(in_dtype(a, dtype), axis, keepdims)
+    x, dims, keep = over(a, axis, keepdims)
     known = comparison.eq(nonfinite.isnan(x), 0)
-    away = arithmetic.sub(x, _mean_of_numbers(x, dims, True) if mean is None else mean)
+    away = arithmetic.sub(x, _mean_of_numbers(in_dtype(x, dtype), dims, True) if mean is None else mean)
+    if x.array.dtype.kind in "fc":
+        away = cast_to(away, dtype_of(x.array))
     away = selection.where(known, away, tensor_of(0, x))
-    squares = sums.sum(real(arithmetic.mul(away, conj(away))), dims, keep)
+    squares = sums.sum(in_dtype(real(arithmetic.mul(away, conj(away))), dtype), dims, keep)
     less = ddof if correction is None else correction
     freedom = arithmetic.sub(sums.sum(known, dims, keep), less)
     enough = comparison.gt(freedom, 0)
@@ -256,15 +268,20 @@ def median(a: Tensor, axis: Axis = None, keepdims: bool = False) -> Any:
 
 
 def _of_numbers(a: Tensor, q: Array | float, axis: Axis, keepdims: bool, method: str | None) -> Any:
-    """Return quantiles of all elements but NaN, line after line: each has its own count of them."""
+    """Return quantiles of all elements but NaN, line after line: each has its own count of them.
+
+    Of no elements NumPy gives their mean, without a dimension for several quantiles.
+    """
     x, dims, keep = over(a, axis, keepdims)
+    if not a.array.size:
+        return mean_of_numbers(a, axis, None, keepdims)
     line = in_line(x, dims)
     known = ~np.isnan(line.numpy(force=True))
     results = [
         _known_quantiles(getitem(line, (*place, known[place])), q, method) for place in np.ndindex(known.shape[:-1])
     ]
     shape = np.shape(q)
-    whole = reshape.reshape(joining.stack(results, -1) if results else sums.sum(line, -1), (*shape, *known.shape[:-1]))
+    whole = reshape.reshape(joining.stack(results, -1), (*shape, *known.shape[:-1]))
     if keep:
         return reshape.reshape(whole, (*shape, *[1 if k in dims else size for k, size in enumerate(a.array.shape)]))
     return whole
