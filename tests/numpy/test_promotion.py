@@ -60,7 +60,9 @@ DEVIATIONS = [
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "complex64", "complex128"])
 def test_the_dtype_of_a_deviation_is_that_of_its_sums(dtype, rng):
     """Numbers keep their dtype until the mean is subtracted: no digits of theirs and no imaginary parts are lost."""
-    values = (1000 + rng.uniform(0, 1, (4, 3)) + (1j * rng.uniform(5, 6, (4, 3)) if dtype[0] == "c" else 0)).astype(dtype)
+    values = (1000 + rng.uniform(0, 1, (4, 3)) + (1j * rng.uniform(5, 6, (4, 3)) if dtype[0] == "c" else 0)).astype(
+        dtype
+    )
     if dtype == "float16":
         values = rng.uniform(0, 1, (4, 3)).astype(dtype)
     for call in DEVIATIONS:

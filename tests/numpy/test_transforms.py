@@ -22,7 +22,9 @@ AXES = [
 AXES += ["fftn(x, axes=())", "ifftn(x, [], [])", "fft2(x, axes=[])", "ifft2(x, axes=())"]
 AXES += ["rfftn(x, (4, 6), (0, 0))", "irfft2(x, (-1, 6), (0, 0))", "fft2(x, (-1, 2), None)"]
 AXES += [f"{name}(x, {axes})" for name in ("fftshift", "ifftshift") for axes in ("()", "[1]", "np.array([0, 1])", "1")]
-REFUSED = [f"{name}(x, axes={axes})" for name in SEVERAL.split() for axes in ("0", "True", "np.int64(1)", "np.array(1)")]
+REFUSED = [
+    f"{name}(x, axes={axes})" for name in SEVERAL.split() for axes in ("0", "True", "np.int64(1)", "np.array(1)")
+]
 REFUSED += ["rfftn(x, axes=())", "irfft2(x, axes=[])", "fftn(x, (2,), (0, 1))", "fftshift(x, '0')"]
 
 

@@ -353,6 +353,8 @@ def operand(value: object, like: TensorBase | None, *, strong: bool = False) -> 
 
 def axis_in(axis: SupportsIndex, ndim: int) -> int:
     """Return an axis counted from the front; NumPy's AxisError, an IndexError and a ValueError, if there is none."""
+    if isinstance(axis, bool):
+        raise NumpyCallError(f"expected an integer as an axis, got the bool {axis}")
     number = operator.index(axis)
     if not -ndim <= number < ndim:
         raise np.exceptions.AxisError(number, ndim)

@@ -130,6 +130,32 @@ def test_every_axis(rng):
     assert len(tried) > 70
 
 
+ODD_AXES = "[0] | [0, 1] | [] | () | (0, 0) | (0, -3) | (0,) | (True,) | True | np.True_ | np.array([0]) | np.array(1)"
+LOUD = {"geomspace", "linspace", "logspace", "unstack"}
+"""What refuses an axis in a list, which NumPy takes."""
+
+
+def test_axes_of_odd_kinds(rng):
+    """What NumPy refuses as an axis is refused, and whatever is taken has NumPy's values; a bool is none anywhere."""
+    tried, wrong = 0, []
+    for name in sorted(name for name, rule in RULES.items() if "axis" in rule.names and name not in {*GONE, *WRITTEN}):
+        call = f"np.{name}({'(s, s)' if name in SEQUENCES else 's'}, {BESIDE.get(name, '')}, axis=W)".replace(
+            ", ,", ","
+        )
+        for s, kinds in ((rng.uniform(0.5, 2.0, (3, 3, 3)), ODD_AXES), (np.array(1.5), "0 | -1 | 1 | (0,) | ()")):
+            for kind in kinds.split(" | "):
+                axis = eval(kind)
+                expected = outcome(call, np, {"s": s.copy(), "W": axis})
+                made = outcome(call, lnp, {"s": lnp.asarray(leaf_of(s)), "W": axis})
+                is_loud = isinstance(made, Exception) and ("True" in kind or name in LOUD)
+                is_refused = isinstance(made, Exception) and isinstance(expected, Exception)
+                if not (is_refused or is_loud or (isinstance(expected, list) and alike(made, expected))):
+                    wrong.append(f"{call} of {s.ndim} dimensions, W = {kind}: {made}, {expected}")
+                tried += 1
+    assert not wrong, "\n".join(wrong)
+    assert tried > 1000
+
+
 SIZES_OF_ONE = [
     "np.inner(x, np.ones((2, 1)))", "np.inner(v, np.ones(1))", "np.dot(x, np.ones(1))", "np.dot(x, np.ones((1, 2)))",
     "np.vdot(v, np.ones(1))", "np.matmul(x, np.ones((1, 2)))", "np.tensordot(x, np.ones((1, 2)), 1)",

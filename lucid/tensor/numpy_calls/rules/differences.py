@@ -23,7 +23,7 @@ from lucid.ops.reduction import differences, sums
 from lucid.ops.shape import axes, joining, reshape
 from lucid.tensor.numpy_calls.definition import axis_in, enter, is_tensor, operand, rule, tensor_of, untyped
 from lucid.tensor.numpy_calls.rules.places import plain
-from lucid.tensor.numpy_calls.rules.reductions import dims_of, in_fractions
+from lucid.tensor.numpy_calls.rules.reductions import axes_there, in_fractions
 
 if TYPE_CHECKING:
     from lucid.tensor import Tensor
@@ -62,12 +62,12 @@ def ediff1d(ary: Tensor, to_end: Operand | None = None, to_begin: Operand | None
 def trapezoid(y: Tensor, x: Tensor | None = None, dx: Operand = 1.0, axis: int = -1) -> Any:
     """Return ``numpy.trapezoid``."""
     y = operand(y, x, strong=True)
+    k = axis_in(axis, y.array.ndim)
     if x is not None:
         return differences.trapezoid(y, operand(x, y, strong=True), dim=axis)
     if isinstance(dx, int | float | complex | np.number):
         return differences.trapezoid(y, dx=cast("complex", dx), dim=axis)
     # several widths lie between two samples each
-    k = axis_in(axis, y.array.ndim)
     pairs = arithmetic.add(part(y, k, 1), part(y, k, None, -1))
     return arithmetic.mul(sums.sum(arithmetic.mul(pairs, dx), k), 0.5)
 
@@ -75,7 +75,9 @@ def trapezoid(y: Tensor, x: Tensor | None = None, dx: Operand = 1.0, axis: int =
 @rule("gradient", "*f varargs axis edge_order")
 def gradient(f: Tensor, varargs: tuple[Any, ...] = (), axis: Axis = None, edge_order: int = 1) -> Any:
     """Return ``numpy.gradient``: second-order differences, at the edges of `edge_order`."""
-    dims = dims_of(f, axis)
+    dims = range(f.array.ndim) if axis is None else axes_there(f, axis)
+    if len({*dims}) < len(dims):
+        raise SettingError(f"numpy.gradient: expected each axis once, got {axis}")
     steps = list(varargs) * (len(dims) if len(varargs) == 1 else 1) or [1.0] * len(dims)
     if len(steps) != len(dims):
         raise SettingError(f"numpy.gradient: expected a spacing for each of {len(dims)} axes, got {len(steps)}")

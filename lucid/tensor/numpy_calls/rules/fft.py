@@ -82,7 +82,9 @@ def of_several(name: str) -> Callable[..., Any]:
             if kind == "irfft" and sizes and sizes[-1] is not None:
                 sizes[-1] = 2 * (sizes[-1] - 1)
         else:
-            sizes = [own.get(k, size) if size == -1 else size for k, size in enumerate(np.atleast_1d(plain(s)).tolist())]
+            sizes = [
+                own.get(k, size) if size == -1 else size for k, size in enumerate(np.atleast_1d(plain(s)).tolist())
+            ]
         is_odd = a.array.dtype.char == "e" or len({d % len(shape) for d in dims if shape}) < len(dims)
         if len(sizes) == len(dims) and (is_odd if dims else kind in {"fft", "ifft"}):
             return in_turn(a, sizes, dims, norm)

@@ -25,7 +25,8 @@ def concatenated(arrays: Sequence[Tensor], axis: int | None = 0, dtype: object =
     if any(not part.array.ndim for part in parts):
         raise ShapeError("numpy.concatenate: arrays of no dimension cannot be concatenated: stack() joins them")
     check_dimensions(parts)
-    return joining.cat([in_dtype(part, dtype) for part in parts], axis or 0)
+    k = 0 if axis is None or not parts else axis_in(axis, parts[0].array.ndim)
+    return joining.cat([in_dtype(part, dtype) for part in parts], k)
 
 
 def check_dimensions(parts: Sequence[Tensor]) -> None:

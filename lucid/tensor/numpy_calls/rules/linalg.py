@@ -39,6 +39,7 @@ from lucid.tensor.numpy_calls.definition import (
     to_one_dtype,
 )
 from lucid.tensor.numpy_calls.rules.places import plain
+from lucid.tensor.numpy_calls.rules.reductions import checked, dims_of, over
 from lucid.tensor.numpy_calls.ufuncs import outer_operands, vector_products
 
 if TYPE_CHECKING:
@@ -156,7 +157,7 @@ enter("einsum", "operands optimize dtype", sum_of_products, common=None)
 def cross(a: Tensor, b: Tensor, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None) -> Any:
     """Return ``numpy.cross``, of vectors of two or three components."""
     axisa, axisb, axisc = (axisa, axisb, axisc) if axis is None else (axis,) * 3
-    a, b = axes.movedim(a, axisa, -1), axes.movedim(b, axisb, -1)
+    a, b = (axes.movedim(x, axis_in(k, x.array.ndim), -1) for x, k in ((a, axisa), (b, axisb)))
     sizes = a.array.shape[-1], b.array.shape[-1]
     if not set(sizes) <= {2, 3}:
         raise ShapeError(f"numpy.cross: expected vectors of 2 or 3 components, got {sizes[0]} and {sizes[1]}")
@@ -192,13 +193,21 @@ def cross_of_three(x1: Tensor, x2: Tensor, axis: int = -1) -> Any:
     return cross(x1, x2, axis=axis)
 
 
+@rule("linalg.vecdot", "*x1 *x2 axis")
+def dot_of_vectors(x1: Tensor, x2: Tensor, axis: int = -1) -> Any:
+    """Return ``numpy.linalg.vecdot``."""
+    for x in (x1, x2):
+        axis_in(axis, x.array.ndim)
+    return vector_products(x1, x2, axis)
+
+
 @rule("linalg.norm", "*x ord axis keepdims")
 def norm(x: Tensor, ord: float | str | None = None, axis: Axis = None, keepdims: bool = False) -> Any:
     """Return ``numpy.linalg.norm``."""
     ndim = x.array.ndim
     if ord is None and axis is None:
         return matrix_norms.vector_norm(x, 2, tuple(range(ndim)) or None, keepdims)
-    dims = tuple(range(ndim)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+    dims = dims_of(x, checked(x, axis))
     if len(dims) == 1:
         # it refuses a name
         return _vector_norm(x, 2 if ord is None else cast("float", ord), dims, keepdims)
@@ -220,8 +229,8 @@ def _vector_norm(x: Tensor, ord: float, dims: Any, keepdims: bool) -> Any:
 @rule("linalg.vector_norm", "*x axis keepdims ord")
 def vector_norm(x: Tensor, axis: Axis = None, keepdims: bool = False, ord: float = 2) -> Any:
     """Return ``numpy.linalg.vector_norm``."""
-    dims = tuple(range(x.array.ndim)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
-    return _vector_norm(x, ord, dims, keepdims)
+    a, dims, keep = over(x, checked(x, axis), keepdims)
+    return _vector_norm(a, ord, dims, keep)
 
 
 @rule("linalg.matrix_norm", "*x keepdims ord")
@@ -351,7 +360,6 @@ def tensorsolve(a: Tensor, b: Tensor, axes: Sequence[int] | None = None) -> Any:
 
 _permuted = axes.permute
 
-enter("linalg.vecdot", "*x1:a *x2:b axis", vector_products)
 enter("linalg.outer", "*x1:a *x2:b", outer)
 enter("linalg.tensordot", "*x1:a *x2:b axes", tensordot)
 enter("linalg.det", "*a:A", inverses.det)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -11,15 +11,16 @@ from lucid.autograd.base import wrap
 from lucid.base.arrays import asarray
 from lucid.base.device import device_of
 from lucid.base.dtype import float64
+from lucid.errors import ShapeError
 from lucid.ops.base.promotion import cast_to
 from lucid.ops.elementwise import arithmetic, comparison, nonfinite, selection
 from lucid.ops.index.gather import take_along_dim
 from lucid.ops.reduction import cumulative, extremes, running, sums
 from lucid.ops.shape import axes, broadcasting, diagonal, joining, reshape
-from lucid.tensor.numpy_calls.definition import axis_in, dtype_named, is_tensor, rule, tensor_of
+from lucid.tensor.numpy_calls.definition import NumpyCallError, axis_in, dtype_named, is_tensor, rule, tensor_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from lucid.base.arrays import Array
     from lucid.tensor import Tensor
@@ -30,9 +31,36 @@ if TYPE_CHECKING:
 
 
 def dims_of(a: Tensor, axis: Axis) -> tuple[int, ...]:
-    """Return the dimensions that an axis, several, or None for all, are."""
+    """Return the dimensions that an axis, several in a tuple, or None for all, are; without any a 0 or -1 is none."""
     ndim = a.array.ndim
-    return tuple(range(ndim)) if axis is None else tuple([axis_in(k, ndim) for k in np.atleast_1d(axis).tolist()])
+    if axis is None:
+        return tuple(range(ndim))
+    if isinstance(axis, tuple):
+        return tuple([axis_in(k, ndim) for k in axis])
+    return () if is_of_scalar(a, axis) else (axis_in(axis, ndim),)
+
+
+def is_of_scalar(a: Tensor, axis: Axis) -> bool:
+    """Return whether an axis is the one that NumPy's reductions find in an array of no dimension."""
+    return not a.array.ndim and not isinstance(axis, tuple) and axis_in(cast("Any", axis), 1) == 0
+
+
+def axes_there(a: Tensor, axis: Axis | Sequence[int]) -> Any:
+    """Return an axis, or a sequence of any kind, as a tuple of axes that are there; None stays.
+
+    NumPy's functions that are written in Python take axes in this way, and not as its reductions do.
+    """
+    if axis is None:
+        return None
+    several: Any = axis if np.ndim(axis) else (axis,)
+    return tuple([axis_in(k, a.array.ndim) for k in several])
+
+
+def checked(a: Tensor, axis: Axis) -> Axis:
+    """Return what a reduction is over, as it is; refuse what is not there: of no dimension no axis, as for means."""
+    dims_of(a, axis)
+    axes_there(a, axis)
+    return axis
 
 
 def over(a: Tensor, axis: Axis, keepdims: bool) -> tuple[Any, tuple[int, ...], bool]:
@@ -235,20 +263,33 @@ def count_of_nonzero(a: Tensor, axis: Axis = None, keepdims: bool = False) -> An
 
 
 def along(a: Tensor, axis: int | None) -> tuple[Any, int]:
-    """Return a tensor and the dimension to accumulate along: without an axis, all elements in a row."""
+    """Return a tensor and a dimension of it: without an axis, of all elements in a row."""
     return (reshape.ravel(a), 0) if axis is None else (a, axis_in(axis, a.array.ndim))
+
+
+def running_along(a: Tensor, axis: int | None) -> tuple[Any, int]:
+    """Return what `along` does; a single number of no dimension is a row."""
+    return along(a, None if axis is not None and is_of_scalar(a, axis) else axis)
+
+
+def one_axis(name: str, a: Tensor, axis: Axis) -> Any:
+    """Return the axis, also in a tuple of one, along which NumPy's ufuncs accumulate; none is that of a vector."""
+    several = axis if isinstance(axis, tuple) else () if axis is None else (axis,)
+    if len(several) == 1 or (axis is None and a.array.ndim < 2):
+        return several[0] if several else 0
+    raise ShapeError(f"numpy.{name}: expected one axis for {a.array.ndim} dimensions, got {axis}")
 
 
 @rule("cumsum", "*a axis dtype")
 def running_sum(a: Tensor, axis: int | None = None, dtype: object = None) -> Any:
     """Return ``numpy.cumsum``."""
-    return in_dtype(cumulative.cumsum(*along(in_dtype(a, dtype), axis)), dtype)
+    return in_dtype(cumulative.cumsum(*running_along(in_dtype(a, dtype), axis)), dtype)
 
 
 @rule("cumprod", "*a axis dtype")
 def running_product(a: Tensor, axis: int | None = None, dtype: object = None) -> Any:
     """Return ``numpy.cumprod``."""
-    return in_dtype(cumulative.cumprod(*along(in_dtype(a, dtype), axis)), dtype)
+    return in_dtype(cumulative.cumprod(*running_along(in_dtype(a, dtype), axis)), dtype)
 
 
 @rule("nancumsum", "*a axis dtype")
@@ -264,7 +305,7 @@ def running_product_without_nan(a: Tensor, axis: int | None = None, dtype: objec
 
 
 def _with_first(x: Tensor, axis: int | None, include_initial: bool, running: Callable[..., Any], first: int) -> Any:
-    line, k = along(x, axis)
+    line, k = running_along(x, one_axis("cumulative_sum", x, axis))
     result = running(line, k)
     if not include_initial:
         return result
@@ -284,25 +325,32 @@ def product_so_far(x: Tensor, axis: int | None = None, dtype: object = None, inc
     return in_dtype(_with_first(in_dtype(x, dtype), axis, include_initial, running_product, 1), dtype)
 
 
+def accumulated_axis(name: str, array: Tensor, axis: Axis) -> int:
+    """Return the axis along which a ufunc accumulates, which a single number has not."""
+    if not array.array.ndim:
+        raise NumpyCallError(f"numpy.{name}.accumulate: cannot accumulate on a scalar: expected an axis of the array")
+    return axis_in(one_axis(f"{name}.accumulate", array, axis), array.array.ndim)
+
+
 @rule("add.accumulate", "*array axis dtype")
-def accumulated_sum(array: Tensor, axis: int = 0, dtype: object = None) -> Any:
+def accumulated_sum(array: Tensor, axis: Axis = 0, dtype: object = None) -> Any:
     """Return ``numpy.add.accumulate``."""
-    return running_sum(array, axis, dtype)
+    return running_sum(array, accumulated_axis("add", array, axis), dtype)
 
 
 @rule("multiply.accumulate", "*array axis dtype")
-def accumulated_product(array: Tensor, axis: int = 0, dtype: object = None) -> Any:
+def accumulated_product(array: Tensor, axis: Axis = 0, dtype: object = None) -> Any:
     """Return ``numpy.multiply.accumulate``."""
-    return running_product(array, axis, dtype)
+    return running_product(array, accumulated_axis("multiply", array, axis), dtype)
 
 
 @rule("maximum.accumulate", "*array axis")
-def running_maximum(array: Tensor, axis: int = 0) -> Any:
+def running_maximum(array: Tensor, axis: Axis = 0) -> Any:
     """Return ``numpy.maximum.accumulate``."""
-    return running.cummax(array, axis)[0]
+    return running.cummax(array, accumulated_axis("maximum", array, axis))[0]
 
 
 @rule("minimum.accumulate", "*array axis")
-def running_minimum(array: Tensor, axis: int = 0) -> Any:
+def running_minimum(array: Tensor, axis: Axis = 0) -> Any:
     """Return ``numpy.minimum.accumulate``."""
-    return running.cummin(array, axis)[0]
+    return running.cummin(array, accumulated_axis("minimum", array, axis))[0]

@@ -22,7 +22,7 @@ from lucid.ops.reduction import sorting
 from lucid.ops.shape import reshape
 from lucid.tensor.numpy_calls.definition import enter, is_sequence, is_tensor, operand, rule, same_kind
 from lucid.tensor.numpy_calls.rules.places import plain
-from lucid.tensor.numpy_calls.rules.reductions import along
+from lucid.tensor.numpy_calls.rules.reductions import along, running_along
 from lucid.tensor.numpy_calls.ufuncs import UFUNCS, is_complex
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def piecewise(x: Tensor, condlist: Any, funclist: Any, args: tuple[Any, ...] = (
 @rule("take", "*a indices axis mode")
 def taken(a: Tensor, indices: Indices, axis: int | None = None, mode: str = "raise") -> Any:
     """Return ``numpy.take``."""
-    line, k = along(a, axis)
+    line, k = running_along(a, axis)
     size = line.array.shape[k]
     index: Any = indices.array if is_tensor(indices) else indices
     if not is_gpu_array(index):

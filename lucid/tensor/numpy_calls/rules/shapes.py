@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lucid.errors import ShapeError
+from lucid.errors import SettingError, ShapeError
 from lucid.ops.index.indexing import getitem
 from lucid.ops.index.steps import turned
 from lucid.ops.shape import axes, broadcasting, diagonal, repeating, reshape
@@ -22,7 +22,7 @@ from lucid.tensor.numpy_calls.definition import (
     tensors_in,
     untyped,
 )
-from lucid.tensor.numpy_calls.rules.reductions import trace
+from lucid.tensor.numpy_calls.rules.reductions import axes_there, dims_of, trace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -97,12 +97,12 @@ def squeezed(a: Tensor, axis: Axis = None) -> Any:
     """Return ``numpy.squeeze``: an axis that is named must be of size 1."""
     if axis is None:
         return reshape.squeeze(a)
-    dims = [axis_in(k, a.array.ndim) for k in (axis if isinstance(axis, tuple) else (axis,))]
+    dims = dims_of(a, axis)
     if any(a.array.shape[k] != 1 for k in dims):
         raise ShapeError(
             f"numpy.squeeze: cannot select an axis which has size not equal to one: {axis} of {a.array.shape}"
         )
-    return reshape.squeeze(a, tuple(dims))
+    return reshape.squeeze(a, dims)
 
 
 @rule("swapaxes", "*a axis1 axis2")
@@ -158,11 +158,13 @@ def rolled(a: Tensor, shift: Sizes, axis: Axis = None) -> Any:
     """Return ``numpy.roll``: shifts and axes broadcast, and those of one axis add up."""
     if axis is None:
         return axes.roll(a, int(np.sum(shift)))
-    if isinstance(shift, int) and isinstance(axis, int):
+    if not a.array.ndim:
+        raise ShapeError(f"numpy.roll: an array of no dimension has no axis to roll along, got {axis}")
+    if type(shift) is int and type(axis) is int:
         return axes.roll(a, shift, axis_in(axis, a.array.ndim))
     moves: dict[int, int] = {}
-    for step, along in np.broadcast(shift, axis):
-        place = axis_in(int(along), a.array.ndim)
+    for step, along in np.broadcast(shift, axes_there(a, axis)):
+        place = int(along)
         moves[place] = moves.get(place, 0) + int(step)
     return axes.roll(a, tuple(moves.values()), tuple(moves)) if moves else reshape.clone(a)
 
@@ -189,6 +191,7 @@ def tiled(A: Tensor, reps: Sizes) -> Any:
 @rule("repeat", "*a repeats axis")
 def repeated(a: Tensor, repeats: Indices, axis: int | None = None) -> Any:
     """Return ``numpy.repeat``."""
+    axis = None if axis is None else axis_in(axis, max(a.array.ndim, 1))
     if is_tensor(repeats) or type(repeats) is int:
         return repeating.repeat_interleave(a, repeats, axis)
     line, k = (reshape.ravel(a), 0) if axis is None else (a, axis_in(axis, a.array.ndim))
@@ -228,7 +231,9 @@ def matrix_trace(x: Tensor, offset: int = 0, dtype: object = None) -> Any:
 def trimmed(filt: Tensor, trim: str = "fb", axis: Axis = None) -> Any:
     """Return ``numpy.trim_zeros``: the part between the first and the last number that is not zero."""
     values = filt.numpy(force=True)
-    dims = range(values.ndim) if axis is None else [axis_in(k, values.ndim) for k in np.atleast_1d(axis).tolist()]
+    dims = range(values.ndim) if axis is None else axes_there(filt, axis)
+    if len({*dims}) < len(dims):
+        raise SettingError(f"numpy.trim_zeros: expected each axis once, got {axis}")
     where = [np.flatnonzero(values.any(tuple([j for j in range(values.ndim) if j != k]))) for k in range(values.ndim)]
     key = [slice(None)] * values.ndim
     for k in dims:

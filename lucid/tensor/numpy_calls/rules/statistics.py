@@ -21,7 +21,16 @@ from lucid.ops.reduction import covariance, statistics, sums
 from lucid.ops.shape import axes, joining, reshape
 from lucid.tensor.numpy_calls.definition import NumpyCallError, beside, dtype_named, is_tensor, operand, rule, tensor_of
 from lucid.tensor.numpy_calls.rules.places import plain
-from lucid.tensor.numpy_calls.rules.reductions import dims_of, in_dtype, in_fractions, in_line, over, total
+from lucid.tensor.numpy_calls.rules.reductions import (
+    axes_there,
+    checked,
+    dims_of,
+    in_dtype,
+    in_fractions,
+    in_line,
+    over,
+    total,
+)
 from lucid.tensor.numpy_calls.rules.selection import sorted_values
 
 if TYPE_CHECKING:
@@ -35,7 +44,7 @@ if TYPE_CHECKING:
 @rule("mean", "*a axis dtype keepdims")
 def mean(a: Tensor, axis: Axis = None, dtype: object = None, keepdims: bool = False) -> Any:
     """Return ``numpy.mean``."""
-    return sums.mean(*over(in_dtype(a, dtype), axis, keepdims))
+    return sums.mean(*over(in_dtype(a, dtype), checked(a, axis), keepdims))
 
 
 @rule("var", "*a axis dtype ddof keepdims *mean correction")
@@ -52,7 +61,7 @@ def variance(
 
     As in NumPy, sums are of `dtype`, and numbers are not cast before the mean is subtracted.
     """
-    x, dims, keep = over(a, axis, keepdims)
+    x, dims, keep = over(a, checked(a, axis), keepdims)
     less = ddof if correction is None else correction
     if has_own_op(x, dtype, mean):
         return statistics.var(x, dims, correction=less, keepdim=keep)
@@ -79,7 +88,7 @@ def deviation(
     """Return ``numpy.std``."""
     if not has_own_op(a, dtype, mean):
         return _root(variance(a, axis, dtype, ddof, keepdims, mean, correction))
-    x, dims, keep = over(a, axis, keepdims)
+    x, dims, keep = over(a, checked(a, axis), keepdims)
     return statistics.std(x, dims, correction=ddof if correction is None else correction, keepdim=keep)
 
 
@@ -99,6 +108,7 @@ def average(
     a: Tensor, axis: Axis = None, weights: Tensor | None = None, returned: bool = False, keepdims: bool = False
 ) -> Any:
     """Return ``numpy.average``."""
+    axis = axes_there(a, axis)
     if weights is None:
         result = mean(a, axis, None, keepdims)
         weight: Any = tensor_of(count_over(a, dims_of(a, axis)), result)
@@ -209,6 +219,7 @@ def quantiles(a: Tensor, q: Array | float, axis: Axis, keepdims: bool, method: s
 
     Between which two of n sorted numbers one lies, and where, NumPy's own quantile of the numbers from 0 to n - 1 says.
     """
+    axis = axes_there(a, axis)
     x, dims, keep = over(in_fractions(a), axis, keepdims)
     line = sorted_values(in_line(x, dims))
     length = line.array.shape[-1]
@@ -261,6 +272,7 @@ def percentile(a: Tensor, q: Any, axis: Axis = None, method: str = "linear", kee
 @rule("median", "*a axis keepdims")
 def median(a: Tensor, axis: Axis = None, keepdims: bool = False) -> Any:
     """Return ``numpy.median``: of an even count the mean of the two in the middle, with half the gradient each."""
+    axis = axes_there(a, axis)
     x, dims, keep = over(in_fractions(a), axis, keepdims)
     if not count_over(x, dims):
         return sums.mean(x, dims, keep)
@@ -272,6 +284,7 @@ def _of_numbers(a: Tensor, q: Array | float, axis: Axis, keepdims: bool, method:
 
     Of no elements NumPy gives their mean, without a dimension for several quantiles.
     """
+    axis = axes_there(a, axis)
     x, dims, keep = over(a, axis, keepdims)
     if not a.array.size:
         return mean_of_numbers(a, axis, None, keepdims)
