@@ -22,7 +22,7 @@ from lucid.numpy.border import (
     settled,
     ufunc_called,
 )
-from lucid.numpy.conversions import array_of, number_of
+from lucid.numpy.conversions import array_of, number_of, rounded, words_of
 from lucid.numpy.indices import has_ellipsis, is_plain_index, is_scalar, on_host, places, plain_key, written_once
 from lucid.ops.index import indexing
 from lucid.ops.index.steps import stepped
@@ -412,9 +412,8 @@ class ndarray(Tensor, metaclass=_Kind):
         """Return a single element in a format."""
         return format(on_host(self.detach().array)[()], spec) if not self.array.ndim else super().__format__(spec)
 
-    def __str__(self) -> str:
-        """Return NumPy's words for the elements."""
-        return str(on_host(self.detach().array))
+    __str__ = words_of
+    __round__ = rounded
 
 
 class _Flat(ndarray):

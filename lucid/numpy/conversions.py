@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from lucid.numpy.border import is_recorded
+from lucid.numpy.border import called, is_recorded
+from lucid.numpy.indices import is_scalar, on_host
 from lucid.tensor import interop
 from lucid.tensor.numpy_calls.definition import NumpyCallError
 
@@ -36,3 +37,15 @@ def array_of(self: Any, dtype: object = None, copy: bool | None = None) -> Any:
         return interop.NO_ARRAY
     plain = dtype is not None and np.dtype(cast("Any", dtype)).kind in "biu"
     return interop.to_array(self.detach() if plain else self, dtype, copy)
+
+
+def rounded(self: Any, digits: int | None = None) -> Any:
+    """Return ``round(x)``, a number of Python's without a gradient, as its slope is 0, or ``numpy.round`` to digits."""
+    if not is_scalar(self) or self.array.dtype.kind == "c":
+        raise NumpyCallError(f"round: {self.array.dtype}{self.array.shape} is no real number: use np.round(x)")
+    return round(self.item()) if digits is None else called("round", np.round, (self, digits), {})
+
+
+def words_of(self: Any) -> str:
+    """Return NumPy's words for the elements."""
+    return str(on_host(self.detach().array))

@@ -155,3 +155,16 @@ def test_orders_of_memory(call, view, rng):
     x = lnp.asarray(lucid.tensor(values, requires_grad=True))
     wanted = eval(call, {"x": eval(view, {"x": values})})
     np.testing.assert_array_equal(eval(call, {"x": eval(view, {"x": x})}).detach().cpu().numpy(), wanted)
+
+
+def test_single_elements_round():
+    """``round`` of a scalar is a number of Python's, to digits a scalar of its dtype; an array has no such number."""
+    values = np.array([2.5, -1.75, 1e9], np.float32)
+    x = lnp.asarray(lucid.tensor(values, requires_grad=True)) * 1
+    for k, value in enumerate(values):
+        whole, part = round(x[k]), round(x[k], 1)
+        assert (type(whole), whole) == (int, round(value))
+        assert (part.dtype, part.item()) == (np.float32, round(value, 1).item())
+    for refused in (x, x[:1], x[0, ...]):
+        with pytest.raises(TypeError, match="is no real number"):
+            round(refused)

@@ -140,8 +140,10 @@ CALLS = {
         "(w := s[0] * 1, np.fill_diagonal(a=w, val=2.0, wrap=True), w)[2]"],
     "place": ["(w := x * 1, np.place(w, B, v), w)[2]", "(w := x * 1, np.place(arr=w, mask=B, vals=[1.0]), w)[2]"],
     "put": ["(w := x * 1, np.put(w, [0, 5], [c, 2.0]), w)[2]",
-        "(w := x * 1, np.put(a=w, ind=[0, 99], v=v[:2], mode='clip'), w)[2]"],
-    "put_along_axis": ["(w := x * 1, np.put_along_axis(w, I[:1] * 0 + 1, c, axis=1), w)[2]"],
+        "(w := x * 1, np.put(a=w, ind=[0, 99], v=v[:2], mode='clip'), w)[2]",
+        "(w := x * 1, np.put(w, [1, 1, 0, -1, 1], v[:2]), w)[2]"],
+    "put_along_axis": ["(w := x * 1, np.put_along_axis(w, I[:1] * 0 + 1, c, axis=1), w)[2]",
+        "(w := x * 1, np.put_along_axis(w, I[:1] * 0 + 1, x[:, 2:] * 2, 1), w)[2]"],
     "putmask": ["(w := x * 1, np.putmask(w, mask=B, values=v), w)[2]"],
     # ---- joining ----
     "concatenate": ["np.concatenate([x, y])", "np.concatenate((x, y), axis=None)",

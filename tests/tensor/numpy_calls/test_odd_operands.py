@@ -207,6 +207,25 @@ def test_polynomials_and_quantiles_of_odd_shapes(rng):
         assert alike(made, expected), (call, made, expected)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64"])
+def test_extremes_begin_with_a_number(dtype, rng):
+    """What extremes begin with is the extreme of no elements, and of NaN alone where NaN is left out."""
+    s = rng.standard_normal((2, 3, 4)).astype(dtype)
+    s[0, 1] = np.nan
+    initial = (-9, 0.25, np.nan, 7) if dtype[0] == "f" else (-9, 0.25 + 1j)
+    for array in (s, s[:0], s[:, :, :0]):
+        for name in ("max", "min", "nanmax", "nanmin"):
+            for rest in ("", ", axis=0", ", axis=2, keepdims=True", ", axis=(0, 2)"):
+                call = f"np.{name}(s{rest}, initial=W)"
+                for number in initial:
+                    expected = outcome(call, np, {"s": array, "W": number})
+                    made = outcome(call, lnp, {"s": lnp.asarray(leaf_of(array)), "W": number})
+                    assert alike(made, expected), (call, number, made, expected)
+                    assert made[0].dtype == expected[0].dtype
+                x = lnp.asarray(lucid.tensor(array, requires_grad=True))
+                assert isinstance(eval(call, {"np": lnp, "s": x, "W": 1}), lucid.Tensor)
+
+
 def test_only_vectors_slide():
     """What is no vector on either side of a convolution or a correlation is refused as such, with both shapes."""
     line, square = leaf_of(np.ones(3)), leaf_of(np.ones((4, 3)))

@@ -18,6 +18,7 @@ from lucid.ops.index.gather import take_along_dim
 from lucid.ops.reduction import cumulative, extremes, running, sums
 from lucid.ops.shape import axes, broadcasting, diagonal, joining, reshape
 from lucid.tensor.numpy_calls.definition import NumpyCallError, axis_in, dtype_named, is_tensor, rule, tensor_of
+from lucid.tensor.numpy_calls.ufuncs import UFUNCS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -178,16 +179,32 @@ def extreme(a: Tensor, axis: Axis, keepdims: bool, reduce: Callable[..., Any], p
     )
 
 
+def from_initial(
+    a: Tensor, axis: Axis, keepdims: bool, initial: Tensor | complex | None, reduce: Callable[[], Any], name: str
+) -> Any:
+    """Return what `reduce` finds and `initial` by the ufunc of a name; of no elements `initial`."""
+    if initial is None:
+        return reduce()
+    x, dims, keep = over(a, axis, keepdims)
+    if not math.prod([x.array.shape[k] for k in dims]):
+        return with_initial(sums.sum(x, dims, keep), initial, arithmetic.add)
+    return with_initial(reduce(), initial, UFUNCS[name])
+
+
 @rule("max amax", "*a axis keepdims initial")
 def largest(a: Tensor, axis: Axis = None, keepdims: bool = False, initial: Tensor | complex | None = None) -> Any:
     """Return ``numpy.max``."""
-    return with_initial(extreme(a, axis, keepdims, extremes.amax, np.argmax), initial, comparison.maximum)
+    return from_initial(
+        a, axis, keepdims, initial, lambda: extreme(a, axis, keepdims, extremes.amax, np.argmax), "maximum"
+    )
 
 
 @rule("min amin", "*a axis keepdims initial")
 def smallest(a: Tensor, axis: Axis = None, keepdims: bool = False, initial: Tensor | complex | None = None) -> Any:
     """Return ``numpy.min``."""
-    return with_initial(extreme(a, axis, keepdims, extremes.amin, np.argmin), initial, comparison.minimum)
+    return from_initial(
+        a, axis, keepdims, initial, lambda: extreme(a, axis, keepdims, extremes.amin, np.argmin), "minimum"
+    )
 
 
 @rule("nanmax", "*a axis keepdims initial")
@@ -195,7 +212,7 @@ def largest_number(
     a: Tensor, axis: Axis = None, keepdims: bool = False, initial: Tensor | complex | None = None
 ) -> Any:
     """Return ``numpy.nanmax``: NaN if there is nothing else."""
-    return of_numbers(a, axis, keepdims, -np.inf, largest, initial)
+    return from_initial(a, axis, keepdims, initial, lambda: of_numbers(a, axis, keepdims, -np.inf, largest), "fmax")
 
 
 @rule("nanmin", "*a axis keepdims initial")
@@ -203,14 +220,12 @@ def smallest_number(
     a: Tensor, axis: Axis = None, keepdims: bool = False, initial: Tensor | complex | None = None
 ) -> Any:
     """Return ``numpy.nanmin``: NaN if there is nothing else."""
-    return of_numbers(a, axis, keepdims, np.inf, smallest, initial)
+    return from_initial(a, axis, keepdims, initial, lambda: of_numbers(a, axis, keepdims, np.inf, smallest), "fmin")
 
 
-def of_numbers(
-    a: Tensor, axis: Axis, keepdims: bool, last: float, reduce: Callable[..., Any], initial: Tensor | complex | None
-) -> Any:
+def of_numbers(a: Tensor, axis: Axis, keepdims: bool, last: float, reduce: Callable[..., Any]) -> Any:
     """Return a reduction of all elements but NaN; NaN if no others are there."""
-    result = reduce(without_nan(a, last), axis, keepdims, initial)
+    result = reduce(without_nan(a, last), axis, keepdims)
     nothing = sums.all(*over(nonfinite.isnan(a), axis, keepdims))
     return selection.where(nothing, tensor_of(np.nan, a), result)
 
