@@ -21,11 +21,16 @@ np.einsum("i,i->", x, [1, 2, 3]) | np.einsum("i,->i", x, np.float64(2))
 WITH_CONSTANTS = """
 np.polyder(x) | np.polyder(x, 0) | np.polyint(x) | np.polyint(x, 2, [1, 2]) | np.vander(x) | np.vander(x, 2, True)
 np.sort_complex(x) | np.ediff1d(x, to_begin=[1, 2]) | np.ediff1d(x, 3) | np.cov(x, aweights=[0.1, 2, 3])
+np.histogram([0, 1, 3], 3, weights=x)[0] | np.histogram([0, 1, 3], 3, weights=x, density=True)[0]
+np.trapezoid(x, dx=np.array([0.5, 2])) | np.trapezoid(x, dx=np.float32(2)) | np.trapezoid(x, dx=2)
+np.pad(x, 1, constant_values=np.array(2.5)) | np.pad(x, 2, "linear_ramp", end_values=np.float64(3))
 np.cov(x, fweights=[1, 2, 3]) | x[range(2)]
 """
 OF_REAL_NUMBERS = """
 np.quantile(x, [0.2, 0.4]) | np.quantile(x, 0.3) | np.quantile(x, [0, 1]) | np.quantile(x, np.float32(0.3))
 np.percentile(x, [25, 75]) | np.percentile(x, 30) | np.percentile(x, np.float32(30)) | np.nanquantile(x, [0.3, 0.6])
+np.interp(x, [0, 1, 5], [2, 3, 1]) | np.interp(2, x, x) | np.interp(x, x, [1j, 2, 3]) | np.interp([1.5], [1, 2], x[:2])
+np.interp(x, [0, 1, 5], [2, 3j, 1], left=1j, right=2.5) | np.interp(x, [0, 1, 5], [2, 3, 1], period=4)
 np.nanpercentile(x, [30, 60]) | np.nanpercentile(x, 30) | np.bincount([0, 1, 1], x) | np.median(x)
 """
 
@@ -81,6 +86,16 @@ def test_a_ufuncs_dtype_drops_no_imaginary_part():
     for ufunc in (lnp.exp, lnp.sin, lnp.negative, lnp.conjugate):
         with pytest.raises(DtypeError, match="complex operands cannot be cast to lucid"):
             ufunc(x, dtype="f4")
+
+
+def test_places_and_counts_are_real(rng):
+    """`interp` of complex places, and `bincount` of complex weights, are refused, as NumPy refuses them."""
+    z = lucid.tensor(rng.standard_normal(3) + 1j, requires_grad=True)
+    for call in (lambda: lnp.interp(z, [0, 1], [1, 2]), lambda: lnp.interp([0], z, [1, 2, 3])):
+        with pytest.raises(DtypeError, match="expected real places"):
+            call()
+    with pytest.raises(DtypeError, match="expected real weights"):
+        lnp.bincount([0, 1, 2], z)
 
 
 def test_einsum_casts_safely():

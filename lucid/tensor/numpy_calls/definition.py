@@ -114,7 +114,7 @@ BESIDE: dict[str, Callable[[dict[str, Any]], Any]] = {
     **dict.fromkeys(("polyder", "polyint", "vander"), lambda arguments: np.int64(1) if arguments.get("m", 1) else 0),
     **dict.fromkeys(("nanquantile", "quantile"), place_in),
     **dict.fromkeys(("nanpercentile", "percentile"), lambda arguments: place_in({"q": hundredths(arguments.get("q"))})),
-    "bincount": lambda _: np.float64(1),
+    **dict.fromkeys(("bincount", "interp"), lambda _: np.float64(1)),
 }
 """What NumPy's functions compute with beside their operands, and promote these by."""
 

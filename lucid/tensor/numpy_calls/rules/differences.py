@@ -11,7 +11,7 @@ from lucid.autograd.base import wrap
 from lucid.base.arrays import asarray, zeros_beside
 from lucid.base.device import device_of
 from lucid.base.dtype import dtype_of
-from lucid.errors import SettingError, ShapeError
+from lucid.errors import DtypeError, SettingError, ShapeError
 from lucid.ops.base.promotion import cast_to
 from lucid.ops.elementwise import arithmetic, comparison, division, selection, trigonometry
 from lucid.ops.elementwise.complex import angle as angle_of
@@ -21,7 +21,7 @@ from lucid.ops.index.indexing import getitem
 from lucid.ops.linalg.products import matmul
 from lucid.ops.reduction import differences, sums
 from lucid.ops.shape import axes, joining, reshape
-from lucid.tensor.numpy_calls.definition import axis_in, enter, is_tensor, operand, rule, tensor_of, untyped
+from lucid.tensor.numpy_calls.definition import axis_in, enter, is_tensor, numpy_dtype, operand, rule, tensor_of, untyped
 from lucid.tensor.numpy_calls.rules.places import plain
 from lucid.tensor.numpy_calls.rules.reductions import axes_there, in_fractions
 
@@ -58,14 +58,14 @@ def ediff1d(ary: Tensor, to_end: Operand | None = None, to_begin: Operand | None
     return joining.cat([each for each in parts if each is not None])
 
 
-@rule("trapezoid", "*y *x dx axis")
+@rule("trapezoid", "*y *x *dx axis")
 def trapezoid(y: Tensor, x: Tensor | None = None, dx: Operand = 1.0, axis: int = -1) -> Any:
     """Return ``numpy.trapezoid``."""
     y = operand(y, x, strong=True)
     k = axis_in(axis, y.array.ndim)
     if x is not None:
         return differences.trapezoid(y, operand(x, y, strong=True), dim=axis)
-    if isinstance(dx, int | float | complex | np.number):
+    if not is_tensor(dx):
         return differences.trapezoid(y, dx=cast("complex", dx), dim=axis)
     # several widths lie between two samples each
     pairs = arithmetic.add(part(y, k, 1), part(y, k, None, -1))
@@ -139,7 +139,7 @@ def _parabola(left: Tensor, right: Tensor) -> tuple[tuple[Any, Any, Any], ...]:
     )
 
 
-@rule("interp", "*x *xp *fp *left *right period")
+@rule("interp", "?x ?xp *fp *left *right period")
 def interp(
     x: Tensor,
     xp: Tensor,
@@ -149,8 +149,13 @@ def interp(
     period: float | None = None,
 ) -> Any:
     """Return ``numpy.interp``, with gradients by the places asked for, the places of samples, and the samples."""
-    like = next(each for each in (x, xp, fp) if is_tensor(each))
+    like = next(each for each in (fp, x, xp) if is_tensor(each))
     x, xp, fp = (tensor_of(each, like) for each in (x, xp, fp))
+    if "c" in {x.array.dtype.kind, xp.array.dtype.kind}:
+        raise DtypeError("numpy.interp: expected real places x and xp, got complex numbers: interpolate for their parts")
+    wanted = numpy_dtype([x, xp, fp])
+    x, xp, fp = cast_to(x, wanted.to_real()), cast_to(xp, wanted.to_real()), cast_to(fp, wanted)
+    like = fp
     if xp.array.shape != fp.array.shape:
         raise ShapeError(f"numpy.interp: fp and xp are not of the same length: {fp.array.shape}, {xp.array.shape}")
     if period is not None:

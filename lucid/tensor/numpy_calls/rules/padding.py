@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from lucid.base.dtype import as_dtype
+from lucid.base.dtype import as_dtype, dtype_of
 from lucid.errors import ShapeError
 from lucid.ops.base.promotion import cast_to
 from lucid.ops.elementwise import arithmetic, rounding
@@ -88,7 +88,8 @@ def _moved(array: Tensor, widths: Sequence[Sequence[int]], mode: str, settings: 
     mode = "constant" if mode == "empty" else mode
     arguments = {"array": array, "pad_width": np.array(widths, np.int64).reshape(-1, 2), "mode": mode, **settings}
     if mode == "constant":
-        arguments["constant_values"] = tensor_of(settings.get("constant_values", 0), array)
+        values = tensor_of(settings.get("constant_values", 0), array)
+        arguments["constant_values"] = cast_to(values, dtype_of(array.array))
     return selected(np.pad, arguments, {"array", "constant_values"})
 
 

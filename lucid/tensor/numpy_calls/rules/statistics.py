@@ -19,7 +19,7 @@ from lucid.ops.index.index_select import index_add
 from lucid.ops.index.indexing import getitem
 from lucid.ops.reduction import covariance, statistics, sums
 from lucid.ops.shape import axes, joining, reshape
-from lucid.tensor.numpy_calls.definition import NumpyCallError, beside, dtype_named, is_tensor, operand, rule, tensor_of
+from lucid.tensor.numpy_calls.definition import NumpyCallError, dtype_named, is_tensor, operand, rule, tensor_of
 from lucid.tensor.numpy_calls.rules.places import plain
 from lucid.tensor.numpy_calls.rules.reductions import (
     axes_there,
@@ -337,6 +337,13 @@ def weighted_counts(x: Tensor, weights: Tensor | Array | None = None, minlength:
     if not is_tensor(weights):
         return np.bincount(indices, weights, minlength)
     values = in_fractions(weights)
+    if values.array.dtype.kind == "c":
+        raise DtypeError("numpy.bincount: expected real weights, got complex ones: count by their parts")
+    return counts_of(indices, values, minlength)
+
+
+def counts_of(indices: Array, values: Tensor, minlength: int) -> Any:
+    """Return for each index the sum of its values."""
     length = max(minlength, int(indices.max(initial=-1)) + 1)
     zeros = wrap(zeros_beside(values.array, (length,)))
     return index_add(zeros, 0, wrap(asarray(indices, device=device_of(values.array))), values)
@@ -353,7 +360,8 @@ def histogram(
     edges = np.histogram_bin_edges(values, bins, range, plain(weights))
     inside = (values >= edges[0]) & (values <= edges[-1])
     place = np.minimum(np.searchsorted(edges, values[inside], "right") - 1, len(edges) - 2)
-    counts = weighted_counts(place, getitem(reshape.ravel(weights), inside), len(edges) - 1)
+    counts = counts_of(place, in_fractions(getitem(reshape.ravel(weights), inside)), len(edges) - 1)
     if density:
-        counts = division.div(division.div(counts, beside(np.diff(edges), counts)), sums.sum(counts))
+        widths = wrap(asarray(np.diff(edges), device=device_of(counts.array)))
+        counts = division.div(division.div(counts, widths), sums.sum(counts))
     return counts, edges
