@@ -110,6 +110,8 @@ class dtype:
         return self.name
 
 
+# by this name NumPy and CuPy read the dtypes of others, `numpy.zeros(2, lucid.float32)`; the class's own is in its way
+setattr(dtype, "dtype", property(lambda known: known.numpy))  # noqa: B010 - pyright knows no such attribute
 _BOOL, _INTEGER, _FLOATING, _COMPLEX = range(4)
 
 

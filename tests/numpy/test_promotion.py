@@ -8,6 +8,8 @@ import pytest
 import lucid
 import lucid.numpy as lnp
 from lucid.errors import DtypeError, ShapeError
+from tests.tensor.numpy_calls.test_odd_operands import operands_of, outcome
+from tests.tensor.numpy_calls.test_rules import ROWS, leaf_of
 
 NUMBERS = """
 np.dot(x, 2) | np.dot(2.0, x) | np.inner(x, 2) | np.outer(2, x) | np.kron(x, True) | np.convolve(x, 2)
@@ -77,6 +79,29 @@ def test_the_dtype_of_a_deviation_is_that_of_its_sums(dtype, rng):
             got, wanted = eval(call, {"np": lnp, "x": x}), np.asarray(eval(call, {"np": np, "x": values}))
         assert (got.dtype, got.shape) == (wanted.dtype, wanted.shape), call
         np.testing.assert_allclose(got.detach().cpu().numpy(), wanted, rtol=1e-3, err_msg=call)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+def test_each_rule_has_numpys_dtype_of_less_precise_operands(dtype, rng):
+    """Each call of each rule has NumPy's dtype and shape, of arrays of less precision beside the calls' own numbers."""
+    wrong, tried = [], 0
+    for _, call in ROWS:
+        values = operands_of(call, rng)
+        for key, value in values.items():
+            if key.islower() and key != "c" and np.asarray(value).dtype.kind in "fc":
+                values[key] = np.asarray(value).astype(dtype if np.asarray(value).dtype.kind == "f" else np.complex64)
+        expected = outcome(call, np, values)
+        leaves = {key: lnp.asarray(leaf_of(value)) if key.islower() else value for key, value in values.items()}
+        made = outcome(call, lnp, leaves)
+        if isinstance(made, Exception) or (isinstance(expected, Exception) and dtype == "float16" and "linalg" in call):
+            continue
+        tried += 1
+        if isinstance(expected, Exception) or [(x.dtype, x.shape) for x in made] != [
+            (x.dtype, x.shape) for x in expected
+        ]:
+            wrong.append(f"{call}: {made}, {expected}")
+    assert not wrong, "\n".join(wrong)
+    assert tried > 350
 
 
 def test_a_ufuncs_dtype_drops_no_imaginary_part():

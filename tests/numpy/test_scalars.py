@@ -129,6 +129,14 @@ def test_dtypes_of_tensors_are_numpys_in_functions():
     x = lucid.tensor([1.0, 2.0], requires_grad=True)
     made = lnp.zeros(2, x.dtype), lnp.ones_like([1, 2], dtype=x.dtype), lnp.arange(3, dtype=x.dtype)
     assert [each.dtype for each in made] == [np.float32] * 3
+    of = lucid.nn.Linear(1, 1).weight.dtype  # lucid's
+    assert np.finfo(of) is np.finfo(np.float32)
+    assert lnp.finfo(of) is np.finfo(np.float32)
+    made = np.zeros(2, of), lnp.arange(2).astype(of), (lnp.asarray(x) * 1).astype(lucid.float16).astype(of)
+    assert [each.dtype for each in made] == [np.dtype(of)] * 3
+    assert [np.dtype(each) for each in lucid.base.dtype.DTYPES.values()] == [
+        each.numpy for each in lucid.base.dtype.DTYPES.values()
+    ]
 
 
 @pytest.mark.parametrize(

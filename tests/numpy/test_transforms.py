@@ -9,8 +9,9 @@ import lucid.numpy as lnp
 ONE = "fft ifft rfft irfft hfft ihfft"
 SEVERAL = "fft2 ifft2 rfft2 irfft2 fftn ifftn rfftn irfftn"
 NORMS = "", ", norm='ortho'", ", norm='forward'"
+SIZES = "", ", 5", ", axis=0", ", 7, 0"
 OF_HALVES = [
-    *[f"{name}(x{given}{norm})" for name in ONE.split() for given in ("", ", 5", ", axis=0", ", 7, 0") for norm in NORMS],
+    *[f"{name}(x{given}{norm})" for name in ONE.split() for given in SIZES for norm in NORMS],
     *[f"{name}(x{given}{norm})" for name in SEVERAL.split() for given in ("", ", (3, 6), (1, 0)") for norm in NORMS],
     "irfftn(x, axes=[1])", "rfftn(x, axes=(-1,))", "fftn(x, axes=())",
 ]  # fmt: skip

@@ -78,7 +78,7 @@ def sign(x: Tensor) -> Any:
 
 
 def powers(x: Operand, exponent: Operand) -> Any:
-    """Return ``numpy.power``: of complex numbers to the power of -1 not the reciprocal, which their operator is."""
+    """Return ``numpy.power``: of complex numbers to the power of -1 no reciprocal, unlike their operator."""
     if type(exponent) in {int, float} and exponent == -1 and is_tensor(x) and is_complex(x):
         exponent = cast_to(operand(exponent, x, strong=True), dtype_of(x.array))
     return power.pow(x, exponent)

@@ -184,8 +184,9 @@ def test_sizes_that_numpy_refuses(call, rng):
 
 
 OF_PARTS = [
-    "np.polyadd(x, x[:, :1])", "np.polysub(x, x[0])", "np.polyadd(x, v[:4])", "np.polyadd(x[:1], v)", "np.polymul(x, x)",
-    "np.polymul(0 * v, v)", "np.polymul(v * [0, 0, 1, 2, 0], v)", "np.polymul(v, [0, 1])", "np.polymul(v[:0], v)",
+    "np.polyadd(x, x[:, :1])", "np.polysub(x, x[0])", "np.polyadd(x, v[:4])", "np.polyadd(x[:1], v)",
+    "np.polymul(x, x)", "np.polymul(0 * v, v)", "np.polymul(v * [0, 0, 1, 2, 0], v)", "np.polymul(v, [0, 1])",
+    "np.polymul(v[:0], v)",
     "np.polyder(x)", "np.polyder(v, -1)", "np.polyint(x)", "np.polyint(v, -1)",
     *[
         f"np.{name}({array}{q}{axis})"

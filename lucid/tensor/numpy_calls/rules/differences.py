@@ -21,9 +21,18 @@ from lucid.ops.index.indexing import getitem
 from lucid.ops.linalg.products import matmul
 from lucid.ops.reduction import differences, sums
 from lucid.ops.shape import axes, joining, reshape
-from lucid.tensor.numpy_calls.definition import axis_in, enter, is_tensor, numpy_dtype, operand, rule, tensor_of, untyped
+from lucid.tensor.numpy_calls.definition import (
+    axis_in,
+    enter,
+    is_tensor,
+    numpy_dtype,
+    operand,
+    rule,
+    tensor_of,
+    untyped,
+)
 from lucid.tensor.numpy_calls.rules.places import plain
-from lucid.tensor.numpy_calls.rules.reductions import axes_there, in_fractions
+from lucid.tensor.numpy_calls.rules.reductions import axes_in, in_fractions
 
 if TYPE_CHECKING:
     from lucid.tensor import Tensor
@@ -75,7 +84,7 @@ def trapezoid(y: Tensor, x: Tensor | None = None, dx: Operand = 1.0, axis: int =
 @rule("gradient", "*f varargs axis edge_order")
 def gradient(f: Tensor, varargs: tuple[Any, ...] = (), axis: Axis = None, edge_order: int = 1) -> Any:
     """Return ``numpy.gradient``: second-order differences, at the edges of `edge_order`."""
-    dims = range(f.array.ndim) if axis is None else axes_there(f, axis)
+    dims = range(f.array.ndim) if axis is None else axes_in(f, axis)
     if len({*dims}) < len(dims):
         raise SettingError(f"numpy.gradient: expected each axis once, got {axis}")
     steps = list(varargs) * (len(dims) if len(varargs) == 1 else 1) or [1.0] * len(dims)
@@ -152,7 +161,9 @@ def interp(
     like = next(each for each in (fp, x, xp) if is_tensor(each))
     x, xp, fp = (tensor_of(each, like) for each in (x, xp, fp))
     if "c" in {x.array.dtype.kind, xp.array.dtype.kind}:
-        raise DtypeError("numpy.interp: expected real places x and xp, got complex numbers: interpolate for their parts")
+        raise DtypeError(
+            "numpy.interp: expected real places x and xp, got complex numbers: interpolate for their parts"
+        )
     wanted = numpy_dtype([x, xp, fp])
     x, xp, fp = cast_to(x, wanted.to_real()), cast_to(xp, wanted.to_real()), cast_to(fp, wanted)
     like = fp

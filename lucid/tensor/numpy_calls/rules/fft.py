@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from lucid.tensor import Tensor
+    from lucid.tensor.numpy_calls.definition import Axis
 
 INVERSE = frozenset(("ifft", "ihfft", "irfft"))
 """The transforms which divide by the length if no `norm` is given."""
@@ -28,7 +29,7 @@ TO_REAL = frozenset(("hfft", "irfft"))
 
 
 def of_halves(name: str) -> Callable[..., Any]:
-    """Return a transform of one dimension which takes half precision as NumPy's does.
+    """Return a transform of one dimension, with NumPy's dtypes and factors of half precision.
 
     It computes in single precision, but for the number that it multiplies by, and real results have half again.
     """
@@ -97,10 +98,11 @@ def shifted(name: str) -> Callable[..., Any]:
     """Return ``numpy.fft.fftshift`` or its inverse: over no axes it is a copy."""
     shift = getattr(shifting, name)
 
-    def moved(input: Tensor, dim: Any = None) -> Any:
-        if dim is None or isinstance(dim, int | np.integer):
-            return shift(input, dim=None if dim is None else int(dim))
-        dims = [*map(operator.index, plain(dim))]
+    def moved(input: Tensor, dim: Axis = None) -> Any:
+        if dim is None:
+            return shift(input)
+        several: Any = (dim,) if isinstance(dim, int | np.integer) else plain(dim)
+        dims = [*map(operator.index, several)]
         return shift(input, dim=dims) if dims else clone(input)
 
     return moved

@@ -75,8 +75,8 @@ def polysub(a1: Tensor, a2: Tensor) -> Any:
 
 @rule("polymul", "*a1 *a2")
 def polymul(a1: Tensor, a2: Tensor) -> Any:
-    """Return ``numpy.polymul``, which takes no part of zeros in front."""
-    factors = []
+    """Return ``numpy.polymul``, without the zeros in front of either factor."""
+    factors: list[Any] = []
     for p in coefficients(a1, a2):
         values: Any = plain(check_line("polymul", p))
         first = np.flatnonzero(values)[:1].tolist() or [-1]

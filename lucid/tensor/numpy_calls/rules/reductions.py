@@ -46,7 +46,7 @@ def is_of_scalar(a: Tensor, axis: Axis) -> bool:
     return not a.array.ndim and not isinstance(axis, tuple) and axis_in(cast("Any", axis), 1) == 0
 
 
-def axes_there(a: Tensor, axis: Axis | Sequence[int]) -> Any:
+def axes_in(a: Tensor, axis: Axis | Sequence[int]) -> Any:
     """Return an axis, or a sequence of any kind, as a tuple of axes that are there; None stays.
 
     NumPy's functions that are written in Python take axes in this way, and not as its reductions do.
@@ -58,9 +58,9 @@ def axes_there(a: Tensor, axis: Axis | Sequence[int]) -> Any:
 
 
 def checked(a: Tensor, axis: Axis) -> Axis:
-    """Return what a reduction is over, as it is; refuse what is not there: of no dimension no axis, as for means."""
+    """Return an axis, or several, as given; refuse others than there are: no dimension has none, as for means."""
     dims_of(a, axis)
-    axes_there(a, axis)
+    axes_in(a, axis)
     return axis
 
 
@@ -182,7 +182,7 @@ def extreme(a: Tensor, axis: Axis, keepdims: bool, reduce: Callable[..., Any], p
 def from_initial(
     a: Tensor, axis: Axis, keepdims: bool, initial: Tensor | complex | None, reduce: Callable[[], Any], name: str
 ) -> Any:
-    """Return what `reduce` finds and `initial` by the ufunc of a name; of no elements `initial`."""
+    """Return the ufunc of a name of `initial` and the result of `reduce`; of no elements `initial`."""
     if initial is None:
         return reduce()
     x, dims, keep = over(a, axis, keepdims)
@@ -283,12 +283,12 @@ def along(a: Tensor, axis: int | None) -> tuple[Any, int]:
 
 
 def running_along(a: Tensor, axis: int | None) -> tuple[Any, int]:
-    """Return what `along` does; a single number of no dimension is a row."""
+    """Return the result of `along`; a single number of no dimension is a row."""
     return along(a, None if axis is not None and is_of_scalar(a, axis) else axis)
 
 
 def one_axis(name: str, a: Tensor, axis: Axis) -> Any:
-    """Return the axis, also in a tuple of one, along which NumPy's ufuncs accumulate; none is that of a vector."""
+    """Return the one axis of an accumulation, also in a tuple of one; None is that of a vector."""
     several = axis if isinstance(axis, tuple) else () if axis is None else (axis,)
     if len(several) == 1 or (axis is None and a.array.ndim < 2):
         return several[0] if several else 0
@@ -341,7 +341,7 @@ def product_so_far(x: Tensor, axis: int | None = None, dtype: object = None, inc
 
 
 def accumulated_axis(name: str, array: Tensor, axis: Axis) -> int:
-    """Return the axis along which a ufunc accumulates, which a single number has not."""
+    """Return the axis of an accumulation; a single number has none."""
     if not array.array.ndim:
         raise NumpyCallError(f"numpy.{name}.accumulate: cannot accumulate on a scalar: expected an axis of the array")
     return axis_in(one_axis(f"{name}.accumulate", array, axis), array.array.ndim)

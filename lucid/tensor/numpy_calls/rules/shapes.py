@@ -22,7 +22,7 @@ from lucid.tensor.numpy_calls.definition import (
     tensors_in,
     untyped,
 )
-from lucid.tensor.numpy_calls.rules.reductions import axes_there, dims_of, trace
+from lucid.tensor.numpy_calls.rules.reductions import axes_in, dims_of, trace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -163,7 +163,7 @@ def rolled(a: Tensor, shift: Sizes, axis: Axis = None) -> Any:
     if type(shift) is int and type(axis) is int:
         return axes.roll(a, shift, axis_in(axis, a.array.ndim))
     moves: dict[int, int] = {}
-    for step, along in np.broadcast(shift, axes_there(a, axis)):
+    for step, along in np.broadcast(shift, axes_in(a, axis)):
         place = int(along)
         moves[place] = moves.get(place, 0) + int(step)
     return axes.roll(a, tuple(moves.values()), tuple(moves)) if moves else reshape.clone(a)
@@ -231,7 +231,7 @@ def matrix_trace(x: Tensor, offset: int = 0, dtype: object = None) -> Any:
 def trimmed(filt: Tensor, trim: str = "fb", axis: Axis = None) -> Any:
     """Return ``numpy.trim_zeros``: the part between the first and the last number that is not zero."""
     values = filt.numpy(force=True)
-    dims = range(values.ndim) if axis is None else axes_there(filt, axis)
+    dims = range(values.ndim) if axis is None else axes_in(filt, axis)
     if len({*dims}) < len(dims):
         raise SettingError(f"numpy.trim_zeros: expected each axis once, got {axis}")
     where = [np.flatnonzero(values.any(tuple([j for j in range(values.ndim) if j != k]))) for k in range(values.ndim)]

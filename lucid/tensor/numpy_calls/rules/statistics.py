@@ -22,7 +22,7 @@ from lucid.ops.shape import axes, joining, reshape
 from lucid.tensor.numpy_calls.definition import NumpyCallError, dtype_named, is_tensor, operand, rule, tensor_of
 from lucid.tensor.numpy_calls.rules.places import plain
 from lucid.tensor.numpy_calls.rules.reductions import (
-    axes_there,
+    axes_in,
     checked,
     dims_of,
     in_dtype,
@@ -108,7 +108,7 @@ def average(
     a: Tensor, axis: Axis = None, weights: Tensor | None = None, returned: bool = False, keepdims: bool = False
 ) -> Any:
     """Return ``numpy.average``."""
-    axis = axes_there(a, axis)
+    axis = axes_in(a, axis)
     if weights is None:
         result = mean(a, axis, None, keepdims)
         weight: Any = tensor_of(count_over(a, dims_of(a, axis)), result)
@@ -219,7 +219,7 @@ def quantiles(a: Tensor, q: Array | float, axis: Axis, keepdims: bool, method: s
 
     Between which two of n sorted numbers one lies, and where, NumPy's own quantile of the numbers from 0 to n - 1 says.
     """
-    axis = axes_there(a, axis)
+    axis = axes_in(a, axis)
     x, dims, keep = over(in_fractions(a), axis, keepdims)
     line = sorted_values(in_line(x, dims))
     length = line.array.shape[-1]
@@ -272,7 +272,7 @@ def percentile(a: Tensor, q: Any, axis: Axis = None, method: str = "linear", kee
 @rule("median", "*a axis keepdims")
 def median(a: Tensor, axis: Axis = None, keepdims: bool = False) -> Any:
     """Return ``numpy.median``: of an even count the mean of the two in the middle, with half the gradient each."""
-    axis = axes_there(a, axis)
+    axis = axes_in(a, axis)
     x, dims, keep = over(in_fractions(a), axis, keepdims)
     if not count_over(x, dims):
         return sums.mean(x, dims, keep)
@@ -284,7 +284,7 @@ def _of_numbers(a: Tensor, q: Array | float, axis: Axis, keepdims: bool, method:
 
     Of no elements NumPy gives their mean, without a dimension for several quantiles.
     """
-    axis = axes_there(a, axis)
+    axis = axes_in(a, axis)
     x, dims, keep = over(a, axis, keepdims)
     if not a.array.size:
         return mean_of_numbers(a, axis, None, keepdims)
