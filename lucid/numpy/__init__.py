@@ -20,12 +20,12 @@ True
 
 from __future__ import annotations
 
-from lucid.numpy import autograd, fft, linalg, random
+from lucid.numpy import autograd, fft, lib, linalg, random, typing
 from lucid.numpy.arrays import ndarray
 from lucid.numpy.border import names_of as _names_of
 from lucid.numpy.creation import creating as _creating
 from lucid.numpy.joining import c_, make_diagonal, r_
 
-__all__ = ["autograd", "c_", "fft", "linalg", "make_diagonal", "ndarray", "r_", "random"]
+__all__ = ["autograd", "c_", "fft", "lib", "linalg", "make_diagonal", "ndarray", "r_", "random", "typing"]
 
 __getattr__, __dir__ = _names_of("", globals(), _creating)

@@ -26,6 +26,9 @@ np.sort_complex(x) | np.ediff1d(x, to_begin=[1, 2]) | np.ediff1d(x, 3) | np.cov(
 np.histogram([0, 1, 3], 3, weights=x)[0] | np.histogram([0, 1, 3], 3, weights=x, density=True)[0]
 np.trapezoid(x, dx=np.array([0.5, 2])) | np.trapezoid(x, dx=np.float32(2)) | np.trapezoid(x, dx=2)
 np.pad(x, 1, constant_values=np.array(2.5)) | np.pad(x, 2, "linear_ramp", end_values=np.float64(3))
+np.emath.sqrt(x) | np.emath.sqrt(-x) | np.emath.log(x - 1.5) | np.emath.log10(-x)
+np.emath.arccos(x) | np.emath.arcsin(x / 4) | np.emath.power(-x, 2) | np.emath.power(-2, x)
+np.emath.logn(2, x) | np.emath.logn(x + 1, 2.5) | np.emath.logn(x + 1, -x)
 np.cov(x, fweights=[1, 2, 3]) | x[range(2)]
 """
 OF_REAL_NUMBERS = """

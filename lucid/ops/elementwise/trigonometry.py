@@ -55,7 +55,14 @@ def tan(input: Tensor) -> Tensor:
     return GRAPH.tan(input)
 
 
-@elementwise(np.arcsin, Fused(lambda m, grad, x: m.div(grad, m.sqrt(m.sub(1.0, m.square(x))))))
+def _other_leg(m: Namespace, x: Array) -> Any:
+    """Return ``sqrt(1 - x**2)``, on the side of its cuts that the sign of a complex number's zero names."""
+    if getattr(x, "array", x).dtype.kind == "c":
+        return m.mul(m.sqrt(m.neg(m.sub(x, 1.0))), m.sqrt(m.add(x, 1.0)))
+    return m.sqrt(m.sub(1.0, m.square(x)))
+
+
+@elementwise(np.arcsin, Fused(lambda m, grad, x: m.div(grad, _other_leg(m, x))))
 def asin(input: Tensor) -> Tensor:
     """Return the angle in [-pi/2, pi/2] of the sine `input`, elementwise; NaN outside of [-1, 1].
 
@@ -66,7 +73,7 @@ def asin(input: Tensor) -> Tensor:
     return GRAPH.asin(input)
 
 
-@elementwise(np.arccos, Fused(lambda m, grad, x: m.neg(m.div(grad, m.sqrt(m.sub(1.0, m.square(x)))))))
+@elementwise(np.arccos, Fused(lambda m, grad, x: m.neg(m.div(grad, _other_leg(m, x)))))
 def acos(input: Tensor) -> Tensor:
     """Return the angle in [0, pi] of the cosine `input`, elementwise; NaN outside of [-1, 1].
 

@@ -87,8 +87,9 @@ WEAK = frozenset((bool, int, float, complex))
 
 NUMBERS_ARE_ARRAYS = frozenset(
     (
-        "convolve", "correlate", "cross", "diff", "dot", "geomspace", "inner", "kron", "linalg.outer",
-        "linalg.tensordot", "outer", "polyadd", "polymul", "polysub", "polyval", "tensordot", "vdot",
+        "convolve", "correlate", "cross", "diff", "dot", "geomspace", "inner", "kron", "lib.scimath.logn",
+        "lib.scimath.power", "linalg.outer", "linalg.tensordot", "outer", "polyadd", "polymul", "polysub", "polyval",
+        "tensordot", "vdot",
     )
 )  # fmt: skip
 """Functions in which Python's numbers have dtypes, as NumPy makes arrays of them: ``numpy.dot(x, 2)`` of float32 is

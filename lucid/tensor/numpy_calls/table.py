@@ -9,7 +9,7 @@ from lucid.tensor.numpy_calls.definition import RULES
 __all__ = ["ABOUT", "CONSTANT", "CONSTANT_UFUNCS", "RULES"]
 
 for _kind in (
-    "creation", "differences", "fft", "joining", "linalg", "padding", "places", "polynomials", "reductions",
+    "creation", "differences", "domains", "fft", "joining", "linalg", "padding", "places", "polynomials", "reductions",
     "selection", "shapes", "statistics",
 ):  # fmt: skip
     import_module(f"lucid.tensor.numpy_calls.rules.{_kind}")

@@ -120,6 +120,15 @@ CALLS = {
     "swapaxes": ["np.swapaxes(s, axis1=0, axis2=2)"],
     "moveaxis": ["np.moveaxis(s, source=0, destination=-1)", "np.moveaxis(s, (0, 1), (2, 0))"],
     "fliplr": ["np.fliplr(x)"],
+    **{f"lib.scimath.{name}": [f"np.emath.{name}(x)", f"np.emath.{name}(p)"] for name in
+        ("sqrt", "log", "log2", "log10", "arccos", "arcsin", "arctanh")},
+    "lib.scimath.logn": ["np.emath.logn(n=2.5, x=x)", "np.emath.logn(p, y)"],
+    "lib.scimath.power": ["np.emath.power(x=x, p=2.5)", "np.emath.power(x, y)"],
+    "lib.stride_tricks.sliding_window_view": [
+        "np.lib.stride_tricks.sliding_window_view(x, (2, 3), subok=False)",
+        "np.lib.stride_tricks.sliding_window_view(x, window_shape=2, axis=-1, writeable=True)",
+        "np.lib.stride_tricks.sliding_window_view(s, (2, 2, 2), (0, 2, 2))",
+    ],
     "flipud": ["np.flipud(x)"],
     # ---- places ----
     "append": ["np.append(x, y)", "np.append(x, y, axis=1)", "np.append(v, 3.0)"],

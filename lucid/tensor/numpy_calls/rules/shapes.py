@@ -9,6 +9,7 @@ import numpy as np
 
 from lucid.errors import SettingError, ShapeError
 from lucid.ops.index.indexing import getitem
+from lucid.ops.index.select import unfold
 from lucid.ops.index.steps import turned
 from lucid.ops.shape import axes, broadcasting, diagonal, repeating, reshape
 from lucid.tensor.numpy_calls.definition import (
@@ -180,6 +181,28 @@ def broadcast_together(args: tuple[Any, ...]) -> Any:
     """Return ``numpy.broadcast_arrays``."""
     like = next(tensors_in(args))
     return tuple(broadcasting.broadcast_tensors(*[operand(each, like, strong=True) for each in args]))
+
+
+@rule("lib.stride_tricks.sliding_window_view", "*x window_shape axis subok writeable")
+def windows(x: Tensor, window_shape: Sizes, axis: Axis = None, subok: bool = False, writeable: bool = False) -> Any:
+    """Return ``numpy.lib.stride_tricks.sliding_window_view``, a view: its windows share their elements."""
+    del subok, writeable
+    sizes = sizes_of(window_shape)
+    dims = axes_in(x, axis)
+    dims = tuple(range(x.array.ndim)) if dims is None else dims
+    if len(sizes) != len(dims):
+        raise ShapeError(
+            f"numpy.lib.stride_tricks.sliding_window_view: expected a size for each of {len(dims)} axes, got {sizes}"
+        )
+    view = getitem(x, ...)
+    for k, size in zip(dims, sizes, strict=True):
+        if not 0 <= size <= view.array.shape[k]:
+            raise ShapeError(
+                f"numpy.lib.stride_tricks.sliding_window_view: a window of {size} does not fit into axis {k} of "
+                f"{view.array.shape}"
+            )
+        view = unfold(view, k, size, 1)
+    return view
 
 
 @rule("tile", "*A reps")

@@ -1,0 +1,67 @@
+"""`numpy.emath`: functions that are complex where a real argument lies outside of their domain."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lucid.base.dtype import complex64, complex128
+from lucid.ops.base.promotion import cast_to
+from lucid.ops.elementwise import division
+from lucid.tensor.numpy_calls.definition import enter, is_tensor, numpy_dtype, rule
+from lucid.tensor.numpy_calls.rules.places import plain
+from lucid.tensor.numpy_calls.rules.reductions import in_fractions
+from lucid.tensor.numpy_calls.ufuncs import UFUNCS, is_complex
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from lucid.tensor.numpy_calls.definition import Operand
+
+
+def above_zero(x: Operand) -> Any:
+    """Return an operand, as complex numbers if one of its numbers is negative."""
+    return widened(x, lambda values: values < 0)
+
+
+def within_one(x: Operand) -> Any:
+    """Return an operand, as complex numbers if one of its numbers is beyond 1 or -1."""
+    return widened(x, lambda values: np.abs(values) > 1)
+
+
+def widened(x: Operand, is_outside: Callable[[Any], Any]) -> Any:
+    """Return an operand, as complex numbers if one of its real numbers is outside of a domain."""
+    if is_complex(x) or not np.any(is_outside(plain(x))):
+        return x
+    if not is_tensor(x):
+        return complex(x)
+    # of half precision, too, NumPy makes complex128
+    return cast_to(x, complex64 if x.array.dtype.char == "f" else complex128)
+
+
+def enter_by_domain(name: str, domain: Callable[[Operand], Any]) -> None:
+    """Enter the function of the name of a ufunc."""
+    op = UFUNCS[name]
+    enter(f"lib.scimath.{name}", "*x", lambda x: op(domain(x)))
+
+
+for _name in ("sqrt", "log", "log2", "log10"):
+    enter_by_domain(_name, above_zero)
+for _name in ("arccos", "arcsin", "arctanh"):
+    enter_by_domain(_name, within_one)
+
+
+@rule("lib.scimath.logn", "?n ?x")
+def log_to_base(n: Operand, x: Operand) -> Any:
+    """Return ``numpy.emath.logn``: the logarithm to the base `n`."""
+    both = map(above_zero, (x, n))
+    logs = [UFUNCS["log"](in_fractions(each)) if is_tensor(each) else np.log(each).item() for each in both]
+    wanted = numpy_dtype(logs)
+    return division.div(*[cast_to(each, wanted) if is_tensor(each) else each for each in logs])
+
+
+@rule("lib.scimath.power", "*x *p")
+def power(x: Operand, p: Operand) -> Any:
+    """Return ``numpy.emath.power``."""
+    return UFUNCS["power"](above_zero(x), p)
