@@ -47,13 +47,14 @@ def alike(made, expected, tolerance=1e-9, *, unless_nan=False):
 def test_ends(end, rng):
     """With an infinity or NaN at either end of an operand of real numbers, or inside, the values are NumPy's.
 
-    What decomposes a matrix raises, or has LAPACK's answer; on a device a transform of an infinity is NaN throughout.
+    What decomposes a matrix raises, or has LAPACK's answer; on a device a transform of an infinity is NaN throughout,
+    and so are parts of complex logarithms and quotients, which `emath` has.
     The places of `interp` rise, and come round with a period.
     """
     wrong, tried = [], 0
     for name, call in ROWS:
         values = operands_of(call, rng)
-        if "linalg" in call or ("fft" in name and DEVICE != "cpu"):
+        if "linalg" in call or (DEVICE != "cpu" and ("fft" in name or "scimath" in name)):
             continue
         for key in (key for key in values if key in "xyvuspqc"):
             for place in sorted({0, np.size(values[key]) // 2, np.size(values[key]) - 1}):
