@@ -43,7 +43,11 @@ def widened(x: Operand, is_outside: Callable[[Any], Any]) -> Any:
 def enter_by_domain(name: str, domain: Callable[[Operand], Any]) -> None:
     """Enter the function of the name of a ufunc."""
     op = UFUNCS[name]
-    enter(f"lib.scimath.{name}", "*x", lambda x: op(domain(x)))
+
+    def within(x: Operand) -> Any:
+        return op(domain(x))
+
+    enter(f"lib.scimath.{name}", "*x", within)
 
 
 for _name in ("sqrt", "log", "log2", "log10"):
