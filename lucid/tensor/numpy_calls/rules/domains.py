@@ -1,4 +1,4 @@
-"""`numpy.emath`: functions that are complex where a real argument lies outside of their domain."""
+"""`numpy.emath`: functions with complex results where a real argument lies outside of their domain."""
 
 from __future__ import annotations
 
