@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from lucid.array_api.operands import checked_tensor, named
 from lucid.ops.creation import frequencies
-from lucid.ops.fft import one_dimension, several_dimensions, shifting
-from lucid.tensor.numpy_calls.rules.fft import of_several, of_singles
+from lucid.ops.fft import shifting
+from lucid.tensor.numpy_calls.rules.fft import LINES, of_several
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -24,8 +24,8 @@ __all__ = [
 Norm = Literal["backward", "ortho", "forward"]
 
 
-def _along_one(name: str, transform: Callable[..., Any]) -> Callable[..., Tensor]:
-    transform = of_singles(transform)
+def _along_one(name: str) -> Callable[..., Tensor]:
+    transform = LINES[name]
 
     def function(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
         return transform(checked_tensor(x), n=n, dim=axis, norm=norm)
@@ -33,8 +33,8 @@ def _along_one(name: str, transform: Callable[..., Any]) -> Callable[..., Tensor
     return named(name, function, f"Return ``fft.{name}`` of the array API.")
 
 
-def _along_several(name: str, transform: Callable[..., Any]) -> Callable[..., Tensor]:
-    transform = of_several(transform)
+def _along_several(name: str) -> Callable[..., Tensor]:
+    transform = of_several(name)
 
     def function(
         x: Tensor, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: Norm = "backward"
@@ -44,16 +44,16 @@ def _along_several(name: str, transform: Callable[..., Any]) -> Callable[..., Te
     return named(name, function, f"Return ``fft.{name}`` of the array API.")
 
 
-fft = _along_one("fft", one_dimension.fft)
-ifft = _along_one("ifft", one_dimension.ifft)
-rfft = _along_one("rfft", one_dimension.rfft)
-irfft = _along_one("irfft", one_dimension.irfft)
-hfft = _along_one("hfft", one_dimension.hfft)
-ihfft = _along_one("ihfft", one_dimension.ihfft)
-fftn = _along_several("fftn", several_dimensions.fftn)
-ifftn = _along_several("ifftn", several_dimensions.ifftn)
-rfftn = _along_several("rfftn", several_dimensions.rfftn)
-irfftn = _along_several("irfftn", several_dimensions.irfftn)
+fft = _along_one("fft")
+ifft = _along_one("ifft")
+rfft = _along_one("rfft")
+irfft = _along_one("irfft")
+hfft = _along_one("hfft")
+ihfft = _along_one("ihfft")
+fftn = _along_several("fftn")
+ifftn = _along_several("ifftn")
+rfftn = _along_several("rfftn")
+irfftn = _along_several("irfftn")
 
 
 def fftfreq(n: int, /, *, d: float = 1.0, dtype: Dtype | None = None, device: Device = None) -> Tensor:

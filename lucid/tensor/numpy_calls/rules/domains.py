@@ -1,4 +1,4 @@
-"""`numpy.emath`: functions with complex results where a real argument lies outside of their domain."""
+"""`numpy.emath`: functions with complex results outside of their real domain."""
 
 from __future__ import annotations
 
