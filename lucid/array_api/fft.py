@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from lucid.array_api.operands import checked_tensor, named
 from lucid.ops.creation import frequencies
