@@ -139,7 +139,10 @@ class Program:
             ["unary", "binary", "paired", "reduced", "method", "index", "shape", "join", "choose", "other"]
         )
         if kind == "unary":
-            return f"np.{rng.choice(UNARY.split())}({x})"
+            name = str(rng.choice(UNARY.split()))
+            if ON_DEVICE and name == "log1p" and self.here[x].dtype.kind == "c":
+                name = "sin"  # CuPy's log1p takes imaginary parts of -0.0 for 0.0
+            return f"np.{name}({x})"
         if kind == "binary":
             sides = [x, self.operand()]
             rng.shuffle(sides)
@@ -188,7 +191,7 @@ class Program:
                 f"np.argsort({x}, axis=-1, kind='stable')", f"{x}[{x} > 0]", f"np.take({x}, [0, -1])",
                 f"np.round({x}, 1)",
                 f"np.nonzero({x})[0]", f"np.unique({x})", f"np.nan_to_num({x})", f"np.where({x} != 0, {y}, {x})",
-                f"{x}.round()", f"{x}.argsort()", f"np.select([{x} > 1], [{x}], {y})", f"np.diff({x})",
+                f"{x}.round()", f"{x}.argsort(kind='stable')", f"np.select([{x} > 1], [{x}], {y})", f"np.diff({x})",
             ]))  # fmt: skip
         y = self.name()
         return str(rng.choice([
