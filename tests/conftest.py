@@ -20,7 +20,7 @@ from tests.seeds.drawing import VARIABLE, numbers_of, seed_examples, seed_genera
 TESTS = Path(__file__).parent
 # Folders of tests of sources, processes and scripts, which run on the CPU alone: but for those marked `gpu`, and for
 # the files that read `DEVICE`.
-HOST = {"benchmarks", "collectives", "compat", "examples", "laws", "namespaces", "planted", "seeds", "utils"}
+HOST = {"benchmarks", "collectives", "compat", "examples", "laws", "planted", "seeds", "utils"}
 REQUIRES_GPU = os.environ.get("LUCID_REQUIRE_GPU") == "1"
 
 # Every run is the same run, whatever the machine, and however busy it is; `python -m tests.seeds` draws others.

@@ -126,6 +126,7 @@ for path in sys.argv[1:]:
 """
 
 
+@pytest.mark.cpu("names are those of any device")
 def test_it_does_not_hang_on_what_was_imported():
     """A module that is asked for first, in a process of its own, gives its names the same `__module__`."""
     ran = subprocess.run([sys.executable, "-c", ALONE, *MODULES], capture_output=True, text=True, check=False)
