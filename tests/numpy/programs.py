@@ -269,7 +269,8 @@ class Program:
 
     def agree(self, ours, theirs):
         """Return whether there is a value to go on with, or raise what is different."""
-        if isinstance(ours, NumpyCallError | InplaceError) or (isinstance(ours, DtypeError) and REAL_PLACES in str(ours)):
+        of_places = isinstance(ours, DtypeError) and REAL_PLACES in str(ours)
+        if of_places or isinstance(ours, NumpyCallError | InplaceError):
             return False  # refused by name
         if ON_DEVICE and self.is_cupys(ours, theirs):
             return False
