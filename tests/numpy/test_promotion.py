@@ -93,6 +93,9 @@ def test_each_rule_has_numpys_dtype_of_less_precise_operands(dtype, rng):
         for key, value in values.items():
             if key.islower() and key != "c" and np.asarray(value).dtype.kind in "fc":
                 values[key] = np.asarray(value).astype(dtype if np.asarray(value).dtype.kind == "f" else np.complex64)
+        if call.startswith(("np.nanpercentile", "np.nanquantile")):
+            # of a row of NaN alone, if it is the first, NumPy's result has another dtype
+            values = {key: np.where(np.isnan(x), x.dtype.type(0.5), x) for key, x in values.items()}
         expected = outcome(call, np, values)
         leaves = {key: lnp.asarray(leaf_of(value)) if key.islower() else value for key, value in values.items()}
         made = outcome(call, lnp, leaves)
