@@ -110,8 +110,8 @@ class dtype:
         return self.name
 
 
-# by this name NumPy and CuPy read the dtypes of others, `numpy.zeros(2, lucid.float32)`; the class's own is in its way
-setattr(dtype, "dtype", property(lambda known: known.numpy))  # noqa: B010 - pyright knows no such attribute
+_asked_for = property(lambda known: known.numpy, doc="NumPy's dtype, as NumPy and CuPy ask for it.")
+setattr(dtype, "dtype", _asked_for)  # noqa: B010 - inside of the class the name would hide the class's own
 _BOOL, _INTEGER, _FLOATING, _COMPLEX = range(4)
 
 
