@@ -13,9 +13,10 @@ from lucid.autograd.hooks.table import KINDS, TableAttribute, register
 from lucid.autograd.modes.state import enable_grad, no_grad
 from lucid.base.capture import captures, note_assigned
 from lucid.base.interrupts import uninterrupted
-from lucid.errors import ArgumentError, SettingError, ShapeError, warn
+from lucid.errors import ArgumentError, SettingError, warn
 from lucid.optim.base.entries import Entries, State, as_state, note_replaced
 from lucid.optim.base.settings import refuse_missing, required
+from lucid.optim.base.slots import unlike_parameters
 from lucid.optim.base.state import loaded, packed
 from lucid.optim.base.stepping import (
     register_optimizer_step_post_hook,
@@ -307,9 +308,8 @@ class Optimizer:
         for column in columns:
             if column != shapes:
                 shape, other = next((a, b) for a, b in zip(shapes, column, strict=True) if a != b)
-                raise ShapeError(
-                    f"step: a parameter of shape {tuple(shape)} has a gradient or state of shape {tuple(other)}: "
-                    "where p.data was set to another shape, clear p.grad and make a new optimizer"
+                raise unlike_parameters(
+                    f"a parameter of shape {tuple(shape)} has a gradient or state of shape {tuple(other)}"
                 )
 
     def zero_grad(self, set_to_none: bool = True) -> None:

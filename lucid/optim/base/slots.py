@@ -10,7 +10,7 @@ from lucid.autograd.base import wrap
 from lucid.base import gpu
 from lucid.base.arrays import namespace, to_device
 from lucid.base.device import beside, device_of
-from lucid.errors import DeviceError
+from lucid.errors import DeviceError, ShapeError
 from lucid.optim.base.settings import rate_of
 
 if TYPE_CHECKING:
@@ -86,6 +86,11 @@ def check_devices(param: Array, beside_it: Iterable[tuple[str, Array]]) -> None:
                 f"{device_of(array)}: expected both on one device; move parameters before the optimizer is made, or, "
                 "moved since, clear their gradients and load the optimizer's state_dict() again, which moves the state"
             )
+
+
+def unlike_parameters(words: str) -> ShapeError:
+    """Return the error of gradients or state that are not shaped like their parameters, as `words` say."""
+    return ShapeError(f"step: {words}: where p.data was set to another shape, clear p.grad and make a new optimizer")
 
 
 def put(array: Array, value: float) -> None:

@@ -12,7 +12,7 @@ from lucid.ops.elementwise.complex import complex as complex_of
 from lucid.ops.shape.joining import cat, stack
 from lucid.optim.base.declared import DeclaredOptimizer
 from lucid.optim.base.settings import rate_of
-from lucid.optim.base.slots import check_devices
+from lucid.optim.base.slots import check_devices, unlike_parameters
 from lucid.optim.lbfgs.line_search import Point, strong_wolfe
 from lucid.settings.optimizers import InRange, checks_of
 from lucid.settings.ranges import words
@@ -110,6 +110,16 @@ class LBFGS(DeclaredOptimizer):
             beside += [(f"its {name}", each.array) for each in kept if isinstance(each, TensorBase)]
         check_devices(first.array, beside)
 
+    def _check_shapes(self, params: list[Tensor], group: Group) -> None:
+        """Raise `ShapeError` if a gradient, or the history of steps, is not of the size of the parameters."""
+        super()._check_shapes(with_grads(params), group)
+        size = sum(_flat(param).array.size for param in params)
+        for name, value in self.state.get(params[0], {}).items():
+            kept = cast("list[Any]", value if isinstance(value, list) else [value])
+            for each in kept:
+                if isinstance(each, TensorBase) and each.array.ndim and each.array.size != size:
+                    raise unlike_parameters(f"parameters of {size} elements have {name} of {each.array.size}")
+
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Return the result of the first call of `closure`, after up to `max_iter` steps.
 
@@ -134,6 +144,7 @@ class LBFGS(DeclaredOptimizer):
         first_loss = run()
         for param in with_grads(params):
             check_devices(param.array, [("its gradient", param.stored_grad.array)])
+        self._check_shapes(params, group)
         loss, grad = float(first_loss), _flat_gradient(params)
         # as in PyTorch what is kept of all parameters is the state of the first
         state = self.state[params[0]]

@@ -9,7 +9,7 @@ from lucid.base.limits import finfo
 from lucid.errors import DtypeError, SettingError
 from lucid.optim.base.declared import DeclaredOptimizer
 from lucid.optim.base.settings import rate_of
-from lucid.optim.base.slots import STEPS
+from lucid.optim.base.slots import STEPS, unlike_parameters
 from lucid.settings.optimizers import at_least_zero, checks_of, number, two
 
 if TYPE_CHECKING:
@@ -102,6 +102,17 @@ class Adafactor(DeclaredOptimizer):
         if any(param.is_complex() for param in group["params"]):
             raise DtypeError("Adafactor does not support complex parameters: optimize real and imaginary parts apart")
 
+    def _check_shapes(self, params: list[Tensor], group: Group) -> None:
+        super()._check_shapes(params, group)
+        for param in params:
+            state, shape = self.state.get(param) or {}, param.array.shape
+            for name, expected in _state_shapes(shape).items() if state else ():
+                kept = state[name].array.shape
+                if kept != expected:
+                    raise unlike_parameters(
+                        f"a parameter of shape {shape} has {name} of shape {kept}, expected {expected}"
+                    )
+
     def update(self, params: list[Tensor], group: Group) -> None:
         """Change the parameters of one group; nothing waits for a device."""
         made = {param: _initial_state(param, group) for param in params if not self.state.get(param)}
@@ -134,11 +145,17 @@ class Adafactor(DeclaredOptimizer):
 
 def _initial_state(param: Tensor, group: Group) -> dict[str, Tensor]:
     """Return the state of a parameter that has made no step."""
-    state = {"step": STEPS.made(param, group, on_device=False)}
-    if param.ndim < 2:
-        return {**state, "variance": param.new_zeros(param.shape)}
-    *rest, rows, columns = param.shape
-    return {**state, "row_var": param.new_zeros((*rest, rows, 1)), "col_var": param.new_zeros((*rest, 1, columns))}
+    sizes = _state_shapes(param.array.shape)
+    means = {name: param.new_zeros(size) for name, size in sizes.items()}
+    return {"step": STEPS.made(param, group, on_device=False), **means}
+
+
+def _state_shapes(shape: tuple[int, ...]) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of the running means of a parameter of a shape."""
+    if len(shape) < 2:
+        return {"variance": shape}
+    *rest, rows, columns = shape
+    return {"row_var": (*rest, rows, 1), "col_var": (*rest, 1, columns)}
 
 
 def _wide(tensor: Tensor) -> Tensor:

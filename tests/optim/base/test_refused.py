@@ -81,6 +81,45 @@ def test_a_refused_step_changes_nothing(name, steps, change, error, rng):
     assert (training.values(), training.versions()) == (before, versions)
 
 
+def of_another_shape(value):
+    """Return a tensor of another shape than a state's, and lists of them."""
+    if isinstance(value, list):
+        return [of_another_shape(each) for each in value]
+    return lucid.ones(7, 4, device=DEVICE) if isinstance(value, lucid.Tensor) and value.ndim else value
+
+
+@pytest.mark.parametrize("kind", OTHERS)
+@pytest.mark.parametrize("steps", [0, 3])
+@pytest.mark.parametrize("shaped", ["parameter", "gradient", "state"])
+def test_steps_that_are_no_formula_are_refused_as_a_whole(kind, steps, shaped, rng):
+    """The last parameter has another shape than its gradient or state: the first keeps its values and its state."""
+    params = [
+        lucid.tensor(rng.standard_normal((3, 2)), dtype=lucid.float32, device=DEVICE, requires_grad=True)
+        for _ in range(3)
+    ]
+    optimizer = getattr(optim, kind)(params, lr=0.1)
+
+    def give():
+        for param in params:
+            param.grad = lucid.tensor(rng.standard_normal((3, 2)), dtype=lucid.float32, device=DEVICE)
+        return (params[0].detach() ** 2).sum()
+
+    for _ in range(steps):
+        optimizer.step(give)
+    give()
+    if shaped == "gradient":
+        params[2].grad.data = lucid.ones(7, 4, device=DEVICE)
+    elif shaped == "parameter" or not steps:
+        params[2].data = lucid.ones(7, 4, device=DEVICE)
+    else:
+        owner = params[0] if kind == "LBFGS" else params[2]  # which keeps the history of all
+        optimizer.state[owner] = {name: of_another_shape(value) for name, value in optimizer.state[owner].items()}
+    before = [param.tolist() for param in params], repr(optimizer.state_dict()["state"])
+    with pytest.raises(ShapeError, match="where p.data was set to another shape, clear p.grad and make a new"):
+        optimizer.step(lambda: lucid.tensor(1.0, device=DEVICE))
+    assert ([param.tolist() for param in params], repr(optimizer.state_dict()["state"])) == before
+
+
 @pytest.mark.gpu
 @each_optimizer
 @pytest.mark.parametrize(("begin", "end"), [("cpu", "cuda"), ("cuda", "cpu")])
