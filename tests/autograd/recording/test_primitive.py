@@ -56,6 +56,27 @@ def test_a_rule_after_the_first_recorded_call_is_refused(declare):
         op.vjp("x")(thrice)
 
 
+@pytest.mark.parametrize("first", ["all that is kept", "a part of it"])
+def test_each_rule_of_several_gives_its_gradient(declare, first, rng):
+    """Whatever the first rule reads of what the node keeps, the one after it runs too, alone or beside it."""
+    op = declare(lambda xp, x, y: xp.multiply(xp.multiply(x, x), y))
+    if first == "all that is kept":
+        op.vjp("x")(lambda m, grad, x, y: m.mul(m.mul(grad, 2.0), m.mul(x, y)))
+        op.vjp("y")(lambda m, grad, x: m.mul(grad, m.mul(x, x)))
+    else:
+        op.vjp("y")(lambda m, grad, x: m.mul(grad, m.mul(x, x)))
+        op.vjp("x")(lambda m, grad, x, y: m.mul(m.mul(grad, 2.0), m.mul(x, y)))
+    a, b, up = rng.standard_normal((3, 4))
+    for wanted in ((True, True), (True, False), (False, True)):
+        x, y = (lucid.tensor(each, requires_grad=need) for each, need in zip((a, b), wanted, strict=True))
+        op(x, y).backward(lucid.tensor(up))
+        for operand, need, expected in zip((x, y), wanted, (2 * a * b * up, a * a * up), strict=True):
+            if need:
+                np.testing.assert_allclose(operand.grad.numpy(), expected, rtol=1e-12)
+            else:
+                assert operand.grad is None
+
+
 @pytest.mark.parametrize(
     "rule",
     [
