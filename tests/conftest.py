@@ -141,17 +141,21 @@ def says_the_same_anywhere(item):
 def pytest_collection_modifyitems(config, items):
     """Note on each test which lines of the hooks contract it proves, where reports carry it to the table.
 
-    Without a CUDA device one test of a file stands for all that need one: skipping twenty thousand takes a minute.
+    Of those that need a CUDA device, and of those that are about NumPy arrays, one of a file stands for all where they
+    would be skipped: twenty thousand take a minute.
     """
     for item in items:
         item.user_properties += [("contract", mark.args[0]) for mark in item.iter_markers("contract")]
-    if DEVICE != "cpu":
-        left_out = list(filter(says_the_same_anywhere, items))
-    elif REQUIRES_GPU or lucid.cuda.is_available():
+    if DEVICE == "cpu" and (REQUIRES_GPU or lucid.cuda.is_available()):
         return
-    else:
-        first = {item.path: item for item in reversed(items) if item.get_closest_marker("gpu")}
-        left_out = [item for item in items if item.get_closest_marker("gpu") and first[item.path] is not item]
+    skipped = "gpu" if DEVICE == "cpu" else "cpu"
+    first = {item.path: item for item in reversed(items) if item.get_closest_marker(skipped)}
+    left_out = [
+        item
+        for item in items
+        if (DEVICE != "cpu" and says_the_same_anywhere(item))
+        or (item.get_closest_marker(skipped) and first[item.path] is not item)
+    ]
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         left = set(left_out)

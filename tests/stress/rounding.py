@@ -344,11 +344,13 @@ def errors_of(row, array, layout, device):
 
 
 def cases(largest):
-    """Yield shapes, dtypes, offsets and layouts, up to that many numbers."""
+    """Yield shapes, dtypes, offsets and layouts, up to that many numbers; over a million in one layout each, in turn."""
+    turns = itertools.cycle(LAYOUTS)
     for length, width, dtype in itertools.product(LENGTHS, WIDTHS, EPSILONS):
         if length * width <= largest:
-            for offset, layout in itertools.product(OFFSETS[dtype], LAYOUTS):
-                yield length, width, dtype, offset, layout
+            for offset in OFFSETS[dtype]:
+                for layout in LAYOUTS if length * width <= 2**20 else [next(turns)]:
+                    yield length, width, dtype, offset, layout
 
 
 def worst_of(name, largest, device, rng, first=0, step=1):
