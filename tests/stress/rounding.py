@@ -344,12 +344,12 @@ def errors_of(row, array, layout, device):
 
 
 def cases(largest):
-    """Yield shapes, dtypes, offsets and layouts, up to that many numbers; over a million in one layout each, in turn."""
+    """Yield shapes, dtypes, offsets and layouts, up to that many numbers; more than 2**16 in one layout each, in turn."""
     turns = itertools.cycle(LAYOUTS)
     for length, width, dtype in itertools.product(LENGTHS, WIDTHS, EPSILONS):
         if length * width <= largest:
             for offset in OFFSETS[dtype]:
-                for layout in LAYOUTS if length * width <= 2**20 else [next(turns)]:
+                for layout in LAYOUTS if length * width <= 2**16 else [next(turns)]:
                     yield length, width, dtype, offset, layout
 
 

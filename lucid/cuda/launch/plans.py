@@ -120,6 +120,7 @@ class Recording:
 
     def __init__(self, operands: Sequence[Array]) -> None:
         self.arrays: list[Array] = list(operands)
+        self.spans: list[tuple[int, int]] = []
         self.made: list[tuple[tuple[int, ...], Any]] = []
         self.steps: list[Callable[[Sequence[int]], None]] = []
         self.tied: set[tuple[int, int, int]] = set()
@@ -165,7 +166,7 @@ class Recording:
 
     def slot(self, position: int, address: int) -> Slot:
         """Return the array of an address, and the offset in it."""
-        holders = [n for n, array in enumerate(self.arrays) if _lies_in(address, array)]
+        holders = self.holders(address)
         if not holders:
             raise NotPlannedError
         first, *others = holders
@@ -173,6 +174,11 @@ class Recording:
         # of operands that overlap, which others of the form may do elsewhere
         self.tied.update([(first, other, self.arrays[other].data.ptr - start) for other in others])
         return position, first, address - start
+
+    def holders(self, address: int) -> list[int]:
+        """Return the numbers of the arrays in which an address lies."""
+        self.spans += map(byte_bounds, self.arrays[len(self.spans) :])
+        return [number for number, (first, end) in enumerate(self.spans) if first <= address < end]
 
     def note(self, values: tuple[Any, ...], pointers: Collection[int], bind: Bind) -> None:
         """Note a launch; see `note`."""
@@ -191,7 +197,7 @@ class Recording:
         if isinstance(value, bytes):
             for (word,) in struct.iter_unpack("=Q", value[: len(value) // 8 * 8]):
                 self.check(word)
-        elif isinstance(value, int) and any(_lies_in(value, array) for array in self.arrays):
+        elif isinstance(value, int) and self.holders(value):
             raise NotPlannedError
 
 
@@ -203,11 +209,6 @@ def _is_all_of(array: Array, known: Array) -> bool:
         and array.size == known.size
         and bool(array.flags.c_contiguous and known.flags.c_contiguous)
     )
-
-
-def _lies_in(address: int, array: Array) -> bool:
-    first, end = byte_bounds(array)
-    return first <= address < end
 
 
 recordings: dict[int, Recording] = {}

@@ -275,7 +275,7 @@ CALLS = {
         "np.einsum('...j,j->...', s, v)", "np.einsum('ba', x)", "np.einsum(x, [0, 1], v, [1], [0])",
         "np.einsum('ij,j->i', x, W, optimize=True)", "np.einsum('i,i', v, v, dtype=np.complex128)",
         "np.einsum('ij,jk', m, x)"],
-    "cross": ["np.cross(m, m[0])", "np.cross(x[:, :3], y[:, :3], axis=1)",
+    "cross": ["np.cross(m, m[0])", "np.cross(np.stack([m, m.T]), m)", "np.cross(x[:, :3], y[:, :3], axis=1)",
         "np.cross(x[:, :3].T, y[:, :3], axisa=0, axisb=1, axisc=0)"],
     "linalg.cross": ["np.linalg.cross(m, m[0])", "np.linalg.cross(m, m.T, axis=0)"],
     "linalg.vecdot": ["np.linalg.vecdot(x, v)", "np.linalg.vecdot(z, z, axis=0)"],

@@ -61,9 +61,19 @@ def test_cutoffs_that_do_not_fit(cutoffs):
         nn.AdaptiveLogSoftmaxWithLoss(8, 11, cutoffs)
 
 
+@pytest.mark.parametrize("cutoffs", [[1], [10], [1, 10]])
+def test_cutoffs_at_the_ends(cutoffs, rng):
+    """The first class may be the only one in the head, and the last one the only one of its cluster."""
+    m = nn.AdaptiveLogSoftmaxWithLoss(8, 11, cutoffs)
+    assert m.cutoffs == [*cutoffs, 11]
+    assert m.log_prob(lucid.tensor(rng.standard_normal((3, 8)), dtype=lucid.float32)).shape == (3, 11)
+
+
 def test_targets_that_do_not_fit(rng):
     """Targets are classes, one for each example."""
     m, x = made(rng)
+    with pytest.raises(IndexOutOfRangeError, match=r"in \[0, 10\], but values in range \[-1, 6\]"):
+        m(x, lucid.tensor([1, 2, 3, 4, 5, 6, -1]))
     with pytest.raises(IndexOutOfRangeError, match=r"in \[0, 10\], but values in range \[1, 11\]"):
         m(x, lucid.tensor([1, 2, 3, 4, 5, 6, 11]))
     with pytest.raises(ShapeError, match=r"got \[7, 8\] and \[3\]"):
