@@ -71,7 +71,10 @@ CALLED = {
             ((*CUT, *bits), lambda x: x.dtype is lucid.int64 and x.numpy().tobytes() == STORAGE.array.tobytes())
             for bits in ((), (None,), ({},), ({"conj": False},))
         ],
-        [*[(*CUT, {bit: True}) for bit in ("conj", "neg")], CUT[:6], (*CUT[:6], "int64"), (*CUT[:6], lucid.bool), (STORAGE, 1, *CUT[2:]), (None, *CUT[1:])],
+        [
+            *[(*CUT, {bit: True}) for bit in ("conj", "neg")],
+            CUT[:6], (*CUT[:6], "int64"), (*CUT[:6], lucid.bool), (STORAGE, 1, *CUT[2:]), (None, *CUT[1:]),
+        ],
     ),
     **{
         f"torch._utils.{name}": (

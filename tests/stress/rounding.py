@@ -344,7 +344,7 @@ def errors_of(row, array, layout, device):
 
 
 def cases(largest):
-    """Yield shapes, dtypes, offsets and layouts, up to that many numbers; more than 2**16 in one layout each, in turn."""
+    """Yield shapes, dtypes, offsets and layouts, up to that many numbers; over 2**16 in one layout each, in turn."""
     turns = itertools.cycle(LAYOUTS)
     for length, width, dtype in itertools.product(LENGTHS, WIDTHS, EPSILONS):
         if length * width <= largest:

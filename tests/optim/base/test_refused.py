@@ -115,7 +115,7 @@ def test_steps_that_are_no_formula_are_refused_as_a_whole(kind, steps, shaped, r
         owner = params[0] if kind == "LBFGS" else params[2]  # which keeps the history of all
         optimizer.state[owner] = {name: of_another_shape(value) for name, value in optimizer.state[owner].items()}
     before = [param.tolist() for param in params], repr(optimizer.state_dict()["state"])
-    with pytest.raises(ShapeError, match="where p.data was set to another shape, clear p.grad and make a new"):
+    with pytest.raises(ShapeError, match="set to another shape, clear"):
         optimizer.step(lambda: lucid.tensor(1.0, device=DEVICE))
     assert ([param.tolist() for param in params], repr(optimizer.state_dict()["state"])) == before
 

@@ -64,9 +64,9 @@ def test_cutoffs_that_do_not_fit(cutoffs):
 @pytest.mark.parametrize("cutoffs", [[1], [10], [1, 10]])
 def test_cutoffs_at_the_ends(cutoffs, rng):
     """The first class may be the only one in the head, and the last one the only one of its cluster."""
-    m = nn.AdaptiveLogSoftmaxWithLoss(8, 11, cutoffs)
+    m = nn.AdaptiveLogSoftmaxWithLoss(16, 11, cutoffs)
     assert m.cutoffs == [*cutoffs, 11]
-    assert m.log_prob(lucid.tensor(rng.standard_normal((3, 8)), dtype=lucid.float32)).shape == (3, 11)
+    assert m.log_prob(lucid.tensor(rng.standard_normal((3, 16)), dtype=lucid.float32)).shape == (3, 11)
 
 
 def test_targets_that_do_not_fit(rng):
