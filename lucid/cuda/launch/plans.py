@@ -176,7 +176,7 @@ class Recording:
         return position, first, address - start
 
     def holders(self, address: int) -> list[int]:
-        """Return the numbers of the arrays in which an address lies."""
+        """Return the numbers of the arrays around an address."""
         self.spans += map(byte_bounds, self.arrays[len(self.spans) :])
         return [number for number, (first, end) in enumerate(self.spans) if first <= address < end]
 
