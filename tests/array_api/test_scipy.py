@@ -8,6 +8,7 @@ from tests.array_api import table
 
 pytest.importorskip("scipy")
 pytest.importorskip("sklearn")
+pytestmark = pytest.mark.cpu("SciPy's functions compute on NumPy's arrays")
 
 
 def test_the_page_has_the_table_of_today():

@@ -17,6 +17,8 @@ import resource
 import numpy as np
 import lucid
 
+pytestmark = pytest.mark.cpu("memory of the host")
+
 def faults():
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
     for _ in range(100):

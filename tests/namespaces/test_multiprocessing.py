@@ -15,6 +15,8 @@ from lucid import multiprocessing
 from lucid.errors import ArgumentError, SettingError
 from tests.waiting import PATIENCE
 
+pytestmark = pytest.mark.cpu("memory of the host is shared")
+
 
 def add(number, shared, amount):
     """Add to the element of the process's number."""
@@ -35,7 +37,6 @@ def kill(number):
     os.kill(os.getpid(), 9)
 
 
-@pytest.mark.cpu("memory of the host is shared")
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 def test_processes_get_their_numbers(method):
     """Each runs the function with its number and the arguments, of which shared tensors stay shared."""

@@ -17,6 +17,8 @@ from lucid.serialization.bounded import Budget
 from lucid.serialization.text import Json
 from tests.serialization.test_pytorch import archive
 
+pytestmark = pytest.mark.cpu("what a file takes is counted before a device has it")
+
 COUNT = 300
 # Numbers count a quarter, so that lists of them are loaded: with their entries they take so much of what they hold.
 SHARE = 0.38

@@ -69,6 +69,7 @@ def names(folder):
 # ---- one path, many writers and readers ----
 
 
+@pytest.mark.cpu("files are written on the host")
 def test_loads_during_saves_give_whole_saves():
     """Threads of two processes that save and load one path get one of the saves, whole, each time."""
     counts = run(400)
@@ -317,6 +318,7 @@ def child(path, what):
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=Path(__file__).parents[2])
 
 
+@pytest.mark.cpu("files are written on the host")
 def test_what_a_killed_writer_left_goes_with_the_next_save(path):
     """A process that is killed while it saves leaves the old file; what it had written is removed by the next save."""
     lucid.save({"epoch": 1}, path)
@@ -333,6 +335,7 @@ def test_what_a_killed_writer_left_goes_with_the_next_save(path):
     assert names(path.parent) == sorted([path.name, *others])
 
 
+@pytest.mark.cpu("files are written on the host")
 def test_a_living_writer_is_left_alone(path, monkeypatch):
     """What other threads and processes are writing to the same path is not removed, and takes its place in the end."""
     writing, go_on = threading.Event(), threading.Event()
@@ -465,6 +468,7 @@ def interrupted(call, after):
     return True
 
 
+@pytest.mark.cpu("files are written on the host")
 @pytest.mark.filterwarnings("ignore::ResourceWarning")  # between `open` and `with` nobody but the interpreter closes it
 def test_an_interrupt_leaves_the_old_file_or_the_new(path, monkeypatch):
     """Ctrl-C before any instruction of a save leaves a whole file and nothing beside it; in a load, all as it was."""
