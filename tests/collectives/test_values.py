@@ -1,4 +1,4 @@
-"""Collectives of tensors among two, three and four processes."""
+"""Collectives of tensors among two (over NCCL), three and four processes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from tests.collectives.jobs import NCCL, failures
 
 
-@pytest.mark.parametrize(("processes", "debug"), [(2, "0"), (3, "1"), (4, "0")])
+@pytest.mark.parametrize(("processes", "debug"), [(3, "1"), (4, "0")])
 def test_values(processes, debug, tmp_path):
     """Every check of the script holds in each process, for even and odd numbers of them; compared beforehand or not."""
     assert failures(processes, "values", tmp_path, LUCID_DISTRIBUTED_DEBUG=debug) == {}

@@ -1,28 +1,9 @@
-"""One job for the tests of several files: it runs once, and each test asks for the checks that are its own.
-
-On a device, which MPI does not take, there are twins: a group whose second process does what this one does.
-"""
+"""Two processes that do the same, for tests on a device, which MPI does not take."""
 
 from __future__ import annotations
 
-import functools
-import tempfile
-from pathlib import Path
-
 from lucid.collectives.engines.base import Single
 from lucid.collectives.group import ProcessGroup
-from tests.collectives.jobs import failures
-
-
-@functools.cache
-def _outcome(processes):
-    with tempfile.TemporaryDirectory() as folder:
-        return failures(processes, "tests.distributed.scripts.training", Path(folder))
-
-
-def failed(processes, part):
-    """Return which checks of a part of the script have failed in which process, with the traceback."""
-    return {name: why for name, why in _outcome(processes).items() if name.startswith(part)}
 
 
 class _Twice(Single):

@@ -12,14 +12,7 @@ from lucid import distributed as dist
 from lucid import nn
 from lucid.errors import ArgumentError, SettingError, ShapeError
 from tests.device import DEVICE
-from tests.distributed.together import Twins, failed
-
-
-@pytest.mark.cpu("processes exchange CPU tensors")
-@pytest.mark.parametrize("processes", [2, 3])
-def test_among_processes(processes):
-    """Values, gradients and statistics are those of one process with the whole batch."""
-    assert failed(processes, "norm") == {}
+from tests.distributed.together import Twins
 
 
 @pytest.mark.parametrize(
