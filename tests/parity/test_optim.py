@@ -63,11 +63,13 @@ class Pair:
 
 @each_algorithm
 @pytest.mark.parametrize(
-    ("dtype", "tolerance"),
-    [(np.float64, 1e-12), (np.float32, 3e-6), (np.complex128, 1e-12)],
-    ids=["float64", "float32", "complex128"],
-)
-@pytest.mark.parametrize(("steps", "shapes"), [(20, SHAPES), (100, SHAPES[:-1])], ids=["20", "100"])
+    ("dtype", "tolerance", "steps", "shapes"),
+    [
+        (np.float64, 1e-12, 20, SHAPES), (np.float32, 3e-6, 20, SHAPES), (np.complex128, 1e-12, 20, SHAPES),
+        (np.float64, 1e-12, 100, SHAPES[:-1]), (np.float32, 3e-6, 100, SHAPES[:-1]),
+    ],
+    ids=["float64-20", "float32-20", "complex128-20", "float64-100", "float32-100"],
+)  # fmt: skip
 def test_many_steps(name, settings, dtype, tolerance, steps, shapes):
     """After steps on random gradients every parameter is PyTorch's, in groups with rates of their own."""
     pair = Pair(name, settings, dtype, shapes=shapes)
