@@ -431,33 +431,27 @@ def test_inputs_are_not_changed(sample, rng):
 
 
 @rows()
-def test_no_grad(sample, rng):
-    """Under no_grad the values are the same and require no grad; outside, floating results do if the row says so."""
-    arrays = sample.inputs(rng)
-    recorded = flat(sample.op(*tensors_of(arrays, sample.constants)))
-    with lucid.no_grad():
-        plain = flat(sample.op(*tensors_of(arrays, sample.constants)))
-    assert not any(out.requires_grad for out in plain)
-    assert any(out.requires_grad for out in recorded) == sample.differentiable
-    for got, expected in zip(plain, recorded, strict=True):
-        check_close(numbers(got), numbers(expected), 1e-15, "value")
+def test_modes_without_a_graph(sample, rng):
+    """Under no_grad and in inference mode the values are the same and require no grad; else as the row says.
 
-
-@rows()
-def test_inference_mode(sample, rng):
-    """Each result is an inference tensor there, of the same values; a view of one that was made outside need not be."""
+    Each result of inference mode is an inference tensor; a view of a tensor that was made outside need not be.
+    """
     arrays = sample.inputs(rng)
     tensors = tensors_of(arrays, sample.constants)
     recorded = flat(sample.op(*tensors))
+    assert any(out.requires_grad for out in recorded) == sample.differentiable
+    with lucid.no_grad():
+        plain = flat(sample.op(*tensors))
     with lucid.inference_mode():
         of_outside = flat(sample.op(*tensors))
         of_inside = flat(sample.op(*tensors_of(arrays, sample.constants)))
     assert all(out.is_inference() for out in of_inside)
     assert all(out.is_inference() or out._base is not None for out in of_outside)
-    for got in (of_outside, of_inside):
+    expected = list(map(numbers, recorded))
+    for got in (plain, of_outside, of_inside):
         assert not any(out.requires_grad for out in got)
-        for out, expected in zip(got, recorded, strict=True):
-            check_close(numbers(out), numbers(expected), 1e-15, "value")
+        for one, other in zip(got, expected, strict=True):
+            check_close(numbers(one), other, 1e-15, "value")
 
 
 @pytest.mark.gpu
