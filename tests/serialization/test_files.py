@@ -519,6 +519,21 @@ def test_file_objects(path, rng, tmp_path):
         lucid.load(memory)
 
 
+def test_what_is_wrong_with_a_packed_file_is_said(tmp_path):
+    """Of a file object whose content is damaged comes a CheckpointError, of what the system refuses its own error."""
+    memory = io.BytesIO()
+    lucid.save({"x": lucid.ones(300)}, memory)
+    packed = bytearray(gzip.compress(memory.getvalue()))
+    packed[-6] ^= 1
+    with (
+        gzip.GzipFile(fileobj=io.BytesIO(bytes(packed))) as file,
+        pytest.raises(CheckpointError, match=r"is truncated, corrupt or no checkpoint \(BadGzipFile: CRC check"),
+    ):
+        lucid.load(file)
+    with pytest.raises(FileNotFoundError):
+        lucid.load(tmp_path / "nothing")
+
+
 class Few:
     """A file of a user's own: it writes and reads a few bytes at a time, and has no readinto."""
 

@@ -91,10 +91,12 @@ def tagged():
     [
         (lambda: defaultdict(list, a=[1]), "is a defaultdict, which a checkpoint cannot hold.*save dict.. of it"),
         (lambda: Own(a=1), "is a Own, which a checkpoint cannot hold"),
+        (lambda: np.ma.array([1.0, 2.0], mask=[False, True]), "is a MaskedArray, which a checkpoint cannot hold"),
+        (lambda: np.ma.masked, "is a MaskedConstant, which a checkpoint cannot hold"),
         (tagged, r"is a OrderedDict with the attributes \['tag'\], of which a checkpoint holds none but _metadata"),
     ],
 )
-def test_dictionaries_that_would_be_others_are_refused(make, words):
-    """What would come back as another kind, or without its attributes, is not written."""
+def test_what_would_be_another_is_refused(make, words):
+    """What would come back as another kind, or without its attributes or mask, is not written."""
     with pytest.raises(UnsupportedObjectError, match=words):
         lucid.save({"here": make()}, io.BytesIO())

@@ -51,6 +51,13 @@ def test_the_old_form_by_each_protocol(protocol):
     check(loaded(mutants.old(protocol=protocol)))
 
 
+def test_the_old_form_is_not_mapped(tmp_path):
+    """Neither form of PyTorch's files is."""
+    (tmp_path / "old.pt").write_bytes(mutants.old())
+    with pytest.raises(CheckpointError, match="mmap=True: expected a safetensors file"):
+        lucid.load(tmp_path / "old.pt", mmap=True)
+
+
 def test_an_ordered_dict_of_pairs():
     """Python 2 makes an OrderedDict from a list of pairs; what else it is made of is named, and is no damage."""
     found = loaded(archive(b"ccollections\nOrderedDict\n](](U\1bK\1e](U\1aK\2ee\x85R").getvalue())

@@ -218,6 +218,16 @@ def test_places_that_do_not_cover_the_file(path, offsets):
     assert "truncated, corrupt or no checkpoint" in refused(path)
 
 
+@pytest.mark.parametrize("places", [[(0, 3), (4, 8)], [(1, 4), (4, 8)], [(0, 5), (4, 8)]], ids=repr)
+def test_arrays_that_do_not_follow_each_other(path, places):
+    """Arrays as long as their shapes, up to the end of the file, are refused for the bytes before or between them."""
+    header = {
+        str(i): {"dtype": "U8", "shape": [each[1] - each[0]], "data_offsets": each} for i, each in enumerate(places)
+    }
+    raw(path, header, bytes(8))
+    assert "do not follow those up to" in refused(path)
+
+
 @pytest.mark.parametrize(
     ("header", "length"),
     [(b"{}", 2**63), (b"{}", 2**40), (b"{}", 3), (b"[]", None), (b'{"x": 3}', None), (b'{"x": {}}', None),

@@ -175,8 +175,9 @@ def test_mmap_needs_a_file(tmp_path):
     """What is in memory, or is empty, cannot be mapped; PyTorch's files are not."""
     with pytest.raises(CheckpointError, match="mmap=True: expected a file on the disk"):
         lucid.load(io.BytesIO(save({"x": np.ones(2)})), mmap=True)
-    with pytest.raises(TypeError, match="mmap: expected a bool, got int"):
-        lucid.load(tmp_path / "x", mmap=1)
+    for wrong in (1, 0, "", 0.0, []):
+        with pytest.raises(TypeError, match=f"mmap: expected a bool, got {type(wrong).__name__}"):
+            lucid.load(tmp_path / "x", mmap=wrong)
 
 
 @pytest.mark.gpu
