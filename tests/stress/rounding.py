@@ -328,15 +328,17 @@ def arrays(length, width, dtype, offset, rng):
 def errors_of(row, array, layout, device):
     """Return by how many roundings of its dtype the result is off, at most; 0 where it has no size."""
     xp = np if device == "cpu" else gpu.cupy()
-    # columns that lie together are summed in pairs: 2**20 additions in a row round by more than a float64's last place
-    known = LAYOUTS[layout](np, array).astype(np.longdouble, order="F")
+    # in numbers of twice the digits, or what there is; columns that lie together are summed in pairs: 2**20 additions in
+    # a row round by more than a float64's last place
+    wide = np.longdouble if array.dtype == np.float64 else np.float64
+    known = LAYOUTS[layout](np, array).astype(wide, order="F")
     tensor = wrap(LAYOUTS[layout](xp, lucid.tensor(array, device=device).array))
     result = row.call(tensor)
     expected = row.exact(known)
     size = expected if row.size is None else row.size(known)
     if np.abs(expected).max() > float(ml_dtypes.finfo(result.array.dtype).max):
         return 0.0
-    off = np.abs(numbers(result).astype(np.longdouble) - expected)
+    off = np.abs(numbers(result).astype(wide) - expected)
     rounding = EPSILONS[str(result.dtype).removeprefix("lucid.")]
     if row.spread and row.size is None and layout in {"one row", "one number"}:
         return float(off.max() / rounding / np.square(np.abs(known).max()))
