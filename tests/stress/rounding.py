@@ -328,8 +328,8 @@ def arrays(length, width, dtype, offset, rng):
 def errors_of(row, array, layout, device):
     """Return by how many roundings of its dtype the result is off, at most; 0 where it has no size."""
     xp = np if device == "cpu" else gpu.cupy()
-    # in numbers of twice the digits, or what there is; columns that lie together are summed in pairs: 2**20 additions in
-    # a row round by more than a float64's last place
+    # in numbers of more digits; columns that lie together are summed in pairs: 2**20 additions in a row round by more
+    # than a float64's last place
     wide = np.longdouble if array.dtype == np.float64 else np.float64
     known = LAYOUTS[layout](np, array).astype(wide, order="F")
     tensor = wrap(LAYOUTS[layout](xp, lucid.tensor(array, device=device).array))
