@@ -317,6 +317,17 @@ def test_a_metric_at_the_threshold_is_no_improvement(mode, threshold_mode, thres
         assert schedule.num_bad_epochs == bad
 
 
+@pytest.mark.parametrize("factor", [1, 2])
+def test_a_fraction_of_an_epoch_goes_on_behind_a_restart(factor):
+    """Whole epochs from a fraction on are those of their own numbers: the restart keeps what is beyond it."""
+    schedules = [m.CosineAnnealingWarmRestarts(optimizer_of(), 3, factor) for _ in range(2)]
+    schedules[0].step(1.75)
+    for epoch in (2.75, 3.75, 4.75):
+        schedules[0].step()
+        schedules[1].step(epoch)
+        np.testing.assert_allclose(*[schedule.get_last_lr() for schedule in schedules], rtol=1e-12)
+
+
 @pytest.mark.parametrize("metric", ["3", None, [1.0], lucid.ones(2)], ids=repr)
 def test_a_metric_is_a_number(metric):
     """Anything else is refused, and counts as no epoch."""
@@ -334,8 +345,10 @@ def test_plateaus_of_groups_added_later():
         schedule = m.ReduceLROnPlateau(optimizer, patience=0, min_lr=least)
         optimizer.add_param_group(extra)
         if isinstance(least, list):
+            before = schedule.state_dict()
             with pytest.raises(RuntimeError, match="number of param groups"):
                 schedule.step(1.0)
+            assert schedule.state_dict() == before, "the epoch that is refused counts"
             schedule.min_lrs = [0.05, 0.05, 0.2]
         schedule.step(1.0)
         schedule.step(1.0)

@@ -656,6 +656,31 @@ def test_a_rate_in_a_tensor_of_any_shape_of_one_element():
         assert x.tolist() == [0.5]
 
 
+@pytest.mark.parametrize("which", ["pre", "post"])
+def test_a_hook_that_refuses_a_state_leaves_the_old_one(which):
+    """State and settings are what they were before, the very objects, and later steps go on with them."""
+    x = lucid.tensor([1.0, 2.0], requires_grad=True)
+    optimizer = optim.SGD([x], lr=0.5, momentum=0.9)
+    saved = optimizer.state_dict()
+    saved["param_groups"][0]["lr"] = 7.0
+    x.grad = lucid.tensor([1.0, -1.0])
+    optimizer.step()
+    before, groups = optimizer.state[x]["momentum_buffer"], optimizer.param_groups
+
+    def refuse(*_):
+        raise ValueError("not this one")
+
+    handle = getattr(optimizer, f"register_load_state_dict_{which}_hook")(refuse)
+    with pytest.raises(ValueError, match="not this one"):
+        optimizer.load_state_dict(saved)
+    handle.remove()
+    assert optimizer.state[x]["momentum_buffer"] is before
+    assert optimizer.param_groups is groups
+    assert groups[0]["lr"] == 0.5
+    optimizer.step()
+    np.testing.assert_allclose(x.tolist(), [1 - 0.5 - 0.95, 2 + 0.5 + 0.95], rtol=1e-6)
+
+
 def test_names_of_a_loaded_state_win():
     """Parameter names in a state dict replace the optimiser's own, with a warning; they stay where it has none."""
     x = lucid.tensor([1.0], requires_grad=True)
