@@ -547,8 +547,10 @@ def test_fill_as_a_function():
     out.backward(upstream)
     assert value.grad.item() == upstream.sum().item()
     assert x.grad.tolist() == [[0.0] * 3] * 2
-    with pytest.raises(ShapeError, match="expected a number or a tensor of no dimension"):
-        lucid.fill(x, lucid.ones(2))
+    for shape in ((2,), (1,), (1, 1), (0,)):
+        for fill in (lucid.fill, lambda x, value: x.detach().fill_(value)):
+            with pytest.raises(ShapeError, match="expected a number or a tensor of no dimension"):
+                fill(x, lucid.ones(shape))
 
 
 def test_detach_as_a_function():

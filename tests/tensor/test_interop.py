@@ -67,6 +67,14 @@ class TestMemory:
         assert back.data_ptr() == x.data_ptr()
         assert (back.dtype, back.stride(), back.tolist()) == (x.dtype, x.stride(), x.tolist())
 
+    def test_from_dlpack_copies_if_told_to(self):
+        """With `copy` the memory is another one, without it or with False the array's own."""
+        array = np.arange(6.0).reshape(2, 3).T
+        for copy in (True, False, None):
+            taken = lucid.from_dlpack(array, copy=copy)
+            assert np.shares_memory(taken.numpy(), array) == (not copy)
+            assert taken.tolist() == array.tolist()
+
     def test_from_dlpack_refuses(self):
         """What does not speak DLPack, and dtypes that lucid has not, are refused."""
         with pytest.raises(TypeError, match="expected an array that has __dlpack__, got list"):

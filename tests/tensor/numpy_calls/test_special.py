@@ -244,3 +244,13 @@ def test_slopes_of_complex_numbers(name, rng):
         part * (called(name, array + step * part) - called(name, array - step * part)) / (2 * step) for part in (1, 1j)
     )
     np.testing.assert_allclose(slope.numpy(force=True), difference, rtol=1e-6, atol=1e-7)
+
+
+def test_the_slope_of_a_limit():
+    """At 1, where the slope of `spence` is a limit, so is its own slope: that of differences on either side."""
+    x = lucid.tensor([1 - 1e-5, 1.0, 1 + 1e-5], dtype=lucid.float64, requires_grad=True)
+    (slope,) = lucid.autograd.grad(SPECIAL["spence"](x).sum(), x, create_graph=True)
+    (second,) = lucid.autograd.grad(slope.sum(), x)
+    below, at, above = slope.tolist()
+    assert at == -1.0
+    assert second[1].item() == pytest.approx((above - below) / 2e-5, rel=1e-6)
