@@ -117,6 +117,18 @@ def test_the_slope_of_a_root_of_one_element_is_that_of_a_power(base):
     assert x.grad.item() == (0 if math.isinf(base) else math.inf)
 
 
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_a_power_of_a_half_is_the_same_however_it_is_repeated(dtype):
+    """-inf gives inf and -0.0 gives 0.0, as C's pow does: NumPy alone takes roots where the exponent is one number."""
+    kind = getattr(lucid, dtype)
+    x = lucid.tensor([-math.inf, -0.0, 4.0, 0.25, math.inf, -1.0], dtype=kind)
+    one = lucid.tensor([0.5], dtype=kind)
+    for half in (one[0], one, one.expand(6), one.repeat(6), one.repeat(12)[::2], lucid.tensor(0.5)):
+        got = numbers(x**half)
+        np.testing.assert_array_equal(got, [math.inf, 0.0, 2.0, 0.5, math.inf, math.nan])
+        assert not np.signbit(got[1])
+
+
 def test_power_of_zero(rng):
     """The slope of 0**y is zero for y of at least zero, and not NaN."""
     y = leaf(0.0, 1.0, 2.5)
