@@ -362,6 +362,12 @@ def axis_in(axis: SupportsIndex, ndim: int) -> int:
     return number % ndim
 
 
+def the_axis(axis: Sizes) -> Any:
+    """Return an axis where NumPy takes it as `numpy.moveaxis` does: a sequence of one is that one, too."""
+    several: Any = np.asarray(axis)
+    return several.tolist()[0] if several.shape == (1,) else several.item() if not several.ndim else axis
+
+
 def sizes_of(shape: Sizes) -> tuple[int, ...]:
     """Return a shape, given as one size or a sequence of sizes, as a tuple."""
     sizes: Any = shape

@@ -15,7 +15,16 @@ from lucid.ops.creation import filling
 from lucid.ops.elementwise import arithmetic, division, exponential, power, rounding
 from lucid.ops.index.indexing import getitem
 from lucid.ops.shape import axes, broadcasting, joining, reshape
-from lucid.tensor.numpy_calls.definition import dtype_named, operand, rule, same_kind, sizes_of, tensor_of, tensors_in
+from lucid.tensor.numpy_calls.definition import (
+    dtype_named,
+    operand,
+    rule,
+    same_kind,
+    sizes_of,
+    tensor_of,
+    tensors_in,
+    the_axis,
+)
 from lucid.tensor.numpy_calls.rules.places import plain
 from lucid.tensor.numpy_calls.rules.reductions import in_dtype, in_fractions
 from lucid.tensor.numpy_calls.ufuncs import sign
@@ -123,7 +132,7 @@ def linspace(
     points = with_ends(arithmetic.add(rises, first), None, last if endpoint and num > 1 else None)
     if dtype is not None and dtype_named(dtype).category == int64.category:
         points = rounding.floor(points)
-    points = axes.movedim(in_dtype(points, dtype), 0, axis)
+    points = axes.movedim(in_dtype(points, dtype), 0, the_axis(axis))
     return (points, step) if retstep else points
 
 
@@ -170,7 +179,7 @@ def geomspace(
     points = logspace(exponential.log10(first), exponential.log10(last), num, endpoint)
     if num > 0:
         points = with_ends(points, first, last if endpoint and num > 1 else None)
-    return axes.movedim(in_dtype(arithmetic.mul(points, turn), dtype), 0, axis)
+    return axes.movedim(in_dtype(arithmetic.mul(points, turn), dtype), 0, the_axis(axis))
 
 
 @rule("meshgrid", "xi copy sparse indexing")

@@ -8,7 +8,7 @@ import numpy as np
 
 from lucid.errors import ShapeError
 from lucid.ops.shape import joining, reshape, splitting, stacking
-from lucid.tensor.numpy_calls.definition import axis_in, operand, rule, tensors_in
+from lucid.tensor.numpy_calls.definition import axis_in, operand, rule, tensors_in, the_axis
 from lucid.tensor.numpy_calls.rules.reductions import in_dtype
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ _enter_split("dsplit", 3, 2)
 @rule("unstack", "*x axis")
 def unstacked(x: Tensor, axis: int = 0) -> Any:
     """Return ``numpy.unstack``: views."""
-    return tuple(splitting.unbind(x, axis))
+    return tuple(splitting.unbind(x, the_axis(axis)))
 
 
 def _enter_at_least(name: str, function: Callable[..., Any]) -> None:

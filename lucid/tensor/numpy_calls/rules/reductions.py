@@ -359,13 +359,26 @@ def accumulated_product(array: Tensor, axis: Axis = 0, dtype: object = None) -> 
     return running_product(array, accumulated_axis("multiply", array, axis), dtype)
 
 
+def running_extreme(a: Tensor, axis: int, run: Callable[..., Any], ufunc: np.ufunc) -> Any:
+    """Return running extremes; of complex numbers in NumPy's order, each at the place where it is new."""
+    if a.array.dtype.kind != "c":
+        return run(a, axis)[0]
+    found: Any = np.moveaxis(ufunc.accumulate(a.numpy(force=True), axis), axis, -1)
+    before, now = found[..., :-1], found[..., 1:]
+    is_new = (now != before) & ~(np.isnan(now) & np.isnan(before))
+    index = np.zeros(found.shape, np.int64)
+    index[..., 1:] = np.maximum.accumulate(is_new * np.arange(1, found.shape[-1]), -1)
+    place = wrap(asarray(index, device=device_of(a.array)))
+    return axes.movedim(take_along_dim(axes.movedim(a, axis, -1), place, -1), -1, axis)
+
+
 @rule("maximum.accumulate", "*array axis")
 def running_maximum(array: Tensor, axis: Axis = 0) -> Any:
     """Return ``numpy.maximum.accumulate``."""
-    return running.cummax(array, accumulated_axis("maximum", array, axis))[0]
+    return running_extreme(array, accumulated_axis("maximum", array, axis), running.cummax, np.maximum)
 
 
 @rule("minimum.accumulate", "*array axis")
 def running_minimum(array: Tensor, axis: Axis = 0) -> Any:
     """Return ``numpy.minimum.accumulate``."""
-    return running.cummin(array, accumulated_axis("minimum", array, axis))[0]
+    return running_extreme(array, accumulated_axis("minimum", array, axis), running.cummin, np.minimum)

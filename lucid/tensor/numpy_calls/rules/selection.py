@@ -13,14 +13,14 @@ from lucid.base.device import device_of
 from lucid.base.dtype import as_dtype
 from lucid.base.gpu import is_gpu_array
 from lucid.ops.base.promotion import cast_to
-from lucid.ops.elementwise import arithmetic, comparison, nonfinite, rounding, selection
+from lucid.ops.elementwise import arithmetic, comparison, division, nonfinite, rounding, selection
 from lucid.ops.elementwise.complex import complex as of_parts
 from lucid.ops.elementwise.complex import imag, real
 from lucid.ops.index.gather import take_along_dim
 from lucid.ops.index.indexing import getitem
 from lucid.ops.reduction import sorting
 from lucid.ops.shape import reshape
-from lucid.tensor.numpy_calls.definition import enter, is_sequence, is_tensor, operand, rule, same_kind
+from lucid.tensor.numpy_calls.definition import enter, is_sequence, is_tensor, operand, rule, same_kind, tensor_of
 from lucid.tensor.numpy_calls.rules.places import plain
 from lucid.tensor.numpy_calls.rules.reductions import along, running_along
 from lucid.tensor.numpy_calls.ufuncs import UFUNCS, is_complex
@@ -200,6 +200,11 @@ def rounded(a: Tensor, decimals: int = 0) -> Any:
     """Return ``numpy.round``."""
     if is_complex(a):
         return of_parts(rounding.round(real(a), decimals=decimals), rounding.round(imag(a), decimals=decimals))
+    if a.array.dtype.char == "e" and decimals:
+        # in half precision, too, where the products overflow
+        ten = tensor_of(10.0 ** abs(decimals), a)
+        there, back = (arithmetic.mul, division.div) if decimals > 0 else (division.div, arithmetic.mul)
+        return back(rounding.round(there(a, ten)), ten)
     return rounding.round(a, decimals=decimals)
 
 
