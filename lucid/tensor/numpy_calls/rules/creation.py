@@ -80,7 +80,7 @@ def _enter_like(name: str, function: Callable[..., Any]) -> None:
         a = a.detach()
         return function(
             a if shape is None else broadcasting.broadcast_to(wrap(zeros_beside(a.array, ())), sizes_of(shape)),
-            dtype=dtype,
+            dtype=None if dtype is None else dtype_named(dtype),
         )
 
     rule(name, "*prototype:a dtype shape" if name == "empty_like" else "*a dtype shape")(like)

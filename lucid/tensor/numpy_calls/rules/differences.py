@@ -13,7 +13,7 @@ from lucid.base.device import device_of
 from lucid.base.dtype import dtype_of
 from lucid.errors import DtypeError, SettingError, ShapeError
 from lucid.ops.base.promotion import cast_to
-from lucid.ops.elementwise import arithmetic, comparison, division, selection, trigonometry
+from lucid.ops.elementwise import arithmetic, comparison, division, nonfinite, selection, trigonometry
 from lucid.ops.elementwise.complex import angle as angle_of
 from lucid.ops.elementwise.complex import conj
 from lucid.ops.elementwise.special import i0
@@ -47,6 +47,8 @@ def part(a: Tensor, axis: int, start: int | None, stop: int | None = None) -> An
 @rule("diff", "*a n axis *prepend *append")
 def diff(a: Tensor, n: int = 1, axis: int = -1, prepend: Operand | None = None, append: Operand | None = None) -> Any:
     """Return ``numpy.diff``."""
+    if n == 0:
+        return a
     k = axis_in(axis, a.array.ndim)
     sizes = [1 if j == k else size for j, size in enumerate(a.array.shape)]
     ends: list[Any] = []
@@ -283,4 +285,10 @@ def angle(z: Tensor, deg: bool = False) -> Any:
 
 
 enter("sinc", "*x:input", trigonometry.sinc)
-enter("i0", "*x:input", i0)
+
+
+@rule("i0", "*x")
+def bessel(x: Tensor) -> Any:
+    """Return ``numpy.i0``, which is NaN at infinities."""
+    return selection.where(nonfinite.isinf(x), np.nan, i0(x))
+

@@ -358,7 +358,9 @@ def pinv(a: Tensor, rcond: float | None = None, hermitian: bool = False, rtol: f
 
 @rule("linalg.cond", "*x p")
 def cond(x: Tensor, p: float | str | None = None) -> Any:
-    """Return ``numpy.linalg.cond``."""
+    """Return ``numpy.linalg.cond``; NumPy has none of matrices without elements."""
+    if not x.array.size:
+        raise np.linalg.LinAlgError(f"numpy.linalg.cond: not defined on empty arrays, got shape {x.array.shape}")
     return pseudoinverse.cond(x, p)
 
 

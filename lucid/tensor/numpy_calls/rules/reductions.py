@@ -227,7 +227,9 @@ def of_numbers(a: Tensor, axis: Axis, keepdims: bool, last: float, reduce: Calla
     """Return a reduction of all elements but NaN; NaN if no others are there."""
     result = reduce(without_nan(a, last), axis, keepdims)
     nothing = sums.all(*over(nonfinite.isnan(a), axis, keepdims))
-    return selection.where(nothing, tensor_of(np.nan, a), result)
+    # of complex numbers one of them, as only one of their parts may be NaN
+    nan = reduce(a, axis, keepdims) if a.array.dtype.kind == "c" else tensor_of(np.nan, a)
+    return selection.where(nothing, nan, result)
 
 
 @rule("ptp", "*a axis keepdims")

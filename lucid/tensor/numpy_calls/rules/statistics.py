@@ -156,7 +156,8 @@ def variance_of_numbers(
     away = selection.where(known, away, tensor_of(0, x))
     squares = sums.sum(in_dtype(real(arithmetic.mul(away, conj(away))), dtype), dims, keep)
     less = ddof if correction is None else correction
-    freedom = arithmetic.sub(sums.sum(known, dims, keep), less)
+    count = sums.sum(known, dims, keep)
+    freedom = arithmetic.sub(count if isinstance(less, int) else cast_to(count, dtype_of(squares.array)), less)
     enough = comparison.gt(freedom, 0)
     spread = division.div(squares, selection.where(enough, freedom, tensor_of(1, freedom)))
     return selection.where(enough, spread, tensor_of(np.nan, squares))
@@ -196,6 +197,8 @@ def covariances(
         key: None if value is None else operand(plain(value), m, strong=True)
         for key, value in (("fweights", fweights), ("aweights", aweights))
     }
+    if not len(rows[0].array):
+        return wrap(asarray(np.zeros((0, 0)), device=device_of(m.array)))  # of float64 whatever the variables are
     less = (0 if bias else 1) if ddof is None else ddof
     return covariance.cov(joining.cat(rows) if len(rows) > 1 else rows[0], correction=less, **weights)
 
