@@ -43,8 +43,8 @@ OF_KERNELS = "; a kernel of your own is recorded by f = lucid.cuda.derivative(ke
 OF_ARRAYS = (
     "; an array that it is written into, y[0] = x, has to be recorded itself: y = y + 0 * x.sum(), or join parts by "
     "stack or concatenate; of a plain array's method, a.dot(x), there is the function, lucid.numpy.dot(a, x), of "
-    "numpy.polynomial there are lucid.numpy.polyval, polyadd, polymul, polyder and polyint, and of SciPy's functions those "
-    "of lucid.scipy"
+    "numpy.polynomial there are lucid.numpy.polyval, polyadd, polymul, polyder and polyint, and of SciPy's functions "
+    "those of lucid.scipy"
 )
 
 

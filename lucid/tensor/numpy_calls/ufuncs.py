@@ -84,7 +84,12 @@ def powers(x: Operand, exponent: Operand) -> Any:
 
     A device has its own power of arrays, less exact than products.
     """
-    if type(exponent) in {int, float} and is_tensor(x) and is_complex(x) and (exponent == -1 or not is_gpu_array(x.array)):
+    if (
+        type(exponent) in {int, float}
+        and is_tensor(x)
+        and is_complex(x)
+        and (exponent == -1 or not is_gpu_array(x.array))
+    ):
         exponent = cast_to(operand(exponent, x, strong=True), dtype_of(x.array))
     return power.pow(x, exponent)
 
@@ -98,7 +103,8 @@ def next_after(x: Operand, other: Operand) -> Any:
     a = both[0]
     beyond = beside(np.nextafter(*[each.numpy(force=True) for each in both]), a)
     step = arithmetic.sub(beyond, a.detach())
-    return selection.where(nonfinite.isfinite(step), arithmetic.add(a, step), beyond)
+    moves = logic.logical_and(nonfinite.isfinite(step), comparison.ne(step, 0))
+    return selection.where(moves, arithmetic.add(a, step), beyond)
 
 
 def is_complex(x: object) -> bool:

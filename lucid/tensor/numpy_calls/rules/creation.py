@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -17,6 +17,8 @@ from lucid.ops.index.indexing import getitem
 from lucid.ops.shape import axes, broadcasting, joining, reshape
 from lucid.tensor.numpy_calls.definition import (
     dtype_named,
+    enter,
+    is_tensor,
     operand,
     rule,
     same_kind,
@@ -24,6 +26,7 @@ from lucid.tensor.numpy_calls.definition import (
     tensor_of,
     tensors_in,
     the_axis,
+    to_one_dtype,
 )
 from lucid.tensor.numpy_calls.rules.places import plain
 from lucid.tensor.numpy_calls.rules.reductions import in_dtype, in_fractions
@@ -32,6 +35,7 @@ from lucid.tensor.numpy_calls.ufuncs import sign
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from lucid.base.dtype import dtype as dtype_
     from lucid.tensor import Tensor
     from lucid.tensor.numpy_calls.definition import Operand, Sizes
 
@@ -150,18 +154,33 @@ def with_ends(points: Tensor, first: Tensor | None, last: Tensor | None) -> Any:
     return joining.cat([each for each in (ends[0], middle, ends[1]) if each is not None])
 
 
-@rule("logspace", "*start *stop num endpoint base dtype axis")
 def logspace(
     start: Operand,
     stop: Operand,
+    common: Callable[[list[Any]], dtype_],
     num: int = 50,
     endpoint: bool = True,
     base: Operand = 10.0,
     dtype: object = None,
     axis: int = 0,
 ) -> Any:
-    """Return ``numpy.logspace``."""
-    return in_dtype(power.pow(base, linspace(start, stop, num, endpoint, axis=axis)), dtype)
+    """Return ``numpy.logspace``; several bases have an axis in front, as the exponents have."""
+    like = next(tensors_in((start, stop, base)))
+    # numbers alone are float64, as those of `linspace` are
+    ends = [operand(each, like, strong=not (is_tensor(start) or is_tensor(stop))) for each in (start, stop)]
+    to_one_dtype([(ends, 0), (ends, 1)], common)
+    ends = [in_fractions(tensor_of(each, next(tensors_in(ends)))) for each in ends]
+    if is_tensor(base) or np.ndim(cast("Any", base)):
+        base = operand(base, like, strong=True)
+        shape = np.broadcast_shapes(*[each.array.shape for each in (*ends, base)])
+        ends = [broadcasting.broadcast_to(each, shape) for each in ends]
+        base = reshape.unsqueeze(broadcasting.broadcast_to(base, shape), 0)
+    factors = [base, linspace(*ends, num, endpoint)]
+    to_one_dtype([(factors, 0), (factors, 1)], common)
+    return axes.movedim(in_dtype(power.pow(*factors), dtype), 0, the_axis(axis))
+
+
+enter("logspace", "?start ?stop num endpoint ?base dtype axis", logspace, common=None)
 
 
 @rule("geomspace", "*start *stop num endpoint dtype axis")
@@ -176,7 +195,7 @@ def geomspace(
         first, last = in_dtype(first, dtype), in_dtype(last, dtype)
     turn = sign(first)
     first, last = (division.div(each, turn) for each in (first, last))
-    points = logspace(exponential.log10(first), exponential.log10(last), num, endpoint)
+    points = power.pow(10.0, linspace(exponential.log10(first), exponential.log10(last), num, endpoint))
     if num > 0:
         points = with_ends(points, first, last if endpoint and num > 1 else None)
     return axes.movedim(in_dtype(arithmetic.mul(points, turn), dtype), 0, the_axis(axis))

@@ -31,6 +31,7 @@ from lucid.tensor.numpy_calls.definition import (
     dtype_named,
     enter,
     is_sequence,
+    numpy_dtype,
     operand,
     rule,
     sizes_of,
@@ -39,7 +40,7 @@ from lucid.tensor.numpy_calls.definition import (
     to_one_dtype,
 )
 from lucid.tensor.numpy_calls.rules.places import plain
-from lucid.tensor.numpy_calls.rules.reductions import checked, dims_of, over
+from lucid.tensor.numpy_calls.rules.reductions import checked, dims_of, in_fractions, over
 from lucid.tensor.numpy_calls.ufuncs import outer_operands, vector_products
 
 if TYPE_CHECKING:
@@ -263,6 +264,8 @@ def _enter_of_two(name: str, takes: str, function: Callable[..., Any]) -> None:
         both = [operand(each, next(tensors_in((a, b))), strong=True) for each in (a, b)]
         if any(each.array.dtype.char == "e" for each in both):
             raise DtypeError(f"numpy.{name}: array type float16 is unsupported: use astype(np.float32)")
+        if common is numpy_dtype:
+            both = [in_fractions(each) for each in both]
         to_one_dtype([(both, 0), (both, 1)], common)
         return function(*both, **options)
 

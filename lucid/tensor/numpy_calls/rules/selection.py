@@ -20,7 +20,16 @@ from lucid.ops.index.gather import take_along_dim
 from lucid.ops.index.indexing import getitem
 from lucid.ops.reduction import sorting
 from lucid.ops.shape import reshape
-from lucid.tensor.numpy_calls.definition import enter, is_sequence, is_tensor, operand, rule, same_kind, tensor_of
+from lucid.tensor.numpy_calls.definition import (
+    NumpyCallError,
+    enter,
+    is_sequence,
+    is_tensor,
+    operand,
+    rule,
+    same_kind,
+    tensor_of,
+)
 from lucid.tensor.numpy_calls.rules.places import plain
 from lucid.tensor.numpy_calls.rules.reductions import along, running_along
 from lucid.tensor.numpy_calls.ufuncs import UFUNCS, is_complex
@@ -58,7 +67,7 @@ def piecewise(x: Tensor, condlist: Any, funclist: Any, args: tuple[Any, ...] = (
     result = wrap(zeros_beside(x.array))
     for truth, function in zip(stack, funclist, strict=True):
         value = (
-            function(same_kind(getitem(x, np.nonzero(truth)), x), *args, **(kw or {}))
+            function(same_kind(getitem(x, truth if not truth.ndim else np.nonzero(truth)), x), *args, **(kw or {}))
             if callable(function)
             else function
         )
@@ -124,6 +133,10 @@ def numbers_only(
 ) -> Any:
     """Return ``numpy.nan_to_num``: always a copy."""
     del copy
+    if any(map(np.ndim, map(plain, (nan, posinf, neginf)))):
+        raise NumpyCallError(
+            "numpy.nan_to_num: expected numbers with a Tensor, got an array: np.where(np.isnan(x), array, x)"
+        )
     if is_complex(x):
         return of_parts(*[nonfinite.nan_to_num(part, nan, posinf, neginf) for part in (real(x), imag(x))])
     return nonfinite.nan_to_num(x, nan, posinf, neginf)
