@@ -275,6 +275,10 @@ def is_kept(ufunc: np.ufunc, dtype: np.dtype[Any]) -> bool:
 def promoted(ufunc: np.ufunc, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return operands in the dtypes that NumPy's ufunc computes in; Python's numbers stay as they are."""
     arrays = [x if type(x) in WEAK or is_array(x) else np.asarray(x) for x in inputs]
+    like = next(tensors_in(arrays), None)
+    if like is not None and gpu.is_gpu_array(like.array):
+        # NumPy's operators make arrays without dimensions of its numbers
+        arrays = [operand(x, like) if isinstance(x, np.ndarray | np.generic) and not x.ndim else x for x in arrays]
     kinds: list[Any] = [
         type(x) if type(x) in WEAK else x.array.dtype if isinstance(x, TensorBase) else x.dtype for x in arrays
     ]

@@ -166,11 +166,13 @@ def logspace(
 ) -> Any:
     """Return ``numpy.logspace``; several bases have an axis in front, as the exponents have."""
     like = next(tensors_in((start, stop, base)))
-    # numbers alone are float64, as those of `linspace` are
-    ends = [operand(each, like, strong=not (is_tensor(start) or is_tensor(stop))) for each in (start, stop)]
+    # numbers alone, or beside several bases, are arrays to NumPy
+    several = is_tensor(base) or np.ndim(cast("Any", base)) > 0
+    strong = several or not (is_tensor(start) or is_tensor(stop))
+    ends = [operand(each, like, strong=strong) for each in (start, stop)]
     to_one_dtype([(ends, 0), (ends, 1)], common)
     ends = [in_fractions(tensor_of(each, next(tensors_in(ends)))) for each in ends]
-    if is_tensor(base) or np.ndim(cast("Any", base)):
+    if several:
         base = operand(base, like, strong=True)
         shape = np.broadcast_shapes(*[each.array.shape for each in (*ends, base)])
         ends = [broadcasting.broadcast_to(each, shape) for each in ends]

@@ -362,7 +362,7 @@ def histogram(
     a: Tensor, bins: Any = 10, range: Any = None, density: bool | None = None, weights: Tensor | Array | None = None
 ) -> Any:
     """Return ``numpy.histogram``: the counts have a gradient by the weights, but none by `a`."""
-    values = plain(a)
+    values = np.asarray(plain(a))
     if not is_tensor(weights) or not weights.requires_grad:
         return np.histogram(values, bins, range, density, plain(weights))
     if values.dtype.kind == "c":
