@@ -62,7 +62,7 @@ def sign(input: Tensor) -> Tensor:
 
 
 def by_parts(function: Callable[[Array, Any], Array], xp: ModuleType, x: Array, other: Any) -> Array:
-    """Return a function of each part of complex numbers and a real operand, by which an infinite part meets no zero."""
+    """Return a function of each part alone of complex numbers, and of a real operand: no infinity meets a zero."""
     made = xp.empty(x.shape, x.dtype)
     made.real, made.imag = function(x.real, other), function(x.imag, other)
     return made

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def at_least_single(x: Array) -> Any:
-    """Return an array of half precision in single, in which SciPy transforms it, and with the factors of that."""
+    """Return an array of half precision in single, as SciPy transforms it; any other as it is."""
     (x,) = arrays(x)
     return in_dtype(x, np.dtype(np.float32)) if x.dtype == np.float16 else x
 

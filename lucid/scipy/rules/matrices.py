@@ -170,7 +170,7 @@ def block_diag(arrs: tuple[Array, ...]) -> Any:
 
 
 def vectors(name: str, c: Array, r: Array) -> list[Any]:
-    """Return a first column and a last or first row, or None; refuse matrices, which are many to one SciPy, or one."""
+    """Return a first column and a last or first row, or None; refuse matrices, as SciPy's versions differ in these."""
     for each in arrays(*[each for each in (c, r) if each is not None]):
         if each.ndim != 1:
             raise ValueError(

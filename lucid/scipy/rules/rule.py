@@ -113,7 +113,7 @@ def real_or_complex(name: str, *values: Array) -> list[Any]:
 
 
 def check_precision(x: Array) -> None:
-    """Refuse half precision where SciPy has no filter of it."""
+    """Refuse half precision, as SciPy's filters do."""
     if x.dtype == np.float16:
         raise RuntimeError("array type dtype('float16') not supported: give it as x.astype(np.float32)")
 

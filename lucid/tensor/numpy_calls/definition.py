@@ -353,7 +353,7 @@ def operand(value: object, like: TensorBase | None, *, strong: bool = False) -> 
         no_matrix(value)
         if not value.ndim and like is not None and is_gpu_array(like.array):
             # a number of NumPy's, of which its operators make an array without dimensions, is one on the device too
-            return wrap(asarray(np.asarray(value), device=device_of(like.array)))
+            return wrap(asarray(untyped.asarray(value), device=device_of(like.array)))
         return borrowed(asarray(value))
     if type(value) in {list, tuple} and next(tensors_in(value), None) is not None:
         entries = [operand(entry, like, strong=True) for entry in cast("list[Any]", value)]
@@ -373,7 +373,7 @@ def axis_in(axis: SupportsIndex, ndim: int) -> int:
 
 
 def the_axis(axis: Sizes) -> Any:
-    """Return an axis where NumPy takes it as `numpy.moveaxis` does: a sequence of one is that one, too."""
+    """Return an axis as `numpy.moveaxis` takes it: a sequence of one is that one, too."""
     several: Any = np.asarray(axis)
     return several.tolist()[0] if several.shape == (1,) and several.dtype.kind in "iu" else axis
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -80,7 +80,7 @@ def sign(x: Tensor) -> Any:
 
 
 def powers(x: Operand, exponent: Operand) -> Any:
-    """Return ``numpy.power``: of complex numbers not as their operator, which knows squares, roots and reciprocals.
+    """Return ``numpy.power``: of complex numbers other than their operator, with its squares, roots and reciprocals.
 
     A device has its own power of arrays, less exact than products.
     """
@@ -99,7 +99,7 @@ def next_after(x: Operand, other: Operand) -> Any:
     like = next(tensors_in((x, other)))
     both = [operand(each, like, strong=True) for each in (x, other)]
     if any(each.array.dtype.char != "e" for each in both):
-        return arithmetic.nextafter(x, other)
+        return arithmetic.nextafter(cast("Tensor", x), other)
     a = both[0]
     beyond = beside(np.nextafter(*[each.numpy(force=True) for each in both]), a)
     step = arithmetic.sub(beyond, a.detach())

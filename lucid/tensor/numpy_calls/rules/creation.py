@@ -169,14 +169,12 @@ def logspace(
     # numbers alone, or beside several bases, are arrays to NumPy
     several = is_tensor(base) or np.ndim(cast("Any", base)) > 0
     strong = several or not (is_tensor(start) or is_tensor(stop))
-    ends = [operand(each, like, strong=strong) for each in (start, stop)]
+    ends: list[Any] = [operand(each, like, strong=strong) for each in (start, stop)]
     to_one_dtype([(ends, 0), (ends, 1)], common)
     ends = [in_fractions(tensor_of(each, next(tensors_in(ends)))) for each in ends]
     if several:
-        base = operand(base, like, strong=True)
-        shape = np.broadcast_shapes(*[each.array.shape for each in (*ends, base)])
-        ends = [broadcasting.broadcast_to(each, shape) for each in ends]
-        base = reshape.unsqueeze(broadcasting.broadcast_to(base, shape), 0)
+        *ends, bases = broadcasting.broadcast_tensors(*ends, operand(base, like, strong=True))
+        base = reshape.unsqueeze(bases, 0)
     factors = [base, linspace(*ends, num, endpoint)]
     to_one_dtype([(factors, 0), (factors, 1)], common)
     return axes.movedim(in_dtype(power.pow(*factors), dtype), 0, the_axis(axis))

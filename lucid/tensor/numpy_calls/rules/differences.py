@@ -91,9 +91,9 @@ def trapezoid(
     k = axis_in(axis, y.array.ndim)
     widths: Any = dx
     if x is not None:
-        x = operand(x, like, strong=True)
-        widths = diff(x, axis=axis if x.array.ndim != 1 else 0)
-        if x.array.ndim == 1:
+        places = operand(x, like, strong=True)
+        widths = diff(places, axis=axis if places.array.ndim != 1 else 0)
+        if places.array.ndim == 1:
             widths = reshape.reshape(widths, [-1 if j == k else 1 for j in range(y.array.ndim)])
     factors = [widths, arithmetic.add(part(y, k, 1), part(y, k, None, -1))]
     to_one_dtype([(factors, j) for j in range(2) if is_tensor(factors[j])], common)
@@ -310,5 +310,5 @@ enter("sinc", "*x:input", trigonometry.sinc)
 
 @rule("i0", "*x")
 def bessel(x: Tensor) -> Any:
-    """Return ``numpy.i0``, which is NaN at infinities."""
+    """Return ``numpy.i0``: NaN at infinities."""
     return selection.where(nonfinite.isinf(x), np.nan, i0(x))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def of_one_kind(parts: Sequence[Tensor], dtype: object) -> list[Any]:
-    """Return arrays in a dtype to which NumPy casts what it joins: none that drops an imaginary part or a fraction."""
+    """Return arrays in the dtype of a join, if any; refuse a cast that drops an imaginary part or a fraction."""
     wanted = None if dtype is None else dtype_named(dtype)
     for own in [part.array.dtype for part in parts]:
         if wanted is not None and not np.can_cast(own, wanted.numpy, "same_kind"):

@@ -162,10 +162,10 @@ def in_full(subscripts: str) -> str:
 def any_summed(arguments: list[Any]) -> bool:
     """Return whether `einsum` of one operand sums over one of its axes."""
     if isinstance(arguments[0], str):
-        given, _, kept = arguments[0].partition("->")
-        return not set(given.replace(" ", "")) <= set(kept)
-    given, *rest = arguments[1:]
-    return not set(given) <= set(rest[0]) if rest else len(set(given)) < len(given)
+        letters, _, kept = arguments[0].partition("->")
+        return not set(letters.replace(" ", "")) <= set(kept)
+    labels, *rest = arguments[1:]
+    return not set(labels) <= set(rest[0]) if rest else len(set(labels)) < len(labels)
 
 
 enter("einsum", "operands optimize dtype", sum_of_products, common=None)
@@ -258,7 +258,7 @@ def matrix_norm(x: Tensor, keepdims: bool = False, ord: float | str = "fro") -> 
 
 
 def _enter_of_two(name: str, takes: str, function: Callable[..., Any]) -> None:
-    """Enter a function of a matrix and right sides, which NumPy refuses of half precision beside any other dtype."""
+    """Enter a function of a matrix and right sides, refused of half precision beside any other dtype, as by NumPy."""
 
     def of_two(a: Tensor, b: Tensor, common: Callable[[list[Any]], dtype_], **options: object) -> Any:
         both = [operand(each, next(tensors_in((a, b))), strong=True) for each in (a, b)]

@@ -17,7 +17,15 @@ from lucid.ops.elementwise import arithmetic, comparison, nonfinite, selection
 from lucid.ops.index.gather import take_along_dim
 from lucid.ops.reduction import cumulative, extremes, running, sums
 from lucid.ops.shape import axes, broadcasting, diagonal, joining, reshape
-from lucid.tensor.numpy_calls.definition import NumpyCallError, axis_in, dtype_named, is_tensor, rule, tensor_of
+from lucid.tensor.numpy_calls.definition import (
+    NumpyCallError,
+    axis_in,
+    dtype_named,
+    is_tensor,
+    rule,
+    tensor_of,
+    untyped,
+)
 from lucid.tensor.numpy_calls.ufuncs import UFUNCS
 
 if TYPE_CHECKING:
@@ -362,14 +370,15 @@ def accumulated_product(array: Tensor, axis: Axis = 0, dtype: object = None) -> 
 
 
 def running_extreme(a: Tensor, axis: int, run: Callable[..., Any], ufunc: np.ufunc) -> Any:
-    """Return running extremes; of complex numbers in NumPy's order, each at the place where it is new."""
+    """Return running extremes; of complex numbers in NumPy's order, each from its first place."""
     if a.array.dtype.kind != "c":
         return run(a, axis)[0]
-    found: Any = np.moveaxis(ufunc.accumulate(a.numpy(force=True), axis), axis, -1)
-    before, now = found[..., :-1], found[..., 1:]
+    accumulate: Any = ufunc.accumulate
+    reached: Any = np.moveaxis(accumulate(a.numpy(force=True), axis), axis, -1)
+    before, now = reached[..., :-1], reached[..., 1:]
     is_new = (now != before) & ~(np.isnan(now) & np.isnan(before))
-    index = np.zeros(found.shape, np.int64)
-    index[..., 1:] = np.maximum.accumulate(is_new * np.arange(1, found.shape[-1]), -1)
+    index = np.zeros(reached.shape, np.int64)
+    index[..., 1:] = untyped.maximum.accumulate(is_new * np.arange(1, reached.shape[-1]), -1)
     place = wrap(asarray(index, device=device_of(a.array)))
     return axes.movedim(take_along_dim(axes.movedim(a, axis, -1), place, -1), -1, axis)
 

@@ -216,8 +216,8 @@ def rounded(a: Tensor, decimals: int = 0) -> Any:
     if a.array.dtype.char == "e" and decimals:
         # in half precision, too, where the products overflow
         ten = tensor_of(10.0 ** abs(decimals), a)
-        there, back = (arithmetic.mul, division.div) if decimals > 0 else (division.div, arithmetic.mul)
-        return back(rounding.round(there(a, ten)), ten)
+        scale, unscale = (arithmetic.mul, division.div) if decimals > 0 else (division.div, arithmetic.mul)
+        return unscale(rounding.round(scale(a, ten)), ten)
     return rounding.round(a, decimals=decimals)
 
 
