@@ -113,6 +113,11 @@ def is_array(value: object) -> bool:
     return isinstance(value, TensorBase | np.ndarray | np.generic) or gpu.is_gpu_array(value)
 
 
+def is_number_of_numpys(value: Any) -> bool:
+    """Return whether a value is a scalar of NumPy's, or an array of it without dimensions."""
+    return isinstance(value, np.ndarray | np.generic) and not value.ndim
+
+
 def array_on_device(values: Iterable[Any]) -> Any:
     """Return the first CuPy array among plain values; None if there is none."""
     for value in values:
@@ -274,7 +279,11 @@ def is_kept(ufunc: np.ufunc, dtype: np.dtype[Any]) -> bool:
 
 def promoted(ufunc: np.ufunc, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return operands in the dtypes that NumPy's ufunc computes in; Python's numbers stay as they are."""
-    arrays = [x if type(x) in WEAK or is_array(x) else np.asarray(x) for x in inputs]
+    arrays: list[Any] = [x if type(x) in WEAK or is_array(x) else np.asarray(x) for x in inputs]
+    like = next(tensors_in(arrays), None)
+    if like is not None and gpu.is_gpu_array(like.array):
+        # NumPy's operators make arrays without dimensions of its numbers
+        arrays = [operand(x, like) if is_number_of_numpys(x) else x for x in arrays]
     kinds: list[Any] = [
         type(x) if type(x) in WEAK else x.array.dtype if isinstance(x, TensorBase) else x.dtype for x in arrays
     ]

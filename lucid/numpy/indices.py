@@ -23,6 +23,8 @@ def plain_key(key: Any) -> Any:
     elif isinstance(key, list | range):
         key = np.asarray(plain(key)) if key else np.zeros(0, np.int64)
     # lucid has no dtype for unsigned integers, or takes them for masks
+    if isinstance(key, np.unsignedinteger):
+        return cast("Any", key).item()
     array: Any = key
     is_array = isinstance(key, np.ndarray) or gpu.is_gpu_array(key)
     return array.astype(np.int64) if is_array and array.dtype.kind == "u" else array

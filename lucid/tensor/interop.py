@@ -42,8 +42,9 @@ class NumpyOfCudaError(DeviceError, TypeError):
 OF_KERNELS = "; a kernel of your own is recorded by f = lucid.cuda.derivative(kernel), and f(tensor)"
 OF_ARRAYS = (
     "; an array that it is written into, y[0] = x, has to be recorded itself: y = y + 0 * x.sum(), or join parts by "
-    "stack or concatenate; of a plain array's method, a.dot(x), there is the function, lucid.numpy.dot(a, x), and of "
-    "SciPy's functions those of lucid.scipy"
+    "stack or concatenate; of a plain array's method, a.dot(x), there is the function, lucid.numpy.dot(a, x), of "
+    "numpy.polynomial there are lucid.numpy.polyval, polyadd, polymul, polyder and polyint, and of SciPy's functions "
+    "those of lucid.scipy"
 )
 
 

@@ -223,6 +223,7 @@ def test_unsigned_indices(dtype, pair):
     rows = np.array([2, 0], dtype)
     np.testing.assert_array_equal(x[rows].detach().numpy(), values[rows])
     np.testing.assert_array_equal(x[:, rows, 0].detach().numpy(), values[:, rows, 0])
+    np.testing.assert_array_equal(x[rows[0], 1].detach().numpy(), values[rows[0], 1])
     np.testing.assert_array_equal(lnp.take(x, rows, 1).detach().numpy(), values.take(rows, 1))
     along = rows.reshape(1, 2, 1)
     np.testing.assert_array_equal(
@@ -230,6 +231,7 @@ def test_unsigned_indices(dtype, pair):
     )
     for array in (values, x):
         array[rows] = 5.0
+        array[rows[1], 0] = 6.0
     np.testing.assert_array_equal(x.detach().numpy(), values)
 
 

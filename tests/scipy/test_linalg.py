@@ -1,9 +1,15 @@
-"""`lucid.scipy.linalg`: values of SciPy's, and gradients of differences."""
+"""`lucid.scipy.linalg`: values of SciPy's, and gradients of differences; and the dtypes of all modules."""
 
 from __future__ import annotations
 
+from importlib import import_module
+
+import numpy as np
 import pytest
 
+import lucid
+from lucid import numpy as lnp
+from lucid.scipy import integrate, linalg, ndimage, signal
 from tests.scipy.checks import by_name, check_all
 from tests.scipy.other_rows import LINALG
 
@@ -15,3 +21,54 @@ pytestmark = pytest.mark.cpu("with SciPy's arrays beside; of CuPy's says test_de
 def test_values_and_gradients(name, rng):
     """Of each call what SciPy gives, in its dtype, and the slope along a random direction of all its arrays."""
     check_all(ROWS[name], "linalg", rng)
+
+
+OF_EACH_DTYPE = """
+signal.fftconvolve(x, y) | signal.oaconvolve(x, y) | signal.convolve(x, y) | signal.detrend(x) | signal.resample(x, 5)
+signal.savgol_filter(x, 3, 1) | signal.detrend(x, type="constant") | signal.medfilt(x) | fft.fft(x) | fft.irfft(x)
+fft.ifft(x, 5) | fft.hfft(x) | fft.irfftn(x) | fft.dct(x) | ndimage.gaussian_filter(x, 1) | ndimage.laplace(x)
+ndimage.maximum_filter(x, 2) | ndimage.median_filter(x, 3) | ndimage.shift(x, 0.5) | ndimage.spline_filter(x)
+linalg.norm(x) | linalg.norm(x[:0]) | special.logsumexp(x, b=2) | special.logsumexp(x, b=y) | integrate.trapezoid(y, x)
+integrate.trapezoid(x, y) | integrate.cumulative_trapezoid(x, initial=0) | special.softmax(x) | integrate.simpson(x)
+"""
+
+
+@pytest.mark.parametrize("dtype", ["e", "f", "d"])
+def test_each_dtype_beside_what_is_recorded(dtype, rng):
+    """Of half precision and integers, too, the dtype is SciPy's, or both sides refuse."""
+    for other in "bBqfd":
+        values, beside = rng.uniform(1, 2, 4).astype(dtype), np.array([1, 3, 4, 2]).astype(other)
+        for call in (call.strip() for line in OF_EACH_DTYPE.strip().splitlines() for call in line.split("|")):
+            wanted = outcome("scipy", call, x=values, y=beside)
+            got = outcome("lucid.scipy", call, x=lnp.asarray(lucid.tensor(values, requires_grad=True)), y=beside)
+            assert (wanted is None) is (got is None), (call, other, wanted, got)
+            if wanted is not None:
+                assert (got.dtype, got.shape) == (wanted.dtype, wanted.shape), (call, other)
+                tolerance = 1e-2 if dtype == "e" else 2e-6
+                np.testing.assert_allclose(got, wanted, rtol=tolerance, atol=tolerance, err_msg=call)
+
+
+def outcome(package, call, **arrays):
+    """Return the result of a call of a package as an array, or None where it refuses."""
+    name = call.partition(".")[0]
+    try:
+        result = eval(call, {name: import_module(f"{package}.{name}"), **arrays})
+    except (RuntimeError, ValueError, TypeError):
+        return None
+    return result.detach().numpy() if isinstance(result, lucid.Tensor) else np.asarray(result)
+
+
+def test_what_scipy_has_none_of():
+    """Filters along no axis leave an array as it is; matrices are no vectors; the first integral is 0, also of NaN."""
+    x = lnp.asarray(lucid.tensor(2.0, requires_grad=True))
+    for y in (ndimage.laplace(x), ndimage.gaussian_laplace(x, 1), ndimage.gaussian_gradient_magnitude(x, 1)):
+        assert y.item() == 2.0
+        assert y is not x
+    square = lucid.ones(2, 2, requires_grad=True)
+    for function in (linalg.toeplitz, linalg.hankel):
+        with pytest.raises(ValueError, match="expected vectors"):
+            function(square)
+    with pytest.raises(TypeError, match="expected real numbers"):
+        signal.savgol_filter(lucid.ones(5, dtype=lucid.complex64, requires_grad=True), 3, 1)
+    integral = integrate.cumulative_trapezoid(lucid.tensor([np.nan, 1.0], requires_grad=True), initial=0)
+    assert integral[0].item() == 0.0

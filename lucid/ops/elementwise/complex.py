@@ -17,6 +17,7 @@ from lucid.ops.base.operands import of_one, refuse, tensor_operand
 from lucid.ops.base.promotion import tensor_dtype
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import ModuleType
 
     from lucid.autograd.recording.namespace import Namespace
@@ -60,10 +61,18 @@ def sign(input: Tensor) -> Tensor:
     return GRAPH.sgn(input)
 
 
+def by_parts(function: Callable[[Array, Any], Array], xp: ModuleType, x: Array, other: Any) -> Array:
+    """Return a function of each part alone of complex numbers, and of a real operand: no infinity meets a zero."""
+    made = xp.empty(x.shape, x.dtype)
+    made.real, made.imag = function(x.real, other), function(x.imag, other)
+    return made
+
+
 def _sgn(xp: ModuleType, x: Array) -> Array:
     if x.dtype.kind == "c":
+        # each part alone, as the reciprocal of a subnormal size overflows
         size = xp.abs(x)
-        return xp.where(xp.equal(size, 0), x.dtype.type(0), xp.divide(x, size))
+        return xp.where(xp.equal(size, 0), x.dtype.type(0), by_parts(xp.divide, xp, x, size))
     if x.dtype.kind == "b":
         return xp.array(x)
     # a difference of masks, by which the sign of NaN is zero

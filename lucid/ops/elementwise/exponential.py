@@ -15,6 +15,7 @@ from lucid.ops.base.promotion import float_operand, promote_to_tensors
 from lucid.ops.base.scalars import as_number
 from lucid.ops.elementwise.arithmetic import add, mul, neg, sub
 from lucid.ops.elementwise.comparison import eq, le
+from lucid.ops.elementwise.complex import by_parts
 from lucid.ops.elementwise.logic import logical_and, logical_or
 from lucid.ops.elementwise.selection import clamp, where
 
@@ -73,7 +74,14 @@ def log(input: Tensor) -> Tensor:
     return GRAPH.log(input)
 
 
-@elementwise(np.log2, Fused(lambda m, grad, x: m.div(grad, m.mul(x, LN2))))
+def _log2(xp: ModuleType, x: Array) -> Array:
+    if xp is np or x.dtype.kind != "c":
+        return xp.log2(x)
+    # CuPy's has no imaginary part where the real one is infinite, as at zero
+    return by_parts(xp.multiply, xp, xp.log(x), x.real.dtype.type(1 / LN2))
+
+
+@elementwise(_log2, Fused(lambda m, grad, x: m.div(grad, m.mul(x, LN2))))
 def log2(input: Tensor) -> Tensor:
     """Return the logarithm to base 2, elementwise; NaN below zero.
 

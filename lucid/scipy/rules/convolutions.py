@@ -76,6 +76,9 @@ def fftconvolve(in1: Array, in2: Array, mode: str = "full", axes: PerAxis = None
     one, two = ordered(one, two, mode, along)
     if not along:
         return in_mode(one * two, one, two, mode, along)
+    # integers are transformed in double precision
+    work = np.result_type(one.dtype, *[np.float64 for each in arrays(in1, in2) if each.dtype.kind in "biu"])
+    one, two = in_dtype(one, work), in_dtype(two, work)
     is_complex = one.dtype.kind == "c"
     sizes = [one.shape[k] + two.shape[k] - 1 for k in along]
     fast = host_library("fft").next_fast_len
@@ -105,7 +108,10 @@ def convolve(in1: Array, in2: Array, mode: str = "full", method: str = "auto") -
         stand_ins = [np.broadcast_to(np.zeros((), each.dtype), each.shape) for each in (one, two)]
         method = host_library("signal").choose_conv_method(*stand_ins, mode=mode)
     if method == "fft":
-        return fftconvolve(one, two, mode)
+        return in_dtype(fftconvolve(one, two, mode), one.dtype)
+    if one.dtype == np.float16:
+        single = [in_dtype(each, np.dtype(np.float32)) for each in (one, two)]
+        return in_dtype(convolve(*single, mode, "direct"), one.dtype)
     if mode == "valid":
         return windows(one, turned(two))
     # the smaller one moves along the larger

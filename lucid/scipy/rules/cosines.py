@@ -23,6 +23,12 @@ if TYPE_CHECKING:
 # ---- what NumPy has too ----
 
 
+def at_least_single(x: Array) -> Any:
+    """Return an array of half precision in single, as SciPy transforms it; any other as it is."""
+    (x,) = arrays(x)
+    return in_dtype(x, np.dtype(np.float32)) if x.dtype == np.float16 else x
+
+
 def _enter_of_one(name: str) -> None:
     def transform(
         x: Array,
@@ -32,7 +38,7 @@ def _enter_of_one(name: str) -> None:
         overwrite_x: bool = False,
         workers: Any = None,
     ) -> Any:
-        return getattr(lnp.fft, name)(x, n, axis=axis, norm=norm)
+        return getattr(lnp.fft, name)(at_least_single(x), n, axis=axis, norm=norm)
 
     rule(f"fft.{name}")(transform)
 
@@ -48,7 +54,7 @@ def _enter_of_several(name: str, usual: tuple[int, int] | None) -> None:
     ) -> Any:
         s, axes = ([each] if isinstance(each, int) else each for each in (s, axes))
         along = axes if axes is not None or s is None else tuple(range(-len(s), 0))
-        return getattr(lnp.fft, name)(x, s, axes=along, norm=norm)
+        return getattr(lnp.fft, name)(at_least_single(x), s, axes=along, norm=norm)
 
     rule(f"fft.{name}")(transform)
 

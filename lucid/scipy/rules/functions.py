@@ -39,7 +39,8 @@ def logsumexp(
     a: Array, axis: PerAxis = None, b: Array = None, keepdims: bool = False, return_sign: bool = False
 ) -> Any:
     """Return ``scipy.special.logsumexp``, of real numbers; `b` are factors."""
-    a, b = in_one_dtype(a, b)
+    # a number of Python's has no dtype of its own
+    a, b = (*in_one_dtype(a), b) if type(b) in {bool, int, float} else in_one_dtype(a, b)
     if a.dtype.kind == "c":
         raise NumpyCallError("scipy.special.logsumexp: with a Tensor the numbers must be real")
     top = lnp.max(plain(a), axis=axis, keepdims=True)

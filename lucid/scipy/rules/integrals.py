@@ -11,7 +11,7 @@ from lucid import numpy as lnp
 from lucid.numpy.border import plain
 from lucid.scipy.rules.recursions import in_one_dtype
 from lucid.scipy.rules.rule import Array, arrays, host, host_library, in_dtype, put, rule
-from lucid.tensor.numpy_calls.definition import axis_in
+from lucid.tensor.numpy_calls.definition import NumpyCallError, axis_in
 from lucid.tensor.numpy_calls.protocols import REMEDIES
 
 if TYPE_CHECKING:
@@ -52,7 +52,11 @@ def trapezoid(y: Array, x: Array = None, dx: Array = 1.0, axis: int = -1) -> Any
     """Return ``scipy.integrate.trapezoid``."""
     result = lnp.trapezoid(y, x, dx, axis)
     dtype = plain(lnp.asarray(y)).dtype
+    if result.dtype.kind == "c" != dtype.kind:
+        raise NumpyCallError("scipy.integrate.trapezoid: expected real places of real samples, got complex ones")
     # SciPy's sum has the dtype of the samples, whatever that of the places
+    if dtype.kind in "biu":
+        return in_dtype(result, np.result_type(result.dtype, np.float64))
     return in_dtype(result, dtype) if dtype.kind in {"c", result.dtype.kind} else result
 
 
@@ -66,7 +70,7 @@ def cumulative_trapezoid(y: Array, x: Array = None, dx: Array = 1.0, axis: int =
         raise ValueError("`initial` must be `None` or `0`.")
     sums = lnp.cumsum((y[..., 1:] + y[..., :-1]) * steps / 2.0, -1)
     if initial is not None:
-        sums = lnp.concatenate([y[..., :1] * 0, sums], -1)
+        sums = lnp.concatenate([put(np.zeros((*sums.shape[:-1], 1), sums.dtype), plain(sums)), sums], -1)
     return lnp.moveaxis(sums, -1, axis)
 
 

@@ -39,7 +39,13 @@ def pinv(a: Array, check_finite: bool = True) -> Any:
 def norm(a: Array, ord: Array = None, axis: PerAxis = None, keepdims: bool = False, check_finite: bool = True) -> Any:
     """Return ``scipy.linalg.norm``."""
     (a,) = arrays(a)
-    if axis is None and not keepdims and (a.ndim, ord) in {(1, None), (1, 2), (2, 1), (2, np.inf)}:
+    if (
+        a.size
+        and a.dtype != np.float16
+        and axis is None
+        and not keepdims
+        and (a.ndim, ord) in {(1, None), (1, 2), (2, 1), (2, np.inf)}
+    ):
         # SciPy has these of BLAS and LAPACK, as numbers of double precision
         (a,) = in_double(a)
     return lnp.linalg.norm(a, ord, axis, keepdims)
@@ -163,10 +169,20 @@ def block_diag(arrs: tuple[Array, ...]) -> Any:
     return by_op(stacking.block_diag, *[part.astype(dtype) for part in parts])
 
 
+def vectors(name: str, c: Array, r: Array) -> list[Any]:
+    """Return a first column and a last or first row, or None; refuse matrices, as SciPy's versions differ in these."""
+    for each in arrays(*[each for each in (c, r) if each is not None]):
+        if each.ndim != 1:
+            raise ValueError(
+                f"scipy.linalg.{name}: expected vectors, got shape {each.shape}: give x.ravel(), or each row"
+            )
+    return in_one_dtype(c, r)
+
+
 @rule("linalg.toeplitz")
 def toeplitz(c: Array, r: Array = None) -> Any:
     """Return ``scipy.linalg.toeplitz``, of vectors."""
-    c, r = in_one_dtype(c, r)
+    c, r = vectors("toeplitz", c, r)
     if r is None:
         r = lnp.conj(c) if c.dtype.kind == "c" else c
     line = lnp.concatenate([lnp.flip(c, 0), r[1:]])
@@ -177,7 +193,7 @@ def toeplitz(c: Array, r: Array = None) -> Any:
 @rule("linalg.hankel")
 def hankel(c: Array, r: Array = None) -> Any:
     """Return ``scipy.linalg.hankel``, of vectors; without a last row, zeros follow the first column."""
-    c, r = in_one_dtype(c, r)
+    c, r = vectors("hankel", c, r)
     line = lnp.concatenate([c, lnp.zeros_like(plain(c))[1:] if r is None else r[1:]])
     places = counted(c.shape[0])[:, None] + counted((c if r is None else r).shape[0])
     return lnp.take(line, put(places, plain(line)))

@@ -108,7 +108,14 @@ def real_or_complex(name: str, *values: Array) -> list[Any]:
             f"scipy.{name}: the result has the dtype of the array that is filtered, {operands[0].dtype}, which has no "
             "gradient: give it as floats, x.astype(float)"
         )
+    check_precision(operands[0])
     return operands
+
+
+def check_precision(x: Array) -> None:
+    """Refuse half precision, as SciPy's filters do."""
+    if x.dtype == np.float16:
+        raise RuntimeError("array type dtype('float16') not supported: give it as x.astype(np.float32)")
 
 
 def in_dtype(x: Array, dtype: np.dtype[Any]) -> Any:

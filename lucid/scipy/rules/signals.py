@@ -64,7 +64,7 @@ def detrend(data: Array, axis: int = -1, type: str = "linear", bp: PerAxis = 0) 
         return x - lnp.mean(x, axis, keepdims=True)
     axis = axis_in(axis, x.ndim)
     size = x.shape[axis]
-    x = lnp.moveaxis(x, axis, -1)
+    x = lnp.moveaxis(in_dtype(x, np.dtype(np.float64)) if x.dtype == np.float16 else x, axis, -1)
     ends: list[int] = np.unique([0, *np.atleast_1d(bp).tolist(), size]).tolist()
     if ends[-1] > size:
         raise ValueError("Breakpoints must be less than length of data along given axis.")
@@ -85,7 +85,7 @@ def resample(x: Array, num: int, t: Array = None, axis: int = 0, window: Array =
         raise ValueError(f"Parameter domain={domain!r} not in ('time', 'freq')!")
     (x,) = in_one_dtype(x)
     axis = axis_in(axis, x.ndim)
-    x = lnp.moveaxis(x, axis, -1)
+    x = lnp.moveaxis(in_dtype(x, np.dtype(np.float32)) if x.dtype == np.float16 else x, axis, -1)
     is_real = x.dtype.kind != "c"
     size = x.shape[-1]
     spectrum = lnp.fft.fft(x) if domain == "time" else x
@@ -275,6 +275,11 @@ def savgol_filter(
     if mode not in {"mirror", "constant", "nearest", "interp", "wrap"}:
         raise ValueError("mode must be 'mirror', 'constant', 'nearest' 'wrap' or 'interp'.")
     (x,) = in_one_dtype(x)
+    if x.dtype.kind == "c":
+        raise NumpyCallError(
+            "scipy.signal.savgol_filter: expected real numbers, got complex ones: filter x.real and x.imag"
+        )
+    x = in_dtype(x, np.dtype(np.float64)) if x.dtype == np.float16 else x
     axis = axis_in(axis, x.ndim)
     weights = host_library("signal").savgol_coeffs(window_length, polyorder, deriv=deriv, delta=delta)
     y = convolve1d(x, put(weights, plain(x)), axis, "constant" if mode == "interp" else mode, cval)

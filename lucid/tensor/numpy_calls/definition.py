@@ -106,6 +106,11 @@ def place_in(arguments: dict[str, Any]) -> Any:
     return place if place.dtype.kind == "f" else 0
 
 
+def is_whole(value: Any) -> bool:
+    """Return whether a value is a tensor of integers or bools."""
+    return isinstance(value, TensorBase) and value.array.dtype.kind in "biu"
+
+
 def hundredths(q: Any) -> Any:
     """Return percentages as quantiles, and a number of Python's as it is."""
     return q if type(q) in WEAK or q is None else np.true_divide(q, 100)
@@ -116,6 +121,8 @@ BESIDE: dict[str, Callable[[dict[str, Any]], Any]] = {
     **dict.fromkeys(("nanquantile", "quantile"), place_in),
     **dict.fromkeys(("nanpercentile", "percentile"), lambda arguments: place_in({"q": hundredths(arguments.get("q"))})),
     **dict.fromkeys(("bincount", "interp"), lambda _: np.float64(1)),
+    "average": lambda arguments: np.float64(1) if is_whole(arguments.get("a")) else 0,
+    "geomspace": lambda arguments: np.zeros((), dtype_named(arguments.get("dtype") or np.float64).numpy)[()],
 }
 """What NumPy's functions compute with beside their operands, and promote these by."""
 
@@ -270,11 +277,11 @@ def applied(
         else:
             arguments[key] = operand(value, like)
             shared += [(arguments, key)] if mark == "*" else []
-    if len(shared) > 1:
-        to_one_dtype(shared, common)
     if is_numpys and name in BESIDE:
         beside = BESIDE[name](arguments)
         to_one_dtype(shared, lambda values: numpy_dtype([*values, beside]))
+    elif len(shared) > 1:
+        to_one_dtype(shared, common)
     constants = {**rule.constants, "common": common} if "common" in rule.constants else rule.constants
     return rule.function(**constants, **{rule.names[key]: value for key, value in arguments.items()})
 
@@ -344,6 +351,9 @@ def operand(value: object, like: TensorBase | None, *, strong: bool = False) -> 
         return as_operand(value)
     if isinstance(value, np.ndarray | np.generic):
         no_matrix(value)
+        if not value.ndim and like is not None and is_gpu_array(like.array):
+            # a number of NumPy's, of which its operators make an array without dimensions, is one on the device too
+            return wrap(asarray(untyped.asarray(value), device=device_of(like.array)))
         return borrowed(asarray(value))
     if type(value) in {list, tuple} and next(tensors_in(value), None) is not None:
         entries = [operand(entry, like, strong=True) for entry in cast("list[Any]", value)]
@@ -360,6 +370,12 @@ def axis_in(axis: SupportsIndex, ndim: int) -> int:
     if not -ndim <= number < ndim:
         raise np.exceptions.AxisError(number, ndim)
     return number % ndim
+
+
+def the_axis(axis: Sizes) -> Any:
+    """Return an axis as `numpy.moveaxis` takes it: a sequence of one is that one, too."""
+    several: Any = np.asarray(axis)
+    return several.tolist()[0] if several.shape == (1,) and several.dtype.kind in "iu" else axis
 
 
 def sizes_of(shape: Sizes) -> tuple[int, ...]:

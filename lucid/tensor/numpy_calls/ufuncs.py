@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from lucid.autograd.base import wrap
 from lucid.base.arrays import asarray
 from lucid.base.device import device_of
 from lucid.base.dtype import as_dtype, dtype_of
+from lucid.base.gpu import is_gpu_array
 from lucid.errors import DtypeError, ShapeError
 from lucid.ops.activation.sigmoid import tanh
 from lucid.ops.base.operands import float_operand
@@ -36,6 +37,7 @@ from lucid.tensor.numpy_calls.definition import (
     NO_VALUE,
     NumpyCallError,
     applied,
+    beside,
     dtype_named,
     is_tensor,
     numpy_dtype,
@@ -78,10 +80,31 @@ def sign(x: Tensor) -> Any:
 
 
 def powers(x: Operand, exponent: Operand) -> Any:
-    """Return ``numpy.power``: of complex numbers to the power of -1 no reciprocal, unlike their operator."""
-    if type(exponent) in {int, float} and exponent == -1 and is_tensor(x) and is_complex(x):
+    """Return ``numpy.power``: of complex numbers other than their operator, with its squares, roots and reciprocals.
+
+    A device has its own power of arrays, less exact than products.
+    """
+    if (
+        type(exponent) in {int, float}
+        and is_tensor(x)
+        and is_complex(x)
+        and (exponent == -1 or not is_gpu_array(x.array))
+    ):
         exponent = cast_to(operand(exponent, x, strong=True), dtype_of(x.array))
     return power.pow(x, exponent)
+
+
+def next_after(x: Operand, other: Operand) -> Any:
+    """Return ``numpy.nextafter``: of half precision by NumPy, with the slope 1."""
+    like = next(tensors_in((x, other)))
+    both = [operand(each, like, strong=True) for each in (x, other)]
+    if any(each.array.dtype.char != "e" for each in both):
+        return arithmetic.nextafter(cast("Tensor", x), other)
+    a = both[0]
+    beyond = beside(np.nextafter(*[each.numpy(force=True) for each in both]), a)
+    step = arithmetic.sub(beyond, a.detach())
+    moves = logic.logical_and(nonfinite.isfinite(step), comparison.ne(step, 0))
+    return selection.where(moves, arithmetic.add(a, step), beyond)
 
 
 def is_complex(x: object) -> bool:
@@ -198,7 +221,7 @@ UFUNCS: dict[str, Callable[..., Any]] = {
     "modf": rounding.modf,
     "multiply": arithmetic.mul,
     "negative": arithmetic.neg,
-    "nextafter": arithmetic.nextafter,
+    "nextafter": next_after,
     "not_equal": comparison.ne,
     "positive": arithmetic.positive,
     "power": powers,

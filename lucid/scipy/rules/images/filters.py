@@ -231,7 +231,7 @@ sobel = _slope_filter("sobel", [1.0, 2.0, 1.0])
 
 
 def _summed(second: Callable[[Array, int, str], Any], x: Array, mode: PerAxis, along: list[int]) -> Any:
-    total: Any = None
+    total: Any = None if along else lnp.copy(x)  # what no axis is filtered along stays as it is
     for axis, m in zip(along, for_each(mode, len(along)), strict=True):
         part = second(x, axis, m)
         total = part if total is None else total + part
@@ -281,7 +281,7 @@ def gaussian_laplace(
     if len(along) < x.ndim:
         widths = dict(zip(along, for_each(sigma, len(along)), strict=True))
         sigma = [widths.get(k, 0.0) for k in range(x.ndim)]
-    return sum(_gaussian_parts(x, sigma, 2, mode, along, settings))
+    return sum(_gaussian_parts(x, sigma, 2, mode, along, settings)) if along else lnp.copy(x)
 
 
 @rule("ndimage.gaussian_gradient_magnitude")
@@ -297,7 +297,10 @@ def gaussian_gradient_magnitude(
     """Return ``scipy.ndimage.gaussian_gradient_magnitude``."""
     settings = {"cval": cval, **(kwargs or {})}
     (x,) = real_or_complex("ndimage.gaussian_gradient_magnitude", input)
-    parts = _gaussian_parts(x, sigma, 1, mode, axes_of(axes, x.ndim), settings)
+    along = axes_of(axes, x.ndim)
+    if not along:
+        return lnp.copy(x)
+    parts = _gaussian_parts(x, sigma, 1, mode, along, settings)
     total: Any = sum(lnp.square(part) for part in parts)
     # the slope of the root at zero is taken as zero, as a norm's: all parts of it are at a least value
     is_zero = plain(total) == 0

@@ -9,7 +9,7 @@ import numpy as np
 from lucid import numpy as lnp
 from lucid.scipy.rules.borders import extended
 from lucid.scipy.rules.images.filters import Number, axes_of, for_each, in_order
-from lucid.scipy.rules.rule import Array, PerAxis, arrays, host, rule
+from lucid.scipy.rules.rule import Array, PerAxis, arrays, check_precision, host, rule
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -77,12 +77,14 @@ def _enter_extreme(name: str, taken: Callable[..., Any]) -> None:
         axes: PerAxis = None,
     ) -> Any:
         (x,) = arrays(input)
+        check_precision(x)
         return taken(windows_of(x, size, footprint, mode, cval, origin, axes_of(axes, x.ndim), is_box=True), -1)
 
     def along_one(
         input: Array, size: int, axis: int = -1, mode: str = "reflect", cval: Number = 0.0, origin: int = 0
     ) -> Any:
         (x,) = arrays(input)
+        check_precision(x)
         if size < 1:
             raise RuntimeError("incorrect filter size")
         return taken(windows_of(x, size, None, mode, cval, origin, axes_of(axis, x.ndim), is_box=False), -1)
@@ -166,6 +168,8 @@ def ranked(
     chosen = rank(count) if x.size else 0
     if not -count <= chosen < count:
         raise RuntimeError(f"rank not within filter footprint size: expected {-count} to {count - 1}, got {chosen}")
+    if x.ndim != 1 or chosen % count in {0, count - 1}:
+        check_precision(x)
     return lnp.sort(parts, axis=-1)[..., chosen]
 
 

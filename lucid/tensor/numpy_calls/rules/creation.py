@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -15,7 +15,19 @@ from lucid.ops.creation import filling
 from lucid.ops.elementwise import arithmetic, division, exponential, power, rounding
 from lucid.ops.index.indexing import getitem
 from lucid.ops.shape import axes, broadcasting, joining, reshape
-from lucid.tensor.numpy_calls.definition import dtype_named, operand, rule, same_kind, sizes_of, tensor_of, tensors_in
+from lucid.tensor.numpy_calls.definition import (
+    dtype_named,
+    enter,
+    is_tensor,
+    operand,
+    rule,
+    same_kind,
+    sizes_of,
+    tensor_of,
+    tensors_in,
+    the_axis,
+    to_one_dtype,
+)
 from lucid.tensor.numpy_calls.rules.places import plain
 from lucid.tensor.numpy_calls.rules.reductions import in_dtype, in_fractions
 from lucid.tensor.numpy_calls.ufuncs import sign
@@ -23,6 +35,7 @@ from lucid.tensor.numpy_calls.ufuncs import sign
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from lucid.base.dtype import dtype as dtype_
     from lucid.tensor import Tensor
     from lucid.tensor.numpy_calls.definition import Operand, Sizes
 
@@ -71,7 +84,7 @@ def _enter_like(name: str, function: Callable[..., Any]) -> None:
         a = a.detach()
         return function(
             a if shape is None else broadcasting.broadcast_to(wrap(zeros_beside(a.array, ())), sizes_of(shape)),
-            dtype=dtype,
+            dtype=None if dtype is None else dtype_named(dtype),
         )
 
     rule(name, "*prototype:a dtype shape" if name == "empty_like" else "*a dtype shape")(like)
@@ -123,7 +136,7 @@ def linspace(
     points = with_ends(arithmetic.add(rises, first), None, last if endpoint and num > 1 else None)
     if dtype is not None and dtype_named(dtype).category == int64.category:
         points = rounding.floor(points)
-    points = axes.movedim(in_dtype(points, dtype), 0, axis)
+    points = axes.movedim(in_dtype(points, dtype), 0, the_axis(axis))
     return (points, step) if retstep else points
 
 
@@ -141,18 +154,33 @@ def with_ends(points: Tensor, first: Tensor | None, last: Tensor | None) -> Any:
     return joining.cat([each for each in (ends[0], middle, ends[1]) if each is not None])
 
 
-@rule("logspace", "*start *stop num endpoint base dtype axis")
 def logspace(
     start: Operand,
     stop: Operand,
+    common: Callable[[list[Any]], dtype_],
     num: int = 50,
     endpoint: bool = True,
     base: Operand = 10.0,
     dtype: object = None,
     axis: int = 0,
 ) -> Any:
-    """Return ``numpy.logspace``."""
-    return in_dtype(power.pow(base, linspace(start, stop, num, endpoint, axis=axis)), dtype)
+    """Return ``numpy.logspace``; several bases have an axis in front, as the exponents have."""
+    like = next(tensors_in((start, stop, base)))
+    # numbers alone, or beside several bases, are arrays to NumPy
+    several = is_tensor(base) or np.ndim(cast("Any", base)) > 0
+    strong = several or not (is_tensor(start) or is_tensor(stop))
+    ends: list[Any] = [operand(each, like, strong=strong) for each in (start, stop)]
+    to_one_dtype([(ends, 0), (ends, 1)], common)
+    ends = [in_fractions(tensor_of(each, next(tensors_in(ends)))) for each in ends]
+    if several:
+        *ends, bases = broadcasting.broadcast_tensors(*ends, operand(base, like, strong=True))
+        base = reshape.unsqueeze(bases, 0)
+    factors = [base, linspace(*ends, num, endpoint)]
+    to_one_dtype([(factors, 0), (factors, 1)], common)
+    return axes.movedim(in_dtype(power.pow(*factors), dtype), 0, the_axis(axis))
+
+
+enter("logspace", "?start ?stop num endpoint ?base dtype axis", logspace, common=None)
 
 
 @rule("geomspace", "*start *stop num endpoint dtype axis")
@@ -167,10 +195,10 @@ def geomspace(
         first, last = in_dtype(first, dtype), in_dtype(last, dtype)
     turn = sign(first)
     first, last = (division.div(each, turn) for each in (first, last))
-    points = logspace(exponential.log10(first), exponential.log10(last), num, endpoint)
+    points = power.pow(10.0, linspace(exponential.log10(first), exponential.log10(last), num, endpoint))
     if num > 0:
         points = with_ends(points, first, last if endpoint and num > 1 else None)
-    return axes.movedim(in_dtype(arithmetic.mul(points, turn), dtype), 0, axis)
+    return axes.movedim(in_dtype(arithmetic.mul(points, turn), dtype), 0, the_axis(axis))
 
 
 @rule("meshgrid", "xi copy sparse indexing")

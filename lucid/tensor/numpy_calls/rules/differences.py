@@ -13,7 +13,7 @@ from lucid.base.device import device_of
 from lucid.base.dtype import dtype_of
 from lucid.errors import DtypeError, SettingError, ShapeError
 from lucid.ops.base.promotion import cast_to
-from lucid.ops.elementwise import arithmetic, comparison, division, selection, trigonometry
+from lucid.ops.elementwise import arithmetic, comparison, division, nonfinite, selection, trigonometry
 from lucid.ops.elementwise.complex import angle as angle_of
 from lucid.ops.elementwise.complex import conj
 from lucid.ops.elementwise.special import i0
@@ -29,12 +29,17 @@ from lucid.tensor.numpy_calls.definition import (
     operand,
     rule,
     tensor_of,
+    tensors_in,
+    to_one_dtype,
     untyped,
 )
 from lucid.tensor.numpy_calls.rules.places import plain
 from lucid.tensor.numpy_calls.rules.reductions import axes_in, in_fractions
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from lucid.base.dtype import dtype
     from lucid.tensor import Tensor
     from lucid.tensor.numpy_calls.definition import Axis, Operand
 
@@ -47,6 +52,8 @@ def part(a: Tensor, axis: int, start: int | None, stop: int | None = None) -> An
 @rule("diff", "*a n axis *prepend *append")
 def diff(a: Tensor, n: int = 1, axis: int = -1, prepend: Operand | None = None, append: Operand | None = None) -> Any:
     """Return ``numpy.diff``."""
+    if n == 0:
+        return a
     k = axis_in(axis, a.array.ndim)
     sizes = [1 if j == k else size for j, size in enumerate(a.array.shape)]
     ends: list[Any] = []
@@ -59,26 +66,42 @@ def diff(a: Tensor, n: int = 1, axis: int = -1, prepend: Operand | None = None, 
 @rule("ediff1d", "*ary ?to_end ?to_begin")
 def ediff1d(ary: Tensor, to_end: Operand | None = None, to_begin: Operand | None = None) -> Any:
     """Return ``numpy.ediff1d``, in the dtype of `ary`."""
-    ends = [
-        None if end is None else reshape.ravel(cast_to(tensor_of(end, ary), dtype_of(ary.array)))
-        for end in (to_begin, to_end)
-    ]
+    ends: list[Any] = []
+    for name, end in (("to_begin", to_begin), ("to_end", to_end)):
+        tensor = None if end is None else operand(end, ary, strong=True)
+        if tensor is not None and not np.can_cast(tensor.array.dtype, ary.array.dtype, "same_kind"):
+            raise DtypeError(
+                f"numpy.ediff1d: {name} of {tensor.array.dtype} cannot be cast to {ary.array.dtype}: use astype()"
+            )
+        ends.append(None if tensor is None else reshape.ravel(cast_to(tensor, dtype_of(ary.array))))
     parts = [ends[0], differences.diff(reshape.ravel(ary)), ends[1]]
     return joining.cat([each for each in parts if each is not None])
 
 
-@rule("trapezoid", "*y *x *dx axis")
-def trapezoid(y: Tensor, x: Tensor | None = None, dx: Operand = 1.0, axis: int = -1) -> Any:
-    """Return ``numpy.trapezoid``."""
-    y = operand(y, x, strong=True)
+def trapezoid(
+    y: Tensor,
+    common: Callable[[list[Any]], dtype],
+    x: Tensor | None = None,
+    dx: Operand = 1.0,
+    axis: int = -1,
+) -> Any:
+    """Return ``numpy.trapezoid``: differences of `x` are of its own dtype, and widths and samples broadcast."""
+    like = next(tensors_in((y, x, dx)))
+    y = operand(y, like, strong=True)
     k = axis_in(axis, y.array.ndim)
+    widths: Any = dx
     if x is not None:
-        return differences.trapezoid(y, operand(x, y, strong=True), dim=axis)
-    if not is_tensor(dx):
-        return differences.trapezoid(y, dx=cast("complex", dx), dim=axis)
-    # several widths lie between two samples each
-    pairs = arithmetic.add(part(y, k, 1), part(y, k, None, -1))
-    return arithmetic.mul(sums.sum(arithmetic.mul(pairs, dx), k), 0.5)
+        places = operand(x, like, strong=True)
+        widths = diff(places, axis=axis if places.array.ndim != 1 else 0)
+        if places.array.ndim == 1:
+            widths = reshape.reshape(widths, [-1 if j == k else 1 for j in range(y.array.ndim)])
+    factors = [widths, arithmetic.add(part(y, k, 1), part(y, k, None, -1))]
+    to_one_dtype([(factors, j) for j in range(2) if is_tensor(factors[j])], common)
+    areas = arithmetic.mul(in_fractions(arithmetic.mul(*factors)), 0.5)
+    return sums.sum(areas, axis_in(axis, areas.array.ndim))
+
+
+enter("trapezoid", "?y ?x ?dx axis", trapezoid, common=None)
 
 
 @rule("gradient", "*f varargs axis edge_order")
@@ -283,4 +306,9 @@ def angle(z: Tensor, deg: bool = False) -> Any:
 
 
 enter("sinc", "*x:input", trigonometry.sinc)
-enter("i0", "*x:input", i0)
+
+
+@rule("i0", "*x")
+def bessel(x: Tensor) -> Any:
+    """Return ``numpy.i0``: NaN at infinities."""
+    return selection.where(nonfinite.isinf(x), np.nan, i0(x))

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lucid.base.dtype import complex64, complex128
+from lucid.base.dtype import as_dtype, complex64, complex128
 from lucid.ops.base.promotion import cast_to
 from lucid.ops.elementwise import division
-from lucid.tensor.numpy_calls.definition import enter, is_tensor, numpy_dtype, rule
+from lucid.tensor.numpy_calls.definition import enter, is_tensor, numpy_dtype, rule, to_one_dtype
 from lucid.tensor.numpy_calls.rules.places import plain
 from lucid.tensor.numpy_calls.rules.reductions import in_fractions
 from lucid.tensor.numpy_calls.ufuncs import UFUNCS, is_complex
@@ -17,6 +17,8 @@ from lucid.tensor.numpy_calls.ufuncs import UFUNCS, is_complex
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from lucid.base.dtype import dtype
+    from lucid.tensor import Tensor
     from lucid.tensor.numpy_calls.definition import Operand
 
 
@@ -56,16 +58,28 @@ for _name in ("arccos", "arcsin", "arctanh"):
     enter_by_domain(_name, within_one)
 
 
+def in_loop(x: Tensor) -> Any:
+    """Return integers in the dtype of their logarithms: float16 of those of 8 bits; anything else as it is."""
+    if x.array.dtype.kind not in "biu":
+        return x
+    log: Any = np.log
+    return cast_to(x, as_dtype(log.resolve_dtypes((x.array.dtype, None))[0]))
+
+
 @rule("lib.scimath.logn", "?n ?x")
 def log_to_base(n: Operand, x: Operand) -> Any:
     """Return ``numpy.emath.logn``: the logarithm to the base `n`."""
     both = map(above_zero, (x, n))
-    logs = [UFUNCS["log"](in_fractions(each)) if is_tensor(each) else np.log(each).item() for each in both]
+    logs = [UFUNCS["log"](in_loop(each)) if is_tensor(each) else np.log(each).item() for each in both]
     wanted = numpy_dtype(logs)
     return division.div(*[cast_to(each, wanted) if is_tensor(each) else each for each in logs])
 
 
-@rule("lib.scimath.power", "*x *p")
-def power(x: Operand, p: Operand) -> Any:
-    """Return ``numpy.emath.power``."""
-    return UFUNCS["power"](above_zero(x), p)
+def power(x: Operand, p: Operand, common: Callable[[list[Any]], dtype]) -> Any:
+    """Return ``numpy.emath.power``: integers to powers below zero are fractions."""
+    factors = [above_zero(x), in_fractions(p) if is_tensor(p) and np.any(plain(p) < 0) else p]
+    to_one_dtype([(factors, 0), (factors, 1)], common)
+    return UFUNCS["power"](*factors)
+
+
+enter("lib.scimath.power", "?x ?p", power, common=None)

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lucid.errors import ShapeError
+from lucid.errors import DtypeError, ShapeError
 from lucid.ops.shape import joining, reshape, splitting, stacking
-from lucid.tensor.numpy_calls.definition import axis_in, operand, rule, tensors_in
+from lucid.tensor.numpy_calls.definition import axis_in, dtype_named, operand, rule, tensors_in, the_axis
 from lucid.tensor.numpy_calls.rules.reductions import in_dtype
 
 if TYPE_CHECKING:
@@ -16,6 +16,15 @@ if TYPE_CHECKING:
 
     from lucid.tensor import Tensor
     from lucid.tensor.numpy_calls.definition import Sizes
+
+
+def of_one_kind(parts: Sequence[Tensor], dtype: object) -> list[Any]:
+    """Return arrays in the dtype of a join, if any; refuse a cast that drops an imaginary part or a fraction."""
+    wanted = None if dtype is None else dtype_named(dtype)
+    for own in [part.array.dtype for part in parts]:
+        if wanted is not None and not np.can_cast(own, wanted.numpy, "same_kind"):
+            raise DtypeError(f"cannot cast from {own} to {wanted} by the rule 'same_kind': use astype() on the parts")
+    return [in_dtype(part, wanted) for part in parts]
 
 
 @rule("concatenate concat", "**arrays axis dtype")
@@ -26,7 +35,7 @@ def concatenated(arrays: Sequence[Tensor], axis: int | None = 0, dtype: object =
         raise ShapeError("numpy.concatenate: arrays of no dimension cannot be concatenated: stack() joins them")
     check_dimensions(parts)
     k = 0 if axis is None or not parts else axis_in(axis, parts[0].array.ndim)
-    return joining.cat([in_dtype(part, dtype) for part in parts], k)
+    return joining.cat(of_one_kind(parts, dtype), k)
 
 
 def check_dimensions(parts: Sequence[Tensor]) -> None:
@@ -39,14 +48,14 @@ def check_dimensions(parts: Sequence[Tensor]) -> None:
 @rule("stack", "**arrays axis dtype")
 def stacked(arrays: Sequence[Tensor], axis: int = 0, dtype: object = None) -> Any:
     """Return ``numpy.stack``."""
-    return joining.stack([in_dtype(part, dtype) for part in arrays], axis)
+    return joining.stack(of_one_kind(arrays, dtype), axis)
 
 
 def _enter_stack(name: str, function: Callable[[Any], Any], *, typed: bool) -> None:
     def stack(tup: Sequence[Tensor], dtype: object = None) -> Any:
         if name == "hstack":
             check_dimensions(tup)
-        return function([in_dtype(part, dtype) for part in tup])
+        return function(of_one_kind(tup, dtype))
 
     rule(name, "**tup dtype" if typed else "**tup")(stack)
 
@@ -90,7 +99,7 @@ _enter_split("dsplit", 3, 2)
 @rule("unstack", "*x axis")
 def unstacked(x: Tensor, axis: int = 0) -> Any:
     """Return ``numpy.unstack``: views."""
-    return tuple(splitting.unbind(x, axis))
+    return tuple(splitting.unbind(x, the_axis(axis)))
 
 
 def _enter_at_least(name: str, function: Callable[..., Any]) -> None:

@@ -31,6 +31,7 @@ from lucid.tensor.numpy_calls.definition import (
     dtype_named,
     enter,
     is_sequence,
+    numpy_dtype,
     operand,
     rule,
     sizes_of,
@@ -39,7 +40,7 @@ from lucid.tensor.numpy_calls.definition import (
     to_one_dtype,
 )
 from lucid.tensor.numpy_calls.rules.places import plain
-from lucid.tensor.numpy_calls.rules.reductions import checked, dims_of, over
+from lucid.tensor.numpy_calls.rules.reductions import checked, dims_of, in_fractions, over
 from lucid.tensor.numpy_calls.ufuncs import outer_operands, vector_products
 
 if TYPE_CHECKING:
@@ -133,8 +134,12 @@ def sum_of_products(
     arguments: list[Any] = [list(cast("Any", each)) if isinstance(each, tuple) else each for each in operands]
     for k in at:
         arguments[k] = operand(operands[k], like, strong=True)
+    if isinstance(arguments[0], str):
+        arguments[0] = in_full(arguments[0])
     places = [(arguments, k) for k in at]
-    if dtype is None:
+    if len(at) == 1 and not any_summed(arguments):
+        pass  # a view, whose dtype NumPy leaves as it is
+    elif dtype is None:
         to_one_dtype(places, common)
     else:
         wanted = dtype_named(dtype)
@@ -142,12 +147,25 @@ def sum_of_products(
             if not np.can_cast(own, wanted.numpy):
                 raise DtypeError(f"numpy.einsum: {own} is not safely cast to {wanted}: use astype() on the operands")
         to_one_dtype(places, lambda _: wanted)
-    if isinstance(operands[0], str) and "->" not in operands[0]:
-        # repeated letters are summed over, and the others are in alphabetical order
-        letters = operands[0].replace(",", "").replace("...", "").replace(" ", "")
-        rest = "".join(sorted(letter for letter in set(letters) if letters.count(letter) == 1))
-        arguments[0] = f"{operands[0]}->{'...' if '...' in operands[0] else ''}{rest}"
     return einsum.einsum(*arguments)
+
+
+def in_full(subscripts: str) -> str:
+    """Return subscripts with those of the result: repeated letters are summed over, others in alphabetical order."""
+    if "->" in subscripts:
+        return subscripts
+    letters = subscripts.replace(",", "").replace("...", "").replace(" ", "")
+    rest = "".join(sorted(letter for letter in set(letters) if letters.count(letter) == 1))
+    return f"{subscripts}->{'...' if '...' in subscripts else ''}{rest}"
+
+
+def any_summed(arguments: list[Any]) -> bool:
+    """Return whether `einsum` of one operand sums over one of its axes."""
+    if isinstance(arguments[0], str):
+        letters, _, kept = arguments[0].partition("->")
+        return not set(letters.replace(" ", "")) <= set(kept)
+    labels, *rest = arguments[1:]
+    return not set(labels) <= set(rest[0]) if rest else len(set(labels)) < len(labels)
 
 
 enter("einsum", "operands optimize dtype", sum_of_products, common=None)
@@ -239,7 +257,21 @@ def matrix_norm(x: Tensor, keepdims: bool = False, ord: float | str = "fro") -> 
     return matrix_norms.matrix_norm(x, ord, (-2, -1), keepdims)
 
 
-@rule("linalg.solve", "*a *b")
+def _enter_of_two(name: str, takes: str, function: Callable[..., Any]) -> None:
+    """Enter a function of a matrix and right sides, refused of half precision beside any other dtype, as by NumPy."""
+
+    def of_two(a: Tensor, b: Tensor, common: Callable[[list[Any]], dtype_], **options: object) -> Any:
+        both = [operand(each, next(tensors_in((a, b))), strong=True) for each in (a, b)]
+        if any(each.array.dtype.char == "e" for each in both):
+            raise DtypeError(f"numpy.{name}: array type float16 is unsupported: use astype(np.float32)")
+        if common is numpy_dtype:
+            both = [in_fractions(each) for each in both]
+        to_one_dtype([(both, 0), (both, 1)], common)
+        return function(*both, **options)
+
+    enter(name, takes, of_two, common=None)
+
+
 def solve(a: Tensor, b: Tensor) -> Any:
     """Return ``numpy.linalg.solve``: a right side of one axis is a vector, any other one matrices."""
     if b.array.ndim == 1:
@@ -249,7 +281,6 @@ def solve(a: Tensor, b: Tensor) -> Any:
     return inverses.solve(a, b)
 
 
-@rule("linalg.lstsq", "*a *b rcond")
 def lstsq(a: Tensor, b: Tensor, rcond: float | None = None) -> Any:
     """Return ``numpy.linalg.lstsq``: the solution has a gradient, the rest has none."""
     columns = reshape.unsqueeze(b, -1) if b.array.ndim == 1 else b
@@ -330,7 +361,9 @@ def pinv(a: Tensor, rcond: float | None = None, hermitian: bool = False, rtol: f
 
 @rule("linalg.cond", "*x p")
 def cond(x: Tensor, p: float | str | None = None) -> Any:
-    """Return ``numpy.linalg.cond``."""
+    """Return ``numpy.linalg.cond``; NumPy has none of matrices without elements."""
+    if not x.array.size:
+        raise np.linalg.LinAlgError(f"numpy.linalg.cond: not defined on empty arrays, got shape {x.array.shape}")
     return pseudoinverse.cond(x, p)
 
 
@@ -347,7 +380,6 @@ def tensorinv(a: Tensor, ind: int = 2) -> Any:
     return reshape.reshape(inverses.inv(reshape.reshape(a, math.prod(rows), -1)), (*columns, *rows))
 
 
-@rule("linalg.tensorsolve", "*a *b axes")
 def tensorsolve(a: Tensor, b: Tensor, axes: Sequence[int] | None = None) -> Any:
     """Return ``numpy.linalg.tensorsolve``."""
     ndim = a.array.ndim
@@ -360,6 +392,9 @@ def tensorsolve(a: Tensor, b: Tensor, axes: Sequence[int] | None = None) -> Any:
 
 _permuted = axes.permute
 
+_enter_of_two("linalg.solve", "?a ?b", solve)
+_enter_of_two("linalg.lstsq", "?a ?b rcond", lstsq)
+_enter_of_two("linalg.tensorsolve", "?a ?b axes", tensorsolve)
 enter("linalg.outer", "*x1:a *x2:b", outer)
 enter("linalg.tensordot", "*x1:a *x2:b axes", tensordot)
 enter("linalg.det", "*a:A", inverses.det)

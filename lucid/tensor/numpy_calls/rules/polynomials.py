@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -110,5 +111,10 @@ def polyint(p: Tensor, m: int = 1, k: float | Sequence[float] | None = None) -> 
 @rule("vander", "*x N increasing")
 def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Any:
     """Return ``numpy.vander``: powers of each number, the highest first unless `increasing`."""
-    matrix = chains.vander(x, N=len(x.array) if N is None else N)
+    if x.array.ndim != 1:
+        raise ShapeError(f"numpy.vander: x must be a one-dimensional array or sequence, got shape {x.array.shape}")
+    count = len(x.array) if N is None else operator.index(N)
+    if count == 0:
+        return getitem(reshape.unsqueeze(x, -1), (slice(None), slice(0)))
+    matrix = chains.vander(x, N=count)
     return matrix if increasing else axes.flip(matrix, (1,))

@@ -17,7 +17,15 @@ from lucid.ops.elementwise import arithmetic, comparison, nonfinite, selection
 from lucid.ops.index.gather import take_along_dim
 from lucid.ops.reduction import cumulative, extremes, running, sums
 from lucid.ops.shape import axes, broadcasting, diagonal, joining, reshape
-from lucid.tensor.numpy_calls.definition import NumpyCallError, axis_in, dtype_named, is_tensor, rule, tensor_of
+from lucid.tensor.numpy_calls.definition import (
+    NumpyCallError,
+    axis_in,
+    dtype_named,
+    is_tensor,
+    rule,
+    tensor_of,
+    untyped,
+)
 from lucid.tensor.numpy_calls.ufuncs import UFUNCS
 
 if TYPE_CHECKING:
@@ -227,7 +235,9 @@ def of_numbers(a: Tensor, axis: Axis, keepdims: bool, last: float, reduce: Calla
     """Return a reduction of all elements but NaN; NaN if no others are there."""
     result = reduce(without_nan(a, last), axis, keepdims)
     nothing = sums.all(*over(nonfinite.isnan(a), axis, keepdims))
-    return selection.where(nothing, tensor_of(np.nan, a), result)
+    # of complex numbers one of them, as only one of their parts may be NaN
+    nan = reduce(a, axis, keepdims) if a.array.dtype.kind == "c" else tensor_of(np.nan, a)
+    return selection.where(nothing, nan, result)
 
 
 @rule("ptp", "*a axis keepdims")
@@ -359,13 +369,27 @@ def accumulated_product(array: Tensor, axis: Axis = 0, dtype: object = None) -> 
     return running_product(array, accumulated_axis("multiply", array, axis), dtype)
 
 
+def running_extreme(a: Tensor, axis: int, run: Callable[..., Any], ufunc: np.ufunc) -> Any:
+    """Return running extremes; of complex numbers in NumPy's order, each from its first place."""
+    if a.array.dtype.kind != "c":
+        return run(a, axis)[0]
+    accumulate: Any = ufunc.accumulate
+    reached: Any = np.moveaxis(accumulate(a.numpy(force=True), axis), axis, -1)
+    before, now = reached[..., :-1], reached[..., 1:]
+    is_new = (now != before) & ~(np.isnan(now) & np.isnan(before))
+    index = np.zeros(reached.shape, np.int64)
+    index[..., 1:] = untyped.maximum.accumulate(is_new * np.arange(1, reached.shape[-1]), -1)
+    place = wrap(asarray(index, device=device_of(a.array)))
+    return axes.movedim(take_along_dim(axes.movedim(a, axis, -1), place, -1), -1, axis)
+
+
 @rule("maximum.accumulate", "*array axis")
 def running_maximum(array: Tensor, axis: Axis = 0) -> Any:
     """Return ``numpy.maximum.accumulate``."""
-    return running.cummax(array, accumulated_axis("maximum", array, axis))[0]
+    return running_extreme(array, accumulated_axis("maximum", array, axis), running.cummax, np.maximum)
 
 
 @rule("minimum.accumulate", "*array axis")
 def running_minimum(array: Tensor, axis: Axis = 0) -> Any:
     """Return ``numpy.minimum.accumulate``."""
-    return running.cummin(array, accumulated_axis("minimum", array, axis))[0]
+    return running_extreme(array, accumulated_axis("minimum", array, axis), running.cummin, np.minimum)

@@ -13,14 +13,23 @@ from lucid.base.device import device_of
 from lucid.base.dtype import as_dtype
 from lucid.base.gpu import is_gpu_array
 from lucid.ops.base.promotion import cast_to
-from lucid.ops.elementwise import arithmetic, comparison, nonfinite, rounding, selection
+from lucid.ops.elementwise import arithmetic, comparison, division, nonfinite, rounding, selection
 from lucid.ops.elementwise.complex import complex as of_parts
 from lucid.ops.elementwise.complex import imag, real
 from lucid.ops.index.gather import take_along_dim
 from lucid.ops.index.indexing import getitem
 from lucid.ops.reduction import sorting
 from lucid.ops.shape import reshape
-from lucid.tensor.numpy_calls.definition import enter, is_sequence, is_tensor, operand, rule, same_kind
+from lucid.tensor.numpy_calls.definition import (
+    NumpyCallError,
+    enter,
+    is_sequence,
+    is_tensor,
+    operand,
+    rule,
+    same_kind,
+    tensor_of,
+)
 from lucid.tensor.numpy_calls.rules.places import plain
 from lucid.tensor.numpy_calls.rules.reductions import along, running_along
 from lucid.tensor.numpy_calls.ufuncs import UFUNCS, is_complex
@@ -58,7 +67,7 @@ def piecewise(x: Tensor, condlist: Any, funclist: Any, args: tuple[Any, ...] = (
     result = wrap(zeros_beside(x.array))
     for truth, function in zip(stack, funclist, strict=True):
         value = (
-            function(same_kind(getitem(x, np.nonzero(truth)), x), *args, **(kw or {}))
+            function(same_kind(getitem(x, truth if not truth.ndim else np.nonzero(truth)), x), *args, **(kw or {}))
             if callable(function)
             else function
         )
@@ -124,6 +133,10 @@ def numbers_only(
 ) -> Any:
     """Return ``numpy.nan_to_num``: always a copy."""
     del copy
+    if any(map(np.ndim, map(plain, (nan, posinf, neginf)))):
+        raise NumpyCallError(
+            "numpy.nan_to_num: expected numbers with a Tensor, got an array: np.where(np.isnan(x), array, x)"
+        )
     if is_complex(x):
         return of_parts(*[nonfinite.nan_to_num(part, nan, posinf, neginf) for part in (real(x), imag(x))])
     return nonfinite.nan_to_num(x, nan, posinf, neginf)
@@ -200,6 +213,11 @@ def rounded(a: Tensor, decimals: int = 0) -> Any:
     """Return ``numpy.round``."""
     if is_complex(a):
         return of_parts(rounding.round(real(a), decimals=decimals), rounding.round(imag(a), decimals=decimals))
+    if a.array.dtype.char == "e" and decimals:
+        # in half precision, too, where the products overflow
+        ten = tensor_of(10.0 ** abs(decimals), a)
+        scale, unscale = (arithmetic.mul, division.div) if decimals > 0 else (division.div, arithmetic.mul)
+        return unscale(rounding.round(scale(a, ten)), ten)
     return rounding.round(a, decimals=decimals)
 
 

@@ -260,8 +260,10 @@ def trimmed(filt: Tensor, trim: str = "fb", axis: Axis = None) -> Any:
     where = [np.flatnonzero(values.any(tuple([j for j in range(values.ndim) if j != k]))) for k in range(values.ndim)]
     key = [slice(None)] * values.ndim
     for k in dims:
-        first, last = (int(where[k][0]), int(where[k][-1]) + 1) if len(where[k]) else (values.shape[k], values.shape[k])
-        key[k] = slice(first if "f" in trim.lower() else 0, last if "b" in trim.lower() else values.shape[k])
+        first, last = (int(where[k][0]), int(where[k][-1]) + 1) if len(where[k]) else (0, 0)
+        # of zeros alone nothing is left, whatever is trimmed
+        stays = last if "b" in trim.lower() or not last else values.shape[k]
+        key[k] = slice(first if "f" in trim.lower() else 0, stays)
     return getitem(filt, tuple(key))
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from lucid.autograd.base import wrap
 from lucid.base.arrays import asarray, zeros_beside
 from lucid.base.device import device_of
-from lucid.base.dtype import dtype_of
+from lucid.base.dtype import dtype_of, float64, int64
 from lucid.errors import DtypeError
 from lucid.ops.base.promotion import cast_to
 from lucid.ops.elementwise import arithmetic, comparison, division, nonfinite, power, selection
@@ -121,6 +121,8 @@ def average(
             sizes = [size if k in dims else 1 for k, size in enumerate(a.array.shape)]
             weights = reshape.reshape(axes.permute(weights, *order), sizes)
         weight = total(arithmetic.add(weights, wrap(zeros_beside(a.array))), axis, None, keepdims)
+        if (weight.array == 0).any():
+            raise ZeroDivisionError("numpy.average: weights sum to zero, can't be normalized")
         result = division.div(total(arithmetic.mul(a, weights), axis, None, keepdims), weight)
     return (result, arithmetic.add(weight, wrap(zeros_beside(result.array)))) if returned else result
 
@@ -156,7 +158,8 @@ def variance_of_numbers(
     away = selection.where(known, away, tensor_of(0, x))
     squares = sums.sum(in_dtype(real(arithmetic.mul(away, conj(away))), dtype), dims, keep)
     less = ddof if correction is None else correction
-    freedom = arithmetic.sub(sums.sum(known, dims, keep), less)
+    count = sums.sum(known, dims, keep)
+    freedom = arithmetic.sub(count if isinstance(less, int) else cast_to(count, dtype_of(squares.array)), less)
     enough = comparison.gt(freedom, 0)
     spread = division.div(squares, selection.where(enough, freedom, tensor_of(1, freedom)))
     return selection.where(enough, spread, tensor_of(np.nan, squares))
@@ -193,9 +196,14 @@ def covariances(
     parts = [in_dtype(x, wanted) for x in variables]
     rows = [reshape.reshape(x, 1, -1) if x.array.ndim < 2 else x if rowvar else axes.transpose(x, 0, 1) for x in parts]
     weights = {
-        key: None if value is None else operand(plain(value), m, strong=True)
-        for key, value in (("fweights", fweights), ("aweights", aweights))
+        key: None if value is None else cast_to(operand(plain(value), m, strong=True), weighed)
+        for key, value, weighed in (("fweights", fweights, int64), ("aweights", aweights, float64))
     }
+    factors = [np.asarray(plain(value)) for value in (fweights, aweights) if value is not None]
+    if factors and not np.prod(np.broadcast_arrays(*factors), axis=0).sum():
+        raise ZeroDivisionError("numpy.cov: weights sum to zero, can't be normalized")
+    if not len(rows[0].array):
+        return wrap(asarray(np.zeros((0, 0)), device=device_of(m.array)))  # of float64 whatever the variables are
     less = (0 if bias else 1) if ddof is None else ddof
     return covariance.cov(joining.cat(rows) if len(rows) > 1 else rows[0], correction=less, **weights)
 
@@ -354,14 +362,17 @@ def histogram(
     a: Tensor, bins: Any = 10, range: Any = None, density: bool | None = None, weights: Tensor | Array | None = None
 ) -> Any:
     """Return ``numpy.histogram``: the counts have a gradient by the weights, but none by `a`."""
-    values = np.ravel(plain(a))
-    if not is_tensor(weights):
-        return np.histogram(values, bins, range, density, weights)
-    edges = np.histogram_bin_edges(values, bins, range, plain(weights))
+    values = np.asarray(plain(a))
+    if not is_tensor(weights) or not weights.requires_grad:
+        return np.histogram(values, bins, range, density, plain(weights))
+    if values.dtype.kind == "c":
+        raise DtypeError("numpy.histogram: expected real numbers beside a Tensor of weights, got complex ones")
+    values = np.ravel(values)
+    edges = np.histogram_bin_edges(values, bins, range, np.ravel(plain(weights)))
     inside = (values >= edges[0]) & (values <= edges[-1])
     place = np.minimum(np.searchsorted(edges, values[inside], "right") - 1, len(edges) - 2)
     counts = counts_of(place, in_fractions(getitem(reshape.ravel(weights), inside)), len(edges) - 1)
     if density:
-        widths = wrap(asarray(np.diff(edges), device=device_of(counts.array)))
+        widths = wrap(asarray(np.diff(edges).astype(np.float64), device=device_of(counts.array)))
         counts = division.div(division.div(counts, widths), sums.sum(counts))
     return counts, edges
