@@ -6,6 +6,7 @@ import copy
 import inspect
 import itertools
 import pickle
+import re
 import warnings
 import weakref
 
@@ -316,6 +317,14 @@ class TestConversion:
         assert {type(v) for v in x.tolist()[0]} == {kind}
         assert type(x[0, 0].item()) is kind
         assert lucid.tensor(1, dtype=dtype).tolist() == 1
+
+    def test_tensors_in_lists_are_numbers(self):
+        """Each of one element stands for its number, however many dimensions it has; another one is refused by shape."""
+        x = lucid.tensor([[lucid.ones(1), 2.0], [lucid.tensor(3), lucid.full((1, 1), 4.0, requires_grad=True)]])
+        assert x.tolist() == [[1.0, 2.0], [3.0, 4.0]]
+        for shape in ((2,), (0,), (1, 2)):
+            with pytest.raises(ShapeError, match=re.escape(f"stands for one number, got one of shape {shape}")):
+                lucid.tensor([lucid.ones(shape), 2.0])
 
     def test_item_needs_one_element(self):
         """The error names the count."""

@@ -52,6 +52,16 @@ def test_tensors(rng):
     assert default_collate([np.zeros(1), lucid.ones(1, device="cpu")]).tolist() == [[0], [1]]
 
 
+@pytest.mark.parametrize("recorded", [(True, False, True), (False, True, False), (True, True, True)])
+def test_tensors_on_the_graph(recorded, rng):
+    """A batch of which any tensor is recorded is recorded too, and each of these gets its own gradient."""
+    parts = [lucid.tensor(rng.standard_normal(3), requires_grad=each) for each in recorded]
+    got, upstream = default_collate(parts), lucid.tensor(rng.standard_normal((3, 3)))
+    got.backward(upstream)
+    for part, each, row in zip(parts, recorded, upstream, strict=True):
+        assert part.grad.tolist() == row.tolist() if each else part.grad is None
+
+
 def test_containers():
     """Dicts, named tuples and lists keep their type, a tuple becomes a list, text stays."""
     got = default_collate([{"p": Point(1, "a"), "l": [1.0, (2, 3)]}, {"p": Point(3, "b"), "l": [4.0, (5, 6)]}])
