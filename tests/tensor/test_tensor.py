@@ -319,7 +319,7 @@ class TestConversion:
         assert lucid.tensor(1, dtype=dtype).tolist() == 1
 
     def test_tensors_in_lists_are_numbers(self):
-        """Each of one element stands for its number, however many dimensions it has; another one is refused by shape."""
+        """Each of one element stands for its number, whatever its dimensions; another one is refused by its shape."""
         x = lucid.tensor([[lucid.ones(1), 2.0], [lucid.tensor(3), lucid.full((1, 1), 4.0, requires_grad=True)]])
         assert x.tolist() == [[1.0, 2.0], [3.0, 4.0]]
         for shape in ((2,), (0,), (1, 2)):
