@@ -157,6 +157,38 @@ def test_batched_gradients_use_the_graph_up(retain_graph: bool | None) -> None:
             lucid.autograd.grad(y, x, rows[0])
 
 
+@pytest.mark.parametrize("way", ["backward", "to inputs", "grad"])
+def test_each_kind_of_pass_uses_the_graph_up(way: str) -> None:
+    """Whichever runs first frees what the graph keeps, and the next one says so; what is kept may run again."""
+    x = leaf(1.0, 2.0)
+    run = {
+        "backward": lambda y, **keep: y.sum().backward(**keep),
+        "to inputs": lambda y, **keep: y.sum().backward(inputs=[x], **keep),
+        "grad": lambda y, **keep: lucid.autograd.grad(y.sum(), x, **keep),
+    }[way]
+    y = x * x
+    run(y, retain_graph=True)
+    run(y)
+    for again in (lambda: run(y), lambda: y.sum().backward(), lambda: lucid.autograd.grad(y.sum(), x)):
+        with pytest.raises(RuntimeError, match="through the graph a second time"):
+            again()
+
+
+def test_a_first_gradient_that_a_hook_changes_is_its_own() -> None:
+    """The one with which a pass begins belongs to it: the next pass, of another tensor, begins with 1 again."""
+    for shape in ((), (1,), (1, 1)):
+        for _ in range(2):
+            x = lucid.ones(shape, dtype=lucid.float64, requires_grad=True)
+            y = x * 2
+            y.register_hook(lambda grad: grad.mul_(3) and None)
+            y.backward()
+            assert x.grad.item() == 6.0
+            x.grad = None
+            z = x * 5
+            z.backward()
+            assert x.grad.item() == 5.0
+
+
 def test_several_roots_share_one_pass() -> None:
     """Gradients of two roots add up, also where one root lies upstream of the other."""
     x = leaf(2.0)

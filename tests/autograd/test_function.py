@@ -278,6 +278,32 @@ def test_mark_dirty_returns_the_same_object() -> None:
 
 
 @contract("3.5")
+@pytest.mark.cpu("what is written is NumPy's memory")
+@pytest.mark.parametrize("recorded", [True, False])
+def test_mark_dirty_counts_what_is_written_below_tensors(recorded: bool) -> None:
+    """A change of the memory itself is one of the tensor's, on the graph or not: what has saved it notices."""
+
+    class Write(Function):
+        @staticmethod
+        def forward(ctx, x):
+            x.array[...] = 7
+            ctx.mark_dirty(x)
+            return x
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * 0
+
+    weight, x = leaf(2.0), lucid.tensor([3.0], dtype=lucid.float64)
+    y, version = weight * x, x._version
+    with lucid.set_grad_enabled(recorded):
+        assert Write.apply(x) is x
+    assert x._version == version + 1
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.backward()
+
+
+@contract("3.5")
 def test_mark_dirty_on_a_view_moves_its_base() -> None:
     """The base's history follows the change of its view."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import weakref
 from typing import TYPE_CHECKING
@@ -151,6 +152,20 @@ def test_allow_mutation() -> None:
     w.mul_(2)
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         z.backward()
+
+
+@pytest.mark.parametrize("outside", [True, False])
+def test_allow_mutation_beside_other_hooks(outside: bool) -> None:
+    """What was saved under it is kept before a change, whether a block of other hooks is open around it or inside."""
+    x = leaf(2.0)
+    others = saved_tensors_hooks(lambda tensor: tensor, lambda tensor: tensor)
+    with others if outside else contextlib.nullcontext(), allow_mutation_on_saved_tensors():
+        y = x * 3
+        z = y * y
+        with contextlib.nullcontext() if outside else others:
+            y.mul_(100)
+        z.backward()
+    assert x.grad.item() == 36.0
 
 
 def test_allow_mutation_belongs_to_the_thread_that_enters() -> None:
