@@ -180,11 +180,11 @@ def test_a_first_gradient_belongs_to_its_pass(shape: tuple[int, ...]) -> None:
     x, seen = lucid.ones(shape, dtype=lucid.float64, requires_grad=True), []
     for _ in range(2):
         for y in (x.view(shape), x * 1, x + 0, (x + 0).view(shape)):
-            y.retain_grad()
-            y.register_hook(seen.append)
             (grad,) = lucid.autograd.grad(y, x, retain_graph=True)
             assert grad.item() == 1.0
             grad.mul_(9)
+            y.retain_grad()
+            y.register_hook(seen.append)
             y.backward()
             assert (y.grad.item(), x.grad.item(), seen[-1].item()) == (1.0, 1.0, 1.0)
             for each in (y.grad, x.grad, seen[-1]):
