@@ -625,6 +625,31 @@ def test_dataclasses(rng):
     assert grad_output.note is None
 
 
+@contract("4.1")
+@pytest.mark.parametrize("first", [True, False])
+def test_hooks_of_both_forms_beside_each_other(first, rng):
+    """Each is given the gradients as it asked for them, whichever was registered first."""
+
+    class Weighted(nn.Module):
+        def forward(self, pair, factor):
+            return pair[0] * 2 + pair[1] * factor
+
+    seen, module = {}, Weighted()
+    for structured in (first, not first):
+        module.register_full_backward_hook(
+            lambda m, grad_input, _, structured=structured: seen.update({structured: grad_input}), structured=structured
+        )
+    a, b, factor = (lucid.tensor(rng.standard_normal(3), requires_grad=True) for _ in range(3))
+    upstream = lucid.tensor(rng.standard_normal(3))
+    module((a, b), factor).backward(upstream)
+    (of_a, of_b), of_factor = seen[True]
+    assert seen[False][0] is None
+    for got, expected in (
+        (of_a, upstream * 2), (of_b, upstream * factor), (of_factor, upstream * b), (seen[False][1], upstream * b)
+    ):  # fmt: skip
+        np.testing.assert_allclose(got.tolist(), expected.tolist(), rtol=1e-12)
+
+
 @contract("5.8")
 def test_mutable_arguments_stay_the_callers():
     """Without `structured` a list or dictionary that is passed is the caller's own, so that forward may fill it."""

@@ -180,11 +180,25 @@ def test_zero_grad(rng):
         assert not grad.any()
         assert not grad.requires_grad
     net(x).square().sum().backward(create_graph=True)
+    of_the_graph, values = net.scale.grad, net.scale.grad.tolist()
     net.zero_grad(set_to_none=False)
+    assert of_the_graph.tolist() == values
+    assert of_the_graph.grad_fn is not None
     assert not net.scale.grad.any()
     assert not net.scale.grad.requires_grad
     net.zero_grad()
     assert all(parameter.grad is None for parameter in net.parameters())
+
+
+@pytest.mark.parametrize("trained", [True, False])
+def test_a_copy_is_trained_or_frozen_as_its_original(trained):
+    """Alone, and in its module, whose copy has parameters of its own memory."""
+    net = nn.Linear(2, 3)
+    net.weight.requires_grad_(trained)
+    for copied in (copy.deepcopy(net.weight), copy.deepcopy(net).weight, pickle.loads(pickle.dumps(net)).weight):
+        assert copied.requires_grad is trained
+        assert copied.tolist() == net.weight.tolist()
+        assert copied.data_ptr() != net.weight.data_ptr()
 
 
 def test_conversion_keeps_parameters_and_replaces_buffers(rng):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,7 @@ import lucid
 from lucid import nn
 from lucid.errors import IndexOutOfRangeError, SettingError
 from lucid.nn.utils import norms, parametrizations
+from lucid.utils.checkpoint import checkpoint
 from tests.gradients import numbers
 
 OLD = pytest.mark.filterwarnings("ignore:weight_norm:FutureWarning")
@@ -158,3 +161,20 @@ def test_vectors_are_as_long_as_eps_lets_them(rng):
         assert np.linalg.norm(numbers(vector)) == pytest.approx(1, rel=1e-12)
     for vector in norms.drawn_vectors(matrix, 1e3):
         assert np.linalg.norm(numbers(vector)) == pytest.approx(len(vector) ** 0.5 / 1e3, rel=0.2)
+
+
+@FORMS
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+@pytest.mark.parametrize("use_reentrant", [True, False])
+def test_a_second_run_of_a_checkpoint_goes_no_further(form, use_reentrant, rng):
+    """The vectors move on once for each forward, and the gradient is that of the weight which the forward had."""
+    x = lucid.tensor(rng.standard_normal((4, 6)), dtype=lucid.float32, requires_grad=True)
+    plain = form.spectral_norm(nn.Linear(6, 5))
+    twin = copy.deepcopy(plain)
+    gradients = []
+    for layer, out in ((plain, plain(x)), (twin, checkpoint(twin, x, use_reentrant=use_reentrant))):
+        x.grad = None
+        out.square().sum().backward()
+        gradients.append([x.grad.tolist(), *[each.grad.tolist() for each in layer.parameters()]])
+    assert gradients[0] == gradients[1]
+    assert [each.tolist() for each in plain.buffers()] == [each.tolist() for each in twin.buffers()]
