@@ -637,7 +637,9 @@ def test_hooks_of_both_forms_beside_each_other(first, rng):
     seen, module = {}, Weighted()
     for structured in (first, not first):
         module.register_full_backward_hook(
-            lambda m, grad_input, _, structured=structured: seen.update({structured: grad_input}), structured=structured
+            lambda m, grad_input, *_, structured=structured: seen.update({structured: grad_input}),
+            structured=structured,
+            with_kwargs=not structured,
         )
     a, b, factor = (lucid.tensor(rng.standard_normal(3), requires_grad=True) for _ in range(3))
     upstream = lucid.tensor(rng.standard_normal(3))
