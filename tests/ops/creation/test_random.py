@@ -334,6 +334,11 @@ def test_weights_that_are_none(replacement):
         return
     with pytest.raises(ShapeError, match="without replacement: 3 asked for, 2 that can be drawn"):
         multinomial(weights, 3)
+    for order in (slice(None), slice(None, None, -1)):
+        rows = lucid.tensor(np.array([[1.0, 2.0, 3.0], [0.0, 5.0, 0.0]])[order].copy())
+        with pytest.raises(ShapeError, match="2 asked for, 1 that can be drawn"):
+            multinomial(rows, 2)
+        assert multinomial(rows, 2, True).shape == (2, 2)
 
 
 @pytest.mark.parametrize("count", [1, 7, 49, 50, 99])
