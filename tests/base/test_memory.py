@@ -12,12 +12,12 @@ import pytest
 
 from lucid.base import memory
 
+pytestmark = pytest.mark.cpu("memory of the host")
+
 FAULTS = """
 import resource
 import numpy as np
 import lucid
-
-pytestmark = pytest.mark.cpu("memory of the host")
 
 def faults():
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
