@@ -29,7 +29,9 @@ def run(folder, device, options):
     sys.path.insert(0, str(folder))
     results = Results()
     usual = ["-q", "--tb=no", "-p", "no:cacheprovider", "--disable-deadline", "--hypothesis-seed=0", "-W", "ignore"]
-    pytest.main([*usual, "array_api_tests", *options], plugins=[results])
+    ending = pytest.main([*usual, "array_api_tests", *options], plugins=[results])
+    if not results.ended:
+        raise SystemExit(f"{folder}: no test has run, pytest ends with {ending!r}")
     return results.ended
 
 
