@@ -328,6 +328,42 @@ def test_a_fraction_of_an_epoch_goes_on_behind_a_restart(factor):
         np.testing.assert_allclose(*[schedule.get_last_lr() for schedule in schedules], rtol=1e-12)
 
 
+OF_RATES = {
+    "cyclic": lambda o, low, high: m.CyclicLR(o, low, high, 2),
+    "one cycle": lambda o, low, high: m.OneCycleLR(o, high, 6),
+    "swa": lambda o, low, high: OURS.SWALR(o, high, 3),
+    "a list": lambda o, low, high: m.CyclicLR(o, [low, high], [high, high * 2], 3),
+}
+
+
+@pytest.mark.parametrize("name", OF_RATES)
+@pytest.mark.parametrize(
+    "rates", [BASE.tolist(), [lucid.tensor(each) for each in BASE.tolist()]], ids=["floats", "tensors"]
+)
+def test_rates_that_are_given_as_tensors(name, rates):
+    """They are those of floats, stay what they were, and may change afterwards; the groups' are other tensors."""
+    runs = []
+    for kind in (float, lambda value: lucid.tensor(value, dtype=lucid.float64)):
+        low, high = kind(0.01), kind(0.2)
+        optimizer = optimizer_of(
+            rates=[lucid.tensor(rate.item()) if isinstance(rate, lucid.Tensor) else rate for rate in rates]
+        )
+        schedule = OF_RATES[name](optimizer, low, high)
+        if isinstance(low, lucid.Tensor):
+            assert [low.item(), high.item()] == [0.01, 0.2]
+            low.fill_(5.0)
+            high.fill_(7.0)
+        runs.append([])
+        for _ in range(6):
+            optimizer.step()
+            schedule.step()
+            runs[-1].append([float(rate) for rate in schedule.get_last_lr()])
+            assert runs[-1][-1] == [float(group["lr"]) for group in optimizer.param_groups]
+        if isinstance(low, lucid.Tensor):
+            assert [low.item(), high.item()] == [5.0, 7.0]
+    np.testing.assert_allclose(runs[1], runs[0], rtol=1e-6, atol=1e-9)
+
+
 @pytest.mark.parametrize("metric", ["3", None, [1.0], lucid.ones(2)], ids=repr)
 def test_a_metric_is_a_number(metric):
     """Anything else is refused, and counts as no epoch."""

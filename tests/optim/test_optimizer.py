@@ -681,6 +681,20 @@ def test_a_hook_that_refuses_a_state_leaves_the_old_one(which):
     np.testing.assert_allclose(x.tolist(), [1 - 0.5 - 0.95, 2 + 0.5 + 0.95], rtol=1e-6)
 
 
+@pytest.mark.parametrize("kind", [set, frozenset])
+def test_parameters_without_an_order_are_refused(kind):
+    """A set of them, alone or in a group, would have other numbers in each run."""
+    x, y = (lucid.ones(2, requires_grad=True) for _ in range(2))
+    optimizer = optim.SGD([x])
+    for members in (
+        lambda: optim.SGD([{"params": kind([y])}]),
+        lambda: optimizer.add_param_group({"params": kind([y])}),
+    ):
+        with pytest.raises(TypeError, match="in an ordered collection, got a set, whose order changes"):
+            members()
+    assert len(optimizer.param_groups) == 1
+
+
 def test_names_of_a_loaded_state_win():
     """Parameter names in a state dict replace the optimiser's own, with a warning; they stay where it has none."""
     x = lucid.tensor([1.0], requires_grad=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from lucid.arguments import unfit
 from lucid.errors import SettingError, StateDictError
-from lucid.optim.lr_scheduler.groups import copied, read, write_rate
+from lucid.optim.lr_scheduler.groups import read, write_rate
 from lucid.optim.lr_scheduler.plateau import ReduceLROnPlateau
 from lucid.optim.lr_scheduler.scheduler import LRScheduler, all_or_nothing
 from lucid.settings.optimizers import whole
@@ -229,4 +229,4 @@ class ChainedScheduler(Combined):
 def _to_first_rates(optimizer: Optimizer) -> None:
     """Give each group its first learning rate."""
     for group in optimizer.param_groups:
-        write_rate(group, copied(group["initial_lr"]))
+        write_rate(group, group["initial_lr"])

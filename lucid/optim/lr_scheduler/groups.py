@@ -32,10 +32,10 @@ def beside(value: object, rate: object) -> Any:
 
 
 def write_rate(group: Group, value: Rate) -> None:
-    """Give a group its learning rate; one that a tensor holds is written in place, as graphs read it there."""
+    """Give a group its learning rate, a copy; one that a tensor holds is written in place, as graphs read it there."""
     rate: object = group["lr"]
     if not isinstance(rate, Tensor):
-        group["lr"] = value
+        group["lr"] = copied(value)
     elif isinstance(value, Tensor):
         rate.copy_(value.reshape(rate.shape))
     else:

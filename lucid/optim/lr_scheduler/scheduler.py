@@ -14,7 +14,7 @@ from lucid.autograd.modes.state import no_grad
 from lucid.base import gpu
 from lucid.errors import CaptureError, SettingError, StateDictError, warn
 from lucid.ops.creation.data import tensor
-from lucid.optim.lr_scheduler.groups import Rate, beside, copied, read, write_rate
+from lucid.optim.lr_scheduler.groups import Rate, beside, read, write_rate
 from lucid.settings.optimizers import number
 from lucid.settings.schedules import scheduled
 from lucid.tensor import Tensor
@@ -267,7 +267,7 @@ class LRScheduler:
     def _write_back(self) -> None:
         """Give groups the learning rates of the last step; there may be groups that were added after it."""
         for group, rate in zip(self.optimizer.param_groups, self._last_lr, strict=False):
-            write_rate(group, copied(rate))
+            write_rate(group, rate)
 
     def _check_state(self, state_dict: Mapping[str, Any]) -> None:
         """Raise unless there is all that a state dict of this schedule has."""
