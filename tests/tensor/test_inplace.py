@@ -537,6 +537,19 @@ def test_a_shared_base_changes_through_a_view(rng):
         base[0].add_(lucid.ones(2, 4))
 
 
+@pytest.mark.parametrize("name", ["add_", "sub_", "mul_", "div_"])
+def test_operands_by_name_are_on_the_graph(name, rng):
+    """The operand that is given by its name gets its gradient, also where the changed tensor required none."""
+    values, upstream = rng.uniform(1, 2, 3), lucid.tensor(rng.standard_normal(3))
+    gradients = []
+    for call in (lambda x, other: getattr(x, name)(other=other), lambda x, other: getattr(x, name)(other)):
+        other, x = lucid.tensor(values, requires_grad=True), lucid.tensor(values + 1)
+        call(x, other)
+        assert x.requires_grad
+        gradients.append(lucid.autograd.grad(x, other, upstream)[0].tolist())
+    assert gradients[0] == gradients[1]
+
+
 def test_fill_as_a_function():
     """It gives a new tensor; the gradient of the number is the sum, that of the operand zero."""
     x, value = lucid.ones(2, 3, requires_grad=True), lucid.tensor(2.0, requires_grad=True)

@@ -97,6 +97,24 @@ def test_format():
         format(lucid.ones(1), ".2f")
 
 
+def test_powers_of_ten_are_for_one_setting():
+    """`sci_mode` is decided by the range of the numbers again with the next call that does not give it."""
+    x = lucid.tensor([1.5, 2.5], device="cpu")
+    for mode, shown in ((True, "1.5000e+00"), (None, "1.5000"), (False, "1.5000")):
+        lucid.set_printoptions(sci_mode=mode)
+        assert shown in repr(x)
+        assert ("e+" in repr(x)) is (mode is True)
+    lucid.set_printoptions(sci_mode=True)
+    lucid.set_printoptions(precision=2)
+    assert repr(x) == "tensor([1.50, 2.50])"
+
+
+def test_a_suffix_stands_behind_the_last_line():
+    """Only what does not fit beside the last line begins another one, however many lines there are before."""
+    x = lucid.ones(5, 3, dtype=lucid.float64, device="cpu", requires_grad=True)
+    assert repr(x).splitlines()[-1] == "        [1., 1., 1.]], dtype=lucid.float64, requires_grad=True)"
+
+
 @pytest.mark.cpu("tensors on another device print it")
 def test_printoptions():
     """Options stay until they are changed; an unknown profile changes nothing."""

@@ -250,6 +250,8 @@ class TestDetach:
             view.detach_()
         assert y.detach_() is y
         assert (y.is_leaf, y.requires_grad) == (True, False)
+        with pytest.raises(RuntimeError, match="a view cannot be detached in place"):
+            y[:1].detach_()
 
 
 class TestConversion:
