@@ -651,6 +651,16 @@ def test_inner_settings_are_taken_back_to_the_outer_ones(rng):
     assert "debug=True shows" not in str(caught.value)
 
 
+@pytest.mark.parametrize("setting", [True, False, None])
+@pytest.mark.parametrize("debug", [True, False])
+def test_the_setting_goes_before_the_argument(setting, debug, rng):
+    """`set_checkpoint_debug_enabled` switches the lines of code on or off whatever a call asks for; None leaves it."""
+    x, shapes = leaf(rng, 3), iter([3, 2])
+    with set_checkpoint_debug_enabled(setting), pytest.raises(CheckpointError) as caught:
+        checkpoint(lambda x: x[: next(shapes)].exp().sum(), x, use_reentrant=False, debug=debug).backward()
+    assert ("debug=True shows" not in str(caught.value)) is (debug if setting is None else setting)
+
+
 def test_a_run_that_counts_no_changes_is_not_compared():
     """One tensor may be a parameter here and a buffer there: of the latter a read does not say how often it changed."""
     trained, kept = nn.Module(), nn.Module()
