@@ -174,6 +174,17 @@ def test_each_kind_of_pass_uses_the_graph_up(way: str) -> None:
             again()
 
 
+def test_a_view_is_an_input_as_others_are() -> None:
+    """`backward` to a view, of a leaf or of a result, gives the view its gradient, and nothing to its base."""
+    x = leaf(1.0, 2.0, 3.0)
+    y = x * 2
+    for base in (x, y):
+        view = base[1:]
+        (view * view).sum().backward(inputs=[view])
+        assert view.grad.tolist() == (2 * view).tolist()
+        assert x.grad is None
+
+
 @pytest.mark.parametrize("shape", [(), (1,), (1, 1)])
 def test_a_first_gradient_belongs_to_its_pass(shape: tuple[int, ...]) -> None:
     """What a pass hands out may be changed, by a hook or later: the next one, of any tensor, begins with 1 again."""

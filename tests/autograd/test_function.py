@@ -420,3 +420,50 @@ def test_a_function_that_changes_a_view_runs_once(rng):
     assert received == [(upstream[0].tolist(), upstream[1].tolist())]
     assert x.grad.tolist() == (upstream[0] * 2).tolist()
     assert y.grad.tolist() == (upstream[1] * 3).tolist()
+
+
+def test_tensors_that_are_not_saved_leave_those_that_were() -> None:
+    """A call that is refused changes nothing: backward finds what forward had saved before."""
+
+    class Careful(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            with pytest.raises(TypeError):
+                ctx.save_for_backward("nothing")
+            return x * x
+
+        @staticmethod
+        def backward(ctx, grad):
+            (x,) = ctx.saved_tensors
+            return 2 * x * grad
+
+    x = leaf(3.0)
+    Careful.apply(x).backward()
+    assert x.grad.item() == 6.0
+
+
+def test_a_saved_output_that_is_returned_twice() -> None:
+    """Its gradient comes at the last position, of the output that was saved too."""
+
+    class Twice(Function):
+        @staticmethod
+        def forward(ctx, x):
+            y = x * x
+            ctx.save_for_backward(x, y)
+            return y, y
+
+        @staticmethod
+        def backward(ctx, first, last):
+            x, y = ctx.saved_tensors
+            assert y.grad_fn is not None
+            return (first + 10 * last) * 2 * y / x
+
+    x = leaf(3.0)
+    a, b = Twice.apply(x)
+    assert a is b
+    (gradient,) = lucid.autograd.grad(a * 1, x, create_graph=True)
+    assert gradient.item() == 60.0
+    gradient.backward()
+    # 20 y' / x - 20 y / x**2, where y' comes through the last position too
+    assert x.grad.item() == pytest.approx(20 * 60 / 3 - 20)

@@ -368,3 +368,26 @@ def test_outputs_without_a_graph_may_not_move(sign):
     x = lucid.ones(2, dtype=lucid.float64, requires_grad=True)
     with pytest.raises(GradcheckError, match="no output requires grad"):
         gradcheck(lambda x: x.detach() * sign, (x,))
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_second_derivatives_beside_a_constant(place, rng):
+    """An argument that requires no grad may stand before or behind the one that does."""
+    arguments = [lucid.tensor(rng.uniform(1, 2, 3), requires_grad=number == place) for number in range(2)]
+    assert gradgradcheck(lambda a, b: a * a * b * b * b, arguments)
+
+
+@pytest.mark.parametrize("check", [gradcheck, gradgradcheck])
+@pytest.mark.parametrize("calls", [2, 3, 4, 6])
+def test_the_input_is_put_back_where_the_function_fails(check, calls, rng):
+    """An error of the function in the midst of the differences leaves the tensors as they were."""
+    x, left = lucid.tensor(rng.standard_normal(3), requires_grad=True), iter(range(calls))
+    before = x.tolist()
+
+    def fails(x):
+        next(left, None) is not None or pytest.fail("as it is to")
+        return (x * x * x).sum()
+
+    with pytest.raises(pytest.fail.Exception):
+        check(fails, x)
+    assert x.tolist() == before
