@@ -33,6 +33,7 @@ integrate.trapezoid(x, y) | integrate.cumulative_trapezoid(x, initial=0) | speci
 """
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of SciPy from 1.18 on, about norms of halves
 @pytest.mark.parametrize("dtype", ["e", "f", "d"])
 def test_each_dtype_beside_what_is_recorded(dtype, rng):
     """Of half precision and integers, too, the dtype is SciPy's, or both sides refuse."""
