@@ -228,6 +228,25 @@ def test_arrays_that_do_not_follow_each_other(path, places):
     assert "do not follow those up to" in refused(path)
 
 
+@pytest.mark.parametrize("behind", [1, 4, 4096])
+def test_bytes_behind_the_arrays(path, behind):
+    """What follows the last array is no part of the format."""
+    raw(path, {"0": {"dtype": "U8", "shape": [4], "data_offsets": [0, 4]}}, bytes(4 + behind))
+    assert f"expected 4 bytes of arrays, found {4 + behind:,}" in refused(path)
+
+
+def test_memory_that_runs_out_is_no_damage(path, monkeypatch):
+    """Where there is no room for an array the MemoryError comes out, and says nothing of the file."""
+    lucid.save({"x": lucid.ones(300)}, path)
+
+    def refuse(*_, **__):
+        raise MemoryError("no room")
+
+    monkeypatch.setattr(np, "empty", refuse)
+    with pytest.raises(MemoryError, match="no room"):
+        lucid.load(path, map_location="cpu")
+
+
 @pytest.mark.parametrize(
     ("header", "length"),
     [(b"{}", 2**63), (b"{}", 2**40), (b"{}", 3), (b"[]", None), (b'{"x": 3}', None), (b'{"x": {}}', None),

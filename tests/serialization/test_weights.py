@@ -171,6 +171,17 @@ def test_a_header_that_lies_is_refused(tmp_path, entry, words, mmap):
         lucid.load(tmp_path / "x", mmap=mmap)
 
 
+@pytest.mark.parametrize("mmap", [False, True])
+def test_weights_behind_something_else(tmp_path, mmap):
+    """A file that is open is read from where it stands, mapped or not."""
+    values = np.arange(300.0)
+    path = tmp_path / "behind"
+    path.write_bytes(b"eleven byte" + save({"x": values}))
+    with path.open("rb") as file:
+        file.seek(11)
+        assert lucid.load(file, map_location="cpu", mmap=mmap)["x"].tolist() == values.tolist()
+
+
 def test_mmap_needs_a_file(tmp_path):
     """What is in memory, or is empty, cannot be mapped; PyTorch's files are not."""
     with pytest.raises(CheckpointError, match="mmap=True: expected a file on the disk"):
