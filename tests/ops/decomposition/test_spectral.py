@@ -171,3 +171,21 @@ def test_vectors_that_a_full_decomposition_adds_change_no_gradient(shape, rng):
         of_vectors.append(numbers(lucid.autograd.grad((whole * weights).sum(), x)[0]))
     np.testing.assert_allclose(*of_values, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(*of_vectors, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["eigh", "eigvalsh"])
+@pytest.mark.parametrize("part", ["L", "U"])
+def test_the_gradient_reads_the_part_that_the_values_do(name, part, rng):
+    """What lies in the other triangle changes neither the eigenvalues nor their gradient."""
+    whole = rng.standard_normal((4, 4))
+    whole = whole + whole.T
+    other = rng.standard_normal((4, 4))
+    half = np.tril(whole) + np.triu(other, 1) if part == "L" else np.triu(whole) + np.tril(other, -1)
+    upstream, outcomes = lucid.tensor(rng.standard_normal(4)), []
+    for matrix in (whole, half):
+        x = lucid.tensor(matrix, requires_grad=True)
+        result = getattr(lucid.linalg, name)(x, UPLO=part)
+        values = result if name == "eigvalsh" else result[0]
+        outcomes.append([numbers(values), numbers(lucid.autograd.grad(values, x, upstream)[0])])
+    for got, wanted in zip(*reversed(outcomes), strict=True):
+        np.testing.assert_allclose(got, wanted, rtol=1e-9, atol=1e-12)

@@ -213,6 +213,19 @@ def test_integers_at_the_ends_of_a_dtype(name):
         assert (x | number).dtype is x.dtype
 
 
+@pytest.mark.parametrize("dtype", ["int8", "int32", "int64", "uint8", "float32", "float64"])
+def test_quotients_that_are_rounded(dtype):
+    """`trunc` rounds towards zero, as C does, and `floor` down: of integers and floats, of each pair of signs."""
+    a, b = (each.ravel() for each in np.meshgrid([-9, -8, -7, -1, 0, 1, 7, 8, 9], [-4, -3, -2, -1, 1, 2, 3, 4]))
+    if dtype == "uint8":
+        a, b = abs(a), abs(b)
+    x, y = (lucid.tensor(each.astype(dtype)) for each in (a, b))
+    for mode, rounded in (("trunc", np.trunc), ("floor", np.floor)):
+        got = lucid.div(x, y, rounding_mode=mode)
+        assert got.dtype is x.dtype
+        np.testing.assert_array_equal(numbers(got), rounded(a / b))
+
+
 def test_integers_to_negative_powers_of_tensors():
     """Integers to tensors of negative integers give the fraction without its digits: 0, and 1 or -1 for those."""
     out = lucid.tensor([2, 1, -1, -1, 3]) ** lucid.tensor([-1, -3, -3, -2, 2])

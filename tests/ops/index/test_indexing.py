@@ -67,6 +67,7 @@ MISTAKES = {
         r"a number or a 0-dim tensor, got shape \[3\]",
     ),
     "masked_fill value": (lambda x: masked_select.masked_fill(x, x > 1, x), ShapeError, "0-dim tensor"),
+    "masked_fill one value": (lambda x: masked_select.masked_fill(x, x > 1, lucid.ones(1)), ShapeError, "0-dim tensor"),
     "masked_scatter": (lambda x: masked_select.masked_scatter(x, x >= 0, x[0]), ShapeError, "source has only 3"),
 }
 

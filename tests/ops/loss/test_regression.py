@@ -314,3 +314,13 @@ def test_a_kink_bends_on_its_inner_side_alone(sign):
         (slope,) = lucid.autograd.grad(loss, x, create_graph=True)
         assert slope.item() == sign * min(distance / 0.5, 1)
         assert lucid.autograd.grad(slope, x)[0].item() == bend
+
+
+@pytest.mark.filterwarnings("ignore:.*target size")
+def test_a_batch_is_that_of_the_input(rng):
+    """`batchmean` of `kl_div` divides by the rows of the input, also where the target has more."""
+    x, target = lucid.tensor(np.log(rng.random((1, 3)))), lucid.tensor(rng.random((4, 3)))
+    total = kl_div(x, target, reduction="sum").item()
+    assert kl_div(x, target, reduction="batchmean").item() == pytest.approx(total, rel=1e-12)
+    whole = kl_div(x.expand(4, 3), target, reduction="batchmean").item()
+    assert whole == pytest.approx(total / 4, rel=1e-12)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -177,8 +179,9 @@ def test_logsumexp_far_out(rng):
 def test_correction_has_two_names():
     """`unbiased` and `correction` exclude each other; a bool in the place of `dim` is `unbiased`."""
     x = lucid.tensor([1.0, 2.0, 4.0])
-    with pytest.raises(CorrectionError, match="both unbiased and correction"):
-        var(x, 0, True, correction=1)
+    for unbiased, correction in itertools.product((True, False), (0, 1, 2.5)):
+        with pytest.raises(CorrectionError, match="both unbiased and correction"):
+            var(x, 0, unbiased, correction=correction)
     assert float(var(x, False)) == float(var(x, correction=0)) == pytest.approx(14 / 9)
 
 
