@@ -11,12 +11,13 @@ from lucid.ops.base.one_device import check_one_device
 from lucid.ops.base.operands import tensor_operand
 from lucid.ops.base.promotion import accumulation_dtype, array_of, float_operand
 from lucid.ops.base.scalars import as_int, as_number
-from lucid.ops.elementwise.arithmetic import mul, sub
+from lucid.ops.elementwise.arithmetic import add, mul, sub
 from lucid.ops.elementwise.complex import complex as complex_of
 from lucid.ops.elementwise.complex import conj, imag, real
 from lucid.ops.elementwise.division import div
 from lucid.ops.elementwise.power import sqrt
 from lucid.ops.elementwise.selection import clamp, where
+from lucid.ops.index.select import narrow
 from lucid.ops.linalg.products import matmul
 from lucid.ops.reduction.norms import norm
 from lucid.ops.reduction.sums import sum
@@ -26,6 +27,9 @@ from lucid.ops.shape.reshape import reshape, squeeze, unsqueeze
 
 if TYPE_CHECKING:
     from lucid.tensor import Tensor
+
+PART = 2**13
+"""As many observations BLAS adds up for `cov` at once."""
 
 
 def cov(
@@ -78,7 +82,22 @@ def cov(
     rest = max(rest, 0) if isinstance(rest, int) else clamp(rest, min=0)
     left = centred if weights is None else mul(centred, weights)
     right = conj(movedim(centred, 0, 1))
-    return squeeze(div(matmul(left.to(right.dtype), right), rest))
+    return squeeze(div(_products(left.to(right.dtype), right), rest))
+
+
+def _products(left: Tensor, right: Tensor) -> Any:
+    """Return the product of two matrices; of many columns and rows that of parts of them, summed.
+
+    BLAS adds up a long row in few sums, so that single numbers are lost beside them.
+    """
+    count, parts = left.array.shape[1], left.array.shape[1] // PART
+    if parts < 2:
+        return matmul(left, right)
+    whole = parts * PART
+    columns = movedim(reshape(narrow(left, 1, 0, whole), -1, parts, PART), 1, 0)
+    total = sum(matmul(columns, reshape(narrow(right, 0, 0, whole), parts, PART, -1)), 0)
+    rest = count - whole
+    return add(total, matmul(narrow(left, 1, whole, rest), narrow(right, 0, whole, rest))) if rest else total
 
 
 def corrcoef(input: Tensor) -> Tensor:
