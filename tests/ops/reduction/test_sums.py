@@ -342,3 +342,17 @@ def test_tests_over_no_dimension(dtype):
             assert found.tolist() == [[1, 0], [1, 1]]
             assert found.dtype == (lucid.uint8 if dtype == "uint8" else lucid.bool)
     assert float(sum(x, ())) == float(sum(x))
+
+
+@pytest.mark.parametrize("variables", [1, 2])
+def test_covariances_of_many_observations_are_sums_of_parts(variables, rng):
+    """Of a million numbers they are within 8 roundings; a rest that fills no part counts too, and so do gradients."""
+    x = rng.standard_normal((variables, 2**20 + 3)).astype(np.float32)
+    wanted = np.cov(x.astype(np.float64))
+    assert np.abs(numbers(lucid.cov(lucid.tensor(x))) - wanted).max() < 8 * 2.0**-24 * np.abs(wanted).max()
+    short = lucid.tensor(x[:, : 2**14 + 5].astype(np.float64), requires_grad=True)
+    upstream = lucid.tensor(rng.standard_normal((variables, variables)).squeeze())
+    (slope,) = lucid.autograd.grad(lucid.cov(short), short, upstream)
+    centred = numbers(short) - numbers(short).mean(1, keepdims=True)
+    both = np.atleast_2d(numbers(upstream) + numbers(upstream).T)
+    np.testing.assert_allclose(numbers(slope), both @ centred / (centred.shape[1] - 1), rtol=1e-9, atol=1e-15)
