@@ -625,6 +625,17 @@ def test_dataclasses(rng):
     assert grad_output.note is None
 
 
+@pytest.mark.parametrize("kind", ["forward_pre_hook", "forward_hook", "full_backward_pre_hook", "full_backward_hook"])
+def test_a_hook_that_is_put_in_front_fires_first(kind, rng):
+    """`prepend` puts a hook of each kind before those that were there."""
+    module, order = nn.Tanh(), []
+    register = getattr(module, f"register_{kind}")
+    for name, prepend in (("a", False), ("b", True), ("c", False), ("d", True)):
+        register(lambda *_, name=name: order.append(name), prepend=prepend)
+    module(lucid.tensor(rng.standard_normal(3), requires_grad=True)).sum().backward()
+    assert "".join(order) == "dbac"
+
+
 @contract("4.1")
 @pytest.mark.parametrize("first", [True, False])
 def test_hooks_of_both_forms_beside_each_other(first, rng):
