@@ -105,20 +105,26 @@ class LBFGS(DeclaredOptimizer):
             return
         first = params[0]
         beside = [("another one", param.array) for param in params]
-        for name, value in self.state.get(first, {}).items():
-            kept = cast("list[Any]", value if isinstance(value, list) else [value])
-            beside += [(f"its {name}", each.array) for each in kept if isinstance(each, TensorBase)]
+        beside += [(f"its {name}", each.array) for name, each in self._history(first)]
         check_devices(first.array, beside)
+
+    def _history(self, first: Tensor) -> list[tuple[str, Any]]:
+        """Return the tensors that are kept of all parameters with the first one, by name."""
+        return [
+            (name, each)
+            for name, value in self.state.get(first, {}).items()
+            for each in (cast("list[Any]", value) if isinstance(value, list) else [value])
+            if isinstance(each, TensorBase)
+        ]
 
     def _check_shapes(self, params: list[Tensor], group: Group) -> None:
         """Raise `ShapeError` if a gradient, or the history of steps, is not of the size of the parameters."""
         super()._check_shapes(with_grads(params), group)
-        size = sum(_flat(param).array.size for param in params)
-        for name, value in self.state.get(params[0], {}).items():
-            kept = cast("list[Any]", value if isinstance(value, list) else [value])
-            for each in kept:
-                if isinstance(each, TensorBase) and each.array.ndim and each.array.size != size:
-                    raise unlike_parameters(f"parameters of {size} elements have {name} of {each.array.size}")
+        # of complex numbers both parts
+        size = sum(param.array.size * (1 + param.is_complex()) for param in params)
+        for name, each in self._history(params[0]):
+            if each.array.ndim and each.array.size != size:
+                raise unlike_parameters(f"parameters of {size} elements have {name} of {each.array.size}")
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Return the result of the first call of `closure`, after up to `max_iter` steps.
