@@ -196,3 +196,23 @@ def test_line_searches_share_the_evaluations(lr, most):
     calls = []
     optimizer.step(closure_of(optimizer, [x], lambda x: ((x - 3) ** 4).sum(), calls))
     assert len(calls) <= most + 1
+
+
+def test_complex_parameters_go_on_from_their_history(rng):
+    """A second step finds the history of both parts of each number, and ends at the numbers themselves."""
+    c, r = rng.standard_normal(3) + 1j * rng.standard_normal(3), rng.standard_normal(2)
+    z = lucid.tensor(np.zeros(3, complex), requires_grad=True)
+    x = lucid.tensor(np.zeros(2), requires_grad=True)
+    optimizer = optim.LBFGS([z, x], lr=0.5, max_iter=2)
+
+    def closure():
+        optimizer.zero_grad()
+        loss = (z - lucid.tensor(c)).abs().square().sum()
+        loss = loss + (x - lucid.tensor(r)).square().sum()
+        loss.backward()
+        return loss
+
+    for _ in range(20):
+        optimizer.step(closure)
+    np.testing.assert_allclose(z.detach().cpu().numpy(), c, atol=1e-4)
+    np.testing.assert_allclose(x.detach().cpu().numpy(), r, atol=1e-4)
