@@ -33,6 +33,9 @@ struct Reader {
     __device__ __forceinline__ long long volume() const { return (long long)x.size * y.size * z.size; }
 };
 
+// One copy of the code, as it is long and reflection reads up to eight positions a point.
+template <typename R> __device__ __noinline__ R modulo(R a, R b) { return fmod(a, b); }
+
 // Brings a position outside of the elements inside, and multiplies slope by how fast it moves then: 1, -1 or 0.
 template <typename R> __device__ __forceinline__ R inside(R position, int size, int padding, int aligned, R& slope) {
     if (padding == ZEROS) return position;
@@ -43,7 +46,7 @@ template <typename R> __device__ __forceinline__ R inside(R position, int size, 
             return 0;
         }
         const R distance = position < least ? least - position : position - least;
-        const R extra = fmod(distance, span), flips = floor(distance / span);
+        const R extra = modulo(distance, span), flips = floor(distance / span);
         const bool odd = flips - 2 * floor(flips / 2) == 1;
         if (odd != position < least) slope = -slope;
         position = (odd ? span - extra : extra) + least;
