@@ -242,6 +242,7 @@ LINALG = [
     Row("svd", lambda l, x: l.svd(x, compute_uv=False), ((5, 3),)),
     Row("eigh", lambda l, a: l.eigh(a, lower=False, eigvals_only=True), (positive_definite,)),
     Row("eigh", lambda l, a: l.eigh(a, eigvals_only=True), (positive_definite,)),
+    *[Row("eigh", lambda l, a, k=k: l.eigh(a, lower=k)[1] ** 2, (positive_definite,)) for k in (True, False)],
     Row("eigvalsh", lambda l, a: l.eigvalsh(a, lower=False), (positive_definite,)),
     Row("block_diag", lambda l, a, b: l.block_diag(a, b, 2.0), ((2, 3), (2,))),
     Row("toeplitz", lambda l, c, r: l.toeplitz(c, r), ((4,), (3,))),

@@ -6,6 +6,7 @@ from importlib import import_module
 
 import numpy as np
 import pytest
+import scipy.linalg
 
 import lucid
 from lucid import numpy as lnp
@@ -73,3 +74,19 @@ def test_what_scipy_has_none_of():
         signal.savgol_filter(lucid.ones(5, dtype=lucid.complex64, requires_grad=True), 3, 1)
     integral = integrate.cumulative_trapezoid(lucid.tensor([np.nan, 1.0], requires_grad=True), initial=0)
     assert integral[0].item() == 0.0
+
+
+def test_eigenvectors_have_the_signs_of_scipys_driver(rng):
+    """Of each eigenvector's signs, or phases, it is SciPy's; degenerate ones stay what they are, and finite."""
+    for k in range(2, 12):
+        for part in (0, 1j):
+            a = rng.standard_normal((k, k)) + part * rng.standard_normal((k, k))
+            for lower, one in ((True, a), (False, a.astype("F" if part else "f"))):
+                wanted = scipy.linalg.eigh(one, lower=lower)
+                for made, other in zip(
+                    linalg.eigh(lucid.tensor(one, requires_grad=True), lower=lower), wanted, strict=True
+                ):
+                    np.testing.assert_allclose(made.detach().numpy(), other, atol=1e-10 if lower else 1e-4)
+                    assert made.dtype == other.dtype
+    same = linalg.eigh(lnp.asarray(lucid.eye(3, requires_grad=True)))[1]
+    np.testing.assert_array_equal(abs(same.detach().numpy()), np.eye(3))

@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 
 from lucid import numpy as lnp
+from lucid.base import gpu
 from lucid.numpy.border import plain
 from lucid.ops.decomposition import matrix_exp, triangular
 from lucid.ops.shape import stacking
 from lucid.scipy.rules.banded import banded_solution
 from lucid.scipy.rules.recursions import in_one_dtype
-from lucid.scipy.rules.rule import Array, PerAxis, arrays, by_op, counted, in_double, put, rule
+from lucid.scipy.rules.rule import Array, PerAxis, arrays, by_op, counted, host_library, in_double, put, rule
 from lucid.tensor.numpy_calls.definition import NumpyCallError
 
 
@@ -132,7 +133,15 @@ def eigh(
 ) -> Any:
     """Return ``scipy.linalg.eigh``, of one matrix."""
     values, vectors = lnp.linalg.eigh(a, "L" if lower else "U")
-    return values if eigvals_only else (values, vectors)
+    if eigvals_only:
+        return values
+    if not gpu.is_gpu_array(plain(a)):
+        # of each vector's signs, or phases, SciPy's driver chooses another one than NumPy's
+        chosen = host_library("linalg").eigh(plain(a), lower=lower)[1]
+        along = np.sum(np.conj(plain(vectors)) * chosen, axis=-2, keepdims=True)
+        size = np.abs(along)
+        vectors = vectors * np.divide(along, size, out=np.ones_like(along), where=size > 0)
+    return values, vectors
 
 
 @rule("linalg.eigvalsh")

@@ -93,7 +93,11 @@ def relative_entropy(x: Tensor, y: Tensor) -> Any:
     x, y = promote_to_tensors(x, y, at_least_float=True)
     is_inside = _both(comparison.gt(x, 0), comparison.gt(y, 0))
     first, second = selection.where(is_inside, x, 1.0), selection.where(is_inside, y, 1.0)
-    inside = arithmetic.mul(first, arithmetic.sub(exponential.log(first), exponential.log(second)))
+    ratio = division.div(first, second)
+    is_near = logic.logical_and(comparison.gt(ratio, 0.5), comparison.lt(ratio, 2))
+    excess = selection.where(is_near, division.div(arithmetic.sub(first, second), second), 0.0)
+    far = arithmetic.sub(exponential.log(first), exponential.log(second))
+    inside = arithmetic.mul(first, selection.where(is_near, exponential.log1p(excess), far))
     is_zero = _both(comparison.eq(x, 0), comparison.ge(y, 0))
     result = selection.where(is_inside, inside, selection.where(is_zero, 0.0, math.inf))
     is_unknown = logic.logical_or(nonfinite.isnan(x), nonfinite.isnan(y))
@@ -110,12 +114,6 @@ def _both(one: Tensor, other: Tensor) -> Any:
     return arithmetic.mul(one, other)
 
 
-def log_of_beta(a: Tensor, b: Tensor) -> Any:
-    """Return ``scipy.special.betaln``, of positive numbers."""
-    a, b = promote_to_tensors(a, b, at_least_float=True)
-    return arithmetic.sub(arithmetic.add(special.lgamma(a), special.lgamma(b)), special.lgamma(arithmetic.add(a, b)))
-
-
 def box_cox(x: Tensor, lmbda: Tensor) -> Any:
     """Return ``scipy.special.boxcox``: ``(x ** lmbda - 1) / lmbda``, at 0 the logarithm."""
     x, lmbda = promote_to_tensors(x, lmbda, at_least_float=True)
@@ -126,7 +124,13 @@ def _box_cox(line: Tensor, lmbda: Tensor) -> Any:
     """Return it of the logarithm of the number."""
     is_log = comparison.eq(lmbda, 0)
     safe = selection.where(is_log, 1.0, lmbda)
-    return selection.where(is_log, line, division.div(exponential.expm1(arithmetic.mul(safe, line)), safe))
+    growth = arithmetic.mul(safe, line)
+    # beyond this 1 is lost beside exp(growth), which may be out of range where its quotient is not
+    is_far = comparison.gt(growth, 80)
+    near = division.div(exponential.expm1(selection.where(is_far, 0.0, growth)), safe)
+    size = exponential.exp(arithmetic.sub(selection.where(is_far, growth, 0.0), exponential.log(parts.abs(safe))))
+    far = arithmetic.mul(size, parts.sgn(safe))
+    return selection.where(is_log, line, selection.where(is_far, far, near))
 
 
 def box_cox_of_one_more(x: Tensor, lmbda: Tensor) -> Any:
@@ -168,10 +172,14 @@ def smooth_huber(delta: Tensor, r: Tensor) -> Any:
     delta, r = promote_to_tensors(delta, r, at_least_float=True)
     is_endless = logic.logical_not(nonfinite.isfinite(delta))
     is_none = logic.logical_or(comparison.eq(delta, 0), logic.logical_and(comparison.eq(r, 0), is_endless))
-    square = power.square(division.div(r, selection.where(is_none, 1.0, delta)))
-    # sqrt(1 + square) - 1, without a difference of near numbers
-    rise = exponential.expm1(arithmetic.mul(exponential.log1p(square), 0.5))
-    inside = selection.where(is_none, 0.0, arithmetic.mul(power.square(delta), rise))
+    safe, is_far = (
+        selection.where(is_none, 1.0, delta),
+        logic.logical_and(nonfinite.isinf(r), nonfinite.isfinite(delta)),
+    )
+    # hypot(delta, r) - delta is r times this, of -1 to 1: no difference of near numbers, and no square out of range
+    share = division.div(r, arithmetic.add(trigonometry.hypot(safe, selection.where(is_far, 0.0, r)), safe))
+    share = selection.where(is_far, parts.sgn(r), share)
+    inside = selection.where(is_none, 0.0, arithmetic.mul(arithmetic.mul(delta, share), r))
     return selection.where(comparison.lt(delta, 0), math.inf, inside)
 
 
@@ -236,7 +244,6 @@ def log_of_logistic(x: Tensor) -> Any:
 
 SPECIAL: dict[str, Callable[..., Any]] = {
     **{name: by_scipy(name) for name in SLOPES},
-    "betaln": log_of_beta,
     "boxcox": box_cox,
     "boxcox1p": box_cox_of_one_more,
     "cosm1": cosine_less_one,

@@ -112,9 +112,8 @@ class interp1d(Interpolator):  # SciPy's name
         """Return the dtype of SciPy's values: of steps that of the samples, and of splines double precision."""
         x, y = self._dtypes
         if self.kind in STEPS:
-            kinds = [y]
-        else:
-            kinds = [x, y, arrays(places)[0].dtype] if self.kind == "linear" else [y, np.dtype(np.float64)]
+            return y if y.kind in "fc" else np.dtype(np.float64)
+        kinds = [x, y, arrays(places)[0].dtype] if self.kind == "linear" else [y, np.dtype(np.float64)]
         return np.result_type(*kinds, np.float32 if y.kind in "fc" else np.float64)
 
     def _step(self, breaks: Array, values: Array) -> Any:

@@ -44,7 +44,15 @@ enter(
 
 
 def _beta_by_first(a: Tensor, b: Tensor) -> Any:
-    return by_scipy("beta")(a, b) * (digamma(a) - digamma(a + b))
+    return by_scipy("beta")(a, b) * _log_beta_by_first(a, b)
+
+
+def _log_beta_by_first(a: Tensor, b: Tensor) -> Any:
+    return digamma(a) - digamma(a + b)
+
+
+def _log_beta_by_second(a: Tensor, b: Tensor) -> Any:
+    return _log_beta_by_first(b, a)
 
 
 def _rising_by_start(z: Tensor, m: Tensor) -> Any:
@@ -68,5 +76,6 @@ def _rising_by_steps(z: Tensor, m: Tensor) -> Any:
 
 
 SLOPES["beta"] = {-2: _beta_by_first, -1: _beta_by_second}
+SLOPES["betaln"] = {-2: _log_beta_by_first, -1: _log_beta_by_second}
 SLOPES["binom"] = {-2: _chosen_by_whole, -1: _chosen_by_part}
 SLOPES["poch"] = {-2: _rising_by_start, -1: _rising_by_steps}
