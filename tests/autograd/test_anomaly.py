@@ -238,3 +238,13 @@ def test_a_changed_view_names_the_forward_line() -> None:
     error, words = messages(lambda: y.backward(lucid.tensor([1.0, float("nan")], dtype=lucid.float64)), RuntimeError)
     assert "'CopySlices' returned nan" in str(error)
     assert "# the change" in words
+
+
+def test_it_may_look_for_no_nan() -> None:
+    """Without `check_nan` it is on, and a NaN passes."""
+    x = lucid.tensor([-1.0], requires_grad=True)
+    with warnings.catch_warnings(), lucid.autograd.set_detect_anomaly(True, check_nan=False):
+        warnings.simplefilter("ignore")
+        assert is_anomaly_enabled()
+        lucid.sqrt(x).sum().backward()
+    assert np.isnan(x.grad.item())

@@ -358,6 +358,11 @@ def test_once_differentiable_bars_only_what_hangs_on_a_graph(leaf, constant):
     for seed, barred in ((constant(3), False), (leaf(3), True)):
         grads = lucid.autograd.grad(product.apply(x, y), (x, y), seed, create_graph=True)
         assert [(grad.requires_grad, grad.grad_fn is not None) for grad in grads] == [(barred, barred)] * 2
+    pair = function(lambda ctx, x: (x * 2, x * 3), once(lambda ctx, one, other: one * 2 + other * 3))
+    for seeds in ((leaf(3), constant(3)), (constant(3), leaf(3))):  # one of them is enough
+        (grad,) = lucid.autograd.grad(pair.apply(x), x, seeds, create_graph=True)
+        with pytest.raises(RuntimeError, match="once_differentiable"):
+            grad.sum().backward()
 
 
 @contract("2.6")

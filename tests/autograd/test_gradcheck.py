@@ -225,7 +225,7 @@ def test_backward_must_be_deterministic(rng):
     """Two passes that differ fail, unless nondet_tol allows as much."""
 
     class Noisy(Function):
-        passes = 0
+        passes, noise = 0, 1e-7
 
         @staticmethod
         def forward(ctx, x):
@@ -234,12 +234,17 @@ def test_backward_must_be_deterministic(rng):
         @staticmethod
         def backward(ctx, grad):
             Noisy.passes += 1
-            return grad * (2.0 + 1e-7 * Noisy.passes)
+            return grad * (2.0 + Noisy.noise * Noisy.passes)
 
     x = double(rng, 3)
     with pytest.raises(GradcheckError, match="not reentrant"):
         gradcheck(Noisy.apply, x)
     assert gradcheck(Noisy.apply, x, nondet_tol=1e-5)
+
+    Noisy.noise = 1e-12  # which differences of gradients do not see
+    with pytest.raises(GradcheckError, match="not reentrant"):
+        gradgradcheck(lambda x: x * Noisy.apply(x), x)
+    assert gradgradcheck(lambda x: x * Noisy.apply(x), x, nondet_tol=1e-9)
 
 
 def test_undefined_gradients_count_as_zeros(rng):

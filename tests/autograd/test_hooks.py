@@ -361,6 +361,17 @@ def test_the_first_gradient_of_several_tensors_is_one(first: str) -> None:
     assert (given.tolist(), missing) == ([3.0], None)
 
 
+def test_several_tensors_wait_for_those_alone_that_a_pass_reaches() -> None:
+    """Of a pass for chosen inputs a multi-grad hook has None for the tensors that lie on the way to others."""
+    x, y = leaf(1.0, 2.0), leaf(3.0, 4.0)
+    a, b = x * 2, y * 3
+    calls = []
+    lucid.autograd.graph.register_multi_grad_hook([a, b], calls.append)
+    lucid.autograd.grad((a * b).sum(), x)
+    ((one, other),) = calls
+    assert (one.tolist(), other) == ([9.0, 12.0], None)
+
+
 @contract("1.7")
 def test_nodes_upstream_of_a_none_still_execute() -> None:
     """If a Function returns None, upstream nodes run and their hooks get None."""

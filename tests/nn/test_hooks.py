@@ -449,6 +449,29 @@ def test_returned_gradients_are_checked(rng):
         module(leaf(rng, 3)).sum().backward()
 
 
+@pytest.mark.parametrize("before", [False, True])
+def test_each_returned_gradient_is_checked_against_its_own(before, rng):
+    """Of inputs, and outputs, of several shapes each gradient has the shape of its own, and no other's."""
+
+    class Swap(nn.Module):
+        def forward(self, x, y):
+            return y * 2, x * 3
+
+    x, y = leaf(rng, 3), leaf(rng, 4)
+    for number in (0, 1):
+        module = Swap()
+        register = module.register_full_backward_pre_hook if before else module.register_full_backward_hook
+
+        def both_of_one(module, *grads, number=number):
+            return (grads[0][number],) * 2
+
+        register(both_of_one)
+        one, other = module(x, y)
+        with pytest.raises(HookError, match=r"both_of_one.*shape"):
+            (one.sum() + other.sum()).backward()
+        assert x.grad is y.grad is None
+
+
 @contract("0.9")
 def test_grad_mode_inside_backward_hooks(rng):
     """Grad mode is off inside backward hooks, and on under create_graph."""

@@ -29,7 +29,8 @@ np.pad(x, 1, constant_values=np.array(2.5)) | np.pad(x, 2, "linear_ramp", end_va
 np.emath.sqrt(x) | np.emath.sqrt(-x) | np.emath.log(x - 1.5) | np.emath.log10(-x)
 np.emath.arccos(x) | np.emath.arcsin(x / 4) | np.emath.power(-x, 2) | np.emath.power(-2, x)
 np.emath.logn(2, x) | np.emath.logn(x + 1, 2.5) | np.emath.logn(x + 1, -x)
-np.cov(x, fweights=[1, 2, 3]) | x[range(2)]
+np.cov(x, fweights=[1, 2, 3]) | x[range(2)] | np.cov(x, bias=True) | np.cov(x, bias=True, ddof=0)
+np.cov(x, bias=True, ddof=1) | np.cov(x, bias=False, ddof=2) | np.cov(x, ddof=0)
 """
 OF_REAL_NUMBERS = """
 np.quantile(x, [0.2, 0.4]) | np.quantile(x, 0.3) | np.quantile(x, [0, 1]) | np.quantile(x, np.float32(0.3))

@@ -7,7 +7,7 @@ import pytest
 
 import lucid
 from lucid import nn
-from lucid.errors import ArgumentError, ShapeError
+from lucid.errors import ArgumentError, SettingError, ShapeError
 from tests.device import DEVICE
 
 
@@ -160,3 +160,18 @@ def test_the_factor_keeps_its_digits_beside_halves(dtype, rng):
         assert norm.dtype == lucid.float32
         expected = before * lucid.clamp(10.0 / (norm + 1e-6), max=1.0)
         assert lucid.equal(p.grad, expected.to(p.dtype))
+
+
+@pytest.mark.parametrize("bound", [-1.0, -1e-300, float("nan")])
+def test_what_limits_nothing_is_refused(bound):
+    """A bound below 0 or NaN is an error of each function, and no gradient changes."""
+    weight = nn.Parameter(lucid.zeros(2, device=DEVICE))
+    weight.grad = lucid.full((2,), 3.0, device=DEVICE)
+    for clip in (
+        lambda: nn.utils.clip_grad_norm_(weight, bound),
+        lambda: nn.utils.clip_grad_value_(weight, bound),
+        lambda: nn.utils.clip_grads_with_norm_(weight, bound, lucid.tensor(4.0, device=DEVICE)),
+    ):
+        with pytest.raises(SettingError, match="expected a number of at least 0"):
+            clip()
+    assert weight.grad.tolist() == [3.0, 3.0]

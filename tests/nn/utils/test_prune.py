@@ -168,8 +168,9 @@ def test_mistakes_change_nothing():
             prune.l1_unstructured(whole, "weight", amount)
     with pytest.raises(SettingError, match="amount=13 should be smaller"):
         prune.random_unstructured(whole, "weight", 13)
-    with pytest.raises(ArgumentError, match="amount"):
-        prune.L1Unstructured("all")
+    for amount in ("all", True, False):  # a bool is no number of units
+        with pytest.raises(ArgumentError, match="amount: expected an int or a float"):
+            prune.L1Unstructured(amount)
     with pytest.raises(SettingError, match="has no parameter with name 'other'"):
         prune.identity(whole, "other")
     with pytest.raises(SettingError, match="multidimensional"):

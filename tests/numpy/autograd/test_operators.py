@@ -53,6 +53,12 @@ ROWS = {
 }  # fmt: skip
 
 
+def test_defaults_are_arguments_by_name():
+    """The gradients by name have those of parameters that were left to their defaults."""
+    slopes = ag.multigrad_dict(lambda a, b=3.0, *, c=2.0: a * b * c)(5.0)
+    assert {name: float(slope) for name, slope in slopes.items()} == {"a": 6.0, "b": 10.0, "c": 15.0}
+
+
 def test_every_operator_has_a_row():
     """What the package exports is proved here, but for Python's own names and `primitive`."""
     others = {"dict", "isinstance", "list", "tuple", "type", "primitive", "holomorphic_grad"}

@@ -8,6 +8,7 @@ import pytest
 import lucid
 from lucid import nn
 from lucid.errors import StateDictError
+from lucid.utils.checkpoint import checkpoint
 from tests.gradients import numbers
 
 KINDS = [nn.BatchNorm1d, nn.InstanceNorm1d]
@@ -47,6 +48,18 @@ def test_no_tracking_of_a_layer_that_has_statistics(kind, rng):
     np.testing.assert_allclose(got, (x - mean) / np.sqrt(variance + 1e-5), rtol=1e-4, atol=1e-5)
     if kind is nn.BatchNorm1d:
         assert statistics(layer) == [[0, 0], [1, 1], 0]
+
+
+@pytest.mark.parametrize("use_reentrant", [False, True])
+def test_a_recomputation_counts_no_batch(use_reentrant, rng):
+    """A batch that a checkpoint computes twice moves the statistics once and counts once."""
+    layer, other = nn.BatchNorm1d(2), nn.BatchNorm1d(2)
+    for _ in range(2):
+        x = lucid.tensor(rng.standard_normal((3, 2, 4)), dtype=lucid.float32, requires_grad=True)
+        checkpoint(layer, x, use_reentrant=use_reentrant).sum().backward()
+        other(x)
+        assert statistics(layer) == statistics(other)
+    assert statistics(layer)[2] == 2
 
 
 def test_no_momentum(rng):
