@@ -786,3 +786,20 @@ def test_an_optimizer_of_the_users_own():
         scaler.update()
     assert optimizer.steps == [[3.0, 3.0]]
     assert scaler.get_scale() == 4.0
+
+
+def test_a_step_that_raises_can_be_made_again():
+    """The scaler does not take a step of an optimizer for made that ended in an error."""
+    weight = lucid.tensor([1.0, 2.0], device=DEVICE, requires_grad=True)
+    optimizer, scaler = lucid.optim.SGD([weight], lr=1.0), amp.GradScaler(init_scale=8.0)
+    scaler.scale((weight * 3).sum()).backward()
+
+    def refuse(*_):
+        raise KeyError("not now")
+
+    with optimizer.register_step_pre_hook(refuse), pytest.raises(KeyError, match="not now"):
+        scaler.step(optimizer)
+    scaler.step(optimizer)
+    assert weight.tolist() == [-2.0, -1.0]
+    with pytest.raises(RuntimeError, match="already been called since the last update"):
+        scaler.step(optimizer)

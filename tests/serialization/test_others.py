@@ -37,6 +37,14 @@ def check(found):
 # ---- pickles ----
 
 
+def test_texts_that_are_no_utf_8_come_back():
+    """Python pickles half of a surrogate pair, as in the name of a file that is no text, and so it is read."""
+    for text in ("\ud800", "a\udcff.txt", "\N{GRINNING FACE}"):
+        for protocol in range(2, 6):
+            opcodes = pickle.dumps({text: 1}, protocol)
+            assert lucid.load(archive(opcodes[2:-1])) == {text: 1}
+
+
 @pytest.mark.parametrize("name", [name for name in mutants.seeds() if "zip" in name or "old" in name])
 def test_each_form_of_pytorchs_files(name):
     """Both forms, by Python 2 and 3, packed or not, little or big-endian, give the same tensors and values."""

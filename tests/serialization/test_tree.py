@@ -432,6 +432,8 @@ def test_foreign_files(path, tmp_path):
         assert "a part of what lucid.save wrote is gone" in refused(path), left
     save_file({}, path, {"format": "lucid", "tree": "{}", "version": "9", "crc32": "1"})
     assert "version 9 of the format: expected 1" in refused(path)
+    save_file({}, path, {"format": "lucid", "tree": "{}", "crc32": "1"})
+    assert "of the format: expected 1" in refused(path)
     with pytest.raises(FileNotFoundError):
         lucid.load(tmp_path / "missing")
 

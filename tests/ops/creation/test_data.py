@@ -73,3 +73,16 @@ def test_a_tensor_that_requires_grad_stays_in_its_graph():
         assert grad.tolist() == [3.0, 3.0]
         if copy is not False:
             assert lucid.asarray([1.0], copy=copy, requires_grad=True).is_leaf
+
+
+def test_tensors_in_a_sequence_are_numbers():
+    """A tensor of one element, of any shape, stands for it in nested lists; any other is refused with the remedy."""
+    for one in (lucid.tensor(3.0), lucid.tensor([3.0]), lucid.tensor([[3.0]], requires_grad=True)):
+        assert lucid.tensor([[one, 1], [2, one]]).tolist() == [[3.0, 1.0], [2.0, 3.0]]
+        assert lucid.tensor([one]).is_leaf
+    for several in (lucid.ones(2), lucid.ones(1, 3), lucid.ones(0), lucid.ones(2, 0)):
+        for data in ([several], [1.0, several], [[several], [1.0]]):
+            with pytest.raises(ShapeError, match="stands for one number.*join tensors with lucid.stack"):
+                lucid.tensor(data)
+            with pytest.raises(ValueError, match="stands for one number"):
+                lucid.as_tensor(data)

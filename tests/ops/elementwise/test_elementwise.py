@@ -89,6 +89,16 @@ def test_division_by_a_tensor_that_holds_zero():
         lucid.tensor([1]) % lucid.tensor([0])
 
 
+def test_floats_have_a_quotient_by_a_whole_zero():
+    """Integers alone are refused by a zero: a float beside it, on either side, gives infinities and NaN."""
+    x, zero = lucid.tensor([3.0, -3.0, 0.0]), lucid.tensor([0, 0, 0])
+    for divisor in (0, False, zero, zero.bool(), 0.0):
+        np.testing.assert_array_equal(numbers(x // divisor), [math.inf, -math.inf, math.nan])
+        np.testing.assert_array_equal(numbers(x % divisor), [math.nan] * 3)
+        np.testing.assert_array_equal(numbers(lucid.fmod(x, divisor)), [math.nan] * 3)
+    np.testing.assert_array_equal(numbers(zero // (x * 0)), [math.nan] * 3)
+
+
 def test_division_by_zero_is_silent():
     """Infinities and NaN come without NumPy's warnings, for tensors and numbers, recorded or not."""
     with warnings.catch_warnings():

@@ -115,6 +115,21 @@ def test_windows_that_begin_with_the_signal_end_with_it(width, rng):
     np.testing.assert_allclose(found.cpu().numpy(), np.fft.rfft(frames).T, atol=1e-12)
 
 
+@pytest.mark.parametrize("size", [4, 5, 7, 8])
+@pytest.mark.parametrize("hop", [1, 2, 3])
+def test_frames_about_each_sample(size, hop, rng):
+    """With `center` half a frame, rounded down, is added on both sides, whether its size is even or odd."""
+    for length in range(size, size + 4):
+        x, window = rng.standard_normal(length), rng.uniform(1, 2, size)
+        for mode in ("reflect", "constant"):
+            whole = np.pad(x, size // 2, mode)
+            frames = np.lib.stride_tricks.sliding_window_view(whole, size)[::hop] * window
+            found = lucid.stft(
+                lucid.tensor(x), size, hop, window=lucid.tensor(window), pad_mode=mode, return_complex=True
+            )
+            np.testing.assert_allclose(found.cpu().numpy(), np.fft.rfft(frames).T, atol=1e-12)
+
+
 @pytest.mark.parametrize("name", ["fft2", "ifft2", "fftn", "ifftn", "rfft2", "rfftn"])
 def test_a_size_of_minus_one_is_the_own(name, rng):
     """In `s` it stands for the size that the input has, beside sizes that cut or fill up."""

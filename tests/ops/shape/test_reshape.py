@@ -229,6 +229,13 @@ def test_viewable_agrees_with_numpy(rng):
     assert agreed == {True, False}
 
 
+def test_nothing_is_split_by_nothing():
+    """Of a dimension of size 0 parts of size 0 are one part; any other size, too."""
+    x = lucid.zeros(0, 3)
+    for size in (0, 1, 5, []):
+        assert [tuple(part.shape) for part in splitting.split(x, size)] == ([(0, 3)] if size != [] else [])
+
+
 X = np.arange(6.0).reshape(2, 3)
 ERRORS = {
     "too many elements": (lambda x: shape.reshape(x, 2, 5), ShapeError, r"shape '\[2, 5\]' is invalid for input"),
