@@ -232,9 +232,11 @@ __device__ __forceinline__ void map(Places<K...>, const Layout<1 + sizeof...(In)
         place(layout, pack, WIDTH, at_k);
         write<WIDTH, F>(out + at_k[0], Values<T, Out, In, WIDTH>(operands, at_k[1 + K], layout.stride_kd[1 + K][0])...);
     }
-    for (long long i = first; i < layout.tail; i += threads) {
-        const long long at = layout.packs * WIDTH + i;
-        write<1, F>(out + at, Values<T, Out, In, 1>(operands, at * layout.stride_kd[1 + K][0], 0)...);
+    if constexpr (PACKED) {
+        for (long long i = first; i < layout.tail; i += threads) {
+            const long long at = layout.packs * WIDTH + i;
+            write<1, F>(out + at, Values<T, Out, In, 1>(operands, at * layout.stride_kd[1 + K][0], 0)...);
+        }
     }
 }
 
