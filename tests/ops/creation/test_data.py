@@ -82,7 +82,7 @@ def test_tensors_in_a_sequence_are_numbers():
         assert lucid.tensor([one]).is_leaf
     for several in (lucid.ones(2), lucid.ones(1, 3), lucid.ones(0), lucid.ones(2, 0)):
         for data in ([several], [1.0, several], [[several], [1.0]]):
-            with pytest.raises(ShapeError, match="stands for one number.*join tensors with lucid.stack"):
+            with pytest.raises(ShapeError, match=r"stands for one number.*join tensors with lucid\.stack"):
                 lucid.tensor(data)
             with pytest.raises(ValueError, match="stands for one number"):
                 lucid.as_tensor(data)
