@@ -6,10 +6,11 @@ import errno
 import os
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import lucid
-from lucid.base.sharing import new_block
+from lucid.base.sharing import new_block, reduced
 from lucid.errors import OutOfMemoryError
 
 
@@ -45,3 +46,25 @@ def test_memory_that_is_shared_stays_where_it_is():
     view.fill_(7.0)
     assert x.tolist() == [0.0, 1.0, 7.0, 7.0, 4.0, 5.0]
     assert x.data_ptr() == place
+
+
+class Sent:
+    """Stands in for what `multiprocessing` sends in the place of a file."""
+
+    def __init__(self, descriptor):
+        self.descriptor = descriptor
+
+    def detach(self):
+        return os.dup(self.descriptor)
+
+
+def test_views_arrive_as_they_are():
+    """What another process makes of a shared tensor has its shape and strides, in the same memory."""
+    x = lucid.tensor(np.arange(24.0).reshape(2, 3, 4), device="cpu").share_memory_()
+    for view in (x, x.permute(2, 0, 1), x[1, ::2, 1:], x[:, 0], x.flatten()[5:23:3], x[0, 1, 2], x[:0]):
+        make, arguments = reduced(view, Sent)
+        other = make(*arguments)
+        assert (other.shape, other.stride()) == (view.shape, view.stride())
+        other += 100.0
+        assert other.tolist() == view.tolist()
+    assert x.sum().item() == sum(range(24)) + 100 * (24 + 24 + 6 + 8 + 6 + 1)
