@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import pickle
 import threading
@@ -59,6 +60,19 @@ def test_another_in_the_place_of_the_default_one():
         thread.join()
         assert seen == [default_generator]
     assert repr(default_generator) == before
+    assert default_generator_for("cpu") is default_generator
+
+
+def test_the_outer_one_comes_back():
+    """Behind a block inside of another, also one that ends by an error, the outer block's generator draws again."""
+    outer, inner = Generator(), Generator()
+    with use_generator(lambda: outer):
+        for error in (None, KeyError):
+            with contextlib.suppress(KeyError), use_generator(lambda: inner):
+                assert default_generator_for("cpu") is inner
+                if error:
+                    raise error
+            assert default_generator_for("cpu") is outer
     assert default_generator_for("cpu") is default_generator
 
 

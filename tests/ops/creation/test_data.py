@@ -86,3 +86,18 @@ def test_tensors_in_a_sequence_are_numbers():
                 lucid.tensor(data)
             with pytest.raises(ValueError, match="stands for one number"):
                 lucid.as_tensor(data)
+
+
+def test_the_dtype_is_that_of_all_numbers():
+    """Of tensors, arrays and NumPy's numbers of several dtypes in one list, at any depth, none decides alone."""
+    whole, half, double = lucid.tensor(3), lucid.tensor(0.5), lucid.tensor(0.25, dtype=lucid.float64)
+    for data, dtype, values in (
+        ([whole, half], lucid.float32, [3.0, 0.5]),
+        ([half, whole, double], lucid.float64, [0.5, 3.0, 0.25]),
+        ([[whole], [double]], lucid.float64, [[3.0], [0.25]]),
+        ([np.array(3), np.array(0.5)], lucid.float64, [3.0, 0.5]),
+        ([np.int32(3), np.float32(0.5), True], lucid.float32, [3.0, 0.5, 1.0]),
+    ):
+        for order in (1, -1):
+            made = lucid.tensor(data[::order])
+            assert (made.dtype, made.tolist()) == (dtype, values[::order])
