@@ -9,7 +9,9 @@ import shutil
 import subprocess
 import tempfile
 import time
+from contextlib import suppress
 from functools import cache
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +19,7 @@ from lucid.cuda.cache import alone, find, keep
 from lucid.errors import KernelError
 
 if TYPE_CHECKING:
+    import re
     from collections.abc import Callable, Sequence
 
 __all__ = ["build", "portable"]
@@ -62,6 +65,7 @@ def build(
     *,
     what: str,
     source: Callable[[], str] | None = None,
+    headers: tuple[str, re.Pattern[str]] | None = None,
     folder: Path | None = None,
     places: Sequence[Path] = (),
 ) -> Path:
@@ -80,6 +84,9 @@ def build(
         What it is, for the log.
     source : callable, optional
         Gives C++ for g++ to read from its standard input; called if the library was not made before.
+    headers : (str, re.Pattern), optional
+        All that some headers depend on, and the lines that include one of these: those that `source` begins with g++
+        reads once, and has them from then on in the form that it made of them.
     folder : pathlib.Path, optional
         Where g++ runs; by default here.
     places : sequence of pathlib.Path, optional
@@ -94,39 +101,73 @@ def build(
     KernelError
         If there is no g++, it finds an error in the source, or the disk has no room.
     """
-    compiler, version = _compiler()
-    # Libraries of the time when keys were of what g++ read have other ones.
-    key = hashlib.sha256("\0".join(["of texts", version, *portable(arguments, places), text]).encode()).hexdigest()[:24]
-    file = f"{name[:60]}-{key}.so"
+    file = f"{name[:60]}-{_key(text, arguments, places)}.so"
     if path := find(file):
         return path
+    if source is None:
+        return _made(file, arguments, None, what, folder)
+    code = source()
+    with suppress(KernelError):  # which is told by g++ without them, or was theirs
+        if headers and (quicker := _precompiled(code, headers, arguments, folder, places)):
+            return _made(file, [*arguments, *quicker, "-x", "c++"], code, what, folder)
+    return _made(file, [*arguments, "-x", "c++"], code, what, folder)
+
+
+def _key(text: str, arguments: Sequence[str], places: Sequence[Path]) -> str:
+    # Libraries of the time when keys were of what g++ read have other ones.
+    parts = ["of texts", _compiler()[1], *portable(arguments, places), text]
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
+
+
+def _precompiled(
+    code: str,
+    headers: tuple[str, re.Pattern[str]],
+    arguments: Sequence[str],
+    folder: Path | None,
+    places: Sequence[Path],
+) -> list[str]:
+    """Return arguments by which g++ has what the first lines of a code include; none if that is nothing."""
+    text, line = headers
+    includes = "".join(f"{each}\n" for each in takewhile(line.fullmatch, code.splitlines()))
+    if not includes:
+        return []
+    arguments = [each for each in arguments if each != "-shared"]
+    file = f"includes-{_key(text + includes, arguments, places)}.h.gch"
+    path = find(file) or _made(file, [*arguments, "-x", "c++-header"], includes, "headers", folder)
+    return ["-include", str(path.with_suffix(""))]
+
+
+def _made(file: str, arguments: Sequence[str], code: str | None, what: str, folder: Path | None) -> Path:
+    """Return the path of a file that g++ makes, unless another process has made it meanwhile."""
+    compiler, _ = _compiler()
     # Few locks, because none can be removed safely.
-    with alone(key[:2]):
+    with alone(file.rpartition("-")[2][:2]):
         if path := find(file):
             return path
-        if source is None:  # one of the simulator's own libraries, not a kernel
+        if code is None:  # one of the simulator's own libraries, not a kernel
             _log.warning("building %s, a library of the simulated CUDA devices, once", what)
         started = time.perf_counter()
         with tempfile.TemporaryDirectory(prefix="lucid-") as workplace:
-            library = Path(workplace, file)
-            standard_input = [] if source is None else ["-x", "c++", "-"]
-            command = [compiler, _FEW_ERRORS, *arguments, *standard_input, "-o", str(library)]
+            output, source = Path(workplace, file), "-"
+            if output.suffix == ".gch":  # which g++ makes of files alone
+                source = str(output.with_suffix(""))
+                Path(source).write_text(code or "", encoding="utf-8")
             ran = subprocess.run(  # noqa: S603
-                command,
+                [compiler, _FEW_ERRORS, *arguments, *([] if code is None else [source]), "-o", str(output)],
                 cwd=folder,
-                input=source and source(),
+                input=code,
                 capture_output=True,
                 encoding="utf-8",
                 errors="backslashreplace",
                 check=False,
             )
-            if ran.returncode or not library.exists():
+            if ran.returncode or not output.exists():
                 said = (
                     ran.stderr.strip() or f"it made no library, and said nothing; is {compiler} a C++ compiler (CXX)?"
                 )
                 raise KernelError(f"{compiler} cannot build {what}:\n{said}")
             try:
-                path = keep(file, library.read_bytes())
+                path = keep(file, output.read_bytes())
             except OSError as error:
                 raise KernelError(f"{what} cannot be kept: {error}") from error
         _log.info("built %s in %.1f s", what, time.perf_counter() - started)

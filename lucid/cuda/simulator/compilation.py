@@ -50,6 +50,8 @@ _ALIGN = re.compile(r"__align__\(\w+\)")
 _DECLARED = re.compile(r"(.*?)\b(\w+)\s*((?:\[[^][]*\]\s*)*)", re.DOTALL)
 _BETWEEN = re.compile(r",(?=\s*\w+\s*(?:\[|,|$))")
 _INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*[<\"](.+)[>\"].*$", re.MULTILINE)
+# The simulator's headers and CuPy's, which come before those of any other folder.
+_KEPT = re.compile(r"#include (?:\"device/device\.h\"|<cuda_[bf][fp]16\.h>|<cupy/[\w/]+\.(?:cuh|h)>)")
 # What g++ says of what CUDA has and the simulator has not.
 _NO_HEADER = re.compile(r"fatal error: (\S+): No such file")
 _UNKNOWN = re.compile(r"error: ['\u2018](\w+)['\u2019] (?:was not declared|is not a member|has not been declared)")
@@ -254,6 +256,8 @@ def compiled(
     """
     forwarded = [option for option in options if option.startswith(("-D", "-I")) and not _of_a_toolkit(option)]
     flags = [*_OPTIONS, *(_SANITIZE if sanitizes() else ()), "-I.", *(f"-I{folder}" for folder in folders), *forwarded]
+    # Of definitions of the user's own there are too many to keep headers for each.
+    is_plain = all(option.startswith(("-I", "-D__CUDACC_VER_")) for option in forwarded)
     flushes = [option[-4:] == "true" for option in options if option.lstrip("-").startswith("ftz=")][-1:] == [True]
     kernels = {*names, *(plain := _plain_kernels(text))}
     stem = re.sub(r"\W+", "-", next(iter([*names, *plain]), "nothing"))
@@ -270,6 +274,7 @@ def compiled(
             folder=FOLDER,
             what=stem,
             source=lambda: source_for_host(text, names, flushes=flushes),
+            headers=(f"{_translation()}\0{version}", _KEPT) if is_plain else None,
             places=(FOLDER, *folders),
         )
     except KernelError as error:

@@ -104,9 +104,45 @@ def test_built_once(tmp_path, monkeypatch, caplog):
     caplog.set_level("INFO", "lucid.cuda")
     monkeypatch.setattr(cache, "folder", lambda: tmp_path)
     first, second = (compilation.compiled('extern "C" __global__ void f() {}', [], [], []) for _ in range(2))
-    assert [r.message.split(" in ")[0] for r in caplog.records] == ["built f"]
+    assert [r.message.split(" in ")[0] for r in caplog.records] == ["built headers", "built f"]
     assert first == second
     assert list(tmp_path.glob("*.so")) == [first]
+
+
+def test_headers_are_read_once(tmp_path, monkeypatch):
+    """What sources begin with is kept as g++ made it, for each set of folders; where it cannot be used g++ reads it.
+
+    Under definitions of one's own, of which there are many, it is not kept.
+    """
+    runs, run = [], subprocess.run
+
+    def recorded(command, **settings):
+        if "-x" in command:
+            runs.append(["-include" in command, "c++-header" in command])
+        return run(command, **settings)
+
+    monkeypatch.setattr(cache, "folder", lambda: tmp_path)
+    monkeypatch.setattr(builder.subprocess, "run", recorded)
+    source = '#include <cuda_fp16.h>\nextern "C" __global__ void f(__half* x) { *x = %d; }'
+    folders = [compilation.FOLDER / "toolkit/include"]
+    with_headers, headers, alone = [True, False], [False, True], [False, False]
+    for value, options, wanted in (
+        (1, [], [headers, with_headers]),
+        (2, [], [with_headers]),
+        (3, ["-DA=1"], [alone]),
+        (4, ["-Ielsewhere"], [headers, with_headers]),
+        (5, ["-Ielsewhere"], [with_headers]),
+    ):
+        runs.clear()
+        compilation.compiled(source % value, [], options, folders)
+        assert runs == wanted, options
+    for kept in tmp_path.glob("includes-*"):
+        cache.keep(kept.name, b"of another compiler")
+    runs.clear()
+    compilation.compiled(source % 6, [], [], folders)
+    assert runs == [with_headers, alone]
+    with pytest.raises(KernelError, match=r"kernel\.cu:2:.*missing"):
+        compilation.compiled(source.replace("%d", "missing"), [], [], folders)
 
 
 def test_installations_share_libraries(tmp_path, monkeypatch):
