@@ -126,7 +126,7 @@ def _precompiled(
     folder: Path | None,
     places: Sequence[Path],
 ) -> list[str]:
-    """Return arguments by which g++ has the headers in the first lines of a code; none if there are no such lines."""
+    """Return g++'s arguments for the headers in the first lines of a code; an empty list without such lines."""
     text, line = headers
     includes = "".join(f"{each}\n" for each in takewhile(line.fullmatch, code.splitlines()))
     if not includes:
