@@ -122,15 +122,21 @@ def box_cox(x: Tensor, lmbda: Tensor) -> Any:
 
 def _box_cox(line: Tensor, lmbda: Tensor) -> Any:
     """Return it of the logarithm of the number."""
-    is_log = comparison.eq(lmbda, 0)
+    # below this the quotient is its series, which has the slopes by lmbda at 0 too
+    is_log = comparison.lt(parts.abs(lmbda), 1e-30)
+    finite = selection.where(nonfinite.isfinite(line), line, 0.0)
+    product = arithmetic.mul(selection.where(is_log, lmbda, 0.0), finite)
+    rest = arithmetic.mul(arithmetic.mul(product, finite), arithmetic.add(arithmetic.mul(product, 1 / 6), 0.5))
+    limit = arithmetic.add(line, rest)
     safe = selection.where(is_log, 1.0, lmbda)
     growth = arithmetic.mul(safe, line)
     # beyond this 1 is lost beside exp(growth), which may be out of range where its quotient is not
     is_far = comparison.gt(growth, 80)
     near = division.div(exponential.expm1(selection.where(is_far, 0.0, growth)), safe)
-    size = exponential.exp(arithmetic.sub(selection.where(is_far, growth, 0.0), exponential.log(parts.abs(safe))))
-    far = arithmetic.mul(size, parts.sgn(safe))
-    return selection.where(is_log, line, selection.where(is_far, far, near))
+    scale = selection.where(is_far, safe, 1.0)
+    size = exponential.exp(arithmetic.sub(selection.where(is_far, growth, 0.0), exponential.log(parts.abs(scale))))
+    far = arithmetic.mul(size, parts.sgn(scale))
+    return selection.where(is_log, limit, selection.where(is_far, far, near))
 
 
 def box_cox_of_one_more(x: Tensor, lmbda: Tensor) -> Any:
@@ -172,10 +178,8 @@ def smooth_huber(delta: Tensor, r: Tensor) -> Any:
     delta, r = promote_to_tensors(delta, r, at_least_float=True)
     is_endless = logic.logical_not(nonfinite.isfinite(delta))
     is_none = logic.logical_or(comparison.eq(delta, 0), logic.logical_and(comparison.eq(r, 0), is_endless))
-    safe, is_far = (
-        selection.where(is_none, 1.0, delta),
-        logic.logical_and(nonfinite.isinf(r), nonfinite.isfinite(delta)),
-    )
+    safe = selection.where(is_none, 1.0, delta)
+    is_far = logic.logical_and(nonfinite.isinf(r), nonfinite.isfinite(delta))
     # hypot(delta, r) - delta is r times this, of -1 to 1: no difference of near numbers, and no square out of range
     share = division.div(r, arithmetic.add(trigonometry.hypot(safe, selection.where(is_far, 0.0, r)), safe))
     share = selection.where(is_far, parts.sgn(r), share)

@@ -273,3 +273,18 @@ def test_the_slope_of_a_limit():
     below, at, above = slope.tolist()
     assert at == -1.0
     assert second[1].item() == pytest.approx((above - below) / 2e-5, rel=1e-6)
+
+
+@pytest.mark.parametrize("name", ["boxcox", "boxcox1p"])
+@pytest.mark.parametrize("degree", [0.0, 1e-39, -1e-35])
+def test_box_cox_near_the_logarithm(name, degree, rng):
+    """At a degree of 0, and beside it, the slopes by degree are those of the series: powers of the logarithm."""
+    array = rng.uniform(0.5, 3, 5)
+    logarithm = np.log(array) if name == "boxcox" else np.log1p(array)
+    x, lmbda = (lucid.tensor(each, requires_grad=True) for each in (array, np.full(5, degree)))
+    made = getattr(ufuncs, name)(x, lmbda)
+    by_x, slope = lucid.autograd.grad(made.sum(), (x, lmbda), create_graph=True)
+    (bend,) = lucid.autograd.grad(slope.sum(), lmbda)
+    inner = array if name == "boxcox" else 1 + array
+    for got, wanted in ((made, logarithm), (by_x, 1 / inner), (slope, logarithm**2 / 2), (bend, logarithm**3 / 3)):
+        np.testing.assert_allclose(got.numpy(force=True), wanted, rtol=1e-12)
