@@ -55,6 +55,7 @@ def test_a_hundred_steps(name, settings, tolerance, rng):
 SEARCHES = {
     "a given length": {"lr": 0.3, "max_iter": 3, "history_size": 2},
     "strong Wolfe": {"line_search_fn": "strong_wolfe", "max_iter": 4, "history_size": 3},
+    "a long history": {"line_search_fn": "strong_wolfe", "max_iter": 6, "history_size": 9},
     "one step": {"line_search_fn": "strong_wolfe", "max_iter": 1},
     "too long at first": {"line_search_fn": "strong_wolfe", "max_iter": 7, "lr": 20.0},
     "few evaluations": {"line_search_fn": "strong_wolfe", "max_iter": 7, "lr": 20.0, "max_eval": 3},

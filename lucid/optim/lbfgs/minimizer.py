@@ -218,8 +218,8 @@ def _direction(state: dict[str, Any], grad: Tensor, most: int) -> Tensor:
     curvature = change.dot(step)
     if curvature.item() > LEAST_CURVATURE:
         for kept, new in ((changes, change), (steps, step), (inverses, 1 / curvature)):
-            del kept[: len(kept) + 1 - most]
             kept.append(new)
+            del kept[:-most]
         state["H_diag"] = curvature / change.dot(change)
     direction = -grad
     shares: list[Tensor] = []

@@ -108,6 +108,23 @@ def test_history_is_bounded_and_goes_on_after_a_load(rng):
     assert results[0] == results[1] == results[2]
 
 
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 8, 40])
+def test_the_last_steps_are_kept(size, rng):
+    """After any number of steps the history holds the last `history_size` of them, or all if these are fewer."""
+    x = lucid.tensor(rng.uniform(0.5, 1.5, 6), requires_grad=True)
+    optimizer = optim.LBFGS([x], max_iter=1, history_size=size, lr=0.02, tolerance_grad=0, tolerance_change=0)
+    state, steps = optimizer.state[x], []
+    for _ in range(30):
+        before = x.detach().clone()
+        optimizer.step(closure_of(optimizer, [x], lambda x: (x**4).sum() + x.cos().sum()))
+        steps.append((x.detach() - before).numpy(force=True))
+        kept = [each.numpy(force=True) for each in state["old_stps"]]
+        expected = steps[:-1][-size:]  # the change of the gradient over the last one is not known yet
+        assert [len(state[name]) for name in ("old_dirs", "old_stps", "ro")] == [len(expected)] * 3
+        for got, wanted in zip(kept, expected, strict=True):
+            np.testing.assert_allclose(got, wanted, rtol=1e-6, atol=1e-12)
+
+
 def test_gradients_that_are_filled_in_place_are_no_part_of_the_state():
     """A closure may clear gradients in place: what is kept of the last one stays."""
     results = []
