@@ -305,6 +305,17 @@ def test_no_grad_outside_and_inside(rng):
     np.testing.assert_allclose(numbers(grad(outer)(x)), 3 * numbers(x) ** 2, rtol=1e-12)
 
 
+@pytest.mark.parametrize("on_graph", [False, True, None])
+def test_a_product_is_on_the_graph_as_told(on_graph, rng):
+    """`create_graph` decides, and without it whether the vector is on a graph; the values are the same."""
+    x = draw(rng, 3)
+    vector = draw(rng, 3).requires_grad_()
+    _, product_with = lucid.func.vjp(lambda x: x**3, x)
+    (product,) = product_with(vector, create_graph=on_graph)
+    assert product.requires_grad is (on_graph is not False)
+    np.testing.assert_allclose(numbers(product), 3 * numbers(x) ** 2 * numbers(vector), rtol=1e-12)
+
+
 @pytest.mark.parametrize("own", [False, True])
 def test_inference_mode_changes_no_value(own, rng):
     """Derivatives are taken there as anywhere, of tensors that were made in it too."""

@@ -109,6 +109,10 @@ PIECEWISE = [
         lambda l, c, x, q: l.PPoly(c, x, "periodic").antiderivative()(q),
         ((3, 7), X, between(0.1, 3, 4)),
     ),
+    *[
+        Row("PPoly", lambda l, c, x, b, e=e: l.PPoly(c, x, own).integrate(-0.3, b, e), ((3, 7), X, between(4, 5)))
+        for own, e in ((False, True), (True, None), ("periodic", True), (True, "periodic"))
+    ],
 ]
 
 SPLINES = [

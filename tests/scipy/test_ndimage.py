@@ -11,7 +11,7 @@ from lucid import numpy as lnp
 from lucid.scipy import ndimage
 from tests.gradients import check_gradient, gradient_of
 from tests.scipy.checks import as_op, by_name, check_all, values
-from tests.scipy.ndimage_rows import FILTERS, TRANSFORMS
+from tests.scipy.ndimage_rows import FILTERS, MODES, TRANSFORMS
 
 ROWS = by_name(FILTERS, TRANSFORMS)
 pytestmark = [
@@ -53,6 +53,22 @@ def test_the_adjoint_of_the_filter(mode, size):
     y = ndimage.spline_filter1d(x, 5, 0, mode=mode)
     (gradient,) = lucid.autograd.grad(y, x, lucid.eye(size, dtype=lucid.float64))
     np.testing.assert_allclose(values(gradient), matrix.T, atol=1e-9)
+
+
+@pytest.mark.parametrize("mode", [*MODES, "grid-mirror", "grid-wrap", "grid-constant"])
+def test_an_axis_of_one_element(mode, rng):
+    """Beyond the edges of a single element comes what SciPy has there, in each mode, with gradients."""
+    for shape in ((1,), (1, 4), (1, 1)):
+        x = rng.standard_normal(shape)
+        for call in (
+            lambda l, x: l.correlate1d(x, [0.5, 1.0, 2.0, -1.0], 0, mode=mode, cval=0.7),
+            lambda l, x: l.uniform_filter(x, 3, mode=mode, cval=0.7),
+            lambda l, x: l.shift(x, 0.3, order=1, mode=mode, cval=0.7),
+            lambda l, x: l.shift(x, 2.6, order=3, mode=mode, cval=0.7),
+        ):
+            got = call(ndimage, lucid.tensor(x, requires_grad=True))
+            np.testing.assert_allclose(values(got), call(theirs, x), atol=1e-12, err_msg=str(shape))
+            check_gradient(as_op(call, ndimage), [x], rng)
 
 
 def test_small_weights_and_gradients_count(rng):

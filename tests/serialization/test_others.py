@@ -240,6 +240,23 @@ def test_an_archive_with_other_lengths_than_its_files(compression):
                     loaded(bytes(changed))
 
 
+@pytest.mark.parametrize("before", [(), (b"",), (b"abc", b"0123456789")])
+def test_lengths_of_more_than_32_bits_stand_behind_other_extra_fields(before):
+    """A length of 0xFFFFFFFF means one in the extra field of its kind, however many fields of others come first."""
+    fields = [struct.pack("<HH", 0x7000 + n, len(text)) + text for n, text in enumerate(before)]
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as out:
+        out.writestr("a/data.pkl", b"\x80\x02" + tensor() + b".")
+        entry = zipfile.ZipInfo("a/data/0")
+        entry.extra = b"".join([*fields, struct.pack("<HHQQ", 1, 16, 16, 16)])
+        out.writestr(entry, FOUR)
+    data = bytearray(file.getvalue())
+    place = data.rindex(b"a/data/0") - 46
+    assert data[place : place + 4] == b"PK\1\2"
+    data[place + 20 : place + 28] = b"\xff" * 8
+    assert loaded(bytes(data)).tolist() == [1, 2, 3, 4]
+
+
 def test_containers_within_containers():
     """As deep as lists may be, and no deeper, nor within themselves: an error says so, and the stack is none."""
     for deep in (500, 100_000):

@@ -207,7 +207,7 @@ class Sparse:
         """Return the matrix with values of a dtype."""
         del casting
         values = in_dtype(self.data, dtype)
-        return self.made(self.pattern, lnp.copy(values) if copy and values is self.data else values)
+        return self.made(self.pattern, lnp.copy(values) if copy and values.dtype == self.data.dtype else values)
 
     def copy(self) -> Any:
         """Return a matrix with values of its own."""

@@ -55,8 +55,14 @@ ROWS = {
 
 def test_defaults_are_arguments_by_name():
     """The gradients by name have those of parameters that were left to their defaults."""
-    slopes = ag.multigrad_dict(lambda a, b=3.0, *, c=2.0: a * b * c)(5.0)
-    assert {name: float(slope) for name, slope in slopes.items()} == {"a": 6.0, "b": 10.0, "c": 15.0}
+    slopes_of = ag.multigrad_dict(lambda a, b=3.0, *, c=2.0: a * b * c)
+    for given, expected in [
+        (((5.0,), {}), {"a": 6.0, "b": 10.0, "c": 15.0}),
+        (((5.0, 7.0), {}), {"a": 14.0, "b": 10.0, "c": 35.0}),
+        (((5.0,), {"c": 4.0}), {"a": 12.0, "b": 20.0, "c": 15.0}),
+    ]:
+        slopes = slopes_of(*given[0], **given[1])
+        assert {name: float(slope) for name, slope in slopes.items()} == expected
 
 
 def test_every_operator_has_a_row():

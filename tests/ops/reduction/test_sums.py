@@ -71,6 +71,26 @@ def test_fractions_of_integers_are_refused(op):
         op(lucid.tensor([True]))
 
 
+@pytest.mark.parametrize("dim", [0, 1, -1, (0, 2), None])
+@pytest.mark.parametrize("keepdim", [False, True])
+def test_nanmean_keeps_dimensions(dim, keepdim, rng):
+    """The mean of the numbers among NaN is NumPy's, with the dimensions as asked; NaN have no gradient."""
+    array = rng.standard_normal((3, 3, 3))
+    array[rng.random((3, 3, 3)) < 0.3] = np.nan
+    array[:, 0] = array[0, :] = array[:, :, 1] = 1.5
+    expected = np.nanmean(array, dim, keepdims=keepdim)
+    upstream = rng.standard_normal(expected.shape)
+
+    def call(x):
+        return lucid.nanmean(x, dim, keepdim)
+
+    np.testing.assert_allclose(numbers(call(lucid.tensor(array))), expected, rtol=1e-12)
+    share = upstream / (~np.isnan(array)).sum(dim, keepdims=keepdim)
+    if not keepdim and dim is not None:
+        share = np.expand_dims(share, dim)
+    np.testing.assert_allclose(gradient(call, array, upstream), np.where(np.isnan(array), 0, share), rtol=1e-12)
+
+
 def test_numbers_are_no_tensors():
     """A list in place of a tensor is refused."""
     with pytest.raises(DtypeError, match="expected a Tensor"):

@@ -262,6 +262,19 @@ def test_dtypes_and_sizes(rng, dtype):
     ).dtype == np.result_type(dtype, np.float64)
 
 
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_copy_in_a_dtype_has_memory_of_its_own(format, rng):
+    """`astype` to the dtype that a matrix has copies its values, unless told not to, as SciPy's does."""
+    v = lucid.tensor(draw(rng, 3), requires_grad=True)
+    A = sparse.coo_matrix((v, (np.array([0, 1, 2]), np.array([1, 2, 0]))), (3, 3)).asformat(format)
+    before = dense(A.data).copy()
+    for copied, changes in ((A.astype(np.float64), False), (A.astype(np.float64, copy=False), True)):
+        with lucid.no_grad():
+            copied.data.mul_(2)
+        assert (dense(A.data) != before).all() == changes
+        assert (dense(copied.data) == before * 2).all()
+
+
 def test_complex_gradients(rng):
     """Gradients of complex values and operands, real ones beside them too, are those of differences."""
     given = [draw(rng, 7, dtype=np.complex128), draw(rng, 5), draw(rng, 5, 3), draw(rng, 5, 5, dtype=np.complex128)]
