@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 import gc
+import itertools
 import threading
 import weakref
 from typing import Any
@@ -67,6 +68,29 @@ def test_a_hook_that_hangs_another_kind_beside_itself(kind: str) -> None:
     (5 * y).backward()
     assert events == ["hang", "after", "added"]
     assert (x.grad.item(), y.grad.item()) == (10.0, 10.0)
+
+
+@pytest.mark.parametrize("others", [*itertools.permutations(("prehook", "posthook", "retained"), 2)], ids="-".join)
+@pytest.mark.parametrize("first", [True, False])
+def test_a_tensor_hook_beside_each_other_kind(others: tuple[str, str], first: bool) -> None:
+    """Each fires, alone beside a tensor hook or with a third, in whatever order they were registered."""
+    for kinds in (others[:1], others):
+        x = leaf(3.0)
+        y = x * 1
+        node: Any = y.grad_fn
+        events: list[str] = []
+        register = {
+            "prehook": lambda node=node, events=events: node.register_prehook(lambda _: events.append("prehook")),
+            "posthook": lambda node=node, events=events: node.register_hook(lambda *_: events.append("posthook")),
+            "retained": y.retain_grad,
+            "hook": lambda y=y, events=events: y.register_hook(lambda _: events.append("hook")),
+        }
+        for kind in ("hook", *kinds) if first else (*kinds, "hook"):
+            register[kind]()
+        (5 * y).backward()
+        assert sorted(events) == sorted({"hook", *kinds} - {"retained"})
+        assert x.grad.item() == 5.0
+        assert "retained" not in kinds or y.grad.item() == 5.0
 
 
 @contract("0.3")

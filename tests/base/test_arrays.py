@@ -122,6 +122,21 @@ def test_buffers_are_arrays():
     assert asarray(Lends()).dtype == np.int32
 
 
+def test_a_copy_of_what_lends_its_memory_shares_none():
+    """Without ``copy=True`` tensors, buffers and what has `__array__` lend theirs."""
+    kept = np.array([3.0, 4.0])
+
+    class Lends:
+        def __array__(self, dtype=None, copy=None):
+            return kept
+
+    for source in (kept, Lends(), memoryview(kept), lucid.from_numpy(kept)):
+        assert np.shares_memory(asarray(source), kept)
+        for copied in (asarray(source, copy=True), asarray(source, float64, "cpu", copy=True)):
+            assert not np.shares_memory(copied, kept)
+            assert copied.tolist() == [3.0, 4.0]
+
+
 def test_subclasses_of_arrays_become_plain_arrays():
     """A matrix multiplies where an array does not; only plain arrays may enter."""
     assert type(asarray(np.zeros((2, 2)).view(np.recarray))) is np.ndarray

@@ -176,3 +176,25 @@ def test_what_reaches_beyond_a_bound(name):
     assert kl_divergence(d.Uniform(n(low - 0.5), n(top)), q).item() == math.inf
     if top == high:
         assert kl_divergence(d.Uniform(n(low), n(high + 0.5)), q).item() == math.inf
+
+
+@pytest.mark.parametrize("name", ["Exponential", "Normal", "Gamma"])
+def test_where_moments_are_infinite(name):
+    """A Pareto whose mean or variance is infinite is infinitely far, and has no part in the gradients of the others."""
+    alpha, order = [3.5, 2.0, 1.5, 1.0, 0.5], 2 if name == "Normal" else 1
+    given = [n(each).requires_grad_() for each in ([1.2, 0.3, 1.0, 2.0, 0.7], alpha, [0.5, 3.0, 1.0, 2.0, 1.5])]
+
+    def divergence(scale, alpha, rate):
+        q = d.Exponential(rate) if name == "Exponential" else getattr(d, name)(rate + 0.5, rate)
+        return kl_divergence(d.Pareto(scale, alpha), q)
+
+    values = divergence(*given)
+    assert values.isinf().tolist() == [each <= order for each in alpha]
+    values[values.isfinite()].sum().backward()
+    for tensor in given:
+        assert [slope == 0 for slope in tensor.grad.tolist()] == values.isinf().tolist()
+    for place, infinite in enumerate(values.isinf().tolist()):
+        if not infinite:
+            alone = [tensor.detach()[place].requires_grad_() for tensor in given]
+            slopes = lucid.autograd.grad(divergence(*alone), alone)
+            assert [s.item() for s in slopes] == pytest.approx([t.grad[place].item() for t in given], rel=1e-12)

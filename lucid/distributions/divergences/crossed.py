@@ -86,20 +86,37 @@ def _mean_exp(p: Any, t: Tensor, at: Tensor) -> Tensor:
     return (t * at + (share if isinstance(p, Exponential) else p.concentration * share)).exp()
 
 
+def _of_moments(order: int) -> Callable[[Any], Any]:
+    """Let a divergence be infinite where the moment of an order is, as of a Pareto's long tail, with gradients of 0."""
+
+    def add(function: Any) -> Any:
+        def divergence(p: Any, q: Any) -> Tensor:
+            if not isinstance(p, Pareto):
+                return function(p, q)
+            is_finite = p.alpha > order
+            short = Pareto(p.scale, where(is_finite, p.alpha, order + 1.0), validate_args=False)
+            return where(is_finite, function(short, q), math.inf)
+
+        return divergence
+
+    return add
+
+
 @_of(Normal, Beta, ContinuousBernoulli, Exponential, Gamma, Gumbel, Laplace, Pareto, Uniform)
+@_of_moments(2)
 def _normal(p: Any, q: Normal) -> Tensor:
     far = p.variance + (p.mean - q.loc).square()
-    value = 0.5 * (far / q.variance + math.log(2 * math.pi)) + q.scale.log() - p.entropy()
-    # of tails too long the mean is infinite as well, and so is its distance
-    return where(p.variance == math.inf, math.inf, value) if isinstance(p, Pareto) else value
+    return 0.5 * (far / q.variance + math.log(2 * math.pi)) + q.scale.log() - p.entropy()
 
 
 @_of(Exponential, Beta, ContinuousBernoulli, Gamma, Pareto, Uniform)
+@_of_moments(1)
 def _exponential(p: Any, q: Exponential) -> Tensor:
     return _within(q.rate * p.mean - q.rate.log() - p.entropy(), p, 0)
 
 
 @_of(Gamma, Beta, Exponential, Pareto, Uniform)
+@_of_moments(1)
 def _gamma(p: Any, q: Gamma) -> Tensor:
     size = lgamma(q.concentration) - q.concentration * q.rate.log()
     value = size - (q.concentration - 1) * _mean_log(p) + q.rate * p.mean - p.entropy()

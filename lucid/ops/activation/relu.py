@@ -11,6 +11,7 @@ import numpy as np
 
 from lucid.autograd.recording.namespace import GRAPH
 from lucid.cuda.launch.elementwise import NUMBERS
+from lucid.errors import SettingError
 from lucid.ops.base.declaration import FLOATING, Formula, Slope, elementwise, flat
 from lucid.ops.base.operands import refuse, tensor_operand
 from lucid.ops.base.scalars import as_number
@@ -120,13 +121,15 @@ def _hardtanh_grad(m: Namespace, g: Any, x: Any, *, low: Any, high: Any) -> Any:
 def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
     """Return ``min(max(input, min_val), max_val)``, elementwise, of a real tensor but no bools.
 
-    The gradient on the bounds `min_val` and `max_val` is zero.
+    The gradient on the bounds `min_val` and `max_val` is zero. A SettingError is raised if `min_val` is the larger.
 
     >>> import lucid
     >>> lucid.nn.functional.hardtanh(lucid.tensor([-3.0, 0.5]))
     tensor([-1.0000,  0.5000])
     """
     low, high = as_number(min_val, "min_val"), as_number(max_val, "max_val")
+    if low > high:
+        raise SettingError(f"hardtanh: min_val cannot be greater than max_val, got {low} and {high}")
     return GRAPH.hardtanh(input, low=float(low), high=float(high))
 
 

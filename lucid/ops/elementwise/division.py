@@ -43,6 +43,10 @@ def _has_zero(divisor: Any) -> bool:
     return isinstance(divisor, np.ndarray | np.generic | int) and not np.all(cast("Any", divisor))
 
 
+def _is_empty(number: Any) -> bool:
+    return isinstance(number, TensorBase) and not number.array.size
+
+
 def of_whole_quotient(op: Primitive) -> None:
     """Give a primitive of two real operands a caller that refuses integers divided by zero on the CPU."""
 
@@ -50,7 +54,7 @@ def of_whole_quotient(op: Primitive) -> None:
         refuse(op.name, "c", a, b, instead=REAL_PARTS)
         a, b = promote(a, b)
         whole = all((o.array if isinstance(o, TensorBase) else np.asarray(o)).dtype.kind in "biu" for o in (a, b))
-        if whole and _has_zero(b.array if isinstance(b, TensorBase) else b):
+        if whole and _has_zero(b.array if isinstance(b, TensorBase) else b) and not _is_empty(a):
             raise DivisionByZeroError(f"{op.name}: integer division by zero; convert to a floating-point dtype first")
         return op(a, b)
 

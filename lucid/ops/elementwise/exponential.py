@@ -14,7 +14,7 @@ from lucid.ops.base.operands import of_one, refuse
 from lucid.ops.base.promotion import float_operand, promote_to_tensors
 from lucid.ops.base.scalars import as_number
 from lucid.ops.elementwise.arithmetic import add, mul, neg, sub
-from lucid.ops.elementwise.comparison import eq, le
+from lucid.ops.elementwise.comparison import eq, ge, le
 from lucid.ops.elementwise.complex import by_parts
 from lucid.ops.elementwise.logic import logical_and, logical_or
 from lucid.ops.elementwise.selection import clamp, where
@@ -229,4 +229,7 @@ def logit(input: Tensor, eps: float | None = None) -> Tensor:
     if eps is not None:
         margin = as_number(eps, "eps")
         x = clamp(x, min=margin, max=1 - margin)
+    else:
+        # NaN beyond, as it is where the logarithms are, of which the slopes are none
+        x = mul(x, where(logical_and(ge(x, 0), le(x, 1)), 1.0, math.nan).to(x.dtype))
     return sub(log(x), log1p(neg(x)))

@@ -5,6 +5,8 @@ They take real tensors but no bools. Integers are whole already: they come back 
 
 from __future__ import annotations
 
+import math
+import sys
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -75,9 +77,13 @@ def trunc(input: Tensor) -> Tensor:
     return GRAPH.trunc(input)
 
 
+def _power_of_ten(decimals: int) -> float:
+    # exact, as the exponent is positive
+    return 10.0 ** abs(decimals) if abs(decimals) <= sys.float_info.max_10_exp else math.inf
+
+
 def _to_decimals(xp: ModuleType, x: Array, *, decimals: int) -> Array:
-    # powers of ten with a positive exponent are exact
-    ten = x.dtype.type(10.0 ** abs(decimals))
+    ten = x.dtype.type(_power_of_ten(decimals))
     return xp.rint(x * ten) / ten if decimals > 0 else xp.rint(x / ten) * ten
 
 
@@ -93,7 +99,7 @@ _ROUND_TENS = of_formula(lambda m, x, ten: m.rint(x / ten) * ten, "RoundTens")
 def _round_cuda(x: Array, *, decimals: int) -> Any:
     if decimals == 0:
         return _ROUND(x)
-    return (_ROUND_DECIMALS if decimals > 0 else _ROUND_TENS)(x, 10.0 ** abs(decimals))
+    return (_ROUND_DECIMALS if decimals > 0 else _ROUND_TENS)(x, _power_of_ten(decimals))
 
 
 @elementwise(_round, flat, kernel=_round_cuda)

@@ -119,7 +119,7 @@ def add_rows(out: Array, indices: Sequence[Array], number: Array, values: Array)
     tails = lengths - ROUNDS
     begins = np.concatenate(([0], np.cumsum(tails)[:-1]))
     rows = order[np.repeat(starts + ROUNDS - begins, tails) + np.arange(int(tails.sum()))]
-    total = np.add.reduceat(values[rows], begins, axis=0)
+    total = np.add.reduceat(values[rows], begins, axis=0, dtype=out.dtype)  # which of bools is another
     out[tuple([i[rows[begins]] for i in indices])] += total
 
 

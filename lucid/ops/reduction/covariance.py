@@ -5,7 +5,8 @@ from __future__ import annotations
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from lucid.errors import DtypeError, ShapeError
+from lucid.cuda.switches import looked_at
+from lucid.errors import DtypeError, SettingError, ShapeError
 from lucid.ops.base.dims import dim_in
 from lucid.ops.base.one_device import check_one_device
 from lucid.ops.base.operands import tensor_operand
@@ -67,6 +68,8 @@ def cov(
                 f"cov: expected {name} to be {count} {what}, one for each observation, got shape "
                 f"{list(factors.array.shape)} of {factors.array.dtype.name}"
             )
+        if looked_at(factors.array) and bool((factors.array < 0).any()):
+            raise SettingError(f"cov: {name} cannot be negative")
         each: Any = reshape(factors, -1)
         weights = each if weights is None else mul(weights, each)
     less = as_int(correction, "correction")

@@ -26,7 +26,7 @@ def diff(
 ) -> Tensor:
     """Return ``input[i + 1] - input[i]`` along a dimension, `n` times; of bools whether neighbours differ.
 
-    `prepend` and `append` are joined to `input` before. Where there are fewer elements than `n`, none are left.
+    `prepend` and `append` are joined to `input` before, unless `n` is 0. Where there are fewer elements than `n`, none are left.
 
     >>> import lucid
     >>> lucid.diff(lucid.tensor([1, 3, 6]))
@@ -38,7 +38,7 @@ def diff(
     if times < 0:
         raise ShapeError(f"diff: order must be non-negative but got {times}")
     axis = dim_in(dim, len(shape))
-    parts = [part for part in (prepend, input, append) if part is not None]
+    parts = [part for part in (prepend, input, append) if part is not None and (times or part is input)]
     result: Any = cat(parts, axis) if len(parts) > 1 else input
     change = ne if result.array.dtype.kind == "b" else sub
     for _ in range(min(times, result.array.shape[axis])):

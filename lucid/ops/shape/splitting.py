@@ -13,9 +13,10 @@ from lucid.arguments import unfit
 from lucid.autograd.recording.primitive import primitive
 from lucid.cuda.launch import copying as kernels
 from lucid.errors import IndexOutOfRangeError, ShapeError
-from lucid.ops.base.dims import dim_in
+from lucid.ops.base.dims import along, dim_in
 from lucid.ops.base.promotion import array_of
 from lucid.ops.base.scalars import as_int
+from lucid.ops.index.indexing import getitem
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -172,7 +173,8 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
 def tensor_split(input: Tensor, indices_or_sections: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
     """Return views that together are `input`, cut along `dim` into as many parts, or before the indices of a tuple.
 
-    With a number as `indices_or_sections` the first parts are longer by one where it does not divide the size.
+    With a number as `indices_or_sections` the first parts are longer by one where it does not divide the size. A part
+    between an index and a smaller one is empty, and the next begins at the smaller one.
 
     >>> import lucid
     >>> lucid.tensor_split(lucid.arange(5), 3), lucid.tensor_split(lucid.arange(3), (1, 2))
@@ -181,12 +183,10 @@ def tensor_split(input: Tensor, indices_or_sections: int | Sequence[int], dim: i
     axis, length = length_along(input, dim, "tensor_split")
     if isinstance(indices_or_sections, tuple | list):
         ends = [slice(None, end).indices(length)[1] for end in cast("Any", indices_or_sections)]
-        if all(a <= b for a, b in zip([0, *ends], [*ends, length], strict=True)):
-            sizes = tuple([b - a for a, b in zip([0, *ends], [*ends, length], strict=True)])
-            return _split(input, sizes=sizes, dim=axis)
-        raise ShapeError(
-            f"tensor_split: expected places in growing order, got {list(cast('Any', indices_or_sections))}"
-        )
+        bounds = [*zip([0, *ends], [*ends, length], strict=True)]
+        if any(a > b for a, b in bounds):  # parts that share elements
+            return tuple([getitem(input, along(axis, slice(a, b))) for a, b in bounds])
+        return _split(input, sizes=tuple([b - a for a, b in bounds]), dim=axis)
     parts = as_int(indices_or_sections, "sections")
     if parts <= 0:
         raise ShapeError(f"tensor_split: expected a number of parts above zero, got {parts}")

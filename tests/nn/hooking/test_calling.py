@@ -451,6 +451,27 @@ def test_registration_hooks():
     assert [type(child) for child in module.children()] == [nn.Tanh] * 2
 
 
+@pytest.mark.parametrize("kind", ["parameter", "buffer", "module"])
+@pytest.mark.parametrize("persistent", [True, False])
+def test_a_registration_hook_that_raises_changes_nothing(kind, persistent):
+    """Of a buffer that an attribute was to take the place of, values, place and persistence stay."""
+    module = nn.Module()
+    module.register_buffer("taken", lucid.ones(1), persistent=persistent)
+    module.register_buffer("last", lucid.ones(1))
+    before = [*module.state_dict()]
+    value = {"parameter": nn.Parameter(lucid.zeros(1)), "buffer": nn.Buffer(lucid.zeros(1)), "module": nn.ReLU()}[kind]
+
+    def refuse(*_):
+        raise ZeroDivisionError
+
+    with getattr(nn, f"register_module_{kind}_registration_hook")(refuse), pytest.raises(ZeroDivisionError):
+        module.taken = value
+    assert [name for name, _ in module.named_buffers()] == ["taken", "last"]
+    assert [*module.state_dict()] == before
+    assert module.taken.item() == 1.0
+    assert not [*module.parameters(), *module.children()]
+
+
 @contract("8.1")
 def test_copies_have_hooks_of_their_own():
     """A handle copied along with its module removes the copy's hook; the original's leaves it alone."""

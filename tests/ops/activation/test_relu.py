@@ -205,3 +205,11 @@ def test_all_are_straight_far_from_zero(name, dtype):
     if once.requires_grad:
         (twice,) = lucid.autograd.grad(once, [x], [lucid.ones_like(x)])
         np.testing.assert_allclose(numbers(twice).astype(np.float64), np.zeros(10), atol=1e-4)
+
+
+def test_bounds_of_hardtanh_are_in_order():
+    """A lower bound above the upper one is refused, with numbers; two equal ones leave a constant."""
+    x = lucid.tensor([0.0, 5.0])
+    with pytest.raises(ValueError, match=r"hardtanh: min_val cannot be greater than max_val, got 2.0 and 1.0"):
+        hardtanh(x, 2.0, 1.0)
+    assert hardtanh(x, 2.0, 2.0).tolist() == [2.0, 2.0]

@@ -87,3 +87,34 @@ def test_products_of_bools_are_not_added(value):
     with pytest.raises(DtypeError, match="combine bools by"):
         mask.addcmul_(mask, mask, value=value)
     assert lucid.addcmul(lucid.tensor([5, 5], device=DEVICE), mask, mask, value=value).tolist() == [5 + value, 5]
+
+
+@pytest.mark.parametrize("op", [lucid.floor_divide, lucid.remainder, lucid.fmod])
+def test_nothing_is_divided_by_zero(op):
+    """Where there are no quotients no integer is divided by 0, whichever operand has no elements."""
+    for a, b, shape in (((0,), (), (0,)), ((0, 1), (3,), (0, 3)), ((), (0,), (0,)), ((2, 0), (1,), (2, 0))):
+        got = op(lucid.ones(a, dtype=lucid.int32), lucid.zeros(b, dtype=lucid.int32))
+        assert (got.shape, got.dtype) == (shape, lucid.int32)
+    assert op(lucid.ones(0, dtype=lucid.int64), 0).shape == (0,)
+
+
+def test_more_decimals_than_a_float_has():
+    """Powers of ten beyond the largest float are infinite, and the quotient of infinities NaN."""
+    x = lucid.tensor([1.5, -0.25], dtype=lucid.float64)
+    for decimals in (309, 400, -400, 10**6):
+        assert lucid.round(x, decimals=decimals).isnan().all()
+    assert lucid.round(x, decimals=300).tolist() == x.tolist()
+
+
+def test_the_slope_of_logit_is_nan_with_it():
+    """Outside of [0, 1] both are NaN, at its ends infinite, and inside 1 / (x * (1 - x))."""
+    inside = np.array([1e-30, 0.25, 0.5, 1 - 2**-20])
+    x = lucid.tensor([-3.5, -1e-30, 1 + 2**-52, 2.0, 0.0, 1.0, *inside], dtype=lucid.float64, requires_grad=True)
+    y = lucid.logit(x)
+    y.sum().backward()
+    values, slopes = numbers(y), numbers(x.grad)
+    assert np.isnan(values[:4]).all()
+    assert np.isnan(slopes[:4]).all()
+    assert values[4:6].tolist() == [-np.inf, np.inf]
+    assert slopes[4:6].tolist() == [np.inf, np.inf]
+    np.testing.assert_allclose(slopes[6:], 1 / (inside * (1 - inside)), rtol=1e-12)

@@ -358,3 +358,20 @@ def test_windows_of_a_number(size):
     assert out.tolist() == [2.0][:size]
     out.sum().backward()
     assert x.grad.item() == size
+
+
+@pytest.mark.parametrize(
+    "dtype", ["bool", "uint8", "int8", "int16", "int32", "int64", "float32", "float64", "complex64"]
+)
+def test_rows_named_many_times_keep_their_dtype(dtype, rng):
+    """Rows of each dtype are added up as by a loop, few of them and many, and integers wrap around."""
+    for count, width in ((3, 2), (20, 300), (2000, 5)):
+        places, rows = rng.integers(0, 3, count), rng.integers(0, 3, (count, width)).astype(dtype)
+        expected = np.zeros((4, width), dtype)
+        with np.errstate(over="ignore"):
+            for place, row in zip(places, rows, strict=True):
+                expected[place] += row
+        x, index, source = lucid.tensor(np.zeros_like(expected)), lucid.tensor(places), lucid.tensor(rows)
+        for got in (x.index_add(0, index, source), x.index_put((index,), source, accumulate=True)):
+            assert got.dtype.name == dtype
+            np.testing.assert_array_equal(got.numpy(force=True), expected)

@@ -310,15 +310,22 @@ def test_sums_to_a_size_are_sums():
 
 @pytest.mark.parametrize("name", ["tensor_split", "hsplit", "vsplit", "dsplit"])
 @pytest.mark.parametrize("places", [[2, 1], [0, 3, 2], [-1, 1], (3, -2)])
-def test_places_of_a_split_grow(name, places):
-    """A place before the last one, counted from the end too, is refused; NumPy's parts are what the others give."""
-    x = np.arange(64.0).reshape(4, 4, 4)
+def test_places_of_a_split(name, places, rng):
+    """Parts are NumPy's slices in any order of places, views of the tensor, and all gradients come together."""
+    values = rng.standard_normal((4, 4, 4))
     split, numpys = getattr(lucid, name), {"tensor_split": np.array_split}.get(name) or getattr(np, name)
-    with pytest.raises(ShapeError, match="tensor_split: expected places in growing order, got"):
-        split(lucid.tensor(x), places)
-    for good in ([1, 1, 3], [-3, -1], (0, 9), ()):
-        for part, expected in zip(split(lucid.tensor(x), good), numpys(x, good), strict=True):
-            np.testing.assert_array_equal(part.cpu().numpy(), expected)
+    for each in (places, [1, 1, 3], [-3, -1], (0, 9), ()):
+        x = lucid.tensor(values, requires_grad=True)
+        parts, expected = split(x, each), numpys(values, each)
+        share, total = np.zeros_like(values), 0
+        for part, wanted, place in zip(parts, expected, numpys(share, each), strict=True):
+            np.testing.assert_array_equal(part.cpu().numpy(force=True), wanted)
+            assert shares_memory(part, x) or not wanted.size
+            upstream = rng.standard_normal(wanted.shape)
+            place += upstream  # a view of `share`
+            total = total + (part * lucid.tensor(upstream)).sum()
+        total.backward()
+        np.testing.assert_allclose(x.grad.numpy(force=True), share)
 
 
 @pytest.mark.parametrize("offset", range(-4, 5))

@@ -38,6 +38,20 @@ SAMPLERS = {
 samplers = pytest.mark.parametrize("make", SAMPLERS.values(), ids=SAMPLERS)
 
 
+def test_a_state_that_is_loaded_in_the_middle_of_a_pass():
+    """It counts from then on, and not the pass that was begun before."""
+    batches = BatchSampler([5, 6, 7, 8, 9], 2, drop_last=False)
+    state = batches.state_dict()
+    begun = iter(batches)
+    assert next(begun) == [5, 6]
+    middle = batches.state_dict()
+    next(begun)
+    for loaded, rest in ((middle, [[7, 8], [9]]), (state, [[5, 6], [7, 8], [9]])):
+        batches.load_state_dict(loaded)
+        assert batches.state_dict() == loaded
+        assert [*batches] == rest
+
+
 @samplers
 @pytest.mark.parametrize("cut", [0, 1, 17, 30])
 def test_state(make, cut):
