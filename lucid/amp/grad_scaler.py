@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["GradScaler"]
 
 
-class GradScalerError(LucidError, RuntimeError):
+class GradScalerError(LucidError, RuntimeError, AssertionError):
     """`GradScaler` methods were called in an order that makes no sense."""
 
 
@@ -360,6 +360,10 @@ class GradScaler:
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state of a copy: factor and tracker as numbers."""
+        if self._overflows or self._stepped:  # by the identity of optimizers, which a copy's are not
+            raise GradScalerError(
+                "a GradScaler may only be pickled or copied at the beginning of an iteration, or after scaler.update()"
+            )
         scale, tracker = self._read()
         return {**vars(self), "_device_state": None, "_scale": scale, "_growth_tracker": tracker}
 

@@ -343,6 +343,8 @@ def _batched(
             f"grad: is_grads_batched needs grad_outputs of one leading dimension, got sizes {sorted(sizes)}"
         )
     count = sizes.pop()
+    if not count:
+        raise ShapeError("grad: is_grads_batched needs grad_outputs of one gradient or more, got a leading size of 0")
     rows: list[list[Any]] = []
     for index in range(count):
         row = tuple(None if g is None else g[index] for g in grads)

@@ -11,6 +11,7 @@ from lucid.autograd.base import TensorBase
 from lucid.base.random.generator import watch_draws
 from lucid.errors import GraphError, SettingError, ShapeError
 from lucid.func.trees import leaves, refilled, spread, structure
+from lucid.ops.elementwise.nonfinite import isnan
 from lucid.ops.reduction.closeness import equal
 from lucid.ops.shape.joining import stack
 from lucid.ops.shape.splitting import unbind
@@ -222,11 +223,20 @@ def _stacked(column: Sequence[Any], dim: int, name: str) -> Tensor:
     return stack(column, dim)
 
 
+def _same(value: Any, other: Any) -> bool:
+    """Return whether two values are the same, NaN and NaN too."""
+    if not isinstance(value, TensorBase):
+        return value == other or (value != value and other != other)  # noqa: PLR0124  # only NaN is not itself
+    if not isinstance(other, TensorBase):
+        return False
+    a, b = cast("Any", value), cast("Any", other)
+    return equal(isnan(a), isnan(b)) and equal(a[~isnan(a)], b[~isnan(b)])
+
+
 def _unchanged(column: Sequence[Any], what: str) -> Any:
     """Return the value that all calls have in common."""
     first = column[0]
     for value in column[1:]:
-        same = equal(first, cast("Tensor", value)) if isinstance(value, TensorBase) else value == first
-        if value is not first and not same:
+        if value is not first and not _same(value, first):
             raise SettingError(f"{what}: expected the same of all calls where it is None, got different results")
     return first

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from lucid.arguments import checked
-from lucid.optim.base.algebra import descent, scaled
+from lucid.optim.base.algebra import descent, moved, scaled
 from lucid.optim.base.elementwise import ElementwiseOptimizer
 from lucid.optim.base.settings import check_foreach
 from lucid.optim.base.slots import STEPS, Slot
@@ -96,7 +96,7 @@ class Adam(ElementwiseOptimizer):
     ) -> tuple[Node | None, ...]:  # fmt: skip
         """Return parameter, mean, mean square and its maximum after a step."""
         grad = descent(m, grad, param, weight_decay, maximize)
-        exp_avg = exp_avg + (grad - exp_avg) * (1 - beta1)
+        exp_avg = moved(m, exp_avg, grad, beta1)
         square = exp_avg_sq = exp_avg_sq * beta2 + grad * (1 - beta2) * grad
         if max_exp_avg_sq is not None:
             square = max_exp_avg_sq = m.maximum(max_exp_avg_sq, square)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from lucid.arguments import checked
-from lucid.optim.base.algebra import descent
+from lucid.optim.base.algebra import descent, moved
 from lucid.optim.base.elementwise import ElementwiseOptimizer
 from lucid.optim.base.slots import STEPS, Slot
 from lucid.settings.optimizers import checks_of
@@ -81,6 +81,6 @@ class Adamax(ElementwiseOptimizer):
     ) -> tuple[Node | None, ...]:  # fmt: skip
         """Return parameter, mean and largest size after a step."""
         grad = descent(m, grad, param, weight_decay, maximize)
-        exp_avg = exp_avg + (grad - exp_avg) * (1 - beta1)
+        exp_avg = moved(m, exp_avg, grad, beta1)
         exp_inf = m.maximum(exp_inf * beta2, abs(grad) + eps)
         return param - exp_avg / exp_inf * size, exp_avg, exp_inf

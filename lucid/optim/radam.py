@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from lucid.arguments import checked
-from lucid.optim.base.algebra import descent, scaled
+from lucid.optim.base.algebra import descent, moved, scaled
 from lucid.optim.base.elementwise import ElementwiseOptimizer
 from lucid.optim.base.slots import STEPS, Slot
 from lucid.settings.optimizers import checks_of
@@ -92,7 +92,7 @@ class RAdam(ElementwiseOptimizer):
     ) -> tuple[Node | None, ...]:  # fmt: skip
         """Return parameter, mean and mean square after a step."""
         grad = descent(m, grad, param, weight_decay, maximize)
-        exp_avg = exp_avg + (grad - exp_avg) * (1 - beta1)
+        exp_avg = moved(m, exp_avg, grad, beta1)
         exp_avg_sq = exp_avg_sq * beta2 + grad * (1 - beta2) * grad
         step = m.where(divides, exp_avg / (m.sqrt(exp_avg_sq) + eps), exp_avg)
         return scaled(m, param, shrink) - step * size, exp_avg, exp_avg_sq

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from lucid.arguments import checked
-from lucid.optim.base.algebra import descent
+from lucid.optim.base.algebra import descent, moved
 from lucid.optim.base.elementwise import ElementwiseOptimizer
 from lucid.optim.base.slots import STEPS, Slot
 from lucid.settings.optimizers import checks_of
@@ -85,8 +85,8 @@ class RMSprop(ElementwiseOptimizer):
         grad = descent(m, grad, param, weight_decay, maximize)
         square = square_avg = square_avg * alpha + grad * (1 - alpha) * grad
         if grad_avg is not None:
-            grad_avg = grad_avg + (grad - grad_avg) * (1 - alpha)
-            square = square_avg - grad_avg * grad_avg
+            mean = grad_avg = moved(m, grad_avg, grad, alpha)
+            square = square_avg - mean * mean
         step = grad / (m.sqrt(square) + eps)
         if momentum_buffer is not None:
             step = momentum_buffer = momentum_buffer * momentum + step

@@ -297,7 +297,8 @@ def update_bn(loader: Iterable[Any], model: Module, device: Device = None) -> No
             inputs = cast("Tensor", batch[0] if isinstance(batch, list | tuple) else batch)
             model(inputs if target is None else inputs.to(target))
     except BaseException:
-        _copy(*zip(*before, strict=True))
+        for buffer, value in before:
+            buffer.copy_(value)
         raise
     finally:
         for layer, momentum in zip(layers, momenta, strict=True):

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import operator as pythons
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from lucid.autograd.base import TensorBase
-from lucid.autograd.modes.state import thread
+from lucid.autograd.modes.state import no_grad, thread
 from lucid.autograd.recording.namespace import PRIMITIVES
 from lucid.autograd.recording.short_path import binary
 from lucid.autograd.recording.views import live_edge
 from lucid.errors import DtypeError, ShapeError, warn
 from lucid.ops.base.promotion import OperandTypeError, array_of, as_operand, no_matrix
-from lucid.ops.elementwise import division, selection, special
+from lucid.ops.elementwise import comparison, division, selection, special
 from lucid.ops.shape import splitting
 from lucid.tensor.conversion import item
 
@@ -262,5 +262,5 @@ def contains(self: Tensor, element: object) -> bool:
     """
     if not isinstance(element, TensorBase | int | float | complex):
         raise OperandTypeError(f"in: expected a number or a Tensor, got {type(element).__name__}: {element!r}")
-    other = element.array if isinstance(element, TensorBase) else element
-    return bool((self.array == other).any())
+    with no_grad():
+        return bool(comparison.eq(self, cast("Any", element)).array.any())

@@ -206,7 +206,7 @@ def describe_tensor(self: Tensor) -> str:
     if edge is not None:
         leaf = type(edge[0]) is AccumulateGrad
         suffixes.append("requires_grad=True" if leaf else f"grad_fn=<{edge[0].name()}>")
-    used = len(text) - text.rfind("\n")
+    used = len(text) - text.rfind("\n") + 1
     for suffix in suffixes:
         if used + len(suffix) + 2 > _options.linewidth:
             text += ",\n" + " " * len(prefix) + suffix

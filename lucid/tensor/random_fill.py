@@ -347,13 +347,15 @@ def random_(self: Tensor, *bounds: int | None, generator: Generator | None = Non
         raise DtypeError(f"random_: expected a real dtype, got {dtype}")
     if len(bounds) > 2:
         raise SettingError(f"random_: expected at most two bounds, got {len(bounds)}")
-    largest = WHOLE.get(dtype.name) or (1 if dtype.name == "bool" else int(np.iinfo(array.dtype).max))
+    integers = np.iinfo(np.uint8 if dtype.name == "bool" else array.dtype) if dtype.name not in WHOLE else None
+    largest = WHOLE[dtype.name] if integers is None else 1 if dtype.name == "bool" else int(integers.max)
+    least = -largest if integers is None else int(integers.min)
     low = as_int(bounds[0], "bounds") if len(bounds) == 2 and bounds[0] is not None else 0
     high = as_int(bounds[-1], "bounds") if bounds and bounds[-1] is not None else largest + 1
-    if not (low < high and -largest - 1 <= low and high <= largest + 1):
+    if not (least <= low < high <= largest + 1):
         raise SettingError(
-            f"random_: expected bounds low < high that {dtype} holds exactly, got {low} and {high}; its largest is "
-            f"{largest}"
+            f"random_: expected bounds low < high that {dtype} holds exactly, got {low} and {high}; its least is "
+            f"{least} and its largest {largest}"
         )
     whole = np.dtype(np.int64)
     return filled("random_", self, generator, lambda chosen, xp: randint(chosen, low, high, array.shape, whole, xp))

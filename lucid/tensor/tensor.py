@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.recording.short_path import register
 from lucid.base.sharing import tensor_classes
+from lucid.errors import ShapeError
 from lucid.ops.base import storage as storages
 from lucid.ops.base.keywords import add_to_methods
 from lucid.ops.base.later import LaterModule
@@ -254,8 +255,19 @@ class Tensor(Methods, InPlaceMethods):
 
     @property
     def H(self) -> Tensor:
-        """The conjugate of the transposed matrix."""
-        return parts.conj(axes.transpose(self, 0, 1))
+        """The conjugate of the transposed matrix; of a number its conjugate.
+
+        Raises
+        ------
+        ShapeError
+            If the tensor has one dimension or more than two.
+        """
+        if self.array.ndim not in {0, 2}:
+            raise ShapeError(
+                f"tensor.H is only supported on matrices (2-D tensors), got shape {list(self.array.shape)}: mH "
+                "transposes batches of matrices"
+            )
+        return parts.conj(axes.transpose(self, 0, 1) if self.array.ndim else self)
 
     @property
     def mH(self) -> Tensor:

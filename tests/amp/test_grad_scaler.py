@@ -219,6 +219,23 @@ def test_the_wrong_order_is_an_error():
     assert (x.item(), x.grad.item(), scaler.get_scale()) == (0.5, 0.5, 4.0)
 
 
+def test_a_scaler_is_not_copied_in_the_middle_of_a_step():
+    """What it knows of the step is of its own optimizers; before `unscale_` and after `update` copies go on."""
+    x = lucid.tensor([1.0], requires_grad=True)
+    optimizer, scaler = optim.SGD([x], lr=1.0), amp.GradScaler(init_scale=4.0)
+    for _ in range(2):
+        x.grad = lucid.tensor([2.0])
+        assert pickle.loads(pickle.dumps(scaler)).get_scale() == copy.deepcopy(scaler).get_scale() == 4.0
+        scaler.unscale_(optimizer)
+        for way in (pickle.dumps, copy.deepcopy):
+            with pytest.raises(AssertionError, match="only be pickled or copied at the beginning of an iteration"):
+                way(scaler)
+        scaler.step(optimizer)
+        with pytest.raises(RuntimeError, match="only be pickled or copied"):
+            pickle.dumps(scaler)
+        scaler.update()
+
+
 def test_float16_gradients_are_refused():
     """They have lost already what scaling was to save; nothing is changed."""
     x = lucid.tensor([1.0], requires_grad=True)

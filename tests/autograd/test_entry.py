@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import lucid
+from lucid.errors import ShapeError
 
 contract = pytest.mark.contract
 
@@ -141,6 +142,8 @@ def test_batched_gradients() -> None:
     x = leaf(1.0, 2.0, 3.0)
     (jacobian,) = lucid.autograd.grad(x * x, x, lucid.eye(3, dtype=lucid.float64), is_grads_batched=True)
     np.testing.assert_array_equal(jacobian.cpu().numpy(), np.diag([2.0, 4.0, 6.0]))
+    with pytest.raises(ShapeError, match="is_grads_batched needs grad_outputs of one gradient or more"):
+        lucid.autograd.grad(x * x, x, lucid.zeros(0, 3, dtype=lucid.float64), is_grads_batched=True)
 
 
 @pytest.mark.parametrize("retain_graph", [None, False, True])

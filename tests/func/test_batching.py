@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -244,3 +245,14 @@ def test_one_object_for_all_is_itself(make):
     """What each call returns need not be compared where it is one object, even if that is not equal to itself."""
     same = make()
     assert vmap(lambda x: same, out_dims=None)(lucid.ones(3)) is same
+
+
+@pytest.mark.parametrize("value", [float("nan"), 1.5, True])
+def test_what_all_calls_have_in_common(value):
+    """Values that are the same for all calls come out as they are, NaN too, as numbers and in tensors; others raise."""
+    for made in (lambda: value, lambda: lucid.tensor([value, 1.0]), lambda: lucid.tensor(value)):
+        _, kept = vmap(lambda x, made=made: (x, made()), out_dims=(0, None))(lucid.ones(3))
+        np.testing.assert_array_equal(numbers(kept) if isinstance(kept, lucid.Tensor) else kept, np.asarray(made()))
+    count = itertools.count()
+    with pytest.raises(SettingError, match="got different results"):
+        vmap(lambda x: (x, lucid.tensor([value, next(count)])), out_dims=(0, None))(lucid.ones(3))

@@ -187,6 +187,8 @@ def test_statistics_of_a_loader_that_fails():
         m.update_bn(loader(), model)
     assert (model.momentum, model.training) == (0.1, False)
     m.update_bn(loader(), nn.Linear(3, 1))
+    with pytest.raises(OSError, match="disk"):
+        m.update_bn(loader(), nn.BatchNorm1d(3, track_running_stats=False))
 
 
 BAD = {

@@ -60,6 +60,11 @@ BAD = {
     "geometric_: 1": (lambda: lucid.ones(2).geometric_(1), SettingError, "0 < p < 1, got 1"),
     "geometric_: bools": (lambda: lucid.tensor([True]).geometric_(0.5), DtypeError, "real numbers"),
     "geometric_: complex": (lambda: lucid.tensor([1j]).geometric_(0.5), DtypeError, "real numbers"),
+    "random_: bytes": (lambda: lucid.zeros(4, dtype=lucid.uint8).random_(-5, 10), SettingError, "least is 0 and"),
+    "random_: bools": (lambda: lucid.zeros(4, dtype=lucid.bool).random_(-1, 1), SettingError, "least is 0 and"),
+    "random_: bool 2": (lambda: lucid.zeros(4, dtype=lucid.bool).random_(0, 3), SettingError, "largest 1"),
+    "random_: signed": (lambda: lucid.zeros(4, dtype=lucid.int8).random_(-129, 1), SettingError, "least is -128"),
+    "random_: halves": (lambda: lucid.zeros(4, dtype=lucid.float16).random_(-2049, 1), SettingError, "is -2048 and"),
     "cauchy_: leaf": (lambda: lucid.ones(2, requires_grad=True).cauchy_(), InplaceError, "leaf"),
 }
 
@@ -87,3 +92,16 @@ def test_a_generator_of_another_kind_of_device(here, there):
     assert x.tolist() == [0, 0, 0]
     assert x._version == 0
     assert generator.get_state().tolist() == state
+
+
+@pytest.mark.parametrize(
+    ("dtype", "bounds"),
+    [("uint8", (0, 256)), ("bool", (0, 2)), ("int8", (-128, 128)), ("float16", (-2048, 2049)), ("float32", (-3, 4))],
+)
+def test_whole_numbers_up_to_the_bounds(dtype, bounds):
+    """Numbers from each bound to below the other that a dtype holds are drawn, and no others."""
+    x = numbers(lucid.zeros(20_000, dtype=getattr(lucid, dtype)).random_(*bounds)).astype(float)
+    width = bounds[1] - bounds[0]
+    assert bounds[0] <= x.min() <= bounds[0] + width / 1000
+    assert bounds[1] - 1 - width / 1000 <= x.max() <= bounds[1] - 1
+    assert (x == np.round(x)).all()

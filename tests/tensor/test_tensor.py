@@ -64,6 +64,10 @@ class TestAttributes:
         np.testing.assert_array_equal(x.mT.cpu().numpy(), z.swapaxes(1, 2))
         np.testing.assert_array_equal(x.mH.cpu().numpy(), z.swapaxes(1, 2).conj())
         np.testing.assert_array_equal(x[0].H.cpu().numpy(), z[0].conj().T)
+        assert x[0, 0, 0].H.item() == z[0, 0, 0].conj()
+        for part in (x, x[0, 0]):
+            with pytest.raises(RuntimeError, match=r"tensor.H is only supported on matrices .* got shape"):
+                part.H
         np.testing.assert_array_equal(x.real.cpu().numpy(), z.real)
         np.testing.assert_array_equal(x.imag.cpu().numpy(), z.imag)
 
@@ -376,6 +380,10 @@ class TestPython:
         assert x.grad.tolist() == [[1.0, 1.0], [0.0, 0.0], [0.0, 0.0]]
         assert 3 in lucid.tensor([1, 2, 3])
         assert lucid.tensor(4) not in lucid.tensor([1, 2, 3])
+        for dtype in (lucid.bfloat16, lucid.float16, lucid.float32):
+            assert 0.1 in lucid.tensor([0.5, 0.1], dtype=dtype)
+        with pytest.raises(RuntimeError, match="cannot be broadcast"):
+            lucid.tensor([1, 2, 3]) in lucid.tensor([1, 2])
         for act in (len, iter):
             with pytest.raises(TypeError, match="0-d tensor"):
                 act(lucid.tensor(1.0))

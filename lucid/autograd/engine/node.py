@@ -14,6 +14,7 @@ from lucid.autograd.hooks.firing import check_callable, every_step_hook
 from lucid.autograd.hooks.handle import RemovableHandle
 from lucid.autograd.hooks.registration import HookList
 from lucid.autograd.modes.state import NumPyComplaints, thread
+from lucid.autograd.recording.mutation import keep_saved, kept_everywhere
 from lucid.autograd.recording.namespace import GRAPH
 from lucid.base import gpu
 from lucid.base.device import beside, device_of
@@ -329,7 +330,10 @@ class AccumulateGrad(Node):
             if not (type(old.array) is type(grad) is ndarray or beside(old.array, grad)):
                 raise moved_error(old.array, grad)
             try:
-                old.version[0] += 1
+                version = old.version
+                if kept_everywhere or thread.state.saved_hooks:
+                    keep_saved(version)
+                version[0] += 1
             except AttributeError:
                 old.version = [1]
             except GraphError:

@@ -9,10 +9,19 @@ from lucid.autograd.base import TensorBase, version_of, wrap
 from lucid.autograd.modes.state import thread
 from lucid.autograd.recording.saved import saved_tensors_hooks
 from lucid.base.arrays import copied
+from lucid.base.locks import new_rlock
 from lucid.errors import GraphError
 
 if TYPE_CHECKING:
     from lucid.base.arrays import Array
+
+
+FEW = 256
+"""So many values may be dead before they are left out."""
+
+
+def _lives(reference: weakref.ref[Any]) -> bool:
+    return reference() is not None
 
 
 class Kept:
@@ -30,17 +39,32 @@ class Keeping:
     def __init__(self) -> None:
         # by identity of a version counter, which stands for the memory: the counter itself and what shares its memory
         self._kept: dict[int, tuple[list[int], list[weakref.ref[Kept]]]] = {}
+        # how many they are, and how many they are to be when those that died are left out
+        self._count, self._most = 0, FEW
+        self._lock = new_rlock()
 
     def pack(self, tensor: TensorBase) -> Kept:
         """Return an entry that keeps the present values of `tensor`."""
         kept = Kept(tensor.array)
         counter = version_of(tensor)
-        self._kept.setdefault(id(counter), (counter, []))[1].append(weakref.ref(kept))
+        with self._lock:
+            if self._count >= self._most:
+                self._leave_out_dead()
+            self._kept.setdefault(id(counter), (counter, []))[1].append(weakref.ref(kept))
+            self._count += 1
         return kept
+
+    def _leave_out_dead(self) -> None:
+        entries = [(key, counter, [*filter(_lives, kept)]) for key, (counter, kept) in list(self._kept.items())]
+        self._kept = {key: (counter, kept) for key, counter, kept in entries if kept}
+        self._count = sum([len(kept) for _, kept in self._kept.values()])
+        self._most = max(FEW, 2 * self._count)
 
     def keep(self, counter: list[int]) -> None:
         """Copy the saved values in the memory of `counter`, before it changes."""
-        _, references = self._kept.pop(id(counter), (counter, []))
+        with self._lock:
+            _, references = self._kept.pop(id(counter), (counter, []))
+            self._count -= len(references)
         for reference in references:
             kept = reference()
             if kept is not None:
@@ -49,6 +73,8 @@ class Keeping:
 
 # Those whose values are kept whichever thread changes them, as long as they live.
 everywhere: weakref.WeakSet[Keeping] = weakref.WeakSet()
+# The set that it is made of, and its stub leaves out: to ask it itself takes longer than a small op.
+kept_everywhere: set[Any] = vars(everywhere)["data"]
 
 
 class _Block(Keeping):
@@ -105,11 +131,13 @@ class allow_mutation_on_saved_tensors(saved_tensors_hooks):
         super().__enter__()
 
 
-def keep_saved(counter: list[int]) -> None:
-    """Copy the saved values in a memory that is about to change, also for :class:`allow_mutation_on_saved_tensors`."""
-    if everywhere:  # to iterate over none takes longer than a small op
+def keep_saved(*counters: list[int]) -> None:
+    """Copy the saved values in memory that is about to change, also for :class:`allow_mutation_on_saved_tensors`."""
+    if kept_everywhere:
         for keeping in list(everywhere):
-            keeping.keep(counter)
+            for counter in counters:
+                keeping.keep(counter)
     for hooks in thread.state.saved_hooks:
         if hooks.before_change is not None:
-            hooks.before_change(counter)
+            for counter in counters:
+                hooks.before_change(counter)

@@ -87,7 +87,7 @@ def _mean_exp(p: Any, t: Tensor, at: Tensor) -> Tensor:
 
 
 def _of_moments(order: int) -> Callable[[Any], Any]:
-    """Let a divergence be infinite where the moment of an order is, as of a Pareto's long tail, with gradients of 0."""
+    """Return a decorator: a divergence from a Pareto is infinite, with gradients of 0, if a moment of an order is."""
 
     def add(function: Any) -> Any:
         def divergence(p: Any, q: Any) -> Tensor:

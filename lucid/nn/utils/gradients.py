@@ -11,6 +11,7 @@ import numpy as np
 from lucid.arguments import checked, unfit
 from lucid.autograd.base import TensorBase, versions_of, with_grads, wrap
 from lucid.autograd.modes.state import no_grad
+from lucid.autograd.recording.mutation import keep_saved
 from lucid.base import gpu
 from lucid.base.dtype import as_dtype, float32, promote_types
 from lucid.cuda.launch.multi_tensor import Arrays
@@ -88,6 +89,7 @@ def changed_on_device(
         plain = [grad for position, grad in enumerate(plain) if position not in again]
         arrays = Arrays([grad.array for grad in plain])
     versions = versions_of(plain)
+    keep_saved(*versions)
     remaining = change(arrays)
     for position, version in enumerate(versions):
         if position not in remaining:

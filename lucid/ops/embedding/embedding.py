@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from lucid.autograd.base import version_of
 from lucid.autograd.modes.state import thread
 from lucid.autograd.recording.primitive import primitive
+from lucid.autograd.recording.views import before_change
 from lucid.base import gpu
 from lucid.base.arrays import namespace
 from lucid.base.dtype import dtype_of
@@ -139,15 +140,15 @@ def shorten(name: str, weight: Tensor, index: Tensor, max_norm: float, norm_type
     All that the op takes, `more` too, is on one device, or the op would be refused once the rows have changed.
     """
     check_one_device(name, weight, index, *more)
+    before_change(weight)
+    version_of(weight)[0] += 1
     array = weight.array
     xp = namespace(array)
     if gpu.is_gpu_array(array):
         with gpu.use_device(gpu.device_index(array)):
             if kernels.shorten(array, index.array, max_norm, norm_type):
-                version_of(weight)[0] += 1
                 return
     thread.state.quiet(_shorten, xp, array, xp.unique(index.array), max_norm, norm_type)
-    version_of(weight)[0] += 1
 
 
 def _shorten(xp: ModuleType, array: Array, used: Array, max_norm: float, norm_type: float) -> None:

@@ -26,7 +26,8 @@ def diff(
 ) -> Tensor:
     """Return ``input[i + 1] - input[i]`` along a dimension, `n` times; of bools whether neighbours differ.
 
-    `prepend` and `append` are joined to `input` before, unless `n` is 0. Where there are fewer elements than `n`, none are left.
+    `prepend` and `append` are joined to `input` before, unless `n` is 0. Where there are fewer elements than `n`, none
+    are left.
 
     >>> import lucid
     >>> lucid.diff(lucid.tensor([1, 3, 6]))

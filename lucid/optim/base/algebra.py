@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     Chain: TypeAlias = Callable[..., None]
 
-__all__ = ["HOST", "Step", "descent", "scaled", "source_of", "state_forms"]
+__all__ = ["HOST", "Step", "descent", "moved", "scaled", "source_of", "state_forms"]
 
 
 class _Host:
@@ -52,6 +52,12 @@ def descent(m: Tracer, grad: Node, param: Node, weight_decay: Node, maximize: No
     """Return ``±grad + weight_decay * param`` (minus: maximize), without a product of 0 and infinity."""
     grad = m.where(maximize, m.neg(grad), grad)
     return m.where(weight_decay, m.add(m.mul(param, weight_decay), grad), grad)
+
+
+def moved(m: Tracer, mean: Node, new: Node, decay: Node) -> Any:
+    """Return ``decay * mean + (1 - decay) * new`` as PyTorch's `lerp` has it: `new` if decay is 0."""
+    way = m.sub(new, mean)
+    return m.where(m.le(decay, 0.5), m.sub(new, m.mul(way, decay)), m.add(mean, m.mul(way, m.sub(1, decay))))
 
 
 def scaled(m: Tracer, x: Node, factor: Node) -> Any:

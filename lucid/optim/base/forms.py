@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from lucid.autograd.base import versions_of
+from lucid.autograd.base import INFERENCE, versions_of
+from lucid.autograd.recording.mutation import keep_saved
 from lucid.base import gpu
 from lucid.base.capture import capture_of_this_thread
 from lucid.cuda.launch.multi_tensor import dense, step_on_device, step_tables
@@ -130,6 +131,8 @@ class Form:
             grouped.setdefault(before or (0.0 if id(params[position]) in new else np.inf,), []).append(position)
         self.before: StateNumbers = list(grouped)
         self._batches = [self._batch(optimizer, whole, held, *batch) for batch in grouped.items()]
+
+        self._state_versions = _one_version([state[name] for state in states for name in asked.names])
 
         # what the next step compares
         self._counts = _columns(states, scalars)
@@ -274,7 +277,10 @@ class Form:
         for param, state in self._made.items():
             optimizer.state[param].update(state)
         self._made = {}
+        keep_saved(*self._versions, *self._state_versions)
         for version in self._versions:
+            version[0] += 1
+        for version in self._state_versions:
             version[0] += 1
         at = 0 if overflow is None else overflow.data.ptr
         addresses: list[int] = []
@@ -311,6 +317,18 @@ class Form:
 def _columns(states: Sequence[Any], names: Iterable[str]) -> dict[str, list[Array]]:
     """Return by name the arrays of the state of each parameter."""
     return {name: [state[name].array for state in states] for name in names}
+
+
+def _one_version(state: Iterable[Any]) -> list[list[int]]:
+    """Return the version counters of the state that a step changes: one for all that have none yet."""
+    shared, others = [0], dict[int, list[int]]()
+    for tensor in state:
+        version = getattr(tensor, "version", None)
+        if version is None:
+            tensor.version = shared
+        elif version is not INFERENCE:
+            others[id(version)] = version
+    return [shared, *others.values()]
 
 
 def _nothing() -> None:

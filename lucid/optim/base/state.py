@@ -238,8 +238,10 @@ def _value(value: Any, slot: _Slot, name: str, scalar_on: Device | None = None) 
         dtype, device = float32, scalar_on
     elif name != "step":
         device = device_of(slot.param.array)
-        if dtype.is_floating_point or dtype.is_complex:
-            dtype = dtype_of(slot.param.array)
+        wanted = dtype_of(slot.param.array)
+        # a real number beside a complex parameter, as a norm, stays real
+        if dtype.is_complex or (dtype.is_floating_point and not wanted.is_complex):
+            dtype = wanted
     if not can_cast(dtype_of(array), dtype):
         raise StateDictError(f"load_state_dict: {slot.name}: expected {name} that fits {dtype}, got {dtype_of(array)}")
     try:

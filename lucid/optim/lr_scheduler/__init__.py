@@ -12,8 +12,8 @@ This holds for all of them:
 - `last_epoch` is -1 for a schedule that begins, and otherwise the epoch that is over: groups have their
   ``"initial_lr"`` then, as the optimizer's state dict brings it.
 - ``step(epoch)`` goes to an epoch, and warns.
-- A state dict goes to PyTorch's schedule of the same name and back. A loaded one does not change the groups: the
-  optimizer's own does.
+- A state dict goes to PyTorch's schedule of the same name and back. A loaded one gives the groups what the schedule
+  had given them, whichever of the two state dicts is loaded first.
 - Where groups were added, schedules of the first learning rates raise; those that multiply what is there go on.
 - A setting out of its range raises a ValueError, what is of another type a TypeError.
 """

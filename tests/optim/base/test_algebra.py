@@ -52,3 +52,32 @@ def test_a_formula_of_ones_own():
         param.grad = lucid.tensor([0.5, -3.0, 1.0])
         Clipped([param], lr=0.5, maximize=maximize).step()
         np.testing.assert_array_equal(param.numpy(force=True), [1 + sign * 0.25, 2 + sign * -0.5, np.nan])
+
+
+@pytest.mark.parametrize("name", ["Adam", "AdamW", "NAdam", "RAdam", "Adamax", "RMSprop"])
+def test_a_mean_without_decay_is_the_gradient(name, rng):
+    """With a decay of 0 the mean is the last gradient, to the bit, however much larger the one before was."""
+    x = lucid.zeros(50, requires_grad=True)
+    settings = {"alpha": 0.0, "centered": True} if name == "RMSprop" else {"betas": (0.0, 0.9)}
+    optimizer = getattr(optim, name)([x], lr=0.1, **settings)
+    for size in (1e9, 1.0, 1e-7, 1e12):
+        grad = (rng.standard_normal(50) * size).astype(np.float32)
+        x.grad = lucid.tensor(grad)
+        optimizer.step()
+        mean = optimizer.state[x]["grad_avg" if name == "RMSprop" else "exp_avg"]
+        np.testing.assert_array_equal(mean.numpy(force=True), grad)
+
+
+@pytest.mark.parametrize("decay", [0.0, 0.2, 0.5, 0.6, 0.9, 1 - 2**-20])
+def test_means_are_near_those_of_doubles(decay, rng):
+    """Whatever the decay, a mean is within 2 ulp of what either number contributes, as by PyTorch's `lerp`."""
+    x = lucid.zeros(200, requires_grad=True)
+    optimizer, mean = optim.Adam([x], betas=(decay, 0.9)), np.zeros(200, np.float32)
+    for size in (1.0, 1e6, 1e-6, 1.0):
+        grad = (rng.standard_normal(200) * size).astype(np.float32)
+        exact = mean.astype(np.float64) * decay + grad * (1 - decay)
+        x.grad = lucid.tensor(grad)
+        optimizer.step()
+        mean = optimizer.state[x]["exp_avg"].numpy(force=True).copy()
+        parts = np.maximum(abs(mean), np.maximum(abs(exact), abs(grad - exact) * min(decay, 1 - decay)))
+        assert (abs(mean - exact) <= 4 * np.spacing(parts.astype(np.float32))).all()

@@ -125,6 +125,22 @@ def test_the_last_steps_are_kept(size, rng):
             np.testing.assert_allclose(got, wanted, rtol=1e-6, atol=1e-12)
 
 
+def test_a_loaded_history_of_complex_parameters_is_real(rng):
+    """A loaded state goes on as the one that it was saved from: what is real beside complex numbers stays so."""
+    start, results = rng.standard_normal(2) + 1j * rng.standard_normal(2), []
+    for loads in (False, True):
+        x = lucid.tensor(start, requires_grad=True)
+        optimizer = optim.LBFGS([x], lr=0.5, max_iter=3)
+        optimizer.step(closure_of(optimizer, [x], lambda x: (abs(x - 3 + 1j) ** 2 * lucid.tensor([1.0, 4.0])).sum()))
+        if loads:
+            saved, optimizer = optimizer.state_dict(), optim.LBFGS([x], lr=0.5, max_iter=3)
+            optimizer.load_state_dict(saved)
+        optimizer.step(closure_of(optimizer, [x], lambda x: (abs(x - 3 + 1j) ** 2 * lucid.tensor([1.0, 4.0])).sum()))
+        results.append(x.tolist())
+        assert optimizer.state[x]["d"].dtype is lucid.float64
+    assert results[0] == results[1]
+
+
 def test_gradients_that_are_filled_in_place_are_no_part_of_the_state():
     """A closure may clear gradients in place: what is kept of the last one stays."""
     results = []

@@ -1,0 +1,188 @@
+"""Whatever writes into a tensor's memory: what was saved of it before is kept, or backward refuses."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import lucid
+from lucid import hooks
+from lucid.autograd.graph import allow_mutation_on_saved_tensors
+from lucid.autograd.recording.mutation import FEW
+from lucid.nn import functional as F
+from tests.optimizers import USUAL
+
+PACKAGE = Path(lucid.__file__).parent
+OPTIMIZERS = {**USUAL, "Muon": {}, "Adafactor": {}}
+
+
+def parameter() -> Any:
+    x = lucid.full((3, 3), 2.0).requires_grad_()
+    x.grad = lucid.full((3, 3), 0.25)
+    return x
+
+
+def of_step(name: str) -> Any:
+    """Return a parameter, and a step of an optimizer."""
+    x = parameter()
+    return x, getattr(lucid.optim, name)([x], **{"lr": 0.1, **OPTIMIZERS[name]}).step
+
+
+def of_state(name: str) -> list[Any]:
+    """Return pairs as `of_step`, of each tensor of the state that a third step writes into."""
+    pairs = []
+    for number in range(9):
+        x = parameter()
+        optimizer = getattr(lucid.optim, name)([x], **{"lr": 0.1, **OPTIMIZERS[name]})
+        for grad in (0.25, -0.75):
+            x.grad.fill_(grad)
+            optimizer.step()
+        x.grad.fill_(0.5)
+        state = [value for value in optimizer.state[x].values() if isinstance(value, lucid.Tensor)]
+        if number < len(state):
+            pairs.append((state[number], optimizer.step))
+    return pairs
+
+
+def of_gradient(change: Any) -> Any:
+    x = parameter()
+    return x.grad, lambda: change(x)
+
+
+def of_scaler() -> Any:
+    x = parameter()
+    optimizer, scaler = lucid.optim.SGD([x], lr=0.1), lucid.amp.GradScaler(x.device.type)
+    scaler.scale(lucid.ones(1, requires_grad=True))
+    return x.grad, lambda: scaler.unscale_(optimizer)
+
+
+def of_embedding() -> Any:
+    table = lucid.full((3, 3), 10.0)
+    return table, lambda: F.embedding(lucid.tensor([0, 2]), table, max_norm=1.0)
+
+
+def of_statistics(name: str) -> Any:
+    layer = lucid.nn.BatchNorm1d(3)
+    return getattr(layer, name), lambda: layer(lucid.tensor([[1.0, 2.0, 5.0], [0.0, 3.0, 9.0]]))
+
+
+def of_average() -> Any:
+    model = lucid.nn.Linear(2, 2)
+    average = lucid.optim.swa_utils.AveragedModel(model)
+    average.update_parameters(model)
+    lucid.nn.init.ones_(model.weight)
+    return average.module.weight, lambda: average.update_parameters(model)
+
+
+def of_tensor(change: Any) -> Any:
+    x = parameter().detach()
+    return x, lambda: change(x)
+
+
+WRITTEN = {
+    **{f"{name}.step": lambda name=name: [of_step(name)] for name in OPTIMIZERS},
+    **{f"state of {name}": lambda name=name: of_state(name) for name in OPTIMIZERS},
+    "accumulation": lambda: [of_gradient(lambda x: (x * 3).sum().backward())],
+    "clip_grad_norm_": lambda: [of_gradient(lambda x: lucid.nn.utils.clip_grad_norm_([x], 0.1))],
+    "clip_grad_value_": lambda: [of_gradient(lambda x: lucid.nn.utils.clip_grad_value_([x], 0.1))],
+    "zero_grad": lambda: [of_gradient(lambda x: lucid.optim.SGD([x], lr=0.1).zero_grad(set_to_none=False))],
+    "unscale_": lambda: [of_scaler()],
+    "embedding": lambda: [of_embedding()],
+    "batch_norm": lambda: [of_statistics("running_mean"), of_statistics("running_var")],
+    "update_parameters": lambda: [of_average()],
+    "copy_": lambda: [of_tensor(lambda x: x.copy_(lucid.zeros(3, 3)))],
+    "__setitem__": lambda: [of_tensor(lambda x: x.__setitem__(0, 7.0))],
+    "normal_": lambda: [of_tensor(lambda x: x.normal_())],
+}
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_saved_values_are_kept_or_missed(name: str) -> None:
+    """In a block that keeps them backward uses the values at saving; elsewhere it refuses, and never uses others."""
+    changed = 0
+    for keeps in (True, False):
+        for target, change in WRITTEN[name]():
+            weight = lucid.ones(target.shape, dtype=target.dtype, requires_grad=True)
+            before = target.detach().clone()
+            with allow_mutation_on_saved_tensors() if keeps else lucid.enable_grad():
+                loss = (target.detach() * weight).sum()
+                change()
+                changed += not lucid.equal(target.detach(), before)
+                if keeps:
+                    loss.backward()
+                    assert lucid.equal(weight.grad, before)
+                elif not lucid.equal(target.detach(), before):
+                    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+                        loss.backward()
+    assert changed
+
+
+# what changes no values, is told of a change that has been, or has another function keep them
+WITHOUT = {
+    "function._check_dirty", "graph.increment_version", "inplace.change", "inplace.reshaped_in_place",
+    "memory.mark_written",
+}  # fmt: skip
+
+
+def test_what_counts_a_change_keeps_saved_values_first() -> None:
+    """Each function that counts a version up calls `keep_saved` or `before_change`."""
+    found, missing = 0, []
+    for path in PACKAGE.rglob("*.py"):
+        for function in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(function, ast.FunctionDef):
+                continue
+            inside = [*ast.walk(function)]
+            counts = [
+                node
+                for node in inside
+                if isinstance(node, ast.AugAssign) and ast.unparse(node.target).endswith("version[0]")
+            ]
+            calls = {ast.unparse(node.func).rpartition(".")[2] for node in inside if isinstance(node, ast.Call)}
+            found += bool(counts)
+            if counts and not calls & {"keep_saved", "before_change"}:
+                missing.append(f"{path.stem}.{function.name}")
+    assert found > 8
+    assert {*missing} == WITHOUT
+
+
+def test_captured_values_stay() -> None:
+    """What `hooks.capture` holds of a parameter is what it was at that moment, whatever an optimizer does."""
+
+    class Plain(lucid.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.x = lucid.nn.Parameter(lucid.full((2, 2), 2.0))
+
+        def forward(self) -> Any:
+            return self.x
+
+    for name, settings in OPTIMIZERS.items():
+        model = Plain()
+        optimizer = getattr(lucid.optim, name)(model.parameters(), **{"lr": 0.1, **settings})
+        with hooks.capture(model, "") as seen:
+            model().sum().backward()
+        kept = seen["", "output"]
+        before = kept.detach().clone()
+        optimizer.step()
+        assert lucid.equal(kept.detach(), before)
+        assert not lucid.equal(model.x.detach(), before)
+
+
+def test_what_died_is_not_kept() -> None:
+    """A block that saves in each of many iterations holds no more than what lives, of one tensor and of many."""
+    x, w = lucid.ones(2, requires_grad=True), lucid.ones(2)
+    block = allow_mutation_on_saved_tensors()
+    with block:
+        loss = (w * x).sum()
+        for _ in range(4 * FEW):
+            y = x * 2
+            (y * y * w).sum().backward()
+        kept = block._block._kept
+        assert sum(len(references) for _, references in kept.values()) <= 2 * FEW
+        w.zero_()
+        x.grad = None
+        loss.backward()
+    assert x.grad.tolist() == [1.0, 1.0]
