@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import TYPE_CHECKING, Any, cast
 
 from lucid.errors import ArgumentError, warn
@@ -39,7 +40,11 @@ def scatter(inputs: Any, target_gpus: Sequence[Any], dim: int = 0) -> list[Any]:
         kind: Any = type(cast("object", value))
         if isinstance(value, dict):
             columns = map(parts, whole.values())
-            return [kind(zip(whole, row, strict=True)) for row in zip(*columns, strict=False)]
+            # of each a copy, as a `defaultdict` cannot be made of entries alone
+            made = [(copy.copy(whole), row) for row in zip(*columns, strict=False)]
+            for part, row in made:
+                part.update(zip(whole, row, strict=True))
+            return [part for part, _ in made]
         named = hasattr(kind, "_fields")
         return [kind(*row) if named else kind(row) for row in zip(*map(parts, whole), strict=False)]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -47,14 +48,19 @@ class Pair(NamedTuple):
     y: Any
 
 
-def test_parts_of_named_tuples(rng):
-    """They stay named tuples, at any depth."""
+def test_parts_of_containers_with_a_form_of_their_own(rng):
+    """Named tuples stay such, at any depth, and dicts keep their default for what they lack."""
     array = rng.standard_normal((4, 2))
     parts = scatter([Pair(lucid.tensor(array), Pair("word", lucid.tensor(array)))], [DEVICE, DEVICE])
     for (part,), expected in zip(parts, np.split(array, 2), strict=True):
         assert (type(part), type(part.y), part.y.x) == (Pair, Pair, "word")
         np.testing.assert_array_equal(numbers(part.x), expected)
         np.testing.assert_array_equal(numbers(part.y.y), expected)
+    by_default = defaultdict(list, x=lucid.tensor(array))
+    for part, expected in zip(scatter(by_default, [DEVICE, DEVICE]), np.split(array, 2), strict=True):
+        assert (type(part), list(part), part["more"]) == (defaultdict, ["x"], [])
+        np.testing.assert_array_equal(numbers(part["x"]), expected)
+    assert list(by_default) == ["x"]
 
 
 def test_numbers_become_a_vector():
