@@ -106,7 +106,7 @@ def like(data: Any, made: dict[Any, Any] | list[Any]) -> Any:
     try:
         if not isinstance(data, MutableMapping | MutableSequence):
             return kind(made)
-        clone: Any = copy.copy(data)
+        clone: Any = copy.copy(cast("Any", data))
         for key in list(made) if isinstance(made, dict) else range(len(made)):
             clone[key] = made[key]
             if clone[key] is not made[key]:  # it holds numbers only, as an array does
