@@ -71,17 +71,19 @@ __device__ __forceinline__ Word64 word64_at(Word64 seed, Word64 offset, Word64 i
     return word64_of(philox_block(seed, offset + i / 2), (int)(i & 1));
 }
 
-// ---- uniform: start + k * scale, never above last ----
-// scale = (high - low) / 2^bits; last = the largest value of the output dtype below high.
+// ---- uniform: start + k / 2^bits * span, never above last ----
+// k / 2^bits is exact, span = high - low; last = the largest value of the output dtype below high.
 
 // bits: 24 for float32, 11 for float16, 8 for bfloat16; half types are rounded from this result.
-__device__ __forceinline__ float uniform_float(Word word, int bits, float start, float scale, float last) {
-    const float value = __fadd_rn(__fmul_rn((float)(word >> (32 - bits)), scale), start);
+__device__ __forceinline__ float uniform_float(Word word, int bits, float start, float span, float last) {
+    const float share = __fmul_rn((float)(word >> (32 - bits)), 1.0f / (float)(1 << bits));
+    const float value = __fadd_rn(__fmul_rn(share, span), start);
     return value < last ? value : last;
 }
 
-__device__ __forceinline__ double uniform_double(Word64 word, double start, double scale, double last) {
-    const double value = __dadd_rn(__dmul_rn((double)(word >> 11), scale), start);
+__device__ __forceinline__ double uniform_double(Word64 word, double start, double span, double last) {
+    const double share = __dmul_rn((double)(word >> 11), 1.0 / 9007199254740992.0);
+    const double value = __dadd_rn(__dmul_rn(share, span), start);
     return value < last ? value : last;
 }
 

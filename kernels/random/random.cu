@@ -53,12 +53,12 @@ __device__ __forceinline__ void draw(T* out_n, long long n, const Word64* start_
 
 template <typename T>
 __global__ void fill_uniform(T* out_n, long long n, const Word64* start_2, Word64 seed, Word64 offset, double start,
-                             double scale, double last, int bits) {
+                             double span, double last, int bits) {
     draw<T>(out_n, n, start_2, seed, offset, [&](PhiloxBlock block, int l) {
         if constexpr (sizeof(T) == 8)
-            return (T)uniform_double(word64_of(block, l), start, scale, last);
+            return (T)uniform_double(word64_of(block, l), start, span, last);
         else
-            return from_real<T>(uniform_float(block.lane_l[l], bits, (float)start, (float)scale, (float)last));
+            return from_real<T>(uniform_float(block.lane_l[l], bits, (float)start, (float)span, (float)last));
     });
 }
 

@@ -10,11 +10,14 @@ import numpy as np
 from lucid.arguments import among, checked
 from lucid.autograd.base import describe, wrap
 from lucid.autograd.modes.state import no_grad
+from lucid.base.dtype import dtype_of
 from lucid.base.random import draws
-from lucid.errors import SettingError, ShapeError, warn
+from lucid.errors import DtypeError, SettingError, ShapeError, warn
 from lucid.settings.documents import document
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from lucid.base.random.generator import Generator
     from lucid.tensor import Tensor
 
@@ -30,12 +33,28 @@ def _fill(tensor: Tensor, values: object) -> Tensor:
 
 def _generator(generator: Generator | None) -> Generator:
     # Drawn on the host and moved: a seed gives the same first weights on every device.
-    return draws.default_generator if generator is None else generator
+    return draws.default_generator_for("cpu") if generator is None else generator
 
 
-def _working(tensor: Tensor) -> Any:
-    """Return the NumPy dtype of the values drawn for `tensor`."""
-    return tensor.array.dtype
+def _values(draw: Callable[..., Any], tensor: Tensor, first: float, second: float, generator: Generator | None) -> Any:
+    """Return values for `tensor` in its dtype; a complex one has its real and imaginary parts drawn in turn."""
+    dtype = tensor.array.dtype
+    if dtype.kind != "c":
+        return draw(_generator(generator), tensor.shape, dtype, first, second)
+    parts = draw(_generator(generator), (*tensor.shape, 2), dtype.type(0).real.dtype, first, second)
+    return parts.view(dtype)[..., 0]
+
+
+def _normal(tensor: Tensor, mean: float, std: float, generator: Generator | None) -> Any:
+    # both parts of a complex number, as in PyTorch, have the mean, and half of the variance each
+    each = std / math.sqrt(2) if tensor.array.dtype.kind == "c" else std
+    return _values(draws.normal, tensor, mean, each, generator)
+
+
+def _check_real(name: str, tensor: Tensor) -> None:
+    """Raise `DtypeError` unless the tensor holds real floating-point numbers."""
+    if not dtype_of(tensor.array).is_floating_point:
+        raise DtypeError(f"{name}: expected a tensor of a real floating-point dtype, got {describe(tensor)}")
 
 
 @checked
@@ -45,7 +64,7 @@ def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generato
     Parameters
     ----------
     tensor : Tensor
-        Of a floating-point dtype; returned.
+        Of a floating-point or complex dtype; returned. A complex one has both parts in [a, b).
     a, b : float
         Bounds.
     generator : Generator, optional
@@ -58,13 +77,16 @@ def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generato
     >>> bool((nn.init.uniform_(lucid.zeros(100), 2.0, 3.0) >= 2.0).all())
     True
     """
-    return _fill(tensor, draws.uniform(_generator(generator), tensor.shape, _working(tensor), a, b))
+    return _fill(tensor, _values(draws.uniform, tensor, a, b, generator))
 
 
 @checked
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Fill `tensor` with values from the normal distribution of `mean` and standard deviation `std`."""
-    return _fill(tensor, draws.normal(_generator(generator), tensor.shape, _working(tensor), mean, std))
+    """Fill `tensor` with values from the normal distribution of `mean` and standard deviation `std`.
+
+    Of complex numbers both parts have the mean `mean` and the standard deviation ``std / sqrt(2)``.
+    """
+    return _fill(tensor, _normal(tensor, mean, std, generator))
 
 
 @checked
@@ -78,12 +100,12 @@ def trunc_normal_(
 ) -> Tensor:
     """Fill `tensor` with values from the normal distribution of `mean` and `std`, cut off below `a` and above `b`.
 
-    Values outside are drawn again, so that the density inside keeps its shape.
+    The density inside keeps its shape, however narrow the interval, and however far from the mean.
 
     Parameters
     ----------
     tensor : Tensor
-        Of a floating-point dtype; returned.
+        Of a real floating-point dtype; returned.
     mean, std : float
         Of the distribution before it is cut.
     a, b : float
@@ -94,18 +116,25 @@ def trunc_normal_(
     Raises
     ------
     ValueError
-        If the interval is empty, or so far out that almost nothing falls into it.
+        If the interval is empty, or `std` not above 0 and finite.
+    DtypeError
+        If the dtype is another.
+
+    References
+    ----------
+    Robert, Simulation of truncated normal variables, Statistics and Computing 5, 1995.
     """
+    _check_real("trunc_normal_", tensor)
     if not a < b:
         raise SettingError(f"trunc_normal_: expected a < b, got a={a}, b={b}")
-    share = 0.5 * (math.erf((b - mean) / (std * math.sqrt(2))) - math.erf((a - mean) / (std * math.sqrt(2))))
-    if share < 1e-3:
-        raise SettingError(
-            f"trunc_normal_: of the normal distribution with mean {mean} and std {std} a share of {share:.1e} lies in "
-            f"[{a}, {b}]: expected at least 1e-3; choose an interval nearer to the mean"
-        )
+    if not 0 < std < math.inf:
+        raise SettingError(f"trunc_normal_: expected a finite std > 0, got {std}")
     source = _generator(generator)
     dtype = np.dtype(np.float64) if tensor.array.dtype == np.float64 else np.dtype(np.float32)
+    share = 0.5 * (math.erf((b - mean) / (std * math.sqrt(2))) - math.erf((a - mean) / (std * math.sqrt(2))))
+    if share < 1e-3:
+        rare = _rare_normal(source, tensor.array.size, mean, std, a, b)
+        return _fill(tensor, rare.astype(dtype).reshape(tensor.shape))
     values = draws.normal(source, (tensor.array.size,), dtype, mean, std)
     while True:
         outside = np.flatnonzero((values < a) | (values > b))
@@ -113,6 +142,27 @@ def trunc_normal_(
             break
         values[outside] = draws.normal(source, (outside.size,), dtype, mean, std)
     return _fill(tensor, values.reshape(tensor.shape))
+
+
+def _rare_normal(source: Generator, size: int, mean: float, std: float, a: float, b: float) -> Any:
+    """Return normal numbers in an interval that few fall into, float64, from some that seldom need to be refused.
+
+    With the place m of the interval that is next to the mean, in standard deviations, exp(-z**2 / 2) is, up to a
+    factor, exp(-m * (z - m)) * exp(-(z - m)**2 / 2): a draw by the first is kept with the probability of the second.
+    """
+    if b < mean:  # the mirror image
+        return -_rare_normal(source, size, -mean, std, -b, -a)
+    width, nearest = b - a, max(a, mean)
+    rate = (nearest - mean) / std / std
+    flat = rate * width < 2.0**-60
+    steps, wanted = np.empty(size), np.arange(size)
+    while wanted.size:
+        drawn, kept = draws.uniform(source, (2, wanted.size), np.float64)
+        # an exponential law that ends at the other end, of rate 0 an even one
+        step = drawn * width if flat else np.log1p(drawn * math.expm1(-rate * width)) / -rate
+        steps[wanted] = step
+        wanted = wanted[kept >= np.exp(-0.5 * ((a - nearest + step) / std) ** 2)]
+    return np.clip(a + steps, a, b)
 
 
 @checked
@@ -185,14 +235,16 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Gener
     ------
     ShapeError
         If `tensor` has not two dimensions.
+    ValueError
+        If `sparsity` is below 0 or not finite.
     """
     if tensor.ndim != 2:
         raise ShapeError(f"sparse_: only tensors with 2 dimensions are supported, got {describe(tensor)}")
-    if not math.isfinite(sparsity):
+    if not 0 <= sparsity < math.inf:
         raise SettingError(f"sparse_: sparsity: expected a share, from 0 to 1, got {sparsity}")
     source = _generator(generator)
     rows, columns = tensor.shape
-    values = draws.normal(source, tensor.shape, np.float32, 0.0, std)
+    values = _normal(tensor, 0.0, std, source)
     zeros = math.ceil(sparsity * rows)
     for column in range(columns):
         values[draws.permutation(source, rows)[:zeros], column] = 0
@@ -361,6 +413,8 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = N
     ------
     ShapeError
         If `tensor` has fewer than two dimensions.
+    DtypeError
+        If `tensor` is not of a real floating-point dtype.
 
     References
     ----------
@@ -368,6 +422,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = N
     """
     if tensor.ndim < 2:
         raise ShapeError(f"orthogonal_: only tensors with 2 or more dimensions are supported, got {describe(tensor)}")
+    _check_real("orthogonal_", tensor)
     if 0 in tensor.shape:
         return tensor
     rows = tensor.shape[0]

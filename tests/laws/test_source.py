@@ -105,3 +105,16 @@ def test_few_parameters_are_any():
         assert share <= MOST_ANY, (
             f"{share:.1%} of {len(some)} parameters are Any; Array is for arrays, object for anything"
         )
+
+
+def test_the_default_generator_is_asked_for():
+    """`default_generator_for("cpu")` is that of a sample or worker where there is one, the constant never is."""
+    home = {"base/random/draws.py", "base/random/generator.py", "ops/creation/generators.py"}
+    uses = [
+        f"lucid/{file.relative_to(LUCID).as_posix()}:{node.lineno}"
+        for file in sorted(LUCID.rglob("*.py"))
+        if file.relative_to(LUCID).as_posix() not in home
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if "default_generator" in (getattr(node, "attr", None), getattr(node, "id", None))
+    ]
+    assert not uses, 'default_generator_for("cpu") in its place:\n' + "\n".join(uses)

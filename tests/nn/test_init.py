@@ -93,13 +93,74 @@ def test_a_cut_normal_distribution(rng):
     np.testing.assert_allclose(np.searchsorted(values, [1.0, 3.0]) / values.size, expected[1:3], atol=0.01)
     with pytest.raises(SettingError, match="expected a < b"):
         init.trunc_normal_(weight, a=1.0, b=1.0)
-    with pytest.raises(SettingError, match="expected at least 1e-3"):
-        init.trunc_normal_(weight, a=9.0, b=10.0)
-    # of the standard normal distribution a share of 1.35e-3 lies above 3, and of 0.97e-3 above 3.1
-    few = init.trunc_normal_(lucid.empty(3), a=3.0, b=9.0, generator=seeded(rng))
-    assert (few >= 3).all()
-    with pytest.raises(SettingError, match=r"a share of 9\.7e-04 lies in \[3\.1, 9\.0\]"):
-        init.trunc_normal_(few, a=3.1, b=9.0)
+    with pytest.raises(SettingError, match="expected a finite std > 0, got 0"):
+        init.trunc_normal_(weight, std=0.0)
+
+
+@pytest.mark.parametrize(
+    ("a", "b"), [(3.1, 9.0), (3.0, 3.0005), (8.0, 9.0), (30.0, math.inf), (50.0, 50.01), (-1e-4, 3e-4), (1e-4, 4e-4)]
+)
+@pytest.mark.parametrize(("mean", "std"), [(0.0, 1.0), (-7.0, 0.25)])
+def test_a_rare_part_of_a_normal_distribution(a, b, mean, std, rng):
+    """An interval that few numbers fall into has the distribution of those that do, on both sides of the mean.
+
+    Of the distribution function within, exp(-z**2 / 2) is summed up by the trapezoidal rule.
+    """
+    z = np.linspace(a, min(b, a + 2.0), 20_001)
+    density = np.exp(-(z - a) * (z + a) / 2)
+    share = np.append(0.0, np.cumsum(density[1:] + density[:-1]))
+    share /= share[-1]
+    for side in (1, -1):
+        ends = sorted((mean + side * std * a, mean + side * std * b))
+        weight = lucid.empty(5000, dtype=lucid.float64)
+        values = numbers(init.trunc_normal_(weight, mean, std, *ends, generator=seeded(rng)))
+        assert ends[0] <= values.min() < values.max() <= ends[1]
+        below = np.interp(np.sort(side * (values - mean) / std), z, share)
+        # Kolmogorov's statistic is above 1.95 once in a thousand samples
+        steps = np.arange(5001) / 5000
+        assert 5000**0.5 * max((steps[1:] - below).max(), (below - steps[:-1]).max()) < 1.95
+
+
+@pytest.mark.parametrize("dtype", [lucid.float16, lucid.bfloat16, lucid.float32])
+def test_a_rare_part_in_single_and_half_precision(dtype, rng):
+    """It lies between the bounds as they are in the dtype."""
+    values = init.trunc_normal_(lucid.empty(500, dtype=dtype), a=-9.3, b=-8.1, generator=seeded(rng))
+    assert lucid.tensor(-9.3, dtype=dtype) <= values.min()
+    assert values.max() <= lucid.tensor(-8.1, dtype=dtype)
+
+
+def test_complex_weights(rng):
+    """Both parts are drawn: uniform ones in the same bounds, normal ones with half of the variance each."""
+    for dtype, part in ((lucid.complex64, np.float32), (lucid.complex128, np.float64)):
+        weight = lucid.empty(200, 300, dtype=dtype)
+        values = numbers(init.uniform_(weight, -2.0, 3.0, seeded(rng)))
+        assert values.real.dtype == part
+        parts = np.stack([values.real, values.imag]).reshape(2, -1)
+        assert (parts >= -2).all() and (parts < 3).all()  # noqa: PT018
+        np.testing.assert_allclose(parts.mean(1), 0.5, atol=0.04)
+        np.testing.assert_allclose(np.cov(parts), 25 / 12 * np.eye(2), atol=0.05)
+        for fill, mean, std in (
+            (lambda w: init.normal_(w, 1.0, 3.0, seeded(rng)), 1.0, 3.0),
+            (lambda w: init.xavier_normal_(w, generator=seeded(rng)), 0.0, (2 / 500) ** 0.5),
+            (lambda w: init.sparse_(w, 0.0, 3.0, seeded(rng)), 0.0, 3.0),
+        ):
+            values = numbers(fill(weight))
+            parts = np.stack([values.real, values.imag]).reshape(2, -1) / std
+            np.testing.assert_allclose(parts.mean(1), mean / std, atol=0.02)
+            np.testing.assert_allclose(np.cov(parts), 0.5 * np.eye(2), atol=0.02)
+    layer = nn.Linear(2, 3, dtype=lucid.complex64)
+    assert layer(lucid.ones(1, 2, dtype=lucid.complex64)).dtype == lucid.complex64
+    assert (numbers(layer.weight).imag != 0).all()
+
+
+@pytest.mark.parametrize("dtype", [lucid.complex64, lucid.int64, lucid.bool])
+def test_dtypes_that_are_refused(dtype):
+    """An order, or an orthogonal matrix, of other than real floating-point numbers is refused, of any size."""
+    for fill in (init.trunc_normal_, init.orthogonal_):
+        weight = lucid.ones(2, 2, dtype=dtype)
+        with pytest.raises(NotImplementedError, match=f"{fill.__name__}: expected a tensor of a real floating-point"):
+            fill(weight)
+        assert (weight == 1).all()
 
 
 @pytest.mark.parametrize("shape", [(4, 2, 3), (2, 4, 3), (4, 4, 2), (6, 2, 3, 4), (2, 3, 3, 2, 5)])
@@ -131,9 +192,9 @@ def test_zeros_in_each_column(rows, sparsity, zeros, rng):
         assert values[values != 0].std() == pytest.approx(0.25, rel=0.1)
 
 
-@pytest.mark.parametrize("sparsity", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("sparsity", [np.nan, np.inf, -np.inf, -0.5])
 def test_a_share_is_a_finite_number(sparsity):
-    """Another is refused by name, and the weight is left as it is."""
+    """Another, or one below 0, is refused by name, and the weight is left as it is."""
     weight = lucid.full((2, 3), 7.0)
     with pytest.raises(SettingError, match="sparse_: sparsity: expected a share"):
         init.sparse_(weight, sparsity)
@@ -190,7 +251,8 @@ def test_fills_go_past_the_graph(rng):
         init.kaiming_normal_(lucid.empty(2, 2), mode="fan")
 
 
-def test_a_truncated_normal_of_float64_is_drawn_in_it(rng):
+@pytest.mark.parametrize("fill", DRAWING)
+def test_float64_is_drawn_in_it(fill, rng):
     """Its numbers are no numbers of float32."""
-    values = init.trunc_normal_(lucid.empty(100, dtype=lucid.float64), generator=seeded(rng))
+    values = fill(lucid.empty(10, 10, dtype=lucid.float64), generator=seeded(rng))
     assert (values != values.float().double()).any()

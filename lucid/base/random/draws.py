@@ -105,10 +105,11 @@ def uniform(
     high: float = 1.0,
     xp: ModuleType = np,
 ) -> Array:
-    """Uniform values low + k * ((high - low) / 2**b) in [low, high), k an integer of b random bits.
+    """Uniform values low + (k / 2**b) * (high - low) in [low, high), k an integer of b random bits.
 
     b is 8 for bfloat16, 11 for float16, 24 for float32 (the upper bits of one word) and 53 for float64 (of two words);
-    ``high`` itself is never returned, also where the sum would round to it.
+    ``high`` itself is never returned, also where the sum would round to it. On a CUDA device what is subnormal in
+    float32 is 0, as there in all else.
 
     Parameters
     ----------
@@ -141,7 +142,6 @@ def uniform(
     dtype = _float_dtype("uniform", dtype)
     start, span, last = _uniform_bounds(dtype, low, high)
     bits = _UNIFORM_BITS[dtype.name]
-    scale = span * 2.0**-bits
     # The shifted words are below 2**63 and 2**31: conversion from signed integers is exact and the faster one.
     if dtype == np.float64:
         word, signed, working = np.uint64, np.int64, np.float64
@@ -151,11 +151,12 @@ def uniform(
 
     def values_of(words: Array) -> Array:
         values = (words.view(word) >> shift).view(signed).astype(working)
-        values *= scale
+        values *= 2.0**-bits  # exact, while the span divided by it may be no normal number
+        values *= span
         values += start
         return xp.minimum(values, last, out=values)
 
-    return _draw(xp, generator, shape, dtype, word(0).nbytes // 4, values_of, "uniform", start, scale, last, bits)
+    return _draw(xp, generator, shape, dtype, word(0).nbytes // 4, values_of, "uniform", start, span, last, bits)
 
 
 def _uniform_bounds(dtype: np.dtype[Any], low: float, high: float) -> tuple[float, float, float]:

@@ -213,6 +213,11 @@ class TransposedConvolution(Convolution):
         """Return the output padding that gives an output of `output_size`; a ShapeError if none does."""
         if output_size is None:
             return self.output_padding
+        if len(output_size) not in {self.axes, input.ndim}:
+            raise ShapeError(
+                f"{type(self).__name__}: for {input.ndim}D input, output_size must have {self.axes} or {input.ndim} "
+                f"elements (got {len(output_size)})"
+            )
         wanted = tuple(output_size)[-self.axes :]
         sizes = input.shape[-self.axes :]
         least = tuple(
@@ -222,9 +227,7 @@ class TransposedConvolution(Convolution):
             + 1
             for axis in range(self.axes)
         )
-        if len(wanted) != self.axes or any(
-            not low <= size < low + step for low, size, step in zip(least, wanted, self.stride, strict=True)
-        ):
+        if any(not low <= size < low + step for low, size, step in zip(least, wanted, self.stride, strict=True)):
             most = tuple(low + step - 1 for low, step in zip(least, self.stride, strict=True))
             raise ShapeError(
                 f"requested an output size of {tuple(output_size)}, but valid sizes range from {least} to {most} (for "

@@ -14,6 +14,7 @@ from lucid.base.interrupts import uninterrupted
 from lucid.base.memory import writeable
 from lucid.errors import StateDictError
 from lucid.nn.module.paths import saved_as
+from lucid.nn.parameter import Parameter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -113,8 +114,22 @@ class Loading:
 
         self._undo.append(restore)
 
-    def assign_entry(self, table: dict[str, Any], name: str, value: object) -> None:
-        """Note that `value` is to stand under `name`, and wherever else the tensor stands that is there now."""
+    def assign_entry(self, table: dict[str, Any], name: str, value: Any) -> None:
+        """Note that `value` is to stand under `name`, and wherever else the tensor stands that is there now.
+
+        In place of a parameter it becomes one that is trained, or frozen, as that is.
+
+        Raises
+        ------
+        GraphError, DtypeError
+            If it cannot be.
+        """
+        target = table[name]
+        if isinstance(target, Parameter):
+            if isinstance(value, Parameter):
+                self._set_trained(value, target.requires_grad)
+            else:
+                value = Parameter(value, requires_grad=target.requires_grad)
         places = self._places.get(table[name], [(table, name)])
 
         def keep() -> Callable[[], Any]:
@@ -133,6 +148,13 @@ class Loading:
                     changes.replace(before)
 
         self._changes.append(Change(change, keep))
+
+    def _set_trained(self, parameter: Parameter, trained: bool) -> None:
+        """Let a parameter of the caller's be trained or frozen, as long as the load does not fail."""
+        before = parameter.requires_grad
+        if before is not trained:
+            parameter.requires_grad_(trained)
+            self._undo.append(partial(parameter.requires_grad_, before))
 
     def set_extra_state(self, module: Any, state: Any, *, readable: bool) -> None:
         """Let `module` take its extra state, after the tensors noted so far: from it, it may make its submodules.

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from lucid.autograd.base import TensorBase
 from lucid.autograd.hooks.firing import fire, hook_name
-from lucid.errors import ArgumentError, GraphError, HookTypeError, StateDictError, warn
+from lucid.errors import ArgumentError, DtypeError, GraphError, HookTypeError, StateDictError, warn
 from lucid.nn.module.loading import Loading
 from lucid.nn.module.paths import saved_as
 from lucid.nn.module.tree import Tree
-from lucid.nn.parameter import Parameter, is_lazy
+from lucid.nn.parameter import is_lazy
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -219,15 +219,15 @@ class StateMethods(Tree):
                     f"size mismatch for {key}: copying a param with shape {tuple(value.array.shape)} from checkpoint, "
                     f"the shape in current model is {tuple(target.array.shape)}."
                 )
-            elif changes.assign:
-                if isinstance(target, Parameter) and not isinstance(value, Parameter):
-                    value = Parameter(value, requires_grad=target.requires_grad)
-                table: dict[str, Any] = self._parameters if name in self._parameters else self._buffers
-                changes.assign_entry(table, name, value)
             else:
                 try:
-                    changes.copy_into(target, value)
-                except GraphError as error:
+                    if changes.assign:
+                        changes.assign_entry(
+                            self._parameters if name in self._parameters else self._buffers, name, value
+                        )
+                    else:
+                        changes.copy_into(target, value)
+                except (GraphError, DtypeError) as error:
                     error_msgs.append(f'While copying the parameter named "{key}", an exception occurred: {error}.')
         extra = prefix + EXTRA_STATE
         if type(self).set_extra_state is not StateMethods.set_extra_state:
@@ -259,7 +259,7 @@ class StateMethods(Tree):
             Whether missing and unexpected keys are an error. A value of another shape always is.
         assign : bool
             Whether the values become the module's tensors, with their dtype and device, rather than being copied into
-            those that it has.
+            those that it has. A parameter is trained or frozen as the one before it, also where it is given as such.
 
         Returns
         -------

@@ -201,12 +201,17 @@ class Tree(HookMethods):
         Raises
         ------
         AttributeError
-            If there is none.
+            If there is none, or None in its place.
         """
-        return self._get_member(target, "_parameters", "an nn.Parameter")
+        parameter = self._get_member(target, "_parameters", "an nn.Parameter")
+        if parameter is None:
+            raise AttributeError(
+                f"`{target.rpartition('.')[2]}` is not an nn.Parameter but None (in the path {target!r})"
+            )
+        return parameter
 
     def get_buffer(self, target: str) -> Tensor:
-        """Return the buffer at a dotted path.
+        """Return the buffer at a dotted path; one that is registered as None is None.
 
         Raises
         ------

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 from typing import TYPE_CHECKING, Any, cast
 
-from lucid.errors import ArgumentError
-from lucid.ops.shape.joining import cat
+from lucid.errors import ArgumentError, warn
+from lucid.ops.shape.joining import cat, stack
 from lucid.ops.shape.splitting import chunk
 from lucid.tensor import Tensor
 
@@ -39,8 +40,13 @@ def scatter(inputs: Any, target_gpus: Sequence[Any], dim: int = 0) -> list[Any]:
         kind: Any = type(cast("object", value))
         if isinstance(value, dict):
             columns = map(parts, whole.values())
-            return [kind(zip(whole, row, strict=True)) for row in zip(*columns, strict=False)]
-        return [kind(row) for row in zip(*map(parts, whole), strict=False)]
+            # of each a copy, as a `defaultdict` cannot be made of entries alone
+            made = [(copy.copy(whole), row) for row in zip(*columns, strict=False)]
+            for part, row in made:
+                part.update(zip(whole, row, strict=True))
+            return [part for part, _ in made]
+        named = hasattr(kind, "_fields")
+        return [kind(*row) if named else kind(row) for row in zip(*map(parts, whole), strict=False)]
 
     return parts(inputs)
 
@@ -48,9 +54,15 @@ def scatter(inputs: Any, target_gpus: Sequence[Any], dim: int = 0) -> list[Any]:
 def gather(outputs: Sequence[Tensor], target_device: Any, dim: int = 0) -> Tensor:
     """Return tensors of several devices in one on `target_device`, one behind the other along `dim`.
 
+    Tensors without dimensions, such as losses, become a vector, with a warning; `dim` is 0 then.
+
     >>> import lucid
     >>> from lucid.nn.parallel.scatter_gather import gather
     >>> gather([lucid.zeros(2), lucid.ones(1)], "cpu")
     tensor([0., 0., 1.])
     """
-    return cat([output.to(target_device) for output in outputs], dim)
+    moved = [output.to(target_device) for output in outputs]
+    if dim == 0 and moved and not any(output.ndim for output in moved):
+        warn("gather: all tensors are without dimensions: they become a vector", UserWarning)
+        return stack(moved)
+    return cat(moved, dim)

@@ -293,7 +293,8 @@ def unpad_sequence(padded_sequences: Tensor, lengths: Tensor, batch_first: bool 
             f"and {sizes.size} lengths"
         )
     rows = unbind(padded_sequences, 0 if batch_first else 1)
-    return [row[:size] for row, size in zip(rows, sizes.tolist(), strict=True)]
+    # a length below zero would count from the end
+    return [row[: max(size, 0)] for row, size in zip(rows, sizes.tolist(), strict=True)]
 
 
 def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:
@@ -311,7 +312,7 @@ def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:
 def pad_sequence(
     sequences: Sequence[Tensor], batch_first: bool = False, padding_value: float = 0.0, padding_side: str = "right"
 ) -> Tensor:
-    """Return sequences of several lengths in one tensor, padded to the longest.
+    """Return sequences of several lengths in one tensor of the first one's dtype, padded to the longest.
 
     Parameters
     ----------
@@ -349,7 +350,7 @@ def pad_sequence(
         )
     longest = max(shape[0] for shape in shapes)
     padded: list[Tensor] = []
-    for sequence in sequences:
+    for sequence in [each.to(sequences[0].dtype) for each in sequences]:
         rest = (longest - sequence.shape[0], *sequence.shape[1:])
         padding = full(rest, padding_value, dtype=sequence.dtype, device=sequence.device)
         padded.append(cat([sequence, padding] if padding_side == "right" else [padding, sequence]))

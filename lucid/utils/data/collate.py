@@ -88,26 +88,26 @@ def structured(data: Any, entry: Callable[[Any, Any], Any], leaf: Callable[[Any]
     if isinstance(data, Mapping):
         entries = cast("Mapping[Any, Any]", data)
         made = {key: entry(value, key) for key, value in entries.items()}
-        return _like(entries, made, MutableMapping)
+        return like(entries, made)
     if isinstance(data, Sequence) and not isinstance(data, str | bytes):
         values = [entry(value, index) for index, value in enumerate(cast("Sequence[Any]", data))]
         if isinstance(data, tuple):
             kind: Any = cast("type[Any]", type(data))  # pyright: ignore[reportUnknownArgumentType]
             return kind(*values) if hasattr(kind, "_fields") else values
-        return _like(cast("Sequence[Any]", data), values, MutableSequence)
+        return like(cast("Sequence[Any]", data), values)
     return leaf(data)
 
 
-def _like(data: Any, made: Any, mutable: type[Any]) -> Any:
+def like(data: Any, made: dict[Any, Any] | list[Any]) -> Any:
     """Return `made` in a container of the type and attributes of `data`; `made` itself if that cannot be built."""
     kind = cast("Any", type(data))
     if kind is type(made):
         return made
     try:
-        if not isinstance(data, mutable):
+        if not isinstance(data, MutableMapping | MutableSequence):
             return kind(made)
-        clone = copy.copy(data)
-        for key in data if mutable is MutableMapping else range(len(made)):
+        clone: Any = copy.copy(cast("Any", data))
+        for key in list(made) if isinstance(made, dict) else range(len(made)):
             clone[key] = made[key]
             if clone[key] is not made[key]:  # it holds numbers only, as an array does
                 return made

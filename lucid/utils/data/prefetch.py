@@ -21,6 +21,7 @@ from lucid.cuda.streams import Stream, current_stream, stream
 from lucid.errors import SettingError
 from lucid.ops.creation.data import as_tensor
 from lucid.tensor.interop import from_dlpack
+from lucid.utils.data.collate import like
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -183,13 +184,10 @@ def _mapped(value: Any, leaf: Callable[[Any], Any]) -> Any:
     kind = cast("Any", type(value))
     if isinstance(value, Mapping):
         entries = cast("Mapping[Any, Any]", value)
-        made = {key: _mapped(entry, leaf) for key, entry in entries.items()}
-        return made if kind is dict else _rebuilt(kind, made)
+        return like(entries, {key: _mapped(entry, leaf) for key, entry in entries.items()})
     if isinstance(value, tuple | list):
         parts = [_mapped(entry, leaf) for entry in cast("Sequence[Any]", value)]
-        if hasattr(kind, "_fields"):
-            return kind(*parts)
-        return parts if kind is list else _rebuilt(kind, parts)
+        return kind(*parts) if hasattr(kind, "_fields") else like(value, parts)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         made = copy.copy(value)
         for field in dataclasses.fields(value):
@@ -197,10 +195,3 @@ def _mapped(value: Any, leaf: Callable[[Any], Any]) -> Any:
             object.__setattr__(made, field.name, _mapped(getattr(value, field.name), leaf))
         return made
     return leaf(value)
-
-
-def _rebuilt(kind: Any, made: Any) -> Any:
-    try:
-        return kind(made)
-    except TypeError:
-        return made

@@ -225,9 +225,11 @@ class WeightedRandomSampler(EpochSampler):
 
     def order(self, generator: Generator) -> Iterator[NDArray[np.int64]]:
         if not self.replacement:
-            with np.errstate(divide="ignore"):
-                times = exponential(generator, (len(self.weights),), np.float64) / self.weights
-            yield times.argsort(kind="stable")[: self.num_samples]
+            usable = np.flatnonzero(self.weights)
+            times = exponential(generator, (len(self.weights),), np.float64)[usable]
+            # by logarithms: a quotient by the smallest weights would be infinite
+            order = (np.log(times) - np.log(self.weights[usable])).argsort(kind="stable")
+            yield usable[order[: self.num_samples]]
             return
         ends = np.cumsum(self.weights / self.weights.max())
         # of equal ends the first: an index of weight 0 ends where the one before it does

@@ -8,6 +8,7 @@ import statistics
 import subprocess
 import threading
 from decimal import Decimal, localcontext
+from fractions import Fraction
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -162,6 +163,24 @@ def test_uniform_value_for_value(dtype):
         else:
             word, width = reference_word(21, 0, i), 32
         assert float(value) == (word >> (width - bits)) / 2**bits
+
+
+@pytest.mark.parametrize(
+    ("dtype", "span"), [(BFLOAT16, 1e-38), (np.float32, 1e-38), (np.float32, 3e-33), (np.float64, 1e-308)]
+)
+def test_uniform_over_a_tiny_interval(dtype, span):
+    """Each value is its bits' share of the span, rounded once or twice, also where one step is no normal number."""
+    dtype = np.dtype(dtype)
+    bits = {"bfloat16": 8, "float32": 24, "float64": 53}[dtype.name]
+    values = lr.uniform(Generator("cpu", 21), (50,), dtype, 0.0, span)
+    high, spacing = Fraction(float(dtype.type(span))), Fraction(float(np.nextafter(dtype.type(0), dtype.type(1))))
+    for i, value in enumerate(values):
+        if bits == 53:
+            k = (reference_word(21, 0, 2 * i) | reference_word(21, 0, 2 * i + 1) << 32) >> 11
+        else:
+            k = reference_word(21, 0, i) >> (32 - bits)
+        exact = k * high / 2**bits
+        assert abs(Fraction(float(value)) - exact) <= max(spacing, exact / 2 ** (bits - 1)) * Fraction(51, 100)
 
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
@@ -541,8 +560,8 @@ typedef unsigned long long u64;
 EACH(bits, unsigned, W)
 EACH(blocks, unsigned, philox_block(seed, offset + i / 4).lane_l[i % 4])
 EACH(bits64, u64, W64)
-EACH(uniform_f, float, uniform_float(W, b, start, scale, last), int b, float start, float scale, float last)
-EACH(uniform_d, double, uniform_double(W64, start, scale, last), double start, double scale, double last)
+EACH(uniform_f, float, uniform_float(W, b, start, span, last), int b, float start, float span, float last)
+EACH(uniform_d, double, uniform_double(W64, start, span, last), double start, double span, double last)
 EACH(normal_f, float, (float)normal(W, mean, std), double mean, double std)
 EACH(normal_d, double, normal64(W64, mean, std), double mean, double std)
 EACH(exponential_f, float, (float)exponential(W, rate), double rate)
@@ -612,7 +631,7 @@ def test_cuda_source_bits(twin):
     assert [f"{word:08x}" for word in out] == ["d16cfe09", "94fdcceb", "5001e420", "24126ea1"]
 
 
-@pytest.mark.parametrize(("low", "high"), [(0.0, 1.0), (-0.3, 0.7), (1000.0, 1001.0)])
+@pytest.mark.parametrize(("low", "high"), [(0.0, 1.0), (-0.3, 0.7), (1000.0, 1001.0), (0.0, 1e-38)])
 def test_cuda_source_uniform(twin, low, high):
     """Uniform values agree bitwise, in all four dtypes."""
     for dtype in FLOATS:
@@ -621,11 +640,10 @@ def test_cuda_source_uniform(twin, low, high):
         last = float(np.nextafter(stop, start)) if start != stop else float(start)
         bits = lr._UNIFORM_BITS[dtype.name]
         if dtype == np.float64:
-            constants = [ctypes.c_double(x) for x in (low, (high - low) / 2**53, last)]
+            constants = [ctypes.c_double(x) for x in (low, high - low, last)]
             got = run(twin, "uniform_d", np.float64, *constants)
         else:
-            span = np.float32(float(stop) - float(start))
-            constants = [ctypes.c_float(float(x)) for x in (start, span / np.float32(2**bits), last)]
+            constants = [ctypes.c_float(float(x)) for x in (start, np.float32(float(stop) - float(start)), last)]
             got = run(twin, "uniform_f", np.float32, ctypes.c_int(bits), *constants).astype(dtype)
         assert got.tobytes() == expected.tobytes()
 

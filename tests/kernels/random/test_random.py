@@ -46,7 +46,7 @@ def test_uniform(dtype, offset):
     """Any size, bounds and place in the stream."""
     for size in SIZES:
         check_bits("uniform", offset, (size,), getattr(lucid, dtype).numpy)
-    for low, high in ((-3.0, 2.5), (1.0, 1.0), (1e-4, 1.1e-4), (-1e4, 1e4)):
+    for low, high in ((-3.0, 2.5), (1.0, 1.0), (1e-4, 1.1e-4), (-1e4, 1e4), (0.0, 3e-33)):
         check_bits("uniform", offset, (7, 6), getattr(lucid, dtype).numpy, low, high)
 
 

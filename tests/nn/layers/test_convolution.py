@@ -28,11 +28,18 @@ def test_output_size(axes, rng):
         assert list(expected.shape[2:]) == size
         for asked in (size, [*least[:2], *size]):
             np.testing.assert_array_equal(numbers(layer(x, asked)), numbers(expected))
-    for size in ([least[2] - 1, *least[3:]], [least[2] + stride[0], *least[3:]], least[2:-1]):
+    for size in ([least[2] - 1, *least[3:]], [least[2] + stride[0], *least[3:]]):
         with pytest.raises(ShapeError, match="requested an output size of") as error:
             layer(x, size)
         most = tuple(n + step - 1 for n, step in zip(least[2:], stride, strict=True))
         assert f"valid sizes range from {tuple(least[2:])} to {most} " in str(error.value)
+    for given in (x, x[0]):
+        dims = given.ndim
+        for count in {*range(7)} - {axes, dims}:
+            with pytest.raises(
+                ValueError, match=rf"for {dims}D input, output_size must have {axes} or {dims} elements"
+            ):
+                layer(given, (7, 7, 7, *least[2:])[-count:] if count else ())
 
 
 @pytest.mark.parametrize("mode", ["zeros", "circular"])

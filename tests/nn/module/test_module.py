@@ -131,6 +131,10 @@ def test_paths():
         net.get_parameter("count")
     with pytest.raises(AttributeError, match="not a buffer"):
         net.get_buffer("scale")
+    plain = nn.Sequential(nn.Linear(1, 1, bias=False), nn.BatchNorm1d(1, track_running_stats=False))
+    with pytest.raises(AttributeError, match=r"`bias` is not an nn.Parameter but None \(in the path '0.bias'\)"):
+        plain.get_parameter("0.bias")
+    assert plain.get_buffer("1.running_mean") is None
 
 
 def test_modes_and_apply():

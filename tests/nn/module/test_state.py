@@ -209,6 +209,25 @@ def test_assign():
     assert (module[0].weight.requires_grad, module[0].bias.requires_grad) == (True, False)
 
 
+def test_assigned_parameters_are_trained_as_those_before():
+    """A Parameter that is given is frozen, or trained, as the one before it was, unless the load fails."""
+    module, given = net(), net().state_dict(keep_vars=True)
+    module[0].weight.requires_grad_(False)
+    given["0.bias"].requires_grad_(False)
+    before = dict(module.named_parameters())
+    broken = {**given, "1.1.bias": nn.Parameter(given["1.1.bias"].detach().long(), requires_grad=False)}
+    handle = module.register_load_state_dict_post_hook(lambda m, keys: keys.missing_keys.append("more"))
+    for state, words in ((given, "more"), (broken, "1.1.bias.*an exception occurred")):
+        with pytest.raises(StateDictError, match=words):
+            module.load_state_dict(state, assign=True)
+        handle.remove()
+        assert all(each is before[name] for name, each in module.named_parameters())
+        assert [given[name].requires_grad for name in ("0.weight", "0.bias")] == [True, False]
+    module.load_state_dict(given, assign=True)
+    assert all(each is given[name] for name, each in module.named_parameters())
+    assert [name for name, each in module.named_parameters() if not each.requires_grad] == ["0.weight"]
+
+
 def test_not_a_mapping():
     """Something that is no mapping is a TypeError that says what it got."""
     with pytest.raises(TypeError, match="got list"):

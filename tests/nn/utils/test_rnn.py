@@ -45,8 +45,16 @@ def test_gradients(rng):
 
 
 def test_dtypes():
-    """The result has the dtype of the sequences."""
-    assert pad_sequence([lucid.zeros(1, dtype=lucid.int64), lucid.zeros(2, dtype=lucid.int64)]).dtype == lucid.int64
+    """The result has the dtype of the first sequence, which the others are converted to."""
+    for first, other in (("int64", "int64"), ("int64", "float32"), ("float32", "float64"), ("bool", "int64")):
+        kinds = getattr(lucid, first), getattr(lucid, other)
+        one, two = np.array([1, 0]).astype(first), np.array([1.75, 0.1, 2.5]).astype(other)
+        got = pad_sequence([lucid.tensor(one, dtype=kinds[0]), lucid.tensor(two, dtype=kinds[1])], batch_first=True)
+        assert got.dtype == kinds[0]
+        expected = np.stack([np.append(one, 0).astype(first), two.astype(first)])
+        np.testing.assert_array_equal(got.numpy(force=True), expected)
+        packed = pack_sequence([lucid.tensor(two, dtype=kinds[1]), lucid.tensor(one, dtype=kinds[0])])
+        assert packed.data.dtype == kinds[1]
 
 
 @pytest.mark.parametrize("shapes", [[], [(2, 3), (2, 4)], [()], [(2,), (2, 1)]])
@@ -154,6 +162,14 @@ def test_inverse():
     """A permutation after its inverse changes nothing; None stays None."""
     assert invert_permutation(lucid.tensor([2, 0, 3, 1])).tolist() == [1, 3, 0, 2]
     assert invert_permutation(None) is None
+
+
+def test_a_length_below_zero_is_an_empty_sequence(rng):
+    """It takes nothing, and a length beyond the end takes all."""
+    x = rng.standard_normal((2, 3, 4))
+    short, whole = unpad_sequence(lucid.tensor(x), lucid.tensor([-1, 5]), batch_first=True)
+    assert short.shape == (0, 4)
+    np.testing.assert_array_equal(whole.numpy(force=True), x[1])
 
 
 def test_lengths_that_do_not_fit():

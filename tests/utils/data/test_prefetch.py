@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections import OrderedDict
+from collections import OrderedDict, defaultdict
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +13,7 @@ import lucid
 from lucid.errors import CaptureError, DeviceError, SettingError
 from lucid.utils.data import DataLoader, Dataset, TensorDataset, prefetch
 from tests.device import DEVICE
+from tests.gradients import numbers
 from tests.utils.data.datasets import Failing, Numbers
 from tests.utils.data.readers import lists, passes, some_readers
 
@@ -63,6 +64,10 @@ def test_structures(rng):
     (ordered,) = prefetch([OrderedDict(b=array, a=1)], DEVICE)
     assert list(ordered) == ["b", "a"]
     assert isinstance(ordered, OrderedDict)
+    by_default = defaultdict(list, x=array)
+    (got,) = prefetch([by_default], DEVICE)
+    assert (type(got), got.default_factory, got["more"], list(by_default)) == (defaultdict, list, [], ["x"])
+    np.testing.assert_array_equal(numbers(got["x"]), array)
 
 
 # these tests of the host run with other tests' tensors on a device only where they are marked
@@ -172,6 +177,18 @@ def test_batches_of_ones_own_class(reader):
     for index, batch in enumerate(DataLoader(Failing(int), 10, collate_fn=Own, device=DEVICE, **reader)):
         assert batch.x.device.type == DEVICE
         assert batch.x[:, 0].tolist() == list(range(10 * index, 10 * index + 10))
+
+
+@pytest.mark.gpu
+def test_pinned_dicts_keep_their_type():
+    """A dict with a default for what it lacks has it afterwards."""
+
+    def collate(samples):
+        return defaultdict(list, x=lucid.tensor(np.stack(samples), device="cpu"))
+
+    for batch in DataLoader(Failing(int), 10, collate_fn=collate, pin_memory=True):
+        assert (type(batch), batch["more"]) == (defaultdict, [])
+        assert batch["x"].is_pinned()
 
 
 @pytest.mark.gpu

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import lucid
+from lucid import nn
 from lucid.utils.data import DataLoader, Dataset, sample_seed
 from lucid.utils.data.randomness import _NumpyStream, mix, number_of
 
@@ -131,6 +132,33 @@ def test_drawing_again():
     got = [list(DataLoader(Drawing(), generator=lucid.Generator().manual_seed(1))) for _ in range(2)]
     for one, other in zip(*got, strict=True):
         assert [part.tolist() for part in one] == [part.tolist() for part in other]
+
+
+class Initialising(Seeds):
+    """Makes a layer of each sample, whose weights it draws anew."""
+
+    def __getitem__(self, index):
+        layer = nn.Linear(2, 2, device="cpu")
+        first = layer.weight.detach().clone()
+        lucid.manual_seed(7)
+        nn.init.orthogonal_(layer.weight)
+        return first, layer.weight.detach()
+
+
+@pytest.mark.parametrize("workers", [0, 1, 3])
+def test_weights_made_of_samples(workers):
+    """First weights come from the sample's stream, which `manual_seed` restarts, and the loop's stays as it is."""
+    alone = [
+        list(DataLoader(Initialising(), None, generator=lucid.Generator().manual_seed(1)))[index] for index in (3, 8)
+    ]
+    before = lucid.get_rng_state().tolist()
+    loader = DataLoader(Initialising(), None, num_workers=workers, generator=lucid.Generator().manual_seed(1))
+    got = list(loader)
+    assert lucid.get_rng_state().tolist() == before
+    assert len({first.numpy().tobytes() for first, _ in got}) == 12
+    assert len({seeded.numpy().tobytes() for _, seeded in got}) == 1
+    for index, (first, _) in zip((3, 8), alone, strict=True):
+        np.testing.assert_array_equal(got[index][0].numpy(), first.numpy())
 
 
 class Counted(Seeds):

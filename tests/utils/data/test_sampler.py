@@ -318,8 +318,13 @@ def test_any_number_of_indices():
 
 
 def test_weights_of_any_size():
-    """Their sum may be beyond what a number can be."""
+    """Their sum may be beyond what a number can be, and the smallest number is above 0."""
     assert set(WeightedRandomSampler([1e308] * 3, 100)) == {0, 1, 2}
+    for least in (1e-310, 5e-324):
+        for _ in range(5):
+            assert list(WeightedRandomSampler([0, 0, least, 1, 0], 2, replacement=False)) == [3, 2]
+        firsts = {next(iter(WeightedRandomSampler([0, least, least, 0], 2, replacement=False))) for _ in range(30)}
+        assert firsts == {1, 2}
 
 
 ENTRIES = [(name, value) for name in ("seed", "epoch", "position") for value in (1.5, None, "x")]
