@@ -252,7 +252,7 @@ def test_what_all_calls_have_in_common(value):
     """Values that are the same for all calls come out as they are, NaN too, as numbers and in tensors; others raise."""
     for made in (lambda: value, lambda: lucid.tensor([value, 1.0]), lambda: lucid.tensor(value)):
         _, kept = vmap(lambda x, made=made: (x, made()), out_dims=(0, None))(lucid.ones(3))
-        np.testing.assert_array_equal(numbers(kept) if isinstance(kept, lucid.Tensor) else kept, np.asarray(made()))
+        np.testing.assert_array_equal(*[numbers(x) if isinstance(x, lucid.Tensor) else x for x in (kept, made())])
     count = itertools.count()
     with pytest.raises(SettingError, match="got different results"):
         vmap(lambda x: (x, lucid.tensor([value, next(count)])), out_dims=(0, None))(lucid.ones(3))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from lucid.autograd.modes.casting import lower_in_autocast
 from lucid.base.memory import check_size
 from lucid.errors import SettingError, ShapeError
 from lucid.ops.base.dims import tensors_in
@@ -91,7 +92,7 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
     tensor([3., 7.])
     """
     only_tensors(x, y)
-    first, second = promote(x, y)
+    first, second = promote(lower_in_autocast(x, cpu=True), lower_in_autocast(y, cpu=True))
     return sum(mul(conj(first) if first.array.dtype.kind == "c" else first, second), dim)
 
 

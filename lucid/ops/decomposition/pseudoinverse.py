@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from lucid.arguments import among
 from lucid.autograd.base import TensorBase
+from lucid.autograd.modes.autocast import casting_on, without_autocast
+from lucid.autograd.modes.state import unusual
 from lucid.autograd.recording.primitive import primitive
 from lucid.errors import SettingError, ShapeError
 from lucid.ops.base.scalars import as_bool, as_number, no_number
@@ -200,6 +202,9 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
     """
     name = "linalg.lstsq"
     a, b = matrices_of(name, A), numbers_of(name, B)
+    if unusual and casting_on():
+        with without_autocast():
+            return lstsq(a, b, rcond, driver=driver)
     check_one_dtype(name, a, b)
     driver = ("gelsy" if a.device.type == "cpu" else "gels") if driver is None else driver
     if not among(driver, DRIVERS):

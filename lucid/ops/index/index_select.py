@@ -7,6 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from lucid.autograd.base import TensorBase
+from lucid.autograd.modes.autocast import casting_on
+from lucid.autograd.modes.casting import wide_in_autocast
+from lucid.autograd.modes.state import unusual
 from lucid.errors import DtypeError, ShapeError
 from lucid.ops.base.dims import dim_in
 from lucid.ops.base.operands import as_factor
@@ -75,6 +79,8 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
     >>> lucid.index_copy(lucid.zeros(3), 0, lucid.tensor([2, 0]), lucid.tensor([1.0, 4.0]))
     tensor([4., 0., 1.])
     """
+    if unusual and casting_on() and isinstance(source, TensorBase) and source.array.dtype != array_of(input).dtype:
+        input, source = wide_in_autocast(input, cpu=True, cuda=False), wide_in_autocast(source, cpu=True, cuda=False)
     axis, indices = line(input, dim, index, "index_copy")
     source = fitting_source(input, axis, indices, source, "index_copy")
     return _written(input, axis, indices, source, accumulate=False)

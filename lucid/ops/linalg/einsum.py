@@ -8,14 +8,17 @@ from typing import TYPE_CHECKING, Any, cast
 
 from lucid.arguments import unfit
 from lucid.autograd.base import TensorBase
+from lucid.autograd.modes.autocast import casting_on, without_autocast
+from lucid.autograd.modes.state import unusual
 from lucid.autograd.recording.primitive import primitive
 from lucid.base.memory import check_size
 from lucid.errors import ShapeError
 from lucid.ops.base.dims import dims_in, viewable
-from lucid.ops.base.promotion import array_of
+from lucid.ops.base.promotion import array_of, promote
 from lucid.ops.base.scalars import as_int, is_single
 from lucid.ops.elementwise.arithmetic import mul
 from lucid.ops.linalg.matrices import product, same_dtype
+from lucid.ops.linalg.products import dot
 from lucid.ops.reduction.sums import sum as sum_over
 from lucid.ops.shape.axes import permute
 from lucid.ops.shape.diagonal import diagonal
@@ -149,11 +152,19 @@ def contracted(tensors: list[Any], terms: list[Labels], out: Labels) -> Any:
             b, b_labels = reduced(b, b_labels, wanted | {*a_labels})
             labels = tuple([label for label in dict.fromkeys(a_labels + b_labels) if label in wanted])
             labels = out if {*labels} == {*out} else labels
-            y = contract(a, b, a_labels=a_labels, b_labels=b_labels, out_labels=labels)
-            chosen.append((y, labels))
+            chosen.append((_step(a, b, a_labels, b_labels, labels), labels))
         remaining += chosen
     x, labels = reduced(*remaining[0], {*out})
     return x if labels == out and len(tensors) > 1 else permute(x, [labels.index(label) for label in out])
+
+
+def _step(a: Any, b: Any, a_labels: Labels, b_labels: Labels, out_labels: Labels) -> Any:
+    """Return the contraction of two tensors; `autocast` lets products that are not summed be."""
+    if unusual and casting_on() and {*out_labels} >= {*a_labels, *b_labels}:
+        with without_autocast():
+            a, b = promote(a, b)
+            return contract(a, b, a_labels=a_labels, b_labels=b_labels, out_labels=out_labels)
+    return contract(a, b, a_labels=a_labels, b_labels=b_labels, out_labels=out_labels)
 
 
 def named(label: int) -> str:
@@ -310,4 +321,6 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
             f"inner: the last dimension must match on both tensors, got shapes {list(input.array.shape)} and "
             f"{list(other.array.shape)}"
         )
+    if input.array.ndim == other.array.ndim == 1:
+        return dot(input, other)
     return tensordot(input, other, ([-1], [-1]))

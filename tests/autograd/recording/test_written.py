@@ -105,7 +105,7 @@ def test_saved_values_are_kept_or_missed(name: str) -> None:
     changed = 0
     for keeps in (True, False):
         for target, change in WRITTEN[name]():
-            weight = lucid.ones(target.shape, dtype=target.dtype, requires_grad=True)
+            weight = lucid.ones(target.shape, dtype=target.dtype, device=target.device, requires_grad=True)
             before = target.detach().clone()
             with allow_mutation_on_saved_tensors() if keeps else lucid.enable_grad():
                 loss = (target.detach() * weight).sum()
