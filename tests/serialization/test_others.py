@@ -275,6 +275,23 @@ def test_containers_within_containers():
             loaded(archive(b"]" * (deep + 1) + inner + b"a" * (deep + 1)).getvalue())
 
 
+@pytest.mark.parametrize("deep", [30, 69, 70, 99])
+def test_containers_that_are_held_twice(deep):
+    """What is held near the top, and again further down, counts from where it is deepest."""
+    inner = [7]
+    for _ in range(29):
+        inner = [inner]
+    outer = inner
+    for _ in range(deep):
+        outer = [outer]
+    opcodes = pickle.dumps([inner, outer], 2)[2:-1]
+    if deep + 30 < 100:
+        assert loaded(archive(opcodes).getvalue()) == [inner, outer]
+    else:
+        with pytest.raises(CheckpointError, match=r"nested deeper than 100 levels"):
+            loaded(archive(opcodes).getvalue())
+
+
 def test_torchscript_is_named():
     """An archive with a program beside the weights is refused as such."""
     file = archive(b"N")
@@ -320,6 +337,17 @@ def test_tied_names_are_told_to_other_readers(tmp_path):
     told = {name: kept for name, kept in header["__metadata__"].items() if kept == "a.weight"}
     assert told == {"b.weight": "a.weight", "c.d": "a.weight"}
     assert sorted(load_file(tmp_path / "x")) == ["a.weight", "e"]
+
+
+def test_tied_names_that_the_format_has_itself(tmp_path):
+    """A tensor may be called as an entry of the file's own description is."""
+    weight = lucid.tensor([1.0, 2.0])
+    names = ["a", "format", "version", "tree", "crc32"]
+    lucid.save(dict.fromkeys(names, weight), tmp_path / "a.safetensors")
+    read = lucid.load(tmp_path / "a.safetensors")
+    assert [*read] == names
+    assert all(each is read["a"] for each in read.values())
+    assert read["a"].tolist() == [1.0, 2.0]
 
 
 def test_tied_names_of_other_writers(tmp_path):
