@@ -15,7 +15,7 @@ from lucid.numpy.border import (
     as_matching,
     called,
     is_array,
-    is_recorded,
+    is_operand,
     made,
     op_and_dtypes,
     plain,
@@ -28,7 +28,7 @@ from lucid.ops.index import indexing
 from lucid.ops.index.steps import stepped
 from lucid.ops.shape.reshape import clone, ravel
 from lucid.tensor import cupy_calls, inplace, operators
-from lucid.tensor.numpy_calls.definition import NO_VALUE, WEAK
+from lucid.tensor.numpy_calls.definition import NO_VALUE, WEAK, is_recorded
 from lucid.tensor.numpy_calls.protocols import name_of
 from lucid.tensor.numpy_calls.ufuncs import UFUNCS
 from lucid.tensor.tensor import Tensor
@@ -54,7 +54,7 @@ COMPARISONS = {
 SIGNS = {"neg": "negative", "pos": "positive", "abs": "absolute", "invert": "invert"}
 
 METHODS = (
-    "all any argmax argmin argpartition argsort choose clip cumprod cumsum diagonal dot max mean min nonzero prod "
+    "all any argmax argmin argpartition argsort choose cumprod cumsum diagonal dot max mean min nonzero prod "
     "ravel repeat round searchsorted squeeze std sum swapaxes take trace var"
 )
 """The methods that are the function of their name, of this array."""
@@ -164,11 +164,6 @@ def sign_of(name: str) -> Callable[[Any], Any]:
         return made(op(self)) if self.array.dtype in dtypes else ufunc_called(ufunc, "__call__", (self,), {})
 
     return operator
-
-
-def is_operand(value: object) -> bool:
-    """Return whether NumPy's operators take a value; for any other, its own class may know the operator."""
-    return is_array(value) or isinstance(value, int | float | complex | list | tuple)
 
 
 class ndarray(Tensor, metaclass=_Kind):
@@ -356,6 +351,10 @@ class ndarray(Tensor, metaclass=_Kind):
     def compress(self, condition: Any, axis: Axis = None) -> Any:
         """Return the parts with a true condition."""
         return called("compress", np.compress, (condition, self, axis), {})
+
+    def clip(self, min: object = None, max: object = None, **settings: object) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Return the array with each element brought between bounds, of which None is none."""
+        return called("clip", np.clip, (self, min, max), settings)
 
     def conj(self) -> Any:
         """Return the conjugate; real numbers as they are."""

@@ -18,7 +18,6 @@ import numpy as np
 
 from lucid.autograd.base import TensorBase, wrap
 from lucid.autograd.borrowing import borrowed
-from lucid.autograd.modes.state import thread
 from lucid.autograd.recording.views import live_edge
 from lucid.base import gpu
 from lucid.base.arrays import on
@@ -31,6 +30,7 @@ from lucid.ops.shape.reshape import clone
 from lucid.tensor.numpy_calls.definition import (
     WEAK,
     Rule,
+    any_recorded,
     applied,
     bound,
     is_sequence,
@@ -81,22 +81,6 @@ PLAIN = frozenset((np.ndarray, *WEAK, np.float64, np.float32, np.int64, np.compl
 # ---- in ----
 
 
-def is_recorded(value: object) -> bool:
-    """Return whether ops on a value are recorded: of a tensor that requires grad, while gradients are on."""
-    return isinstance(value, TensorBase) and live_edge(value) is not None and thread.state.grad_mode.enabled
-
-
-def any_recorded(values: Iterable[Any]) -> bool:
-    """Return whether one of the values is recorded, or one in lists and tuples of them."""
-    for value in values:
-        if isinstance(value, TensorBase):
-            if is_recorded(value):
-                return True
-        elif type(value) in {list, tuple} and any_recorded(value):
-            return True
-    return False
-
-
 def plain(value: Any) -> Any:
     """Return the array of a tensor, also in lists and tuples, and NumPy's dtype for lucid's; anything else as it is."""
     if isinstance(value, TensorBase):
@@ -111,6 +95,11 @@ def plain(value: Any) -> Any:
 def is_array(value: object) -> bool:
     """Return whether a value is a tensor, or an array or scalar of NumPy's or CuPy's."""
     return isinstance(value, TensorBase | np.ndarray | np.generic) or gpu.is_gpu_array(value)
+
+
+def is_operand(value: object) -> bool:
+    """Return whether NumPy's operators take a value; for any other, its own class may know the operator."""
+    return is_array(value) or isinstance(value, int | float | complex | list | tuple)
 
 
 def is_number_of_numpys(value: Any) -> bool:

@@ -33,14 +33,17 @@ def plain_key(key: Any) -> Any:
 def is_plain_index(key: object, shape: tuple[int, ...]) -> bool:
     """Return whether PyTorch's indexing gives NumPy's result.
 
-    It does not for negative steps, bools beside others, and integers beside arrays, which are arrays to NumPy.
+    It does not for negative steps, bools beside others, integers beside arrays, which are arrays to NumPy, and an
+    Ellipsis between arrays, which parts them in NumPy also where it stands for no axis.
     """
     parts = cast("tuple[Any, ...]", key if type(key) is tuple else (key,))
-    numbers = several = False
+    numbers = several = parted = False
     for part in parts:
-        if part is None or part is ...:
+        if part is ...:
+            parted = several
+        elif part is None:
             continue
-        if isinstance(part, slice):
+        elif isinstance(part, slice):
             step: Any = cast("Any", part).step
             if step is not None and step < 0:
                 return False
@@ -49,6 +52,8 @@ def is_plain_index(key: object, shape: tuple[int, ...]) -> bool:
         elif isinstance(part, int | np.integer):
             numbers = True
         elif np.ndim(part := plain(part)):
+            if parted:
+                return False
             several = True
             if part.dtype == bool and (len(parts) > 1 or part.shape != shape[: part.ndim]):
                 return False

@@ -24,7 +24,7 @@ import lucid.numpy as np
 from lucid.numpy import autograd
 from lucid.numpy.autograd import arguments, builtins, extend, misc, products, test_util
 from lucid.numpy.autograd.misc import fixed_points, flatten, optimizers
-from lucid.numpy.border import is_recorded
+from lucid.tensor.numpy_calls.definition import is_recorded
 from lucid.scipy import integrate, linalg, signal, special
 
 TRACER = "internals: the tracer, whose graph is run again"

@@ -21,7 +21,8 @@ from lucid.errors import ArgumentError, NotDifferentiableError
 from lucid.func.trees import leaves, refilled
 from lucid.numpy.autograd.crossing import as_tensor, as_tensors, conjugated, outside, recorded
 from lucid.numpy.autograd.products import make_vjp
-from lucid.numpy.border import is_recorded, plain
+from lucid.numpy.border import plain
+from lucid.tensor.numpy_calls.definition import is_recorded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -13,12 +13,12 @@ import numpy as np
 
 from lucid import numpy as lnp
 from lucid.base import gpu
-from lucid.numpy.border import is_recorded, plain, ufunc_called
+from lucid.numpy.border import plain, ufunc_called
 from lucid.ops.activation import softmax as activations
 from lucid.ops.elementwise import special
 from lucid.scipy.rules.recursions import in_one_dtype
 from lucid.scipy.rules.rule import Array, PerAxis, by_op, host, host_library, in_double, put, rule
-from lucid.tensor.numpy_calls.definition import NumpyCallError, axis_in
+from lucid.tensor.numpy_calls.definition import NumpyCallError, axis_in, is_recorded
 from lucid.tensor.numpy_calls.slopes import SLOPES
 
 if TYPE_CHECKING:

@@ -19,9 +19,9 @@ from lucid.autograd.function import Function
 from lucid.base.arrays import asarray
 from lucid.errors import DeviceError, GraphError
 from lucid.numpy.autograd import make_vjp
-from lucid.numpy.border import any_recorded, array_on_device, is_recorded, plain
+from lucid.numpy.border import any_recorded, array_on_device, plain
 from lucid.scipy.rules.rule import Array, by_op, host_library, in_double, rule
-from lucid.tensor.numpy_calls.definition import NumpyCallError
+from lucid.tensor.numpy_calls.definition import NumpyCallError, is_recorded
 from lucid.utils._pytree import TreeSpec, tree_flatten, tree_unflatten
 
 if TYPE_CHECKING:

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 from lucid import numpy as lnp
 from lucid.base import gpu
 from lucid.base.arrays import namespace, on
-from lucid.numpy.border import any_recorded, is_recorded, plain, settled
+from lucid.numpy.border import any_recorded, plain, settled
 from lucid.scipy.sparse.building import canonical
 from lucid.scipy.sparse.functions import called, plain_matrix
 from lucid.scipy.sparse.matrices import Sparse, wrapped
 from lucid.scipy.sparse.operands import MatrixSizeError, array_like, in_one_dtype, no_rule, on_one_device
 from lucid.scipy.sparse.pattern import library
 from lucid.scipy.sparse.products import Solution
+from lucid.tensor.numpy_calls.definition import is_recorded
 
 if TYPE_CHECKING:
     from collections.abc import Callable

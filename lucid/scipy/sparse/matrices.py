@@ -15,7 +15,7 @@ from lucid.autograd.base import TensorBase
 from lucid.base import gpu
 from lucid.base.arrays import on, to_device
 from lucid.base.device import device_of
-from lucid.numpy.border import is_recorded, plain
+from lucid.numpy.border import plain
 from lucid.scipy.sparse import reductions
 from lucid.scipy.sparse.building import (
     Elements,
@@ -31,6 +31,7 @@ from lucid.scipy.sparse.operands import MatrixSizeError, array_like, no_rule, on
 from lucid.scipy.sparse.pattern import Pattern
 from lucid.scipy.sparse.rearranging import added, in_both, multiplied, rearranged
 from lucid.tensor.interop import NO_ARRAY, defers_to_tensor
+from lucid.tensor.numpy_calls.definition import is_recorded
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,10 +7,10 @@ from typing import Any
 from lucid import numpy as lnp
 from lucid.base import gpu
 from lucid.base.arrays import namespace, on
-from lucid.numpy.border import is_recorded, plain
+from lucid.numpy.border import plain
 from lucid.scipy.sparse.building import in_dtype
 from lucid.scipy.sparse.operands import MatrixSizeError, sums_at, taken
-from lucid.tensor.numpy_calls.definition import NumpyCallError
+from lucid.tensor.numpy_calls.definition import NumpyCallError, is_recorded
 
 
 def _no_out(out: object) -> None:

@@ -15,6 +15,8 @@ import numpy as np
 
 from lucid.autograd.base import TensorBase, wrap
 from lucid.autograd.borrowing import borrowed
+from lucid.autograd.modes.state import thread
+from lucid.autograd.recording.views import live_edge
 from lucid.base.arrays import asarray
 from lucid.base.device import device_of
 from lucid.base.dtype import as_dtype, result_type
@@ -25,7 +27,7 @@ from lucid.ops.base.promotion import as_operand, cast_to, is_settled, no_matrix
 from lucid.ops.shape.joining import stack
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import SupportsIndex, TypeGuard
 
     from lucid.base.arrays import Array
@@ -47,8 +49,9 @@ class Rule(NamedTuple):
     names : dict of str to str
         NumPy's parameters that are taken, in order, and what `function` calls each.
     operands : dict of str to str
-        Which of these are arrays: ``"*"`` one that comes to the common dtype of all such, ``"?"`` one that keeps its
-        own, ``"**"`` a sequence of arrays that come to the common dtype.
+        Which of these may be recorded: ``"*"`` an array that comes to the common dtype of all such, ``"?"`` one that
+        keeps its own, ``"**"`` a sequence of arrays that come to the common dtype, ``"+"`` what is passed as it is,
+        as `function` makes tensors of it or asks only what has no slope. Any other that is recorded is refused.
     constants : dict
         What is passed besides, because the defaults differ; `common` is what gives the dtype of operands in the call,
         for a function that finds these itself.
@@ -97,34 +100,18 @@ float64, where ``x * 2``, and most functions, keep the dtype of x.
 """
 
 
-def place_in(arguments: dict[str, Any]) -> Any:
-    """Return the argument `q` of quantiles as NumPy promotes by it: none of integers do."""
-    q = arguments.get("q")
-    if q is None or type(q) in WEAK:
-        return 0 if q is None else q
-    place: Any = np.asarray(q)
-    return place if place.dtype.kind == "f" else 0
-
-
 def is_whole(value: Any) -> bool:
     """Return whether a value is a tensor of integers or bools."""
     return isinstance(value, TensorBase) and value.array.dtype.kind in "biu"
 
 
-def hundredths(q: Any) -> Any:
-    """Return percentages as quantiles, and a number of Python's as it is."""
-    return q if type(q) in WEAK or q is None else np.true_divide(q, 100)
-
-
 BESIDE: dict[str, Callable[[dict[str, Any]], Any]] = {
     **dict.fromkeys(("polyder", "polyint", "vander"), lambda arguments: np.int64(1) if arguments.get("m", 1) else 0),
-    **dict.fromkeys(("nanquantile", "quantile"), place_in),
-    **dict.fromkeys(("nanpercentile", "percentile"), lambda arguments: place_in({"q": hundredths(arguments.get("q"))})),
     **dict.fromkeys(("bincount", "interp"), lambda _: np.float64(1)),
     "average": lambda arguments: np.float64(1) if is_whole(arguments.get("a")) else 0,
     "geomspace": lambda arguments: np.zeros((), dtype_named(arguments.get("dtype") or np.float64).numpy)[()],
 }
-"""What NumPy's functions compute with beside their operands, and promote these by."""
+"""What NumPy's functions compute with beside their operands, and promote these by; quantiles enter theirs."""
 
 
 def enter(names: str, takes: str, function: Callable[..., Any], **constants: object) -> None:
@@ -136,15 +123,15 @@ def enter(names: str, takes: str, function: Callable[..., Any], **constants: obj
         Separated by spaces.
     takes : str
         NumPy's parameters, in order, each as ``name``, or ``name:parameter`` where `function` calls it otherwise; an
-        array has ``*``, ``?`` or ``**`` in front, as `Rule` says.
+        array has ``*``, ``?``, ``**`` or ``+`` in front, as `Rule` says.
     function : callable
     **constants
     """
     parameters, operands = {}, {}
     for entry in takes.split():
-        theirs, _, ours = entry.lstrip("*?").partition(":")
+        theirs, _, ours = entry.lstrip("*?+").partition(":")
         parameters[theirs] = ours or theirs
-        if mark := entry[: len(entry) - len(entry.lstrip("*?"))]:
+        if mark := entry[: len(entry) - len(entry.lstrip("*?+"))]:
             operands[theirs] = mark
     for name in names.split():
         RULES[name] = Rule(function, parameters, operands, constants)
@@ -258,9 +245,15 @@ def applied(
     like: Any = None
     shared: list[tuple[Any, Any]] = []
     is_numpys = common is numpy_dtype
+    for key, value in arguments.items():
+        if key not in rule.operands and any_recorded((value,)):
+            raise NumpyCallError(
+                f"{full_name(name)}: {key} requires grad, and the result would not be recorded by it: use "
+                f"{key}.detach()"
+            )
     for key, mark in rule.operands.items():
         value = arguments.get(key)
-        if value is None:
+        if value is None or mark == "+":
             continue
         if is_numpys and type(value) in WEAK and name in NUMBERS_ARE_ARRAYS:
             value = arguments[key] = operand(value, next(tensors_in(arguments.values()), None), strong=True)
@@ -324,6 +317,22 @@ def dtype_named(dtype: object) -> dtype:
 def is_tensor(value: object) -> TypeGuard[Tensor]:
     """Return whether a value is a tensor."""
     return isinstance(value, TensorBase)
+
+
+def is_recorded(value: object) -> bool:
+    """Return whether ops on a value are recorded: of a tensor that requires grad, while gradients are on."""
+    return isinstance(value, TensorBase) and live_edge(value) is not None and thread.state.grad_mode.enabled
+
+
+def any_recorded(values: Iterable[Any]) -> bool:
+    """Return whether one of the values is recorded, or one in lists and tuples of them."""
+    for value in values:
+        if isinstance(value, TensorBase):
+            if is_recorded(value):
+                return True
+        elif type(value) in {list, tuple} and any_recorded(value):
+            return True
+    return False
 
 
 def is_sequence(value: object) -> TypeGuard[list[Any] | tuple[Any, ...]]:

@@ -35,6 +35,7 @@ from lucid.ops.shape import reshape
 from lucid.tensor import operators
 from lucid.tensor.numpy_calls.definition import (
     NO_VALUE,
+    WEAK,
     NumpyCallError,
     applied,
     beside,
@@ -43,6 +44,7 @@ from lucid.tensor.numpy_calls.definition import (
     numpy_dtype,
     operand,
     pytorch_dtype,
+    tensor_of,
     tensors_in,
     to_one_dtype,
 )
@@ -94,10 +96,16 @@ def powers(x: Operand, exponent: Operand) -> Any:
     return power.pow(x, exponent)
 
 
+def float_powers(x: Operand, exponent: Operand) -> Any:
+    """Return ``numpy.float_power``: C's power, which is infinite for -inf to the power of 0.5, and no square root."""
+    like = next(tensors_in((x, exponent)))
+    return power.float_power(x, operand(exponent, like, strong=True))
+
+
 def next_after(x: Operand, other: Operand) -> Any:
     """Return ``numpy.nextafter``: of half precision by NumPy, with the slope 1."""
     like = next(tensors_in((x, other)))
-    both = [operand(each, like, strong=True) for each in (x, other)]
+    both = [tensor_of(each, like) if type(each) in WEAK else operand(each, like) for each in (x, other)]
     if any(each.array.dtype.char != "e" for each in both):
         return arithmetic.nextafter(cast("Tensor", x), other)
     a = both[0]
@@ -183,7 +191,7 @@ UFUNCS: dict[str, Callable[..., Any]] = {
     "exp2": exponential.exp2,
     "expm1": exponential.expm1,
     "fabs": parts.abs,
-    "float_power": power.float_power,
+    "float_power": float_powers,
     "floor": rounding.floor,
     "floor_divide": division.floor_divide,
     "fmax": chosen(comparison.fmax, np.fmax),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -40,13 +41,17 @@ if TYPE_CHECKING:
     from lucid.tensor.numpy_calls.definition import Operand, Sizes
 
 
-@rule("array", "?object dtype copy order ndmin")
-def array(object: Tensor, dtype: object = None, copy: object = True, order: str = "K", ndmin: int = 0) -> Any:
+@rule("array", "+object dtype copy order ndmin")
+def array(object: object, dtype: object = None, copy: object = True, order: Any = "K", ndmin: int = 0) -> Any:
     """Return ``numpy.array``: of nested lists of tensors and numbers too."""
-    del order
-    result = in_dtype(object, dtype)
+    np.array(0, order=order)  # refuses what NumPy refuses
+    result = in_dtype(operand(object, next(tensors_in((object,)), None), strong=True), dtype)
     if copy and result is object:
         result = reshape.clone(result)
+    if copy is False and result is not object:
+        raise SettingError(
+            "numpy.array: a copy is needed for another dtype, or of a list: expected copy=None, got False"
+        )
     return (
         reshape.reshape(result, (1,) * (ndmin - result.array.ndim) + tuple(result.array.shape))
         if result.array.ndim < ndmin
@@ -54,29 +59,29 @@ def array(object: Tensor, dtype: object = None, copy: object = True, order: str 
     )
 
 
-@rule("asarray asanyarray", "?a dtype order copy")
-def as_array(a: Tensor, dtype: object = None, order: object = None, copy: object = None) -> Any:
+@rule("asarray asanyarray", "+a dtype order copy")
+def as_array(a: object, dtype: object = None, order: object = None, copy: object = None) -> Any:
     """Return ``numpy.asarray``."""
-    return array(a, dtype, bool(copy), order)
+    return array(a, dtype, copy, order)
 
 
 @rule("asarray_chkfinite", "?a dtype order")
 def as_finite_array(a: Tensor, dtype: object = None, order: object = None) -> Any:
     """Return ``numpy.asarray_chkfinite``."""
     np.asarray_chkfinite(plain(a))
-    return array(a, dtype, False, order)
+    return array(a, dtype, None, order)
 
 
 @rule("ascontiguousarray asfortranarray", "?a dtype")
 def in_order(a: Tensor, dtype: object = None) -> Any:
     """Return ``numpy.ascontiguousarray``: at least one dimension, the elements in order; no other order is kept."""
-    return array(reshape.contiguous(a), dtype, False, ndmin=1)
+    return array(reshape.contiguous(a), dtype, None, ndmin=1)
 
 
 @rule("astype", "*x dtype copy")
 def astype(x: Tensor, dtype: object, copy: bool = True) -> Any:
     """Return ``numpy.astype``."""
-    return array(x, dtype, copy)
+    return array(x, dtype, copy or None)
 
 
 def _enter_like(name: str, function: Callable[..., Any]) -> None:
@@ -127,10 +132,12 @@ def linspace(
     axis: int = 0,
 ) -> Any:
     """Return ``numpy.linspace``."""
+    if operator.index(num) < 0:
+        raise SettingError(f"numpy.linspace: number of samples, {num}, must be non-negative")
     first, last = ends_of(start, stop)
     span = arithmetic.sub(last, first)
     parts = num - 1 if endpoint else num
-    step = division.div(span, parts if parts > 0 else np.nan)
+    step = division.div(span, parts) if parts > 0 else np.nan
     counts = np.arange(num, dtype=span.array.dtype).reshape(-1, *(1,) * span.array.ndim)
     rises = arithmetic.mul(wrap(asarray(counts, device=device_of(span.array))), step if parts > 0 else span)
     points = with_ends(arithmetic.add(rises, first), None, last if endpoint and num > 1 else None)
@@ -201,9 +208,11 @@ def geomspace(
     return axes.movedim(in_dtype(arithmetic.mul(points, turn), dtype), 0, the_axis(axis))
 
 
-@rule("meshgrid", "xi copy sparse indexing")
+@rule("meshgrid", "+xi copy sparse indexing")
 def meshgrid(xi: tuple[Any, ...], copy: bool = True, sparse: bool = False, indexing: str = "xy") -> Any:
     """Return ``numpy.meshgrid``."""
+    if indexing not in {"xy", "ij"}:
+        raise SettingError(f"numpy.meshgrid: Valid values for `indexing` are 'xy' and 'ij', got {indexing!r}")
     like = next(tensors_in(xi))
     lines = [reshape.ravel(operand(each, like, strong=True)) for each in xi]
     order = list(range(len(lines)))
@@ -217,7 +226,7 @@ def meshgrid(xi: tuple[Any, ...], copy: bool = True, sparse: bool = False, index
     return tuple([reshape.clone(each) if copy else each for each in grid])
 
 
-@rule("apply_along_axis", "func1d axis *arr args kwargs")
+@rule("apply_along_axis", "func1d axis *arr +args +kwargs")
 def apply_along_axis(
     func1d: Callable[..., Any], axis: int, arr: Tensor, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
 ) -> Any:

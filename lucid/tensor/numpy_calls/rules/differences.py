@@ -22,8 +22,10 @@ from lucid.ops.linalg.products import matmul
 from lucid.ops.reduction import differences, sums
 from lucid.ops.shape import axes, joining, reshape
 from lucid.tensor.numpy_calls.definition import (
+    NumpyCallError,
     axis_in,
     enter,
+    is_sequence,
     is_tensor,
     numpy_dtype,
     operand,
@@ -104,24 +106,39 @@ def trapezoid(
 enter("trapezoid", "?y ?x ?dx axis", trapezoid, common=None)
 
 
-@rule("gradient", "*f varargs axis edge_order")
+@rule("gradient", "*f +varargs axis edge_order")
 def gradient(f: Tensor, varargs: tuple[Any, ...] = (), axis: Axis = None, edge_order: int = 1) -> Any:
     """Return ``numpy.gradient``: second-order differences, at the edges of `edge_order`."""
     dims = range(f.array.ndim) if axis is None else axes_in(f, axis)
     if len({*dims}) < len(dims):
         raise SettingError(f"numpy.gradient: expected each axis once, got {axis}")
-    steps = list(varargs) * (len(dims) if len(varargs) == 1 else 1) or [1.0] * len(dims)
+    given = [operand(step, f) if is_sequence(step) else step for step in varargs] or [1.0]
+    steps = given * len(dims) if len(given) == 1 and not shape_of(given[0]) else given
     if len(steps) != len(dims):
-        raise SettingError(f"numpy.gradient: expected a spacing for each of {len(dims)} axes, got {len(steps)}")
+        raise NumpyCallError(f"numpy.gradient: expected a spacing for each of {len(dims)} axes, got {len(steps)}")
+    for k, step in zip(dims, steps, strict=True):
+        if shape_of(step) not in {(), (f.array.shape[k],)}:
+            raise ShapeError(
+                "numpy.gradient: when 1d, distances must match the length of the corresponding dimension: expected a "
+                f"number or {f.array.shape[k]} places along axis {k}, got shape {shape_of(step)}"
+            )
+    if edge_order not in {1, 2}:
+        raise SettingError(f"numpy.gradient: expected edge_order 1 or 2, got {edge_order}")
     results = [_slope(f, k, step, edge_order) for k, step in zip(dims, steps, strict=True)]
     return results[0] if len(results) == 1 else tuple(results)
 
 
+def shape_of(step: Any) -> tuple[int, ...]:
+    """Return the shape of a tensor, an array or a number."""
+    return np.shape(step.array if is_tensor(step) else step)
+
+
 def _one_step(step: Any) -> Any:
     """Return places without a gradient that lie evenly as their distance; anything else as it is."""
-    if not np.ndim(step.array if is_tensor(step) else step) or (is_tensor(step) and step.requires_grad):
+    if not shape_of(step) or (is_tensor(step) and step.requires_grad):
         return step
-    widths = np.diff(plain(step))
+    places = plain(step)
+    widths = np.diff(places.astype(np.float64) if places.dtype.kind in "biu" else places)
     return widths[0].item() if (widths == widths[0]).all() else step
 
 
@@ -134,7 +151,7 @@ def _slope(f: Tensor, k: int, step: Any, edge_order: int) -> Any:
     three = [part(f, k, j, j - 2 or None) for j in range(3)]
     beginning, end = [part(x, k, 0, 1) for x in three], [part(x, k, -1) for x in three]
     rises = differences.diff(part(f, k, 0, 2), dim=k), differences.diff(part(f, k, -2), dim=k)
-    if np.ndim(step.array if is_tensor(step) else step):
+    if shape_of(step):
         sizes = [-1 if j == k else 1 for j in range(f.array.ndim)]
         widths = reshape.reshape(differences.diff(tensor_of(step, f)), sizes)
         inner = _weighed(three, *_parabola(part(widths, k, None, -1), part(widths, k, 1))[1])
@@ -171,7 +188,7 @@ def _parabola(left: Tensor, right: Tensor) -> tuple[tuple[Any, Any, Any], ...]:
     )
 
 
-@rule("interp", "?x ?xp *fp *left *right period")
+@rule("interp", "?x ?xp *fp *left *right +period")
 def interp(
     x: Tensor,
     xp: Tensor,
@@ -192,7 +209,11 @@ def interp(
     like = fp
     if xp.array.shape != fp.array.shape:
         raise ShapeError(f"numpy.interp: fp and xp are not of the same length: {fp.array.shape}, {xp.array.shape}")
+    if xp.array.ndim != 1 or not xp.array.size:
+        raise ShapeError(f"numpy.interp: data points must be a 1-D sequence of at least one, got {xp.array.shape}")
     if period is not None:
+        if period == 0:
+            raise SettingError("numpy.interp: period must be a non-zero value, got 0")
         x, xp = (division.remainder(each, abs(period)) for each in (x, xp))
         order = np.argsort(plain(xp))
         xp, fp = getitem(xp, order), getitem(fp, order)

@@ -108,7 +108,7 @@ def _enter_at_least(name: str, function: Callable[..., Any]) -> None:
         made: Any = tuple([function(operand(each, like, strong=True)) for each in arys])
         return made if len(made) > 1 else made[0]
 
-    rule(name, "arys")(at_least)
+    rule(name, "+arys")(at_least)
 
 
 _enter_at_least("atleast_1d", stacking.atleast_1d)

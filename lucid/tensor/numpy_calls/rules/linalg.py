@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from lucid.errors import DtypeError, ShapeError
+from lucid.errors import DtypeError, SettingError, ShapeError
 from lucid.ops.decomposition import (
     chains,
     eigen,
@@ -19,7 +19,7 @@ from lucid.ops.decomposition import (
     triangular,
 )
 from lucid.ops.decomposition.operands import adjoint
-from lucid.ops.elementwise import arithmetic
+from lucid.ops.elementwise import arithmetic, logic, nonfinite, selection
 from lucid.ops.elementwise.complex import conj, real
 from lucid.ops.index.indexing import getitem
 from lucid.ops.linalg import composed, einsum, products
@@ -168,7 +168,7 @@ def any_summed(arguments: list[Any]) -> bool:
     return not set(labels) <= set(rest[0]) if rest else len(set(labels)) < len(labels)
 
 
-enter("einsum", "operands optimize dtype", sum_of_products, common=None)
+enter("einsum", "+operands optimize dtype", sum_of_products, common=None)
 
 
 @rule("cross", "*a *b axisa axisb axisc axis")
@@ -282,12 +282,16 @@ def solve(a: Tensor, b: Tensor) -> Any:
 
 
 def lstsq(a: Tensor, b: Tensor, rcond: float | None = None) -> Any:
-    """Return ``numpy.linalg.lstsq``: the solution has a gradient, the rest has none."""
+    """Return ``numpy.linalg.lstsq``: of solution, residuals and singular values, where there are such, on the graph."""
     columns = reshape.unsqueeze(b, -1) if b.array.ndim == 1 else b
     solution = pseudoinverse.lstsq(a, columns, rcond)[0]
     least: Any = np.linalg.lstsq
-    rest = least(plain(a), plain(b), rcond)[1:]
-    return reshape.squeeze(solution, -1) if b.array.ndim == 1 else solution, *rest
+    residuals, rank, _ = least(plain(a), plain(b), rcond)[1:]
+    if residuals.size:
+        away = arithmetic.sub(columns, products.matmul(a, solution))
+        residuals = sums.sum(real(arithmetic.mul(away, conj(away))), 0)
+    solution = reshape.squeeze(solution, -1) if b.array.ndim == 1 else solution
+    return solution, residuals, rank, spectral.svdvals(a)
 
 
 @rule("linalg.qr", "*a mode")
@@ -364,7 +368,10 @@ def cond(x: Tensor, p: float | str | None = None) -> Any:
     """Return ``numpy.linalg.cond``; NumPy has none of matrices without elements."""
     if not x.array.size:
         raise np.linalg.LinAlgError(f"numpy.linalg.cond: not defined on empty arrays, got shape {x.array.shape}")
-    return pseudoinverse.cond(x, p)
+    result = pseudoinverse.cond(x, p)
+    # that of zeros alone is a quotient of zeros
+    unknown = logic.logical_and(nonfinite.isnan(result), logic.logical_not(sums.any(nonfinite.isnan(x), (-2, -1))))
+    return selection.where(unknown, np.inf, result)
 
 
 @rule("linalg.multi_dot", "**arrays")
@@ -376,6 +383,8 @@ def multi_dot(arrays: Sequence[Tensor]) -> Any:
 @rule("linalg.tensorinv", "*a ind")
 def tensorinv(a: Tensor, ind: int = 2) -> Any:
     """Return ``numpy.linalg.tensorinv``."""
+    if ind <= 0:
+        raise SettingError(f"numpy.linalg.tensorinv: expected ind, a number of axes, above 0, got {ind}")
     rows, columns = a.array.shape[:ind], a.array.shape[ind:]
     return reshape.reshape(inverses.inv(reshape.reshape(a, math.prod(rows), -1)), (*columns, *rows))
 

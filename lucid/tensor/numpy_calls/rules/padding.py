@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -11,8 +12,16 @@ from lucid.errors import ShapeError
 from lucid.ops.base.promotion import cast_to
 from lucid.ops.elementwise import arithmetic, rounding
 from lucid.ops.shape import broadcasting, joining, padding
-from lucid.ops.shape.reshape import clone
-from lucid.tensor.numpy_calls.definition import NumpyCallError, is_tensor, rule, tensor_of
+from lucid.ops.shape.reshape import clone, ravel
+from lucid.tensor.numpy_calls.definition import (
+    NumpyCallError,
+    any_recorded,
+    is_tensor,
+    operand,
+    rule,
+    tensor_of,
+    tensors_in,
+)
 from lucid.tensor.numpy_calls.rules.creation import linspace
 from lucid.tensor.numpy_calls.rules.differences import part
 from lucid.tensor.numpy_calls.rules.places import selected
@@ -37,10 +46,12 @@ OF_PARTS: dict[str, Callable[..., Any]] = {"maximum": largest, "mean": _mean, "m
 """The modes that pad with one number for each line, which is made of its part next to the edge."""
 
 
-@rule("pad", "*array pad_width mode kwargs")
+@rule("pad", "*array pad_width mode +kwargs")
 def pad(array: Tensor, pad_width: Any, mode: Any = "constant", kwargs: dict[str, Any] | None = None) -> Any:
     """Return ``numpy.pad``."""
     settings = dict(kwargs or {})
+    if any_recorded((settings.get("stat_length"),)):
+        raise NumpyCallError("numpy.pad: stat_length, a number of elements, requires grad: use stat_length.detach()")
     ndim = array.array.ndim
     if not ndim:
         return clone(array)
@@ -58,13 +69,14 @@ def pad(array: Tensor, pad_width: Any, mode: Any = "constant", kwargs: dict[str,
     if mode in MOVING and settings.get("reflect_type", "even") == "even":
         return _moved(array, widths, mode, settings)
     # NumPy's own checks of the mode and its settings
-    np.pad(np.zeros((1,) * ndim), widths, mode, **{key: plain_setting(value) for key, value in settings.items()})
+    few = [min(size, 1) for size in array.array.shape]
+    np.pad(np.zeros(few), widths, mode, **{key: plain_setting(value) for key, value in settings.items()})
     result = array
     for k, (before, after) in enumerate(widths):
         if mode in OF_PARTS:
-            result = _of_parts(result, k, before, after, OF_PARTS[mode], pair_of(settings.get("stat_length"), k, ndim))
+            result = _of_parts(result, k, before, after, OF_PARTS[mode], pair_of(settings.get("stat_length"), k, array))
         elif mode == "linear_ramp":
-            result = _ramps(result, k, before, after, pair_of(settings.get("end_values", 0), k, ndim))
+            result = _ramps(result, k, before, after, pair_of(settings.get("end_values", 0), k, array))
         else:
             result = _reflected_oddly(result, k, before, after, mode)
     return result
@@ -72,15 +84,18 @@ def pad(array: Tensor, pad_width: Any, mode: Any = "constant", kwargs: dict[str,
 
 def plain_setting(value: object) -> Any:
     """Return a setting for NumPy's check, with a number in place of a tensor."""
-    return 0 if is_tensor(value) else value
+    return 0 if next(tensors_in((value,)), None) is not None else value
 
 
-def pair_of(value: object, k: int, ndim: int) -> tuple[Any, Any]:
+def pair_of(value: object, k: int, array: Tensor) -> tuple[Any, Any]:
     """Return the settings of an axis before and behind it, of one that NumPy broadcasts to all."""
-    if value is None or is_tensor(value):
-        return value, value
-    before, after = np.broadcast_to(np.asarray(value, object), (ndim, 2))[k]
-    return before, after
+    if value is None:
+        return None, None
+    values = operand(value, array, strong=True) if next(tensors_in((value,)), None) is not None else value
+    shape = values.array.shape if is_tensor(values) else np.shape(values)
+    before, after = np.broadcast_to(np.arange(math.prod(shape)).reshape(shape), (array.array.ndim, 2))[k].tolist()
+    line = ravel(values) if is_tensor(values) else np.ravel(np.asarray(values, object))
+    return line[before], line[after]
 
 
 def _moved(array: Tensor, widths: Sequence[Sequence[int]], mode: str, settings: dict[str, Any]) -> Any:

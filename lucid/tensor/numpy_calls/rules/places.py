@@ -94,15 +94,15 @@ def enter_moving(name: str, takes: str, moved: str, *, weak: bool = False) -> No
 
 
 enter_moving("append", "*arr *values axis", "arr values")
-enter_moving("block", "arrays", "arrays")
-enter_moving("choose", "a choices mode", "choices", weak=True)
-enter_moving("compress", "condition *a axis", "a")
+enter_moving("block", "+arrays", "arrays")
+enter_moving("choose", "a +choices mode", "choices", weak=True)
+enter_moving("compress", "+condition *a axis", "a")
 enter_moving("delete", "*arr obj axis", "arr")
 enter_moving("diag", "*v k", "v")
 enter_moving("diagflat", "*v k", "v")
-enter_moving("extract", "condition *arr", "arr")
+enter_moving("extract", "+condition *arr", "arr")
 enter_moving("resize", "*a new_shape", "a")
-enter_moving("select", "condlist choicelist default", "choicelist default", weak=True)
+enter_moving("select", "+condlist +choicelist +default", "choicelist default", weak=True)
 
 
 def check_cast(name: str, into: Tensor, value: object, casting: str) -> None:
@@ -130,8 +130,7 @@ def check_cast(name: str, into: Tensor, value: object, casting: str) -> None:
 def enter_writing(name: str, takes: str, target: str, values: str) -> None:
     """Enter a function that writes `values` into the elements of `target`, and returns nothing."""
     function = getattr(np, name)
-
-    first = takes.split()[: 2 if name in {"copyto", "fill_diagonal"} else 3]
+    first = takes.replace("+", "").split()[: 2 if name in {"copyto", "fill_diagonal"} else 3]
 
     def written(**arguments: Any) -> Any:
         function(*[arguments[key] for key in first], **{key: v for key, v in arguments.items() if key not in first})
@@ -151,12 +150,12 @@ def enter_writing(name: str, takes: str, target: str, values: str) -> None:
     enter(name, takes, writing)
 
 
-enter_writing("copyto", "dst src casting where", "dst", "src")
-enter_writing("fill_diagonal", "a val wrap", "a", "val")
-enter_writing("place", "arr mask vals", "arr", "vals")
-enter_writing("put", "a ind v mode", "a", "v")
-enter_writing("put_along_axis", "arr indices values axis", "arr", "values")
-enter_writing("putmask", "a mask values", "a", "values")
+enter_writing("copyto", "+dst +src casting where", "dst", "src")
+enter_writing("fill_diagonal", "+a +val wrap", "a", "val")
+enter_writing("place", "+arr +mask +vals", "arr", "vals")
+enter_writing("put", "+a ind +v mode", "a", "v")
+enter_writing("put_along_axis", "+arr indices +values axis", "arr", "values")
+enter_writing("putmask", "+a +mask +values", "a", "values")
 
 
 @rule("insert", "*arr obj ?values axis")

@@ -10,11 +10,12 @@ import numpy as np
 from lucid.autograd.base import wrap
 from lucid.base.arrays import zeros_beside
 from lucid.errors import SettingError, ShapeError
+from lucid.ops.base.promotion import cast_to
 from lucid.ops.decomposition import chains
 from lucid.ops.elementwise import arithmetic
 from lucid.ops.index.indexing import getitem
-from lucid.ops.shape import axes, joining, reshape
-from lucid.tensor.numpy_calls.definition import beside, is_tensor, operand, rule, tensor_of, tensors_in
+from lucid.ops.shape import axes, broadcasting, joining, reshape
+from lucid.tensor.numpy_calls.definition import beside, is_tensor, numpy_dtype, operand, rule, tensor_of, tensors_in
 from lucid.tensor.numpy_calls.rules.differences import convolve
 from lucid.tensor.numpy_calls.rules.places import plain
 from lucid.tensor.numpy_calls.rules.reductions import in_fractions
@@ -97,14 +98,25 @@ def polyder(p: Tensor, m: int = 1) -> Any:
     return p
 
 
-@rule("polyint", "*p m k")
-def polyint(p: Tensor, m: int = 1, k: float | Sequence[float] | None = None) -> Any:
-    """Return ``numpy.polyint``, with the constants `k`."""
-    p = in_fractions(p)
-    constants = np.broadcast_to(np.zeros(1) if k is None else np.atleast_1d(k), (m,))
-    for constant in constants.tolist():
+@rule("polyint", "*p m +k")
+def polyint(p: Tensor, m: int = 1, k: Operand | Sequence[Operand] | None = None) -> Any:
+    """Return ``numpy.polyint``, with the first `m` of the constants `k`, or one for each time."""
+    if m < 0:
+        raise SettingError(f"numpy.polyint: expected m, how often, of at least 0, got {m}: use polyder()")
+    if m == 0:
+        return p
+    p = in_fractions(check_line("polyint", p))
+    constants = operand(0.0 if k is None else k, p, strong=True)
+    constants = check_line("polyint", constants if constants.array.ndim else reshape.reshape(constants, 1))
+    if len(constants.array) == 1:
+        constants = broadcasting.broadcast_to(constants, (m,))
+    if len(constants.array) < m:
+        raise ShapeError(f"numpy.polyint: expected k of one constant or of {m}, got {len(constants.array)}")
+    wanted = numpy_dtype([p, constants])
+    p, constants = cast_to(p, wanted), cast_to(constants, wanted)
+    for j in range(m):
         powers = beside(1 / np.arange(len(p.array), 0, -1), p)
-        p = joining.cat([arithmetic.mul(p, powers), reshape.reshape(tensor_of(constant, p), 1)])
+        p = joining.cat([arithmetic.mul(p, powers), getitem(constants, slice(j, j + 1))])
     return p
 
 

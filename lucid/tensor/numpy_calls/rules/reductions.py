@@ -124,7 +124,7 @@ def in_fractions(a: Tensor) -> Any:
 # ---- sums ----
 
 
-@rule("sum", "*a axis dtype keepdims initial")
+@rule("sum", "*a axis dtype keepdims +initial")
 def total(
     a: Tensor, axis: Axis = None, dtype: object = None, keepdims: bool = False, initial: Tensor | complex | None = None
 ) -> Any:
@@ -133,7 +133,7 @@ def total(
     return with_initial(result, initial, arithmetic.add)
 
 
-@rule("prod", "*a axis dtype keepdims initial")
+@rule("prod", "*a axis dtype keepdims +initial")
 def product(
     a: Tensor, axis: Axis = None, dtype: object = None, keepdims: bool = False, initial: Tensor | complex | None = None
 ) -> Any:
@@ -142,7 +142,7 @@ def product(
     return with_initial(result, initial, arithmetic.mul)
 
 
-@rule("nansum", "*a axis dtype keepdims initial")
+@rule("nansum", "*a axis dtype keepdims +initial")
 def total_without_nan(
     a: Tensor, axis: Axis = None, dtype: object = None, keepdims: bool = False, initial: Tensor | complex | None = None
 ) -> Any:
@@ -150,7 +150,7 @@ def total_without_nan(
     return total(without_nan(a, 0), axis, dtype, keepdims, initial)
 
 
-@rule("nanprod", "*a axis dtype keepdims initial")
+@rule("nanprod", "*a axis dtype keepdims +initial")
 def product_without_nan(
     a: Tensor, axis: Axis = None, dtype: object = None, keepdims: bool = False, initial: Tensor | complex | None = None
 ) -> Any:
@@ -199,7 +199,7 @@ def from_initial(
     return with_initial(reduce(), initial, UFUNCS[name])
 
 
-@rule("max amax", "*a axis keepdims initial")
+@rule("max amax", "*a axis keepdims +initial")
 def largest(a: Tensor, axis: Axis = None, keepdims: bool = False, initial: Tensor | complex | None = None) -> Any:
     """Return ``numpy.max``."""
     return from_initial(
@@ -207,7 +207,7 @@ def largest(a: Tensor, axis: Axis = None, keepdims: bool = False, initial: Tenso
     )
 
 
-@rule("min amin", "*a axis keepdims initial")
+@rule("min amin", "*a axis keepdims +initial")
 def smallest(a: Tensor, axis: Axis = None, keepdims: bool = False, initial: Tensor | complex | None = None) -> Any:
     """Return ``numpy.min``."""
     return from_initial(
@@ -215,7 +215,7 @@ def smallest(a: Tensor, axis: Axis = None, keepdims: bool = False, initial: Tens
     )
 
 
-@rule("nanmax", "*a axis keepdims initial")
+@rule("nanmax", "*a axis keepdims +initial")
 def largest_number(
     a: Tensor, axis: Axis = None, keepdims: bool = False, initial: Tensor | complex | None = None
 ) -> Any:
@@ -223,7 +223,7 @@ def largest_number(
     return from_initial(a, axis, keepdims, initial, lambda: of_numbers(a, axis, keepdims, -np.inf, largest), "fmax")
 
 
-@rule("nanmin", "*a axis keepdims initial")
+@rule("nanmin", "*a axis keepdims +initial")
 def smallest_number(
     a: Tensor, axis: Axis = None, keepdims: bool = False, initial: Tensor | complex | None = None
 ) -> Any:

@@ -12,6 +12,7 @@ from lucid.base.arrays import asarray, zeros_beside
 from lucid.base.device import device_of
 from lucid.base.dtype import as_dtype
 from lucid.base.gpu import is_gpu_array
+from lucid.errors import SettingError
 from lucid.ops.base.promotion import cast_to
 from lucid.ops.elementwise import arithmetic, comparison, division, nonfinite, rounding, selection
 from lucid.ops.elementwise.complex import complex as of_parts
@@ -55,7 +56,7 @@ def where(condition: Tensor, x: Operand | None = None, y: Operand | None = None)
     return selection.where(truth) if x is None and y is None else selection.where(truth, x, y)
 
 
-@rule("piecewise", "*x condlist funclist args kw")
+@rule("piecewise", "*x +condlist +funclist +args +kw")
 def piecewise(x: Tensor, condlist: Any, funclist: Any, args: tuple[Any, ...] = (), kw: Any = None) -> Any:
     """Return ``numpy.piecewise``: for each element, the function of the last condition that is true."""
     conditions = plain(condlist)
@@ -84,8 +85,11 @@ def piecewise(x: Tensor, condlist: Any, funclist: Any, args: tuple[Any, ...] = (
 
 
 @rule("take", "*a indices axis mode")
-def taken(a: Tensor, indices: Indices, axis: int | None = None, mode: str = "raise") -> Any:
+def taken(a: Tensor, indices: Indices, axis: int | None = None, mode: Any = "raise") -> Any:
     """Return ``numpy.take``."""
+    if mode != "raise":
+        np.take([0], 0, mode=mode)  # refuses what NumPy refuses
+        mode = {0: "clip", 1: "wrap"}.get(mode, mode)  # NumPy's numbers of the modes
     line, k = running_along(a, axis)
     size = line.array.shape[k]
     index: Any = indices.array if is_tensor(indices) else indices
@@ -93,7 +97,7 @@ def taken(a: Tensor, indices: Indices, axis: int | None = None, mode: str = "rai
         index = np.asarray(plain(index))
     if index.dtype.kind not in "iu":
         index = index.astype(np.int64, casting="safe") if index.size else index.astype(np.int64)
-    if mode != "raise":
+    if mode in {"clip", "wrap"}:
         index = index % size if mode == "wrap" else index.clip(0, size - 1)
     elements = getitem(line, (*(slice(None),) * k, index_beside(index, a)))
     # at a single place an index gives a view
@@ -110,15 +114,14 @@ def taken_along(arr: Tensor, indices: Indices, axis: int | None = -1) -> Any:
 
 
 @rule("clip", "*a *a_min *a_max *min *max")
-def clipped(
-    a: Tensor,
-    a_min: Operand | None = None,
-    a_max: Operand | None = None,
-    min: Operand | None = None,
-    max: Operand | None = None,
-) -> Any:
-    """Return ``numpy.clip``."""
-    low, high = (a_min if min is None else min), (a_max if max is None else max)
+def clipped(a: Tensor, **bounds: Operand | None) -> Any:
+    """Return ``numpy.clip``, with both of its older names of bounds, or any of its newer ones."""
+    older = bounds.keys() & {"a_min", "a_max"}
+    if len(older) == 1:
+        raise NumpyCallError(f"numpy.clip: expected both a_min and a_max, got {older.pop()} alone: use min= or max=")
+    if older and len(bounds) > 2:
+        raise SettingError("numpy.clip: expected a_min and a_max, or min and max, got both")
+    low, high = (bounds.get(f"a_{name}", bounds.get(name)) for name in ("min", "max"))
     if low is None and high is None:
         return reshape.clone(a)
     if not any(is_complex(x) for x in (a, low, high)):
@@ -143,9 +146,9 @@ def numbers_only(
 
 
 @rule("sort", "*a axis kind stable")
-def sorted_values(a: Tensor, axis: int | None = -1, kind: object = None, stable: object = None) -> Any:
+def sorted_values(a: Tensor, axis: int | None = -1, kind: Any = None, stable: Any = None) -> Any:
     """Return ``numpy.sort``: always stable."""
-    del kind, stable
+    np.sort([0], kind=kind, stable=stable)  # refuses what NumPy refuses
     line, k = along(a, axis)
     if is_complex(line):
         return take_along_dim(line, index_beside(np.argsort(plain(line), k, "stable"), line), k)
@@ -153,9 +156,9 @@ def sorted_values(a: Tensor, axis: int | None = -1, kind: object = None, stable:
 
 
 @rule("argsort", "*a axis kind stable")
-def order_of(a: Tensor, axis: int | None = -1, kind: object = None, stable: object = None) -> Any:
+def order_of(a: Tensor, axis: int | None = -1, kind: Any = None, stable: Any = None) -> Any:
     """Return ``numpy.argsort``: always stable."""
-    del kind, stable
+    np.argsort([0], kind=kind, stable=stable)  # refuses what NumPy refuses
     line, k = along(a, axis)
     if is_complex(line):
         return index_beside(np.argsort(plain(line), k, "stable"), line)

@@ -33,8 +33,11 @@ if TYPE_CHECKING:
 
 
 @rule("reshape", "*a shape order copy")
-def reshaped(a: Tensor, shape: Sizes, order: str = "C", copy: object = None) -> Any:
+def reshaped(a: Tensor, shape: Sizes, order: Any = "C", copy: object = None) -> Any:
     """Return ``numpy.reshape``; of the order "F" by transposing twice."""
+    if order != "C":
+        np.reshape(0, (), order)  # refuses what NumPy refuses
+        order = (order or "C").upper()
     flags = a.array.flags
     if order == "C" or (order == "A" and (flags.c_contiguous or not flags.f_contiguous)):
         result = reshape.reshape(a, shape)
@@ -48,8 +51,11 @@ def reshaped(a: Tensor, shape: Sizes, order: str = "C", copy: object = None) -> 
 
 
 @rule("ravel", "*a order")
-def raveled(a: Tensor, order: str = "C") -> Any:
+def raveled(a: Tensor, order: Any = "C") -> Any:
     """Return ``numpy.ravel``; the orders "A" and "K" are those of the memory."""
+    if order != "C":
+        np.ravel(0, order)  # refuses what NumPy refuses
+        order = (order or "C").upper()
     flags, strides = a.array.flags, a.array.strides
     if order == "F" or (order == "A" and flags.f_contiguous and not flags.c_contiguous):
         a = transposed(a)
@@ -78,6 +84,8 @@ def axis_rolled(a: Tensor, axis: int, start: int = 0) -> Any:
     """Return ``numpy.rollaxis``."""
     ndim = a.array.ndim
     before, to = axis_in(axis, ndim), start + ndim if start < 0 else start
+    if not 0 <= to <= ndim:
+        raise np.exceptions.AxisError(f"numpy.rollaxis: expected start of {-ndim} to {ndim}, got {start}")
     return axes.movedim(a, before, to - (before < to))
 
 
@@ -176,7 +184,7 @@ def broadcasted(array: Tensor, shape: Sizes) -> Any:
     return broadcasting.broadcast_to(array, sizes_of(shape))
 
 
-@rule("broadcast_arrays", "args")
+@rule("broadcast_arrays", "+args")
 def broadcast_together(args: tuple[Any, ...]) -> Any:
     """Return ``numpy.broadcast_arrays``."""
     like = next(tensors_in(args))
@@ -253,6 +261,8 @@ def matrix_trace(x: Tensor, offset: int = 0, dtype: object = None) -> Any:
 @rule("trim_zeros", "*filt trim axis")
 def trimmed(filt: Tensor, trim: str = "fb", axis: Axis = None) -> Any:
     """Return ``numpy.trim_zeros``: the part between the first and the last number that is not zero."""
+    if trim.lower() not in {"fb", "bf", "f", "b"}:
+        raise SettingError(f"numpy.trim_zeros: expected trim 'f', 'b' or 'fb', got unexpected character(s): {trim!r}")
     values = filt.numpy(force=True)
     dims = range(values.ndim) if axis is None else axes_in(filt, axis)
     if len({*dims}) < len(dims):
@@ -268,9 +278,10 @@ def trimmed(filt: Tensor, trim: str = "fb", axis: Axis = None) -> Any:
 
 
 @rule("copy", "*a order subok")
-def copied(a: Tensor, order: str = "K", subok: bool = False) -> Any:
+def copied(a: Tensor, order: Any = "K", subok: bool = False) -> Any:
     """Return ``numpy.copy``."""
-    del order, subok
+    del subok
+    np.copy(0, order)  # refuses what NumPy refuses
     return reshape.clone(a)
 
 

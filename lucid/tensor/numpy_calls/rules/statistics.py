@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from lucid.autograd.base import wrap
 from lucid.base.arrays import asarray, zeros_beside
 from lucid.base.device import device_of
 from lucid.base.dtype import dtype_of, float64, int64
-from lucid.errors import DtypeError
+from lucid.errors import DtypeError, SettingError, ShapeError
 from lucid.ops.base.promotion import cast_to
 from lucid.ops.elementwise import arithmetic, comparison, division, nonfinite, power, selection
 from lucid.ops.elementwise.complex import conj, real
@@ -19,7 +20,15 @@ from lucid.ops.index.index_select import index_add
 from lucid.ops.index.indexing import getitem
 from lucid.ops.reduction import covariance, statistics, sums
 from lucid.ops.shape import axes, joining, reshape
-from lucid.tensor.numpy_calls.definition import NumpyCallError, dtype_named, is_tensor, operand, rule, tensor_of
+from lucid.tensor.numpy_calls.definition import (
+    BESIDE,
+    NumpyCallError,
+    dtype_named,
+    is_tensor,
+    operand,
+    rule,
+    tensor_of,
+)
 from lucid.tensor.numpy_calls.rules.places import plain
 from lucid.tensor.numpy_calls.rules.reductions import (
     axes_in,
@@ -34,6 +43,8 @@ from lucid.tensor.numpy_calls.rules.reductions import (
 from lucid.tensor.numpy_calls.rules.selection import sorted_values
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from lucid.base.arrays import Array
     from lucid.tensor import Tensor
     from lucid.tensor.numpy_calls.definition import Axis, Indices
@@ -62,12 +73,21 @@ def variance(
     As in NumPy, sums are of `dtype`, and numbers are not cast before the mean is subtracted.
     """
     x, dims, keep = over(a, checked(a, axis), keepdims)
-    less = ddof if correction is None else correction
+    less = correction_of(ddof, correction)
     if has_own_op(x, dtype, mean):
         return statistics.var(x, dims, correction=less, keepdim=keep)
     away = arithmetic.sub(x, sums.mean(in_dtype(x, dtype), dims, True) if mean is None else mean)
     squares = in_dtype(real(arithmetic.mul(away, conj(away))), dtype)
     return division.div(sums.sum(squares, dims, keep), max(count_over(x, dims) - less, 0))
+
+
+def correction_of(ddof: int, correction: int | None) -> int:
+    """Return what is taken from the count, by one of its two names."""
+    if correction is None:
+        return ddof
+    if ddof != 0:
+        raise SettingError(f"numpy.var: ddof and correction can't be provided simultaneously, got {ddof}, {correction}")
+    return correction
 
 
 def has_own_op(x: Tensor, dtype: object, mean: Tensor | None) -> bool:
@@ -89,7 +109,7 @@ def deviation(
     if not has_own_op(a, dtype, mean):
         return _root(variance(a, axis, dtype, ddof, keepdims, mean, correction))
     x, dims, keep = over(a, checked(a, axis), keepdims)
-    return statistics.std(x, dims, correction=ddof if correction is None else correction, keepdim=keep)
+    return statistics.std(x, dims, correction=correction_of(ddof, correction), keepdim=keep)
 
 
 def _root(x: Tensor) -> Any:
@@ -117,6 +137,12 @@ def average(
             if axis is None:
                 raise NumpyCallError("numpy.average: expected an axis, since a and weights have two shapes, got None")
             dims = dims_of(a, axis)
+            expected = tuple([a.array.shape[k] for k in dims])
+            if weights.array.shape != expected:
+                raise ShapeError(
+                    "numpy.average: Shape of weights must be consistent with shape of a along specified axis: expected "
+                    f"{expected}, got {weights.array.shape}"
+                )
             order = sorted(range(len(dims)), key=dims.__getitem__)
             sizes = [size if k in dims else 1 for k, size in enumerate(a.array.shape)]
             weights = reshape.reshape(axes.permute(weights, *order), sizes)
@@ -157,7 +183,7 @@ def variance_of_numbers(
         away = cast_to(away, dtype_of(x.array))
     away = selection.where(known, away, tensor_of(0, x))
     squares = sums.sum(in_dtype(real(arithmetic.mul(away, conj(away))), dtype), dims, keep)
-    less = ddof if correction is None else correction
+    less = correction_of(ddof, correction)
     count = sums.sum(known, dims, keep)
     freedom = arithmetic.sub(count if isinstance(less, int) else cast_to(count, dtype_of(squares.array)), less)
     enough = comparison.gt(freedom, 0)
@@ -179,7 +205,7 @@ def deviation_of_numbers(
     return _root(variance_of_numbers(a, axis, dtype, ddof, keepdims, mean, correction))
 
 
-@rule("cov", "*m *y rowvar bias ddof fweights aweights dtype")
+@rule("cov", "*m *y rowvar bias ddof fweights +aweights dtype")
 def covariances(
     m: Tensor,
     y: Tensor | None = None,
@@ -196,10 +222,12 @@ def covariances(
     parts = [in_dtype(x, wanted) for x in variables]
     rows = [reshape.reshape(x, 1, -1) if x.array.ndim < 2 else x if rowvar else axes.transpose(x, 0, 1) for x in parts]
     weights = {
-        key: None if value is None else cast_to(operand(plain(value), m, strong=True), weighed)
+        key: None if value is None else cast_to(operand(value, m, strong=True), weighed)
         for key, value, weighed in (("fweights", fweights, int64), ("aweights", aweights, float64))
     }
-    factors = [np.asarray(plain(value)) for value in (fweights, aweights) if value is not None]
+    factors: list[Any] = [np.asarray(plain(value)) for value in (fweights, aweights) if value is not None]
+    if fweights is not None and np.any(factors[0] != np.around(factors[0])):
+        raise NumpyCallError("numpy.cov: fweights must be integer, as they say how often each observation counts")
     if factors and not np.prod(np.broadcast_arrays(*factors), axis=0).sum():
         raise ZeroDivisionError("numpy.cov: weights sum to zero, can't be normalized")
     if not len(rows[0].array):
@@ -263,18 +291,33 @@ def quantiles(a: Tensor, q: Array | float, axis: Axis, keepdims: bool, method: s
     return result
 
 
+def dtype_by(name: str) -> Callable[[dict[str, Any]], Any]:
+    """Return what the function of a name promotes by: NumPy's own result, which depends on `q` and the method."""
+    quantile_of: Any = getattr(np, name)
+
+    def beside(arguments: dict[str, Any]) -> Any:
+        dtype = arguments["a"].array.dtype
+        if dtype.kind == "c":
+            return 0
+        options = {key: arguments[key] for key in ("method",) if key in arguments}
+        return quantile_of(np.zeros(1, dtype), plain(arguments["q"]), **options).ravel()[0]
+
+    return beside
+
+
+BESIDE.update({name: dtype_by(name) for name in ("nanpercentile", "nanquantile", "percentile", "quantile")})
+
+
 @rule("quantile", "*a q axis method keepdims")
 def quantile(a: Tensor, q: object, axis: Axis = None, method: str = "linear", keepdims: bool = False) -> Any:
     """Return ``numpy.quantile``, by any of its methods."""
-    if is_tensor(q):
-        raise NumpyCallError("numpy.quantile: expected q without gradient, got a Tensor: use q.detach().numpy()")
-    return quantiles(a, q, axis, keepdims, method)
+    return quantiles(a, plain(q), axis, keepdims, method)
 
 
 @rule("percentile", "*a q axis method keepdims")
 def percentile(a: Tensor, q: Any, axis: Axis = None, method: str = "linear", keepdims: bool = False) -> Any:
     """Return ``numpy.percentile``."""
-    return quantile(a, np.true_divide(q, 100) if not is_tensor(q) else q, axis, method, keepdims)
+    return quantile(a, np.true_divide(plain(q), 100), axis, method, keepdims)
 
 
 @rule("median", "*a axis keepdims")
@@ -344,6 +387,7 @@ def weighted_counts(x: Tensor, weights: Tensor | Array | None = None, minlength:
     indices = indices if indices.size else indices.astype(np.int64)  # an empty list is one of floats
     if not is_tensor(weights):
         return np.bincount(indices, weights, minlength)
+    np.bincount(indices[:0], minlength=minlength)  # refuses what NumPy refuses
     values = in_fractions(weights)
     if values.array.dtype.kind == "c":
         raise DtypeError("numpy.bincount: expected real weights, got complex ones: count by their parts")
@@ -352,12 +396,12 @@ def weighted_counts(x: Tensor, weights: Tensor | Array | None = None, minlength:
 
 def counts_of(indices: Array, values: Tensor, minlength: int) -> Any:
     """Return for each index the sum of its values."""
-    length = max(minlength, int(indices.max(initial=-1)) + 1)
+    length = max(operator.index(minlength), int(indices.max(initial=-1)) + 1)
     zeros = wrap(zeros_beside(values.array, (length,)))
     return index_add(zeros, 0, wrap(asarray(indices, device=device_of(values.array))), values)
 
 
-@rule("histogram", "a bins range density *weights")
+@rule("histogram", "+a bins range density *weights")
 def histogram(
     a: Tensor, bins: Any = 10, range: Any = None, density: bool | None = None, weights: Tensor | Array | None = None
 ) -> Any:
@@ -367,6 +411,10 @@ def histogram(
         return np.histogram(values, bins, range, density, plain(weights))
     if values.dtype.kind == "c":
         raise DtypeError("numpy.histogram: expected real numbers beside a Tensor of weights, got complex ones")
+    if values.shape != weights.array.shape:
+        raise ShapeError(
+            f"numpy.histogram: weights should have the same shape as a: {values.shape}, got {weights.array.shape}"
+        )
     values = np.ravel(values)
     edges = np.histogram_bin_edges(values, bins, range, np.ravel(plain(weights)))
     inside = (values >= edges[0]) & (values <= edges[-1])

@@ -1,0 +1,152 @@
+"""Each argument of each rule by itself: recorded, it has its gradient or is refused, and a wrong word is refused."""
+
+import copy
+import inspect
+import warnings
+
+import numpy as np
+import pytest
+
+import lucid
+from lucid import numpy as lnp
+from lucid.errors import NotDifferentiableError
+from lucid.tensor.numpy_calls.protocols import name_of
+from lucid.tensor.numpy_calls.table import CONSTANT, RULES
+from tests.tensor.numpy_calls.samples import OPERANDS
+
+from tests.tensor.numpy_calls.test_rules import GONE, ROWS, evaluated, leaf_of, plain
+
+STEP = 1e-6
+WITHOUT_SLOPE = {"histogram": 0}
+"""Edges of bins go with the array, and docs/numpy.md says that they are not recorded by it."""
+
+
+def is_free(name, args, kwargs):
+    """Return whether some numbers of a result, or their signs, are not said by NumPy."""
+    words = [x for x in args if isinstance(x, str)]
+    return name == "empty_like" or "empty" in words or (name == "linalg.svd" and "hermitian" in kwargs)
+
+
+class Noting:
+    """A module of NumPy's, or a ufunc, which notes each call of a function that has a rule."""
+
+    def __init__(self, of, calls, path=()):
+        self.of, self.calls, self.path = of, calls, path
+
+    def __getattr__(self, name):
+        value = getattr(self.of, name)
+        if inspect.ismodule(value) or f"{name}.accumulate" in RULES:
+            return Noting(value, self.calls, (*self.path, name))
+        if not callable(value) or isinstance(value, type | np.ufunc):
+            return value
+
+        def call(*args, **kwargs):
+            path = (*self.path, name)
+            rule = ".".join(path) if ".".join(path) in RULES else name_of(value)
+            if rule in RULES:
+                self.calls.append((rule, value, path, *copy.deepcopy((args, kwargs))))
+            return value(*args, **kwargs)
+
+        return call
+
+    def __call__(self, *args, **kwargs):
+        return self.of(*args, **kwargs)
+
+
+def noted(rng):
+    """Return the calls of functions that have a rule in all rows of the table."""
+    calls = []
+    for _, call in ROWS:
+        evaluated(call, Noting(np, calls), {key: draw(rng) for key, draw in OPERANDS.items()})
+    assert {name for name, *_ in calls} == RULES.keys() - GONE
+    return calls
+
+
+def parts(value, place):
+    """Yield the places of floats and arrays of them in nested lists and tuples."""
+    if isinstance(value, list | tuple):
+        for k, each in enumerate(value):
+            yield from parts(each, (*place, k))
+    elif isinstance(value, float | complex | np.ndarray | np.generic) and np.asarray(value).dtype.kind in "fc":
+        yield place
+
+
+def replaced(value, place, new):
+    """Return nested lists and tuples with another value at a place."""
+    if not place:
+        return new(value)
+    made = [replaced(each, place[1:], new) if k == place[0] else each for k, each in enumerate(value)]
+    return made if isinstance(value, list) else tuple(made)
+
+
+def result_of(call, module, place, new):
+    """Return what a call gives with another value of one argument, as a list of arrays."""
+    path, args, kwargs = copy.deepcopy(call[2:])
+    function = module
+    for name in path:
+        function = getattr(function, name)
+    key, *rest = place
+    if isinstance(key, str):
+        kwargs[key] = replaced(kwargs[key], rest, new)
+    else:
+        args = replaced(args, place, new)
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        result = function(*args, **kwargs)
+    if result is None:  # what it has written into
+        result = next(iter([*args, *kwargs.values()]))
+    return list(result) if isinstance(result, list | tuple) else [result]
+
+
+def slopes_of(call, place, value, rng):
+    """Return along a random direction of an argument NumPy's slope of a random sum of results, and the recorded one.
+
+    The latter is the TypeError with which the call is refused.
+    """
+    # zeros of arrays stay, as they are trimmed
+    direction = rng.standard_normal(np.shape(value)) * ((np.asarray(value) != 0) | (np.ndim(value) == 0))
+    middle = result_of(call, np, place, lambda v: v)
+    single = any(np.asarray(each).dtype.char in "fF" for each in middle)
+    step = 1e-2 if single else STEP
+    ends = [result_of(call, np, place, lambda v, h=h: v + h * direction) for h in (step, -step)]
+    weights = [np.where(np.isfinite(each), rng.standard_normal(np.shape(each)), 0.0) for each in middle]
+
+    def total(results, xp):
+        return [xp.sum(w * xp.real(xp.where(w == 0, 0, x))) for w, x in zip(weights, results, strict=True)]
+
+    slope = (sum(total(ends[0], np)) - sum(total(ends[1], np))) / (2 * step)
+    leaf = leaf_of(np.asarray(value))
+    try:
+        recorded = sum(total(result_of(call, lnp, place, lambda _: lnp.asarray(leaf) * 1.0), lnp))
+        if not isinstance(recorded, lucid.Tensor):
+            return slope, 0.0, single
+        recorded.backward()
+    except (TypeError, NotDifferentiableError) as error:
+        return slope, error, single
+    return slope, np.sum(np.real(plain(leaf.grad) * direction)), single
+
+
+def test_each_argument_is_recorded_or_refused(rng):
+    """An argument that changes the result, recorded alone, gets its gradient, or the call is refused by a TypeError.
+
+    Every float, array of floats, and entry of a list in every call of the table has its turn.
+    """
+    wrong, recorded, refused = [], set(), {}
+    for call in noted(rng):
+        name, _, _, args, kwargs = call
+        for place in [*parts(args, ()), *(each for key, x in kwargs.items() for each in parts(x, (key,)))]:
+            if place[0] == WITHOUT_SLOPE.get(name) or is_free(name, args, kwargs):
+                continue
+            value = args if isinstance(place[0], int) else kwargs
+            for key in place:
+                value = value[key]
+            slope, own, single = slopes_of(call, place, value, rng)
+            if isinstance(own, Exception):
+                refused[name, place[0]] = str(own)
+                continue
+            recorded.add((name, place[0]))
+            if not np.isclose(own, slope, rtol=1e-1 if single else 1e-3, atol=1e-1 if single else 1e-4):
+                wrong.append(f"{name}{place} {single}: {own}, {slope}")
+    print(len(recorded), *refused.items(),sep="\n")
+    assert not wrong, "\n".join(wrong)
+    assert len(recorded) > 150
