@@ -14,8 +14,8 @@ MASK = np.array([True, False, True])
 KEYS = {
     "number": np.s_[1], "numbers": np.s_[1, -2, 3], "slice": np.s_[1:, :2], "step": np.s_[::2, 1:4:2],
     "backwards": np.s_[::-1], "backwards in part": np.s_[2:0:-1, ::-2, 1], "none": np.s_[None, :, None, 0],
-    "ellipsis": np.s_[..., 1], "ellipsis of no axis between arrays": np.s_[:, [0, 2], ..., [1, 3]], "nothing": np.s_[()],
-    "ellipsis of no axis behind arrays": np.s_[:, [0, 2], [1, 3], ...], "list": [2, 0], "empty list": [],
+    "ellipsis": np.s_[..., 1], "ellipsis between arrays": np.s_[:, [0, 2], ..., [1, 3]], "nothing": np.s_[()],
+    "ellipsis behind arrays": np.s_[:, [0, 2], [1, 3], ...], "list": [2, 0], "empty list": [],
     "array": np.array([[0, 2], [1, 1]]),
     "number and array apart": np.s_[0, :, [0, 1]], "number and array side by side": np.s_[0, [0, 1]],
     "number behind": np.s_[:, [1, 2], 3], "arrays apart": np.s_[[0, 1], :, [2, 3]],

@@ -298,7 +298,8 @@ def lstsq(a: Tensor, b: Tensor, rcond: float | None = None) -> Any:
 def qr(a: Tensor, mode: str = "reduced") -> Any:
     """Return ``numpy.linalg.qr``; the mode "raw" has no gradient."""
     if mode not in {"reduced", "complete", "r"}:
-        raise NumpyCallError(f"numpy.linalg.qr: expected mode 'reduced', 'complete' or 'r' with a Tensor, got {mode!r}")
+        kind = NumpyCallError if mode == "raw" else SettingError
+        raise kind(f"numpy.linalg.qr: expected mode 'reduced', 'complete' or 'r' with a Tensor, got {mode!r}")
     result = orthogonal.qr(a, "reduced" if mode == "r" else mode)
     return result[1] if mode == "r" else result
 

@@ -113,10 +113,10 @@ def polyint(p: Tensor, m: int = 1, k: Operand | Sequence[Operand] | None = None)
     if len(constants.array) < m:
         raise ShapeError(f"numpy.polyint: expected k of one constant or of {m}, got {len(constants.array)}")
     wanted = numpy_dtype([p, constants])
-    p, constants = cast_to(p, wanted), cast_to(constants, wanted)
+    constants = cast_to(constants, wanted)
     for j in range(m):
-        powers = beside(1 / np.arange(len(p.array), 0, -1), p)
-        p = joining.cat([arithmetic.mul(p, powers), getitem(constants, slice(j, j + 1))])
+        p = arithmetic.mul(p, beside(1 / np.arange(len(p.array), 0, -1), p))
+        p = joining.cat([cast_to(p, wanted), getitem(constants, slice(j, j + 1))])
     return p
 
 
