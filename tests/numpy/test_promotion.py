@@ -11,6 +11,10 @@ from lucid.errors import DtypeError, ShapeError
 from tests.tensor.numpy_calls.test_odd_operands import operands_of, outcome
 from tests.tensor.numpy_calls.test_rules import ROWS, leaf_of
 
+METHODS = (
+    "inverted_cdf", "averaged_inverted_cdf", "closest_observation", "interpolated_inverted_cdf", "hazen", "weibull",
+    "linear", "median_unbiased", "normal_unbiased", "lower", "higher", "midpoint", "nearest",
+)  # fmt: skip
 NUMBERS = """
 np.dot(x, 2) | np.dot(2.0, x) | np.inner(x, 2) | np.outer(2, x) | np.kron(x, True) | np.convolve(x, 2)
 np.vdot(x[0], 2) | np.correlate(x, [2, 1]) | np.tensordot(2, x, 0) | np.diff(x, prepend=0) | np.diff(x, append=2.5)
@@ -37,6 +41,7 @@ np.quantile(x, [0.2, 0.4]) | np.quantile(x, 0.3) | np.quantile(x, [0, 1]) | np.q
 np.percentile(x, [25, 75]) | np.percentile(x, 30) | np.percentile(x, np.float32(30)) | np.nanquantile(x, [0.3, 0.6])
 np.interp(x, [0, 1, 5], [2, 3, 1]) | np.interp(2, x, x) | np.interp(x, x, [1j, 2, 3]) | np.interp([1.5], [1, 2], x[:2])
 np.interp(x, [0, 1, 5], [2, 3j, 1], left=1j, right=2.5) | np.interp(x, [0, 1, 5], [2, 3, 1], period=4)
+np.nextafter(x, 2) | np.nextafter(x, np.float16(0)) | np.float_power(x, 2) | np.float_power(0.5, x)
 np.nanpercentile(x, [30, 60]) | np.nanpercentile(x, 30) | np.bincount([0, 1, 1], x) | np.median(x)
 """
 
@@ -58,6 +63,22 @@ def test_what_stands_beside_operands_promotes_as_numpys(dtype, rng):
         assert isinstance(got, lucid.Tensor), call
         assert (got.dtype, got.shape) == (wanted.dtype, wanted.shape), call
         np.testing.assert_allclose(got.detach().cpu().numpy(), wanted, rtol=tolerance, atol=tolerance, err_msg=call)
+
+
+@pytest.mark.parametrize("name", ["quantile", "percentile", "nanquantile", "nanpercentile"])
+def test_each_method_of_quantiles_has_numpys_dtype(name, rng):
+    """Methods that choose an element keep its dtype; others compute in that of the places, unless these are numbers."""
+    for dtype in ("float16", "float32"):
+        values = rng.uniform(1, 2, 5).astype(dtype)
+        for method in METHODS:
+            for place in (0.3, 1, [0.3, 0.7], [0, 1], np.float32(0.3), np.float64(0.3), np.array([0.3], "f4")):
+                q = np.multiply(place, 100) if name.endswith("percentile") and type(place) is not float else place
+                x = lnp.asarray(lucid.tensor(values, requires_grad=True))
+                got, wanted = (
+                    f(a, q, method=method) for f, a in ((getattr(lnp, name), x), (getattr(np, name), values))
+                )
+                assert (got.dtype, got.shape) == (wanted.dtype, wanted.shape), (dtype, method, place)
+                np.testing.assert_allclose(got.detach().cpu().numpy(), wanted, rtol=4e-3, err_msg=method)
 
 
 DEVIATIONS = [

@@ -188,3 +188,48 @@ def test_a_misspelt_word_is_refused_where_numpy_refuses_it(rng):
                 wrong.append(f"{name}({key}='zz'): {expected!r}, {made!r}")
     assert not wrong, "\n".join(wrong)
     assert {("reshape", "order"), ("take", "mode"), ("trim_zeros", "trim"), ("meshgrid", "indexing")} <= tried or GONE
+
+
+REFUSED = """
+np.cov(v, fweights=[1.5, 2, 1, 1]) | np.cov(v, fweights=[1, 2]) | np.polyint(v, 3, [c, 1.0]) | np.polyint(v, -1)
+np.polyint(x) | np.gradient(v, [1.0, 2.0]) | np.gradient(x, v) | np.gradient(x, v, v) | np.gradient(v, edge_order=3)
+np.gradient(x, x, axis=0) | np.average(x, (0, 1), W) | np.average(x, (0, 1), p.T) | np.average(x, 0, W[:1])
+np.interp(v, u, u, period=0) | np.interp(c, x, x) | np.interp(c, v[:0], v[:0]) | np.linspace(v, 1, -2)
+np.linspace(v, 1, 3.0) | np.logspace(v, 1, -2) | np.geomspace(p, 1, 2.0) | np.meshgrid(v, v, indexing="ab")
+np.take(x, [5], mode="ab") | np.take(x, [5], mode=7) | np.take(x, [50], mode=2) | np.trim_zeros(v, "q")
+np.trim_zeros(v, "") | np.ravel(x, order="Z") | np.reshape(x, -1, order="K") | np.copy(x, order="Z")
+np.array(x, order="Z") | np.bincount([1], v[:1], -1) | np.bincount([1], v[:1], 2.0) | np.rollaxis(s, 0, -4)
+np.rollaxis(s, 0, 4) | np.asarray(v, dtype="f4", copy=False) | np.array(v, dtype="f4", copy=False)
+np.array([v, v], copy=False) | np.asarray([c, c], copy=False) | np.var(x, ddof=1, correction=1)
+np.nanstd(x, ddof=2, correction=0) | np.std(x, ddof=1, correction=1) | np.clip(x, 0, 1, min=0)
+np.clip(x, a_min=0) | np.clip(x, a_max=c) | np.clip(x, 0, max=1) | np.pad(v[:0], 1, "mean") | np.pad(v, 1.5)
+np.pad(x[:, :0], ((0, 0), (1, 0)), "linear_ramp") | np.sort(v, kind="zz") | np.sort(v, kind="stable", stable=True)
+np.split(v, 1.5) | np.broadcast_to(v, -1) | np.broadcast_to(v, (-1, 4)) | np.linalg.tensorinv(m, 0)
+np.histogram(x, 3, weights=p.reshape(4, 3)) | np.quantile(x, 1.5) | np.percentile(x, [-1, 50])
+x[:, :2].reshape(-1, order="K") | np.linalg.qr(m, "zz") | np.vander(v, 2.0) | np.nanvar(x, ddof="zz")
+"""
+GIVEN = """
+np.clip(x, 0, None) | np.clip(x, None, None) | np.clip(x, min=0) | np.clip(x, a_min=0, a_max=c) | x.clip(0)
+x.clip(max=1) | x.clip(0, max=c) | np.take(x, [-20, 50], mode=0) | np.take(x, [-20, 50], 1, mode=1)
+np.asarray(x, copy=False) | np.array(x, copy=None, dtype="f4") | np.astype(x, "f4", copy=False)
+np.linspace(v, 1, 1, retstep=True) | np.linspace(v, 1, 0, False, retstep=True) | np.linspace(v, 1, 3, retstep=True)
+np.ravel(x, order="f") | np.reshape(x, (4, 3), order="f") | np.reshape(x, -1, order=None) | np.rollaxis(s, 0, -3)
+np.rollaxis(s, 0, 3) | np.trim_zeros(v, "FB") | np.pad(v[:0], 0, "mean")
+np.pad(x, 1, "linear_ramp", end_values=p[0, :2])
+np.linalg.cond(m * 0) | np.linalg.cond(m * [[[1]], [[0]]]) | np.linalg.cond(m * 0, 1)
+np.gradient(x, np.array([0, 2, 1], np.uint8), axis=0) | np.gradient(v, u, edge_order=2) | np.gradient(x, 2.0, u)
+np.float_power(-x * np.inf, 0.5) | np.float_power(x, 2) | np.float_power(2, x) | np.power(-x * np.inf, 0.5)
+np.average(s, (2, 0), np.moveaxis(s, 0, 2)[0] * 0 + 1) | np.linalg.lstsq(x.T, v, 2.0)[0] | np.unwrap(v, period=1)
+np.cov(x, fweights=[1.0, 2.0, 1.0, 3.0]) | np.cov(x, aweights=[c * 0 + 1, 2.0, 1.0, 0.5], fweights=[1, 2, 1, 3])
+"""
+
+
+def test_what_numpy_refuses_of_the_values_of_arguments(rng):
+    """Each call of `REFUSED` raises NumPy's kind of error, and each of `GIVEN`, beside these, has NumPy's results."""
+    values = {key: draw(rng) for key, draw in OPERANDS.items()}
+    operands = {key: lnp.asarray(leaf_of(x)) if key.islower() else x for key, x in values.items()}
+    for text, is_refused in ((REFUSED, True), (GIVEN, False)):
+        for call in (call.strip() for line in text.strip().splitlines() for call in line.split("|")):
+            expected, made = outcome(call, np, values), outcome(call, lnp, operands)
+            assert isinstance(expected, Exception) == is_refused, call
+            assert alike(made, expected, 1e-6), (call, expected, made)

@@ -77,7 +77,7 @@ def unevenly_split(ary: Tensor, indices_or_sections: Sizes, axis: int = 0) -> An
 def evenly_split(ary: Tensor, indices_or_sections: Sizes, axis: int = 0) -> Any:
     """Return ``numpy.split``: a count of parts must divide the axis."""
     parts: Any = indices_or_sections
-    if np.ndim(parts) == 0 and ary.array.shape[axis_in(axis, ary.array.ndim)] % int(parts):
+    if np.ndim(parts) == 0 and ary.array.shape[axis_in(axis, ary.array.ndim)] % parts:
         raise ShapeError("numpy.split: array split does not result in an equal division: array_split() takes any count")
     return unevenly_split(ary, indices_or_sections, axis)
 

@@ -284,6 +284,8 @@ def solve(a: Tensor, b: Tensor) -> Any:
 def lstsq(a: Tensor, b: Tensor, rcond: float | None = None) -> Any:
     """Return ``numpy.linalg.lstsq``: of solution, residuals and singular values, where there are such, on the graph."""
     columns = reshape.unsqueeze(b, -1) if b.array.ndim == 1 else b
+    if rcond is not None and not 0 < rcond < 1:
+        rcond = float(np.finfo(a.array.dtype).eps)  # LAPACK's, which takes no others
     solution = pseudoinverse.lstsq(a, columns, rcond)[0]
     least: Any = np.linalg.lstsq
     residuals, rank, _ = least(plain(a), plain(b), rcond)[1:]

@@ -59,7 +59,10 @@ def pad(array: Tensor, pad_width: Any, mode: Any = "constant", kwargs: dict[str,
         by_axis = cast("dict[int, Any]", pad_width)
         pad_width = [by_axis.get(k, by_axis.get(k - ndim, 0)) for k in range(ndim)]
         pad_width = [np.broadcast_to(each, 2) for each in pad_width]
-    widths = np.broadcast_to(np.asarray(pad_width, dtype=np.int64), (ndim, 2)).tolist()
+    given = np.asarray(pad_width)
+    if given.dtype.kind not in "iu":
+        raise NumpyCallError(f"numpy.pad: pad_width must be of integral type, got {given.dtype}")
+    widths = np.broadcast_to(given, (ndim, 2)).tolist()
     if callable(mode):
         raise NumpyCallError(
             "numpy.pad: expected the name of a mode with a Tensor, got a function: it changes in place"

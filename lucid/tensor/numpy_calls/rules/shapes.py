@@ -181,7 +181,10 @@ def rolled(a: Tensor, shift: Sizes, axis: Axis = None) -> Any:
 @rule("broadcast_to", "*array shape")
 def broadcasted(array: Tensor, shape: Sizes) -> Any:
     """Return ``numpy.broadcast_to``."""
-    return broadcasting.broadcast_to(array, sizes_of(shape))
+    sizes = sizes_of(shape)
+    if min(sizes, default=0) < 0:  # -1 is no size of its own, as it is to `lucid.broadcast_to`
+        raise ShapeError(f"numpy.broadcast_to: all elements of broadcast shape must be non-negative, got {sizes}")
+    return broadcasting.broadcast_to(array, sizes)
 
 
 @rule("broadcast_arrays", "+args")
