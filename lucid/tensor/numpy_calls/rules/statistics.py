@@ -228,6 +228,8 @@ def covariances(
     factors: list[Any] = [np.asarray(plain(value)) for value in (fweights, aweights) if value is not None]
     if fweights is not None and np.any(factors[0] != np.around(factors[0])):
         raise NumpyCallError("numpy.cov: fweights must be integer, as they say how often each observation counts")
+    if any((weights < 0).any() for weights in factors):
+        raise SettingError("numpy.cov: fweights and aweights cannot be negative")
     if factors and not np.prod(np.broadcast_arrays(*factors), axis=0).sum():
         raise ZeroDivisionError("numpy.cov: weights sum to zero, can't be normalized")
     if not len(rows[0].array):
