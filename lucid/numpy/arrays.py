@@ -353,7 +353,7 @@ class ndarray(Tensor, metaclass=_Kind):
         return called("compress", np.compress, (condition, self, axis), {})
 
     def clip(self, min: object = None, max: object = None, **settings: object) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Return the array with each element brought between bounds, of which None is none."""
+        """Return ``numpy.clip`` of this array; a bound that is None is none."""
         return called("clip", np.clip, (self, min, max), settings)
 
     def conj(self) -> Any:

@@ -27,6 +27,7 @@ np.einsum("i,i->", x, [1, 2, 3]) | np.einsum("i,->i", x, np.float64(2))
 WITH_CONSTANTS = """
 np.polyder(x) | np.polyder(x, 0) | np.polyint(x) | np.polyint(x, 2, [1, 2]) | np.vander(x) | np.vander(x, 2, True)
 np.sort_complex(x) | np.ediff1d(x, to_begin=[1, 2]) | np.ediff1d(x, 3) | np.cov(x, aweights=[0.1, 2, 3])
+np.gradient(x, [0, 1, 3]) | np.gradient(x, np.array([0.0, 1, 3])) | np.gradient(x, 2) | np.gradient(x, np.float64(2))
 np.histogram([0, 1, 3], 3, weights=x)[0] | np.histogram([0, 1, 3], 3, weights=x, density=True)[0]
 np.trapezoid(x, dx=np.array([0.5, 2])) | np.trapezoid(x, dx=np.float32(2)) | np.trapezoid(x, dx=2)
 np.pad(x, 1, constant_values=np.array(2.5)) | np.pad(x, 2, "linear_ramp", end_values=np.float64(3))

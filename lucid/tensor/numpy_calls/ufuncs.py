@@ -97,7 +97,7 @@ def powers(x: Operand, exponent: Operand) -> Any:
 
 
 def float_powers(x: Operand, exponent: Operand) -> Any:
-    """Return ``numpy.float_power``: C's power, which is infinite for -inf to the power of 0.5, and no square root."""
+    """Return ``numpy.float_power``: no root, as -inf to the power of 0.5 is infinite."""
     like = next(tensors_in((x, exponent)))
     return power.float_power(x, operand(exponent, like, strong=True))
 

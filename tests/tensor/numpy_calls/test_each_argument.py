@@ -210,7 +210,8 @@ np.clip(x, a_min=0) | np.clip(x, a_max=c) | np.clip(x, 0, max=1) | np.pad(v[:0],
 np.pad(x[:, :0], ((0, 0), (1, 0)), "linear_ramp") | np.sort(v, kind="zz") | np.sort(v, kind="stable", stable=True)
 np.split(v, 1.5) | np.broadcast_to(v, -1) | np.broadcast_to(v, (-1, 4)) | np.linalg.tensorinv(m, 0)
 np.histogram(x, 3, weights=p.reshape(4, 3)) | np.quantile(x, 1.5) | np.percentile(x, [-1, 50])
-x[:, :2].reshape(-1, order="K") | np.linalg.qr(m, "zz") | np.vander(v, 2.0) | np.nanvar(x, ddof="zz")
+np.piecewise(x, x < 0, [-1, 1]) | np.piecewise(v, [v < 0, v > 0], [1]) | x[:, :2].reshape(-1, order="K")
+np.linalg.qr(m, "zz") | np.vander(v, 2.0) | np.nanvar(x, ddof="zz")
 """
 GIVEN = """
 np.clip(x, 0, None) | np.clip(x, None, None) | np.clip(x, min=0) | np.clip(x, a_min=0, a_max=c) | x.clip(0)
@@ -222,6 +223,7 @@ np.ravel(x, order="f") | np.reshape(x, (4, 3), order="f") | np.reshape(x, -1, or
 np.rollaxis(s, 0, 3) | np.trim_zeros(v, "FB") | np.pad(v[:0], 0, "mean")
 np.pad(x, 1, "linear_ramp", end_values=p[0, :2])
 np.linalg.cond(m * 0) | np.linalg.cond(m * [[[1]], [[0]]]) | np.linalg.cond(m * 0, 1)
+np.piecewise(v, v < 0, [-1, 1]) | np.piecewise(c, c < 0, [-1, np.exp]) | np.gradient(x, [1, 2, 4], axis=0)
 np.gradient(x, np.array([0, 2, 1], np.uint8), axis=0) | np.gradient(v, u, edge_order=2) | np.gradient(x, 2.0, u)
 np.float_power(-x * np.inf, 0.5) | np.float_power(x, 2) | np.float_power(2, x) | np.power(-x * np.inf, 0.5)
 np.average(s, (2, 0), np.moveaxis(s, 0, 2)[0] * 0 + 1) | np.linalg.lstsq(x.T, v, 2.0)[0] | np.unwrap(v, period=1)

@@ -23,6 +23,7 @@ from lucid.ops.reduction import differences, sums
 from lucid.ops.shape import axes, joining, reshape
 from lucid.tensor.numpy_calls.definition import (
     NumpyCallError,
+    any_recorded,
     axis_in,
     enter,
     is_sequence,
@@ -112,8 +113,8 @@ def gradient(f: Tensor, varargs: tuple[Any, ...] = (), axis: Axis = None, edge_o
     dims = range(f.array.ndim) if axis is None else axes_in(f, axis)
     if len({*dims}) < len(dims):
         raise SettingError(f"numpy.gradient: expected each axis once, got {axis}")
-    given = [operand(step, f) if is_sequence(step) else step for step in varargs] or [1.0]
-    steps = given * len(dims) if len(given) == 1 and not shape_of(given[0]) else given
+    spacings = [operand(step, f) if any_recorded((step,)) else plain_places(step) for step in varargs] or [1.0]
+    steps = spacings * len(dims) if len(spacings) == 1 and not shape_of(spacings[0]) else spacings
     if len(steps) != len(dims):
         raise NumpyCallError(f"numpy.gradient: expected a spacing for each of {len(dims)} axes, got {len(steps)}")
     for k, step in zip(dims, steps, strict=True):
@@ -126,6 +127,11 @@ def gradient(f: Tensor, varargs: tuple[Any, ...] = (), axis: Axis = None, edge_o
         raise SettingError(f"numpy.gradient: expected edge_order 1 or 2, got {edge_order}")
     results = [_slope(f, k, step, edge_order) for k, step in zip(dims, steps, strict=True)]
     return results[0] if len(results) == 1 else tuple(results)
+
+
+def plain_places(step: Any) -> Any:
+    """Return a step without a gradient as it is, and a list of places as an array."""
+    return np.asarray(plain(step)) if is_sequence(step) else step
 
 
 def shape_of(step: Any) -> tuple[int, ...]:
@@ -166,7 +172,7 @@ def _slope(f: Tensor, k: int, step: Any, edge_order: int) -> Any:
         if edge_order == 2:
             rises = _weighed(beginning, -1.5, 2.0, -0.5), _weighed(end, 0.5, -2.0, 1.5)
         first, last = division.div(rises[0], step), division.div(rises[1], step)
-    return joining.cat([first, inner, last], k)
+    return cast_to(joining.cat([first, inner, last], k), dtype_of(f.array))
 
 
 def _weighed(samples: list[Any], *weights: Operand) -> Any:

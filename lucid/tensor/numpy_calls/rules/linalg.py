@@ -282,7 +282,7 @@ def solve(a: Tensor, b: Tensor) -> Any:
 
 
 def lstsq(a: Tensor, b: Tensor, rcond: float | None = None) -> Any:
-    """Return ``numpy.linalg.lstsq``: of solution, residuals and singular values, where there are such, on the graph."""
+    """Return ``numpy.linalg.lstsq``: but for the rank, all results have gradients."""
     columns = reshape.unsqueeze(b, -1) if b.array.ndim == 1 else b
     if rcond is not None and not 0 < rcond < 1:
         rcond = float(np.finfo(a.array.dtype).eps)  # LAPACK's, which takes no others

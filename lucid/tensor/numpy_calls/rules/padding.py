@@ -16,7 +16,6 @@ from lucid.ops.shape.reshape import clone, ravel
 from lucid.tensor.numpy_calls.definition import (
     NumpyCallError,
     any_recorded,
-    is_tensor,
     operand,
     rule,
     tensor_of,
@@ -59,10 +58,10 @@ def pad(array: Tensor, pad_width: Any, mode: Any = "constant", kwargs: dict[str,
         by_axis = cast("dict[int, Any]", pad_width)
         pad_width = [by_axis.get(k, by_axis.get(k - ndim, 0)) for k in range(ndim)]
         pad_width = [np.broadcast_to(each, 2) for each in pad_width]
-    given = np.asarray(pad_width)
-    if given.dtype.kind not in "iu":
-        raise NumpyCallError(f"numpy.pad: pad_width must be of integral type, got {given.dtype}")
-    widths = np.broadcast_to(given, (ndim, 2)).tolist()
+    pairs = np.asarray(pad_width)
+    if pairs.dtype.kind not in "iu":
+        raise NumpyCallError(f"numpy.pad: pad_width must be of integral type, got {pairs.dtype}")
+    widths = np.broadcast_to(pairs, (ndim, 2)).tolist()
     if callable(mode):
         raise NumpyCallError(
             "numpy.pad: expected the name of a mode with a Tensor, got a function: it changes in place"
@@ -94,10 +93,11 @@ def pair_of(value: object, k: int, array: Tensor) -> tuple[Any, Any]:
     """Return the settings of an axis before and behind it, of one that NumPy broadcasts to all."""
     if value is None:
         return None, None
-    values = operand(value, array, strong=True) if next(tensors_in((value,)), None) is not None else value
-    shape = values.array.shape if is_tensor(values) else np.shape(values)
+    is_of_tensors = next(tensors_in((value,)), None) is not None
+    values: Any = operand(value, array, strong=True) if is_of_tensors else np.asarray(value, object)
+    shape: tuple[int, ...] = values.array.shape if is_of_tensors else values.shape
     before, after = np.broadcast_to(np.arange(math.prod(shape)).reshape(shape), (array.array.ndim, 2))[k].tolist()
-    line = ravel(values) if is_tensor(values) else np.ravel(np.asarray(values, object))
+    line: Any = ravel(values) if is_of_tensors else values.ravel()
     return line[before], line[after]
 
 

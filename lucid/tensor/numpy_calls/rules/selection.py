@@ -24,7 +24,6 @@ from lucid.ops.shape import reshape
 from lucid.tensor.numpy_calls.definition import (
     NumpyCallError,
     enter,
-    is_sequence,
     is_tensor,
     operand,
     rule,
@@ -60,11 +59,17 @@ def where(condition: Tensor, x: Operand | None = None, y: Operand | None = None)
 def piecewise(x: Tensor, condlist: Any, funclist: Any, args: tuple[Any, ...] = (), kw: Any = None) -> Any:
     """Return ``numpy.piecewise``: for each element, the function of the last condition that is true."""
     conditions = plain(condlist)
+    if np.ndim(conditions) == 0 or (not isinstance(conditions[0], list | np.ndarray) and x.array.ndim):
+        conditions = [conditions]  # a single one
     stack = np.asarray(conditions, bool)
-    if stack.ndim == x.array.ndim or not is_sequence(conditions):
-        stack = stack[None] if stack.shape == x.array.shape else stack
     if len(funclist) == len(stack) + 1:
         stack = np.concatenate([stack, ~stack.any(0, keepdims=True)])
+    if len(funclist) != len(stack):
+        count = len(stack)
+        raise SettingError(
+            f"numpy.piecewise: with {count} condition(s), either {count} or {count + 1} functions are expected, "
+            f"got {len(funclist)}"
+        )
     result = wrap(zeros_beside(x.array))
     for truth, function in zip(stack, funclist, strict=True):
         value = (

@@ -82,7 +82,7 @@ def variance(
 
 
 def correction_of(ddof: int, correction: int | None) -> int:
-    """Return what is taken from the count, by one of its two names."""
+    """Return the number taken from the count, by one of its two names."""
     if correction is None:
         return ddof
     if ddof != 0:
@@ -226,9 +226,9 @@ def covariances(
         for key, value, weighed in (("fweights", fweights, int64), ("aweights", aweights, float64))
     }
     factors: list[Any] = [np.asarray(plain(value)) for value in (fweights, aweights) if value is not None]
-    if fweights is not None and np.any(factors[0] != np.around(factors[0])):
+    if fweights is not None and not np.array_equal(factors[0], np.around(factors[0])):
         raise NumpyCallError("numpy.cov: fweights must be integer, as they say how often each observation counts")
-    if any((weights < 0).any() for weights in factors):
+    if any((each < 0).any() for each in factors):
         raise SettingError("numpy.cov: fweights and aweights cannot be negative")
     if factors and not np.prod(np.broadcast_arrays(*factors), axis=0).sum():
         raise ZeroDivisionError("numpy.cov: weights sum to zero, can't be normalized")
@@ -294,7 +294,7 @@ def quantiles(a: Tensor, q: Array | float, axis: Axis, keepdims: bool, method: s
 
 
 def dtype_by(name: str) -> Callable[[dict[str, Any]], Any]:
-    """Return what the function of a name promotes by: NumPy's own result, which depends on `q` and the method."""
+    """Return a function of the arguments of a quantile, for `BESIDE`: NumPy's own result, of `q` and the method."""
     quantile_of: Any = getattr(np, name)
 
     def beside(arguments: dict[str, Any]) -> Any:
