@@ -28,6 +28,7 @@ from lucid.tensor.numpy_calls.definition import (
     operand,
     rule,
     tensor_of,
+    untyped,
 )
 from lucid.tensor.numpy_calls.rules.places import plain
 from lucid.tensor.numpy_calls.rules.reductions import (
@@ -226,7 +227,7 @@ def covariances(
         for key, value, weighed in (("fweights", fweights, int64), ("aweights", aweights, float64))
     }
     factors: list[Any] = [np.asarray(plain(value)) for value in (fweights, aweights) if value is not None]
-    if fweights is not None and not np.array_equal(factors[0], np.around(factors[0])):
+    if fweights is not None and not untyped.array_equal(factors[0], untyped.around(factors[0])):
         raise NumpyCallError("numpy.cov: fweights must be integer, as they say how often each observation counts")
     if any((each < 0).any() for each in factors):
         raise SettingError("numpy.cov: fweights and aweights cannot be negative")
