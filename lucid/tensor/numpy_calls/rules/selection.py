@@ -153,7 +153,8 @@ def numbers_only(
 @rule("sort", "*a axis kind stable")
 def sorted_values(a: Tensor, axis: int | None = -1, kind: Any = None, stable: Any = None) -> Any:
     """Return ``numpy.sort``: always stable."""
-    np.sort([0], kind=kind, stable=stable)  # refuses what NumPy refuses
+    if kind is not None or stable is not None:
+        np.sort([0], kind=kind, stable=stable)  # refuses what NumPy refuses
     line, k = along(a, axis)
     if is_complex(line):
         return take_along_dim(line, index_beside(np.argsort(plain(line), k, "stable"), line), k)
@@ -163,7 +164,8 @@ def sorted_values(a: Tensor, axis: int | None = -1, kind: Any = None, stable: An
 @rule("argsort", "*a axis kind stable")
 def order_of(a: Tensor, axis: int | None = -1, kind: Any = None, stable: Any = None) -> Any:
     """Return ``numpy.argsort``: always stable."""
-    np.argsort([0], kind=kind, stable=stable)  # refuses what NumPy refuses
+    if kind is not None or stable is not None:
+        np.argsort([0], kind=kind, stable=stable)  # refuses what NumPy refuses
     line, k = along(a, axis)
     if is_complex(line):
         return index_beside(np.argsort(plain(line), k, "stable"), line)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,7 @@ from lucid.ops.reduction import covariance, statistics, sums
 from lucid.ops.shape import axes, joining, reshape
 from lucid.tensor.numpy_calls.definition import (
     BESIDE,
+    WEAK,
     NumpyCallError,
     dtype_named,
     is_tensor,
@@ -298,12 +300,17 @@ def dtype_by(name: str) -> Callable[[dict[str, Any]], Any]:
     """Return a function of the arguments of a quantile, for `BESIDE`: NumPy's own result, of `q` and the method."""
     quantile_of: Any = getattr(np, name)
 
+    @functools.cache
+    def beside_number(dtype: np.dtype[Any], q: complex, method: str) -> Any:
+        return quantile_of(np.zeros(1, dtype), q, method=method)
+
     def beside(arguments: dict[str, Any]) -> Any:
-        dtype = arguments["a"].array.dtype
+        dtype, q, method = arguments["a"].array.dtype, plain(arguments["q"]), arguments.get("method", "linear")
         if dtype.kind == "c":
             return 0
-        options = {key: arguments[key] for key in ("method",) if key in arguments}
-        return quantile_of(np.zeros(1, dtype), plain(arguments["q"]), **options).ravel()[0]
+        if type(q) in WEAK:
+            return beside_number(dtype, type(q)(0), method)
+        return quantile_of(np.zeros(1, dtype), q, method=method).ravel()[0]
 
     return beside
 
