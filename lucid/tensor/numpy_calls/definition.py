@@ -100,6 +100,10 @@ float64, where ``x * 2``, and most functions, keep the dtype of x.
 """
 
 
+SETTINGS = frozenset((type(None), bool, int, float, str))
+"""Types of settings, which nobody records."""
+
+
 def is_whole(value: Any) -> bool:
     """Return whether a value is a tensor of integers or bools."""
     return isinstance(value, TensorBase) and value.array.dtype.kind in "biu"
@@ -246,7 +250,7 @@ def applied(
     shared: list[tuple[Any, Any]] = []
     is_numpys = common is numpy_dtype
     for key, value in arguments.items():
-        if key not in rule.operands and any_recorded((value,)):
+        if type(value) not in SETTINGS and key not in rule.operands and any_recorded((value,)):
             raise NumpyCallError(
                 f"{full_name(name)}: {key} requires grad, and the result would not be recorded by it: use "
                 f"{key}.detach()"
