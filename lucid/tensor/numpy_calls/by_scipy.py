@@ -58,6 +58,8 @@ class SpecialFunction(Function):
     def forward(ctx: Any, name: str, *operands: Any) -> Any:
         """Return SciPy's values."""
         ctx.name = name
+        # the slope of a result that is not used may be infinite where the others' are not
+        ctx.set_materialize_grads(False)
         ctx.save_for_backward(*operands)
         values: Any = _ufunc(name)(*[each.numpy(force=True) for each in operands])
         x = operands[argument_of(name)]
@@ -75,9 +77,11 @@ def _gradient(name: str, place: int, operands: tuple[Any, ...], grads: tuple[Any
     """Return the gradient by the argument of a place: a sum over results."""
     result: Any = SLOPES[name][place](*operands)
     slopes: tuple[Any, ...] = result if len(grads) > 1 else (result,)
-    total, *rest = [arithmetic.mul(grad, parts.conj(slope)) for grad, slope in zip(grads, slopes, strict=True)]
-    for each in rest:
-        total = arithmetic.add(total, each)
+    used = [(grad, slope) for grad, slope in zip(grads, slopes, strict=True) if grad is not None]
+    total: Any = None
+    for grad, slope in used:
+        product = arithmetic.mul(grad, parts.conj(slope))
+        total = product if total is None else arithmetic.add(total, product)
     return total
 
 

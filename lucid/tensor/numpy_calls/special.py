@@ -21,7 +21,15 @@ from lucid.ops.elementwise import (
     trigonometry,
 )
 from lucid.ops.elementwise import complex as parts
+from lucid.tensor.numpy_calls.box_cox import (
+    box_cox,
+    box_cox_of_one_more,
+    inverse_box_cox,
+    inverse_box_cox_less_one,
+    relative_exponential,
+)
 from lucid.tensor.numpy_calls.by_scipy import by_scipy
+from lucid.tensor.numpy_calls.known import with_slopes
 from lucid.tensor.numpy_calls.slopes import SLOPES
 
 if TYPE_CHECKING:
@@ -33,16 +41,20 @@ if TYPE_CHECKING:
 def log_of_share(x: Tensor) -> Any:
     """Return ``scipy.special.log_ndtr``: far below zero by the asymptotic series of the tail."""
     x = float_operand(x)
-    is_far, is_above = comparison.lt(x, -10), comparison.gt(x, 0)
+    # beyond that the square of the tail, of which the second slope is made, is near what float32 holds
+    end = -10.0 if x.array.dtype.itemsize > 4 else -7.0
+    is_far, is_above = comparison.lt(x, end), comparison.gt(x, 0)
     near = selection.where(is_far, -1.0, x)
-    half = arithmetic.mul(special.erfc(arithmetic.mul(parts.abs(near), math.sqrt(0.5))), 0.5)
+    # at 0, too, a side is chosen: the size alone has no slope there
+    size = selection.where(is_above, near, arithmetic.neg(near))
+    half = arithmetic.mul(special.erfc(arithmetic.mul(size, math.sqrt(0.5))), 0.5)
     # above, all but the other tail; below, the tail itself
     body = selection.where(
         is_above,
         exponential.log1p(arithmetic.neg(half)),
         exponential.log(selection.where(is_above, 1.0, half)),
     )
-    far = selection.where(is_far, x, -10.0)
+    far = selection.where(is_far, x, end)
     inverse = division.reciprocal(power.square(far))
     series: Any = 1.0
     for odd in range(2 * _TERMS - 1, 0, -2):
@@ -55,7 +67,10 @@ def log_of_share(x: Tensor) -> Any:
 
 
 _TERMS = 11
-"""How many terms of the series there are: ten standard deviations out, the next is below what float64 holds."""
+"""How many terms of the series there are: ten standard deviations out, the next is below what float64 holds.
+
+Seven standard deviations out it is below what float32 holds.
+"""
 
 
 def inverse_of_share(p: Tensor) -> Any:
@@ -114,54 +129,6 @@ def _both(one: Tensor, other: Tensor) -> Any:
     return arithmetic.mul(one, other)
 
 
-def box_cox(x: Tensor, lmbda: Tensor) -> Any:
-    """Return ``scipy.special.boxcox``: ``(x ** lmbda - 1) / lmbda``, at 0 the logarithm."""
-    x, lmbda = promote_to_tensors(x, lmbda, at_least_float=True)
-    return _box_cox(exponential.log(x), lmbda)
-
-
-def _box_cox(line: Tensor, lmbda: Tensor) -> Any:
-    """Return it of the logarithm of the number."""
-    # below this the quotient is its series, which has the slopes by lmbda at 0 too
-    is_log = comparison.lt(parts.abs(lmbda), 1e-30)
-    finite = selection.where(nonfinite.isfinite(line), line, 0.0)
-    product = arithmetic.mul(selection.where(is_log, lmbda, 0.0), finite)
-    rest = arithmetic.mul(arithmetic.mul(product, finite), arithmetic.add(arithmetic.mul(product, 1 / 6), 0.5))
-    limit = arithmetic.add(line, rest)
-    safe = selection.where(is_log, 1.0, lmbda)
-    growth = arithmetic.mul(safe, line)
-    # beyond this 1 is lost beside exp(growth), which may be out of range where its quotient is not
-    is_far = comparison.gt(growth, 80)
-    near = division.div(exponential.expm1(selection.where(is_far, 0.0, growth)), safe)
-    scale = selection.where(is_far, safe, 1.0)
-    size = exponential.exp(arithmetic.sub(selection.where(is_far, growth, 0.0), exponential.log(parts.abs(scale))))
-    far = arithmetic.mul(size, parts.sgn(scale))
-    return selection.where(is_log, limit, selection.where(is_far, far, near))
-
-
-def box_cox_of_one_more(x: Tensor, lmbda: Tensor) -> Any:
-    """Return ``scipy.special.boxcox1p``: `box_cox` of ``1 + x``."""
-    x, lmbda = promote_to_tensors(x, lmbda, at_least_float=True)
-    return _box_cox(exponential.log1p(x), lmbda)
-
-
-def inverse_box_cox(y: Tensor, lmbda: Tensor) -> Any:
-    """Return ``scipy.special.inv_boxcox``."""
-    return exponential.exp(_inverse_box_cox(*promote_to_tensors(y, lmbda, at_least_float=True)))
-
-
-def inverse_box_cox_less_one(y: Tensor, lmbda: Tensor) -> Any:
-    """Return ``scipy.special.inv_boxcox1p``."""
-    return exponential.expm1(_inverse_box_cox(*promote_to_tensors(y, lmbda, at_least_float=True)))
-
-
-def _inverse_box_cox(y: Tensor, lmbda: Tensor) -> Any:
-    """Return the logarithm of the inverse."""
-    is_log = comparison.eq(lmbda, 0)
-    safe = selection.where(is_log, 1.0, lmbda)
-    return selection.where(is_log, y, division.div(exponential.log1p(arithmetic.mul(safe, y)), safe))
-
-
 def huber(delta: Tensor, r: Tensor) -> Any:
     """Return ``scipy.special.huber``: half the square of `r` near zero, a line beyond `delta`; infinite below 0."""
     delta, r = promote_to_tensors(delta, r, at_least_float=True)
@@ -173,18 +140,44 @@ def huber(delta: Tensor, r: Tensor) -> Any:
     return selection.where(comparison.lt(delta, 0), math.inf, inside)
 
 
-def smooth_huber(delta: Tensor, r: Tensor) -> Any:
+def _smooth_huber_value(delta: Tensor, r: Tensor) -> Any:
     """Return ``scipy.special.pseudo_huber``: `huber` without a corner."""
-    delta, r = promote_to_tensors(delta, r, at_least_float=True)
-    is_endless = logic.logical_not(nonfinite.isfinite(delta))
-    is_none = logic.logical_or(comparison.eq(delta, 0), logic.logical_and(comparison.eq(r, 0), is_endless))
-    safe = selection.where(is_none, 1.0, delta)
-    is_far = logic.logical_and(nonfinite.isinf(r), nonfinite.isfinite(delta))
-    # hypot(delta, r) - delta is r times this, of -1 to 1: no difference of near numbers, and no square out of range
-    share = division.div(r, arithmetic.add(trigonometry.hypot(safe, selection.where(is_far, 0.0, r)), safe))
-    share = selection.where(is_far, parts.sgn(r), share)
+    is_none = logic.logical_or(comparison.eq(delta, 0), _is_undecided(delta, r))
+    _, share = _smooth_bend(delta, r)
     inside = selection.where(is_none, 0.0, arithmetic.mul(arithmetic.mul(delta, share), r))
     return selection.where(comparison.lt(delta, 0), math.inf, inside)
+
+
+def _smooth_huber_by_delta(delta: Tensor, r: Tensor) -> Any:
+    """Return the slope by delta: ``(hypot(delta, r) - delta) ** 2 / hypot(delta, r)``, without that difference."""
+    height, share = _smooth_bend(delta, r)
+    size = arithmetic.mul(share, r)
+    slope = selection.where(nonfinite.isinf(size), size, arithmetic.mul(division.div(size, height), size))
+    return selection.where(comparison.lt(delta, 0), 0.0, slope)
+
+
+def _smooth_huber_slope(delta: Tensor, r: Tensor) -> Any:
+    height, share = _smooth_bend(delta, r)
+    slope = arithmetic.mul(delta, selection.where(nonfinite.isinf(r), share, division.div(r, height)))
+    return selection.where(comparison.lt(delta, 0), 0.0, slope)
+
+
+def _is_undecided(delta: Tensor, r: Tensor) -> Any:
+    """Return where `r` is zero and delta as well, or no finite number."""
+    is_extreme = logic.logical_or(comparison.eq(delta, 0), logic.logical_not(nonfinite.isfinite(delta)))
+    return logic.logical_and(comparison.eq(r, 0), is_extreme)
+
+
+def _smooth_bend(delta: Tensor, r: Tensor) -> Any:
+    """Return ``hypot(delta, r)``, and what times r is that less delta, of -1 to 1 and no difference."""
+    safe = selection.where(_is_undecided(delta, r), 1.0, delta)
+    is_far = logic.logical_and(nonfinite.isinf(r), nonfinite.isfinite(delta))
+    height = trigonometry.hypot(safe, selection.where(is_far, 1.0, r))
+    share = division.div(selection.where(is_far, 1.0, r), arithmetic.add(height, safe))
+    return height, selection.where(is_far, parts.sgn(r), share)
+
+
+smooth_huber = with_slopes(_smooth_huber_value, _smooth_huber_by_delta, _smooth_huber_slope)
 
 
 def power_of_ten(x: Tensor) -> Any:
@@ -230,15 +223,6 @@ def scaled(bessel: Callable[[Any], Any], order: int) -> Callable[[Any], Any]:
         return selection.where(is_far, tail, middle)
 
     return function
-
-
-def relative_exponential(x: Tensor) -> Any:
-    """Return ``scipy.special.exprel``: ``(exp(x) - 1) / x``, 1 at 0, with the slope of that limit."""
-    x = float_operand(x)
-    is_end = logic.logical_or(comparison.eq(x, 0), comparison.eq(x, math.inf))
-    safe = selection.where(is_end, 1.0, x)
-    limit = arithmetic.add(arithmetic.mul(x, 0.5), 1)
-    return selection.where(is_end, limit, division.div(exponential.expm1(safe), safe))
 
 
 def log_of_logistic(x: Tensor) -> Any:

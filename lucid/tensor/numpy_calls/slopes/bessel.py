@@ -41,15 +41,6 @@ def scaled(name: str, above: float, scale: float, rate: complex) -> Callable[...
     return slope
 
 
-def of_order_one(zeroth: str, first: str, sign: float) -> Callable[..., Any]:
-    """Return the slope of a function of order 1, by that of order 0."""
-
-    def slope(x: Tensor) -> Any:
-        return by_scipy(zeroth)(x) * sign - by_scipy(first)(x) / x
-
-    return slope
-
-
 def struve_term(v: Tensor, x: Tensor) -> Any:
     """Return the additional term of Struve's recurrences: the first of the series of the next order, over x / 2."""
     return raised(x * 0.5, v) * by_scipy("rgamma")(v + 1.5) * (1 / math.sqrt(math.pi))
@@ -69,13 +60,13 @@ def of_sphere(name: str, below_sign: float, above_sign: float) -> Callable[..., 
 enter(
     {
         "j0": lambda x: -by_scipy("j1")(x),
-        "j1": of_order_one("j0", "j1", 1.0),
+        "j1": lambda x: between("jv", -1.0)(1, x),
         "k0": lambda x: -by_scipy("k1")(x),
         "k0e": lambda x: by_scipy("k0e")(x) - by_scipy("k1e")(x),
-        "k1": of_order_one("k0", "k1", -1.0),
+        "k1": lambda x: -(by_scipy("k0")(x) + by_scipy("k1")(x) / x),
         "k1e": lambda x: by_scipy("k1e")(x) * (1 - 1 / x) - by_scipy("k0e")(x),
         "y0": lambda x: -by_scipy("y1")(x),
-        "y1": of_order_one("y0", "y1", 1.0),
+        "y1": lambda x: by_scipy("y0")(x) - by_scipy("y1")(x) / x,
         "ive": lambda v, x: between("ive", 1.0)(v, x) - by_scipy("ive")(v, x) * sgn(x),
         "jve": between("jve", -1.0),
         "kn": between("kv", 1.0, -0.5),

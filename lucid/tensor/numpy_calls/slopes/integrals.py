@@ -5,39 +5,33 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from lucid.ops.elementwise.comparison import eq
+from lucid.ops.elementwise.comparison import eq, lt
+from lucid.ops.elementwise.complex import abs as absolute
 from lucid.ops.elementwise.complex import imag, real
 from lucid.ops.elementwise.exponential import exp, log
 from lucid.ops.elementwise.power import sqrt, square
 from lucid.ops.elementwise.selection import where
-from lucid.ops.elementwise.trigonometry import cos, cosh, sin, sinh
+from lucid.ops.elementwise.trigonometry import cos, cosh, sin
+from lucid.tensor.numpy_calls.box_cox import NEAR_LOG, relative_logarithm
 from lucid.tensor.numpy_calls.by_scipy import HOLOMORPHIC, SLOPES, TO_COMPLEX, by_scipy, enter
 from lucid.tensor.numpy_calls.slopes.polynomials import below
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from lucid.tensor import Tensor
 
 HEIGHT = 2 / math.sqrt(math.pi)
 """The slope of the error function at 0."""
 
 
-def over_argument(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return an odd function of slope 1 at 0 over its argument, 1 there."""
-
-    def ratio(x: Tensor) -> Any:
-        is_zero = eq(x, 0)
-        return where(is_zero, 1.0, function(x) / where(is_zero, 1.0, x))
-
-    return ratio
+def evenly(name: str, z: Tensor) -> Any:
+    """Return a spherical function of order 0, which is even: of real numbers SciPy has none below 0."""
+    return by_scipy(name)(0, z if z.array.dtype.kind == "c" else where(lt(z, 0), -z, z))
 
 
 def _spence_slope(z: Tensor) -> Any:
-    is_one = eq(z, 1)
-    safe = where(is_one, 2.0, z)
-    # with the slope of the limit
-    return where(is_one, (z - 3) * 0.5, log(safe) / (1 - safe))
+    is_near = lt(absolute(z - 1), NEAR_LOG)
+    safe = where(is_near, 2.0, z)
+    return where(is_near, -relative_logarithm(where(is_near, z - 1, 0.0)), log(safe) / (1 - safe))
 
 
 def _share(w: Tensor) -> Any:
@@ -71,8 +65,8 @@ enter(
         "exp1": lambda z: -(exp(-z) / z),
         "expi": lambda z: exp(z) / z,
         "fresnel": lambda z: (sin(square(z) * (math.pi / 2)), cos(square(z) * (math.pi / 2))),
-        "shichi": lambda z: (over_argument(sinh)(z), cosh(z) / z),
-        "sici": lambda z: (over_argument(sin)(z), cos(z) / z),
+        "shichi": lambda z: (evenly("_spherical_in", z), cosh(z) / z),
+        "sici": lambda z: (evenly("_spherical_jn", z), cos(z) / z),
         "spence": _spence_slope,
         "wrightomega": lambda z: _share(by_scipy("wrightomega")(z)),
         "wofz": lambda z: z * by_scipy("wofz")(z) * -2 + HEIGHT * 1j,

@@ -14,6 +14,8 @@ from lucid.ops.elementwise.selection import where
 from lucid.tensor.numpy_calls.by_scipy import by_scipy, enter
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from lucid.tensor import Tensor
 
 
@@ -39,25 +41,33 @@ def of_first_kind(n: Tensor, x: Tensor) -> Any:
 
 def of_jacobi(n: Tensor, alpha: Tensor, beta: Tensor, x: Tensor) -> Any:
     """Return the slope of Jacobi's polynomial."""
-    slope = by_scipy("eval_jacobi")(below(n), alpha + 1, beta + 1, x) * ((n + alpha + beta + 1) * 0.5)
-    return where(eq(n, 0), 0.0, slope)
+    return by_scipy("eval_jacobi")(n - 1, alpha + 1, beta + 1, x) * ((n + alpha + beta + 1) * 0.5)
 
 
-enter(
-    {
-        "eval_chebyc": lambda n, x: of_first_kind(n, x * 0.5),
-        "eval_chebys": lambda n, x: of_gegenbauer(n, 1.0, x * 0.5) * 0.5,
-        "eval_chebyt": of_first_kind,
-        "eval_chebyu": lambda n, x: of_gegenbauer(n, 1.0, x),
-        "eval_gegenbauer": of_gegenbauer,
-        "eval_genlaguerre": of_laguerre,
-        "eval_hermite": lambda n, x: by_scipy("eval_hermite")(below(n), x) * (n * 2),
-        "eval_hermitenorm": lambda n, x: by_scipy("eval_hermitenorm")(below(n), x) * n,
-        "eval_jacobi": of_jacobi,
-        "eval_laguerre": lambda n, x: of_laguerre(n, 0.0, x),
-        "eval_legendre": lambda n, x: of_gegenbauer(n, 0.5, x),
-        "eval_sh_chebyt": lambda n, x: of_first_kind(n, x * 2 - 1) * 2,
-        "eval_sh_chebyu": lambda n, x: of_gegenbauer(n, 1.0, x * 2 - 1) * 2,
-        "eval_sh_legendre": lambda n, x: of_gegenbauer(n, 0.5, x * 2 - 1) * 2,
-    }
-)
+def unless_constant(slope: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a slope that is 0 of degree 0: below that SciPy's polynomials have poles, and are infinite far out."""
+
+    def function(n: Tensor, *others: Any) -> Any:
+        is_constant = eq(n, 0)
+        return where(is_constant, 0.0, slope(where(is_constant, 1, n), *others))
+
+    return function
+
+
+POLYNOMIALS: dict[str, Callable[..., Any]] = {
+    "eval_chebyc": lambda n, x: of_first_kind(n, x * 0.5),
+    "eval_chebys": lambda n, x: of_gegenbauer(n, 1.0, x * 0.5) * 0.5,
+    "eval_chebyt": of_first_kind,
+    "eval_chebyu": lambda n, x: of_gegenbauer(n, 1.0, x),
+    "eval_gegenbauer": of_gegenbauer,
+    "eval_genlaguerre": of_laguerre,
+    "eval_hermite": lambda n, x: by_scipy("eval_hermite")(n - 1, x) * (n * 2),
+    "eval_hermitenorm": lambda n, x: by_scipy("eval_hermitenorm")(n - 1, x) * n,
+    "eval_jacobi": of_jacobi,
+    "eval_laguerre": lambda n, x: of_laguerre(n, 0.0, x),
+    "eval_legendre": lambda n, x: of_gegenbauer(n, 0.5, x),
+    "eval_sh_chebyt": lambda n, x: of_first_kind(n, x * 2 - 1) * 2,
+    "eval_sh_chebyu": lambda n, x: of_gegenbauer(n, 1.0, x * 2 - 1) * 2,
+    "eval_sh_legendre": lambda n, x: of_gegenbauer(n, 0.5, x * 2 - 1) * 2,
+}
+enter({name: unless_constant(slope) for name, slope in POLYNOMIALS.items()})
