@@ -51,6 +51,11 @@ FILTERS = [
     Row("lfilter", lambda l, a, x: l.lfilter([1.0], division(a), x), (STABLE, complex_of(30))),
     Row("lfilter", lambda l, b, a, x: l.lfilter(b, division(a * (1 + 0.5j)), x), (complex_of(3), STABLE, LINE)),
     Row("lfilter_zi", lambda l, b, a: l.lfilter_zi(b, division(a)), ((3,), STABLE)),
+    Row(
+        "lfilter_zi",
+        lambda l, b, a: l.lfilter_zi(b, a * np.array([0, 0, 0, 1]) + np.array([0, 0, 1.5, 0])),
+        ((3,), STABLE),
+    ),
     *[
         Row(
             "filtfilt",
@@ -61,6 +66,7 @@ FILTERS = [
         for p in ("odd", "even", "constant", None)
     ],
     Row("filtfilt", lambda l, b, a, x: l.filtfilt(b, division(a), x, axis=0, padlen=4), ((3,), STABLE, (6, 9))),
+    Row("filtfilt", lambda l, x: l.filtfilt([0.5, 0.2], [1.5, 0.2], x, padlen=-1), (LINE,)),
     Row("sosfilt", lambda l, x: l.sosfilt(SOS, x, axis=0), (LINE,)),
     Row("sosfilt", lambda l, x, z: l.sosfilt(SOS, x, axis=0, zi=z), ((6, 9), (2, 2, 9))),
     Row("filtfilt", lambda l, b, a, x: l.filtfilt(b, division(a), x, method="pad"), ((3,), STABLE, LINE)),

@@ -93,6 +93,11 @@ def test_what_is_plain(rng):
         (lambda x: signal.lfilter([[1.0]], [1.0], x), r"Parameter b is not a non-empty 1d array"),
         (lambda x: signal.filtfilt([1.0], [1.0, 0.2], x[:4]), r"must be greater than padlen, which is 6"),
         (lambda x: signal.sosfilt([[1, 0, 0, 2, 0, 0]], x), r"sos\[:, 3\] should be all ones"),
+        (
+            lambda x: signal.sosfilt([[1, 0, 0, 1, 0, 0]], x, zi=np.zeros((2, 2))),
+            r"zi must have shape \(1, 2\), got \(2, 2\)",
+        ),
+        (lambda x: signal.lfilter_zi(x, [0.0, 0.0]), r"lfilter_zi: expected vectors b and a, and in a a number that"),
     ],
 )
 def test_what_is_refused(call, message):

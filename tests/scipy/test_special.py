@@ -33,6 +33,58 @@ def test_sums_of_what_is_infinite():
     np.testing.assert_allclose(values(gradient)[1], theirs.softmax(x[1]), atol=1e-12)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_sums_with_what_is_not_counted(dtype):
+    """Elements with a factor of 0 take no part, however large; a small rest is not lost; of nothing there is -inf."""
+    tolerance = {"float32": 1e-6, "float64": 1e-14}[dtype]
+    for x, b in (
+        ([1.0, 1000.0, 2.0], [1.0, 0.0, 1.0]),
+        ([np.inf, 0.0], [0.0, 1.0]),
+        ([np.nan, 1.0], [0.0, 1.0]),
+        ([5.0, 1.0], [0.0, 0.0]),
+        ([0.0, -40.0], None),
+        ([0.0, -40.0, -41.0], [1.0, 3.0, -1.0]),
+        ([-40.0, 0.0], [1.0, -1.0]),
+        ([1.0, 1.0], [1.0, -1.0]),
+        ([[1.0, 2.0]], [[1.0], [-2.0]]),
+        ([], None),
+        (np.zeros((3, 0)), None),
+    ):
+        x = np.array(x, dtype)
+        b = None if b is None else np.array(b, dtype)
+        for settings in ({}, {"return_sign": True}, {"axis": -1, "keepdims": True}):
+            given = {**settings} if b is None else {**settings, "b": b}
+            if not x.size and "axis" not in given:
+                continue
+            with np.errstate(all="ignore"):
+                expected = theirs.logsumexp(x, **given)
+            made = special.logsumexp(lucid.tensor(x, requires_grad=True), **given)
+            pair = [each if isinstance(each, tuple) else (each,) for each in (made, expected)]
+            for one, other in zip(*pair, strict=True):
+                np.testing.assert_allclose(values(one), other, rtol=tolerance, err_msg=f"{x} {given}")
+    arrays = np.array([[1, 0, 900 if dtype == "float64" else 90, -2], [0, 1, 0, 2]], dtype)
+    leaves = [lucid.tensor(each, requires_grad=True) for each in arrays]
+    by_x, by_b = (values(each) for each in lucid.autograd.grad(special.logsumexp(leaves[0], b=leaves[1]), leaves))
+    total = 1 + 2 * np.exp(-2)
+    np.testing.assert_allclose(by_x, [0, 1 / total, 0, 1 - 1 / total], rtol=1e-6)
+    np.testing.assert_allclose(by_b[[0, 1, 3]], np.exp([1, 0, -2]) / total, rtol=1e-6)
+
+
+def test_orders_and_dimensions_outside_of_the_domain():
+    """Of an order that is fractional, or below 0, there is SciPy's NaN; `multigammaln` outside of its domain raises."""
+    x = lucid.tensor([1.5, 2.5], requires_grad=True)
+    for order in (1.5, -1, -0.5):
+        with np.errstate(invalid="ignore"):
+            wanted = theirs.polygamma(order, [1.5, 2.5])
+        np.testing.assert_array_equal(values(special.polygamma(order, x)), wanted)
+    with pytest.raises(NumpyCallError, match=r"scipy.special.polygamma: with a Tensor the order must not require grad"):
+        special.polygamma(lucid.tensor(2.0, requires_grad=True), x)
+    with pytest.raises(ValueError, match=r"multigammaln: expected every a above 0.5 \* \(d - 1\) = 1.5"):
+        special.multigammaln(x, 4)
+    with pytest.raises(ValueError, match=r"multigammaln: d should be a positive integer"):
+        special.multigammaln(x, 1.5)
+
+
 def test_what_has_no_gradient_is_refused():
     """Orders that require grad, and numbers for which there is no rule, are refused by SciPy's name."""
     x = lucid.tensor([1.5], requires_grad=True)

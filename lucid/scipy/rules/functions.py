@@ -43,15 +43,47 @@ def logsumexp(
     a, b = (*in_one_dtype(a), b) if type(b) in {bool, int, float} else in_one_dtype(a, b)
     if a.dtype.kind == "c":
         raise NumpyCallError("scipy.special.logsumexp: with a Tensor the numbers must be real")
-    top = lnp.max(plain(a), axis=axis, keepdims=True)
+    if hasattr(b, "dtype"):
+        a, b = lnp.broadcast_arrays(a, b)
+    values, factors = plain(a), 1 if b is None else plain(b)
+    counted = lnp.where(factors == 0, -np.inf, values)
+    # of nothing, the zeros that the sum of nothing is
+    top = (lnp.max if values.size else lnp.sum)(counted, axis=axis, keepdims=True)
     top = lnp.where(lnp.isfinite(top), top, 0.0)
-    parts = lnp.exp(a - top)
-    total = lnp.sum(parts if b is None else parts * b, axis=axis, keepdims=keepdims)
+    powers = a - top
+    if b is not None:
+        powers = _uncounted(powers, factors)
+    terms = lnp.exp(powers) if b is None else lnp.exp(powers) * b
+    total = lnp.sum(terms, axis=axis, keepdims=keepdims)
     sign = lnp.sign(plain(total))
+    # of a rest that is small beside the largest, the logarithm is exact by that rest alone
+    largest = lnp.sum(lnp.where(counted == top, terms, 0.0), axis=axis, keepdims=keepdims)
+    rest = lnp.sum(lnp.where(counted == top, 0.0, terms), axis=axis, keepdims=keepdims)
+    is_small = abs(plain(rest)) < abs(plain(largest)) * 0.5
+    if return_sign:
+        largest, total = largest * sign, total * sign
+        rest = rest * sign
     with np.errstate(divide="ignore", invalid="ignore"):
-        result = lnp.log(total * sign if return_sign else total)
+        large = lnp.log(lnp.where(is_small, largest, total))
+        result = large + lnp.log1p(lnp.where(is_small, rest / lnp.where(is_small, largest, 1.0), 0.0))
     result = result + (top if keepdims else lnp.squeeze(top, all_or_some(axis, a.ndim)))
+    if b is not None:
+        # SciPy counts them where the sum is infinite without
+        with np.errstate(over="ignore"):
+            is_lost = lnp.any((factors == 0) & ~(lnp.exp(values) < np.inf), axis=axis, keepdims=keepdims)
+        result = lnp.where(is_lost & lnp.isinf(plain(result)), np.nan, result)
     return (result, sign) if return_sign else result
+
+
+def _uncounted(powers: Array, factors: Array) -> Any:
+    """Return powers with those changed that a factor of 0 leaves out of the sum, and that are out of range.
+
+    What is finite keeps its slope by the factor, as far as its exponential has one.
+    """
+    values = plain(powers)
+    limit = float(np.log(np.finfo(values.dtype).max)) - 1
+    is_out = (factors == 0) & ~(values <= limit)
+    return lnp.where(is_out & lnp.isfinite(values), limit, lnp.where(is_out, -np.inf, powers))
 
 
 def _enter_softmax(name: str, op: Callable[..., Any]) -> None:
@@ -75,17 +107,29 @@ _enter_softmax("log_softmax", activations.log_softmax)
 
 @rule("special.polygamma")
 def polygamma(n: Array, x: Array) -> Any:
-    """Return ``scipy.special.polygamma``, of one order."""
+    """Return ``scipy.special.polygamma``, of one order: NaN of one that is no whole number, or below 0."""
     (x,) = in_double(x)
+    if is_recorded(n):
+        raise NumpyCallError("scipy.special.polygamma: with a Tensor the order must not require grad: n.detach()")
     if np.ndim(plain(n)):
         raise NumpyCallError("scipy.special.polygamma: with a Tensor the order must be one number")
-    return by_op(special.polygamma, int(plain(n)), x)
+    order = float(plain(n))
+    if order < 0 or order != order // 1:
+        return x * np.nan
+    return by_op(special.polygamma, int(order), x)
 
 
 @rule("special.multigammaln")
 def multigammaln(a: Array, d: int) -> Any:
     """Return ``scipy.special.multigammaln``."""
     (a,) = in_double(a)
+    if np.ndim(d) or d != d // 1:
+        raise ValueError(f"scipy.special.multigammaln: d should be a positive integer (dimension), got {d!r}")
+    if (plain(a) <= 0.5 * (d - 1)).any():
+        raise ValueError(
+            f"scipy.special.multigammaln: expected every a above 0.5 * (d - 1) = {0.5 * (d - 1)}, the domain, got "
+            f"{plain(a).min()}"
+        )
     return by_op(special.mvlgamma, a, int(d))
 
 

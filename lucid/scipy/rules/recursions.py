@@ -134,6 +134,13 @@ def lfilter_zi(b: Array, a: Array) -> Any:
     """Return ``scipy.signal.lfilter_zi``."""
     b, a = in_one_dtype(b, a)
     b, a = lnp.atleast_1d(b), lnp.atleast_1d(a)
+    is_filled = host(a) != 0
+    if a.ndim != 1 or b.ndim != 1 or not is_filled.any():
+        raise ValueError(
+            "scipy.signal.lfilter_zi: expected vectors b and a, and in a a number that is not zero, got shapes "
+            f"{tuple(b.shape)} and {tuple(a.shape)}"
+        )
+    a = a[int(is_filled.argmax()) :]
     size = max(b.shape[0], a.shape[0])
     b, a = with_zeros(b / a[0], size), with_zeros(a / a[0], size)
     step = put(np.eye(size - 1) - np.eye(size - 1, k=1), plain(a))
@@ -173,7 +180,8 @@ def both_ways(
         raise ValueError(f"padtype must be 'even', 'odd', 'constant', or None, got {padtype!r}")
     axis = axis_in(axis, x.ndim)
     x = lnp.moveaxis(x, axis, -1)
-    count = 0 if padtype is None else usual if padlen is None else padlen
+    # SciPy adds nothing for a length below zero
+    count = 0 if padtype is None else usual if padlen is None else max(padlen, 0)
     wide = with_ends(x, padtype, count)
     y = step(wide, wide[..., :1])
     y = backwards(step(backwards(y), y[..., -1:]))
@@ -217,7 +225,16 @@ def sosfilt(sos: Array, x: Array, axis: int = -1, zi: Array = None) -> Any:
     """Return ``scipy.signal.sosfilt``: one filter after another."""
     sos, x, zi = in_one_dtype(sos, x, zi)
     states: list[Any] = []
-    for k in range(sections_of(sos).shape[0]):
+    count = sections_of(sos).shape[0]
+    if zi is not None:
+        wanted = [count, *x.shape]
+        wanted[axis_in(axis, x.ndim) + 1] = 2
+        if list(zi.shape) != wanted:
+            raise ValueError(
+                f"Invalid zi shape. With axis={axis!r}, an input with shape {tuple(x.shape)!r}, and an sos array with "
+                f"{count} sections, zi must have shape {tuple(wanted)!r}, got {tuple(zi.shape)!r}."
+            )
+    for k in range(count):
         x = lfilter(sos[k, :3], sos[k, 3:], x, axis, None if zi is None else zi[k])
         if zi is not None:
             states.append(x[1])

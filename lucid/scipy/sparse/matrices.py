@@ -319,15 +319,23 @@ class Sparse:
             return self.power(power)
         if not is_recorded(self.data):
             return wrapped(self.to_scipy() ** power)
-        if self.shape[0] != self.shape[1] or power != power // 1 or power < 1:
+        if self.shape[0] != self.shape[1] or power != power // 1 or power < 0:
             raise MatrixSizeError(
-                f"expected a square matrix and a whole power of 1 or more, got {self.shape} to {power!r}"
+                f"expected a square matrix and a whole power of 0 or more, got {self.shape} to {power!r}"
             )
+        if power == 0:
+            return wrapped(self.to_scipy() ** 0)
         half = self if power == 1 else (self @ self) ** (power // 2)
         return half @ self if power % 2 and power > 1 else half
 
     def power(self, n: Any, dtype: Any = None) -> Any:
-        """Return the matrix with each element to the power of a number."""
+        """Return the matrix with each element to the power of a number, but 0: that would fill it."""
+        if not is_scalar(n):
+            raise NotImplementedError(f"power: expected a number, got a {type(n).__name__}")
+        if not n:
+            raise NotImplementedError(
+                "zero power is not supported, as it would densify the matrix: use numpy.ones(A.shape, dtype=A.dtype)"
+            )
         pattern, values = canonical(self if dtype is None else self.astype(dtype))
         return self._made_of(Elements(pattern, lnp.power(values, n)), self.format)
 

@@ -100,9 +100,14 @@ def test_refusals(rng):
 
 
 def test_powers_that_are_none(rng):
-    """Recorded matrices have whole powers from 1 on, of square ones; others are refused as by SciPy."""
+    """Recorded matrices have whole powers from 0 on, of square ones; others are refused as by SciPy."""
     values = lucid.tensor(rng.standard_normal(3), requires_grad=True)
     square, wide = (sparse.csr_matrix((values, ([0, 1, 2], [2, 0, 1])), shape=(3, n)) for n in (3, 4))
-    for matrix, power in ((square, 0), (square, 1.5), (square, -1), (wide, 2)):
-        with pytest.raises(ValueError, match="expected a square matrix and a whole power of 1 or more"):
+    for matrix, power in ((square, 1.5), (square, -1), (wide, 2)):
+        with pytest.raises(ValueError, match="expected a square matrix and a whole power of 0 or more"):
             matrix**power
+    np.testing.assert_array_equal((square**0).toarray(), np.eye(3))
+    # of elements, the power 0 would fill the matrix
+    for refused in (lambda: sparse.csr_array(square) ** 0, lambda: square.power(0)):
+        with pytest.raises(NotImplementedError, match="zero power is not supported"):
+            refused()

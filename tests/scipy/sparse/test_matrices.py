@@ -373,7 +373,7 @@ REFUSED = {
     "no rule": (lambda A, x: A.max(), TypeError, r"csr_matrix.max has no rule, .* A.toarray\(\)"),
     "two sparse": (lambda A, x: A / A, TypeError, "a quotient of two sparse matrices has no rule"),
     "sparse sizes": (lambda A, x: A @ A[:3], ValueError, r"dimension mismatch: .*\(5, 5\) and one of \(3, 5\)"),
-    "power": (lambda A, x: A**0.5, ValueError, "expected a square matrix and a whole power of 1 or more"),
+    "power": (lambda A, x: A**0.5, ValueError, "expected a square matrix and a whole power of 0 or more"),
     "a function": (lambda A, x: sparse.kron(A, A), TypeError, "kron has no rule"),
     "a solver": (lambda A, x: sparse.linalg.expm(A), TypeError, "linalg.expm has no rule"),
     "an array of one object": (lambda A, x: np.asarray(A), TypeError, r"no array of NumPy's: use A.toarray\(\)"),

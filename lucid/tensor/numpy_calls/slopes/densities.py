@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import TYPE_CHECKING, Any
 
+from lucid.base.dtype import float64
+from lucid.ops.base.promotion import cast_to, tensor_dtype
+from lucid.ops.elementwise.comparison import eq, gt
 from lucid.ops.elementwise.exponential import exp, log, log1p, xlog1py, xlogy
-from lucid.ops.elementwise.power import square
+from lucid.ops.elementwise.logic import logical_or
+from lucid.ops.elementwise.power import sqrt, square
 from lucid.ops.elementwise.rounding import floor
+from lucid.ops.elementwise.selection import where
 from lucid.ops.elementwise.special import erf, lgamma
 from lucid.tensor.numpy_calls.by_scipy import SLOPES, by_scipy, enter
 
@@ -19,7 +25,9 @@ if TYPE_CHECKING:
 
 def of_gamma(a: Tensor, x: Tensor) -> Any:
     """Return the density of the gamma distribution of scale 1."""
-    return exp(xlogy(a - 1, x) - x - lgamma(a))
+    is_end = eq(x, math.inf)
+    x = where(is_end, 1.0, x)
+    return where(is_end, 0.0, exp(xlogy(a - 1, x) - x - lgamma(a)))
 
 
 def of_chi_square(v: Tensor, x: Tensor) -> Any:
@@ -34,15 +42,22 @@ def of_beta(a: Tensor, b: Tensor, x: Tensor) -> Any:
 
 def of_f(m: Tensor, n: Tensor, x: Tensor) -> Any:
     """Return the density of the F distribution."""
-    whole = m * x + n
-    return of_beta(m * 0.5, n * 0.5, m * x / whole) * (m * n / square(whole))
+    is_end = eq(x, math.inf)
+    x = where(is_end, 1.0, x)
+    half, other = m * 0.5, n * 0.5
+    size = half * log(m / n) - (lgamma(half) + lgamma(other) - lgamma(half + other))
+    return where(is_end, 0.0, exp(xlogy(half - 1, x) - (half + other) * log1p(m * x / n) + size))
 
 
 def of_student(v: Tensor, t: Tensor) -> Any:
     """Return the density of Student's distribution."""
-    half = v * 0.5
-    size = lgamma(half + 0.5) - lgamma(half) - log(v * math.pi) * 0.5
-    return exp(size - (half + 0.5) * log1p(square(t) / v))
+    # beyond this it is the normal distribution's, which has none of the infinities of the others
+    is_normal = gt(v, 1e20)
+    half = where(is_normal, 1.0, v) * 0.5
+    # the quotient of gamma functions is near the root of the half, and their logarithms far from each other
+    size = by_scipy("poch")(half, 0.5) / sqrt(half * (2 * math.pi))
+    other = size * exp(-(half + 0.5) * log1p(square(t) / (half * 2)))
+    return where(is_normal, exp(square(t) * -0.5) / math.sqrt(2 * math.pi), other)
 
 
 def of_poisson(k: Tensor, m: Tensor) -> Any:
@@ -56,8 +71,16 @@ def downwards(slope: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def inverted(name: str, density: Callable[..., Any], sign: float = 1.0) -> Callable[..., Any]:
-    """Return the slope of the inverse of a distribution function, of the name of the inverse."""
-    return lambda *operands: sign / density(*operands[:-1], by_scipy(name)(*operands))
+    """Return the slope of the inverse of a distribution function, of the name of the inverse; 0 of one at a point."""
+
+    def slope(*operands: Tensor) -> Any:
+        # in float32 nothing may be left between the place and its end
+        *parameters, share = [cast_to(each, float64) for each in operands]
+        is_point = functools.reduce(logical_or, [eq(each, 0) for each in parameters])
+        height = density(*[where(is_point, 1.0, each) for each in parameters], by_scipy(name)(*parameters, share))
+        return cast_to(where(is_point, 0.0, sign / height), tensor_dtype(operands[-1]))
+
+    return slope
 
 
 enter(

@@ -39,7 +39,10 @@ def _slope_of_inverse(x: Tensor) -> Any:
     is_low = lt(x, 0.5)
     low, high = where(is_low, x, 0.0), where(is_low, 1.0, x)
     below = cos_of_turns(low) * by_scipy("gamma")(1 - low) - by_scipy("rgamma")(low) * digamma(1 - low)
-    return where(is_low, below, -(by_scipy("rgamma")(high) * digamma(high)))
+    is_end = eq(high, math.inf)
+    high = where(is_end, 1.0, high)
+    above = where(is_end, 0.0, -(by_scipy("rgamma")(high) * digamma(high)))
+    return where(is_low, below, above)
 
 
 enter(
