@@ -51,11 +51,6 @@ FILTERS = [
     Row("lfilter", lambda l, a, x: l.lfilter([1.0], division(a), x), (STABLE, complex_of(30))),
     Row("lfilter", lambda l, b, a, x: l.lfilter(b, division(a * (1 + 0.5j)), x), (complex_of(3), STABLE, LINE)),
     Row("lfilter_zi", lambda l, b, a: l.lfilter_zi(b, division(a)), ((3,), STABLE)),
-    Row(
-        "lfilter_zi",
-        lambda l, b, a: l.lfilter_zi(b, a * np.array([0, 0, 0, 1]) + np.array([0, 0, 1.5, 0])),
-        ((3,), STABLE),
-    ),
     *[
         Row(
             "filtfilt",

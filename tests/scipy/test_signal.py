@@ -58,6 +58,18 @@ def test_small_weights_count(rng):
             np.testing.assert_allclose(mine, other, rtol=1e-9, atol=1e-12)
 
 
+def test_leading_zeros_of_a_denominator(rng):
+    """States of a filter at rest are the same with zeros in front of the denominator, which SciPy drops, or refuses."""
+    b, a = rng.uniform(0.5, 1, 3), np.array([0, 0, 1.5, 0.2, -0.1])
+    grads = []
+    for denominator in (a, a[2:]):
+        leaf = lucid.tensor(denominator, requires_grad=True)
+        state = signal.lfilter_zi(b, leaf)
+        np.testing.assert_allclose(values(state), theirs.lfilter_zi(b, a[2:]), rtol=1e-12)
+        grads.append(values(lucid.autograd.grad(state.sum(), leaf)[0]))
+    np.testing.assert_allclose(grads[0], [0, 0, *grads[1]], rtol=1e-12)
+
+
 def test_what_is_plain(rng):
     """Without a gradient, and of functions that can have none, a result is SciPy's own."""
     x = rng.standard_normal(40)

@@ -43,10 +43,10 @@ def logsumexp(
     a, b = (*in_one_dtype(a), b) if type(b) in {bool, int, float} else in_one_dtype(a, b)
     if a.dtype.kind == "c":
         raise NumpyCallError("scipy.special.logsumexp: with a Tensor the numbers must be real")
-    if hasattr(b, "dtype"):
-        a, b = lnp.broadcast_arrays(a, b)
-    values, factors = plain(a), 1 if b is None else plain(b)
-    counted = lnp.where(factors == 0, -np.inf, values)
+    if b is not None:
+        a, b = lnp.broadcast_arrays(a, b) if hasattr(b, "dtype") else (a, lnp.full_like(plain(a), b))
+    values, factors = plain(a), plain(b)
+    counted = values if b is None else lnp.where(factors == 0, -np.inf, values)
     # of nothing, the zeros that the sum of nothing is
     top = (lnp.max if values.size else lnp.sum)(counted, axis=axis, keepdims=True)
     top = lnp.where(lnp.isfinite(top), top, 0.0)

@@ -1,4 +1,4 @@
-"""Box-Cox transforms, their inverses, and the two quotients of which they are made."""
+"""Box-Cox transforms and their inverses, made of two quotients."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def relative_logarithm(u: Tensor) -> Any:
 
 
 def _growth(line: Tensor, lmbda: Tensor) -> Any:
-    """Return the product of a logarithm, which may be infinite, and a degree, 0 of a degree of 0."""
+    """Return the product of a degree and a logarithm: 0 of a degree of 0, and of an infinite logarithm too."""
     is_endless = logic.logical_and(comparison.eq(lmbda, 0), nonfinite.isinf(line))
     return arithmetic.mul(lmbda, selection.where(is_endless, 0.0, line))
 

@@ -1,4 +1,4 @@
-"""Functions of real numbers, written in ops, whose slopes are written beside them.
+"""Functions of real numbers, written in ops, with their slopes beside them.
 
 The slopes that follow from a formula's ops multiply what may be infinite with what is then zero, and take the
 difference of near numbers, where the slope itself is a number that can be written down.
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Known(Function):
-    """A function of operands of one shape, and for each of them the slope: a function of all, which records."""
+    """A function of operands of one shape, and for each of them the slope: a recorded function of all."""
 
     @staticmethod
     def forward(ctx: Any, value: Callable[..., Any], slopes: Sequence[Callable[..., Any]], *operands: Tensor) -> Any:

@@ -164,13 +164,13 @@ def _smooth_huber_slope(delta: Tensor, r: Tensor) -> Any:
 
 
 def _is_undecided(delta: Tensor, r: Tensor) -> Any:
-    """Return where `r` is zero and delta as well, or no finite number."""
+    """Mark an `r` of zero beside a delta of zero, or of no finite number."""
     is_extreme = logic.logical_or(comparison.eq(delta, 0), logic.logical_not(nonfinite.isfinite(delta)))
     return logic.logical_and(comparison.eq(r, 0), is_extreme)
 
 
 def _smooth_bend(delta: Tensor, r: Tensor) -> Any:
-    """Return ``hypot(delta, r)``, and what times r is that less delta, of -1 to 1 and no difference."""
+    """Return ``hypot(delta, r)``, and its excess over delta divided by r: of -1 to 1, and no difference."""
     safe = selection.where(_is_undecided(delta, r), 1.0, delta)
     is_far = logic.logical_and(nonfinite.isinf(r), nonfinite.isfinite(delta))
     height = trigonometry.hypot(safe, selection.where(is_far, 1.0, r))

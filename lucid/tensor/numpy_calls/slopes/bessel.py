@@ -77,7 +77,7 @@ def of_sphere(name: str, below_sign: float, above_sign: float) -> Callable[..., 
 
 
 def away_from_pole(name: str, slope: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a slope that is infinite at 0 where the function is: of terms of both signs the sum is no number."""
+    """Return a slope, infinite at a pole at 0: of terms of both signs the sum is no number."""
 
     def function(*operands: Any) -> Any:
         x, made = operands[-1], slope(*operands)

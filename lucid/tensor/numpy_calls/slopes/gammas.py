@@ -29,7 +29,7 @@ def sign_of_turns(whole: Tensor) -> Any:
 
 
 def cos_of_turns(x: Tensor) -> Any:
-    """Return ``cos(pi * x)``, exact far out too, where the product is rounded."""
+    """Return ``cos(pi * x)``, exact far out too, though the product is rounded there."""
     whole = rint(x)
     return cos((x - whole) * math.pi) * sign_of_turns(whole)
 
@@ -65,7 +65,7 @@ enter(
 
 
 def whole_steps(z: Tensor, m: Tensor) -> Any:
-    """Return where a step is a whole number, and both of its ends are below a half, where the gamma function has poles.
+    """Mark whole steps with both ends below a half, among the poles of the gamma function.
 
     Those of `digamma` are then the same at both ends.
     """
@@ -73,13 +73,13 @@ def whole_steps(z: Tensor, m: Tensor) -> Any:
 
 
 def small_step(z: Tensor, m: Tensor) -> Any:
-    """Return where a step is small beside the distance from poles: there Taylor's series of `digamma` is exact."""
+    """Mark steps small beside the distance from poles: of these Taylor's series of `digamma` is exact."""
     room = where(gt(z, 0), z, absolute(z - rint(z)))
     return lt(absolute(m), room * (5e-4 if z.array.dtype.itemsize > 4 else 0.02))
 
 
 def rise(z: Tensor, m: Tensor) -> Any:
-    """Return ``digamma(z + m) - digamma(z)``, also of a small step, and where both are poles."""
+    """Return ``digamma(z + m) - digamma(z)``, also of a small step, and of two poles."""
     is_both, end = whole_steps(z, m), z + m
     # by reflection
     start, stop, step = where(is_both, 1 - z, z), where(is_both, 1 - end, end), where(is_both, -m, m)
@@ -91,7 +91,7 @@ def rise(z: Tensor, m: Tensor) -> Any:
 
 
 def is_near_pole(z: Tensor, m: Tensor) -> Any:
-    """Return where the slope of ``gamma(z + m) / gamma(z)`` is not to be the quotient times its `rise`."""
+    """Mark quotients ``gamma(z + m) / gamma(z)`` with a slope that is not to be the quotient times its `rise`."""
     return logical_and(lt(z, 0.5), logical_not(logical_or(whole_steps(z, m), small_step(z, m))))
 
 

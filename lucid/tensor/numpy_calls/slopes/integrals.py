@@ -29,7 +29,7 @@ HEIGHT = 2 / math.sqrt(math.pi)
 
 
 def evenly(name: str, z: Tensor) -> Any:
-    """Return a spherical function of order 0, which is even: of real numbers SciPy has none below 0."""
+    """Return a spherical function of order 0, an even one: of real numbers SciPy has none below 0."""
     return by_scipy(name)(0, z if z.array.dtype.kind == "c" else where(lt(z, 0), -z, z))
 
 
@@ -138,7 +138,7 @@ def _place(x: Tensor, sigma: Tensor, gamma: Tensor) -> Any:
 
 
 def _is_wing(x: Tensor, sigma: Tensor, gamma: Tensor) -> Any:
-    """Return where the asymptotic series of w(z) holds: there its slopes are no differences, and sigma may be 0."""
+    """Mark places far out in units of sigma, by the asymptotic series of w(z): its slopes are no differences."""
     is_wide = logical_and(ge(sigma, 0), gt(absolute(x + gamma * 1j), sigma * (FAR * math.sqrt(2))))
     return logical_and(is_wide, logical_or(ge(gamma, 0), eq(sigma, 0)))
 
