@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from lucid.tensor import Tensor
+    from lucid.tensor.numpy_calls.by_scipy import Slope
 
 
 class Known(Function):
@@ -37,7 +38,7 @@ class Known(Function):
         return None, None, *[arithmetic.mul(grads[0], slope(*operands)) if one else None for slope, one in wanted]
 
 
-def with_slopes(value: Callable[..., Any], *slopes: Callable[..., Any]) -> Callable[..., Any]:
+def with_slopes(value: Slope, *slopes: Slope) -> Callable[..., Any]:
     """Return the function of a value and of its slopes, of numbers that promote to floats of one shape."""
 
     def function(*operands: Tensor | float) -> Any:

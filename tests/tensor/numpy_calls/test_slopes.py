@@ -147,6 +147,20 @@ def test_slopes_at_limits(name):
             assert lucid.autograd.grad(slope, x)[0].item() == pytest.approx(bend, rel=1e-8, abs=1e-40), arguments
 
 
+def test_slopes_by_the_first_argument():
+    """At ends of a domain and at zeros beside poles, the slope by the first argument is the function's."""
+    rows = [
+        *[("boxcox", (0.0, 1.0), 1.0), ("boxcox1p", (-1.0, 2.0), 0.0), ("boxcox1p", (-1.0, 1.0), 1.0)],
+        *[("inv_boxcox", (-1.0, 1.0), 1.0), ("inv_boxcox1p", (-2.0, 0.5), 0.0), ("pseudo_huber", (0.0, 2.0), 2.0)],
+        *[("poch", (0.0, 2.0), 1.0), ("poch", (-1.0, 2.0), -1.0), ("poch", (-3.0, 2.0), -5.0)],
+        *[("binom", (0.0, 2.0), -0.5), ("beta", (0.5, -0.5), math.gamma(0.5) * math.gamma(-0.5))],
+    ]
+    for name, (first, other), wanted in rows:
+        x = lucid.tensor(first, dtype=lucid.float64, requires_grad=True)
+        made = SPECIAL[name](x, lucid.tensor(other, dtype=lucid.float64))
+        assert lucid.autograd.grad(made, x)[0].item() == pytest.approx(wanted, rel=1e-12), (name, first, other)
+
+
 @pytest.mark.parametrize("name", ["fresnel", "sici", "shichi", "airy"])
 def test_results_that_are_not_used(name):
     """Of several results each has its own slope, whatever those of the others are: at 0 some are infinite."""

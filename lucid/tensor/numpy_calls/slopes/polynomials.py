@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.ops.elementwise.comparison import eq
 from lucid.ops.elementwise.selection import where
-from lucid.tensor.numpy_calls.by_scipy import by_scipy, enter
+from lucid.tensor.numpy_calls.by_scipy import Slope, by_scipy, enter
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,17 +44,18 @@ def of_jacobi(n: Tensor, alpha: Tensor, beta: Tensor, x: Tensor) -> Any:
     return by_scipy("eval_jacobi")(n - 1, alpha + 1, beta + 1, x) * ((n + alpha + beta + 1) * 0.5)
 
 
-def unless_constant(slope: Callable[..., Any]) -> Callable[..., Any]:
+def unless_constant(slope: Slope) -> Callable[..., Any]:
     """Return a slope that is 0 of degree 0: below that SciPy's polynomials have poles, and are infinite far out."""
+    of_degree: Callable[..., Any] = slope
 
     def function(n: Tensor, *others: Any) -> Any:
         is_constant = eq(n, 0)
-        return where(is_constant, 0.0, slope(where(is_constant, 1, n), *others))
+        return where(is_constant, 0.0, of_degree(where(is_constant, 1, n), *others))
 
     return function
 
 
-POLYNOMIALS: dict[str, Callable[..., Any]] = {
+POLYNOMIALS: dict[str, Slope] = {
     "eval_chebyc": lambda n, x: of_first_kind(n, x * 0.5),
     "eval_chebys": lambda n, x: of_gegenbauer(n, 1.0, x * 0.5) * 0.5,
     "eval_chebyt": of_first_kind,
