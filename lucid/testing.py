@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
@@ -213,10 +214,17 @@ def _has_array(value: Any) -> bool:
     return isinstance(value, TensorBase) or is_array(value)
 
 
+def _distance(a: Any, e: Any) -> Any:
+    """Return the absolute difference; of integers without their sign, so that none is too large."""
+    if a.dtype.kind != "i":
+        return np.abs(a - e)
+    return np.where(a > e, a.view(np.uint64) - e.view(np.uint64), e.view(np.uint64) - a.view(np.uint64))
+
+
 def _value_difference(a: Any, e: Any, rtol: float, atol: float, what: str, *, equal_nan: bool) -> str | None:
     """Return the largest difference of two arrays of one kind of numbers in words, or None if all are close."""
     with np.errstate(all="ignore"):
-        differences = np.abs(a - e)
+        differences = _distance(a, e)
         close = (a == e) | (np.isfinite(differences) & (differences <= atol + rtol * np.abs(e)))
         if equal_nan:
             close |= np.isnan(a) & np.isnan(e)
@@ -254,7 +262,7 @@ def make_tensor(
     exclude_zero: bool = False,
     memory_format: memory_format | None = None,
 ) -> Tensor:
-    """Return uniform random numbers in [low, high), to begin a test with.
+    """Return uniform random numbers in [low, high) that `dtype` holds, to begin a test with.
 
     Parameters
     ----------
@@ -265,7 +273,8 @@ def make_tensor(
     device : device or str
         Where they are.
     low, high : float, optional
-        The bounds; by default -9 and 9, of integers -9 and 10, of uint8 0 and 10, of bools 0 and 2.
+        The bounds, or the dtype's where they are beyond these; by default -9 and 9, of integers -9 and 10, of uint8 0
+        and 10, of bools 0 and 2.
     requires_grad : bool
         Whether what is done with it is recorded.
     noncontiguous : bool
@@ -278,7 +287,7 @@ def make_tensor(
     Raises
     ------
     SettingError
-        If `low` is not below `high`.
+        If `low` is not below `high`, or `dtype` has no number between them.
     DtypeError
         If integers or bools are to require grad.
 
@@ -297,16 +306,29 @@ def make_tensor(
     bottom, top = usual[0] if low is None else low, usual[1] if high is None else high
     if not bottom < top:
         raise SettingError(f"make_tensor: low: expected less than high, got {bottom} and {top}")
+    if fraction:
+        least, most = finfo(_real(kind)).min, finfo(_real(kind)).max
+    else:
+        numbers = np.iinfo(np.uint8 if kind.name == "bool" else kind.numpy)
+        least, most = int(numbers.min), 2 if kind.name == "bool" else min(int(numbers.max) + 1, 2**63 - 1)
+    bottom, top = (min(max(bound, least), most) for bound in (bottom, top))
+    if not fraction:
+        bottom, top = math.ceil(bottom), math.ceil(top)
+    if not bottom < top:
+        raise SettingError(f"make_tensor: expected bounds between which {kind} has a number, got {low} and {high}")
     if requires_grad and not fraction:
         raise DtypeError(f"make_tensor: requires_grad: expected a floating-point or complex dtype, got {kind}")
     gaps = noncontiguous and int(np.prod(sizes)) > 1
     drawn = (*sizes[:-1], 2 * sizes[-1]) if gaps else sizes
     if fraction:
         parts: list[Any] = [rand(drawn, device=device, dtype=_real(kind)) for _ in range(1 + kind.is_complex)]
-        parts = [part * (top - bottom) + bottom for part in parts]
+        if top - bottom <= most:
+            parts = [part * (top - bottom) + bottom for part in parts]
+        else:
+            parts = [part * top + (1 - part) * bottom for part in parts]
         made: Any = parts[0] + parts[1] * 1j if kind.is_complex else parts[0]
     else:
-        made = randint(int(bottom), int(top), drawn, device=device)
+        made = randint(cast("int", bottom), cast("int", top), drawn, device=device)
     made = made.to(kind)
     if exclude_zero:
         made[made == 0] = finfo(_real(kind)).tiny if fraction else 1

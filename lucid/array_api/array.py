@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from lucid.array_api.infinities import whole_quotient
 from lucid.array_api.operands import together
 from lucid.autograd.base import TensorBase
+from lucid.autograd.recording.views import change_in_place
 from lucid.ops.base.promotion import OperandTypeError
 from lucid.ops.index import indexing
 from lucid.ops.index.steps import stepped
@@ -66,8 +67,7 @@ class Array(Tensor):
         return quotient(other, self)
 
     def __ifloordiv__(self, other: Any) -> Any:
-        self[...] = self // other
-        return self
+        return change_in_place(self, self // other)
 
     def __iter__(self) -> Iterator[Any]:
         """Return the parts along the first dimension."""

@@ -11,6 +11,7 @@ from lucid.array_api.operands import checked_tensor, together
 from lucid.autograd.base import TensorBase
 from lucid.base.device import as_device
 from lucid.base.dtype import get_default_dtype
+from lucid.errors import SettingError
 from lucid.ops.base.promotion import cast_to
 from lucid.ops.creation import data, filling, ranges
 from lucid.ops.elementwise import comparison
@@ -54,6 +55,8 @@ def asarray(obj: Any, /, *, dtype: Dtype | None = None, device: Device = None, c
         If a copy is needed, and `copy` is False.
     """
     if is_sequence(obj) and next(tensors_in(obj), None) is not None:
+        if copy is False:
+            raise SettingError("asarray: copy=False: tensors in a sequence are copied into one array: leave copy out")
         obj, copy = _stacked(obj, next(tensors_in(obj))), None
     return data.asarray(obj, dtype=dtype, device=device, copy=copy)
 

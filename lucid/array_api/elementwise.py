@@ -109,4 +109,4 @@ def clip(x: Tensor, /, min: Tensor | float | None = None, max: Tensor | float | 
     """Return ``clip`` of the array API: bounds come to the dtype of `x`."""
     wanted = tensor_dtype(checked_tensor(x))
     low, high = (cast_to(bound, wanted) if isinstance(bound, TensorBase) else bound for bound in (min, max))
-    return clipped(x, low, high)
+    return clipped(x, min=low, max=high)

@@ -11,6 +11,7 @@ import pytest
 
 import lucid
 from lucid import array_api as xp
+from lucid.errors import DtypeError, SettingError
 
 BINARY = [
     operator.add, operator.sub, operator.mul, operator.truediv, operator.floordiv, operator.mod, operator.pow,
@@ -109,3 +110,25 @@ def test_arrays_are_copied_and_pickled():
     assert type(x.softmax(0)) is lucid.Tensor
     assert (x == None) is False  # noqa: E711 - what Python's operator gives beside what is no array
     assert {x: 1}[x] == 1
+
+
+def test_quotients_in_place():
+    """They have the array's dtype or are refused, and it is the array that changes."""
+    x = xp.asarray([7, 8])
+    same = x
+    x //= 2
+    assert x is same
+    assert x.tolist() == [3, 4]
+    for array, other in ((x, 2.5), (xp.asarray([True]), xp.asarray([2]))):
+        before = array.tolist()
+        with pytest.raises(DtypeError, match="can't be cast to the desired output type"):
+            array //= other
+        assert array.tolist() == before
+
+
+def test_a_sequence_of_tensors_is_copied():
+    """It becomes one array, which no memory of theirs is, and is refused where that may not be."""
+    parts = [xp.asarray(1), xp.asarray(2)]
+    assert xp.asarray(parts).tolist() == xp.asarray(parts, copy=True).tolist() == [1, 2]
+    with pytest.raises(SettingError, match="copy=False: tensors in a sequence are copied"):
+        xp.asarray(parts, copy=False)

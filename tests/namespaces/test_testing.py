@@ -190,3 +190,44 @@ def test_what_cannot_be_compared_is_a_mistake_in_the_call_too(other):
                 assert_close(*pair)
     with pytest.raises(AssertionError, match="Expected 'b' but got 'a'"):
         assert_close("a", "b")
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int64"])
+def test_differences_larger_than_the_dtype(dtype):
+    """Integers at both ends of their range are apart, alone and in tensors, and the difference is told whole."""
+    ends = np.iinfo(dtype)
+    a, e = (lucid.tensor([bound], dtype=getattr(lucid, dtype)) for bound in (ends.min, ends.max))
+    whole = int(ends.max) - int(ends.min)
+    for given in ((a, e), (e, a), (int(ends.min), int(ends.max))):
+        for settings in ({}, {"rtol": 1e-3, "atol": 1.0}):
+            with pytest.raises(AssertionError, match=f"bsolute difference: {whole}"):
+                lucid.testing.assert_close(*given, **settings)
+    near = lucid.tensor([ends.max - 1], dtype=getattr(lucid, dtype))
+    lucid.testing.assert_close(near, e, rtol=0, atol=1)
+    with pytest.raises(AssertionError, match="difference: 1 "):
+        lucid.testing.assert_close(near, e)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "low", "high", "least", "most"),
+    [
+        ("int64", 0.5, 2.5, 1, 2), ("int8", -200, 0, -128, -1), ("uint8", -5, 3, 0, 2), ("bool", -3, 9, 0, 1),
+        ("int64", -(2**70), -(2**63) + 3, -(2**63), -(2**63) + 2), ("int16", 32766, 1e9, 32766, 32767),
+    ],
+)  # fmt: skip
+def test_whole_numbers_of_make_tensor(dtype, low, high, least, most):
+    """They are those of [low, high) that the dtype has, the lowest and the highest among many."""
+    kind = getattr(lucid, dtype)
+    made = lucid.testing.make_tensor(3000, dtype=kind, device="cpu", low=low, high=high)
+    assert (made.dtype, int(made.min()), int(made.max())) == (kind, least, most)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "complex64"])
+def test_all_numbers_of_make_tensor(dtype):
+    """Bounds of the whole range, and beyond it, give finite numbers of either sign."""
+    made = lucid.testing.make_tensor(500, dtype=getattr(lucid, dtype), device="cpu", low=-1e308, high=1.7e308)
+    assert made.isfinite().all()
+    assert (made.real < 0).any()
+    assert (made.real > 0).any()
+    with pytest.raises(ValueError, match="expected bounds between which lucid.uint8 has a number, got 300 and 400"):
+        lucid.testing.make_tensor(3, dtype=lucid.uint8, device="cpu", low=300, high=400)
