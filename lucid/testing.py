@@ -218,7 +218,9 @@ def _distance(a: Any, e: Any) -> Any:
     """Return the absolute difference; of integers without their sign, so that none is too large."""
     if a.dtype.kind != "i":
         return np.abs(a - e)
-    return np.where(a > e, a.view(np.uint64) - e.view(np.uint64), e.view(np.uint64) - a.view(np.uint64))
+    ours, theirs = a.view(np.uint64), e.view(np.uint64)
+    difference: Any = np.where(a > e, ours - theirs, theirs - ours)
+    return difference
 
 
 def _value_difference(a: Any, e: Any, rtol: float, atol: float, what: str, *, equal_nan: bool) -> str | None:

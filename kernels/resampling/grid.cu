@@ -75,7 +75,7 @@ template <typename R, int MODE> struct Near {
         R position = (place + 1) * slope - (aligned ? (R)0 : (R)0.5);
         if (MODE != BICUBIC) position = inside(position, size, padding, aligned, slope);
         if (!(position < (R)1e9 && position > (R)-1e9)) {
-            position = -100;
+            position = position > 0 ? size + (R)100 : (R)-100;
             slope = 0;
         }
         R first = MODE == NEAREST ? rint(position) : floor(position);

@@ -98,6 +98,9 @@ class Parameter(NamedTuple):
             raise DtypeError(f"{function}: {self} needs a number, got {type(value).__name__} {value!r}")
         if wanted == _BFLOAT16:
             return int(np.array(value, _BFLOAT16).view(np.uint16))
+        if wanted == np.float16:
+            with np.errstate(over="ignore"):  # infinite, as the other types have it
+                return float(np.float16(value))
         if real:
             return float(value)
         limits = None if wanted.kind == "b" else np.iinfo(wanted)

@@ -229,5 +229,5 @@ def test_all_numbers_of_make_tensor(dtype):
     assert made.isfinite().all()
     assert (made.real < 0).any()
     assert (made.real > 0).any()
-    with pytest.raises(ValueError, match="expected bounds between which lucid.uint8 has a number, got 300 and 400"):
+    with pytest.raises(ValueError, match=r"expected bounds between which lucid\.uint8 has a number, got 300 and 400"):
         lucid.testing.make_tensor(3, dtype=lucid.uint8, device="cpu", low=300, high=400)

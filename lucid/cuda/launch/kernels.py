@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from lucid.base.locks import Once, new_lock, new_rlock
-from lucid.cuda.launch.parameters import Parameters, last_packer
+from lucid.cuda.launch.parameters import Parameters, check_numbers, last_packer
 from lucid.cuda.launch.plans import note, recordings
 from lucid.cuda.source.signature import NUMBERS, source
 from lucid.cuda.source.sources import joined
@@ -245,6 +245,7 @@ class Launcher:
                 try:
                     pack(words, start, *values)
                 except struct.error as error:
+                    check_numbers(values)
                     raise KernelError(f"{self.name} takes parameters of types {self._codes!r}: {error}") from error
                 try:
                     runs.launch(handle, gx, gy, gz, bx, by, bz, shared, runs.stream().ptr, 0, extra)

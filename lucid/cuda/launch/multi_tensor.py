@@ -11,6 +11,7 @@ twice, which one launch would change in no order.
 
 from __future__ import annotations
 
+import math
 from functools import cache
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -297,12 +298,14 @@ class Arrays:
     def total_norm(self, order: float, wanted: np.dtype[Any]) -> Array:
         """Return the norm of all arrays as one vector, of no dimension and the dtype `wanted`.
 
-        Returns NotImplemented if there is no kernel for it: another order than 1, 2 and infinity, another dtype, or
-        arrays on several devices.
+        Returns NotImplemented if there is no kernel for it: another order than 1, 2 and infinity, another dtype,
+        arrays on several devices, or none in one that is looked through for the largest.
         """
         number = _NORM_ORDERS.get(order)
         if number is None or len(self.devices) != 1:
             return NotImplemented
+        if order == math.inf and not all(array.size for array in self._arrays):
+            return NotImplemented  # nothing is the largest of no elements, which is refused elsewhere
         if any(dtype.kind == "c" or _kind_of(dtype)[0] is None for dtype in self.dtypes):
             return NotImplemented
         known, strided = self._layout.tables(_norm_partial, self._arrays, 1, (number,))

@@ -9,7 +9,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 __all__ = ["Parameters", "last_packer"]
 
@@ -87,6 +87,17 @@ def last_packer(codes: str, count: int) -> Callable[..., None]:
     packer = struct.Struct(form)
 
     def pack(words: array[int], *values: float) -> None:
-        packer.pack_into(words, Parameters.start + start, *values)
+        try:
+            packer.pack_into(words, Parameters.start + start, *values)
+        except struct.error:
+            check_numbers(values)
+            raise
 
     return pack
+
+
+def check_numbers(values: Sequence[object]) -> None:
+    """Raise Python's OverflowError, as the host's operations do, if one of the values is more than any float."""
+    for value in values:
+        if isinstance(value, int):
+            float(value)

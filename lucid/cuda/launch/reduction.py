@@ -152,7 +152,7 @@ class Reduction:
         instance, size = known
         itemsize = x.dtype.itemsize
         address = x.data.ptr
-        traversal = traversal_of(x.shape, x.strides, itemsize, dim, address % VECTOR_BYTES == 0, self.ordered)
+        traversal = traversal_of(x.shape, x.strides, itemsize, dim, address % VECTOR_BYTES, self.ordered)
         if traversal is None:
             return NotImplemented
         out = empty(result_shape(x.shape, dim, keepdim), dtype)
@@ -237,9 +237,9 @@ def packed_axes(axes: Sequence[Axis]) -> tuple[int, ...]:
 
 @functools.lru_cache(maxsize=4096)
 def traversal_of(
-    shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int, dim: tuple[int, ...], aligned: bool, ordered: bool
+    shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int, dim: tuple[int, ...], offset: int, ordered: bool
 ) -> Traversal | None:
-    """Return the traversal for arrays of this layout; None if they have too many axes."""
+    """Return the traversal for arrays of this layout, `offset` bytes behind whole vectors; None of too many axes."""
     steps = [(size, stride // itemsize) for size, stride in zip(shape, strides, strict=True)]
     kept = merged_axes([step for d, step in enumerate(steps) if d not in dim])
     along = [step for d, step in enumerate(steps) if d in dim]
@@ -255,6 +255,8 @@ def traversal_of(
     width = VECTOR_BYTES // itemsize
     inner = reduced[-1][1] if reduced else 0
     by_rows = not kept or 0 < abs(inner) <= abs(kept[-1][1])
+    # a walk against the strides begins elsewhere
+    aligned = (offset + first * itemsize) % VECTOR_BYTES == 0
     vectors = aligned and fits(reduced if by_rows else kept, kept if by_rows else reduced, width, tail=by_rows)
     shape_of = rows_shape if by_rows else columns_shape
     block, grid = shape_of(rows, length, width if vectors else 1)

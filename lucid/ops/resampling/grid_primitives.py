@@ -305,7 +305,8 @@ def nearby_along(xp: ModuleType, place: Array, size: int, orders: range, how: Sa
         slopes = slope * sign
     if xp is not np or not np.abs(position).max(initial=0) < FAR:
         far = ~(xp.abs(position) < FAR)
-        position = xp.where(far, place.dtype.type(-100), position)
+        away = xp.where(position > 0, place.dtype.type(size + 100), place.dtype.type(-100))
+        position = xp.where(far, away, position)
         slopes = xp.where(far, place.dtype.type(0), slopes)
     first = xp.rint(position) if how.mode == "nearest" else xp.floor(position)
     by_order: dict[int, list[Array]] = {}

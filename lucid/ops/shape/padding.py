@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from lucid.arguments import among
@@ -14,6 +15,7 @@ from lucid.ops.base.core import clone
 from lucid.ops.base.dims import along, sizes_in
 from lucid.ops.base.promotion import accumulation_dtype, array_of, tensor_dtype
 from lucid.ops.base.scalars import as_element, as_scalar
+from lucid.ops.elementwise.arithmetic import neg
 from lucid.ops.index.select import view_at
 from lucid.ops.shape.splitting import spans
 
@@ -126,10 +128,14 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
     whole = [size + max(0, before) + max(0, after) for size, (before, after) in zip(shape, pads, strict=True)]
     check_size("pad", whole, input.array.itemsize)
     value = 0 if value is None else as_scalar(value, "value")
+    minus = isinstance(value, float) and not value and math.copysign(1, value) < 0
     added = tuple([(max(0, before), max(0, after)) for before, after in pads])
     if mode == "constant":
         # what does not fit is refused as where a tensor is made of it
         value = as_element(value, tensor_dtype(input), "value") if value else 0
+        if minus and input.array.dtype.kind in "fV":
+            # launches are remembered by their settings, of which both zeros are the same
+            return neg(_pad(cut(neg(input), pads), pads=added, value=0))
         return _pad(cut(input, pads), pads=added, value=value)
     if value:
         raise SettingError(f"pad: mode {mode!r} does not take a value, got {value}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 import struct
 import subprocess
 import sys
@@ -429,6 +430,27 @@ def test_a_kernel_of_ones_own(module, rng):
     rounded = [1, -7, 65535, 2**32 - 1, 2.0**63, np.float16(0.1), ml_dtypes.bfloat16(0.1), 0.1]
     assert out.tolist() == [float(value) for value in rounded]
     module["numbers"](1, 1, (out.data_ptr(), *values))
+    module["numbers"](1, 1, (out, *values[:5], 70000.0, 1e39, -1e39))
+    assert out.tolist()[5:] == [math.inf, math.inf, -1e39]
+    with pytest.raises(OverflowError, match="int too large to convert to float"):
+        module["numbers"](1, 1, (out, *values[:7], 10**400))
+
+
+@pytest.mark.gpu
+def test_numbers_that_no_float_holds():
+    """An operation raises what it raises on the CPU, at its first call and where its launch is known."""
+    number = 10**400
+    for device in ("cpu", "cuda"):
+        x = lucid.ones(3, device=device)
+        for call in (
+            lambda x, n: x + n, lambda x, n: n + x, lambda x, n: x < n, lambda x, n: lucid.clamp(x, max=n),
+            lambda x, n: x.add_(n), lambda x, n: lucid.where(x > 0, x, n),
+        ):  # fmt: skip
+            for _ in range(2):
+                with pytest.raises(OverflowError, match="int too large to convert to float"):
+                    call(x, number)
+                call(x, 0)
+        assert x.tolist() == [1.0] * 3
 
 
 @pytest.mark.gpu

@@ -79,6 +79,24 @@ def test_any_mix_of_axes(name, layout, rng):
                     check(name, x, "float32", dim, False, layout)
 
 
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("name", ["sum", "amax", "var"])
+def test_any_address_and_direction(name, dtype, rng):
+    """Rows begin at any distance from an address of whole vectors, and run up or down from there."""
+    itemsize = np.dtype(dtype).itemsize
+    for width in (16, 17, 48 // itemsize):
+        memory = rounded(rng.standard_normal(3 * width + 16) + 2, dtype)
+        there = on_device(memory, dtype).array
+        for offset in range(16 // itemsize + 1):
+            for step in (1, -1):
+                here, view = (x[offset : offset + 3 * width].reshape(3, width)[:, ::step] for x in (memory, there))
+                for dim in ((0,), (1,), (0, 1)):
+                    settings, reference = REDUCTIONS[name]
+                    settings = {key: view.dtype if value is None else value for key, value in settings.items()}
+                    got = kernel(name, view, dim=dim, keepdim=False, **settings)
+                    assert_near(got, np.asarray(reference(here, axis=dim, keepdims=False)), dtype, slack=4)
+
+
 @every_float
 @pytest.mark.parametrize(
     ("shape", "dim"), [((70001,), (0,)), ((2, 70000), (1,)), ((9000, 3), (0,)), ((5000, 64), (0,))]
@@ -88,7 +106,7 @@ def test_two_stages(name, shape, dim, dtype, rng):
     """Few and long rows, and tall columns, are cut into chunks, and the chunks merged."""
     x = rounded((rng.standard_normal(shape) + 2) / 8, dtype)  # whose sum is below what float16 holds
     there = on_device(x, dtype).array
-    traversal = traversal_of(there.shape, there.strides, there.dtype.itemsize, dim, True, False)
+    traversal = traversal_of(there.shape, there.strides, there.dtype.itemsize, dim, 0, False)
     assert traversal.grid[1] > 1
     check(name, x, dtype, dim, keepdim=False)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -175,3 +177,18 @@ def test_what_limits_nothing_is_refused(bound):
         with pytest.raises(SettingError, match="expected a number of at least 0"):
             clip()
     assert weight.grad.tolist() == [3.0, 3.0]
+
+
+@pytest.mark.parametrize("order", [1.0, 2.0, 3.0, math.inf])
+def test_norms_with_gradients_of_no_elements(order):
+    """They have a part in no norm, and no largest element: that norm is refused, and no gradient changes."""
+    weights = [nn.Parameter(lucid.zeros(size, device=DEVICE)) for size in (3, 0)]
+    for weight in weights:
+        weight.grad = lucid.ones_like(weight)
+    if order == math.inf:
+        with pytest.raises(RuntimeError, match="non-zero size"):
+            nn.utils.clip_grad_norm_(weights, 0.5, order)
+        assert weights[0].grad.tolist() == [1.0] * 3
+    else:
+        total = nn.utils.clip_grad_norm_(weights, 0.5, order)
+        assert total.item() == pytest.approx(3 ** (1 / order))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,7 @@ import lucid
 from lucid.errors import DtypeError, ShapeError
 from lucid.ops.shape.padding import MODES, pad
 from tests.device import DEVICE, shares_memory
+from tests.gradients import numbers
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -38,6 +41,18 @@ def test_refused(case):
     mode, pads, text = REFUSED[case]
     with pytest.raises(ShapeError, match=text):
         pad(lucid.ones(1, 3), pads, mode)
+
+
+@pytest.mark.parametrize("dtype", [lucid.float16, lucid.float32, lucid.float64])
+def test_zeros_of_either_sign(dtype):
+    """Zeros are added as they are, and the gradient goes to the middle, whichever was added before."""
+    x = lucid.tensor([-0.0, 1.0], dtype=dtype, requires_grad=True)
+    for value in (0.0, -0.0, 0, None, -0.0, 0.0):
+        out = pad(x, (1, 2), value=value)
+        minus = isinstance(value, float) and math.copysign(1, value) < 0
+        assert np.signbit(numbers(out)).tolist() == [minus, True, False, minus, minus]
+        (grad,) = lucid.autograd.grad(out, x, lucid.tensor([1.0, 2.0, 3.0, 4.0, 5.0], dtype=dtype))
+        assert grad.tolist() == [2.0, 3.0]
 
 
 def test_replicate_of_nothing():
