@@ -219,8 +219,7 @@ def _distance(a: Any, e: Any) -> Any:
     if a.dtype.kind != "i":
         return np.abs(a - e)
     ours, theirs = a.view(np.uint64), e.view(np.uint64)
-    difference: Any = np.where(a > e, ours - theirs, theirs - ours)
-    return difference
+    return np.where(cast("Any", a > e), ours - theirs, theirs - ours)
 
 
 def _value_difference(a: Any, e: Any, rtol: float, atol: float, what: str, *, equal_nan: bool) -> str | None:
