@@ -218,8 +218,7 @@ def _distance(a: Any, e: Any) -> Any:
     """Return the absolute difference; of integers without their sign, so that none is too large."""
     if a.dtype.kind != "i":
         return np.abs(a - e)
-    ours, theirs = a.view(np.uint64), e.view(np.uint64)
-    return np.where(cast("Any", a > e), ours - theirs, theirs - ours)
+    return np.maximum(a, e).view(np.uint64) - np.minimum(a, e).view(np.uint64)
 
 
 def _value_difference(a: Any, e: Any, rtol: float, atol: float, what: str, *, equal_nan: bool) -> str | None:
