@@ -110,8 +110,8 @@ PIECEWISE = [
         ((3, 7), X, between(0.1, 3, 4)),
     ),
     *[
-        Row("PPoly", lambda l, c, x, b, e=e: l.PPoly(c, x, own).integrate(-0.3, b, e), ((3, 7), X, between(4, 5)))
-        for own, e in ((False, True), (True, None), ("periodic", True), (True, "periodic"))
+        Row("PPoly", lambda l, c, x, b, o=o, e=e: l.PPoly(c, x, o).integrate(-0.3, b, e), ((3, 7), X, between(4, 5)))
+        for o, e in ((False, True), (True, None), ("periodic", True), (True, "periodic"))
     ],
 ]
 
