@@ -23,6 +23,7 @@ from lucid.base import gpu
 from lucid.base.arrays import on
 from lucid.base.dtype import as_dtype, dtype
 from lucid.errors import DeviceError, LucidError
+from lucid.numpy.writes import count_writes
 from lucid.ops.base.promotion import cast_to
 from lucid.ops.index.indexing import getitem
 from lucid.ops.reduction import extremes, sums
@@ -119,6 +120,8 @@ def array_on_device(values: Iterable[Any]) -> Any:
 
 def computed(name: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Return a function's result of plain arrays: by NumPy, or by CuPy's of its name if an array is on a device."""
+    if next(tensors_in((args, *kwargs.values())), None) is not None:
+        count_writes(name, function, args, kwargs)
     args = plain(args)
     kwargs = {key: plain(value) for key, value in kwargs.items()}
     array = array_on_device((*args, *kwargs.values()))

@@ -127,6 +127,8 @@ class Optimizer:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
+        # a copy that is made in the middle of a step is in none itself
+        vars(self).pop("_stepping", None)
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name in KINDS:

@@ -917,3 +917,22 @@ def test_settings_are_shown_in_order():
     """The repr has a line for each setting of a group, by its name."""
     shown = repr(optim.Adam([lucid.ones(1, requires_grad=True)])).splitlines()[2:-1]
     assert [line.split(":")[0].strip() for line in shown] == sorted(optim.Adam([lucid.ones(1)]).defaults)
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda o: pickle.loads(pickle.dumps(o))], ids=["copied", "pickled"])
+def test_a_copy_from_within_a_step_is_in_none(copied):
+    """Its own steps fire its hooks, and those of the optimizer it was made of go on as they were."""
+    x, made, calls = lucid.ones(1, requires_grad=True), [], []
+    optimizer = optim.SGD([x], lr=0.1)
+
+    def closure():
+        made.append(copied(optimizer))
+        x.grad = lucid.ones(1)
+        return x.detach().sum()
+
+    optimizer.step(closure)
+    (twin,) = made
+    for name, each in (("twin", twin), ("own", optimizer)):
+        each.register_step_pre_hook(lambda *_, name=name: calls.append(name))
+        each.step()
+    assert calls == ["twin", "own"]

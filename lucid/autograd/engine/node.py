@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lucid.autograd.base import TensorBase, births, grad_of, wrap
+from lucid.autograd.base import TensorBase, births, grad_of, version_of, wrap
 from lucid.autograd.hooks.context import in_context
 from lucid.autograd.hooks.firing import check_callable, every_step_hook
 from lucid.autograd.hooks.handle import RemovableHandle
@@ -312,8 +312,7 @@ class AccumulateGrad(Node):
         if edge[0] is not self:
             raise GraphError("a leaf was moved into the graph's interior by an in-place op after it had been used")
         if isinstance(grad, TensorBase):
-            old = leaf.stored_grad
-            leaf.stored_grad = m.clone(grad) if old is None else m.add(old, grad)
+            accumulate_recorded(leaf, grad)
             return ()
         array = leaf.array
         if grad.dtype is not array.dtype:
@@ -363,6 +362,20 @@ class AccumulateGrad(Node):
                 else:
                     leaf.stored_grad = wrap(total)
         return ()
+
+
+def accumulate_recorded(tensor: TensorBase, grad: Any) -> None:
+    """Add a gradient on the graph to the one that a tensor has, which another thread may do, too."""
+    while True:
+        with _accumulation:
+            old: Any = grad_of(tensor)
+            version = None if old is None else version_of(old)[0]
+        # not under the lock, as operations run what users hang on them
+        total = GRAPH.clone(grad) if old is None else GRAPH.add(old, grad)
+        with _accumulation:
+            if tensor.stored_grad is old and (old is None or version_of(old)[0] == version):
+                tensor.stored_grad = total
+                return
 
 
 def moved_error(old: Any, new: Any) -> DeviceError:

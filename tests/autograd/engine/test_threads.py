@@ -98,6 +98,20 @@ class Counter:
 
 
 @contract("10")
+@pytest.mark.parametrize("recorded", [(True, True), (True, False), (False, False)])
+def test_gradients_of_passes_of_any_kind_come_together(recorded):
+    """Passes of several threads that reach one leaf each add their share, whether they are recorded or not."""
+    w = leaf(1.0, 2.0, 3.0)
+
+    def work(create_graph):
+        for _ in range(20):
+            (w * w.detach() + w).sum().backward(create_graph=create_graph)
+
+    together(*[lambda create_graph=create_graph: work(create_graph) for create_graph in recorded * 2])
+    assert w.grad.tolist() == [160.0, 240.0, 320.0]
+
+
+@contract("10")
 def test_hooks_come_and_go_while_backward_runs():
     """80 threads register and remove hooks of every kind on what 20 others run backward over: none of theirs is lost.
 

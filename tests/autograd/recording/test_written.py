@@ -6,10 +6,12 @@ import ast
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import lucid
 from lucid import hooks
+from lucid import numpy as lnp
 from lucid.autograd.graph import allow_mutation_on_saved_tensors
 from lucid.autograd.recording.mutation import FEW
 from lucid.nn import functional as F
@@ -82,7 +84,30 @@ def of_tensor(change: Any) -> Any:
     return x, lambda: change(x)
 
 
-WRITTEN = {
+MASK = np.ones((3, 3), bool)
+BY_NUMPY = {
+    "multiply(out=)": lambda x: lnp.multiply(x, 2.0, out=x),
+    "multiply(out=) by its place": lambda x: lnp.multiply(x, 2.0, x),
+    "modf(out=)": lambda x: lnp.modf(x + 0.5, out=(x, x + 1)),
+    "sum(out=)": lambda x: lnp.sum(x, 0, out=x[0]),
+    "sum(out=) by its place": lambda x: lnp.sum(x, 0, None, x[0]),
+    "cumsum(out=)": lambda x: lnp.cumsum(x, 0, out=x),
+    "clip(out=)": lambda x: lnp.clip(x, 0.0, 1.0, out=x),
+    "round(out=)": lambda x: lnp.round(x + 0.75, out=x),
+    "matmul(out=)": lambda x: lnp.matmul(x + 1, x + 1, out=x),
+    "concatenate(out=)": lambda x: lnp.concatenate([x[:1] * 3, x[1:]], out=x),
+    "einsum(out=)": lambda x: lnp.einsum("ij->ij", x * 2, out=x),
+    "copyto": lambda x: lnp.copyto(x, 1.0),
+    "put": lambda x: lnp.put(x, [0], 9.0),
+    "place": lambda x: lnp.place(x, MASK, [9.0]),
+    "putmask": lambda x: lnp.putmask(x, MASK, [9.0]),
+    "put_along_axis": lambda x: lnp.put_along_axis(x, np.zeros((1, 3), int), 9.0, 0),
+    "fill_diagonal": lambda x: lnp.fill_diagonal(x, 9.0),
+    "add.at": lambda x: lnp.add.at(x, [0], 9.0),
+}
+ON_CPU = pytest.mark.cpu("CuPy's einsum has no `out`")
+
+WRITTEN: dict[str, Any] = {
     **{f"{name}.step": lambda name=name: [of_step(name)] for name in OPTIMIZERS},
     **{f"state of {name}": lambda name=name: of_state(name) for name in OPTIMIZERS},
     "accumulation": lambda: [of_gradient(lambda x: (x * 3).sum().backward())],
@@ -96,10 +121,11 @@ WRITTEN = {
     "copy_": lambda: [of_tensor(lambda x: x.copy_(lucid.zeros(3, 3)))],
     "__setitem__": lambda: [of_tensor(lambda x: x.__setitem__(0, 7.0))],
     "normal_": lambda: [of_tensor(lambda x: x.normal_())],
+    **{f"lucid.numpy: {name}": lambda write=write: [of_tensor(write)] for name, write in BY_NUMPY.items()},
 }
 
 
-@pytest.mark.parametrize("name", WRITTEN)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=ON_CPU if "einsum" in name else ()) for name in WRITTEN])
 def test_saved_values_are_kept_or_missed(name: str) -> None:
     """In a block that keeps them backward uses the values at saving; elsewhere it refuses, and never uses others."""
     changed = 0
@@ -125,6 +151,15 @@ WITHOUT = {
     "function._check_dirty", "graph.increment_version", "inplace.change", "inplace.reshaped_in_place",
     "memory.mark_written",
 }  # fmt: skip
+
+
+def test_a_hook_that_writes_into_its_gradient() -> None:
+    """Neither the other branch nor the tensor given to backward sees what NumPy's functions write into it."""
+    a, b = (lucid.ones(2, requires_grad=True) for _ in range(2))
+    seed = lucid.full((2,), 3.0)
+    a.register_hook(lambda g: (lnp.multiply(g, 2.0, out=g), None)[1])
+    (a + b).backward(seed)
+    assert (a.grad.tolist(), b.grad.tolist(), seed.tolist()) == ([6.0, 6.0], [3.0, 3.0], [3.0, 3.0])
 
 
 def test_what_counts_a_change_keeps_saved_values_first() -> None:
