@@ -1,4 +1,4 @@
-"""Tensors into whose memory NumPy's functions write: what backward needs of it is kept, and the change counted."""
+"""Writes of NumPy's functions into tensors: what backward needs is kept before, and the change counted."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WRITES = frozenset(("copyto", "fill_diagonal", "place", "put", "put_along_axis",
 
 
 def count_writes(name: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    """Take note that a function is about to write into tensors: those given as `out`, and what it is there to change.
+    """Count a write into tensors: those given to a function as `out`, and those that it is meant to change.
 
     Raises
     ------

@@ -365,7 +365,7 @@ class AccumulateGrad(Node):
 
 
 def accumulate_recorded(tensor: TensorBase, grad: Any) -> None:
-    """Add a gradient on the graph to the one that a tensor has, which another thread may do, too."""
+    """Add a recorded gradient to that of a tensor; another thread may do so meanwhile."""
     while True:
         with _accumulation:
             old: Any = grad_of(tensor)
