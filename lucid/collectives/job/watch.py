@@ -147,12 +147,12 @@ class Watch:
         return None
 
     def _misses(self, rank: int, work: Work) -> bool:
-        left = self.departed[rank]
-        if work.group.name not in left and rank not in self.ended:
+        counts = self.departed[rank]
+        if work.group.name not in counts and rank not in self.ended:
             # a group that was made since then is none that it has left
             return False
         if work.call.number:
-            if left.get(work.group.name, 0) >= work.call.number:
+            if counts.get(work.group.name, 0) >= work.call.number:
                 return False
             if rank in self.ended:
                 return True

@@ -61,7 +61,7 @@ class StepSettings(NamedTuple):
 
 
 class SettingsMemory:
-    """Settings in float64 on the current device, where a graph reads those that were written last.
+    """Settings in float64 on the current device, for graphs: a replay reads those that were written last.
 
     Attributes
     ----------

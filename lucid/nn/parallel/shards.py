@@ -171,11 +171,12 @@ def _check_layers(module: Module) -> None:
 
 
 def _taken(reducer: Reducer) -> dict[int, Tensor]:
-    """Return the gradients that there are, and leave none; not in memory of buckets, which are filled anew."""
+    """Return the gradients of all parameters, by number, and leave none."""
     before: dict[int, Tensor] = {}
     for index, parameter in enumerate(reducer.parameters):
         grad = parameter.grad
         if grad is not None:
+            # one in the memory of a bucket would be overwritten as that is filled anew
             before[index] = wrap(copied(grad.array)) if reducer.view else grad
             parameter.grad = None
     return before
@@ -191,7 +192,7 @@ def _states_of(states: dict[str, Any], shard: int) -> dict[str, Any]:
 
 
 class _Place(NamedTuple):
-    """Where a module has a buffer, and the buffer that it had there before the batch."""
+    """The name of a buffer in a module, and the buffer of this name before the batch."""
 
     name: str
     owner: Module
@@ -199,7 +200,7 @@ class _Place(NamedTuple):
     buffer: TensorBase
 
     def now(self) -> TensorBase:
-        """Return what is there now, which a forward may have put there.
+        """Return the buffer of this name now; a forward may have put another there.
 
         Raises
         ------

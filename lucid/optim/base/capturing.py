@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class _Written(Protocol):
-    """Where a graph reads settings."""
+    """The memory of settings that a graph reads."""
 
     def write(self, values: Sequence[float]) -> None: ...
 
@@ -83,7 +83,7 @@ def refuse_without_kernels(optimizer: ElementwiseOptimizer, group: Group) -> NoR
 
 
 def followed(optimizer: DeclaredOptimizer, group: Group, names: Collection[str]) -> dict[str, Any]:
-    """Return settings that are numbers: in a capture as float64 scalars on the device, of which replays read the last.
+    """Return settings as numbers, or in a capture as float64 scalars on the device, written before each replay.
 
     The other settings of the group cannot change between replays.
     """
@@ -145,7 +145,7 @@ def _is_constant(value: object) -> bool:
 def _form(
     optimizer: DeclaredOptimizer, group: Group, names: Collection[str]
 ) -> tuple[dict[str, Any], list[tuple[int, int]]]:
-    """Return the parts of a group that a graph depends on: flags, what is not named, state, and addresses."""
+    """Return the parts of a group that a graph depends on: flags, other settings, state, addresses."""
     fixed = {name: group[name] for name, check in optimizer.ranges.items() if check is flag or name not in names}
     settings = step_settings(group, names, write=False)
     addresses = [(position, array.data.ptr) for position, array in settings.on_device]
