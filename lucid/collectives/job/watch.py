@@ -147,10 +147,12 @@ class Watch:
         return None
 
     def _misses(self, rank: int, work: Work) -> bool:
-        if work.call.number:
+        counts = self.departed[rank]
+        if work.group.name not in counts and rank not in self.ended:
             # a group that was made since then is none that it has left
-            started = self.departed[rank].get(work.group.name, 0 if rank in self.ended else work.call.number)
-            if started >= work.call.number:
+            return False
+        if work.call.number:
+            if counts.get(work.group.name, 0) >= work.call.number:
                 return False
             if rank in self.ended:
                 return True

@@ -304,7 +304,7 @@ class Arrays:
         number = _NORM_ORDERS.get(order)
         if number is None or len(self.devices) != 1:
             return NotImplemented
-        if order == math.inf and not all(array.size for array in self._arrays):
+        if order == math.inf and 0 in [array.size for array in self._arrays]:
             return NotImplemented  # nothing is the largest of no elements, which is refused elsewhere
         if any(dtype.kind == "c" or _kind_of(dtype)[0] is None for dtype in self.dtypes):
             return NotImplemented

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from lucid.base.arrays import Array
 
-__all__ = ["NumbersKernel", "RowNumbers", "StepSettings"]
+__all__ = ["NumbersKernel", "RowNumbers", "SettingsMemory", "StepSettings"]
 
 _THREADS = 128
 
@@ -60,6 +60,37 @@ class StepSettings(NamedTuple):
     write: bool
 
 
+class SettingsMemory:
+    """Settings in float64 on the current device, for graphs: a replay reads those that were written last.
+
+    Attributes
+    ----------
+    array : Array
+    """
+
+    def __init__(self, size: int) -> None:
+        self._device = gpu.current_device()
+        self.array = _lasting(gpu.cupy(), size)
+        self._written: list[float] | None = None
+
+    def write(self, values: Sequence[float]) -> None:
+        """Write the settings to the device, if they are others than those that were written last."""
+        if values == self._written:
+            return
+        padding = [0.0] * (constant("numbers.cu", "MOST_SETTINGS") - len(values))
+        with gpu.use_device(self._device):
+            _write_settings[()](1, 32, *values, *padding, len(values), self.array.data.ptr)
+        self._written = list(values)
+
+    def take(self, settings: StepSettings) -> None:
+        """Copy the settings that lie on a device, and write the others if they are to be written now."""
+        if settings.write:
+            self.write(settings.values)
+        for position, array in settings.on_device:
+            near = array if gpu.device_index(array) == self._device else to_device(array, device_of(self.array))
+            self.array[position : position + 1] = near.reshape(1)
+
+
 class RowNumbers:
     """The numbers of some rows, computed on the current device from the settings of a group and each row's own step.
 
@@ -75,12 +106,10 @@ class RowNumbers:
 
     def __init__(self, made_by: NumbersKernel, scalars: list[list[Array]], size: int) -> None:
         module = gpu.cupy()
-        self._device = gpu.current_device()
         # launches know where they lie
         self._held = scalars
-        self._settings = _lasting(module, size)
+        self._settings = SettingsMemory(size)
         self._numbers = module.empty((len(scalars), made_by.made), np.float64)
-        self._written: list[float] | None = None
         self._launches: list[Callable[..., None]] = []
         most = constant("numbers.cuh", f"most_counted({made_by.scalars})")
         for start in range(0, len(scalars), most):
@@ -88,7 +117,7 @@ class RowNumbers:
             addresses: list[int] = []
             for number in range(made_by.scalars):
                 addresses += [held[number].data.ptr if held else 0 for held in here] + [0] * (most - len(here))
-            values = (*addresses, len(here), 0, self._settings.data.ptr, self.address(start))
+            values = (*addresses, len(here), 0, self._settings.array.data.ptr, self.address(start))
             # the flag is another array each time
             slots = [(len(addresses) + 1, 0, 0)]
             grid = -(-len(here) // _THREADS)
@@ -100,20 +129,11 @@ class RowNumbers:
 
     def write(self, values: Sequence[float]) -> None:
         """Write the settings to the device, if they are others than those that were written last."""
-        if values == self._written:
-            return
-        padding = [0.0] * (constant("numbers.cu", "MOST_SETTINGS") - len(values))
-        with gpu.use_device(self._device):
-            _write_settings[()](1, 32, *values, *padding, len(values), self._settings.data.ptr)
-        self._written = list(values)
+        self._settings.write(values)
 
     def compute(self, settings: StepSettings, overflow: int) -> None:
         """Count a step of each row, unless the flag at the address `overflow` is set, and compute the numbers of it."""
-        if settings.write:
-            self.write(settings.values)
-        for position, array in settings.on_device:
-            near = array if gpu.device_index(array) == self._device else to_device(array, device_of(self._settings))
-            self._settings[position : position + 1] = near.reshape(1)
+        self._settings.take(settings)
         for launch in self._launches:
             launch([overflow])
 

@@ -136,8 +136,8 @@ def check_replicas(module: Module, group: ProcessGroup) -> None:
 
 
 def share_buffers(model: JoinableModel, root: int) -> None:
-    """Take one process's buffers, in training, unless shards begin with the same ones anyway."""
-    if model.broadcast_buffers and model.training and model.shards is None and thread.state.recording:
+    """Take one process's buffers, in training."""
+    if model.broadcast_buffers and model.training and thread.state.recording:
         share(list(model.module.buffers()), model.process_group, root, "DistributedDataParallel", spare_equal=True)
 
 

@@ -214,7 +214,7 @@ class DistributedDataParallel(Module, JoinableModel):
         Row i of the process's part is in its shard i modulo the number of its shards, as `DistributedSampler` deals
         them. In each shard's turn the random generators begin with the shard's own numbers, and buffers with the values
         before the batch. At the end of the loop gradients are the mean over all shards, added to what they were, and
-        buffers that forwards have changed are that too.
+        buffers that forwards have changed are that too. A loop that is left early leaves all of them as they were.
 
         Parameters
         ----------
@@ -224,7 +224,7 @@ class DistributedDataParallel(Module, JoinableModel):
         Raises
         ------
         SettingError
-            Without ``shards=``, or if a buffer of integers differs from shard to shard.
+            Without ``shards=``, in `no_sync`, or if a buffer of integers differs from shard to shard.
         ShapeError
             If a batch cannot be divided.
 
@@ -240,7 +240,7 @@ class DistributedDataParallel(Module, JoinableModel):
         """
         if self.shards is None:
             raise SettingError("DistributedDataParallel.split: expected DistributedDataParallel(..., shards=)")
-        return shards_of(self.reducer, self.module, self.shards, batch)
+        return shards_of(self.reducer, self.module, self.shards, batch, self._begin_batch)
 
     def no_sync(self) -> Any:
         """Return a context manager that accumulates gradients in this process alone.

@@ -29,7 +29,6 @@ class JoinableModel(Joinable):
     device: Device
     broadcast_buffers: bool
     training: bool
-    shards: int | None
     _divides_by_all = True
 
     def join(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from lucid.nn.layers.normalisation.synchronised import SyncBatchNorm
 from lucid.ops.base.promotion import accumulation_dtype
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from lucid.collectives.group import ProcessGroup
     from lucid.nn.module.module import Module
@@ -88,20 +88,33 @@ def _sum(a: Any, b: Any) -> Any:
         return (0 if a is None else a) + (0 if b is None else b)
 
 
-def shards_of(reducer: Reducer, module: Module, shards: int, batch: Sequence[Tensor]) -> Iterator[tuple[Tensor, ...]]:
-    """Yield this process's shards of its part of a batch; then put gradients and buffers of all together."""
+def shards_of(
+    reducer: Reducer, module: Module, shards: int, batch: Sequence[Tensor], begin: Callable[[], None]
+) -> Iterator[tuple[Tensor, ...]]:
+    """Yield this process's shards of its part of a batch; then put gradients and buffers of all together.
+
+    `begin` is called first, and leaves the same buffers in all processes. A loop that is left early leaves gradients,
+    buffers and generators as they were.
+    """
     group = reducer.group
     own = shards // group.size()
     _check_batch(batch, own)
     _check_layers(module)
+    if not reducer.syncing:
+        raise SettingError(
+            "DistributedDataParallel.split: this is in no_sync, or another split: expected it outside, as each loop "
+            "adds the mean over its shards to the gradients, so that those of several batches add up anyway"
+        )
+    if group.size() > 1:
+        begin()
     sums = [PairwiseSum() for _ in reducer.parameters]
-    before = _taken(reducer)
     touched: set[int] = set()
     buffers = _Buffers(module)
     # made now if nothing was drawn there: what is not in the states would go on in another way in the first batch
     default_generator_for(str(device_of(reducer.parameters[0].array)))
     states = get_rng_states()
-    syncing, reducer.syncing = reducer.syncing, False
+    before = _taken(reducer)
+    reduced, reducer.syncing = False, False
     try:
         for number in bit_reversed(own):
             set_rng_states(_states_of(states, group.rank() + number * group.size()))
@@ -113,19 +126,21 @@ def shards_of(reducer: Reducer, module: Module, shards: int, batch: Sequence[Ten
                 total.add(None if grad is None else astype(grad.array, accumulation_dtype(grad.array.dtype)))
                 parameter.grad = None
             buffers.collect()
-        if syncing:
-            totals = {index: total.total() for index, total in enumerate(sums)}
-            reducer.reduce(totals, touched, before, own)
-            before = {}
-            buffers.join(group, shards)
+        totals = {index: total.total() for index, total in enumerate(sums)}
+        reducer.reduce(totals, touched, {index: grad.array for index, grad in before.items()}, own)
+        reduced = True
+        buffers.join(group, shards)
     finally:
-        reducer.syncing = syncing
+        reducer.syncing = True
         set_rng_states(states)
         for device in states:
             default_generator_for(device).reserve(1)  # the next batch has other numbers
-        for index, array in before.items():
-            if grad_of(reducer.parameters[index]) is None:
-                reducer.parameters[index].grad = wrap(array)
+        for index, parameter in enumerate(reducer.parameters):
+            # of what no process has used there is no mean
+            if not reduced or grad_of(parameter) is None:
+                parameter.grad = before.get(index)
+        if not reduced:
+            buffers.put_back()
 
 
 def _check_batch(batch: Sequence[Any], own: int) -> None:
@@ -155,13 +170,14 @@ def _check_layers(module: Module) -> None:
             )
 
 
-def _taken(reducer: Reducer) -> dict[int, Any]:
-    """Return the gradients that there are, and leave none."""
-    before: dict[int, Any] = {}
+def _taken(reducer: Reducer) -> dict[int, Tensor]:
+    """Return the gradients of all parameters, by number, and leave none."""
+    before: dict[int, Tensor] = {}
     for index, parameter in enumerate(reducer.parameters):
-        grad = grad_of(parameter)
+        grad = parameter.grad
         if grad is not None:
-            before[index] = grad.array
+            # one in the memory of a bucket would be overwritten as that is filled anew
+            before[index] = wrap(copied(grad.array)) if reducer.view else grad
             parameter.grad = None
     return before
 
@@ -175,16 +191,50 @@ def _states_of(states: dict[str, Any], shard: int) -> dict[str, Any]:
     return chosen
 
 
+class _Place(NamedTuple):
+    """The name of a buffer in a module, and the buffer of this name before the batch."""
+
+    name: str
+    owner: Module
+    key: str
+    buffer: TensorBase
+
+    def now(self) -> TensorBase:
+        """Return the buffer of this name now; a forward may have put another there.
+
+        Raises
+        ------
+        SettingError
+            If it is not in the form of the buffer, which the mean is written to.
+        """
+        now: TensorBase | None = vars(self.owner)["_buffers"].get(self.key)
+        if now is not None and (now is self.buffer or _form(now) == _form(self.buffer)):
+            return now
+        raise SettingError(
+            f"DistributedDataParallel.split: a forward has put {'nothing' if now is None else _form(now)} in the place "
+            f"of the buffer {self.name}, of {_form(self.buffer)}: expected the same shape, dtype and device"
+        )
+
+
+def _form(buffer: TensorBase) -> str:
+    return f"shape {tuple(buffer.array.shape)}, {buffer.array.dtype.name}, on {device_of(buffer.array)}"
+
+
 class _Buffers:
     """The module's buffers after each shard; all shards begin with the same."""
 
     def __init__(self, module: Module) -> None:
-        self.named = [(name, buffer) for name, buffer in module.named_buffers() if buffer.array.size]
-        self._first = [copied(buffer.array) for _, buffer in self.named]
-        self._versions = [self._version(buffer) for _, buffer in self.named]
-        self._changed = np.zeros(len(self.named), np.uint8)
-        self._sums = [PairwiseSum() for _ in self.named]
-        self._same: list[Any] = [None] * len(self.named)
+        self._places = [
+            _Place(f"{path}.{key}" if path else key, owner, key, buffer)
+            for path, owner in module.named_modules()
+            for key, buffer in owner.named_buffers(recurse=False)
+            if buffer.array.size
+        ]
+        self._first = [copied(place.buffer.array) for place in self._places]
+        self._versions = [self._version(place.buffer) for place in self._places]
+        self._changed = np.zeros(len(self._places), np.uint8)
+        self._sums = [PairwiseSum() for _ in self._places]
+        self._same: list[Any] = [None] * len(self._places)
 
     @staticmethod
     def _version(buffer: TensorBase) -> tuple[int, int]:
@@ -192,14 +242,22 @@ class _Buffers:
 
     def collect(self) -> None:
         """Take the values that a shard has left, and begin again with the first ones."""
-        for index, (name, buffer) in enumerate(self.named):
-            array = buffer.array
+        for index, place in enumerate(self._places):
+            array = place.now().array
             if dtype_of(array).is_floating_point or dtype_of(array).is_complex:
                 self._sums[index].add(astype(array, accumulation_dtype(array.dtype), copy=True))
             elif self._same[index] is None:
                 self._same[index] = copied(array)
             elif not bool((self._same[index] == array).all()):
-                raise _unlike(name)
+                raise _unlike(place.name)
+        self.put_back()
+
+    def put_back(self) -> None:
+        """Have the modules the buffers of before the batch, with their values of then."""
+        for index, (_, owner, key, buffer) in enumerate(self._places):
+            if vars(owner)["_buffers"].get(key) is not buffer:
+                self._changed[index] = 1
+                setattr(owner, key, buffer)
             if self._version(buffer) != self._versions[index]:
                 self._changed[index] = 1
                 _store(buffer, self._first[index])
@@ -207,10 +265,10 @@ class _Buffers:
 
     def join(self, group: ProcessGroup, shards: int) -> None:
         """Set each buffer that a forward has changed to the mean over all shards, the same bits in all processes."""
-        if not self.named:
+        if not self._places:
             return
         self._changed = all_reduced(group, self._changed, ReduceOp.MAX, "marks of changed buffers")
-        for index, (name, buffer) in enumerate(self.named):
+        for index, (name, _, _, buffer) in enumerate(self._places):
             if not self._changed[index]:
                 continue
             if self._same[index] is not None:

@@ -3,25 +3,36 @@
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING, Any, NoReturn, cast
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, cast
 
 import numpy as np
 
+from lucid.autograd.base import wrap
+from lucid.base import gpu
 from lucid.base.capture import capture_of_this_thread
+from lucid.cuda.steps.numbers import SettingsMemory
 from lucid.errors import CaptureError
 from lucid.optim.base.entries import as_state
-from lucid.optim.base.settings import step_settings
+from lucid.optim.base.settings import numbers_of, step_settings
 from lucid.optim.base.slots import counts_on_device
 from lucid.settings.optimizers import flag
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from lucid.optim.base.declared import DeclaredOptimizer
     from lucid.optim.base.elementwise import ElementwiseOptimizer
-    from lucid.optim.base.forms import Form
     from lucid.optim.optimizer import Group
     from lucid.tensor import Tensor
 
 
-def check_capture(optimizer: ElementwiseOptimizer, by_group: list[list[Tensor]]) -> None:
+class _Written(Protocol):
+    """The memory of settings that a graph reads."""
+
+    def write(self, values: Sequence[float]) -> None: ...
+
+
+def check_capture(optimizer: DeclaredOptimizer, by_group: list[list[Tensor]]) -> None:
     """Raise unless a step of these parameters, some of each group, can be recorded by a CUDA graph.
 
     Raises
@@ -34,6 +45,13 @@ def check_capture(optimizer: ElementwiseOptimizer, by_group: list[list[Tensor]])
     what = f"{type(optimizer).__name__}.step() in a capture of a CUDA graph"
     for number, (params, group) in enumerate(zip(by_group, optimizer.param_groups, strict=True)):
         names = optimizer.state_names(group)
+        if names is None:
+            if params:
+                raise CaptureError(
+                    f"{what}: its steps are counted on the host, once for all replays: let the capture end with "
+                    "backward, and take the step after each replay"
+                )
+            continue
         counted, by = not set(names).isdisjoint(optimizer.scalars), optimizer.counted_by
         if params and counted and not counts_on_device(optimizer, group):
             raise CaptureError(
@@ -64,16 +82,30 @@ def refuse_without_kernels(optimizer: ElementwiseOptimizer, group: Group) -> NoR
     )
 
 
-def refresh(optimizer: ElementwiseOptimizer, group: Group, form: Form) -> None:
-    """Have the capture of this thread write the changed settings of a group before each replay.
+def followed(optimizer: DeclaredOptimizer, group: Group, names: Collection[str]) -> dict[str, Any]:
+    """Return settings as numbers, or in a capture as float64 scalars on the device, written before each replay.
+
+    The other settings of the group cannot change between replays.
+    """
+    if not gpu.is_capturing():
+        numbers = numbers_of(group)
+        return {name: numbers[name] for name in names}
+    memory = SettingsMemory(len(names))
+    memory.take(step_settings(group, names, write=capture_of_this_thread() is None))
+    refresh(optimizer, group, memory, names)
+    return {name: wrap(memory.array[position]) for position, name in enumerate(names)}
+
+
+def refresh(optimizer: DeclaredOptimizer, group: Group, place: _Written, names: Collection[str]) -> None:
+    """Have the capture of this thread write the changed settings of a group, those named, before each replay.
 
     A capture that CuPy began itself is told nothing: settings are recorded as they are.
     """
     capture = capture_of_this_thread()
     if capture is None:
-        vars(optimizer).setdefault("_recorded", []).append(form)
+        vars(optimizer).setdefault("_recorded", []).append(place)
         return
-    captured = _form(optimizer, group)
+    captured = _form(optimizer, group, names)
     before: list[Any] = []
     counts = len(optimizer.param_groups), len(group["params"])
 
@@ -89,30 +121,32 @@ def refresh(optimizer: ElementwiseOptimizer, group: Group, form: Form) -> None:
         now = [group[name] for name in optimizer.ranges]
         if before and not loaded and all(map(operator.is_, now, before)):
             return
-        if loaded or _form(optimizer, group) != captured:
-            what = "" if loaded else f"; now it is {_form(optimizer, group)[0]}"
+        if loaded or _form(optimizer, group, names) != captured:
+            what = "" if loaded else f"; now it is {_form(optimizer, group, names)[0]}"
             raise CaptureError(
                 f"replay of a step of {type(optimizer).__name__}: the graph was captured with {captured[0]}{what}: "
                 "capture anew (a graphed step by its reset()) after load_state_dict(), after a change of such settings "
                 "and of the tensor that holds the learning rate; that tensor's value may be changed in place"
             )
-        form.write(step_settings(group, optimizer.ranges, write=False).values)
+        place.write(step_settings(group, names, write=False).values)
         # of what can change in place, such as a tensor, it is no sign that it is the same
         before = now if all(map(_is_constant, now)) else []
 
-    capture.kept += [form, step_settings(group, optimizer.ranges, write=False).on_device]
+    capture.kept += [place, step_settings(group, names, write=False).on_device]
     capture.before.append(write)
 
 
 def _is_constant(value: object) -> bool:
     if isinstance(value, tuple):
         return all(map(_is_constant, cast("tuple[object, ...]", value)))
-    return isinstance(value, int | float)
+    return value is None or isinstance(value, int | float | str)
 
 
-def _form(optimizer: ElementwiseOptimizer, group: Group) -> tuple[dict[str, Any], list[tuple[int, int]]]:
-    """Return the parts of a group that a graph depends on: flags, names of the state, and addresses of settings."""
-    flags = {name: group[name] for name, check in optimizer.ranges.items() if check is flag}
-    settings = step_settings(group, optimizer.ranges, write=False)
+def _form(
+    optimizer: DeclaredOptimizer, group: Group, names: Collection[str]
+) -> tuple[dict[str, Any], list[tuple[int, int]]]:
+    """Return the parts of a group that a graph depends on: flags, other settings, state, addresses."""
+    fixed = {name: group[name] for name, check in optimizer.ranges.items() if check is flag or name not in names}
+    settings = step_settings(group, names, write=False)
     addresses = [(position, array.data.ptr) for position, array in settings.on_device]
-    return {**flags, "state": optimizer.state_names(group)}, addresses
+    return {**fixed, "state": optimizer.state_names(group)}, addresses

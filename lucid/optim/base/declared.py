@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
+from lucid.base import gpu
+from lucid.optim.base.capturing import check_capture
 from lucid.optim.base.settings import check_implementation
 from lucid.optim.base.slots import check_devices
 from lucid.optim.optimizer import Optimizer
@@ -39,6 +41,11 @@ class DeclaredOptimizer(Optimizer):
         """Raise if a setting of `group` is out of its range."""
         for name, check in self.ranges.items():
             check(group[name], name)
+
+    def _prepared(self, by_group: list[list[Tensor]]) -> Callable[[], None]:
+        if gpu.is_capturing():
+            check_capture(self, by_group)
+        return super()._prepared(by_group)
 
     def _check_devices(self, params: list[Tensor], group: Group) -> None:
         """Raise `DeviceError` if a gradient or an array of the state is on another device than its parameter."""

@@ -184,7 +184,7 @@ class ElementwiseOptimizer(DeclaredOptimizer):
         if asked.captured:
             # a graph has a form of its own, which lives as long as it
             step = form.step(self, group, grads, before, self._overflow)
-            return partial(_take, [step, partial(refresh, self, group, form)])
+            return partial(_take, [step, partial(refresh, self, group, form, self.ranges)])
         forms[id(group)] = form
         return form.step(self, group, grads, before, self._overflow)
 

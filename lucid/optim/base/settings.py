@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from lucid.autograd.base import TensorBase
 from lucid.base import gpu
+from lucid.base.capture import check_not_capturing
 from lucid.cuda.steps.numbers import StepSettings
 from lucid.errors import NotDifferentiableError, SettingError
 
@@ -40,14 +41,21 @@ def refuse_missing(group: Group) -> None:
 def rate_of(group: Group) -> float:
     """Return the learning rate of a group as a number; one that a tensor holds is read from its device."""
     lr = group["lr"]
-    return float(lr.array.item() if isinstance(lr, TensorBase) else lr)
+    return _read(lr, "a learning rate") if isinstance(lr, TensorBase) else float(lr)
+
+
+def _read(tensor: TensorBase, what: str) -> float:
+    """Return the number that a tensor holds."""
+    if gpu.is_gpu_array(tensor.array):
+        check_not_capturing(f"{what} in a CUDA tensor, which is read on the host,")
+    return float(tensor.array.item())
 
 
 def numbers_of(group: Group) -> Group:
     """Return the settings of a group with those that tensors hold, learning rate and betas, as numbers."""
     numbers: Group = {**group, "lr": rate_of(group)}
     if isinstance(group.get("betas", (0.0,))[0], TensorBase):
-        numbers["betas"] = tuple([float(beta.array.item()) for beta in group["betas"]])
+        numbers["betas"] = tuple([_read(beta, "a beta") for beta in group["betas"]])
     return numbers
 
 

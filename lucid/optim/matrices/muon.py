@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from lucid.arguments import checked
+from lucid.autograd.base import TensorBase
 from lucid.base.dtype import bfloat16
 from lucid.errors import DtypeError, SettingError, ShapeError
+from lucid.optim.base.capturing import followed
 from lucid.optim.base.declared import DeclaredOptimizer
-from lucid.optim.base.settings import rate_of
 from lucid.settings.optimizers import InRange, checks_of, finite, whole
 from lucid.settings.ranges import words
 
@@ -118,7 +119,8 @@ class Muon(DeclaredOptimizer):
         made = {param: param.new_zeros(param.shape) for param in params if not self.state.get(param)}
         for param, buffer in made.items():
             self.state[param]["momentum_buffer"] = buffer
-        lr, momentum = rate_of(group), group["momentum"]
+        momentum, live = group["momentum"], followed(self, group, ("lr", "weight_decay"))
+        lr, decay = live["lr"], 1 - live["lr"] * live["weight_decay"]
         for param in params:
             grad, buffer = param.stored_grad, self.state[param]["momentum_buffer"]
             buffer.lerp_(grad, 1 - momentum)
@@ -129,8 +131,15 @@ class Muon(DeclaredOptimizer):
                 size = 0.2 * max(rows, columns) ** 0.5
             else:
                 size = max(1.0, rows / max(columns, 1)) ** 0.5
-            param.mul_(1 - lr * group["weight_decay"])
-            param.sub_(step.to(param.dtype) * (lr * size))
+            param.copy_(_times(param, decay))
+            param.sub_(_times(step.to(param.dtype), lr * size))
+
+
+def _times(tensor: Tensor, factor: float | Tensor) -> Tensor:
+    """Return the product with a number, or with a scalar of float64, that a half type would round first."""
+    if isinstance(factor, TensorBase) and tensor.element_size() < 4:
+        return (tensor.float() * factor).to(tensor.dtype)
+    return tensor * factor
 
 
 def orthogonal(matrix: Tensor, coefficients: tuple[float, float, float], steps: int, eps: float) -> Tensor:

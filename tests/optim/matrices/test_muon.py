@@ -7,6 +7,7 @@ import pytest
 
 import lucid
 from lucid import optim
+from lucid.errors import CaptureError
 
 USUAL = (3.4445, -4.775, 2.0315)
 
@@ -127,3 +128,24 @@ def test_bad_settings(setting):
         optim.Muon([x, lucid.ones(2, requires_grad=True)])
     with pytest.raises(RuntimeError, match="complex"):
         optim.Muon([lucid.ones(2, 2, dtype=lucid.complex64, requires_grad=True)])
+
+
+@pytest.mark.gpu
+def test_other_settings_are_an_error_of_the_replay(rng):
+    """Replays follow learning rate and decay; what else a graph was captured with has to stay."""
+    x = lucid.tensor(rng.standard_normal((3, 2)), dtype=lucid.float32, device="cuda").requires_grad_()
+    x.grad = lucid.ones(3, 2, device="cuda")
+    optimizer = optim.Muon([x])
+    step = lucid.cuda.graphed_step(optimizer.step, warmup=1)
+    for _ in range(3):
+        step()
+    (group,) = optimizer.param_groups
+    for name, value in (("momentum", 0.5), ("adjust_lr_fn", "match_rms_adamw"), ("ns_steps", 4)):
+        before, group[name] = group[name], value
+        values = x.tolist()
+        with pytest.raises(CaptureError, match=f"'{name}': {value!r}.*capture anew"):
+            step()
+        assert x.tolist() == values
+        group[name] = before
+    step()
+    assert x.tolist() != values

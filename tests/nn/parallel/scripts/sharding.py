@@ -89,10 +89,12 @@ def gradients_are_the_mean_over_shards_added_to_what_was():
     expected = 2 * x.sum(0) / SHARDS
     assert (host(wrapped.module.weight.grad) == expected + 1).all()
     assert any(each.shape == (2, 6) and (each == expected + 1).all() for each in seen)
-    with wrapped.no_sync():
-        for (rows,) in wrapped.split(part(x)):
-            wrapped(rows).sum().backward()
-    assert (host(wrapped.module.weight.grad) == expected + 1).all()  # nothing is put together, nothing kept
+    for (rows,) in wrapped.split(part(x)):  # several batches add up
+        wrapped(rows).sum().backward()
+    assert (host(wrapped.module.weight.grad) == 1.5 * expected + 1).all()
+    with wrapped.no_sync(), pytest.raises(SettingError, match="is in no_sync"):
+        next(iter(wrapped.split(part(x))))
+    assert (host(wrapped.module.weight.grad) == 1.5 * expected + 1).all()
     wrapped.zero_grad()
     wrapped(part(x)).sum().backward()  # beside the loop there are no shards: the mean is over processes
     assert (host(wrapped.module.weight.grad) == x.sum(0) / SIZE).all()
@@ -145,28 +147,106 @@ def wrong_batches_and_buffers_are_refused():
     dist.barrier()
 
 
-def leaving_early_puts_back_what_was():
-    """An exception in a shard's turn leaves gradients, generators and synchronisation as before the batch."""
-    wrapped = DistributedDataParallel(nn.Linear(6, 2), shards=SHARDS)
-    kept = lucid.ones(2, 6)
-    wrapped.module.weight.grad = kept
+class Averaging(nn.Module):
+    """Keeps a running mean of its inputs: in place, or by another tensor each time; has a layer that may be unused."""
 
-    def fails():
-        for (rows,) in wrapped.split(lucid.ones(4, 6)):
+    def __init__(self, inplace):
+        super().__init__()
+        self.inplace = inplace
+        self.first, self.second = nn.Linear(6, 2), nn.Linear(6, 2)
+        self.inner = nn.Module()
+        self.inner.register_buffer("mean", lucid.ones(1))
+        self.uses_second = True
+
+    def forward(self, x):
+        with lucid.no_grad():
+            if self.inplace:
+                self.inner.mean.mul_(0.5).add_(x.mean())
+            else:
+                self.inner.mean = self.inner.mean * 0.5 + x.mean()
+        return self.first(x) + self.second(x) if self.uses_second else self.first(x)
+
+
+def what_a_batch_does_not_use_keeps_its_gradient():
+    """No process has one for it in this batch, so that nothing is added to that of before."""
+    x = part(np.ones((8, 6), np.float32))
+    for view in (False, True):
+        wrapped = DistributedDataParallel(Averaging(True), shards=SHARDS, gradient_as_bucket_view=view)
+        for batch in range(3):
+            wrapped.module.uses_second = not batch
+            for (rows,) in wrapped.split(x):
+                wrapped(rows).mean(0).sum().backward()
+            assert (host(wrapped.module.first.weight.grad) == batch + 1).all(), (view, batch)
+            assert (host(wrapped.module.second.weight.grad) == 1).all(), (view, batch)
+
+
+def buffers_that_forwards_replace_are_joined():
+    """The buffer becomes the mean over shards of what each has made of that of before, also by another tensor."""
+    x = np.arange(48, dtype=np.float32).reshape(8, 6)
+    expected = np.mean([0.5 + x[shard::SHARDS].mean() for shard in range(SHARDS)])
+    for inplace in (True, False):
+        wrapped = DistributedDataParallel(Averaging(inplace), shards=SHARDS)
+        for (rows,) in wrapped.split(part(x)):
+            assert wrapped.module.inner.mean.item() == 1
             wrapped(rows).sum().backward()
-            wrapped.module.weight.grad = None
-            raise ZeroDivisionError
+        assert wrapped.module.inner.mean.item() == expected, inplace
+    with pytest.raises(SettingError, match="in the place of the buffer inner"):
+        for (rows,) in wrapped.split(part(x)):
+            wrapped(rows)
+            wrapped.module.inner.mean = lucid.ones(2)
+    assert wrapped.module.inner.mean.item() == expected
+    dist.barrier()
 
-    with pytest.raises(ZeroDivisionError):
-        fails()
-    assert (host(wrapped.module.weight.grad) == 1).all()
-    assert wrapped.reducer.syncing
+
+def buffers_beside_the_loop_are_those_of_the_first_process():
+    """A forward in training begins with them, with shards too, and a loop after such forwards does."""
+    wrapped = DistributedDataParallel(Averaging(True), shards=SHARDS)
+    for _ in range(2):
+        wrapped(lucid.full((2, 6), float(RANK))).sum().backward()
+    assert wrapped.module.inner.mean.item() == 0.25 + RANK  # of the second forward alone
+    for (rows,) in wrapped.split(part(np.zeros((SHARDS, 6), np.float32))):
+        assert wrapped.module.inner.mean.item() == 0.25
+        wrapped(rows).sum().backward()
+    assert wrapped.module.inner.mean.item() == 0.125
+
+
+def leaving_early_puts_back_what_was():
+    """An exception or a break leaves gradients, buffers, generators and synchronisation as before the batch."""
+    wrapped = DistributedDataParallel(Averaging(False), shards=SHARDS)
+    first, second = wrapped.module.first, wrapped.module.second
+    for drops in (True, False):
+        first.weight.grad, second.bias.grad = lucid.ones(2, 6), lucid.ones(2)
+
+        def fails(drops=drops):
+            for (rows,) in wrapped.split(lucid.ones(4, 6)):
+                wrapped(rows).sum().backward()
+                if drops:
+                    first.weight.grad = None
+                raise ZeroDivisionError
+
+        with pytest.raises(ZeroDivisionError):
+            fails()
+        for turns in (1, 2):
+            loop = wrapped.split(lucid.ones(8, 6))
+            for turn, (rows,) in enumerate(loop, 1):
+                wrapped(rows).sum().backward()
+                if turn == min(turns, SHARDS // SIZE):
+                    break
+            loop.close()
+        assert (host(first.weight.grad) == 1).all()
+        assert (host(second.bias.grad) == 1).all()
+        assert first.bias.grad is second.weight.grad is None
+        assert wrapped.module.inner.mean.item() == 1
+        assert wrapped.reducer.syncing
 
 
 CHECKS = (
     gradients_are_the_mean_over_shards_added_to_what_was,
     each_shard_has_random_numbers_of_its_own,
     wrong_batches_and_buffers_are_refused,
+    what_a_batch_does_not_use_keeps_its_gradient,
+    buffers_that_forwards_replace_are_joined,
+    buffers_beside_the_loop_are_those_of_the_first_process,
     leaving_early_puts_back_what_was,
 )
 
