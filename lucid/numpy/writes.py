@@ -1,4 +1,4 @@
-"""Writes of NumPy's functions into tensors: what backward needs is kept before, and the change counted."""
+"""Writes of NumPy's functions into tensors: counted as changes in place, once the values saved of them are kept."""
 
 from __future__ import annotations
 
