@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lucid.autograd.base import TensorBase, births, grad_of, version_of, wrap
+from lucid.autograd.base import INFERENCE, TensorBase, births, grad_of, version_of, wrap
 from lucid.autograd.hooks.context import in_context
 from lucid.autograd.hooks.firing import check_callable, every_step_hook
 from lucid.autograd.hooks.handle import RemovableHandle
@@ -369,13 +369,19 @@ def accumulate_recorded(tensor: TensorBase, grad: Any) -> None:
     while True:
         with _accumulation:
             old: Any = grad_of(tensor)
-            version = None if old is None else version_of(old)[0]
+            version = _changes_of(old)
         # not under the lock, as operations run what users hang on them
         total = GRAPH.clone(grad) if old is None else GRAPH.add(old, grad)
         with _accumulation:
-            if tensor.stored_grad is old and (old is None or version_of(old)[0] == version):
+            if tensor.stored_grad is old and _changes_of(old) == version:
                 tensor.stored_grad = total
                 return
+
+
+def _changes_of(grad: Any) -> int:
+    """Return the number of changes in place of a gradient; 0 for None, and for inference tensors, which do not count."""
+    version: Any = INFERENCE if grad is None else version_of(grad)
+    return 0 if version is INFERENCE else version[0]
 
 
 def moved_error(old: Any, new: Any) -> DeviceError:

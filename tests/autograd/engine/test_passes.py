@@ -161,3 +161,13 @@ def test_the_order_of_a_pass_begins_with_leaves_that_are_roots():
     assert ran == [x, out, y]
     for handle in handles:
         handle.remove()
+
+
+def test_recorded_passes_in_inference_mode_add_up():
+    """Gradients that are inference tensors, and count no changes, take the share of another recorded pass."""
+    x = lucid.tensor([1.0, 2.0], requires_grad=True)
+    with lucid.inference_mode():
+        x.grad = lucid.tensor([1.0, 1.0])
+    for total in (4.0, 7.0):
+        (x * 3).sum().backward(create_graph=True)
+        assert x.grad.tolist() == [total, total]
