@@ -379,7 +379,7 @@ def accumulate_recorded(tensor: TensorBase, grad: Any) -> None:
 
 
 def _changes_of(grad: Any) -> int:
-    """Return the number of changes in place of a gradient; 0 for None, and for inference tensors, which do not count."""
+    """Return the number of changes in place of a gradient; 0 for None, and for inference tensors."""
     version: Any = INFERENCE if grad is None else version_of(grad)
     return 0 if version is INFERENCE else version[0]
 
