@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import sys
 import weakref
@@ -177,6 +178,15 @@ class Registration:
         self.opened = opened
         for each in opened:
             each.add(self)
+
+    def copied_to(self, table: HookTable) -> Registration:
+        """Return the record of the same registration for a copy of its table; it goes where this one goes."""
+        copied = copy.copy(self)
+        copied.container = weakref.ref(table)
+        copied.marks = ()  # they are the original's
+        for each in copied.opened:
+            each.add(copied)
+        return copied
 
     @property
     def tags(self) -> tuple[str, ...]:
