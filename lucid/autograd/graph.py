@@ -204,8 +204,8 @@ class _MultiHandle(Handle):
     @property
     def enabled(self) -> bool:
         """Whether the hook is called when its moment comes; set, all its parts rest, or are called again."""
-        there = [handle for handle in self._handles if handle.hook() is not None]
-        return bool(there) and all(handle.enabled for handle in there)
+        standing = [handle for handle in self._handles if handle.hook() is not None]
+        return bool(standing) and all(handle.enabled for handle in standing)
 
     @enabled.setter
     def enabled(self, value: bool) -> None:

@@ -65,10 +65,9 @@ KINDS: set[str] = set()
 
 
 def own_active_hooks(owner: Any) -> ActiveHooks | None:
-    """Return the active hooks of a module, which get apart here from another's if it has that module's attributes.
+    """Return the active hooks of a module, made here if it was given another's with its attributes; None if no module.
 
-    Its tables stay those of the other one, as in PyTorch, also those that have not been made yet. None for what is no
-    module.
+    Its tables stay those of the other one, as in PyTorch, also those that have not been made yet.
     """
     state: dict[str, Any] = owner.__dict__
     active: ActiveHooks | None = state.get("_active_hooks")

@@ -180,7 +180,7 @@ class Registration:
             each.add(self)
 
     def copied_to(self, table: HookTable) -> Registration:
-        """Return the record of the same registration for a copy of its table; it goes where this one goes."""
+        """Return the record of the same registration for a copy of its table, in the same groups and scopes."""
         copied = copy.copy(self)
         copied.container = weakref.ref(table)
         copied.marks = ()  # they are the original's

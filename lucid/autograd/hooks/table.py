@@ -27,14 +27,14 @@ class Fleeting(StandIn):
 
 
 def _innermost(hook: Any) -> Any:
-    """Return what was registered, without the options around it: a user's function, or one that is fleeting."""
+    """Return the registered function, or fleeting hook, without the options around it."""
     while isinstance(hook, StandIn) and not isinstance(hook, Fleeting):
         hook = cast("Any", hook).func
     return hook
 
 
 def _copied(hook: Any) -> Any:
-    """Return the hook that a copy of a table has in the place of one: switched off where that is, and not counted."""
+    """Return the hook for a copy of its table: switched off like the original, and not counted."""
     return Resting(registered_hook(hook)) if is_resting(hook) else registered_hook(hook)
 
 
@@ -243,7 +243,7 @@ class HookTable(OrderedDict[int, Any]):
 
     # OrderedDict's own know nothing of options and registrations
     def update(self, hooks: Any = (), /, **more: Any) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]  # one form for all of dict's
-        """Put in the hooks of a dictionary; those of a table with what their registrations asked for."""
+        """Put in the hooks of a dictionary; those of a table keep their options and registrations."""
         with changing:
             if not isinstance(hooks, HookTable):
                 super().update(hooks, **more)
@@ -257,7 +257,7 @@ class HookTable(OrderedDict[int, Any]):
                     self.registrations[key] = hooks.registrations[key].copied_to(self)
 
     def copy(self) -> HookTable:
-        """Return a table of the same hooks, which is no module's."""
+        """Return a table of the same hooks, without an owner."""
         copied = HookTable(self.kind)
         copied.update(self)
         return copied
