@@ -13,6 +13,7 @@ from lucid.autograd.engine.retain import add_hook
 from lucid.autograd.engine.running import current_graph_task_id, current_node, queue_callback
 from lucid.autograd.hooks.firing import StandIn, check_callable, every_step_hook, fire
 from lucid.autograd.hooks.handle import Handle, RemovableHandle
+from lucid.autograd.hooks.registration import changing
 from lucid.autograd.modes.state import thread
 from lucid.autograd.recording.attach import node_creation_hook
 from lucid.autograd.recording.mutation import allow_mutation_on_saved_tensors
@@ -181,7 +182,10 @@ class _Receiver(StandIn):
 
 
 class _MultiHandle(Handle):
-    """The handle of a hook over several tensors: takes all its parts off."""
+    """The handle of a hook over several tensors: takes all its parts off, and switches all of them.
+
+    `calls` and `time` are those of its parts together: each gradient that comes to it is one call.
+    """
 
     __slots__ = ("_handles",)
 
@@ -192,6 +196,34 @@ class _MultiHandle(Handle):
         """Take the hook off all tensors; a second call does nothing."""
         for handle in self._handles:
             handle.remove()
+
+    def hook(self) -> Any:
+        """Return the first of its parts that is there; None once all are off."""
+        return next((hook for handle in self._handles if (hook := handle.hook()) is not None), None)
+
+    @property
+    def enabled(self) -> bool:
+        """Whether the hook is called when its moment comes; set, all its parts rest, or are called again."""
+        standing = [handle for handle in self._handles if handle.hook() is not None]
+        return bool(standing) and all(handle.enabled for handle in standing)
+
+    @enabled.setter
+    def enabled(self, value: bool) -> None:
+        with changing:
+            for handle in self._handles:
+                handle.enabled = value
+
+    @property
+    def calls(self) -> int | None:
+        """How many gradients came in the block of `lucid.hooks.counting` around; None outside of any."""
+        counts = [calls for handle in self._handles if (calls := handle.calls) is not None]
+        return sum(counts) if counts else None
+
+    @property
+    def time(self) -> float | None:
+        """Microseconds of the host that its parts took for them; None outside of any such block."""
+        times = [time for handle in self._handles if (time := handle.time) is not None]
+        return sum(times) if times else None
 
 
 class NoGradientError(HookError, AssertionError):

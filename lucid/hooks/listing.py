@@ -13,8 +13,8 @@ from lucid.autograd.base import TensorBase
 from lucid.autograd.engine.node import AccumulateGrad, Node
 from lucid.autograd.hooks.firing import Counted, hook_name, without
 from lucid.autograd.hooks.handle import Handle
+from lucid.autograd.hooks.owning import KINDS
 from lucid.autograd.hooks.registration import HookList, changing
-from lucid.autograd.hooks.table import KINDS, HookTable
 from lucid.autograd.recording.views import live_edge
 from lucid.hooks.points import matches
 from lucid.hooks.printing import cells, printed
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from rich.table import Table as RichTable
 
     from lucid.autograd.hooks.registration import Caller, Registration
+    from lucid.autograd.hooks.table import HookTable
 
 # Tables that say more about the hooks of another.
 MARKS = ("_with_kwargs", "_always_called", "_with_context")

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 from lucid.arguments import checked, shown, unfit
 from lucid.autograd.base import TensorBase, grad_of, with_grads
 from lucid.autograd.hooks.firing import every_step_hook, fire
-from lucid.autograd.hooks.table import KINDS, TableAttribute, register
+from lucid.autograd.hooks.owning import KINDS, TableAttribute
+from lucid.autograd.hooks.table import register
 from lucid.autograd.modes.state import enable_grad, no_grad
 from lucid.base.capture import captures, note_assigned
 from lucid.base.interrupts import uninterrupted

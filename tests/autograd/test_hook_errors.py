@@ -239,3 +239,22 @@ def test_a_hook_that_raises_in_one_thread_of_many():
     assert len(errors) == 150
     assert x.grad.item() == 300.0
     assert all("made by MulBackward0" in error.__notes__[0] for error in errors)
+
+
+@pytest.mark.parametrize("watched", [False, True])
+def test_the_number_of_a_function_that_is_registered_twice(watched):
+    """A note gives the place of the call that raised, also where the same function stands at others."""
+    x, calls = leaf(1.0), []
+
+    def fails_the_second_time(_):
+        calls.append(1)
+        if len(calls) == 2:
+            raise Planted("planted")
+
+    for _ in range(3):
+        x.register_hook(fails_the_second_time)
+    if watched:
+        lucid.autograd.graph.get_gradient_edge(x).node.register_prehook(lambda _: None)
+    with pytest.raises(Planted) as caught:
+        (x * 2).backward()
+    assert "tensor hook number 1 of the leaf tensor" in caught.value.__notes__[0]

@@ -6,8 +6,10 @@ import copy
 import functools
 import gc
 import inspect
+import itertools
 import weakref
 
+import numpy as np
 import pytest
 
 import lucid
@@ -269,3 +271,104 @@ def test_tags():
     assert len(hooks.table(model).filter(tag="*")) == 2
     with pytest.raises(ArgumentError, match="tag: expected a str, got int 3"):
         hooks.HookGroup(3)
+
+
+@pytest.mark.parametrize("registered", ["module", "tensor", "several", "row"])
+@pytest.mark.parametrize("of", [int, np.bool_])
+def test_what_is_as_good_as_a_bool_switches_a_hook(registered, of):
+    """Switched on and off by 1, 0 and NumPy's booleans, a hook is in the state that they name, also in the same one."""
+    layer, fired = nn.Linear(2, 2, device=DEVICE), []
+
+    def hook(*_):
+        fired.append(1)
+
+    if registered == "module":
+        handle = layer.register_forward_hook(hook)
+    elif registered == "several":
+        handle = register_multi_grad_hook([layer.weight, layer.bias], hook)
+    else:
+        handle = layer.weight.register_hook(hook)
+        handle = hooks.table(layer)[0] if registered == "row" else handle
+    for value in (True, True, False, False, True):
+        fired.clear()
+        handle.enabled = of(value)
+        layer(lucid.ones(1, 2, device=DEVICE)).sum().backward()
+        assert handle.enabled is value
+        assert fired == [1] * value
+
+
+def named_registrations():
+    """Return, by name, what registers a function on a leaf or its node."""
+
+    def node_of(x):
+        return lucid.autograd.graph.get_gradient_edge(x).node
+
+    return {
+        "tensor": lambda x, hook: x.register_hook(hook),
+        "accumulated": lambda x, hook: x.register_post_accumulate_grad_hook(hook),
+        "prehook": lambda x, hook: node_of(x).register_prehook(hook),
+        "posthook": lambda x, hook: node_of(x).register_hook(hook),
+    }
+
+
+@pytest.mark.parametrize("register", named_registrations().values(), ids=named_registrations())
+def test_handles_of_one_function_act_on_their_own_registrations(register):
+    """`enabled` and `remove` of a handle change the state of that registration, and of no other of the function."""
+    for switched, taken in itertools.product(range(3), repeat=2):
+        x, fired = lucid.ones(1, requires_grad=True, device=DEVICE), []
+
+        def hook(*_, fired=fired):
+            fired.append(1)
+
+        handles = [register(x, hook) for _ in range(3)]
+        handles[switched].enabled = False
+        handles[taken].remove()
+        states = [n not in {switched, taken} for n in range(3)]
+        assert [handle.enabled for handle in handles] == states
+        assert [handle.hook() is None for handle in handles] == [n == taken for n in range(3)]
+        (x * 2).sum().backward()
+        assert len(fired) == sum(states)
+        for handle in handles:
+            handle.enabled = False
+        (x * 2).sum().backward()
+        assert len(fired) == sum(states)
+        for handle in (*handles, *handles):
+            handle.remove()
+        assert len(hooks.table(x)) == 0
+
+
+def test_the_handle_of_a_hook_over_several_tensors():
+    """Rule 4 of docs/hooks.md holds for it: it names its function, rests and fires again, and counts."""
+    x, y = (lucid.ones(1, requires_grad=True, device=DEVICE) for _ in range(2))
+    for mode, each in (("all", [1]), ("any", [1])):
+        fired = []
+
+        def hook(_, fired=fired):
+            fired.append(1)
+
+        handle = register_multi_grad_hook([x, y], hook, mode=mode)
+        assert "hook (" in handle.name
+        assert __file__ in handle.name
+        assert handle.name in repr(handle)
+        assert (handle.enabled, handle.calls, handle.time) == (True, None, None)
+        with hooks.counting(x, y):
+            (x * y).sum().backward()
+            assert handle.calls == 2
+            assert handle.time > 0
+        assert handle.calls is None
+        assert fired == each
+        handle.enabled = False
+        assert not handle.enabled
+        assert ", off" in repr(handle)
+        (x * y).sum().backward()
+        assert fired == each
+        hooks.table(x).enable()
+        assert not handle.enabled  # a part of it rests
+        handle.enabled = True
+        (x * y).sum().backward()
+        assert fired == each * 2
+        handle()
+        assert (handle.name, handle.enabled, handle.hook()) == ("", False, None)
+        assert "removed" in repr(handle)
+        handle.enabled = True
+    assert "removed" in repr(register_multi_grad_hook([], keep))

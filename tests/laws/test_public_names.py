@@ -12,7 +12,7 @@ import pytest
 import lucid
 from lucid import nn
 from lucid.autograd import Function
-from lucid.autograd.hooks.table import TableAttribute
+from lucid.autograd.hooks.owning import TableAttribute
 
 A, G, F = lucid.autograd, lucid.autograd.graph, lucid.autograd.function
 

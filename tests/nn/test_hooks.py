@@ -19,7 +19,7 @@ import pytest
 
 import lucid
 from lucid import nn
-from lucid.autograd.hooks.table import TableAttribute
+from lucid.autograd.hooks.owning import TableAttribute
 from lucid.errors import HookError, HookTypeError
 from lucid.nn.hooks import ContextualHook, Hook, RemovableHandle, StateHook
 

@@ -245,9 +245,9 @@ class Node:
         check_callable(hook, "Node.register_hook")
         hook = every_step_hook(in_context(hook, with_context, "node post"), every_step)
         hooks = self.rare().posthooks
-        hooks.add(hook, self if isinstance(self, AccumulateGrad) else None)
+        handle = RemovableHandle.of(hooks, hook, self if isinstance(self, AccumulateGrad) else None)
         self.rare().settle()
-        return RemovableHandle(hooks, hook)
+        return handle
 
     def register_prehook(
         self, hook: Callable[..., Any], *, every_step: bool = False, with_context: bool = False
@@ -269,9 +269,9 @@ class Node:
         check_callable(hook, "Node.register_prehook")
         hook = every_step_hook(in_context(hook, with_context, "node pre"), every_step)
         hooks = self.rare().prehooks
-        hooks.add(hook, self if isinstance(self, AccumulateGrad) else None)
+        handle = RemovableHandle.of(hooks, hook, self if isinstance(self, AccumulateGrad) else None)
         self.rare().settle()
-        return RemovableHandle(hooks, hook)
+        return handle
 
     def __repr__(self) -> str:
         return f"<{self.name()} object at {id(self):#x}>"

@@ -84,8 +84,7 @@ def add_hook(tensor: TensorBase, hook: Callable[..., Any]) -> RemovableHandle:
     hooks = hooks_of(tensor)
     edge = tensor.edge
     leaf = edge is not None and type(edge[0]) is AccumulateGrad and is_gpu_array(tensor.array)
-    hooks.add(hook, edge[0] if edge is not None and leaf else None)
-    return RemovableHandle(hooks, hook)
+    return RemovableHandle.of(hooks, hook, edge[0] if edge is not None and leaf else None)
 
 
 def register_post_accumulate_grad_hook(
@@ -103,9 +102,9 @@ def register_post_accumulate_grad_hook(
         )
     hook = every_step_hook(in_context(hook, with_context, "accumulated"), every_step)
     hooks = edge[0].rare().accumulated
-    hooks.add(hook, edge[0])
+    handle = RemovableHandle.of(hooks, hook, edge[0])
     edge[0].rare().settle()
-    return RemovableHandle(hooks, hook)
+    return handle
 
 
 def retain_grad(tensor: TensorBase) -> None:

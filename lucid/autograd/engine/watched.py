@@ -67,7 +67,8 @@ def run_watched(
         shown = _as_tensors(grad, node)
         returned = fire_node_hooks(extra.prehooks, shown, (), "node prehook", node.name())
         grad = _received(node, returned, shown, grad, graph=m is GRAPH)
-    posthooks = tuple(extra.posthooks) if extra is not None else ()
+    # those that are there when it begins: what stands in their places when it ends is called
+    posthooks = tuple(extra.posthooks.registrations) if extra is not None and extra.posthooks else ()
     outputs = _as_tensors(grad, node) if posthooks else ()
     wanted = this.wanted(node)
     run = node.backward if wanted is None else partial(node.backward_to, wanted)
@@ -80,9 +81,8 @@ def run_watched(
     if extra is not None and extra.accumulated:
         _fire_accumulated(node, extra)
     if posthooks and extra is not None:
-        posthooks = [hook for hook in posthooks if hook in extra.posthooks]
         shown = tuple(None if edge is None else lent(g) for edge, g in zip(node.edges, grads, strict=True))
-        returned = fire_node_hooks(posthooks, shown, (outputs,), "node posthook", node.name())
+        returned = fire_node_hooks(extra.posthooks.standing(posthooks), shown, (outputs,), "node posthook", node.name())
         grads = (
             tuple(map(returned_gradient, returned, shown, grads))
             if m is GRAPH

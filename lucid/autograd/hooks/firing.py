@@ -10,7 +10,7 @@ from lucid.base.capture import capture_of_this_thread, captures
 from lucid.errors import HookTypeError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator
 
 Hook = TypeVar("Hook")
 Value = TypeVar("Value")
@@ -182,8 +182,3 @@ def hook_name(hook: object) -> str:
     if code is None:
         code = getattr(getattr(inner.__class__, "__call__", None), "__code__", None)  # noqa: B004  its code, not whether
     return f"{name} ({code.co_filename}:{code.co_firstlineno})" if code is not None else str(name)
-
-
-def position_of(hook: object, hooks: Sequence[object]) -> int:
-    """Return the position of `hook` among `hooks`, for a loop that does not count."""
-    return next(index for index, other in enumerate(hooks) if other is hook)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from lucid.autograd.base import TensorBase, describe, registered
-from lucid.autograd.hooks.firing import add_hook_note, fire, hook_name, note_fired, position_of
+from lucid.autograd.hooks.firing import add_hook_note, fire, hook_name, note_fired
 from lucid.base.capture import captures
 from lucid.errors import HookError, HookTypeError
 
@@ -70,14 +70,14 @@ def fire_light(node: Node, extra: Extra, grad: Any, owner: Callable[[Node, int],
     hooks = light[:]
     if captures:
         note_fired(hooks, "tensor hook")
-    hook = None
+    hook, number = None, 0
     try:
-        for hook in hooks:
+        for number, hook in enumerate(hooks):  # noqa: B007  the note on an error says it
             result = hook(tensor)
             if result is not None:
                 tensor = check_replacement(hook, "tensor hook", result, expected, tensor)
     except Exception as error:
-        add_hook_note(error, hook, "tensor hook", owner(node, 0), position_of(hook, hooks))
+        add_hook_note(error, hook, "tensor hook", owner(node, 0), number)
         raise
     return tensor.array
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Self
 
@@ -10,6 +11,8 @@ from lucid.autograd.hooks.registration import HookList, changing
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from lucid.autograd.hooks.registration import Registration
 
 
 class Handle:
@@ -48,9 +51,10 @@ class Handle:
 
     @enabled.setter
     def enabled(self, value: bool) -> None:
+        enabled = bool(value)
         with changing:
             place = self._place()
-            if place is None or value is self.enabled:
+            if place is None or enabled is self.enabled:
                 return
             container, key = place
             hook = container[key]
@@ -111,12 +115,21 @@ class RemovableHandle(Handle):
     tensor([4., 8.])
     """
 
-    __slots__ = ("__weakref__", "_hook", "_hooks_list", "_removed")
+    __slots__ = ("__weakref__", "_hook", "_hooks_list", "_registration", "_removed")
 
     def __init__(self, hooks_list: list[Callable[..., object]], hook: Callable[..., object]) -> None:
         self._hooks_list = hooks_list
         self._hook = hook
+        # weakly: a registration says by its end that its hook is off
+        self._registration: weakref.ref[Registration] | None = None
         self._removed = False
+
+    @classmethod
+    def of(cls, hooks: HookList, hook: Callable[..., object], leaf: object = None) -> Self:
+        """Return the handle of a hook that is put on a list now: of this registration, if there are others of it."""
+        handle = cls(hooks, hook)
+        handle._registration = weakref.ref(hooks.add(hook, leaf))
+        return handle
 
     def remove(self) -> None:
         """Take the hook off its list; a second call does nothing."""
@@ -134,9 +147,15 @@ class RemovableHandle(Handle):
         if self._removed:
             return None
         hooks = self._hooks_list
-        count = len(hooks)
+        entries, wanted = hooks, self._hook
+        if self._registration is not None and isinstance(hooks, HookList):
+            registration = self._registration()
+            if registration is None:
+                return None
+            entries, wanted = hooks.registrations, registration
+        count = len(entries)
         # from both ends: hooks go in the order in which they came, or newest first
         for index in chain.from_iterable(zip(range((count + 1) // 2), range(count - 1, -1, -1), strict=False)):
-            if registered_hook(hooks[index]) is self._hook:
+            if registered_hook(entries[index]) is wanted:
                 return hooks, index
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import sys
 import weakref
@@ -42,18 +43,25 @@ class HookList(list[Any]):
 
     registrations: list[Registration]
 
-    def add(self, hook: Any, leaf: object = None) -> None:
-        """Append a hook that is registered now.
+    def add(self, hook: Any, leaf: object = None) -> Registration:
+        """Append a hook that is registered now, and return the record of that.
 
         Captured steps that reach a `leaf` have to know that its hooks come and go.
         """
         with changing:
             if not self:
                 self.registrations = []
-            self.registrations.append(Registration(self, leaf=leaf))
+            registration = Registration(self, leaf=leaf)
+            self.registrations.append(registration)
             self.append(hook)
         if leaf is not None:
             changes.hook(leaf)
+        return registration
+
+    def standing(self, registrations: Sequence[Registration]) -> tuple[Any, ...]:
+        """Return the hooks of some registrations as they stand here now, without those that are off."""
+        with changing:
+            return tuple([hook for hook, each in zip(self, self.registrations, strict=True) if each in registrations])
 
     def take(self, index: int) -> None:
         """Take the hook at `index` off."""
@@ -170,6 +178,15 @@ class Registration:
         self.opened = opened
         for each in opened:
             each.add(self)
+
+    def copied_to(self, table: HookTable) -> Registration:
+        """Return the record of the same registration for a copy of its table, in the same groups and scopes."""
+        copied = copy.copy(self)
+        copied.container = weakref.ref(table)
+        copied.marks = ()  # they are the original's
+        for each in copied.opened:
+            each.add(copied)
+        return copied
 
     @property
     def tags(self) -> tuple[str, ...]:

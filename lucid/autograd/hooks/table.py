@@ -8,7 +8,8 @@ import types
 import weakref
 from collections import OrderedDict
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from lucid.autograd.hooks.firing import Resting, StandIn, check_callable, hook_name, is_resting, registered_hook
 from lucid.autograd.hooks.handle import Handle
@@ -23,6 +24,18 @@ class Fleeting(StandIn):
     """The base of hooks that belong to one live object and so stay behind when their owner is copied or pickled."""
 
     __slots__ = ()
+
+
+def _innermost(hook: Any) -> Any:
+    """Return the registered function, or fleeting hook, without the options around it."""
+    while isinstance(hook, StandIn) and not isinstance(hook, Fleeting):
+        hook = cast("Any", hook).func
+    return hook
+
+
+def _copied(hook: Any) -> Any:
+    """Return the hook for a copy of its table: switched off like the original, and not counted."""
+    return Resting(registered_hook(hook)) if is_resting(hook) else registered_hook(hook)
 
 
 class Entry(StandIn):
@@ -47,13 +60,26 @@ class ActiveHooks(dict[str, tuple[Entry, ...]]):
         Whether there are others than a module's forward hooks and forward pre-hooks, without options but `always_call`.
     calls : int
         How many calls of the module its hooks with context have seen.
+    owner : weakref or None
+        The module, if there is one: another that was given the attributes of this one needs active hooks of its own.
     """
 
-    __slots__ = ("__weakref__", "calls", "special")
+    __slots__ = ("__weakref__", "calls", "owner", "special")
 
-    def __init__(self) -> None:
+    def __init__(self, owner: object = None) -> None:
         self.special = False
         self.calls = 0
+        self.owner = None if owner is None else weakref.ref(owner)
+
+    def renew(self) -> None:
+        """Have snapshots taken anew, after a table has changed: one may hold marks of another."""
+        special = False
+        for kind in self:
+            self[kind] = ()
+            if kind not in PLAIN:
+                special = True
+        self.special = special
+        changes.hook(self)
 
     # The tables enter themselves again wherever they are copied to.
     def __deepcopy__(self, memo: dict[int, Any]) -> ActiveHooks:
@@ -88,7 +114,9 @@ class HookTable(OrderedDict[int, Any]):
     options : dict of int to object
         What a hook's registration asked for, by handle id, where that is not the usual.
     attached : bool
-        Whether it enters itself among the hooks of an owner, and so cannot serve another one too.
+        Whether it enters itself among the hooks of an owner; else `active` is its own.
+    others : tuple of weakref
+        The active hooks of further owners: a shallow copy of a module has the module's tables.
     """
 
     def __init__(self, kind: str = "", active: ActiveHooks | None = None) -> None:
@@ -96,44 +124,70 @@ class HookTable(OrderedDict[int, Any]):
         self.kind = kind
         self.attached = active is not None
         self.active = ActiveHooks() if active is None else active
+        self.others: tuple[weakref.ref[ActiveHooks], ...] = ()
         self.options: dict[int, Any] = {}
         self.registrations: dict[int, Registration] = {}
 
-    def attach(self, active: ActiveHooks | None) -> None:
-        """Enter the table among the active hooks of an owner, or, with None, of none any more."""
-        changes.hook(self.active)
-        self.attached = active is not None
-        self.active = ActiveHooks() if active is None else active
-        self._changed()
+    def _served(self) -> list[ActiveHooks]:
+        """Return the active hooks of all owners."""
+        served = [self.active] if self.attached else []
+        return [*served, *[active for ref in self.others if (active := ref()) is not None]]
+
+    def serve(self, active: ActiveHooks) -> None:
+        """Enter the table among the active hooks of an owner, and of those that it has."""
+        with changing:
+            self._set_served([*[each for each in self._served() if each is not active], active])
+            self._changed()
+
+    def leave(self, active: ActiveHooks) -> None:
+        """Take the table out of the active hooks of an owner."""
+        with changing:
+            self._set_served([each for each in self._served() if each is not active])
+            active.pop(self.kind, None)
+            active.renew()
+
+    def _set_served(self, served: list[ActiveHooks]) -> None:
+        self.attached = bool(served)
+        self.active = served[0] if served else ActiveHooks()
+        self.others = tuple(map(weakref.ref, served[1:]))
 
     def snapshot(self, marks: HookTable | None = None) -> tuple[Entry, ...]:
         """Return all hooks as they are now: firing iterates it, so that hooks may come and go.
 
         The option of a hook is whether it is in `marks`, where they are given.
         """
-        taken = self.active.get(self.kind)
+        active = self.active if not self.others else self._shared_with(marks)
+        taken = active.get(self.kind)
         if taken or not self:
             return taken or ()
         with changing:
             options = self.options if marks is None else marks
             taken = tuple([Entry(hook, key, options.get(key)) for key, hook in self.items()])
             if taken:
-                self.active[self.kind] = taken
+                active[self.kind] = taken
         return taken
 
+    def _shared_with(self, marks: HookTable | None) -> ActiveHooks:
+        """Return active hooks that both tables serve: an owner of one may have replaced the other."""
+        return next((each for each in self._served() if marks is None or marks.serves(each)), self.active)
+
+    def serves(self, active: ActiveHooks) -> bool:
+        """Return whether the table is entered among these active hooks."""
+        return any(each is active for each in self._served())
+
     def _changed(self) -> None:
-        active = self.active
-        changes.hook(active)
+        self._note_change(self.active)
+        for ref in self.others:
+            active = ref()
+            if active is not None:
+                self._note_change(active)
+
+    def _note_change(self, active: ActiveHooks) -> None:
         if self:
             active[self.kind] = ()
         else:
             active.pop(self.kind, None)
-        special = False
-        for kind in active:
-            active[kind] = ()  # this table may hold marks of another
-            if kind not in PLAIN:
-                special = True
-        active.special = special
+        active.renew()
 
     def __setitem__(self, key: int, value: Any) -> None:
         with changing:
@@ -187,20 +241,59 @@ class HookTable(OrderedDict[int, Any]):
             super().move_to_end(key, last)
             self._changed()
 
+    # OrderedDict's own know nothing of options and registrations
+    def update(self, hooks: Any = (), /, **more: Any) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]  # one form for all of dict's
+        """Put in the hooks of a dictionary; those of a table keep their options and registrations."""
+        with changing:
+            if not isinstance(hooks, HookTable):
+                super().update(hooks, **more)
+                return
+            for key, hook in list(hooks.items()):
+                self[key] = _copied(hook)
+                self.options.pop(key, None)
+                if key in hooks.options:
+                    self.options[key] = hooks.options[key]
+                if key in hooks.registrations:
+                    self.registrations[key] = hooks.registrations[key].copied_to(self)
+
+    def copy(self) -> HookTable:
+        """Return a table of the same hooks, without an owner."""
+        copied = HookTable(self.kind)
+        copied.update(self)
+        return copied
+
+    __copy__ = copy
+
+    def __or__(self, other: Any) -> Any:
+        if not isinstance(other, dict):
+            return NotImplemented
+        united = self.copy()
+        united.update(other)
+        return united
+
+    def __ror__(self, other: Any) -> Any:
+        if not isinstance(other, dict):
+            return NotImplemented
+        united = HookTable(self.kind)
+        united.update(other)
+        united.update(self)
+        return united
+
+    def __ior__(self, other: Any) -> Self:
+        self.update(other)
+        return self
+
     def _kept(self) -> list[tuple[int, Any]]:
         """Return the entries that go along with a copy."""
         with changing:
             temporary = {key for key, registration in self.registrations.items() if registration.temporary}
-            temporary |= {key for key, hook in self.items() if isinstance(registered_hook(hook), Fleeting)}
-            kept = [(key, hook) for key, hook in self.items() if key not in temporary]
-        # a copy is switched off where this one is, and is not counted
-        return [
-            (key, Resting(registered_hook(hook)) if is_resting(hook) else registered_hook(hook)) for key, hook in kept
-        ]
+            temporary |= {key for key, hook in self.items() if isinstance(_innermost(hook), Fleeting)}
+            return [(key, _copied(hook)) for key, hook in self.items() if key not in temporary]
 
     def __deepcopy__(self, memo: dict[int, Any]) -> HookTable:
-        copied = HookTable(self.kind, deepcopy(self.active, memo))
-        memo[id(self)] = copied
+        memo[id(self)] = copied = HookTable(self.kind)
+        for active in self._served():
+            copied.serve(deepcopy(active, memo))
         copied.options = dict(self.options)
         for key, hook in self._kept():
             copied[key] = deepcopy(hook, memo)
@@ -208,7 +301,10 @@ class HookTable(OrderedDict[int, Any]):
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         entries = self._kept()
-        for hook in (registered_hook(each) for _, each in entries):
+        for _, each in entries:
+            hook = _innermost(each)
+            while isinstance(hook, partial):
+                hook = cast("Any", hook).func
             if isinstance(hook, types.FunctionType) and (
                 "<locals>" in hook.__qualname__ or "<lambda>" in hook.__qualname__
             ):
@@ -216,11 +312,12 @@ class HookTable(OrderedDict[int, Any]):
                     f"hook {hook_name(hook)} in {self.kind} cannot be pickled: expected a function that can be "
                     "imported by its name; define it at the top level of a module, or remove it before pickling"
                 )
-        return HookTable, (self.kind,), (self.active, self.options, entries)
+        return HookTable, (self.kind,), (self._served(), self.options, entries)
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
-        self.active, self.options, entries = state
-        self.attached = True
+        served, self.options, entries = state
+        for active in served:
+            self.serve(active)
         for key, hook in entries:
             self[key] = hook
         RemovableHandle.reserve(max(self, default=-1))
@@ -321,56 +418,8 @@ def register(
         registration = Registration(table, handle.id, marks)
         for mark in marks:
             # a mark stays behind with its hook
-            mark.enter(handle.id, hook if isinstance(hook, Fleeting) else True, registration)
+            mark.enter(handle.id, hook if isinstance(_innermost(hook), Fleeting) else True, registration)
         if option is not None:
             table.options[handle.id] = option
         table.enter(handle.id, hook, registration, first=prepend)
     return handle
-
-
-class TableAttribute:
-    """Gives each owner its table of one kind under the attribute's name, made when it is first asked for.
-
-    Only `counted` tables take part in the calls of a module, so only they are entered among its active kinds.
-    """
-
-    def __init__(self, *, counted: bool = False) -> None:
-        self.counted = counted
-        self.name = ""
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self.name = name
-        KINDS.add(name)
-
-    def __get__(self, owner: Any, kind: type) -> Any:
-        if owner is None:
-            return self
-        state: dict[str, Any] = owner.__dict__
-        # no entry of its own yet: from now on the instance's dictionary answers before this descriptor does
-        return state.setdefault(self.name, HookTable(self.name, self._active(state)))
-
-    def _active(self, state: dict[str, Any]) -> ActiveHooks | None:
-        return state["_active_hooks"] if self.counted else None
-
-    def put(self, owner: Any, hooks: Any) -> None:
-        """Replace the owner's hooks by those of a dictionary; the owner's table keeps its hooks and may come back.
-
-        So tools switch hooks off for a while, and give a module others.
-        """
-        state: dict[str, Any] = owner.__dict__
-        before: HookTable | None = state.get(self.name)
-        if hooks is before:
-            return
-        table = hooks
-        if not isinstance(table, HookTable) or table.attached or table.kind != self.name:
-            table = HookTable(self.name)
-            table.update(hooks)
-            table.options = dict(getattr(hooks, "options", {}))
-        with changing:
-            if before is not None:
-                before.attach(None)
-            state[self.name] = table
-            table.attach(self._active(state))
-
-
-KINDS: set[str] = set()

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.hooks.context import in_context
 from lucid.autograd.hooks.firing import every_step_hook
-from lucid.autograd.hooks.table import HookTable, RemovableHandle, TableAttribute, register
+from lucid.autograd.hooks.owning import TableAttribute
+from lucid.autograd.hooks.table import HookTable, RemovableHandle, register
 from lucid.nn.hooking.boundary import FULL, PRE, Form
 from lucid.nn.hooking.forms import is_full_backward_hook, takes_pytorch_form
 from lucid.nn.hooking.in_call import InCall

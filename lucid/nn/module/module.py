@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from lucid.arguments import unfit
 from lucid.autograd.base import TensorBase
-from lucid.autograd.hooks.table import KINDS, ActiveHooks
+from lucid.autograd.hooks.owning import KINDS, own_active_hooks
+from lucid.autograd.hooks.table import ActiveHooks
 from lucid.autograd.modes.reading import note_read, watching
 from lucid.base.capture import changes
 from lucid.errors import ArgumentError, SettingError
@@ -83,7 +84,7 @@ class Module(Conversion, StateMethods):
             _buffers=OrderedDict(),
             _non_persistent_buffers_set=set(),
             _modules=OrderedDict(),
-            _active_hooks=ActiveHooks(),
+            _active_hooks=ActiveHooks(self),
         )
         if self.call_super_init:
             super().__init__(*args, **kwargs)
@@ -281,12 +282,15 @@ class Module(Conversion, StateMethods):
             getattr(type(self), name).put(self, value)
         else:
             object.__setattr__(self, name, value)
+            if name == "__dict__":
+                own_active_hooks(self)
 
     def __getstate__(self) -> dict[str, Any]:
         return without_computed(vars(self))
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
+        own_active_hooks(self)
         compute_missing(self)
         # a copy's hook tables know nothing of the original's parent
         for child in self._modules.values():

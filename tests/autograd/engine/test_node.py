@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import lucid
+from lucid import hooks
 from lucid.autograd.graph import GradientEdge, Node, get_gradient_edge, increment_version, register_multi_grad_hook
 
 contract = pytest.mark.contract
@@ -449,3 +450,43 @@ def test_posthooks_hung_on_a_node_that_runs_wait_for_its_next_run(watched, rng) 
     late, (given,) = events[-1]
     assert late == "late"
     assert given.tolist() == upstream.tolist()
+
+
+def test_a_posthook_that_is_counted_or_switched_while_its_node_runs() -> None:
+    """After a node has run, what stands in the places of the posthooks that it began with is called."""
+    for change in ("count", "off", "on", "off and on"):
+        w = leaf(1.0)
+        node = lucid.autograd.graph.get_gradient_edge(w).node
+        fired: list[str] = []
+        handle = node.register_hook(lambda *_, fired=fired: fired.append("posthook"))
+        counting = hooks.counting(w)
+        if change == "on":
+            handle.enabled = False
+
+        def act(_, change=change, counting=counting, handle=handle):
+            if change == "count":
+                counting.__enter__()
+            else:
+                for word in change.split(" and "):
+                    handle.enabled = word == "on"
+
+        w.register_post_accumulate_grad_hook(act)
+        (w * 2).sum().backward()
+        assert fired == ["posthook"] * (change != "off"), change
+        if change == "count":
+            assert handle.calls == 1
+            counting.__exit__()
+
+
+def test_one_of_two_equal_posthooks_taken_off_while_the_node_runs() -> None:
+    """The other one is still there, and is called once."""
+    w, fired = leaf(1.0), []
+    node = lucid.autograd.graph.get_gradient_edge(w).node
+
+    def posthook(*_):
+        fired.append(1)
+
+    handles = [node.register_hook(posthook) for _ in range(2)]
+    w.register_post_accumulate_grad_hook(lambda _: handles[0].remove())
+    (w * 2).sum().backward()
+    assert fired == [1]
