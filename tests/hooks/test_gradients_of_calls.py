@@ -74,7 +74,7 @@ def test_an_output_that_the_call_has_made_is_itself(rng):
     model = nn.Sequential(nn.Sequential(nn.Tanh()), nn.Sigmoid())
     for module in model.modules():
         module.register_forward_hook(lambda m, args, output: outputs.append(output))
-    x, z = made(rng)
+    _, z = made(rng)
     with hooks.capture(model, what="grad"), hooks.edit(model, grads={"**": lambda grad: grad}):
         y = model(z)
     first, outer, last, whole = outputs
