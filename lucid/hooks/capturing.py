@@ -207,6 +207,6 @@ class CaptureHook:
         """Keep the wanted values, and return the output, with its own gradients if these are wanted."""
         *kwargs, output = rest
         if self.beginning is not None:
-            output = self.beginning.own(output, (args, *kwargs))
+            output = self.beginning.own(output, args, kwargs[0])
         self.owner.keep(self.path, (args, *kwargs), output)
         return output

@@ -155,7 +155,7 @@ class edit(tool):
                     f"returned {type(output).__name__}: name a module inside of it that does"
                 )
             if self._open:
-                output = beginning.own(output, (args, kwargs))
+                output = beginning.own(output, args, kwargs)
                 self._hook_gradient(output, change)
             return output
 

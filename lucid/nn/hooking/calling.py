@@ -164,7 +164,7 @@ class Call:
         if call is not None:
             output = call.leave(output)
         if beginning is not None and isinstance(output, TensorBase):
-            output = beginning.own(output, (self.args, self.kwargs))
+            output = beginning.own(output, self.args, self.kwargs)
             _hook_output(module, output, output_hooks)
         return output
 

@@ -27,26 +27,29 @@ class Beginning:
         """Note that a call begins."""
         self.number = next(sequences)
 
-    def own(self, output: Any, inputs: Any) -> Any:
+    def own(self, output: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Return an output of the call with a view in place of each tensor on the graph that it has not made.
 
-        It got that as one of its `inputs`, or kept it. Hooks on the view get the gradient of what is done with
-        this output, those on the tensor itself that of all of its uses. Where nothing is recorded all stays as it is.
+        It was given that tensor, or kept it; an argument that the call has changed in place counts as given. Hooks on
+        the view get the gradient of what is done with this output, those on the tensor itself that of all of its uses.
+        Where nothing is recorded all stays as it is.
         """
         if not thread.state.recording:
             return output
-        arguments: set[int] = set()
-        map_leaves(inputs, lambda leaf: arguments.add(id(leaf)) if isinstance(leaf, TensorBase) else None)
+        if isinstance(output, TensorBase):
+            return self._own(output, args, kwargs)
+        return map_leaves(output, lambda leaf: self._own(leaf, args, kwargs) if isinstance(leaf, TensorBase) else leaf)
 
-        def own(leaf: Any) -> Any:
-            if not isinstance(leaf, TensorBase):
-                return leaf
-            before = leaf.edge
-            if live_edge(leaf) is None:
-                return leaf
-            if before is not None and before[0].sequence > self.number and id(leaf) not in arguments:
-                return leaf
-            # views of inference tensors are not recorded
-            return clone(leaf) if version_of(leaf) is INFERENCE else expand(leaf, shape=leaf.array.shape)
-
-        return map_leaves(output, own)
+    def _own(self, tensor: TensorBase, args: tuple[Any, ...], kwargs: dict[str, Any]) -> TensorBase:
+        before = tensor.edge
+        if (before if tensor.origin is None else live_edge(tensor)) is None:
+            return tensor
+        if before is not None and before[0].sequence > self.number:
+            for each in args:
+                if each is tensor:
+                    break
+            else:
+                if not kwargs or all(each is not tensor for each in kwargs.values()):
+                    return tensor
+        # views of inference tensors are not recorded
+        return clone(tensor) if version_of(tensor) is INFERENCE else expand(tensor, shape=tensor.array.shape)
