@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-LOWER, WIDE, SAME = "lower", "float32", "same"
+LOWER, WIDE, SAME, PROMOTED = "lower", "float32", "same", "promoted"
 
 
 class Row(NamedTuple):
@@ -30,13 +30,13 @@ ROWS = {
     "addmm": _row(lambda lib, a, b: lib.addmm(a, b, a), LOWER),
     "baddbmm": _row(lambda lib, a, b: lib.baddbmm(a[None], b[None], a[None]), LOWER),
     "einsum": _row(lambda lib, a, b: lib.einsum("ij,kj->ik", a, b), LOWER),
-    "einsum of products alone": _row(lambda lib, a, b: lib.einsum("ij,ij->ij", a, b), SAME),
-    "einsum of all pairs": _row(lambda lib, a, b: lib.einsum("i,j->ij", a[0], b[0]), SAME),
+    "einsum of products alone": _row(lambda lib, a, b: lib.einsum("ij,ij->ij", a, b), PROMOTED),
+    "einsum of all pairs": _row(lambda lib, a, b: lib.einsum("i,j->ij", a[0], b[0]), PROMOTED),
     "inner": _row(lambda lib, a, b: lib.inner(a, a), LOWER),
     "inner of vectors": _row(lambda lib, a, b: lib.inner(a[0], a[1]), SAME),
     "vecdot": _row(lambda lib, a, b: lib.linalg.vecdot(a, b), LOWER),
     "lstsq": _row(lambda lib, a, b: lib.linalg.lstsq(a, b).solution, WIDE),
-    "index_copy": _row(lambda lib, a, b: a.index_copy(0, lib.arange(2, device=a.device), b[:2]), SAME),
+    "index_copy": _row(lambda lib, a, b: a.index_copy(0, lib.arange(2, device=a.device), a[2:]), SAME),
     "linear": _row(lambda lib, a, b: lib.nn.functional.linear(a, b, b[0]), LOWER),
     "conv1d": _row(lambda lib, a, b: lib.nn.functional.conv1d(a[None], b[:, :, None], a[0]), LOWER),
     "conv2d": _row(lambda lib, a, b: lib.nn.functional.conv2d(a[None, None], b[None, None]), LOWER),

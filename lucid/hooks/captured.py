@@ -84,12 +84,20 @@ class Captured(Mapping[Any, Any]):
 
     def keep(self, key: Key, value: Any, *, detach: bool, device: Any, dtype: Any) -> None:
         """Keep a value, its tensors detached or as they are, and moved and cast if asked for."""
-        folder = self.folder
+        value = self.packed(value, detach=detach, device=device, dtype=dtype)
+        if self.folder is not None:
+            stored = self._values.get(key) or Stored(self.folder / f"{next(self._files):06d}.safetensors")
+            save(map_leaves(value, lambda leaf: wrap(leaf.array) if isinstance(leaf, Kept) else leaf), stored.path)
+            value = stored
+        self._values[key] = value
+
+    def packed(self, value: Any, *, detach: bool, device: Any, dtype: Any) -> Any:
+        """Return a value as it is to be kept, with an entry of its present values for each detached tensor."""
 
         def kept(leaf: Any) -> Any:
             if not isinstance(leaf, TensorBase):
                 return leaf
-            if detach and device is None and dtype is None and folder is None:
+            if detach and device is None and dtype is None:
                 return self._keeping.pack(leaf)
             tensor = cast("Tensor", leaf)
             if detach:
@@ -98,14 +106,9 @@ class Captured(Mapping[Any, Any]):
                 tensor = tensor.to(device)
             if dtype is not None and tensor.is_floating_point():
                 tensor = tensor.to(dtype)
-            return self._keeping.pack(tensor) if detach and folder is None else tensor
+            return self._keeping.pack(tensor) if detach else tensor
 
-        value = map_leaves(value, kept, fresh=True)
-        if folder is not None:
-            stored = self._values.get(key) or Stored(folder / f"{next(self._files):06d}.safetensors")
-            save(value, stored.path)
-            value = stored
-        self._values[key] = value
+        return map_leaves(value, kept, fresh=True)
 
     def begin(self) -> None:
         """Make the folder, if there is to be one.

@@ -14,6 +14,7 @@ from lucid.hooks.points import called
 from lucid.hooks.scoping import tool
 from lucid.hooks.taps import Listener
 from lucid.nn.hooking.calling import StopForward
+from lucid.nn.hooking.own_output import Beginning
 
 if TYPE_CHECKING:
     import os
@@ -45,7 +46,8 @@ class capture(tool):
         ``"input"`` is the tuple of positional arguments after the forward pre-hooks, ``"kwargs"`` the dictionary of the
         others, ``"output"`` what the module returns after the forward hooks that were there before, ``"grad"`` the
         gradient of that, from the last backward pass in the block that brings one: of a module that returns several
-        tensors, a tuple, with None for one that gets none. By default the output.
+        tensors, a tuple, with None for one that gets none. Where the module returns a tensor that it was given, or
+        keeps, the caller gets a view for that: other uses of the tensor do not count. By default the output.
     taps : str or iterable of str
         Which taps, by patterns as of file names; each is kept as an output, and its gradient where that is asked for.
     detach : bool
@@ -134,7 +136,11 @@ class capture(tool):
     def _begin(self) -> None:
         self.kept.begin()
         for path, module in self._modules.items():
-            module.register_forward_hook(CaptureHook(self, path), with_kwargs="kwargs" in self._what)
+            beginning = Beginning() if "grad" in self._what else None
+            if beginning is not None:
+                module.register_forward_pre_hook(beginning)
+            named = beginning is not None or "kwargs" in self._what
+            module.register_forward_hook(CaptureHook(self, path, beginning), with_kwargs=named)
         if self._last is not None:
             self._last.register_forward_hook(self._stop)
         self._listener.begin()
@@ -175,7 +181,8 @@ class capture(tool):
                 if brought_by[0] != current_graph_task_id():
                     brought_by[0] = current_graph_task_id()
                     grads[:] = [None] * len(grads)
-                grads[place] = grad
+                # as it is now, when those of other outputs come
+                grads[place] = kept.packed(grad, **how)
                 kept.keep(key, grads[0] if single else tuple(grads), **how)
 
             return keep_grad
@@ -191,11 +198,15 @@ class capture(tool):
 class CaptureHook:
     """The forward hook of one module, part of its `capture`."""
 
-    def __init__(self, owner: capture, path: str) -> None:
+    def __init__(self, owner: capture, path: str, beginning: Beginning | None) -> None:
         self.owner = owner
         self.path = path
+        self.beginning = beginning
 
-    def __call__(self, module: Module, args: tuple[Any, ...], *rest: Any) -> None:
-        """Keep the wanted values."""
+    def __call__(self, module: Module, args: tuple[Any, ...], *rest: Any) -> Any:
+        """Keep the wanted values, and return the output, with its own gradients if these are wanted."""
         *kwargs, output = rest
+        if self.beginning is not None:
+            output = self.beginning.own(output, args, kwargs[0])
         self.owner.keep(self.path, (args, *kwargs), output)
+        return output

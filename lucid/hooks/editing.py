@@ -14,6 +14,7 @@ from lucid.hooks.points import called
 from lucid.hooks.points import parameters as chosen_parameters
 from lucid.hooks.scoping import tool
 from lucid.hooks.taps import Listener
+from lucid.nn.hooking.own_output import Beginning
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,7 +37,8 @@ class edit(tool):
     inputs : dict of str to callable, optional
         The same for positional arguments: ``function(args)`` takes their tuple, and gives a tuple, or the only one.
     grads : dict of str to callable, optional
-        The same for the gradient of a module's output, which must be a tensor: ``function(grad)``.
+        The same for the gradient of a module's output, which must be a tensor: ``function(grad)``. Where the module
+        returns a tensor that it was given, or keeps, the caller gets a view: other uses of the tensor do not count.
     parameters : dict of str to callable, optional
         The same for the gradients of parameters, by patterns of their paths: before they are added to
         ``.grad``. Parameters that require none are passed over.
@@ -105,7 +107,8 @@ class edit(tool):
         if not (of_the_model or taps) or (model is None and of_the_model):
             raise SettingError("edit: expected a model with outputs, inputs, grads or parameters to edit, or taps")
         self._before = _hooks(model, inputs, _input_hook)
-        self._after = _hooks(model, outputs, _output_hook) + _hooks(model, grads, self._grad_hook)
+        self._after = _hooks(model, outputs, _output_hook)
+        self._grads = _hooks(model, grads, lambda change: change)
         self._parameters = [
             (parameter, change)
             for pattern, change in (parameters or {}).items()
@@ -120,6 +123,10 @@ class edit(tool):
             module.register_forward_pre_hook(hook)
         for module, hook in self._after:
             module.register_forward_hook(hook)
+        for module, change in self._grads:
+            beginning = Beginning()
+            module.register_forward_pre_hook(beginning)
+            module.register_forward_hook(self._grad_hook(change, beginning), with_kwargs=True)
         for parameter, change in self._parameters:
             if parameter.requires_grad:
                 register_hook(parameter, change)
@@ -140,14 +147,17 @@ class edit(tool):
 
         return hook
 
-    def _grad_hook(self, change: Change) -> Any:
-        def hook(module: Module, _args: tuple[Any, ...], output: Any) -> None:
+    def _grad_hook(self, change: Change, beginning: Beginning) -> Any:
+        def hook(module: Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> Any:
             if not isinstance(output, TensorBase):
                 raise ArgumentError(
                     f"edit: grads: expected a module that returns a tensor, got {type(module).__name__}, which "
                     f"returned {type(output).__name__}: name a module inside of it that does"
                 )
-            self._hook_gradient(output, change)
+            if self._open:
+                output = beginning.own(output, args, kwargs)
+                self._hook_gradient(output, change)
+            return output
 
         return hook
 

@@ -132,3 +132,18 @@ def test_training_steps_of_a_transformer(rng, half):
             close(x, y, 0.03 if half == "bfloat16" else 0.005)
     for x, y in zip(our_weights, their_weights, strict=True):
         close(x, y, 0.01)
+
+
+@pytest.mark.parametrize("dtypes", [("float32", "bfloat16"), ("bfloat16", "float32"), ("bfloat16", "bfloat16")])
+def test_what_is_copied_into_another_dtype(dtypes, rng):
+    """`index_copy` widens both where they differ, in a block and nowhere else."""
+    values, outs = [spread(rng).astype(np.float32) for _ in range(2)], []
+    for library in (lucid, torch):
+        x, source = (library.tensor(v).to(getattr(library, d)) for v, d in zip(values, dtypes, strict=True))
+        with library.autocast("cpu", dtype=library.bfloat16):
+            outs.append(x.index_copy(0, library.tensor([2, 0]), source[:2]))
+        if dtypes[0] != dtypes[1]:
+            with pytest.raises(RuntimeError, match=r"index_copy(_\(\))?: ?(self|expected source)"):
+                x.index_copy(0, library.tensor([2, 0]), source[:2])
+    assert name_of(outs[0].dtype) == name_of(outs[1].dtype)
+    close(*outs, 1e-6)

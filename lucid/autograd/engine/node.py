@@ -185,8 +185,12 @@ class Node:
                     f"{self.name()}: gradient {index}: expected a Tensor or None, got {type(grad).__name__}"
                 )
         several = self.outputs != 1 and any(grad is not None for grad in grads)
-        results = self.backward(GRAPH, [*grads] if several else grads[0], thread.state.quiet)
+        results = self._backward_alone([*grads] if several else grads[0])
         return results[0] if len(results) == 1 else results
+
+    def _backward_alone(self, grad: Any) -> tuple[Any, ...]:
+        """Return the recorded gradients of `backward`, without the hooks of modules: these belong to a pass."""
+        return self.backward(GRAPH, grad, thread.state.quiet)
 
     def release(self) -> None:
         """Free the values saved for backward: the node cannot run again."""

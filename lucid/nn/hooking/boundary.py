@@ -15,20 +15,21 @@ import numpy as np
 from lucid.autograd.base import INFERENCE, TensorBase, version_of, wrap, wrap_on_graph
 from lucid.autograd.engine.node import Node
 from lucid.autograd.hooks.firing import fire, hook_name
-from lucid.autograd.hooks.gradients import check_replacement
-from lucid.autograd.hooks.structure import StructureError, map_leaves, paired
+from lucid.autograd.hooks.structure import map_leaves
 from lucid.autograd.modes.state import thread
 from lucid.autograd.recording.attach import attach
 from lucid.autograd.recording.namespace import GRAPH
 from lucid.autograd.recording.views import View, lent, live_edge, returned_gradient
 from lucid.base.arrays import namespace, on
-from lucid.errors import HookError, HookTypeError, warn
+from lucid.errors import HookError, warn
+from lucid.nn.hooking.skeletons import counted, filled, flat, replaced
 from lucid.nn.module.paths import module_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from lucid.autograd.base import Edge
+    from lucid.autograd.engine.passes import Pass
     from lucid.autograd.hooks.context import CallRecord
     from lucid.autograd.hooks.table import Entry
     from lucid.nn.module.module import Module
@@ -153,8 +154,23 @@ class Frontier(Node):
             dtype = self.expected[0][1]
             after = self.fire([lent(grad if grad.dtype is dtype else grad.astype(dtype, copy=False))])[0]
             return (None if after is None else after.array,)
-        grads: list[Any] = [grad] if self.outputs == 1 else [None] * self.outputs if grad is None else list(grad)
         graph = m is GRAPH
+        grads = self.received(grad, graph=graph)
+        shown = [lent(g) for g in grads]
+        after = self.fire(shown)
+        if graph:
+            return tuple(map(returned_gradient, after, shown, grads))
+        return tuple([None if t is None else t.array for t in after])
+
+    def _backward_alone(self, grad: Any) -> tuple[Any, ...]:
+        """Return the gradients as they come, without those for inputs that need none: hooks belong to a pass."""
+        return tuple(
+            [None if edge is None else g for edge, g in zip(self.edges, self.received(grad, graph=True), strict=True)]
+        )
+
+    def received(self, grad: Any, *, graph: bool) -> list[Any]:
+        """Return the gradient of each tensor in its dtype: a tensor with `graph`, an array without, or None."""
+        grads: list[Any] = [grad] if self.outputs == 1 else [None] * self.outputs if grad is None else list(grad)
         for number, g in enumerate(grads):
             if g is not None:
                 dtype = self.expected[number][1]
@@ -163,11 +179,7 @@ class Frontier(Node):
                 else:
                     g = g if g.dtype is dtype else g.astype(dtype, copy=False)  # noqa: PLW2901
                 grads[number] = g
-        shown = [lent(g) for g in grads]
-        after = self.fire(shown)
-        if graph:
-            return tuple(map(returned_gradient, after, shown, grads))
-        return tuple([None if t is None else t.array for t in after])
+        return grads
 
 
 class ModuleInputBackward(Frontier):
@@ -184,15 +196,17 @@ class ModuleInputBackward(Frontier):
     ----------
     record : CallRecord or None
         Of the call, where a hook of the module asks for context.
+    on_request : bool
+        Whether no tensor that is a positional argument requires grad, only some by name or in structures.
     """
 
-    __slots__ = ("deep", "hooks", "joined", "module", "pre_hooks", "record", "with_kwargs")
+    __slots__ = ("deep", "hooks", "joined", "module", "on_request", "pre_hooks", "record", "with_kwargs")
 
     def __init__(self, module: Module, pre_hooks: Sequence[Entry], hooks: Sequence[Entry]) -> None:
         self.module = module
         self.pre_hooks = pre_hooks
         self.hooks = hooks
-        self.deep = self.with_kwargs = False
+        self.deep = self.with_kwargs = self.on_request = False
         self.record: CallRecord | None = None
         for hook in hooks:
             if hook.option is not None:
@@ -223,6 +237,7 @@ class ModuleInputBackward(Frontier):
         self.joined = views is not None
         if views is None:
             return args, kwargs
+        self.on_request = not any(isinstance(n, int) and self.edges[n] is not None for n in self.skeleton[0])
         following = iter(views)
 
         def viewed(leaf: Any) -> Any:
@@ -292,11 +307,20 @@ class ModuleInputBackward(Frontier):
         with on(known.array):
             return [wrap(xp.zeros(*self.expected[n])) if g is None else g for n, g in enumerate(grads)]
 
+    def waits_in(self, this: Pass) -> bool:
+        """Return whether the hooks wait in a pass for gradients of inputs.
+
+        Inputs that hooks have asked for, by name or in structures, may have no part in the outputs: the pass never
+        comes to them, and hooks that did not ask would not wait either. Under ``inputs=`` they are left out on purpose.
+        """
+        return self.joined and not (self.on_request and this.needed is None and self not in this.counts)
+
     def fire_without_inputs(self, outputs: list[Any], end: ModuleOutputBackward) -> None:
-        """Run the full backward hooks of a module without inputs that require grad."""
+        """Run the full backward hooks of a module without gradients of inputs."""
+        why = "requires grad and has a part in them" if self.joined else "requires grad"
         warn(
             f"a full backward hook of {module_path(self.module)} fires as soon as the gradients of the "
-            "module's outputs are known, since none of its inputs requires grad",
+            f"module's outputs are known, since none of its inputs {why}",
             UserWarning,
         )
         nothing: list[Any] = [None] * len(self.expected)
@@ -308,7 +332,7 @@ class ModuleInputBackward(Frontier):
             map_leaves(result, lambda leaf: None if leaf is None else leaves.append(leaf))
             if leaves:
                 raise HookError(
-                    f"full backward hook {hook_name(hook)}: no input of the module requires grad: expected None, or "
+                    f"full backward hook {hook_name(hook)}: no input of the module gets a gradient: expected None, or "
                     f"None for all gradients, got {type(leaves[0]).__name__}"
                 )
 
@@ -359,8 +383,9 @@ class ModuleOutputBackward(Frontier):
             return replaced(hook, kind, "grad_output", result, numbers, grads, self.expected)
 
         grads = fire(call.pre_hooks, call_hook, grads, kind, call.owner)
-        if call.joined:
-            thread.state.passes[-1].between[call] = grads, self
+        this = thread.state.passes[-1]
+        if call.waits_in(this):
+            this.between[call] = grads, self
         elif call.hooks:
             call.fire_without_inputs(grads, self)
         return grads
@@ -378,56 +403,3 @@ class ModuleOutputBackward(Frontier):
     def grad_output(self, grads: list[Any], form: Form) -> Any:
         """Return the gradients of the outputs as a hook asked for them."""
         return filled(self.numbers(form), grads)
-
-
-def flat(number: Any) -> int | None:
-    """Return the number of a tensor; None for a structure that holds several."""
-    return number if isinstance(number, int) else None
-
-
-def counted(tensors: list[Any]) -> Callable[[Any], int | None]:
-    """Return a function that appends a tensor to `tensors` and returns its number, and None for any other leaf."""
-
-    def count(leaf: Any) -> int | None:
-        if not isinstance(leaf, TensorBase):
-            return None
-        tensors.append(leaf)
-        return len(tensors) - 1
-
-    return count
-
-
-def filled(numbers: Any, grads: list[Any]) -> Any:
-    """Return the skeleton `numbers` with the gradient in place of each number."""
-    if numbers == (0,):  # what most hooks ask for
-        return (grads[0],)
-    return map_leaves(numbers, lambda number: None if number is None else grads[number])
-
-
-def replaced(
-    hook: Any, kind: str, what: str, result: Any, numbers: Any, grads: list[Any], expected: list[Any]
-) -> list[Any]:
-    """Return `grads` with the result of a hook in place of the gradients that the hook was given.
-
-    Raises
-    ------
-    HookTypeError
-        If it is of another structure, or holds something that is neither a tensor nor None.
-    HookError
-        If it has another length, or a gradient another shape, dtype or device.
-    """
-    try:
-        pairs = paired(numbers, result)
-    except StructureError as error:
-        message = (
-            f"{kind} {hook_name(hook)}: returned an invalid {'' if error.other_type else 'number of '}{what}: {error}"
-        )
-        raise (HookTypeError if error.other_type else HookError)(message) from None
-    after = list(grads)
-    for number, new in pairs:
-        if number is None:
-            continue
-        if new is not None:
-            check_replacement(hook, kind, new, expected[number], grads[number])
-        after[number] = new
-    return after

@@ -6,8 +6,7 @@ import weakref
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from lucid.autograd.base import INFERENCE, TensorBase, version_of
-from lucid.autograd.engine.node import AccumulateGrad
+from lucid.autograd.base import TensorBase
 from lucid.autograd.engine.retain import register_hook
 from lucid.autograd.hooks.context import CallRecord
 from lucid.autograd.hooks.firing import StandIn, add_hook_note, fire, hook_name
@@ -18,9 +17,9 @@ from lucid.base.capture import captures, note_places
 from lucid.errors import HookError, warn
 from lucid.nn.hooking.boundary import ModuleInputBackward
 from lucid.nn.hooking.one_tensor import call_with_hooks
+from lucid.nn.hooking.own_output import Beginning
 from lucid.nn.hooking.tables import everywhere, global_tables
 from lucid.nn.module.paths import module_path
-from lucid.ops.base.core import clone, expand
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -157,14 +156,16 @@ class Call:
             self.fire_pre_hooks()
         if call is not None:
             self.args, self.kwargs = call.enter(self.args, self.kwargs)
+        beginning = Beginning() if output_hooks else None
         self.output = module.forward(*self.args, **self.kwargs)
         if "_forward_hooks" in own or "_forward_hooks" in everywhere:
             self.fire_forward_hooks()
         output = self.output
         if call is not None:
             output = call.leave(output)
-        if output_hooks:
-            output = _hook_output(module, self.args, output, output_hooks)
+        if beginning is not None and isinstance(output, TensorBase):
+            output = beginning.own(output, self.args, self.kwargs)
+            _hook_output(module, output, output_hooks)
         return output
 
     def owner(self) -> str:
@@ -265,20 +266,14 @@ def _both(hook: Any, result: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
     return tuple(pair[0]), dict(pair[1])  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
 
 
-def _hook_output(module: Any, args: tuple[Any, ...], output: Any, hooks: tuple[Entry, ...]) -> Any:
-    """Return the output with the hooks of `register_backward_hook` on it, if it is a single tensor on the graph."""
-    edge = live_edge(output) if isinstance(output, TensorBase) and thread.state.recording else None
-    if edge is None:
-        return output
-    if type(edge[0]) is AccumulateGrad or any(output is a for a in args):
-        # a leaf or an argument that is handed through: the hooks belong to this call, not to that tensor;
-        # of an inference tensor a copy, as its views are not recorded
-        output = clone(output) if version_of(output) is INFERENCE else expand(output, shape=output.array.shape)
+def _hook_output(module: Any, output: TensorBase, hooks: tuple[Entry, ...]) -> None:
+    """Hang the hooks of `register_backward_hook` on an output, if it is on the graph."""
+    if not thread.state.recording or live_edge(output) is None:
+        return
     # the node holds its hooks: a strong reference to the tensor would be a cycle
     ref = weakref.ref(output)
     for index, hook in enumerate(hooks):
         register_hook(output, _OutputHook(hook.func, ref, module, index))
-    return output
 
 
 class _OutputHook(StandIn):

@@ -15,7 +15,8 @@ from lucid.autograd.recording import short_path
 from lucid.autograd.recording.attach import attach
 from lucid.autograd.recording.namespace import GRAPH
 from lucid.autograd.recording.views import lent, live_edge
-from lucid.nn.hooking.boundary import InputView, ModuleInputBackward, ModuleOutputBackward, OutputView, replaced
+from lucid.nn.hooking.boundary import InputView, ModuleInputBackward, ModuleOutputBackward, OutputView
+from lucid.nn.hooking.skeletons import replaced
 from lucid.nn.hooking.tables import everywhere
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ class OneTensorCall(ModuleInputBackward):
     skeleton: Any = None
     pre_hooks: Any = ()
     deep: Any = False
+    on_request: Any = False
     with_kwargs: Any = False
     joined: Any = True
     record: Any = None

@@ -200,6 +200,9 @@ class HookMethods:
 
         Notes
         -----
+        A positional tensor that requires grad and has no part in the outputs keeps it from firing, as in PyTorch, if
+        there is no other input; one by name, or in a structure, does not: then it fires as if there was none.
+
         With such a hook `forward` gets a view of each tensor passed, and the caller a view of each tensor returned.
         Changing either in place raises an error. A tuple or list that the module returns is several outputs, anything
         else is one; the arguments' lists and dictionaries are looked into for `structured` hooks only.

@@ -17,7 +17,7 @@ from lucid.base.capture import captures
 from lucid.errors import DtypeError
 from lucid.nn import functional as F
 from lucid.utils.checkpoint import checkpoint
-from tests.autocast import LOWER, ROWS, SAME
+from tests.autocast import LOWER, PROMOTED, ROWS, SAME
 from tests.device import DEVICE
 
 HALF = lucid.float16 if DEVICE == "cuda" else lucid.bfloat16
@@ -52,7 +52,8 @@ def test_dtypes_of_results(rng, half):
             a, b = matrices(rng, *dtypes)
             with lucid.autocast(DEVICE, dtype=half):
                 out = row.call(lucid, a, b)
-            wanted = half if what == LOWER else a.dtype if what == SAME else lucid.float32
+            same = what == SAME or (what == PROMOTED and a.dtype is b.dtype)
+            wanted = half if what == LOWER else a.dtype if same else lucid.float32
             assert out.dtype is wanted, (name, dtypes)
             if out.requires_grad:
                 out.sum().backward()
