@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from lucid.autograd.modes.autocast import casting_on, without_autocast
 from lucid.autograd.modes.casting import lower_in_autocast
+from lucid.autograd.modes.state import unusual
 from lucid.base.memory import check_size
 from lucid.errors import SettingError, ShapeError
 from lucid.ops.base.dims import tensors_in
@@ -92,7 +94,11 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
     tensor([3., 7.])
     """
     only_tensors(x, y)
-    first, second = promote(lower_in_autocast(x, cpu=True), lower_in_autocast(y, cpu=True))
+    if unusual and casting_on():
+        x, y = lower_in_autocast(x, cpu=True), lower_in_autocast(y, cpu=True)
+        with without_autocast():  # a sum is widened
+            return vecdot(x, y, dim=dim)
+    first, second = promote(x, y)
     return sum(mul(conj(first) if first.array.dtype.kind == "c" else first, second), dim)
 
 
