@@ -65,7 +65,7 @@ def run_watched(
         return None
     if extra is not None and extra.prehooks:
         shown = _as_tensors(grad, node)
-        returned = fire_node_hooks(extra.prehooks, shown, (), "node prehook", node.name())
+        returned = fire_node_hooks(extra.prehooks, shown, (), "node prehook", node.name(), lent)
         grad = _received(node, returned, shown, grad, graph=m is GRAPH)
     # those that are there when it begins: what stands in their places when it ends is called
     posthooks = tuple(extra.posthooks.registrations) if extra is not None and extra.posthooks else ()
@@ -82,7 +82,8 @@ def run_watched(
         _fire_accumulated(node, extra)
     if posthooks and extra is not None:
         shown = tuple(None if edge is None else lent(g) for edge, g in zip(node.edges, grads, strict=True))
-        returned = fire_node_hooks(extra.posthooks.standing(posthooks), shown, (outputs,), "node posthook", node.name())
+        standing = extra.posthooks.standing(posthooks)
+        returned = fire_node_hooks(standing, shown, (outputs,), "node posthook", node.name(), lent)
         grads = (
             tuple(map(returned_gradient, returned, shown, grads))
             if m is GRAPH
@@ -126,7 +127,7 @@ def _fire_output_hooks(node: Node, extra: Extra, grad: Any, *, graph: bool, fire
         hooks = extra.tensor_hooks.get(output)
         if hooks and not fired:
             shown = lent(tensor)
-            after = fire_tensor_hooks(hooks, shown, expected, partial(owner_of, node, output))
+            after = fire_tensor_hooks(hooks, shown, expected, partial(owner_of, node, output), lent)
             tensor = returned_gradient(after, shown, tensor) if graph else after
         buffer[output] = tensor if graph or tensor is None else tensor.array
     # once the hooks of all outputs have run: one that raises leaves no gradient behind

@@ -44,12 +44,18 @@ def fire_tensor_hooks(
     grad: Any,
     expected: tuple[tuple[int, ...], Any] | None,
     owner: Callable[[], str],
+    lend: Callable[[Any], Any],
 ) -> Any:
-    """Return the gradient of a tensor of the `expected` shape and dtype, or None, after the tensor's hooks."""
+    """Return the gradient of a tensor of the `expected` shape and dtype, or None, after the tensor's hooks.
+
+    `lend` makes of a tensor that one of them returns what the next one is given: nobody else sees it changed in place.
+    """
 
     def call(hook: Callable[..., Any], grad: Any) -> Any:
         result = hook(grad)
-        return None if result is None else check_replacement(hook, "tensor hook", result, expected, grad)
+        if result is None or result is grad:
+            return result
+        return lend(check_replacement(hook, "tensor hook", result, expected, grad))
 
     return fire(tuple(hooks), call, grad, "tensor hook", owner)
 
@@ -74,8 +80,12 @@ def fire_light(node: Node, extra: Extra, grad: Any, owner: Callable[[Node, int],
     try:
         for number, hook in enumerate(hooks):  # noqa: B007  the note on an error says it
             result = hook(tensor)
-            if result is not None:
-                tensor = check_replacement(hook, "tensor hook", result, expected, tensor)
+            if result is not None and result is not tensor:
+                array = check_replacement(hook, "tensor hook", result, expected, tensor).array
+                tensor = registered.new()
+                tensor.array = array
+                tensor.edge = tensor.origin = None
+                tensor.version = {0: 0}
     except Exception as error:
         add_hook_note(error, hook, "tensor hook", owner(node, 0), number)
         raise
@@ -83,11 +93,16 @@ def fire_light(node: Node, extra: Extra, grad: Any, owner: Callable[[Node, int],
 
 
 def fire_node_hooks(
-    hooks: Sequence[Callable[..., Any]], grads: tuple[Any, ...], others: tuple[Any, ...], kind: str, owner: str
+    hooks: Sequence[Callable[..., Any]],
+    grads: tuple[Any, ...],
+    others: tuple[Any, ...],
+    kind: str,
+    owner: str,
+    lend: Callable[[Any], Any],
 ) -> tuple[Any, ...]:
     """Return the gradients of a node after its pre- or posthooks; these replace them as a whole.
 
-    `others` is what the hooks are given besides: a posthook's `grad_outputs`.
+    `others` is what the hooks are given besides: a posthook's `grad_outputs`; `lend` is as in `fire_tensor_hooks`.
     """
 
     def call(hook: Callable[..., Any], grads: tuple[Any, ...]) -> Any:
@@ -99,9 +114,9 @@ def fire_node_hooks(
         entries = cast("tuple[Any, ...]", result)  # a user's tuple holds anything
         if len(entries) != len(grads):
             raise HookError(f"{kind} {hook_name(hook)}: expected a tuple of {len(grads)} gradients, got {len(entries)}")
-        for old, new in zip(grads, entries, strict=True):
-            if new is not None:
-                check_replacement(hook, kind, new, None, old)
-        return entries
+        return tuple(
+            new if new is None or new is old else lend(check_replacement(hook, kind, new, None, old))
+            for old, new in zip(grads, entries, strict=True)
+        )
 
     return fire(tuple(hooks), call, grads, kind, owner)

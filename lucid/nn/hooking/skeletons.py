@@ -8,6 +8,7 @@ from lucid.autograd.base import TensorBase
 from lucid.autograd.hooks.firing import hook_name
 from lucid.autograd.hooks.gradients import check_replacement
 from lucid.autograd.hooks.structure import StructureError, map_leaves, paired
+from lucid.autograd.recording.views import lent
 from lucid.errors import HookError, HookTypeError
 
 if TYPE_CHECKING:
@@ -61,7 +62,8 @@ def replaced(
     for number, new in pairs:
         if number is None:
             continue
-        if new is not None:
-            check_replacement(hook, kind, new, expected[number], grads[number])
-        after[number] = new
+        if new is not None and new is not grads[number]:
+            after[number] = lent(check_replacement(hook, kind, new, expected[number], grads[number]))
+        else:
+            after[number] = new
     return after

@@ -293,3 +293,50 @@ def test_each_grad_is_memory_of_its_own(build, create_graph, rng):
         assert given.tolist() == kept
         assert [other for other, each in grads.items() if each.tolist() != before[other]] == [key]
         before[key] = grad.tolist()
+
+
+RETURNING = {
+    "tensor hook": lambda y, first, second: [y.register_hook(first), y.register_hook(second)],
+    "beside a prehook": lambda y, first, second: [
+        y.grad_fn.register_prehook(lambda _: None), y.register_hook(first), y.register_hook(second)
+    ],
+    "prehook": lambda y, first, second: [
+        y.grad_fn.register_prehook(lambda grads: (first(grads[0]),)),
+        y.grad_fn.register_prehook(lambda grads: only(second, grads[0])),
+    ],
+    "posthook": lambda y, first, second: [
+        y.grad_fn.register_hook(lambda grads, _: (first(grads[0]), *grads[1:])),
+        y.grad_fn.register_hook(lambda grads, _: only(second, grads[0])),
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+@pytest.mark.parametrize("kind", [*RETURNING, "backward pre-hook", "backward hook", "backward hook of several"])
+def test_what_a_hook_returned_is_not_changed(kind, create_graph, rng):
+    """The next hook changes what comes after it, and not the tensor that the one before had returned and holds."""
+    kept = lucid.tensor(rng.standard_normal(3))
+    before = numbers(kept).copy()
+    x = lucid.tensor(rng.standard_normal(3), requires_grad=True)
+
+    def first(grad):
+        return kept
+
+    def second(grad):
+        grad.mul_(2)
+
+    if kind in RETURNING:
+        y = x * 1.0
+        RETURNING[kind](y, first, second)
+    else:
+        module = nn.Bilinear(3, 3, 3, dtype=lucid.float64) if kind.endswith("several") else nn.Identity()
+        if kind == "backward pre-hook":
+            module.register_full_backward_pre_hook(lambda _, grads: (first(grads[0]),))
+            module.register_full_backward_pre_hook(lambda _, grads: only(second, grads[0]))
+        else:
+            module.register_full_backward_hook(lambda _, grads, __: (first(grads[0]), *grads[1:]))
+            module.register_full_backward_hook(lambda _, grads, __: only(second, grads[0]))
+        y = module(x, x.detach().requires_grad_()) if kind.endswith("several") else module(x)
+    y.sum().backward(create_graph=create_graph)
+    np.testing.assert_array_equal(numbers(kept), before)
+    np.testing.assert_allclose(numbers(x.grad), 2 * before)

