@@ -60,10 +60,13 @@ class Keeping:
         self._count = sum([len(kept) for _, kept in self._kept.values()])
         self._most = max(FEW, 2 * self._count)
 
-    def keep(self, counter: list[int]) -> None:
-        """Copy the saved values in the memory of `counter`, before it changes."""
+    def keep(self, *counters: list[int]) -> None:
+        """Copy the saved values in the memory of `counters`, before it changes."""
+        references: list[weakref.ref[Kept]] = []
         with self._lock:
-            _, references = self._kept.pop(id(counter), (counter, []))
+            # of many parameters hardly any is kept: no function is called for each
+            for key in self._kept.keys() & {*map(id, counters)}:
+                references += self._kept.pop(key)[1]
             self._count -= len(references)
         for reference in references:
             kept = reference()
@@ -135,9 +138,7 @@ def keep_saved(*counters: list[int]) -> None:
     """Copy the saved values in memory that is about to change, also for :class:`allow_mutation_on_saved_tensors`."""
     if kept_everywhere:
         for keeping in list(everywhere):
-            for counter in counters:
-                keeping.keep(counter)
+            keeping.keep(*counters)
     for hooks in thread.state.saved_hooks:
         if hooks.before_change is not None:
-            for counter in counters:
-                hooks.before_change(counter)
+            hooks.before_change(*counters)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class SavedTensorHooks:
-    """One pair of pack and unpack hooks, and the function called with a version counter before its tensor changes."""
+    """One pair of pack and unpack hooks, and the function called with version counters before their tensors change."""
 
     __slots__ = ("before_change", "pack", "unpack")
 
@@ -27,7 +27,7 @@ class SavedTensorHooks:
         self,
         pack: Callable[[Any], Any],
         unpack: Callable[[Any], Any],
-        before_change: Callable[[list[int]], None] | None = None,
+        before_change: Callable[..., None] | None = None,
     ) -> None:
         self.pack = pack
         self.unpack = unpack

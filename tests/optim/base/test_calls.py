@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
+
 import pytest
 
 import lucid
-from lucid import nn, optim
+from lucid import hooks, nn, optim
 from tests.autograd.calls import calls
 from tests.device import DEVICE
 from tests.optimizers import COUNTED_THERE, NAMES, USUAL
@@ -32,6 +34,7 @@ def stepped(name, count, **settings):
 
 def counted(make):
     """Return how many functions a call calls for each parameter more, and for few."""
+    gc.collect()  # values that another test had kept everywhere would be looked for
     few, many = (len(calls(make(count))) for count in (FEW, MANY))
     return (many - few) / (MANY - FEW), few
 
@@ -99,3 +102,13 @@ def test_unscaling():
     for_each, few = counted(make)
     assert for_each == 0
     assert few <= BESIDE_CLIPPING
+
+
+@pytest.mark.gpu
+def test_a_step_beside_kept_values(rng):
+    """Nor is one called for each parameter where a block of `hooks.capture` has kept values."""
+    model = nn.Linear(3, 2, device="cuda")
+    with hooks.capture(model, "") as kept:
+        model(lucid.tensor(rng.standard_normal((4, 3)), dtype=lucid.float32, device="cuda"))
+    check(lambda count: stepped("Adam", count).step)
+    assert kept["", "output"].shape == (4, 2)
