@@ -347,9 +347,12 @@ def random_(self: Tensor, *bounds: int | None, generator: Generator | None = Non
         raise DtypeError(f"random_: expected a real dtype, got {dtype}")
     if len(bounds) > 2:
         raise SettingError(f"random_: expected at most two bounds, got {len(bounds)}")
-    integers = np.iinfo(np.uint8 if dtype.name == "bool" else array.dtype) if dtype.name not in WHOLE else None
-    largest = WHOLE[dtype.name] if integers is None else 1 if dtype.name == "bool" else int(integers.max)
-    least = -largest if integers is None else int(integers.min)
+    if (largest := WHOLE.get(dtype.name)) is not None:
+        least = -largest
+    elif dtype.name == "bool":
+        least, largest = 0, 1
+    else:
+        least, largest = int(np.iinfo(array.dtype).min), int(np.iinfo(array.dtype).max)
     low = as_int(bounds[0], "bounds") if len(bounds) == 2 and bounds[0] is not None else 0
     high = as_int(bounds[-1], "bounds") if bounds and bounds[-1] is not None else largest + 1
     if not (least <= low < high <= largest + 1):

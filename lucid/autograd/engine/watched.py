@@ -6,8 +6,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.anomaly import check_grads
-from lucid.autograd.base import TensorBase, describe, grad_of, is_list, wrap
-from lucid.autograd.engine.node import AccumulateGrad
+from lucid.autograd.base import TensorBase, describe, is_list, wrap
+from lucid.autograd.engine.node import AccumulateGrad, accumulate_recorded
 from lucid.autograd.hooks.firing import fire, hook_name
 from lucid.autograd.hooks.functions import Call, call_hooked
 from lucid.autograd.hooks.gradients import fire_node_hooks, fire_tensor_hooks
@@ -134,8 +134,7 @@ def _fire_output_hooks(node: Node, extra: Extra, grad: Any, *, graph: bool, fire
     for output, kept in tuple(extra.retained.items()):
         keeper, tensor = kept(), _as_tensor(buffer[output])
         if keeper is not None and tensor is not None:
-            old = grad_of(keeper)
-            keeper.stored_grad = GRAPH.clone(tensor) if old is None else GRAPH.add(old, tensor)
+            accumulate_recorded(keeper, tensor)
     return _packed(buffer, node)
 
 
