@@ -131,10 +131,10 @@ class Muon(DeclaredOptimizer):
                 size = 0.2 * max(rows, columns) ** 0.5
             else:
                 size = max(1.0, rows / max(columns, 1)) ** 0.5
-            if isinstance(decay, TensorBase):  # of a capture; else in place, without another array
-                param.copy_(_times(param, decay))
-            else:
+            if isinstance(decay, int | float):
                 param.mul_(decay)
+            else:  # in a capture
+                param.copy_(_times(param, decay))
             param.sub_(_times(step.to(param.dtype), lr * size))
 
 
