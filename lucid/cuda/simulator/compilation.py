@@ -51,7 +51,11 @@ _DECLARED = re.compile(r"(.*?)\b(\w+)\s*((?:\[[^][]*\]\s*)*)", re.DOTALL)
 _BETWEEN = re.compile(r",(?=\s*\w+\s*(?:\[|,|$))")
 _INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*[<\"](.+)[>\"].*$", re.MULTILINE)
 # The simulator's headers and CuPy's, which come before those of any other folder.
-_KEPT = re.compile(r"#include (?:\"device/device\.h\"|<cuda_[bf][fp]16\.h>|<cupy/[\w/]+\.(?:cuh|h)>)")
+_KNOWN = r"cuda_[bf][fp]16\.h|cupy/[\w/]+\.(?:cuh|h)"
+_KEPT = re.compile(rf"#include (?:\"device/device\.h\"|<(?:{_KNOWN})>)")
+# Functions of headers that no kernel calls are left out, a third of the time to build one of CuPy's; variables in a
+# header of the user's own would be taken for constants.
+_WHOLE = "-fwhole-program"
 # What g++ says of what CUDA has and the simulator has not.
 _NO_HEADER = re.compile(r"fatal error: (\S+): No such file")
 _UNKNOWN = re.compile(r"error: ['\u2018](\w+)['\u2019] (?:was not declared|is not a member|has not been declared)")
@@ -74,7 +78,7 @@ _GRID = (
     "namespace cooperative_groups { struct grid_group {}; inline grid_group this_grid() { return {}; }"
     " inline void sync(grid_group) { __syncthreads(); } }"
 )
-_EXPORTED = '__attribute__((visibility("default"))) extern const'
+_EXPORTED = '__attribute__((visibility("default"), externally_visible)) extern const'
 _PLAIN_SHARED = 48 << 10
 _AROUND_SHARED = 128  # bytes that LUCID_SHARED adds
 _PLAIN = re.compile(r'\bextern\s+"C"\s*')
@@ -256,6 +260,8 @@ def compiled(
     """
     forwarded = [option for option in options if option.startswith(("-D", "-I")) and not _of_a_toolkit(option)]
     flags = [*_OPTIONS, *(_SANITIZE if sanitizes() else ()), "-I.", *(f"-I{folder}" for folder in folders), *forwarded]
+    if all(re.fullmatch(_KNOWN, header) for header in _INCLUDE.findall(text)):
+        flags.append(_WHOLE)
     # Of definitions of the user's own there are too many to keep headers for each.
     is_plain = all(option.startswith(("-I", "-D__CUDACC_VER_")) for option in forwarded)
     flushes = [option[-4:] == "true" for option in options if option.lstrip("-").startswith("ftz=")][-1:] == [True]

@@ -315,4 +315,4 @@ extern "C" unsigned char __start_lucid_constant[] __attribute__((weak, visibilit
 extern "C" unsigned char __stop_lucid_constant[] __attribute__((weak, visibility("hidden")));
 extern "C" unsigned char __start_lucid_variable[] __attribute__((weak, visibility("hidden")));
 extern "C" unsigned char __stop_lucid_variable[] __attribute__((weak, visibility("hidden")));
-extern "C" __attribute__((visibility("default"))) const lucid_simulator::Unit lucid_unit;
+extern "C" __attribute__((visibility("default"), externally_visible)) const lucid_simulator::Unit lucid_unit;

@@ -8,11 +8,13 @@ import shutil
 import subprocess
 from contextlib import suppress
 from functools import cache
+from struct import Struct, unpack_from
 from typing import TYPE_CHECKING, NamedTuple
 
 from lucid.cuda.cache import keep, read
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 __all__ = ["Symbol", "Symbols", "marked", "symbols"]
@@ -41,6 +43,13 @@ _NONE = re.compile(r"\b(?:operator|typedef|using|__(?:shared|constant)__|DYN_SHA
 _CONSTANT = re.compile(r"\bconst(?:expr)?\b")
 _LINE = re.compile(r"(.*?) *\|([0-9a-f]+)\|[^|]*\|[^|]*\|([0-9a-f]+)\|[^|]*\|(\S+)$", re.MULTILINE)
 _PLAIN = frozenset({".data", ".bss"})
+# Of ELF's file format: a section's name, kind, offset, size and the section that it refers to; a symbol's name and
+# section.
+_SECTION = Struct("II16xQQI20x")
+_SYMBOL = Struct("I2xH16x")
+_SYMBOLS = 2
+# In the names, as they stand there, of what `symbols` tells of.
+_OURS = re.compile(rb"lucid_source|_GLOBAL__N_|lucid_shared_")
 _SOURCE = "lucid_source::"
 _NAMELESS = "(anonymous namespace)::"
 _SHARED = re.compile(r".*\blucid_shared_(\w+)")
@@ -114,6 +123,37 @@ class Symbols(NamedTuple):
     others: list[Symbol]
 
 
+def _variables(library: Path) -> list[tuple[str, str, str, str]]:
+    """Return name, offset, size and section, as nm prints them, of each variable in a library."""
+    command = [shutil.which("nm") or "nm", "--demangle", "--format=sysv", str(library)]
+    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout  # noqa: S603
+    return [line for line in _LINE.findall(told) if line[3].startswith((".data", ".bss", "lucid_"))]
+
+
+def _has_variables(library: bytes) -> bool:
+    """Whether a library has one of a source: few have, and nm takes a third of the time of building a small one."""
+    begin: int
+    count: int
+    of_names: int
+    (begin,), (count, of_names) = unpack_from("Q", library, 0x28), unpack_from("HH", library, 0x3C)
+    sections: list[tuple[int, ...]] = [_SECTION.unpack_from(library, begin + _SECTION.size * k) for k in range(count)]
+    names = [_name(library, sections[of_names][2] + section[0]) for section in sections]
+    if any(name.startswith(b"lucid_") for name in names):
+        return True
+    plain = {k for k, name in enumerate(names) if name.decode() in _PLAIN}
+    for _, kind, offset, length, linked in sections:
+        if kind == _SYMBOLS:
+            table: Iterator[tuple[int, int]] = _SYMBOL.iter_unpack(library[offset : offset + length])
+            for name, section in table:
+                if section in plain and _OURS.search(_name(library, sections[linked][2] + name)):
+                    return True
+    return False
+
+
+def _name(library: bytes, offset: int) -> bytes:
+    return library[offset : library.index(0, offset)]
+
+
 @cache
 def symbols(library: Path) -> Symbols:
     """Return the addresses, sizes and names of the variables in a library.
@@ -124,11 +164,7 @@ def symbols(library: Path) -> Symbols:
     file = f"{library.stem}.variables"  # asking for them takes as long as loading a library
     kept = read(file)
     if kept is None:
-        command = [shutil.which("nm") or "nm", "--demangle", "--format=sysv", str(library)]
-        told = subprocess.run(command, capture_output=True, text=True, check=True).stdout  # noqa: S603
-        kept = json.dumps(
-            [line for line in _LINE.findall(told) if line[3].startswith((".data", ".bss", "lucid_"))]
-        ).encode()
+        kept = json.dumps(_variables(library) if _has_variables(library.read_bytes()) else []).encode()
         with suppress(OSError):
             keep(file, kept)
     made = Symbols([], [])

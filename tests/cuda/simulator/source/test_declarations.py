@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from lucid.base import gpu
+from lucid.cuda.simulator import compilation
+from lucid.cuda.simulator.source import declarations
 from lucid.cuda.simulator.source.declarations import marked
 from tests.cuda.simulator.launching import launcher
 
@@ -79,6 +81,41 @@ def test_a_variable_that_no_kernel_writes(declared):
         cupy.ndarray(1, np.int32, module.get_global("n"))[...] = cupy.full(1, 7, np.int32)
         module.get_function("f")((1,), (1,), (x,))
         assert x.get().tolist() == [7]
+
+
+@pytest.mark.usefixtures("simulated")
+def test_a_variable_of_a_header(tmp_path):
+    """One in a header of the user's own is refused, and never a constant because no kernel writes it."""
+    (tmp_path / "tables.h").write_text("__device__ float table[2] = {1, 2};\n")
+    text = '#include <tables.h>\nextern "C" __global__ void f(float* x) { x[0] = table[1]; }'
+    with gpu.use_device(0):
+        cupy = gpu.cupy()
+        function = cupy.RawModule(code=text, options=(f"-I{tmp_path}",)).get_function("f")
+        with pytest.raises(cupy.cuda.driver.CUDADriverError, match="out-of-range read of 4 bytes"):
+            function((1,), (1,), (cupy.zeros(1, np.float32),))
+
+
+@pytest.mark.usefixtures("simulated")
+@pytest.mark.parametrize(
+    ("text", "used", "names"),
+    [
+        ("", "1", []),
+        ("__device__ int one() { return 1; }", "one()", []),
+        ("__device__ int n;", "n", [b"n"]),
+        ("namespace { int n = 5; }", "n++", [b"(anonymous namespace)::n"]),
+        ("template <class T> __device__ T of = 5;", "of<int>++", [b"of<int>"]),
+        ("__constant__ int n;", "n", [b"n"]),
+        ("__shared__ int s[3];", "s[0]", [b"s"]),
+    ],
+)
+def test_symbols_of_a_library(text, used, names):
+    """Those of a block and of the device are named, and nm is asked for a library that has one, and for no other."""
+    outside, inside = ("", text) if "__shared__" in text else (text, "")
+    kernel = f"{outside}\n__global__ void f(int* x) {{ {inside}\n x[0] = {used}; }}"
+    library = compilation.compiled(kernel, ["f"], [], [])
+    known = declarations.symbols(library)
+    assert [name for _, _, name in (*known.shared, *known.others)] == names
+    assert declarations._has_variables(library.read_bytes()) == bool(names)
 
 
 @pytest.mark.usefixtures("simulated")
