@@ -24,10 +24,11 @@ from tests.samples import all_samples
 FILE = Path(__file__).with_suffix(".txt")
 INF = float("inf")
 NUMBERS = {int: (-2, -1, 0, 1, 2, 3, 9), float: (-INF, -1.0, -0.25, 0.0, 0.25, 1.0, 1.25, INF, float("nan"))}
+# What is added is turned round: of a matrix with a row or column twice rounding says whether it can be factored.
 SHAPES = {
-    "one more element": lambda a: np.concatenate([a, a[..., :1]], -1),
+    "one more element": lambda a: np.concatenate([a, a[(..., *[slice(None, None, -1)] * (a.ndim > 1), slice(1))]], -1),
     "one less": lambda a: a[..., :-1],
-    "one more row": lambda a: np.concatenate([a, a[:1]]),
+    "one more row": lambda a: np.concatenate([a, a[:1, ..., ::-1] if a.ndim > 1 else a[:1]]),
     "one more dimension": lambda a: a[None],
     "one less dimension": lambda a: a[0],
     "one of each row": lambda a: a[..., :1],

@@ -212,8 +212,8 @@ def cbrt(input: Tensor) -> Tensor:
     """Return the cube root, elementwise, of negative numbers too, as ``numpy.cbrt``; its slope at zero is infinite.
 
     >>> import lucid
-    >>> lucid.ops.elementwise.power.cbrt(lucid.tensor([-8.0, 27.0]))
-    tensor([-2.,  3.])
+    >>> lucid.ops.elementwise.power.cbrt(lucid.tensor([-2.0, 16.0]))
+    tensor([-1.2599,  2.5198])
     """
     return GRAPH.cbrt(input)
 
