@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 from lucid.errors import SettingError, ShapeError
@@ -122,12 +123,12 @@ class _IndependentConstraint(Constraint):
 
     def __init__(self, base_constraint: Constraint, reinterpreted_batch_ndims: int) -> None:
         self.base_constraint = _constraint(base_constraint, "independent")
-        if not isinstance(reinterpreted_batch_ndims, int) or reinterpreted_batch_ndims < 0:
+        if not isinstance(reinterpreted_batch_ndims, Integral) or reinterpreted_batch_ndims < 0:
             raise SettingError(
                 "independent: reinterpreted_batch_ndims: expected a whole number from 0 on, got "
                 f"{reinterpreted_batch_ndims!r}"
             )
-        self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
+        self.reinterpreted_batch_ndims = int(reinterpreted_batch_ndims)
 
     @property
     def is_discrete(self) -> bool:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from lucid.arguments import unfit
 from lucid.autograd.entry import grad
 from lucid.autograd.modes.state import enable_grad, no_grad
 from lucid.distributions import constraints
-from lucid.distributions.utils import named_tensors, sum_rightmost
+from lucid.distributions.utils import named_tensors, sum_rightmost, value_beside
 from lucid.errors import ArgumentError, SettingError, ShapeError
 from lucid.ops.base.dims import common_shape, sizes_in
 from lucid.ops.creation.random import rand, randn
+from lucid.ops.elementwise.selection import where
 from lucid.tensor import Tensor
 from lucid.tensor.layout import Size
 
@@ -96,12 +99,25 @@ class Distribution:
             words = wanted.words or f"in {wanted!r}"
             raise SettingError(f"{type(self).__name__}: expected {name} {words}, got {value.detach()!r}")
 
-    def _validate_sample(self, value: Tensor) -> None:
-        """Raise unless a value is in the support, if values are checked."""
+    def _like(self) -> Tensor | None:
+        """Return a parameter, beside which values have their dtype."""
+        for value in vars(self).values():
+            like = value._like() if isinstance(value, Distribution) else value  # noqa: SLF001 - of its own kind
+            if isinstance(like, Tensor):
+                return like
+        return None
+
+    def _beside(self, value: Tensor) -> Tensor:
+        """Return a value in the dtype that it has beside the parameters."""
         if not isinstance(value, Tensor):
             raise unfit(value, "a Tensor", "value")
+        return value_beside(type(self).__name__, value, self._like())
+
+    def _validate_sample(self, value: Tensor) -> Tensor:
+        """Return a value as it is beside the parameters; raise if values are checked, and it is not in the support."""
+        value = self._beside(value)
         if self._validate_args is False:
-            return
+            return value
         event, shape = len(self._event_shape), tuple(value.shape)
         if len(shape) < event or any(
             1 not in pair and len({*pair}) > 1
@@ -112,12 +128,40 @@ class Distribution:
                 f"got shape {shape}"
             )
         common_shape(shape, (*self._batch_shape, *self._event_shape))
+        support = self._known_support()
+        if support is not None:
+            self._check("values", value, support)
+        return value
+
+    def _known_support(self) -> Constraint | None:
+        """Return the support, and None if only a subclass knows it."""
         try:
             support = self.support
         except NotImplementedError:
-            return
-        if not constraints.is_dependent(support):
-            self._check("values", value, support)
+            return None
+        return None if constraints.is_dependent(support) else support
+
+    def _validate_share(self, value: Any) -> Tensor:
+        """Return a probability as a tensor; raise if it is none and values are checked, otherwise put NaN there."""
+        value = value_beside(type(self).__name__, value, self._like())
+        if self._looks(value):
+            self._check("probabilities", value, constraints.unit_interval)
+            return value
+        return where(constraints.unit_interval.check(value), value, math.nan)
+
+    def _bounded(self, value: Tensor) -> Tensor:
+        """Return a value moved to the bound that it is beyond, if values are not looked at; for `cdf`."""
+        if self._looks(value):
+            return value
+        support = self._known_support()
+        low, high = (getattr(support, name, None) for name in ("lower_bound", "upper_bound"))
+        return value if low is None and high is None else value.clamp(low, high)
+
+    def _drawn(self, value: Tensor, logs: Tensor) -> Tensor:
+        """Return the logarithms of densities, minus infinity out of the support, if values are not looked at."""
+        support = None if self._looks(value) else self._known_support()
+        # what is not looked at may be NaN, and then stays so
+        return logs if support is None else where(support.check(value) | value.isnan(), logs, -math.inf)
 
     @property
     def batch_shape(self) -> Size:
@@ -192,11 +236,17 @@ class Distribution:
     def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Any:
         """Return the distribution with its parameters expanded to another batch shape, without a copy."""
         new: Any = self._get_checked_instance(type(self), _instance)
-        shape = Size(batch_shape)
+        shape = self._expanded_shape(batch_shape)
         for name, value in vars(self).items():
             new.__dict__.setdefault(name, self._expanded(name, value, shape))
         vars(new)["_batch_shape"] = shape
         return new
+
+    def _expanded_shape(self, batch_shape: Sequence[int]) -> Size:
+        """Return a batch shape with the sizes of this one in place of -1."""
+        shape, own = Size(batch_shape), self._batch_shape
+        first = len(shape) - len(own)
+        return Size(own[i - first] if size == -1 and i >= first else size for i, size in enumerate(shape))
 
     def _expanded(self, name: str, value: Any, shape: Size) -> Any:
         """Return the value of an attribute in the expanded distribution."""
@@ -217,7 +267,8 @@ class Distribution:
 
     def _extended_shape(self, sample_shape: Sequence[int] = ()) -> Size:
         """Return the shape of draws."""
-        return Size((*sizes_in((tuple(sample_shape),)), *self._batch_shape, *self._event_shape))
+        shape = tuple(sample_shape) if isinstance(sample_shape, Iterable) else sample_shape
+        return Size((*sizes_in((shape,)), *self._batch_shape, *self._event_shape))
 
     def _normal(self, sample_shape: Sequence[int], like: Tensor) -> Tensor:
         """Return standard normal numbers in the shape of draws."""
@@ -233,7 +284,8 @@ class Distribution:
 
     def _parameter(self) -> Tensor:
         """Return the parameter that was given, of those that can stand for each other."""
-        return next(value for value in vars(self).values() if isinstance(value, Tensor))
+        like: Any = self._like()
+        return like
 
     def _nan(self) -> Tensor:
         """Return NaN for undefined moments, in the shape of a draw."""

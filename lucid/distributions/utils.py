@@ -5,11 +5,17 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from lucid.arguments import shown
 from lucid.autograd.modes.state import enable_grad
+from lucid.base.dtype import get_default_dtype, promote_types, result_type
+from lucid.base.gpu import is_gpu_array
 from lucid.base.limits import finfo
 from lucid.errors import ArgumentError, ShapeError
 from lucid.ops.activation.sigmoid import sigmoid
 from lucid.ops.activation.softmax import softmax
+from lucid.ops.base.promotion import cast_to, promote_to_tensors
 from lucid.ops.creation.data import tensor
 from lucid.ops.creation.random import randn
 from lucid.ops.creation.ranges import tril_indices
@@ -30,34 +36,84 @@ __all__ = [
 euler_constant = 0.57721566490153286060
 
 
-def named_tensors(title: str, named: dict[str, Any]) -> list[Tensor]:
-    """Return parameters as tensors of one shape; numbers get dtype and device of the tensors among them."""
-    like = next((value for value in named.values() if isinstance(value, Tensor)), None)
-    tensors: list[Tensor] = []
+def tensor_or_number(value: Any, device: Any = None) -> Tensor | float | None:
+    """Return a tensor or a number, and an array as a tensor; None for anything else."""
+    if isinstance(value, Tensor | int | float):
+        return value
+    if is_gpu_array(value) or isinstance(value, np.ndarray):
+        return tensor(value, device=device)
+    # beside tensors NumPy's numbers count as Python's do
+    scalar: Any = np.generic
+    found = value.item() if isinstance(value, scalar) else None
+    return found if isinstance(found, int | float) else None
+
+
+def value_beside(title: str, value: Any, like: Tensor | None = None) -> Tensor:
+    """Return a value in the dtype that it has beside a parameter; numbers and arrays are on the device of that."""
+    device = None if like is None else like.device
+    made = tensor_or_number(value, device)
+    if made is None:
+        raise ArgumentError(f"{title}: value: expected a Tensor, an array or a number, got {shown(value)}")
+    if not isinstance(made, Tensor):
+        return tensor(float(made), dtype=None if like is None else like.dtype, device=device)
+    # counts too: functions of integers have the default dtype, and sums of narrow integers wrap around
+    return made if like is None else cast_to(made, result_type(made.array, like.array))
+
+
+def _read_all(title: str, named: dict[str, Any]) -> tuple[list[Tensor | float], Any]:
+    """Return parameters as tensors and numbers, and the device of the first tensor."""
+    device = next((value.device for value in named.values() if isinstance(value, Tensor)), None)
+    found: list[Tensor | float] = []
     for name, value in named.items():
-        if isinstance(value, Tensor):
-            tensors.append(value)
-        elif isinstance(value, int | float):
-            number = float(value)
-            made = tensor(number) if like is None else tensor(number, dtype=like.dtype, device=like.device)
-            tensors.append(made)
-        else:
+        made = tensor_or_number(value, device)
+        if made is None:
             raise ArgumentError(f"{title}: {name}: expected a tensor or a number, got {type(value).__name__}")
+        found.append(made)
+    return found, device
+
+
+def parameters_of(title: str, named: dict[str, Any]) -> list[Tensor]:
+    """Return parameters as tensors of one dtype, the widest floating-point one, numbers on the device of the others."""
+    values, device = _read_all(title, named)
+    kinds = [value.dtype for value in values if isinstance(value, Tensor) and not is_whole(value)]
+    dtype = functools.reduce(promote_types, kinds) if kinds else get_default_dtype()
+    return [
+        cast_to(value, dtype) if isinstance(value, Tensor) else tensor(float(value), dtype=dtype, device=device)
+        for value in values
+    ]
+
+
+def is_whole(value: Tensor) -> bool:
+    """Tell whether a tensor is one of integers or bools."""
+    return not (value.is_floating_point() or value.is_complex())
+
+
+def _of_one_shape(tensors: Sequence[Tensor]) -> list[Tensor]:
     # one that has the shape is kept itself, and with it its `grad`
     return [
         own if own.shape == wide.shape else wide for own, wide in zip(tensors, broadcast_tensors(*tensors), strict=True)
     ]
 
 
+def named_tensors(title: str, named: dict[str, Any]) -> list[Tensor]:
+    """Return parameters as tensors of one dtype, as `parameters_of` does, and of one shape."""
+    return _of_one_shape(parameters_of(title, named))
+
+
 def broadcast_all(*values: Tensor | float) -> tuple[Tensor, ...]:
     """Return tensors and numbers as tensors of one shape; numbers get dtype and device of the first tensor.
+
+    Beside integers a float stays one: it has the default dtype.
 
     >>> import lucid
     >>> from lucid.distributions.utils import broadcast_all
     >>> broadcast_all(1.0, lucid.zeros(2))
     (tensor([1., 1.]), tensor([0., 0.]))
     """
-    return tuple(named_tensors("broadcast_all", {f"values[{i}]": value for i, value in enumerate(values)}))
+    found, _ = _read_all("broadcast_all", {f"values[{i}]": value for i, value in enumerate(values)})
+    like = next((value for value in found if isinstance(value, Tensor)), tensor(0.0))
+    tensors = [value if isinstance(value, Tensor) else promote_to_tensors(like, value)[1] for value in found]
+    return tuple(_of_one_shape(tensors))
 
 
 def logits_to_probs(logits: Tensor, is_binary: bool = False) -> Tensor:

@@ -77,15 +77,16 @@ class Uniform(Distribution):
         return self.low + (self.high - self.low) * self._uniform(sample_shape, self.low)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        self._validate_sample(value)
+        value = self._validate_sample(value)
         within = (value >= self.low) & (value < self.high)
         return where(within, -(self.high - self.low).log(), -math.inf)
 
     def cdf(self, value: Tensor) -> Tensor:
-        self._validate_sample(value)
+        value = self._validate_sample(value)
         return ((value - self.low) / (self.high - self.low)).clamp(0, 1)
 
     def icdf(self, value: Tensor) -> Tensor:
+        value = self._validate_share(value)
         return self.low + (self.high - self.low) * value
 
     def entropy(self) -> Tensor:
@@ -163,15 +164,16 @@ class ContinuousBernoulli(Odds, ExponentialFamily):
         return self.variance.sqrt()
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        return self.icdf(self._uniform(sample_shape, self.probs))
+        return self._quantile(self._uniform(sample_shape, self.probs))
 
     def log_prob(self, value: Tensor) -> Tensor:
-        self._validate_sample(value)
+        value = self._validate_sample(value)
         logits, wanted = broadcast_tensors(self.logits, value)
-        return -binary_cross_entropy_with_logits(logits, wanted, reduction="none") + self._cont_bern_log_norm()
+        logs = -binary_cross_entropy_with_logits(logits, wanted, reduction="none") + self._cont_bern_log_norm()
+        return self._drawn(value, logs)
 
     def cdf(self, value: Tensor) -> Tensor:
-        self._validate_sample(value)
+        value = self._validate_sample(value)
         cut = self._cut(self.probs)
         exact = (cut**value * (1 - cut) ** (1 - value) + cut - 1) / (2 * cut - 1)
         near = value - 2 * (self.probs - 0.5) * value * (1 - value)
@@ -179,6 +181,9 @@ class ContinuousBernoulli(Odds, ExponentialFamily):
         return where(value <= 0, 0.0, where(value >= 1, 1.0, inside))
 
     def icdf(self, value: Tensor) -> Tensor:
+        return self._quantile(self._validate_share(value))
+
+    def _quantile(self, value: Tensor) -> Tensor:
         cut = self._cut(self.probs)
         exact = ((-cut + value * (2 * cut - 1)).log1p() - (-cut).log1p()) / (cut.log() - (-cut).log1p())
         near = value + 2 * (self.probs - 0.5) * value * (1 - value)
@@ -250,16 +255,17 @@ class Kumaraswamy(TransformedDistribution):
         return -second.exp() * (-(second - 2 * first).clamp(min=0)).expm1()
 
     def log_prob(self, value: Tensor) -> Tensor:
-        self._validate_sample(value)
+        value = self._validate_sample(value)
         a, b = self.concentration1, self.concentration0
-        return a.log() + b.log() + xlogy(a - 1, value) + xlog1py(b - 1, -(value**a))
+        return self._drawn(value, a.log() + b.log() + xlogy(a - 1, value) + xlog1py(b - 1, -(value**a)))
 
     def cdf(self, value: Tensor) -> Tensor:
-        self._validate_sample(value)
+        value = self._bounded(self._validate_sample(value))
         a, b = self.concentration1, self.concentration0
         return -(b * (-(value**a)).log1p()).expm1()
 
     def icdf(self, value: Tensor) -> Tensor:
+        value = self._validate_share(value)
         a, b = self.concentration1, self.concentration0
         return (-((-value).log1p() / b).expm1()) ** (1 / a)
 

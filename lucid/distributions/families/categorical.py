@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.modes.state import no_grad
@@ -19,11 +20,10 @@ from lucid.ops.elementwise.special import lgamma
 from lucid.ops.index.gather import one_hot
 from lucid.ops.reduction.norms import logsumexp
 from lucid.ops.shape.broadcasting import broadcast_tensors
+from lucid.tensor import Tensor
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from lucid.tensor import Tensor
 
 __all__ = ["Categorical", "Multinomial", "OfCategorical", "OneHotCategorical", "OneHotCategoricalStraightThrough"]
 
@@ -120,10 +120,15 @@ class Categorical(Chances):
                 return self.probs.new_empty(shape).long()
             return multinomial(rows, count, True).t().reshape(shape)
 
+    def _beside(self, value: Tensor) -> Tensor:
+        # an index stays one
+        return value if isinstance(value, Tensor) else super()._beside(value)
+
     def log_prob(self, value: Tensor) -> Tensor:
-        self._validate_sample(value)
-        index, logits = broadcast_tensors(value.long().unsqueeze(-1), self.logits)
-        return logits.gather(-1, index[..., :1]).squeeze(-1)
+        value = self._validate_sample(value)
+        place = value.long() if self._looks(value) else value.long().clamp(0, self._num_events - 1)
+        index, logits = broadcast_tensors(place.unsqueeze(-1), self.logits)
+        return self._drawn(value, logits.gather(-1, index[..., :1]).squeeze(-1))
 
     def entropy(self) -> Tensor:
         return -(self.logits.clamp(min=finfo(self.logits.dtype).min) * self.probs).sum(-1)
@@ -198,7 +203,7 @@ class OneHotCategorical(OfCategorical):
         return self._one_hot(self._categorical.sample(sample_shape))
 
     def log_prob(self, value: Tensor) -> Tensor:
-        self._validate_sample(value)
+        value = self._validate_sample(value)
         return self._categorical.log_prob(value.argmax(-1))
 
     def entropy(self) -> Tensor:
@@ -249,11 +254,11 @@ class Multinomial(OfCategorical):
         logits: Tensor | float | None = None,
         validate_args: bool | None = None,
     ) -> None:
-        if not isinstance(total_count, int):
+        if not isinstance(total_count, Integral):
             raise NotImplementedError(f"Multinomial: total_count: expected one whole number, got {total_count!r}")
         if total_count < 0:
             raise ArgumentError(f"Multinomial: total_count: expected a whole number from 0 on, got {total_count}")
-        self.total_count = total_count
+        self.total_count = int(total_count)
         self._begin(validate_args, probs, logits)
 
     @constraints.dependent_property(is_discrete=True, event_dim=1)
@@ -270,15 +275,16 @@ class Multinomial(OfCategorical):
         return self.total_count * self.probs * (1 - self.probs)
 
     def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        shape = tuple(sample_shape)
+        shape = self._extended_shape(sample_shape)
         with no_grad():
-            index = self._categorical.sample((self.total_count, *shape))
-            counts = self._param.new_zeros(self._extended_shape(shape))
+            drawn = shape[: len(shape) - len(self.batch_shape) - 1]
+            index = self._categorical.sample((self.total_count, *drawn))
+            counts = self._param.new_zeros(shape)
             places = index.movedim(0, -1)
             return counts.scatter_add(-1, places, self._param.new_ones(()).expand(places.shape))
 
     def log_prob(self, value: Tensor) -> Tensor:
-        self._validate_sample(value)
+        value = self._validate_sample(value)
         logits, value = broadcast_tensors(self.logits, value)
         sure = (value == 0) & (logits == -math.inf)
         powers = where(sure, 0.0, logits) * value

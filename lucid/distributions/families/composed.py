@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, cast
 
 from lucid.autograd.modes.state import no_grad
@@ -13,9 +14,9 @@ from lucid.distributions.transformations.base import ComposeTransform, Transform
 from lucid.distributions.utils import sum_rightmost
 from lucid.errors import ArgumentError, SettingError, ShapeError
 from lucid.ops.activation.softmax import log_softmax
+from lucid.ops.base.dims import common_shape
 from lucid.ops.elementwise.selection import where
 from lucid.ops.reduction.norms import logsumexp
-from lucid.tensor.layout import Size
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -51,13 +52,13 @@ class Independent(Distribution):
     ) -> None:
         base = _distribution(base_distribution, "Independent: base_distribution")
         batch, count = base.batch_shape, reinterpreted_batch_ndims
-        if not isinstance(count, int) or not 0 <= count <= len(batch):
+        if not isinstance(count, Integral) or not 0 <= count <= len(batch):
             raise SettingError(
                 f"Independent: reinterpreted_batch_ndims: expected a whole number from 0 to {len(batch)}, the batch "
                 f"dimensions of the base, got {count!r}"
             )
-        self.base_dist, self.reinterpreted_batch_ndims = base, count
-        kept = len(batch) - count
+        self.base_dist, self.reinterpreted_batch_ndims = base, int(count)
+        kept = len(batch) - self.reinterpreted_batch_ndims
         super().__init__(batch[:kept], (*batch[kept:], *base.event_shape), validate_args)
 
     @property
@@ -152,7 +153,7 @@ class TransformedDistribution(Distribution):
 
     def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Any:
         new: Any = self._get_checked_instance(type(self), _instance)
-        shape = Size(batch_shape)
+        shape = self._expanded_shape(batch_shape)
         # transforms may change the shape of an event: the base's batch is what the whole's was made of
         back = tuple(ComposeTransform(self.transforms).inverse_shape((*shape, *self.event_shape)))
         base = self.base_dist.expand(back[: len(back) - len(self.base_dist.event_shape)])
@@ -188,14 +189,15 @@ class TransformedDistribution(Distribution):
         return self._through(self.base_dist.rsample(sample_shape))
 
     def log_prob(self, value: Tensor) -> Tensor:
-        self._validate_sample(value)
+        value = self._validate_sample(value)
         dims, y, total = len(self.event_shape), value, 0.0
         for transform in reversed(self.transforms):
             x = transform.inv(y)
             dims += transform.domain.event_dim - transform.codomain.event_dim
             term = transform.log_abs_det_jacobian(x, y)
             total, y = total - sum_rightmost(term, dims - transform.domain.event_dim), x
-        return total + sum_rightmost(self.base_dist.log_prob(y), dims - len(self.base_dist.event_shape))
+        logs = total + sum_rightmost(self.base_dist.log_prob(y), dims - len(self.base_dist.event_shape))
+        return logs if self.event_shape else self._drawn(value, logs)
 
     def _turned(self, value: Tensor) -> Tensor:
         """Return shares reflected to the other side if the transforms decrease."""
@@ -205,6 +207,7 @@ class TransformedDistribution(Distribution):
         return value if isinstance(sign, int) and sign == 1 else sign * (value - 0.5) + 0.5
 
     def cdf(self, value: Tensor) -> Tensor:
+        value = self._bounded(self._beside(value))
         for transform in reversed(self.transforms):
             value = transform.inv(value)
         # a base that a family makes for itself looks at nothing
@@ -214,6 +217,7 @@ class TransformedDistribution(Distribution):
         return self._turned(self.base_dist.cdf(value))
 
     def icdf(self, value: Tensor) -> Tensor:
+        value = self._validate_share(value)
         return self._through(self.base_dist.icdf(self._turned(value)))
 
 
@@ -235,14 +239,15 @@ class Half(TransformedDistribution):
         return self.scale * 0
 
     def log_prob(self, value: Tensor) -> Tensor:
-        self._validate_sample(value)
+        value = self._validate_sample(value)
         return where(value >= 0, self.base_dist.log_prob(value) + math.log(2), -math.inf)
 
     def cdf(self, value: Tensor) -> Tensor:
-        self._validate_sample(value)
+        value = self._bounded(self._validate_sample(value))
         return 2 * self.base_dist.cdf(value) - 1
 
     def icdf(self, value: Tensor) -> Tensor:
+        value = self._validate_share(value)
         return self.base_dist.icdf((value + 1) / 2)
 
     def entropy(self) -> Tensor:
@@ -287,9 +292,12 @@ class MixtureSameFamily(Distribution):
                 f"MixtureSameFamily: expected batch shapes that broadcast, got {chosen} of the mixture and "
                 f"{batch[:-1]} of the components"
             )
-        self._mixture_distribution, self._component_distribution = weights, parts
+        shape = common_shape(chosen, batch[:-1])
+        if shape != batch[:-1]:
+            parts = parts.expand((*shape, count))
+        self._component_distribution, self._mixture_distribution = parts, weights
         self._num_component, self._event_ndims = count, len(parts.event_shape)
-        super().__init__(batch[:-1], parts.event_shape, validate_args)
+        super().__init__(shape, parts.event_shape, validate_args)
 
     @property
     def mixture_distribution(self) -> Categorical:
@@ -308,12 +316,15 @@ class MixtureSameFamily(Distribution):
 
     def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Any:
         new: Any = self._get_checked_instance(type(self), _instance)
-        shape = Size(batch_shape)
+        shape = self._expanded_shape(batch_shape)
         parts = self._component_distribution.expand((*shape, self._num_component))
         weights = self._mixture_distribution.expand(shape)
         changed = {"_component_distribution": parts, "_mixture_distribution": weights, "_batch_shape": shape}
         new.__dict__.update({**vars(self), **changed})
         return new
+
+    def _beside(self, value: Tensor) -> Tensor:
+        return self._component_distribution._beside(value)  # noqa: SLF001 - a distribution of its own
 
     def _pad(self, x: Tensor) -> Tensor:
         """Return a value once for all components."""
@@ -339,18 +350,18 @@ class MixtureSameFamily(Distribution):
     def cdf(self, value: Tensor) -> Tensor:
         if self._event_ndims:
             raise self._none("cdf", ": its components draw vectors")
+        value = self._beside(value)
         return (self._component_distribution.cdf(self._pad(value)) * self._mixture_distribution.probs).sum(-1)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        self._validate_sample(value)
+        value = self._validate_sample(value)
         logs = self._component_distribution.log_prob(self._pad(value))
         return logsumexp(logs + log_softmax(self._mixture_distribution.logits, -1), -1)
 
     def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         with no_grad():
-            shape = tuple(sample_shape)
-            drawn = self._component_distribution.sample(shape)
-            index = self._mixture_distribution.expand(self.batch_shape).sample(shape)
+            drawn = self._component_distribution.sample(sample_shape)
+            index = self._mixture_distribution.expand(self.batch_shape).sample(sample_shape)
             place = index.reshape(*index.shape, 1, *(1 for _ in range(self._event_ndims)))
             place = place.expand(*index.shape, 1, *self.event_shape)
             return drawn.gather(-1 - self._event_ndims, place).squeeze(-1 - self._event_ndims)

@@ -71,14 +71,15 @@ class Exponential(ExponentialFamily):
         return self._exponential(sample_shape, self.rate) / self.rate
 
     def log_prob(self, value: Tensor) -> Tensor:
-        self._validate_sample(value)
-        return self.rate.log() - self.rate * value
+        value = self._validate_sample(value)
+        return self._drawn(value, self.rate.log() - self.rate * value)
 
     def cdf(self, value: Tensor) -> Tensor:
-        self._validate_sample(value)
+        value = self._bounded(self._validate_sample(value))
         return -(-self.rate * value).expm1()
 
     def icdf(self, value: Tensor) -> Tensor:
+        value = self._validate_share(value)
         return -(-value).log1p() / self.rate
 
     def entropy(self) -> Tensor:
@@ -226,13 +227,12 @@ class GeneralizedPareto(Distribution):
         close = waited * _series(u, lambda k: 1 / math.factorial(k + 1), 1)
         return self.loc + self.scale * where(near, close, where(near, 0.0, u).expm1() / c)
 
-    def _z(self, value: Tensor) -> Tensor:
-        return (value - self.loc) / self.scale
-
     def log_survival_function(self, value: Tensor) -> Tensor:
         """Return the logarithm of the probability of draws greater than the value."""
-        self._validate_sample(value)
-        z = self._z(value)
+        return self._log_survival(self._bounded(self._validate_sample(value)))
+
+    def _log_survival(self, value: Tensor) -> Tensor:
+        z = (value - self.loc) / self.scale
         near, c, u = self._scaled(z)
         return where(near, -z * _series(u, lambda k: 1 / (k + 1), -1), -where(near, 0.0, u).log1p() / c)
 
@@ -244,12 +244,14 @@ class GeneralizedPareto(Distribution):
         return self._beyond(self._exponential(sample_shape, self.loc))
 
     def log_prob(self, value: Tensor) -> Tensor:
-        return self.log_survival_function(value) * (1 + self.concentration) - self.scale.log()
+        value = self._validate_sample(value)
+        return self._drawn(value, self._log_survival(value) * (1 + self.concentration) - self.scale.log())
 
     def cdf(self, value: Tensor) -> Tensor:
         return -self.log_survival_function(value).expm1()
 
     def icdf(self, value: Tensor) -> Tensor:
+        value = self._validate_share(value)
         return self._beyond(-(-value).log1p())
 
     @property

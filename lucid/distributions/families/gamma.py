@@ -62,12 +62,12 @@ class Gamma(ExponentialFamily):
         return standard_gamma(self.concentration.expand(self._extended_shape(sample_shape))) / self.rate
 
     def log_prob(self, value: Tensor) -> Tensor:
-        self._validate_sample(value)
+        value = self._validate_sample(value)
         a, b = self.concentration, self.rate
-        return xlogy(a, b) + xlogy(a - 1, value) - b * value - lgamma(a)
+        return self._drawn(value, xlogy(a, b) + xlogy(a - 1, value) - b * value - lgamma(a))
 
     def cdf(self, value: Tensor) -> Tensor:
-        self._validate_sample(value)
+        value = self._bounded(self._validate_sample(value))
         return gamma_share(self.concentration, self.rate * value)
 
     def entropy(self) -> Tensor:
@@ -200,7 +200,7 @@ class Dirichlet(ExponentialFamily):
         return dirichlet_from(self.concentration.expand(self._extended_shape(sample_shape)))
 
     def log_prob(self, value: Tensor) -> Tensor:
-        self._validate_sample(value)
+        value = self._validate_sample(value)
         a = self.concentration
         return xlogy(a - 1, value).sum(-1) + lgamma(a.sum(-1)) - lgamma(a).sum(-1)
 
@@ -268,8 +268,8 @@ class Beta(ExponentialFamily):
         return self._dirichlet.rsample(sample_shape)[..., 0]
 
     def log_prob(self, value: Tensor) -> Tensor:
-        self._validate_sample(value)
-        return self._dirichlet.log_prob(stack([value, 1 - value], -1))
+        value = self._validate_sample(value)
+        return self._drawn(value, self._dirichlet.log_prob(stack([value, 1 - value], -1)))
 
     def entropy(self) -> Tensor:
         return self._dirichlet.entropy()
@@ -336,7 +336,7 @@ class StudentT(Distribution):
         return self.loc + self.scale * number * mean.rsqrt()
 
     def log_prob(self, value: Tensor) -> Tensor:
-        self._validate_sample(value)
+        value = self._validate_sample(value)
         df = self.df
         y = (value - self.loc) / self.scale
         size = self.scale.log() + 0.5 * (df.log() + math.log(math.pi)) + lgamma(0.5 * df) - lgamma(0.5 * (df + 1))
@@ -391,8 +391,9 @@ class FisherSnedecor(Distribution):
         return above / below
 
     def log_prob(self, value: Tensor) -> Tensor:
-        self._validate_sample(value)
+        value = self._validate_sample(value)
         first, second = 0.5 * self.df1, 0.5 * self.df2
         ratio = self.df1 / self.df2
         size = lgamma(first + second) - lgamma(first) - lgamma(second)
-        return size + first * ratio.log() + (first - 1) * value.log() - (first + second) * (ratio * value).log1p()
+        logs = size + first * ratio.log() + (first - 1) * value.log() - (first + second) * (ratio * value).log1p()
+        return self._drawn(value, logs)

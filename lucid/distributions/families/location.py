@@ -60,14 +60,15 @@ class Cauchy(_Located):
         return self.loc + self.scale * self.loc.new_empty(self._extended_shape(sample_shape)).cauchy_()
 
     def log_prob(self, value: Tensor) -> Tensor:
-        self._validate_sample(value)
+        value = self._validate_sample(value)
         return -math.log(math.pi) - self.scale.log() - ((value - self.loc) / self.scale).square().log1p()
 
     def cdf(self, value: Tensor) -> Tensor:
-        self._validate_sample(value)
+        value = self._validate_sample(value)
         return atan((value - self.loc) / self.scale) / math.pi + 0.5
 
     def icdf(self, value: Tensor) -> Tensor:
+        value = self._validate_share(value)
         return (math.pi * (value - 0.5)).tan() * self.scale + self.loc
 
     def entropy(self) -> Tensor:
@@ -124,15 +125,16 @@ class Laplace(_Located):
         return self.loc + self.scale * (first - second)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        self._validate_sample(value)
+        value = self._validate_sample(value)
         return -(2 * self.scale).log() - (value - self.loc).abs() / self.scale
 
     def cdf(self, value: Tensor) -> Tensor:
-        self._validate_sample(value)
+        value = self._validate_sample(value)
         away = (value - self.loc) / self.scale
         return 0.5 - 0.5 * away.sign() * (-away.abs()).expm1()
 
     def icdf(self, value: Tensor) -> Tensor:
+        value = self._validate_share(value)
         term = value - 0.5
         return self.loc - self.scale * term.sign() * (-2 * term.abs()).log1p()
 
@@ -178,15 +180,16 @@ class Gumbel(TransformedDistribution):
         return self.stddev.square()
 
     def log_prob(self, value: Tensor) -> Tensor:
-        self._validate_sample(value)
+        value = self._validate_sample(value)
         z = (value - self.loc) / self.scale
         return -z - (-z).exp() - self.scale.log()
 
     def cdf(self, value: Tensor) -> Tensor:
-        self._validate_sample(value)
+        value = self._validate_sample(value)
         return (-(-(value - self.loc) / self.scale).exp()).exp()
 
     def icdf(self, value: Tensor) -> Tensor:
+        value = self._validate_share(value)
         return self.loc - self.scale * (-value.log()).log()
 
     def entropy(self) -> Tensor:

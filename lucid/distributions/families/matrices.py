@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.modes.state import no_grad
@@ -14,6 +15,7 @@ from lucid.distributions.families.multivariate import factor_of, one_of
 from lucid.distributions.implicit import standard_gamma
 from lucid.distributions.utils import lazy_property, named_tensors, standard_normal
 from lucid.errors import ArgumentError, SettingError
+from lucid.ops.base.dims import common_shape
 from lucid.ops.base.promotion import promote_to_tensors
 from lucid.ops.creation.ranges import arange
 from lucid.ops.decomposition.inverses import slogdet
@@ -22,10 +24,12 @@ from lucid.ops.elementwise.selection import where
 from lucid.ops.elementwise.special import digamma, lgamma, mvlgamma
 from lucid.ops.linalg.products import matmul
 from lucid.ops.shape.joining import cat
-from lucid.tensor import Tensor
+from lucid.tensor.layout import Size
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from lucid.tensor import Tensor
 
 __all__ = ["LKJCholesky", "Wishart"]
 
@@ -67,11 +71,8 @@ class Wishart(ExponentialFamily):
         validate_args: bool | None = None,
     ) -> None:
         named = {"covariance_matrix": covariance_matrix, "precision_matrix": precision_matrix, "scale_tril": scale_tril}
-        matrix = next((value for value in named.values() if value is not None), None)
-        if isinstance(matrix, Tensor) and not isinstance(df, Tensor):
-            df = matrix.new_full((), float(df))
-        (count,) = named_tensors("Wishart", {"df": df})
-        name, form, shape = one_of("Wishart", tuple(count.shape), named)
+        count, name, form = one_of("Wishart", {"df": df}, named)
+        shape = Size(common_shape(tuple(form.shape[:-2]), tuple(count.shape)))
         self.df = count.expand(shape)
         vars(self)[name] = form.expand(*shape, *form.shape[-2:])
         self._event_shape = form.shape[-2:]
@@ -129,7 +130,7 @@ class Wishart(ExponentialFamily):
         return self._unbroadcasted_scale_tril.diagonal(dim1=-2, dim2=-1).log().sum(-1)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        self._validate_sample(value)
+        value = self._validate_sample(value)
         nu, n = self.df, self.event_shape[-1]
         factor, value = promote_to_tensors(self._unbroadcasted_scale_tril, value)
         within = solve_triangular(factor, cholesky(value), upper=False)
@@ -171,11 +172,11 @@ class LKJCholesky(Distribution):
     concentration: Tensor
 
     def __init__(self, dim: int, concentration: Tensor | float = 1.0, validate_args: bool | None = None) -> None:
-        if not isinstance(dim, int):
+        if not isinstance(dim, Integral):
             raise ArgumentError(f"LKJCholesky: dim: expected a whole number, got {dim!r}")
         if dim < 2:
             raise SettingError(f"LKJCholesky: dim: expected a whole number from 2 on, got {dim}")
-        self.dim = dim
+        self.dim = dim = int(dim)
         (self.concentration,) = named_tensors("LKJCholesky", {"concentration": concentration})
         super().__init__(self.concentration.shape, (dim, dim), validate_args)
 
@@ -194,7 +195,7 @@ class LKJCholesky(Distribution):
             return row + pivots.diag_embed()
 
     def log_prob(self, value: Tensor) -> Tensor:
-        self._validate_sample(value)
+        value = self._validate_sample(value)
         c, n = self.concentration, self.dim - 1
         diag = value.diagonal(dim1=-2, dim2=-1)[..., 1:]
         power = 2 * (c.unsqueeze(-1) - 1) + arange(n - 1, -1, -1, dtype=c.dtype, device=c.device)

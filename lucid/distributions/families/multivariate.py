@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.distributions import constraints
 from lucid.distributions.distribution import Distribution
-from lucid.distributions.utils import lazy_property, standard_normal
+from lucid.distributions.utils import lazy_property, parameters_of, standard_normal
 from lucid.errors import SettingError, ShapeError
 from lucid.ops.base.dims import common_shape
 from lucid.ops.base.promotion import promote_to_tensors
@@ -24,15 +24,16 @@ if TYPE_CHECKING:
 __all__ = ["LowRankMultivariateNormal", "MultivariateNormal", "factor_of", "one_of", "squared_length"]
 
 
-def one_of(title: str, batch: tuple[int, ...], named: dict[str, Any]) -> tuple[str, Tensor, Size]:
-    """Return the one of three matrices that is given, with its name, and the batch shape that it and others have."""
+def one_of(title: str, other: dict[str, Any], named: dict[str, Any]) -> tuple[Tensor, str, Tensor]:
+    """Return another parameter, and the name and the value of that one of three matrices that is given."""
     matrices = {name: value for name, value in named.items() if value is not None}
     if len(matrices) != 1:
         raise SettingError(f"{title}: expected one of {', '.join(named)}, got {', '.join(matrices) or 'none'}")
-    ((name, matrix),) = matrices.items()
+    (name,) = matrices
+    own, matrix = parameters_of(title, {**other, **matrices})
     if matrix.dim() < 2 or matrix.shape[-1] != matrix.shape[-2]:
         raise ShapeError(f"{title}: expected {name} of square matrices, got shape {tuple(matrix.shape)}")
-    return name, matrix, Size(common_shape(tuple(matrix.shape[:-2]), batch))
+    return own, name, matrix
 
 
 def factor_of(name: str, matrix: Tensor) -> Tensor:
@@ -59,7 +60,7 @@ def squared_length(factor: Tensor, away: Tensor) -> Tensor:
         return solve_triangular(factor, away.unsqueeze(-1), upper=False).square().sum((-2, -1))
     # what the factors do not depend on stands side by side as columns
     shape = (*away.shape[:many], *common_shape(batch, tuple(away.shape[many:-1])))
-    columns = away.expand(*shape, n).reshape(-1, *shape[many:], n).movedim(0, -1)
+    columns = away.expand(*shape, n).reshape(math.prod(shape[:many]), *shape[many:], n).movedim(0, -1)
     lengths = solve_triangular(factor, columns, upper=False).square().sum(-2)
     return lengths.movedim(-1, 0).reshape(shape)
 
@@ -94,10 +95,11 @@ class MultivariateNormal(Distribution):
         scale_tril: Tensor | None = None,
         validate_args: bool | None = None,
     ) -> None:
+        named = {"covariance_matrix": covariance_matrix, "precision_matrix": precision_matrix, "scale_tril": scale_tril}
+        loc, name, matrix = one_of("MultivariateNormal", {"loc": loc}, named)
         if loc.dim() < 1:
             raise ShapeError("MultivariateNormal: expected loc of at least one dimension, got a number")
-        named = {"covariance_matrix": covariance_matrix, "precision_matrix": precision_matrix, "scale_tril": scale_tril}
-        name, matrix, shape = one_of("MultivariateNormal", tuple(loc.shape[:-1]), named)
+        shape = Size(common_shape(tuple(matrix.shape[:-2]), tuple(loc.shape[:-1])))
         n = loc.shape[-1]
         if matrix.shape[-1] != n:
             raise ShapeError(f"MultivariateNormal: expected {name} of {n} x {n}, got shape {tuple(matrix.shape)}")
@@ -143,7 +145,7 @@ class MultivariateNormal(Distribution):
         return self._unbroadcasted_scale_tril.diagonal(dim1=-2, dim2=-1).log().sum(-1)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        self._validate_sample(value)
+        value = self._validate_sample(value)
         far = squared_length(self._unbroadcasted_scale_tril, value - self.loc)
         return -0.5 * (self.event_shape[0] * math.log(2 * math.pi) + far) - self._half_log_det()
 
@@ -176,6 +178,8 @@ class LowRankMultivariateNormal(Distribution):
 
     def __init__(self, loc: Tensor, cov_factor: Tensor, cov_diag: Tensor, validate_args: bool | None = None) -> None:
         title = "LowRankMultivariateNormal"
+        named = {"loc": loc, "cov_factor": cov_factor, "cov_diag": cov_diag}
+        loc, cov_factor, cov_diag = parameters_of(title, named)
         if loc.dim() < 1:
             raise ShapeError(f"{title}: expected loc of at least one dimension, got a number")
         n = loc.shape[-1]
@@ -247,7 +251,7 @@ class LowRankMultivariateNormal(Distribution):
         return 2 * own + self._unbroadcasted_cov_diag.log().sum(-1)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        self._validate_sample(value)
+        value = self._validate_sample(value)
         away, diag = value - self.loc, self._unbroadcasted_cov_diag
         factor, scaled = promote_to_tensors(self._unbroadcasted_cov_factor, away / diag)
         shared = matmul(factor.mT, scaled.unsqueeze(-1)).squeeze(-1)

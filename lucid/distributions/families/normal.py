@@ -60,16 +60,17 @@ class Normal(ExponentialFamily):
         return self.loc + self.scale * self._normal(sample_shape, self.loc)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        self._validate_sample(value)
+        value = self._validate_sample(value)
         away = (value - self.loc) / self.scale
         return -0.5 * away.square() - self.scale.log() - 0.5 * math.log(2 * math.pi)
 
     def cdf(self, value: Tensor) -> Tensor:
-        self._validate_sample(value)
+        value = self._validate_sample(value)
         # divided by the scale alone: times a number it would be rounded to its own dtype, however wide the value is
         return 0.5 * (1 + erf((value - self.loc) / self.scale / math.sqrt(2)))
 
     def icdf(self, value: Tensor) -> Tensor:
+        value = self._validate_share(value)
         return self.loc + self.scale * (math.sqrt(2) * erfinv(2 * value - 1))
 
     def entropy(self) -> Tensor:

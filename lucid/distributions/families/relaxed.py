@@ -16,7 +16,7 @@ from lucid.distributions.families.normal import Normal
 from lucid.distributions.families.trials import Odds
 from lucid.distributions.transformations.elementwise import ExpTransform, SigmoidTransform
 from lucid.distributions.transformations.vectors import StickBreakingTransform
-from lucid.distributions.utils import named_tensors
+from lucid.distributions.utils import parameters_of
 from lucid.ops.activation.sigmoid import softplus
 from lucid.ops.reduction.norms import logsumexp
 
@@ -63,7 +63,7 @@ class LogitRelaxedBernoulli(Odds):
         return (self.logits + first.log() - second.log()) / self.temperature
 
     def log_prob(self, value: Tensor) -> Tensor:
-        self._validate_sample(value)
+        value = self._validate_sample(value)
         apart = self.logits - value * self.temperature
         return self.temperature.log() + apart - 2 * softplus(apart)
 
@@ -135,8 +135,11 @@ class ExpRelaxedCategorical(OfCategorical):
         logits: Tensor | float | None = None,
         validate_args: bool | None = None,
     ) -> None:
-        (self.temperature,) = named_tensors("ExpRelaxedCategorical", {"temperature": temperature})
-        self._begin(validate_args, probs, logits)
+        given = {"temperature": temperature, "probs": probs, "logits": logits}
+        given = {name: value for name, value in given.items() if value is not None}
+        made = dict(zip(given, parameters_of("ExpRelaxedCategorical", given), strict=True))
+        self.temperature = made["temperature"]
+        self._begin(validate_args, made.get("probs"), made.get("logits"))
 
     def _expanded(self, name: str, value: Any, shape: Any) -> Any:
         return value if name == "temperature" else super()._expanded(name, value, shape)
@@ -147,7 +150,7 @@ class ExpRelaxedCategorical(OfCategorical):
         return scores - logsumexp(scores, -1, keepdim=True)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        self._validate_sample(value)
+        value = self._validate_sample(value)
         n = self.event_shape[0]
         score = self.logits - value * self.temperature
         score = (score - logsumexp(score, -1, keepdim=True)).sum(-1)

@@ -115,9 +115,9 @@ class Bernoulli(Odds, ExponentialFamily):
             return bernoulli(self.probs.expand(self._extended_shape(sample_shape)))
 
     def log_prob(self, value: Tensor) -> Tensor:
-        self._validate_sample(value)
+        value = self._validate_sample(value)
         logits, wanted = broadcast_tensors(*promote_to_tensors(self.logits, value))
-        return -binary_cross_entropy_with_logits(logits, wanted, reduction="none")
+        return self._drawn(value, -binary_cross_entropy_with_logits(logits, wanted, reduction="none"))
 
     def entropy(self) -> Tensor:
         return binary_cross_entropy_with_logits(self.logits, self.probs, reduction="none")
@@ -183,18 +183,19 @@ class Binomial(Odds):
             return binomial(self.total_count.expand(shape), self.probs.expand(shape))
 
     def log_prob(self, value: Tensor) -> Tensor:
-        self._validate_sample(value)
+        value = self._validate_sample(value)
         n = self.total_count
         ways = lgamma(n + 1) - lgamma(value + 1) - lgamma(n - value + 1)
-        return ways + value * self.logits - n * softplus(self.logits)
+        return self._drawn(value, ways + value * self.logits - n * softplus(self.logits))
 
     def entropy(self) -> Tensor:
         logs = self.log_prob(self.enumerate_support(expand=False))
         return -(logs.exp() * logs).sum(0)
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
-        most = int(self.total_count.max().item())
-        if not self.total_count.min().item() == most:
+        counts = self.total_count
+        most = int(counts.max().item()) if counts.numel() else 0
+        if not (counts == most).all().item():
             raise NotImplementedError("Binomial: values are enumerated of one total_count for all the batch")
         return self._counted(most, expand)
 
@@ -240,9 +241,9 @@ class Geometric(Odds):
             return (self._exponential(sample_shape, self.probs) / -(-self.probs).log1p()).floor()
 
     def log_prob(self, value: Tensor) -> Tensor:
-        self._validate_sample(value)
+        value = self._validate_sample(value)
         failed = where((self.probs == 1) & (value == 0), 0.0, -self.probs)
-        return value * failed.log1p() + self.probs.log()
+        return self._drawn(value, value * failed.log1p() + self.probs.log())
 
     def entropy(self) -> Tensor:
         return binary_cross_entropy_with_logits(self.logits, self.probs, reduction="none") / self.probs
@@ -295,11 +296,11 @@ class NegativeBinomial(Odds):
             return poisson(where(self.total_count > 0, rate, 0.0))
 
     def log_prob(self, value: Tensor) -> Tensor:
-        self._validate_sample(value)
+        value = self._validate_sample(value)
         n = self.total_count
         chance = n * logsigmoid(-self.logits) + value * logsigmoid(self.logits)
         ways = lgamma(n + value) - lgamma(1 + value) - lgamma(n)
-        return chance + where(n + value == 0, 0.0, ways)
+        return self._drawn(value, chance + where(n + value == 0, 0.0, ways))
 
 
 class Poisson(ExponentialFamily):
@@ -334,8 +335,8 @@ class Poisson(ExponentialFamily):
             return poisson(self.rate.expand(self._extended_shape(sample_shape)))
 
     def log_prob(self, value: Tensor) -> Tensor:
-        self._validate_sample(value)
-        return xlogy(value, self.rate) - self.rate - lgamma(value + 1)
+        value = self._validate_sample(value)
+        return self._drawn(value, xlogy(value, self.rate) - self.rate - lgamma(value + 1))
 
     @property
     def _natural_params(self) -> tuple[Tensor, ...]:

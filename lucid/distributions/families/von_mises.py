@@ -73,6 +73,6 @@ class VonMises(Distribution):
             return (drawn + math.pi + self.loc) % (2 * math.pi) - math.pi
 
     def log_prob(self, value: Tensor) -> Tensor:
-        self._validate_sample(value)
+        value = self._validate_sample(value)
         c = self.concentration
         return c * (value - self.loc).cos() - math.log(2 * math.pi) - _log_bessel(c, 0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from lucid.distributions import constraints
-from lucid.distributions.utils import sum_rightmost
+from lucid.distributions.utils import sum_rightmost, value_beside
 from lucid.errors import ArgumentError, SettingError
 from lucid.tensor import Tensor
 
@@ -95,12 +95,14 @@ class Transform:
         """Return y for x."""
         if x is self._kept[0] and x is not None:
             return self._kept[1]
+        x = value_beside(type(self).__name__, x)
         return self._keep(x, self._call(x))[1]
 
     def _inv_call(self, y: Tensor) -> Tensor:
         """Return x for y."""
         if y is self._kept[1] and y is not None:
             return self._kept[0]
+        y = value_beside(type(self).__name__, y)
         return self._keep(self._inverse(y), y)[0]
 
     def _keep(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
@@ -253,6 +255,7 @@ class ComposeTransform(Transform):
         return self if self._cache_size == cache_size else ComposeTransform(self.parts, cache_size)
 
     def __call__(self, x: Tensor) -> Tensor:
+        x = value_beside(type(self).__name__, x)
         for part in self.parts:
             x = part(x)
         return x

@@ -9,9 +9,10 @@ from lucid.arguments import unfit
 from lucid.base.limits import finfo
 from lucid.distributions import constraints
 from lucid.distributions.transformations.base import Transform
-from lucid.distributions.utils import sum_rightmost
+from lucid.distributions.utils import is_whole, sum_rightmost, tensor_or_number
 from lucid.ops.activation.sigmoid import sigmoid, softplus
 from lucid.ops.base.dims import common_shape
+from lucid.ops.base.promotion import promote_to_tensors
 from lucid.tensor import Tensor
 from lucid.tensor.layout import Size
 
@@ -32,9 +33,10 @@ def _broadcast(shape: Sequence[int], *settings: Any) -> Size:
 
 
 def _number(value: Any, name: str) -> Any:
-    if not isinstance(value, Tensor | int | float):
+    found = tensor_or_number(value)
+    if found is None:
         raise unfit(value, "a Tensor or a number", name)
-    return value
+    return found
 
 
 class ExpTransform(Transform):
@@ -90,7 +92,9 @@ class PowerTransform(Transform):
         return x**self.exponent
 
     def _inverse(self, y: Tensor) -> Tensor:
-        return y ** (1 / self.exponent)
+        exponent = self.exponent
+        # a quotient of integers is of the default dtype
+        return y ** (1 / (exponent.to(y.dtype) if isinstance(exponent, Tensor) and is_whole(exponent) else exponent))
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         return (self.exponent * y / x).abs().log()
@@ -242,7 +246,7 @@ class AffineTransform(Transform):
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         scale: Any = self.scale
-        log = scale.abs().log() if isinstance(scale, Tensor) else x.new_full((), abs(scale)).log()
+        log = promote_to_tensors(scale, x, at_least_float=True)[0].abs().log()
         shape = common_shape(tuple(x.shape), tuple(log.shape))
         return sum_rightmost(log.expand(shape), self._event_dim)
 
