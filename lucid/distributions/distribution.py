@@ -100,7 +100,7 @@ class Distribution:
             raise SettingError(f"{type(self).__name__}: expected {name} {words}, got {value.detach()!r}")
 
     def _like(self) -> Tensor | None:
-        """Return a parameter, beside which values have their dtype."""
+        """Return the parameter with the dtype of all, or None."""
         for value in vars(self).values():
             like = value._like() if isinstance(value, Distribution) else value  # noqa: SLF001 - of its own kind
             if isinstance(like, Tensor):

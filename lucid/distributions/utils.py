@@ -44,8 +44,8 @@ def tensor_or_number(value: Any, device: Any = None) -> Tensor | float | None:
         return tensor(value, device=device)
     # beside tensors NumPy's numbers count as Python's do
     scalar: Any = np.generic
-    found = value.item() if isinstance(value, scalar) else None
-    return found if isinstance(found, int | float) else None
+    number = value.item() if isinstance(value, scalar) else None
+    return number if isinstance(number, int | float) else None
 
 
 def value_beside(title: str, value: Any, like: Tensor | None = None) -> Tensor:
@@ -60,22 +60,24 @@ def value_beside(title: str, value: Any, like: Tensor | None = None) -> Tensor:
     return made if like is None else cast_to(made, result_type(made.array, like.array))
 
 
-def _read_all(title: str, named: dict[str, Any]) -> tuple[list[Tensor | float], Any]:
-    """Return parameters as tensors and numbers, and the device of the first tensor."""
+def _read_all(title: str, named: dict[str, Any]) -> list[Tensor | float]:
+    """Return parameters as tensors and numbers, arrays on the device of the first tensor."""
     device = next((value.device for value in named.values() if isinstance(value, Tensor)), None)
-    found: list[Tensor | float] = []
+    operands: list[Tensor | float] = []
     for name, value in named.items():
         made = tensor_or_number(value, device)
         if made is None:
             raise ArgumentError(f"{title}: {name}: expected a tensor or a number, got {type(value).__name__}")
-        found.append(made)
-    return found, device
+        operands.append(made)
+    return operands
 
 
 def parameters_of(title: str, named: dict[str, Any]) -> list[Tensor]:
     """Return parameters as tensors of one dtype, the widest floating-point one, numbers on the device of the others."""
-    values, device = _read_all(title, named)
-    kinds = [value.dtype for value in values if isinstance(value, Tensor) and not is_whole(value)]
+    values = _read_all(title, named)
+    tensors = [value for value in values if isinstance(value, Tensor)]
+    device = tensors[0].device if tensors else None
+    kinds = [value.dtype for value in tensors if not is_whole(value)]
     dtype = functools.reduce(promote_types, kinds) if kinds else get_default_dtype()
     return [
         cast_to(value, dtype) if isinstance(value, Tensor) else tensor(float(value), dtype=dtype, device=device)
@@ -110,9 +112,9 @@ def broadcast_all(*values: Tensor | float) -> tuple[Tensor, ...]:
     >>> broadcast_all(1.0, lucid.zeros(2))
     (tensor([1., 1.]), tensor([0., 0.]))
     """
-    found, _ = _read_all("broadcast_all", {f"values[{i}]": value for i, value in enumerate(values)})
-    like = next((value for value in found if isinstance(value, Tensor)), tensor(0.0))
-    tensors = [value if isinstance(value, Tensor) else promote_to_tensors(like, value)[1] for value in found]
+    operands = _read_all("broadcast_all", {f"values[{i}]": value for i, value in enumerate(values)})
+    like = next((value for value in operands if isinstance(value, Tensor)), tensor(0.0))
+    tensors = [value if isinstance(value, Tensor) else promote_to_tensors(like, value)[1] for value in operands]
     return tuple(_of_one_shape(tensors))
 
 

@@ -162,6 +162,8 @@ def test_a_temperature_is_beside_its_probabilities():
 
 def test_scalars_and_arrays_of_numpy_are_parameters():
     """NumPy's numbers count as Python's do; an array is a tensor, of the dtype of others or wider."""
+    made = d.Normal(of([1.0]).array, 2.0)
+    assert (made.scale.device, made.scale.dtype) == (of(1.0).device, lucid.float64)
     for number in (np.float32(2.0), np.int64(2), np.float64(2.0), np.float16(2.0)):
         made = d.Normal(number, of([1.0]))
         assert (made.loc.tolist(), made.loc.dtype) == ([2.0], lucid.float64)

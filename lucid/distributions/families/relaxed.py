@@ -135,9 +135,9 @@ class ExpRelaxedCategorical(OfCategorical):
         logits: Tensor | float | None = None,
         validate_args: bool | None = None,
     ) -> None:
-        given = {"temperature": temperature, "probs": probs, "logits": logits}
-        given = {name: value for name, value in given.items() if value is not None}
-        made = dict(zip(given, parameters_of("ExpRelaxedCategorical", given), strict=True))
+        named = {"temperature": temperature, "probs": probs, "logits": logits}
+        named = {name: value for name, value in named.items() if value is not None}
+        made = dict(zip(named, parameters_of("ExpRelaxedCategorical", named), strict=True))
         self.temperature = made["temperature"]
         self._begin(validate_args, made.get("probs"), made.get("logits"))
 

@@ -33,10 +33,10 @@ def _broadcast(shape: Sequence[int], *settings: Any) -> Size:
 
 
 def _number(value: Any, name: str) -> Any:
-    found = tensor_or_number(value)
-    if found is None:
+    setting = tensor_or_number(value)
+    if setting is None:
         raise unfit(value, "a Tensor or a number", name)
-    return found
+    return setting
 
 
 class ExpTransform(Transform):
