@@ -93,12 +93,12 @@ def kernel_call(_self: object, kernel: Any, *args: object, **options: object) ->
     for target in targets:
         if (version := version_of(target)) is not INFERENCE:
             version[0] += 1
-    given = {id(target.array): target for target in targets}
-    return map_leaves(result, lambda array: given.get(id(array), array))
+    by_array = {id(target.array): target for target in targets}
+    return map_leaves(result, lambda array: by_array.get(id(array), array))
 
 
 def on_one_device(args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return operands with NumPy's numbers as tensors on the device of the first tensor, where CuPy takes them to."""
+    """Return operands, NumPy's numbers as tensors on the device of the first tensor."""
     like = next(tensors_in(args))
     return tuple(
         [

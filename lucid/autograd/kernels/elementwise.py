@@ -162,8 +162,8 @@ class Elementwise(_Parameters):
         terms = assignments(kernel.operation, results, types)
         for term in terms.values():
             check_known(term, inputs)
-        given = {name: Term(seed) for name, seed in seeds.items()}
-        return gradients(terms, given, floating, floats=self.floats(floating))
+        by_result = {name: Term(seed) for name, seed in seeds.items()}
+        return gradients(terms, by_result, floating, floats=self.floats(floating))
 
 
 class Reduction(_Parameters):

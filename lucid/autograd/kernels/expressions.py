@@ -35,7 +35,10 @@ class Term(NamedTuple):
 
 
 class Written(Term):
-    """A term as the user wrote it: it may be of integers, for which a sign or a factor of 1.0 means something else."""
+    """A term in the user's words, not to be simplified.
+
+    It may be of integers, whose sign is another where they are unsigned.
+    """
 
     __slots__ = ()
 

@@ -143,7 +143,7 @@ class Fused(KernelWithDerivative):
             terms = self._read(kernel, name, [_FLOAT] * len(self.parameters))
             results = list(terms)
             if derived:
-                texts = self._found(terms, self.parameters)
+                texts = self._gradient_texts(terms, self.parameters)
         except (KernelError, NotDifferentiableError, RecursionError, TypeError, AttributeError) as error:
             if derived:
                 raise no_derivative(name, error, self.parameters[0] if self.parameters else "x") from error
@@ -151,11 +151,11 @@ class Fused(KernelWithDerivative):
         formulas = Formulas(name, texts)
         super().__init__(kernel, name, self.parameters, results, seeds, formulas, backward, derived=derived)
 
-    def _found(self, terms: Mapping[str, Term], wanted: Sequence[str]) -> dict[str, str]:
+    def _gradient_texts(self, terms: Mapping[str, Term], wanted: Sequence[str]) -> dict[str, str]:
         """Return the gradients of some parameters as texts."""
         seeds = seeds_of(list(terms), self.parameters, alone=True)
-        found = gradients(terms, {each: Term(seed) for each, seed in seeds.items()}, wanted)
-        return {each: str(term) for each, term in found.items()}
+        slopes = gradients(terms, {each: Term(seed) for each, seed in seeds.items()}, wanted)
+        return {each: str(term) for each, term in slopes.items()}
 
     def _for(self, args: Sequence[Any]) -> Fused:
         """Return the function with the gradients that it has for the dtypes of some arguments."""
@@ -168,7 +168,7 @@ class Fused(KernelWithDerivative):
             wanted = [name for name, dtype in zip(self.parameters, dtypes, strict=True) if dtype is None]
             try:
                 terms = self._read(self.kernel, self.name, [dtype or _FLOAT for dtype in dtypes])
-                texts = self._found(terms, wanted)
+                texts = self._gradient_texts(terms, wanted)
             except (KernelError, NotDifferentiableError, RecursionError, TypeError, ValueError, AttributeError):
                 texts = {}
             variant.gradients, variant.formulas = texts, Formulas(self.name, texts)

@@ -107,7 +107,7 @@ class Call:
         self.check_borrowed()
 
     def check_borrowed(self) -> None:
-        """Raise unless the plain arrays among the arguments hold what they did."""
+        """Raise `InplaceError` if a plain array among the arguments was changed."""
         if any(counter[0] for counter in self.borrowed):
             raise InplaceError(
                 f"{name_of(self.primitive)}: one of the arrays that it was called with has been modified by an inplace "
@@ -126,7 +126,7 @@ class Call:
         # recorded is what depends on other tensors than the arguments, which are plain here
         with enable_grad():
             result = self.primitive.fun(*args, **self.kwargs)
-            depends = any(map(is_recorded, found := leaves(result)))
+            depends = any(map(is_recorded, parts := leaves(result)))
         if depends:
             raise NotDifferentiableError(
                 f"{name_of(self.primitive)}: the result depends on a tensor that requires grad and is no positional "
@@ -136,7 +136,7 @@ class Call:
         memories = {memory_of(leaf) for leaf in leaves(args) if is_memory(leaf)}
         self.form = as_tensors(
             refilled(
-                result, [leaf.copy() if is_memory(leaf) and memory_of(leaf) in memories else leaf for leaf in found]
+                result, [leaf.copy() if is_memory(leaf) and memory_of(leaf) in memories else leaf for leaf in parts]
             )
         )
         return leaves(self.form)
