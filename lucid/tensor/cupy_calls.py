@@ -99,10 +99,13 @@ def kernel_call(_self: object, kernel: Any, *args: object, **options: object) ->
 
 def on_one_device(args: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return operands, NumPy's numbers as tensors on the device of the first tensor."""
-    like = next(tensors_in(args))
     return tuple(
         [
-            x if isinstance(x, TensorBase) else operand(x, like) if is_number_of_numpys(x) else as_operand(x)
+            x
+            if isinstance(x, TensorBase)
+            else operand(x, next(tensors_in(args)))
+            if is_number_of_numpys(x)
+            else as_operand(x)
             for x in args
         ]
     )
