@@ -17,14 +17,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lucid.autograd.base import TensorBase
+from lucid.autograd.base import INFERENCE, TensorBase, version_of
+from lucid.autograd.hooks.structure import map_leaves
 from lucid.autograd.modes.state import thread
-from lucid.autograd.recording.views import live_edge
+from lucid.autograd.recording.views import before_change, check_change, live_edge
 from lucid.base import gpu
 from lucid.ops.base.promotion import as_operand
 from lucid.ops.elementwise.selection import where
 from lucid.tensor.interop import OF_KERNELS, export_error
-from lucid.tensor.numpy_calls.definition import NumpyCallError, applied, pytorch_dtype
+from lucid.tensor.numpy_calls.definition import NumpyCallError, applied, operand, pytorch_dtype, tensors_in
 from lucid.tensor.numpy_calls.table import RULES
 from lucid.tensor.numpy_calls.ufuncs import UFUNCS, ufunc_result
 
@@ -67,25 +68,52 @@ def kernel_call(_self: object, kernel: Any, *args: object, **options: object) ->
         If it requires grad and the result is to be written into an array, or the rule does not take an option.
     """
     if not options and len(args) == kernel.nin and (op := OPS.get(kernel)) is not None:
-        return op(*[x if isinstance(x, TensorBase) else as_operand(x) for x in args])
+        return op(*on_one_device(args))
     name = name_of(kernel) if isinstance(kernel, gpu.cupy().ufunc) else ""
     if name and options.get("out") is None and len(args) == kernel.nin:
         if name in UFUNCS:
             OPS[kernel] = UFUNCS[name]
-            return ufunc_result(getattr(np, name), "__call__", args, options)
+            return ufunc_result(getattr(np, name), "__call__", on_one_device(args), options)
         if name == "where":
             OPS[kernel] = where
         if name in RULES:
             return applied(name, getattr(np, name), args, options, pytorch_dtype)
-    if any_recorded(args):
+    targets = [*tensors_in((*args[kernel.nin :], options.get("out")))]
+    if any_recorded((*args, *targets)):
         if name in UFUNCS or name in RULES:
             raise NumpyCallError(
                 f"cupy.{name}: an array of CuPy's cannot hold a result that is recorded: assign it, as in a = a + x, "
                 "or use tensor.detach()"
             )
         raise refused(kernel)
-    result = kernel(*map(plain, args), **options)
-    return next((x for x in args if isinstance(x, TensorBase) and x.array is result), result)
+    for target in targets:
+        check_change(target, recording=False)
+        before_change(target)
+    result = kernel(*map(plain, args), **{key: map_leaves(value, plain) for key, value in options.items()})
+    for target in targets:
+        if (version := version_of(target)) is not INFERENCE:
+            version[0] += 1
+    by_array = {id(target.array): target for target in targets}
+    return map_leaves(result, lambda array: by_array.get(id(array), array))
+
+
+def on_one_device(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return operands, NumPy's numbers as tensors on the device of the first tensor."""
+    return tuple(
+        [
+            x
+            if isinstance(x, TensorBase)
+            else operand(x, next(tensors_in(args)))
+            if is_number_of_numpys(x)
+            else as_operand(x)
+            for x in args
+        ]
+    )
+
+
+def is_number_of_numpys(value: Any) -> bool:
+    """Return whether a value is a number of NumPy's, and none of Python's by inheritance."""
+    return isinstance(value, np.ndarray | np.generic) and not value.ndim and not isinstance(value, float | complex)
 
 
 def reduction_call(self: Any, kernel: Any, axis: object, dtype: object, out: object, keepdims: object) -> Any:

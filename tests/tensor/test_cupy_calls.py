@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import lucid
-from lucid.errors import DeviceError, DtypeError, GraphError, ShapeError
+from lucid.errors import DeviceError, DtypeError, GraphError, InplaceError, ShapeError
 from lucid.tensor.interop import ExportError
 from lucid.tensor.numpy_calls.definition import NumpyCallError
 from lucid.tensor.numpy_calls.ufuncs import UFUNCS
@@ -229,6 +229,47 @@ def test_out(cp):
     target = lucid.zeros(2, 3, device="cuda", dtype=lucid.float64)
     assert cp.add(a, x.detach(), target) is target
     np.testing.assert_allclose(target.cpu().numpy(), A + 2 * X)
+
+
+WRITES = {
+    "a ufunc": lambda cp, a, t, u: cp.add(a, 1, t),
+    "out": lambda cp, a, t, u: cp.add(u, a, out=t),
+    "over an operand": lambda cp, a, t, u: cp.add(t, a, t),
+    "a kernel": lambda cp, a, t, u: cp.ElementwiseKernel("T a", "T c", "c = a", "test_copy")(a, t),
+    "the first of two": lambda cp, a, t, u: cp.modf(a, t, u)[0],
+    "the second of two": lambda cp, a, t, u: cp.divmod(u, a, out=(u, t))[1],
+}
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_a_write_into_a_tensor_is_counted(cp, name):
+    """Backward notices that a value which it needs was overwritten; what is returned is the tensor."""
+    x = lucid.tensor(X, device="cuda", requires_grad=True)
+    t, u = (lucid.tensor(A, device="cuda") for _ in range(2))
+    y = (x * t).sum()
+    assert WRITES[name](cp, cp.asarray(A + 2), t, u) is t
+    assert t._version == 1
+    with pytest.raises(InplaceError, match="modified by an inplace operation"):
+        y.backward()
+    with lucid.no_grad():
+        assert WRITES[name](cp, cp.asarray(A + 2), x, u) is x
+    assert x._version == 1
+    with pytest.raises(NumpyCallError, match="cannot hold a result that is recorded"):
+        WRITES["a ufunc"](cp, cp.asarray(A), x, u)
+
+
+@pytest.mark.parametrize("number", [np.float32(1.5), np.int64(2), np.array(1.5), 1.5, 2], ids=repr)
+@pytest.mark.parametrize("name", [*TWO, "float_power", "power", "where"])
+def test_a_kernel_that_is_called_again(cp, name, number):
+    """The result beside a number of NumPy's or Python's is the same in each call."""
+    given = np.abs(X) + 1
+    x = lucid.tensor(given, device="cuda", requires_grad=True)
+    for _ in range(3):
+        if name == "where":
+            found, wanted = cp.where(cp.asarray(A) > 0.5, x, number), np.where(A > 0.5, given, number)
+        else:
+            found, wanted = getattr(cp, name)(x, number), getattr(np, name)(given, number)
+        np.testing.assert_allclose(found.detach().cpu().numpy(), wanted, rtol=1e-12)
 
 
 WHOLE = {

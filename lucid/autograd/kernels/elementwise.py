@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.base import is_tuple
-from lucid.autograd.kernels.expressions import Term, assignments, names_in, parse, put
+from lucid.autograd.kernels.expressions import Term, assignments, names_in, parse, replaced
 from lucid.autograd.kernels.formulas import Formulas, seeds_of
 from lucid.autograd.kernels.recording import KernelWithDerivative, no_derivative
 from lucid.autograd.kernels.slopes import gradients
@@ -71,6 +71,11 @@ class _Parameters(KernelWithDerivative):
     ) -> dict[str, Term]:
         """Return the gradients of floating-point inputs as terms."""
         raise NotImplementedError
+
+    def floats(self, floating: Sequence[str]) -> set[str]:
+        """Return the letter that stands for the type of any input with a gradient, if there is such."""
+        kinds = {self.parameters[name].ctype for name in floating}
+        return kinds if len(kinds) == 1 else set()
 
     def types(self, names: Sequence[str], arrays: Sequence[Any]) -> dict[str, np.dtype[Any]]:
         """Return the dtypes of the letters of types: by arrays, and by numbers for a letter without any."""
@@ -157,7 +162,8 @@ class Elementwise(_Parameters):
         terms = assignments(kernel.operation, results, types)
         for term in terms.values():
             check_known(term, inputs)
-        return gradients(terms, {name: Term(seed) for name, seed in seeds.items()}, floating)
+        by_result = {name: Term(seed) for name, seed in seeds.items()}
+        return gradients(terms, by_result, floating, floats=self.floats(floating))
 
 
 class Reduction(_Parameters):
@@ -221,5 +227,5 @@ class Reduction(_Parameters):
         of_sum = gradients({results[0]: after}, {results[0]: Term(seeds[results[0]])}, ["a"])["a"]
         if "a" in names_in(of_sum):
             raise KernelError(f"the gradient of {after} needs the sum a, which is not kept")
-        grads = gradients({"a": mapped}, {"a": Term("g ")}, floating, keep=False)
-        return {name: put(term, {Term("g "): of_sum}) for name, term in grads.items()}
+        grads = gradients({"a": mapped}, {"a": Term("g ")}, floating, keep=False, floats=self.floats(floating))
+        return {name: replaced(term, {Term("g "): of_sum}) for name, term in grads.items()}

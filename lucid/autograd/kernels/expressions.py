@@ -15,7 +15,10 @@ from lucid.errors import KernelError
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
 
-__all__ = ["ONE", "ZERO", "Term", "assignments", "made", "names_in", "number", "parse", "put", "unknown_names", "write"]
+__all__ = [
+    "ONE", "ZERO", "Term", "Written", "assignments", "made", "names_in", "number", "parse", "put", "replaced",
+    "unknown_names", "write",
+]  # fmt: skip
 
 
 class Term(NamedTuple):
@@ -29,6 +32,15 @@ class Term(NamedTuple):
 
     def __str__(self) -> str:
         return write(self)
+
+
+class Written(Term):
+    """A term in the user's words, not to be simplified.
+
+    It may be of integers, whose sign is another where they are unsigned.
+    """
+
+    __slots__ = ()
 
 
 _TOKEN = re.compile(
@@ -226,7 +238,7 @@ def assignments(text: str, targets: Collection[str], types: Collection[str] = ()
         term = parse(value, types)
         if sign:
             term = Term(sign, (Term(name), term))
-        term = put(term, values) if values else term
+        term = replaced(term, values)
         if sum(1 for _ in walk(term)) > _MOST:
             raise KernelError(f"what {name} stands for is too long to be read: more than {_MOST:,} names and signs")
         if name in targets:
@@ -319,7 +331,7 @@ def _value(term: Term) -> int | float | None:
 
 
 def made(head: str, *parts: Term) -> Term:
-    """Return a term of these parts, in its simplest form."""
+    """Return a term of these parts, in its simplest form: of floating-point numbers, as gradients are."""
     values = [_value(part) for part in parts]
     known = len(parts) == 2 and None not in values
     first, second = values[0], values[-1]
@@ -357,6 +369,8 @@ def _difference(parts: tuple[Term, ...], first: float | None, second: float | No
 
 def _opposite(term: Term) -> Term | None:
     """Return a term that begins with a minus without it; None for any other term."""
+    if isinstance(term, Written):
+        return None
     if term.head == "neg":
         return term.parts[0]
     if term.head in {"*", "/"}:
@@ -413,3 +427,10 @@ def put(term: Term, values: Mapping[Term, Term]) -> Term:
     if term in values:
         return values[term]
     return made(term.head, *[put(part, values) for part in term.parts]) if term.parts else term
+
+
+def replaced(term: Term, values: Mapping[Term, Term]) -> Term:
+    """Return a term with other terms instead of some; all else stays as it is."""
+    if term in values:
+        return values[term]
+    return Term(term.head, tuple([replaced(part, values) for part in term.parts])) if values and term.parts else term

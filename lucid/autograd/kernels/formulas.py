@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 # asked once: it looks at CuPy's classes
 array_maker = functools.cache(gpu.array_maker)
 
-__all__ = ["Formulas", "Shapes", "seeds_of"]
+__all__ = ["Formulas", "Shapes", "computed_in", "seeds_of"]
 
 _COMPLEX = {np.dtype(np.complex64): "complex<float>", np.dtype(np.complex128): "complex<double>"}
 
@@ -44,6 +44,8 @@ def computed_in(dtype: np.dtype[Any]) -> str:
     """Return the C++ type for computing with elements of a dtype: of half types float."""
     if dtype.kind == "c":
         return _COMPLEX[dtype]
+    if dtype.kind == "u" and dtype.itemsize > 1:
+        return f"unsigned {C_TYPES[np.dtype(f'i{dtype.itemsize}')]}"
     return "float" if dtype.itemsize == 2 and dtype.kind in "fV" else C_TYPES.get(dtype, "")
 
 

@@ -333,7 +333,8 @@ class KernelWithDerivative:
                     )
         shape = result.shape
         if call.kept is not None and self.backward is None:
-            shape = np.broadcast_shapes(*[array.shape for array in arrays if gpu.is_gpu_array(array)])
+            read = [array for name, array in zip(call.names, arrays, strict=True) if name not in call.written]
+            shape = np.broadcast_shapes(*[array.shape for array in read if gpu.is_gpu_array(array)])
         dtypes = {name: by_name[name][1].dtype for name in wanted}
         ctx.call, ctx.wanted, ctx.values, ctx.saved = call, tuple(wanted), values, tuple(saved)
         ctx.form = Shapes(device, shape, dtypes, types)

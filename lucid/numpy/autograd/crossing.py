@@ -15,9 +15,12 @@ import numpy as np
 
 from lucid.arguments import shown
 from lucid.autograd.base import TensorBase, wrap
+from lucid.autograd.borrowing import borrowed
 from lucid.autograd.hooks.structure import map_leaves
+from lucid.base import gpu
 from lucid.base.arrays import asarray, ones_beside
 from lucid.base.dtype import as_dtype
+from lucid.base.memory import writeable
 from lucid.errors import DtypeError, SettingError
 from lucid.func.derivatives import Run
 from lucid.func.trees import leaves, matching
@@ -42,7 +45,8 @@ def as_tensor(leaf: object) -> Any:
     if not (is_array(leaf) or isinstance(leaf, bool | int | float | complex)):
         raise DtypeError(f"expected arrays and numbers, in tuples, lists and dictionaries, got {shown(leaf)}")
     # a number of Python's is of double precision, as in NumPy
-    return wrap(asarray(leaf if is_array(leaf) else np.asarray(leaf)))
+    array = asarray(leaf if is_array(leaf) else np.asarray(leaf))
+    return borrowed(array) if isinstance(leaf, np.ndarray) else wrap(array)
 
 
 def as_tensors(tree: object) -> Any:
@@ -78,6 +82,35 @@ def recorded(tensor: Any) -> Any:
 def outside(tree: object) -> Any:
     """Return a tree of tensors as the result of a function of NumPy's."""
     return map_leaves(tree, lambda leaf: settled(leaf, ()))
+
+
+def derivatives(tree: object, vectors: Sequence[Any] = ()) -> Any:
+    """Return a tree of tensors as `outside` does; plain arrays have memory of their own, other than that of `vectors`.
+
+    They are handed out to be written into, as in clipping one of several gradients.
+    """
+    taken = {memory_of(vector.array) for vector in vectors}
+
+    def own(leaf: Any) -> Any:
+        result = settled(leaf, ())
+        if isinstance(result, TensorBase) or not result.ndim:
+            return result
+        memory = memory_of(result)
+        if memory in taken or not writeable(result):
+            return result.copy()
+        taken.add(memory)
+        return result
+
+    return map_leaves(tree, own)
+
+
+def memory_of(array: Any) -> int:
+    """Return a number for the memory that an array is a part of, as long as it lives."""
+    if gpu.is_gpu_array(array):
+        return array.data.mem.ptr
+    while hasattr(array.base, "base"):
+        array = array.base
+    return id(array)
 
 
 def conjugated(tree: object) -> Any:

@@ -7,19 +7,24 @@ the right are the derivatives of those from the left, and the other way round.
 from __future__ import annotations
 
 import functools
+import operator
 from itertools import count
+from types import MethodType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lucid.arguments import shown
 from lucid.autograd.base import TensorBase, wrap
+from lucid.autograd.borrowing import counter_of
 from lucid.autograd.function import Function
 from lucid.autograd.hooks.structure import map_leaves, paired
+from lucid.autograd.modes.state import enable_grad
+from lucid.base import gpu
 from lucid.base.arrays import zeros_beside
-from lucid.errors import ArgumentError, NotDifferentiableError
+from lucid.errors import ArgumentError, InplaceError, NotDifferentiableError
 from lucid.func.trees import leaves, refilled
-from lucid.numpy.autograd.crossing import as_tensor, as_tensors, conjugated, outside, recorded
+from lucid.numpy.autograd.crossing import as_tensor, as_tensors, conjugated, memory_of, outside, recorded
 from lucid.numpy.autograd.products import make_vjp
 from lucid.numpy.border import plain
 from lucid.tensor.numpy_calls.definition import is_recorded
@@ -62,6 +67,10 @@ class Primitive:
         outputs = Recorded.apply(call, *tensors)
         return outside(refilled(call.form, outputs))
 
+    def __get__(self, instance: object, owner: object = None) -> Any:
+        """Return the function bound to an object, as a method of its class."""
+        return self if instance is None else MethodType(self, instance)
+
     def pulling(
         self, argnums: tuple[int, ...], ans: object, args: tuple[Any, ...], kwargs: Any
     ) -> Callable[[Any], Any]:
@@ -93,14 +102,48 @@ class Call:
     def __init__(self, primitive: Primitive, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self.primitive, self.args, self.kwargs = primitive, args, kwargs
         self.form: Any = None
+        # the plain arrays among the arguments, which somebody may change before backward
+        self.borrowed = [counter_of(leaf) for leaf in leaves((args, kwargs)) if isinstance(leaf, np.ndarray)]
+        self.check_borrowed()
+
+    def check_borrowed(self) -> None:
+        """Raise `InplaceError` if a plain array among the arguments was changed."""
+        if any(counter[0] for counter in self.borrowed):
+            raise InplaceError(
+                f"{name_of(self.primitive)}: one of the arrays that it was called with has been modified by an inplace "
+                "operation since, and its gradient needs it: change a copy"
+            )
 
     def run(self) -> list[Any]:
-        """Return the leaves of the function's result."""
-        self.form = as_tensors(self.primitive.fun(*plain_tree(self.args), **self.kwargs))
+        """Return the leaves of the function's result, in memory of their own.
+
+        Raises
+        ------
+        NotDifferentiableError
+            If it is recorded, by a tensor that is none of the arguments.
+        """
+        args = plain_tree(self.args)
+        # recorded is what depends on other tensors than the arguments, which are plain here
+        with enable_grad():
+            result = self.primitive.fun(*args, **self.kwargs)
+            depends = any(map(is_recorded, parts := leaves(result)))
+        if depends:
+            raise NotDifferentiableError(
+                f"{name_of(self.primitive)}: the result depends on a tensor that requires grad and is no positional "
+                "argument: a keyword, or a variable from outside of the function. Pass it by position, or use its "
+                "detach()"
+            )
+        memories = {memory_of(leaf) for leaf in leaves(args) if is_memory(leaf)}
+        self.form = as_tensors(
+            refilled(
+                result, [leaf.copy() if is_memory(leaf) and memory_of(leaf) in memories else leaf for leaf in parts]
+            )
+        )
         return leaves(self.form)
 
     def gradients(self, inputs: Sequence[Any], outputs: Sequence[Any], grads: Sequence[Any]) -> list[Any]:
         """Return the gradients of the tensors among the arguments, given as `inputs`, with the results as `outputs`."""
+        self.check_borrowed()
         following = iter([shown_inside(tensor) for tensor in inputs])
         args = map_leaves(self.args, lambda leaf: next(following) if isinstance(leaf, TensorBase) else leaf)
         argnums = tuple([k for k, arg in enumerate(self.args) if any(is_traced(leaf) for leaf in leaves(arg))])
@@ -134,6 +177,11 @@ class Recorded(Function):
         """Return the gradients of the tensors that it was given."""
         saved = ctx.saved_tensors
         return (None, *ctx.call.gradients(saved[: ctx.count], saved[ctx.count :], grads))
+
+
+def is_memory(leaf: object) -> bool:
+    """Return whether a leaf is an array of NumPy's or CuPy's."""
+    return isinstance(leaf, np.ndarray) or gpu.is_gpu_array(leaf)
 
 
 def plain_tree(tree: object) -> Any:
@@ -177,7 +225,10 @@ def primitive(fun: Callable[..., Any]) -> Primitive:
     Raises
     ------
     NotDifferentiableError
-        When it is differentiated without a derivative.
+        When it is differentiated without a derivative, or its result depends on a tensor that requires grad and is no
+        positional argument.
+    InplaceError
+        When an array that it was called with was changed in place before backward.
 
     Examples
     --------
@@ -298,8 +349,9 @@ def defjvp_argnum(fun: Primitive, jvpmaker: Callable[..., Any]) -> None:
     """
 
     def push(argnums: tuple[int, ...], gs: Sequence[Any], *call: object) -> Any:
-        return functools.reduce(
-            lambda a, b: a + b, [jvpmaker(argnum, g, *call) for argnum, g in zip(argnums, gs, strict=True)]
+        along = [jvpmaker(argnum, g, *call) for argnum, g in zip(argnums, gs, strict=True)]
+        return refilled(
+            along[0], [functools.reduce(operator.add, parts) for parts in zip(*map(leaves, along), strict=True)]
         )
 
     defjvp_argnums(fun, push)
@@ -338,7 +390,7 @@ def defjvp(fun: Primitive, *jvpfuns: Callable[..., Any] | str | None, argnums: I
     def jvpmaker(argnum: int, g: object, ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         maker = defined("JVP", makers, fun, argnum)
         if maker is None:
-            return 0.0 * ans
+            return map_leaves(ans, lambda leaf: 0.0 * leaf)
         if maker == "same":
             return linear_part(fun, argnum, g, args, kwargs)
         return maker(g, ans, *args, **kwargs)

@@ -12,7 +12,16 @@ from lucid.autograd import checkpoint as checkpoints
 from lucid.errors import DtypeError, warn
 from lucid.func.trees import leaves, refilled
 from lucid.numpy.autograd.arguments import of_argument
-from lucid.numpy.autograd.crossing import as_tensors, is_complex, ones_of, outside, pulled_back, run_of, size_of
+from lucid.numpy.autograd.crossing import (
+    as_tensors,
+    derivatives,
+    is_complex,
+    ones_of,
+    outside,
+    pulled_back,
+    run_of,
+    size_of,
+)
 from lucid.numpy.border import called
 
 if TYPE_CHECKING:
@@ -24,7 +33,7 @@ if TYPE_CHECKING:
 
 def one_number(run: Run, name: str) -> None:
     """Refuse outputs that are not one real number."""
-    if size_of(run.outputs) != 1 or run.outputs[0].array.dtype.kind not in "fV":
+    if size_of(run.outputs) != 1 or run.outputs[0].array.dtype.kind not in "fViu":
         got = ", ".join(f"{each.array.dtype} of shape {each.array.shape}" for each in run.outputs) or "nothing"
         raise DtypeError(
             f"{name} only applies to real scalar-output functions, this one returned {got}: reduce it, or use "
@@ -36,7 +45,7 @@ def gradient_of(function: Callable[[Any], Any], x: object, name: str = "grad") -
     """Return the gradient of a function of one argument, and its run."""
     run = run_of(function, x, what=name)
     one_number(run, name)
-    return outside(refilled(run.primals, pulled_back(run, ones_of(run.outputs), keep=False))), run
+    return derivatives(refilled(run.primals, pulled_back(run, ones_of(run.outputs), keep=False))), run
 
 
 def grad(fun: Callable[..., Any], argnum: Positions = 0) -> Callable[..., Any]:
@@ -113,7 +122,7 @@ def grad_and_aux(fun: Callable[..., Any], argnum: Positions = 0) -> Callable[...
         run = run_of(fun, x, what="grad_and_aux", has_aux=True)
         one_number(run, "grad_and_aux")
         gradient = pulled_back(run, ones_of(run.outputs), keep=False)
-        return outside(refilled(run.primals, gradient)), outside(run.leave(run.aux))
+        return derivatives(refilled(run.primals, gradient)), outside(run.leave(run.aux))
 
     return of_argument("grad_and_aux", grad_and_aux, fun, argnum)
 
@@ -200,7 +209,7 @@ def elementwise_grad(fun: Callable[..., Any], argnum: Positions = 0) -> Callable
         run = run_of(fun, x, what="elementwise_grad")
         if any(is_complex(output) for output in run.outputs):
             raise DtypeError("elementwise_grad only applies to real-output functions, this one returned complex ones")
-        return outside(refilled(run.primals, pulled_back(run, ones_of(run.outputs), keep=False)))
+        return derivatives(refilled(run.primals, pulled_back(run, ones_of(run.outputs), keep=False)))
 
     return of_argument("elementwise_grad", elementwise_grad, fun, argnum)
 

@@ -11,7 +11,7 @@ from lucid.autograd.products import by_elements, zeros_of
 from lucid.errors import DtypeError
 from lucid.func.trees import refilled
 from lucid.numpy.autograd.arguments import of_argument
-from lucid.numpy.autograd.crossing import conjugated, is_complex, outside, run_of
+from lucid.numpy.autograd.crossing import conjugated, derivatives, is_complex, run_of
 from lucid.numpy.autograd.products import make_hvp
 from lucid.numpy.border import called
 
@@ -36,7 +36,7 @@ def _jacobian(function: Callable[[Any], Any], x: object) -> Any:
             vectors = [unit if k == position else zeros_of(each) for k, each in enumerate(run.outputs)]
             return run.pull(vectors, create_graph=graph, keep=True)
 
-        blocks.append(outside(conjugated(refilled(run.primals, by_elements(output, row, run.inputs)))))
+        blocks.append(derivatives(conjugated(refilled(run.primals, by_elements(output, row, run.inputs)))))
     return refilled(run.output, blocks)
 
 

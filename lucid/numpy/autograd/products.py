@@ -6,10 +6,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lucid.autograd.hooks.structure import map_leaves
 from lucid.base.arrays import ones_beside
 from lucid.func.trees import leaves, refilled
 from lucid.numpy.autograd.arguments import of_argument
-from lucid.numpy.autograd.crossing import as_tensors, fitting, outside, pulled_back, pushed_forward, run_of
+from lucid.numpy.autograd.crossing import (
+    as_tensors,
+    derivatives,
+    fitting,
+    outside,
+    pulled_back,
+    pushed_forward,
+    run_of,
+)
 from lucid.numpy.autograd.gradients import gradient_of
 from lucid.numpy.border import called
 
@@ -24,9 +33,11 @@ def _vjp(function: Callable[[Any], Any], x: object, name: str = "make_vjp") -> t
 
     def vjp(g: object) -> Any:
         """Return the product of `g`, of the form of the result, with the derivative."""
-        return outside(refilled(run.primals, pulled_back(run, fitting(g, run.output, "vjp"), keep=True)))
+        vectors = fitting(g, run.output, "vjp")
+        return derivatives(refilled(run.primals, pulled_back(run, vectors, keep=True)), vectors)
 
-    return vjp, outside(run.leave(run.output))
+    # later products need the result, which is handed out to be changed
+    return vjp, map_leaves(outside(run.leave(run.output)), lambda leaf: leaf if hasattr(leaf, "edge") else leaf.copy())
 
 
 def _reverse_jvp(function: Callable[[Any], Any], x: object) -> Callable[[Any], Any]:
@@ -35,7 +46,8 @@ def _reverse_jvp(function: Callable[[Any], Any], x: object) -> Callable[[Any], A
 
     def jvp(v: object) -> Any:
         """Return the product of the derivative with `v`, of the form of the argument."""
-        return outside(refilled(run.output, pushed_forward(run, push, fitting(v, run.primals, "jvp"))))
+        vectors = fitting(v, run.primals, "jvp")
+        return derivatives(refilled(run.output, pushed_forward(run, push, vectors)), vectors)
 
     return jvp
 
@@ -46,7 +58,7 @@ def _jvp(function: Callable[[Any], Any], x: object) -> Callable[[Any], tuple[Any
         run = run_of(function, x, what="make_jvp")
         vectors = fitting(v, run.primals, "jvp")
         pushed = pushed_forward(run, run.transposed(), vectors)
-        return outside(run.leave(run.output)), outside(refilled(run.output, pushed))
+        return outside(run.leave(run.output)), derivatives(refilled(run.output, pushed), vectors)
 
     return jvp
 

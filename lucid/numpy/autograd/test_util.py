@@ -34,7 +34,7 @@ def scalar_close(a: float, b: float) -> bool:
     >>> scalar_close(1.0, 1.0 + 1e-9)
     True
     """
-    return bool(abs(a - b) < TOL or abs(a - b) / abs(a + b) < RTOL)
+    return bool(abs(a - b) < TOL or abs(a - b) < RTOL * abs(a + b))
 
 
 def check_grads(

@@ -87,7 +87,7 @@ def of_elements(format: str, data: Dense, parts: Sequence[Any], shape: tuple[int
     """Return elements of ``(data, (rows, columns))`` or ``(data, indices, indptr)``."""
     like = next((array for part in (data, *parts) if gpu.is_gpu_array(array := plain(part))), None)
     if not is_array(data):
-        data = np.asarray(data) if like is None else asarray(np.asarray(data), device=device_of(like))
+        data = lnp.asarray(data) if like is None else array_like(data, like)
     values = plain(data)
     if values.ndim != 1:
         raise MatrixSizeError(f"expected values of one dimension, got shape {tuple(values.shape)}")
@@ -105,7 +105,7 @@ def of_elements(format: str, data: Dense, parts: Sequence[Any], shape: tuple[int
 
 def of_dense(matrix: Any) -> Elements:
     """Return the elements of a dense matrix that are not zeros."""
-    matrix = matrix if is_array(matrix) else np.asarray(matrix)
+    matrix = matrix if is_array(matrix) else lnp.asarray(matrix)
     values = plain(matrix)
     if values.ndim != 2:
         raise MatrixSizeError(f"expected a matrix, got shape {tuple(values.shape)}")

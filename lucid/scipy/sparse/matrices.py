@@ -27,11 +27,20 @@ from lucid.scipy.sparse.building import (
     of_argument,
     of_scipy,
 )
-from lucid.scipy.sparse.operands import MatrixSizeError, array_like, no_rule, on_one_device, product, sums_at, taken
+from lucid.scipy.sparse.operands import (
+    MatrixSizeError,
+    array_like,
+    beside,
+    in_places,
+    no_rule,
+    on_one_device,
+    product,
+    sums_at,
+)
 from lucid.scipy.sparse.pattern import Pattern
 from lucid.scipy.sparse.rearranging import added, in_both, multiplied, rearranged
 from lucid.tensor.interop import NO_ARRAY, defers_to_tensor
-from lucid.tensor.numpy_calls.definition import is_recorded
+from lucid.tensor.numpy_calls.definition import any_recorded, is_recorded
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -140,7 +149,7 @@ class Sparse:
         return result
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        if any(is_recorded(one.data if isinstance(one, Sparse) else one) for one in (self, value)):
+        if any_recorded((self.data, value.data if isinstance(value, Sparse) else value)):
             raise no_rule(f"{type(self).__name__}[...] = value")
         value = value.to_scipy() if isinstance(value, Sparse) else plain(value)
         self._called(matrix := self.to_scipy(), partial(operator.setitem, matrix), key, value)
@@ -287,25 +296,14 @@ class Sparse:
             return self.made(self.pattern, lnp.multiply(self.data, other))
         if issparse(other):
             return self._made_of(in_both(self, wrapped(other)), self._sum_format)
-        other = array_like(other, plain(self.data))
-        on_one_device(self.data, other)
-        other = other.reshape(1, -1) if plain(other).ndim == 1 else other
-        if plain(other).ndim != 2 or any(n not in {1, m} for n, m in zip(plain(other).shape, self.shape, strict=True)):
-            raise MatrixSizeError(
-                f"multiply: expected what broadcasts to {self.shape}, got {tuple(plain(other).shape)}"
-            )
-        rows, columns = self.pattern.places
-        height, width = plain(other).shape
-        with on(rows):
-            index = rows.astype(np.int64) * (width if height > 1 else 0) + columns * (width > 1)
-        return self.made(self.pattern, lnp.multiply(self.data, taken(other.reshape(-1), index)))
+        return self.made(self.pattern, lnp.multiply(self.data, in_places(self, other)))
 
     def __truediv__(self, other: Any) -> Any:
         if is_scalar(other):
             return self.made(self.pattern, lnp.true_divide(self.data, other))
         if issparse(other):
             return of_two("a quotient of two sparse matrices", lambda a, b: a / b, self, other)
-        return self.multiply(lnp.true_divide(1, other))
+        return self.multiply(lnp.true_divide(1, beside(self.data, other)))
 
     def __neg__(self) -> Any:
         return self.made(self.pattern, lnp.negative(self.data))
@@ -346,16 +344,25 @@ class Sparse:
             if other == 0:
                 return self.copy()
             raise NotImplementedError("adding a nonzero scalar to a sparse matrix is not supported: use A.toarray()")
-        on_one_device(self.data, other := array_like(other, plain(self.data)))
-        return lnp.add(self.toarray(), other)
+        return lnp.add(self.toarray(), beside(self.data, other))
 
     __radd__ = __add__
 
     def __sub__(self, other: Any) -> Any:
-        return self + (-wrapped(other) if issparse(other) else lnp.negative(other))
+        if is_scalar(other):
+            return self + other
+        if not issparse(other):
+            return lnp.subtract(self.toarray(), beside(self.data, other))
+        dtype = np.result_type(self.dtype, (other := wrapped(other)).dtype)
+        if dtype.kind == "b":
+            return of_two("a difference", operator.sub, self, other)
+        # unsigned numbers and bools have no negative ones
+        return self + -(other if other.dtype == dtype else other.astype(dtype))
 
     def __rsub__(self, other: Any) -> Any:
-        return -self + other
+        if is_scalar(other):
+            return -self + other
+        return wrapped(other) - self if issparse(other) else lnp.subtract(beside(self.data, other), self.toarray())
 
 
 def _compared(name: str) -> Callable[[Any, Any], Any]:

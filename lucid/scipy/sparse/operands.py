@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lucid import numpy as lnp
 from lucid.autograd.base import TensorBase, wrap
 from lucid.base import gpu
 from lucid.base.arrays import asarray, on, zeros_beside
@@ -47,11 +48,16 @@ def tensor_of(value: Dense) -> Any:
 
 
 def array_like(value: Dense, like: Array) -> Dense:
-    """Return an array or a tensor as it is, and lists and numbers as an array on the device of another."""
+    """Return an array or a tensor as it is, and lists and numbers as an array on the device of another.
+
+    Lists with recorded elements are recorded.
+    """
     if is_array(value):
         return value
-    array = np.asarray(plain(value))
-    return asarray(array, device=device_of(like)) if gpu.is_gpu_array(like) else array
+    array: Any = lnp.asarray(value)
+    if isinstance(array, TensorBase) or gpu.is_gpu_array(array) or not gpu.is_gpu_array(like):
+        return array
+    return asarray(array, device=device_of(like))
 
 
 def on_one_device(values: Dense, dense: Dense) -> None:
@@ -61,6 +67,13 @@ def on_one_device(values: Dense, dense: Dense) -> None:
         raise DeviceError(
             f"the sparse matrix is on {one}, the other operand on {other}: move one, A.to({str(other)!r})"
         )
+
+
+def beside(values: Dense, dense: Dense) -> Dense:
+    """Return a dense operand as an array or a tensor, on the device of the values of a matrix."""
+    dense = array_like(dense, plain(values))
+    on_one_device(values, dense)
+    return dense
 
 
 def in_one_dtype(what: str, *operands: Dense) -> list[Any]:
@@ -84,6 +97,20 @@ def taken(values: Dense, index: Array) -> Dense:
     return settled(index_select(tensor_of(values), 0, wrap(index)), ())
 
 
+def in_places(matrix: Any, dense: Dense) -> Dense:
+    """Return the values of a dense operand, broadcast to the shape of a matrix, in the places of its elements."""
+    dense = beside(matrix.data, dense)
+    dense = dense.reshape(1, -1) if plain(dense).ndim == 1 else dense
+    sizes = tuple(plain(dense).shape)
+    if len(sizes) != 2 or any(n not in {1, m} for n, m in zip(sizes, matrix.shape, strict=True)):
+        raise MatrixSizeError(f"multiply: expected what broadcasts to {matrix.shape}, got {sizes}")
+    rows, columns = matrix.pattern.places
+    height, width = sizes
+    with on(rows):
+        index = rows.astype(np.int64) * (width if height > 1 else 0) + columns * (width > 1)
+    return taken(dense.reshape(-1), index)
+
+
 def sums_at(values: Dense, index: Array, size: int) -> Dense:
     """Return an array of so many elements, each the sum of the values at its index."""
     values = tensor_of(values)
@@ -94,14 +121,13 @@ def sums_at(values: Dense, index: Array, size: int) -> Dense:
 
 def product(matrix: Any, dense: Dense) -> Any:
     """Return a sparse matrix times a vector or a matrix, recorded if one of them is."""
-    dense = array_like(dense, plain(matrix.data))
+    dense = beside(matrix.data, dense)
     sizes = tuple(plain(dense).shape)
     if len(sizes) not in {1, 2} or sizes[0] != matrix.shape[1]:
         raise MatrixSizeError(
             f"matmul: dimension mismatch: expected {matrix.shape[1]} rows for a sparse matrix of shape {matrix.shape}, "
             f"got shape {sizes}"
         )
-    on_one_device(matrix.data, dense)
     if is_recorded(matrix.data) or is_recorded(dense):
         return settled(Product.apply(*in_one_dtype("a sparse product", matrix.data, dense), matrix.pattern), ())
     values, right = plain(matrix.data), plain(dense)

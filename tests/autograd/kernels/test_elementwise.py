@@ -332,3 +332,16 @@ def test_an_expression_that_does_not_compile(rng):
 def test_the_reference_itself():
     """The reference of these tests computes what C does: one branch alone of a choice."""
     assert evaluating.value(parse("x > 0 ? 1 / x : 2"), {"x": 0.0}) == 2
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "uint16", "uint32", "uint64", "int32", "bool"])
+def test_a_letter_of_integers(rng, dtype):
+    """Division is the kernel's own, a cast to such a letter is flat, and unsigned types of any size are read."""
+    f = derivative(elementwise("T x, U n", "T y", "U t = x * 9; y = x * x * (1.0 * n / 3) + t", "whole"))
+    x = drawn(rng, 3)
+    n = lucid.tensor([1, 2, 4], device="cuda").array.astype(dtype)
+    (grad,) = lucid.autograd.grad(f(x, n).sum(), x, create_graph=True)
+    (second,) = lucid.autograd.grad(grad.sum(), x)
+    thirds = n.get() / 3
+    np.testing.assert_allclose(grad.detach().cpu().numpy(), 2 * x.detach().cpu().numpy() * thirds, rtol=1e-14)
+    np.testing.assert_allclose(second.cpu().numpy(), 2 * thirds, rtol=1e-14)

@@ -107,6 +107,44 @@ def test_numbers_of_any_kind(rng):
         assert grad.tolist() == [float(number)] * 3
 
 
+NAN = float("nan")
+
+
+@pytest.mark.parametrize(
+    ("function", "m"),
+    [
+        (lambda cp, x, m: x * (m / 3), np.array([1, 2, 4], np.int32)),
+        (lambda cp, x, m: x * (m / 3), np.array([1, 2, 4], np.uint16)),
+        (lambda cp, x, m: x * (m.astype(np.float64) / 3), np.array([1, 2, 4])),
+        (lambda cp, x, m: x * (1 / m), np.array([1, 2, 4])),
+        (lambda cp, x, m: x * (np.int32(1) / m), np.array([1, 2, 4])),
+        (lambda cp, x, m: x * ((m > 1) / 2), np.array([1.0, 2.0, 4.0])),
+        (lambda cp, x, m: x * ((m + m) / 4), np.array([1, 2, 4])),
+        (lambda cp, x, m: x * m**2 / m, np.array([1, 2, 4])),
+        (lambda cp, x, m: x * m.astype(bool), np.array([2.0, 0.0, 5.0])),
+        (lambda cp, x, m: x * m.astype(np.int64), np.array([2.5, -1.5, 5.0])),
+        (lambda cp, x, m: x * cp.logical_and(m, True), np.array([2.0, 0.0, 5.0])),
+        (lambda cp, x, m: x * (m + m), np.array([True, False, True])),
+        (lambda cp, x, m: x * (m * m), np.array([100, 3, 4], np.int8)),
+        (lambda cp, x, m: x * (m - 5), np.array([100, 3, 4], np.uint8)),
+        (lambda cp, x, m: x * (m + np.int32(-7)), np.array([100, 3, 4], np.uint32)),
+        (lambda cp, x, m: x * cp.fmax(m, 1.0), np.array([NAN, 3.0, 0.0])),
+        (lambda cp, x, m: cp.fmax(x, m), np.array([NAN, 3.0, 0.0])),
+        (lambda cp, x, m: cp.fmin(x, m), np.array([NAN, 3.0, 0.0])),
+        (lambda cp, x, m: x * (m / 3), 2),
+    ],
+)
+def test_integers_and_bools_count_as_in_numpy(rng, function, m):
+    """The gradient is that of NumPy's function, of what is divided, added and cast in NumPy's types."""
+    f = derivative(fused(lambda x, m: function(gpu.cupy(), x, m), kernel_name="typed"))
+    x = drawn(rng, 3)
+    operand = gpu.cupy().asarray(m) if isinstance(m, np.ndarray) else m
+    (grad,) = lucid.autograd.grad(f(x, operand).sum(), x)
+    at, step = x.detach().cpu().numpy(), 1e-6
+    slope = (function(np, at + step, m) - function(np, at - step, m)) / (2 * step)
+    np.testing.assert_allclose(grad.cpu().numpy(), slope, rtol=1e-7, atol=1e-8)
+
+
 def test_what_is_not_read():
     """What a function does beyond ufuncs is said with the remedy; one that writes into an argument is no function."""
     cp = gpu.cupy()

@@ -77,7 +77,14 @@ def test_written_outputs(rng):
     assert is_right(into_a_part, x, a)
     assert is_right(over_one_on_the_graph, x, a)
     total = derivative(reduction("T x", "x * x"))
-    assert is_right(lambda x: total(x, axis=0, out=lucid.empty(2, dtype=x.dtype, device="cuda")), drawn(rng, 3, 2))
+    for shape, axis in (((3, 2), 0), ((3, 1), 1), ((3, 4), 1), ((2, 3, 2), (0, 2))):
+        x = drawn(rng, *shape)
+        size = x.sum(axis).shape
+
+        def into_given(x, axis=axis, size=size):
+            return total(x, axis=axis, out=lucid.empty(size, dtype=x.dtype, device="cuda"))
+
+        assert is_right(into_given, x)
 
 
 def test_an_output_over_an_input(rng):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
-from lucid.autograd.kernels.expressions import Term, parse
+from lucid.autograd.kernels.expressions import Term, assignments, parse
 from lucid.autograd.kernels.slopes import FUNCTIONS, gradients
 from lucid.errors import NotDifferentiableError
 from tests.autograd.kernels.evaluating import difference, drawn, value
@@ -81,6 +83,34 @@ def test_text(text, gradient):
     assert slopes(text, "x")["x"] == gradient
 
 
+@pytest.mark.parametrize(
+    "written",
+    ["1.0 * n / 3", "n * 1.0 / 3", "(n + 0.0) / 3", "(n - 0.0) / 3", "pow(n, 1.0) / 3", "n / 1.0 / 3",
+     "(1 ? n : 1.0) / 3", "1.0 * 1 / 2", "n * -1.0 / 3", "(n && 1)", "(0 / n + 0.0) / 3", "(n + n) / 4",
+     "n * 1.0 * 16777217"],
+)  # fmt: skip
+def test_what_is_written_is_not_simplified(written):
+    """A factor of 1.0 or a sum with 0.0 may make a floating-point number of an integer: it stays, in all orders."""
+    assert parse(slopes(f"x * ({written})", "x")["x"]) == parse(f"g * ({written})")
+    assert parse(slopes(f"c * x * ({written})", "x")["x"]) == parse(f"g * ({written}) * c")
+    assert assignments(f"double s = {written}; y = x * s", ["y"])["y"] == parse(f"x * (double)({written})")
+
+
+@pytest.mark.parametrize("text", ["x - -n * x", "erf(-n * x)", "asin(-n * x)", "acosh(-n * x)", "atan(-n * x)"])
+def test_a_sign_that_is_written_stays(text):
+    """The minus of an unsigned number is a large one, which a rule of differences and squares does not take away."""
+    found = str(gradients({"y": parse(text)}, G, ("x",), keep=False)["x"])
+    assert "n" in found
+    assert "n" not in found.replace("-n", "")
+
+
+def test_a_cast_to_a_letter():
+    """It hands the gradient on where the letter stands for a floating-point type, and of one input's own it does."""
+    assert slopes("x - (U)x", "x", types=("U",))["x"] == "g + ((U)0.5 == (U)0.25 ? 0 : -g)"
+    found = gradients({"y": parse("x * (T)(x * 2)", ("T",))}, G, ("x",), floats={"T"})
+    assert str(found["x"]) == "g * (T)(x * 2) + g * x * 2"
+
+
 def test_texts_stay_short():
     """A chain of functions has a gradient whose text is about as long as the chain is, squared."""
     for name in FUNCTIONS:
@@ -126,6 +156,10 @@ def test_what_is_not_known_is_named():
         ("pow(a, b)", (-2, 3), (12, None)),
         ("max(a, b)", (1, 1), (0.5, 0.5)),
         ("fmax(a, b)", (1, 1), (0.5, 0.5)),
+        ("fmax(a, b)", (1, math.nan), (1, 0)),
+        ("fmax(a, b)", (math.nan, 1), (0, 1)),
+        ("fmin(a, b)", (1, math.nan), (1, 0)),
+        ("fmin(a, b)", (math.nan, 1), (0, 1)),
         ("min(a, b)", (1, 1), (0.5, 0.5)),
         ("fmin(a, b)", (1, 1), (0.5, 0.5)),
         ("abs(a) * b", (0, 2), (0, 0)),

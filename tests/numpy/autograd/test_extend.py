@@ -5,8 +5,9 @@ import re
 import numpy as np
 import pytest
 
+import lucid
 import lucid.numpy as lnp
-from lucid.errors import ArgumentError, NotDifferentiableError
+from lucid.errors import ArgumentError, InplaceError, NotDifferentiableError
 from lucid.numpy.autograd import elementwise_grad, grad, jacobian, make_jvp, make_vjp
 from lucid.numpy.autograd.extend import (
     def_linear,
@@ -157,6 +158,83 @@ def test_broken_derivatives_are_found():
         check_grads(f, modes=["rev"])(1.0)
     with pytest.raises(AssertionError, match="Value mismatch"):
         check_grads(f, modes=["fwd"])(1.0)
+
+
+def test_what_would_lose_its_gradient_is_refused():
+    """A result that depends on a recorded keyword, or variable, is refused where it would be taken for a constant."""
+    w = lucid.tensor(2.0, requires_grad=True, dtype=lucid.float64)
+    f, g = primitive(lambda x, scale=1.0: np.multiply(x, scale)), primitive(lambda x: {"y": x * w})
+    defvjp(f, lambda ans, x, scale=1.0: lambda g: g * scale)
+    defvjp(g, lambda ans, x: lambda g: g["y"] * w)
+    for call in (lambda t: f(t, scale=t), lambda t: f(t, scale=w), lambda t: g(t)["y"]):
+        with pytest.raises(NotDifferentiableError, match="requires grad and is no positional argument"):
+            grad(call)(3.0)
+    equal(grad(lambda t: f(t, scale=w.detach()))(3.0), 2.0)
+    # through the function, as no argument is recorded
+    f(3.0, scale=w).backward()
+    g(4.0)["y"].backward()
+    assert w.grad.item() == 7.0
+
+
+def test_a_result_has_memory_of_its_own():
+    """What is written into a result changes no argument, also where the function returns a part of it."""
+    f = primitive(lambda x, c: (x[::2], c.T, x + 1))
+    defvjp(f, lambda ans, x, c: lambda g: g[2], None)
+    x, c = lucid.tensor(np.arange(3.0), requires_grad=True), lnp.ones((2, 3))
+    z = (x**2).sum()
+    for part in f(x, c):
+        part *= 10
+    z.backward()
+    np.testing.assert_array_equal(x.grad.cpu().numpy(), [0.0, 2.0, 4.0])
+    np.testing.assert_array_equal(x.detach().cpu().numpy(), np.arange(3.0))
+    equal(c, np.ones((2, 3)))
+
+
+@pytest.mark.cpu("arrays on a device are not looked at, which would wait for it")
+def test_arrays_that_are_changed_before_backward_are_noticed():
+    """A plain argument, on its own, in a container or as a keyword, holds what the derivative needs."""
+    f = primitive(lambda x, c, more=None: x * c[0] * more)
+    defvjp(f, lambda ans, x, c, more=None: lambda g: g * c[0] * more, None)
+    for which in (0, 1, 2):
+        x, c, more = lucid.tensor(X, requires_grad=True), [np.array(X), np.array(X)], np.array(Y)
+        y = f(x, c, more=more).sum()
+        changed = [*c, more][which]
+        changed *= 0
+        with pytest.raises(InplaceError, match="one of the arrays that it was called with has been modified"):
+            y.backward()
+
+
+def test_results_of_several_parts_are_joined():
+    """Derivatives along vectors of several arguments are added part by part, and one that is zero has all parts."""
+    f, g = (primitive(lambda x, y: (x * y, [lnp.sum(y)])) for _ in range(2))
+    defjvp(f, lambda g, ans, x, y: (y * g, [0.0 * ans[1][0]]), lambda g, ans, x, y: (x * g, [lnp.sum(g)]))
+    defjvp(g, None, lambda g, ans, x, y: (x * g, [lnp.sum(g)]))
+    x, y = lnp.asarray(X), lnp.asarray(Y)
+
+    def total(f):
+        return lambda x, y: lnp.sum(3 * f(x, y)[0]) + f(x, y)[1][0]
+
+    for found, expected in zip(grad(total(f), (0, 1))(x, y), (3 * Y, 3 * X + 1), strict=True):
+        equal(found, expected)
+    for found, expected in zip(grad(total(g), (0, 1))(x, y), (0 * Y, 3 * X + 1), strict=True):
+        equal(found, expected)
+
+
+def test_a_primitive_is_a_method_of_its_class():
+    """It gets the object first, and its derivatives are by the positions behind it."""
+
+    class Scaled:
+        def __init__(self, factor):
+            self.factor = factor
+
+        @primitive
+        def __call__(self, x):
+            return self.factor * x
+
+    defvjp(Scaled.__call__, None, lambda ans, self, x: lambda g: self.factor * g)
+    equal(Scaled(3.0)(2.0), 6.0)
+    equal(grad(Scaled(3.0))(2.0), 3.0)
+    assert Scaled.__call__.__name__ == "__call__"
 
 
 def test_what_is_not_defined_is_said():

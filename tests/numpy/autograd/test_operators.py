@@ -172,6 +172,7 @@ def test_constant_results_have_zeros():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         equal(ag.grad(lambda x: 1.0)(2.0), 0)
+        equal(ag.grad(lambda x: lnp.sum(x > 0))(lnp.asarray(X)), np.zeros(3))
         equal(ag.grad(ag.grad(lambda x: 3 * x))(2.0), 0)
         equal(ag.jacobian(lambda x: lnp.ones(2))(lnp.asarray(X)), np.zeros((2, 3)))
         equal(ag.make_vjp(lambda x: x > 0)(2.0)[0](1.0), 0)

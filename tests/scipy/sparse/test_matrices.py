@@ -69,6 +69,7 @@ OPERATIONS = {
     "A - dense": lambda A, D, **_: A - D,
     "dense + A": lambda A, D, **_: D + A,
     "dense - A": lambda A, D, **_: D - A,
+    "A - A.T": lambda A, **_: A - A.T,
     "multiply dense": lambda A, D, **_: A.multiply(D),
     "multiply a row": lambda A, x, **_: A.multiply(x[None]),
     "multiply a column": lambda A, x, **_: A.multiply(x[:, None]),

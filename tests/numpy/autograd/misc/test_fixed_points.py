@@ -1,8 +1,10 @@
 """Fixed points: their derivatives, of every order, by the equation and not by the steps."""
 
 import numpy as np
+import pytest
 
 import lucid.numpy as lnp
+from lucid.errors import NotDifferentiableError
 from lucid.numpy.autograd import grad, jacobian
 from lucid.numpy.autograd.misc.fixed_points import fixed_point
 from tests.numpy.autograd.calls import equal, on_host
@@ -32,3 +34,13 @@ def test_parameters_and_points_may_be_arrays_in_containers(rng):
     by_m, by_b = jacobian(solution)(given)
     equal(by_b, inverse, rtol=1e-8)
     np.testing.assert_allclose(on_host(by_m), inverse[:, :, None] * expected, rtol=1e-8, atol=1e-10)
+
+
+def test_a_parameter_from_outside_is_refused():
+    """It would be taken for a constant; among the parameters it has its gradient, of 2 b**2 here."""
+    step = lambda a, b: lambda x: 0.5 * x + a * b
+    outside = lambda b: fixed_point(lambda a: step(a, b), b, 0.0, distance, 1e-13)
+    equal(outside(2.0), 8.0)
+    with pytest.raises(NotDifferentiableError, match="fixed_point: the result depends on a tensor that requires grad"):
+        grad(outside)(2.0)
+    equal(grad(lambda b: fixed_point(lambda p: step(*p), (b, b), 0.0, distance, 1e-13))(2.0), 8.0)
