@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.base import TensorBase, wrap
+from lucid.autograd.borrowing import borrowed
 from lucid.base import gpu
 from lucid.base.arrays import asarray, on, zeros_beside
 from lucid.base.device import device_of
@@ -30,7 +31,7 @@ class MatrixSizeError(ShapeError, ValueError):
 
 
 class SparseCallError(NumpyCallError, AttributeError):
-    """An operation without a rule was called on a sparse matrix with values that require grad."""
+    """An operation on a sparse matrix has no rule and a value requires grad, or would change its constant pattern."""
 
 
 def no_rule(name: str) -> SparseCallError:
@@ -43,15 +44,19 @@ def no_rule(name: str) -> SparseCallError:
 
 def tensor_of(value: Dense) -> Any:
     """Return an operand as a tensor."""
-    return value if isinstance(value, TensorBase) else wrap(value)
+    return value if isinstance(value, TensorBase) else borrowed(value)
 
 
-def array_like(value: Dense, like: Array) -> Dense:
-    """Return an array or a tensor as it is, and lists and numbers as an array on the device of another."""
-    if is_array(value):
+def array_like(value: Dense, like: Array | None) -> Dense:
+    """Return an array or a tensor as it is, and lists and numbers as an array on the device of another.
+
+    What is of a class of its own, as ``np.matrix`` is, becomes an array.
+    """
+    is_numpys = isinstance(value, np.ndarray)
+    if is_array(value) and not is_numpys:
         return value
     array = np.asarray(plain(value))
-    return asarray(array, device=device_of(like)) if gpu.is_gpu_array(like) else array
+    return asarray(array, device=device_of(like)) if gpu.is_gpu_array(like) and not is_numpys else array
 
 
 def on_one_device(values: Dense, dense: Dense) -> None:
