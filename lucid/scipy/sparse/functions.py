@@ -53,6 +53,11 @@ def made(result: Any) -> Any:
     return wrapped(result) if is_scipys(result) and len(result.shape) == 2 else result
 
 
+def makes_array(name: str, operands: Sequence[Any]) -> bool:
+    """Return whether a function's result is an array in the sense of SciPy's ``csr_array``."""
+    return name.endswith("_array") or any(issparse(each) and is_sparray(each) for each in operands)
+
+
 def called(name: str, part: str = "", made: Callable[[Any], Any] = made) -> Callable[..., Any]:
     """Return one of SciPy's functions for lucid's sparse matrices; operands that require grad are refused."""
 
@@ -62,7 +67,11 @@ def called(name: str, part: str = "", made: Callable[[Any], Any] = made) -> Call
             raise no_rule(f"{part}.{name}".lstrip("."))
         function = getattr(module_of(operands, part), name)
         args, kwargs = replaced(args, plain_matrix), {key: replaced(one, plain_matrix) for key, one in kwargs.items()}
-        return made(function(*args, **kwargs))
+        result = made(function(*args, **kwargs))
+        if not isinstance(result, Stored) or not on_gpu(result):
+            return result
+        # CuPy gets matrices for arrays
+        return result.in_family(makes_array(name, operands))
 
     call.__name__ = name
     return call
@@ -103,11 +112,9 @@ def stacking(name: str) -> Callable[..., Any]:
         options = dict(zip([*bound.arguments][1:], others, strict=True))
         parts = leaves(blocks)
         matrices = [wrapped(value) for value in parts if issparse(value)]
-        is_array = name == "block_array" or any(matrix.is_array for matrix in matrices)
         if not any_recorded([matrix.data for matrix in matrices]) or len(matrices) < sum(x is not None for x in parts):
-            result = otherwise(blocks, **options)
-            # CuPy's sparse matrices are no arrays
-            return result.in_family(is_array) if isinstance(result, Stored) and matrices and on_gpu(result) else result
+            return otherwise(blocks, **options)
+        is_array = makes_array(name, matrices)
         format, dtype = options.pop("format", None), options.pop("dtype", None)
 
         def function(*numbers: Any) -> Any:

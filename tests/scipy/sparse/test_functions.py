@@ -48,6 +48,13 @@ def test_the_class_of_stacks(rng, name, kinds):
     assert recorded.requires_grad
 
 
+def test_arrays_give_arrays(rng):
+    """A product of Kronecker's of two arrays is an array, and one of matrices is none, on a device too."""
+    for kind in ("csr_array", "csc_matrix"):
+        A = both(rng, kind)[0].detach()
+        assert isinstance(sparse.kron(A, A), sparse.sparray) == (kind == "csr_array")
+
+
 def test_a_dtype_of_stacks(rng):
     """`dtype` is that of the result, however narrow: it changes no place."""
     A, own = both(rng)
