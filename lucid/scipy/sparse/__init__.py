@@ -15,9 +15,11 @@ tensor([  1., 100.,  10.])
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from lucid.scipy.sparse import linalg
+from lucid.scipy.sparse.base import is_sparray, issparse
 from lucid.scipy.sparse.functions import STACKS, called, diags, diags_array, kind_of_scipys, stacking
 from lucid.scipy.sparse.matrices import (
     coo_array,
@@ -26,7 +28,6 @@ from lucid.scipy.sparse.matrices import (
     csc_matrix,
     csr_array,
     csr_matrix,
-    issparse,
 )
 from lucid.scipy.sparse.pattern import library
 
@@ -46,7 +47,11 @@ __all__ = [
 
 def isspmatrix(x: object) -> bool:
     """Return whether `x` is a sparse matrix, and not an array in the sense of SciPy's ``csr_array``."""
-    return issparse(x) and not getattr(x, "is_array", not hasattr(x, "getrow"))
+    return issparse(x) and not is_sparray(x)
+
+
+def _is_format(x: Any, format: str) -> bool:
+    return isspmatrix(x) and x.format == format
 
 
 def __getattr__(name: str) -> Any:
@@ -56,6 +61,8 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'lucid.scipy.sparse' has no attribute {name!r}, nor has SciPy's") from None
     if name in STACKS:
         value = stacking(name)
+    elif name.startswith("isspmatrix_"):
+        value = partial(_is_format, format=name.removeprefix("isspmatrix_"))
     elif isinstance(value, type):
         value = kind_of_scipys(value)
     elif callable(value):

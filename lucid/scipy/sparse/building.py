@@ -12,9 +12,10 @@ from lucid.base import gpu
 from lucid.base.arrays import asarray, namespace, on
 from lucid.base.device import device_of
 from lucid.base.dtype import as_dtype, dtype
+from lucid.errors import ArgumentError
 from lucid.numpy.border import is_array, plain, settled
 from lucid.ops.base.promotion import cast_to
-from lucid.scipy.sparse.operands import MatrixSizeError, array_like, sums_at, taken
+from lucid.scipy.sparse.operands import MatrixSizeError, array_like, no_rule, sums_at, taken
 from lucid.scipy.sparse.pattern import Pattern, library
 
 if TYPE_CHECKING:
@@ -44,6 +45,8 @@ def in_dtype(values: Dense, wanted: Any) -> Dense:
     """Return values in a dtype, of NumPy's or lucid's."""
     wanted = wanted if isinstance(wanted, dtype) else as_dtype(np.dtype(wanted))
     if isinstance(values, TensorBase):
+        if as_dtype(values.array.dtype) == wanted:
+            return values
         return settled(cast_to(values, wanted), (values,))
     return values.astype(wanted.numpy, copy=False)
 
@@ -72,7 +75,15 @@ def canonical(source: Any) -> Elements:
 
 
 def converted(source: Any, format: str) -> Elements:
-    """Return the elements of a sparse matrix in another format, as SciPy does it."""
+    """Return the elements of a sparse matrix in another format, as SciPy does it.
+
+    Raises
+    ------
+    SparseCallError
+        If it is none of ``coo``, ``csr`` and ``csc``.
+    """
+    if format not in {"coo", "csr", "csc"}:
+        raise no_rule(f"to{format}")
     if is_scipys(source):
         source = of_scipy(source.asformat(format))
     pattern: Pattern = source.pattern
@@ -85,6 +96,11 @@ def converted(source: Any, format: str) -> Elements:
 
 def of_elements(format: str, data: Dense, parts: Sequence[Any], shape: tuple[int, ...] | None) -> Elements:
     """Return elements of ``(data, (rows, columns))`` or ``(data, indices, indptr)``."""
+    if len(parts) != 1 and (format == "coo" or len(parts) != 2):
+        raise ArgumentError(
+            f"a {format} matrix: expected (data, (rows, columns)){' or (data, indices, indptr)' * (format != 'coo')}, "
+            f"got a tuple of {len(parts) + 1}"
+        )
     like = next((array for part in (data, *parts) if gpu.is_gpu_array(array := plain(part))), None)
     if not is_array(data):
         data = lnp.asarray(data) if like is None else array_like(data, like)
@@ -100,28 +116,32 @@ def of_elements(format: str, data: Dense, parts: Sequence[Any], shape: tuple[int
         zeros = namespace(values).zeros(values.size)
         arguments = (zeros, tuple(index)) if format == "coo" else (zeros, *index)
         made = getattr(library(values), f"{format}_matrix")(arguments, shape=shape)
-    return Elements(Pattern.of(made), data)
+    pattern = Pattern.of(made)
+    # rows and columns may have room to spare, which is no part of the matrix
+    return Elements(pattern, data if pattern.count == values.size else data[: pattern.count])
 
 
-def of_dense(matrix: Any) -> Elements:
-    """Return the elements of a dense matrix that are not zeros."""
-    matrix = matrix if is_array(matrix) else lnp.asarray(matrix)
+def of_dense(matrix: Any, *, is_array: bool, is_full: bool = False) -> Elements:
+    """Return the elements of a dense matrix that are not zeros; all of them if `is_full`."""
+    matrix = array_like(matrix, None)
+    matrix = matrix if is_array or plain(matrix).ndim > 1 else lnp.atleast_2d(matrix)
     values = plain(matrix)
     if values.ndim != 2:
         raise MatrixSizeError(f"expected a matrix, got shape {tuple(values.shape)}")
     with on(values):
-        places = namespace(values).nonzero(values)
+        xp = namespace(values)
+        places = xp.nonzero(xp.ones(values.shape, bool) if is_full else values)
         index = places[0] * values.shape[1] + places[1]
     return of_elements("coo", taken(lnp.reshape(matrix, -1), index), [places], values.shape)
 
 
-def of_argument(format: str, argument: Any, shape: tuple[int, int] | None, dtype: Any) -> Elements:
+def of_argument(format: str, argument: Any, shape: tuple[int, int] | None, dtype: Any, *, is_array: bool) -> Elements:
     """Return the elements of a constructor's argument."""
     if is_scipys(argument) or hasattr(argument, "pattern"):
         return converted(argument, format)
     parts: Any = argument
     if not isinstance(argument, tuple):
-        return converted(of_dense(argument), format)
+        return converted(of_dense(argument, is_array=is_array), format)
     if all(isinstance(size, int | np.integer) for size in parts):
         none = np.zeros(0, np.int32)
         return converted(of_elements("coo", np.zeros(0, dtype or np.float64), [(none, none)], parts), format)

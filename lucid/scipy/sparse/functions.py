@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,8 +12,18 @@ from lucid.autograd.base import TensorBase
 from lucid.base import gpu
 from lucid.base.arrays import on
 from lucid.numpy.border import any_recorded, plain
+from lucid.scipy.sparse.base import (
+    CLASSES,
+    Stored,
+    is_sparray,
+    issparse,
+    leaves,
+    plain_matrix,
+    recorded_in,
+    replaced,
+    wrapped,
+)
 from lucid.scipy.sparse.building import Elements, converted, is_scipys
-from lucid.scipy.sparse.matrices import CLASSES, Sparse, issparse, wrapped
 from lucid.scipy.sparse.operands import no_rule
 from lucid.scipy.sparse.pattern import library
 from lucid.scipy.sparse.rearranging import chosen, numbered, rearranged
@@ -23,31 +34,16 @@ if TYPE_CHECKING:
 STACKS = {"hstack", "vstack", "block_diag", "bmat", "block_array", "tril", "triu"}
 """Functions that leave each element what it is."""
 
+QUESTIONS = {"is_sptriangular", "spbandwidth"}
+"""Functions that no gradient goes through."""
 
-def leaves(value: Any) -> list[Any]:
-    """Return all arguments, also those in lists and tuples."""
-    parts: Any = value
-    return [leaf for each in parts for leaf in leaves(each)] if isinstance(value, list | tuple) else [value]
-
-
-def replaced(value: Any, function: Callable[[Any], Any]) -> Any:
-    """Return arguments with a function of each, also of those in lists and tuples."""
-    parts: Any = value
-    return (
-        type(parts)([replaced(each, function) for each in parts])
-        if isinstance(value, list | tuple)
-        else function(value)
-    )
-
-
-def plain_matrix(value: Any) -> Any:
-    """Return a sparse matrix as SciPy's or CuPy's, and a tensor as an array."""
-    return value.to_scipy() if isinstance(value, Sparse) else plain(value)
+FAMILIES = {"spmatrix": False, "sparray": True}
+"""SciPy's bases of its classes, and whether theirs are arrays."""
 
 
 def module_of(values: Sequence[Any], part: str) -> Any:
     """Return ``scipy.sparse``, or CuPy's for an argument on a device, or a part of it."""
-    arrays = [plain(value.data if isinstance(value, Sparse) else value) for value in values]
+    arrays = [plain(value.data if isinstance(value, Stored) else value) for value in values]
     arrays += [value.data for value in values if is_scipys(value)]
     return library(next((array for array in arrays if gpu.is_gpu_array(array)), None), part)
 
@@ -57,16 +53,25 @@ def made(result: Any) -> Any:
     return wrapped(result) if is_scipys(result) and len(result.shape) == 2 else result
 
 
+def makes_array(name: str, operands: Sequence[Any]) -> bool:
+    """Return whether a function's result is an array in the sense of SciPy's ``csr_array``."""
+    return name.endswith("_array") or any(issparse(each) and is_sparray(each) for each in operands)
+
+
 def called(name: str, part: str = "", made: Callable[[Any], Any] = made) -> Callable[..., Any]:
     """Return one of SciPy's functions for lucid's sparse matrices; operands that require grad are refused."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
         operands = leaves([*args, *kwargs.values()])
-        if any_recorded([value.data if isinstance(value, Sparse) else value for value in operands]):
+        if name not in QUESTIONS and recorded_in(operands):
             raise no_rule(f"{part}.{name}".lstrip("."))
         function = getattr(module_of(operands, part), name)
         args, kwargs = replaced(args, plain_matrix), {key: replaced(one, plain_matrix) for key, one in kwargs.items()}
-        return made(function(*args, **kwargs))
+        result = made(function(*args, **kwargs))
+        if not isinstance(result, Stored) or not on_gpu(result):
+            return result
+        # CuPy gets matrices for arrays
+        return result.in_family(makes_array(name, operands))
 
     call.__name__ = name
     return call
@@ -82,9 +87,13 @@ class Kind(type):
         return called(cls.__name__, made=lambda matrix: matrix)(*args, **kwargs)
 
     def __instancecheck__(cls, instance: object) -> bool:
+        if issparse(instance) and cls.__name__ in FAMILIES:
+            return is_sparray(instance) == FAMILIES[cls.__name__]
         return isinstance(instance, cls.scipys)
 
     def __subclasscheck__(cls, subclass: type) -> bool:
+        if issubclass(subclass, Stored) and cls.__name__ in FAMILIES:
+            return getattr(subclass, "is_array", None) is FAMILIES[cls.__name__]
         return issubclass(subclass, cls.scipys)
 
 
@@ -97,49 +106,53 @@ def stacking(name: str) -> Callable[..., Any]:
     """Return a function of SciPy's that moves elements of sparse matrices."""
     otherwise = called(name)
 
-    def call(blocks: Any, *args: Any, **kwargs: Any) -> Any:
+    def call(*args: Any, **kwargs: Any) -> Any:
+        bound = inspect.signature(getattr(library(None), name)).bind(*args, **kwargs)
+        blocks, *others = bound.arguments.values()
+        options = dict(zip([*bound.arguments][1:], others, strict=True))
         parts = leaves(blocks)
         matrices = [wrapped(value) for value in parts if issparse(value)]
         if not any_recorded([matrix.data for matrix in matrices]) or len(matrices) < sum(x is not None for x in parts):
-            return otherwise(blocks, *args, **kwargs)
+            return otherwise(blocks, **options)
+        is_array = makes_array(name, matrices)
+        format, dtype = options.pop("format", None), options.pop("dtype", None)
 
         def function(*numbers: Any) -> Any:
             remaining = iter(numbers)
             moved = replaced(blocks, lambda value: next(remaining) if issparse(value) else value)
-            return getattr(library(plain(matrices[0].data)), name)(moved, *args, **kwargs)
+            return getattr(library(plain(matrices[0].data)), name)(moved, **options)
 
-        result = rearranged(function, matrices, array=matrices[0].is_array and not on_gpu(matrices[0]))
-        wanted = kwargs.get("format") or result.pattern.format
-        return matrices[0].made(*converted(result, wanted))
+        result = rearranged(function, matrices, array=is_array and not on_gpu(matrices[0]))
+        wanted = format or result.pattern.format
+        matrix = CLASSES[result.pattern.format, is_array].made(*converted(result, wanted))
+        return matrix if dtype is None else matrix.astype(dtype, copy=False)
 
     call.__name__ = name
     return call
 
 
-def on_gpu(matrix: Sparse) -> bool:
+def on_gpu(matrix: Any) -> bool:
     """Return whether the values of a matrix are on a device."""
     return gpu.is_gpu_array(plain(matrix.data))
 
 
 def _diagonals(name: str, diagonals: Any, offsets: Any, options: dict[str, Any]) -> Any:
     lines: Any = diagonals
-    if isinstance(diagonals, TensorBase) and plain(diagonals).ndim == 2:
-        lines = list(lines)
-    each: list[Any] = [*lines] if isinstance(lines, list | tuple) else [lines]
-    if np.isscalar(offsets) and all(np.isscalar(one) for one in each):
-        each = [np.asarray(each)]
+    # of one diagonal its elements may stand alone
+    is_one = np.ndim(plain(offsets)) == 0 and all(np.ndim(plain(one)) == 0 for one in lines[:1])
+    each: list[Any] = [lines] if is_one else [*lines]
     if not any_recorded(each):
-        return called(name)(diagonals, **({"offsets": offsets} if offsets is not None else {}), **options)
-    offsets = [0 if offsets is None else offsets] if len(each) == 1 and np.ndim(offsets or 0) == 0 else offsets
-    like = next(plain(one) for one in each if isinstance(one, TensorBase))
+        return called(name)(diagonals, offsets=offsets, **options)
+    like = next(plain(one) for one in leaves(each) if isinstance(one, TensorBase))
     module = library(like)
     with on(like):
-        each = [lnp.asarray(one) if isinstance(one, TensorBase) else _beside(one, like) for one in each]
+        each = [lnp.atleast_1d(lnp.asarray(one) if any_recorded([one]) else _beside(plain(one), like)) for one in each]
         wanted = np.dtype(options.pop("dtype", None) or np.result_type(*[one.dtype for one in each]))
-        numbers, values = numbered([lnp.atleast_1d(one) for one in each])
+        numbers, values = numbered(each)
         format = options.pop("format", None) or "csr"
         kind = name if hasattr(module, name) else "diags"
-        result = getattr(module, kind)(numbers, offsets=offsets, format="csr", **options)
+        places = np.atleast_1d(plain(offsets)).tolist()
+        result = getattr(module, kind)(numbers, offsets=places, format="csr", **options)
     elements: Elements = chosen(result, values)
     matrix = CLASSES["csr", name == "diags_array"].made(*converted(elements, format))
     return matrix if matrix.dtype == wanted else matrix.astype(wanted)

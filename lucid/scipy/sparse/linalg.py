@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 from lucid import numpy as lnp
 from lucid.base import gpu
 from lucid.base.arrays import namespace, on
-from lucid.numpy.border import any_recorded, plain, settled
-from lucid.scipy.sparse.building import canonical
-from lucid.scipy.sparse.functions import called, plain_matrix
-from lucid.scipy.sparse.matrices import Sparse, wrapped
+from lucid.numpy.border import plain, settled
+from lucid.scipy.sparse.base import issparse, plain_matrix, recorded_in, wrapped
+from lucid.scipy.sparse.building import canonical, converted, of_dense
+from lucid.scipy.sparse.functions import called
+from lucid.scipy.sparse.matrices import csc_array
 from lucid.scipy.sparse.operands import MatrixSizeError, array_like, in_one_dtype, no_rule, on_one_device
 from lucid.scipy.sparse.pattern import library
 from lucid.scipy.sparse.products import Solution
@@ -27,7 +28,9 @@ __all__ = ["cg", "norm", "spsolve"]
 
 
 def _system(name: str, A: Any, b: Any) -> tuple[Any, Any]:
-    matrix = wrapped(A)
+    # all elements of a dense matrix have a gradient, those that are zeros too
+    elements = A if issparse(A) else of_dense(array_like(A, plain(b)), is_array=True, is_full=recorded_in([A]))
+    matrix = wrapped(A) if elements is A else csc_array.made(*converted(elements, "csc"))
     right = array_like(b, plain(matrix.data))
     sizes = tuple(plain(right).shape)
     if matrix.shape[0] != matrix.shape[1] or len(sizes) not in {1, 2} or sizes[0] != matrix.shape[0]:
@@ -54,6 +57,8 @@ def spsolve(A: Any, b: Any, permc_spec: str | None = None, use_umfpack: bool = T
     Its gradients are those of an adjoint system with the same matrix. On a CUDA device it is CuPy's, which takes no
     options.
     """
+    if issparse(b):
+        return called("spsolve", "linalg")(A, b, permc_spec, use_umfpack)
     matrix, right = _system("spsolve", A, b)
     options = {} if gpu.is_gpu_array(plain(right)) else {"permc_spec": permc_spec, "use_umfpack": use_umfpack}
 
@@ -83,8 +88,10 @@ def cg(
     `A` is symmetric, or Hermitian. The gradients are those of the solution, by a system with the same matrix, whatever
     way it was found.
     """
+    if not issparse(A) and hasattr(A, "matvec"):
+        return called("cg", "linalg")(A, b, x0, rtol=rtol, atol=atol, maxiter=maxiter, M=M, callback=callback)
     matrix, right = _system("cg", A, b)
-    if any_recorded([x0, M.data if isinstance(M, Sparse) else M]):
+    if recorded_in([x0, M]):
         raise no_rule("cg with x0 or M that requires grad")
     preconditioner, told = plain_matrix(M), [0]
 
@@ -110,6 +117,8 @@ def cg(
 
 def norm(x: Any, ord: Any = None, axis: Any = None) -> Any:
     """Return the norm of a sparse matrix: Frobenius if it is recorded, else any of SciPy's."""
+    if not issparse(x):
+        return called("norm", "linalg")(x, ord, axis)
     matrix = wrapped(x)
     if not is_recorded(matrix.data):
         # CuPy squares repeated elements one by one

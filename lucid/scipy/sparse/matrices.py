@@ -3,57 +3,38 @@
 from __future__ import annotations
 
 import operator
-import sys
 from functools import partial
-from types import MethodType
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lucid import numpy as lnp
-from lucid.autograd.base import TensorBase
+from lucid.autograd.modes.state import enable_grad
 from lucid.base import gpu
-from lucid.base.arrays import on, to_device
-from lucid.base.device import device_of
+from lucid.base.arrays import on
+from lucid.errors import DtypeError
 from lucid.numpy.border import plain
 from lucid.scipy.sparse import reductions
-from lucid.scipy.sparse.building import (
-    Elements,
-    canonical,
-    converted,
-    in_dtype,
-    is_scalar,
-    is_scipys,
-    of_argument,
-    of_scipy,
+from lucid.scipy.sparse.base import (
+    CLASSES,
+    Stored,
+    issparse,
+    of_two,
+    plain_matrix,
+    recorded_in,
+    replaced,
+    wrapped,
 )
-from lucid.scipy.sparse.operands import (
-    MatrixSizeError,
-    array_like,
-    beside,
-    in_places,
-    no_rule,
-    on_one_device,
-    product,
-    sums_at,
-)
-from lucid.scipy.sparse.pattern import Pattern
-from lucid.scipy.sparse.rearranging import added, in_both, multiplied, rearranged
-from lucid.tensor.interop import NO_ARRAY, defers_to_tensor
-from lucid.tensor.numpy_calls.definition import any_recorded, is_recorded
+from lucid.scipy.sparse.building import Elements, canonical, converted, in_dtype, is_scalar
+from lucid.scipy.sparse.operands import MatrixSizeError, beside, in_places, no_rule, product, sums_at
+from lucid.scipy.sparse.rearranging import added, chosen, in_both, multiplied, numbered, rearranged, repeated
+from lucid.tensor.numpy_calls.definition import is_recorded
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from lucid.scipy.sparse.operands import Dense
 
-
-def issparse(x: object) -> bool:
-    """Return whether `x` is a sparse matrix, of this module, of SciPy's or of CuPy's."""
-    return isinstance(x, Sparse) or is_scipys(x)
-
-
-class Sparse:
+class Sparse(Stored):
     """The base of all formats: constant index arrays, and values, one for each, that may require grad.
 
     Parameters
@@ -75,107 +56,10 @@ class Sparse:
     is refused by name of others.
     """
 
-    format: ClassVar[str]
-    is_array: ClassVar[bool]
-    # NumPy leaves an operator to what stands at its other side
-    __array_ufunc__ = None
-    __array_priority__ = 2000
-
-    def __init__(self, arg1: Any, shape: tuple[int, int] | None = None, dtype: Any = None, copy: bool = False) -> None:
-        pattern, values = of_argument(self.format, arg1, shape, dtype)
-        if shape is not None and tuple(shape) != pattern.shape:
-            raise MatrixSizeError(
-                f"{type(self).__name__}: expected a matrix of shape {pattern.shape}, got shape={shape}"
-            )
-        if dtype is not None:
-            values = in_dtype(values, dtype)
-        self.pattern, self.data = pattern, lnp.copy(values) if copy else values
-
-    @classmethod
-    def made(cls, pattern: Pattern, data: Dense) -> Any:
-        """Return the matrix of some values in this class's family, in the format of the pattern."""
-        matrix: Any = object.__new__(CLASSES[pattern.format, cls.is_array])
-        matrix.pattern, matrix.data = pattern, data
-        return matrix
-
-    @property
-    def _sum_format(self) -> str:
-        """The format of SciPy's sums and elementwise products: for COO it is CSR."""
-        return "csr" if self.format == "coo" else self.format
-
-    def _made_of(self, result: Any, format: str | None = None) -> Any:
-        """Return elements as a matrix of this family, in a format; a dense result as it is."""
-        if not isinstance(result, Elements):
-            return result
-        return self.made(*(result if format is None else converted(result, format)))
-
-    # ---- about it ----
-
-    ndim = 2
-    shape = property(lambda self: self.pattern.shape)
-    nnz = property(lambda self: self.pattern.count)
-    size = property(lambda self: self.pattern.count)
-    dtype = property(lambda self: plain(self.data).dtype)
-    device = property(lambda self: device_of(plain(self.data)))
-
-    @property
-    def requires_grad(self) -> bool:
-        """Whether the values do."""
-        return isinstance(self.data, TensorBase) and self.data.edge is not None
-
-    def __repr__(self) -> str:
-        return (
-            f"<{type(self).__name__} of shape {self.shape}, {self.nnz} elements of {self.dtype}, on {self.device}"
-            f"{', requires_grad=True' if self.requires_grad else ''}>"
-        )
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") or name in {"pattern", "data"}:
-            raise AttributeError(name)
-        if name in {"row", "col", "indices", "indptr"}:
-            names = ("row", "col") if self.format == "coo" else ("indices", "indptr")
-            if name in names:
-                return self.pattern.parts[names.index(name)]
-        matrix = self.to_scipy()
-        value = getattr(matrix, name)
-        if is_recorded(self.data) and name not in ABOUT:
-            raise no_rule(f"{type(self).__name__}.{name}")
-        return partial(self._called, matrix, value) if isinstance(value, MethodType) else value
-
-    def _called(self, matrix: Any, method: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """Return the result of one of SciPy's methods; one without a result has changed its matrix, and so this one."""
-        if (result := method(*args, **kwargs)) is None:
-            self.pattern, self.data = converted(matrix, self.format)
-        return result
-
     def __setitem__(self, key: Any, value: Any) -> None:
-        if any_recorded((self.data, value.data if isinstance(value, Sparse) else value)):
+        if self.requires_grad or recorded_in([value]):
             raise no_rule(f"{type(self).__name__}[...] = value")
-        value = value.to_scipy() if isinstance(value, Sparse) else plain(value)
         self._called(matrix := self.to_scipy(), partial(operator.setitem, matrix), key, value)
-
-    def __bool__(self) -> bool:
-        return bool(self.to_scipy())
-
-    def __array__(self, *_: object, **__: object) -> Any:
-        """Refuse the conversion, as it would give an array of one object."""
-        if defers_to_tensor(sys._getframe(1)):  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - who asks
-            return NO_ARRAY
-        raise TypeError("a sparse matrix is no array of NumPy's: use A.toarray()")
-
-    def to_scipy(self) -> Any:
-        """Return a copy as SciPy's matrix, or CuPy's, of the plain values."""
-        values = plain(self.data)
-        with on(values):
-            matrix = self.pattern.matrix(values, array=self.is_array and not gpu.is_gpu_array(values))
-            return matrix.copy()
-
-    def to(self, device: Any) -> Any:
-        """Return the matrix on a device."""
-        moved = [to_device(part, device) for part in self.pattern.parts]
-        data: Any = self.data
-        values = data.to(device) if type(data).__module__.startswith("lucid") else to_device(data, device)
-        return self.made(Pattern(self.format, moved, self.shape), values)
 
     # ---- formats ----
 
@@ -200,12 +84,30 @@ class Sparse:
 
     def sum_duplicates(self) -> None:
         """Add repeated elements, and sort."""
-        self.pattern, self.data = converted(canonical(self), self.format)
+        # no value of the matrix is another: it stays in the graph where gradients are off, too
+        with enable_grad():
+            self.pattern, self.data = converted(canonical(self), self.format)
 
-    def toarray(self) -> Any:
-        """Return the dense matrix."""
+    def sort_indices(self) -> None:
+        """Sort the elements within each row, or column; repeated ones stay."""
+        with enable_grad():
+            numbers, values = numbered([self.data])
+            matrix = self.pattern.matrix(numbers[0]).copy()
+            matrix.sort_indices()
+            self.pattern, self.data = chosen(matrix, values)
+
+    def sorted_indices(self) -> Any:
+        """Return a matrix with the elements within each row, or column, sorted."""
+        matrix = self.copy()
+        matrix.sort_indices()
+        return matrix
+
+    def toarray(self, order: str | None = None, out: Any = None) -> Any:
+        """Return the dense matrix; `order` is that of the memory of one that is not recorded."""
+        if is_recorded(self.data) or gpu.is_gpu_array(plain(self.data)):
+            reductions.no_out("toarray", out)
         if not is_recorded(self.data):
-            return self.to_scipy().toarray()
+            return self.to_scipy().toarray(order, out)
         (rows, columns), (height, width) = self.pattern.places, self.shape
         with on(rows):
             index = rows.astype(np.int64) * width + columns
@@ -213,9 +115,11 @@ class Sparse:
 
     todense = toarray
 
-    def astype(self, dtype: Any, casting: str = "unsafe", copy: bool = True) -> Any:
+    def astype(self, dtype: Any, casting: Any = "unsafe", copy: bool = True) -> Any:
         """Return the matrix with values of a dtype."""
-        del casting
+        wanted = np.dtype(plain(dtype))
+        if not np.can_cast(self.dtype, wanted, casting):
+            raise DtypeError(f"astype: expected what {self.dtype} is cast to by casting={casting!r}, got {wanted}")
         values = in_dtype(self.data, dtype)
         return self.made(self.pattern, lnp.copy(values) if copy and values.dtype == self.data.dtype else values)
 
@@ -227,22 +131,25 @@ class Sparse:
         """Return the matrix of the same values, without gradient."""
         return self.made(self.pattern, plain(self.data))
 
-    def transpose(self, axes: None = None, copy: bool = False) -> Any:
+    def transpose(self, axes: tuple[int, int] | None = None, copy: bool = False) -> Any:
         """Return the matrix with rows and columns exchanged."""
-        del axes
+        if axes not in {None, (1, 0)}:
+            raise MatrixSizeError(f"transpose: expected axes=None or (1, 0), the other order of two, got {axes!r}")
         return self.made(self.pattern.transposed, lnp.copy(self.data) if copy else self.data)
 
     T = property(transpose)
 
     def conj(self, copy: bool = True) -> Any:
         """Return the complex conjugate."""
-        del copy
+        if self.dtype.kind != "c":
+            return self.copy() if copy else self
         return self.made(self.pattern, lnp.conj(self.data))
 
     conjugate = conj
 
     def __getitem__(self, key: Any) -> Any:
         """Return a part of the matrix, or an element."""
+        key = replaced(key, plain_matrix)
         return self._made_of(rearranged(operator.itemgetter(key), [self], array=self.is_array))
 
     def getrow(self, i: int) -> Any:
@@ -253,8 +160,9 @@ class Sparse:
         """Return a column, as a matrix of one."""
         return self[:, [operator.index(j)]]
 
-    def reshape(self, *shape: Any, order: str = "C") -> Any:
-        """Return the matrix with its elements in another shape."""
+    def reshape(self, *shape: Any, order: str = "C", copy: bool = False) -> Any:
+        """Return the matrix with its elements in another shape, and memory of its own, whatever `copy` says."""
+        del copy
         return self._made_of(rearranged(operator.methodcaller("reshape", *shape, order=order), [self]), self.format)
 
     # ---- reductions ----
@@ -273,14 +181,16 @@ class Sparse:
             return self._made_of(multiplied(self, wrapped(other)), self._sum_format)
         return of_two("a product", lambda a, b: a @ b, self, other)
 
-    dot = __matmul__
+    def dot(self, other: Any) -> Any:
+        """Return the matrix product, or the matrix times a number."""
+        return self * other if is_scalar(other) else self @ other
 
     def __rmatmul__(self, other: Any) -> Any:
         if is_scalar(other):
             raise ValueError("Scalar operands are not allowed, use '*' instead")
         if issparse(other):
             return wrapped(other) @ self
-        other = array_like(other, plain(self.data))
+        other = beside(self.data, other)
         result = product(self.transpose(), other if plain(other).ndim == 1 else lnp.transpose(other))
         return lnp.transpose(result)
 
@@ -290,17 +200,43 @@ class Sparse:
     def __rmul__(self, other: Any) -> Any:
         return self.multiply(other) if self.is_array or is_scalar(other) else other @ self
 
+    def __imul__(self, other: Any) -> Any:
+        return self._kept(self * other) if is_scalar(other) else NotImplemented
+
+    def __itruediv__(self, other: Any) -> Any:
+        return self._kept(self / other) if is_scalar(other) else NotImplemented
+
+    def _kept(self, other: Any) -> Any:
+        """Return this matrix with the values of another of its pattern, in its own dtype."""
+        if self.requires_grad and not other.requires_grad:
+            raise no_rule(f"{type(self).__name__} *= or /= without gradients")
+        if not np.can_cast(other.dtype, self.dtype, "same_kind"):
+            raise DtypeError(
+                f"expected what fits into {self.dtype} in place, got {other.dtype}: use A = A * x, A = A / x"
+            )
+        self.data = in_dtype(other.data, self.dtype)
+        return self
+
     def multiply(self, other: Any) -> Any:
         """Return the matrix times a number, or elementwise times another that broadcasts to its shape."""
         if is_scalar(other):
             return self.made(self.pattern, lnp.multiply(self.data, other))
         if issparse(other):
             return self._made_of(in_both(self, wrapped(other)), self._sum_format)
+        other = beside(self.data, other)
+        other = other.reshape(1, -1) if plain(other).ndim == 1 else other
+        sizes = tuple(plain(other).shape)
+        if len(sizes) != 2 or any(n != m and 1 not in {n, m} for n, m in zip(sizes, self.shape, strict=True)):
+            raise MatrixSizeError(f"multiply: expected what broadcasts with {self.shape}, got {sizes}")
+        if (whole := np.broadcast_shapes(sizes, self.shape)) != self.shape:
+            return self.made(*repeated(self, whole)).multiply(other)
         return self.made(self.pattern, lnp.multiply(self.data, in_places(self, other)))
 
     def __truediv__(self, other: Any) -> Any:
         if is_scalar(other):
-            return self.made(self.pattern, lnp.true_divide(self.data, other))
+            # SciPy's quotients by numbers are of double precision, also of float32
+            values = in_dtype(self.data, np.float64) if np.can_cast(self.dtype, np.float64) else self.data
+            return self.made(self.pattern, lnp.true_divide(values, other))
         if issparse(other):
             return of_two("a quotient of two sparse matrices", lambda a, b: a / b, self, other)
         return self.multiply(lnp.true_divide(1, beside(self.data, other)))
@@ -341,9 +277,12 @@ class Sparse:
         if issparse(other):
             return self._made_of(added(self, wrapped(other)), self._sum_format)
         if is_scalar(other):
-            if other == 0:
+            if other == 0 and not is_recorded(other):
                 return self.copy()
-            raise NotImplementedError("adding a nonzero scalar to a sparse matrix is not supported: use A.toarray()")
+            raise NotImplementedError(
+                "adding a nonzero scalar, or one that requires grad, to a sparse matrix is not supported: use "
+                "A.toarray()"
+            )
         return lnp.add(self.toarray(), beside(self.data, other))
 
     __radd__ = __add__
@@ -369,7 +308,7 @@ def _compared(name: str) -> Callable[[Any, Any], Any]:
     function = getattr(operator, name)
 
     def compare(self: Any, other: Any) -> Any:
-        return function(self.to_scipy(), other.to_scipy() if isinstance(other, Sparse) else plain(other))
+        return function(self.to_scipy(), plain_matrix(other))
 
     compare.__doc__ = "Return SciPy's sparse matrix of bools, which no gradient goes through."
     return compare
@@ -415,29 +354,9 @@ class csc_array(Sparse):
     format, is_array = "csc", True
 
 
-CLASSES: dict[tuple[str, bool], type[Sparse]] = {
-    (kind.format, kind.is_array): kind for kind in (coo_matrix, csr_matrix, csc_matrix, coo_array, csr_array, csc_array)
-}
-ABOUT = {
-    "getnnz", "count_nonzero", "nonzero", "has_canonical_format", "has_sorted_indices", "get_shape", "getformat",
-    "argmax", "argmin", "coords",
-}  # fmt: skip
-"""Of a matrix, what no gradient goes through."""
-
-
-def wrapped(matrix: Any) -> Any:
-    """Return a matrix of SciPy's or CuPy's as one of this module, in its format or in rows; one of this as it is."""
-    if isinstance(matrix, Sparse):
-        return matrix
-    is_array = not hasattr(matrix, "getrow") if "cupyx" not in type(matrix).__module__ else False
-    return CLASSES["csr", is_array].made(*of_scipy(matrix))
-
-
-def of_two(what: str, function: Callable[[Any, Any], Any], one: Any, other: Any) -> Any:
-    """Return SciPy's result for two sparse matrices without gradients; refuse others."""
-    one, other = wrapped(one), wrapped(other)
-    if is_recorded(one.data) or is_recorded(other.data):
-        raise no_rule(what)
-    on_one_device(one.data, other.data)
-    result = function(one.to_scipy(), other.to_scipy())
-    return wrapped(result) if is_scipys(result) else result
+CLASSES.update(
+    {
+        (kind.format, kind.is_array): kind
+        for kind in (coo_matrix, csr_matrix, csc_matrix, coo_array, csr_array, csc_array)
+    }
+)

@@ -8,6 +8,7 @@ import numpy as np
 
 from lucid import numpy as lnp
 from lucid.autograd.base import TensorBase, wrap
+from lucid.autograd.borrowing import borrowed
 from lucid.base import gpu
 from lucid.base.arrays import asarray, on, zeros_beside
 from lucid.base.device import device_of
@@ -31,7 +32,7 @@ class MatrixSizeError(ShapeError, ValueError):
 
 
 class SparseCallError(NumpyCallError, AttributeError):
-    """An operation without a rule was called on a sparse matrix with values that require grad."""
+    """An operation on a sparse matrix has no rule and a value requires grad, or would change its constant pattern."""
 
 
 def no_rule(name: str) -> SparseCallError:
@@ -44,17 +45,18 @@ def no_rule(name: str) -> SparseCallError:
 
 def tensor_of(value: Dense) -> Any:
     """Return an operand as a tensor."""
-    return value if isinstance(value, TensorBase) else wrap(value)
+    return value if isinstance(value, TensorBase) else borrowed(value)
 
 
-def array_like(value: Dense, like: Array) -> Dense:
+def array_like(value: Dense, like: Array | None) -> Dense:
     """Return an array or a tensor as it is, and lists and numbers as an array on the device of another.
 
-    Lists with recorded elements are recorded.
+    Lists with recorded elements are recorded; what is of a class of its own, as ``np.matrix`` is, becomes an array.
     """
-    if is_array(value):
+    is_numpys = isinstance(value, np.ndarray)
+    if is_array(value) and not is_numpys:
         return value
-    array: Any = lnp.asarray(value)
+    array: Any = np.asarray(plain(value)) if is_numpys else lnp.asarray(value)
     if isinstance(array, TensorBase) or gpu.is_gpu_array(array) or not gpu.is_gpu_array(like):
         return array
     return asarray(array, device=device_of(like))
@@ -99,13 +101,8 @@ def taken(values: Dense, index: Array) -> Dense:
 
 def in_places(matrix: Any, dense: Dense) -> Dense:
     """Return the values of a dense operand, broadcast to the shape of a matrix, in the places of its elements."""
-    dense = beside(matrix.data, dense)
-    dense = dense.reshape(1, -1) if plain(dense).ndim == 1 else dense
-    sizes = tuple(plain(dense).shape)
-    if len(sizes) != 2 or any(n not in {1, m} for n, m in zip(sizes, matrix.shape, strict=True)):
-        raise MatrixSizeError(f"multiply: expected what broadcasts to {matrix.shape}, got {sizes}")
     rows, columns = matrix.pattern.places
-    height, width = sizes
+    height, width = plain(dense).shape
     with on(rows):
         index = rows.astype(np.int64) * (width if height > 1 else 0) + columns * (width > 1)
     return taken(dense.reshape(-1), index)

@@ -30,6 +30,11 @@ def library(like: Array | None, part: str = "") -> Any:
         ) from error
 
 
+def in_memory_order(array: Array) -> Array:
+    """Return an array as cuSPARSE reads it, one element after the other; one on the host as it is."""
+    return gpu.cupy().ascontiguousarray(array) if gpu.is_gpu_array(array) else array
+
+
 Arranged = tuple["Array | None", "Array | None", "Pattern"]
 _FLIPPED = {"coo": "coo", "csr": "csc", "csc": "csr"}
 
@@ -44,7 +49,8 @@ class Pattern:
     def __init__(
         self, format: str, parts: Sequence[Array], shape: tuple[int, int], *, is_canonical: bool = False
     ) -> None:
-        self.format, self.parts, self.shape = format, tuple(parts), (int(shape[0]), int(shape[1]))
+        self.format, self.shape = format, (int(shape[0]), int(shape[1]))
+        self.parts = tuple([in_memory_order(part) for part in parts])
         self.is_canonical = is_canonical
         self._places: tuple[Array, Array] | None = None
         self._arranged: dict[str, Arranged] = {format: (None, None, self)} if is_canonical else {}
@@ -67,6 +73,7 @@ class Pattern:
 
         Its index arrays are those of the pattern: what sorts in place, as many a method does, is to get a copy.
         """
+        values = in_memory_order(values)
         if array not in self._empty:
             with on(values):
                 parts = (values, self.parts) if self.format == "coo" else (values, *self.parts)

@@ -73,7 +73,8 @@ def chosen(result: Any, values: Dense) -> Elements | Any:
         numbers = namespace(like).asarray(result).astype(np.int64)
         zero = namespace(like).zeros(1, like.dtype)
     elements = taken(lnp.concatenate([zero, values]), numbers.reshape(-1))
-    return lnp.reshape(elements, numbers.shape)
+    result = lnp.reshape(elements, numbers.shape)
+    return result[()] if type(result) is np.ndarray else result
 
 
 def added(one: Any, other: Any) -> Elements:
@@ -90,10 +91,15 @@ def added(one: Any, other: Any) -> Elements:
 
 
 def in_both(one: Any, other: Any) -> Elements:
-    """Return the elementwise product of two sparse matrices: its elements are those that both have."""
+    """Return the elementwise product of two sparse matrices that broadcast: its elements are those that both have."""
     on_one_device(one.data, other.data)
     if one.pattern.shape != other.pattern.shape:
-        raise MatrixSizeError(f"a product of sparse matrices of shapes {one.pattern.shape} and {other.pattern.shape}")
+        product = broadcast_product(one, other) or broadcast_product(other, one)
+        if product is None:
+            raise MatrixSizeError(
+                f"a product of sparse matrices of shapes {one.pattern.shape} and {other.pattern.shape}"
+            )
+        return product
     one, other = canonical(one), canonical(other)
     with on(one.pattern.parts[0]):
         xp = namespace(one.pattern.parts[0])
@@ -109,6 +115,39 @@ def in_both(one: Any, other: Any) -> Elements:
         parts = [part[mine] for part in one.pattern.places]
     product = lnp.multiply(taken(one.data, mine), taken(other.data, theirs))
     return Elements(Pattern("coo", parts, one.pattern.shape), product)
+
+
+def broadcast_product(one: Any, other: Any) -> Elements | None:
+    """Return a matrix times a row, a column or an element, or a column times a row; None for other shapes.
+
+    They are products by a diagonal matrix, so that no element is repeated.
+    """
+    (height, width), shape = one.pattern.shape, other.pattern.shape
+    if shape == (1, 1):
+        return Elements(one.pattern, lnp.multiply(one.data, lnp.sum(other.data)))
+    if width == 1 and shape[0] == 1:
+        return multiplied(one, other)
+    places = other.pattern.places
+    if shape == (1, width):
+        return multiplied(one, Elements(Pattern("coo", (places[1], places[1]), (width, width)), other.data))
+    if shape == (height, 1):
+        return multiplied(Elements(Pattern("coo", (places[0], places[0]), (height, height)), other.data), one)
+    return None
+
+
+def repeated(source: Any, shape: tuple[int, int]) -> Elements:
+    """Return elements of a row, a column or an element again along the dimensions that it is broadcast to."""
+    rows, columns = source.pattern.places
+    with on(rows):
+        xp = namespace(rows)
+        copies = [whole if size == 1 else 1 for size, whole in zip(source.pattern.shape, shape, strict=True)]
+        down, along = (part.reshape(-1) for part in xp.indices(copies))
+        numbers = xp.tile(xp.arange(rows.size), down.size)
+        parts = [
+            (part + shift.repeat(rows.size)).astype(part.dtype)
+            for part, shift in ((xp.tile(rows, down.size), down), (xp.tile(columns, down.size), along))
+        ]
+    return Elements(Pattern("coo", parts, shape), taken(source.data, numbers))
 
 
 def multiplied(one: Any, other: Any) -> Elements:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 from lucid import numpy as lnp
@@ -9,36 +10,51 @@ from lucid.base import gpu
 from lucid.base.arrays import namespace, on
 from lucid.numpy.border import plain
 from lucid.scipy.sparse.building import in_dtype
-from lucid.scipy.sparse.operands import MatrixSizeError, sums_at, taken
+from lucid.scipy.sparse.operands import MatrixSizeError, array_like, sums_at, taken
 from lucid.tensor.numpy_calls.definition import NumpyCallError, is_recorded
 
 
-def _no_out(out: object) -> None:
+def no_out(name: str, out: object) -> None:
+    """Refuse an array that is to be written into."""
     if out is not None:
-        raise NumpyCallError("a sum of a sparse matrix: out is not taken: use what is returned")
+        raise NumpyCallError(f"{name} of a sparse matrix: out is not taken: use what is returned")
 
 
-def sum_along(self: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
+def one_axis(name: str, axis: Any) -> int | None:
+    """Return 0 or 1 for an axis, or a tuple of one; None for both."""
+    axes: list[Any] = [*axis] if isinstance(axis, tuple) else [0, 1] if axis is None else [axis]
+    numbers = [operator.index(each) for each in axes]
+    places = {number % 2 for number in numbers if -2 <= number < 2}
+    if not places or len(places) != len(numbers):
+        raise MatrixSizeError(
+            f"{name} of a sparse matrix: expected one axis of -2 to 1, or two that differ, got {axis}"
+        )
+    return None if len(places) == 2 else places.pop()
+
+
+def sum_along(self: Any, axis: int | tuple[int, ...] | None = None, dtype: Any = None, out: None = None) -> Any:
     """Return the sum, or the sums along an axis: of one dimension of an array, of two of a matrix."""
-    _no_out(out)
+    no_out("sum", out)
+    axis = one_axis("sum", axis)
     # CuPy's sums have two dimensions, of what is an array too
     if not is_recorded(self.data) and not (self.is_array and gpu.is_gpu_array(plain(self.data))):
-        return self.to_scipy().sum(axis, dtype=dtype)
-    data = self.data if dtype is None else in_dtype(self.data, dtype)
+        return array_like(self.to_scipy().sum(axis, dtype=dtype), None)
+    if dtype is None:
+        with on(plain(self.data)):
+            dtype = plain(self.data)[:0].sum().dtype
+    data = in_dtype(self.data, dtype)
     if axis is None:
         return lnp.sum(data)
-    axis = axis + 2 if axis < 0 else axis
-    if axis not in {0, 1}:
-        raise MatrixSizeError(f"sum of a sparse matrix: expected an axis of -2 to 1, got {axis}")
     sums = sums_at(data, self.pattern.places[1 - axis], self.shape[1 - axis])
     return sums if self.is_array else sums.reshape((1, -1) if axis == 0 else (-1, 1))
 
 
-def mean_along(self: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
+def mean_along(self: Any, axis: int | tuple[int, ...] | None = None, dtype: Any = None, out: None = None) -> Any:
     """Return the mean, or the means along an axis."""
-    _no_out(out)
+    no_out("mean", out)
+    axis = one_axis("mean", axis)
     if not is_recorded(self.data) and not (self.is_array and gpu.is_gpu_array(plain(self.data))):
-        return self.to_scipy().mean(axis, dtype=dtype)
+        return array_like(self.to_scipy().mean(axis, dtype=dtype), None)
     return self.sum(axis, dtype) / (self.shape[0] * self.shape[1] if axis is None else self.shape[axis])
 
 

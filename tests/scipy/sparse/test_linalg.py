@@ -87,6 +87,45 @@ def test_norm(rng):
         sparse.linalg.norm(sparse.csr_matrix((lucid.tensor(values, requires_grad=True), places)), 1)
 
 
+@pytest.mark.parametrize("solve", [sparse.linalg.spsolve, lambda A, b: sparse.linalg.cg(A, b, rtol=1e-14)[0]])
+def test_dense_systems(rng, solve):
+    """A dense matrix is solved as by SciPy, and all its elements have gradients, zeros too."""
+    numbers, b = np.diag([2.0, 4.0, 8.0]), draw(rng, 3)
+    numbers[0, 1] = numbers[1, 0] = 1.0
+    for A in (numbers.tolist(), lucid.tensor(numbers)):
+        np.testing.assert_allclose(dense(solve(A, lucid.tensor(b))), np.linalg.solve(numbers, b))
+
+    def op(matrix, right):
+        return tensors(solve(matrix, right))
+
+    x = op(A := lucid.tensor(numbers, requires_grad=True), lucid.tensor(b))
+    x.sum().backward()
+    adjoint = np.linalg.solve(numbers.T, np.ones(3))
+    np.testing.assert_allclose(dense(A.grad), -np.outer(adjoint, np.linalg.solve(numbers, b)), rtol=1e-10)
+    if solve is sparse.linalg.spsolve:
+        check_gradient(op, [numbers, b], rng)
+
+
+@pytest.mark.cpu("SciPy's own operators")
+def test_operands_of_scipys_solvers(rng):
+    """A `LinearOperator`, a sparse right side and a dense matrix of `norm` are SciPy's own business."""
+    A, b = scipy.sparse.csc_matrix(np.diag([2.0, 4.0])), draw(rng, 2)
+    operator = scipy.sparse.linalg.aslinearoperator(A)
+    np.testing.assert_allclose(sparse.linalg.cg(operator, b)[0], b / [2.0, 4.0])
+    solution = sparse.linalg.spsolve(A, sparse.csc_matrix(A))
+    assert sparse.issparse(solution)
+    np.testing.assert_allclose(dense(solution), np.eye(2))
+    right = lucid.tensor(b, requires_grad=True)
+    for call in (
+        lambda: sparse.linalg.cg(operator, right),
+        lambda: sparse.linalg.spsolve(lucid.eye(2, requires_grad=True), A),
+    ):
+        with pytest.raises(TypeError, match=r"linalg.(cg|spsolve) has no rule"):
+            call()
+    with pytest.raises(TypeError, match=r"input is not sparse. use numpy.linalg.norm"):
+        sparse.linalg.norm(np.eye(2))
+
+
 def test_refusals(rng):
     """Sizes that do not fit, and operands of other functions that require grad, are refused."""
     A = system(lucid.tensor(draw(rng, 8), requires_grad=True))

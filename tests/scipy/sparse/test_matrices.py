@@ -14,6 +14,7 @@ from lucid import numpy as lnp
 from lucid.base import gpu
 from lucid.errors import DtypeError
 from lucid.scipy import sparse
+from lucid.scipy.sparse.base import Stored
 from lucid.scipy.sparse.matrices import Sparse
 from tests.device import DEVICE
 from tests.gradients import check_gradient, check_second_derivative
@@ -54,11 +55,13 @@ OPERATIONS = {
     "X.T @ A": lambda A, X, **_: X.T @ A,
     "A.T @ x": lambda A, x, **_: A.T @ x,
     "A.dot": lambda A, x, **_: A.dot(x),
+    "dot a number": lambda A, **_: A.dot(2),
     "A @ A": lambda A, **_: A @ A.T @ A,
     "A @ sparse": lambda A, S, x, **_: S.csr_matrix(A) @ S.coo_array(A) @ x,
     "cube": lambda A, S, **_: S.csc_matrix(A) ** 3,
     "first power": lambda A, S, **_: S.csc_matrix(A) ** 1,
     "toarray": lambda A, **_: A.toarray(),
+    "toarray by columns": lambda A, **_: A.toarray(order="F"),
     "getrow": lambda A, x, **_: A.tocsr().getrow(1) @ x if hasattr(A, "getrow") else A.tocsr()[[1], :] @ x,
     "getcol": lambda A, **_: (A.tocsr().getcol(2) if hasattr(A, "getcol") else A.tocsr()[:, [2]]).toarray(),
     "tocoo": lambda A, x, **_: A.tocoo() @ x,
@@ -73,9 +76,20 @@ OPERATIONS = {
     "multiply dense": lambda A, D, **_: A.multiply(D),
     "multiply a row": lambda A, x, **_: A.multiply(x[None]),
     "multiply a column": lambda A, x, **_: A.multiply(x[:, None]),
+    "multiply a sparse row": lambda A, **_: A.multiply(A.tocsr()[[2], :]),
+    "multiply a sparse column": lambda A, **_: A.multiply(A.tocsr()[:, [3]]),
+    "a sparse row times": lambda A, **_: A.tocsr()[[2], :].multiply(A),
+    "a sparse column times": lambda A, **_: A.tocsr()[:, [3]].multiply(A),
+    "an element times": lambda A, **_: A.tocsr()[[2], :][:, [3]].multiply(A),
+    "a column times a row": lambda A, **_: A.tocsr()[:, [3]].multiply(A.tocsr()[[2], :]),
+    "a row times a column": lambda A, **_: A.tocsr()[[2], :].multiply(A.tocsr()[:, [3]]),
+    "a row times dense": lambda A, D, **_: A.tocsr()[[2], :].multiply(D),
+    "a column times a dense row": lambda A, x, **_: A.tocsr()[:, [3]].multiply(x[None]),
     "multiply sparse": lambda A, **_: A.multiply(A.T + A),
     "power": lambda A, **_: A.power(2),
     "sum": lambda A, **_: A.sum(),
+    "sum over both axes": lambda A, **_: A.sum(axis=(0, 1)),
+    "mean over a tuple": lambda A, **_: A.mean(axis=(1,)),
     "sum of columns": lambda A, **_: A.sum(axis=0),
     "sum of rows": lambda A, **_: A.sum(axis=-1),
     "mean": lambda A, **_: A.mean(axis=0),
@@ -87,13 +101,23 @@ OPERATIONS = {
     "element": lambda A, **_: A.tocsr()[2, 3],
     "no element": lambda A, **_: A.tocsr()[1, 1] + A.tocsr()[2, 3],
     "reshape": lambda A, **_: A.reshape((1, 25)),
+    "reshape and copy": lambda A, **_: A.reshape((1, 25), copy=True),
     "reshape by columns": lambda A, **_: A.reshape((25, 1), order="F"),
     "abs": lambda A, **_: abs(A),
     "hstack": lambda A, S, **_: S.hstack([A, A.T]),
+    "hstack of a dtype": lambda A, S, **_: S.hstack([A, A.T], dtype=np.complex128),
+    "hstack of both families": lambda A, S, D, **_: S.hstack([A, S.csr_array(A)]).tocsr()[:, :5] * D,
+    "block_array": lambda A, S, **_: S.block_array([[A, None], [None, A.T]]),
+    "block_diag by name": lambda A, S, **_: S.block_diag(mats=[A, A]),
+    "tril by name": lambda A, S, **_: S.tril(k=1, A=A),
     "block_diag": lambda A, S, **_: S.block_diag([A, A * 2]),
     "bmat": lambda A, S, **_: S.bmat([[A, None], [A.T, A]]),
     "tril": lambda A, S, **_: S.tril(A),
     "diags": lambda S, x, **_: S.diags([x, x[1:]], offsets=[0, 1]),
+    "diags of numbers": lambda S, x, **_: S.diags(x[:3], offsets=[-1, 0, 1], shape=(5, 5)),
+    "diags of elements": lambda S, x, **_: S.diags([[x[0], x[1]], [x[2]]], offsets=[0, 1]),
+    "one of elements": lambda S, x, **_: S.diags([x[0], x[1]], offsets=0),
+    "diags of an array of offsets": lambda S, x, **_: S.diags([x], offsets=np.array([0])),
     "diags of a dtype": lambda S, x, **_: S.diags([x, x[1:]], offsets=[0, 1], dtype=np.complex128),
     "diags_array": lambda S, x, **_: S.diags_array(x[:4], offsets=-1, format="csc"),
     "of dense": lambda S, D, x, **_: S.csr_matrix(D) @ x,
@@ -135,13 +159,17 @@ def test_operations(rng, name, family):
 ELSEWHERE = {
     "to",
     "detach",
-    "copy",
     "__setitem__",
     "sum_duplicates",
     "__bool__",
     "__array__",
     "__repr__",
     "__getattr__",
+    "__imul__",
+    "__itruediv__",
+    "sort_indices",
+    "sorted_indices",
+    "in_family",
 } | {f"__{name}__" for name in ("eq", "ne", "lt", "le", "gt", "ge")}
 """Methods that other tests here call: what they give is as they are, or is SciPy's."""
 
@@ -158,7 +186,7 @@ def test_each_method_is_tried(rng, monkeypatch):
 
         return call
 
-    methods = {name: method for name, method in vars(Sparse).items() if callable(method)}
+    methods = {name: method for name, method in {**vars(Stored), **vars(Sparse)}.items() if callable(method)}
     for name, method in methods.items():
         monkeypatch.setattr(Sparse, name, noted(method))
     given = [draw(rng, *shape) for shape in ((7,), (5,), (5, 3), (5, 5))]
@@ -261,6 +289,61 @@ def test_dtypes_and_sizes(rng, dtype):
     assert (
         sparse.eye(3).to(DEVICE) @ lucid.tensor(draw(rng, 3, dtype=dtype), requires_grad=True)
     ).dtype == np.result_type(dtype, np.float64)
+
+
+def test_quotients_by_numbers(rng):
+    """A matrix over a number has SciPy's dtype, double precision of float32 and integers too; so has `conj`."""
+    for dtype in (np.float32, np.float64, np.complex64, bool):
+        own = scipy.sparse.csr_matrix(np.eye(3, dtype=dtype))
+        A = sparse.csr_matrix(own).to(DEVICE)
+        values = lucid.tensor(A.data, requires_grad=dtype is not bool)
+        recorded = sparse.csr_matrix((values, A.indices, A.indptr))
+        for matrix in (A, recorded):
+            for number in (3, np.float32(2), 1j):
+                result, wanted = matrix / number, own / number
+                assert result.dtype == wanted.dtype
+                np.testing.assert_allclose(dense(result), wanted.toarray(), rtol=1e-6)
+            assert matrix.conj().dtype == own.conj().dtype
+        assert (recorded / 2).requires_grad == values.requires_grad
+
+
+def test_options_are_not_ignored(rng):
+    """An order of axes, a kind of casts and an array for the result do what SciPy's do, or are refused."""
+    own = scipy.sparse.csr_matrix(draw(rng, 2, 3))
+    A = sparse.csr_matrix(own).to(DEVICE)
+    recorded = sparse.csr_matrix((lucid.tensor(A.data, requires_grad=True), A.indices, A.indptr), shape=(2, 3))
+    for matrix in (A, recorded):
+        np.testing.assert_array_equal(dense(matrix.transpose((1, 0))), own.toarray().T)
+        with pytest.raises(ValueError, match=r"expected axes=None or \(1, 0\), the other order of two, got \(0, 1\)"):
+            matrix.transpose((0, 1))
+        with pytest.raises(TypeError, match="expected what float64 is cast to by casting='safe', got int32"):
+            matrix.astype(np.int32, casting="safe")
+        assert matrix.astype(np.complex128, casting="safe").dtype == np.complex128
+    out = np.zeros((2, 3))
+    assert A.to("cpu").toarray(out=out) is out
+    np.testing.assert_array_equal(out, own.toarray())
+    for matrix in (recorded,) if DEVICE == "cpu" else (recorded, A):
+        with pytest.raises(TypeError, match="toarray of a sparse matrix: out is not taken"):
+            matrix.toarray(out=on_device(out))
+
+
+def test_an_element_is_a_number(rng):
+    """An element of plain values is NumPy's number, with a hash, be it stored or not."""
+    values = draw(rng, 2)
+    A = sparse.csr_matrix((values, ([0, 1], [1, 0])), shape=(2, 2))
+    assert {A[0, 1]: "stored", A[0, 0]: "none"} == {values[0]: "stored", 0.0: "none"}
+    assert type(A[0, 1]) is np.float64
+
+
+def test_a_recorded_scalar_is_not_added():
+    """Whether a number that requires grad can be added does not hang on its value."""
+    A = sparse.csr_matrix(np.eye(2)).to(DEVICE)
+    for value in (0.0, 1.0):
+        scalar = lucid.tensor(value, dtype=lucid.float64, requires_grad=True)
+        for call in (lambda A, t=scalar: A + t, lambda A, t=scalar: t + A, lambda A, t=scalar: A - t):
+            with pytest.raises(NotImplementedError, match="or one that requires grad, to a sparse matrix"):
+                call(A)
+    np.testing.assert_array_equal(dense(A + 0), np.eye(2))
 
 
 @pytest.mark.parametrize("format", FORMATS)
