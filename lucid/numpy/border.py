@@ -133,7 +133,7 @@ def computed(name: str, function: Callable[..., Any], args: tuple[Any, ...], kwa
 
 
 def computed_only(name: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return the result of `computed` of a function that writes into no tensor, or of which that is counted."""
+    """Return the result of `computed`, with writes into tensors left to the caller."""
     args, kwargs = plain(args), {key: plain(value) for key, value in kwargs.items()}
     array = array_on_device((*args, *kwargs.values()))
     if array is None:

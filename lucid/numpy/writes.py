@@ -27,7 +27,7 @@ OUTPUTS = ("out", "output", "distances")
 
 @contextmanager
 def counted(name: str, targets: list[TensorBase]) -> Generator[None]:
-    """Count what a function of this name writes into tensors.
+    """Count the writes of a function into tensors, at the end of the block.
 
     Raises
     ------
@@ -64,19 +64,20 @@ def written(name: str, function: Callable[..., Any], args: tuple[Any, ...], kwar
         return []
     else:
         parameters = parameters_of(function)
-        given = {**dict(zip(parameters.positional if parameters else (), args, strict=False)), **kwargs}
-        targets = [given.get(key) for key in OUTPUTS]
-        if name == "nan_to_num" and not given.get("copy", True):
-            targets.append(given["x"])
+        arguments = {**dict(zip(parameters.positional if parameters else (), args, strict=False)), **kwargs}
+        targets = [arguments.get(key) for key in OUTPUTS]
+        if name == "nan_to_num" and not arguments.get("copy", True):
+            targets.append(arguments["x"])
         # overwrite_a is of a, overwrite_input of any
-        overwritten = [key.removeprefix("overwrite_") for key in given if key.startswith("overwrite_") and given[key]]
-        targets += [given.get(key, [*given.values()]) for key in overwritten]
+        for key, value in arguments.items():
+            if key.startswith("overwrite_") and value:
+                targets.append(arguments.get(key.removeprefix("overwrite_"), [*arguments.values()]))
     return [*tensors_in(targets)]
 
 
 @functools.cache
 def may_write(function: Callable[..., Any]) -> bool:
-    """Return whether a function has parameters by which it writes into an array."""
+    """Return whether a function has parameters for arrays to write into."""
     parameters = parameters_of(function)
     return parameters is not None and any(
         key in OUTPUTS or key.startswith("overwrite_") for key in parameters.positional

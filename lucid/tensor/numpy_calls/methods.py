@@ -53,18 +53,18 @@ def by_name(
     if method == "__call__":
         count, most, title = ufunc.nin, ufunc.nargs, ufunc.__name__
         outputs = inputs[count:]
-        given = {} if all(each is None for each in outputs) else {"out": outputs}
+        settings = {} if all(each is None for each in outputs) else {"out": outputs}
     elif method in PARAMETERS:
         names = PARAMETERS[method]
         count, most, title = names.index("axis"), len(names), f"{ufunc.__name__}.{method}"
-        given = dict(zip(names[count:], inputs[count:], strict=False))
+        settings = dict(zip(names[count:], inputs[count:], strict=False))
     else:
         return inputs, options
     if len(inputs) > most:
         raise NumpyCallError(f"numpy.{title}: expected at most {most} arguments, got {len(inputs)}")
-    if twice := given.keys() & options.keys():
+    if twice := settings.keys() & options.keys():
         raise NumpyCallError(f"numpy.{title}: {twice.pop()} is given twice")
-    return inputs[:count], {**given, **options}
+    return inputs[:count], {**settings, **options}
 
 
 LOGARITHMS = {"logaddexp": 1.0, "logaddexp2": math.log(2.0)}
@@ -109,7 +109,7 @@ def folded(
 
 
 def reduced(op: Callable[[Any, Any], Any], ufunc: np.ufunc, x: Tensor, axis: Any, first: Any) -> Any:
-    """Return the reduction over one axis, several or all, which are no dimensions any more."""
+    """Return the reduction over one axis, several or all, without dimensions for these."""
     ndim = x.array.ndim
     every = range(ndim) if axis is None or not ndim else axis if is_sequence(axis) else (axis,)
     over = [axis_in(each, ndim) for each in every]
