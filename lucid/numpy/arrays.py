@@ -18,18 +18,17 @@ from lucid.numpy.border import (
     is_operand,
     made,
     op_and_dtypes,
-    plain,
     settled,
     ufunc_called,
 )
 from lucid.numpy.conversions import array_of, number_of, rounded, words_of
-from lucid.numpy.indices import has_ellipsis, is_plain_index, is_scalar, on_host, places, plain_key, written_once
+from lucid.numpy.keys import has_ellipsis, is_plain_index, is_scalar, on_host, places, plain_key, written_once
 from lucid.ops.index import indexing
 from lucid.ops.index.steps import stepped
 from lucid.ops.shape.reshape import clone, ravel
 from lucid.tensor import cupy_calls, inplace, operators
-from lucid.tensor.numpy_calls.definition import NO_VALUE, WEAK, is_recorded
-from lucid.tensor.numpy_calls.protocols import name_of
+from lucid.tensor.numpy_calls.definition import NO_VALUE, WEAK, is_recorded, listed
+from lucid.tensor.numpy_calls.protocols import seen_name
 from lucid.tensor.numpy_calls.ufuncs import UFUNCS
 from lucid.tensor.tensor import Tensor
 
@@ -142,7 +141,7 @@ def in_place_operator_of(symbol: str, name: str) -> Callable[[Any, Any], Any]:
         if isinstance(other, bool) and self.array.dtype.kind != "b":
             other = int(other)
         if type(other) not in WEAK:
-            other = other if is_array(other) else np.asarray(plain(other))
+            other = other if is_array(other) else listed(other, self)
             own, theirs = self.array.dtype, other.array.dtype if isinstance(other, TensorBase) else other.dtype
             if not np.can_cast(theirs, own, "same_kind"):
                 raise DtypeError(
@@ -238,10 +237,9 @@ class ndarray(Tensor, metaclass=_Kind):
     @property
     def flat(self) -> Any:
         """All elements in a row; writing to it changes this array."""
-        line: Any = self.ravel()
-        if isinstance(line, TensorBase) and not self.array.flags.c_contiguous:
-            line.__class__ = _Flat
-            cast("Any", line).owner = self
+        line: Any = indexing.getitem(ravel(self), ...)
+        line.__class__ = _Flat
+        line.owner = self
         return line
 
     @flat.setter
@@ -392,7 +390,7 @@ class ndarray(Tensor, metaclass=_Kind):
     ) -> Any:
         """Return the result of a function of NumPy's: see `lucid.numpy.border`."""
         del types
-        return called(name_of(func), func, args, kwargs)
+        return called(seen_name(func, args, kwargs), func, args, kwargs)
 
     __array__ = array_of  # pyright: ignore[reportAssignmentType]
     __float__ = number_of("float", operators.as_float)
@@ -416,14 +414,19 @@ class ndarray(Tensor, metaclass=_Kind):
 
 
 class _Flat(ndarray):
-    """The elements of an array that is not contiguous, in a row: a copy; writing to it changes `owner`, too."""
+    """The elements of an array, `owner`, in a row: writing to it changes that, and its parts are copies."""
 
     __slots__ = ()
     owner: ndarray
 
+    def __getitem__(self, key: object) -> Any:
+        part = super().__getitem__(key)
+        return part.copy() if part.ndim else part
+
     def __setitem__(self, key: Any, value: Any) -> None:
-        taken: Any = places(key, (self.array.size,))
-        self.owner[np.unravel_index(taken, self.owner.array.shape)] = value
+        if not self.owner.array.flags.c_contiguous:  # of which this is a copy
+            taken: Any = places(key, (self.array.size,))
+            self.owner[np.unravel_index(taken, self.owner.array.shape)] = value
         super().__setitem__(key, value)
 
 

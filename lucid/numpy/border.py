@@ -23,7 +23,7 @@ from lucid.base import gpu
 from lucid.base.arrays import on
 from lucid.base.dtype import as_dtype, dtype
 from lucid.errors import DeviceError, LucidError
-from lucid.numpy.writes import count_writes
+from lucid.numpy.writes import counted, written
 from lucid.ops.base.promotion import cast_to
 from lucid.ops.index.indexing import getitem
 from lucid.ops.reduction import extremes, sums
@@ -35,10 +35,13 @@ from lucid.tensor.numpy_calls.definition import (
     applied,
     bound,
     is_sequence,
+    listed,
     numpy_dtype,
     operand,
+    remade,
     tensors_in,
 )
+from lucid.tensor.numpy_calls.methods import by_name
 from lucid.tensor.numpy_calls.protocols import no_rule
 from lucid.tensor.numpy_calls.table import ABOUT, CONSTANT, CONSTANT_UFUNCS, RULES
 from lucid.tensor.numpy_calls.ufuncs import UFUNCS, ufunc_result
@@ -55,6 +58,8 @@ UNLIKE_NUMPYS = {
 each device.
 """
 
+OF_LISTS = {"array_equal", "array_equiv", "digitize", "in1d", "isin", "lexsort", "searchsorted"}
+"""CuPy's functions that take no lists, where NumPy makes arrays of them; its ufuncs are such, too."""
 
 OTHERS: dict[str, Rule | None] = {}
 """Rules of other libraries' functions, by their full names, which take arrays and what is recorded; None: constants."""
@@ -83,13 +88,13 @@ PLAIN = frozenset((np.ndarray, *WEAK, np.float64, np.float32, np.int64, np.compl
 
 
 def plain(value: Any) -> Any:
-    """Return the array of a tensor, also in lists and tuples, and NumPy's dtype for lucid's; anything else as it is."""
+    """Return the array of a tensor, also in sequences, and NumPy's dtype for lucid's; anything else as it is."""
     if isinstance(value, TensorBase):
         return value.array
     if isinstance(value, dtype):
         return value.numpy
-    if type(value) in {list, tuple} and any(isinstance(each, TensorBase | list | tuple | dtype) for each in value):
-        return type(value)([plain(each) for each in value])
+    if is_sequence(value) and any(isinstance(each, TensorBase | dtype) or is_sequence(each) for each in value):
+        return remade(value, map(plain, value))
     return value
 
 
@@ -100,7 +105,7 @@ def is_array(value: object) -> bool:
 
 def is_operand(value: object) -> bool:
     """Return whether NumPy's operators take a value; for any other, its own class may know the operator."""
-    return is_array(value) or isinstance(value, int | float | complex | list | tuple)
+    return is_array(value) or isinstance(value, int | float | complex) or is_sequence(value)
 
 
 def is_number_of_numpys(value: Any) -> bool:
@@ -113,17 +118,23 @@ def array_on_device(values: Iterable[Any]) -> Any:
     for value in values:
         if gpu.is_gpu_array(value):
             return value
-        if type(value) in {list, tuple} and (array := array_on_device(value)) is not None:
+        if is_sequence(value) and (array := array_on_device(value)) is not None:
             return array
     return None
 
 
 def computed(name: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Return a function's result of plain arrays: by NumPy, or by CuPy's of its name if an array is on a device."""
-    if next(tensors_in((args, *kwargs.values())), None) is not None:
-        count_writes(name, function, args, kwargs)
-    args = plain(args)
-    kwargs = {key: plain(value) for key, value in kwargs.items()}
+    targets = written(name, function, args, kwargs)
+    if not targets:
+        return computed_only(name, function, args, kwargs)
+    with counted(name, targets):
+        return computed_only(name, function, args, kwargs)
+
+
+def computed_only(name: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Return the result of `computed`, with writes into tensors left to the caller."""
+    args, kwargs = plain(args), {key: plain(value) for key, value in kwargs.items()}
     array = array_on_device((*args, *kwargs.values()))
     if array is None:
         return function(*args, **kwargs)
@@ -133,6 +144,8 @@ def computed(name: str, function: Callable[..., Any], args: tuple[Any, ...], kwa
         return by_rule(name, function, args, kwargs)
     try:
         with on(array):
+            if isinstance(function, np.ufunc) or name in OF_LISTS:
+                args = tuple([gpu.cupy().asarray(x) if is_sequence(x) else x for x in args])
             return on_device(name)(*args, **kwargs)
     except (AttributeError, TypeError, ValueError, NotImplementedError) as error:
         # CuPy has no such function, or has it without some parameters, for fewer dimensions, or not for numbers
@@ -172,10 +185,10 @@ def by_other_rule(name: str, function: Callable[..., Any], args: tuple[Any, ...]
 
 
 def as_tensors(value: Any) -> Any:
-    """Return CuPy's arrays as tensors, also in lists and tuples; anything else as it is."""
+    """Return CuPy's arrays as tensors, also in sequences; anything else as it is."""
     if gpu.is_gpu_array(value):
         return wrap(value)
-    return type(value)([as_tensors(each) for each in value]) if type(value) in {list, tuple} else value
+    return remade(value, map(as_tensors, value)) if is_sequence(value) else value
 
 
 def on_device(name: str) -> Any:
@@ -220,6 +233,8 @@ def ufunc_called(
     ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: dict[str, Any], above: str = ""
 ) -> Any:
     """Return the result of a ufunc, or of a method of it: recorded if one of its operands is."""
+    if method != "__call__" or len(inputs) > ufunc.nin:
+        inputs, options = by_name(ufunc, method, inputs, options)
     if not options and method == "__call__":
         if PLAIN.issuperset(map(type, inputs)):
             return ufunc(*inputs)
@@ -271,8 +286,8 @@ def is_kept(ufunc: np.ufunc, dtype: np.dtype[Any]) -> bool:
 
 def promoted(ufunc: np.ufunc, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return operands in the dtypes that NumPy's ufunc computes in; Python's numbers stay as they are."""
-    arrays: list[Any] = [x if type(x) in WEAK or is_array(x) else np.asarray(x) for x in inputs]
-    like = next(tensors_in(arrays), None)
+    like = next(tensors_in(inputs), None)
+    arrays: list[Any] = [x if type(x) in WEAK or is_array(x) else listed(x, like) for x in inputs]
     if like is not None and gpu.is_gpu_array(like.array):
         # NumPy's operators make arrays without dimensions of its numbers
         arrays = [operand(x, like) if is_number_of_numpys(x) else x for x in arrays]

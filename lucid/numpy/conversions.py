@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from lucid.numpy.border import called
-from lucid.numpy.indices import is_scalar, on_host
+from lucid.numpy.keys import is_scalar, on_host
 from lucid.tensor import interop
 from lucid.tensor.numpy_calls.definition import NumpyCallError, is_recorded
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from lucid.base import gpu
 from lucid.base.device import get_default_device
 from lucid.numpy.border import any_recorded, names_of, on_device, plain
+from lucid.numpy.writes import counted, written
 from lucid.tensor.numpy_calls.definition import NumpyCallError
 
 if TYPE_CHECKING:
@@ -24,12 +25,13 @@ def drawing(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
                 f"numpy.{name}: what is drawn from requires grad: draw standard numbers and shape them, "
                 "loc + scale * standard_normal(), or use rsample() of lucid.distributions"
             )
-        args, kwargs = plain(args), {key: plain(value) for key, value in kwargs.items()}
         device = get_default_device()
-        if device.type == "cpu":
-            return function(*args, **kwargs)
-        with gpu.use_device(device.index or 0):
-            return on_device(name)(*args, **kwargs)
+        with counted(name, written(name, function, args, kwargs)):
+            args, kwargs = plain(args), {key: plain(value) for key, value in kwargs.items()}
+            if device.type == "cpu":
+                return function(*args, **kwargs)
+            with gpu.use_device(device.index or 0):
+                return on_device(name)(*args, **kwargs)
 
     return draw
 

@@ -3,55 +3,82 @@
 from __future__ import annotations
 
 import functools
-import inspect
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lucid.autograd.base import INFERENCE, TensorBase, version_of
 from lucid.autograd.recording.views import before_change, check_change
-from lucid.tensor.numpy_calls.definition import tensors_in
+from lucid.tensor.numpy_calls.definition import parameters_of, tensors_in
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Generator
 
-WRITES = frozenset(("copyto", "fill_diagonal", "place", "put", "put_along_axis", "putmask"))
-"""The functions that write into their first argument."""
+WRITES = {
+    "copyto": "dst", "fill_diagonal": "a", "place": "arr", "put": "a", "put_along_axis": "arr", "putmask": "a",
+    "random.shuffle": "x",
+}  # fmt: skip
+"""The functions that write into their first argument, and the name of that."""
+
+OUTPUTS = ("out", "output", "distances")
+"""Parameters for arrays to write into: NumPy's, and those of `scipy.ndimage`."""
 
 
-def count_writes(name: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    """Count a write into tensors: those given to a function as `out`, and those that it is meant to change.
+@contextmanager
+def counted(name: str, targets: list[TensorBase]) -> Generator[None]:
+    """Count the writes of a function into tensors, at the end of the block.
 
     Raises
     ------
     InplaceError
         If one may not be changed.
     """
-    for target in written(name, function, args, kwargs):
+    for target in targets:
         check_change(target, recording=False)
         before_change(target)
-        if (version := version_of(target)) is not INFERENCE:
-            version[0] += 1
+    is_refused = False
+    try:
+        yield
+    except (TypeError, ValueError):
+        # NumPy looks at shapes and dtypes before it writes; SciPy's solvers fail with their operands written over
+        is_refused = not name.startswith("scipy.")
+        raise
+    finally:
+        for target in targets:
+            if not is_refused and (version := version_of(target)) is not INFERENCE:
+                version[0] += 1
 
 
 def written(name: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[TensorBase]:
-    """Return the tensors that a function writes into."""
-    if name in WRITES or name.endswith(".at"):
-        targets = args[:1] or tuple(kwargs.values())[:1]
+    """Return the tensors that a function writes into: those given as `out`, and those that it is meant to change."""
+    if next(tensors_in((*args, *kwargs.values())), None) is None:
+        return []
+    if name in WRITES:
+        targets = args[:1] or (kwargs.get(WRITES[name]),)
+    elif name.endswith(".at"):
+        targets = args[:1]
     elif isinstance(function, np.ufunc):
-        targets = (*args[function.nin :], kwargs.get("out"))
+        targets = (kwargs.get("out"),)
+    elif not (kwargs or name == "nan_to_num" or may_write(function)):
+        return []
     else:
-        place = place_of_out(function)
-        targets = (args[place] if 0 <= place < len(args) else kwargs.get("out"),)
+        parameters = parameters_of(function)
+        arguments = {**dict(zip(parameters.positional if parameters else (), args, strict=False)), **kwargs}
+        targets = [arguments.get(key) for key in OUTPUTS]
+        if name == "nan_to_num" and not arguments.get("copy", True):
+            targets.append(arguments["x"])
+        # overwrite_a is of a, overwrite_input of any
+        for key, value in arguments.items():
+            if key.startswith("overwrite_") and value:
+                targets.append(arguments.get(key.removeprefix("overwrite_"), [*arguments.values()]))
     return [*tensors_in(targets)]
 
 
 @functools.cache
-def place_of_out(function: Callable[..., Any]) -> int:
-    """Return the place of `out` among the arguments of a function; -1 if it goes by its name, or there is none."""
-    try:
-        parameters = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):
-        return -1
-    names = [each.name for each in parameters if each.kind is each.POSITIONAL_OR_KEYWORD]
-    return names.index("out") if "out" in names else -1
+def may_write(function: Callable[..., Any]) -> bool:
+    """Return whether a function has parameters for arrays to write into."""
+    parameters = parameters_of(function)
+    return parameters is not None and any(
+        key in OUTPUTS or key.startswith("overwrite_") for key in parameters.positional
+    )

@@ -217,6 +217,43 @@ def test_attributes_that_are_assigned_to(pair):
         x.shape = (60,)
 
 
+@pytest.mark.parametrize("form", ["x", "x.T", "x[1]", "x[:, ::2, 1]"])
+def test_flat(form, pair):
+    """Parts of ``x.flat`` are copies, writes to it change `x`, and reads see them, in any memory."""
+    values, leaf, x = pair
+    line, theirs = eval(form, {"x": x}).flat, eval(form, {"x": values}).flat
+    for flat in (line, theirs):
+        for part in (flat[1:3], flat[:], flat[[0, 1]]):
+            part *= 0
+        flat[0] = 7.0
+        flat[2:4] = [8.0, 9.0]
+        flat[1] += 1.0
+    np.testing.assert_array_equal(plain_of(line[:]), theirs[:])
+    assert [float(plain_of(each)) for each in line] == list(theirs)
+    np.testing.assert_array_equal(x.detach().numpy(), values)
+    lnp.sum(x).backward()
+    assert leaf.grad.numpy().sum() == values.size - 3
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_flat_without_gradients(order, pair):
+    """A write to ``x.flat`` in a `no_grad` block changes `x`, too, and backward sees it."""
+    values, _, x = pair
+    x = x if order == "C" else lnp.asarray(lucid.tensor(values, requires_grad=True)).T * 1
+    y = x * x
+    with lucid.no_grad():
+        x.flat[2:4] = [8.0, 9.0]
+    before = (values if order == "C" else values.T).ravel()
+    assert plain_of(x).ravel()[1:5].tolist() == [before[1], 8.0, 9.0, before[4]]
+    with pytest.raises(InplaceError, match="modified by an inplace operation"):
+        lnp.sum(y).backward()
+
+
+def plain_of(value):
+    """Return a result as an array of NumPy's."""
+    return value.detach().numpy() if isinstance(value, lucid.Tensor) else np.asarray(value)
+
+
 @pytest.mark.parametrize("dtype", ["u1", "u2", "u4", "u8"])
 def test_unsigned_indices(dtype, pair):
     """Arrays of unsigned integers are indices, wherever NumPy takes indices."""

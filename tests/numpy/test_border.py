@@ -1,5 +1,9 @@
 """What is recorded and what is not: on nothing else does a class depend, and nothing detaches in silence."""
 
+import inspect
+from collections import UserList, deque
+from typing import Any, NamedTuple
+
 import numpy as np
 import pytest
 
@@ -98,6 +102,87 @@ def test_shapes_that_do_not_fit(call, message):
     """Shapes that PyTorch would broadcast, or leave out, are refused as NumPy refuses them."""
     with pytest.raises(ValueError, match=message):
         call(lnp.asarray(lucid.tensor([1.0, 2.0], requires_grad=True)))
+
+
+class Pair(NamedTuple):
+    """A named tuple."""
+
+    a: Any
+    b: Any
+
+
+class Listed(list):
+    """A list of one's own."""
+
+
+SEQUENCES = [tuple, list, deque, Listed, Pair._make]
+
+
+@pytest.mark.parametrize("made", SEQUENCES, ids=["tuple", "list", "deque", "subclass", "named tuple"])
+@pytest.mark.parametrize("recorded", [True, False], ids=["recorded", "plain"])
+def test_sequences_of_any_kind(made, recorded, rng):
+    """Tensors are found in each: classes, values and dtypes are those of a list of them."""
+    values = rng.standard_normal((2, 2))
+    leaf = lucid.tensor(values, requires_grad=recorded)
+    for name in ("stack", "hstack", "concatenate", "sum", "mean", "max", "array", "negative", "linalg.norm"):
+        module, _, function = f"np.{name}".rpartition(".")
+        of_numpy, of_lucid = (eval(f"{module}.{function}", {"np": each}) for each in (np, lnp))
+        result = of_lucid(made([leaf[0], leaf[1]]))
+        assert isinstance(result, lnp.ndarray if recorded else np.ndarray | np.generic)
+        array = result.detach().numpy() if recorded else result
+        np.testing.assert_allclose(array, of_numpy([values[0], values[1]]), rtol=1e-12)
+    whole = lucid.tensor([1, 2])
+    assert lnp.concatenate(made([whole, lucid.ones(2, requires_grad=recorded)])).dtype == np.float64
+    x = lnp.asarray(lucid.tensor(values, requires_grad=True)) * 1
+    for result in (x + made([leaf[0], leaf[1]]), lnp.where(values > 0, made([leaf[0], leaf[1]]), x)):
+        assert type(result) is lnp.ndarray
+    x[:] = made([leaf[0], leaf[1]])
+    x += made([leaf[1], leaf[0]])
+    np.testing.assert_allclose(x.detach().numpy(), values + values[::-1])
+    pairs = made([np.array([0, 1]), np.array([1, 1])])
+    key = pairs if made in {tuple, Pair._make} else list(pairs)
+    np.testing.assert_array_equal(x[pairs].detach().numpy(), x.detach().numpy()[key])
+
+
+def test_results_of_linalg_are_sequences():
+    """The named tuples that lucid returns itself go into functions, too."""
+    leaf = lucid.tensor([[2.0, 0.0], [0.0, 3.0]], dtype=lucid.float64, requires_grad=True)
+    both = lnp.hstack(lnp.linalg.slogdet(leaf))
+    np.testing.assert_allclose(both.detach().numpy(), [1, np.log(6)])
+
+
+def test_sequences_in_which_nobody_looks(rng):
+    """Of another kind of sequence NumPy hands its arrays back one by one, which is refused and not gone round in."""
+    x = lnp.asarray(lucid.tensor(rng.standard_normal((2, 3)), requires_grad=True))
+    for call in (lambda: lnp.stack(UserList([x[0], x[1]])), lambda: np.hstack(UserList([x[0], x[1]]))):
+        with pytest.raises(TypeError, match=r"hstack|stack: expected tensors, or lists and tuples .*: use list\(\)"):
+            call()
+
+
+def test_lists_are_operands():
+    """Of ufuncs and operators, on either side, with recorded numbers in them or without."""
+    v = lnp.asarray(lucid.tensor([0.5, 2.0], dtype=lucid.float64, requires_grad=True)) * 1
+    a = v.detach().numpy()
+    for call in (
+        "np.exp([v[0], 1.0])", "v + [v[0], 1.0]", "np.maximum([v[0], v[1]], 1.0)", "[v[0], 1.0] * v",
+        "v @ [v[0], 1.0]", "np.abs([v[0], -1])", "v * [True, False]", "v + [np.uint16(1), np.uint16(3)]", "v ** [1, 2]",
+    ):  # fmt: skip
+        made, expected = eval(call, {"np": lnp, "v": v}), eval(call, {"np": np, "v": a})
+        assert type(made) is lnp.ndarray
+        np.testing.assert_allclose(made.detach().numpy(), expected, rtol=1e-12)
+    assert lnp.greater(v, [v[1], 1.0]).tolist() == [False, True]
+    v += [v[0], 3]
+    v /= [1, 2]
+    np.testing.assert_allclose(v.detach().numpy(), [1.0, 2.5])
+
+
+def test_no_module_stands_at_a_name_of_numpys():
+    """What NumPy has as a function is one here: no file of lucid's is found in its place."""
+    for module, theirs in ((lnp, np), (lnp.linalg, np.linalg), (lnp.fft, np.fft), (lnp.lib, np.lib)):
+        for name in dir(theirs):
+            if not name.startswith("_") and not inspect.ismodule(getattr(theirs, name)):
+                assert not inspect.ismodule(getattr(module, name)), name
+    assert lnp.indices((2, 3)).tolist() == np.indices((2, 3)).tolist()
 
 
 @pytest.mark.cpu("beside a matrix of NumPy's")

@@ -79,6 +79,28 @@ def test_numbers_of_numpys_on_the_left(rng, number, recorded):
         np.testing.assert_allclose(on_host(result), expected, rtol=1e-6)
 
 
+@pytest.mark.parametrize("recorded", [False, True], ids=["plain", "recorded"])
+def test_lists_come_to_the_device(rng, recorded):
+    """Where NumPy makes arrays of lists they are operands on the device, too, of numbers and of its own elements."""
+    values = rng.standard_normal(3)
+    t = lnp.asarray(lucid.tensor(values, device="cuda", requires_grad=recorded))
+    calls = [
+        "np.add(t, [1.0, 2.0, 3.0])", "np.maximum(t, [t[0], 1, 5.0])", "np.greater(t, [1.0, t[1], 1.0])",
+        "np.logical_and(t, [1, 0, 1])", "np.digitize(t, [0.5])", "np.isin(t, [t[0]])", "np.array_equal(t, [1.0, 2.0])",
+        "np.lexsort((t, t))", "np.searchsorted([0.0, 1.0], t)", "np.where(True, t, 0)",
+    ]  # fmt: skip
+    if recorded:  # of CuPy's own arrays the operators are CuPy's
+        calls += ["t + [1.0, 2.0, 3.0]", "t @ [t[0], 2.0, 3.0]", "t ** [1.0, 2.0, 3.0]", "t > [1.0, 0.0, -1.0]"]
+        t = t * 1
+        t += [1.0, 2.0, 3.0]
+        values = values + np.array([1.0, 2.0, 3.0])
+    for call in calls:
+        with np.errstate(invalid="ignore"):
+            made, expected = eval(call, {"np": lnp, "t": t}), eval(call, {"np": np, "t": values})
+        assert isinstance(made, lnp.ndarray)
+        np.testing.assert_allclose(on_host(made), expected, rtol=1e-6)
+
+
 class TestMixtures:
     """Arrays of CuPy's, Tensors, recorded arrays, numbers and lists in one call."""
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 import functools
 import inspect
 import operator
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
+from collections import deque
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -329,27 +330,36 @@ def is_recorded(value: object) -> bool:
 
 
 def any_recorded(values: Iterable[Any]) -> bool:
-    """Return whether one of the values is recorded, or one in lists and tuples of them."""
+    """Return whether one of the values is recorded, or one in sequences of them."""
     for value in values:
         if isinstance(value, TensorBase):
             if is_recorded(value):
                 return True
-        elif type(value) in {list, tuple} and any_recorded(value):
+        elif isinstance(value, SEQUENCES) and any_recorded(value):
             return True
     return False
 
 
+SEQUENCES: Any = (list, tuple, deque)
+"""Sequences whose entries may be tensors; named tuples and others that inherit from these are such too."""
+
+
 def is_sequence(value: object) -> TypeGuard[list[Any] | tuple[Any, ...]]:
-    """Return whether a value is a list or a tuple."""
-    return isinstance(value, list | tuple)
+    """Return whether a value is one of `SEQUENCES`."""
+    return isinstance(value, SEQUENCES)
+
+
+def remade(value: object, entries: Iterable[Any]) -> Any:
+    """Return entries as a tuple if a sequence is a kind of tuple, else as a list."""
+    return tuple(entries) if isinstance(value, tuple) else list(entries)
 
 
 def tensors_in(values: Any) -> Iterator[Any]:
-    """Yield the tensors among values, also those in lists and tuples."""
+    """Yield the tensors among values, also those in sequences."""
     for value in values:
         if isinstance(value, TensorBase):
             yield value
-        elif type(value) in {list, tuple}:
+        elif isinstance(value, SEQUENCES):
             yield from tensors_in(value)
 
 
@@ -368,11 +378,17 @@ def operand(value: object, like: TensorBase | None, *, strong: bool = False) -> 
             # a number of NumPy's, of which its operators make an array without dimensions, is one on the device too
             return wrap(asarray(untyped.asarray(value), device=device_of(like.array)))
         return borrowed(asarray(value))
-    if type(value) in {list, tuple} and next(tensors_in(value), None) is not None:
-        entries = [operand(entry, like, strong=True) for entry in cast("list[Any]", value)]
+    if is_sequence(value) and next(tensors_in(value), None) is not None:
+        entries = [operand(entry, like, strong=True) for entry in value]
         to_one_dtype([(entries, k) for k in range(len(entries))], numpy_dtype)
         return stack(entries)
     return wrap(asarray(np.asarray(value), device=None if like is None else device_of(like.array)))
+
+
+def listed(value: Any, like: TensorBase | None) -> Any:
+    """Return a sequence as an array, of any dtype; as a tensor if it has tensors, or `like` is on a device."""
+    on_host = like is None or not is_gpu_array(like.array)
+    return np.asarray(value) if on_host and next(tensors_in((value,)), None) is None else operand(value, like)
 
 
 def axis_in(axis: SupportsIndex, ndim: int) -> int:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from lucid.autograd.base import TensorBase
 from lucid.ops.base.promotion import OperandTypeError
-from lucid.tensor.numpy_calls.definition import NumpyCallError, applied, full_name, pytorch_dtype
+from lucid.tensor.numpy_calls.definition import NumpyCallError, applied, full_name, pytorch_dtype, tensors_in
 from lucid.tensor.numpy_calls.table import ABOUT, RULES
 from lucid.tensor.numpy_calls.ufuncs import ufunc_result
 
@@ -70,6 +70,22 @@ def function_call(
 def name_of(func: Callable[..., Any]) -> str:
     """Return the name of a function of NumPy's below `numpy`."""
     return f"{func.__module__}.{func.__name__}".removeprefix("numpy.")
+
+
+def seen_name(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+    """Return `name_of` a function that is called with a tensor.
+
+    Raises
+    ------
+    NumpyCallError
+        If NumPy has found one in a sequence of a kind in which none is looked for: it would come back for it for ever.
+    """
+    name = name_of(func)
+    if next(tensors_in((*args, *kwargs.values())), None) is None:
+        raise NumpyCallError(
+            f"{full_name(name)}: expected tensors, or lists and tuples of them, got another sequence: use list()"
+        )
+    return name
 
 
 REMEDIES: dict[str, str] = {}

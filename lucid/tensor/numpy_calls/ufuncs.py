@@ -37,6 +37,7 @@ from lucid.tensor.numpy_calls.definition import (
     NO_VALUE,
     WEAK,
     NumpyCallError,
+    any_recorded,
     applied,
     beside,
     dtype_named,
@@ -48,6 +49,7 @@ from lucid.tensor.numpy_calls.definition import (
     tensors_in,
     to_one_dtype,
 )
+from lucid.tensor.numpy_calls.methods import PARAMETERS, added_at, folded
 from lucid.tensor.numpy_calls.special import SPECIAL
 
 if TYPE_CHECKING:
@@ -259,7 +261,8 @@ PRODUCTS = {"matmul": (1, 1), "matvec": (2, 1), "vecdot": (1, 1), "vecmat": (1, 
 
 
 REDUCTIONS = {
-    "add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min", "logical_and": "all", "logical_or": "any",
+    "add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min", "fmax": "nanmax", "fmin": "nanmin",
+    "logical_and": "all", "logical_or": "any",
 }  # fmt: skip
 ACCUMULATIONS = {name: f"{name}.accumulate" for name in ("add", "multiply", "maximum", "minimum")}
 """The functions that a ufunc's methods are: what they sum or accumulate over is their first axis."""
@@ -315,6 +318,15 @@ def ufunc_result(
     if method == "outer" and not options:
         first, second = outer_operands(*inputs)
         return op(first, second)
+    if method in PARAMETERS and ufunc.nin == 2 and ufunc.nout == 1 and name not in PRODUCTS:
+        if not {"out", "where"} & options.keys() and not any_recorded(options.values()):
+
+            def reduce(x: Tensor, axis: int) -> Any:
+                return ufunc_result(ufunc, "reduce", (x,), {"axis": axis}, common)
+
+            return folded(op, ufunc, method, inputs, options, reduce)
+    if method == "at" and name in {"add", "subtract"} and is_tensor(inputs[0]):
+        return added_at(ufunc, inputs[0], inputs[1], operand(inputs[2], inputs[0], strong=True))
     if method != "__call__":
         raise NumpyCallError(f"{title}.{method} cannot be recorded: use lucid's function, or tensor.detach().numpy()")
     if wanted := options.pop("dtype", None):

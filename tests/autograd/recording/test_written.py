@@ -15,6 +15,7 @@ from lucid import numpy as lnp
 from lucid.autograd.graph import allow_mutation_on_saved_tensors
 from lucid.autograd.recording.mutation import FEW
 from lucid.nn import functional as F
+from lucid.scipy import linalg, ndimage
 from tests.optimizers import USUAL
 
 PACKAGE = Path(lucid.__file__).parent
@@ -84,6 +85,11 @@ def of_tensor(change: Any) -> Any:
     return x, lambda: change(x)
 
 
+def of_vector(change: Any) -> Any:
+    x = lucid.tensor([3.0, 1.0, 2.0], dtype=lucid.float64)
+    return x, lambda: change(x)
+
+
 MASK = np.ones((3, 3), bool)
 BY_NUMPY = {
     "multiply(out=)": lambda x: lnp.multiply(x, 2.0, out=x),
@@ -105,7 +111,25 @@ BY_NUMPY = {
     "fill_diagonal": lambda x: lnp.fill_diagonal(x, 9.0),
     "add.at": lambda x: lnp.add.at(x, [0], 9.0),
 }
-ON_CPU = pytest.mark.cpu("CuPy's einsum has no `out`")
+UNUSUAL = {
+    "random.shuffle": lambda x: [lnp.random.shuffle(x) for _ in range(3)],
+    "copyto by names": lambda x: lnp.copyto(src=1.0, dst=x),
+    "put by names": lambda x: lnp.put(ind=[0], v=9.0, a=x),
+    "put_along_axis by names": lambda x: lnp.put_along_axis(indices=np.array([0]), values=9.0, axis=0, arr=x),
+    "fill_diagonal by names": lambda x: lnp.fill_diagonal(val=9.0, a=x.reshape(1, 3)),
+    "add.reduce by its place": lambda x: lnp.add.reduce(x[None] * 2, 0, None, x),
+    "add.accumulate by its place": lambda x: lnp.add.accumulate(x + 1, 0, None, x),
+    "add.reduceat by its place": lambda x: lnp.add.reduceat(np.ones(3), [0, 1, 2], 0, None, x),
+    "nan_to_num in place": lambda x: lnp.nan_to_num(x.div_(x - 1), copy=False),
+    "median(overwrite_input)": lambda x: lnp.median(x, overwrite_input=True),
+    "percentile(overwrite_input) by its place": lambda x: lnp.percentile(x, 50, None, None, True),
+    "ndimage(output)": lambda x: ndimage.gaussian_filter1d(np.eye(3)[0], 1.0, output=x),
+    "ndimage(distances)": lambda x: ndimage.distance_transform_edt(np.array([0, 1, 1]), distances=x),
+    "linalg(overwrite_b)": lambda x: linalg.solve(np.diag([2.0, 3.0, 4.0]), x, overwrite_b=True),
+}
+"""Writes of NumPy's and SciPy's into a vector of 3, 1, 2."""
+ON_CPU = pytest.mark.cpu("CuPy's functions have no such parameter, or take no arrays of NumPy's beside")
+OF_CPU = ("einsum", "reduceat", "overwrite", "ndimage", "put_along_axis by")
 
 WRITTEN: dict[str, Any] = {
     **{f"{name}.step": lambda name=name: [of_step(name)] for name in OPTIMIZERS},
@@ -122,10 +146,13 @@ WRITTEN: dict[str, Any] = {
     "__setitem__": lambda: [of_tensor(lambda x: x.__setitem__(0, 7.0))],
     "normal_": lambda: [of_tensor(lambda x: x.normal_())],
     **{f"lucid.numpy: {name}": lambda write=write: [of_tensor(write)] for name, write in BY_NUMPY.items()},
+    **{f"lucid: {name}": lambda write=write: [of_vector(write)] for name, write in UNUSUAL.items()},
 }
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=ON_CPU if "einsum" in name else ()) for name in WRITTEN])
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=ON_CPU if any(word in name for word in OF_CPU) else ()) for name in WRITTEN]
+)
 def test_saved_values_are_kept_or_missed(name: str) -> None:
     """In a block that keeps them backward uses the values at saving; elsewhere it refuses, and never uses others."""
     changed = 0
@@ -144,6 +171,25 @@ def test_saved_values_are_kept_or_missed(name: str) -> None:
                     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
                         loss.backward()
     assert changed
+
+
+@pytest.mark.parametrize(
+    "kept", [True, pytest.param(False, marks=pytest.mark.cpu("CuPy's put wraps places"))], ids=["kept", "not kept"]
+)
+def test_a_write_that_is_refused_is_none(kept: bool) -> None:
+    """Where NumPy raises before it writes backward goes on; where it raises in the midst, backward refuses."""
+    w, x = lucid.ones(3, dtype=lucid.float64, requires_grad=True), lucid.tensor([3.0, 1.0, 2.0], dtype=lucid.float64)
+    loss = (w * x).sum()
+    refused = [lambda: lnp.copyto(x, lnp.ones(2)), lambda: lnp.add(lnp.ones(3), lnp.ones(2), out=x)]
+    for write in refused if kept else [lambda: lnp.put(x, [0, 9], 5.0)]:
+        with pytest.raises((ValueError, IndexError)):
+            write()
+    if kept:
+        loss.backward()
+        assert w.grad.tolist() == [3.0, 1.0, 2.0]
+    elif x.tolist() != [3.0, 1.0, 2.0]:
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            loss.backward()
 
 
 # what changes no values, is told of a change that has been, or has another function keep them

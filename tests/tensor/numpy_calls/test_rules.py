@@ -9,6 +9,7 @@ import pytest
 import lucid
 from lucid import numpy as lnp
 from lucid.base import gpu
+from lucid.errors import InplaceError
 from lucid.tensor.numpy_calls import definition as rules
 from lucid.tensor.numpy_calls.table import CONSTANT, RULES
 from lucid.tensor.numpy_calls.ufuncs import UFUNCS
@@ -221,15 +222,35 @@ def test_a_copy_is_made_where_one_is_asked_for(name, copy, rng):
     """Whether a result lies in the memory of the operand is as in NumPy, of each function that can be told."""
     more = {"astype": (np.float64,), "reshape": (-1,)}.get(name, ())
     array = rng.standard_normal((2, 3))
-    x = leaf_of(array)
+    x = leaf_of(array) * 1
     made, expected = (
         evaluated("f(x, *more, copy=copy)", None, {"f": f, "x": operand, "more": more, "copy": copy})[0]
         for f, operand in ((getattr(lnp, name), lnp.asarray(x)), (getattr(np, name), array))
     )
-    if name == "nan_to_num" and not copy:
-        expected = array.copy()  # a leaf is not written over
     np.testing.assert_array_equal(plain(made), expected)
     assert shares_memory(made, x) == np.shares_memory(expected, array)
+
+
+def test_numbers_in_place(rng):
+    """``nan_to_num(x, copy=False)`` changes `x`, which stays recorded; a leaf is refused, and a scalar stays."""
+    for dtype in (np.float64, np.complex64):
+        values = rng.standard_normal((2, 3)).astype(dtype)
+        values[0, 1], values[1, 0], values[1, 2] = np.nan, np.inf, -np.inf
+        leaf, weights = leaf_of(values), rng.standard_normal((2, 3)).astype(dtype)
+        x = lnp.asarray(leaf) * 1
+        assert lnp.nan_to_num(x, copy=False, posinf=5.0) is x
+        np.testing.assert_array_equal(plain(x), np.nan_to_num(values, posinf=5.0, neginf=None))
+        lnp.real(lnp.sum(x * weights)).backward()
+        np.testing.assert_array_equal(plain(leaf.grad), np.where(np.isfinite(values), np.conj(weights), 0))
+        with pytest.raises(InplaceError, match="leaf"):
+            lnp.nan_to_num(leaf, copy=False)
+    x = lnp.asarray(leaf_of([np.nan, 1.0])) * 1
+    scalar = x[0]
+    assert lnp.nan_to_num(scalar, copy=False).item() == 0
+    assert np.isnan(scalar.item())
+    t = leaf_of(np.nan) * 1
+    np.nan_to_num(t, copy=False)
+    assert t.item() == 0
 
 
 AT_INFINITY = [

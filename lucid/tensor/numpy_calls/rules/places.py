@@ -28,6 +28,7 @@ from lucid.tensor.numpy_calls.definition import (
     is_tensor,
     numpy_dtype,
     operand,
+    remade,
     rule,
     tensors_in,
 )
@@ -80,7 +81,7 @@ def plain(value: Any) -> Any:
         return array.numpy(force=True)
     if is_gpu_array(value):
         return value.get()
-    return [plain(entry) for entry in cast("list[Any]", value)] if type(value) is list else value
+    return remade(value, map(plain, value)) if is_sequence(value) else value
 
 
 def enter_moving(name: str, takes: str, moved: str, *, weak: bool = False) -> None:

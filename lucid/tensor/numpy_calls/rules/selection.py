@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from lucid.autograd.base import wrap
+from lucid.autograd.base import registered, wrap
 from lucid.autograd.borrowing import borrowed
 from lucid.base.arrays import asarray, zeros_beside
 from lucid.base.device import device_of
@@ -18,7 +18,7 @@ from lucid.ops.elementwise import arithmetic, comparison, division, nonfinite, r
 from lucid.ops.elementwise.complex import complex as of_parts
 from lucid.ops.elementwise.complex import imag, real
 from lucid.ops.index.gather import take_along_dim
-from lucid.ops.index.indexing import getitem
+from lucid.ops.index.indexing import getitem, setitem
 from lucid.ops.reduction import sorting
 from lucid.ops.shape import reshape
 from lucid.tensor.numpy_calls.definition import (
@@ -29,6 +29,7 @@ from lucid.tensor.numpy_calls.definition import (
     rule,
     same_kind,
     tensor_of,
+    tensors_in,
 )
 from lucid.tensor.numpy_calls.rules.places import plain
 from lucid.tensor.numpy_calls.rules.reductions import along, running_along
@@ -51,6 +52,7 @@ def index_beside(value: object, like: Tensor) -> Any:
 @rule("where", "?condition *x *y")
 def where(condition: Tensor, x: Operand | None = None, y: Operand | None = None) -> Any:
     """Return ``numpy.where``; with a condition alone, its indices."""
+    condition = operand(condition, next(tensors_in((x, y)), None), strong=True)
     truth = comparison.ne(condition, 0) if condition.array.dtype.kind != "b" else condition
     return selection.where(truth) if x is None and y is None else selection.where(truth, x, y)
 
@@ -72,6 +74,8 @@ def piecewise(x: Tensor, condlist: Any, funclist: Any, args: tuple[Any, ...] = (
         )
     result = wrap(zeros_beside(x.array))
     for truth, function in zip(stack, funclist, strict=True):
+        if not truth.any():
+            continue
         value = (
             function(same_kind(getitem(x, truth if not truth.ndim else np.nonzero(truth)), x), *args, **(kw or {}))
             if callable(function)
@@ -139,15 +143,23 @@ def clipped(a: Tensor, **bounds: Operand | None) -> Any:
 def numbers_only(
     x: Tensor, copy: bool = True, nan: float | None = 0.0, posinf: float | None = None, neginf: float | None = None
 ) -> Any:
-    """Return ``numpy.nan_to_num``: always a copy."""
-    del copy
+    """Return ``numpy.nan_to_num``, or `x` after it was written into that; a scalar is always copied."""
     if any(map(np.ndim, map(plain, (nan, posinf, neginf)))):
         raise NumpyCallError(
             "numpy.nan_to_num: expected numbers with a Tensor, got an array: np.where(np.isnan(x), array, x)"
         )
-    if is_complex(x):
-        return of_parts(*[nonfinite.nan_to_num(part, nan, posinf, neginf) for part in (real(x), imag(x))])
-    return nonfinite.nan_to_num(x, nan, posinf, neginf)
+
+    def finite(part: Tensor) -> Any:
+        if copy:
+            return nonfinite.nan_to_num(part, nan, posinf, neginf)
+        # needs no values of `part` for its gradient, which are written over
+        return selection.where(nonfinite.isfinite(part), part, nonfinite.nan_to_num(part.detach(), nan, posinf, neginf))
+
+    result = of_parts(finite(real(x)), finite(imag(x))) if is_complex(x) else finite(x)
+    if copy or (type(x) is not registered.tensor and not x.array.ndim and x.origin is None):
+        return result
+    setitem(x, ..., result)
+    return x
 
 
 @rule("sort", "*a axis kind stable")

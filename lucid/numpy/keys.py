@@ -10,17 +10,17 @@ import numpy as np
 from lucid.autograd.base import TensorBase
 from lucid.base import gpu
 from lucid.numpy.border import called, plain
-from lucid.tensor.numpy_calls.definition import untyped
+from lucid.tensor.numpy_calls.definition import is_sequence, untyped
 
 
 def plain_key(key: Any) -> Any:
     """Return an index with arrays and numbers of NumPy's for tensors, and a list of numbers as the array that it is."""
-    if type(key) is tuple:
+    if isinstance(key, tuple):
         parts: Any = cast("Any", key)
-        return tuple([plain_key(part) if type(part) is not tuple else untyped.asarray(part) for part in parts])
+        return tuple([plain_key(part) if not isinstance(part, tuple) else untyped.asarray(part) for part in parts])
     if isinstance(key, TensorBase):
         key = plain(key)
-    elif isinstance(key, list | range):
+    elif is_sequence(key) or isinstance(key, range):
         key = np.asarray(plain(key)) if key else np.zeros(0, np.int64)
     # lucid has no dtype for unsigned integers, or takes them for masks
     if isinstance(key, np.unsignedinteger):
