@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.modes.state import enable_grad
@@ -128,10 +129,14 @@ def vec_to_tril_matrix(vec: Tensor, diag: int = 0) -> Tensor:
     tensor([[1., 0.],
             [2., 3.]])
     """
+    if vec.dim() < 1:
+        raise ShapeError("vec_to_tril_matrix: expected one dimension or more, got a number")
     count = vec.shape[-1]
     # of no elements the largest, as a triangle below the diagonal has none in a matrix of one row
-    size = next((n for n in range(count + abs(diag) + 1, -1, -1) if _held(n, diag) == count), -1)
-    if size < 0:
+    size = math.isqrt(count)
+    while _held(size + 1, diag) <= count:
+        size += 1
+    if _held(size, diag) != count:
         raise ShapeError(f"vec_to_tril_matrix: expected as many elements as a triangle has, got {count}")
     rows, columns = _triangle(size, diag, vec)
     flat = vec.new_zeros((*vec.shape[:-1], size * size))
@@ -141,7 +146,11 @@ def vec_to_tril_matrix(vec: Tensor, diag: int = 0) -> Tensor:
 
 def _held(size: int, diag: int) -> int:
     """Return how many elements a triangle holds."""
-    return sum(min(max(row + 1 + diag, 0), size) for row in range(size))
+    if diag < 0:
+        rows = max(size + diag, 0)
+        return rows * (rows + 1) // 2
+    above = max(size - 1 - diag, 0)
+    return size * size - above * (above + 1) // 2
 
 
 def _sum_rightmost(value: Tensor, dim: int) -> Tensor:  # pyright: ignore[reportUnusedFunction]

@@ -12,6 +12,8 @@ from lucid.distributions.transformations.base import Transform
 from lucid.distributions.utils import sum_rightmost
 from lucid.ops.activation.sigmoid import sigmoid, softplus
 from lucid.ops.base.dims import common_shape
+from lucid.ops.elementwise.exponential import xlogy
+from lucid.ops.elementwise.selection import where
 from lucid.tensor import Tensor
 from lucid.tensor.layout import Size
 
@@ -93,7 +95,14 @@ class PowerTransform(Transform):
         return y ** (1 / self.exponent)
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
-        return (self.exponent * y / x).abs().log()
+        # of x and y the one that is the nearer to 1: the other may be 0 or infinite
+        exponent: Any = self.exponent
+        if isinstance(exponent, Tensor):
+            of_y = exponent.abs() < 1
+            power, base = where(of_y, 1 - 1 / exponent, exponent - 1), where(of_y, y, x)
+            return exponent.abs().log() + xlogy(power, base.abs())
+        power, base = (1 - 1 / exponent, y) if abs(exponent) < 1 else (exponent - 1, x)
+        return math.log(abs(exponent)) + xlogy(power, base.abs())
 
     def forward_shape(self, shape: Sequence[int]) -> Size:
         return _broadcast(shape, self.exponent)
