@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
-from lucid.autograd.modes.state import enable_grad
+from lucid.autograd.base import INFERENCE, version_of
+from lucid.autograd.modes.state import enable_grad, is_inference_mode_enabled
 from lucid.base.limits import finfo
 from lucid.errors import ArgumentError, ShapeError
 from lucid.ops.activation.sigmoid import sigmoid
@@ -18,7 +18,7 @@ from lucid.ops.shape.broadcasting import broadcast_tensors
 from lucid.tensor import Tensor
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from lucid.base.device import Device
     from lucid.base.dtype import dtype as Dtype
@@ -93,14 +93,51 @@ def probs_to_logits(probs: Tensor, is_binary: bool = False) -> Tensor:
     return bounded.log() - (-bounded).log1p() if is_binary else bounded.log()
 
 
-class lazy_property(functools.cached_property[Any]):
-    """A value that is computed, with gradients, when it is first asked for, and kept by the instance."""
+def version(tensor: Tensor) -> int | None:
+    """Return how often a tensor was changed in place; None of an inference tensor, which does not count it."""
+    counter = version_of(tensor)
+    return None if counter is INFERENCE else counter[0]
+
+
+class lazy_property:
+    """A value that is computed, with gradients, when it is asked for, and kept by the instance.
+
+    It is computed anew after a change in place of what the instance was given, and what was computed in inference mode
+    is not for use outside. A value that is set stays.
+    """
+
+    def __init__(self, wrapped: Callable[[Any], Any]) -> None:
+        self.wrapped, self.__doc__ = wrapped, wrapped.__doc__
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __set__(self, instance: Any, value: Any) -> None:
+        vars(instance)[self.name] = value
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         if instance is None:
             return self
+        values = cast("dict[str, Any]", vars(instance))
+        name, made = self.name, cast("dict[str, Any]", values.get("_made", {}))
+        if name in values and name not in made:
+            return values[name]
+        given = [
+            (version(value), value.requires_grad)
+            for key, value in values.items()
+            if isinstance(value, Tensor) and key not in made
+        ]
+        inference = is_inference_mode_enabled()
+        if name in values:
+            before, was_inference = made[name]
+            if before == given and (inference or not was_inference):
+                return values[name]
         with enable_grad():
-            return super().__get__(instance, owner)
+            value = self.wrapped(instance)
+        # what it called may have made others
+        values["_made"] = {**values.get("_made", {}), name: (given, inference)}
+        values[name] = value
+        return value
 
 
 def _triangle(size: int, diag: int, like: Tensor) -> Any:

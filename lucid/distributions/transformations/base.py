@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 from lucid.autograd.modes.state import is_grad_enabled, is_inference_mode_enabled
 from lucid.distributions import constraints
 from lucid.distributions.distribution import Distribution
-from lucid.distributions.utils import sum_rightmost
+from lucid.distributions.utils import sum_rightmost, version
 from lucid.errors import ArgumentError, SettingError
 from lucid.tensor import Tensor
 
@@ -30,11 +30,6 @@ def same(first: object, second: object) -> bool:
     return bool(first == second)
 
 
-def version(tensor: Tensor) -> int | None:
-    """Return how often a tensor was changed in place; None of an inference tensor, which does not count it."""
-    return None if tensor.is_inference() else tensor._version
-
-
 def tensors_of(value: Any) -> list[Tensor]:
     """Return the tensors among the settings of a transform or the parameters of a distribution, and of their parts."""
     if isinstance(value, Tensor):
@@ -54,8 +49,8 @@ class Transform:
 
     A subclass has `domain` and `codomain`, constraints of what it takes and gives; `_call` and, or, `_inverse`; and
     where it is bijective `log_abs_det_jacobian`, the logarithm of the absolute determinant of its derivative, of x and
-    y both. With a `cache_size` of 1 the last x and y are kept, so that the inverse of that y is that x, as long as neither
-    these nor the settings change in place.
+    y both. With a `cache_size` of 1 the last x and y are kept, so that the inverse of that y is that x, as long as
+    neither these nor the settings change in place.
 
     >>> import lucid
     >>> exp = lucid.distributions.ExpTransform()
