@@ -60,7 +60,7 @@ def of_pieces(
     reduced: Callable[[Tensor, int], Tensor],
     joined: Callable[[Sequence[Tensor], int], Tensor],
 ) -> Tensor:
-    """Return what is known of each event, from the same of pieces along a dimension.
+    """Return the sum, or whether all hold, over the pieces along a dimension that make up each event.
 
     Parameters
     ----------

@@ -167,7 +167,7 @@ class _IntegerGreaterThan(_Above):
 
 
 class _Event(Constraint):
-    """Base of those whose events have dimensions."""
+    """Base of those of vectors and matrices."""
 
     def check(self, value: Tensor) -> Tensor:
         if value.dim() < self.event_dim:
@@ -179,7 +179,7 @@ class _Event(Constraint):
 
 
 def _floating(value: Tensor) -> Tensor:
-    """Return a value whose dtype has a resolution: whole numbers as float64."""
+    """Return whole numbers as float64, others as they are."""
     return value if value.is_floating_point() else value.double()
 
 

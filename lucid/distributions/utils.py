@@ -94,7 +94,7 @@ def probs_to_logits(probs: Tensor, is_binary: bool = False) -> Tensor:
 
 
 def version(tensor: Tensor) -> int | None:
-    """Return how often a tensor was changed in place; None of an inference tensor, which does not count it."""
+    """Return the number of changes in place of a tensor; None of an inference tensor, as it counts none."""
     counter = version_of(tensor)
     return None if counter is INFERENCE else counter[0]
 
@@ -122,7 +122,7 @@ class lazy_property:
         name, made = self.name, cast("dict[str, Any]", values.get("_made", {}))
         if name in values and name not in made:
             return values[name]
-        given = [
+        state = [
             (version(value), value.requires_grad)
             for key, value in values.items()
             if isinstance(value, Tensor) and key not in made
@@ -130,12 +130,12 @@ class lazy_property:
         inference = is_inference_mode_enabled()
         if name in values:
             before, was_inference = made[name]
-            if before == given and (inference or not was_inference):
+            if before == state and (inference or not was_inference):
                 return values[name]
         with enable_grad():
             value = self.wrapped(instance)
         # what it called may have made others
-        values["_made"] = {**values.get("_made", {}), name: (given, inference)}
+        values["_made"] = {**values.get("_made", {}), name: (state, inference)}
         values[name] = value
         return value
 

@@ -127,21 +127,21 @@ class Transform:
         return x, y
 
     def _state(self) -> list[Any]:
-        """Return of x, y and the tensors of the settings what tells whether they are as they were."""
+        """Return the identities, versions and needs of gradients of x, y and the tensors of the settings."""
         return [(id(each), version(each), each.requires_grad) for each in (*self._kept, *tensors_of(self))]
 
-    def _is_kept(self, given: Tensor, place: int) -> bool:
+    def _is_kept(self, value: Tensor, place: int) -> bool:
         """Tell whether the other one of x and y is in the cache as it would be computed now."""
-        if given is not self._kept[place] or given is None:
+        if value is not self._kept[place] or value is None:
             return False
         other, (state, was_recorded) = self._kept[1 - place], self._as_kept
         if state != self._state():
             return False
-        if other.is_inference() and not (given.is_inference() or is_inference_mode_enabled()):
+        if other.is_inference() and not (value.is_inference() or is_inference_mode_enabled()):
             return False
         # what was made without a graph serves where there would be none
         return (
-            was_recorded or not is_grad_enabled() or not any(each.requires_grad for each in (given, *tensors_of(self)))
+            was_recorded or not is_grad_enabled() or not any(each.requires_grad for each in (value, *tensors_of(self)))
         )
 
     def _call(self, x: Tensor) -> Tensor:

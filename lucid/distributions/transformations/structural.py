@@ -247,7 +247,7 @@ class CatTransform(_Pieces):
         return CatTransform(self.transforms, self.dim, self.lengths, cache_size)
 
     def _lengths(self, shape: Sequence[int], back: bool) -> list[int]:
-        """Return how long the pieces are in a value of a shape, an x, or a y whose parts may be longer or shorter."""
+        """Return the lengths of the pieces of an x, or of a y, in which they may be longer or shorter."""
         if not back:
             return self.lengths
         return lengths_after(self.transforms, self.lengths, from_end(self.dim, len(shape)), shape)

@@ -35,7 +35,7 @@ def _last(title: str, shape: Sequence[int], dims: int = 1) -> Sequence[int]:
 
 
 def _sums_to_end(x: Tensor) -> Tensor:
-    """Return the sums of each and what comes after it, in the last dimension."""
+    """Return the sums of each and all after it, in the last dimension."""
     return x.flip(-1).cumsum(-1).flip(-1)
 
 
@@ -133,8 +133,8 @@ class CorrCholeskyTransform(Transform):
         n, tiny = self.forward_shape(x.shape)[-1], finfo(x.dtype).tiny
         one = eye(n, dtype=x.dtype, device=x.device)
         # each leaves 1 / cosh(x) of the length, as sqrt(1 - tanh(x)**2) without a difference
-        left = 2 * (sigmoid(2 * x) * sigmoid(-2 * x)).clamp(min=tiny).sqrt()
-        factors = vec_to_tril_matrix(left, diag=-1) + one.new_ones(n, n).triu()
+        shrinkage = 2 * (sigmoid(2 * x) * sigmoid(-2 * x)).clamp(min=tiny).sqrt()
+        factors = vec_to_tril_matrix(shrinkage, diag=-1) + one.new_ones(n, n).triu()
         remaining = factors.cumprod(-1).clamp(min=tiny)
         return (vec_to_tril_matrix(x.tanh(), diag=-1) + one) * pad(remaining[..., :-1], (1, 0), value=1)
 
