@@ -161,7 +161,7 @@ def _with_length(shape: Sequence[int], dim: int, length: int) -> tuple[int, ...]
 def lengths_after(
     parts: Sequence[Transform], lengths: Sequence[int], dim: int, shape: Sequence[int] | None = None
 ) -> list[int]:
-    """Return how long pieces of a dimension, `lengths` long, are after their transforms.
+    """Return the lengths of pieces of a dimension, `lengths` long, after their transforms.
 
     A dimension counted from the start is one of the batch, whose length no transform changes. The other sizes of
     `shape` are looked at by transforms of several dimensions alone.
@@ -247,7 +247,7 @@ class CatTransform(_Pieces):
         return CatTransform(self.transforms, self.dim, self.lengths, cache_size)
 
     def _lengths(self, shape: Sequence[int], back: bool) -> list[int]:
-        """Return the lengths of the pieces of an x, or of a y, in which they may be longer or shorter."""
+        """Return the lengths of the pieces of an x, or of a y, with parts that may be longer or shorter."""
         if not back:
             return self.lengths
         return lengths_after(self.transforms, self.lengths, from_end(self.dim, len(shape)), shape)
