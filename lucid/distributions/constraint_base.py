@@ -6,6 +6,7 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 from lucid.errors import SettingError, ShapeError
+from lucid.ops.shape.broadcasting import broadcast_tensors
 from lucid.ops.shape.joining import cat, stack
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 # what has an underscore is public, as in PyTorch, by another name or for `isinstance`
 # pyright: reportUnusedClass=false
 
-__all__ = ["Constraint", "MixtureSameFamilyConstraint", "all_of", "is_dependent"]
+__all__ = ["Constraint", "MixtureSameFamilyConstraint", "all_of", "from_end", "is_dependent", "of_pieces"]
 
 
 class Constraint:
@@ -50,6 +51,42 @@ def _constraint(value: object, name: str) -> Constraint:
 def all_of(met: Tensor, dims: int) -> Tensor:
     """Return whether a condition holds in all of the last dimensions."""
     return met.all(tuple(range(-dims, 0))) if dims else met
+
+
+def of_pieces(
+    terms: Sequence[Tensor],
+    events: Sequence[int],
+    dim: int,
+    event_dim: int,
+    reduced: Callable[[Tensor, int], Tensor],
+    joined: Callable[[Sequence[Tensor], int], Tensor],
+) -> Tensor:
+    """Return the sum, or whether all hold, over the pieces along a dimension that make up each event.
+
+    Parameters
+    ----------
+    terms : sequence of Tensor
+        Of each piece, without the dimensions of its events.
+    events : sequence of int
+        How many these are.
+    dim : int
+        That of the pieces, counted from the end.
+    event_dim : int
+        How many dimensions an event of all pieces has.
+    reduced : callable
+        Gives the sum, or whether all hold, over some last dimensions.
+    joined : callable
+        Puts together pieces that are events of their own.
+    """
+    within = dim + event_dim >= 0
+    inner = max(events) if within else event_dim
+    wide = [reduced(term, inner - own) for term, own in zip(terms, events, strict=True)]
+    return reduced(stack(broadcast_tensors(*wide), -1), 1) if within else joined(wide, dim + event_dim)
+
+
+def from_end(dim: int, dims: int) -> int:
+    """Return a dimension counted from the end."""
+    return dim - dims if dim >= 0 else dim
 
 
 # ---- those that depend on a distribution's parameters ----
@@ -204,6 +241,12 @@ class _Pieces(Constraint):
         if not -value.dim() <= self.dim < value.dim():
             raise ShapeError(f"expected values with a dimension {self.dim}, got {value.dim()} dimensions")
 
+    def _all(self, value: Tensor, pieces: Sequence[Tensor], joined: Any) -> Tensor:
+        """Return of each event whether all of its pieces are in their sets."""
+        met = [each.check(piece) for each, piece in zip(self.cseq, pieces, strict=True)]
+        events = [each.event_dim for each in self.cseq]
+        return of_pieces(met, events, from_end(self.dim, value.dim()), self.event_dim, all_of, joined)
+
 
 class _Cat(_Pieces):
     """A constraint for each of some pieces, `lengths` long, of a dimension."""
@@ -216,8 +259,7 @@ class _Cat(_Pieces):
 
     def check(self, value: Tensor) -> Tensor:
         self._check_dim(value)
-        pieces = value.split(self.lengths, self.dim)
-        return cat([each.check(piece) for each, piece in zip(self.cseq, pieces, strict=True)], self.dim)
+        return self._all(value, value.split(self.lengths, self.dim), cat)
 
 
 class _Stack(_Pieces):
@@ -225,10 +267,9 @@ class _Stack(_Pieces):
 
     @property
     def event_dim(self) -> int:
-        most = super().event_dim
-        return most + 1 if self.dim + most < 0 else most
+        # counted from the start it is one of the batch
+        return super().event_dim + (self.dim < 0)
 
     def check(self, value: Tensor) -> Tensor:
         self._check_dim(value)
-        pieces = value.unbind(self.dim)
-        return stack([each.check(piece) for each, piece in zip(self.cseq, pieces, strict=True)], self.dim)
+        return self._all(value, value.unbind(self.dim), stack)

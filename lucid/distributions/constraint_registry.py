@@ -10,6 +10,7 @@ import functools
 from typing import TYPE_CHECKING, Any
 
 from lucid.distributions import constraints, transforms
+from lucid.distributions.transformations.structural import lengths_after
 from lucid.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -104,7 +105,10 @@ def _corr_cholesky(constraint: Any, registry: Any) -> Transform:
 
 @_both(constraints.cat)
 def _cat(constraint: Any, registry: Any) -> Transform:
-    return transforms.CatTransform([registry(each) for each in constraint.cseq], constraint.dim, constraint.lengths)
+    parts = [registry(each) for each in constraint.cseq]
+    # the lengths are those of what comes out
+    lengths = lengths_after([part.inv for part in parts], constraint.lengths, constraint.dim)
+    return transforms.CatTransform(parts, constraint.dim, lengths)
 
 
 @_both(constraints.stack)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from lucid.base.limits import finfo
 from lucid.distributions import constraint_base as base
 from lucid.distributions.constraint_base import Constraint, MixtureSameFamilyConstraint, all_of, is_dependent
+from lucid.errors import ShapeError
 from lucid.ops.creation.filling import full
 from lucid.ops.decomposition.matrix_norms import vector_norm
 from lucid.ops.decomposition.spectral import eigvalsh
@@ -165,92 +166,113 @@ class _IntegerGreaterThan(_Above):
 # ---- vectors ----
 
 
-class _OneHot(Constraint):
+class _Event(Constraint):
+    """Base of those of vectors and matrices."""
+
+    def check(self, value: Tensor) -> Tensor:
+        if value.dim() < self.event_dim:
+            raise ShapeError(f"expected values of at least {self.event_dim} dimensions, got {value.dim()}")
+        return self._met(value)
+
+    def _met(self, value: Tensor) -> Tensor:
+        raise NotImplementedError
+
+
+def _floating(value: Tensor) -> Tensor:
+    """Return whole numbers as float64, others as they are."""
+    return value if value.is_floating_point() else value.double()
+
+
+class _OneHot(_Event):
     is_discrete, event_dim = True, 1
     words = "of one 1 in each row, and 0"
 
-    def check(self, value: Tensor) -> Tensor:
+    def _met(self, value: Tensor) -> Tensor:
         return boolean.check(value).all(-1) & (value.sum(-1) == 1)
 
 
-class _Simplex(Constraint):
+class _Simplex(_Event):
     event_dim = 1
     words = "of 0 and more that sum to 1 in each row"
 
-    def check(self, value: Tensor) -> Tensor:
+    def _met(self, value: Tensor) -> Tensor:
+        value = _floating(value)
         # the rounding of a sum of n shares grows no faster than with the root of n
         close = max(1e-6, finfo(value.dtype).eps * (1 + value.shape[-1]) ** 0.5)
         return (value >= 0).all(-1) & ((value.sum(-1) - 1).abs() < close)
 
 
-class _Multinomial(_Below):
+class _Multinomial(_Event, _Below):
     is_discrete, event_dim = True, 1
 
     @property
     def words(self) -> str:
         return f"of counts that sum to at most {_shown(self.upper_bound)} in each row"
 
-    def check(self, value: Tensor) -> Tensor:
+    def _met(self, value: Tensor) -> Tensor:
         return (value >= 0).all(-1) & (value.sum(-1) <= self.upper_bound)
 
 
 # ---- matrices ----
 
 
-class _LowerTriangular(Constraint):
+class _LowerTriangular(_Event):
     event_dim = 2
     words = "that are lower triangular matrices"
 
-    def check(self, value: Tensor) -> Tensor:
+    def _met(self, value: Tensor) -> Tensor:
         return all_of(value.tril() == value, 2)
 
 
 class _LowerCholesky(_LowerTriangular):
     words = "that are lower triangular matrices with a diagonal above 0"
 
-    def check(self, value: Tensor) -> Tensor:
-        return super().check(value) & (value.diagonal(dim1=-2, dim2=-1) > 0).all(-1)
+    def _met(self, value: Tensor) -> Tensor:
+        return super()._met(value) & (value.diagonal(dim1=-2, dim2=-1) > 0).all(-1)
 
 
 class _CorrCholesky(_LowerCholesky):
     words = "that are lower triangular matrices with a diagonal above 0 and rows of length 1"
 
-    def check(self, value: Tensor) -> Tensor:
+    def _met(self, value: Tensor) -> Tensor:
+        value = _floating(value)
         close = finfo(value.dtype).eps * value.shape[-1] * 10
         length = vector_norm(value.detach(), dim=-1)
-        return super().check(value) & ((length - 1).abs() <= close).all(-1)
+        return super()._met(value) & ((length - 1).abs() <= close).all(-1)
 
 
-class _Square(Constraint):
+class _Square(_Event):
     event_dim = 2
     words = "that are square matrices"
 
-    def check(self, value: Tensor) -> Tensor:
+    def _met(self, value: Tensor) -> Tensor:
         return full(value.shape[:-2], value.shape[-2] == value.shape[-1], device=value.device)
 
 
 class _Symmetric(_Square):
     words = "that are symmetric matrices"
 
-    def check(self, value: Tensor) -> Tensor:
+    def _met(self, value: Tensor) -> Tensor:
         if value.shape[-2] != value.shape[-1]:
-            return super().check(value)
+            return super()._met(value)
         return all_of(isclose(value, value.mT, atol=1e-6), 2)
 
 
 class _PositiveSemidefinite(_Symmetric):
     words = "that are positive semidefinite matrices"
 
-    def check(self, value: Tensor) -> Tensor:
-        met = super().check(value)
+    def _met(self, value: Tensor) -> Tensor:
+        value = _floating(value)
+        met = super()._met(value)
         return met & (eigvalsh(value) >= 0).all(-1) if value.shape[-2] == value.shape[-1] else met
 
 
 class _PositiveDefinite(_Symmetric):
     words = "that are positive definite matrices"
 
-    def check(self, value: Tensor) -> Tensor:
-        met = super().check(value)
+    def _met(self, value: Tensor) -> Tensor:
+        value = _floating(value)
+        met = super()._met(value)
         finite = all_of(value.isfinite(), 2)
         return met & finite & (cholesky_ex(value).info == 0) if value.shape[-2] == value.shape[-1] else met
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from lucid.arguments import unfit
 from lucid.autograd.entry import grad
-from lucid.autograd.modes.state import enable_grad, no_grad
+from lucid.autograd.modes.state import enable_grad, inference_mode, is_grad_enabled, no_grad
+from lucid.autograd.products import Level, Running
 from lucid.distributions import constraints
 from lucid.distributions.utils import named_tensors, sum_rightmost, value_beside
 from lucid.errors import ArgumentError, SettingError, ShapeError
@@ -325,11 +326,15 @@ class ExponentialFamily(Distribution):
 
     def _mean_statistics(self) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...], Tensor]:
         """Return theta, the means of t(x), equal to the slopes of F, and F, all of them with their gradients."""
-        with enable_grad():
-            thetas = tuple(t if t.requires_grad else t.detach().requires_grad_() for t in self._natural_params)
-            value = self._log_normalizer(*thetas)
-            slopes: Any = grad(value.sum(), thetas, create_graph=True)
-        return thetas, slopes, value
+        thetas = self._natural_params
+        # a level of its own: what comes out is on a graph only if a parameter is, in any grad mode
+        level = Level(recording=is_grad_enabled())
+        with inference_mode(False), enable_grad():
+            entered = tuple(level.enter(theta) for theta in thetas)
+            with Running(level):
+                value = self._log_normalizer(*entered)
+            slopes: Any = grad(value.sum(), entered, create_graph=True)
+        return thetas, tuple(level.leave(slope) for slope in slopes), level.leave(value)
 
     def entropy(self) -> Tensor:
         """Return ``F(theta) - <theta, slope of F> - mean of k(x)``."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any
+import math
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from lucid.arguments import shown
-from lucid.autograd.modes.state import enable_grad
+from lucid.autograd.base import INFERENCE, version_of
+from lucid.autograd.modes.state import enable_grad, is_inference_mode_enabled
 from lucid.base.dtype import get_default_dtype, promote_types, result_type
 from lucid.base.gpu import is_gpu_array
 from lucid.base.limits import finfo
@@ -23,7 +25,7 @@ from lucid.ops.shape.broadcasting import broadcast_tensors
 from lucid.tensor import Tensor
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from lucid.base.device import Device
     from lucid.base.dtype import dtype as Dtype
@@ -150,14 +152,51 @@ def probs_to_logits(probs: Tensor, is_binary: bool = False) -> Tensor:
     return bounded.log() - (-bounded).log1p() if is_binary else bounded.log()
 
 
-class lazy_property(functools.cached_property[Any]):
-    """A value that is computed, with gradients, when it is first asked for, and kept by the instance."""
+def version(tensor: Tensor) -> int | None:
+    """Return the number of changes in place of a tensor; None of an inference tensor, as it counts none."""
+    counter = version_of(tensor)
+    return None if counter is INFERENCE else counter[0]
+
+
+class lazy_property:
+    """A value that is computed, with gradients, when it is asked for, and kept by the instance.
+
+    It is computed anew after a change in place of what the instance was given, and what was computed in inference mode
+    is not for use outside. A value that is set stays.
+    """
+
+    def __init__(self, wrapped: Callable[[Any], Any]) -> None:
+        self.wrapped, self.__doc__ = wrapped, wrapped.__doc__
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __set__(self, instance: Any, value: Any) -> None:
+        vars(instance)[self.name] = value
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         if instance is None:
             return self
+        values = cast("dict[str, Any]", vars(instance))
+        name, made = self.name, cast("dict[str, Any]", values.get("_made", {}))
+        if name in values and name not in made:
+            return values[name]
+        state = [
+            (version(value), value.requires_grad)
+            for key, value in values.items()
+            if isinstance(value, Tensor) and key not in made
+        ]
+        inference = is_inference_mode_enabled()
+        if name in values:
+            before, was_inference = made[name]
+            if before == state and (inference or not was_inference):
+                return values[name]
         with enable_grad():
-            return super().__get__(instance, owner)
+            value = self.wrapped(instance)
+        # what it called may have made others
+        values["_made"] = {**values.get("_made", {}), name: (state, inference)}
+        values[name] = value
+        return value
 
 
 def _triangle(size: int, diag: int, like: Tensor) -> Any:
@@ -186,10 +225,14 @@ def vec_to_tril_matrix(vec: Tensor, diag: int = 0) -> Tensor:
     tensor([[1., 0.],
             [2., 3.]])
     """
+    if vec.dim() < 1:
+        raise ShapeError("vec_to_tril_matrix: expected one dimension or more, got a number")
     count = vec.shape[-1]
     # of no elements the largest, as a triangle below the diagonal has none in a matrix of one row
-    size = next((n for n in range(count + abs(diag) + 1, -1, -1) if _held(n, diag) == count), -1)
-    if size < 0:
+    size = math.isqrt(count)
+    while _held(size + 1, diag) <= count:
+        size += 1
+    if _held(size, diag) != count:
         raise ShapeError(f"vec_to_tril_matrix: expected as many elements as a triangle has, got {count}")
     rows, columns = _triangle(size, diag, vec)
     flat = vec.new_zeros((*vec.shape[:-1], size * size))
@@ -199,7 +242,11 @@ def vec_to_tril_matrix(vec: Tensor, diag: int = 0) -> Tensor:
 
 def _held(size: int, diag: int) -> int:
     """Return how many elements a triangle holds."""
-    return sum(min(max(row + 1 + diag, 0), size) for row in range(size))
+    if diag < 0:
+        rows = max(size + diag, 0)
+        return rows * (rows + 1) // 2
+    above = max(size - 1 - diag, 0)
+    return size * size - above * (above + 1) // 2
 
 
 def _sum_rightmost(value: Tensor, dim: int) -> Tensor:  # pyright: ignore[reportUnusedFunction]

@@ -100,6 +100,55 @@ def test_is_nothing_of_itself(name):
     assert kl_divergence(make(), make()).item() == pytest.approx(0, abs=1e-12)
 
 
+@pytest.mark.parametrize(("first", "second"), PAIRS)
+def test_batches_broadcast(first, second):
+    """Of one p and several q, of several p and one q, and of rows and columns of them, each has that of the two."""
+    p, q = MAKERS[first][0](), MAKERS[second][1]()
+    expected = kl_divergence(p, q).item()
+    for some, others, shape in (((), (3,), (3,)), ((3,), (), (3,)), ((2, 1), (3,), (2, 3)), ((), (4, 1), (4, 1))):
+        found = kl_divergence(p.expand(some), q.expand(others))
+        assert found.shape == shape
+        np.testing.assert_allclose(found.tolist(), np.full(shape, expected), rtol=1e-12)
+
+
+def test_transforms_that_change_dimensions():
+    """The divergence of each of a batch is its base's, with events that gain or lose dimensions by the transforms."""
+    away = n([1.0, 2.0, 3.0])
+    for transform, size in (
+        (d.ReshapeTransform((4,), (2, 2)), (4,)),
+        (d.ReshapeTransform((2, 2), (4,)), (2, 2)),
+        (d.CorrCholeskyTransform(), (3,)),
+    ):
+        wide = away.reshape(3, *(1 for _ in size)).expand(3, *size)
+        p, q = (d.TransformedDistribution(d.Normal(at, n(1.0)), transform) for at in (wide * 0, wide))
+        expected = 0.5 * np.prod(size) * np.array([1.0, 4.0, 9.0])
+        np.testing.assert_allclose(kl_divergence(p, q).tolist(), expected, rtol=1e-12)
+
+
+def test_what_no_parameter_requires_is_on_no_graph():
+    """Entropy and divergence by a normaliser require grad if a parameter does, and are numbers in each grad mode."""
+
+    def both(df):
+        p, q = (d.Wishart(count, n(M)) for count in (df, n(4.0)))
+        return kl_divergence(p, q), d.ExponentialFamily.entropy(d.Gamma(df, n(1.0)))
+
+    expected = [value.item() for value in both(n(3.0))]
+    assert not any(value.requires_grad for value in both(n(3.0)))
+    assert all(value.requires_grad for value in both(n(3.0).requires_grad_()))
+    for mode in (lucid.no_grad, lucid.inference_mode):
+        with mode():
+            for df in (n(3.0), n(3.0).requires_grad_()):
+                found = both(df)
+                assert [value.item() for value in found] == expected
+                assert not any(value.requires_grad for value in found)
+    step = 1e-4
+    for which in (0, 1):
+        slope = lucid.func.grad(lambda df, which=which: both(df)[which])(n(3.0))
+        assert not slope.requires_grad
+        above, below = both(n(3.0 + step))[which].item(), both(n(3.0 - step))[which].item()
+        assert slope.item() == pytest.approx((above - below) / (2 * step), rel=1e-6)
+
+
 FAMILIES = ["Bernoulli", "Beta", "ContinuousBernoulli", "Dirichlet", "Exponential", "Gamma", "Normal", "Poisson"]
 
 

@@ -309,3 +309,22 @@ def test_each_form_of_a_covariance_is_of_the_same_numbers(rng):
             for found, expected in zip(named, wanted, strict=True):
                 array = found.cpu().numpy()
                 np.testing.assert_allclose(array, np.broadcast_to(expected, array.shape), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [lucid.float32, lucid.float64])
+@pytest.mark.parametrize(("above", "size"), [(0.01, 2), (0.05, 2), (0.2, 3), (0.01, 5), (1.0, 10)])
+def test_drawn_matrices_are_definite(above, size, dtype):
+    """Each draw of few degrees of freedom is in the support, whatever rounding does, and has the mean of all."""
+    found = d.Wishart(of(size - 1 + above, dtype), scale_tril=of(np.eye(size), dtype))
+    draws = found.sample((2000,))
+    assert found.support.check(draws).all()
+    assert found.log_prob(draws).isfinite().all()
+    away = (draws.mean(0) - found.mean).abs() / found.stddev * 2000**0.5
+    assert away.max().item() < 6
+
+
+def test_powers_are_not_zero():
+    """Draws of a Weibull distribution of a small concentration are above 0, as its support is."""
+    found = d.Weibull(of(1.0, lucid.float32), of(0.02, lucid.float32))
+    for draws in (found.sample((2000,)), found.rsample((2000,))):
+        assert found.support.check(draws).all()

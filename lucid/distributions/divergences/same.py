@@ -18,6 +18,7 @@ from lucid.distributions.families.trials import Bernoulli, Binomial, Geometric, 
 from lucid.distributions.kl import kl_divergence, register_kl
 from lucid.distributions.utils import euler_constant, sum_rightmost
 from lucid.ops.activation.sigmoid import softplus
+from lucid.ops.base.dims import common_shape
 from lucid.ops.decomposition.triangular import solve_triangular
 from lucid.ops.elementwise.exponential import xlog1py, xlogy
 from lucid.ops.elementwise.selection import where
@@ -28,6 +29,13 @@ from lucid.ops.elementwise.special import digamma, lgamma
 
 if TYPE_CHECKING:
     from lucid.tensor import Tensor
+
+
+def _of_one_batch(p: Any, q: Any) -> tuple[Any, Any]:
+    """Return both with the batch shape that they have together, for formulas that count dimensions."""
+    shape = common_shape(tuple(p.batch_shape), tuple(q.batch_shape))
+    p, q = (each if each.batch_shape == shape else each.expand(shape) for each in (p, q))
+    return p, q
 
 
 @register_kl(Normal, Normal)
@@ -114,6 +122,7 @@ def _continuous_bernoulli(p: ContinuousBernoulli, q: ContinuousBernoulli) -> Ten
 
 @register_kl(Binomial, Binomial)
 def _binomial(p: Binomial, q: Binomial) -> Tensor:
+    p, q = _of_one_batch(p, q)
     each = _bernoulli(_trial(p), _trial(q))
     value = p.total_count * each
     if bool((p.total_count < q.total_count).any().item()):
@@ -194,10 +203,7 @@ def _transformed(p: TransformedDistribution, q: TransformedDistribution) -> Tens
             f"kl_divergence: {type(p).__name__} and {type(q).__name__}: of transformed distributions the transforms "
             "and the shapes of draws have to be the same"
         )
-    # what is part of a draw only after the transforms counts as well
-    more = len(p.event_shape) - len(p.base_dist.event_shape)
-    value = kl_divergence(p.base_dist, q.base_dist)
-    return sum_rightmost(value, max(more, 0)).expand(p.batch_shape) if more > 0 else value
+    return kl_divergence(p.base_dist, q.base_dist)
 
 
 @register_kl(ExponentialFamily, ExponentialFamily)
@@ -207,12 +213,13 @@ def _exponential_family(p: ExponentialFamily, q: ExponentialFamily) -> Tensor:
             "kl_divergence: expected a pair that is registered, or two of one exponential family, got "
             f"{type(p).__name__} and {type(q).__name__}"
         )
+    p, q = _of_one_batch(p, q)
     thetas, means, size = p._mean_statistics()
     others = q._natural_params
     total = q._log_normalizer(*others) - size
     for theta, other, mean in zip(thetas, others, means, strict=True):
         inner = (other - theta) * mean
-        total = total - sum_rightmost(inner, inner.dim() - size.dim())
+        total = total - sum_rightmost(inner, inner.dim() - len(p.batch_shape))
     return total
 
 

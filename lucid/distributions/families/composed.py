@@ -132,9 +132,9 @@ class TransformedDistribution(Distribution):
         title = type(self).__name__
         base = _distribution(base_distribution, f"{title}: base_distribution")
         chain: Any = [transforms] if isinstance(transforms, Transform) else transforms
-        if not isinstance(chain, list) or any(not isinstance(each, Transform) for each in cast("list[Any]", chain)):
+        if not isinstance(chain, list | tuple) or any(not isinstance(each, Transform) for each in cast("Any", chain)):
             raise ArgumentError(f"{title}: transforms: expected a Transform or a list of them, got {transforms!r}")
-        self.transforms: list[Transform] = chain
+        self.transforms: list[Transform] = [*cast("Any", chain)]
         transform = ComposeTransform(self.transforms)
         shape = (*base.batch_shape, *base.event_shape)
         taken = transform.domain.event_dim
@@ -190,7 +190,11 @@ class TransformedDistribution(Distribution):
 
     def log_prob(self, value: Tensor) -> Tensor:
         value = self._validate_sample(value)
-        dims, y, total = len(self.event_shape), value, 0.0
+        event = self.event_shape
+        batch = value.shape[: value.dim() - len(event)]
+        # each element of an event has its part in the determinant; a value of its shape stays the one in a cache
+        y = value if value.shape == (*batch, *event) else value.expand(*batch, *event)
+        dims, total = len(event), 0.0
         for transform in reversed(self.transforms):
             x = transform.inv(y)
             dims += transform.domain.event_dim - transform.codomain.event_dim

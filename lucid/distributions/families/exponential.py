@@ -117,6 +117,14 @@ class Weibull(TransformedDistribution):
         chain = [PowerTransform(self.concentration_reciprocal), AffineTransform(0, self.scale)]
         super().__init__(base, chain, validate_args)
 
+    def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
+        return Distribution.sample(self, sample_shape)
+
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
+        # a power of small numbers may be 0, which has no density
+        draws = super().rsample(sample_shape)
+        return draws.clamp(min=finfo(draws.dtype).tiny)
+
     @property
     def mean(self) -> Tensor:
         return self.scale * lgamma(1 + self.concentration_reciprocal).exp()

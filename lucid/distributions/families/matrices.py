@@ -124,7 +124,10 @@ class Wishart(ExponentialFamily):
         chi = (2 * standard_gamma((0.5 * freedom).expand(shape[:-1]))).sqrt()
         noise = standard_normal(shape, self.df.dtype, self.df.device).tril(-1)
         root = matmul(self._unbroadcasted_scale_tril, noise + chi.diag_embed())
-        return matmul(root, root.mT)
+        drawn = matmul(root, root.mT)
+        # as much more on the diagonal as rounding may take from the least eigenvalue: a draw is positive definite
+        more = 2 * n * finfo(drawn.dtype).eps
+        return drawn + (more * drawn.diagonal(dim1=-2, dim2=-1)).diag_embed()
 
     def _half_log_det(self) -> Tensor:
         return self._unbroadcasted_scale_tril.diagonal(dim1=-2, dim2=-1).log().sum(-1)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
+from lucid.autograd.modes.state import is_grad_enabled, is_inference_mode_enabled
 from lucid.distributions import constraints
-from lucid.distributions.utils import sum_rightmost, value_beside
+from lucid.distributions.distribution import Distribution
+from lucid.distributions.utils import sum_rightmost, value_beside, version
 from lucid.errors import ArgumentError, SettingError
 from lucid.tensor import Tensor
 
@@ -20,9 +22,26 @@ __all__ = ["ComposeTransform", "Transform", "identity_transform"]
 def same(first: object, second: object) -> bool:
     """Tell whether two settings are equal; the host waits for the elements of tensors."""
     if isinstance(first, Tensor) or isinstance(second, Tensor):
+        sizes = (tuple(getattr(each, "shape", ()))[::-1] for each in (first, second))
+        if any(one != two and 1 not in {one, two} for one, two in zip(*sizes, strict=False)):
+            return False
         met: Any = first == second
         return bool(met.all().item()) if isinstance(met, Tensor) else bool(met)
     return bool(first == second)
+
+
+def tensors_of(value: Any) -> list[Tensor]:
+    """Return the tensors among the settings of a transform or the parameters of a distribution, and of their parts."""
+    if isinstance(value, Tensor):
+        return [value]
+    if isinstance(value, list | tuple):
+        return [each for part in cast("Any", value) for each in tensors_of(part)]
+    if isinstance(value, _InverseTransform):
+        return tensors_of(value.inv)
+    if not isinstance(value, Transform | Distribution):
+        return []
+    parts = (part for name, part in vars(value).items() if name not in {"_kept", "_inv", "_as_kept"})
+    return [each for part in parts for each in tensors_of(part)]
 
 
 class Transform:
@@ -30,7 +49,8 @@ class Transform:
 
     A subclass has `domain` and `codomain`, constraints of what it takes and gives; `_call` and, or, `_inverse`; and
     where it is bijective `log_abs_det_jacobian`, the logarithm of the absolute determinant of its derivative, of x and
-    y both. With a `cache_size` of 1 the last x and y are kept, so that the inverse of that y is that x.
+    y both. With a `cache_size` of 1 the last x and y are kept, so that the inverse of that y is that x, as long as
+    neither these nor the settings change in place.
 
     >>> import lucid
     >>> exp = lucid.distributions.ExpTransform()
@@ -50,6 +70,7 @@ class Transform:
         self._cache_size = cache_size
         self._inv: Any = None
         self._kept: tuple[Any, Any] = (None, None)
+        self._as_kept: tuple[Any, bool] = (None, False)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_inv": None, "_kept": (None, None)}
@@ -93,14 +114,14 @@ class Transform:
 
     def __call__(self, x: Tensor) -> Tensor:
         """Return y for x."""
-        if x is self._kept[0] and x is not None:
+        if self._is_kept(x, 0):
             return self._kept[1]
         x = value_beside(type(self).__name__, x)
         return self._keep(x, self._call(x))[1]
 
     def _inv_call(self, y: Tensor) -> Tensor:
         """Return x for y."""
-        if y is self._kept[1] and y is not None:
+        if self._is_kept(y, 1):
             return self._kept[0]
         y = value_beside(type(self).__name__, y)
         return self._keep(self._inverse(y), y)[0]
@@ -108,7 +129,26 @@ class Transform:
     def _keep(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         if self._cache_size:
             self._kept = x, y
+            self._as_kept = self._state(), is_grad_enabled()
         return x, y
+
+    def _state(self) -> list[Any]:
+        """Return the identities, versions and needs of gradients of x, y and the tensors of the settings."""
+        return [(id(each), version(each), each.requires_grad) for each in (*self._kept, *tensors_of(self))]
+
+    def _is_kept(self, value: Tensor, place: int) -> bool:
+        """Tell whether the other one of x and y is in the cache as it would be computed now."""
+        if value is not self._kept[place] or value is None:
+            return False
+        other, (state, was_recorded) = self._kept[1 - place], self._as_kept
+        if state != self._state():
+            return False
+        if other.is_inference() and not (value.is_inference() or is_inference_mode_enabled()):
+            return False
+        # what was made without a graph serves where there would be none
+        return (
+            was_recorded or not is_grad_enabled() or not any(each.requires_grad for each in (value, *tensors_of(self)))
+        )
 
     def _call(self, x: Tensor) -> Tensor:
         raise NotImplementedError(f"{type(self).__name__} has no forward function")
@@ -215,6 +255,8 @@ class ComposeTransform(Transform):
 
     def __init__(self, parts: list[Transform], cache_size: int = 0) -> None:
         super().__init__(cache_size)
+        if isinstance(parts, Transform):
+            raise ArgumentError("ComposeTransform: parts: expected a list of transforms, got one; write [transform]")
         parts = list(parts)
         for part in parts:
             if not isinstance(part, Transform):

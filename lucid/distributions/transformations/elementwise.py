@@ -13,6 +13,8 @@ from lucid.distributions.utils import is_whole, sum_rightmost, tensor_or_number
 from lucid.ops.activation.sigmoid import sigmoid, softplus
 from lucid.ops.base.dims import common_shape
 from lucid.ops.base.promotion import promote_to_tensors
+from lucid.ops.elementwise.exponential import xlogy
+from lucid.ops.elementwise.selection import where
 from lucid.tensor import Tensor
 from lucid.tensor.layout import Size
 
@@ -92,12 +94,22 @@ class PowerTransform(Transform):
         return x**self.exponent
 
     def _inverse(self, y: Tensor) -> Tensor:
-        exponent = self.exponent
-        # a quotient of integers is of the default dtype
-        return y ** (1 / (exponent.to(y.dtype) if isinstance(exponent, Tensor) and is_whole(exponent) else exponent))
+        return y ** (1 / self._exponent_beside(y))
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
-        return (self.exponent * y / x).abs().log()
+        # of x and y the one that is the nearer to 1: the other may be 0 or infinite
+        exponent = self._exponent_beside(y)
+        if isinstance(exponent, Tensor):
+            of_y = exponent.abs() < 1
+            power, base = where(of_y, 1 - 1 / exponent, exponent - 1), where(of_y, y, x)
+            return exponent.abs().log() + xlogy(power, base.abs())
+        power, base = (1 - 1 / exponent, y) if abs(exponent) < 1 else (exponent - 1, x)
+        return math.log(abs(exponent)) + xlogy(power, base.abs())
+
+    def _exponent_beside(self, value: Tensor) -> Any:
+        exponent: Any = self.exponent
+        # a quotient of integers is of the default dtype
+        return exponent.to(value.dtype) if isinstance(exponent, Tensor) and is_whole(exponent) else exponent
 
     def forward_shape(self, shape: Sequence[int]) -> Size:
         return _broadcast(shape, self.exponent)

@@ -6,19 +6,21 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from lucid.distributions import constraints
+from lucid.distributions.constraint_base import from_end, of_pieces
 from lucid.distributions.transformations.base import Transform
 from lucid.distributions.utils import sum_rightmost
 from lucid.errors import ArgumentError, SettingError, ShapeError
+from lucid.ops.base.dims import common_shape
 from lucid.ops.shape.joining import cat, stack
 from lucid.tensor.layout import Size
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from lucid.distributions.constraints import Constraint
     from lucid.tensor import Tensor
 
-__all__ = ["CatTransform", "IndependentTransform", "ReshapeTransform", "StackTransform"]
+__all__ = ["CatTransform", "IndependentTransform", "ReshapeTransform", "StackTransform", "lengths_after"]
 
 
 def _is_transform(value: object, name: str) -> Any:
@@ -147,12 +149,41 @@ class ReshapeTransform(Transform):
         return Size((*_ends("ReshapeTransform", shape, self.out_shape), *self.in_shape))
 
 
+def _with_length(shape: Sequence[int], dim: int, length: int) -> tuple[int, ...]:
+    """Return a shape with another size of one dimension."""
+    sizes = [*shape]
+    if not -len(sizes) <= dim < len(sizes):
+        raise ShapeError(f"CatTransform: expected a shape with a dimension {dim}, got {tuple(shape)}")
+    sizes[dim] = length
+    return tuple(sizes)
+
+
+def lengths_after(
+    parts: Sequence[Transform], lengths: Sequence[int], dim: int, shape: Sequence[int] | None = None
+) -> list[int]:
+    """Return the lengths of pieces of a dimension, `lengths` long, after their transforms.
+
+    A dimension counted from the start is one of the batch, whose length no transform changes. The other sizes of
+    `shape` are looked at by transforms of several dimensions alone.
+    """
+    after: list[int] = []
+    for part, length in zip(parts, lengths, strict=True):
+        if dim >= 0 or dim + part.domain.event_dim < 0:
+            after.append(length)
+            continue
+        sizes = shape or (1,) * max(part.domain.event_dim, -dim)
+        after.append(part.forward_shape(_with_length(sizes, dim, length))[dim])
+    return after
+
+
 class _Pieces(Transform):
     """The base of transforms of pieces of a dimension."""
 
     def __init__(self, tseq: Sequence[Transform], dim: int, cache_size: int) -> None:
         super().__init__(cache_size)
         each = [_is_transform(part, f"{type(self).__name__}: tseq") for part in tseq]
+        if not each:
+            raise SettingError(f"{type(self).__name__}: tseq: expected one transform or more, got none")
         self.transforms: list[Transform] = [part.with_cache(cache_size) for part in each] if cache_size else each
         self.dim = dim
 
@@ -160,17 +191,28 @@ class _Pieces(Transform):
     def bijective(self) -> bool:
         return all(part.bijective for part in self.transforms)
 
-    def _split(self, value: Tensor) -> Sequence[Tensor]:
+    def _split(self, value: Tensor, back: bool = False) -> Sequence[Tensor]:
+        """Return the pieces of x, or of y."""
         raise NotImplementedError
 
-    def _joined(self, pieces: list[Tensor]) -> Tensor:
+    def _joined(self, pieces: Sequence[Tensor], dim: int) -> Tensor:
         raise NotImplementedError
 
     def _call(self, x: Tensor) -> Tensor:
-        return self._joined([part(piece) for part, piece in zip(self.transforms, self._split(x), strict=True)])
+        return self._joined(
+            [part(piece) for part, piece in zip(self.transforms, self._split(x), strict=True)], self.dim
+        )
 
     def _inverse(self, y: Tensor) -> Tensor:
-        return self._joined([part.inv(piece) for part, piece in zip(self.transforms, self._split(y), strict=True)])
+        pieces = zip(self.transforms, self._split(y, back=True), strict=True)
+        return self._joined([part.inv(piece) for part, piece in pieces], self.dim)
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        pieces = zip(self.transforms, self._split(x), self._split(y, back=True), strict=True)
+        terms = [part.log_abs_det_jacobian(before, after) for part, before, after in pieces]
+        events = [part.domain.event_dim for part in self.transforms]
+        dim = from_end(self.dim, x.dim())
+        return of_pieces(terms, events, dim, self.domain.event_dim, sum_rightmost, self._joined)
 
 
 class CatTransform(_Pieces):
@@ -204,22 +246,30 @@ class CatTransform(_Pieces):
             return self
         return CatTransform(self.transforms, self.dim, self.lengths, cache_size)
 
-    def _split(self, value: Tensor) -> Sequence[Tensor]:
-        return value.split(self.lengths, self.dim)
+    def _lengths(self, shape: Sequence[int], back: bool) -> list[int]:
+        """Return the lengths of the pieces of an x, or of a y, with parts that may be longer or shorter."""
+        if not back:
+            return self.lengths
+        return lengths_after(self.transforms, self.lengths, from_end(self.dim, len(shape)), shape)
 
-    def _joined(self, pieces: list[Tensor]) -> Tensor:
-        return cat(pieces, self.dim)
+    def _split(self, value: Tensor, back: bool = False) -> Sequence[Tensor]:
+        return value.split(self._lengths(value.shape, back), self.dim)
 
-    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
-        most = self.event_dim
-        terms: list[Tensor] = []
-        for part, before, after in zip(self.transforms, self._split(x), self._split(y), strict=True):
-            term = part.log_abs_det_jacobian(before, after)
-            terms.append(sum_rightmost(term, most - part.event_dim))
-        dim = self.dim - x.dim() if self.dim >= 0 else self.dim
-        if dim + most < 0:
-            return cat(terms, dim + most)
-        return sum(terms[1:], terms[0])
+    def _joined(self, pieces: Sequence[Tensor], dim: int) -> Tensor:
+        return cat(pieces, dim)
+
+    def _shape(self, shape: Sequence[int], back: bool) -> Size:
+        pieces = [_with_length(shape, self.dim, length) for length in self._lengths(shape, back)]
+        parts = zip(self.transforms, pieces, strict=True)
+        shapes = [part.inverse_shape(piece) if back else part.forward_shape(piece) for part, piece in parts]
+        wide = common_shape(*(_with_length(each, self.dim, 1) for each in shapes))
+        return Size(_with_length(wide, self.dim, sum(each[self.dim] for each in shapes)))
+
+    def forward_shape(self, shape: Sequence[int]) -> Size:
+        return self._shape(shape, back=False)
+
+    def inverse_shape(self, shape: Sequence[int]) -> Size:
+        return self._shape(shape, back=True)
 
     @constraints.dependent_property
     def domain(self) -> Constraint:
@@ -227,7 +277,8 @@ class CatTransform(_Pieces):
 
     @constraints.dependent_property
     def codomain(self) -> Constraint:
-        return constraints.cat([part.codomain for part in self.transforms], self.dim, self.lengths)
+        lengths = lengths_after(self.transforms, self.lengths, self.dim)
+        return constraints.cat([part.codomain for part in self.transforms], self.dim, lengths)
 
 
 class StackTransform(_Pieces):
@@ -245,7 +296,7 @@ class StackTransform(_Pieces):
     def with_cache(self, cache_size: int = 1) -> Transform:
         return self if self._cache_size == cache_size else StackTransform(self.transforms, self.dim, cache_size)
 
-    def _split(self, value: Tensor) -> Sequence[Tensor]:
+    def _split(self, value: Tensor, back: bool = False) -> Sequence[Tensor]:
         pieces = value.unbind(self.dim)
         if len(pieces) != len(self.transforms):
             raise ShapeError(
@@ -254,12 +305,23 @@ class StackTransform(_Pieces):
             )
         return pieces
 
-    def _joined(self, pieces: list[Tensor]) -> Tensor:
-        return stack(pieces, self.dim)
+    def _joined(self, pieces: Sequence[Tensor], dim: int) -> Tensor:
+        return stack(pieces, dim)
 
-    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
-        pairs = zip(self.transforms, self._split(x), self._split(y), strict=True)
-        return self._joined([part.log_abs_det_jacobian(before, after) for part, before, after in pairs])
+    def _shape(self, shapes: Callable[[Transform, tuple[int, ...]], Any], shape: Sequence[int]) -> Size:
+        rest = [*shape]
+        if not -len(rest) <= self.dim < len(rest):
+            raise ShapeError(f"StackTransform: expected a shape with a dimension {self.dim}, got {tuple(shape)}")
+        size = rest.pop(self.dim)
+        wide = common_shape(*(tuple(shapes(part, tuple(rest))) for part in self.transforms))
+        place = self.dim if self.dim >= 0 else len(wide) + 1 + self.dim
+        return Size((*wide[:place], size, *wide[place:]))
+
+    def forward_shape(self, shape: Sequence[int]) -> Size:
+        return self._shape(lambda part, piece: part.forward_shape(piece), shape)
+
+    def inverse_shape(self, shape: Sequence[int]) -> Size:
+        return self._shape(lambda part, piece: part.inverse_shape(piece), shape)
 
     @constraints.dependent_property
     def domain(self) -> Constraint:

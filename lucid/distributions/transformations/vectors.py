@@ -12,7 +12,7 @@ from lucid.distributions.utils import tril_matrix_to_vec, vec_to_tril_matrix
 from lucid.errors import ShapeError
 from lucid.ops.activation.sigmoid import logsigmoid, sigmoid, softplus
 from lucid.ops.activation.softmax import softmax
-from lucid.ops.creation.ranges import arange, eye
+from lucid.ops.creation.ranges import arange, eye, tril_indices
 from lucid.ops.decomposition.triangular import cholesky
 from lucid.ops.shape.padding import pad
 from lucid.tensor.layout import Size
@@ -34,6 +34,11 @@ def _last(title: str, shape: Sequence[int], dims: int = 1) -> Sequence[int]:
     return shape
 
 
+def _sums_to_end(x: Tensor) -> Tensor:
+    """Return the sums of each and all after it, in the last dimension."""
+    return x.flip(-1).cumsum(-1).flip(-1)
+
+
 class SoftmaxTransform(Transform):
     """``y = softmax(x)`` of the last dimension: shares that determine x up to a constant.
 
@@ -48,9 +53,11 @@ class SoftmaxTransform(Transform):
     _settings = ()
 
     def _call(self, x: Tensor) -> Tensor:
+        self.forward_shape(x.shape)
         return softmax(x, -1)
 
     def _inverse(self, y: Tensor) -> Tensor:
+        self.inverse_shape(y.shape)
         return y.log()
 
     def forward_shape(self, shape: Sequence[int]) -> Any:
@@ -74,24 +81,28 @@ class StickBreakingTransform(Transform):
 
     @staticmethod
     def _to_come(x: Tensor) -> Tensor:
-        """Return the logarithms of how many pieces come after each."""
-        return arange(x.shape[-1], 0, -1, dtype=x.dtype, device=x.device).log()
+        """Return how many pieces come after each."""
+        return arange(x.shape[-1], 0, -1, dtype=x.dtype, device=x.device)
 
     def _call(self, x: Tensor) -> Tensor:
-        # never all of what is left, so that each share has a logarithm
-        limits = finfo(x.dtype)
-        part = sigmoid(x - self._to_come(x)).clamp(limits.tiny, 1 - limits.eps)
-        remaining = (1 - part).cumprod(-1)
-        return pad(part, (0, 1), value=1) * pad(remaining, (1, 0), value=1)
+        self.forward_shape(x.shape)
+        # what is left is no difference, which would have no digits, and never nothing, so that each share has a
+        # logarithm
+        tiny = finfo(x.dtype).tiny
+        x = x - self._to_come(x).log()
+        remaining = sigmoid(-x).clamp(min=tiny).cumprod(-1)
+        return (pad(sigmoid(x), (0, 1), value=1) * pad(remaining, (1, 0), value=1)).clamp(min=tiny)
 
     def _inverse(self, y: Tensor) -> Tensor:
-        pieces = y[..., :-1]
-        remaining = (1 - pieces.cumsum(-1)).clamp(min=finfo(y.dtype).tiny)
-        return pieces.log() - remaining.log() + self._to_come(pieces)
+        self.inverse_shape(y.shape)
+        pieces, remaining = y[..., :-1], _sums_to_end(y[..., 1:]).clamp(min=finfo(y.dtype).tiny)
+        return pieces.log() - remaining.log() + self._to_come(pieces).log()
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
-        x = x - self._to_come(x)
-        return (logsigmoid(-x) + y[..., :-1].log()).sum(-1)
+        # what a piece leaves is a factor of its own slope and of each share after it
+        to_come = self._to_come(x)
+        x = x - to_come.log()
+        return (logsigmoid(x) + to_come * logsigmoid(-x)).sum(-1)
 
     def forward_shape(self, shape: Sequence[int]) -> Size:
         _last("StickBreakingTransform", shape)
@@ -110,8 +121,8 @@ class CorrCholeskyTransform(Transform):
 
     >>> import lucid
     >>> factor = lucid.distributions.CorrCholeskyTransform()(lucid.tensor([0.5, -0.5, 1.0]))
-    >>> (factor @ factor.mT).diagonal()
-    tensor([1., 1., 1.])
+    >>> lucid.allclose((factor @ factor.mT).diagonal(), lucid.ones(3))
+    True
     """
 
     domain, codomain = constraints.real_vector, constraints.corr_cholesky
@@ -119,20 +130,24 @@ class CorrCholeskyTransform(Transform):
     _settings = ()
 
     def _call(self, x: Tensor) -> Tensor:
-        x = x.tanh()
-        eps = finfo(x.dtype).eps
-        r = vec_to_tril_matrix(x.clamp(-1 + eps, 1 - eps), diag=-1)
-        remaining = (1 - r.square()).sqrt().cumprod(-1)
-        return (r + eye(r.shape[-1], dtype=r.dtype, device=r.device)) * pad(remaining[..., :-1], (1, 0), value=1)
+        n, tiny = self.forward_shape(x.shape)[-1], finfo(x.dtype).tiny
+        one = eye(n, dtype=x.dtype, device=x.device)
+        # each leaves 1 / cosh(x) of the length, as sqrt(1 - tanh(x)**2) without a difference
+        shrinkage = 2 * (sigmoid(2 * x) * sigmoid(-2 * x)).clamp(min=tiny).sqrt()
+        factors = vec_to_tril_matrix(shrinkage, diag=-1) + one.new_ones(n, n).triu()
+        remaining = factors.cumprod(-1).clamp(min=tiny)
+        return (vec_to_tril_matrix(x.tanh(), diag=-1) + one) * pad(remaining[..., :-1], (1, 0), value=1)
 
     def _inverse(self, y: Tensor) -> Tensor:
         self.inverse_shape(y.shape)
-        remaining = pad(1 - y.square().cumsum(-1)[..., :-1], (1, 0), value=1)
-        return (tril_matrix_to_vec(y, diag=-1) / tril_matrix_to_vec(remaining, diag=-1).sqrt()).atanh()
+        after = pad(_sums_to_end(y.square())[..., 1:], (0, 1)).clamp(min=finfo(y.dtype).tiny)
+        return (tril_matrix_to_vec(y, diag=-1) / tril_matrix_to_vec(after, diag=-1).sqrt()).asinh()
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
-        remaining = tril_matrix_to_vec(1 - y.square().cumsum(-1), diag=-2)
-        return 0.5 * remaining.log().sum(-1) - 2 * (x + softplus(-2 * x) - math.log(2)).sum(-1)
+        # what one leaves is a factor of its own slope, twice, and of those after it in its row
+        n = self.forward_shape(x.shape)[-1]
+        rows, columns = tril_indices(n, n, -1, device=x.device)
+        return ((rows - columns + 1) * (math.log(2) - x - softplus(-2 * x))).sum(-1)
 
     def forward_shape(self, shape: Sequence[int]) -> Size:
         count = _last("CorrCholeskyTransform", shape)[-1]

@@ -1,0 +1,106 @@
+"""Tools of distributions: triangles as vectors, and values that are kept."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import lucid
+from lucid import distributions
+from lucid.distributions.utils import tril_matrix_to_vec, vec_to_tril_matrix
+from lucid.errors import ShapeError
+from tests.device import DEVICE
+
+
+def numbers(value):
+    """Return float64 numbers on the device under test."""
+    return lucid.tensor(np.array(value), dtype=lucid.float64, device=DEVICE)
+
+
+def test_triangles():
+    """A vector becomes a triangle and again that vector, with each diagonal; other lengths are refused."""
+    for diag in (-1, 0, 1):
+        count = {-1: 3, 0: 6, 1: 8}[diag]
+        vector = numbers(np.arange(count) + 1.0)
+        matrix = vec_to_tril_matrix(vector, diag)
+        assert tuple(matrix.shape) == (3, 3)
+        assert (tril_matrix_to_vec(matrix, diag) == vector).all()
+    with pytest.raises(ShapeError, match="as many elements as a triangle has, got 2"):
+        vec_to_tril_matrix(numbers([1.0, 2.0]))
+    with pytest.raises(ShapeError, match="expected diag from -2 to 1, got 5"):
+        tril_matrix_to_vec(numbers([[1.0, 0.0], [0.0, 1.0]]), 5)
+    with pytest.raises(ShapeError, match="expected one dimension or more, got a number"):
+        vec_to_tril_matrix(numbers(1.0))
+
+
+@pytest.mark.parametrize("diag", [-3, -1, 0, 1, 2, 5])
+def test_sizes_of_triangles(diag):
+    """The size of a matrix is found of each number of elements, of none the largest without any."""
+    held = [np.tril(np.ones((n, n)), diag).sum() for n in range(40)]
+    for count in (*range(60), int(held[35])):
+        sizes = [n for n in range(40) if held[n] == count]
+        if sizes:
+            assert vec_to_tril_matrix(numbers(np.ones(count)), diag).shape == (sizes[-1], sizes[-1])
+        else:
+            with pytest.raises(ShapeError, match=f"as many elements as a triangle has, got {count}"):
+                vec_to_tril_matrix(numbers(np.ones(count)), diag)
+    # a search that counts the rows of each size takes minutes here
+    assert vec_to_tril_matrix(numbers(np.ones(held_by(300, diag))), diag).shape == (300, 300)
+
+
+def held_by(size, diag):
+    """Return how many elements a triangle holds."""
+    return int(np.tri(size, k=diag).sum())
+
+
+KEPT = {
+    "Bernoulli": (lambda given: distributions.Bernoulli(logits=given), "probs", [0.5, -1.0]),
+    "Bernoulli, logits": (lambda given: distributions.Bernoulli(probs=given), "logits", [0.4, 0.1]),
+    "ContinuousBernoulli": (lambda given: distributions.ContinuousBernoulli(logits=given), "probs", [0.5, -1.0]),
+    "NegativeBinomial": (lambda given: distributions.NegativeBinomial(3.0, logits=given), "probs", [0.5, -1.0]),
+    "LowRankMultivariateNormal": (
+        lambda given: distributions.LowRankMultivariateNormal(given * 0, given.unsqueeze(-1), given.square()),
+        "variance",
+        [0.5, -1.0],
+    ),
+    "MultivariateNormal": (
+        lambda given: distributions.MultivariateNormal(given.detach(), scale_tril=given.square().diag_embed()),
+        "covariance_matrix",
+        [0.5, -1.0],
+    ),
+}
+
+
+@pytest.mark.parametrize("row", [row for row in KEPT if row[0] != "L" and row[0] != "M"])
+def test_what_is_kept_follows_changes_in_place(row):
+    """After a parameter has changed in place what follows from it is that of a distribution made now."""
+    make, name, value = KEPT[row]
+    given = numbers(value)
+    kept = make(given)
+    wide = kept.expand((3, 2))
+    first = getattr(kept, name)
+    assert getattr(kept, name) is first
+    getattr(wide, name)
+    given.mul_(0.5)
+    assert getattr(kept, name).tolist() == getattr(make(given), name).tolist() != first.tolist()
+    assert getattr(wide, name).tolist() == [getattr(kept, name).tolist()] * 3
+    if row == "Bernoulli":
+        given.fill_(50.0)
+        assert kept.sample((100,)).min().item() == 1
+
+
+@pytest.mark.parametrize("mode", [lucid.no_grad, lucid.inference_mode])
+@pytest.mark.parametrize("row", KEPT)
+def test_what_was_asked_for_without_a_graph_has_its_gradients(row, mode):
+    """A value first met in inference mode, or without gradients, has those of one that was not."""
+    make, name, value = KEPT[row]
+    found = []
+    for early in (False, True):
+        given = numbers(value).requires_grad_()
+        kept = make(given)
+        if early:
+            with mode():
+                getattr(kept, name)
+        found.append(lucid.autograd.grad(getattr(kept, name).square().sum(), given)[0].tolist())
+    assert found[0] == found[1]
+    assert 0 not in found[0]
