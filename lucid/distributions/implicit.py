@@ -157,7 +157,7 @@ def _gamma_slope(alpha: Tensor, z: Tensor) -> Tensor:
 
 
 def _dirichlet_slope(concentration: Tensor, shares: Tensor) -> Tensor:
-    """Return what each share gains by its own concentration, in units of what the others have."""
+    """Return the slopes of shares by their own concentrations, in units of the other shares."""
     x = shares.clamp(1e-300, 1 - 2.0**-53)
     rest = concentration.sum(-1, keepdim=True) - concentration
     # a share beside none is always 1
