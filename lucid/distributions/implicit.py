@@ -132,7 +132,7 @@ def _log_density(alpha: Tensor, z: Tensor) -> Tensor:
 
 
 class _Later(Function):
-    """Values of a function that is not recorded: it is called once more where its derivatives are asked for."""
+    """Values of a function that is not recorded, and called once more if its derivatives are asked for."""
 
     @staticmethod
     def forward(ctx: Any, function: Callable[..., Tensor], *inputs: Tensor) -> Tensor:

@@ -160,7 +160,7 @@ class ExpRelaxedCategorical(OfCategorical):
 
 
 class _SharesTransform(ExpTransform):
-    """Logarithms to shares, of which those of finite ones are clamped away from 0."""
+    """Logarithms to shares, clamped away from 0 unless their logarithm is infinite."""
 
     def _call(self, x: Tensor) -> Tensor:
         return where(x == -math.inf, 0.0, x.exp().clamp(min=finfo(x.dtype).tiny))
@@ -170,7 +170,7 @@ class _SharesTransform(ExpTransform):
 
 
 class RelaxedOneHotCategorical(_Relaxed):
-    """Shares that sum to 1, the nearer to one of them the lower the positive `temperature`, which rows may differ in.
+    """Shares that sum to 1, the nearer to one of them the lower the positive `temperature` of the row.
 
     `probs` or `logits` are those of the `OneHotCategorical` that it becomes at 0.
 
