@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from lucid.base.limits import finfo
 from lucid.distributions import constraints
 from lucid.distributions.distribution import Distribution, ExponentialFamily
 from lucid.distributions.families.composed import TransformedDistribution
@@ -74,7 +75,11 @@ class Uniform(Distribution):
         return (self.high - self.low).square() / 12
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        return self.low + (self.high - self.low) * self._uniform(sample_shape, self.low)
+        drawn = self.low + (self.high - self.low) * self._uniform(sample_shape, self.low)
+        # a sum that is rounded up to the end is the last number before it, with the slope of the sum
+        end = self.high.detach()
+        last = end - end.abs() * (0.5 * finfo(end.dtype).eps)
+        return drawn - (drawn.detach() - last).clamp(min=0)
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
@@ -239,9 +244,12 @@ class Kumaraswamy(TransformedDistribution):
     @property
     def mode(self) -> Tensor:
         a, b = self.concentration1, self.concentration0
-        inside = (a >= 1) & (b >= 1) & ~((a == 1) & (b == 1))
+        edge, inside = (a < 1) | (b < 1), (a > 1) | (b > 1)
+        inside = inside & ~edge
         above, below = where(inside, a - 1, 0.5), where(inside, a * b - 1, 1.0)
-        return where(inside, (above / below) ** (1 / a), float("nan"))
+        # where the density is infinite, at both ends at that of the smaller power
+        end = where(edge, (a >= b).to(a.dtype), math.nan)
+        return where(inside, (above / below) ** (1 / a), end)
 
     @property
     def variance(self) -> Tensor:

@@ -15,13 +15,13 @@ from lucid.errors import ArgumentError, SettingError, ShapeError
 from lucid.ops.activation.softmax import log_softmax
 from lucid.ops.elementwise.selection import where
 from lucid.ops.reduction.norms import logsumexp
+from lucid.tensor import Tensor
 from lucid.tensor.layout import Size
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from lucid.distributions.constraints import Constraint
-    from lucid.tensor import Tensor
 
 __all__ = ["Half", "Independent", "MixtureSameFamily", "TransformedDistribution"]
 
@@ -202,7 +202,9 @@ class TransformedDistribution(Distribution):
         sign: Any = 1
         for transform in self.transforms:
             sign = sign * transform.sign
-        return value if isinstance(sign, int) and sign == 1 else sign * (value - 0.5) + 0.5
+        if isinstance(sign, Tensor):
+            return where(sign < 0, 1 - value, value)
+        return 1 - value if sign < 0 else value
 
     def cdf(self, value: Tensor) -> Tensor:
         for transform in reversed(self.transforms):
@@ -237,13 +239,6 @@ class Half(TransformedDistribution):
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         return where(value >= 0, self.base_dist.log_prob(value) + math.log(2), -math.inf)
-
-    def cdf(self, value: Tensor) -> Tensor:
-        self._validate_sample(value)
-        return 2 * self.base_dist.cdf(value) - 1
-
-    def icdf(self, value: Tensor) -> Tensor:
-        return self.base_dist.icdf((value + 1) / 2)
 
     def entropy(self) -> Tensor:
         return self.base_dist.entropy() - math.log(2)

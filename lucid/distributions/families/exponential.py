@@ -164,8 +164,9 @@ class Pareto(TransformedDistribution):
 
     @property
     def mean(self) -> Tensor:
-        a = self.alpha.clamp(min=1)
-        return a * self.scale / (a - 1)
+        finite = self.alpha > 1
+        a = where(finite, self.alpha, 2.0)
+        return where(finite, a * self.scale / (a - 1), math.inf)
 
     @property
     def mode(self) -> Tensor:
@@ -173,8 +174,9 @@ class Pareto(TransformedDistribution):
 
     @property
     def variance(self) -> Tensor:
-        a = self.alpha.clamp(min=2)
-        return self.scale.square() * a / ((a - 1).square() * (a - 2))
+        finite = self.alpha > 2
+        a = where(finite, self.alpha, 3.0)
+        return where(finite, self.scale.square() * a / ((a - 1).square() * (a - 2)), math.inf)
 
     def entropy(self) -> Tensor:
         return (self.scale / self.alpha).log() + (1 + 1 / self.alpha)
@@ -244,7 +246,9 @@ class GeneralizedPareto(Distribution):
         return self._beyond(self._exponential(sample_shape, self.loc))
 
     def log_prob(self, value: Tensor) -> Tensor:
-        return self.log_survival_function(value) * (1 + self.concentration) - self.scale.log()
+        log, power = self.log_survival_function(value), 1 + self.concentration
+        # of a concentration of -1 the density is as large at the end
+        return where((power == 0) & (log == -math.inf), 0.0, log) * power - self.scale.log()
 
     def cdf(self, value: Tensor) -> Tensor:
         return -self.log_survival_function(value).expm1()

@@ -187,8 +187,8 @@ class Dirichlet(ExponentialFamily):
         a = self.concentration
         above = (a - 1).clamp(min=0)
         corner = one_hot(a.argmax(-1), a.shape[-1]).to(a.dtype)
-        low = (a < 1).all(-1, keepdim=True)
-        return where(low, corner, above / above.sum(-1, keepdim=True))
+        low = (a <= 1).all(-1, keepdim=True) & (a < 1).any(-1, keepdim=True)
+        return where(low, corner, above / where(low, 1.0, above.sum(-1, keepdim=True)))
 
     @property
     def variance(self) -> Tensor:
