@@ -146,8 +146,8 @@ def _uniform_beta(p: Uniform, q: Beta) -> Tensor:
 
 @_of(ContinuousBernoulli, Beta, Uniform)
 def _continuous_bernoulli(p: Any, q: ContinuousBernoulli) -> Tensor:
-    size = (-q.probs).log1p() + q._cont_bern_log_norm()
-    return _within(-p.entropy() - p.mean * q.logits - size, p, 0, 1)
+    slope = q._slope()
+    return _within(q._log_size(slope) - p.entropy() - (p.mean - 0.5) * slope, p, 0, 1)
 
 
 @register_kl(Uniform, Pareto)

@@ -108,8 +108,8 @@ def _bernoulli(p: Bernoulli, q: Bernoulli) -> Tensor:
 
 @register_kl(ContinuousBernoulli, ContinuousBernoulli)
 def _continuous_bernoulli(p: ContinuousBernoulli, q: ContinuousBernoulli) -> Tensor:
-    size = p._cont_bern_log_norm() - q._cont_bern_log_norm()
-    return p.mean * (p.logits - q.logits) + size + (-p.probs).log1p() - (-q.probs).log1p()
+    mine, other = p._slope(), q._slope()
+    return (p.mean - 0.5) * (mine - other) - p._log_size(mine) + q._log_size(other)
 
 
 @register_kl(Binomial, Binomial)

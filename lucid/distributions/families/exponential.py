@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
     from lucid.tensor import Tensor
 
-__all__ = ["Exponential", "GeneralizedPareto", "Pareto", "Weibull"]
+__all__ = ["TERMS", "Exponential", "GeneralizedPareto", "Pareto", "Weibull", "power_series"]
 
 
 TERMS = 6
 """Of the series by which a concentration near 0 is computed, so that it has derivatives at 0 as well."""
 
 
-def _series(u: Tensor, factor: Callable[[int], float], sign: int) -> Any:
+def power_series(u: Tensor, factor: Callable[[int], float], sign: int) -> Any:
     """Return the sum of ``factor(k) * (sign * u)**k``."""
     total: Any = factor(TERMS - 1)
     for k in range(TERMS - 2, -1, -1):
@@ -225,7 +225,7 @@ class GeneralizedPareto(Distribution):
     def _beyond(self, waited: Tensor) -> Tensor:
         """Return the quantile of a waiting time of the exponential distribution: ``expm1(c * waited) / c``."""
         near, c, u = self._scaled(waited)
-        close = waited * _series(u, lambda k: 1 / math.factorial(k + 1), 1)
+        close = waited * power_series(u, lambda k: 1 / math.factorial(k + 1), 1)
         return self.loc + self.scale * where(near, close, where(near, 0.0, u).expm1() / c)
 
     def _z(self, value: Tensor) -> Tensor:
@@ -236,7 +236,7 @@ class GeneralizedPareto(Distribution):
         self._validate_sample(value)
         z = self._z(value)
         near, c, u = self._scaled(z)
-        return where(near, -z * _series(u, lambda k: 1 / (k + 1), -1), -where(near, 0.0, u).log1p() / c)
+        return where(near, -z * power_series(u, lambda k: 1 / (k + 1), -1), -where(near, 0.0, u).log1p() / c)
 
     def log_cdf(self, value: Tensor) -> Tensor:
         """Return the logarithm of `cdf`."""
