@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from lucid.tensor import Tensor
 
-__all__ = ["dirichlet_from", "gamma_share", "standard_gamma"]
+__all__ = ["dirichlet_from", "gamma_share", "lgamma_rise", "log_gamma_density", "standard_gamma"]
 
 # From here on four terms of Stirling's series are exact to the last place.
 LARGE = 30.0
@@ -110,7 +110,22 @@ def _beta_slope(x: Tensor, a: Tensor, b: Tensor) -> Any:
     return where(fits, between, by_series)
 
 
-def _log_density(alpha: Tensor, z: Tensor) -> Tensor:
+def _stirling(a: Tensor) -> Any:
+    """Return the series of ``lgamma(a) - (a - 1 / 2) * log(a) + a - log(2 * pi) / 2`` for a large a."""
+    inverse = 1 / a.square()
+    return (1 / 12 - (1 / 360 - (1 / 1260 - 1 / 1680 * inverse) * inverse) * inverse) / a
+
+
+def lgamma_rise(alpha: Tensor, step: Tensor) -> Tensor:
+    """Return ``lgamma(alpha + step) - lgamma(alpha)``, with digits that both have lost if alpha is large."""
+    large = (alpha > LARGE) & (alpha + step > LARGE)
+    a, by = where(large, alpha, LARGE), where(large, step, 1.0)
+    far = (a - 0.5) * (by / a).log1p() + by * ((a + by).log() - 1) + _stirling(a + by) - _stirling(a)
+    low = where(large, 1.0, alpha)
+    return where(large, far, lgamma(low + where(large, 1.0, step)) - lgamma(low))
+
+
+def log_gamma_density(alpha: Tensor, z: Tensor) -> Tensor:
     """Return the logarithm of the density of a gamma variate at z of 0 or more.
 
     Of a large alpha the terms of the formula cancel: what is left of them is a function of the distance from alpha, by
@@ -125,8 +140,7 @@ def _log_density(alpha: Tensor, z: Tensor) -> Tensor:
     for k in range(9, 1, -1):
         terms = 1 / k - small * terms
     fall = where(near, small.square() * terms, away - where(near, 0.0, away).log1p())
-    rest = (1 / 12 - (1 / 360 - (1 / 1260 - 1 / 1680 / a.square()) / a.square()) / a.square()) / a
-    far = -(a - 1) * fall - away - 0.5 * (2 * math.pi * a).log() - rest
+    far = -(a - 1) * fall - away - 0.5 * (2 * math.pi * a).log() - _stirling(a)
     b = where(large, 1.0, alpha)
     return where(large, far, xlogy(b - 1, z) - z - lgamma(b))
 
@@ -215,7 +229,7 @@ class _GammaShare(Function):
         inside = (at > 0) & (at < math.inf)
         at = where(inside, at, 1.0)
         upper, part, _ = _gamma_sides(a, at)
-        part = part * at * _log_density(a, at).exp()
+        part = part * at * log_gamma_density(a, at).exp()
         share = where(inside, where(upper, 1 - part, part), where(z > 0, 1.0, z.double() * 0.0))
         return share.to(z.dtype)
 
@@ -228,11 +242,11 @@ class _GammaShare(Function):
             a, at = alpha.double(), z.double()
             inside = (at > 0) & (at < math.inf)
             at = where(inside, at, 1.0)
-            slope = -_Later.apply(_gamma_slope, a, at) * _log_density(a, at).exp()
+            slope = -_Later.apply(_gamma_slope, a, at) * log_gamma_density(a, at).exp()
             by_alpha = grad_output * where(inside, slope, 0.0).to(alpha.dtype)
         if ctx.needs_input_grad[1]:
             inside = (z >= 0) & (z < math.inf)
-            density = _log_density(alpha, where(inside, z, 1.0)).exp()
+            density = log_gamma_density(alpha, where(inside, z, 1.0)).exp()
             by_z = grad_output * where(inside, density, 0.0)
         return by_alpha, by_z
 

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy import special
+from scipy import special, stats
 
 import lucid
 from lucid import distributions as d
@@ -102,3 +102,39 @@ def test_a_share_beside_none(concentration):
     assert draw[..., 0].detach().cpu().numpy() == pytest.approx(1)
     assert slope[..., 0].tolist() == [0.0] * len(concentration)
     assert bend.isfinite().all()
+
+
+@pytest.mark.parametrize("size", [2.0, 29.0, 31.0, 1e3, 1e5, 1e6, 1e7])
+def test_float32_of_large_parameters(size):
+    """Logarithms of densities, means and divergences keep the digits that their gamma functions lose."""
+    n = lambda value: lucid.tensor(value, dtype=lucid.float32, device=DEVICE)
+    root = float(np.float32(math.sqrt(size)))
+    rows = [
+        (d.StudentT(n(size)).log_prob(n(0.5)), stats.t(size).logpdf(0.5)),
+        (d.Poisson(n(size)).log_prob(n(round(size + root))), stats.poisson(size).logpmf(round(size + root))),
+        (d.Gamma(n(size), 1.0).log_prob(n(size)), stats.gamma(size).logpdf(size)),
+        (d.Chi2(n(2 * size)).log_prob(n(2 * size)), stats.chi2(2 * size).logpdf(2 * size)),
+        (d.Kumaraswamy(n(2.0), n(size)).mean.log(), np.log(size) + special.betaln(1.5, size)),
+    ]
+    for found, expected in rows:
+        assert found.item() == pytest.approx(expected, rel=3e-5, abs=3e-5)
+    # of float64 the formula has enough digits of these
+    apart = [
+        d.kl_divergence(d.Gamma(of(size).to(t), 1.0), d.Gamma(of(size + 2 * root).to(t), 1.0)).item()
+        for t in (lucid.float32, lucid.float64)
+    ]
+    assert apart[0] == pytest.approx(apart[1], rel=0.03)
+    other = [
+        d.kl_divergence(d.Uniform(of(size).to(t), size + 1), d.Gamma(of(2.0).to(t), 1 / size)).item()
+        for t in (lucid.float32, lucid.float64)
+    ]
+    assert other[0] == pytest.approx(other[1], abs=1e-4)
+
+
+def test_densities_of_gamma_variates_have_derivatives_at_any_size():
+    """By the concentration, the rate and the value, on both sides of the one from which a series is taken."""
+    a, b = of([0.5, 3.0, 29.0, 31.0, 200.0], requires_grad=True), of([0.5, 1.0, 2.0, 1.5, 3.0], requires_grad=True)
+    x = of([1.0, 2.0, 15.0, 20.0, 70.0], requires_grad=True)
+    assert gradcheck(lambda a, b, x: d.Gamma(a, b).log_prob(x), (a, b, x))
+    assert gradgradcheck(lambda a, b, x: d.Gamma(a, b).log_prob(x), (a, b, x))
+    assert gradcheck(lambda a: d.StudentT(2 * a).log_prob(of(0.3)), (a,))

@@ -58,7 +58,10 @@ def _within(value: Tensor, p: Any, low: Any, high: Any = math.inf) -> Tensor:
 
 def _mean_uniform_log(low: Tensor, high: Tensor) -> Tensor:
     """Return the mean of ``log(x)`` of uniform numbers of 0 or more."""
-    return (xlogy(high, high) - xlogy(low, low)) / (high - low) - 1
+    some = low > 0
+    wide = where(some, (high - low) / where(some, low, 1.0), 1.0)
+    # from the larger bound on, as both may be large and near each other
+    return high.log() + where(some, wide.log1p() / wide, 0.0) - 1
 
 
 def _mean_log(p: Any) -> Tensor:

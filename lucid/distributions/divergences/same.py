@@ -15,6 +15,7 @@ from lucid.distributions.families.location import Cauchy, Gumbel, Laplace
 from lucid.distributions.families.multivariate import LowRankMultivariateNormal, MultivariateNormal
 from lucid.distributions.families.normal import HalfNormal, Normal
 from lucid.distributions.families.trials import Bernoulli, Binomial, Geometric, Poisson
+from lucid.distributions.implicit import lgamma_rise
 from lucid.distributions.kl import kl_divergence, register_kl
 from lucid.distributions.utils import euler_constant, sum_rightmost
 from lucid.ops.activation.sigmoid import softplus
@@ -79,7 +80,7 @@ def _uniform(p: Uniform, q: Uniform) -> Tensor:
 
 @register_kl(Gamma, Gamma)
 def _gamma(p: Gamma, q: Gamma) -> Tensor:
-    shape = lgamma(q.concentration) - lgamma(p.concentration)
+    shape = lgamma_rise(p.concentration, q.concentration - p.concentration)
     shape = shape + (p.concentration - q.concentration) * digamma(p.concentration)
     return q.concentration * (p.rate / q.rate).log() + shape + (q.rate - p.rate) * (p.concentration / p.rate)
 

@@ -11,6 +11,7 @@ from lucid.distributions.distribution import Distribution, ExponentialFamily
 from lucid.distributions.families.composed import TransformedDistribution
 from lucid.distributions.families.exponential import TERMS, Exponential, power_series
 from lucid.distributions.families.trials import Odds
+from lucid.distributions.implicit import lgamma_rise
 from lucid.distributions.transformations.elementwise import AffineTransform, ExpTransform, PowerTransform
 from lucid.distributions.utils import euler_constant, named_tensors
 from lucid.ops.elementwise.exponential import xlog1py, xlogy
@@ -241,7 +242,7 @@ class Kumaraswamy(TransformedDistribution):
         """Return the logarithm of the mean of ``x**n``: ``b * B(1 + n / a, b)``."""
         a, b = self.concentration1, self.concentration0
         first = 1 + n / a
-        return b.log() + lgamma(first) + lgamma(b) - lgamma(first + b)
+        return b.log() + lgamma(first) - lgamma_rise(b, first)
 
     @property
     def mean(self) -> Tensor:

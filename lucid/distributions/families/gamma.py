@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from lucid.distributions import constraints
 from lucid.distributions.distribution import Distribution, ExponentialFamily
 from lucid.distributions.families.composed import TransformedDistribution
-from lucid.distributions.implicit import dirichlet_from, gamma_share, standard_gamma
+from lucid.distributions.implicit import dirichlet_from, gamma_share, lgamma_rise, log_gamma_density, standard_gamma
 from lucid.distributions.transformations.elementwise import PowerTransform
 from lucid.distributions.utils import named_tensors
 from lucid.errors import SettingError
@@ -63,8 +63,7 @@ class Gamma(ExponentialFamily):
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
-        a, b = self.concentration, self.rate
-        return xlogy(a, b) + xlogy(a - 1, value) - b * value - lgamma(a)
+        return self.rate.log() + log_gamma_density(self.concentration, self.rate * value)
 
     def cdf(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
@@ -339,7 +338,7 @@ class StudentT(Distribution):
         self._validate_sample(value)
         df = self.df
         y = (value - self.loc) / self.scale
-        size = self.scale.log() + 0.5 * (df.log() + math.log(math.pi)) + lgamma(0.5 * df) - lgamma(0.5 * (df + 1))
+        size = self.scale.log() + 0.5 * (df.log() + math.log(math.pi)) - lgamma_rise(0.5 * df, df.new_full((), 0.5))
         return -0.5 * (df + 1) * (y.square() / df).log1p() - size
 
     def entropy(self) -> Tensor:

@@ -9,6 +9,7 @@ from lucid.autograd.modes.state import no_grad
 from lucid.base.limits import finfo
 from lucid.distributions import constraints
 from lucid.distributions.distribution import Distribution, ExponentialFamily
+from lucid.distributions.implicit import log_gamma_density
 from lucid.distributions.utils import lazy_property, logits_to_probs, named_tensors, probs_to_logits
 from lucid.errors import SettingError
 from lucid.ops.activation.sigmoid import logsigmoid, sigmoid, softplus
@@ -363,7 +364,8 @@ class Poisson(ExponentialFamily):
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
-        return xlogy(value, self.rate) - self.rate - lgamma(value + 1)
+        # that of a gamma variate, at the rate
+        return log_gamma_density(value + 1, self.rate)
 
     @property
     def _natural_params(self) -> tuple[Tensor, ...]:
