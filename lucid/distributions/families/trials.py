@@ -83,7 +83,7 @@ class Odds(Chances):
 
     @property
     def _failed(self) -> Tensor:
-        """The probability of failure, which rounds to 0 later than that of success to 1."""
+        """The probability of failure, with its own digits where that of success is near 1."""
         return sigmoid(-self.logits) if self._by_logits else 1 - self.probs
 
     def _log_chance(self, wins: Any, losses: Any) -> Tensor:
@@ -119,7 +119,7 @@ class Bernoulli(Odds, ExponentialFamily):
         self._begin(validate_args, probs, logits)
 
     def _finite_logits(self) -> Tensor:
-        """Return the logits, of infinite ones the largest numbers, whose product with 0 is 0."""
+        """Return the logits, with the largest numbers in place of infinite ones, as 0 times these is 0."""
         most = finfo(self.logits.dtype).max
         return self.logits.clamp(-most, most) if self._by_logits else self.logits
 
