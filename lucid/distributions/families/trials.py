@@ -83,7 +83,7 @@ class Odds(Chances):
 
     @property
     def _failed(self) -> Tensor:
-        """The probability of failure, with its own digits where that of success is near 1."""
+        """The probability of failure, with its own digits near 0."""
         return sigmoid(-self.logits) if self._by_logits else 1 - self.probs
 
     def _log_chance(self, wins: Any, losses: Any) -> Tensor:

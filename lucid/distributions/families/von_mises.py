@@ -32,7 +32,7 @@ def _terms(x: Tensor, order: int) -> list[Tensor]:
 
 
 def _log_bessel(x: Tensor) -> Tensor:
-    """Return the logarithm of ``i0(x) * exp(-x)`` for x of 0 or more, also where i0 overflows."""
+    """Return the logarithm of ``i0(x) * exp(-x)`` for x of 0 or more, also of those with an infinite i0."""
     wide = x.double()
     near = wide < FAR
     low = where(near, wide, 1.0)
