@@ -13,8 +13,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from lucid.autograd.entry import grad
 from lucid.autograd.function import Function
-from lucid.autograd.modes.state import no_grad
+from lucid.autograd.modes.state import enable_grad, is_grad_enabled
 from lucid.ops.creation.rejection import standard_gamma as drawn_gamma
 from lucid.ops.elementwise.exponential import xlogy
 from lucid.ops.elementwise.selection import where
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     from lucid.tensor import Tensor
 
-__all__ = ["dirichlet_from", "gamma_share", "standard_gamma"]
+__all__ = ["dirichlet_from", "gamma_share", "lgamma_rise", "log_gamma_density", "standard_gamma"]
 
 # From here on four terms of Stirling's series are exact to the last place.
 LARGE = 30.0
@@ -38,6 +39,8 @@ NODES = tuple((math.exp(u - math.exp(-u)), (1 + math.exp(-u)) * STEP) for u in (
 def _integrals(width: Tensor, log_ratio: Callable[[Tensor], Any], moments: Callable[[Tensor], Any]) -> tuple[Any, Any]:
     """Return the integrals over s > 0 of a ratio, given by its logarithm, and of the ratio times a moment."""
     total, moment = 0.0, 0.0
+    # how wide the steps are changes nothing, and their roots have no slope at 0
+    width = width.detach()
     for place, weight in NODES:
         s = width * place
         part = log_ratio(s).exp() * s * weight
@@ -107,7 +110,22 @@ def _beta_slope(x: Tensor, a: Tensor, b: Tensor) -> Any:
     return where(fits, between, by_series)
 
 
-def _log_density(alpha: Tensor, z: Tensor) -> Tensor:
+def _stirling(a: Tensor) -> Any:
+    """Return the series of ``lgamma(a) - (a - 1 / 2) * log(a) + a - log(2 * pi) / 2`` for a large a."""
+    inverse = 1 / a.square()
+    return (1 / 12 - (1 / 360 - (1 / 1260 - 1 / 1680 * inverse) * inverse) * inverse) / a
+
+
+def lgamma_rise(alpha: Tensor, step: Tensor) -> Tensor:
+    """Return ``lgamma(alpha + step) - lgamma(alpha)``, with digits that both have lost if alpha is large."""
+    large = (alpha > LARGE) & (alpha + step > LARGE)
+    a, by = where(large, alpha, LARGE), where(large, step, 1.0)
+    far = (a - 0.5) * (by / a).log1p() + by * ((a + by).log() - 1) + _stirling(a + by) - _stirling(a)
+    low = where(large, 1.0, alpha)
+    return where(large, far, lgamma(low + where(large, 1.0, step)) - lgamma(low))
+
+
+def log_gamma_density(alpha: Tensor, z: Tensor) -> Tensor:
     """Return the logarithm of the density of a gamma variate at z of 0 or more.
 
     Of a large alpha the terms of the formula cancel: what is left of them is a function of the distance from alpha, by
@@ -122,14 +140,48 @@ def _log_density(alpha: Tensor, z: Tensor) -> Tensor:
     for k in range(9, 1, -1):
         terms = 1 / k - small * terms
     fall = where(near, small.square() * terms, away - where(near, 0.0, away).log1p())
-    rest = (1 / 12 - (1 / 360 - (1 / 1260 - 1 / 1680 / a.square()) / a.square()) / a.square()) / a
-    far = -(a - 1) * fall - away - 0.5 * (2 * math.pi * a).log() - rest
+    far = -(a - 1) * fall - away - 0.5 * (2 * math.pi * a).log() - _stirling(a)
     b = where(large, 1.0, alpha)
     return where(large, far, xlogy(b - 1, z) - z - lgamma(b))
 
 
+class _Later(Function):
+    """Values of a function that is not recorded, and called once more if its derivatives are asked for."""
+
+    @staticmethod
+    def forward(ctx: Any, function: Callable[..., Tensor], *inputs: Tensor) -> Tensor:
+        ctx.function = function
+        ctx.save_for_backward(*inputs)
+        return function(*inputs)
+
+    @staticmethod
+    def backward(ctx: Any, *grad_outputs: Any) -> Any:
+        again = is_grad_enabled()
+        with enable_grad():
+            inputs: Any = [
+                x.view_as(x) if again and x.requires_grad else x.detach().requires_grad_() for x in ctx.saved_tensors
+            ]
+            value = ctx.function(*inputs)
+        return None, *grad(value, inputs, grad_outputs, create_graph=again)
+
+
+def _gamma_slope(alpha: Tensor, z: Tensor) -> Tensor:
+    """Return ``dz/dalpha`` of a gamma variate z at a constant share below it."""
+    return _gamma_sides(alpha, z)[2]
+
+
+def _dirichlet_slope(concentration: Tensor, shares: Tensor) -> Tensor:
+    """Return the slopes of shares by their own concentrations, in units of the other shares."""
+    x = shares.clamp(1e-300, 1 - 2.0**-53)
+    rest = concentration.sum(-1, keepdim=True) - concentration
+    # a share beside none is always 1
+    alone = rest <= 0
+    slope = _beta_slope(where(alone, 0.5, x), concentration, where(alone, 1.0, rest))
+    return where(alone, 0.0, slope / (1 - x))
+
+
 class _StandardGamma(Function):
-    """Gamma variates of rate 1; their slopes by alpha have none of their own."""
+    """Gamma variates of rate 1."""
 
     @staticmethod
     def forward(ctx: Any, alpha: Tensor) -> Tensor:
@@ -141,29 +193,29 @@ class _StandardGamma(Function):
     def backward(ctx: Any, *grad_outputs: Any) -> Any:
         (grad_output,) = grad_outputs
         alpha, z = ctx.saved_tensors
-        with no_grad():
-            slope = _gamma_sides(alpha.double(), z.double())[2].to(z.dtype)
-        return grad_output * slope
+        return grad_output * _Later.apply(_gamma_slope, alpha.double(), z.double()).to(z.dtype)
 
 
 class _DirichletFrom(Function):
-    """Shares of gamma variates, moved by each concentration as the beta variate that one of them is."""
+    """Shares of gamma variates, moved by each concentration as the beta variate that one of them is.
+
+    Of three shares and more the slopes of these slopes depend on which concentration is moved first; their means do
+    not.
+    """
 
     @staticmethod
     def forward(ctx: Any, concentration: Tensor) -> Tensor:
         parts = drawn_gamma(concentration.double())
-        shares = parts / parts.sum(-1, keepdim=True)
-        ctx.save_for_backward(concentration, shares.to(concentration.dtype))
-        return shares.to(concentration.dtype)
+        shares = (parts / parts.sum(-1, keepdim=True)).to(concentration.dtype)
+        ctx.save_for_backward(concentration, shares)
+        return shares
 
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Any) -> Any:
         (grad_output,) = grad_outputs
         concentration, shares = ctx.saved_tensors
-        with no_grad():
-            a, x = concentration.double(), shares.double().clamp(1e-300, 1 - 2.0**-53)
-            # the others give what one gains in proportion to what they have
-            each = (_beta_slope(x, a, a.sum(-1, keepdim=True) - a) / (1 - x)).to(shares.dtype)
+        each = _Later.apply(_dirichlet_slope, concentration.double(), shares.double()).to(shares.dtype)
+        # the others give what one gains in proportion to what they have
         return each * (grad_output - (grad_output * shares).sum(-1, keepdim=True))
 
 
@@ -176,10 +228,8 @@ class _GammaShare(Function):
         a, at = alpha.double(), z.double()
         inside = (at > 0) & (at < math.inf)
         at = where(inside, at, 1.0)
-        upper, part, slope = _gamma_sides(a, at)
-        density = _log_density(a, at).exp()
-        part = part * at * density
-        ctx.slope = where(inside, -slope * density, 0.0).to(alpha.dtype)
+        upper, part, _ = _gamma_sides(a, at)
+        part = part * at * log_gamma_density(a, at).exp()
         share = where(inside, where(upper, 1 - part, part), where(z > 0, 1.0, z.double() * 0.0))
         return share.to(z.dtype)
 
@@ -187,9 +237,18 @@ class _GammaShare(Function):
     def backward(ctx: Any, *grad_outputs: Any) -> Any:
         (grad_output,) = grad_outputs
         alpha, z = ctx.saved_tensors
-        inside = (z >= 0) & (z < math.inf)
-        density = _log_density(alpha, where(inside, z, 1.0)).exp()
-        return grad_output * ctx.slope, grad_output * where(inside, density, 0.0)
+        by_alpha = by_z = None
+        if ctx.needs_input_grad[0]:
+            a, at = alpha.double(), z.double()
+            inside = (at > 0) & (at < math.inf)
+            at = where(inside, at, 1.0)
+            slope = -_Later.apply(_gamma_slope, a, at) * log_gamma_density(a, at).exp()
+            by_alpha = grad_output * where(inside, slope, 0.0).to(alpha.dtype)
+        if ctx.needs_input_grad[1]:
+            inside = (z >= 0) & (z < math.inf)
+            density = log_gamma_density(alpha, where(inside, z, 1.0)).exp()
+            by_z = grad_output * where(inside, density, 0.0)
+        return by_alpha, by_z
 
 
 def standard_gamma(alpha: Tensor) -> Tensor:

@@ -21,6 +21,7 @@ from lucid.ops.base.promotion import cast_to, promote_to_tensors
 from lucid.ops.creation.data import tensor
 from lucid.ops.creation.random import randn
 from lucid.ops.creation.ranges import tril_indices
+from lucid.ops.elementwise.selection import where
 from lucid.ops.shape.broadcasting import broadcast_tensors
 from lucid.tensor import Tensor
 
@@ -142,14 +143,18 @@ def clamp_probs(probs: Tensor) -> Tensor:
 
 
 def probs_to_logits(probs: Tensor, is_binary: bool = False) -> Tensor:
-    """Return the logarithms of probabilities, or of odds; finite.
+    """Return the logarithms of probabilities, or of odds; of the smallest numbers in place of 0.
 
     >>> import lucid
     >>> lucid.distributions.utils.probs_to_logits(lucid.tensor([0.5, 0.75]), is_binary=True)
     tensor([0.0000, 1.0986])
     """
-    bounded = clamp_probs(probs)
-    return bounded.log() - (-bounded).log1p() if is_binary else bounded.log()
+    tiny = finfo(probs.dtype).tiny
+    log = probs.clamp(min=tiny).log()
+    if not is_binary:
+        return log
+    sure = probs >= 1
+    return log - where(sure, math.log(tiny), (-where(sure, 0.5, probs)).log1p())
 
 
 def version(tensor: Tensor) -> int | None:

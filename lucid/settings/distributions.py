@@ -24,7 +24,7 @@ DISTRIBUTIONS = {
         "df2": "Degrees of freedom of the denominator, above 0.",
         "probs": "Probabilities, or weights of classes along the last dimension; either these or `logits` are given.",
         "logits": "Log-odds, or logarithms of weights of classes; either these or `probs` are given.",
-        "lims": "Probabilities between which a series takes the place of the formula.",
+        "lims": "Taken as PyTorch has it: which formula is closer depends on the dtype alone.",
         "total_count": "Number of trials.",
         "temperature": "Temperature above 0: the lower it is, the nearer draws are to one-hot.",
         "covariance_matrix": f"Covariance, positive definite; {_ONE_FORM}",

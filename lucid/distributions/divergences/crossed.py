@@ -58,7 +58,10 @@ def _within(value: Tensor, p: Any, low: Any, high: Any = math.inf) -> Tensor:
 
 def _mean_uniform_log(low: Tensor, high: Tensor) -> Tensor:
     """Return the mean of ``log(x)`` of uniform numbers of 0 or more."""
-    return (xlogy(high, high) - xlogy(low, low)) / (high - low) - 1
+    some = low > 0
+    wide = where(some, (high - low) / where(some, low, 1.0), 1.0)
+    # from the larger bound on, as both may be large and near each other
+    return high.log() + where(some, wide.log1p() / wide, 0.0) - 1
 
 
 def _mean_log(p: Any) -> Tensor:
@@ -146,8 +149,8 @@ def _uniform_beta(p: Uniform, q: Beta) -> Tensor:
 
 @_of(ContinuousBernoulli, Beta, Uniform)
 def _continuous_bernoulli(p: Any, q: ContinuousBernoulli) -> Tensor:
-    size = (-q.probs).log1p() + q._cont_bern_log_norm()
-    return _within(-p.entropy() - p.mean * q.logits - size, p, 0, 1)
+    slope = q._slope()
+    return _within(q._log_size(slope) - p.entropy() - (p.mean - 0.5) * slope, p, 0, 1)
 
 
 @register_kl(Uniform, Pareto)

@@ -15,12 +15,12 @@ from lucid.distributions.families.location import Cauchy, Gumbel, Laplace
 from lucid.distributions.families.multivariate import LowRankMultivariateNormal, MultivariateNormal
 from lucid.distributions.families.normal import HalfNormal, Normal
 from lucid.distributions.families.trials import Bernoulli, Binomial, Geometric, Poisson
+from lucid.distributions.implicit import lgamma_rise
 from lucid.distributions.kl import kl_divergence, register_kl
 from lucid.distributions.utils import euler_constant, sum_rightmost
 from lucid.ops.activation.sigmoid import softplus
 from lucid.ops.base.dims import common_shape
 from lucid.ops.decomposition.triangular import solve_triangular
-from lucid.ops.elementwise.exponential import xlog1py, xlogy
 from lucid.ops.elementwise.selection import where
 from lucid.ops.elementwise.special import digamma, lgamma
 
@@ -88,7 +88,7 @@ def _uniform(p: Uniform, q: Uniform) -> Tensor:
 
 @register_kl(Gamma, Gamma)
 def _gamma(p: Gamma, q: Gamma) -> Tensor:
-    shape = lgamma(q.concentration) - lgamma(p.concentration)
+    shape = lgamma_rise(p.concentration, q.concentration - p.concentration)
     shape = shape + (p.concentration - q.concentration) * digamma(p.concentration)
     return q.concentration * (p.rate / q.rate).log() + shape + (q.rate - p.rate) * (p.concentration / p.rate)
 
@@ -108,16 +108,17 @@ def _beta(p: Beta, q: Beta) -> Tensor:
 
 @register_kl(Bernoulli, Bernoulli)
 def _bernoulli(p: Bernoulli, q: Bernoulli) -> Tensor:
-    one = p.probs * (softplus(-q.logits) - softplus(-p.logits))
+    mine, other = p._finite_logits(), q._finite_logits()
+    one = p.probs * (softplus(-other) - softplus(-mine))
     one = where(p.probs == 0, 0.0, where(q.probs == 0, math.inf, one))
-    zero = (1 - p.probs) * (softplus(q.logits) - softplus(p.logits))
-    return one + where(p.probs == 1, 0.0, where(q.probs == 1, math.inf, zero))
+    zero = p._failed * (softplus(other) - softplus(mine))
+    return one + where(p._failed == 0, 0.0, where(q._failed == 0, math.inf, zero))
 
 
 @register_kl(ContinuousBernoulli, ContinuousBernoulli)
 def _continuous_bernoulli(p: ContinuousBernoulli, q: ContinuousBernoulli) -> Tensor:
-    size = p._cont_bern_log_norm() - q._cont_bern_log_norm()
-    return p.mean * (p.logits - q.logits) + size + (-p.probs).log1p() - (-q.probs).log1p()
+    mine, other = p._slope(), q._slope()
+    return (p.mean - 0.5) * (mine - other) - p._log_size(mine) + q._log_size(other)
 
 
 @register_kl(Binomial, Binomial)
@@ -137,7 +138,7 @@ def _binomial(p: Binomial, q: Binomial) -> Tensor:
 
 
 def _trial(of: Binomial) -> Bernoulli:
-    return Bernoulli(of.probs, None, False)
+    return Bernoulli(None, of.logits, False) if of._by_logits else Bernoulli(of.probs, None, False)
 
 
 def _log_ways(n: Tensor, k: Tensor) -> Tensor:
@@ -146,18 +147,22 @@ def _log_ways(n: Tensor, k: Tensor) -> Tensor:
 
 @register_kl(Geometric, Geometric)
 def _geometric(p: Geometric, q: Geometric) -> Tensor:
-    return -p.entropy() - xlog1py(1 / p.probs - 1, -q.probs) - q.probs.log()
+    return -p.entropy() - q._log_chance(1.0, p.mean)
 
 
 @register_kl(Poisson, Poisson)
 def _poisson(p: Poisson, q: Poisson) -> Tensor:
-    return xlogy(p.rate, p.rate / q.rate) - p.rate + q.rate
+    # as q can have a rate of 0 where p has
+    none = p.rate == 0
+    ratio = where(none, 1.0, p.rate) / where(none, 1.0, q.rate)
+    return p.rate * ratio.log() - p.rate + q.rate
 
 
 @register_kl(Categorical, Categorical)
 def _categorical(p: Any, q: Any) -> Tensor:
-    each = p.probs * (p.logits - q.logits)
-    return where(p.probs == 0, 0.0, where(q.probs == 0, math.inf, each)).sum(-1)
+    none = p.probs == 0
+    each = p.probs * where(none, 0.0, p.logits - q.logits)
+    return where(~none & (q.probs == 0), math.inf, each).sum(-1)
 
 
 @register_kl(OneHotCategorical, OneHotCategorical)

@@ -5,27 +5,21 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from lucid.base.limits import finfo
 from lucid.distributions import constraints
 from lucid.distributions.distribution import Distribution, ExponentialFamily
 from lucid.distributions.families.composed import TransformedDistribution
-from lucid.distributions.families.exponential import Exponential
+from lucid.distributions.families.exponential import TERMS, Exponential, power_series
 from lucid.distributions.families.trials import Odds
+from lucid.distributions.implicit import lgamma_rise
 from lucid.distributions.transformations.elementwise import AffineTransform, ExpTransform, PowerTransform
-from lucid.distributions.utils import (
-    clamp_probs,
-    euler_constant,
-    lazy_property,
-    logits_to_probs,
-    named_tensors,
-)
+from lucid.distributions.utils import euler_constant, named_tensors
 from lucid.ops.elementwise.exponential import xlog1py, xlogy
 from lucid.ops.elementwise.selection import where
-from lucid.ops.elementwise.special import digamma, lgamma
-from lucid.ops.loss.probability_loss import binary_cross_entropy_with_logits
-from lucid.ops.shape.broadcasting import broadcast_tensors
+from lucid.ops.elementwise.special import BERNOULLI, digamma, lgamma
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from lucid.tensor import Tensor
 
@@ -74,7 +68,11 @@ class Uniform(Distribution):
         return (self.high - self.low).square() / 12
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        return self.low + (self.high - self.low) * self._uniform(sample_shape, self.low)
+        drawn = self.low + (self.high - self.low) * self._uniform(sample_shape, self.low)
+        # a sum that is rounded up to the end is the last number before it, with the slope of the sum
+        end = self.high.detach()
+        last = end - end.abs() * (0.5 * finfo(end.dtype).eps)
+        return drawn - (drawn.detach() - last).clamp(min=0)
 
     def log_prob(self, value: Tensor) -> Tensor:
         value = self._validate_sample(value)
@@ -93,11 +91,19 @@ class Uniform(Distribution):
         return (self.high - self.low).log()
 
 
+def _even(t: Tensor, factor: Callable[[int], float]) -> Any:
+    """Return the sum of ``factor(k) * B(2 * k) / (2 * k)! * t**(2 * k - 2)`` from k of 1 on, B Bernoulli's numbers."""
+    total: Any = 0.0
+    for k in range(len(BERNOULLI), 0, -1):
+        total = factor(k) * BERNOULLI[k - 1] / math.factorial(2 * k) + t.square() * total
+    return total
+
+
 class ContinuousBernoulli(Odds, ExponentialFamily):
     """Numbers from 0 to 1 with a density proportional to ``p**x * (1 - p)**(1 - x)``; `probs` or `logits` are given.
 
-    Loaiza-Ganem, Cunningham: The continuous Bernoulli (2019). Where p is between the two `lims`, formulas that divide
-    by ``1 - 2 * p`` are replaced by their series.
+    Loaiza-Ganem, Cunningham: The continuous Bernoulli (2019). Where formulas divide by the logits, series take their
+    place by the resolution of the dtype, so that `lims` are kept, and not needed.
 
     >>> import lucid
     >>> lucid.distributions.ContinuousBernoulli(probs=lucid.tensor(0.5)).log_prob(lucid.tensor(0.25)).exp()
@@ -118,80 +124,84 @@ class ContinuousBernoulli(Odds, ExponentialFamily):
     ) -> None:
         self._lims = lims
         self._begin(validate_args, probs, logits)
-        if "probs" in vars(self):
-            self.probs = clamp_probs(self.probs)
 
-    @lazy_property
-    def probs(self) -> Tensor:
-        """The parameter p, clamped away from 0 and 1 by the resolution of the dtype."""
-        return clamp_probs(logits_to_probs(self.logits, is_binary=True))
+    def _slope(self) -> Tensor:
+        """Return the slope t of the logarithm of the density, finite."""
+        most = finfo(self.logits.dtype).max
+        return self.logits.clamp(-most, most)
 
-    def _outside(self, p: Tensor) -> Tensor:
-        """Return a mask of the probabilities with exact formulas."""
-        return (p <= self._lims[0]) | (p > self._lims[1])
+    def _apart(self, t: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Return a mask of sizes of t for a series, these, the other sizes a, and ``exp(-a) / (1 - exp(-a))``."""
+        near = t.abs() < 1
+        a = where(near, 1.0, t.abs())
+        return near, where(near, t, 0.0), a, (-a).exp() / -(-a).expm1()
 
-    def _cut(self, p: Tensor) -> Tensor:
-        """Return probabilities with exact formulas."""
-        return where(self._outside(p), p, self._lims[0])
-
-    def _cont_bern_log_norm(self) -> Tensor:
-        """Return the logarithm of the density's normalizing constant: ``2 * atanh(1 - 2 * p) / (1 - 2 * p)``."""
-        p = self.probs
-        cut = self._cut(p)
-        below = where(cut <= 0.5, cut, 0.0)
-        above = where(cut >= 0.5, cut, 1.0)
-        span = where(cut <= 0.5, (-2 * below).log1p(), (2 * above - 1).log())
-        exact = ((-cut).log1p() - cut.log()).abs().log() - span
-        x = (p - 0.5).square()
-        return where(self._outside(p), exact, math.log(2) + (4 / 3 + 104 / 45 * x) * x)
+    def _log_size(self, t: Tensor) -> Tensor:
+        """Return the logarithm of the integral of ``exp(t * (x - 1 / 2))`` from 0 to 1."""
+        near, small, a, _ = self._apart(t)
+        far = 0.5 * a - a.log() + (-(-a).exp()).log1p()
+        return where(near, small.square() * _even(small, lambda k: 1 / (2 * k)), far)
 
     @property
     def mean(self) -> Tensor:
-        p, cut = self.probs, self._cut(self.probs)
-        exact = cut / (2 * cut - 1) + 1 / ((-cut).log1p() - cut.log())
-        x = p - 0.5
-        return where(self._outside(p), exact, 0.5 + (1 / 3 + 16 / 45 * x.square()) * x)
+        t = self._slope()
+        near, small, a, share = self._apart(t)
+        low = 1 / a - share
+        return where(near, 0.5 + small * _even(small, lambda _: 1), where(t < 0, low, 1 - low))
 
     @property
     def variance(self) -> Tensor:
-        p, cut = self.probs, self._cut(self.probs)
-        exact = cut * (cut - 1) / (1 - 2 * cut).square() + 1 / ((-cut).log1p() - cut.log()).square()
-        x = (p - 0.5).square()
-        return where(self._outside(p), exact, 1 / 12 - (1 / 15 - 128 / 945 * x) * x)
+        near, small, a, share = self._apart(self._slope())
+        return where(near, _even(small, lambda k: 2 * k - 1), (1 / a).square() - share * (1 + share))
 
     @property
     def stddev(self) -> Tensor:
         return self.variance.sqrt()
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        return self._quantile(self._uniform(sample_shape, self.probs))
+        return self._quantile(self._uniform(sample_shape, self.logits))
 
     def log_prob(self, value: Tensor) -> Tensor:
         value = self._validate_sample(value)
-        logits, wanted = broadcast_tensors(self.logits, value)
-        logs = -binary_cross_entropy_with_logits(logits, wanted, reduction="none") + self._cont_bern_log_norm()
-        return self._drawn(value, logs)
+        t = self._slope()
+        near, small, a, _ = self._apart(t)
+        # from the end that is likelier on, as halves of a large t cancel
+        far = a.log() - (-(-a).exp()).log1p() - a * where(t < 0, value, 1 - value)
+        return self._drawn(value, where(near, small * (value - 0.5) - self._log_size(small), far))
+
+    def _ratio(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Return a mask of t for the series of quotients, t there, its size elsewhere, and its sign."""
+        t = self._slope()
+        near = t.abs() < finfo(t.dtype).eps ** (1 / TERMS)
+        return near, where(near, t, 0.0), where(near, 1.0, t.abs()), t < 0
 
     def cdf(self, value: Tensor) -> Tensor:
         value = self._validate_sample(value)
-        cut = self._cut(self.probs)
-        exact = (cut**value * (1 - cut) ** (1 - value) + cut - 1) / (2 * cut - 1)
-        near = value - 2 * (self.probs - 0.5) * value * (1 - value)
-        inside = where(self._outside(self.probs), exact, near)
-        return where(value <= 0, 0.0, where(value >= 1, 1.0, inside))
+        near, t, a, low = self._ratio()
+        x = value.clamp(0, 1)
+        close = x * power_series(t * x, _reciprocal, 1) / power_series(t, _reciprocal, 1)
+        share = (-a * x).expm1() / (-a).expm1()
+        return where(near, close, where(low, share, (a * (x - 1)).exp() * share))
 
     def icdf(self, value: Tensor) -> Tensor:
         return self._quantile(self._validate_share(value))
 
     def _quantile(self, value: Tensor) -> Tensor:
-        cut = self._cut(self.probs)
-        exact = ((-cut + value * (2 * cut - 1)).log1p() - (-cut).log1p()) / (cut.log() - (-cut).log1p())
-        near = value + 2 * (self.probs - 0.5) * value * (1 - value)
-        return where(self._outside(self.probs), exact, near)
+        near, t, a, low = self._ratio()
+        w = value * power_series(t, _reciprocal, 1)
+        close = w * power_series(t * w, lambda k: 1 / (k + 1), -1)
+        # of the falling density: the share above, of which little is left, as it is
+        below, above = where(low, value, 1 - value), where(low, 1 - value, value)
+        much = below > 0.5
+        part = where(much, 0.0, below * (-a).expm1()).log1p()
+        rest = where(much, above + below * (-a).exp(), 1.0).log()
+        x = (where(much, rest, part) / -a).clamp(max=1)
+        return where(near, close, where(low, x, 1 - x))
 
     def entropy(self) -> Tensor:
-        p = self.probs
-        return self.mean * ((-p).log1p() - p.log()) - self._cont_bern_log_norm() - (-p).log1p()
+        near, small, a, share = self._apart(self._slope())
+        close = small.square() * _even(small, lambda k: 1 / (2 * k) - 1)
+        return where(near, close, 1 - a.log() + (-(-a).exp()).log1p() - a * share)
 
     @property
     def _natural_params(self) -> tuple[Tensor, ...]:
@@ -200,10 +210,11 @@ class ContinuousBernoulli(Odds, ExponentialFamily):
     def _log_normalizer(self, *natural_params: Tensor) -> Tensor:
         # log(integral of exp(theta * x) from 0 to 1)
         (theta,) = natural_params
-        outside = (theta <= self._lims[0] - 0.5) | (theta > self._lims[1] - 0.5)
-        cut = where(outside, theta, 1.0)
-        exact = (cut.expm1() / cut).log()
-        return where(outside, exact, theta / 2 + theta.square() / 24)
+        return 0.5 * theta + self._log_size(theta)
+
+
+def _reciprocal(k: int) -> float:
+    return 1 / math.factorial(k + 1)
 
 
 class Kumaraswamy(TransformedDistribution):
@@ -235,7 +246,7 @@ class Kumaraswamy(TransformedDistribution):
         """Return the logarithm of the mean of ``x**n``: ``b * B(1 + n / a, b)``."""
         a, b = self.concentration1, self.concentration0
         first = 1 + n / a
-        return b.log() + lgamma(first) + lgamma(b) - lgamma(first + b)
+        return b.log() + lgamma(first) - lgamma_rise(b, first)
 
     @property
     def mean(self) -> Tensor:
@@ -244,9 +255,12 @@ class Kumaraswamy(TransformedDistribution):
     @property
     def mode(self) -> Tensor:
         a, b = self.concentration1, self.concentration0
-        inside = (a >= 1) & (b >= 1) & ~((a == 1) & (b == 1))
+        edge, inside = (a < 1) | (b < 1), (a > 1) | (b > 1)
+        inside = inside & ~edge
         above, below = where(inside, a - 1, 0.5), where(inside, a * b - 1, 1.0)
-        return where(inside, (above / below) ** (1 / a), float("nan"))
+        # where the density is infinite, at both ends at that of the smaller power
+        end = where(edge, (a >= b).to(a.dtype), math.nan)
+        return where(inside, (above / below) ** (1 / a), end)
 
     @property
     def variance(self) -> Tensor:

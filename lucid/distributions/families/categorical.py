@@ -7,7 +7,6 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.modes.state import no_grad
-from lucid.base.limits import finfo
 from lucid.distributions import constraints
 from lucid.distributions.distribution import Distribution
 from lucid.distributions.families.trials import Binomial, Chances
@@ -131,7 +130,7 @@ class Categorical(Chances):
         return self._drawn(value, logits.gather(-1, index[..., :1]).squeeze(-1))
 
     def entropy(self) -> Tensor:
-        return -(self.logits.clamp(min=finfo(self.logits.dtype).min) * self.probs).sum(-1)
+        return -(where(self.logits == -math.inf, 0.0, self.logits) * self.probs).sum(-1)
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
         values = arange(self._num_events, device=self._param.device).view(-1, *(1 for _ in self.batch_shape))

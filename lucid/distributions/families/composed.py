@@ -17,12 +17,12 @@ from lucid.ops.activation.softmax import log_softmax
 from lucid.ops.base.dims import common_shape
 from lucid.ops.elementwise.selection import where
 from lucid.ops.reduction.norms import logsumexp
+from lucid.tensor import Tensor
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from lucid.distributions.constraints import Constraint
-    from lucid.tensor import Tensor
 
 __all__ = ["Half", "Independent", "MixtureSameFamily", "TransformedDistribution"]
 
@@ -208,7 +208,9 @@ class TransformedDistribution(Distribution):
         sign: Any = 1
         for transform in self.transforms:
             sign = sign * transform.sign
-        return value if isinstance(sign, int) and sign == 1 else sign * (value - 0.5) + 0.5
+        if isinstance(sign, Tensor):
+            return where(sign < 0, 1 - value, value)
+        return 1 - value if sign < 0 else value
 
     def cdf(self, value: Tensor) -> Tensor:
         value = self._bounded(self._beside(value))
@@ -245,14 +247,6 @@ class Half(TransformedDistribution):
     def log_prob(self, value: Tensor) -> Tensor:
         value = self._validate_sample(value)
         return where(value >= 0, self.base_dist.log_prob(value) + math.log(2), -math.inf)
-
-    def cdf(self, value: Tensor) -> Tensor:
-        value = self._bounded(self._validate_sample(value))
-        return 2 * self.base_dist.cdf(value) - 1
-
-    def icdf(self, value: Tensor) -> Tensor:
-        value = self._validate_share(value)
-        return self.base_dist.icdf((value + 1) / 2)
 
     def entropy(self) -> Tensor:
         return self.base_dist.entropy() - math.log(2)

@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
     from lucid.tensor import Tensor
 
-__all__ = ["Exponential", "GeneralizedPareto", "Pareto", "Weibull"]
+__all__ = ["TERMS", "Exponential", "GeneralizedPareto", "Pareto", "Weibull", "power_series"]
 
 
 TERMS = 6
 """Of the series by which a concentration near 0 is computed, so that it has derivatives at 0 as well."""
 
 
-def _series(u: Tensor, factor: Callable[[int], float], sign: int) -> Any:
+def power_series(u: Tensor, factor: Callable[[int], float], sign: int) -> Any:
     """Return the sum of ``factor(k) * (sign * u)**k``."""
     total: Any = factor(TERMS - 1)
     for k in range(TERMS - 2, -1, -1):
@@ -173,8 +173,9 @@ class Pareto(TransformedDistribution):
 
     @property
     def mean(self) -> Tensor:
-        a = self.alpha.clamp(min=1)
-        return a * self.scale / (a - 1)
+        finite = self.alpha > 1
+        a = where(finite, self.alpha, 2.0)
+        return where(finite, a * self.scale / (a - 1), math.inf)
 
     @property
     def mode(self) -> Tensor:
@@ -182,8 +183,9 @@ class Pareto(TransformedDistribution):
 
     @property
     def variance(self) -> Tensor:
-        a = self.alpha.clamp(min=2)
-        return self.scale.square() * a / ((a - 1).square() * (a - 2))
+        finite = self.alpha > 2
+        a = where(finite, self.alpha, 3.0)
+        return where(finite, self.scale.square() * a / ((a - 1).square() * (a - 2)), math.inf)
 
     def entropy(self) -> Tensor:
         return (self.scale / self.alpha).log() + (1 + 1 / self.alpha)
@@ -232,7 +234,7 @@ class GeneralizedPareto(Distribution):
     def _beyond(self, waited: Tensor) -> Tensor:
         """Return the quantile of a waiting time of the exponential distribution: ``expm1(c * waited) / c``."""
         near, c, u = self._scaled(waited)
-        close = waited * _series(u, lambda k: 1 / math.factorial(k + 1), 1)
+        close = waited * power_series(u, lambda k: 1 / math.factorial(k + 1), 1)
         return self.loc + self.scale * where(near, close, where(near, 0.0, u).expm1() / c)
 
     def log_survival_function(self, value: Tensor) -> Tensor:
@@ -242,7 +244,7 @@ class GeneralizedPareto(Distribution):
     def _log_survival(self, value: Tensor) -> Tensor:
         z = (value - self.loc) / self.scale
         near, c, u = self._scaled(z)
-        return where(near, -z * _series(u, lambda k: 1 / (k + 1), -1), -where(near, 0.0, u).log1p() / c)
+        return where(near, -z * power_series(u, lambda k: 1 / (k + 1), -1), -where(near, 0.0, u).log1p() / c)
 
     def log_cdf(self, value: Tensor) -> Tensor:
         """Return the logarithm of `cdf`."""
@@ -253,7 +255,9 @@ class GeneralizedPareto(Distribution):
 
     def log_prob(self, value: Tensor) -> Tensor:
         value = self._validate_sample(value)
-        return self._drawn(value, self._log_survival(value) * (1 + self.concentration) - self.scale.log())
+        log, power = self._log_survival(value), 1 + self.concentration
+        # of a concentration of -1 the density is as large at the end
+        return self._drawn(value, where((power == 0) & (log == -math.inf), 0.0, log) * power - self.scale.log())
 
     def cdf(self, value: Tensor) -> Tensor:
         return -self.log_survival_function(value).expm1()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from lucid.distributions import constraints
 from lucid.distributions.distribution import Distribution, ExponentialFamily
 from lucid.distributions.families.composed import TransformedDistribution
-from lucid.distributions.implicit import dirichlet_from, gamma_share, standard_gamma
+from lucid.distributions.implicit import dirichlet_from, gamma_share, lgamma_rise, log_gamma_density, standard_gamma
 from lucid.distributions.transformations.elementwise import PowerTransform
 from lucid.distributions.utils import named_tensors
 from lucid.errors import SettingError
@@ -63,8 +63,7 @@ class Gamma(ExponentialFamily):
 
     def log_prob(self, value: Tensor) -> Tensor:
         value = self._validate_sample(value)
-        a, b = self.concentration, self.rate
-        return self._drawn(value, xlogy(a, b) + xlogy(a - 1, value) - b * value - lgamma(a))
+        return self._drawn(value, self.rate.log() + log_gamma_density(self.concentration, self.rate * value))
 
     def cdf(self, value: Tensor) -> Tensor:
         value = self._bounded(self._validate_sample(value))
@@ -187,8 +186,8 @@ class Dirichlet(ExponentialFamily):
         a = self.concentration
         above = (a - 1).clamp(min=0)
         corner = one_hot(a.argmax(-1), a.shape[-1]).to(a.dtype)
-        low = (a < 1).all(-1, keepdim=True)
-        return where(low, corner, above / above.sum(-1, keepdim=True))
+        low = (a <= 1).all(-1, keepdim=True) & (a < 1).any(-1, keepdim=True)
+        return where(low, corner, above / where(low, 1.0, above.sum(-1, keepdim=True)))
 
     @property
     def variance(self) -> Tensor:
@@ -339,7 +338,7 @@ class StudentT(Distribution):
         value = self._validate_sample(value)
         df = self.df
         y = (value - self.loc) / self.scale
-        size = self.scale.log() + 0.5 * (df.log() + math.log(math.pi)) + lgamma(0.5 * df) - lgamma(0.5 * (df + 1))
+        size = self.scale.log() + 0.5 * (df.log() + math.log(math.pi)) - lgamma_rise(0.5 * df, df.new_full((), 0.5))
         return -0.5 * (df + 1) * (y.square() / df).log1p() - size
 
     def entropy(self) -> Tensor:

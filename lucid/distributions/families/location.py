@@ -11,7 +11,8 @@ from lucid.distributions.families.composed import Half, TransformedDistribution
 from lucid.distributions.families.exponential import Exponential
 from lucid.distributions.transformations.elementwise import AbsTransform, AffineTransform, ExpTransform
 from lucid.distributions.utils import euler_constant, named_tensors
-from lucid.ops.elementwise.trigonometry import atan
+from lucid.ops.elementwise.selection import where
+from lucid.ops.elementwise.trigonometry import atan2
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -65,11 +66,17 @@ class Cauchy(_Located):
 
     def cdf(self, value: Tensor) -> Tensor:
         value = self._validate_sample(value)
-        return atan((value - self.loc) / self.scale) / math.pi + 0.5
+        z = (value - self.loc) / self.scale
+        # the angle from the far end below, which is small there
+        return atan2(z.new_ones(()), -z) / math.pi
 
     def icdf(self, value: Tensor) -> Tensor:
         value = self._validate_share(value)
-        return (math.pi * (value - 0.5)).tan() * self.scale + self.loc
+        above, far = value > 0.5, (value - 0.5).abs() > 0.25
+        share = where(above, 1 - value, value)
+        tail = -1 / (math.pi * where(far, share, 0.25)).tan()
+        middle = (math.pi * where(far, 0.0, value - 0.5)).tan()
+        return where(far, where(above, -tail, tail), middle) * self.scale + self.loc
 
     def entropy(self) -> Tensor:
         return math.log(4 * math.pi) + self.scale.log()
@@ -89,6 +96,13 @@ class HalfCauchy(Half):
 
     def __init__(self, scale: Tensor | float, validate_args: bool | None = None) -> None:
         super().__init__(Cauchy(0, scale, validate_args=False), AbsTransform(), validate_args)
+
+    def cdf(self, value: Tensor) -> Tensor:
+        value = self._bounded(self._validate_sample(value))
+        return 2 / math.pi * (value / self.scale).atan()
+
+    def icdf(self, value: Tensor) -> Tensor:
+        return self.scale * (math.pi / 2 * self._validate_share(value)).tan()
 
     @property
     def mean(self) -> Tensor:
@@ -131,12 +145,15 @@ class Laplace(_Located):
     def cdf(self, value: Tensor) -> Tensor:
         value = self._validate_sample(value)
         away = (value - self.loc) / self.scale
-        return 0.5 - 0.5 * away.sign() * (-away.abs()).expm1()
+        below = away < 0
+        share = 0.5 * where(below, away, -away).exp()
+        return where(below, share, 1 - share)
 
     def icdf(self, value: Tensor) -> Tensor:
         value = self._validate_share(value)
-        term = value - 0.5
-        return self.loc - self.scale * term.sign() * (-2 * term.abs()).log1p()
+        below = value < 0.5
+        log = (2 * where(below, value, 1 - value)).log()
+        return self.loc + self.scale * where(below, log, -log)
 
     def entropy(self) -> Tensor:
         return 1 + (2 * self.scale).log()

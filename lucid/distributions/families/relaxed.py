@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from lucid.base.limits import finfo
 from lucid.distributions import constraints
 from lucid.distributions.families.categorical import OfCategorical
 from lucid.distributions.families.composed import TransformedDistribution
@@ -16,8 +17,9 @@ from lucid.distributions.families.normal import Normal
 from lucid.distributions.families.trials import Odds
 from lucid.distributions.transformations.elementwise import ExpTransform, SigmoidTransform
 from lucid.distributions.transformations.vectors import StickBreakingTransform
-from lucid.distributions.utils import parameters_of
+from lucid.distributions.utils import broadcast_all, parameters_of
 from lucid.ops.activation.sigmoid import softplus
+from lucid.ops.elementwise.selection import where
 from lucid.ops.reduction.norms import logsumexp
 
 if TYPE_CHECKING:
@@ -138,27 +140,41 @@ class ExpRelaxedCategorical(OfCategorical):
         named = {"temperature": temperature, "probs": probs, "logits": logits}
         named = {name: value for name, value in named.items() if value is not None}
         made = dict(zip(named, parameters_of("ExpRelaxedCategorical", named), strict=True))
-        self.temperature = made["temperature"]
         self._begin(validate_args, made.get("probs"), made.get("logits"))
-
-    def _expanded(self, name: str, value: Any, shape: Any) -> Any:
-        return value if name == "temperature" else super()._expanded(name, value, shape)
+        # of one element, of any shape, it is that of all rows
+        one = made["temperature"]
+        one = one.reshape(()) if one.numel() == 1 else one
+        self.temperature, rows = broadcast_all(one, self._param[..., 0])
+        self._categorical = self._categorical.expand(rows.shape)
+        self._batch_shape = rows.shape
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         noise = self._exponential(sample_shape, self.logits).log()
-        scores = (self.logits - noise) / self.temperature
+        scores = self.logits - noise
+        # from the largest on, as quotients by a low temperature have few digits after the point
+        scores = (scores - scores.detach().amax(-1, keepdim=True)) / self.temperature.unsqueeze(-1)
         return scores - logsumexp(scores, -1, keepdim=True)
 
     def log_prob(self, value: Tensor) -> Tensor:
         value = self._validate_sample(value)
         n = self.event_shape[0]
-        score = self.logits - value * self.temperature
+        score = self.logits - value * self.temperature.unsqueeze(-1)
         score = (score - logsumexp(score, -1, keepdim=True)).sum(-1)
         return score + (n - 1) * self.temperature.log() + math.lgamma(n)
 
 
+class _SharesTransform(ExpTransform):
+    """Logarithms to shares, clamped away from 0 unless their logarithm is infinite."""
+
+    def _call(self, x: Tensor) -> Tensor:
+        return where(x == -math.inf, 0.0, x.exp().clamp(min=finfo(x.dtype).tiny))
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        return y.clamp(min=finfo(y.dtype).tiny).log()
+
+
 class RelaxedOneHotCategorical(_Relaxed):
-    """Shares that sum to 1, the nearer to one of them the lower the positive `temperature`.
+    """Shares that sum to 1, the nearer to one of them the lower the positive `temperature` of the row.
 
     `probs` or `logits` are those of the `OneHotCategorical` that it becomes at 0.
 
@@ -179,7 +195,7 @@ class RelaxedOneHotCategorical(_Relaxed):
         validate_args: bool | None = None,
     ) -> None:
         base = ExpRelaxedCategorical(temperature, probs, logits, validate_args)
-        super().__init__(base, ExpTransform(), validate_args)
+        super().__init__(base, _SharesTransform(), validate_args)
 
 
 class LogisticNormal(TransformedDistribution):

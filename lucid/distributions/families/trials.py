@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.modes.state import no_grad
+from lucid.base.limits import finfo
 from lucid.distributions import constraints
 from lucid.distributions.distribution import Distribution, ExponentialFamily
+from lucid.distributions.implicit import log_gamma_density
 from lucid.distributions.utils import lazy_property, logits_to_probs, named_tensors, probs_to_logits
 from lucid.errors import SettingError
-from lucid.ops.activation.sigmoid import logsigmoid, softplus
+from lucid.ops.activation.sigmoid import logsigmoid, sigmoid, softplus
 from lucid.ops.base.promotion import promote_to_tensors
 from lucid.ops.creation.ranges import arange
 from lucid.ops.creation.rejection import binomial, poisson, standard_gamma
 from lucid.ops.creation.sampling import bernoulli
-from lucid.ops.elementwise.exponential import xlogy
+from lucid.ops.elementwise.exponential import xlog1py, xlogy
 from lucid.ops.elementwise.selection import where
 from lucid.ops.elementwise.special import lgamma
 from lucid.ops.loss.probability_loss import binary_cross_entropy_with_logits
@@ -45,8 +48,15 @@ class Chances(Distribution):
         return self._param.new(*args, **kwargs)
 
 
+def _times_log(count: Any, logit: Tensor) -> Tensor:
+    """Return a count times ``log(sigmoid(logit))``, 0 of nothing that is impossible."""
+    return count * logsigmoid(where((count == 0) & (logit == -math.inf), 0.0, logit))
+
+
 class Odds(Chances):
     """The base of distributions that are given `probs` or `logits`; the other follows when it is asked for."""
+
+    _by_logits: bool
 
     def _begin(
         self, validate_args: bool | None, probs: Tensor | float | None, logits: Tensor | float | None, **others: Any
@@ -54,6 +64,7 @@ class Odds(Chances):
         title = type(self).__name__
         if (probs is None) == (logits is None):
             raise SettingError(f"{title}: expected either probs or logits, got both or neither")
+        self._by_logits = probs is None
         parameter = {"logits": logits} if probs is None else {"probs": probs}
         parameters = {**others, **parameter}
         tensors = named_tensors(title, parameters)
@@ -69,6 +80,15 @@ class Odds(Chances):
     def logits(self) -> Tensor:
         """The logarithm of the odds of success in one trial, finite."""
         return probs_to_logits(self.probs, is_binary=True)
+
+    @property
+    def _failed(self) -> Tensor:
+        """The probability of failure, with its own digits near 0."""
+        return sigmoid(-self.logits) if self._by_logits else 1 - self.probs
+
+    def _log_chance(self, wins: Any, losses: Any) -> Tensor:
+        """Return ``wins * log(p) + losses * log(1 - p)``."""
+        return _times_log(wins, self.logits) + _times_log(losses, -self.logits)
 
     def _counted(self, most: int, expand: bool) -> Tensor:
         """Return the whole numbers up to one, for each element of the batch or once."""
@@ -98,6 +118,11 @@ class Bernoulli(Odds, ExponentialFamily):
     ) -> None:
         self._begin(validate_args, probs, logits)
 
+    def _finite_logits(self) -> Tensor:
+        """Return the logits, with the largest numbers in place of infinite ones, as 0 times these is 0."""
+        most = finfo(self.logits.dtype).max
+        return self.logits.clamp(-most, most) if self._by_logits else self.logits
+
     @property
     def mean(self) -> Tensor:
         return self.probs
@@ -108,7 +133,7 @@ class Bernoulli(Odds, ExponentialFamily):
 
     @property
     def variance(self) -> Tensor:
-        return self.probs * (1 - self.probs)
+        return self.probs * self._failed
 
     def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         with no_grad():
@@ -116,11 +141,11 @@ class Bernoulli(Odds, ExponentialFamily):
 
     def log_prob(self, value: Tensor) -> Tensor:
         value = self._validate_sample(value)
-        logits, wanted = broadcast_tensors(*promote_to_tensors(self.logits, value))
+        logits, wanted = broadcast_tensors(*promote_to_tensors(self._finite_logits(), value))
         return self._drawn(value, -binary_cross_entropy_with_logits(logits, wanted, reduction="none"))
 
     def entropy(self) -> Tensor:
-        return binary_cross_entropy_with_logits(self.logits, self.probs, reduction="none")
+        return binary_cross_entropy_with_logits(self._finite_logits(), self.probs, reduction="none")
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
         return self._counted(1, expand)
@@ -175,7 +200,7 @@ class Binomial(Odds):
 
     @property
     def variance(self) -> Tensor:
-        return self.total_count * self.probs * (1 - self.probs)
+        return self.total_count * self.probs * self._failed
 
     def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
@@ -186,11 +211,11 @@ class Binomial(Odds):
         value = self._validate_sample(value)
         n = self.total_count
         ways = lgamma(n + 1) - lgamma(value + 1) - lgamma(n - value + 1)
-        return self._drawn(value, ways + value * self.logits - n * softplus(self.logits))
+        return self._drawn(value, ways + self._log_chance(value, n - value))
 
     def entropy(self) -> Tensor:
         logs = self.log_prob(self.enumerate_support(expand=False))
-        return -(logs.exp() * logs).sum(0)
+        return -(logs.exp() * where(logs == -math.inf, 0.0, logs)).sum(0)
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
         counts = self.total_count
@@ -225,7 +250,7 @@ class Geometric(Odds):
 
     @property
     def mean(self) -> Tensor:
-        return 1 / self.probs - 1
+        return self._failed / self.probs
 
     @property
     def mode(self) -> Tensor:
@@ -233,20 +258,24 @@ class Geometric(Odds):
 
     @property
     def variance(self) -> Tensor:
-        return (1 / self.probs - 1) / self.probs
+        return self._failed / self.probs / self.probs
 
     def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         with no_grad():
             # of a rate of failure q the count is above k with probability q**k
-            return (self._exponential(sample_shape, self.probs) / -(-self.probs).log1p()).floor()
+            return (self._exponential(sample_shape, self.logits) / -logsigmoid(-self.logits)).floor()
 
     def log_prob(self, value: Tensor) -> Tensor:
         value = self._validate_sample(value)
-        failed = where((self.probs == 1) & (value == 0), 0.0, -self.probs)
-        return self._drawn(value, value * failed.log1p() + self.probs.log())
+        return self._drawn(value, self._log_chance(1.0, value))
+
+    def _log_chance(self, wins: Any, losses: Any) -> Tensor:
+        if self._by_logits:
+            return super()._log_chance(wins, losses)
+        return xlogy(wins, self.probs) + xlog1py(losses, -self.probs)
 
     def entropy(self) -> Tensor:
-        return binary_cross_entropy_with_logits(self.logits, self.probs, reduction="none") / self.probs
+        return -self._log_chance(self.probs, self._failed) / self.probs
 
 
 class NegativeBinomial(Odds):
@@ -298,7 +327,7 @@ class NegativeBinomial(Odds):
     def log_prob(self, value: Tensor) -> Tensor:
         value = self._validate_sample(value)
         n = self.total_count
-        chance = n * logsigmoid(-self.logits) + value * logsigmoid(self.logits)
+        chance = self._log_chance(value, n)
         ways = lgamma(n + value) - lgamma(1 + value) - lgamma(n)
         return self._drawn(value, chance + where(n + value == 0, 0.0, ways))
 
@@ -336,7 +365,8 @@ class Poisson(ExponentialFamily):
 
     def log_prob(self, value: Tensor) -> Tensor:
         value = self._validate_sample(value)
-        return self._drawn(value, xlogy(value, self.rate) - self.rate - lgamma(value + 1))
+        # that of a gamma variate, at the rate
+        return self._drawn(value, log_gamma_density(value + 1, self.rate))
 
     @property
     def _natural_params(self) -> tuple[Tensor, ...]:

@@ -23,17 +23,33 @@ __all__ = ["VonMises"]
 FAR = 30.0
 
 
-def _log_bessel(x: Tensor, order: int) -> Tensor:
-    """Return the logarithm of the modified Bessel function of order 0 or 1, for x of 0 or more."""
-    near = x < FAR
-    close = (i1 if order else i0)(where(near, x, 1.0)).log()
-    far = where(near, FAR, x)
-    series: Any = 1.0
-    term: Any = 1.0
+def _terms(x: Tensor, order: int) -> list[Tensor]:
+    """Return the terms after 1 of the series of ``I(x) * exp(-x) * sqrt(2 * pi * x)``."""
+    terms: list[Any] = [1.0]
     for k in range(1, 16):
-        term = term * ((2 * k - 1) ** 2 - 4 * order * order) / (8 * k) / far
-        series = series + term
-    return where(near, close, far - 0.5 * (2 * math.pi * far).log() + series.log())
+        terms.append(terms[-1] * ((2 * k - 1) ** 2 - 4 * order * order) / (8 * k) / x)
+    return terms[1:]
+
+
+def _log_bessel(x: Tensor) -> Tensor:
+    """Return the logarithm of ``i0(x) * exp(-x)`` for x of 0 or more, also of those with an infinite i0."""
+    wide = x.double()
+    near = wide < FAR
+    low = where(near, wide, 1.0)
+    far = where(near, FAR, wide)
+    series: Any = sum(_terms(far, 0))
+    return where(near, i0(low).log() - low, series.log1p() - 0.5 * (2 * math.pi * far).log()).to(x.dtype)
+
+
+def _lack(x: Tensor) -> Tensor:
+    """Return ``1 - i1(x) / i0(x)`` for x of 0 or more; of a large x by the differences of the terms."""
+    wide = x.double()
+    near = wide < FAR
+    low = where(near, wide, 1.0)
+    first, second = (_terms(where(near, FAR, wide), order) for order in (0, 1))
+    gap: Any = sum(a - b for a, b in zip(first, second, strict=True))
+    whole: Any = 1 + sum(first)
+    return where(near, 1 - i1(low) / i0(low), gap / whole).to(x.dtype)
 
 
 class VonMises(Distribution):
@@ -64,8 +80,7 @@ class VonMises(Distribution):
 
     @property
     def variance(self) -> Tensor:
-        c = self.concentration
-        return 1 - (_log_bessel(c, 1) - _log_bessel(c, 0)).exp()
+        return _lack(self.concentration)
 
     def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         with no_grad():
@@ -75,4 +90,6 @@ class VonMises(Distribution):
     def log_prob(self, value: Tensor) -> Tensor:
         value = self._validate_sample(value)
         c = self.concentration
-        return c * (value - self.loc).cos() - math.log(2 * math.pi) - _log_bessel(c, 0)
+        # 1 - cos, also of small angles
+        fall = 2 * (0.5 * (value - self.loc)).sin().square()
+        return -c * fall - math.log(2 * math.pi) - _log_bessel(c)

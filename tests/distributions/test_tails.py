@@ -1,0 +1,168 @@
+"""Tails and ends: small shares keep their digits, and what is at an end of a distribution is of its formula."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import special, stats
+
+import lucid
+from lucid import distributions as d
+from lucid.autograd import gradcheck, gradgradcheck
+from tests.device import DEVICE
+
+shares_asked = np.array([1e-300, 1e-80, 1e-20, 1e-12, 1e-5, 0.01, 0.2, 0.3, 0.5, 0.55, 0.8, 0.999])
+BELOW = np.array([-1e20, -300.0, -37.0, -20.0, -6.0, -1.0, -0.1, 0.0, 0.3, 2.0, 30.0])
+ABOVE = np.array([1e-200, 1e-17, 1e-6, 0.1, 1.0, 5.0])
+# ours, SciPy's and values whose shares are asked for
+TAILS = {
+    "Normal": (lambda n: d.Normal(n(0.5), 2.0), stats.norm(0.5, 2), BELOW),
+    "Laplace": (lambda n: d.Laplace(n(0.5), 2.0), stats.laplace(0.5, 2), BELOW),
+    "Cauchy": (lambda n: d.Cauchy(n(0.5), 2.0), stats.cauchy(0.5, 2), BELOW),
+    "HalfNormal": (lambda n: d.HalfNormal(n(2.0)), stats.halfnorm(scale=2), ABOVE),
+    "HalfCauchy": (lambda n: d.HalfCauchy(n(2.0)), stats.halfcauchy(scale=2), ABOVE),
+    "LogNormal": (lambda n: d.LogNormal(n(0.0), 1.0), stats.lognorm(1), np.array([1e-12, 1e-4, 0.5, 3.0])),
+    "Weibull": (lambda n: d.Weibull(n(1.5), 2.0), stats.weibull_min(2, scale=1.5), ABOVE),
+    "turned": (
+        lambda n: d.TransformedDistribution(d.Exponential(n(1.0)), [d.AffineTransform(0.0, n(1.0))]),
+        stats.expon,
+        ABOVE,
+    ),
+    "turned by a number": (
+        lambda n: d.TransformedDistribution(d.Exponential(n(1.0)), [d.AffineTransform(0.0, 1.0)]),
+        stats.expon,
+        ABOVE,
+    ),
+}
+
+
+def of(value, dtype=lucid.float64, **settings):
+    """Return a tensor on the device that is tested."""
+    return lucid.tensor(value, dtype=dtype, device=DEVICE, **settings)
+
+
+@pytest.mark.parametrize(("dtype", "rtol", "least"), [(lucid.float32, 1e-5, 1e-30), (lucid.float64, 2e-12, 0.0)])
+@pytest.mark.parametrize("row", TAILS)
+def test_small_shares_are_scipys(row, dtype, rtol, least):
+    """Shares below and quantiles, down to the smallest that the dtype holds."""
+    make, reference, values = TAILS[row]
+    made = make(lambda value: of(value, dtype))
+    # float32's rounding of a value is as much more of a share as the tail falls there
+    at = values.astype(np.float32).astype(float) if dtype is lucid.float32 else values
+    shares = reference.cdf(at)
+    known = (shares > least) & (abs(at) < (12 if least else 1e300))
+    if row == "Cauchy":
+        known = shares > least
+    found = made.cdf(of(at, dtype)).cpu().numpy()
+    np.testing.assert_allclose(found[known], shares[known], rtol=10 * rtol if least else rtol)
+    wanted = shares_asked[shares_asked > least].astype(np.float32 if least else np.float64).astype(float)
+    quantiles = reference.ppf(wanted)
+    # what is not tested: zeros of a quantile, of which there is the rounding of what is added
+    np.testing.assert_allclose(made.icdf(of(wanted, dtype)).cpu().numpy(), quantiles, rtol=rtol, atol=rtol)
+
+
+@pytest.mark.parametrize("kind", [d.Normal, d.Laplace, d.Cauchy])
+def test_ends_and_derivatives_of_quantiles(kind):
+    """Quantiles of 0 and 1 are infinite, and all have derivatives of both orders, also the median."""
+    made = kind(of(0.0), 1.0)
+    assert made.icdf(of([0.0, 1.0, 0.5])).tolist() == [-math.inf, math.inf, 0.0]
+    assert made.cdf(of([-math.inf, math.inf])).tolist() == [0.0, 1.0]
+    share = of([0.01, 0.2, 0.24, 0.26, 0.4, 0.6, 0.76, 0.9], requires_grad=True)
+    assert gradcheck(made.icdf, (share,))
+    assert gradgradcheck(made.icdf, (share,), rtol=1e-4, atol=1e-4)
+    x = of([-3.0, -0.5, 0.4, 2.0], requires_grad=True)
+    assert gradcheck(made.cdf, (x,))
+    assert gradgradcheck(made.cdf, (x,))
+    place, middle = of(0.0, requires_grad=True), of(0.5, requires_grad=True)
+    (height,) = lucid.autograd.grad(made.cdf(place), place)
+    assert height.item() == pytest.approx(made.log_prob(place).exp().item())
+    (slope,) = lucid.autograd.grad(made.icdf(middle), middle)
+    assert slope.item() == pytest.approx(1 / height.item())
+
+
+def test_shares_by_transforms_that_fall():
+    """They are those of the other side, whatever the sign is given by."""
+    for scale in (of(-2.0), -2.0, -2):
+        made = d.TransformedDistribution(d.Exponential(of(1.0)), [d.AffineTransform(0.0, scale)])
+        assert made.cdf(of(-1.0)).item() == pytest.approx(math.exp(-0.5))
+        assert made.icdf(made.cdf(of(-3.0))).item() == pytest.approx(-3.0)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "dtype"),
+    [
+        (1e6, 1e6 + 1, lucid.float32),
+        (-3e4, -3e4 + 1, lucid.float32),
+        (1.0, 2.0, lucid.float16),
+        (1.0, 2.0, lucid.bfloat16),
+        (-1.0, 0.0, lucid.float16),
+    ],
+)
+def test_the_upper_bound_of_uniform_numbers_is_not_drawn(low, high, dtype):
+    """Each draw has a density, and moves with the bounds as its share says."""
+    bounds = [of(value, dtype, requires_grad=True) for value in (low, high)]
+    lucid.manual_seed(0)
+    uniform = d.Uniform(*bounds)
+    draws = uniform.rsample((20_000,))
+    assert ((draws >= bounds[0]) & (draws < bounds[1])).all()
+    assert uniform.log_prob(draws).isfinite().all()
+    slopes = lucid.autograd.grad(draws.double().mean(), bounds)
+    assert sum(each.item() for each in slopes) == pytest.approx(1, abs=0.02)
+
+
+@pytest.mark.parametrize(("dtype", "rtol"), [(lucid.float16, 2e-3), (lucid.float32, 1e-6), (lucid.float64, 1e-10)])
+def test_von_mises_of_large_concentrations(dtype, rtol):
+    """Densities are SciPy's, and variances those of Bessel functions, or of the normal distribution that is near."""
+    c = np.array([0.5, 3.0, 10.0, 14.0, 20.0, 29.0, 31.0, 200.0])
+    made = d.VonMises(of(0.0, dtype), of(c, dtype))
+    for at in (0.0, 0.5):
+        found = made.log_prob(of(at, dtype)).double().cpu().numpy()
+        np.testing.assert_allclose(found, stats.vonmises(c).logpdf(at), rtol=2 * rtol, atol=rtol)
+    variance = made.variance.double().cpu().numpy()
+    np.testing.assert_allclose(variance, 1 - special.i1e(c) / special.i0e(c), rtol=rtol)
+    if dtype is lucid.float16:
+        return
+    large = np.array([1e4, 1e7, 1e9])
+    far = d.VonMises(of(0.0, dtype), of(large, dtype))
+    np.testing.assert_allclose(far.variance.cpu().numpy(), 0.5 / large + 0.125 / large**2 + 0.125 / large**3, rtol=rtol)
+    at = 1 / np.sqrt(large)
+    normal = stats.norm(0, 1 / np.sqrt(large)).logpdf(at)
+    np.testing.assert_allclose(far.log_prob(of(at, dtype)).cpu().numpy(), normal, rtol=3e-5)
+
+
+def test_the_last_of_generalized_pareto_numbers():
+    """Of a concentration of -1 all are as likely, the last too; its density is 0 or infinite of others."""
+    for c in (-1.0, -0.5, -2.0):
+        at = of([0.0, 0.25, -1 / c])
+        found = d.GeneralizedPareto(of(0.0), 1.0, of(c)).log_prob(at).cpu().numpy()
+        np.testing.assert_allclose(found, stats.genpareto(c).logpdf([0.0, 0.25, -1 / c]), rtol=1e-12)
+    c = of(-1.0, requires_grad=True)
+    assert gradcheck(lambda c: d.GeneralizedPareto(of(0.0), 1.0, c).log_prob(of([0.0, 0.25, 0.5])), (c,))
+
+
+@pytest.mark.parametrize("kind", [d.Beta, d.Kumaraswamy])
+def test_modes_at_ends(kind):
+    """A mode is where the density is infinite, also beside a power of 0; uniform numbers have none."""
+    first, second = of([0.5, 0.5, 1.0, 2.0, 2.0, 0.5, 0.25]), of([1.0, 2.0, 0.5, 0.5, 1.0, 0.25, 0.5])
+    made = kind(first, second, validate_args=False)
+    assert made.mode.tolist() == [0.0, 0.0, 1.0, 1.0, 1.0, 1.0, 0.0]
+    assert kind(of(1.0), 1.0).mode.isnan().all()
+    at = of([[1e-9], [0.5], [1 - 1e-9]])
+    logs = made.log_prob(at)
+    rising = logs.argmax(0).tolist()
+    assert rising == [0, 0, 2, 2, 2, 2, 0]
+
+
+def test_moments_without_end_have_no_slopes():
+    """Where a mean or a variance is infinite, its gradients are 0."""
+    alpha, scale = of([0.5, 1.0, 1.5, 2.0, 3.0], requires_grad=True), of([2.0] * 5, requires_grad=True)
+    for made in (d.Pareto(scale, alpha), d.InverseGamma(alpha, scale)):
+        for moment, order in ((made.mean, 1.0), (made.variance, 2.0)):
+            ends = alpha.detach() <= order
+            assert (moment[ends] == math.inf).all()
+            for slope in lucid.autograd.grad(moment.sum(), (alpha, scale), retain_graph=True):
+                assert (slope[ends] == 0).all()
+                assert slope[~ends].isfinite().all()
+                assert (slope[~ends] != 0).all()
