@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import functools
 import inspect
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from lucid.autograd.base import INFERENCE, TensorBase, version_of
 from lucid.autograd.recording.views import before_change, check_change
+from lucid.base import gpu
+from lucid.base.arrays import namespace
+from lucid.ops.shape.reshape import clone
 from lucid.tensor.numpy_calls.definition import tensors_in
 
 if TYPE_CHECKING:
@@ -40,10 +43,62 @@ def written(name: str, function: Callable[..., Any], args: tuple[Any, ...], kwar
         targets = args[:1] or tuple(kwargs.values())[:1]
     elif isinstance(function, np.ufunc):
         targets = (*args[function.nin :], kwargs.get("out"))
+    elif name.startswith("scipy."):
+        targets = written_by_scipy(name, function, args, kwargs)
     else:
         place = place_of_out(function)
         targets = (args[place] if 0 <= place < len(args) else kwargs.get("out"),)
     return [*tensors_in(targets)]
+
+
+def apart(result: Any, arguments: tuple[Any, ...]) -> Any:
+    """Return results of SciPy's functions, which give no views: copied if they share memory with an argument."""
+    if type(result) is tuple:
+        return tuple([apart(each, arguments) for each in cast("tuple[Any, ...]", result)])
+    is_tensor, array = isinstance(result, TensorBase), array_of(result)
+    if is_plain(array):
+        for x in map(array_of, arguments):
+            if type(x) is type(array) and namespace(array).may_share_memory(array, x):
+                return clone(result) if is_tensor else array.copy()
+    return result
+
+
+def is_plain(value: object) -> bool:
+    """Return whether a value is an array of NumPy's or CuPy's."""
+    return isinstance(value, np.ndarray) or gpu.is_gpu_array(value)
+
+
+def array_of(value: Any) -> Any:
+    """Return the array of a tensor; anything else as it is."""
+    return value.array if isinstance(value, TensorBase) else value
+
+
+def written_by_scipy(
+    name: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> list[Any]:
+    """Return what one of SciPy's functions writes into: its outputs, and the operands that it may overwrite."""
+    names = parameters_of(function)
+    given = {**dict(zip(names, args, strict=False)), **kwargs}
+    targets = [given.get(key) for key in ("out", "output")]
+    if name.startswith("scipy.ndimage.distance"):
+        targets += [given.get(key) for key in ("distances", "indices")]
+    for key, value in given.items():
+        if key.startswith("overwrite_") and value:
+            operand = key.removeprefix("overwrite_").lower()
+            # of a decomposition's factors and an update, all in one word
+            letters = operand if operand.startswith("qr") else ""
+            targets += [each for other, each in given.items() if other.lower() in {operand, *letters}]
+    return targets
+
+
+@functools.cache
+def parameters_of(function: Callable[..., Any]) -> tuple[str, ...]:
+    """Return the names of the parameters of a function that may be given by position."""
+    kinds = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
+    try:
+        return tuple([key for key, each in inspect.signature(function).parameters.items() if each.kind in kinds])
+    except (TypeError, ValueError):
+        return ()
 
 
 @functools.cache

@@ -328,15 +328,24 @@ def is_recorded(value: object) -> bool:
     return isinstance(value, TensorBase) and live_edge(value) is not None and thread.state.grad_mode.enabled
 
 
+CONTAINERS: Any = (list, tuple, dict)
+"""What values are looked for in."""
+
+
 def any_recorded(values: Iterable[Any]) -> bool:
-    """Return whether one of the values is recorded, or one in lists and tuples of them."""
+    """Return whether one of the values is recorded, or one in lists, tuples and dictionaries of them."""
     for value in values:
         if isinstance(value, TensorBase):
             if is_recorded(value):
                 return True
-        elif type(value) in {list, tuple} and any_recorded(value):
+        elif isinstance(value, CONTAINERS) and any_recorded(entries_of(value)):
             return True
     return False
+
+
+def entries_of(value: Any) -> Iterable[Any]:
+    """Return the entries of a list or a tuple, or the values of a dictionary."""
+    return cast("dict[Any, Any]", value).values() if isinstance(value, dict) else value
 
 
 def is_sequence(value: object) -> TypeGuard[list[Any] | tuple[Any, ...]]:
