@@ -52,7 +52,7 @@ def written(name: str, function: Callable[..., Any], args: tuple[Any, ...], kwar
 
 
 def apart(result: Any, arguments: tuple[Any, ...]) -> Any:
-    """Return results of SciPy's functions, which give no views: copied if they share memory with an argument."""
+    """Return results of a function that gives no views, copied if they share memory with an argument."""
     if type(result) is tuple:
         return tuple([apart(each, arguments) for each in cast("tuple[Any, ...]", result)])
     is_tensor, array = isinstance(result, TensorBase), array_of(result)
@@ -76,22 +76,22 @@ def array_of(value: Any) -> Any:
 def written_by_scipy(
     name: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> list[Any]:
-    """Return what one of SciPy's functions writes into: its outputs, and the operands that it may overwrite."""
+    """Return the outputs of one of SciPy's functions, and the operands that it may overwrite."""
     names = parameters_of(function)
-    given = {**dict(zip(names, args, strict=False)), **kwargs}
-    targets = [given.get(key) for key in ("out", "output")]
+    operands = {**dict(zip(names, args, strict=False)), **kwargs}
+    targets = [operands.get(key) for key in ("out", "output")]
     if name.startswith("scipy.ndimage.distance"):
-        targets += [given.get(key) for key in ("distances", "indices")]
-    for key, value in given.items():
+        targets += [operands.get(key) for key in ("distances", "indices")]
+    for key, value in operands.items():
         if key.startswith("overwrite_") and value:
-            operand = key.removeprefix("overwrite_").lower()
+            target = key.removeprefix("overwrite_").lower()
             # of a decomposition's factors and an update, all in one word
-            letters = operand if operand.startswith("qr") else ""
-            targets += [each for other, each in given.items() if other.lower() in {operand, *letters}]
+            letters = target if target.startswith("qr") else ""
+            targets += [each for other, each in operands.items() if other.lower() in {target, *letters}]
     return targets
 
 
-@functools.cache
+@functools.lru_cache(256)  # methods of objects among them
 def parameters_of(function: Callable[..., Any]) -> tuple[str, ...]:
     """Return the names of the parameters of a function that may be given by position."""
     kinds = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD

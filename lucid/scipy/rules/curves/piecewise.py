@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class NoAttributeError(NumpyCallError, AttributeError):
-    """An interpolator that is recorded was asked for an attribute that SciPy's alone has, which `hasattr` may do."""
+    """A recorded interpolator was asked for an attribute of SciPy's alone, as `hasattr` may do."""
 
 
 KINDS: dict[str, type[Interpolator]] = {}
@@ -56,7 +56,7 @@ def by_scipys(title: str, function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class _Kind(type):
-    """The class of the classes here, which have the class methods of SciPy's."""
+    """Metaclass that adds the class methods of SciPy's classes."""
 
     def __getattr__(cls, name: str) -> Any:
         method = getattr(getattr(host_library("interpolate"), cls.__name__, None), name, None)

@@ -68,7 +68,7 @@ class interp1d(Interpolator):  # SciPy's name
 
     @property
     def fill_value(self) -> Any:
-        """What stands for the values outside."""
+        """Values outside of the samples."""
         return self._fill_value
 
     @fill_value.setter
