@@ -23,7 +23,7 @@ from lucid.base import gpu
 from lucid.base.arrays import on
 from lucid.base.dtype import as_dtype, dtype
 from lucid.errors import DeviceError, LucidError
-from lucid.numpy.writes import counted, written
+from lucid.numpy.writes import apart, counted, written
 from lucid.ops.base.promotion import cast_to
 from lucid.ops.index.indexing import getitem
 from lucid.ops.reduction import extremes, sums
@@ -181,7 +181,7 @@ def by_other_rule(name: str, function: Callable[..., Any], args: tuple[Any, ...]
         result = rule.function(**arguments)
     except DeviceError as error:
         raise DeviceError(f"{name}: {error}") from None
-    return settled(result, (*args, *kwargs.values()))
+    return settled(apart(result, (*args, *kwargs.values())), ())
 
 
 def as_tensors(value: Any) -> Any:

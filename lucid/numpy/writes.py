@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import functools
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from lucid.autograd.base import INFERENCE, TensorBase, version_of
 from lucid.autograd.recording.views import before_change, check_change
+from lucid.base import gpu
+from lucid.base.arrays import namespace
+from lucid.ops.shape.reshape import clone
 from lucid.tensor.numpy_calls.definition import parameters_of, tensors_in
 
 if TYPE_CHECKING:
@@ -59,7 +62,7 @@ def written(name: str, function: Callable[..., Any], args: tuple[Any, ...], kwar
     elif name.endswith(".at"):
         targets = args[:1]
     elif isinstance(function, np.ufunc):
-        targets = (kwargs.get("out"),)
+        targets = (*args[function.nin :], kwargs.get("out"))
     elif not (kwargs or name == "nan_to_num" or may_write(function)):
         return []
     else:
@@ -68,11 +71,41 @@ def written(name: str, function: Callable[..., Any], args: tuple[Any, ...], kwar
         targets = [arguments.get(key) for key in OUTPUTS]
         if name == "nan_to_num" and not arguments.get("copy", True):
             targets.append(arguments["x"])
-        # overwrite_a is of a, overwrite_input of any
+        if name.startswith("scipy.ndimage.distance"):
+            targets.append(arguments.get("indices"))
         for key, value in arguments.items():
             if key.startswith("overwrite_") and value:
-                targets.append(arguments.get(key.removeprefix("overwrite_"), [*arguments.values()]))
+                targets += overwritten(key, arguments)
     return [*tensors_in(targets)]
+
+
+def overwritten(option: str, arguments: dict[str, Any]) -> list[Any]:
+    """Return the arguments that an option names: one by ``overwrite_a``, some by ``overwrite_qru``, or else all."""
+    name = option.removeprefix("overwrite_").lower()
+    names = {name, *name} if name.startswith("qr") else {name}
+    return [value for key, value in arguments.items() if key.lower() in names] or [*arguments.values()]
+
+
+def apart(result: Any, arguments: tuple[Any, ...]) -> Any:
+    """Return results of a function that gives no views, copied if they share memory with an argument."""
+    if type(result) is tuple:
+        return tuple([apart(each, arguments) for each in cast("tuple[Any, ...]", result)])
+    is_tensor, array = isinstance(result, TensorBase), array_of(result)
+    if is_plain(array):
+        for x in map(array_of, arguments):
+            if type(x) is type(array) and namespace(array).may_share_memory(array, x):
+                return clone(result) if is_tensor else array.copy()
+    return result
+
+
+def is_plain(value: object) -> bool:
+    """Return whether a value is an array of NumPy's or CuPy's."""
+    return isinstance(value, np.ndarray) or gpu.is_gpu_array(value)
+
+
+def array_of(value: Any) -> Any:
+    """Return the array of a tensor; anything else as it is."""
+    return value.array if isinstance(value, TensorBase) else value
 
 
 @functools.cache

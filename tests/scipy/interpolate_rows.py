@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.sparse.linalg import gcrotmk
 
 from tests.scipy.checks import Row, between, complex_of, increasing, off_grid
 
@@ -75,6 +76,14 @@ PIECEWISE = [
     ],
     Row("PPoly", lambda l, c, x, q: l.PPoly(c, x)(q), ((3, 7), X, Q), True),
     Row("PPoly", lambda l, c, x, q: l.PPoly(c, x, "periodic", 1)(q), ((2, 3, 7), X, BEYOND)),
+    *[
+        Row("PPoly", lambda l, c, x, q, e=e: l.PPoly(c, -x, e)(-q, 1), ((3, 7), X, BEYOND), is_flat=not e)
+        for e in (True, False, "periodic")
+    ],
+    Row("PPoly", lambda l, c, q: l.PPoly(c, [2.0, 1, 0])(q), ((3, 2), off_grid(-1, 3, 9))),
+    Row("PPoly", lambda l, c: l.PPoly(c, [2.0, 1, 0])([0.0, 1, 2]), ((3, 2),)),
+    Row("PPoly", lambda l, c, x: l.PPoly(c, -x).derivative()(-0.7), ((3, 7), X)),
+    Row("PPoly", lambda l, c, x, a: l.PPoly(c, -x).integrate(-a, -3.2), ((3, 7), X, between(0.6, 0.7))),
     Row("CubicSpline", lambda l, x, y, q: l.CubicSpline(x, y, extrapolate=True)(q), (X, Y, BEYOND)),
     Row(
         "CubicHermiteSpline",
@@ -187,6 +196,25 @@ TABLES = [
     ],
     Row("RegularGridInterpolator", lambda l, v: l.RegularGridInterpolator(GRID, v, "nearest")((0.5, 0.4)), ((6, 7),)),
     Row("RegularGridInterpolator", lambda l, v: l.RegularGridInterpolator(HALVES, v, "nearest")(MIDDLES), ((4, 3),)),
+    *[
+        Row("RegularGridInterpolator", lambda l, v, m=m: l.RegularGridInterpolator(([1.0], GRID[1]), v, m)(
+            [[1.0, 0.23], [1.0, 0.55]]), ((1, 7),))
+        for m in ("linear", "nearest")
+    ],
+    *[
+        Row("RegularGridInterpolator", lambda l, v, p, o=o: l.RegularGridInterpolator(GRID, v, "slinear")(p, nu=o), (
+            (6, 7, 2), inside(9, 2)))
+        for o in ((0, 1), (1, 1), [0, 0])
+    ],
+    Row("RegularGridInterpolator", lambda l, v: l.RegularGridInterpolator(GRID, v)(([0.5, 0.4],)), ((6, 7),)),
+    Row(
+        "RegularGridInterpolator",
+        lambda l, v: l.RegularGridInterpolator(
+            ([0, 1, 2, 3], [0, 1, 2, 3, 4]), v, "cubic", solver=gcrotmk, solver_args={"rtol": 1e-14},
+        )(MIDDLES, nu=[1, 0]),
+        ((4, 5),),
+        tolerance=1e-6,
+    ),
     Row("interp1d", lambda l, y: l.interp1d([0, 1, 2, 3], y, assume_sorted=True)([0.3, 1.0, 2.9]), ((2, 4),)),
     Row("interpn", lambda l, v, p: l.interpn(GRID, v, p), ((6, 7), inside(9, 2))),
     Row("interpn", lambda l, v, p: l.interpn(GRID, v, p, "slinear", False, 2.0), ((6, 7), inside(9, 2, scale=1.5))),

@@ -62,6 +62,11 @@ FFT = [
         for name in TRANSFORMS
         for k in (((3, 8), (1, 0)), ((5,), None), (5, None))
     ],
+    *[
+        Row(f"{name}n", lambda l, x, n=name: getattr(l, f"{n}n")(x, s=np.int64(3), axes=np.int64(0)), (GRID,))
+        for name in (*TRANSFORMS, "fft", "irfft")
+    ],
+    Row("dctn", lambda l, x: l.dctn(x, s=(-1, 4)), (GRID,)),
     Row("fft", lambda l, x: l.fft(x, 5, axis=0, norm="ortho", workers=1), (GRID,)),
     *[Row("fftn", lambda l, x, s=s: l.fftn(x, s), (GRID,)) for s in ((4,), 4)],
     *[
@@ -92,6 +97,22 @@ INTEGRATE = [
         for x in ([0, 1, 1, 2.0], [0, 0, 1, 2.0], [0, 1, 2, 2.0], [0, 1, 1, 1.0])
     ],
     Row("simpson", lambda l, y, x: l.simpson(y, l.cumulative_trapezoid(x * x + 0.1, initial=0)), (WIDE, WIDE)),
+    *[
+        Row("cumulative_trapezoid", lambda l, y, d: l.cumulative_trapezoid(y, dx=d, axis=0), (
+            (k, 3), between(1, 2, *s)))
+        for k in (2, 5)
+        for s in ((3,), (1, 3))
+    ],
+    *[
+        Row("cumulative_simpson", lambda l, y, d, k=k: l.cumulative_simpson(y, dx=d, axis=k), (
+            shape, between(1, 2, *dx)))
+        for k, shape, dx in ((0, (2, 3), (1, 3)), (0, (5, 3), (1, 3)), (-1, (3, 5), (3, 1)), (1, (2, 5, 3), (2, 1, 3)))
+    ],
+    *[
+        Row("simpson", lambda l, y, d: l.simpson(y, dx=d, axis=0), ((k, 3), between(1, 2, 3)))
+        for k in (2, 3, 4, 5)
+    ],
+    Row("romb", lambda l, y, d: l.romb(y, d, axis=0), ((5, 3), between(1, 2, 3))),
     Row("cumulative_trapezoid", lambda l, y: l.cumulative_trapezoid(y, initial=0), (WIDE,)),
     Row("cumulative_simpson", lambda l, y: l.cumulative_simpson(y, initial=2.0), (WIDE,)),
     Row("romb", lambda l, y: l.romb(y, 0.5), ((2, 9),)),
@@ -144,6 +165,12 @@ SPECIAL = [
     Row("logsumexp", lambda l, x, w: l.logsumexp(x, 0, w, True), (POSITIVE, POSITIVE)),
     Row("logsumexp", lambda l, x, w: l.logsumexp(x, 0, -w, return_sign=True)[0], (POSITIVE, POSITIVE)),
     Row("polygamma", lambda l, x: l.polygamma(2, x), (POSITIVE,)),
+    Row("polygamma", lambda l, x: l.polygamma([[2], [0], [1], [2]], x), (POSITIVE,), True),
+    *[Row(name, lambda l, x, n=name: getattr(l, n)(x, np.int64(1)), ((2, 3),)) for name in ("softmax", "log_softmax")],
+    *[
+        Row(name, lambda l, z, n=name: getattr(l, n)(1, z, 0), (POSITIVE,))
+        for name in ("h1vp", "h2vp", "ivp", "jvp", "kvp", "yvp")
+    ],
     Row("multigammaln", lambda l, x: l.multigammaln(x + 1, 2), (POSITIVE,)),
     Row("sinc", lambda l, x: l.sinc(x), (POSITIVE,)),
     *[Row(name, lambda l, z, n=name: getattr(l, n)(z), (complex_of(3),), True) for name in ("erf", "erfc", "wofz")],
@@ -209,6 +236,16 @@ def diagonals(rng):
     return rng.standard_normal((4, 6)) * 0.3 + np.array([[0.0], [4], [0], [0]])
 
 
+def batch_of_squares(rng):
+    """Return matrices far from singular ones."""
+    return np.eye(2) * 3 + rng.standard_normal((3, 2, 2))
+
+
+def diagonals_of(count):
+    """Return what draws those of several."""
+    return lambda rng: np.stack([diagonals(rng) for _ in range(count)])
+
+
 LINALG = [
     *[
         Row(name, lambda l, x, n=name: getattr(l, n)(x), (square,))
@@ -226,6 +263,30 @@ LINALG = [
         Row("solve_triangular", lambda l, a, b, k=k, t=t: l.solve_triangular(a, b, t, k), (positive_definite, (4,)))
         for k in (True, False)
         for t in (0, "T")
+    ],
+    *[
+        Row("solve_triangular", lambda l, a, b: l.solve_triangular(a, b), (batch_of_squares, shape))
+        for shape in ((2,), (2, 1), (3, 2, 4))
+    ],
+    *[Row("cho_solve", lambda l, a, b, k=k: l.cho_solve((a, k), b), (batch_of_squares, (2,))) for k in (True, False)],
+    *[
+        Row("solve_banded", lambda l, a, b: l.solve_banded((2, 1), a, b), (batch, shape))
+        for batch, shape in (
+            (diagonals, (2, 6, 3)),
+            (diagonals_of(3), (6,)),
+            (diagonals_of(3), (2, 1, 6, 2)),
+            (diagonals_of(3), (6, 1)),
+        )
+    ],
+    Row("block_diag", lambda l, a, b, c: l.block_diag(a, b, c), ((3, 2, 2), (4, 1, 1, 2), (2,))),
+    Row("circulant", lambda l, c: l.circulant(c), ((),)),
+    *[
+        Row(
+            "solve_discrete_lyapunov",
+            lambda l, a, q, m=m: l.solve_discrete_lyapunov(a * 0.2, q, m),
+            ((3, 2, 2), (2, 2)),
+        )
+        for m in ("direct", "bilinear")
     ],
     *[Row("cholesky", lambda l, a, k=k: l.cholesky(a, k), (positive_definite,)) for k in (True, False)],
     *[

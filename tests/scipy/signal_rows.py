@@ -83,6 +83,7 @@ FILTERS = [
     Row("freqz", lambda l, b, a: l.freqz(b, division(a), 7), ((3,), STABLE)),
     Row("freqz", lambda l, b: l.freqz(b, worN=6, whole=True), ((3,),)),
     Row("freqz", lambda l, b: l.freqz(b, worN=6, include_nyquist=True), ((3,),)),
+    *[Row("freqz", lambda l, b, w=w: l.freqz(b, worN=w), ((3,),)) for w in (2.0, np.float64(1), np.int64(3), None)],
     *[Row("freqz", lambda l, b, w=w: l.freqz(b, worN=w, fs=3.0), ((3,),)) for w in ([0.1, 0.2], 0.4)],
 ]
 
@@ -109,6 +110,7 @@ RATES = [
         Row("upfirdn", lambda l, h, x, m=m: l.upfirdn(h, x, 2, 3, mode=m, cval=1.5), ((11,), (2, 3)))
         for m in UPFIRDN_MODES
     ],
+    Row("upfirdn", lambda l, h, x: l.upfirdn(h, x, 2.0, 3.0), ((5,), LINE)),
     Row("upfirdn", lambda l, h, x: l.upfirdn(h, x, 2, 5, axis=0), ((5,), (6, 9))),
     *[
         Row("resample_poly", lambda l, x, u=u, d=d, p=p: l.resample_poly(x, u, d, padtype=p), (spaced(30),))

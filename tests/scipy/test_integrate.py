@@ -86,3 +86,11 @@ def test_a_solution_that_is_not_finite():
     y = integrate.odeint(lambda y, t: y * np.nan, x, [0.0, 1.0])
     lnp.sum(y[1]).backward()
     assert np.isnan(x.grad.item())
+
+
+def test_arguments_in_dictionaries():
+    """A number that requires grad is seen in a dictionary among `args`, where nothing else requires grad."""
+    k = lucid.tensor(0.3, dtype=lucid.float64, requires_grad=True)
+    result = integrate.odeint(lambda y, t, d: -d["k"] * y, [1.0], [0.0, 1.0], args=({"k": k},), rtol=1e-10, atol=1e-10)
+    (gradient,) = lucid.autograd.grad(result[1, 0], k)
+    np.testing.assert_allclose([result[1, 0].item(), gradient.item()], [np.exp(-0.3), -np.exp(-0.3)], rtol=1e-8)

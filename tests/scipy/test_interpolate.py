@@ -104,6 +104,16 @@ def test_places_outside(rng):
         (lambda y: interpolate.interp1d(range(5), y, "steps"), r"steps is unsupported: expected a degree or one of"),
         (lambda y: interpolate.RegularGridInterpolator((range(5),), y)([[np.nan]]), r"out of bounds in dimension 0"),
         (lambda y: interpolate.CubicSpline(range(4), y), r"length of `y`"),
+        (lambda y: interpolate.CubicHermiteSpline([0, 1], y, np.ones(5)), r"length of `y`"),
+        (lambda y: interpolate.CubicHermiteSpline(range(5), y, np.ones(4)), r"shapes of `y` and `dydx` must be"),
+        (
+            lambda y: interpolate.RegularGridInterpolator((range(5),), y)([[1.0]], nu=[1]),
+            r"Can only compute derivatives for methods slinear, cubic, quintic, got 'linear'",
+        ),
+        (
+            lambda y: interpolate.RegularGridInterpolator((range(5),), y, "slinear")([[1.0]], nu=[1, 0]),
+            r"nu: expected an order for each of the 1 dimensions, got \[1, 0\]",
+        ),
         (lambda y: interpolate.CubicSpline(range(5), y, bc_type="flat"), r"bc_type=flat is not allowed"),
         (lambda y: interpolate.interp1d(range(5), y)(7.0), r"outside the interpolation range"),
         (lambda y: interpolate.RegularGridInterpolator((range(5),), y)([[9.0]]), r"out of bounds in dimension 0"),
@@ -117,3 +127,106 @@ def test_what_is_refused(call, message):
     """What cannot be recorded is a TypeError by its name; what SciPy refuses is refused as SciPy does."""
     with pytest.raises((TypeError, ValueError, NotImplementedError), match=message):
         call(lucid.tensor(np.arange(5.0), requires_grad=True))
+
+
+@pytest.mark.parametrize(
+    ("make", "name", "value"),
+    [
+        (lambda l, x, y: l.CubicSpline(x, y), "extrapolate", False),
+        (lambda l, x, y: l.PPoly(y[None, 1:], x), "c", np.zeros((1, 4))),
+        (lambda l, x, y: l.BSpline([0, 0, 0, 1, 2, 4, 4, 4.0], y, 2), "extrapolate", False),
+        (lambda l, x, y: l.interp1d(x, y, bounds_error=False), "fill_value", 7.0),
+        (lambda l, x, y: l.interp1d(x, y, bounds_error=False), "fill_value", (7.0, 8.0)),
+        (lambda l, x, y: l.RegularGridInterpolator((x,), y, bounds_error=False), "fill_value", 3.0),
+        (lambda l, x, y: l.RegularGridInterpolator((x,), y, bounds_error=False, fill_value=0.0), "method", "nearest"),
+    ],
+)
+def test_attributes_that_are_set(make, name, value, rng):
+    """They say what SciPy's say, of plain samples and places and of recorded ones."""
+    x, y, q = np.arange(5.0), rng.standard_normal(5), np.array([0.3, 2.6, 9.0])
+    expected, plain = make(theirs, x, y), make(interpolate, x, y)
+    recorded = make(interpolate, x, lucid.tensor(y, requires_grad=True))
+    for each in (expected, plain, recorded):
+        setattr(each, name, value)
+    places = q[:, None] if hasattr(expected, "grid") else q
+    wanted = expected(places)
+    for result in (plain(places), plain(lucid.tensor(places, requires_grad=True)), recorded(places)):
+        np.testing.assert_allclose(values(result), wanted, atol=1e-12)
+
+
+def test_attributes_of_what_is_plain_and_of_what_is_recorded(rng):
+    """A plain object refuses what it would not record; a recorded one lacks, or refuses, what SciPy's alone has."""
+    x, y = np.arange(5.0), rng.standard_normal(5)
+    leaf = lucid.tensor(y, requires_grad=True)
+    with pytest.raises(TypeError, match=r"PPoly.c: the object is made of plain arrays, and would not record it"):
+        interpolate.PPoly(y[None, 1:], x).c = leaf[None, 1:]
+    assert interpolate.BSpline([0, 0, 1, 2, 2.0], np.ones((2, 3)), 1, axis=-1).axis == 1
+    for assume_sorted in (True, False):
+        np.testing.assert_array_equal(values(interpolate.interp1d(x, leaf, assume_sorted=assume_sorted).y), y)
+    spline = interpolate.CubicSpline(x, leaf)
+    assert not hasattr(spline, "roots")
+    assert getattr(spline, "nothing", None) is None
+
+
+@pytest.mark.parametrize("assume_sorted", [True, False])
+def test_samples_that_are_written_to(assume_sorted, rng):
+    """`interp1d` copies its samples unless it is told not to; gradients pass through the copy."""
+    x, leaf = np.arange(4.0), lucid.tensor(np.arange(4.0), requires_grad=True)
+    function = interpolate.interp1d(x, leaf, assume_sorted=assume_sorted)
+    (gradient,) = lucid.autograd.grad(function(1.5), leaf)
+    with lucid.no_grad():
+        leaf.mul_(10)
+    assert function(1.5).item() == 1.5
+    np.testing.assert_array_equal(values(gradient), [0, 0.5, 0.5, 0])
+    shared = interpolate.interp1d(x, leaf, copy=False, assume_sorted=True)
+    with lucid.no_grad():
+        leaf.mul_(10)
+    assert shared(1.5).item() == 150.0
+
+
+def test_places_that_decrease(rng):
+    """`PPoly` takes them as SciPy's does, of plain coefficients and of recorded ones."""
+    c, x = rng.standard_normal((2, 3)), np.array([2.0, 1.0, 0.5, -1.0])
+    q = np.array([-2.0, -1.0, 0.3, 0.5, 0.7, 1.0, 1.7, 2.0, 3.0])
+    other, leaf = theirs.PPoly(c, x), lucid.tensor(c, requires_grad=True)
+    for mine in (interpolate.PPoly(c, x), interpolate.PPoly(leaf, x)):
+        places = lucid.tensor(q, requires_grad=True)
+        np.testing.assert_allclose(values(mine(places)), other(q), atol=1e-12)
+        np.testing.assert_allclose(values(mine.derivative()(places)), other.derivative()(q), atol=1e-12)
+        np.testing.assert_allclose(values(mine.antiderivative()(places)), other.antiderivative()(q), atol=1e-12)
+        np.testing.assert_allclose(values(mine(places, extrapolate=False)), other(q, extrapolate=False), atol=1e-12)
+    with pytest.raises(ValueError, match=r"strictly increasing or decreasing"):
+        interpolate.PPoly(leaf, [0.0, 2, 1, 3])
+    with pytest.raises(ValueError, match=r"axis=1 must be between 0 and 0"):
+        interpolate.PPoly(leaf, x, axis=1)
+
+
+def test_small_samples(rng):
+    """Slopes of `PchipInterpolator` are those of the samples, however small these are."""
+    y = np.array([0, 1.0, 1.5, 4, 4.2])
+    small = interpolate.PchipInterpolator(np.arange(5.0), lucid.tensor(y * 1e-170, requires_grad=True))
+    np.testing.assert_allclose(
+        values(small([0.5, 1.5])) * 1e170, theirs.PchipInterpolator(np.arange(5.0), y)([0.5, 1.5])
+    )
+
+
+def test_functions_of_splines_and_class_methods(rng):
+    """They are SciPy's own of plain objects, and make objects of the classes here, which take recorded places."""
+    x, y, q = np.arange(6.0), rng.standard_normal(6), np.array([0.5, 2.5])
+    spline, other = interpolate.make_interp_spline(x, y), theirs.make_interp_spline(x, y)
+    np.testing.assert_allclose(interpolate.splev(q, spline), theirs.splev(q, other))
+    pairs = [
+        (interpolate.splder(spline), theirs.splder(other)),
+        (interpolate.PPoly.from_spline(spline), theirs.PPoly.from_spline(other)),
+        (spline.insert_knot(1.3), other.insert_knot(1.3)),
+        (interpolate.BSpline.basis_element([0, 1, 2, 3]), theirs.BSpline.basis_element([0, 1, 2, 3])),
+    ]
+    for mine, wanted in pairs:
+        assert isinstance(mine, interpolate.BSpline | interpolate.PPoly)
+        np.testing.assert_allclose(values(mine(lucid.tensor(q, requires_grad=True))), wanted(q), atol=1e-12)
+    recorded = interpolate.make_interp_spline(x, lucid.tensor(y, requires_grad=True))
+    for call in (lambda: interpolate.splev(q, recorded), lambda: interpolate.PPoly.from_spline(recorded)):
+        with pytest.raises(TypeError, match=r"an object that is recorded has no rule"):
+            call()
+    with pytest.raises(AttributeError, match=r"type object 'BSpline' has no attribute 'nothing'"):
+        interpolate.BSpline.nothing

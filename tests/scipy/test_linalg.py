@@ -60,6 +60,31 @@ def outcome(package, call, **arrays):
     return result.detach().numpy() if isinstance(result, lucid.Tensor) else np.asarray(result)
 
 
+@pytest.mark.parametrize("size", [1e30, 1e-30])
+def test_determinants_of_single_precision(size):
+    """They are products of double precision, which neither over- nor underflow, and so are their gradients."""
+    a = np.stack([np.diag([size, size])] * 2).astype("f")
+    leaf = lucid.tensor(a, requires_grad=True)
+    result = linalg.det(leaf)
+    np.testing.assert_allclose(result.detach().numpy(), scipy.linalg.det(a), rtol=1e-12)
+    (gradient,) = lucid.autograd.grad(result, leaf, lucid.ones(2, dtype=lucid.float64))
+    assert gradient.dtype == lucid.float32
+    np.testing.assert_allclose(gradient.numpy(), a, rtol=1e-6)
+
+
+def test_matrices_of_half_precision(rng):
+    """LAPACK's functions take them in single precision, as SciPy's do."""
+    a, b = (np.eye(3) * 4 + rng.uniform(0, 1, (3, 3))).astype("e"), rng.uniform(1, 2, 3).astype("e")
+    for call in (
+        lambda l, a: l.inv(a), lambda l, a: l.expm(a), lambda l, a: l.pinv(a), lambda l, a: l.solve(a, b),
+        lambda l, a: l.solve_triangular(a, b), lambda l, a: l.cholesky(a + a.T), lambda l, a: l.cho_solve((a, True), b),
+        lambda l, a: l.eigh(a)[0], lambda l, a: l.eigvalsh(a), lambda l, a: l.svd(a)[1], lambda l, a: l.svdvals(a),
+    ):  # fmt: skip
+        result, expected = call(linalg, lnp.asarray(lucid.tensor(a, requires_grad=True))), call(scipy.linalg, a)
+        assert result.dtype == expected.dtype
+        np.testing.assert_allclose(result.detach().numpy(), expected, rtol=1e-4)
+
+
 def test_what_scipy_has_none_of():
     """Filters along no axis leave an array as it is; matrices are no vectors; the first integral is 0, also of NaN."""
     x = lnp.asarray(lucid.tensor(2.0, requires_grad=True))

@@ -8,7 +8,7 @@ from scipy import ndimage as theirs
 
 import lucid
 from lucid import numpy as lnp
-from lucid.scipy import ndimage
+from lucid.scipy import fft, linalg, ndimage, signal
 from tests.gradients import check_gradient, gradient_of
 from tests.scipy.checks import as_op, by_name, check_all, values
 from tests.scipy.ndimage_rows import FILTERS, MODES, TRANSFORMS
@@ -213,3 +213,171 @@ def test_what_scipy_refuses_too(call, message):
     """What cannot be computed is refused by the type of SciPy's error, with what was expected."""
     with pytest.raises((RuntimeError, ValueError, TypeError), match=message):
         call(lucid.tensor(np.arange(5.0), requires_grad=True))
+
+
+def small_weights(l, x):
+    """Return a correlation with weights below what `scipy.ndimage` counts, beside others."""
+    return l.correlate(x, [[1.0, 1e-17], [0.0, 1e-17]])
+
+
+def test_weights_that_are_left_out():
+    """They are those that SciPy leaves out, zeros among them: what is NaN or large is lost there as it is in SciPy."""
+    for x in (np.array([[1e20, 1.0, 2.0], [1.0, np.nan, 3.0], [0.0, 1.0, 2.0]]), np.ones((3, 3))):
+        leaf = lucid.tensor(x, requires_grad=True)
+        for call in (small_weights, lambda l, x: l.correlate(x, [[1e-17, 2e-17], [1e-17, 0]])):
+            np.testing.assert_array_equal(values(call(ndimage, leaf)), call(theirs, x))
+
+
+@pytest.mark.parametrize("shape", [(9,), (4, 5)])
+def test_large_numbers_of_single_precision(shape):
+    """A mean of numbers near to the largest is one of them, and so is its gradient."""
+    x = np.full(shape, 2e38, "f")
+    for call in (
+        lambda l, x: l.uniform_filter(x, 3),
+        lambda l, x: l.gaussian_filter(x, 1.0),
+        lambda l, x: l.correlate(x, np.full((2,) * x.ndim, 0.5**x.ndim)),
+    ):
+        leaf = lucid.tensor(x, requires_grad=True)
+        result = call(ndimage, leaf)
+        np.testing.assert_allclose(values(result), call(theirs, x), rtol=1e-6)
+        (gradient,) = lucid.autograd.grad(result, leaf, lucid.tensor(x / 2), create_graph=True)
+        assert np.isfinite(values(gradient)).all()
+
+
+@pytest.mark.parametrize("degrees", [0, 30, 45, 60, 90, 120, 135, 210, 240, 300, 330, -270, 405])
+def test_turns_of_whole_parts(degrees, rng):
+    """The places of a turned array, ties among them, are SciPy's."""
+    for shape in ((5, 5), (6, 5), (4, 9)):
+        x = rng.standard_normal(shape)
+        for reshape in (True, False):
+            result = ndimage.rotate(lucid.tensor(x, requires_grad=True), degrees, order=0, reshape=reshape)
+            np.testing.assert_array_equal(values(result), theirs.rotate(x, degrees, order=0, reshape=reshape))
+
+
+def test_the_third_derivative_of_a_turn():
+    """It is the difference of the second: the turn is recorded to all orders."""
+    image = np.add.outer(np.arange(9.0) ** 3, np.sin(np.arange(9.0)))
+
+    def derivative(degrees, order):
+        angle = lucid.tensor(degrees, dtype=lucid.float64, requires_grad=True)
+        y = ndimage.rotate(image, angle, reshape=False, order=5)[4, 5]
+        for _ in range(order):
+            (y,) = lucid.autograd.grad(y, angle, create_graph=True)
+        return y.item()
+
+    difference = (derivative(20.0 + 1e-4, 2) - derivative(20.0 - 1e-4, 2)) / 2e-4
+    np.testing.assert_allclose(derivative(20.0, 3), difference, rtol=1e-6)
+
+
+def test_sizes_and_axes_of_numpys(rng):
+    """An axis may be an integer of NumPy's, as `np.argmin(x.shape)` is, alone or in an array."""
+    x, axis = rng.standard_normal((4, 5)), np.argmin((4, 5))
+    for call in (
+        lambda l, x, k: l.gaussian_filter1d(x, 1.0, axis=k),
+        lambda l, x, k: l.uniform_filter1d(x, 3, axis=k),
+        lambda l, x, k: l.correlate1d(x, [1.0, 2.0], axis=k),
+        lambda l, x, k: l.maximum_filter1d(x, 3, axis=k),
+        lambda l, x, k: l.gaussian_filter(x, 1.0, axes=k),
+        lambda l, x, k: l.median_filter(x, 3, axes=k),
+        lambda l, x, k: l.sobel(x, axis=k),
+    ):
+        leaf = lucid.tensor(x, requires_grad=True)
+        np.testing.assert_allclose(values(call(ndimage, leaf, axis)), call(theirs, x, axis))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: ndimage.gaussian_filter(x, 0.0),
+        lambda x: ndimage.gaussian_filter(x, (0, 0)),
+        lambda x: ndimage.gaussian_filter(x, 1.0, axes=()),
+        lambda x: ndimage.uniform_filter(x, 1),
+        lambda x: ndimage.zoom(x, 1),
+        lambda x: fft.dctn(x, axes=()),
+        lambda x: signal.sosfilt(np.zeros((0, 6)), x),
+        lambda x: signal.resample_poly(x, 2, 2),
+        lambda x: linalg.block_diag(x),
+    ],
+)
+def test_results_are_no_views(call):
+    """Of a filter that filters nothing, too: what is done in place to a result leaves the argument as it is."""
+    leaf = lucid.tensor(np.ones((2, 2)), requires_grad=True)
+    for x in (lnp.asarray(leaf) * 1.0, leaf * 1.0):
+        result = call(x)
+        assert type(result) is lnp.ndarray
+        result += 5
+        np.testing.assert_array_equal(values(x), np.ones((2, 2)))
+        (gradient,) = lucid.autograd.grad(lnp.sum(result * result), leaf)
+        np.testing.assert_allclose(values(gradient), 12, rtol=1e-12)
+    plain = np.ones((2, 2))
+    result = ndimage.gaussian_filter(plain, lucid.tensor(0.0, requires_grad=True))
+    assert not np.shares_memory(values(result), plain)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda w: ndimage.gaussian_filter(np.ones(4), 1.0, output=w),
+        lambda w: ndimage.gaussian_filter(np.ones(4), 1.0, 0, w),
+        lambda w: ndimage.distance_transform_edt([0, 1, 1, 0], distances=w),
+        lambda w: fft.dct(w, overwrite_x=True),
+        lambda w: linalg.solve(2 * np.eye(4), w, overwrite_b=True),
+        lambda w: linalg.solve_banded((0, 0), np.full((1, 4), 2.0), w, False, True),
+        lambda w: linalg.qr_update(np.eye(4), np.eye(4), w, np.ones(4), overwrite_qruv=True),
+        lambda w: signal.detrend(w, overwrite_data=True),
+    ],
+)
+def test_writes_into_a_tensor_are_counted(call):
+    """By `output` and what may be overwritten, as by `out`: a gradient that needs the values before is refused."""
+    w, x = lucid.tensor(np.arange(1.0, 5.0)), lucid.tensor(np.ones(4), requires_grad=True)
+    y = lnp.sum(x * w)
+    call(w)
+    with pytest.raises(lucid.errors.InplaceError):
+        y.backward()
+
+
+def test_operands_that_are_not_written_to_are_not_counted():
+    """The other operands of such a call, and all of one that overwrites nothing, stay as they are."""
+    w, x = lucid.tensor(np.arange(1.0, 5.0)), lucid.tensor(np.ones(4), requires_grad=True)
+    y = lnp.sum(x * w)
+    linalg.solve(lnp.diag(w.detach() * 2), np.ones(4), overwrite_b=True)
+    linalg.solve(2 * np.eye(4), w, overwrite_b=False)
+    ndimage.gaussian_filter(w, 1.0, output=np.ones(4))
+    y.backward()
+    np.testing.assert_array_equal(values(x.grad), [1, 2, 3, 4])
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x, w: ndimage.correlate1d(x, w),
+        lambda x, w: ndimage.correlate(x, w),
+        lambda x, w: signal.convolve(x, w, method="direct"),
+        lambda x, w: signal.upfirdn(w, x),
+        lambda x, w: linalg.solve_triangular(w[:1, None], x[:1]),
+        lambda x, w: linalg.solve_sylvester(w[:1, None], np.eye(1), x[:1, None]),
+        lambda x, w: linalg.solve_banded((0, 0), w[None], x[:3]),
+    ],
+)
+def test_arrays_of_numpys_that_are_written_to(call):
+    """A plain operand that a gradient needs, and that is written to before, is noticed as in `lucid.numpy`."""
+    x, w = lucid.tensor(np.arange(5.0), requires_grad=True), np.array([1.0, 2.0, 3.0])
+    y = lnp.sum(call(x, w))
+    w *= 10
+    with pytest.raises(lucid.errors.InplaceError, match="an array of NumPy's"):
+        y.backward()
+
+
+def test_recorded_values_in_dictionaries(rng):
+    """A setting that requires grad is seen in a dictionary, too, where it is the only one."""
+    image, shift = rng.standard_normal((4, 4)), lucid.tensor(0.3, dtype=lucid.float64, requires_grad=True)
+
+    def moved(index, p):
+        return index[0] + p, index[1]
+
+    grads = []
+    for settings in ({"extra_keywords": {"p": shift}}, {"extra_arguments": (shift,)}):
+        result = ndimage.geometric_transform(image, moved, **settings)
+        np.testing.assert_allclose(values(result), theirs.shift(image, (-0.3, 0)), atol=1e-12)
+        grads.append(values(lucid.autograd.grad(lnp.sum(result * image), shift)[0]))
+    assert grads[0] == grads[1]

@@ -58,6 +58,54 @@ def test_small_weights_count(rng):
             np.testing.assert_allclose(mine, other, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.parametrize("name", ["convolve", "correlate", "convolve2d", "correlate2d"])
+@pytest.mark.parametrize("mode", ["full", "same", "valid"])
+def test_small_weights_beside_others(name, mode):
+    """Each weight counts: of a size below 1e-16 beside what is large, and zeros beside NaN and infinities."""
+    settings = {} if name.endswith("2d") else {"method": "direct"}
+    for x, w in (
+        ([[1e20, 1.0, 2.0], [1.0, -3e19, 2.0]], [[1.0, 1e-17], [0.0, 2e-18]]),
+        ([[np.nan, 1.0, 2.0], [0.0, 1.0, 3.0]], [[1.0, 0.0], [0.0, 1.0]]),
+        ([[1.0, 1.0, np.inf], [0.0, 1.0, 3.0]], [[1.0, 2.0], [0.0, 1.0]]),
+        ([[1.0, 1.0, 2.0], [0.0, 1.0, 3.0]], [[1.0, np.inf], [3.0, 1.0]]),
+        ([[np.nan, 1.0, 2.0]], [[1.0, 2.0]]),
+        ([[3.0, 1.0, 2.0]], [[1.0, np.nan]]),
+    ):
+        x, w = np.array(x), np.array(w)
+        if not np.isfinite(w).all() and not name.endswith("2d"):
+            # SciPy multiplies them by zeros beyond the edges
+            continue
+        with np.errstate(invalid="ignore"):
+            expected = getattr(theirs, name)(x, w, mode, **settings)
+            for one, other in ((lucid.tensor(x, requires_grad=True), w), (x, lucid.tensor(w, requires_grad=True))):
+                result = getattr(signal, name)(one, other, mode, **settings)
+                np.testing.assert_allclose(values(result), expected, rtol=1e-14)
+    # the gradient is the same sum, with the weights turned round
+    leaf = lucid.tensor(np.ones((2, 3)), requires_grad=True)
+    result = getattr(signal, name)(leaf, [[1.0, 1e-17], [0.0, 2e-18]], mode, **settings)
+    upstream = np.zeros(result.shape)
+    upstream[0, 0] = 1e20
+    (gradient,) = lucid.autograd.grad(result, leaf, lucid.tensor(upstream))
+    rows = []
+    for k in range(6):
+        unit = np.eye(6)[k].reshape(2, 3)
+        rows.append(1e20 * getattr(theirs, name)(unit, [[1.0, 1e-17], [0.0, 2e-18]], mode, **settings)[0, 0])
+    np.testing.assert_allclose(values(gradient).ravel(), rows, rtol=1e-12)
+
+
+def test_half_precision(rng):
+    """What SciPy computes in single or double precision is that here, of the same numbers."""
+    x = rng.uniform(1, 2, 90).astype("e")
+    for call in (
+        lambda l, x: l.decimate(x, 3), lambda l, x: l.decimate(x, 3, ftype="fir"),
+        lambda l, x: l.resample_poly(x, 2, 1), lambda l, x: l.resample_poly(x, 2, 3, padtype="mean"),
+        lambda l, x: l.upfirdn(np.ones(2, "e"), x, 2),
+    ):  # fmt: skip
+        result, expected = call(signal, lucid.tensor(x, requires_grad=True)), call(theirs, x)
+        assert result.dtype == expected.dtype
+        np.testing.assert_allclose(values(result), expected, rtol=1e-3)
+
+
 def test_leading_zeros_of_a_denominator(rng):
     """States of a filter at rest are the same with zeros in front of the denominator, which SciPy drops, or refuses."""
     b, a = rng.uniform(0.5, 1, 3), np.array([0, 0, 1.5, 0.2, -0.1])

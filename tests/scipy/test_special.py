@@ -112,3 +112,21 @@ def test_counts_outside_of_what_can_be_chosen():
     n = np.array([-1.0, -0.5, 0.0, 3.0, np.inf])
     leaf = lucid.tensor(n, requires_grad=True)
     np.testing.assert_array_equal(values(special.factorial(leaf)), theirs.factorial(n))
+
+
+def test_orders_that_are_several():
+    """The infinite slope of one order's function, and an order without a meaning, are theirs alone."""
+    x, orders = np.array([1e-80, 0.5, 1.0]), np.array([[0], [5], [0.5]])
+    leaf = lucid.tensor(x, requires_grad=True)
+    result = special.polygamma(orders, leaf)
+    with np.errstate(invalid="ignore"):
+        np.testing.assert_allclose(values(result), theirs.polygamma(orders, x))
+    result = special.polygamma([0, 5, 2], leaf)
+    (gradient,) = lucid.autograd.grad(result, leaf, lucid.ones(3, dtype=lucid.float64))
+    np.testing.assert_allclose(values(gradient), theirs.polygamma([1, 6, 3], x))
+
+
+def test_softmax_of_nothing():
+    """Of no lines there are none, along several axes too."""
+    for function in (special.softmax, special.log_softmax):
+        assert function(lucid.zeros(0, 3, requires_grad=True), axis=(1,)).shape == (0, 3)

@@ -7,6 +7,7 @@ transforms of types 2 and 3 are cosine transforms of the array with every second
 from __future__ import annotations
 
 import math
+import operator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +15,7 @@ import numpy as np
 from lucid import numpy as lnp
 from lucid.numpy.border import plain
 from lucid.scipy.rules.images.filters import axes_of
-from lucid.scipy.rules.rule import Array, PerAxis, arrays, counted, in_dtype, put, rule
+from lucid.scipy.rules.rule import Array, PerAxis, at_least_single, counted, in_dtype, put, rule
 from lucid.tensor.numpy_calls.definition import axis_in
 
 if TYPE_CHECKING:
@@ -23,10 +24,9 @@ if TYPE_CHECKING:
 # ---- what NumPy has too ----
 
 
-def at_least_single(x: Array) -> Any:
-    """Return an array of half precision in single, as SciPy transforms it; any other as it is."""
-    (x,) = arrays(x)
-    return in_dtype(x, np.dtype(np.float32)) if x.dtype == np.float16 else x
+def several_sizes(s: PerAxis) -> list[int] | None:
+    """Return sizes of some axes, given as one or a sequence, as a list."""
+    return None if s is None else [operator.index(n) for n in (s if np.ndim(s) else [s])]
 
 
 def _enter_of_one(name: str) -> None:
@@ -38,7 +38,7 @@ def _enter_of_one(name: str) -> None:
         overwrite_x: bool = False,
         workers: Any = None,
     ) -> Any:
-        return getattr(lnp.fft, name)(at_least_single(x), n, axis=axis, norm=norm)
+        return getattr(lnp.fft, name)(*at_least_single(x), n, axis=axis, norm=norm)
 
     rule(f"fft.{name}")(transform)
 
@@ -52,9 +52,10 @@ def _enter_of_several(name: str, usual: tuple[int, int] | None) -> None:
         overwrite_x: bool = False,
         workers: Any = None,
     ) -> Any:
-        s, axes = ([each] if isinstance(each, int) else each for each in (s, axes))
-        along = axes if axes is not None or s is None else tuple(range(-len(s), 0))
-        return getattr(lnp.fft, name)(at_least_single(x), s, axes=along, norm=norm)
+        (x,) = at_least_single(x)
+        s = several_sizes(s)
+        along = axes_of(tuple(range(-len(s), 0)) if axes is None and s is not None else axes, x.ndim)
+        return getattr(lnp.fft, name)(x, s, axes=along, norm=norm)
 
     rule(f"fft.{name}")(transform)
 
@@ -185,11 +186,9 @@ def several(
         raise ValueError(f"invalid type: expected 1, 2, 3 or 4, got {type}")
     if norm not in {None, "backward", "ortho", "forward"}:
         raise ValueError(f"Invalid norm value {norm!r}, should be 'backward', 'ortho' or 'forward'")
-    (x,) = arrays(x)
+    (x,) = at_least_single(x)
     if x.dtype.kind not in "fc":
         x = in_dtype(x, np.dtype(np.float64))
-    elif x.dtype.char == "e":
-        x = in_dtype(x, np.dtype(np.float32))
     if x.dtype.kind == "c":
         # SciPy reads no `orthogonalize` of complex numbers
         settings = (type, s, axes, norm, None)
@@ -227,7 +226,8 @@ def _enter_cosines(name: str, kind: Callable[[Any, int], Any], *, inverse: bool)
         orthogonalize: bool | None = None,
     ) -> Any:
         ndim = lnp.ndim(x)
-        sizes = None if s is None else [s] if isinstance(s, int) else list(s)
+        # of a size of -1 the axis is as long as it is
+        sizes: Any = None if s is None else [None if n == -1 else n for n in several_sizes(s) or ()]
         if axes is None and sizes is not None:
             axes = tuple(range(ndim - len(sizes), ndim))
         return several(kind, x, type, sizes, axes_of(axes, ndim), norm, orthogonalize, inverse=inverse)

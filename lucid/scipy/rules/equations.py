@@ -116,13 +116,16 @@ def solve_continuous_lyapunov(a: Array, q: Array) -> Any:
 
 @rule("linalg.solve_discrete_lyapunov")
 def solve_discrete_lyapunov(a: Array, q: Array, method: str | None = None) -> Any:
-    """Return ``scipy.linalg.solve_discrete_lyapunov``, of two matrices."""
+    """Return ``scipy.linalg.solve_discrete_lyapunov``."""
     a, q = in_double(a, q)
     size = a.shape[-1]
     unit = put(np.eye(size), plain(a))
     if method == "direct" or (method is None and size < 10):
-        whole = put(np.eye(size * size), plain(a)) - lnp.kron(a, lnp.conj(a))
-        return lnp.reshape(lnp.linalg.solve(whole, lnp.reshape(q, -1)), q.shape)
+        products = a[..., :, None, :, None] * lnp.conj(a)[..., None, :, None, :]
+        count = size * size
+        whole = put(np.eye(count), plain(a)) - lnp.reshape(products, (*a.shape[:-2], count, count))
+        solution = lnp.linalg.solve(whole, lnp.reshape(q, (*q.shape[:-2], count, 1)))
+        return lnp.reshape(solution, (*solution.shape[:-2], size, size))
     if method not in {None, "bilinear"}:
         raise ValueError(
             f"scipy.linalg.solve_discrete_lyapunov: expected method 'direct' or 'bilinear', got {method!r}"

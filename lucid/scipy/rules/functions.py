@@ -5,6 +5,7 @@ Some are ufuncs behind a check, or with other values outside of where these have
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -89,13 +90,13 @@ def _uncounted(powers: Array, factors: Array) -> Any:
 def _enter_softmax(name: str, op: Callable[..., Any]) -> None:
     def function(x: Array, axis: PerAxis = None) -> Any:
         (x,) = in_one_dtype(x)
-        if isinstance(axis, int):
-            return by_op(op, x, axis)
+        if axis is not None and not np.ndim(axis):
+            return by_op(op, x, axis_in(axis, x.ndim))
         axes = [axis_in(k, x.ndim) for k in all_or_some(axis, x.ndim)]
         rest = [k for k in range(x.ndim) if k not in axes]
         order = [*rest, *axes]
         moved = lnp.transpose(x, order)
-        lines = lnp.reshape(moved, (*moved.shape[: len(rest)], -1))
+        lines = lnp.reshape(moved, (*moved.shape[: len(rest)], math.prod(moved.shape[len(rest) :])))
         return lnp.transpose(lnp.reshape(by_op(op, lines, -1), moved.shape), np.argsort(order).tolist())
 
     rule(f"special.{name}")(function)
@@ -107,13 +108,21 @@ _enter_softmax("log_softmax", activations.log_softmax)
 
 @rule("special.polygamma")
 def polygamma(n: Array, x: Array) -> Any:
-    """Return ``scipy.special.polygamma``, of one order: NaN of one that is no whole number, or below 0."""
+    """Return ``scipy.special.polygamma``: NaN of an order that is no whole number, or below 0."""
     (x,) = in_double(x)
     if is_recorded(n):
         raise NumpyCallError("scipy.special.polygamma: with a Tensor the order must not require grad: n.detach()")
-    if np.ndim(plain(n)):
-        raise NumpyCallError("scipy.special.polygamma: with a Tensor the order must be one number")
-    order = float(plain(n))
+    orders = host(n)
+    if orders.ndim:
+        shape = np.broadcast_shapes(orders.shape, x.shape)
+        orders, x = np.broadcast_to(orders, shape), lnp.broadcast_to(x, shape)
+        total = x * 0.0
+        for each in np.unique(orders).tolist():
+            is_one = put(orders == each, plain(x))
+            # the others may be at a pole
+            total = lnp.where(is_one, polygamma(each, lnp.where(is_one, x, 1.0)), total)
+        return total
+    order = float(orders)
     if order < 0 or order != order // 1:
         return x * np.nan
     return by_op(special.polygamma, int(order), x)
@@ -195,7 +204,9 @@ def _enter_derivative(name: str) -> None:
 
         def derivative(z: Tensor) -> Any:
             # SciPy writes it as a sum of functions of other orders, which record
-            return getattr(host_library("special"), name)(host(v), z, n)
+            # of a number of Python's the precision is that of z
+            order = v if type(v) in {bool, int, float} else host(v)
+            return getattr(host_library("special"), name)(order, z, n)
 
         return by_op(derivative, *in_one_dtype(z))
 

@@ -34,6 +34,9 @@ def samples(y: Array, x: Array, dx: Array, axis: int) -> tuple[Any, Any, int]:
     if x is None:
         (y,) = in_one_dtype(y)
         axis = axis_in(axis, y.ndim)
+        if lnp.ndim(dx):
+            (dx,) = arrays(dx)
+            dx = lnp.moveaxis(lnp.reshape(dx, (1,) * (y.ndim - dx.ndim) + tuple(dx.shape)), axis, -1)
         return lnp.moveaxis(y, axis, -1), dx, axis
     y, x = in_one_dtype(y, x)
     axis = axis_in(axis, y.ndim)
@@ -100,11 +103,17 @@ def first_interval(y: tuple[Any, Any, Any], h0: Array, h1: Array) -> Any:
 @rule("integrate.simpson")
 def simpson(y: Array, x: Array = None, *, dx: Array = 1.0, axis: int = -1) -> Any:
     """Return ``scipy.integrate.simpson``; of an even number of samples the last interval has a parabola of its own."""
+    if lnp.ndim(dx):
+        # it belongs to the integrals, which have no such axis; SciPy multiplies these in place
+        (y,) = in_one_dtype(y)
+        (dx,) = arrays(dx)
+        dx = lnp.expand_dims(dx if y.shape[axis] == 2 else in_dtype(dx, y.dtype), axis_in(axis, y.ndim))
     y, steps, _ = samples(y, x, dx, axis)
     n = y.shape[-1]
 
     def step(*key: Array) -> Any:
-        return steps if x is None else steps[(..., *key)]
+        one_for_all = steps[..., 0] if key and isinstance(key[0], int) and lnp.ndim(steps) else steps
+        return one_for_all if x is None else steps[(..., *key)]
 
     if WIDENS and n != 2 and (x is not None or (not n % 2 and y.ndim == 1)):
         # SciPy computes with distances of double precision
@@ -132,9 +141,8 @@ def cumulative_simpson(y: Array, *, x: Array = None, dx: Array = 1.0, axis: int 
     else:
         if x is not None and (host(steps) <= 0).any():
             raise ValueError("Input x must be strictly increasing.")
-        if x is None and lnp.ndim(steps):
-            steps = lnp.moveaxis(steps, axis, -1)
-        h = steps * put(np.ones(y.shape[-1] - 1), plain(y)) if x is None else steps
+        ones = np.ones(y.shape[-1] - 1, plain(steps).dtype if lnp.ndim(steps) else np.float64)
+        h = steps * put(ones, plain(y)) if x is None else steps
         triple = y[..., :-2], y[..., 1:-1], y[..., 2:]
         forth = first_interval(triple, h[..., :-1], h[..., 1:])
         back = first_interval(triple[::-1], h[..., 1:], h[..., :-1])
@@ -153,7 +161,7 @@ def cumulative_simpson(y: Array, *, x: Array = None, dx: Array = 1.0, axis: int 
 @rule("integrate.romb")
 def romb(y: Array, dx: Array = 1.0, axis: int = -1) -> Any:
     """Return ``scipy.integrate.romb``: a sum with weights that depend on the number of samples alone."""
-    y, _, _ = samples(y, None, dx, axis)
+    y, _, _ = samples(y, None, 1.0, axis)
     y = in_dtype(y, np.result_type(y.dtype, np.float64))
     weights = host_library("integrate").romb(np.eye(y.shape[-1]), axis=0)
     return y @ put(weights.astype(plain(y).dtype), plain(y)) * dx

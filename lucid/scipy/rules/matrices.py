@@ -13,26 +13,43 @@ from lucid.ops.decomposition import matrix_exp, triangular
 from lucid.ops.shape import stacking
 from lucid.scipy.rules.banded import banded_solution
 from lucid.scipy.rules.recursions import in_one_dtype
-from lucid.scipy.rules.rule import Array, PerAxis, arrays, by_op, counted, host_library, in_double, put, rule
+from lucid.scipy.rules.rule import (
+    Array,
+    PerAxis,
+    arrays,
+    at_least_single,
+    by_op,
+    counted,
+    host_library,
+    in_double,
+    in_dtype,
+    put,
+    rule,
+)
 from lucid.tensor.numpy_calls.definition import NumpyCallError
+
+
+def in_lapacks(*values: Array) -> list[Any]:
+    """Return operands in the dtype that LAPACK computes in."""
+    return in_one_dtype(*at_least_single(*values))
 
 
 @rule("linalg.inv")
 def inv(a: Array, overwrite_a: bool = False, check_finite: bool = True) -> Any:
     """Return ``scipy.linalg.inv``."""
-    return lnp.linalg.inv(a)
+    return lnp.linalg.inv(*at_least_single(a))
 
 
 @rule("linalg.det")
 def det(a: Array, overwrite_a: bool = False, check_finite: bool = True) -> Any:
     """Return ``scipy.linalg.det``."""
-    return in_double(lnp.linalg.det(a))[0]
+    return lnp.linalg.det(in_double(a)[0])
 
 
 @rule("linalg.pinv")
 def pinv(a: Array, check_finite: bool = True) -> Any:
     """Return ``scipy.linalg.pinv``, with a larger cutoff than NumPy's."""
-    (a,) = in_one_dtype(a)
+    (a,) = in_lapacks(a)
     return lnp.linalg.pinv(a, rcond=max(a.shape[-2:]) * float(np.finfo(a.dtype).eps))
 
 
@@ -55,7 +72,7 @@ def norm(a: Array, ord: Array = None, axis: PerAxis = None, keepdims: bool = Fal
 @rule("linalg.expm")
 def expm(A: Array) -> Any:
     """Return ``scipy.linalg.expm``."""
-    return by_op(matrix_exp.matrix_exp, *in_one_dtype(A))
+    return by_op(matrix_exp.matrix_exp, *in_lapacks(A))
 
 
 @rule("linalg.solve")
@@ -70,7 +87,7 @@ def solve(
     transposed: bool = False,
 ) -> Any:
     """Return ``scipy.linalg.solve``; the assumed structure of the matrix selects the triangle that is read."""
-    a, b = in_one_dtype(a, b)
+    a, b = in_lapacks(a, b)
     if assume_a in {"sym", "her", "pos", "symmetric", "hermitian", "positive definite"}:
         half = lnp.tril(a, -1) if lower else lnp.triu(a, 1)
         other = lnp.swapaxes(half, -1, -2)
@@ -96,19 +113,19 @@ def solve_triangular(
     check_finite: bool = True,
 ) -> Any:
     """Return ``scipy.linalg.solve_triangular``."""
-    a, b = in_one_dtype(a, b)
+    a, b = in_lapacks(a, b)
     if trans not in {0, "N"}:
         a, lower = lnp.swapaxes(a, -1, -2), not lower
         a = lnp.conj(a) if trans in {2, "C"} and a.dtype.kind == "c" else a
     right = b if b.ndim > 1 else b[:, None]
     solution = by_op(triangular.solve_triangular, a, right, upper=not lower, unitriangular=unit_diagonal)
-    return solution if b.ndim > 1 else solution[:, 0]
+    return solution if b.ndim > 1 else solution[..., 0]
 
 
 @rule("linalg.cholesky")
 def cholesky(a: Array, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Any:
     """Return ``scipy.linalg.cholesky``: the upper factor, unless the lower one is asked for."""
-    return lnp.linalg.cholesky(a, upper=not lower)
+    return lnp.linalg.cholesky(*at_least_single(a), upper=not lower)
 
 
 @rule("linalg.cho_factor")
@@ -123,8 +140,11 @@ def cho_solve(c_and_lower: tuple[Array, bool], b: Array, overwrite_b: bool = Fal
     c, lower = c_and_lower
     # SciPy's `cho_factor` of a batch says it once for each matrix
     lower = bool(np.all(lower))
-    half = solve_triangular(c, b, 0 if lower else 2, lower)
-    return solve_triangular(c, half, 2 if lower else 0, lower)
+    c, b = in_lapacks(c, b)
+    right = b if b.ndim > 1 else b[:, None]
+    half = solve_triangular(c, right, 0 if lower else 2, lower)
+    solution = solve_triangular(c, half, 2 if lower else 0, lower)
+    return solution if b.ndim > 1 else solution[..., 0]
 
 
 @rule("linalg.eigh")
@@ -132,6 +152,7 @@ def eigh(
     a: Array, *, lower: bool = True, eigvals_only: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> Any:
     """Return ``scipy.linalg.eigh``, of one matrix."""
+    (a,) = at_least_single(a)
     values, vectors = lnp.linalg.eigh(a, "L" if lower else "U")
     if eigvals_only:
         return values
@@ -147,7 +168,7 @@ def eigh(
 @rule("linalg.eigvalsh")
 def eigvalsh(a: Array, *, lower: bool = True, overwrite_a: bool = False, check_finite: bool = True) -> Any:
     """Return ``scipy.linalg.eigvalsh``, of one matrix."""
-    return lnp.linalg.eigvalsh(a, "L" if lower else "U")
+    return lnp.linalg.eigvalsh(*at_least_single(a), "L" if lower else "U")
 
 
 @rule("linalg.svd")
@@ -160,14 +181,14 @@ def svd(
     lapack_driver: str = "gesdd",
 ) -> Any:
     """Return ``scipy.linalg.svd``."""
-    result = lnp.linalg.svd(a, full_matrices=full_matrices, compute_uv=compute_uv)
+    result = lnp.linalg.svd(*at_least_single(a), full_matrices=full_matrices, compute_uv=compute_uv)
     return tuple(result) if compute_uv else result
 
 
 @rule("linalg.svdvals")
 def svdvals(a: Array, overwrite_a: bool = False, check_finite: bool = True) -> Any:
     """Return ``scipy.linalg.svdvals``."""
-    return lnp.linalg.svdvals(a)
+    return lnp.linalg.svdvals(*at_least_single(a))
 
 
 @rule("linalg.block_diag")
@@ -175,7 +196,23 @@ def block_diag(arrs: tuple[Array, ...]) -> Any:
     """Return ``scipy.linalg.block_diag``."""
     parts = [lnp.atleast_2d(each) for each in arrays(*arrs)]
     dtype = np.result_type(*[part.dtype for part in parts])
+    if any(part.ndim > 2 for part in parts):
+        return diagonal_of_batches([in_dtype(part, dtype) for part in parts])
     return by_op(stacking.block_diag, *[part.astype(dtype) for part in parts])
+
+
+def diagonal_of_batches(parts: list[Any]) -> Any:
+    """Return batches of matrices along the diagonals of larger ones."""
+    batch = np.broadcast_shapes(*[part.shape[:-2] for part in parts])
+    width = sum(part.shape[-1] for part in parts)
+    rows: list[Any] = []
+    before = 0
+    for part in parts:
+        whole = lnp.broadcast_to(part, (*batch, *part.shape[-2:]))
+        behind = width - before - part.shape[-1]
+        rows.append(lnp.pad(whole, [(0, 0)] * (whole.ndim - 1) + [(before, behind)]))
+        before += part.shape[-1]
+    return lnp.concatenate(rows, -2)
 
 
 def vectors(name: str, c: Array, r: Array) -> list[Any]:
@@ -211,7 +248,7 @@ def hankel(c: Array, r: Array = None) -> Any:
 @rule("linalg.circulant")
 def circulant(c: Array) -> Any:
     """Return ``scipy.linalg.circulant``, of vectors along the last axis."""
-    (c,) = in_one_dtype(c)
+    c = lnp.atleast_1d(in_one_dtype(c)[0])
     size = c.shape[-1]
     return lnp.take(c, put((counted(size)[:, None] - counted(size)) % size, plain(c)), -1)
 
@@ -237,6 +274,20 @@ def solve_banded(
     """Return ``scipy.linalg.solve_banded``."""
     ab, b = in_one_dtype(ab, b)
     below, above = l_and_u
-    if ab.shape[0] != below + above + 1 or ab.shape[-1] != b.shape[0]:
-        raise ValueError(f"expected ab of shape ({below + above + 1}, {b.shape[0]}), got {ab.shape}")
-    return banded_solution(ab, b, below, above)
+    rows = b.shape[0] if b.ndim < 2 else b.shape[-2]
+    if ab.shape[-2:] != (below + above + 1, rows):
+        raise ValueError(f"expected ab of shape ({below + above + 1}, {rows}), got {ab.shape}")
+    if ab.ndim == 2:
+        return (
+            lnp.moveaxis(banded_solution(ab, lnp.moveaxis(b, -2, 0), below, above), 0, -2)
+            if b.ndim > 2
+            else (banded_solution(ab, b, below, above))
+        )
+    core = b.shape[-2:]
+    batch = np.broadcast_shapes(ab.shape[:-2], b.shape[:-2])
+    pairs = zip(
+        lnp.reshape(lnp.broadcast_to(ab, (*batch, *ab.shape[-2:])), (-1, *ab.shape[-2:])),
+        lnp.reshape(lnp.broadcast_to(b, (*batch, *core)), (-1, *core)),
+        strict=True,
+    )
+    return lnp.reshape(lnp.stack([banded_solution(*pair, below, above) for pair in pairs]), (*batch, *core))

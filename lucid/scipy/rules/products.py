@@ -3,6 +3,9 @@
 Of an array P, weights w and an array g, all of as many dimensions, the form is ``sum(P[n + k] * w[k] * g[n])``. It is
 linear in each of the three, so that what it is without one of them is all that there is: `windows` without g, `spread`
 without P, `overlaps` without w; the gradients of each are the other two.
+
+`drops` says that weights below 2e-16 in several dimensions count as none, as `scipy.ndimage` has it, and `scipy.signal`
+has not.
 """
 
 from __future__ import annotations
@@ -26,20 +29,40 @@ if TYPE_CHECKING:
     from lucid.tensor import Tensor
 
 
-def windows(P: Array, w: Array) -> Any:
+def windows(P: Array, w: Array, *, drops: bool = False) -> Any:
     """Return ``sum(P[n + k] * w[k])`` for each n with all of the weights on the array."""
-    return recorded(Windows, P, w)
+    return recorded(Windows, P, w, drops)
 
 
 def spread(w: Array, g: Array) -> Any:
     """Return ``sum(w[k] * g[m - k])``, the full convolution."""
-    return recorded(Spread, w, g)
+    return recorded(Spread, w, g, False)
+
+
+EPSILON = float(np.finfo(np.float64).eps)
+"""The size up to which `scipy.ndimage` leaves out weights in several dimensions."""
+
+
+def _is_by_filter(a: Array, w: Array, *, drops: bool) -> bool:
+    """Return whether filters of `scipy.ndimage` give the form: not beside weights that they leave out.
+
+    Zeros matter beside NaN, and so do weights that are NaN beside the zeros beyond the edges.
+    """
+    if drops or not a.ndim or gpu.is_gpu_array(a):
+        return True
+    sizes = np.abs(w)
+    if not np.isfinite(sizes).all():
+        return False
+    if max(w.shape) == w.size or (least := sizes.min(initial=np.inf)) > EPSILON:
+        return True
+    if least == 0:
+        least = sizes.min(initial=np.inf, where=sizes > 0)
+    return bool(least > EPSILON and np.isfinite(a).all())
 
 
 def _correlated(a: Array, w: Array, *, is_behind: bool) -> Any:
     """Return the windows of all elements of an array, beginning at each, or ending there."""
-    if a.dtype.kind == "f" and w.dtype.kind == "c":
-        a = a.astype(np.result_type(a.dtype, np.complex64))
+    a = _as_complex(a, w)
     if not a.ndim:
         return namespace(a).asarray(a * w, a.dtype)
     # SciPy conjugates complex weights
@@ -49,28 +72,34 @@ def _correlated(a: Array, w: Array, *, is_behind: bool) -> Any:
     if gpu.is_gpu_array(a):
         with on(a):
             return filters.correlate(a, w, mode="constant", origin=origin)
-    # SciPy leaves out weights below 2e-16 whatever the others are
-    power = np.frexp(np.abs(w).max(initial=0))[1]
-    scale = 2.0 ** -max(int(power), -1000) if power < 0 else 1.0
-    along = [k for k, size in enumerate(w.shape) if size > 1]
-    if len(along) > 1:
-        result = filters.correlate(a, w * scale, mode="constant", origin=origin)
-    else:
-        k = along[0] if along else 0
-        result = filters.correlate1d(a, (w * scale).reshape(-1), k, mode="constant", origin=origin[k])
-    return result if scale == 1 else np.divide(result, scale, dtype=result.dtype)
+    if max(w.shape) < w.size:
+        return filters.correlate(a, w, mode="constant", origin=origin)
+    k = w.shape.index(w.size)
+    return filters.correlate1d(a, w.reshape(-1), k, mode="constant", origin=origin[k])
+
+
+def _as_complex(a: Array, w: Array) -> Any:
+    """Return an array, as complex numbers beside complex weights."""
+    return a.astype(np.result_type(a.dtype, np.complex64)) if a.dtype.kind == "f" and w.dtype.kind == "c" else a
 
 
 class Windows(Function):
     """The form without g."""
 
     @staticmethod
-    def forward(ctx: Any, P: Tensor, w: Tensor) -> Any:
+    def forward(ctx: Any, P: Tensor, w: Tensor, drops: bool) -> Any:
         """Return the form by SciPy's correlation, or CuPy's."""
         ctx.save_for_backward(P, w)
+        ctx.drops = drops
         a, b = P.array, w.array
-        kept = tuple([slice(0, max(n - k + 1, 0)) for n, k in zip(a.shape, b.shape, strict=True)])
-        return wrap(_copied(_correlated(a, b, is_behind=False)[kept]))
+        sizes = [max(n - k + 1, 0) for n, k in zip(a.shape, b.shape, strict=True)]
+        if _is_by_filter(a, b, drops=drops):
+            return wrap(_copied(_correlated(a, b, is_behind=False)[tuple(map(slice, sizes))]))
+        a = _as_complex(a, b)
+        total = np.zeros(sizes, np.result_type(a, b))
+        for k in np.ndindex(*b.shape):
+            total += a[tuple([slice(i, i + n) for i, n in zip(k, sizes, strict=True)])] * b[k]
+        return wrap(total.astype(a.dtype, copy=False))
 
     @staticmethod
     def backward(ctx: Any, *grads: Array) -> Any:
@@ -78,8 +107,9 @@ class Windows(Function):
         P, w = ctx.saved_tensors
         needs = ctx.needs_input_grad
         return (
-            like_operand(Spread.apply(conj(w), grads[0]), P) if needs[0] else None,
+            like_operand(Spread.apply(conj(w), grads[0], ctx.drops), P) if needs[0] else None,
             like_operand(Overlaps.apply(conj(P), grads[0]), w) if needs[1] else None,
+            None,
         )
 
 
@@ -87,10 +117,17 @@ class Spread(Function):
     """The form without P."""
 
     @staticmethod
-    def forward(ctx: Any, w: Tensor, g: Tensor) -> Any:
+    def forward(ctx: Any, w: Tensor, g: Tensor, drops: bool) -> Any:
         """Return the full convolution by SciPy's correlation with turned weights, or CuPy's."""
         ctx.save_for_backward(w, g)
+        ctx.drops = drops
         a, b = g.array, w.array
+        if not _is_by_filter(a, b, drops=drops):
+            a = _as_complex(a, b)
+            total = np.zeros([n + m - 1 for n, m in zip(a.shape, b.shape, strict=True)], np.result_type(a, b))
+            for k in np.ndindex(*b.shape):
+                total[tuple([slice(i, i + n) for i, n in zip(k, a.shape, strict=True)])] += a * b[k]
+            return wrap(total.astype(a.dtype, copy=False))
         turned = b[(..., *(slice(None, None, -1),) * b.ndim)]
         with on(a):
             padded = namespace(a).pad(a, [(0, size - 1) for size in b.shape]) if a.ndim else a
@@ -103,7 +140,8 @@ class Spread(Function):
         needs = ctx.needs_input_grad
         return (
             like_operand(Overlaps.apply(grads[0], conj(g)), w) if needs[0] else None,
-            like_operand(Windows.apply(grads[0], conj(w)), g) if needs[1] else None,
+            like_operand(Windows.apply(grads[0], conj(w), ctx.drops), g) if needs[1] else None,
+            None,
         )
 
 
@@ -130,8 +168,8 @@ class Overlaps(Function):
         P, g = ctx.saved_tensors
         needs = ctx.needs_input_grad
         return (
-            like_operand(Spread.apply(grads[0], conj(g)), P) if needs[0] else None,
-            like_operand(Windows.apply(conj(P), grads[0]), g) if needs[1] else None,
+            like_operand(Spread.apply(grads[0], conj(g), False), P) if needs[0] else None,
+            like_operand(Windows.apply(conj(P), grads[0], False), g) if needs[1] else None,
         )
 
 

@@ -15,11 +15,13 @@ import numpy as np
 
 from lucid import numpy as lnp
 from lucid.autograd.base import TensorBase, wrap
+from lucid.autograd.borrowing import borrowed
 from lucid.base import gpu
 from lucid.base.arrays import asarray, on
 from lucid.base.device import device_of
 from lucid.errors import DeviceError
 from lucid.numpy.border import OTHERS, plain, settled
+from lucid.numpy.writes import is_plain
 from lucid.tensor.numpy_calls.definition import NumpyCallError, Rule
 
 if TYPE_CHECKING:
@@ -123,6 +125,11 @@ def in_dtype(x: Array, dtype: np.dtype[Any]) -> Any:
     return x if x.dtype == dtype else x.astype(dtype)
 
 
+def at_least_single(*values: Array) -> list[Any]:
+    """Return operands as arrays, those of half precision in single, as SciPy's transforms and LAPACK take them."""
+    return [in_dtype(x, np.dtype(np.float32)) if x.dtype == np.float16 else x for x in arrays(*values)]
+
+
 def in_double(*values: Array) -> list[Any]:
     """Return operands in double precision, as SciPy takes them in many a place, and None unchanged."""
     operands = iter(arrays(*[value for value in values if value is not None]))
@@ -141,13 +148,8 @@ def recorded(function: type[Function], *values: Array) -> Any:
 def by_op(op: Callable[..., Any], *values: Array, **settings: Array) -> Any:
     """Return the result of an op of lucid for arrays, converted to tensors."""
     # a product of arrays without dimensions is a number of NumPy's
-    operands = [wrap(asarray(x)) if type(x) in NUMBERS else wrap(x) if is_plain(x) else x for x in values]
+    operands = [wrap(asarray(x)) if type(x) in NUMBERS else borrowed(x) if is_plain(x) else x for x in values]
     return settled(op(*operands, **settings), ())
-
-
-def is_plain(value: object) -> bool:
-    """Return whether a value is an array of NumPy's or CuPy's."""
-    return isinstance(value, np.ndarray) or gpu.is_gpu_array(value)
 
 
 NUMBERS = frozenset((np.float32, np.float64, np.complex64, np.complex128))

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import itertools
 import math
+import operator
 from typing import Any, cast
 
 import numpy as np
 
 from lucid import numpy as lnp
 from lucid.numpy.border import plain
+from lucid.numpy.writes import is_plain
 from lucid.scipy.rules.images.filters import convolve1d, for_each
 from lucid.scipy.rules.images.ranks import median_of_parts
 from lucid.scipy.rules.products import spread
@@ -18,9 +20,9 @@ from lucid.scipy.rules.rule import (
     Array,
     PerAxis,
     arrays,
+    at_least_single,
     host_library,
     in_dtype,
-    is_plain,
     put,
     real_or_complex,
     rule,
@@ -120,7 +122,7 @@ def resample(x: Array, num: int, t: Array = None, axis: int = 0, window: Array =
 def window_of(window: Array, size: int, like: Array) -> Any:
     """Return the factors of frequencies that `resample` is asked for."""
     if callable(window):
-        return window(np.fft.fftfreq(size))
+        return put(window(put(np.fft.fftfreq(size), plain(like))), plain(like))
     if is_tensor(window) or is_plain(window):
         if window.shape != (size,):
             raise ValueError(f"window.shape={window.shape} != ({size},)")
@@ -133,11 +135,12 @@ def upfirdn(
     h: Array, x: Array, up: int = 1, down: int = 1, axis: int = -1, mode: str = "constant", cval: float = 0
 ) -> Any:
     """Return ``scipy.signal.upfirdn``: the filter's phases, one beside another, keeping each `down`-th sample."""
-    h, x = in_one_dtype(h, x)
+    h, x = at_least_single(*in_one_dtype(h, x))
     if h.ndim != 1 or not h.size:
         raise ValueError("h must be 1-D with non-zero length")
     if up < 1 or down < 1:
         raise ValueError("Both up and down must be >= 1")
+    up, down = int(up), int(down)
     axis = axis_in(axis, x.ndim)
     x = lnp.moveaxis(x, axis, -1)
     count = (x.shape[-1] - 1) * up + h.shape[0]
@@ -217,6 +220,7 @@ def resample_poly(
     (x,) = in_one_dtype(x)
     if up == down == 1:
         return x * 1
+    (x,) = at_least_single(x)
     axis = axis_in(axis, x.ndim)
     if is_tensor(window) or is_plain(window) or isinstance(window, list):
         h, x = arrays(window, x)
@@ -246,6 +250,7 @@ def decimate(
     if ftype not in {"iir", "fir"}:
         raise NumpyCallError("scipy.signal.decimate: with a Tensor only ftype='iir' and 'fir' can be used")
     (x,) = in_one_dtype(x)
+    x = in_dtype(x, np.dtype(np.float64)) if x.dtype == np.float16 else x
     axis = axis_in(axis, x.ndim)
     signal = host_library("signal")
     every = (slice(None),) * axis + (slice(None, None, q),)
@@ -315,10 +320,19 @@ def medfilt(volume: Array, kernel_size: PerAxis = None) -> Any:
 
 def frequencies(worN: Array, whole: bool, include_nyquist: bool) -> Any:
     """Return the angles of a requested frequency response."""
-    if np.ndim(worN) or not (worN is None or float(worN).is_integer()):
-        return np.atleast_1d(worN) if not np.ndim(worN) else worN
+    if not is_count(worN):
+        return worN if np.ndim(worN) else np.atleast_1d(worN)
     end = 2 * np.pi if whole else np.pi
-    return np.linspace(0, end, 512 if worN is None else int(worN), endpoint=include_nyquist and not whole)
+    return np.linspace(0, end, worN, endpoint=include_nyquist and not whole)
+
+
+def is_count(value: Array) -> bool:
+    """Return whether a value is an integer: 2.0 is a frequency."""
+    try:
+        operator.index(value)
+    except TypeError:
+        return False
+    return True
 
 
 @rule("signal.freqz")
@@ -336,8 +350,9 @@ def freqz(
     b, a = lnp.atleast_1d(b), lnp.atleast_1d(a)
     if b.ndim != 1 or a.ndim != 1:
         raise NumpyCallError("scipy.signal.freqz: with a Tensor the coefficients must be vectors")
+    worN = 512 if worN is None else worN
     angles = lnp.asarray(frequencies(worN, whole, include_nyquist))
-    chosen = bool(np.ndim(worN)) or not (worN is None or float(worN).is_integer())
+    chosen = not is_count(worN)
     if chosen:
         angles = angles * (2 * math.pi / fs)
     angles = put(angles, plain(b))

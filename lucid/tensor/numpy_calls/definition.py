@@ -10,7 +10,7 @@ import functools
 import inspect
 import operator
 from collections import deque
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
@@ -169,12 +169,12 @@ class Parameters(NamedTuple):
     keywords: str | None = None
 
 
-@functools.cache
+@functools.lru_cache(2048)  # methods of objects are among them
 def parameters_of(function: Callable[..., Any]) -> Parameters | None:
     """Return the parameters of a function of NumPy's; None before NumPy 2.4 of some that are written in C."""
     try:
         parameters = inspect.signature(function).parameters.values()
-    except ValueError:
+    except (TypeError, ValueError):
         return None
     named = [p for p in parameters if p.kind not in {p.VAR_POSITIONAL, p.VAR_KEYWORD}]
     return Parameters(
@@ -329,19 +329,27 @@ def is_recorded(value: object) -> bool:
     return isinstance(value, TensorBase) and live_edge(value) is not None and thread.state.grad_mode.enabled
 
 
+SEQUENCES: Any = (list, tuple, deque)
+"""Sequences whose entries may be tensors; named tuples and others that inherit from these are such too."""
+
+CONTAINERS: Any = (*SEQUENCES, dict)
+"""What values are looked for in."""
+
+
 def any_recorded(values: Iterable[Any]) -> bool:
-    """Return whether one of the values is recorded, or one in sequences of them."""
+    """Return whether one of the values is recorded, or one in sequences and dictionaries of them."""
     for value in values:
         if isinstance(value, TensorBase):
             if is_recorded(value):
                 return True
-        elif isinstance(value, SEQUENCES) and any_recorded(value):
+        elif isinstance(value, CONTAINERS) and any_recorded(entries_of(value)):
             return True
     return False
 
 
-SEQUENCES: Any = (list, tuple, deque)
-"""Sequences whose entries may be tensors; named tuples and others that inherit from these are such too."""
+def entries_of(value: Any) -> Iterable[Any]:
+    """Return the entries of a sequence, or the values of a dictionary."""
+    return cast("dict[Any, Any]", value).values() if isinstance(value, dict) else value
 
 
 def is_sequence(value: object) -> TypeGuard[list[Any] | tuple[Any, ...]]:

@@ -61,9 +61,9 @@ class BSpline(Interpolator):
     """``scipy.interpolate.BSpline``, with gradients by knots, coefficients and places."""
 
     def __init__(self, t: Array, c: Array, k: int, extrapolate: Array = True, axis: int = 0) -> None:
-        self.k, self.extrapolate, self.axis = k, extrapolate, axis
         if not self._begin(t, c, k, extrapolate=extrapolate, axis=axis):
             t, c = in_double(t, c)
+            self.k, self.extrapolate = k, extrapolate
             self.axis = axis % c.ndim
             self.t, self.c = t, lnp.moveaxis(c, axis, 0)
             if self.c.shape[0] < t.shape[0] - k - 1:

@@ -2,22 +2,80 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lucid import numpy as lnp
-from lucid.numpy.border import any_recorded, array_on_device, plain
+from lucid.numpy.border import any_recorded, array_on_device, plain, wrapped
 from lucid.scipy.rules.rule import Array, host, host_library, in_double
 from lucid.tensor.numpy_calls.definition import NumpyCallError
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
-class Interpolator:
+
+class NoAttributeError(NumpyCallError, AttributeError):
+    """A recorded interpolator was asked for an attribute of SciPy's alone, as `hasattr` may do."""
+
+
+KINDS: dict[str, type[Interpolator]] = {}
+"""The classes here, by their names."""
+
+
+def as_ours(result: Any) -> Any:
+    """Return an interpolator of SciPy's as one of the class here; anything else as it is."""
+    kind = KINDS.get(type(result).__name__)
+    if kind is None or type(result) is not getattr(host_library("interpolate"), kind.__name__):
+        return result
+    made = kind.__new__(kind)
+    vars(made)["_own"] = result
+    return made
+
+
+def by_scipys(title: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function of SciPy's that takes and gives interpolators of the classes here."""
+
+    def unwrapped(value: Any) -> Any:
+        if not isinstance(value, Interpolator):
+            return value
+        if (own := vars(value).get("_own")) is None:
+            raise NumpyCallError(f"{title}: an object that is recorded has no rule: make it of arrays, x.detach()")
+        return own
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return as_ours(
+            function(*[unwrapped(each) for each in args], **{key: unwrapped(each) for key, each in kwargs.items()})
+        )
+
+    return call
+
+
+class _Kind(type):
+    """Metaclass that adds the class methods of SciPy's classes."""
+
+    def __getattr__(cls, name: str) -> Any:
+        method = getattr(getattr(host_library("interpolate"), cls.__name__, None), name, None)
+        if not inspect.ismethod(method):
+            raise AttributeError(f"type object {cls.__name__!r} has no attribute {name!r}")
+        title = f"scipy.interpolate.{cls.__name__}.{name}"
+        return by_scipys(title, wrapped(title, method))
+
+
+class Interpolator(metaclass=_Kind):
     """An object of SciPy's class of the same name, or one that is recorded.
 
     Where nothing is recorded it computes by SciPy's own, and has its methods and attributes.
     """
+
+    _own: Any = None
+
+    def __init_subclass__(cls) -> None:
+        KINDS[cls.__name__] = cls
 
     def _begin(self, *operands: Array, **settings: Array) -> bool:
         """Make SciPy's object, if all is plain and on the host; return whether there is one."""
@@ -33,14 +91,31 @@ class Interpolator:
         return self._own is not None and not any_recorded(places) and array_on_device(plain(places)) is None
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") or name == "_own":
+        if name.startswith("__"):
             raise AttributeError(name)
         if self._own is not None:
-            return getattr(self._own, name)
+            value = getattr(self._own, name)
+            title = f"scipy.interpolate.{type(self).__name__}.{name}"
+            return by_scipys(title, wrapped(title, value)) if inspect.ismethod(value) else value
         title = f"scipy.interpolate.{type(self).__name__}"
         if hasattr(getattr(host_library("interpolate"), type(self).__name__), name):
-            raise NumpyCallError(f"{title}.{name} has no rule: make the object of arrays, x.detach()")
+            raise NoAttributeError(f"{title}.{name} has no rule: make the object of arrays, x.detach()")
         raise AttributeError(f"{title} has no attribute {name!r}")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        own = self._own
+        if own is None or not hasattr(own, name):
+            super().__setattr__(name, value)
+            return
+        if any_recorded((value,)):
+            raise NumpyCallError(
+                f"scipy.interpolate.{type(self).__name__}.{name}: the object is made of plain arrays, and would not "
+                "record it: make an object of it"
+            )
+        setattr(own, name, plain(value))
+        # what is kept here too
+        if name in vars(self) or isinstance(getattr(type(self), name, None), property):
+            super().__setattr__(name, value)
 
 
 def checked_places(x: Array) -> Any:
@@ -54,9 +129,12 @@ def checked_places(x: Array) -> Any:
     return x
 
 
-def interval_of(breaks: Array, places: Array) -> Any:
-    """Return the index of the interval of each place, or of the nearest interval."""
-    index = lnp.searchsorted(plain(breaks), plain(places), side="right") - 1
+def interval_of(breaks: Array, places: Array, *, falls: bool = False) -> Any:
+    """Return the index of the interval of each place, or of the nearest interval; `falls`, of breakpoints that do."""
+    breaks, places = plain(breaks), plain(places)
+    if falls:
+        breaks, places = -breaks, -places
+    index = lnp.searchsorted(breaks, places, side="right") - 1
     return lnp.clip(index, 0, breaks.shape[0] - 2)
 
 
@@ -86,15 +164,24 @@ class PPoly(Interpolator):
     def __init__(self, c: Array, x: Array, extrapolate: Array = None, axis: int = 0) -> None:
         if not self._begin(c, x, extrapolate=extrapolate, axis=axis):
             c, x = in_double(c, x)
+            if not 0 <= axis < c.ndim - 1:
+                raise ValueError(f"axis={axis} must be between 0 and {c.ndim - 2}")
             if axis:
                 c = lnp.moveaxis(lnp.moveaxis(c, axis + 1, 0), axis + 1, 0)
-            if c.ndim < 2 or c.shape[1] != x.shape[0] - 1:
+            if x.ndim != 1 or c.ndim < 2 or c.shape[1] != x.shape[0] - 1:
                 raise ValueError("number of coefficients != len(x)-1")
-            self._set(c, x, extrapolate, axis)
+            steps = np.diff(host(x))
+            if not ((steps >= 0).all() or (steps <= 0).all()):
+                raise ValueError("`x` must be strictly increasing or decreasing.")
+            self._set(c, x, extrapolate, axis, falls=bool((steps < 0).any()))
 
-    def _set(self, c: Array, x: Array, extrapolate: Array, axis: int) -> None:
-        self.c, self.x, self.axis = c, checked_places(x), axis
+    def _set(self, c: Array, x: Array, extrapolate: Array, axis: int, *, falls: bool = False) -> None:
+        self.c, self.x, self.axis, self._is_falling = c, x, axis, falls
         self.extrapolate = True if extrapolate is None else extrapolate
+
+    def _falls(self) -> bool:
+        """Return whether the breakpoints decrease."""
+        return self._is_falling if self._own is None else bool(self._own.x[-1] < self._own.x[0])
 
     def __call__(self, x: Array, nu: int = 0, extrapolate: Array = None) -> Any:
         """Return the values at places, or those of a derivative."""
@@ -104,14 +191,15 @@ class PPoly(Interpolator):
         c, breaks, place = in_double(self.c, self.x, x)
         if kind == "periodic":
             place = wrapped_places(place, breaks[0], breaks[-1])
-        values = self._values(c, breaks, place, nu)
+        falls = self._falls()
+        values = self._values(c, breaks, place, nu, falls=falls)
         if not kind:
-            values = outside_as_nan(values, place, breaks[0], breaks[-1])
+            values = outside_as_nan(values, place, *(breaks[-1], breaks[0]) if falls else (breaks[0], breaks[-1]))
         return with_axis(values, self.axis, place.ndim)
 
     @staticmethod
-    def _values(c: Array, breaks: Array, place: Array, nu: int) -> Any:
-        interval = interval_of(breaks, place)
+    def _values(c: Array, breaks: Array, place: Array, nu: int, *, falls: bool) -> Any:
+        interval = interval_of(breaks, place, falls=falls)
         degree = c.shape[0] - 1
         rest = (1,) * (c.ndim - 2)
         way = lnp.reshape(place - lnp.take(breaks, interval), (*place.shape, *rest))
@@ -186,15 +274,11 @@ class CubicHermiteSpline(PPoly):
     def __init__(self, x: Array, y: Array, dydx: Array, axis: int = 0, extrapolate: Array = None) -> None:
         if not self._begin(x, y, dydx, axis=axis, extrapolate=extrapolate):
             x, y, dydx = in_double(x, y, dydx)
-            finite(x=x, y=y, dydx=dydx)
             if y.shape != dydx.shape:
                 raise ValueError("The shapes of `y` and `dydx` must be identical.")
-            axis %= y.ndim
-            self._of_slopes(x, y, lnp.moveaxis(dydx, axis, 0), axis, extrapolate)
-
-    def _of_slopes(self, x: Array, y: Array, slopes: Array, axis: int, extrapolate: Array) -> None:
-        y = lnp.moveaxis(y, axis, 0)
-        self._set(hermite(x, y, slopes), x, extrapolate, axis % y.ndim)
+            x, y = samples_of(x, y, axis)
+            finite(dydx=dydx)
+            self._set(hermite(x, y, lnp.moveaxis(dydx, axis, 0)), x, extrapolate, axis % y.ndim)
 
 
 def finite(**operands: Array) -> None:
@@ -235,7 +319,8 @@ class PchipInterpolator(CubicHermiteSpline):
             slopes = lnp.concatenate([rise, rise])
         else:
             left, right = rise[:-1], rise[1:]
-            is_turn = plain(left) * plain(right) <= 0
+            # not by their product, which underflows
+            is_turn = lnp.sign(plain(left)) * lnp.sign(plain(right)) <= 0
             one = 2.0 * h[1:] + h[:-1]
             two = h[1:] + 2.0 * h[:-1]
             mean = (one + two) / (one / lnp.where(is_turn, 1.0, left) + two / lnp.where(is_turn, 1.0, right))

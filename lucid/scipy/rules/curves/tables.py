@@ -9,7 +9,7 @@ import numpy as np
 
 from lucid import numpy as lnp
 from lucid.numpy.border import plain
-from lucid.scipy.rules.curves.bsplines import basis, knot_interval, make_interp_spline
+from lucid.scipy.rules.curves.bsplines import basis_slopes, knot_interval, make_interp_spline
 from lucid.scipy.rules.curves.piecewise import Interpolator, interval_of, with_axis
 from lucid.scipy.rules.rule import Array, arrays, host, in_double, in_dtype, put, rule
 from lucid.tensor.numpy_calls.definition import NumpyCallError
@@ -37,7 +37,9 @@ class interp1d(Interpolator):  # SciPy's name
             assume_sorted=assume_sorted,
         ):  # fmt: skip
             x, y, fill_value, bounds_error = self._own.x, self._own.y, self._own.fill_value, self._own.bounds_error
-            assume_sorted = True
+            assume_sorted, copy = True, False
+        # what is set below is kept here, and is no setting of SciPy's object
+        own, self._own = self._own, None
         self._dtypes = [each.dtype for each in arrays(x, y)]
         x, y = in_double(x, y)
         self.axis = axis % y.ndim
@@ -47,9 +49,13 @@ class interp1d(Interpolator):  # SciPy's name
         if not assume_sorted:
             order = put(np.argsort(host(x), kind="mergesort"), plain(x))
             x, y = lnp.take(x, order), lnp.take(y, order, axis=0)
+        elif copy:
+            x, y = lnp.copy(x), lnp.copy(y)
         self.x, self._y, self.kind = x, y, kind
+        if own is None:
+            self.y = lnp.moveaxis(y, 0, self.axis)
         self._fill(fill_value, bounds_error)
-        if kind not in {"linear", *STEPS} and self._own is None:
+        if kind not in {"linear", *STEPS} and own is None:
             if isinstance(kind, str) and kind not in DEGREES:
                 raise NotImplementedError(
                     f"{kind} is unsupported: expected a degree or one of {', '.join(['linear', *STEPS, *DEGREES])}"
@@ -58,9 +64,20 @@ class interp1d(Interpolator):  # SciPy's name
             if x.shape[0] <= degree:
                 raise ValueError(f"x and y arrays must have at least {degree + 1} entries, got {x.shape[0]}")
             self._spline = make_interp_spline(x, y, degree, check_finite=False)
+        self._own = own
+
+    @property
+    def fill_value(self) -> Any:
+        """Values outside of the samples."""
+        return self._fill_value
+
+    @fill_value.setter
+    def fill_value(self, value: Array) -> None:
+        self._fill(value, self.bounds_error)
 
     def _fill(self, fill_value: Array, bounds_error: bool | None) -> None:
         """Set the treatment of places outside: an error, values, or extrapolation."""
+        self._fill_value = fill_value
         self.extrapolates = isinstance(fill_value, str)
         if self.extrapolates and fill_value != "extrapolate":
             raise ValueError(f"fill_value: expected numbers, a pair of them, or 'extrapolate', got {fill_value!r}")
@@ -140,8 +157,16 @@ class RegularGridInterpolator(Interpolator):
         method: str = "linear",
         bounds_error: bool = True,
         fill_value: Array = np.nan,
+        *,
+        solver: Any = None,
+        solver_args: dict[str, Any] | None = None,
     ) -> None:
-        self._begin(points, values, method=method, bounds_error=bounds_error, fill_value=fill_value)
+        # SciPy's splines are solved for by iteration unless a solver is given; those here directly
+        solving = {"solver": solver, "solver_args": solver_args}
+        settings = {key: value for key, value in solving.items() if value is not None}
+        self._begin(points, values, method=method, bounds_error=bounds_error, fill_value=fill_value, **settings)
+        # what is set below is kept here, and is no setting of SciPy's object
+        own, self._own = self._own, None
         self.method, self.bounds_error, self.fill_value = method, bounds_error, fill_value
         dtype = arrays(values)[0].dtype
         self._dtype = dtype if dtype.kind in "fc" else np.dtype(np.float64)
@@ -156,14 +181,18 @@ class RegularGridInterpolator(Interpolator):
                 grid[k], values = lnp.flip(line, 0), lnp.flip(values, k)
             elif not (steps > 0).all():
                 raise ValueError(f"The points in dimension {k} must be strictly ascending or descending")
-        self.grid, self.values = tuple(grid), values
+        self.grid, self.values, self._own = tuple(grid), values, own
 
-    def __call__(self, xi: Array, method: str | None = None) -> Any:
-        """Return the values at places with coordinates along the last axis."""
+    def __call__(self, xi: Array, method: str | None = None, *, nu: Any = None) -> Any:
+        """Return the values at places with coordinates along the last axis, or their derivatives along the axes."""
         if self._computes(xi):
-            return self._own(plain(xi), method)
+            return self._own(plain(xi), method, **({} if nu is None else {"nu": nu}))
         method = self.method if method is None else method
+        if nu is not None and method not in GRID_DEGREES:
+            raise ValueError(f"Can only compute derivatives for methods {', '.join(GRID_DEGREES)}, got {method!r}")
         is_one = isinstance(xi, tuple)
+        if is_one and len(xi) == 1:
+            xi, is_one = xi[0], False
         if is_one:
             xi = lnp.stack(lnp.broadcast_arrays(*in_double(*xi)), -1)
         *grid, values, xi = in_double(*self.grid, self.values, xi)
@@ -184,7 +213,10 @@ class RegularGridInterpolator(Interpolator):
         if method in {"linear", "nearest"}:
             taps = [_linear(x, place, nearest=method == "nearest") for x, place in zip(grid, places, strict=True)]
         elif method in GRID_DEGREES:
-            values, taps = self._of_basis(grid, values, places, GRID_DEGREES[method])
+            orders = [0] * len(grid) if nu is None else np.asarray(nu).tolist()
+            if len(orders) != len(grid):
+                raise ValueError(f"nu: expected an order for each of the {len(grid)} dimensions, got {nu}")
+            values, taps = self._of_basis(grid, values, places, GRID_DEGREES[method], orders)
         else:
             raise NumpyCallError(
                 "scipy.interpolate.RegularGridInterpolator: with a Tensor the method can be 'linear', 'nearest', "
@@ -202,19 +234,23 @@ class RegularGridInterpolator(Interpolator):
         return in_dtype(result, self._dtype) if method == "nearest" else result
 
     @staticmethod
-    def _of_basis(grid: list[Any], values: Array, places: list[Any], k: int) -> tuple[Any, list[Any]]:
+    def _of_basis(
+        grid: list[Any], values: Array, places: list[Any], k: int, orders: list[int]
+    ) -> tuple[Any, list[Any]]:
         taps: list[Any] = []
-        for axis, (x, place) in enumerate(zip(grid, places, strict=True)):
+        for axis, (x, place, nu) in enumerate(zip(grid, places, orders, strict=True)):
             spline = make_interp_spline(x, values, k, axis=axis)
             t, count = spline.t, values.shape[axis]
             values = lnp.moveaxis(spline.c, 0, axis)
             interval = knot_interval(t, k, count, place)
-            taps.append([(interval + (r - k), w) for r, w in enumerate(basis(t, k, place, interval))])
+            taps.append([(interval + (r - k), w) for r, w in enumerate(basis_slopes(t, k, nu, place, interval))])
         return values, taps
 
 
 def _linear(x: Array, place: Array, *, nearest: bool) -> list[Any]:
     """Return the samples on both sides of each place, with their weights; or the nearest one."""
+    if x.shape[0] == 1:
+        return [(lnp.zeros_like(plain(place), dtype=int), 1.0)]
     interval = interval_of(x, place)
     x0, x1 = lnp.take(x, interval), lnp.take(x, interval + 1)
     share = (place - x0) / (x1 - x0)

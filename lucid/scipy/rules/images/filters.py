@@ -21,11 +21,11 @@ Number: TypeAlias = Any
 """A number of Python's, or an array of no dimension, which may be recorded."""
 
 
-def axes_of(axes: int | Sequence[int] | None, ndim: int) -> list[int]:
-    """Return the axes of a filter, counted from the front."""
+def axes_of(axes: PerAxis, ndim: int) -> list[int]:
+    """Return the axes of a filter, given as one, several, or None for all, counted from the front."""
     if axes is None:
         return list(range(ndim))
-    result = [axis_in(axis, ndim) for axis in ([axes] if isinstance(axes, int) else axes)]
+    result = [axis_in(axis, ndim) for axis in (axes if np.ndim(axes) else [axes])]
     if len(set(result)) != len(result):
         raise ValueError(f"axes must be unique, got {axes}")
     return result
@@ -78,7 +78,7 @@ def filtered(
     shape = [1] * x.ndim
     for k, size in zip(axes, sizes, strict=True):
         shape[k] = size
-    return windows(x, lnp.reshape(w, shape))
+    return windows(x, lnp.reshape(w, shape), drops=True)
 
 
 def _enter_sums(name: str, *, turned: bool) -> Callable[..., Any]:

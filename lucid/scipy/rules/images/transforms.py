@@ -12,7 +12,7 @@ from lucid.numpy.border import plain
 from lucid.scipy.rules.images.filters import for_each
 from lucid.scipy.rules.images.places import along_axes, at_places
 from lucid.scipy.rules.images.splines import of_parts, prefiltered
-from lucid.scipy.rules.rule import Array, PerAxis, arrays, host, in_dtype, put, real_or_complex, rule
+from lucid.scipy.rules.rule import Array, PerAxis, arrays, host, host_library, in_dtype, put, real_or_complex, rule
 from lucid.tensor.numpy_calls.definition import axis_in, is_tensor
 
 if TYPE_CHECKING:
@@ -165,9 +165,9 @@ def rotate(
     if len(axes) != 2:
         raise ValueError("axes should contain exactly two values")
     first, second = sorted(axis_in(axis, x.ndim) for axis in axes)
-    # exact at multiples of 90 degrees, as SciPy's are; a recorded angle adds its derivative
-    degrees = float(host(angle))
-    c, s = exact_turn(degrees)
+    # exact at multiples of 90 degrees, as SciPy's are; a recorded angle adds its derivatives
+    degrees, special = float(host(angle)), host_library("special")
+    c, s = special.cosdg(degrees), special.sindg(degrees)
     turned = np.array([[c, s], [-s, c]])
     sizes = np.array([x.shape[first], x.shape[second]])
     shape = sizes
@@ -176,20 +176,14 @@ def rotate(
         shape = (np.ptp(bounds, axis=1) + 0.5).astype(int)
     matrix: Array = put(turned, plain(x))
     if is_tensor(angle):
-        way = (lnp.asarray(angle) - degrees) * math.pi / 180
-        matrix = matrix + way * put(np.array([[-s, c], [-c, -s]]), plain(x)) - way * way * matrix * 0.5
+        way = lnp.asarray(angle) * (math.pi / 180)
+        cosine, sine = lnp.cos(way), lnp.sin(way)
+        turn = lnp.stack([lnp.stack([cosine, sine]), lnp.stack([-sine, cosine])])
+        matrix = matrix + (turn - plain(turn))
     offset = put((sizes - 1) / 2, plain(x)) - matrix @ put((shape - 1) / 2, plain(x))
     places = planes(matrix, offset, shape.tolist(), x)
     result = read(lnp.moveaxis(x, (first, second), (0, 1)), places, at_places, order, mode, cval, prefilter=prefilter)
     return lnp.moveaxis(result, (0, 1), (first, second))
-
-
-def exact_turn(degrees: float) -> tuple[float, float]:
-    """Return cosine and sine of an angle in degrees, exact at multiples of 90."""
-    quarters = degrees / 90
-    if quarters == int(quarters):
-        return (1.0, 0.0, -1.0, 0.0)[int(quarters) % 4], (0.0, 1.0, 0.0, -1.0)[int(quarters) % 4]
-    return math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
 
 
 @rule("ndimage.geometric_transform")
