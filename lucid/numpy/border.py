@@ -85,7 +85,9 @@ PLAIN = frozenset((np.ndarray, *WEAK, np.float64, np.float32, np.int64, np.compl
 def plain(value: Any) -> Any:
     """Return the array of a tensor, also in lists and tuples, and NumPy's dtype for lucid's; anything else as it is."""
     if isinstance(value, TensorBase):
-        return value.array
+        array = value.array
+        # a recorded value is one of NumPy's scalars, and a view of no dimension is none
+        return array[()] if not array.ndim and type(value) is arrays.kind and value.origin is None else array
     if isinstance(value, dtype):
         return value.numpy
     if type(value) in {list, tuple} and any(isinstance(each, TensorBase | list | tuple | dtype) for each in value):

@@ -31,7 +31,7 @@ class Joining:
         def join(**numbers: object) -> Any:
             return self.joined[tuple([numbers.get(str(k), part) for k, part in enumerate(parts)])]
 
-        return settled(selected(join, moved, moved, weak=True), ())
+        return settled(selected(join, moved, moved, weak=""), ())
 
 
 r_, c_ = Joining("r_"), Joining("c_")

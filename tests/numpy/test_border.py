@@ -118,3 +118,12 @@ def test_a_matrix_of_numpys_is_no_operand(kind):
             call()
     assert (np.asarray(M) @ v).tolist() == [8.0, 18.0]
     assert lucid.tensor(M).shape == (2, 2)
+
+
+def test_a_recorded_value_is_a_scalar_to_isscalar():
+    """``np.isscalar`` is true of elements and of what has no dimension left, and not of views or of Tensors."""
+    leaf = lucid.tensor([1.0, 2.0], requires_grad=True)
+    v = lnp.asarray(leaf)
+    assert lnp.isscalar(v[0])
+    assert lnp.isscalar(lnp.sum(v))
+    assert not any(map(lnp.isscalar, (v, v[0, ...], v[:1], leaf[0])))

@@ -21,7 +21,7 @@ from lucid.base.arrays import asarray
 from lucid.base.device import device_of
 from lucid.base.dtype import as_dtype, result_type
 from lucid.base.gpu import is_gpu_array
-from lucid.errors import LucidError
+from lucid.errors import LucidError, warn
 from lucid.ops.base.dims import sizes_in
 from lucid.ops.base.promotion import as_operand, cast_to, is_settled, no_matrix
 from lucid.ops.shape.joining import stack
@@ -404,6 +404,13 @@ def tensor_of(value: object, like: TensorBase) -> Any:
         if isinstance(value, TensorBase)
         else cast_to(operand(value, like, strong=True), as_dtype(like.array.dtype))
     )
+
+
+def written_as(value: TensorBase, dtype: dtype) -> Any:
+    """Return a tensor in the dtype of what it is written into; of an imaginary part that is lost NumPy warns."""
+    if value.array.dtype.kind == "c" and dtype.numpy.kind not in "cb":
+        warn("Casting complex values to real discards the imaginary part", np.exceptions.ComplexWarning)
+    return cast_to(value, dtype)
 
 
 def beside(array: Array, like: TensorBase) -> Any:

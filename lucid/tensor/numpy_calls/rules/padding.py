@@ -20,6 +20,7 @@ from lucid.tensor.numpy_calls.definition import (
     rule,
     tensor_of,
     tensors_in,
+    written_as,
 )
 from lucid.tensor.numpy_calls.rules.creation import linspace
 from lucid.tensor.numpy_calls.rules.differences import part
@@ -107,7 +108,7 @@ def _moved(array: Tensor, widths: Sequence[Sequence[int]], mode: str, settings: 
     arguments = {"array": array, "pad_width": np.array(widths, np.int64).reshape(-1, 2), "mode": mode, **settings}
     if mode == "constant":
         values = tensor_of(settings.get("constant_values", 0), array)
-        arguments["constant_values"] = cast_to(values, dtype_of(array.array))
+        arguments["constant_values"] = written_as(values, dtype_of(array.array))
     return selected(np.pad, arguments, {"array", "constant_values"})
 
 

@@ -29,6 +29,7 @@ from lucid.tensor.numpy_calls.definition import (
     rule,
     same_kind,
     tensor_of,
+    written_as,
 )
 from lucid.tensor.numpy_calls.rules.places import plain
 from lucid.tensor.numpy_calls.rules.reductions import along, running_along
@@ -77,7 +78,7 @@ def piecewise(x: Tensor, condlist: Any, funclist: Any, args: tuple[Any, ...] = (
             if callable(function)
             else function
         )
-        line = cast_to(reshape.reshape(operand(value, x, strong=True), -1), as_dtype(x.array.dtype))
+        line = reshape.reshape(written_as(operand(value, x, strong=True), as_dtype(x.array.dtype)), -1)
         # each element has its turn in the order of its place
         turn = (
             np.maximum(np.cumsum(truth.ravel()) - 1, 0).reshape(truth.shape)

@@ -310,7 +310,7 @@ def dtype_by(name: str) -> Callable[[dict[str, Any]], Any]:
             return 0
         if type(q) in WEAK:
             return beside_number(dtype, type(q)(0), method)
-        return quantile_of(np.zeros(1, dtype), q, method=method).ravel()[0]
+        return np.zeros((), quantile_of(np.zeros(1, dtype), q, method=method).dtype)[()]
 
     return beside
 
