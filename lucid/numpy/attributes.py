@@ -1,4 +1,4 @@
-"""Attributes of a recorded array that are not differentiated, or that are written to as well."""
+"""Attributes of a recorded array with a setter, or without a gradient."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def part_of(name: str, words: str) -> Any:
-    """Return the property of a part of complex numbers, ``real`` or ``imag``, which may be assigned to."""
+    """Return the property of a part of complex numbers, ``real`` or ``imag``, with a setter."""
     function = getattr(np, name)
 
     def read(self: Any) -> Any:

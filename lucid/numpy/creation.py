@@ -45,7 +45,7 @@ def creating(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def lying_on(device: Any, made: Any) -> Any:
-    """Return what was made on a device, recorded by the graph; also what a tuple holds, such as points and a step."""
+    """Return a result on a device, recorded by the graph; also all results of a tuple, such as points and a step."""
     if is_sequence(made):
         return tuple([lying_on(device, each) for each in made])
     tensor: Any = made if isinstance(made, TensorBase) else wrap(made)

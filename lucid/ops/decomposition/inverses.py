@@ -98,7 +98,7 @@ def _det_vjp(m: Namespace, grad: Array, a: Array) -> Any:
 
 
 def _factors(xp: ModuleType, a: Array) -> tuple[Array, Array, Array, Array, Array]:
-    """Return U, the singular values, V adjoint, the product of both determinants, and which matrices are finite."""
+    """Return U, the singular values, V adjoint, the product of both determinants, and a mask of finite matrices."""
     finite = xp.isfinite(a).all((-2, -1), keepdims=True)
     u, s, vh = library(xp).svd(xp.where(finite, a, a.dtype.type(0)), full=True)
     return u, s, vh, (library(xp).det(u) * library(xp).det(vh))[..., None, None], finite

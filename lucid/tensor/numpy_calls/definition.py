@@ -25,6 +25,7 @@ from lucid.errors import LucidError, warn
 from lucid.ops.base.dims import sizes_in
 from lucid.ops.base.promotion import as_operand, cast_to, is_settled, no_matrix
 from lucid.ops.shape.joining import stack
+from lucid.tensor.numpy_calls.options import is_usual
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -218,7 +219,7 @@ def bound(
         if key in names:
             if value is not NO_VALUE:
                 taken[key] = value
-        elif value is not defaults.get(key) and value is not NO_VALUE and not (key == "where" and value is True):
+        elif value is not NO_VALUE and not is_usual(key, value, defaults.get(key)):
             raise NumpyCallError(
                 f"{full_name(name)}: with a Tensor only {', '.join(names)} can be used, got {key}: leave it out, or "
                 "use tensor.detach().numpy()"
@@ -364,15 +365,21 @@ def operand(value: object, like: TensorBase | None, *, strong: bool = False) -> 
         return as_operand(value)
     if isinstance(value, np.ndarray | np.generic):
         no_matrix(value)
-        if not value.ndim and like is not None and is_gpu_array(like.array):
+        array = in_native_order(value)
+        if not array.ndim and like is not None and is_gpu_array(like.array):
             # a number of NumPy's, of which its operators make an array without dimensions, is one on the device too
-            return wrap(asarray(untyped.asarray(value), device=device_of(like.array)))
-        return borrowed(asarray(value))
+            return wrap(asarray(untyped.asarray(array), device=device_of(like.array)))
+        return borrowed(asarray(array))
     if type(value) in {list, tuple} and next(tensors_in(value), None) is not None:
         entries = [operand(entry, like, strong=True) for entry in cast("list[Any]", value)]
         to_one_dtype([(entries, k) for k in range(len(entries))], numpy_dtype)
         return stack(entries)
     return wrap(asarray(np.asarray(value), device=None if like is None else device_of(like.array)))
+
+
+def in_native_order(array: Any) -> Any:
+    """Return an array or scalar of NumPy's in the order of bytes of this machine, as tensors have."""
+    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
 
 def axis_in(axis: SupportsIndex, ndim: int) -> int:
@@ -407,7 +414,7 @@ def tensor_of(value: object, like: TensorBase) -> Any:
 
 
 def written_as(value: TensorBase, dtype: dtype) -> Any:
-    """Return a tensor in the dtype of what it is written into; of an imaginary part that is lost NumPy warns."""
+    """Return a tensor in another dtype; as NumPy, warn of an imaginary part that is lost."""
     if value.array.dtype.kind == "c" and dtype.numpy.kind not in "cb":
         warn("Casting complex values to real discards the imaginary part", np.exceptions.ComplexWarning)
     return cast_to(value, dtype)

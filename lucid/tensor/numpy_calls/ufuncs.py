@@ -48,6 +48,7 @@ from lucid.tensor.numpy_calls.definition import (
     tensors_in,
     to_one_dtype,
 )
+from lucid.tensor.numpy_calls.options import is_usual
 from lucid.tensor.numpy_calls.special import SPECIAL
 
 if TYPE_CHECKING:
@@ -265,6 +266,10 @@ ACCUMULATIONS = {name: f"{name}.accumulate" for name in ("add", "multiply", "max
 """The functions that a ufunc's methods are: what they sum or accumulate over is their first axis."""
 
 
+NOTHING = object()
+"""The default of options that have none."""
+
+
 def title_of(ufunc: np.ufunc) -> str:
     """Return the title of a ufunc in errors: other packages have some too, and none says so."""
     name = ufunc.__name__
@@ -302,8 +307,8 @@ def ufunc_result(
     """
     no_matrix(*inputs)
     name, title = ufunc.__name__, title_of(ufunc)
-    usual = {"out": None, "dtype": None, "where": True, "initial": NO_VALUE}
-    options = {key: value for key, value in options.items() if key not in usual or value is not usual[key]}
+    usual = {"out": None, "dtype": None, "where": True, "initial": NO_VALUE, "casting": "same_kind", "keepdims": False}
+    options = {key: value for key, value in options.items() if not is_usual(key, value, usual.get(key, NOTHING))}
     op = op_of(ufunc)
     if op is None:
         raise NumpyCallError(f"{title} has no op in lucid: use tensor.detach().numpy(), or lucid.autograd.Function")
@@ -357,7 +362,11 @@ def what_to_do(ufunc: np.ufunc, inputs: tuple[Any, ...], options: dict[str, Any]
     if isinstance(out, tuple) and out[0] is inputs[0]:  # what NumPy makes of a += x
         sign = OPERATORS.get(ufunc.__name__, "...")
         return f": a {sign}= x would write it into a plain array, which records nothing: a = a {sign} x"
-    return ": NumPy does not record what it writes into an array: assign the result"
+    if "out" in options:
+        return ": NumPy does not record what it writes into an array: assign the result"
+    if options.keys() & {"axis", "axes", "keepdims"}:
+        return ", of which the last axes are taken: move them there, np.moveaxis(x, axis, -1)"
+    return ": leave it out, and use astype() on the operands for another dtype"
 
 
 def outer_operands(a: Operand, b: Operand) -> tuple[Any, Any]:

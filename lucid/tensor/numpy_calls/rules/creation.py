@@ -76,6 +76,15 @@ def as_finite_array(a: Tensor, dtype: object = None, order: object = None) -> An
     return array(a, dtype, None, order)
 
 
+@rule("require", "?a dtype requirements")
+def required(a: Tensor, dtype: object = None, requirements: Any = None) -> Any:
+    """Return ``numpy.require``: recorded arrays are aligned, and may be written to."""
+    np.require(0, None, requirements)  # refuses what NumPy refuses
+    wanted = {str(each).upper()[0] for each in requirements or ()}
+    order = "F" if "F" in wanted else "C" if "C" in wanted else "K"
+    return array(a, dtype, ("O" in wanted and not a.array.flags.owndata) or None, order)
+
+
 @rule("ascontiguousarray", "?a dtype")
 def in_order(a: Tensor, dtype: object = None) -> Any:
     """Return ``numpy.ascontiguousarray``: at least one dimension."""

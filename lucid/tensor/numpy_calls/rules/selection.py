@@ -24,6 +24,7 @@ from lucid.ops.shape import reshape
 from lucid.tensor.numpy_calls.definition import (
     NumpyCallError,
     enter,
+    in_native_order,
     is_tensor,
     operand,
     rule,
@@ -44,7 +45,7 @@ def index_beside(value: object, like: Tensor) -> Any:
     """Return indices, of any kind, as a tensor on the device of `like`."""
     if is_tensor(value):
         return value
-    array: Any = value if is_gpu_array(value) else np.asarray(value)
+    array: Any = value if is_gpu_array(value) else in_native_order(np.asarray(value))
     array = array.astype(np.int64) if array.dtype.kind == "u" else array
     return borrowed(asarray(array, device=device_of(like.array)))
 
@@ -202,6 +203,13 @@ def unique(ar: Tensor, return_index: bool = False, return_inverse: bool = False,
 def unique_values(x: Tensor) -> Any:
     """Return ``numpy.unique_values``."""
     return unique(x, equal_nan=False)
+
+
+@rule("unique_all", "*x")
+def unique_all(x: Tensor) -> Any:
+    """Return ``numpy.unique_all``."""
+    kind: Any = type(np.unique_all(np.zeros(0)))
+    return kind(*unique(x, True, True, True, equal_nan=False))
 
 
 @rule("real_if_close", "*a tol")

@@ -83,7 +83,7 @@ def in_memory(shape: Sequence[int], strides: Sequence[int]) -> list[int]:
 
 
 def in_layout(a: Tensor, order: str) -> Any:
-    """Return a copy whose elements lie in the memory in one of NumPy's orders."""
+    """Return a copy with its elements in the memory in one of NumPy's orders."""
     flags, ndim = a.array.flags, a.array.ndim
     if flags.c_contiguous and order != "F":
         order = "C"

@@ -26,6 +26,7 @@ from lucid.tensor.numpy_calls.definition import (
     WEAK,
     NumpyCallError,
     dtype_named,
+    in_native_order,
     is_tensor,
     operand,
     rule,
@@ -393,7 +394,7 @@ def median_of_numbers(a: Tensor, axis: Axis = None, keepdims: bool = False) -> A
 @rule("bincount", "x *weights minlength")
 def weighted_counts(x: Tensor, weights: Tensor | Array | None = None, minlength: int = 0) -> Any:
     """Return ``numpy.bincount``: weights have a gradient, and are not integers."""
-    indices = np.asarray(plain(x))
+    indices = in_native_order(np.asarray(plain(x)))
     indices = indices if indices.size else indices.astype(np.int64)  # an empty list is one of floats
     if not is_tensor(weights):
         return np.bincount(indices, weights, minlength)
