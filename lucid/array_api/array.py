@@ -14,7 +14,7 @@ from lucid.ops.base.promotion import OperandTypeError
 from lucid.ops.index import indexing
 from lucid.ops.index.steps import stepped
 from lucid.tensor import operators
-from lucid.tensor.numpy_calls.definition import is_sequence
+from lucid.tensor.numpy_calls.operands import is_sequence
 from lucid.tensor.tensor import Tensor
 
 if TYPE_CHECKING:

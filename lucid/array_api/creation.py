@@ -18,7 +18,7 @@ from lucid.ops.elementwise import comparison
 from lucid.ops.shape import diagonal
 from lucid.ops.shape.joining import stack
 from lucid.tensor import interop
-from lucid.tensor.numpy_calls.definition import is_sequence, tensors_in
+from lucid.tensor.numpy_calls.operands import is_sequence, tensors_in
 from lucid.tensor.numpy_calls.rules import creation as rules
 
 if TYPE_CHECKING:

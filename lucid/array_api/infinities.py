@@ -22,7 +22,7 @@ from lucid.ops.elementwise import (
     trigonometry,
 )
 from lucid.ops.elementwise import complex as parts
-from lucid.tensor.numpy_calls.definition import tensor_of
+from lucid.tensor.numpy_calls.operands import tensor_of
 from lucid.tensor.numpy_calls.ufuncs import is_complex
 
 if TYPE_CHECKING:

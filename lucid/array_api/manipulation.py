@@ -8,7 +8,7 @@ from lucid.array_api.operands import checked_tensor, together
 from lucid.ops.index.indexing import getitem
 from lucid.ops.shape import broadcasting, joining
 from lucid.ops.shape import reshape as reshaping
-from lucid.tensor.numpy_calls.definition import axis_in
+from lucid.tensor.numpy_calls.operands import axis_in
 from lucid.tensor.numpy_calls.rules import joining as joined
 from lucid.tensor.numpy_calls.rules import reductions, selection, shapes
 

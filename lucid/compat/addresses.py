@@ -97,6 +97,11 @@ LAYERS = {
 # By the name that pickles of older versions have for a folder: the one that it has now.
 MOVED = {"backend": "base"}
 
+# Modules of NumPy's that `lucid.numpy` has as they are; the first is its own.
+NUMPYS = frozenset(
+    ("emath", "char", "ctypeslib", "dtypes", "exceptions", "ma", "polynomial", "rec", "strings", "testing")
+)
+
 # By a file that they name, too: what of it is public.
 OLDER = {"autograd.functions": "autograd: backward grad", "tensor.recording": "tensor.differentiating: detach"}
 
@@ -262,6 +267,10 @@ class SecondName(Loader):
             module.__spec__ = spec.loader_state
 
 
+def _numpys(name: str) -> str:
+    return "lucid.numpy.lib.scimath" if name == "lucid.numpy.emath" else name.removeprefix("lucid.")
+
+
 def _moved(name: str) -> str:
     older, _, rest = name.removeprefix("lucid.").partition(".")
     return ".".join(("lucid", MOVED[older], *filter(None, [rest])))
@@ -278,6 +287,8 @@ class _Finder(Loader):
             return None
         if address.partition(".")[0] in MOVED:
             return ModuleSpec(fullname, SecondName(_moved), is_package=True)
+        if address.startswith("numpy.") and address.split(".")[1] in NUMPYS:
+            return ModuleSpec(fullname, SecondName(_numpys), is_package=True)
         if address not in ADDRESSES:
             return None
         return ModuleSpec(fullname, self, is_package=any(each.startswith(f"{address}.") for each in ADDRESSES))

@@ -142,7 +142,7 @@ class Distribution:
             return None
         return None if constraints.is_dependent(support) else support
 
-    def _validate_share(self, value: Any) -> Tensor:
+    def _validate_share(self, value: object) -> Tensor:
         """Return a probability as a tensor; raise if it is none and values are checked, otherwise put NaN there."""
         value = value_beside(type(self).__name__, value, self._like())
         if self._looks(value):

@@ -51,7 +51,7 @@ def tensor_or_number(value: Any, device: Any = None) -> Tensor | float | None:
     return number if isinstance(number, int | float) else None
 
 
-def value_beside(title: str, value: Any, like: Tensor | None = None) -> Tensor:
+def value_beside(title: str, value: object, like: Tensor | None = None) -> Tensor:
     """Return a value in the dtype that it has beside a parameter; numbers and arrays are on the device of that."""
     device = None if like is None else like.device
     made = tensor_or_number(value, device)

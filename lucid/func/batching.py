@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, cast
 
 from lucid.arguments import among, checked, shown, unfit
 from lucid.autograd.base import TensorBase
+from lucid.base.arrays import is_array
 from lucid.base.random.generator import watch_draws
 from lucid.errors import GraphError, SettingError, ShapeError
 from lucid.func.trees import leaves, refilled, spread, structure
+from lucid.ops.creation.data import as_tensor
 from lucid.ops.elementwise.nonfinite import isnan
 from lucid.ops.reduction.closeness import equal
 from lucid.ops.shape.joining import stack
@@ -190,6 +192,7 @@ def _elements(args: tuple[Any, ...], in_dims: Any, name: str) -> list[tuple[Any,
 
 def _joined(results: list[Any], out_dims: Any, name: str) -> Any:
     """Return the results of all calls as one."""
+    results = [with_tensors(result) for result in results]
     first = structure(results[0])
     for number, result in enumerate(results):
         if structure(result) != first:
@@ -207,6 +210,14 @@ def _joined(results: list[Any], out_dims: Any, name: str) -> Any:
     for dim, column in zip(dims, zip(*map(leaves, results), strict=True), strict=True):
         joined.append(_unchanged(column, what) if dim is None else _stacked(column, dim, name))
     return refilled(results[0], joined)
+
+
+def with_tensors(result: Any) -> Any:
+    """Return results with a tensor for each array, of a function of `lucid.numpy` on constants."""
+    values = leaves(result)
+    if not any(is_array(value) for value in values):
+        return result
+    return refilled(result, [as_tensor(value) if is_array(value) else value for value in values])
 
 
 def _stacked(column: Sequence[Any], dim: int, name: str) -> Tensor:

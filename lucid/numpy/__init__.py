@@ -24,9 +24,12 @@ from lucid.numpy import autograd, fft, lib, linalg, random, typing
 from lucid.numpy.arrays import ndarray
 from lucid.numpy.border import names_of as _names_of
 from lucid.numpy.creation import creating as _creating
-from lucid.numpy.joining import c_, make_diagonal, r_
+from lucid.numpy.joining import c_, make_diagonal, mgrid, ogrid, r_
 from lucid.numpy.lib import scimath as emath
 
-__all__ = ["autograd", "c_", "emath", "fft", "lib", "linalg", "make_diagonal", "ndarray", "r_", "random", "typing"]
+__all__ = [
+    "autograd", "c_", "emath", "fft", "lib", "linalg", "make_diagonal", "mgrid", "ndarray", "ogrid", "r_", "random",
+    "typing",
+]  # fmt: skip
 
 __getattr__, __dir__ = _names_of("", globals(), _creating)

@@ -8,26 +8,18 @@ import numpy as np
 
 from lucid.autograd.base import TensorBase
 from lucid.base import gpu
+from lucid.base.dtype import as_dtype
 from lucid.errors import DtypeError, SettingError
-from lucid.numpy.border import (
-    REDUCTIONS,
-    arrays,
-    as_matching,
-    called,
-    is_array,
-    is_operand,
-    made,
-    op_and_dtypes,
-    settled,
-    ufunc_called,
-)
+from lucid.numpy.attributes import bytes_of, comparison_of, contains, flags_of, part_of
+from lucid.numpy.border import REDUCTIONS, arrays, called, is_operand, made, settled, ufunc_called
 from lucid.numpy.conversions import array_of, number_of, rounded, words_of
 from lucid.numpy.keys import has_ellipsis, is_plain_index, is_scalar, on_host, places, plain_key, written_once
+from lucid.numpy.promotion import as_matching, is_array, op_and_dtypes
 from lucid.ops.index import indexing
 from lucid.ops.index.steps import stepped
 from lucid.ops.shape.reshape import clone, ravel
 from lucid.tensor import cupy_calls, inplace, operators
-from lucid.tensor.numpy_calls.definition import NO_VALUE, WEAK, is_recorded, listed
+from lucid.tensor.numpy_calls.operands import NO_VALUE, WEAK, is_recorded, listed, written_as
 from lucid.tensor.numpy_calls.protocols import seen_name
 from lucid.tensor.numpy_calls.ufuncs import UFUNCS
 from lucid.tensor.tensor import Tensor
@@ -35,7 +27,7 @@ from lucid.tensor.tensor import Tensor
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from lucid.tensor.numpy_calls.definition import Axis
+    from lucid.tensor.numpy_calls.operands import Axis
 
 OPERATORS = {
     "add": "add", "sub": "subtract", "mul": "multiply", "truediv": "divide", "floordiv": "floor_divide",
@@ -99,18 +91,6 @@ def operator_of(symbol: str, name: str) -> Callable[[Any, Any], Any]:
         if not is_operand(other):
             return operators.beside_sparse(name, self, other)
         return ufunc_called(ufunc, "__call__", (self, other), {})
-
-    return operator
-
-
-def comparison_of(name: str) -> Callable[[Any, Any], Any]:
-    """Return an operator with NumPy's own results, of plain values."""
-    ufunc = getattr(np, name)
-
-    def operator(self: ndarray, other: object) -> Any:
-        # to NumPy None is an element, equal to none of these, and to CuPy it is not
-        is_known = is_operand(other) or (other is None and type(self.array) is np.ndarray)
-        return ufunc_called(ufunc, "__call__", (self, other), {}) if is_known else NotImplemented
 
     return operator
 
@@ -224,15 +204,11 @@ class ndarray(Tensor, metaclass=_Kind):
         """A view with the last two dimensions exchanged."""
         return self.swapaxes(-1, -2)
 
-    @property
-    def real(self) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """The real part."""
-        return called("real", np.real, (self,), {})
-
-    @property
-    def imag(self) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """The imaginary part; zeros of real numbers."""
-        return called("imag", np.imag, (self,), {})
+    real = part_of("real", "The real part.")  # pyright: ignore[reportIncompatibleMethodOverride]
+    imag = part_of("imag", "The imaginary part; zeros of real numbers.")  # pyright: ignore[reportIncompatibleMethodOverride]
+    flags = property(flags_of)
+    tobytes = bytes_of
+    __contains__ = contains
 
     @property
     def flat(self) -> Any:
@@ -248,9 +224,9 @@ class ndarray(Tensor, metaclass=_Kind):
 
     # ---- shapes ----
 
-    def reshape(self, *shape: object, order: str = "C") -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def reshape(self, *shape: object, **settings: object) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Return the same elements under another shape, of one sequence or of several sizes."""
-        return called("reshape", np.reshape, (self, shape[0] if len(shape) == 1 else shape), {"order": order})
+        return called("reshape", np.reshape, (self, shape[0] if len(shape) == 1 else shape), settings)
 
     def transpose(self, *axes: object) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Return a view with dimensions in another order, without `axes` in reverse order."""
@@ -271,12 +247,12 @@ class ndarray(Tensor, metaclass=_Kind):
         self, dtype: object, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True
     ) -> Any:
         """Return the array in another dtype; a complex one as real numbers without its imaginary part."""
-        del order, subok
+        del subok
         if not np.can_cast(self.array.dtype, dtype, casting):  # pyright: ignore[reportArgumentType]
             raise DtypeError(
                 f"astype: cannot cast from {self.array.dtype} to {np.dtype(cast('Any', dtype))} by the rule {casting!r}"
             )
-        return called("astype", np.astype, (self, dtype), {"copy": copy})
+        return called("array", np.array, (self,), {"dtype": dtype, "order": order, "copy": copy or None})
 
     def copy(self, order: str = "C") -> Any:
         """Return a copy, recorded by the graph."""
@@ -324,6 +300,8 @@ class ndarray(Tensor, metaclass=_Kind):
             value = called("asarray", np.asarray, (value,), {})
             if not isinstance(value, TensorBase):
                 value = value.astype(self.array.dtype, copy=False)
+        if isinstance(value, TensorBase):
+            value = written_as(value, as_dtype(self.array.dtype))
         if is_recorded(value):
             key, value = written_once(key, value, into.array.shape)
         indexing.setitem(into, key, value)
@@ -350,9 +328,9 @@ class ndarray(Tensor, metaclass=_Kind):
         """Return the parts with a true condition."""
         return called("compress", np.compress, (condition, self, axis), {})
 
-    def clip(self, min: object = None, max: object = None, **settings: object) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def clip(self, min: object = None, max: object = None, out: object = None, **settings: object) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Return ``numpy.clip`` of this array; a bound that is None is none."""
-        return called("clip", np.clip, (self, min, max), settings)
+        return called("clip", np.clip, (self, min, max, out), settings)
 
     def conj(self) -> Any:
         """Return the conjugate; real numbers as they are."""
@@ -439,7 +417,7 @@ def _give_methods() -> None:
         if symbol != "divmod":
             setattr(ndarray, f"__i{symbol}__", in_place_operator_of(symbol, name))
     for symbol, name in COMPARISONS.items():
-        setattr(ndarray, f"__{symbol}__", comparison_of(name))
+        setattr(ndarray, f"__{symbol}__", comparison_of(symbol, name))
     for symbol, name in SIGNS.items():
         setattr(ndarray, f"__{symbol}__", sign_of(name))
     ndarray.__hash__ = object.__hash__

@@ -17,34 +17,34 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.base import TensorBase, wrap
-from lucid.autograd.borrowing import borrowed
 from lucid.autograd.recording.views import live_edge
 from lucid.base import gpu
 from lucid.base.arrays import on
-from lucid.base.dtype import as_dtype, dtype
+from lucid.base.dtype import dtype
 from lucid.errors import DeviceError, LucidError
+from lucid.numpy.promotion import (
+    is_array,
+    op_and_dtypes,
+    promoted,
+)
 from lucid.numpy.writes import apart, counted, written
-from lucid.ops.base.promotion import cast_to
 from lucid.ops.index.indexing import getitem
 from lucid.ops.reduction import extremes, sums
 from lucid.ops.shape.reshape import clone
-from lucid.tensor.numpy_calls.definition import (
+from lucid.tensor.numpy_calls.definition import Rule, applied, bound
+from lucid.tensor.numpy_calls.methods import by_name
+from lucid.tensor.numpy_calls.operands import (
     WEAK,
-    Rule,
     any_recorded,
-    applied,
-    bound,
     is_sequence,
-    listed,
     numpy_dtype,
     operand,
     remade,
     tensors_in,
 )
-from lucid.tensor.numpy_calls.methods import by_name
 from lucid.tensor.numpy_calls.protocols import no_rule
 from lucid.tensor.numpy_calls.table import ABOUT, CONSTANT, CONSTANT_UFUNCS, RULES
-from lucid.tensor.numpy_calls.ufuncs import UFUNCS, ufunc_result
+from lucid.tensor.numpy_calls.ufuncs import ufunc_result
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -74,9 +74,6 @@ class _Arrays:
 arrays = _Arrays()
 
 
-AS_IT_IS = frozenset(("conjugate", "matvec", "positive", "vecdot", "vecmat"))
-"""The ufuncs whose op may return its operand, or take fewer dimensions than they."""
-
 REDUCTIONS = {"max": extremes.amax, "mean": sums.mean, "min": extremes.amin, "sum": sums.sum}
 """By the names of NumPy's reductions the ops that these are of real floating-point numbers, over an axis or all."""
 
@@ -90,7 +87,9 @@ PLAIN = frozenset((np.ndarray, *WEAK, np.float64, np.float32, np.int64, np.compl
 def plain(value: Any) -> Any:
     """Return the array of a tensor, also in sequences, and NumPy's dtype for lucid's; anything else as it is."""
     if isinstance(value, TensorBase):
-        return value.array
+        array = value.array
+        # a recorded value is one of NumPy's scalars, and a view of no dimension is none
+        return array[()] if not array.ndim and type(value) is arrays.kind and value.origin is None else array
     if isinstance(value, dtype):
         return value.numpy
     if is_sequence(value) and any(isinstance(each, TensorBase | dtype) or is_sequence(each) for each in value):
@@ -98,19 +97,9 @@ def plain(value: Any) -> Any:
     return value
 
 
-def is_array(value: object) -> bool:
-    """Return whether a value is a tensor, or an array or scalar of NumPy's or CuPy's."""
-    return isinstance(value, TensorBase | np.ndarray | np.generic) or gpu.is_gpu_array(value)
-
-
 def is_operand(value: object) -> bool:
     """Return whether NumPy's operators take a value; for any other, its own class may know the operator."""
     return is_array(value) or isinstance(value, int | float | complex) or is_sequence(value)
-
-
-def is_number_of_numpys(value: Any) -> bool:
-    """Return whether a value is a scalar of NumPy's, or an array of it without dimensions."""
-    return isinstance(value, np.ndarray | np.generic) and not value.ndim
 
 
 def array_on_device(values: Iterable[Any]) -> Any:
@@ -264,73 +253,6 @@ def by_op(ufunc: np.ufunc, inputs: tuple[Any, ...]) -> Any:
         if not isinstance(other, TensorBase) or other.array.dtype is not dtype:
             return None
     return made(op(*inputs)) if len(inputs) == ufunc.nin else None
-
-
-@functools.cache
-def op_and_dtypes(ufunc: np.ufunc) -> tuple[Any, frozenset[Any]]:
-    """Return the op of a ufunc for operands taken as they are, and the dtypes of these."""
-    name = ufunc.__name__
-    op = UFUNCS.get(name)
-    if op is None or getattr(np, name, None) is not ufunc or name in {*CONSTANT_UFUNCS, *AS_IT_IS} or ufunc.nout != 1:
-        return None, frozenset()
-    return op, frozenset([each for each in map(np.dtype, "efdFD") if is_kept(ufunc, each)])
-
-
-def is_kept(ufunc: np.ufunc, dtype: np.dtype[Any]) -> bool:
-    """Return whether a ufunc takes operands of a dtype in that."""
-    try:
-        return set(resolved(ufunc, (dtype,) * ufunc.nin)) == {dtype}
-    except TypeError:
-        return False
-
-
-def promoted(ufunc: np.ufunc, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return operands in the dtypes that NumPy's ufunc computes in; Python's numbers stay as they are."""
-    like = next(tensors_in(inputs), None)
-    arrays: list[Any] = [x if type(x) in WEAK or is_array(x) else listed(x, like) for x in inputs]
-    if like is not None and gpu.is_gpu_array(like.array):
-        # NumPy's operators make arrays without dimensions of its numbers
-        arrays = [operand(x, like) if is_number_of_numpys(x) else x for x in arrays]
-    kinds: list[Any] = [
-        type(x) if type(x) in WEAK else x.array.dtype if isinstance(x, TensorBase) else x.dtype for x in arrays
-    ]
-    wanted = resolved(ufunc, tuple(kinds))
-    return tuple([_in_dtype(x, dtype) for x, dtype in zip(arrays, wanted, strict=True)])
-
-
-def as_matching(self: TensorBase, other: object) -> Any:
-    """Return an operand as ops take it if its dtype need not be looked up; else None.
-
-    It is a real number, or a tensor or an array of this one's dtype.
-    """
-    array = self.array
-    if array.dtype.kind not in "fc":
-        return None
-    kind = type(other)
-    if kind is float or kind is int:
-        return other
-    if isinstance(other, TensorBase):
-        return other if other.array.dtype == array.dtype else None
-    if kind is type(array):
-        plain: Any = other
-        return borrowed(plain) if plain.dtype == array.dtype else None
-    return None
-
-
-def _in_dtype(x: Any, dtype: np.dtype[Any]) -> Any:
-    if isinstance(x, TensorBase):
-        return x if x.array.dtype == dtype else cast_to(x, as_dtype(dtype))
-    if type(x) in WEAK:
-        # a bool is a number among numbers, which not all ops know
-        return int(x) if isinstance(x, bool) and dtype.kind != "b" else x
-    return x.astype(dtype, copy=False)
-
-
-@functools.cache
-def resolved(ufunc: np.ufunc, kinds: tuple[Any, ...]) -> tuple[np.dtype[Any], ...]:
-    """Return the dtypes of the loop that a ufunc takes for operands of some dtypes, or kinds of numbers."""
-    dtypes = tuple([np.dtype(bool) if kind is bool else kind for kind in kinds])
-    return ufunc.resolve_dtypes((*dtypes, *(None,) * ufunc.nout))[: len(kinds)]
 
 
 # ---- out ----

@@ -10,7 +10,7 @@ import numpy as np
 from lucid.numpy.border import called
 from lucid.numpy.keys import is_scalar, on_host
 from lucid.tensor import interop
-from lucid.tensor.numpy_calls.definition import NumpyCallError, is_recorded
+from lucid.tensor.numpy_calls.operands import NumpyCallError, is_recorded
 
 if TYPE_CHECKING:
     from collections.abc import Callable

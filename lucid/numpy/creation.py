@@ -5,9 +5,11 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Any
 
+from lucid.autograd.base import TensorBase, wrap
 from lucid.base import gpu
 from lucid.base.device import as_device
-from lucid.numpy.border import any_recorded, array_on_device, called, computed, on_device, plain, wrapped
+from lucid.numpy.border import any_recorded, array_on_device, called, computed, on_device, plain, settled, wrapped
+from lucid.tensor.numpy_calls.operands import is_sequence
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,7 +30,8 @@ def creating(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
     def create(*args: object, device: Any = None, **kwargs: object) -> Any:
         if any_recorded(args) or any_recorded(kwargs.values()):
-            return called(name, function, args, kwargs)
+            made = called(name, function, args, kwargs)
+            return made if device is None else lying_on(device, made)
         args, kwargs = plain(args), {key: plain(value) for key, value in kwargs.items()}
         if device is None and array_on_device((*args, *kwargs.values())) is not None:
             return computed(name, function, args, kwargs)
@@ -39,3 +42,11 @@ def creating(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
             return on_device(name)(*args, **kwargs)
 
     return create
+
+
+def lying_on(device: Any, made: Any) -> Any:
+    """Return a result on a device, recorded by the graph; also all results of a tuple, such as points and a step."""
+    if is_sequence(made):
+        return tuple([lying_on(device, each) for each in made])
+    tensor: Any = made if isinstance(made, TensorBase) else wrap(made)
+    return settled(tensor.to(as_device(device)), ())

@@ -1,4 +1,4 @@
-"""``r_[...]`` and ``c_[...]``, and functions that fill diagonals."""
+"""``r_[...]``, ``c_[...]``, ``mgrid[...]`` and ``ogrid[...]``, and functions that fill diagonals."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from typing import Any, cast
 
 import numpy as np
 
-from lucid.numpy.border import any_recorded, computed, settled
+from lucid.autograd.base import TensorBase
+from lucid.numpy.border import any_recorded, called, computed, plain, settled
 from lucid.ops.shape.diagonal import diag_embed
-from lucid.tensor.numpy_calls.definition import operand
+from lucid.tensor.numpy_calls.operands import operand
 from lucid.tensor.numpy_calls.rules.places import selected
 
 
@@ -23,18 +24,84 @@ class Joining:
 
     def __getitem__(self, key: object) -> Any:
         parts = cast("Any", key if type(key) is tuple else (key,))
-        if not any_recorded(parts):
-            return computed(f"{self.name}.__getitem__", self.joined.__getitem__, cast("Any", (key,)), {})
-        parts = [self.joined[part] if isinstance(part, slice) else part for part in parts]
+        if not any_recorded(parts) and not any(map(is_recorded_range, parts)):
+            return computed(f"{self.name}.__getitem__", self.joined.__getitem__, cast("Any", (plain_ranges(key),)), {})
+        parts = [range_of(part) if isinstance(part, slice) else part for part in parts]
         moved = {str(k): part for k, part in enumerate(parts) if not isinstance(part, str)}
 
         def join(**numbers: object) -> Any:
             return self.joined[tuple([numbers.get(str(k), part) for k, part in enumerate(parts)])]
 
-        return settled(selected(join, moved, moved, weak=True), ())
+        return settled(selected(join, moved, moved, weak=""), ())
 
 
-r_, c_ = Joining("r_"), Joining("c_")
+class Grids:
+    """Makes grids of the ranges of its index, as NumPy's object of the name does: whole ones, or open ones of lines."""
+
+    def __init__(self, name: str) -> None:
+        self.name, self.grid = name, getattr(np, name)
+
+    def __repr__(self) -> str:
+        return f"lucid.numpy.{self.name}"
+
+    def __getitem__(self, key: Any) -> Any:
+        parts = ranges_in(key)
+        if not any(map(is_recorded_range, parts)):
+            return self.grid[plain_ranges(key)]
+        dtype = np.result_type(*[number for part in parts for number in numbers_of(part)])
+        lines = [called("asarray", np.asarray, (range_of(part), dtype), {}) for part in parts]
+        if type(key) is not tuple:
+            return lines[0]
+        is_open = self.name == "ogrid"
+        grids = called("meshgrid", np.meshgrid, tuple(lines), {"indexing": "ij", "sparse": is_open})
+        return grids if is_open else called("stack", np.stack, (grids,), {})
+
+
+def ranges_in(key: object) -> tuple[Any, ...]:
+    """Return the parts of an index."""
+    return cast("tuple[Any, ...]", key if type(key) is tuple else (key,))
+
+
+def ends_of(part: Any) -> tuple[Any, Any, Any]:
+    """Return the start, the stop and the step of a slice."""
+    return 0 if part.start is None else part.start, part.stop, 1 if part.step is None else part.step
+
+
+def is_recorded_range(part: Any) -> bool:
+    """Return whether a slice has an end or a step that is recorded."""
+    return isinstance(part, slice) and any_recorded(ends_of(part))
+
+
+def numbers_of(part: object) -> list[Any]:
+    """Return the dtypes of arrays, and the numbers, of a slice, of a grid; an imaginary step is a float."""
+    return [
+        number.array.dtype if isinstance(number, TensorBase) else abs(number) if is_count(number) else number
+        for number in ends_of(part)
+    ]
+
+
+def is_count(step: object) -> bool:
+    """Return whether a step says how many elements there are: it is imaginary."""
+    return isinstance(step, complex | np.complexfloating)
+
+
+def plain_ranges(key: Any) -> Any:
+    """Return an index with the plain values of tensors in its slices."""
+    if type(key) is tuple:
+        return tuple([plain_ranges(part) for part in ranges_in(key)])
+    part: Any = key
+    return slice(*plain([part.start, part.stop, part.step])) if isinstance(key, slice) else key
+
+
+def range_of(part: object) -> Any:
+    """Return the range of a slice."""
+    start, stop, step = ends_of(part)
+    if is_count(step):
+        return called("linspace", np.linspace, (start, stop, int(abs(step))), {})
+    return called("arange", np.arange, (start, stop, step), {})
+
+
+r_, c_, mgrid, ogrid = Joining("r_"), Joining("c_"), Grids("mgrid"), Grids("ogrid")
 
 
 def make_diagonal(D: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 from lucid.autograd.base import TensorBase
 from lucid.base import gpu
 from lucid.numpy.border import called, plain
-from lucid.tensor.numpy_calls.definition import is_sequence, untyped
+from lucid.tensor.numpy_calls.operands import in_native_order, is_sequence, untyped
 
 
 def plain_key(key: Any) -> Any:
@@ -27,6 +27,7 @@ def plain_key(key: Any) -> Any:
         return cast("Any", key).item()
     array: Any = key
     is_array = isinstance(key, np.ndarray) or gpu.is_gpu_array(key)
+    array = in_native_order(array) if is_array else array
     return array.astype(np.int64) if is_array and array.dtype.kind == "u" else array
 
 

@@ -9,7 +9,7 @@ from lucid.base import gpu
 from lucid.base.device import get_default_device
 from lucid.numpy.border import any_recorded, names_of, on_device, plain
 from lucid.numpy.writes import counted, written
-from lucid.tensor.numpy_calls.definition import NumpyCallError
+from lucid.tensor.numpy_calls.operands import NumpyCallError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

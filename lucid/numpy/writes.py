@@ -13,7 +13,8 @@ from lucid.autograd.recording.views import before_change, check_change
 from lucid.base import gpu
 from lucid.base.arrays import namespace
 from lucid.ops.shape.reshape import clone
-from lucid.tensor.numpy_calls.definition import parameters_of, tensors_in
+from lucid.tensor.numpy_calls.definition import parameters_of
+from lucid.tensor.numpy_calls.operands import tensors_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -103,7 +104,7 @@ def is_plain(value: object) -> bool:
     return isinstance(value, np.ndarray) or gpu.is_gpu_array(value)
 
 
-def array_of(value: Any) -> Any:
+def array_of(value: object) -> Any:
     """Return the array of a tensor; anything else as it is."""
     return value.array if isinstance(value, TensorBase) else value
 

@@ -25,7 +25,8 @@ from lucid.base import gpu
 from lucid.ops.base.promotion import as_operand
 from lucid.ops.elementwise.selection import where
 from lucid.tensor.interop import OF_KERNELS, export_error
-from lucid.tensor.numpy_calls.definition import NumpyCallError, applied, operand, pytorch_dtype, tensors_in
+from lucid.tensor.numpy_calls.definition import applied
+from lucid.tensor.numpy_calls.operands import NumpyCallError, operand, pytorch_dtype, tensors_in
 from lucid.tensor.numpy_calls.table import RULES
 from lucid.tensor.numpy_calls.ufuncs import UFUNCS, ufunc_result
 
@@ -111,7 +112,7 @@ def on_one_device(args: tuple[Any, ...]) -> tuple[Any, ...]:
     )
 
 
-def is_number_of_numpys(value: Any) -> bool:
+def is_number_of_numpys(value: object) -> bool:
     """Return whether a value is a number of NumPy's, and none of Python's by inheritance."""
     return isinstance(value, np.ndarray | np.generic) and not value.ndim and not isinstance(value, float | complex)
 

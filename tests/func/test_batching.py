@@ -10,8 +10,10 @@ import pytest
 
 import lucid
 from lucid import nn
+from lucid import numpy as lnp
 from lucid.errors import GraphError, IndexOutOfRangeError, SettingError, ShapeError
 from lucid.func import functional_call, grad, vmap
+from lucid.func.trees import leaves
 from tests.func.test_derivatives import draw
 from tests.gradients import numbers
 
@@ -256,3 +258,20 @@ def test_what_all_calls_have_in_common(value):
     count = itertools.count()
     with pytest.raises(SettingError, match="got different results"):
         vmap(lambda x: (x, lucid.tensor([value, next(count)])), out_dims=(0, None))(lucid.ones(3))
+
+
+def test_functions_of_lucid_numpy_on_plain_tensors():
+    """What requires no grad comes out of `lucid.numpy` as plain arrays, which `vmap` stacks as it does tensors."""
+    x = lucid.tensor([[0.5, 1.0], [2.0, 3.0]], dtype=lucid.float64)
+    for function, out_dims in (
+        (lnp.sin, 0),
+        (lnp.sum, 0),
+        (lambda r: (lnp.exp(r), {"a": lnp.sum(r)}), 0),
+        (lnp.cos, 1),
+    ):
+        made = lucid.vmap(function, out_dims=out_dims)(x)
+        expected = lucid.vmap(function, out_dims=out_dims)(x.clone().requires_grad_())
+        for one, other in zip(leaves(made), leaves(expected), strict=True):
+            assert isinstance(one, lucid.Tensor)
+            assert lucid.equal(one, other.detach())
+    assert lucid.vmap(lambda r: lnp.ones(2), out_dims=None)(x).tolist() == [1, 1]

@@ -25,7 +25,7 @@ from lucid.numpy import autograd
 from lucid.numpy.autograd import arguments, builtins, extend, misc, products, test_util
 from lucid.numpy.autograd.misc import fixed_points, flatten, optimizers
 from lucid.scipy import integrate, linalg, signal, special
-from lucid.tensor.numpy_calls.definition import is_recorded
+from lucid.tensor.numpy_calls.operands import is_recorded
 
 TRACER = "internals: the tracer, whose graph is run again"
 SPACES = "internals: vector spaces of the core"

@@ -19,7 +19,7 @@ import lucid
 from lucid import numpy as lnp
 from lucid.base import gpu
 from lucid.errors import DtypeError, InplaceError
-from lucid.tensor.numpy_calls.definition import NumpyCallError
+from lucid.tensor.numpy_calls.operands import NumpyCallError
 from tests.device import DEVICE
 
 FLOATS = ("float32", "float64")

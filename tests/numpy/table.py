@@ -28,13 +28,13 @@ NOT_OF_ARRAYS = frozenset(
     (
         "arange", "array_namespace", "asmatrix", "bartlett", "base_repr", "binary_repr", "blackman", "bmat",
         "broadcast_shapes", "busday_count", "busday_offset", "datetime_as_string", "datetime_data", "diag_indices",
-        "einsum_path", "empty", "eye", "format_float_positional", "format_float_scientific", "frombuffer",
+        "empty", "eye", "format_float_positional", "format_float_scientific", "frombuffer",
         "fromfile", "fromfunction", "fromiter", "frompyfunc", "fromregex", "fromstring", "from_dlpack",
         "genfromtxt", "get_include", "get_printoptions", "getbufsize", "geterr", "geterrcall", "hamming", "hanning",
         "identity", "indices", "info", "is_busday", "isdtype", "isscalar", "issubdtype", "iterable", "kaiser",
         "load", "loadtxt", "mask_indices", "mintypecode", "nested_iters", "ones", "printoptions", "promote_types",
         "row_stack", "set_printoptions", "setbufsize", "seterr", "seterrcall", "show_config", "show_runtime",
-        "test", "tri", "tril_indices", "triu_indices", "typename", "zeros", "trapz", "in1d", "require",
+        "test", "tri", "tril_indices", "triu_indices", "typename", "zeros", "trapz", "in1d",
     )
 )  # fmt: skip
 

@@ -299,3 +299,82 @@ def test_a_program_that_changes_what_backward_needs(rng):
     assert loss.item() == pytest.approx(changed_on_the_way(values, np), rel=1e-12)
     up, down = (changed_on_the_way(values + step * direction, np) for step in (1e-6, -1e-6))
     np.testing.assert_allclose(np.sum(x.grad.cpu().numpy() * direction), (up - down) / 2e-6, rtol=1e-6)
+
+
+def test_parts_of_complex_numbers_are_assigned():
+    """``z.real *= 3`` and ``z.imag = values`` are recorded: the part written is that of the values from then on."""
+    values = np.array([1 + 2j, 3 - 1j])
+    leaf = lucid.tensor(values, requires_grad=True)
+    z, plain = lnp.asarray(leaf) * 1.0, values.copy()
+    for array in (z, plain):
+        array.real *= 3
+        array.imag = array.real * 2
+    np.testing.assert_array_equal(z.detach().numpy(), plain)
+    lnp.sum(z.real + z.imag).backward()
+    np.testing.assert_array_equal(leaf.grad.numpy(), [9, 9])
+    x = lnp.asarray(lucid.tensor([1.0, 2.0], requires_grad=True)) * 1.0
+    x.real = 5
+    assert x.tolist() == [5, 5]
+    with pytest.raises(TypeError, match="no imaginary part to set"):
+        x.imag = 0
+
+
+def test_what_is_no_number_is_in_no_array():
+    """``in``, ``==`` and ``!=`` take strings, None and lists as NumPy does, which equal no number or some."""
+    values = np.array([1.0, 2.0])
+    x = lnp.asarray(lucid.tensor(values, requires_grad=True)) * 1.0
+    for other in ("a", None, [1.0], 2.0, [1.0, 3.0], np.array([5.0]), 7, b"a"):
+        assert (other in x) is (other in values), other
+        np.testing.assert_array_equal(x == other, values == other)
+        np.testing.assert_array_equal(x != other, values != other)
+        np.testing.assert_array_equal(other == x, other == values)
+    assert (x[0] in x) is True
+
+
+def test_attributes_and_options_of_methods(pair):
+    """`flags` and `tobytes` are NumPy's; `reshape` takes ``copy``, and `clip` its third argument None."""
+    values, _, x = pair
+    for array, other in ((x, values), (x.T, values.T), (x[:, ::2], values[:, ::2])):
+        assert (array.flags.c_contiguous, array.flags.f_contiguous) == (
+            other.flags.c_contiguous, other.flags.f_contiguous,
+        )  # fmt: skip
+        assert array.tobytes() == other.tobytes()
+        assert array.tobytes("F") == other.tobytes("F")
+    np.testing.assert_array_equal(x.clip(0, 1, None).detach().numpy(), values.clip(0, 1))
+    copy = x.reshape(4, 15, copy=True)
+    copy *= 0
+    np.testing.assert_array_equal(x.detach().numpy(), values)
+    view = x.reshape(4, 15, copy=False)
+    view *= 0
+    assert not x.detach().numpy().any()
+
+
+FORMS = {
+    "as it is": lambda np, x: x, "turned": lambda np, x: x.T, "exchanged": lambda np, x: np.swapaxes(x, 1, 2),
+    "steps": lambda np, x: x[:, ::-2], "rows": lambda np, x: np.broadcast_to(x[0, 0], (2, 3, 5)),
+    "columns": lambda np, x: np.broadcast_to(x[:, :1], (3, 4, 5)), "one": lambda np, x: x[:, :1].T,
+    "columns turned": lambda np, x: np.swapaxes(np.broadcast_to(x[:, :1], (3, 4, 5)), 0, 2),
+    "ends": lambda np, x: np.broadcast_to(x[..., :1], (3, 4, 5)).T,
+    "number": lambda np, x: np.broadcast_to(x[0, 0, 0], (2, 3)),
+}  # fmt: skip
+IN_ORDERS = {
+    "none": lambda np, y: y, "copy F": lambda np, y: y.copy("F"), "copy A": lambda np, y: y.copy("A"),
+    "method": lambda np, y: y.copy(), "function": lambda np, y: np.copy(y), "array": lambda np, y: np.array(y),
+    "array F": lambda np, y: np.array(y, order="F"), "asfortranarray": lambda np, y: np.asfortranarray(y),
+    "ascontiguousarray": lambda np, y: np.ascontiguousarray(y), "asarray F": lambda np, y: np.asarray(y, order="F"),
+    "astype": lambda np, y: y.astype("f8"), "astype F": lambda np, y: y.astype("f8", order="F"),
+    "single": lambda np, y: y.astype("f4", order="F"), "ndmin": lambda np, y: np.array(y, ndmin=4, order="F"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("copied", IN_ORDERS.values(), ids=IN_ORDERS)
+@pytest.mark.parametrize("formed", FORMS.values(), ids=FORMS)
+def test_the_order_in_memory_is_numpys(formed, copied, pair):
+    """In a row by each order, also of the memory, elements follow each other as NumPy's, after copies that keep one."""
+    values, leaf, _ = pair
+    expected, made = copied(np, formed(np, values)), copied(lnp, formed(lnp, lnp.asarray(leaf) * 1.0))
+    for order in "CFAK":
+        np.testing.assert_array_equal(made.ravel(order).detach().numpy(), expected.ravel(order))
+        np.testing.assert_array_equal(made.flatten(order).detach().numpy(), expected.flatten(order))
+    lnp.sum(made * 2.0).backward()
+    assert leaf.grad.numpy().sum() == 2 * expected.size

@@ -1,5 +1,6 @@
 """What is recorded and what is not: on nothing else does a class depend, and nothing detaches in silence."""
 
+import importlib
 import inspect
 from collections import UserList, deque
 from typing import Any, NamedTuple
@@ -203,3 +204,105 @@ def test_a_matrix_of_numpys_is_no_operand(kind):
             call()
     assert (np.asarray(M) @ v).tolist() == [8.0, 18.0]
     assert lucid.tensor(M).shape == (2, 2)
+
+
+def test_a_recorded_value_is_a_scalar_to_isscalar():
+    """``np.isscalar`` is true of elements and of what has no dimension left, and not of views or of Tensors."""
+    leaf = lucid.tensor([1.0, 2.0], requires_grad=True)
+    v = lnp.asarray(leaf)
+    assert lnp.isscalar(v[0])
+    assert lnp.isscalar(lnp.sum(v))
+    assert not any(map(lnp.isscalar, (v, v[0, ...], v[:1], leaf[0])))
+
+
+RANGES = """
+np.r_[0:x[1]:5j] | np.c_[0:x[1]:3j] | np.r_[0:x[1]:5j, x, 1] | np.c_[x[0]:x[1]:3j, [1, 2, 3]] | np.r_[x[0]:2:3j, 0:3]
+np.mgrid[0:x[1]:5j] | np.mgrid[0:x[1]:2j, 0:1:3j] | np.mgrid[0:3, x[0]:x[1]:2j, :2] | np.ogrid[0:x[1]:5j]
+np.ogrid[0:x[1]:2j, 0:3][0] | np.ogrid[0:x[1]:2j, 0:3][1]
+"""
+
+
+@pytest.mark.parametrize("call", [each.strip() for line in RANGES.strip().splitlines() for each in line.split("|")])
+def test_ranges_with_a_recorded_end(call):
+    """What `r_`, `c_`, `mgrid` and `ogrid` make of slices has NumPy's values, and the gradient by recorded ends."""
+    values = np.array([0.5, 2.0])
+    leaf = lucid.tensor(values, requires_grad=True)
+    made, expected = eval(call, {"np": lnp, "x": lnp.asarray(leaf)}), eval(call, {"np": np, "x": values})
+    plain = eval(call, {"np": lnp, "x": leaf.detach()})
+    assert isinstance(plain, np.ndarray)
+    for one in (made.detach().numpy() if isinstance(made, lucid.Tensor) else made, plain):
+        np.testing.assert_allclose(one, expected, rtol=1e-14)
+        assert one.dtype == expected.dtype
+    if isinstance(made, lucid.Tensor):
+        lnp.sum(made * made).backward()
+        for k in range(2):
+            up, down = (
+                np.sum(eval(call, {"np": np, "x": values + step * np.eye(2)[k]}) ** 2) for step in (1e-6, -1e-6)
+            )
+            assert leaf.grad[k].item() == pytest.approx((up - down) / 2e-6, rel=1e-6, abs=1e-8)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "np.zeros_like(x, subok=False)", "np.zeros_like(x, order='C')", "np.array(x, subok=True, copy=True)",
+        "np.add(x, x, casting='same_kind')", "np.add(x, x, order='K', subok=True)", "np.mean(x, where=np.True_)",
+        "np.einsum('i,i->', x, x, casting='safe', order='K')", "np.concatenate([x, x], casting='same_kind')",
+        "np.add.reduce(x, where=np.True_)", "np.einsum_path('i,i->', x, x)[0]",
+    ],
+)  # fmt: skip
+def test_options_without_effect_are_taken(call):
+    """Options that say what happens in any case, by their values and not only as NumPy's own objects, are no others."""
+    values = np.array([1.0, 2.0])
+    made = eval(call, {"np": lnp, "x": lnp.asarray(lucid.tensor(values, requires_grad=True))})
+    expected = eval(call, {"np": np, "x": values})
+    if isinstance(made, lucid.Tensor):
+        made = made.detach().numpy()
+    assert made.tolist() == expected.tolist() if isinstance(expected, np.ndarray | np.generic) else made == expected
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        ("np.vecdot(m, m, axis=0)", r"np\.moveaxis\(x, axis, -1\)"),
+        ("np.add(m, m, casting='no')", r"leave it out, and use astype\(\)"),
+        ("np.zeros_like(m, order='F')", "got order"), ("np.mean(m, where=np.False_)", "got where"),
+        ("np.add(m, m, out=np.ones((2, 3)))", "assign the result"),
+    ],
+)  # fmt: skip
+def test_options_with_an_effect_are_refused(call, words):
+    """An option that is not recorded is refused, with what to do in its place."""
+    with pytest.raises(TypeError, match=words):
+        eval(call, {"np": lnp, "m": lnp.asarray(lucid.ones(2, 3, requires_grad=True))})
+
+
+SWAPPED = """
+x * a | a * x | np.dot(x, a) | np.concatenate([x, a]) | np.where(i, x[:2], 0) | x[i] | x[i[1]] | np.take(x, i)
+x[a > 1] | np.take_along_axis(x, i, 0) | np.insert(x, i, 0) | np.interp(a, x, x) | np.outer(a, x) | np.linspace(a, x, 3)
+np.repeat(x, a.astype(">i8")) | np.bincount(i, x[:2]) | np.compress(i, x) | np.roll(x, i[1]) | np.average(x, weights=a)
+x @ a | np.einsum("i,i->", x, a) | np.gradient(x, a) | np.trapezoid(x, a) | np.add.outer(x, a)
+np.convolve(x, a) | np.polyval(a, x) | np.clip(x, a, None) | x + a[1] | np.hypot(a, x) | np.linalg.solve(np.diag(a), x)
+"""
+
+
+@pytest.mark.parametrize("call", [each.strip() for line in SWAPPED.strip().splitlines() for each in line.split("|")])
+def test_arrays_of_the_other_order_of_bytes(call):
+    """Arrays and indices that were read from a file in the other order of bytes are operands as any."""
+    values = {"a": np.array([1.0, 2.0, 4.0]), "i": np.array([0, 2]), "x": np.array([0.5, 2.0, 3.0])}
+    swapped = {key: values[key].astype(values[key].dtype.newbyteorder()) for key in "ai"}
+    recorded = lnp.asarray(lucid.tensor(values["x"], requires_grad=True))
+    made = eval(call, {"np": lnp, "x": recorded, **swapped})
+    np.testing.assert_allclose(made.detach().numpy(), eval(call, {"np": np, **values}), rtol=1e-12)
+
+
+def test_modules_of_numpys_are_imported_by_their_names():
+    """``from lucid.numpy.testing import assert_allclose``: `import` finds the modules that are attributes."""
+    for name in ("testing", "polynomial", "ma", "exceptions", "dtypes", "char", "rec", "strings", "ctypeslib"):
+        module = importlib.import_module(f"lucid.numpy.{name}")
+        assert module is importlib.import_module(f"numpy.{name}") is getattr(lnp, name)
+        assert module.__spec__.name == f"numpy.{name}"
+    assert importlib.import_module("lucid.numpy.emath") is lnp.emath is lnp.lib.scimath
+    inner = importlib.import_module("lucid.numpy.polynomial.polynomial")
+    assert inner.polyval is np.polynomial.polynomial.polyval
+    with pytest.raises(ModuleNotFoundError):
+        importlib.import_module("lucid.numpy.nothing")

@@ -161,3 +161,26 @@ def test_names_of_cupys_alone():
             getattr(lnp, name)
     with pytest.raises(AttributeError, match=r"'nothing', nor has NumPy's$"):
         _ = lnp.nothing
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "np.asarray(x, device=d)", "np.array(x, device=d)", "np.asanyarray(x, device=d)",
+        "np.ascontiguousarray(x, device=d)", "np.array([x[0], x[1]], device=d)", "np.full((2,), x[0], device=d)",
+        "np.linspace(0, x[0], 3, device=d)", "np.linspace(0, x[0], 3, retstep=True, device=d)[1]",
+        "np.geomspace(1, x[0], 3, device=d)", "np.logspace(0, x[0], 3, device=d)",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize(("start", "end"), [("cpu", "cuda"), ("cuda", "cpu"), ("cuda", "cuda")])
+def test_what_is_recorded_is_made_on_the_named_device(call, start, end, rng):
+    """``device=`` brings there what is made of recorded operands; their gradient lies where they lie."""
+    x = lucid.tensor(rng.uniform(1, 2, 3), requires_grad=True, device=start)
+    made = eval(call, {"np": lnp, "x": lnp.asarray(x), "d": end})
+    assert type(made) is lnp.ndarray
+    assert made.device.type == end
+    lnp.sum(made).backward()
+    assert x.grad.device.type == start
+    beside = eval(call, {"np": lnp, "x": lnp.asarray(x), "d": None})
+    assert beside.device.type == start
+    np.testing.assert_array_equal(on_host(made), on_host(beside))

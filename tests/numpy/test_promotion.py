@@ -9,7 +9,7 @@ import lucid
 import lucid.numpy as lnp
 from lucid.errors import DtypeError, ShapeError
 from tests.tensor.numpy_calls.test_odd_operands import operands_of, outcome
-from tests.tensor.numpy_calls.test_rules import ROWS, leaf_of
+from tests.tensor.numpy_calls.test_rules import ROWS, leaf_of, plain
 
 METHODS = (
     "inverted_cdf", "averaged_inverted_cdf", "closest_observation", "interpolated_inverted_cdf", "hazen", "weibull",
@@ -176,3 +176,52 @@ def test_an_empty_axis_is_not_padded_by_its_elements():
     for mode in ("symmetric", "reflect"):
         with pytest.raises(ValueError, match="empty"):
             lnp.pad(x, 2, mode, reflect_type="odd")
+
+
+LISTS_BESIDE = """
+np.r_[x, [1.0, 2.0]] | np.c_[x, [1.0, 2.0, 3.0]] | np.r_[x, 2.5] | np.r_["0,2", x, [1, 2, 3]] | np.r_[x, [x[0], 2.5]]
+np.choose([0, 1, 0], [x, [1.0, 2.0, 3.0]]) | np.choose([0, 1, 0], [x, 2.5]) | np.choose([0, 1, 0], ([x[0], 2, 3], x))
+np.select([x > 1], [x], [1.0, 2.0, 3.0]) | np.select([x > 1, x < 0], [x, [1, 2, 3]]) | np.select([x > 1], [x], 2.5)
+np.sum(x, initial=v[0]) | np.prod(x, initial=v[0]) | np.max(x, initial=v[0]) | np.min(x, initial=v[0])
+np.nansum(x, initial=v[0]) | np.nanprod(x, initial=v[0]) | np.nanmax(x, initial=v[0]) | np.sum(i, initial=v[0])
+np.sum(x, dtype="f8", initial=v[0])
+"""
+
+
+@pytest.mark.parametrize("call", calls(LISTS_BESIDE))
+def test_a_list_is_an_array_and_an_initial_value_is_cast(call, rng):
+    """Beside single precision a list counts as float64, a number as none, and `initial` comes to the result's dtype."""
+    values = {"x": rng.uniform(1, 2, 3).astype(np.float32), "v": rng.uniform(1, 2, 1), "i": np.array([1, 2])}
+    recorded = {key: lnp.asarray(leaf_of(value)) * 1 if key != "i" else value for key, value in values.items()}
+    (made,), (expected,) = outcome(call, lnp, recorded), outcome(call, np, values)
+    assert made.dtype == expected.dtype
+    np.testing.assert_allclose(made, expected, rtol=1e-6)
+
+
+COMPLEX_TO_REAL = """
+a.__setitem__(0, c[0]) | a.__setitem__(..., c) | a.fill(c[0]) | c.astype(float) | np.asarray(c, dtype=float)
+np.full(2, c[0], dtype=float) | np.sum(c, dtype=float) | np.sum(a, initial=c[0]) | np.full_like(a, c[0])
+np.pad(a, 1, constant_values=c[0]) | np.piecewise(a, [a > 1], [c[0], 0]) | np.put(a, [0], c) | np.insert(a, 0, c[0])
+"""
+
+
+@pytest.mark.parametrize("call", calls(COMPLEX_TO_REAL))
+def test_what_drops_an_imaginary_part_warns(call):
+    """A complex value that is written into a real array, or cast to one, loses a part and its gradient: NumPy warns."""
+    c, a = np.array([1 + 1j, 2.0]), np.array([1.0, 2.0])
+    operands = {"c": lnp.asarray(leaf_of(c)) * 1, "a": lnp.asarray(leaf_of(a)) * 1}
+    with pytest.warns(np.exceptions.ComplexWarning, match="discards the imaginary part"):
+        made = eval(call, {"np": lnp, **operands})
+    with pytest.warns(np.exceptions.ComplexWarning):
+        expected = eval(call, {"np": np, "c": c, "a": a})
+    np.testing.assert_array_equal(plain(operands["a"]), a)
+    assert expected is None or plain(made).tolist() == expected.tolist()
+
+
+def test_a_cast_to_bools_does_not_warn():
+    """Whether a complex number is zero loses nothing."""
+    c = lnp.asarray(leaf_of(np.array([1j, 0]))) * 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        made = c.astype(bool)
+    np.testing.assert_array_equal(plain(made), [True, False])

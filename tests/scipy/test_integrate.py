@@ -10,7 +10,7 @@ from lucid import numpy as lnp
 from lucid.errors import GraphError
 from lucid.scipy import integrate
 from lucid.scipy.rules import solvers
-from lucid.tensor.numpy_calls.definition import NumpyCallError
+from lucid.tensor.numpy_calls.operands import NumpyCallError
 from tests.scipy.checks import by_name, check_all
 from tests.scipy.other_rows import INTEGRATE
 

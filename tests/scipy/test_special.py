@@ -8,7 +8,7 @@ from scipy import special as theirs
 
 import lucid
 from lucid.scipy import special
-from lucid.tensor.numpy_calls.definition import NumpyCallError
+from lucid.tensor.numpy_calls.operands import NumpyCallError
 from tests.scipy.checks import by_name, check_all, values
 from tests.scipy.other_rows import SPECIAL
 

@@ -13,7 +13,7 @@ import pytest
 import lucid
 from lucid.errors import DeviceError, DtypeError, GraphError, InplaceError, ShapeError
 from lucid.tensor.interop import ExportError
-from lucid.tensor.numpy_calls.definition import NumpyCallError
+from lucid.tensor.numpy_calls.operands import NumpyCallError
 from lucid.tensor.numpy_calls.ufuncs import UFUNCS
 
 pytestmark = pytest.mark.gpu

@@ -117,7 +117,7 @@ def _dtype_of(name: str, inputs: Sequence[Any]) -> np.dtype[Any]:
     return getattr(result, "dtype", _FLOAT)
 
 
-def _dtype_if_whole(value: Any) -> np.dtype[Any] | None:
+def _dtype_if_whole(value: object) -> np.dtype[Any] | None:
     """Return the dtype of an argument of integers or bools; None of others."""
     array: Any = value.array if isinstance(value, TensorBase) else value
     dtype: Any = getattr(array, "dtype", None)

@@ -30,7 +30,7 @@ def same(first: object, second: object) -> bool:
     return bool(first == second)
 
 
-def tensors_of(value: Any) -> list[Tensor]:
+def tensors_of(value: object) -> list[Tensor]:
     """Return the tensors among the settings of a transform or the parameters of a distribution, and of their parts."""
     if isinstance(value, Tensor):
         return [value]

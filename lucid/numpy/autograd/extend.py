@@ -27,7 +27,7 @@ from lucid.func.trees import leaves, refilled
 from lucid.numpy.autograd.crossing import as_tensor, as_tensors, conjugated, memory_of, outside, recorded
 from lucid.numpy.autograd.products import make_vjp
 from lucid.numpy.border import plain
-from lucid.tensor.numpy_calls.definition import is_recorded
+from lucid.tensor.numpy_calls.operands import is_recorded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -15,6 +15,7 @@ from lucid.ops.decomposition.operands import (
     SINGULAR,
     adjoint_in,
     check_one_dtype,
+    diagonal_in,
     library,
     matrices_of,
     numbers_of,
@@ -96,26 +97,74 @@ def _det_vjp(m: Namespace, grad: Array, a: Array) -> Any:
     return m.mul(_for_matrices(m, grad), m.swap_last(m.adjugate(a)))
 
 
+def _factors(xp: ModuleType, a: Array) -> tuple[Array, Array, Array, Array, Array]:
+    """Return U, the singular values, V adjoint, the product of both determinants, and a mask of finite matrices."""
+    finite = xp.isfinite(a).all((-2, -1), keepdims=True)
+    u, s, vh = library(xp).svd(xp.where(finite, a, a.dtype.type(0)), full=True)
+    return u, s, vh, (library(xp).det(u) * library(xp).det(vh))[..., None, None], finite
+
+
 @primitive
 def _adjugate(xp: ModuleType, a: Array) -> Array:
     """Return the matrices of cofactors, transposed; also of singular matrices, for lack of an inverse."""
-    finite = xp.isfinite(a).all((-2, -1), keepdims=True)
-    u, s, vh = library(xp).svd(xp.where(finite, a, a.dtype.type(0)), full=True)
-    n = a.shape[-1]
+    u, s, vh, turn, finite = _factors(xp, a)
     # the product of all singular values but one, without a division
-    ones = xp.eye(n, dtype=bool)
+    ones = xp.eye(a.shape[-1], dtype=bool)
     others = xp.prod(xp.where(ones, s.dtype.type(1), s[..., None, :]), -1)
-    turn = library(xp).det(u) * library(xp).det(vh)
     inner = xp.conj(vh).swapaxes(-1, -2) * others[..., None, :]
-    return xp.where(finite, turn[..., None, None] * xp.matmul(inner, xp.conj(u).swapaxes(-1, -2)), a.dtype.type(np.nan))
+    return xp.where(finite, turn * xp.matmul(inner, xp.conj(u).swapaxes(-1, -2)), a.dtype.type(np.nan))
 
 
 @_adjugate.vjp
-def _adjugate_vjp(m: Namespace, grad: Array, a: Array, out: Array) -> Any:
-    turned = m.swap_last(out)
-    along = m.sum(m.mul(grad, out), dim=(len(out.shape) - 2, len(out.shape) - 1), keepdim=True, dtype=out.dtype)
-    bend = m.sub(m.mul(along, turned), m.matmul(m.matmul(turned, grad), turned))
-    return m.div(bend, _for_matrices(m, m.det(a)))
+def _adjugate_vjp(m: Namespace, grad: Array, a: Array) -> Any:
+    return m.cofactor_slope(a, m.swap_last(grad))
+
+
+def _without_two(xp: ModuleType, s: Array) -> Array:
+    """Return the products of all singular values but two, without a division; zeros on the diagonal."""
+    k = xp.arange(s.shape[-1])
+    row, one = s[..., None, :], s.dtype.type(1)
+    before = xp.prod(xp.where(k < k[:, None], row, one), -1)
+    # from the one behind the first of the two on, up to each
+    behind = xp.cumprod(xp.where(k > k[:, None], row, one), -1)
+    between = xp.concatenate([xp.ones_like(behind[..., :1]), behind[..., :-1]], -1)
+    upper = xp.triu(before[..., None] * between * behind[..., -1][..., None, :], 1)
+    return upper + upper.swapaxes(-1, -2)
+
+
+@primitive
+def _cofactor_slope(xp: ModuleType, a: Array, along: Array) -> Array:
+    """Return the slopes of the matrices of cofactors in a direction; also of singular matrices."""
+    u, s, vh, turn, finite = _factors(xp, a)
+    products = _without_two(xp, s)
+    moved = xp.matmul(xp.matmul(xp.conj(u).swapaxes(-1, -2), along), xp.conj(vh).swapaxes(-1, -2))
+    on_diagonal = xp.matmul(products, xp.diagonal(moved, axis1=-2, axis2=-1)[..., None])
+    inner = xp.eye(a.shape[-1], dtype=s.dtype) * on_diagonal - products * moved.swapaxes(-1, -2)
+    return xp.where(finite, turn * xp.matmul(xp.matmul(xp.conj(u), inner), xp.conj(vh)), a.dtype.type(np.nan))
+
+
+@_cofactor_slope.vjp("a", "along")
+def _cofactor_slope_vjp(m: Namespace, grad: Array, a: Array, along: Array, needs: tuple[bool, ...]) -> Any:
+    return (
+        _third_slope(m, a, along, grad) if needs[0] else None,
+        m.cofactor_slope(a, grad) if needs[1] else None,
+    )
+
+
+def _third_slope(m: Namespace, a: Array, first: Array, second: Array) -> Any:
+    """Return the derivative by `a` of the second slope of determinants in two directions; not of singular matrices."""
+    inverse = m.inverse(a)[0]
+    one, other = m.matmul(inverse, first), m.matmul(inverse, second)
+    both = m.add(m.matmul(one, other), m.matmul(other, one))
+    parts = _trace(m, one), _trace(m, other), _trace(m, both)
+    middle = m.sub(both, m.add(m.mul(parts[1], one), m.mul(parts[0], other)))
+    rest = m.sub(m.mul(parts[0], parts[1]), m.mul(parts[2], 0.5))
+    whole = m.add(m.mul(rest, inverse), m.matmul(middle, inverse))
+    return m.mul(_for_matrices(m, m.det(a)), m.swap_last(whole))
+
+
+def _trace(m: Namespace, a: Array) -> Any:
+    return _for_matrices(m, m.sum(diagonal_in(m, a), dim=(len(a.shape) - 2,), keepdim=False, dtype=a.dtype))
 
 
 @primitive(outputs=("sign", "logarithm"), differentiable=(0, 1), holomorphic=False)

@@ -9,7 +9,7 @@ import numpy as np
 from lucid import numpy as lnp
 from lucid.numpy.border import plain
 from lucid.scipy.rules.rule import Array, in_dtype, put
-from lucid.tensor.numpy_calls.definition import axis_in, is_tensor
+from lucid.tensor.numpy_calls.operands import axis_in, is_tensor
 
 MODES = {
     "reflect": "reflect", "grid-mirror": "reflect", "mirror": "mirror", "nearest": "nearest", "wrap": "wrap",

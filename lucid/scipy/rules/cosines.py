@@ -16,7 +16,7 @@ from lucid import numpy as lnp
 from lucid.numpy.border import plain
 from lucid.scipy.rules.images.filters import axes_of
 from lucid.scipy.rules.rule import Array, PerAxis, at_least_single, counted, in_dtype, put, rule
-from lucid.tensor.numpy_calls.definition import axis_in
+from lucid.tensor.numpy_calls.operands import axis_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

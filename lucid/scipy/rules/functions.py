@@ -19,7 +19,7 @@ from lucid.ops.activation import softmax as activations
 from lucid.ops.elementwise import special
 from lucid.scipy.rules.recursions import in_one_dtype
 from lucid.scipy.rules.rule import Array, PerAxis, by_op, host, host_library, in_double, put, rule
-from lucid.tensor.numpy_calls.definition import NumpyCallError, axis_in, is_recorded
+from lucid.tensor.numpy_calls.operands import NumpyCallError, axis_in, is_recorded
 from lucid.tensor.numpy_calls.slopes import SLOPES
 
 if TYPE_CHECKING:

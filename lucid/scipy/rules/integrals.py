@@ -11,7 +11,7 @@ from lucid import numpy as lnp
 from lucid.numpy.border import plain
 from lucid.scipy.rules.recursions import in_one_dtype
 from lucid.scipy.rules.rule import Array, arrays, host, host_library, in_dtype, put, rule
-from lucid.tensor.numpy_calls.definition import NumpyCallError, axis_in
+from lucid.tensor.numpy_calls.operands import NumpyCallError, axis_in
 from lucid.tensor.numpy_calls.protocols import REMEDIES
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from lucid.scipy.rules.rule import (
     put,
     rule,
 )
-from lucid.tensor.numpy_calls.definition import NumpyCallError
+from lucid.tensor.numpy_calls.operands import NumpyCallError
 
 
 def in_lapacks(*values: Array) -> list[Any]:

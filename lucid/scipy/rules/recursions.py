@@ -23,7 +23,7 @@ from lucid.ops.shape.padding import pad
 from lucid.ops.shape.reshape import reshape
 from lucid.scipy.rules.products import Overlaps, like_operand, spread
 from lucid.scipy.rules.rule import Array, arrays, host, host_library, in_dtype, library, put, recorded, rule
-from lucid.tensor.numpy_calls.definition import NumpyCallError, axis_in
+from lucid.tensor.numpy_calls.operands import NumpyCallError, axis_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -22,7 +22,8 @@ from lucid.base.device import device_of
 from lucid.errors import DeviceError
 from lucid.numpy.border import OTHERS, plain, settled
 from lucid.numpy.writes import is_plain
-from lucid.tensor.numpy_calls.definition import NumpyCallError, Rule
+from lucid.tensor.numpy_calls.definition import Rule
+from lucid.tensor.numpy_calls.operands import NumpyCallError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -27,7 +27,7 @@ from lucid.scipy.rules.rule import (
     real_or_complex,
     rule,
 )
-from lucid.tensor.numpy_calls.definition import NumpyCallError, axis_in, is_tensor
+from lucid.tensor.numpy_calls.operands import NumpyCallError, axis_in, is_tensor
 
 
 @rule("signal.hilbert")

@@ -21,7 +21,7 @@ from lucid.errors import DeviceError, GraphError
 from lucid.numpy.autograd import make_vjp
 from lucid.numpy.border import any_recorded, array_on_device, plain
 from lucid.scipy.rules.rule import Array, by_op, host_library, in_double, rule
-from lucid.tensor.numpy_calls.definition import NumpyCallError, is_recorded
+from lucid.tensor.numpy_calls.operands import NumpyCallError, is_recorded
 from lucid.utils._pytree import TreeSpec, tree_flatten, tree_unflatten
 
 if TYPE_CHECKING:

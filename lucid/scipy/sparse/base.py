@@ -17,7 +17,7 @@ from lucid.scipy.sparse.building import Elements, converted, in_dtype, is_scipys
 from lucid.scipy.sparse.operands import MatrixSizeError, SparseCallError, no_rule, on_one_device
 from lucid.scipy.sparse.pattern import Pattern, library
 from lucid.tensor.interop import NO_ARRAY, defers_to_tensor
-from lucid.tensor.numpy_calls.definition import is_recorded
+from lucid.tensor.numpy_calls.operands import is_recorded
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -99,7 +99,7 @@ class Stored:
         """Whether the values do."""
         return isinstance(self.data, TensorBase) and self.data.edge is not None
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         """Set the values; index arrays and other constants are refused, as they would be ignored."""
         if name not in {"pattern", "data"} and (name in CONSTANT or hasattr(library(None).coo_matrix, name)):
             raise SparseCallError(
@@ -155,7 +155,7 @@ class Stored:
             matrix = self.pattern.matrix(values, array=self.is_array and not gpu.is_gpu_array(values))
             return matrix.copy()
 
-    def to(self, device: Any) -> Any:
+    def to(self, device: object) -> Any:
         """Return the matrix on a device."""
         moved = [to_device(part, device) for part in self.pattern.parts]
         data: Any = self.data
@@ -170,18 +170,18 @@ ABOUT = {
 """Of a matrix, what no gradient goes through."""
 
 
-def leaves(value: Any) -> list[Any]:
+def leaves(value: object) -> list[Any]:
     """Return all arguments, also those in lists and tuples."""
     parts: Any = value
     return [leaf for each in parts for leaf in leaves(each)] if isinstance(value, list | tuple) else [value]
 
 
-def recorded_in(values: Any) -> bool:
+def recorded_in(values: object) -> bool:
     """Return whether an argument is recorded, or the values of a sparse matrix are."""
     return any(is_recorded(leaf.data if isinstance(leaf, Stored) else leaf) for leaf in leaves(values))
 
 
-def replaced(value: Any, function: Callable[[Any], Any]) -> Any:
+def replaced(value: object, function: Callable[[Any], Any]) -> Any:
     """Return arguments with a function of each, also of those in lists and tuples."""
     parts: Any = value
     return (
@@ -191,12 +191,12 @@ def replaced(value: Any, function: Callable[[Any], Any]) -> Any:
     )
 
 
-def plain_matrix(value: Any) -> Any:
+def plain_matrix(value: object) -> Any:
     """Return a sparse matrix as SciPy's or CuPy's, and a tensor as an array."""
     return value.to_scipy() if isinstance(value, Stored) else plain(value)
 
 
-def wrapped(matrix: Any) -> Any:
+def wrapped(matrix: object) -> Any:
     """Return a matrix of SciPy's or CuPy's as one of this module, in its format or in rows; one of this as it is."""
     if isinstance(matrix, Stored):
         return matrix

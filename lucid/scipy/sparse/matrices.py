@@ -28,7 +28,7 @@ from lucid.scipy.sparse.base import (
 from lucid.scipy.sparse.building import Elements, canonical, converted, in_dtype, is_scalar
 from lucid.scipy.sparse.operands import MatrixSizeError, beside, in_places, no_rule, product, sums_at
 from lucid.scipy.sparse.rearranging import added, chosen, in_both, multiplied, numbered, rearranged, repeated
-from lucid.tensor.numpy_calls.definition import is_recorded
+from lucid.tensor.numpy_calls.operands import is_recorded
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -181,7 +181,7 @@ class Sparse(Stored):
             return self._made_of(multiplied(self, wrapped(other)), self._sum_format)
         return of_two("a product", lambda a, b: a @ b, self, other)
 
-    def dot(self, other: Any) -> Any:
+    def dot(self, other: object) -> Any:
         """Return the matrix product, or the matrix times a number."""
         return self * other if is_scalar(other) else self @ other
 
@@ -200,10 +200,10 @@ class Sparse(Stored):
     def __rmul__(self, other: Any) -> Any:
         return self.multiply(other) if self.is_array or is_scalar(other) else other @ self
 
-    def __imul__(self, other: Any) -> Any:
+    def __imul__(self, other: object) -> Any:
         return self._kept(self * other) if is_scalar(other) else NotImplemented
 
-    def __itruediv__(self, other: Any) -> Any:
+    def __itruediv__(self, other: object) -> Any:
         return self._kept(self / other) if is_scalar(other) else NotImplemented
 
     def _kept(self, other: Any) -> Any:

@@ -14,11 +14,12 @@ from lucid.base.arrays import asarray, on, zeros_beside
 from lucid.base.device import device_of
 from lucid.base.dtype import as_dtype
 from lucid.errors import DeviceError, DtypeError, ShapeError
-from lucid.numpy.border import is_array, plain, settled
+from lucid.numpy.border import plain, settled
+from lucid.numpy.promotion import is_array
 from lucid.ops.base.promotion import cast_to
 from lucid.ops.index.index_select import index_add, index_select
 from lucid.scipy.sparse.products import Product
-from lucid.tensor.numpy_calls.definition import NumpyCallError, is_recorded
+from lucid.tensor.numpy_calls.operands import NumpyCallError, is_recorded
 
 if TYPE_CHECKING:
     from lucid.base.arrays import Array

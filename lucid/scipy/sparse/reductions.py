@@ -11,7 +11,7 @@ from lucid.base.arrays import namespace, on
 from lucid.numpy.border import plain
 from lucid.scipy.sparse.building import in_dtype
 from lucid.scipy.sparse.operands import MatrixSizeError, array_like, sums_at, taken
-from lucid.tensor.numpy_calls.definition import NumpyCallError, is_recorded
+from lucid.tensor.numpy_calls.operands import NumpyCallError, is_recorded
 
 
 def no_out(name: str, out: object) -> None:
@@ -20,7 +20,7 @@ def no_out(name: str, out: object) -> None:
         raise NumpyCallError(f"{name} of a sparse matrix: out is not taken: use what is returned")
 
 
-def one_axis(name: str, axis: Any) -> int | None:
+def one_axis(name: str, axis: object) -> int | None:
     """Return 0 or 1 for an axis, or a tuple of one; None for both."""
     axes: list[Any] = [*axis] if isinstance(axis, tuple) else [0, 1] if axis is None else [axis]
     numbers = [operator.index(each) for each in axes]
@@ -32,7 +32,7 @@ def one_axis(name: str, axis: Any) -> int | None:
     return None if len(places) == 2 else places.pop()
 
 
-def sum_along(self: Any, axis: int | tuple[int, ...] | None = None, dtype: Any = None, out: None = None) -> Any:
+def sum_along(self: Any, axis: int | tuple[int, ...] | None = None, dtype: object = None, out: None = None) -> Any:
     """Return the sum, or the sums along an axis: of one dimension of an array, of two of a matrix."""
     no_out("sum", out)
     axis = one_axis("sum", axis)
@@ -49,7 +49,7 @@ def sum_along(self: Any, axis: int | tuple[int, ...] | None = None, dtype: Any =
     return sums if self.is_array else sums.reshape((1, -1) if axis == 0 else (-1, 1))
 
 
-def mean_along(self: Any, axis: int | tuple[int, ...] | None = None, dtype: Any = None, out: None = None) -> Any:
+def mean_along(self: Any, axis: int | tuple[int, ...] | None = None, dtype: object = None, out: None = None) -> Any:
     """Return the mean, or the means along an axis."""
     no_out("mean", out)
     axis = one_axis("mean", axis)

@@ -19,7 +19,7 @@ from lucid.ops.base.promotion import cast_to, promote_to_tensors
 from lucid.ops.elementwise import arithmetic
 from lucid.ops.elementwise import complex as parts
 from lucid.ops.shape.broadcasting import broadcast_tensors
-from lucid.tensor.numpy_calls.definition import NumpyCallError, beside
+from lucid.tensor.numpy_calls.operands import NumpyCallError, beside
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

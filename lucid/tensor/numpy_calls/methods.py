@@ -20,7 +20,7 @@ from lucid.ops.index.index_select import index_add
 from lucid.ops.index.indexing import getitem, setitem
 from lucid.ops.reduction import norms, running
 from lucid.ops.shape import axes, broadcasting, joining, reshape, splitting
-from lucid.tensor.numpy_calls.definition import (
+from lucid.tensor.numpy_calls.operands import (
     NumpyCallError,
     axis_in,
     beside,

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from lucid.autograd.base import TensorBase
 from lucid.ops.base.promotion import OperandTypeError
-from lucid.tensor.numpy_calls.definition import NumpyCallError, applied, full_name, pytorch_dtype, tensors_in
+from lucid.tensor.numpy_calls.definition import applied, full_name
+from lucid.tensor.numpy_calls.operands import NumpyCallError, pytorch_dtype, tensors_in
 from lucid.tensor.numpy_calls.table import ABOUT, RULES
 from lucid.tensor.numpy_calls.ufuncs import ufunc_result
 

@@ -17,7 +17,7 @@ for _kind in (
 ABOUT = frozenset(
     (
         "allclose", "argpartition", "argwhere", "array2string", "array_equal", "array_equiv", "array_repr",
-        "array_str", "can_cast", "common_type", "diag_indices_from", "digitize", "flatnonzero",
+        "array_str", "can_cast", "common_type", "diag_indices_from", "digitize", "einsum_path", "flatnonzero",
         "format_float_positional", "format_float_scientific", "histogram_bin_edges", "in1d", "isclose", "iscomplex",
         "iscomplexobj", "isfortran", "isin", "isneginf", "isposinf", "isreal", "isrealobj", "isscalar", "iterable",
         "ix_", "lexsort", "linalg.matrix_rank", "may_share_memory",

@@ -33,12 +33,13 @@ from lucid.ops.linalg import products
 from lucid.ops.reduction import sums
 from lucid.ops.shape import reshape
 from lucid.tensor import operators
-from lucid.tensor.numpy_calls.definition import (
+from lucid.tensor.numpy_calls.definition import applied
+from lucid.tensor.numpy_calls.methods import PARAMETERS, added_at, folded
+from lucid.tensor.numpy_calls.operands import (
     NO_VALUE,
     WEAK,
     NumpyCallError,
     any_recorded,
-    applied,
     beside,
     dtype_named,
     is_tensor,
@@ -49,7 +50,7 @@ from lucid.tensor.numpy_calls.definition import (
     tensors_in,
     to_one_dtype,
 )
-from lucid.tensor.numpy_calls.methods import PARAMETERS, added_at, folded
+from lucid.tensor.numpy_calls.options import is_usual
 from lucid.tensor.numpy_calls.special import SPECIAL
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ if TYPE_CHECKING:
 
     from lucid.base.dtype import dtype
     from lucid.tensor import Tensor
-    from lucid.tensor.numpy_calls.definition import Operand
+    from lucid.tensor.numpy_calls.operands import Operand
 
 
 def scaled(x: Operand, exponent: Operand) -> Any:
@@ -268,6 +269,10 @@ ACCUMULATIONS = {name: f"{name}.accumulate" for name in ("add", "multiply", "max
 """The functions that a ufunc's methods are: what they sum or accumulate over is their first axis."""
 
 
+NOTHING = object()
+"""The default of options that have none."""
+
+
 def title_of(ufunc: np.ufunc) -> str:
     """Return the title of a ufunc in errors: other packages have some too, and none says so."""
     name = ufunc.__name__
@@ -305,8 +310,8 @@ def ufunc_result(
     """
     no_matrix(*inputs)
     name, title = ufunc.__name__, title_of(ufunc)
-    usual = {"out": None, "dtype": None, "where": True, "initial": NO_VALUE}
-    options = {key: value for key, value in options.items() if key not in usual or value is not usual[key]}
+    usual = {"out": None, "dtype": None, "where": True, "initial": NO_VALUE, "casting": "same_kind", "keepdims": False}
+    options = {key: value for key, value in options.items() if not is_usual(key, value, usual.get(key, NOTHING))}
     op = op_of(ufunc)
     if op is None:
         raise NumpyCallError(f"{title} has no op in lucid: use tensor.detach().numpy(), or lucid.autograd.Function")
@@ -369,7 +374,11 @@ def what_to_do(ufunc: np.ufunc, inputs: tuple[Any, ...], options: dict[str, Any]
     if isinstance(out, tuple) and out[0] is inputs[0]:  # what NumPy makes of a += x
         sign = OPERATORS.get(ufunc.__name__, "...")
         return f": a {sign}= x would write it into a plain array, which records nothing: a = a {sign} x"
-    return ": NumPy does not record what it writes into an array: assign the result"
+    if "out" in options:
+        return ": NumPy does not record what it writes into an array: assign the result"
+    if options.keys() & {"axis", "axes", "keepdims"}:
+        return ", of which the last axes are taken: move them there, np.moveaxis(x, axis, -1)"
+    return ": leave it out, and use astype() on the operands for another dtype"
 
 
 def outer_operands(a: Operand, b: Operand) -> tuple[Any, Any]:

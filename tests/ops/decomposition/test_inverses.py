@@ -99,6 +99,54 @@ def test_the_gradient_of_a_determinant_is_right_at_any_rank(rank, rng):
     np.testing.assert_allclose(numbers(x.grad), expected, rtol=0, atol=1e-10 * max(1, np.abs(expected).max()))
 
 
+@pytest.mark.parametrize("kind", ["real", "complex"])
+@pytest.mark.parametrize(("n", "rank"), [(1, 0), (2, 2), (2, 1), (2, 0), (4, 4), (4, 3), (4, 2), (4, 1), (5, 3)])
+def test_second_derivatives_of_a_determinant_at_any_rank(n, rank, kind, rng):
+    """They are minors of two rows and columns less, without a division: cofactors are differenced in a direction."""
+
+    def drawn(*shape):
+        z = rng.standard_normal(shape)
+        return z + 1j * rng.standard_normal(shape) if kind == "complex" else z
+
+    a, along, weights = drawn(n, rank) @ drawn(rank, n), drawn(n, n), drawn(n, n)
+    x = lucid.tensor(np.stack([a, 2 * a]), requires_grad=True)
+    (first,) = lucid.autograd.grad(linalg.det(x).sum().real, x, create_graph=True)
+    (second,) = lucid.autograd.grad((first * lucid.tensor(weights)).sum().real, x)
+    for number, factor in zip(numbers(second), (1, 2), strict=True):
+        # each minor is a polynomial of a low degree in the step, of which central differences lose a little
+        up, down = (cofactors(factor * a + step * along) for step in (1e-4, -1e-4))
+        expected = ((up - down) / 2e-4 * np.conj(weights)).sum().real
+        assert (np.conj(number) * along).sum().real == pytest.approx(expected, rel=1e-5, abs=1e-6)
+
+
+def test_second_derivatives_of_a_nearly_singular_determinant():
+    """No digit is lost near a singular matrix: of two rows they are 1 and -1 at any matrix."""
+    a = lucid.tensor([[1.0, 2.0], [2.0, 4.0 + 1e-14]], dtype=lucid.float64)
+    expected = np.zeros((2, 2, 2, 2))
+    expected[0, 0, 1, 1] = expected[1, 1, 0, 0] = 1
+    expected[0, 1, 1, 0] = expected[1, 0, 0, 1] = -1
+    np.testing.assert_allclose(numbers(lucid.func.hessian(linalg.det)(a)), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("n", [2, 3, 5])
+def test_third_derivatives_of_a_determinant(n, rng):
+    """Of a regular matrix the second ones are differentiated again, by the matrix and by the direction."""
+    a, along, other, third = rng.standard_normal((4, n, n))
+
+    def second(values):
+        x = lucid.tensor(values, requires_grad=True)
+        d = lucid.tensor(along, requires_grad=True)
+        (first,) = lucid.autograd.grad(linalg.det(x), x, create_graph=True)
+        (again,) = lucid.autograd.grad((first * d).sum(), x, create_graph=True)
+        return (again * lucid.tensor(other)).sum(), x, d
+
+    value, x, d = second(a)
+    by_matrix, by_direction = lucid.autograd.grad(value, (x, d))
+    up, down = (second(a + step * third)[0].item() for step in (1e-5, -1e-5))
+    assert (numbers(by_matrix) * third).sum() == pytest.approx((up - down) / 2e-5, rel=1e-6, abs=1e-8)
+    assert (numbers(by_direction) * along).sum() == pytest.approx(value.item(), rel=1e-9)
+
+
 def test_a_determinant_of_zero():
     """Of a singular matrix the sign is 0 and the logarithm minus infinity; that of a negative determinant is NaN."""
     sign, size = linalg.slogdet(lucid.zeros(2, 2))

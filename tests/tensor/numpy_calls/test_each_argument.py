@@ -10,7 +10,8 @@ import numpy as np
 import lucid
 from lucid import numpy as lnp
 from lucid.errors import NotDifferentiableError
-from lucid.tensor.numpy_calls.definition import any_recorded, parameters_of
+from lucid.tensor.numpy_calls.definition import parameters_of
+from lucid.tensor.numpy_calls.operands import any_recorded
 from lucid.tensor.numpy_calls.protocols import name_of
 from lucid.tensor.numpy_calls.table import RULES
 from tests.tensor.numpy_calls.samples import OPERANDS

@@ -316,3 +316,21 @@ def test_no_factor_leads_to_zero(ends):
         np.geomspace(*ends)
     with pytest.raises(ValueError, match="ends other than zero"):
         np.geomspace(*[lucid.tensor(end, requires_grad=True) for end in ends])
+
+
+@pytest.mark.parametrize("name", ["quantile", "percentile", "nanquantile", "nanpercentile"])
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_no_quantiles(name, dtype, rng):
+    """Of no quantiles the result has no elements, in NumPy's shape and dtype."""
+    values = rng.standard_normal((2, 3)).astype(dtype)
+    for axis in (None, 0, 1):
+        made = getattr(lnp, name)(leaf_of(values), [], axis=axis)
+        expected = getattr(np, name)(values, [], axis=axis)
+        assert (made.shape, made.dtype) == (expected.shape, expected.dtype)
+        assert made.requires_grad
+
+
+def test_no_lines_to_apply_a_function_to():
+    """`apply_along_axis` says that there is no line along the axis, as NumPy does."""
+    with pytest.raises(ShapeError, match="any iteration dimensions are 0"):
+        lnp.apply_along_axis(lnp.sum, 0, lucid.ones(2, 0, requires_grad=True))

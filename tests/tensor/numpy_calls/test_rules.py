@@ -127,6 +127,7 @@ NOT_ASKED = [
     "ascontiguousarray",
     "asfortranarray",
     "asarray_chkfinite",
+    "require",
     "full",
     "apply_along_axis",
 ]

@@ -10,7 +10,7 @@ import pytest
 
 import lucid
 from lucid.tensor.numpy_calls.by_scipy import HOLOMORPHIC, SLOPES, TO_COMPLEX
-from lucid.tensor.numpy_calls.definition import NumpyCallError
+from lucid.tensor.numpy_calls.operands import NumpyCallError
 from lucid.tensor.numpy_calls.special import SPECIAL
 
 ufuncs = pytest.importorskip("scipy.special._ufuncs")

@@ -9,7 +9,7 @@ import pytest
 import lucid
 from lucid import numpy as lnp
 from lucid.errors import InplaceError
-from lucid.tensor.numpy_calls.definition import NumpyCallError
+from lucid.tensor.numpy_calls.operands import NumpyCallError
 from tests.tensor.numpy_calls.samples import OPERANDS
 from tests.tensor.numpy_calls.test_rules import ROWS, evaluated, leaf_of, plain
 

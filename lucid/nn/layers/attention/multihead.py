@@ -11,6 +11,7 @@ from lucid.nn.layers.linear import Linear
 from lucid.nn.module.module import Module
 from lucid.nn.module.parameters import empty_parameter
 from lucid.ops.layers.multi_head_attention import each_once
+from lucid.ops.shape.axes import transpose
 from lucid.settings.checks import ranged
 
 if TYPE_CHECKING:
@@ -114,7 +115,7 @@ class MultiheadAttention(Module):
     ) -> tuple[Tensor, Tensor | None]:
         turned = self.batch_first and query.dim() == key.dim() == value.dim() == 3
         if turned:
-            query, key, value = each_once(lambda x: x.transpose(0, 1), query, key, value)
+            query, key, value = each_once(lambda x: transpose(x, 0, 1), query, key, value)
         out, weights = F.multi_head_attention_forward(
             query,
             key,
@@ -141,4 +142,4 @@ class MultiheadAttention(Module):
             is_causal=is_causal,
         )
         # not by the function, which would call none of its hooks
-        return self.out_proj(out.transpose(0, 1) if turned else out), weights
+        return self.out_proj(transpose(out, 0, 1) if turned else out), weights

@@ -11,7 +11,7 @@ from lucid.numpy.border import plain
 from lucid.scipy.rules.banded import banded_solution
 from lucid.scipy.rules.curves.piecewise import Interpolator, finite, outside_as_nan, with_axis, wrapped_places
 from lucid.scipy.rules.rule import Array, host, in_double, put, rule
-from lucid.tensor.numpy_calls.definition import NumpyCallError, axis_in
+from lucid.tensor.numpy_calls.operands import NumpyCallError, axis_in
 
 
 def constant_at(x: Array, value: float) -> Any:

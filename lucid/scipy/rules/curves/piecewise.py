@@ -12,7 +12,7 @@ import numpy as np
 from lucid import numpy as lnp
 from lucid.numpy.border import any_recorded, array_on_device, plain, wrapped
 from lucid.scipy.rules.rule import Array, host, host_library, in_double
-from lucid.tensor.numpy_calls.definition import NumpyCallError
+from lucid.tensor.numpy_calls.operands import NumpyCallError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,7 +39,7 @@ def as_ours(result: Any) -> Any:
 def by_scipys(title: str, function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function of SciPy's that takes and gives interpolators of the classes here."""
 
-    def unwrapped(value: Any) -> Any:
+    def unwrapped(value: object) -> Any:
         if not isinstance(value, Interpolator):
             return value
         if (own := vars(value).get("_own")) is None:
@@ -102,7 +102,7 @@ class Interpolator(metaclass=_Kind):
             raise NoAttributeError(f"{title}.{name} has no rule: make the object of arrays, x.detach()")
         raise AttributeError(f"{title} has no attribute {name!r}")
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         own = self._own
         if own is None or not hasattr(own, name):
             super().__setattr__(name, value)

@@ -12,7 +12,7 @@ from lucid.numpy.border import plain
 from lucid.scipy.rules.curves.bsplines import basis_slopes, knot_interval, make_interp_spline
 from lucid.scipy.rules.curves.piecewise import Interpolator, interval_of, with_axis
 from lucid.scipy.rules.rule import Array, arrays, host, in_double, in_dtype, put, rule
-from lucid.tensor.numpy_calls.definition import NumpyCallError
+from lucid.tensor.numpy_calls.operands import NumpyCallError
 
 DEGREES = {"zero": 0, "slinear": 1, "quadratic": 2, "cubic": 3}
 STEPS = ("nearest", "nearest-up", "previous", "next")

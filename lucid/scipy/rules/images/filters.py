@@ -12,7 +12,7 @@ from lucid.numpy.border import plain
 from lucid.scipy.rules.borders import extended
 from lucid.scipy.rules.products import windows
 from lucid.scipy.rules.rule import Array, PerAxis, host, in_dtype, put, real_or_complex, rule
-from lucid.tensor.numpy_calls.definition import axis_in, is_sequence
+from lucid.tensor.numpy_calls.operands import axis_in, is_sequence
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -16,7 +16,7 @@ from lucid.numpy.border import plain
 from lucid.ops.elementwise import arithmetic
 from lucid.scipy.rules.borders import extended
 from lucid.scipy.rules.rule import Array, host_library, library, put, real_or_complex, recorded, rule
-from lucid.tensor.numpy_calls.definition import NumpyCallError, axis_in
+from lucid.tensor.numpy_calls.operands import NumpyCallError, axis_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

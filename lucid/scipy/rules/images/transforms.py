@@ -13,7 +13,7 @@ from lucid.scipy.rules.images.filters import for_each
 from lucid.scipy.rules.images.places import along_axes, at_places
 from lucid.scipy.rules.images.splines import of_parts, prefiltered
 from lucid.scipy.rules.rule import Array, PerAxis, arrays, host, host_library, in_dtype, put, real_or_complex, rule
-from lucid.tensor.numpy_calls.definition import axis_in, is_tensor
+from lucid.tensor.numpy_calls.operands import axis_in, is_tensor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

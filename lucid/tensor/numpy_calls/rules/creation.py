@@ -11,17 +11,16 @@ from lucid.autograd.base import wrap
 from lucid.base.arrays import asarray, zeros_beside
 from lucid.base.device import device_of
 from lucid.base.dtype import int64
-from lucid.errors import SettingError
+from lucid.errors import SettingError, ShapeError
 from lucid.ops.creation import filling
 from lucid.ops.elementwise import arithmetic, division, exponential, power, rounding
 from lucid.ops.index.indexing import getitem
 from lucid.ops.shape import axes, broadcasting, joining, reshape
-from lucid.tensor.numpy_calls.definition import (
+from lucid.tensor.numpy_calls.definition import enter, rule
+from lucid.tensor.numpy_calls.operands import (
     dtype_named,
-    enter,
     is_tensor,
     operand,
-    rule,
     same_kind,
     sizes_of,
     tensor_of,
@@ -31,6 +30,7 @@ from lucid.tensor.numpy_calls.definition import (
 )
 from lucid.tensor.numpy_calls.rules.places import plain
 from lucid.tensor.numpy_calls.rules.reductions import in_dtype, in_fractions
+from lucid.tensor.numpy_calls.rules.shapes import in_layout
 from lucid.tensor.numpy_calls.ufuncs import sign
 
 if TYPE_CHECKING:
@@ -38,19 +38,22 @@ if TYPE_CHECKING:
 
     from lucid.base.dtype import dtype as dtype_
     from lucid.tensor import Tensor
-    from lucid.tensor.numpy_calls.definition import Operand, Sizes
+    from lucid.tensor.numpy_calls.operands import Operand, Sizes
 
 
 @rule("array", "+object dtype copy order ndmin")
 def array(object: object, dtype: object = None, copy: object = True, order: Any = "K", ndmin: int = 0) -> Any:
     """Return ``numpy.array``: of nested lists of tensors and numbers too."""
     np.array(0, order=order)  # refuses what NumPy refuses
+    order = (order or "K").upper()
     result = in_dtype(operand(object, next(tensors_in((object,)), None), strong=True), dtype)
-    if copy and result is object:
-        result = reshape.clone(result)
+    flags = result.array.flags
+    is_other = (order == "F" and not flags.f_contiguous) or (order == "C" and not flags.c_contiguous)
+    if is_other or (copy and result is object):
+        result = in_layout(result, order)
     if copy is False and result is not object:
         raise SettingError(
-            "numpy.array: a copy is needed for another dtype, or of a list: expected copy=None, got False"
+            "numpy.array: a copy is needed for another dtype or order, or of a list: expected copy=None, got False"
         )
     return (
         reshape.reshape(result, (1,) * (ndmin - result.array.ndim) + tuple(result.array.shape))
@@ -72,10 +75,25 @@ def as_finite_array(a: Tensor, dtype: object = None, order: object = None) -> An
     return array(a, dtype, None, order)
 
 
-@rule("ascontiguousarray asfortranarray", "?a dtype")
+@rule("require", "?a dtype requirements")
+def required(a: Tensor, dtype: object = None, requirements: Any = None) -> Any:
+    """Return ``numpy.require``: recorded arrays are aligned, and may be written to."""
+    np.require(0, None, requirements)  # refuses what NumPy refuses
+    wanted = {str(each).upper()[0] for each in requirements or ()}
+    order = "F" if "F" in wanted else "C" if "C" in wanted else "K"
+    return array(a, dtype, ("O" in wanted and not a.array.flags.owndata) or None, order)
+
+
+@rule("ascontiguousarray", "?a dtype")
 def in_order(a: Tensor, dtype: object = None) -> Any:
-    """Return ``numpy.ascontiguousarray``: at least one dimension, the elements in order; no other order is kept."""
-    return array(reshape.contiguous(a), dtype, None, ndmin=1)
+    """Return ``numpy.ascontiguousarray``: at least one dimension."""
+    return array(a, dtype, None, "C", ndmin=1)
+
+
+@rule("asfortranarray", "?a dtype")
+def in_reverse_order(a: Tensor, dtype: object = None) -> Any:
+    """Return ``numpy.asfortranarray``: at least one dimension."""
+    return array(a, dtype, None, "F", ndmin=1)
 
 
 @rule("astype", "*x dtype copy")
@@ -233,6 +251,11 @@ def apply_along_axis(
     """Return ``numpy.apply_along_axis``."""
     lines = axes.movedim(arr, axis, -1)
     shape = tuple(lines.array.shape[:-1])
+    if 0 in shape:
+        raise ShapeError(
+            "numpy.apply_along_axis: Cannot apply_along_axis when any iteration dimensions are 0: expected at least "
+            f"one line along axis {axis}, got an array of shape {arr.array.shape}"
+        )
     results = [
         operand(func1d(same_kind(getitem(lines, place), arr), *args, **(kwargs or {})), arr, strong=True)
         for place in np.ndindex(shape)

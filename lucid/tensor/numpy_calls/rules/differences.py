@@ -21,16 +21,15 @@ from lucid.ops.index.indexing import getitem
 from lucid.ops.linalg.products import matmul
 from lucid.ops.reduction import differences, sums
 from lucid.ops.shape import axes, joining, reshape
-from lucid.tensor.numpy_calls.definition import (
+from lucid.tensor.numpy_calls.definition import enter, rule
+from lucid.tensor.numpy_calls.operands import (
     NumpyCallError,
     any_recorded,
     axis_in,
-    enter,
     is_sequence,
     is_tensor,
     numpy_dtype,
     operand,
-    rule,
     tensor_of,
     tensors_in,
     to_one_dtype,
@@ -44,7 +43,7 @@ if TYPE_CHECKING:
 
     from lucid.base.dtype import dtype
     from lucid.tensor import Tensor
-    from lucid.tensor.numpy_calls.definition import Axis, Operand
+    from lucid.tensor.numpy_calls.operands import Axis, Operand
 
 
 def part(a: Tensor, axis: int, start: int | None, stop: int | None = None) -> Any:

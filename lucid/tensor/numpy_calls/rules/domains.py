@@ -9,7 +9,8 @@ import numpy as np
 from lucid.base.dtype import as_dtype, complex64, complex128
 from lucid.ops.base.promotion import cast_to
 from lucid.ops.elementwise import division
-from lucid.tensor.numpy_calls.definition import enter, is_tensor, numpy_dtype, rule, to_one_dtype
+from lucid.tensor.numpy_calls.definition import enter, rule
+from lucid.tensor.numpy_calls.operands import is_tensor, numpy_dtype, to_one_dtype
 from lucid.tensor.numpy_calls.rules.places import plain
 from lucid.tensor.numpy_calls.rules.reductions import in_fractions
 from lucid.tensor.numpy_calls.ufuncs import UFUNCS, is_complex
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
     from lucid.base.dtype import dtype
     from lucid.tensor import Tensor
-    from lucid.tensor.numpy_calls.definition import Operand
+    from lucid.tensor.numpy_calls.operands import Operand
 
 
 def above_zero(x: Operand) -> Any:

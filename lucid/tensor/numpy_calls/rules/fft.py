@@ -13,14 +13,15 @@ from lucid.ops.base.promotion import cast_to
 from lucid.ops.elementwise import arithmetic
 from lucid.ops.fft import one_dimension, several_dimensions, shifting
 from lucid.ops.shape.reshape import clone
-from lucid.tensor.numpy_calls.definition import NumpyCallError, enter
+from lucid.tensor.numpy_calls.definition import enter
+from lucid.tensor.numpy_calls.operands import NumpyCallError
 from lucid.tensor.numpy_calls.rules.places import plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from lucid.tensor import Tensor
-    from lucid.tensor.numpy_calls.definition import Axis
+    from lucid.tensor.numpy_calls.operands import Axis
 
 INVERSE = frozenset(("ifft", "ihfft", "irfft"))
 """The transforms which divide by the length if no `norm` is given."""

@@ -8,14 +8,15 @@ import numpy as np
 
 from lucid.errors import DtypeError, ShapeError
 from lucid.ops.shape import joining, reshape, splitting, stacking
-from lucid.tensor.numpy_calls.definition import axis_in, dtype_named, operand, rule, tensors_in, the_axis
+from lucid.tensor.numpy_calls.definition import rule
+from lucid.tensor.numpy_calls.operands import axis_in, dtype_named, operand, tensors_in, the_axis
 from lucid.tensor.numpy_calls.rules.reductions import in_dtype
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from lucid.tensor import Tensor
-    from lucid.tensor.numpy_calls.definition import Sizes
+    from lucid.tensor.numpy_calls.operands import Sizes
 
 
 def of_one_kind(parts: Sequence[Tensor], dtype: object) -> list[Any]:

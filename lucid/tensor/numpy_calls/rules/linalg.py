@@ -25,15 +25,14 @@ from lucid.ops.index.indexing import getitem
 from lucid.ops.linalg import composed, einsum, products
 from lucid.ops.reduction import sums
 from lucid.ops.shape import axes, broadcasting, diagonal, joining, reshape
-from lucid.tensor.numpy_calls.definition import (
+from lucid.tensor.numpy_calls.definition import enter, rule
+from lucid.tensor.numpy_calls.operands import (
     NumpyCallError,
     axis_in,
     dtype_named,
-    enter,
     is_sequence,
     numpy_dtype,
     operand,
-    rule,
     sizes_of,
     tensor_of,
     tensors_in,
@@ -48,7 +47,7 @@ if TYPE_CHECKING:
 
     from lucid.base.dtype import dtype as dtype_
     from lucid.tensor import Tensor
-    from lucid.tensor.numpy_calls.definition import Axis, Operand, Sizes
+    from lucid.tensor.numpy_calls.operands import Axis, Operand, Sizes
 
 
 def pair(a: Operand, b: Operand) -> tuple[Any, Any]:

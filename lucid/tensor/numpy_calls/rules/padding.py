@@ -13,14 +13,8 @@ from lucid.ops.base.promotion import cast_to
 from lucid.ops.elementwise import arithmetic, rounding
 from lucid.ops.shape import broadcasting, joining, padding
 from lucid.ops.shape.reshape import clone, ravel
-from lucid.tensor.numpy_calls.definition import (
-    NumpyCallError,
-    any_recorded,
-    operand,
-    rule,
-    tensor_of,
-    tensors_in,
-)
+from lucid.tensor.numpy_calls.definition import rule
+from lucid.tensor.numpy_calls.operands import NumpyCallError, any_recorded, operand, tensor_of, tensors_in, written_as
 from lucid.tensor.numpy_calls.rules.creation import linspace
 from lucid.tensor.numpy_calls.rules.differences import part
 from lucid.tensor.numpy_calls.rules.places import selected
@@ -31,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from lucid.tensor import Tensor
-    from lucid.tensor.numpy_calls.definition import Operand
+    from lucid.tensor.numpy_calls.operands import Operand
 
 MOVING = frozenset(("constant", "edge", "empty", "reflect", "symmetric", "wrap"))
 """The modes whose elements are those of the array, or constants."""
@@ -107,7 +101,7 @@ def _moved(array: Tensor, widths: Sequence[Sequence[int]], mode: str, settings: 
     arguments = {"array": array, "pad_width": np.array(widths, np.int64).reshape(-1, 2), "mode": mode, **settings}
     if mode == "constant":
         values = tensor_of(settings.get("constant_values", 0), array)
-        arguments["constant_values"] = cast_to(values, dtype_of(array.array))
+        arguments["constant_values"] = written_as(values, dtype_of(array.array))
     return selected(np.pad, arguments, {"array", "constant_values"})
 
 

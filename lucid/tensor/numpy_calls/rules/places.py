@@ -21,15 +21,14 @@ from lucid.ops.base.promotion import cast_to
 from lucid.ops.index.indexing import getitem, setitem
 from lucid.ops.shape.joining import cat
 from lucid.ops.shape.reshape import ravel
-from lucid.tensor.numpy_calls.definition import (
+from lucid.tensor.numpy_calls.definition import enter, rule
+from lucid.tensor.numpy_calls.operands import (
     NumpyCallError,
-    enter,
     is_sequence,
     is_tensor,
     numpy_dtype,
     operand,
     remade,
-    rule,
     tensors_in,
 )
 
@@ -37,31 +36,37 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Container
 
     from lucid.tensor import Tensor
-    from lucid.tensor.numpy_calls.definition import Operand
+    from lucid.tensor.numpy_calls.operands import Operand
 
 
 def selected(
-    function: Callable[..., Any], arguments: dict[str, Any], moved: Container[str], *, weak: bool = False
+    function: Callable[..., Any], arguments: dict[str, Any], moved: Container[str], *, weak: str | None = None
 ) -> Any:
     """Return the result of `function`, a selection from its arguments named in `moved`.
 
-    Numbers of Python's among them have a dtype of their own, unless they are `weak`.
+    Numbers of Python's among them have a dtype of their own, and lists are gone into. With `weak`, the name of an
+    argument that is a sequence of operands, or "" if none is, they have none, and any other list is one array.
     """
     parts: list[Any] = []
     like = next(tensors_in(arguments.values()))
     count = 1
 
-    def numbers(value: object) -> Any:
+    def numbers(value: object, *, is_array: bool) -> Any:
         nonlocal count
-        if is_sequence(value):
-            return [numbers(entry) for entry in value]
-        part = operand(value, like, strong=not weak)
+        if is_sequence(value) and not is_array:
+            return [numbers(entry, is_array=weak is not None) for entry in value]
+        part = operand(value, like, strong=weak is None)
         shape = part.array.shape if is_tensor(part) else ()
         parts.append(part)
         count += math.prod(shape)
         return np.arange(count - math.prod(shape), count).reshape(shape)
 
-    order = function(**{key: numbers(value) if key in moved else plain(value) for key, value in arguments.items()})
+    order = function(
+        **{
+            key: numbers(value, is_array=weak not in {None, key}) if key in moved else plain(value)
+            for key, value in arguments.items()
+        }
+    )
     wanted = numpy_dtype(parts)
     lines = [ravel(cast_to(operand(part, like, strong=True), wanted)) for part in parts]
     return taken(cat([wrap(zeros_beside(lines[0].array, (1,))), *lines]), order)
@@ -84,7 +89,7 @@ def plain(value: Any) -> Any:
     return remade(value, map(plain, value)) if is_sequence(value) else value
 
 
-def enter_moving(name: str, takes: str, moved: str, *, weak: bool = False) -> None:
+def enter_moving(name: str, takes: str, moved: str, *, weak: str | None = None) -> None:
     """Enter a function that only moves the elements of its arguments named in `moved`."""
     function, names = getattr(np, name), frozenset(moved.split())
 
@@ -96,14 +101,14 @@ def enter_moving(name: str, takes: str, moved: str, *, weak: bool = False) -> No
 
 enter_moving("append", "*arr *values axis", "arr values")
 enter_moving("block", "+arrays", "arrays")
-enter_moving("choose", "a +choices mode", "choices", weak=True)
+enter_moving("choose", "a +choices mode", "choices", weak="choices")
 enter_moving("compress", "+condition *a axis", "a")
 enter_moving("delete", "*arr obj axis", "arr")
 enter_moving("diag", "*v k", "v")
 enter_moving("diagflat", "*v k", "v")
 enter_moving("extract", "+condition *arr", "arr")
 enter_moving("resize", "*a new_shape", "a")
-enter_moving("select", "+condlist +choicelist +default", "choicelist default", weak=True)
+enter_moving("select", "+condlist +choicelist +default", "choicelist default", weak="choicelist")
 
 
 def check_cast(name: str, into: Tensor, value: object, casting: str) -> None:

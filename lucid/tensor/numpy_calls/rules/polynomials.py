@@ -15,7 +15,8 @@ from lucid.ops.decomposition import chains
 from lucid.ops.elementwise import arithmetic
 from lucid.ops.index.indexing import getitem
 from lucid.ops.shape import axes, broadcasting, joining, reshape
-from lucid.tensor.numpy_calls.definition import beside, is_tensor, numpy_dtype, operand, rule, tensor_of, tensors_in
+from lucid.tensor.numpy_calls.definition import rule
+from lucid.tensor.numpy_calls.operands import beside, is_tensor, numpy_dtype, operand, tensor_of, tensors_in
 from lucid.tensor.numpy_calls.rules.differences import convolve
 from lucid.tensor.numpy_calls.rules.places import plain
 from lucid.tensor.numpy_calls.rules.reductions import in_fractions
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from lucid.tensor import Tensor
-    from lucid.tensor.numpy_calls.definition import Operand
+    from lucid.tensor.numpy_calls.operands import Operand
 
 
 @rule("polyval", "*p *x")

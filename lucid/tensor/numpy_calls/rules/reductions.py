@@ -17,14 +17,15 @@ from lucid.ops.elementwise import arithmetic, comparison, nonfinite, selection
 from lucid.ops.index.gather import take_along_dim
 from lucid.ops.reduction import cumulative, extremes, running, sums
 from lucid.ops.shape import axes, broadcasting, diagonal, joining, reshape
-from lucid.tensor.numpy_calls.definition import (
+from lucid.tensor.numpy_calls.definition import rule
+from lucid.tensor.numpy_calls.operands import (
     NumpyCallError,
     axis_in,
     dtype_named,
     is_tensor,
-    rule,
     tensor_of,
     untyped,
+    written_as,
 )
 from lucid.tensor.numpy_calls.ufuncs import UFUNCS
 
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
     from lucid.base.arrays import Array
     from lucid.tensor import Tensor
-    from lucid.tensor.numpy_calls.definition import Axis
+    from lucid.tensor.numpy_calls.operands import Axis
 
 
 # ---- axes ----
@@ -101,10 +102,12 @@ def in_line(a: Tensor, dims: tuple[int, ...]) -> Any:
 
 
 def with_initial(result: Tensor, initial: Tensor | complex | None, op: Callable[[Any, Any], Any]) -> Any:
-    """Return the result of a reduction that begins with `initial`, none if it is None; a number takes its dtype."""
+    """Return the result of a reduction that begins with `initial`, none if it is None; it takes the dtype."""
     if initial is None:
         return result
-    if not is_tensor(initial):
+    if is_tensor(initial):
+        initial = in_dtype(initial, result.array.dtype)
+    else:
         begin = np.zeros((), result.array.dtype)
         begin[()] = initial  # of integers the whole part, as NumPy has it; what is none is refused
         initial = begin.item()
@@ -113,7 +116,7 @@ def with_initial(result: Tensor, initial: Tensor | complex | None, op: Callable[
 
 def in_dtype(a: Tensor, dtype: object) -> Any:
     """Return `a` in another dtype, if one is named; for results too, as sums are int64."""
-    return a if dtype is None else cast_to(a, dtype_named(dtype))
+    return a if dtype is None else written_as(a, dtype_named(dtype))
 
 
 def in_fractions(a: Tensor) -> Any:

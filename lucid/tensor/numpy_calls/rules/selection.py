@@ -21,15 +21,16 @@ from lucid.ops.index.gather import take_along_dim
 from lucid.ops.index.indexing import getitem, setitem
 from lucid.ops.reduction import sorting
 from lucid.ops.shape import reshape
-from lucid.tensor.numpy_calls.definition import (
+from lucid.tensor.numpy_calls.definition import enter, rule
+from lucid.tensor.numpy_calls.operands import (
     NumpyCallError,
-    enter,
+    in_native_order,
     is_tensor,
     operand,
-    rule,
     same_kind,
     tensor_of,
     tensors_in,
+    written_as,
 )
 from lucid.tensor.numpy_calls.rules.places import plain
 from lucid.tensor.numpy_calls.rules.reductions import along, running_along
@@ -37,14 +38,15 @@ from lucid.tensor.numpy_calls.ufuncs import UFUNCS, is_complex
 
 if TYPE_CHECKING:
     from lucid.tensor import Tensor
-    from lucid.tensor.numpy_calls.definition import Indices, Operand, Sizes
+    from lucid.tensor.numpy_calls.definition import Indices
+    from lucid.tensor.numpy_calls.operands import Operand, Sizes
 
 
 def index_beside(value: object, like: Tensor) -> Any:
     """Return indices, of any kind, as a tensor on the device of `like`."""
     if is_tensor(value):
         return value
-    array: Any = value if is_gpu_array(value) else np.asarray(value)
+    array: Any = value if is_gpu_array(value) else in_native_order(np.asarray(value))
     array = array.astype(np.int64) if array.dtype.kind == "u" else array
     return borrowed(asarray(array, device=device_of(like.array)))
 
@@ -81,7 +83,7 @@ def piecewise(x: Tensor, condlist: Any, funclist: Any, args: tuple[Any, ...] = (
             if callable(function)
             else function
         )
-        line = cast_to(reshape.reshape(operand(value, x, strong=True), -1), as_dtype(x.array.dtype))
+        line = reshape.reshape(written_as(operand(value, x, strong=True), as_dtype(x.array.dtype)), -1)
         # each element has its turn in the order of its place
         turn = (
             np.maximum(np.cumsum(truth.ravel()) - 1, 0).reshape(truth.shape)
@@ -213,6 +215,13 @@ def unique(ar: Tensor, return_index: bool = False, return_inverse: bool = False,
 def unique_values(x: Tensor) -> Any:
     """Return ``numpy.unique_values``."""
     return unique(x, equal_nan=False)
+
+
+@rule("unique_all", "*x")
+def unique_all(x: Tensor) -> Any:
+    """Return ``numpy.unique_all``."""
+    kind: Any = type(np.unique_all(np.zeros(0)))
+    return kind(*unique(x, True, True, True, equal_nan=False))
 
 
 @rule("real_if_close", "*a tol")

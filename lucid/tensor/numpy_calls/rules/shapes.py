@@ -12,24 +12,16 @@ from lucid.ops.index.indexing import getitem
 from lucid.ops.index.select import unfold
 from lucid.ops.index.steps import turned
 from lucid.ops.shape import axes, broadcasting, diagonal, repeating, reshape
-from lucid.tensor.numpy_calls.definition import (
-    axis_in,
-    enter,
-    is_sequence,
-    is_tensor,
-    operand,
-    rule,
-    sizes_of,
-    tensors_in,
-    untyped,
-)
+from lucid.tensor.numpy_calls.definition import enter, rule
+from lucid.tensor.numpy_calls.operands import axis_in, is_sequence, is_tensor, operand, sizes_of, tensors_in, untyped
 from lucid.tensor.numpy_calls.rules.reductions import axes_in, dims_of, trace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from lucid.tensor import Tensor
-    from lucid.tensor.numpy_calls.definition import Axis, Indices, Sizes
+    from lucid.tensor.numpy_calls.definition import Indices
+    from lucid.tensor.numpy_calls.operands import Axis, Sizes
 
 
 @rule("reshape", "*a shape order copy")
@@ -56,12 +48,45 @@ def raveled(a: Tensor, order: Any = "C") -> Any:
     if order != "C":
         np.ravel(0, order)  # refuses what NumPy refuses
         order = (order or "C").upper()
-    flags, strides = a.array.flags, a.array.strides
+    flags = a.array.flags
     if order == "F" or (order == "A" and flags.f_contiguous and not flags.c_contiguous):
         a = transposed(a)
     elif order == "K" and not flags.c_contiguous:
-        a = transposed(a, sorted(range(a.array.ndim), key=lambda k: -abs(strides[k])))
+        a = transposed(a, in_memory(a.array.shape, a.array.strides))
     return reshape.ravel(a)
+
+
+def in_memory(shape: Sequence[int], strides: Sequence[int]) -> list[int]:
+    """Return the axes from the longest stride to the shortest, as NumPy's iterator sorts them.
+
+    An axis of size 1, or of a broadcast array, has none, and stays where it is.
+    """
+    strides = [0 if size == 1 else stride for size, stride in zip(shape, strides, strict=True)]
+    order: list[int] = []
+    for axis in reversed(range(len(strides))):
+        place = len(order)
+        for k, before in reversed(list(enumerate(order))):
+            if strides[before] and strides[axis]:
+                if abs(strides[before]) <= abs(strides[axis]):
+                    break
+                place = k
+        order.insert(place, axis)
+    return order[::-1]
+
+
+def in_layout(a: Tensor, order: str) -> Any:
+    """Return a copy with its elements in the memory in one of NumPy's orders."""
+    flags, ndim = a.array.flags, a.array.ndim
+    if flags.c_contiguous and order != "F":
+        order = "C"
+    if order == "F" or (order == "A" and flags.f_contiguous):
+        dims = list(range(ndim))[::-1]
+    elif order == "K":
+        # axes of stride 0 come last in copies, other than in a row
+        dims = sorted(range(ndim), key=lambda k: -abs(a.array.strides[k]))
+    else:
+        return reshape.clone(a)
+    return transposed(reshape.clone(transposed(a, dims)), np.argsort(dims).tolist())
 
 
 @rule("transpose permute_dims", "*a axes")
@@ -285,7 +310,7 @@ def copied(a: Tensor, order: Any = "K", subok: bool = False) -> Any:
     """Return ``numpy.copy``."""
     del subok
     np.copy(0, order)  # refuses what NumPy refuses
-    return reshape.clone(a)
+    return in_layout(a, (order or "K").upper())
 
 
 enter("diagonal", "*a:input offset axis1:dim1 axis2:dim2", diagonal.diagonal)

@@ -21,14 +21,14 @@ from lucid.ops.index.index_select import index_add
 from lucid.ops.index.indexing import getitem
 from lucid.ops.reduction import covariance, statistics, sums
 from lucid.ops.shape import axes, joining, reshape
-from lucid.tensor.numpy_calls.definition import (
-    BESIDE,
+from lucid.tensor.numpy_calls.definition import BESIDE, rule
+from lucid.tensor.numpy_calls.operands import (
     WEAK,
     NumpyCallError,
     dtype_named,
+    in_native_order,
     is_tensor,
     operand,
-    rule,
     tensor_of,
     untyped,
 )
@@ -50,7 +50,8 @@ if TYPE_CHECKING:
 
     from lucid.base.arrays import Array
     from lucid.tensor import Tensor
-    from lucid.tensor.numpy_calls.definition import Axis, Indices
+    from lucid.tensor.numpy_calls.definition import Indices
+    from lucid.tensor.numpy_calls.operands import Axis
 
 # ---- means and variances ----
 
@@ -310,7 +311,7 @@ def dtype_by(name: str) -> Callable[[dict[str, Any]], Any]:
             return 0
         if type(q) in WEAK:
             return beside_number(dtype, type(q)(0), method)
-        return quantile_of(np.zeros(1, dtype), q, method=method).ravel()[0]
+        return np.zeros((), quantile_of(np.zeros(1, dtype), q, method=method).dtype)[()]
 
     return beside
 
@@ -393,7 +394,7 @@ def median_of_numbers(a: Tensor, axis: Axis = None, keepdims: bool = False) -> A
 @rule("bincount", "x *weights minlength")
 def weighted_counts(x: Tensor, weights: Tensor | Array | None = None, minlength: int = 0) -> Any:
     """Return ``numpy.bincount``: weights have a gradient, and are not integers."""
-    indices = np.asarray(plain(x))
+    indices = in_native_order(np.asarray(plain(x)))
     indices = indices if indices.size else indices.astype(np.int64)  # an empty list is one of floats
     if not is_tensor(weights):
         return np.bincount(indices, weights, minlength)

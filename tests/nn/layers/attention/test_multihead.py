@@ -10,6 +10,7 @@ import pytest
 
 import lucid
 from lucid import nn
+from lucid import numpy as lnp
 from lucid.errors import ArgumentError, DtypeError, SettingError, ShapeError
 from tests.gradients import numbers
 
@@ -238,3 +239,25 @@ def test_copies(rng):
         m = filled(nn.TransformerEncoderLayer(8, 2, 4, 0.0, activation), rng)
         for twin in (copy.deepcopy(m), pickle.loads(pickle.dumps(m))):
             np.testing.assert_array_equal(numbers(twin(x)), numbers(m(x)))
+
+
+def test_arrays_of_lucid_numpy_have_the_batch_first(rng):
+    """Recorded arrays, of which the methods are NumPy's, are taken as the Tensors are that they were made of."""
+    values = rng.standard_normal((2, 4, 6))
+    layer, block = (
+        each.double()
+        for each in (
+            nn.MultiheadAttention(6, 2, batch_first=True),
+            nn.TransformerEncoderLayer(6, 2, 8, 0, batch_first=True),
+        )
+    )
+    grads = []
+    for made in (lucid.as_tensor, lnp.asarray):
+        x = lucid.tensor(values, requires_grad=True)
+        given = made(x)
+        attended, _ = layer(given, given, given)
+        whole = attended.sum() + (block(given) ** 2).sum()
+        assert type(attended) is lucid.Tensor
+        whole.backward()
+        grads.append(x.grad)
+    assert lucid.allclose(*grads, rtol=1e-12)
