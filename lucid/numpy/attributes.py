@@ -51,7 +51,7 @@ def contains(self: Any, element: object) -> bool:
     return bool(np.any(plain(self == cast("Any", element))))
 
 
-def bytes_of(self: Any, order: Any = "C") -> bytes:
+def bytes_of(self: Any, order: str | None = "C") -> bytes:
     """Return the bytes of the elements, without gradient."""
     return on_host(self.detach().array).tobytes(order)
 

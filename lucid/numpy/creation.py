@@ -44,7 +44,7 @@ def creating(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     return create
 
 
-def lying_on(device: Any, made: Any) -> Any:
+def lying_on(device: object, made: object) -> Any:
     """Return a result on a device, recorded by the graph; also all results of a tuple, such as points and a step."""
     if is_sequence(made):
         return tuple([lying_on(device, each) for each in made])

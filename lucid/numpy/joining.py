@@ -72,7 +72,7 @@ def is_recorded_range(part: Any) -> bool:
     return isinstance(part, slice) and any_recorded(ends_of(part))
 
 
-def numbers_of(part: object) -> list[Any]:
+def numbers_of(part: Any) -> list[Any]:
     """Return the dtypes of arrays, and the numbers, of a slice, of a grid; an imaginary step is a float."""
     return [
         number.array.dtype if isinstance(number, TensorBase) else abs(number) if is_count(number) else number
@@ -93,7 +93,7 @@ def plain_ranges(key: Any) -> Any:
     return slice(*plain([part.start, part.stop, part.step])) if isinstance(key, slice) else key
 
 
-def range_of(part: object) -> Any:
+def range_of(part: Any) -> Any:
     """Return the range of a slice."""
     start, stop, step = ends_of(part)
     if is_count(step):

@@ -11,7 +11,7 @@ import lucid
 from lucid import distributions
 from lucid.errors import SettingError, ShapeError
 from tests.device import DEVICE
-from tests.distributions.families import FAMILIES
+from tests.distributions.samples import FAMILIES
 
 # Those that have no mode for some of the parameters in the table: there it is NaN, as in PyTorch.
 NO_MODE = {"Bernoulli", "Beta", "FisherSnedecor", "Kumaraswamy", "Uniform", "Wishart"}

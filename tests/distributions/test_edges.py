@@ -12,7 +12,7 @@ import lucid
 from lucid import distributions as d
 from lucid.autograd import gradcheck, gradgradcheck
 from tests.device import DEVICE
-from tests.distributions.families import FAMILIES
+from tests.distributions.samples import FAMILIES
 
 
 def of(value, dtype=lucid.float64, **settings):

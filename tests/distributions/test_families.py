@@ -12,7 +12,7 @@ import lucid
 from lucid import distributions
 from lucid.autograd import gradcheck, gradgradcheck
 from tests.device import DEVICE
-from tests.distributions.families import FAMILIES
+from tests.distributions.samples import FAMILIES
 
 # SciPy's distributions of the same parameters, for all elements at once
 REFERENCES = {

@@ -48,7 +48,7 @@ class Chances(Distribution):
         return self._param.new(*args, **kwargs)
 
 
-def _times_log(count: Any, logit: Tensor) -> Tensor:
+def _times_log(count: Tensor | float, logit: Tensor) -> Tensor:
     """Return a count times ``log(sigmoid(logit))``, 0 of nothing that is impossible."""
     return count * logsigmoid(where((count == 0) & (logit == -math.inf), 0.0, logit))
 

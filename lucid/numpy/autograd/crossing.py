@@ -92,7 +92,7 @@ def derivatives(tree: object, vectors: Sequence[Any] = ()) -> Any:
     """
     taken = {memory_of(vector.array) for vector in vectors}
 
-    def own(leaf: Any) -> Any:
+    def own(leaf: object) -> Any:
         result = settled(leaf, ())
         if isinstance(result, TensorBase) or not result.ndim:
             return result

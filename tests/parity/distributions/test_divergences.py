@@ -12,7 +12,7 @@ from torch.distributions import kl
 
 import lucid
 from tests.device import DEVICE
-from tests.distributions.families import DIGAMMA, FAMILIES
+from tests.distributions.samples import DIGAMMA, FAMILIES
 
 BY_CLASS = {}
 for _row in FAMILIES:

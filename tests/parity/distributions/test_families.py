@@ -10,7 +10,7 @@ import torch
 
 import lucid
 from tests.device import DEVICE
-from tests.distributions.families import DIGAMMA, FAMILIES
+from tests.distributions.samples import DIGAMMA, FAMILIES
 
 ASKED = {
     "log_prob": lambda d, value: d.log_prob(value),

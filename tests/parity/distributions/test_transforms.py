@@ -8,7 +8,7 @@ import torch
 
 import lucid
 from tests.device import DEVICE
-from tests.distributions.families import CORRELATED, COVARIANCE, FACTOR, SHARES
+from tests.distributions.samples import CORRELATED, COVARIANCE, FACTOR, SHARES
 
 X = np.array([[0.3, -1.0, 2.0], [1.5, 0.0, -0.5]])
 M = np.array([[[0.3, -1.0, 2.0], [1.5, 0.1, -0.5], [0.2, 0.7, -0.9]]])

@@ -26,7 +26,7 @@ KINDS: dict[str, type[Interpolator]] = {}
 """The classes here, by their names."""
 
 
-def as_ours(result: Any) -> Any:
+def as_ours(result: object) -> Any:
     """Return an interpolator of SciPy's as one of the class here; anything else as it is."""
     kind = KINDS.get(type(result).__name__)
     if kind is None or type(result) is not getattr(host_library("interpolate"), kind.__name__):
