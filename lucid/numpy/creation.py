@@ -14,6 +14,8 @@ from lucid.tensor.numpy_calls.operands import is_sequence
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from lucid.base.device import Device
+
 CREATED = frozenset(
     (
         "arange", "array", "asanyarray", "asarray", "ascontiguousarray", "empty", "eye", "full", "geomspace",
@@ -44,7 +46,7 @@ def creating(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     return create
 
 
-def lying_on(device: object, made: object) -> Any:
+def lying_on(device: Device, made: object) -> Any:
     """Return a result on a device, recorded by the graph; also all results of a tuple, such as points and a step."""
     if is_sequence(made):
         return tuple([lying_on(device, each) for each in made])

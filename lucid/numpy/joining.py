@@ -57,7 +57,7 @@ class Grids:
         return grids if is_open else called("stack", np.stack, (grids,), {})
 
 
-def ranges_in(key: object) -> tuple[Any, ...]:
+def ranges_in(key: Any) -> tuple[Any, ...]:
     """Return the parts of an index."""
     return cast("tuple[Any, ...]", key if type(key) is tuple else (key,))
 
