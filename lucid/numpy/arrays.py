@@ -399,7 +399,7 @@ class _Flat(ndarray):
 
     def __getitem__(self, key: object) -> Any:
         part = super().__getitem__(key)
-        return part.copy() if part.ndim else part
+        return called("copy", np.copy, (part,), {}) if part.ndim else part
 
     def __setitem__(self, key: Any, value: Any) -> None:
         if not self.owner.array.flags.c_contiguous:  # of which this is a copy

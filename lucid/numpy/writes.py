@@ -11,7 +11,7 @@ import numpy as np
 from lucid.autograd.base import INFERENCE, TensorBase, version_of
 from lucid.autograd.recording.views import before_change, check_change
 from lucid.base import gpu
-from lucid.base.arrays import namespace
+from lucid.base.arrays import copied, namespace
 from lucid.ops.shape.reshape import clone
 from lucid.tensor.numpy_calls.definition import parameters_of
 from lucid.tensor.numpy_calls.operands import tensors_in
@@ -95,7 +95,7 @@ def apart(result: Any, arguments: tuple[Any, ...]) -> Any:
     if is_plain(array):
         for x in map(array_of, arguments):
             if type(x) is type(array) and namespace(array).may_share_memory(array, x):
-                return clone(result) if is_tensor else array.copy()
+                return clone(result) if is_tensor else copied(array)
     return result
 
 

@@ -18,7 +18,7 @@ from lucid.autograd.base import TensorBase, wrap
 from lucid.autograd.borrowing import borrowed
 from lucid.autograd.hooks.structure import map_leaves
 from lucid.base import gpu
-from lucid.base.arrays import asarray, ones_beside
+from lucid.base.arrays import asarray, copied, ones_beside
 from lucid.base.dtype import as_dtype
 from lucid.base.memory import writeable
 from lucid.errors import DtypeError, SettingError
@@ -98,7 +98,7 @@ def derivatives(tree: object, vectors: Sequence[Any] = ()) -> Any:
             return result
         memory = memory_of(result)
         if memory in taken or not writeable(result):
-            return result.copy()
+            return copied(result)
         taken.add(memory)
         return result
 

@@ -21,7 +21,7 @@ from lucid.autograd.function import Function
 from lucid.autograd.hooks.structure import map_leaves, paired
 from lucid.autograd.modes.state import enable_grad
 from lucid.base import gpu
-from lucid.base.arrays import zeros_beside
+from lucid.base.arrays import copied, zeros_beside
 from lucid.errors import ArgumentError, InplaceError, NotDifferentiableError
 from lucid.func.trees import leaves, refilled
 from lucid.numpy.autograd.crossing import as_tensor, as_tensors, conjugated, memory_of, outside, recorded
@@ -136,7 +136,7 @@ class Call:
         memories = {memory_of(leaf) for leaf in leaves(args) if is_memory(leaf)}
         self.form = as_tensors(
             refilled(
-                result, [leaf.copy() if is_memory(leaf) and memory_of(leaf) in memories else leaf for leaf in parts]
+                result, [copied(leaf) if is_memory(leaf) and memory_of(leaf) in memories else leaf for leaf in parts]
             )
         )
         return leaves(self.form)

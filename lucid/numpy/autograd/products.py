@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.hooks.structure import map_leaves
-from lucid.base.arrays import ones_beside
+from lucid.base.arrays import copied, ones_beside
 from lucid.func.trees import leaves, refilled
 from lucid.numpy.autograd.arguments import of_argument
 from lucid.numpy.autograd.crossing import (
@@ -37,7 +37,7 @@ def _vjp(function: Callable[[Any], Any], x: object, name: str = "make_vjp") -> t
         return derivatives(refilled(run.primals, pulled_back(run, vectors, keep=True)), vectors)
 
     # later products need the result, which is handed out to be changed
-    return vjp, map_leaves(outside(run.leave(run.output)), lambda leaf: leaf if hasattr(leaf, "edge") else leaf.copy())
+    return vjp, map_leaves(outside(run.leave(run.output)), lambda leaf: leaf if hasattr(leaf, "edge") else copied(leaf))
 
 
 def _reverse_jvp(function: Callable[[Any], Any], x: object) -> Callable[[Any], Any]:

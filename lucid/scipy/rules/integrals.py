@@ -104,10 +104,11 @@ def first_interval(y: tuple[Any, Any, Any], h0: Array, h1: Array) -> Any:
 def simpson(y: Array, x: Array = None, *, dx: Array = 1.0, axis: int = -1) -> Any:
     """Return ``scipy.integrate.simpson``; of an even number of samples the last interval has a parabola of its own."""
     if lnp.ndim(dx):
-        # it belongs to the integrals, which have no such axis; SciPy multiplies these in place
+        # it belongs to the integrals, which have no such axis; SciPy multiplied these in place
         (y,) = in_one_dtype(y)
         (dx,) = arrays(dx)
-        dx = lnp.expand_dims(dx if y.shape[axis] == 2 else in_dtype(dx, y.dtype), axis_in(axis, y.ndim))
+        of_y = WIDENS and y.shape[axis] != 2
+        dx = lnp.expand_dims(in_dtype(dx, y.dtype) if of_y else dx, axis_in(axis, y.ndim))
     y, steps, _ = samples(y, x, dx, axis)
     n = y.shape[-1]
 

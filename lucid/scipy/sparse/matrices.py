@@ -90,7 +90,7 @@ class Sparse(Stored):
 
     def sort_indices(self) -> None:
         """Sort the elements within each row, or column; repeated ones stay."""
-        with enable_grad():
+        with enable_grad(), on(plain(self.data)):
             numbers, values = numbered([self.data])
             matrix = self.pattern.matrix(numbers[0]).copy()
             matrix.sort_indices()

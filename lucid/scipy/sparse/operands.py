@@ -14,12 +14,12 @@ from lucid.base.arrays import asarray, on, zeros_beside
 from lucid.base.device import device_of
 from lucid.base.dtype import as_dtype
 from lucid.errors import DeviceError, DtypeError, ShapeError
-from lucid.numpy.border import plain, settled
+from lucid.numpy.border import array_on_device, plain, settled
 from lucid.numpy.promotion import is_array
 from lucid.ops.base.promotion import cast_to
 from lucid.ops.index.index_select import index_add, index_select
 from lucid.scipy.sparse.products import Product
-from lucid.tensor.numpy_calls.operands import NumpyCallError, is_recorded
+from lucid.tensor.numpy_calls.operands import NumpyCallError, is_recorded, tensors_in
 
 if TYPE_CHECKING:
     from lucid.base.arrays import Array
@@ -54,11 +54,13 @@ def array_like(value: Dense, like: Array | None) -> Dense:
 
     Lists with recorded elements are recorded; what is of a class of its own, as ``np.matrix`` is, becomes an array.
     """
-    is_numpys = isinstance(value, np.ndarray)
-    if is_array(value) and not is_numpys:
+    if is_array(value) and not isinstance(value, np.ndarray):
         return value
-    array: Any = np.asarray(plain(value)) if is_numpys else lnp.asarray(value)
-    if isinstance(array, TensorBase) or gpu.is_gpu_array(array) or not gpu.is_gpu_array(like):
+    given: Any = value
+    # what has none of a device is of the host, whatever the default device is
+    lies = next(tensors_in((given,)), None) is not None or array_on_device((given,)) is not None
+    array: Any = lnp.asarray(given) if lies else np.asarray(given)
+    if isinstance(given, np.ndarray) or isinstance(array, TensorBase) or not gpu.is_gpu_array(like):
         return array
     return asarray(array, device=device_of(like))
 
