@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -56,11 +56,11 @@ def array_like(value: Dense, like: Array | None) -> Dense:
     """
     if is_array(value) and not isinstance(value, np.ndarray):
         return value
-    given: Any = value
+    operand = cast("Any", value)
     # what has none of a device is of the host, whatever the default device is
-    lies = next(tensors_in((given,)), None) is not None or array_on_device((given,)) is not None
-    array: Any = lnp.asarray(given) if lies else np.asarray(given)
-    if isinstance(given, np.ndarray) or isinstance(array, TensorBase) or not gpu.is_gpu_array(like):
+    lies = next(tensors_in((operand,)), None) is not None or array_on_device((operand,)) is not None
+    array: Any = lnp.asarray(operand) if lies else np.asarray(operand)
+    if isinstance(operand, np.ndarray) or isinstance(array, TensorBase) or not gpu.is_gpu_array(like):
         return array
     return asarray(array, device=device_of(like))
 
