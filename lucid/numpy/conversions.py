@@ -22,9 +22,9 @@ def number_of(name: str, convert: Callable[[Any], Any]) -> Callable[[Any], Any]:
     def converted(self: object) -> Any:
         if is_recorded(self):
             raise NumpyCallError(
-                f"{name}(x): x requires grad, which a number or an element of a plain array does not record: x.item() "
-                "is its number; join parts by np.stack([...]), or write into a copy of a Tensor's, "
-                "np.asarray(tensor) * 1.0"
+                f"{name}(x): x requires grad, which a number or an element of a plain array does not record: np.sin(x) "
+                "does, for math.sin(x), and x.item() is its number; join parts by np.stack([...]), or write into an "
+                "array that is recorded, y = np.zeros(n) + 0 * np.sum(x)"
             )
         return convert(self)
 

@@ -301,6 +301,26 @@ def test_a_program_that_changes_what_backward_needs(rng):
     np.testing.assert_allclose(np.sum(x.grad.cpu().numpy() * direction), (up - down) / 2e-6, rtol=1e-6)
 
 
+@pytest.mark.parametrize(
+    "part",
+    [
+        lambda x, c, i, m: np.sum(c * x), lambda x, c, i, m: np.sum(x / (c + 1)), lambda x, c, i, m: c @ x,
+        lambda x, c, i, m: np.sum(c[:, None] * x), lambda x, c, i, m: np.sum(x[i]), lambda x, c, i, m: np.sum(x[m]),
+        lambda x, c, i, m: np.sum(np.take(x * 1, i)), lambda x, c, i, m: np.sum(np.where(m, x, 0)),
+    ],
+)  # fmt: skip
+def test_plain_arrays_that_change_under_allow_mutation(part, rng):
+    """Backward uses the values that constants, indices and masks had, though nobody tells of a change of these."""
+    values, c, i, m = rng.uniform(1, 2, 4), rng.standard_normal(4), np.array([0, 2, 2]), np.array([True, False] * 2)
+    expected = [(part(values + e, c, i, m) - part(values - e, c, i, m)) / 2e-6 for e in np.eye(4) * 1e-6]
+    x = lucid.tensor(values, requires_grad=True, device="cpu")
+    with lucid.autograd.graph.allow_mutation_on_saved_tensors():
+        y = part(lnp.asarray(x), c, i, m)
+        c[:], i[:], m[:] = 7, 1, ~m
+        y.backward()
+    np.testing.assert_allclose(x.grad.numpy(), expected, rtol=1e-6, atol=1e-8)
+
+
 def test_parts_of_complex_numbers_are_assigned():
     """``z.real *= 3`` and ``z.imag = values`` are recorded: the part written is that of the values from then on."""
     values = np.array([1 + 2j, 3 - 1j])

@@ -6,6 +6,7 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.base import TensorBase, version_of, wrap
+from lucid.autograd.borrowing import ContentsVersion
 from lucid.autograd.modes.state import thread
 from lucid.autograd.recording.saved import saved_tensors_hooks
 from lucid.base.arrays import copied
@@ -45,8 +46,10 @@ class Keeping:
 
     def pack(self, tensor: TensorBase) -> Kept:
         """Return an entry that keeps the present values of `tensor`."""
-        kept = Kept(tensor.array)
         counter = version_of(tensor)
+        if isinstance(counter, ContentsVersion):  # of others, who write to it unseen
+            return Kept(copied(tensor.array))
+        kept = Kept(tensor.array)
         with self._lock:
             if self._count >= self._most:
                 self._leave_out_dead()
