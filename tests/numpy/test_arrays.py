@@ -398,3 +398,12 @@ def test_the_order_in_memory_is_numpys(formed, copied, pair):
         np.testing.assert_array_equal(made.flatten(order).detach().numpy(), expected.flatten(order))
     lnp.sum(made * 2.0).backward()
     assert leaf.grad.numpy().sum() == 2 * expected.size
+
+
+def test_axes_of_equal_strides_stay_in_their_order():
+    """Elements of a sliding window lie as often in a row as NumPy has them, in the order of its axes."""
+    values = np.arange(6.0)
+    x = lnp.asarray(lucid.tensor(values, requires_grad=True, device="cpu"))
+    windows = np.lib.stride_tricks.sliding_window_view(values, 3)
+    recorded = lnp.lib.stride_tricks.sliding_window_view(x, 3)
+    np.testing.assert_array_equal(lnp.ravel(recorded, "K").detach().numpy(), np.ravel(windows, "K"))

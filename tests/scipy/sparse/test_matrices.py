@@ -548,3 +548,25 @@ def test_without_scipy(monkeypatch):
     monkeypatch.setitem(sys.modules, "scipy.sparse", None)
     with pytest.raises(ModuleNotFoundError, match="needs SciPy, which is not installed: pip install 'lucid-cupy"):
         sparse.csr_matrix((np.ones(1), ([0], [0])))
+
+
+@pytest.mark.parametrize("elements", [[], [3.0], [3.0, 4.0]])
+def test_a_product_with_a_matrix_of_one_place(elements):
+    """It counts as the sum of what is stored there, which may be nothing, or one place twice."""
+    places = [0] * len(elements), [0] * len(elements)
+    for maker in ("coo_matrix", "csr_matrix"):
+        one, plain = (
+            getattr(each, maker)((np.array(elements), places), shape=(1, 1)) for each in (sparse, scipy.sparse)
+        )
+        A = scipy.sparse.csr_matrix(np.array([[1.0, 0.0], [2.0, 5.0]]))
+        leaf = lucid.tensor(A.data, requires_grad=True, device="cpu")
+        result = sparse.csr_matrix((leaf, A.indices, A.indptr), shape=A.shape).multiply(one)
+        np.testing.assert_array_equal(result.toarray().detach().numpy(), A.multiply(plain).toarray())
+
+
+def test_a_conjugate_is_a_copy():
+    """``conj()`` of a real matrix shares no memory with it, unless ``copy=False`` says so."""
+    A = sparse.csr_matrix(np.eye(2))
+    A.conj().data[0] = 7
+    assert A.data.tolist() == [1.0, 1.0]
+    assert A.conj(copy=False) is A

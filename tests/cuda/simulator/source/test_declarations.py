@@ -96,6 +96,18 @@ def test_a_variable_of_a_header(tmp_path):
 
 
 @pytest.mark.usefixtures("simulated")
+def test_a_variable_of_a_header_without_a_name_outside(tmp_path):
+    """One of a nameless namespace of a header is the device's: kernels read it and write it."""
+    (tmp_path / "counts.h").write_text("namespace { __device__ int counts[2] = {1, 2}; }\n")
+    text = '#include <counts.h>\nextern "C" __global__ void f(int* x) { x[0] = counts[1]; x[1] = counts[1] += 5; }'
+    with gpu.use_device(0):
+        cupy = gpu.cupy()
+        x = cupy.zeros(2, np.int32)
+        cupy.RawModule(code=text, options=(f"-I{tmp_path}",)).get_function("f")((1,), (1,), (x,))
+        assert x.get().tolist() == [2, 7]
+
+
+@pytest.mark.usefixtures("simulated")
 @pytest.mark.parametrize(
     ("text", "used", "names"),
     [
