@@ -13,41 +13,39 @@ from lucid.tensor.numpy_calls.operands import operand
 from lucid.tensor.numpy_calls.rules.places import selected
 
 
-class Joining:
-    """Joins the parts of its index, as NumPy's object of the name does: slices are ranges, strings directions."""
+class ByIndex:
+    """Base of NumPy's objects that are asked by an index."""
 
     def __init__(self, name: str) -> None:
-        self.name, self.joined = name, getattr(np, name)
+        self.name, self.numpys = name, getattr(np, name)
 
     def __repr__(self) -> str:
         return f"lucid.numpy.{self.name}"
+
+
+class Joining(ByIndex):
+    """Joins the parts of its index, as NumPy's object of the name does: slices are ranges, strings directions."""
 
     def __getitem__(self, key: object) -> Any:
         parts = cast("Any", key if type(key) is tuple else (key,))
         if not any_recorded(parts) and not any(map(is_recorded_range, parts)):
-            return computed(f"{self.name}.__getitem__", self.joined.__getitem__, cast("Any", (plain_ranges(key),)), {})
+            return computed(f"{self.name}.__getitem__", self.numpys.__getitem__, cast("Any", (plain_ranges(key),)), {})
         parts = [range_of(part) if isinstance(part, slice) else part for part in parts]
         moved = {str(k): part for k, part in enumerate(parts) if not isinstance(part, str)}
 
         def join(**numbers: object) -> Any:
-            return self.joined[tuple([numbers.get(str(k), part) for k, part in enumerate(parts)])]
+            return self.numpys[tuple([numbers.get(str(k), part) for k, part in enumerate(parts)])]
 
         return settled(selected(join, moved, moved, weak=""), ())
 
 
-class Grids:
+class Grids(ByIndex):
     """Makes grids of the ranges of its index, as NumPy's object of the name does: whole ones, or open ones of lines."""
-
-    def __init__(self, name: str) -> None:
-        self.name, self.grid = name, getattr(np, name)
-
-    def __repr__(self) -> str:
-        return f"lucid.numpy.{self.name}"
 
     def __getitem__(self, key: Any) -> Any:
         parts = ranges_in(key)
         if not any(map(is_recorded_range, parts)):
-            return self.grid[plain_ranges(key)]
+            return self.numpys[plain_ranges(key)]
         dtype = np.result_type(*[number for part in parts for number in numbers_of(part)])
         lines = [called("asarray", np.asarray, (range_of(part), dtype), {}) for part in parts]
         if type(key) is not tuple:

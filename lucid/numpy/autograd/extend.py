@@ -20,13 +20,13 @@ from lucid.autograd.borrowing import counter_of
 from lucid.autograd.function import Function
 from lucid.autograd.hooks.structure import map_leaves, paired
 from lucid.autograd.modes.state import enable_grad
-from lucid.base import gpu
 from lucid.base.arrays import copied, zeros_beside
 from lucid.errors import ArgumentError, InplaceError, NotDifferentiableError
 from lucid.func.trees import leaves, refilled
 from lucid.numpy.autograd.crossing import as_tensor, as_tensors, conjugated, memory_of, outside, recorded
 from lucid.numpy.autograd.products import make_vjp
 from lucid.numpy.border import plain
+from lucid.numpy.writes import is_plain
 from lucid.tensor.numpy_calls.operands import is_recorded
 
 if TYPE_CHECKING:
@@ -133,10 +133,10 @@ class Call:
                 "argument: a keyword, or a variable from outside of the function. Pass it by position, or use its "
                 "detach()"
             )
-        memories = {memory_of(leaf) for leaf in leaves(args) if is_memory(leaf)}
+        memories = {memory_of(leaf) for leaf in leaves(args) if is_plain(leaf)}
         self.form = as_tensors(
             refilled(
-                result, [copied(leaf) if is_memory(leaf) and memory_of(leaf) in memories else leaf for leaf in parts]
+                result, [copied(leaf) if is_plain(leaf) and memory_of(leaf) in memories else leaf for leaf in parts]
             )
         )
         return leaves(self.form)
@@ -177,11 +177,6 @@ class Recorded(Function):
         """Return the gradients of the tensors that it was given."""
         saved = ctx.saved_tensors
         return (None, *ctx.call.gradients(saved[: ctx.count], saved[ctx.count :], grads))
-
-
-def is_memory(leaf: object) -> bool:
-    """Return whether a leaf is an array of NumPy's or CuPy's."""
-    return isinstance(leaf, np.ndarray) or gpu.is_gpu_array(leaf)
 
 
 def plain_tree(tree: object) -> Any:

@@ -251,6 +251,3 @@ def applied(
         to_one_dtype(shared, common)
     constants = {**rule.constants, "common": common} if "common" in rule.constants else rule.constants
     return rule.function(**constants, **{rule.names[key]: value for key, value in arguments.items()})
-
-
-# ---- operands ----
