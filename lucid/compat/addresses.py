@@ -98,9 +98,7 @@ LAYERS = {
 MOVED = {"backend": "base"}
 
 # Modules of NumPy's that `lucid.numpy` has as they are; the first is its own.
-NUMPYS = frozenset(
-    ("emath", "char", "ctypeslib", "dtypes", "exceptions", "ma", "polynomial", "rec", "strings", "testing")
-)
+NUMPYS = frozenset(("emath", "char", "ctypeslib", "dtypes", "exceptions", "ma", "polynomial", "rec", "strings"))
 
 # By a file that they name, too: what of it is public.
 OLDER = {"autograd.functions": "autograd: backward grad", "tensor.recording": "tensor.differentiating: detach"}

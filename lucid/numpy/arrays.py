@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from lucid.autograd.base import TensorBase
+from lucid.autograd.recording.mutation import allows_mutation
 from lucid.base import gpu
 from lucid.base.dtype import as_dtype
 from lucid.errors import DtypeError, SettingError
-from lucid.numpy.attributes import bytes_of, comparison_of, contains, flags_of, part_of
-from lucid.numpy.border import REDUCTIONS, arrays, called, is_operand, made, settled, ufunc_called
-from lucid.numpy.conversions import array_of, number_of, rounded, words_of
+from lucid.numpy.attributes import (
+    array_of,
+    bytes_of,
+    comparison_of,
+    contains,
+    flags_of,
+    integer_of,
+    number_of,
+    part_of,
+    rounded,
+    words_of,
+)
+from lucid.numpy.border import REDUCTIONS, arrays, called, is_operand, is_to_fill, made, settled, to_fill, ufunc_called
 from lucid.numpy.keys import has_ellipsis, is_plain_index, is_scalar, on_host, places, plain_key, written_once
 from lucid.numpy.promotion import as_matching, is_array, op_and_dtypes
 from lucid.ops.index import indexing
@@ -72,7 +84,7 @@ def function_of(name: str) -> Callable[..., Any]:
         if op is not None and len(args) + len(kwargs) <= 1 and array.dtype.kind == "f" and (ndim := array.ndim):
             axis: Any = args[0] if args else kwargs.get("axis", NO_VALUE) if kwargs else None
             if axis is None or (type(axis) is int and -ndim <= axis < ndim):
-                return made(op(self, axis))
+                return made(op(self, axis), self)
         return called(name, function, (self, *args), kwargs)
 
     made_method = method if op is None else reduced
@@ -87,7 +99,7 @@ def operator_of(symbol: str, name: str) -> Callable[[Any, Any], Any]:
 
     def operator(self: ndarray, other: object) -> Any:
         if op is not None and (operand := as_matching(self, other)) is not None:
-            return made(op(self, operand))
+            return made(op(self, operand), self, operand)
         if not is_operand(other):
             return operators.beside_sparse(name, self, other)
         return ufunc_called(ufunc, "__call__", (self, other), {})
@@ -102,7 +114,7 @@ def reflected_operator_of(name: str) -> Callable[[Any, Any], Any]:
 
     def operator(self: ndarray, other: object) -> Any:
         if op is not None and (operand := as_matching(self, other)) is not None:
-            return made(op(operand, self))
+            return made(op(operand, self), self, operand)
         if not is_operand(other):
             return operators.beside_sparse(name, other, self)
         return ufunc_called(ufunc, "__call__", (other, self), {})
@@ -140,7 +152,7 @@ def sign_of(name: str) -> Callable[[Any], Any]:
     op, dtypes = op_and_dtypes(ufunc)
 
     def operator(self: ndarray) -> Any:
-        return made(op(self)) if self.array.dtype in dtypes else ufunc_called(ufunc, "__call__", (self,), {})
+        return made(op(self), self) if self.array.dtype in dtypes else ufunc_called(ufunc, "__call__", (self,), {})
 
     return operator
 
@@ -148,8 +160,9 @@ def sign_of(name: str) -> Callable[[Any], Any]:
 class ndarray(Tensor, metaclass=_Kind):
     """An array with recorded operations: a Tensor with the methods, operators and attributes of NumPy's array.
 
-    It comes out of the functions of `lucid.numpy` where an operand requires grad, and out of nothing else;
-    ``asarray(tensor)`` makes one of a Tensor. Results that do not require grad are arrays of NumPy's, or CuPy's.
+    It comes out of the functions of `lucid.numpy` where an operand requires grad; ``asarray(tensor)`` makes one of a
+    Tensor. Results that do not require grad are arrays of NumPy's, or CuPy's. An array that is made like this one,
+    ``zeros_like(x)`` or ``zeros(n, like=x)``, is an `ndarray` too: it requires grad once what does is written into it.
     `backward`, `grad`, hooks and all else that NumPy does not name are the Tensor's.
 
     Examples
@@ -164,9 +177,10 @@ class ndarray(Tensor, metaclass=_Kind):
     __slots__ = ()
 
     def __new__(cls, shape: Any, dtype: Any = float, **options: object) -> Any:
-        """Return an array of NumPy's without values, as ``numpy.ndarray`` does."""
-        made: Any = np.ndarray
-        return made(shape, dtype, **options)
+        """Return an array of NumPy's without values, as ``numpy.ndarray`` does; it can be filled as ``empty`` can."""
+        of_numpy: Any = np.ndarray
+        array = of_numpy(shape, dtype, **options)
+        return to_fill(array) if allows_mutation() and not options else array
 
     # ---- attributes ----
 
@@ -282,6 +296,10 @@ class ndarray(Tensor, metaclass=_Kind):
             part = indexing.getitem(ravel(self), places(key, self.array.shape))
         if not part.array.ndim and not has_ellipsis(key):
             part = clone(part)
+        if part.array.ndim and part.origin is not None and is_to_fill(self):
+            # of an array that is still to be filled; what is written into the view is written into that
+            part.__class__ = ndarray
+            return part
         return settled(part, ())
 
     def __setitem__(self, key: Any, value: Any) -> None:
@@ -353,7 +371,7 @@ class ndarray(Tensor, metaclass=_Kind):
         if method == "__call__" and not options and (op := OPERATIONS.get(ufunc)) is not None and inputs[1] is self:
             # an operator of which the left side is an array
             if (operand := as_matching(self, inputs[0])) is not None:
-                return made(op(operand, self))
+                return made(op(operand, self), self, operand)
         return ufunc_called(ufunc, method, inputs, options)
 
     def __cupy_override_elementwise_kernel__(self, kernel: Any, *inputs: object, **options: object) -> Any:
@@ -373,6 +391,9 @@ class ndarray(Tensor, metaclass=_Kind):
     __array__ = array_of  # pyright: ignore[reportAssignmentType]
     __float__ = number_of("float", operators.as_float)
     __complex__ = number_of("complex", operators.as_complex)
+    __floor__ = integer_of(math.floor)
+    __ceil__ = integer_of(math.ceil)
+    __trunc__ = integer_of(math.trunc)
 
     def __divmod__(self, other: object) -> Any: ...
     def __rdivmod__(self, other: object) -> Any: ...

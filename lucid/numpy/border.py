@@ -17,17 +17,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.base import TensorBase, wrap
+from lucid.autograd.recording.mutation import allows_mutation
 from lucid.autograd.recording.views import live_edge
 from lucid.base import gpu
 from lucid.base.arrays import on
-from lucid.base.dtype import dtype
+from lucid.base.dtype import DTYPES, dtype
 from lucid.errors import DeviceError, LucidError
 from lucid.numpy.promotion import (
     is_array,
     op_and_dtypes,
     promoted,
 )
-from lucid.numpy.writes import apart, counted, written
+from lucid.numpy.writes import apart, array_of, counted, is_plain, written
 from lucid.ops.index.indexing import getitem
 from lucid.ops.reduction import extremes, sums
 from lucid.ops.shape.reshape import clone
@@ -63,6 +64,20 @@ OF_LISTS = {"array_equal", "array_equiv", "digitize", "in1d", "isin", "lexsort",
 
 OTHERS: dict[str, Rule | None] = {}
 """Rules of other libraries' functions, by their full names, which take arrays and what is recorded; None: constants."""
+
+
+FILLED = {"copy", "empty_like", "full_like", "ones_like", "zeros_like"}
+"""Functions that make an array like a recorded one, into which what is recorded may be written."""
+
+VIEWS = {
+    "asanyarray", "asarray", "ascontiguousarray", "array", "expand_dims", "moveaxis", "ravel", "reshape", "rollaxis",
+    "squeeze", "swapaxes", "transpose",
+}  # fmt: skip
+"""Functions that may make a view of an array to be filled, which is one, too."""
+
+
+CAN_REQUIRE_GRAD = frozenset([each.numpy for each in DTYPES.values() if each.is_floating_point or each.is_complex])
+"""NumPy's dtypes of which an array can hold what requires grad."""
 
 
 class _Arrays:
@@ -208,11 +223,15 @@ def called(name: str, function: Callable[..., Any], args: tuple[Any, ...], kwarg
     if not kwargs and PLAIN.issuperset(map(type, args)):
         return function(*args)
     if not any_recorded(args) and not (kwargs and any_recorded(kwargs.values())):
-        return computed(name, function, args, kwargs)
+        if name in VIEWS and args and is_to_fill(args[0]):
+            # what is written into the view is written into the array
+            return to_fill(applied(name, function, args, kwargs, numpy_dtype))
+        return following(computed(name, function, args, kwargs), (*args, *kwargs.values()))
     if name in ABOUT or name in CONSTANT:
         return computed(name, function, args, kwargs)
     if name in RULES:
-        return settled(applied(name, function, args, kwargs, numpy_dtype), (*args, *kwargs.values()))
+        result = applied(name, function, args, kwargs, numpy_dtype)
+        return to_fill(result) if name in FILLED else settled(result, (*args, *kwargs.values()))
     if name in OTHERS:
         return by_other_rule(name, function, args, kwargs)
     raise no_rule(name)
@@ -232,7 +251,8 @@ def ufunc_called(
     constant = ufunc.__name__ in CONSTANT_UFUNCS and options.get("out") is None
     if constant or (not any_recorded(inputs) and not (options and any_recorded(options.values()))):
         name = above + (ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}")
-        return computed(name, ufunc if method == "__call__" else getattr(ufunc, method), inputs, options)
+        result = computed(name, ufunc if method == "__call__" else getattr(ufunc, method), inputs, options)
+        return following(result, inputs) if options.get("out") is None else result
     if method == "outer":
         like = next(tensors_in(inputs))
         inputs = tuple([operand(x, like, strong=True) for x in inputs])
@@ -252,7 +272,7 @@ def by_op(ufunc: np.ufunc, inputs: tuple[Any, ...]) -> Any:
     for other in inputs[1:]:
         if not isinstance(other, TensorBase) or other.array.dtype is not dtype:
             return None
-    return made(op(*inputs)) if len(inputs) == ufunc.nin else None
+    return made(op(*inputs), *inputs) if len(inputs) == ufunc.nin else None
 
 
 # ---- out ----
@@ -315,13 +335,38 @@ def names_of(
     return get, names
 
 
+def is_to_fill(value: object) -> bool:
+    """Return whether a value is an `ndarray` that can be filled: nothing that requires grad was written so far."""
+    return type(value) is arrays.kind and live_edge(value) is None
+
+
+def to_fill(array: object) -> Any:
+    """Return a new array as an `ndarray` without a gradient so far, to be filled; integers as a plain array."""
+    values: Any = array_of(array)
+    if not (is_plain(values) and values.ndim and values.dtype in CAN_REQUIRE_GRAD):
+        return settled(array, ())
+    result: Any = array if isinstance(array, TensorBase) else wrap(array)
+    result.__class__ = arrays.kind
+    return result
+
+
+def following(result: object, operands: tuple[object, ...]) -> Any:
+    """Return results of plain values: new arrays that are made of one to be filled can be filled, too."""
+    if not any(map(is_to_fill, tensors_in(operands))):
+        return result
+    if is_sequence(result):
+        made_of = [following(each, operands) for each in result]
+        return result.__class__(*made_of) if hasattr(result, "_fields") else result.__class__(made_of)
+    return to_fill(result) if apart(result, tuple(tensors_in(operands))) is result else result
+
+
 LIBRARIES = {"numpy": "NumPy's", "scipy": "SciPy's"}
 
 
-def made(result: Any) -> Any:
+def made(result: Any, *operands: object) -> Any:
     """Return the new result of an op, as `settled` of one tensor that is no view."""
     if result.edge is None:
-        return settled(result, ())
+        return to_fill(result) if any(map(is_to_fill, operands)) else settled(result, ())
     result.__class__ = arrays.kind
     return result
 
@@ -341,7 +386,12 @@ def wrapped(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
             return getattr(arrays.kind, name)(*args, **kwargs)
         return called(name, function, args, kwargs)
 
-    return reduced if name in REDUCTIONS else call
+    @functools.wraps(function)
+    def like(*args: object, **kwargs: object) -> Any:
+        result = called(name, function, args, kwargs)
+        return to_fill(result) if allows_mutation() else result
+
+    return reduced if name in REDUCTIONS else like if name in FILLED else call
 
 
 class Ufunc:
@@ -357,7 +407,7 @@ class Ufunc:
         if len(inputs) == 1 and not options:
             x: Any = inputs[0]
             if type(x) is arrays.kind and x.array.dtype in self.dtypes:
-                return made(self.op(x))
+                return made(self.op(x), x)
         return ufunc_called(self.ufunc, "__call__", inputs, options, self.above)
 
     def __repr__(self) -> str:

@@ -6,10 +6,24 @@ import functools
 from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.base import TensorBase, wrap
+from lucid.autograd.recording.mutation import allows_mutation
 from lucid.base import gpu
-from lucid.base.device import as_device
-from lucid.numpy.border import any_recorded, array_on_device, called, computed, on_device, plain, settled, wrapped
-from lucid.tensor.numpy_calls.operands import is_sequence
+from lucid.base.device import as_device, device_of
+from lucid.numpy.border import (
+    VIEWS,
+    any_recorded,
+    array_on_device,
+    called,
+    computed,
+    is_to_fill,
+    on_device,
+    plain,
+    settled,
+    to_fill,
+    wrapped,
+)
+from lucid.numpy.writes import apart
+from lucid.tensor.numpy_calls.operands import is_recorded, is_sequence
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,16 +39,31 @@ CREATED = frozenset(
 
 
 def creating(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function of NumPy's; with `device`, the default device if it is left out, one that makes arrays."""
+    """Return a function of NumPy's; with `device`, the default device if it is left out, one that makes arrays.
+
+    What is made `like` a recorded array lies beside that, and can be filled with what requires grad; so can all that is
+    made inside of `lucid.autograd.graph.allow_mutation_on_saved_tensors`.
+    """
     if name not in CREATED:
         return wrapped(name, function)
 
     @functools.wraps(function)
-    def create(*args: object, device: Any = None, **kwargs: object) -> Any:
-        if any_recorded(args) or any_recorded(kwargs.values()):
+    def create(*args: object, device: Any = None, like: object = None, **kwargs: object) -> Any:
+        is_made_of = name in VIEWS and args and is_to_fill(args[0])
+        if is_made_of or any_recorded(args) or any_recorded(kwargs.values()):
             made = called(name, function, args, kwargs)
             return made if device is None else lying_on(device, made)
+        if device is None and isinstance(like, TensorBase):
+            device = device_of(like.array)
+        elif like is not None:
+            kwargs["like"] = like
         args, kwargs = plain(args), {key: plain(value) for key, value in kwargs.items()}
+        made = plain_of(args, device, kwargs)
+        if (allows_mutation() or is_recorded(like)) and apart(made, args) is made:
+            return to_fill(made)
+        return made
+
+    def plain_of(args: tuple[object, ...], device: Any, kwargs: dict[str, object]) -> Any:
         if device is None and array_on_device((*args, *kwargs.values())) is not None:
             return computed(name, function, args, kwargs)
         place = as_device(device)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Any
 
+from lucid.autograd.recording.mutation import allows_mutation
 from lucid.base import gpu
 from lucid.base.device import get_default_device
-from lucid.numpy.border import any_recorded, names_of, on_device, plain
+from lucid.numpy.border import any_recorded, names_of, on_device, plain, to_fill
 from lucid.numpy.writes import counted, written
 from lucid.tensor.numpy_calls.operands import NumpyCallError
 
@@ -29,9 +30,11 @@ def drawing(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         with counted(name, written(name, function, args, kwargs)):
             args, kwargs = plain(args), {key: plain(value) for key, value in kwargs.items()}
             if device.type == "cpu":
-                return function(*args, **kwargs)
-            with gpu.use_device(device.index or 0):
-                return on_device(name)(*args, **kwargs)
+                drawn = function(*args, **kwargs)
+            else:
+                with gpu.use_device(device.index or 0):
+                    drawn = on_device(name)(*args, **kwargs)
+        return to_fill(drawn) if allows_mutation() else drawn
 
     return draw
 

@@ -40,11 +40,14 @@ class NumpyOfCudaError(DeviceError, TypeError):
 
 
 OF_KERNELS = "; a kernel of your own is recorded by f = lucid.cuda.derivative(kernel), and f(tensor)"
+TO_FILL = (
+    "an array that it is written into, y[0] = x, has to be made like it, y = lucid.numpy.zeros(n, like=x) or "
+    "zeros_like(x), or within lucid.autograd.graph.allow_mutation_on_saved_tensors(); or join parts by stack"
+)
 OF_ARRAYS = (
-    "; an array that it is written into, y[0] = x, has to be recorded itself: y = y + 0 * x.sum(), or join parts by "
-    "stack or concatenate; of a plain array's method, a.dot(x), there is the function, lucid.numpy.dot(a, x), of "
-    "numpy.polynomial there are lucid.numpy.polyval, polyadd, polymul, polyder and polyint, and of SciPy's functions "
-    "those of lucid.scipy"
+    f"; {TO_FILL} or concatenate; of a plain array's method, a.dot(x), there is the function, lucid.numpy.dot(a, x), "
+    "of numpy.polynomial there are lucid.numpy.polyval, polyadd, polymul, polyder and polyint, and of SciPy's "
+    "functions those of lucid.scipy"
 )
 
 

@@ -19,6 +19,7 @@ import lucid
 from lucid import numpy as lnp
 from lucid.base import gpu
 from lucid.errors import DtypeError, InplaceError
+from lucid.numpy.border import is_to_fill
 from lucid.tensor.numpy_calls.operands import NumpyCallError
 from tests.device import DEVICE
 
@@ -44,6 +45,7 @@ an assignment, ``x[...] = 1``."""
 
 
 ON_DEVICE = DEVICE != "cpu"
+LEAF = lucid.zeros(1, requires_grad=True, device=DEVICE)
 WIDER = IndexError, TypeError, ValueError
 """What CuPy does not raise: it takes bools, several axes and powers below 0 where NumPy does not. Of an element that is
 written twice in one assignment it says that the value is undefined, and that indices out of bounds wrap."""
@@ -79,14 +81,15 @@ class Program:
         self.keep(values, recorded=values.dtype.kind in "fc" and rng.random() < 0.8)
 
     def keep(self, value, *, recorded):
-        """Keep a result of NumPy's on both sides."""
+        """Keep a result of NumPy's on both sides; of those that do not require grad one half can be filled."""
         name = f"a{len(self.here)}"
         value = np.array(value)
+        to_fill = not recorded and bool(self.rng.random() < 0.5)
         # what no dimension is left of is a scalar of NumPy's, as results are
         self.here[name] = value[()] if recorded else value
-        self.there[name] = lnp.asarray(lucid.tensor(value, requires_grad=True)) * 1 if recorded else lnp.array(value)
-        if not self.lines or recorded is not None:
-            self.lines.append(f"# {name}: {value.dtype}{value.shape}{' recorded' if recorded else ''}")
+        self.there[name] = made(value, recorded=recorded, to_fill=to_fill)
+        kind = " recorded" if recorded else " to fill" if to_fill else ""
+        self.lines.append(f"# {name}: {value.dtype}{value.shape}{kind}")
 
     def name(self, *, recorded=False):
         """Return the name of one of the arrays."""
@@ -246,9 +249,10 @@ class Program:
         ours, theirs = self.done(text, lnp, self.there), self.done(text, np, self.here)
         self.agree(ours or self.there[x], theirs or self.here[x])
         self.here.pop("part", None), self.there.pop("part", None)
-        value, recorded = tamed(self.here[x]), isinstance(self.there[x], lucid.Tensor)
+        value, to_fill = tamed(self.here[x]), is_to_fill(self.there[x])
+        recorded = isinstance(self.there[x], lucid.Tensor) and not to_fill
         self.here[x] = value[()] if recorded else value
-        self.there[x] = lnp.asarray(lucid.tensor(value, requires_grad=True)) * 1 if recorded else lnp.array(value)
+        self.there[x] = made(value, recorded=recorded, to_fill=to_fill)
 
     def outcome(self, text, module, names):
         """Return what an expression gives, or the error that it raises."""
@@ -309,6 +313,13 @@ class Program:
     def report(self, ours, theirs):
         """Return the text of the program, and what both sides gave."""
         return "\n".join([*self.lines, f"numpy: {shown(theirs)}", f"lucid: {shown(ours)}"])
+
+
+def made(value, *, recorded, to_fill):
+    """Return values as an array of `lucid.numpy`: one that requires grad, one that can be filled, or a plain one."""
+    if recorded:
+        return lnp.asarray(lucid.tensor(value, requires_grad=True)) * 1
+    return lnp.array(value, like=LEAF) if to_fill else lnp.array(value)
 
 
 def plain(value):

@@ -50,7 +50,7 @@ def test_what_requires_no_grad_is_plain():
         lnp.asarray(leaf) > 1,
         lnp.isnan(leaf),
         lnp.argmax(leaf),
-        lnp.zeros_like(leaf),
+        lnp.zeros_like(leaf, dtype=int),
         lnp.shape(leaf),
         lnp.isscalar(leaf),
         lnp.iterable(leaf),

@@ -112,9 +112,74 @@ def test_what_to_do_is_said_where_parts_are_written():
     leaf = lucid.tensor([1.0, 2.0, 3.0], dtype=lucid.float64, requires_grad=True)
     for x in (leaf, recorded([1.0, 2.0, 3.0])):
         y = np.zeros(4)
-        with pytest.raises(RuntimeError, match=r"requires grad: .* y = y \+ 0 \* x\.sum\(\), or join parts"):
+        with pytest.raises(RuntimeError, match=r"requires grad: .* y = lucid\.numpy\.zeros\(n, like=x\) or"):
             y[1:] = x
-    y = lnp.zeros(4) + 0 * leaf.sum()
+    y = lnp.zeros(4, like=leaf)
     y[1:] = leaf
     (y * lnp.arange(4)).sum().backward()
     assert leaf.grad.tolist() == [1, 2, 3]
+
+
+@pytest.mark.cpu("NumPy's assertions take NumPy's arrays")
+def test_assertions_compare_values():
+    """`testing` looks at the values of recorded arrays; functions that raise get what they were given."""
+    x = lnp.asarray(lucid.tensor([1.0, 2.0], requires_grad=True))
+    lnp.testing.assert_allclose(x, [1, 2])
+    lnp.testing.assert_array_equal([x, x], np.array([[1, 2], [1, 2]]))
+    with pytest.raises(AssertionError, match="Not equal to tolerance"):
+        lnp.testing.assert_allclose(x, desired=np.array([1, 3]))
+    lnp.testing.assert_raises(TypeError, lnp.roots, x)
+
+
+def test_integers_of_recorded_numbers():
+    """`math.floor` and its like give integers, as their slope is 0; other functions of `math` are refused."""
+    x = lnp.asarray(lucid.tensor(-1.5, requires_grad=True))
+    assert (math.floor(x), math.ceil(x), math.trunc(x), int(x), round(x)) == (-2, -1, -1, -1, -2)
+    with pytest.raises(TypeError, match=r"np.sin\(x\) does, for math.sin\(x\)"):
+        math.sin(x)
+
+
+def test_values_and_gradients_are_those_of_the_elements(rng):
+    """Arguments broadcast; branches, numbers and several results are those of each element."""
+    values, other = rng.uniform(0.1, 2, (3, 1)), rng.uniform(0.1, 2, 4)
+    first, second = lucid.tensor(values, requires_grad=True), lucid.tensor(other, requires_grad=True)
+
+    @lnp.vectorize
+    def both(a, b):
+        return (a * lnp.sin(b) if a > b else a + b**2), math.floor(10 * a)
+
+    made, floors = both(first, second)
+    expected = np.where(values > other, values * np.sin(other), values + other**2)
+    np.testing.assert_allclose(made.detach().cpu().numpy(), expected, rtol=1e-12)
+    assert (floors == np.broadcast_to(np.floor(10 * values), (3, 4))).all()
+    weights = rng.standard_normal((3, 4))
+    lnp.sum(made * lnp.array(weights)).backward()
+    of_first = (np.where(values > other, np.sin(other), 1) * weights).sum(1, keepdims=True)
+    of_second = (np.where(values > other, values * np.cos(other), 2 * other) * weights).sum(0)
+    np.testing.assert_allclose(first.grad.cpu().numpy(), of_first, rtol=1e-12)
+    np.testing.assert_allclose(second.grad.cpu().numpy(), of_second, rtol=1e-12)
+
+
+def test_of_numbers_and_dtypes():
+    """A number gives a value; `otypes` names the dtype; what is plain is NumPy's own."""
+    x = lnp.asarray(lucid.tensor(2.0, dtype=lucid.float64, requires_grad=True))
+    doubled = lnp.vectorize(lambda v: v * 2)
+    assert (doubled(x).ndim, doubled(x).item(), doubled(x).requires_grad) == (0, 4.0, True)
+    assert lnp.vectorize(lambda v: v, otypes="f")(x[None]).dtype == np.float32
+    assert type(doubled(np.ones(2))) is np.ndarray
+    with lucid.no_grad():
+        assert not hasattr(doubled(x), "requires_grad")
+
+
+def test_refusals():
+    """What would need arguments apart from their elements is refused by name; no elements are NumPy's error."""
+    x = lnp.asarray(lucid.tensor([1.0, 2.0], requires_grad=True))
+    for function, call in (
+        (lnp.vectorize(lambda v, k: v * k, excluded={1}), lambda f: f(x, 2)),
+        (lnp.vectorize(np.sum, signature="(n)->()"), lambda f: f(x)),
+        (lnp.vectorize(lambda v: v), lambda f: f(v=x)),
+    ):
+        with pytest.raises(TypeError, match=r"numpy.vectorize: .* given by place.*numpy.stack"):
+            call(function)
+    with pytest.raises(ValueError, match="size 0"):
+        lnp.vectorize(lambda v: v)(x[:0])

@@ -112,7 +112,8 @@ class allow_mutation_on_saved_tensors(saved_tensors_hooks):
 
     Notes
     -----
-    Leaves that require grad still refuse in-place changes. The block belongs to the thread.
+    Leaves that require grad still refuse in-place changes. The block belongs to the thread. Arrays that `lucid.numpy`
+    makes inside of it, ``np.zeros(n)``, can be filled with what requires grad.
 
     Examples
     --------
@@ -145,3 +146,8 @@ def keep_saved(*counters: list[int]) -> None:
     for hooks in thread.state.saved_hooks:
         if hooks.before_change is not None:
             hooks.before_change(*counters)
+
+
+def allows_mutation() -> bool:
+    """Return whether this thread is inside of a block of :class:`allow_mutation_on_saved_tensors`."""
+    return any(hooks.before_change is not None for hooks in thread.state.saved_hooks)

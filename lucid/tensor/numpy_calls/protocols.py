@@ -89,7 +89,14 @@ def seen_name(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str,
     return name
 
 
-REMEDIES: dict[str, str] = {}
+REMEDIES = {
+    "bmat": "use numpy.block, and @ for products",
+    "histogram2d": "weights are summed by numpy.bincount",
+    "histogramdd": "weights are summed by numpy.bincount",
+    "lib.stride_tricks.as_strided": "use numpy.lib.stride_tricks.sliding_window_view",
+    "polyfit": "use numpy.linalg.lstsq(numpy.vander(x, deg + 1), y)",
+    "roots": "use numpy.linalg.eigvals of the companion matrix",
+}
 """What to do in place of some functions without a rule, by their names."""
 
 

@@ -1,8 +1,8 @@
-"""Random programs: no silent difference between NumPy and `lucid.numpy`."""
+"""The commands of this folder: random programs without a silent difference, and the page's table."""
 
 import pytest
 
-from tests.numpy import programs
+from tests.numpy import programs, table
 
 
 @pytest.mark.parametrize("part", range(10))
@@ -23,3 +23,9 @@ def test_a_difference_is_seen(monkeypatch):
     assert program.agree(value, value)
     with pytest.raises(programs.Difference):
         program.agree(value, ValueError("no"))
+
+
+def test_the_page_has_the_table_of_today():
+    """Each rule, its parameters and what has none stand in `docs/numpy.md`."""
+    page = table.PAGE.read_text(encoding="utf-8")
+    assert table.written(page) == page, "python -m tests.numpy.table writes it"

@@ -1,0 +1,227 @@
+"""Arrays to be filled: made like a recorded one, they do not require grad until what does is written into them."""
+
+import numpy as np
+import pytest
+
+import lucid
+from lucid import numpy as lnp
+from lucid.autograd.graph import allow_mutation_on_saved_tensors
+from lucid.numpy import border
+from lucid.numpy.creation import CREATED
+from lucid.numpy.writes import apart, array_of
+from tests.device import DEVICE
+from tests.numpy.test_arrays import KEYS
+from tests.tensor.numpy_calls.samples import CALLS, OPERANDS
+
+MAKERS = {
+    "zeros": "np.zeros({shape}{like})", "ones": "np.ones({shape}, float{like})", "empty": "np.empty({shape}{like})",
+    "full": "np.full({shape}, 2.5{like})", "array": "np.array(np.zeros({shape}).tolist(){like})",
+    "list": "np.asarray(np.zeros({shape}).tolist(){like})",
+}  # fmt: skip
+LIKE = {
+    "zeros_like": "np.zeros_like({x}, shape={shape})", "ones_like": "np.ones_like({x}, shape={shape})",
+    "empty_like": "np.empty_like({x}, shape={shape})", "full_like": "np.full_like({x}, 0.5, shape={shape})",
+}  # fmt: skip
+WAYS = [
+    *[(name, text.format(shape="{shape}", like=", like={x}"), False) for name, text in MAKERS.items()],
+    *[(name, text, False) for name, text in LIKE.items()],
+    *[(f"{name} in the block", text.format(shape="{shape}", like=""), True) for name, text in MAKERS.items()],
+    *[(f"{name} of what is plain", text.replace("{x}", "np.zeros(2)"), True) for name, text in LIKE.items()],
+]
+
+
+def leaf_of(values):
+    """Return a tensor that requires grad."""
+    return lucid.tensor(values, requires_grad=True)
+
+
+def is_view(result, array):
+    """Return whether a result has memory of an array."""
+    return apart(array_of(result), (array,)) is not array_of(result)
+
+
+def made(text, shape, x):
+    """Return an array that a maker makes, with numbers in it."""
+    array = eval(text.format(shape=shape, x="x"), {"np": lnp, "x": x})
+    array[...] = 0.5
+    return array
+
+
+@pytest.mark.parametrize(("text", "in_block"), [way[1:] for way in WAYS], ids=[way[0] for way in WAYS])
+def test_an_array_is_filled(text, in_block, rng):
+    """Rows, views of rows and sums are written in a loop: values and gradient are those of the parts put together."""
+    values, weights = rng.standard_normal(4), rng.standard_normal((3, 4))
+    leaf = leaf_of(values)
+    x = lnp.asarray(leaf)
+
+    def fill():
+        y = made(text, (3, 4), x)
+        assert type(y) is lnp.ndarray
+        assert not y.requires_grad
+        assert border.is_to_fill(y * 2 + 1)
+        for k in range(3):
+            row = y[k]
+            row[1:] = lnp.sin(x[1:]) * k
+            row += x
+        y[2, 0] = x[3] ** 2
+        lnp.sum(y * weights).backward()
+        return y
+
+    if in_block:
+        with allow_mutation_on_saved_tensors():
+            y = fill()
+    else:
+        y = fill()
+    expected = 0.5 * (np.arange(4) == 0) + np.arange(3)[:, None] * np.sin(values) * (np.arange(4) > 0) + values
+    expected[2, 0] = values[3] ** 2
+    np.testing.assert_allclose(y.detach().cpu().numpy(), expected, rtol=1e-12)
+    slopes = (np.arange(3)[:, None] * np.cos(values) * (np.arange(4) > 0) + 1) * weights
+    slopes[2, 0] = 0
+    gradient = slopes.sum(0)
+    gradient[3] += weights[2, 0] * 2 * values[3]
+    np.testing.assert_allclose(leaf.grad.cpu().numpy(), gradient, rtol=1e-12)
+
+
+@pytest.mark.cpu("with arrays of NumPy's beside")
+@pytest.mark.parametrize("key", KEYS.values(), ids=KEYS)
+def test_each_index(key, rng):
+    """What is written by an index has its gradient, and the rest keeps its numbers."""
+    expected = np.zeros((3, 4, 5))
+    part = rng.standard_normal(expected[key].shape)
+    leaf = leaf_of(part)
+    y = lnp.zeros((3, 4, 5), like=leaf)
+    y[key] = leaf
+    expected[key] = part
+    np.testing.assert_array_equal(y.detach().numpy(), expected)
+    weights = rng.standard_normal(expected.shape)
+    lnp.sum(y * weights).backward()
+    # of elements that are written twice the last one stays
+    writer = np.full(expected.shape, -1)
+    writer[key] = np.arange(part.size).reshape(part.shape)
+    gradient = np.zeros(part.size)
+    gradient[writer[writer >= 0]] = weights[writer >= 0]
+    np.testing.assert_allclose(leaf.grad.numpy(), gradient.reshape(part.shape), rtol=1e-12)
+
+
+VIEWS = [
+    "y[1:, 2]", "y[::-1][0]", "y[None, :, ::2]", "y.T[1]", "y.reshape(-1)[:4]", "y.reshape(4, 3)[1]", "y.ravel()",
+    "np.transpose(y)", "y.swapaxes(0, 1)[0]", "np.moveaxis(y, 0, -1)", "np.expand_dims(y, 0)", "y[1:2].squeeze()",
+    "np.rollaxis(y, 1)", "next(iter(y))", "y.view()", "y.flat", "np.asarray(y)", "np.asanyarray(y)",
+    "np.ascontiguousarray(y)[1]", "y.T.T[0][1:]", "np.array(y, copy=None)",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_what_is_written_into_a_view_is_in_the_array(view, rng):
+    """A view of an array to be filled is one, too: the array requires grad, and its elements are those of the view."""
+    values = np.zeros((3, 4))
+    y = lnp.zeros_like(leaf_of(values))
+    part, own = eval(view, {"np": lnp, "y": y}), eval(view.replace("y.flat", "y.reshape(-1)"), {"np": np, "y": values})
+    new, weights = rng.standard_normal(own.shape), rng.standard_normal(values.shape)
+    leaf = leaf_of(new)
+    part[...] = leaf
+    own[...] = new
+    np.testing.assert_array_equal(y.detach().cpu().numpy(), values)
+    lnp.sum(y * lnp.asarray(leaf_of(weights).detach())).backward()
+    own[...] = 1
+    values[...] = weights
+    np.testing.assert_array_equal(leaf.grad.cpu().numpy(), own)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", CALLS)
+def test_no_result_takes_a_gradient_away(name, rng):
+    """Of every function: what requires grad is in the array, or refused, where it is written into a view of that."""
+    like = leaf_of(np.zeros(2))
+    for call in CALLS[name]:
+        values = {key: draw(rng) for key, draw in OPERANDS.items()}
+        operands = {key: lnp.array(value, like=like) if np.ndim(value) else value for key, value in values.items()}
+        try:
+            with np.errstate(all="ignore"):
+                results = eval(call, {"np": lnp, **operands})
+        except (TypeError, AttributeError):
+            continue
+        for result in results if isinstance(results, tuple | list) else [results]:
+            arrays = [value for value in operands.values() if border.is_to_fill(value)]
+            shared = [value for value in arrays if hasattr(result, "dtype") and is_view(result, value)]
+            if not shared or not result.size:
+                continue
+            try:
+                result[...] = leaf_of(np.ones(())) * 2
+            except (RuntimeError, TypeError, ValueError):
+                continue
+            assert all(value.requires_grad for value in shared), call
+
+
+@pytest.mark.parametrize("name", sorted(CREATED if DEVICE == "cpu" else CREATED - {"geomspace"}))  # CuPy has none
+def test_every_function_that_makes_arrays_takes_like(name):
+    """Each makes an array to be filled of floats; of integers, without gradients, and after the block a plain one."""
+    arguments = {
+        "arange": (3,), "eye": (3,), "identity": (3,), "tri": (3,), "indices": ((2, 2),), "full": (3, 1),
+        "geomspace": (1, 2, 3), "linspace": (0, 1, 3), "logspace": (0, 1, 3), "array": ([1, 2],), "asarray": ([1, 2],),
+        "asanyarray": ([1, 2],), "ascontiguousarray": (lnp.array([1, 2], np.int32, device=DEVICE),),
+    }.get(name, (3,))  # fmt: skip
+    function = getattr(lnp, name)
+    leaf = leaf_of(np.ones(2))
+    has_like = name not in {"geomspace", "linspace", "logspace", "indices"}
+    if has_like:
+        result = function(*arguments, dtype=np.float32, like=leaf)
+        assert (type(result), result.dtype, result.requires_grad) == (lnp.ndarray, np.float32, False)
+        assert result.device == leaf.device
+        plain = [function(*arguments, dtype=np.int64, like=leaf), function(*arguments, dtype=float, like=leaf.detach())]
+        with lucid.no_grad():
+            plain.append(function(*arguments, dtype=float, like=leaf))
+    else:
+        plain = []
+    with allow_mutation_on_saved_tensors():
+        of_block = function(*arguments, dtype=np.float32)
+        assert border.is_to_fill(of_block[0] if name == "indices" else of_block)
+        plain.append(function(*arguments, dtype=np.int64))
+    plain.append(function(*arguments, dtype=float))
+    assert {type(each) for each in plain} == {type(leaf.array)}
+
+
+def test_memory_of_a_plain_array_is_not_shared():
+    """An array that NumPy hands on as it is stays plain: what is written into another's memory would be lost there."""
+    values = lnp.zeros(3)
+    leaf = leaf_of([1.0, 2.0, 3.0])
+    for function in (lnp.asarray, lnp.asanyarray, lnp.ascontiguousarray):
+        assert function(values, like=leaf) is values
+        with allow_mutation_on_saved_tensors():
+            assert function(values) is values
+    y = lnp.array(values, like=leaf)
+    y[:] = leaf
+    assert values.tolist() == [0, 0, 0]
+    assert y.requires_grad
+
+
+def test_a_program_that_fills_and_changes_runs_in_the_block(rng):
+    """Forward elimination in place, as it is written for NumPy: the gradient of the solution is that of the inverse."""
+
+    def solved(a, b):
+        n = len(b)
+        u, y = np_.zeros((n, n)), np_.zeros(n)
+        u[:] = a
+        y[:] = b
+        for k in range(n):
+            for row in range(k + 1, n):
+                factor = u[row, k] / u[k, k]
+                u[row] -= factor * u[k]
+                y[row] -= factor * y[k]
+        x = np_.empty(n)
+        for k in range(n)[::-1]:
+            x[k] = (y[k] - u[k, k + 1 :] @ x[k + 1 :]) / u[k, k]
+        return x
+
+    a, b, weights = rng.standard_normal((4, 4)) + 4 * np.eye(4), rng.standard_normal(4), rng.standard_normal(4)
+    np_ = np
+    plain = solved(a, b)
+    np_ = lnp
+    first, second = leaf_of(a), leaf_of(b)
+    with allow_mutation_on_saved_tensors():
+        x = solved(lnp.asarray(first), lnp.asarray(second))
+        lnp.sum(x * lnp.array(weights)).backward()
+    np.testing.assert_allclose(x.detach().cpu().numpy(), plain, rtol=1e-12)
+    turned = np.linalg.solve(a.T, weights)
+    np.testing.assert_allclose(second.grad.cpu().numpy(), turned, rtol=1e-10)
+    np.testing.assert_allclose(first.grad.cpu().numpy(), -np.outer(turned, plain), rtol=1e-10)
