@@ -133,7 +133,7 @@ def test_assertions_compare_values():
 
 def test_integers_of_recorded_numbers():
     """`math.floor` and its like give integers, as their slope is 0; other functions of `math` are refused."""
-    x = lnp.asarray(lucid.tensor(-1.5, requires_grad=True))
+    x = recorded(-1.5)
     assert (math.floor(x), math.ceil(x), math.trunc(x), int(x), round(x)) == (-2, -1, -1, -1, -2)
     with pytest.raises(TypeError, match=r"np.sin\(x\) does, for math.sin\(x\)"):
         math.sin(x)
