@@ -38,6 +38,11 @@ class ContentsVersion(list[int]):
         count: int = super().__getitem__(0)
         return count + (contents != self.contents)
 
+    def __setitem__(self, index: Any, value: Any) -> None:
+        # the next look is at the contents after this change
+        super().__setitem__(index, value)
+        self.contents = b""
+
 
 def borrowed(array: Array) -> Any:
     """Return a tensor around an array of somebody else's; changes of the array in place are noticed as a tensor's are.

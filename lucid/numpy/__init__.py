@@ -28,7 +28,7 @@ from lucid.numpy.border import names_of as _names_of
 from lucid.numpy.creation import creating as _creating
 from lucid.numpy.joining import c_, make_diagonal, mgrid, ogrid, r_
 from lucid.numpy.lib import scimath as emath
-from lucid.numpy.vectorize import vectorize
+from lucid.numpy.lib.vectorize import vectorize
 
 __all__ = [
     "autograd", "c_", "emath", "fft", "lib", "linalg", "make_diagonal", "mgrid", "ndarray", "ogrid", "r_", "random",

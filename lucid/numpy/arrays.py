@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from types import GenericAlias
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -12,21 +13,11 @@ from lucid.autograd.recording.mutation import allows_mutation
 from lucid.base import gpu
 from lucid.base.dtype import as_dtype
 from lucid.errors import DtypeError, SettingError
-from lucid.numpy.attributes import (
-    array_of,
-    bytes_of,
-    comparison_of,
-    contains,
-    flags_of,
-    integer_of,
-    number_of,
-    part_of,
-    rounded,
-    words_of,
-)
-from lucid.numpy.border import REDUCTIONS, arrays, called, is_operand, is_to_fill, made, settled, to_fill, ufunc_called
+from lucid.numpy import attributes
+from lucid.numpy.border import REDUCTIONS, called, is_operand, ufunc_called
 from lucid.numpy.keys import has_ellipsis, is_plain_index, is_scalar, on_host, places, plain_key, written_once
 from lucid.numpy.promotion import as_matching, is_array, op_and_dtypes
+from lucid.numpy.results import arrays, is_to_fill, made, settled, to_fill
 from lucid.ops.index import indexing
 from lucid.ops.index.steps import stepped
 from lucid.ops.shape.reshape import clone, ravel
@@ -175,6 +166,7 @@ class ndarray(Tensor, metaclass=_Kind):
     """
 
     __slots__ = ()
+    __class_getitem__: Any = classmethod(cast("Any", GenericAlias))
 
     def __new__(cls, shape: Any, dtype: Any = float, **options: object) -> Any:
         """Return an array of NumPy's without values, as ``numpy.ndarray`` does; it can be filled as ``empty`` can."""
@@ -218,11 +210,11 @@ class ndarray(Tensor, metaclass=_Kind):
         """A view with the last two dimensions exchanged."""
         return self.swapaxes(-1, -2)
 
-    real = part_of("real", "The real part.")  # pyright: ignore[reportIncompatibleMethodOverride]
-    imag = part_of("imag", "The imaginary part; zeros of real numbers.")  # pyright: ignore[reportIncompatibleMethodOverride]
-    flags = property(flags_of)
-    tobytes = bytes_of
-    __contains__ = contains
+    real = attributes.part_of("real", "The real part.")  # pyright: ignore[reportIncompatibleMethodOverride]
+    imag = attributes.part_of("imag", "The imaginary part; zeros of real numbers.")  # pyright: ignore[reportIncompatibleMethodOverride]
+    flags = property(attributes.flags_of)
+    tobytes = attributes.bytes_of
+    __contains__ = attributes.contains
 
     @property
     def flat(self) -> Any:
@@ -296,8 +288,8 @@ class ndarray(Tensor, metaclass=_Kind):
             part = indexing.getitem(ravel(self), places(key, self.array.shape))
         if not part.array.ndim and not has_ellipsis(key):
             part = clone(part)
-        if part.array.ndim and part.origin is not None and is_to_fill(self):
-            # of an array that is still to be filled; what is written into the view is written into that
+        elif part.origin is not None and is_to_fill(self):
+            # what is written into the view is written into the array
             part.__class__ = ndarray
             return part
         return settled(part, ())
@@ -388,12 +380,12 @@ class ndarray(Tensor, metaclass=_Kind):
         del types
         return called(seen_name(func, args, kwargs), func, args, kwargs)
 
-    __array__ = array_of  # pyright: ignore[reportAssignmentType]
-    __float__ = number_of("float", operators.as_float)
-    __complex__ = number_of("complex", operators.as_complex)
-    __floor__ = integer_of(math.floor)
-    __ceil__ = integer_of(math.ceil)
-    __trunc__ = integer_of(math.trunc)
+    __array__ = attributes.array_of  # pyright: ignore[reportAssignmentType]
+    __float__ = attributes.number_of("float", operators.as_float)
+    __complex__ = attributes.number_of("complex", operators.as_complex)
+    __floor__ = attributes.integer_of(math.floor)
+    __ceil__ = attributes.integer_of(math.ceil)
+    __trunc__ = attributes.integer_of(math.trunc)
 
     def __divmod__(self, other: object) -> Any: ...
     def __rdivmod__(self, other: object) -> Any: ...
@@ -408,8 +400,8 @@ class ndarray(Tensor, metaclass=_Kind):
         """Return a single element in a format."""
         return format(on_host(self.detach().array)[()], spec) if not self.array.ndim else super().__format__(spec)
 
-    __str__ = words_of
-    __round__ = rounded
+    __str__ = attributes.words_of
+    __round__ = attributes.rounded
 
 
 class _Flat(ndarray):
@@ -438,7 +430,7 @@ def _give_methods() -> None:
         if symbol != "divmod":
             setattr(ndarray, f"__i{symbol}__", in_place_operator_of(symbol, name))
     for symbol, name in COMPARISONS.items():
-        setattr(ndarray, f"__{symbol}__", comparison_of(symbol, name))
+        setattr(ndarray, f"__{symbol}__", attributes.comparison_of(symbol, name))
     for symbol, name in SIGNS.items():
         setattr(ndarray, f"__{symbol}__", sign_of(name))
     ndarray.__hash__ = object.__hash__

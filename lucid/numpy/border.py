@@ -1,11 +1,8 @@
 """The border between NumPy's functions and the graph: the choice between the two, and the class of results.
 
 A call of which no operand is recorded is NumPy's own, or CuPy's, on plain arrays. Else it is the rule of
-`lucid.tensor.numpy_calls`, with operands of the dtype to which NumPy promotes them. What comes out is an `ndarray` if
-it requires grad, and a plain array if not: on nothing else does its class depend.
-
-Ops make tensors of one class. What an op has just made nobody else holds, so that its class can be exchanged in place,
-which costs 0.1 us; a tensor that was given stays what it was.
+`lucid.tensor.numpy_calls`, with operands of the dtype to which NumPy promotes them. `lucid.numpy.results` has the class
+of what comes out.
 """
 
 from __future__ import annotations
@@ -17,25 +14,26 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.base import TensorBase, wrap
+from lucid.autograd.modes.state import unusual
 from lucid.autograd.recording.mutation import allows_mutation
-from lucid.autograd.recording.views import live_edge
 from lucid.base import gpu
 from lucid.base.arrays import on
-from lucid.base.dtype import DTYPES, dtype
+from lucid.base.dtype import dtype
 from lucid.errors import DeviceError, LucidError
 from lucid.numpy.promotion import (
     is_array,
     op_and_dtypes,
     promoted,
 )
-from lucid.numpy.writes import apart, array_of, counted, is_plain, written
-from lucid.ops.index.indexing import getitem
+from lucid.numpy.results import arrays, is_to_fill, made, new_to_fill, rebuilt, settled, to_fill, view_in
+from lucid.numpy.writes import apart, array_of, counted, shares_memory, written
 from lucid.ops.reduction import extremes, sums
 from lucid.ops.shape.reshape import clone
 from lucid.tensor.numpy_calls.definition import Rule, applied, bound
 from lucid.tensor.numpy_calls.methods import by_name
 from lucid.tensor.numpy_calls.operands import (
     WEAK,
+    NumpyCallError,
     any_recorded,
     is_sequence,
     numpy_dtype,
@@ -68,26 +66,6 @@ OTHERS: dict[str, Rule | None] = {}
 
 FILLED = {"copy", "empty_like", "full_like", "ones_like", "zeros_like"}
 """Functions that make an array like a recorded one, into which what is recorded may be written."""
-
-VIEWS = {
-    "asanyarray", "asarray", "ascontiguousarray", "array", "expand_dims", "moveaxis", "ravel", "reshape", "rollaxis",
-    "squeeze", "swapaxes", "transpose",
-}  # fmt: skip
-"""Functions that may make a view of an array to be filled, which is one, too."""
-
-
-CAN_REQUIRE_GRAD = frozenset([each.numpy for each in DTYPES.values() if each.is_floating_point or each.is_complex])
-"""NumPy's dtypes of which an array can hold what requires grad."""
-
-
-class _Arrays:
-    """The class of recorded arrays here; `lucid.numpy.arrays` sets its own."""
-
-    kind: type[TensorBase] = TensorBase
-
-
-arrays = _Arrays()
-
 
 REDUCTIONS = {"max": extremes.amax, "mean": sums.mean, "min": extremes.amin, "sum": sums.sum}
 """By the names of NumPy's reductions the ops that these are of real floating-point numbers, over an axis or all."""
@@ -221,12 +199,10 @@ def cupys(name: str) -> str:
 def called(name: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Return the result of a function of NumPy's: recorded if one of its operands is."""
     if not kwargs and PLAIN.issuperset(map(type, args)):
-        return function(*args)
+        result = function(*args)
+        return new_to_fill(result, args) if unusual and allows_mutation() else result
     if not any_recorded(args) and not (kwargs and any_recorded(kwargs.values())):
-        if name in VIEWS and args and is_to_fill(args[0]):
-            # what is written into the view is written into the array
-            return to_fill(applied(name, function, args, kwargs, numpy_dtype))
-        return following(computed(name, function, args, kwargs), (*args, *kwargs.values()))
+        return following(name, function, args, kwargs)
     if name in ABOUT or name in CONSTANT:
         return computed(name, function, args, kwargs)
     if name in RULES:
@@ -245,14 +221,15 @@ def ufunc_called(
         inputs, options = by_name(ufunc, method, inputs, options)
     if not options and method == "__call__":
         if PLAIN.issuperset(map(type, inputs)):
-            return ufunc(*inputs)
+            result = ufunc(*inputs)
+            return new_to_fill(result, inputs) if unusual and allows_mutation() else result
         if (result := by_op(ufunc, inputs)) is not None:
             return result
     constant = ufunc.__name__ in CONSTANT_UFUNCS and options.get("out") is None
     if constant or (not any_recorded(inputs) and not (options and any_recorded(options.values()))):
         name = above + (ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}")
-        result = computed(name, ufunc if method == "__call__" else getattr(ufunc, method), inputs, options)
-        return following(result, inputs) if options.get("out") is None else result
+        function = ufunc if method == "__call__" else getattr(ufunc, method)
+        return following(name, function, inputs, options)
     if method == "outer":
         like = next(tensors_in(inputs))
         inputs = tuple([operand(x, like, strong=True) for x in inputs])
@@ -276,27 +253,6 @@ def by_op(ufunc: np.ufunc, inputs: tuple[Any, ...]) -> Any:
 
 
 # ---- out ----
-
-
-def settled(result: Any, arguments: Iterable[Any]) -> Any:
-    """Return results as an `ndarray` if they require grad, else as plain arrays.
-
-    If one of the `arguments` is returned, the result is a view of it.
-    """
-    if isinstance(result, TensorBase):
-        if live_edge(result) is None:
-            array: Any = result.array
-            return array[()] if type(array) is np.ndarray and not array.ndim else array
-        if type(result) is arrays.kind:
-            return result
-        if any(result is value for value in arguments):
-            result = getitem(result, ...)  # pyright: ignore[reportArgumentType]
-        result.__class__ = arrays.kind
-        return result
-    if is_sequence(result):
-        made_of = [settled(each, arguments) for each in result]
-        return result.__class__(*made_of) if hasattr(result, "_fields") else result.__class__(made_of)
-    return result
 
 
 def names_of(
@@ -335,40 +291,49 @@ def names_of(
     return get, names
 
 
-def is_to_fill(value: object) -> bool:
-    """Return whether a value is an `ndarray` that can be filled: nothing that requires grad was written so far."""
-    return type(value) is arrays.kind and live_edge(value) is None
+def following(name: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Return a function's result of plain values; of an array to be filled new arrays and views can be filled, too.
+
+    Raises
+    ------
+    NumpyCallError
+        If it is a view of such an array, and no rule gives it: neither would have the gradient of the other.
+    """
+    result = computed(name, function, args, kwargs)
+    operands = (*args, *kwargs.values())
+    filled = [x for x in tensors_in(operands) if is_to_fill(x)]
+    for x in filled:
+        if result is array_of(x):
+            return x
+    if not any(shares_memory(each, filled) for each in (result if is_sequence(result) else (result,))):
+        return new_to_fill(result, operands) if filled or (unusual and allows_mutation()) else result
+    if name in RULES and not is_sequence(result):
+        return checked_view(name, applied(name, function, args, kwargs, numpy_dtype), filled)
+
+    def part(each: Any) -> Any:
+        # of a rule's several views, as of `split`, none could be written into
+        return checked_view(name, view_in(each, filled), filled) if shares_memory(each, filled) else to_fill(each)
+
+    return rebuilt(result, [part(each) for each in result]) if is_sequence(result) else part(result)
 
 
-def to_fill(array: object) -> Any:
-    """Return a new array as an `ndarray` without a gradient so far, to be filled; integers as a plain array."""
-    values: Any = array_of(array)
-    if not (is_plain(values) and values.ndim and values.dtype in CAN_REQUIRE_GRAD):
-        return settled(array, ())
-    result: Any = array if isinstance(array, TensorBase) else wrap(array)
-    result.__class__ = arrays.kind
-    return result
+def checked_view(name: str, view: object, filled: list[Any]) -> Any:
+    """Return a view of arrays to be filled as another such array.
 
-
-def following(result: object, operands: tuple[object, ...]) -> Any:
-    """Return results of plain values: new arrays that are made of one to be filled can be filled, too."""
-    if not any(map(is_to_fill, tensors_in(operands))):
-        return result
-    if is_sequence(result):
-        made_of = [following(each, operands) for each in result]
-        return result.__class__(*made_of) if hasattr(result, "_fields") else result.__class__(made_of)
-    return to_fill(result) if apart(result, tuple(tensors_in(operands))) is result else result
+    Raises
+    ------
+    NumpyCallError
+        If it is none: what is written into one of both would be missing in the other.
+    """
+    if not (isinstance(view, TensorBase) and shares_memory(view, filled)):
+        raise NumpyCallError(
+            f"{name}: gives a view of an array that is to be filled, and what is written into one of both would be "
+            "missing in the other: fill it before, or use numpy.copy(x)"
+        )
+    return to_fill(view)
 
 
 LIBRARIES = {"numpy": "NumPy's", "scipy": "SciPy's"}
-
-
-def made(result: Any, *operands: object) -> Any:
-    """Return the new result of an op, as `settled` of one tensor that is no view."""
-    if result.edge is None:
-        return to_fill(result) if any(map(is_to_fill, operands)) else settled(result, ())
-    result.__class__ = arrays.kind
-    return result
 
 
 def wrapped(name: str, function: Callable[..., Any]) -> Callable[..., Any]:

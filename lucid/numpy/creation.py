@@ -9,20 +9,9 @@ from lucid.autograd.base import TensorBase, wrap
 from lucid.autograd.recording.mutation import allows_mutation
 from lucid.base import gpu
 from lucid.base.device import as_device, device_of
-from lucid.numpy.border import (
-    VIEWS,
-    any_recorded,
-    array_on_device,
-    called,
-    computed,
-    is_to_fill,
-    on_device,
-    plain,
-    settled,
-    to_fill,
-    wrapped,
-)
-from lucid.numpy.writes import apart
+from lucid.numpy.border import any_recorded, array_on_device, called, computed, on_device, plain, wrapped
+from lucid.numpy.results import is_to_fill, settled, to_fill
+from lucid.numpy.writes import shares_memory
 from lucid.tensor.numpy_calls.operands import is_recorded, is_sequence
 
 if TYPE_CHECKING:
@@ -49,8 +38,7 @@ def creating(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def create(*args: object, device: Any = None, like: object = None, **kwargs: object) -> Any:
-        is_made_of = name in VIEWS and args and is_to_fill(args[0])
-        if is_made_of or any_recorded(args) or any_recorded(kwargs.values()):
+        if (args and is_to_fill(args[0])) or any_recorded(args) or any_recorded(kwargs.values()):
             made = called(name, function, args, kwargs)
             return made if device is None else lying_on(device, made)
         if device is None and isinstance(like, TensorBase):
@@ -59,7 +47,7 @@ def creating(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
             kwargs["like"] = like
         args, kwargs = plain(args), {key: plain(value) for key, value in kwargs.items()}
         made = plain_of(args, device, kwargs)
-        if (allows_mutation() or is_recorded(like)) and apart(made, args) is made:
+        if (allows_mutation() or is_recorded(like)) and not shares_memory(made, args):
             return to_fill(made)
         return made
 

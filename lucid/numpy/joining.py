@@ -7,7 +7,8 @@ from typing import Any, cast
 import numpy as np
 
 from lucid.autograd.base import TensorBase
-from lucid.numpy.border import any_recorded, called, computed, plain, settled
+from lucid.numpy.border import any_recorded, called, following, plain
+from lucid.numpy.results import settled
 from lucid.ops.shape.diagonal import diag_embed
 from lucid.tensor.numpy_calls.operands import operand
 from lucid.tensor.numpy_calls.rules.places import selected
@@ -29,7 +30,7 @@ class Joining(ByIndex):
     def __getitem__(self, key: object) -> Any:
         parts = cast("Any", key if type(key) is tuple else (key,))
         if not any_recorded(parts) and not any(map(is_recorded_range, parts)):
-            return computed(f"{self.name}.__getitem__", self.numpys.__getitem__, cast("Any", (plain_ranges(key),)), {})
+            return following(f"{self.name}.__getitem__", self.numpys.__getitem__, (plain_ranges(key),), {})
         parts = [range_of(part) if isinstance(part, slice) else part for part in parts]
         moved = {str(k): part for k, part in enumerate(parts) if not isinstance(part, str)}
 
@@ -45,7 +46,7 @@ class Grids(ByIndex):
     def __getitem__(self, key: Any) -> Any:
         parts = ranges_in(key)
         if not any(map(is_recorded_range, parts)):
-            return self.numpys[plain_ranges(key)]
+            return following(f"{self.name}.__getitem__", self.numpys.__getitem__, (plain_ranges(key),), {})
         dtype = np.result_type(*[number for part in parts for number in numbers_of(part)])
         lines = [called("asarray", np.asarray, (range_of(part), dtype), {}) for part in parts]
         if type(key) is not tuple:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from lucid.autograd.recording.mutation import allows_mutation
 from lucid.base import gpu
 from lucid.base.device import get_default_device
-from lucid.numpy.border import any_recorded, names_of, on_device, plain, to_fill
+from lucid.numpy.border import any_recorded, names_of, on_device, plain
+from lucid.numpy.results import to_fill
 from lucid.numpy.writes import counted, written
 from lucid.tensor.numpy_calls.operands import NumpyCallError
 

@@ -14,10 +14,10 @@ from lucid.base import gpu
 from lucid.base.arrays import copied, namespace
 from lucid.ops.shape.reshape import clone
 from lucid.tensor.numpy_calls.definition import parameters_of
-from lucid.tensor.numpy_calls.operands import tensors_in
+from lucid.tensor.numpy_calls.operands import is_sequence, tensors_in
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
+    from collections.abc import Callable, Generator, Iterable
 
 WRITES = {
     "copyto": "dst", "fill_diagonal": "a", "place": "arr", "put": "a", "put_along_axis": "arr", "putmask": "a",
@@ -91,12 +91,20 @@ def apart(result: Any, arguments: tuple[Any, ...]) -> Any:
     """Return results of a function that gives no views, copied if they share memory with an argument."""
     if type(result) is tuple:
         return tuple([apart(each, arguments) for each in cast("tuple[Any, ...]", result)])
-    is_tensor, array = isinstance(result, TensorBase), array_of(result)
-    if is_plain(array):
-        for x in map(array_of, arguments):
-            if type(x) is type(array) and namespace(array).may_share_memory(array, x):
-                return clone(result) if is_tensor else copied(array)
-    return result
+    if not shares_memory(result, arguments):
+        return result
+    return clone(cast("Any", result)) if isinstance(result, TensorBase) else copied(result)
+
+
+def shares_memory(result: object, arguments: Iterable[object]) -> bool:
+    """Return whether an array lies in the memory of an argument, or of an entry of one."""
+    array = array_of(result)
+    return is_plain(array) and any(
+        shares_memory(array, x)
+        if is_sequence(x)
+        else type(x) is type(array) and namespace(array).may_share_memory(array, x)
+        for x in map(array_of, arguments)
+    )
 
 
 def is_plain(value: object) -> bool:

@@ -19,7 +19,7 @@ import lucid
 from lucid import numpy as lnp
 from lucid.base import gpu
 from lucid.errors import DtypeError, InplaceError
-from lucid.numpy.border import is_to_fill
+from lucid.numpy.results import is_to_fill
 from lucid.tensor.numpy_calls.operands import NumpyCallError
 from tests.device import DEVICE
 
@@ -84,7 +84,7 @@ class Program:
         """Keep a result of NumPy's on both sides; of those that do not require grad one half can be filled."""
         name = f"a{len(self.here)}"
         value = np.array(value)
-        to_fill = not recorded and bool(self.rng.random() < 0.5)
+        to_fill = not recorded and value.ndim and bool(self.rng.random() < 0.5)
         # what no dimension is left of is a scalar of NumPy's, as results are
         self.here[name] = value[()] if recorded else value
         self.there[name] = made(value, recorded=recorded, to_fill=to_fill)

@@ -6,9 +6,10 @@ import pytest
 import lucid
 from lucid import numpy as lnp
 from lucid.autograd.graph import allow_mutation_on_saved_tensors
-from lucid.numpy import border
+from lucid.errors import InplaceError
+from lucid.numpy import results
 from lucid.numpy.creation import CREATED
-from lucid.numpy.writes import apart, array_of
+from lucid.numpy.writes import shares_memory
 from tests.device import DEVICE
 from tests.numpy.test_arrays import KEYS
 from tests.tensor.numpy_calls.samples import CALLS, OPERANDS
@@ -35,11 +36,6 @@ def leaf_of(values):
     return lucid.tensor(values, requires_grad=True)
 
 
-def is_view(result, array):
-    """Return whether a result has memory of an array."""
-    return apart(array_of(result), (array,)) is not array_of(result)
-
-
 def made(text, shape, x):
     """Return an array that a maker makes, with numbers in it."""
     array = eval(text.format(shape=shape, x="x"), {"np": lnp, "x": x})
@@ -58,7 +54,7 @@ def test_an_array_is_filled(text, in_block, rng):
         y = made(text, (3, 4), x)
         assert type(y) is lnp.ndarray
         assert not y.requires_grad
-        assert border.is_to_fill(y * 2 + 1)
+        assert results.is_to_fill(y * 2 + 1)
         for k in range(3):
             row = y[k]
             row[1:] = lnp.sin(x[1:]) * k
@@ -107,7 +103,18 @@ VIEWS = [
     "y[1:, 2]", "y[::-1][0]", "y[None, :, ::2]", "y.T[1]", "y.reshape(-1)[:4]", "y.reshape(4, 3)[1]", "y.ravel()",
     "np.transpose(y)", "y.swapaxes(0, 1)[0]", "np.moveaxis(y, 0, -1)", "np.expand_dims(y, 0)", "y[1:2].squeeze()",
     "np.rollaxis(y, 1)", "next(iter(y))", "y.view()", "y.flat", "np.asarray(y)", "np.asanyarray(y)",
-    "np.ascontiguousarray(y)[1]", "y.T.T[0][1:]", "np.array(y, copy=None)",
+    "np.ascontiguousarray(y)[1]", "y.T.T[0][1:]", "np.array(y, copy=None)", "np.split(y, 3)[1]", "np.hsplit(y, 2)[0]",
+    "np.vsplit(y, 3)[2]", "np.array_split(y, 2)[0]", "np.flip(y)", "np.flipud(y)", "np.fliplr(y)", "np.rot90(y)",
+    "np.real(y)", "y.real", "np.atleast_1d(y)", "np.atleast_3d(y, [1.0])[0]", "np.permute_dims(y, (1, 0))", "y.mT",
+    "np.matrix_transpose(y)", "np.require(y, requirements='C')", "np.asarray_chkfinite(y)", "np.unstack(y)[1]",
+    "np.nan_to_num(y, copy=False)", "np.real_if_close(y)", "y[1, 2, ...]", "np.add(y, 0, out=y)", "np.squeeze(y[0])",
+    "np.reshape(y.T, (12,), order='F')", "y.astype(float, copy=False)", "np.swapaxes(y, 0, 1)",
+    "np.einsum('ij->ji', y)",
+]  # fmt: skip
+READ_ONLY = [
+    "np.diagonal(y)", "y.diagonal(1)", "np.linalg.diagonal(y)", "np.broadcast_to(y, (2, 3, 4))",
+    "np.lib.stride_tricks.sliding_window_view(y, 2, axis=0)", "np.broadcast_arrays(y, 0.0)[0]",
+    *(["np.diag(y)"] if DEVICE == "cpu" else []),  # CuPy's is a copy
 ]  # fmt: skip
 
 
@@ -128,29 +135,69 @@ def test_what_is_written_into_a_view_is_in_the_array(view, rng):
     np.testing.assert_array_equal(leaf.grad.cpu().numpy(), own)
 
 
+@pytest.mark.parametrize("view", [*VIEWS, *READ_ONLY])
+def test_a_view_has_what_is_written_into_the_array(view, rng):
+    """A view that was taken before has the new values, and their gradient."""
+    values, new = np.zeros((3, 4)), rng.standard_normal((3, 4))
+    y, leaf = lnp.zeros_like(leaf_of(values)), leaf_of(new)
+    part, own = eval(view, {"np": lnp, "y": y}), eval(view.replace("y.flat", "y.reshape(-1)"), {"np": np, "y": values})
+    y[:, 1:] = leaf[:, 1:]
+    values[:, 1:] = new[:, 1:]
+    np.testing.assert_array_equal(part.detach().cpu().numpy(), own)
+    weights = rng.standard_normal(own.shape)
+    lnp.sum(part * lnp.asarray(leaf_of(weights).detach())).backward()
+    expected = np.zeros((3, 4))
+    for place in np.ndindex(values.shape):
+        if place[1]:
+            values[...] = 0
+            values[place] = 1
+            expected[place] = np.sum(own * weights)
+    np.testing.assert_allclose(leaf.grad.cpu().numpy(), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("view", [*VIEWS, "np.nditer(y, op_flags=['readwrite']).operands[0]", "np.asarray(y.detach())"])
+@pytest.mark.parametrize("in_block", [True, False])
+@pytest.mark.cpu("NumPy's own views")
+def test_a_view_is_not_written_to_unseen(view, in_block):
+    """What a gradient needs of the array is kept in the block, and missed outside, also where NumPy writes to it."""
+    leaf = leaf_of(np.array([[1.0, 2.0, 3.0, 4.0]] * 3))
+
+    def steps():
+        y, loss = lnp.ones_like(leaf), 0
+        part = eval(view, {"np": lnp, "y": y})
+        for k in range(3):
+            part[...] = k + 1.0
+            loss = loss + lnp.sum(y * leaf)
+        loss.backward()
+
+    if in_block:
+        with allow_mutation_on_saved_tensors():
+            steps()
+        touched = np.ones((3, 4))
+        own = eval(view.replace("y.flat", "y.reshape(-1)").replace(".detach()", ""), {"np": np, "y": touched})
+        own[...] = 2
+        np.testing.assert_array_equal(leaf.grad.numpy(), 3 * touched)
+    else:
+        with pytest.raises(InplaceError):
+            steps()
+
+
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", CALLS)
 def test_no_result_takes_a_gradient_away(name, rng):
-    """Of every function: what requires grad is in the array, or refused, where it is written into a view of that."""
+    """Of every function: what has memory of an array to be filled can be filled, too, or is refused by name."""
     like = leaf_of(np.zeros(2))
     for call in CALLS[name]:
         values = {key: draw(rng) for key, draw in OPERANDS.items()}
         operands = {key: lnp.array(value, like=like) if np.ndim(value) else value for key, value in values.items()}
         try:
             with np.errstate(all="ignore"):
-                results = eval(call, {"np": lnp, **operands})
+                made = eval(call, {"np": lnp, **operands})
         except (TypeError, AttributeError):
             continue
-        for result in results if isinstance(results, tuple | list) else [results]:
-            arrays = [value for value in operands.values() if border.is_to_fill(value)]
-            shared = [value for value in arrays if hasattr(result, "dtype") and is_view(result, value)]
-            if not shared or not result.size:
-                continue
-            try:
-                result[...] = leaf_of(np.ones(())) * 2
-            except (RuntimeError, TypeError, ValueError):
-                continue
-            assert all(value.requires_grad for value in shared), call
+        filled = [value for value in operands.values() if results.is_to_fill(value)]
+        for result in made if isinstance(made, tuple | list) else [made]:
+            assert results.is_to_fill(result) or not shares_memory(result, filled), call
 
 
 @pytest.mark.parametrize("name", sorted(CREATED if DEVICE == "cpu" else CREATED - {"geomspace"}))  # CuPy has none
@@ -175,10 +222,35 @@ def test_every_function_that_makes_arrays_takes_like(name):
         plain = []
     with allow_mutation_on_saved_tensors():
         of_block = function(*arguments, dtype=np.float32)
-        assert border.is_to_fill(of_block[0] if name == "indices" else of_block)
+        assert results.is_to_fill(of_block[0] if name == "indices" else of_block)
         plain.append(function(*arguments, dtype=np.int64))
     plain.append(function(*arguments, dtype=float))
     assert {type(each) for each in plain} == {type(leaf.array)}
+
+
+MADE_IN_THE_BLOCK = [
+    "np.r_[0.0:3.0]", "np.c_[0.0:3.0, 1.0:4.0]", "np.mgrid[0:3:1.0]", "np.hanning(4)", "np.fft.fftfreq(4)",
+    "np.vander(np.array([1.0, 2.0]))", "np.sin(plain)", "np.linalg.inv(plain)", "np.random.randn(3)", "np.copy(plain)",
+    "np.stack([plain, plain])", "np.ndarray((2, 2))", "np.zeros(3) + 1", "np.zeros(3) @ np.eye(3)", "np.zeros(())",
+    "np.linalg.svd(plain)[0]", "np.meshgrid(np.arange(2.0), np.arange(3.0))[0]",
+    "np.where(plain > 0, plain, 1.0)", "np.random.uniform(0.0, 1.0, 3)",
+]  # fmt: skip
+
+
+@pytest.mark.cpu("with plain arrays of NumPy's")
+@pytest.mark.parametrize("call", MADE_IN_THE_BLOCK)
+def test_what_is_made_in_the_block_can_be_filled(call):
+    """Results of functions of plain arrays, too, and they hold what is written; outside they are plain."""
+    names = {"np": lnp, "plain": np.eye(2)}
+    outside = eval(call, names)
+    leaf = leaf_of(np.full((), 2.0))
+    with allow_mutation_on_saved_tensors():
+        y = eval(call, names)
+        assert results.is_to_fill(y)
+        y[...] = leaf * 3
+        lnp.sum(y).backward()
+    assert not results.is_to_fill(outside)
+    assert leaf.grad.item() == 3 * max(1, np.size(outside))
 
 
 def test_memory_of_a_plain_array_is_not_shared():

@@ -24,8 +24,8 @@ from lucid.base.memory import writeable
 from lucid.errors import DtypeError, SettingError
 from lucid.func.derivatives import Run
 from lucid.func.trees import leaves, matching
-from lucid.numpy.border import arrays, settled
 from lucid.numpy.promotion import is_array
+from lucid.numpy.results import arrays, settled
 from lucid.ops.base.promotion import cast_to
 from lucid.ops.elementwise.complex import conj
 from lucid.ops.index.indexing import getitem

@@ -20,7 +20,8 @@ from lucid.base import gpu
 from lucid.base.arrays import asarray, on
 from lucid.base.device import device_of
 from lucid.errors import DeviceError
-from lucid.numpy.border import OTHERS, plain, settled
+from lucid.numpy.border import OTHERS, plain
+from lucid.numpy.results import settled
 from lucid.numpy.writes import is_plain
 from lucid.tensor.numpy_calls.definition import Rule
 from lucid.tensor.numpy_calls.operands import NumpyCallError

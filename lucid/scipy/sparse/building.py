@@ -13,8 +13,9 @@ from lucid.base.arrays import asarray, namespace, on
 from lucid.base.device import device_of
 from lucid.base.dtype import as_dtype, dtype
 from lucid.errors import ArgumentError
-from lucid.numpy.border import plain, settled
+from lucid.numpy.border import plain
 from lucid.numpy.promotion import is_array
+from lucid.numpy.results import settled
 from lucid.ops.base.promotion import cast_to
 from lucid.scipy.sparse.operands import MatrixSizeError, array_like, no_rule, sums_at, taken
 from lucid.scipy.sparse.pattern import Pattern, library

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 from lucid import numpy as lnp
 from lucid.base import gpu
 from lucid.base.arrays import namespace, on
-from lucid.numpy.border import plain, settled
+from lucid.numpy.border import plain
+from lucid.numpy.results import settled
 from lucid.scipy.sparse.base import issparse, plain_matrix, recorded_in, wrapped
 from lucid.scipy.sparse.building import canonical, converted, of_dense
 from lucid.scipy.sparse.functions import called

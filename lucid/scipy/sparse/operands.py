@@ -14,8 +14,9 @@ from lucid.base.arrays import asarray, on, zeros_beside
 from lucid.base.device import device_of
 from lucid.base.dtype import as_dtype
 from lucid.errors import DeviceError, DtypeError, ShapeError
-from lucid.numpy.border import array_on_device, plain, settled
+from lucid.numpy.border import array_on_device, plain
 from lucid.numpy.promotion import is_array
+from lucid.numpy.results import settled
 from lucid.ops.base.promotion import cast_to
 from lucid.ops.index.index_select import index_add, index_select
 from lucid.scipy.sparse.products import Product

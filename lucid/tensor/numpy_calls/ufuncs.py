@@ -371,8 +371,8 @@ def what_to_do(ufunc: np.ufunc, inputs: tuple[Any, ...], options: dict[str, Any]
     out = options.get("out")
     if "where" in options:
         return ", which records all elements: choose from the result, np.where(mask, result, otherwise)"
-    if isinstance(out, tuple) and out[0] is inputs[0]:  # what NumPy makes of a += x
-        sign = OPERATORS.get(ufunc.__name__, "...")
+    sign = OPERATORS.get(ufunc.__name__)
+    if sign and isinstance(out, tuple) and out[0] is inputs[0]:  # what NumPy makes of a += x
         return f": a {sign}= x would write it into a plain array, which records nothing: a = a {sign} x"
     if "out" in options:
         return ": NumPy does not record what it writes into an array: assign the result"

@@ -19,6 +19,7 @@ from lucid.base.dtype import dtype_of
 from lucid.base.gpu import is_gpu_array
 from lucid.ops.base.promotion import cast_to
 from lucid.ops.index.indexing import getitem, setitem
+from lucid.ops.shape.diagonal import diagonal
 from lucid.ops.shape.joining import cat
 from lucid.ops.shape.reshape import ravel
 from lucid.tensor.numpy_calls.definition import enter, rule
@@ -104,11 +105,16 @@ enter_moving("block", "+arrays", "arrays")
 enter_moving("choose", "a +choices mode", "choices", weak="choices")
 enter_moving("compress", "+condition *a axis", "a")
 enter_moving("delete", "*arr obj axis", "arr")
-enter_moving("diag", "*v k", "v")
 enter_moving("diagflat", "*v k", "v")
 enter_moving("extract", "+condition *arr", "arr")
 enter_moving("resize", "*a new_shape", "a")
 enter_moving("select", "+condlist +choicelist +default", "choicelist default", weak="choicelist")
+
+
+@rule("diag", "*v k")
+def matrix_or_diagonal(v: Tensor, k: int = 0) -> Any:
+    """Return ``numpy.diag``: a matrix of a vector; of a matrix a view of its diagonal."""
+    return diagonal(v, k) if v.array.ndim == 2 else selected(np.diag, {"v": v, "k": k}, {"v"})
 
 
 def check_cast(name: str, into: Tensor, value: object, casting: str) -> None:

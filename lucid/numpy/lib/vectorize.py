@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from lucid.numpy.border import any_recorded, called, plain
+from lucid.numpy.border import any_recorded, array_on_device, called, plain
 from lucid.tensor.numpy_calls.operands import NumpyCallError
 
 
@@ -41,7 +41,7 @@ class vectorize(np.vectorize):  # pyright: ignore[reportIncompatibleVariableOver
     def __call__(self, *args: object, **kwargs: object) -> Any:
         """Return the results of all elements, as one array or a tuple of some."""
         if not any_recorded(args) and not any_recorded(kwargs.values()):
-            return super().__call__(*plain(args), **{key: plain(value) for key, value in kwargs.items()})
+            return self._plain(args, kwargs)
         if kwargs or self.excluded or self.signature is not None:
             raise NumpyCallError(
                 "numpy.vectorize: with what requires grad arguments are given by place, without excluded and "
@@ -52,7 +52,7 @@ class vectorize(np.vectorize):  # pyright: ignore[reportIncompatibleVariableOver
         function: Any = self.pyfunc
         results = [function(*[array[place] for array in grid]) for place in np.ndindex(shape)]
         if not results:
-            return super().__call__(*plain(args))
+            return self._plain(args, {})
         columns = list(zip(*results, strict=True)) if isinstance(results[0], tuple) else [results]
         dtypes: Any = self.otypes or (None,) * len(columns)
         made = [
@@ -60,3 +60,13 @@ class vectorize(np.vectorize):  # pyright: ignore[reportIncompatibleVariableOver
             for column, dtype in zip(columns, dtypes, strict=True)
         ]
         return tuple(made) if isinstance(results[0], tuple) else made[0]
+
+    def _plain(self, args: tuple[object, ...], kwargs: dict[str, object]) -> Any:
+        """Return NumPy's own result of plain values."""
+        args, kwargs = plain(args), {key: plain(value) for key, value in kwargs.items()}
+        if array_on_device((*args, *kwargs.values())) is not None:
+            raise NumpyCallError(
+                "numpy.vectorize: a function of Python's is not called for elements on a device, where none requires "
+                "grad: use cupy.vectorize(f), or x.get()"
+            )
+        return super().__call__(*args, **kwargs)
