@@ -14,7 +14,7 @@ from lucid.base import gpu
 from lucid.base.dtype import as_dtype
 from lucid.errors import DtypeError, SettingError
 from lucid.numpy import attributes
-from lucid.numpy.border import REDUCTIONS, called, is_operand, ufunc_called
+from lucid.numpy.border import REDUCTIONS, called, is_operand, plain, ufunc_called
 from lucid.numpy.keys import has_ellipsis, is_plain_index, is_scalar, on_host, places, plain_key, written_once
 from lucid.numpy.promotion import as_matching, is_array, op_and_dtypes
 from lucid.numpy.results import arrays, is_to_fill, made, settled, to_fill
@@ -30,7 +30,6 @@ from lucid.tensor.tensor import Tensor
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from lucid.tensor.numpy_calls.operands import Axis
 
 OPERATORS = {
     "add": "add", "sub": "subtract", "mul": "multiply", "truediv": "divide", "floordiv": "floor_divide",
@@ -130,6 +129,10 @@ def in_place_operator_of(symbol: str, name: str) -> Callable[[Any, Any], Any]:
                 raise DtypeError(
                     f"{symbol}: a result of {theirs} cannot be written into an array of {own}: use astype()"
                 )
+            if np.result_type(own, theirs) != own:
+                # computed in the wider dtype, and rounded when it is written
+                self[...] = unchanged(self, other)
+                return self
             if theirs != own:
                 other = called("astype", np.astype, (other, own), {})
         return change(self, other)
@@ -326,25 +329,26 @@ class ndarray(Tensor, metaclass=_Kind):
         """Write a number into all elements."""
         self[...] = value
 
-    def sort(self, axis: int = -1, **settings: object) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Sort in place along an axis."""
-        self[...] = called("sort", np.sort, (self, axis), settings)
+    def sort(self, *args: object, **settings: object) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Sort in place along an axis, the last one if it is left out."""
+        self[...] = called("sort", np.sort, (self, *args), settings)
 
-    def partition(self, kth: Any, axis: int = -1) -> None:
+    def partition(self, *args: object, **settings: object) -> None:
         """Bring the elements in place as ``numpy.partition`` does."""
-        self[...] = called("partition", np.partition, (self, kth, axis), {})
+        self[...] = called("partition", np.partition, (self, *args), settings)
 
-    def compress(self, condition: Any, axis: Axis = None) -> Any:
+    def compress(self, condition: object, *args: object, **settings: object) -> Any:
         """Return the parts with a true condition."""
-        return called("compress", np.compress, (condition, self, axis), {})
+        return called("compress", np.compress, (condition, self, *args), settings)
 
     def clip(self, min: object = None, max: object = None, out: object = None, **settings: object) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Return ``numpy.clip`` of this array; a bound that is None is none."""
         return called("clip", np.clip, (self, min, max, out), settings)
 
-    def conj(self) -> Any:
+    def conj(self, *args: object, **settings: object) -> Any:
         """Return the conjugate; real numbers as they are."""
-        return self if self.array.dtype.kind == "f" else ufunc_called(np.conjugate, "__call__", (self,), {})
+        is_real = self.array.dtype.kind == "f" and not args and not settings
+        return self if is_real else ufunc_called(np.conjugate, "__call__", (self, *args), settings)
 
     conjugate = conj
 
@@ -411,12 +415,16 @@ class _Flat(ndarray):
     owner: ndarray
 
     def __getitem__(self, key: object) -> Any:
+        if not self.owner.array.flags.c_contiguous:  # of which this is a copy
+            return self.owner[np.unravel_index(places(key, (self.array.size,)), self.owner.array.shape)]
         part = super().__getitem__(key)
         return called("copy", np.copy, (part,), {}) if part.ndim else part
 
-    def __setitem__(self, key: Any, value: Any) -> None:
-        if not self.owner.array.flags.c_contiguous:  # of which this is a copy
-            taken: Any = places(key, (self.array.size,))
+    def __setitem__(self, key: object, value: object) -> None:
+        taken = places(key, (self.array.size,))
+        if np.ndim(plain(value)):  # repeated, or cut off
+            value = called("resize", np.resize, (value, taken.shape), {})
+        if not self.owner.array.flags.c_contiguous:
             self.owner[np.unravel_index(taken, self.owner.array.shape)] = value
         super().__setitem__(key, value)
 

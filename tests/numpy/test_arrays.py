@@ -407,3 +407,25 @@ def test_axes_of_equal_strides_stay_in_their_order():
     windows = np.lib.stride_tricks.sliding_window_view(values, 3)
     recorded = lnp.lib.stride_tricks.sliding_window_view(x, 3)
     np.testing.assert_array_equal(lnp.ravel(recorded, "K").detach().numpy(), np.ravel(windows, "K"))
+
+
+METHOD_FORMS = [
+    "x.sort(-1, 'stable')", "x.sort(axis=0)", "x.partition(1, kind='introselect')", "x.partition(1, -1)",
+    "x = x.compress([True, False, True], 0, None)", "x = x.conj(None)", "x.flat[0:4] = [1.0, 2.0]",
+    "x.T.flat[0:4] = [1.0, 2.0]", "x.flat[2] = 7", "x.flat[[0, 1]] = [7, 8, 9]", "x.T.flat[::2] = 7",
+    "f = x.T.flat; x[1, 0] = 8.0; x = f[0:3]", "f = x.T.flat; x[1, 0] = 8.0; x = f[1]",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("statement", METHOD_FORMS)
+def test_forms_of_methods_are_numpys(statement, rng):
+    """Arguments by place and by name, the elements of `flat`: the results are NumPy's."""
+    values = rng.standard_normal((3, 4))
+    names = {"x": values.copy()}, {"x": lnp.asarray(lucid.tensor(values, requires_grad=True)) * 1}
+    for each in names:
+        exec(statement, {"np": np}, each)
+    expected, made = (each["x"] for each in names)
+    np.testing.assert_array_equal(made.detach().numpy(), expected)
+    assert made.requires_grad
+    with pytest.raises(TypeError, match=r"numpy\.compress: .* got out"):
+        names[1]["x"].compress([True], None, np.zeros(1))

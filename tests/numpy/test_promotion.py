@@ -225,3 +225,42 @@ def test_a_cast_to_bools_does_not_warn():
         warnings.simplefilter("error")
         made = c.astype(bool)
     np.testing.assert_array_equal(plain(made), [True, False])
+
+
+IN_PLACE = [
+    "x -= N.array([100000001.0])", "x -= N.array([100000001])", "np.add.at(x, [0], N.array([-100000001.0]))",
+    "x *= N.float64(1e-40); x *= N.float64(1e40)", "x /= N.array([1e40])", "x //= N.array([0.1])",
+    "x %= N.array([0.1])", "np.subtract.at(x, [0, 0], N.array([99999999.0, 1.0]))", "x += 1", "x += N.float32(1)",
+    "x **= N.array([0.5])",
+]  # fmt: skip
+
+
+@pytest.mark.cpu("with arrays of NumPy's beside")
+@pytest.mark.parametrize("statement", IN_PLACE)
+def test_a_change_in_place_is_computed_in_the_wider_dtype(statement):
+    """NumPy computes in the dtype to which both are promoted, and rounds what it writes."""
+    for value in (1e8, 0.3, 2.0):
+        plain = np.array([value], np.float32)
+        leaf = lucid.tensor(plain, requires_grad=True)
+        recorded = lnp.asarray(leaf) * 1
+        for module, x in ((np, plain), (lnp, recorded)):
+            with np.errstate(all="ignore"):
+                exec(statement, {"np": module, "N": np, "x": x})
+        assert recorded.dtype == np.float32
+        np.testing.assert_allclose(recorded.detach().numpy(), plain, rtol=1e-6)
+
+
+@pytest.mark.cpu("with arrays of NumPy's beside")
+def test_a_change_in_place_by_a_wider_operand_keeps_gradients(rng):
+    """By both operands, as that of the operator has them."""
+    values, other, weights = rng.uniform(0.5, 2, 3).astype("f4"), rng.uniform(0.5, 2, 3), rng.standard_normal(3)
+    for change, slopes in {
+        "x *= y": (other, values), "x /= y": (1 / other, -values / other**2), "x -= y": (np.ones(3), -np.ones(3)),
+        "np.add.at(x, [0, 1, 2], y)": (np.ones(3), np.ones(3)),
+    }.items():  # fmt: skip
+        first, second = lucid.tensor(values, requires_grad=True), lucid.tensor(other, requires_grad=True)
+        x = lnp.asarray(first) * 1
+        exec(change, {"np": lnp, "x": x, "y": lnp.asarray(second)})
+        lnp.sum(x * weights).backward()
+        for leaf, slope in zip((first, second), slopes, strict=True):
+            np.testing.assert_allclose(leaf.grad.numpy(), slope * weights, rtol=1e-5)

@@ -156,7 +156,11 @@ def added_at(ufunc: np.ufunc, into: Any, key: Any, values: Any) -> None:
             f"{into.array.dtype}: use astype()"
         )
     places: Any = np.asarray(untyped.arange(into.array.size).reshape(into.array.shape)[plain(key)])
-    source = broadcasting.broadcast_to(cast_to(values, dtype_of(into.array)), places.shape)
+    # summed in the wider dtype, and rounded when it is written
+    wanted = dtype_of(untyped.zeros(0, untyped.result_type(into.array.dtype, values.array.dtype)))
+    source = broadcasting.broadcast_to(cast_to(values, wanted), places.shape)
     index = wrap(asarray(places.ravel(), device=device_of(into.array)))
-    made = index_add(reshape.ravel(into), 0, index, reshape.ravel(source), alpha=-1 if ufunc is np.subtract else 1)
+    made = index_add(
+        reshape.ravel(cast_to(into, wanted)), 0, index, reshape.ravel(source), alpha=-1 if ufunc is np.subtract else 1
+    )
     setitem(into, ..., reshape.reshape(made, into.array.shape))
