@@ -5,10 +5,18 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from lucid.base.limits import finfo
 from lucid.distributions import constraints
 from lucid.distributions.distribution import Distribution, ExponentialFamily
 from lucid.distributions.families.composed import TransformedDistribution
-from lucid.distributions.implicit import dirichlet_from, gamma_share, lgamma_rise, log_gamma_density, standard_gamma
+from lucid.distributions.implicit import (
+    dirichlet_from,
+    gamma_share,
+    lgamma_rise,
+    log_gamma,
+    log_gamma_density,
+    standard_gamma,
+)
 from lucid.distributions.transformations.elementwise import PowerTransform
 from lucid.distributions.utils import named_tensors
 from lucid.errors import SettingError
@@ -398,8 +406,10 @@ class FisherSnedecor(Distribution):
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
-        above, below = (standard_gamma((0.5 * df).expand(shape)) / (0.5 * df) for df in (self.df1, self.df2))
-        return above / below
+        # of little freedom both may underflow, and the difference of their logarithms is that of the ratio
+        above, below = (log_gamma((0.5 * df).expand(shape)) - df.log() for df in (self.df1, self.df2))
+        limits = finfo(above.dtype)
+        return (above - below).exp().clamp(limits.tiny, limits.max)
 
     def log_prob(self, value: Tensor) -> Tensor:
         value = self._validate_sample(value)
