@@ -198,6 +198,26 @@ def test_binomials_of_nearly_sure_trials(dtype, logit):
     assert kl_divergence(p, q).item() == pytest.approx(expected, rel=1e-6 if dtype is lucid.float32 else 1e-13)
 
 
+def test_chances_that_underflow():
+    """Of finite logits the divergence is finite, though a probability underflows; of one of 0 it is not."""
+    p = 1 / (1 + math.exp(-1))
+    expected = p * math.log(p) + (1 - p) * (math.log(1 - p) + 200)
+    low, high = (lucid.tensor(at, device=DEVICE) for at in (1.0, 200.0))
+    for one, other in (
+        (d.Bernoulli(logits=low), d.Bernoulli(logits=high)),
+        (d.Bernoulli(logits=-low), d.Bernoulli(logits=-high)),
+        (d.Categorical(logits=lucid.stack([low, low * 0])), d.Categorical(logits=lucid.stack([high, high * 0]))),
+    ):
+        assert kl_divergence(one, other).item() == pytest.approx(expected, rel=1e-6)
+    half = lucid.tensor([0.5, 0.5], device=DEVICE)
+    sure = lucid.tensor([0.0, 1.0], device=DEVICE)
+    assert kl_divergence(d.Categorical(half), d.Categorical(sure)).item() == math.inf
+    assert kl_divergence(d.Categorical(half), d.Categorical(logits=sure.log())).item() == math.inf
+    for ends in (d.Bernoulli(sure), d.Bernoulli(logits=lucid.tensor([-math.inf, math.inf], device=DEVICE))):
+        assert kl_divergence(d.Bernoulli(half), ends).tolist() == [math.inf, math.inf]
+        assert kl_divergence(ends, ends).tolist() == [0.0, 0.0]
+
+
 def test_sure_binomials_beside_those_of_more_trials():
     """An element of as many trials has a slope where another one has more, and is infinite with one more sure trial."""
     q = n([1.0, 0.5]).requires_grad_()

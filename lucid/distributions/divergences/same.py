@@ -120,9 +120,11 @@ def _beta(p: Beta, q: Beta) -> Tensor:
 def _bernoulli(p: Bernoulli, q: Bernoulli) -> Tensor:
     mine, other = p._finite_logits(), q._finite_logits()
     one = p.probs * (softplus(-other) - softplus(-mine))
-    one = where(p.probs == 0, 0.0, where(q.probs == 0, math.inf, one))
+    # finite logits leave a chance, however small
+    never, always = (q.logits == end if q._by_logits else q.probs == (end > 0) for end in (-math.inf, math.inf))
+    one = where(p.probs == 0, 0.0, where(never, math.inf, one))
     zero = p._failed * (softplus(other) - softplus(mine))
-    return one + where(p._failed == 0, 0.0, where(q._failed == 0, math.inf, zero))
+    return one + where(p._failed == 0, 0.0, where(always, math.inf, zero))
 
 
 @register_kl(ContinuousBernoulli, ContinuousBernoulli)
@@ -178,7 +180,8 @@ def _categorical(p: Any, q: Any) -> Tensor:
         raise ShapeError(f"kl_divergence: expected as many choices of both, got {p._num_events} and {q._num_events}")
     none = p.probs == 0
     each = p.probs * where(none, 0.0, p.logits - q.logits)
-    return where(~none & (q.probs == 0), math.inf, each).sum(-1)
+    never = q.logits == -math.inf if q._by_logits else q.probs == 0
+    return where(~none & never, math.inf, each).sum(-1)
 
 
 @register_kl(OneHotCategorical, OneHotCategorical)

@@ -71,7 +71,7 @@ class Categorical(Chances):
         (param,) = named_tensors(name, {"logits": logits} if probs is None else {"probs": probs})
         if param.dim() < 1 or not param.shape[-1]:
             raise SettingError(f"{name}: expected at least one dimension, with events, got shape {tuple(param.shape)}")
-        self._num_events = param.shape[-1]
+        self._num_events, self._by_logits = param.shape[-1], probs is None
         # looked at before they are normalised, so that a message shows what was given
         super().__init__(param.shape[:-1], validate_args=validate_args)
         if logits is None:
