@@ -53,7 +53,7 @@ def _half_normal(p: HalfNormal, q: HalfNormal) -> Tensor:
 
 
 @register_kl(HalfCauchy, HalfCauchy)
-def _half_cauchy(p: Any, q: Any) -> Tensor:
+def _half_cauchy(p: HalfCauchy, q: HalfCauchy) -> Tensor:
     return _cauchy(p.base_dist, q.base_dist)
 
 
