@@ -210,7 +210,7 @@ class _Multinomial(_Event, _Below):
         return f"of counts that sum to at most {_shown(self.upper_bound)} in each row"
 
     def _met(self, value: Tensor) -> Tensor:
-        return (value >= 0).all(-1) & (value.sum(-1) <= self.upper_bound)
+        return (_whole(value) & (value >= 0)).all(-1) & (value.sum(-1) <= self.upper_bound)
 
 
 # ---- matrices ----

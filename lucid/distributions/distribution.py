@@ -11,6 +11,7 @@ from lucid.autograd.entry import grad
 from lucid.autograd.modes.state import enable_grad, inference_mode, is_grad_enabled, no_grad
 from lucid.autograd.products import Level, Running
 from lucid.distributions import constraints
+from lucid.distributions.constraint_base import all_of
 from lucid.distributions.utils import named_tensors, sum_rightmost, value_beside
 from lucid.errors import ArgumentError, SettingError, ShapeError
 from lucid.ops.base.dims import common_shape, sizes_in
@@ -20,11 +21,18 @@ from lucid.tensor import Tensor
 from lucid.tensor.layout import Size
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from lucid.distributions.constraints import Constraint
 
-__all__ = ["Distribution", "ExponentialFamily"]
+__all__ = ["Distribution", "ExponentialFamily", "boundless"]
+
+
+def boundless(support: Constraint) -> bool:
+    """Tell whether a set holds all numbers, or all of a shape."""
+    while isinstance(support, constraints.independent):
+        support = support.base_constraint
+    return support is constraints.real
 
 
 class Distribution:
@@ -117,18 +125,21 @@ class Distribution:
     def _validate_sample(self, value: Tensor) -> Tensor:
         """Return a value as it is beside the parameters; raise if values are checked, and it is not in the support."""
         value = self._beside(value)
+        event, shape = self._event_shape, tuple(value.shape)
+        if self._validate_args is False:
+            # a number stands for an event of such
+            shape = (1,) * (len(event) - len(shape)) + shape
+        kept = len(shape) - len(event)
+        if kept < 0 or any(size not in {1, own} for size, own in zip(shape[kept:], event, strict=True)):
+            raise ShapeError(
+                f"{type(self).__name__}: expected values whose last dimensions are {tuple(event)}, got shape {shape}"
+            )
+        if shape[kept:] != tuple(event):
+            # what holds for an event does not for its one element
+            value = value.expand(*shape[:kept], *event)
         if self._validate_args is False:
             return value
-        event, shape = len(self._event_shape), tuple(value.shape)
-        if len(shape) < event or any(
-            1 not in pair and len({*pair}) > 1
-            for pair in zip(shape[len(shape) - event :], self._event_shape, strict=True)
-        ):
-            raise ShapeError(
-                f"{type(self).__name__}: expected values whose last dimensions are {tuple(self._event_shape)}, "
-                f"got shape {shape}"
-            )
-        common_shape(shape, (*self._batch_shape, *self._event_shape))
+        common_shape(tuple(value.shape), (*self._batch_shape, *event))
         support = self._known_support()
         if support is not None:
             self._check("values", value, support)
@@ -158,11 +169,25 @@ class Distribution:
         low, high = (getattr(support, name, None) for name in ("lower_bound", "upper_bound"))
         return value if low is None and high is None else value.clamp(low, high)
 
-    def _drawn(self, value: Tensor, logs: Tensor) -> Tensor:
-        """Return the logarithms of densities, minus infinity out of the support, if values are not looked at."""
+    def _safe(self) -> Any:
+        """Return a value with a density that has slopes: of counts none, of others a place that they are around."""
+        return vars(self).get("loc", 0)
+
+    def _drawn(self, value: Tensor, logs: Callable[[Tensor], Tensor]) -> Tensor:
+        """Return the logarithms of densities, by a function of values; minus infinity out of the support.
+
+        It is called with another value there, as the slopes of a masked formula could be NaN. Values that are looked at
+        are in the support; others may be NaN, and then stay so.
+        """
         support = None if self._looks(value) else self._known_support()
-        # what is not looked at may be NaN, and then stays so
-        return logs if support is None else where(support.check(value) | value.isnan(), logs, -math.inf)
+        if support is None or boundless(support):
+            return logs(value)
+        dims = support.event_dim
+        inside, known = support.check(value), all_of(~value.isnan(), dims)
+        with no_grad():
+            safe = self._safe()
+        densities = logs(where(inside.reshape(*inside.shape, *(1 for _ in range(dims))), value, safe))
+        return where(known, where(inside, densities, -math.inf), math.nan)
 
     @property
     def batch_shape(self) -> Size:

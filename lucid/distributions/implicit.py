@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 from lucid.autograd.entry import grad
 from lucid.autograd.function import Function
 from lucid.autograd.modes.state import enable_grad, is_grad_enabled
+from lucid.base.limits import finfo
+from lucid.ops.activation.softmax import softmax
 from lucid.ops.creation.rejection import standard_gamma as drawn_gamma
 from lucid.ops.elementwise.exponential import xlogy
 from lucid.ops.elementwise.selection import where
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
 
     from lucid.tensor import Tensor
 
-__all__ = ["dirichlet_from", "gamma_share", "lgamma_rise", "log_gamma_density", "standard_gamma"]
+__all__ = ["dirichlet_from", "gamma_share", "lgamma_rise", "log_gamma", "log_gamma_density", "standard_gamma"]
 
 # From here on four terms of Stirling's series are exact to the last place.
 LARGE = 30.0
@@ -48,9 +50,9 @@ def _integrals(width: Tensor, log_ratio: Callable[[Tensor], Any], moments: Calla
     return total, moment
 
 
-def _gamma_sides(alpha: Tensor, z: Tensor) -> tuple[Any, Any, Any]:
+def _gamma_sides(alpha: Tensor, z: Tensor, log_z: Tensor | None = None) -> tuple[Any, Any, Any]:
     """Return whether it is the share above z, that share over ``z * p(z)``, and ``dz/dalpha``."""
-    excess = digamma(alpha) - z.log()
+    excess = digamma(alpha) - (z.log() if log_z is None else log_z)
     near, above = z <= 1, z > alpha
     # sum of z**k / (alpha ... (alpha + k)), and what its derivative adds
     small = where(near, z, 1.0)
@@ -170,6 +172,12 @@ def _gamma_slope(alpha: Tensor, z: Tensor) -> Tensor:
     return _gamma_sides(alpha, z)[2]
 
 
+def _log_gamma_slope(alpha: Tensor, log_z: Tensor) -> Tensor:
+    """Return the slope of the logarithm of a gamma variate that may itself underflow."""
+    z = log_z.exp().clamp(min=1e-300)
+    return _gamma_sides(alpha, z, log_z)[2] / z
+
+
 def _dirichlet_slope(concentration: Tensor, shares: Tensor) -> Tensor:
     """Return the slopes of shares by their own concentrations, in units of the other shares."""
     x = shares.clamp(1e-300, 1 - 2.0**-53)
@@ -196,6 +204,22 @@ class _StandardGamma(Function):
         return grad_output * _Later.apply(_gamma_slope, alpha.double(), z.double()).to(z.dtype)
 
 
+class _LogGamma(Function):
+    """Logarithms of gamma variates of rate 1."""
+
+    @staticmethod
+    def forward(ctx: Any, alpha: Tensor) -> Tensor:
+        log_z = drawn_gamma(alpha, logs=True)
+        ctx.save_for_backward(alpha, log_z)
+        return log_z
+
+    @staticmethod
+    def backward(ctx: Any, *grad_outputs: Any) -> Any:
+        (grad_output,) = grad_outputs
+        alpha, log_z = ctx.saved_tensors
+        return grad_output * _Later.apply(_log_gamma_slope, alpha.double(), log_z.double()).to(log_z.dtype)
+
+
 class _DirichletFrom(Function):
     """Shares of gamma variates, moved by each concentration as the beta variate that one of them is.
 
@@ -205,8 +229,9 @@ class _DirichletFrom(Function):
 
     @staticmethod
     def forward(ctx: Any, concentration: Tensor) -> Tensor:
-        parts = drawn_gamma(concentration.double())
-        shares = (parts / parts.sum(-1, keepdim=True)).to(concentration.dtype)
+        # of small concentrations all parts may underflow, and their logarithms do not
+        logs = drawn_gamma(concentration.double(), logs=True)
+        shares = softmax(logs, -1).clamp(min=finfo(logs.dtype).tiny).to(concentration.dtype)
         ctx.save_for_backward(concentration, shares)
         return shares
 
@@ -254,6 +279,11 @@ class _GammaShare(Function):
 def standard_gamma(alpha: Tensor) -> Tensor:
     """Return gamma variates of rate 1 for each alpha, with gradients."""
     return _StandardGamma.apply(alpha)
+
+
+def log_gamma(alpha: Tensor) -> Tensor:
+    """Return logarithms of gamma variates of rate 1 for each alpha, with gradients."""
+    return _LogGamma.apply(alpha)
 
 
 def dirichlet_from(concentration: Tensor) -> Tensor:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from lucid.distributions.distribution import Distribution
-from lucid.errors import ArgumentError, warn
+from lucid.errors import ArgumentError, ShapeError, warn
 from lucid.public import publish as _publish
 
 if TYPE_CHECKING:
@@ -82,6 +82,11 @@ def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
     if function is None:
         raise NotImplementedError(
             f"kl_divergence: expected two kinds with one, got {kinds[0].__name__} and {kinds[1].__name__}"
+        )
+    if p.event_shape != q.event_shape and len(p.event_shape) == len(q.event_shape):
+        raise ShapeError(
+            f"kl_divergence: expected draws of one shape, got {tuple(p.event_shape)} of {kinds[0].__name__} and "
+            f"{tuple(q.event_shape)} of {kinds[1].__name__}"
         )
     return function(p, q)
 

@@ -11,7 +11,7 @@ import pytest
 import lucid
 from lucid import distributions as d
 from lucid.distributions import kl_divergence, register_kl
-from lucid.errors import ArgumentError
+from lucid.errors import ArgumentError, ShapeError
 from tests.device import DEVICE
 
 
@@ -34,6 +34,7 @@ MAKERS = {
     "Gamma": (lambda: d.Gamma(n(2.5), n(1.2)), lambda: d.Gamma(n(1.5), n(0.7))),
     "Geometric": (lambda: d.Geometric(n(0.4)), lambda: d.Geometric(n(0.7))),
     "Gumbel": (lambda: d.Gumbel(n(0.5), n(1.0)), lambda: d.Gumbel(n(-0.3), n(2.0))),
+    "HalfCauchy": (lambda: d.HalfCauchy(n(1.0)), lambda: d.HalfCauchy(n(2.0))),
     "HalfNormal": (lambda: d.HalfNormal(n(1.0)), lambda: d.HalfNormal(n(2.0))),
     "Independent": (
         lambda: d.Independent(d.Normal(n([0.0, 1.0]), n(1.0)), 1),
@@ -181,6 +182,98 @@ def test_binomials_of_several_counts():
         expected = (logs.exp() * (logs - two.log_prob(one.enumerate_support()))).sum().item()
         assert found[i] == pytest.approx(expected, rel=1e-9)
     assert found[2] == math.inf
+
+
+@pytest.mark.parametrize("dtype", [lucid.float32, lucid.float64])
+@pytest.mark.parametrize("logit", [20.0, 40.0])
+def test_binomials_of_nearly_sure_trials(dtype, logit):
+    """A trial of q that p has not fails with a chance whose logarithm is that of its logits."""
+    p, q = (
+        d.Binomial(count, logits=lucid.tensor(at, dtype=dtype, device=DEVICE)) for count, at in ((2, 1.0), (3, logit))
+    )
+    k, low = np.arange(3), -np.log1p(math.e)
+    chance = np.array([1, 2, 1]) * np.exp(k + 2 * low)
+    logs = np.log([1, 3, 3]) - k * np.logaddexp(0, -logit) - (3 - k) * np.logaddexp(0, logit)
+    expected = (chance * (np.log([1, 2, 1]) + k + 2 * low - logs)).sum()
+    assert kl_divergence(p, q).item() == pytest.approx(expected, rel=1e-6 if dtype is lucid.float32 else 1e-13)
+
+
+def test_chances_that_underflow():
+    """Of finite logits the divergence is finite, though a probability underflows; of one of 0 it is not."""
+    p = 1 / (1 + math.exp(-1))
+    expected = p * math.log(p) + (1 - p) * (math.log(1 - p) + 200)
+    low, high = (lucid.tensor(at, device=DEVICE) for at in (1.0, 200.0))
+    for one, other in (
+        (d.Bernoulli(logits=low), d.Bernoulli(logits=high)),
+        (d.Bernoulli(logits=-low), d.Bernoulli(logits=-high)),
+        (d.Categorical(logits=lucid.stack([low, low * 0])), d.Categorical(logits=lucid.stack([high, high * 0]))),
+    ):
+        assert kl_divergence(one, other).item() == pytest.approx(expected, rel=1e-6)
+    half = lucid.tensor([0.5, 0.5], device=DEVICE)
+    sure = lucid.tensor([0.0, 1.0], device=DEVICE)
+    assert kl_divergence(d.Categorical(half), d.Categorical(sure)).item() == math.inf
+    assert kl_divergence(d.Categorical(half), d.Categorical(logits=sure.log())).item() == math.inf
+    for ends in (d.Bernoulli(sure), d.Bernoulli(logits=lucid.tensor([-math.inf, math.inf], device=DEVICE))):
+        assert kl_divergence(d.Bernoulli(half), ends).tolist() == [math.inf, math.inf]
+        assert kl_divergence(ends, ends).tolist() == [0.0, 0.0]
+
+
+def test_sure_binomials_beside_those_of_more_trials():
+    """An element of as many trials has a slope where another one has more, and is infinite with one more sure trial."""
+    q = n([1.0, 0.5]).requires_grad_()
+    kl_divergence(d.Binomial(n([2.0, 2.0]), n([1.0, 0.5])), d.Binomial(n([2.0, 3.0]), q)).sum().backward()
+    assert q.grad.isfinite().all()
+    assert q.grad[1].item() == pytest.approx(2.0)  # -(1 / 0.5) + 2 / 0.5, of one win and two losses
+    sure = d.Binomial(n([3.0, 3.0]), n([1.0, 1.0]))
+    assert kl_divergence(d.Binomial(n([2.0, 2.0]), n([1.0, 0.5])), sure).tolist() == [math.inf, math.inf]
+
+
+def test_the_curvature_of_laplaces_numbers_at_one_place():
+    """The divergence is smooth where the places are the same: it is there what it is beside."""
+
+    def slopes(at):
+        p, q = (n(value).requires_grad_() for value in (at, 0.0))
+        (first,) = lucid.autograd.grad(kl_divergence(d.Laplace(p, n(2.0)), d.Laplace(q, n(3.0))), p, create_graph=True)
+        return [first.item(), *(each.item() for each in lucid.autograd.grad(first, (p, q)))]
+
+    for at in (0.0, 1e-9, -1e-9):
+        assert slopes(at) == pytest.approx([at / 6, 1 / 6, -1 / 6], abs=1e-9)
+
+
+def test_draws_of_other_sizes_have_none():
+    """Two distributions of vectors of other lengths, or numbers of choices, are refused."""
+    for p, q in (
+        (d.Categorical(lucid.ones(3)), d.Categorical(lucid.ones(1))),
+        (d.OneHotCategorical(lucid.ones(3)), d.OneHotCategorical(lucid.ones(1))),
+        (d.Dirichlet(lucid.ones(3)), d.Dirichlet(lucid.ones(1))),
+        (d.Independent(d.Normal(lucid.zeros(3), 1.0), 1), d.Independent(d.Normal(lucid.zeros(1), 2.0), 1)),
+    ):
+        with pytest.raises(ShapeError, match=r"kl_divergence: expected .* got \(?3"):
+            kl_divergence(p, q)
+
+
+def test_transforms_with_slopes_of_their_own():
+    """The divergence of the bases has no slope by a transform: it is taken where p and q share what requires grad."""
+    loc, other = (n(0.0).requires_grad_() for _ in range(2))
+
+    def moved(mean, loc):
+        return d.TransformedDistribution(d.Normal(n(mean), n(1.0)), d.AffineTransform(loc, n(2.0)))
+
+    assert kl_divergence(moved(0.0, loc), moved(1.0, loc)).item() == 0.5
+    with pytest.raises(NotImplementedError, match="share the tensors that require grad"):
+        kl_divergence(moved(0.0, loc), moved(1.0, other))
+    a, b, c = (n(value).requires_grad_() for value in (2.0, 2.0, 3.0))
+    with pytest.raises(NotImplementedError, match="share the tensors that require grad"):
+        kl_divergence(d.Kumaraswamy(a, b), d.Kumaraswamy(n(2.0), c))
+    with lucid.no_grad():
+        assert kl_divergence(moved(0.0, loc), moved(1.0, other)).item() == 0.5
+
+
+def test_transforms_that_bring_values_together():
+    """Absolute values of two distributions may be one distribution: what is not bijective is refused."""
+    p, q = (d.TransformedDistribution(d.Normal(n(mean), n(1.0)), d.AbsTransform()) for mean in (1.0, -1.0))
+    with pytest.raises(NotImplementedError, match="have to be bijective"):
+        kl_divergence(p, q)
 
 
 def test_counts_that_cannot_be():

@@ -215,12 +215,12 @@ def test_nothing_to_draw():
         (
             lambda: d.LogNormal(0.0, 1.0, validate_args=True).cdf(lucid.tensor(-1.0)),
             ValueError,
-            "values before the transforms",
+            "expected values above 0",
         ),
         (
             lambda: d.InverseGamma(1.0, 1.0, validate_args=True).cdf(lucid.tensor(-1.0)),
             ValueError,
-            "values before the transforms",
+            "expected values above 0",
         ),
         (
             lambda: d.Weibull(1.0, 1.5, validate_args=True).cdf(lucid.tensor(math.nan)),

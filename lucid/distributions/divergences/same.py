@@ -5,20 +5,23 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from lucid.autograd.modes.state import is_grad_enabled
 from lucid.distributions.distribution import ExponentialFamily
 from lucid.distributions.families.bounded import ContinuousBernoulli, Uniform
 from lucid.distributions.families.categorical import Categorical, OneHotCategorical
 from lucid.distributions.families.composed import Independent, TransformedDistribution
 from lucid.distributions.families.exponential import Exponential, Pareto
 from lucid.distributions.families.gamma import Beta, Dirichlet, Gamma
-from lucid.distributions.families.location import Cauchy, Gumbel, Laplace
+from lucid.distributions.families.location import Cauchy, Gumbel, HalfCauchy, Laplace
 from lucid.distributions.families.multivariate import LowRankMultivariateNormal, MultivariateNormal
 from lucid.distributions.families.normal import HalfNormal, Normal
 from lucid.distributions.families.trials import Bernoulli, Binomial, Geometric, Poisson
 from lucid.distributions.implicit import lgamma_rise
 from lucid.distributions.kl import kl_divergence, register_kl
+from lucid.distributions.transformations.base import tensors_of
 from lucid.distributions.utils import euler_constant, sum_rightmost
-from lucid.ops.activation.sigmoid import softplus
+from lucid.errors import ShapeError
+from lucid.ops.activation.sigmoid import logsigmoid, softplus
 from lucid.ops.base.dims import common_shape
 from lucid.ops.decomposition.triangular import solve_triangular
 from lucid.ops.elementwise.selection import where
@@ -49,6 +52,11 @@ def _half_normal(p: HalfNormal, q: HalfNormal) -> Tensor:
     return _normal(p.base_dist, q.base_dist)
 
 
+@register_kl(HalfCauchy, HalfCauchy)
+def _half_cauchy(p: HalfCauchy, q: HalfCauchy) -> Tensor:
+    return _cauchy(p.base_dist, q.base_dist)
+
+
 @register_kl(Cauchy, Cauchy)
 def _cauchy(p: Cauchy, q: Cauchy) -> Tensor:
     near = (p.scale + q.scale).square() + (p.loc - q.loc).square()
@@ -57,7 +65,9 @@ def _cauchy(p: Cauchy, q: Cauchy) -> Tensor:
 
 @register_kl(Laplace, Laplace)
 def _laplace(p: Laplace, q: Laplace) -> Tensor:
-    ratio, apart = p.scale / q.scale, (p.loc - q.loc).abs()
+    ratio, away = p.scale / q.scale, p.loc - q.loc
+    # both terms have a kink at 0, and the sum has none: the slope of the distance there is that of one side
+    apart = where(away < 0, -away, away)
     return apart / q.scale + ratio * (-apart / p.scale).exp() - ratio.log() - 1
 
 
@@ -110,9 +120,11 @@ def _beta(p: Beta, q: Beta) -> Tensor:
 def _bernoulli(p: Bernoulli, q: Bernoulli) -> Tensor:
     mine, other = p._finite_logits(), q._finite_logits()
     one = p.probs * (softplus(-other) - softplus(-mine))
-    one = where(p.probs == 0, 0.0, where(q.probs == 0, math.inf, one))
+    # finite logits leave a chance, however small
+    never, always = (q.logits == end if q._by_logits else q.probs == (end > 0) for end in (-math.inf, math.inf))
+    one = where(p.probs == 0, 0.0, where(never, math.inf, one))
     zero = p._failed * (softplus(other) - softplus(mine))
-    return one + where(p._failed == 0, 0.0, where(q._failed == 0, math.inf, zero))
+    return one + where(p._failed == 0, 0.0, where(always, math.inf, zero))
 
 
 @register_kl(ContinuousBernoulli, ContinuousBernoulli)
@@ -132,8 +144,12 @@ def _binomial(p: Binomial, q: Binomial) -> Tensor:
         few = where(counts <= p.total_count, counts, 0.0)
         ways = _log_ways(p.total_count, few) - _log_ways(q.total_count, few)
         chance = where(counts <= p.total_count, Binomial(p.total_count, p.probs, None, False).log_prob(few).exp(), 0.0)
-        extra = (chance * ways).sum(0) - (q.total_count - p.total_count) * (-q.probs).log1p()
-        value = value + where(p.total_count < q.total_count, extra, 0.0)
+        more = (q.total_count - p.total_count).clamp(min=0)
+        # where there are none their logarithm may be infinite, and is not asked for
+        fails = (
+            logsigmoid(-where(more > 0, q.logits, 0.0)) if q._by_logits else (-where(more > 0, q.probs, 0.0)).log1p()
+        )
+        value = value + (chance * ways).sum(0) - more * fails
     return where(p.total_count > q.total_count, math.inf, value)
 
 
@@ -160,14 +176,17 @@ def _poisson(p: Poisson, q: Poisson) -> Tensor:
 
 @register_kl(Categorical, Categorical)
 def _categorical(p: Any, q: Any) -> Tensor:
+    if p._num_events != q._num_events:
+        raise ShapeError(f"kl_divergence: expected as many choices of both, got {p._num_events} and {q._num_events}")
     none = p.probs == 0
     each = p.probs * where(none, 0.0, p.logits - q.logits)
-    return where(~none & (q.probs == 0), math.inf, each).sum(-1)
+    never = q.logits == -math.inf if q._by_logits else q.probs == 0
+    return where(~none & never, math.inf, each).sum(-1)
 
 
 @register_kl(OneHotCategorical, OneHotCategorical)
 def _one_hot(p: OneHotCategorical, q: OneHotCategorical) -> Tensor:
-    return _categorical(p, q)
+    return _categorical(p._categorical, q._categorical)
 
 
 # ---- normal vectors ----
@@ -178,11 +197,6 @@ def _one_hot(p: OneHotCategorical, q: OneHotCategorical) -> Tensor:
 @register_kl(LowRankMultivariateNormal, MultivariateNormal)
 @register_kl(LowRankMultivariateNormal, LowRankMultivariateNormal)
 def _multivariate(p: Any, q: Any) -> Tensor:
-    if p.event_shape != q.event_shape:
-        raise ValueError(
-            f"kl_divergence: expected normal vectors of one length, got {tuple(p.event_shape)} and "
-            f"{tuple(q.event_shape)}"
-        )
     first, second = p.scale_tril, q.scale_tril
     ratio = second.diagonal(dim1=-2, dim2=-1).log().sum(-1) - first.diagonal(dim1=-2, dim2=-1).log().sum(-1)
     away = (q.loc - p.loc).unsqueeze(-1)
@@ -203,10 +217,16 @@ def _independent(p: Independent, q: Independent) -> Tensor:
 
 @register_kl(TransformedDistribution, TransformedDistribution)
 def _transformed(p: TransformedDistribution, q: TransformedDistribution) -> Tensor:
-    if p.transforms != q.transforms or p.event_shape != q.event_shape:
+    words = f"kl_divergence: {type(p).__name__} and {type(q).__name__}: of transformed distributions the transforms "
+    if p.transforms != q.transforms:
+        raise NotImplementedError(f"{words}have to be the same")
+    if not all(each.bijective for each in p.transforms):
+        raise NotImplementedError(f"{words}have to be bijective: others bring values together")
+    ours, theirs = ([id(t) for t in tensors_of(each.transforms) if t.requires_grad] for each in (p, q))
+    if is_grad_enabled() and ours != theirs:
         raise NotImplementedError(
-            f"kl_divergence: {type(p).__name__} and {type(q).__name__}: of transformed distributions the transforms "
-            "and the shapes of draws have to be the same"
+            f"{words}have to share the tensors that require grad, as the divergence has slopes by each; for its value "
+            "call it in no_grad()"
         )
     return kl_divergence(p.base_dist, q.base_dist)
 

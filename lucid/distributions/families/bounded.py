@@ -76,8 +76,10 @@ class Uniform(Distribution):
 
     def log_prob(self, value: Tensor) -> Tensor:
         value = self._validate_sample(value)
-        within = (value >= self.low) & (value < self.high)
-        return where(within, -(self.high - self.low).log(), -math.inf)
+        return self._drawn(value, lambda value: where(value < self.high, -(self.high - self.low).log(), -math.inf))
+
+    def _safe(self) -> Any:
+        return self.mean
 
     def cdf(self, value: Tensor) -> Tensor:
         value = self._validate_sample(value)
@@ -166,8 +168,13 @@ class ContinuousBernoulli(Odds, ExponentialFamily):
         t = self._slope()
         near, small, a, _ = self._apart(t)
         # from the end that is likelier on, as halves of a large t cancel
-        far = a.log() - (-(-a).exp()).log1p() - a * where(t < 0, value, 1 - value)
-        return self._drawn(value, where(near, small * (value - 0.5) - self._log_size(small), far))
+        size, low = a.log() - (-(-a).exp()).log1p(), t < 0
+        return self._drawn(
+            value,
+            lambda value: where(
+                near, small * (value - 0.5) - self._log_size(small), size - a * where(low, value, 1 - value)
+            ),
+        )
 
     def _ratio(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Return a mask of t for the series of quotients, t there, its size elsewhere, and its sign."""
@@ -271,7 +278,10 @@ class Kumaraswamy(TransformedDistribution):
     def log_prob(self, value: Tensor) -> Tensor:
         value = self._validate_sample(value)
         a, b = self.concentration1, self.concentration0
-        return self._drawn(value, a.log() + b.log() + xlogy(a - 1, value) + xlog1py(b - 1, -(value**a)))
+        return self._drawn(value, lambda value: a.log() + b.log() + xlogy(a - 1, value) + xlog1py(b - 1, -(value**a)))
+
+    def _safe(self) -> Any:
+        return 0.5
 
     def cdf(self, value: Tensor) -> Tensor:
         value = self._bounded(self._validate_sample(value))

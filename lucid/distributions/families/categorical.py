@@ -71,7 +71,7 @@ class Categorical(Chances):
         (param,) = named_tensors(name, {"logits": logits} if probs is None else {"probs": probs})
         if param.dim() < 1 or not param.shape[-1]:
             raise SettingError(f"{name}: expected at least one dimension, with events, got shape {tuple(param.shape)}")
-        self._num_events = param.shape[-1]
+        self._num_events, self._by_logits = param.shape[-1], probs is None
         # looked at before they are normalised, so that a message shows what was given
         super().__init__(param.shape[:-1], validate_args=validate_args)
         if logits is None:
@@ -125,9 +125,12 @@ class Categorical(Chances):
 
     def log_prob(self, value: Tensor) -> Tensor:
         value = self._validate_sample(value)
-        place = value.long() if self._looks(value) else value.long().clamp(0, self._num_events - 1)
-        index, logits = broadcast_tensors(place.unsqueeze(-1), self.logits)
-        return self._drawn(value, logits.gather(-1, index[..., :1]).squeeze(-1))
+
+        def logs(value: Tensor) -> Tensor:
+            index, logits = broadcast_tensors(value.long().unsqueeze(-1), self.logits)
+            return logits.gather(-1, index[..., :1]).squeeze(-1)
+
+        return self._drawn(value, logs)
 
     def entropy(self) -> Tensor:
         return -(where(self.logits == -math.inf, 0.0, self.logits) * self.probs).sum(-1)
@@ -203,7 +206,7 @@ class OneHotCategorical(OfCategorical):
 
     def log_prob(self, value: Tensor) -> Tensor:
         value = self._validate_sample(value)
-        return self._categorical.log_prob(value.argmax(-1))
+        return self._drawn(value, lambda value: self._categorical.log_prob(value.argmax(-1)))
 
     def entropy(self) -> Tensor:
         return self._categorical.entropy()
@@ -284,10 +287,14 @@ class Multinomial(OfCategorical):
 
     def log_prob(self, value: Tensor) -> Tensor:
         value = self._validate_sample(value)
-        logits, value = broadcast_tensors(self.logits, value)
-        sure = (value == 0) & (logits == -math.inf)
-        powers = where(sure, 0.0, logits) * value
-        return lgamma(value.sum(-1) + 1) - lgamma(value + 1).sum(-1) + powers.sum(-1)
+
+        def logs(value: Tensor) -> Tensor:
+            logits, value = broadcast_tensors(self.logits, value)
+            sure = (value == 0) & (logits == -math.inf)
+            powers = where(sure, 0.0, logits) * value
+            return lgamma(value.sum(-1) + 1) - lgamma(value + 1).sum(-1) + powers.sum(-1)
+
+        return self._drawn(value, logs)
 
     def entropy(self) -> Tensor:
         n = self.total_count

@@ -7,17 +7,22 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any, cast
 
 from lucid.autograd.modes.state import no_grad
+from lucid.base.limits import finfo
 from lucid.distributions import constraints
-from lucid.distributions.distribution import Distribution
+from lucid.distributions.constraint_base import all_of
+from lucid.distributions.distribution import Distribution, boundless
 from lucid.distributions.families.categorical import Categorical
 from lucid.distributions.transformations.base import ComposeTransform, Transform
-from lucid.distributions.utils import sum_rightmost
+from lucid.distributions.utils import sum_rightmost, value_beside
 from lucid.errors import ArgumentError, SettingError, ShapeError
 from lucid.ops.activation.softmax import log_softmax
 from lucid.ops.base.dims import common_shape
 from lucid.ops.elementwise.selection import where
 from lucid.ops.reduction.norms import logsumexp
 from lucid.tensor import Tensor
+
+# transforms and other distributions have their own parts under an underscore
+# pyright: reportPrivateUsage=false
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -98,6 +103,9 @@ class Independent(Distribution):
     def log_prob(self, value: Tensor) -> Tensor:
         return sum_rightmost(self.base_dist.log_prob(value), self.reinterpreted_batch_ndims)
 
+    def _safe(self) -> Any:
+        return self.base_dist._safe()  # noqa: SLF001 - a distribution of its own
+
     def entropy(self) -> Tensor:
         return sum_rightmost(self.base_dist.entropy(), self.reinterpreted_batch_ndims)
 
@@ -108,6 +116,23 @@ class Independent(Distribution):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.base_dist!r}, {self.reinterpreted_batch_ndims})"
+
+
+def _parts(transforms: list[Transform]) -> list[Transform]:
+    """Return transforms in a row, with the parts of those that are several."""
+    nested = ([each] if type(each) is not ComposeTransform else _parts(each.parts) for each in transforms)
+    return [part for parts in nested for part in parts]
+
+
+def _rounding(value: Tensor) -> float:
+    """Return the relative distance from a bound that is rounding."""
+    return max(1e-6, 8 * finfo(value.dtype).eps)
+
+
+def _nearly(image: Constraint, y: Tensor) -> Tensor:
+    """Tell of each event whether it is in a set, up to rounding, or is NaN."""
+    within = image.check(y) | image.check(y * (1 - _rounding(y)))
+    return within | ~all_of(~y.isnan(), image.event_dim)
 
 
 class TransformedDistribution(Distribution):
@@ -188,20 +213,54 @@ class TransformedDistribution(Distribution):
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         return self._through(self.base_dist.rsample(sample_shape))
 
+    def _points(self) -> list[Tensor]:
+        """Return a value that has a density, before the transforms and after each."""
+        base = self.base_dist
+        with no_grad():
+            x = value_beside(type(self).__name__, base._safe(), base._like())  # noqa: SLF001 - a distribution of its own
+            points = [x.expand(*base.batch_shape, *base.event_shape)]
+            for part in _parts(self.transforms):
+                points.append(part(points[-1]))
+        return points
+
+    def _safe(self) -> Any:
+        return self._points()[-1]
+
+    def _guards(self, chain: list[Transform]) -> list[Constraint | None]:
+        """Return the images of transforms in a row that the support does not tell of: it is that of the last one."""
+        # that of a family is its own
+        if type(self).support is not TransformedDistribution.support:
+            return [None for _ in chain]
+        images = [part.codomain for part in chain[:-1]]
+        return [None if constraints.is_dependent(each) or boundless(each) else each for each in images] + [None]
+
     def log_prob(self, value: Tensor) -> Tensor:
         value = self._validate_sample(value)
-        event = self.event_shape
-        batch = value.shape[: value.dim() - len(event)]
-        # each element of an event has its part in the determinant; a value of its shape stays the one in a cache
-        y = value if value.shape == (*batch, *event) else value.expand(*batch, *event)
-        dims, total = len(event), 0.0
-        for transform in reversed(self.transforms):
+        if any(part._made(value) for part in _parts(self.transforms)[-1:]):  # noqa: SLF001 - of its own
+            return self._log_density(value)
+        return self._drawn(value, self._log_density)
+
+    def _log_density(self, value: Tensor) -> Tensor:
+        y, dims, total = value, len(self.event_shape), 0.0
+        chain = _parts(self.transforms)
+        guards, looks, out, points = self._guards(chain), self._looks(value), None, None
+        for place, (transform, image) in reversed([*enumerate(zip(chain, guards, strict=True))]):
+            if image is not None and not transform._made(y):  # noqa: SLF001 - of its own
+                met = _nearly(image, y)
+                if looks and not met.all().item():
+                    self._check(f"results of {transform!r}", y, image)
+                elif not looks:
+                    met = all_of(met, dims - image.event_dim)
+                    out = ~met if out is None else out | ~met
+                    # not before a draw has been found in the caches, which these go through as well
+                    points = points or self._points()
+                    y = where(met.reshape(*met.shape, *(1 for _ in range(dims))), y, points[place + 1])
             x = transform.inv(y)
             dims += transform.domain.event_dim - transform.codomain.event_dim
             term = transform.log_abs_det_jacobian(x, y)
             total, y = total - sum_rightmost(term, dims - transform.domain.event_dim), x
         logs = total + sum_rightmost(self.base_dist.log_prob(y), dims - len(self.base_dist.event_shape))
-        return logs if self.event_shape else self._drawn(value, logs)
+        return logs if out is None else where(out, -math.inf, logs)
 
     def _turned(self, value: Tensor) -> Tensor:
         """Return shares reflected to the other side if the transforms decrease."""
@@ -212,10 +271,24 @@ class TransformedDistribution(Distribution):
             return where(sign < 0, 1 - value, value)
         return 1 - value if sign < 0 else value
 
+    def _moved(self, value: Tensor, image: Constraint | None) -> Tensor:
+        """Return a value moved to the bound that it is beyond; raise if values are looked at, and it is not rounding.
+
+        The bounds have a share, also of those that they do not belong to.
+        """
+        low, high = (getattr(image, name, None) for name in ("lower_bound", "upper_bound"))
+        if image is None or (low is None and high is None):
+            return value
+        inside = value.clamp(low, high)
+        if self._looks(value) and ((value - inside).abs() > _rounding(value) * value.abs()).any().item():
+            self._check("values", value, image)
+        return inside
+
     def cdf(self, value: Tensor) -> Tensor:
-        value = self._bounded(self._beside(value))
-        for transform in reversed(self.transforms):
-            value = transform.inv(value)
+        value = self._moved(self._beside(value), self._known_support())
+        chain = _parts(self.transforms)
+        for transform, image in reversed([*zip(chain, self._guards(chain), strict=True)]):
+            value = transform.inv(self._moved(value, image))
         # a base that a family makes for itself looks at nothing
         if not constraints.is_dependent(self.base_dist.support):
             self._check("values before the transforms", value, self.base_dist.support)
@@ -246,7 +319,7 @@ class Half(TransformedDistribution):
 
     def log_prob(self, value: Tensor) -> Tensor:
         value = self._validate_sample(value)
-        return where(value >= 0, self.base_dist.log_prob(value) + math.log(2), -math.inf)
+        return self._drawn(value, lambda value: self.base_dist.log_prob(value) + math.log(2))
 
     def entropy(self) -> Tensor:
         return self.base_dist.entropy() - math.log(2)

@@ -72,7 +72,11 @@ class Exponential(ExponentialFamily):
 
     def log_prob(self, value: Tensor) -> Tensor:
         value = self._validate_sample(value)
-        return self._drawn(value, self.rate.log() - self.rate * value)
+        return self._drawn(value, lambda value: self.rate.log() - self.rate * value)
+
+    def _safe(self) -> Any:
+        # 1 of the rate 1, and never so large that its exponential is infinite
+        return 2 / (1 + self.rate)
 
     def cdf(self, value: Tensor) -> Tensor:
         value = self._bounded(self._validate_sample(value))
@@ -255,9 +259,14 @@ class GeneralizedPareto(Distribution):
 
     def log_prob(self, value: Tensor) -> Tensor:
         value = self._validate_sample(value)
-        log, power = self._log_survival(value), 1 + self.concentration
-        # of a concentration of -1 the density is as large at the end
-        return self._drawn(value, where((power == 0) & (log == -math.inf), 0.0, log) * power - self.scale.log())
+        power = 1 + self.concentration
+
+        def logs(value: Tensor) -> Tensor:
+            log = self._log_survival(value)
+            # of a concentration of -1 the density is as large at the end
+            return where((power == 0) & (log == -math.inf), 0.0, log) * power - self.scale.log()
+
+        return self._drawn(value, logs)
 
     def cdf(self, value: Tensor) -> Tensor:
         return -self.log_survival_function(value).expm1()

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from lucid.base.limits import finfo
 from lucid.distributions import constraints
 from lucid.distributions.distribution import Distribution, ExponentialFamily
 from lucid.distributions.families.composed import TransformedDistribution
-from lucid.distributions.implicit import dirichlet_from, gamma_share, lgamma_rise, log_gamma_density, standard_gamma
+from lucid.distributions.implicit import (
+    dirichlet_from,
+    gamma_share,
+    lgamma_rise,
+    log_gamma,
+    log_gamma_density,
+    standard_gamma,
+)
 from lucid.distributions.transformations.elementwise import PowerTransform
 from lucid.distributions.utils import named_tensors
 from lucid.errors import SettingError
@@ -63,7 +71,12 @@ class Gamma(ExponentialFamily):
 
     def log_prob(self, value: Tensor) -> Tensor:
         value = self._validate_sample(value)
-        return self._drawn(value, self.rate.log() + log_gamma_density(self.concentration, self.rate * value))
+        return self._drawn(
+            value, lambda value: self.rate.log() + log_gamma_density(self.concentration, self.rate * value)
+        )
+
+    def _safe(self) -> Any:
+        return self.mean
 
     def cdf(self, value: Tensor) -> Tensor:
         value = self._bounded(self._validate_sample(value))
@@ -201,7 +214,11 @@ class Dirichlet(ExponentialFamily):
     def log_prob(self, value: Tensor) -> Tensor:
         value = self._validate_sample(value)
         a = self.concentration
-        return xlogy(a - 1, value).sum(-1) + lgamma(a.sum(-1)) - lgamma(a).sum(-1)
+        size = lgamma(a.sum(-1)) - lgamma(a).sum(-1)
+        return self._drawn(value, lambda value: xlogy(a - 1, value).sum(-1) + size)
+
+    def _safe(self) -> Any:
+        return 1 / self.event_shape[0]
 
     def entropy(self) -> Tensor:
         a = self.concentration
@@ -268,7 +285,10 @@ class Beta(ExponentialFamily):
 
     def log_prob(self, value: Tensor) -> Tensor:
         value = self._validate_sample(value)
-        return self._drawn(value, self._dirichlet.log_prob(stack([value, 1 - value], -1)))
+        return self._drawn(value, lambda value: self._dirichlet.log_prob(stack([value, 1 - value], -1)))
+
+    def _safe(self) -> Any:
+        return 0.5
 
     def entropy(self) -> Tensor:
         return self._dirichlet.entropy()
@@ -386,13 +406,21 @@ class FisherSnedecor(Distribution):
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
-        above, below = (standard_gamma((0.5 * df).expand(shape)) / (0.5 * df) for df in (self.df1, self.df2))
-        return above / below
+        # of little freedom both may underflow, and the difference of their logarithms is that of the ratio
+        above, below = (log_gamma((0.5 * df).expand(shape)) - df.log() for df in (self.df1, self.df2))
+        limits = finfo(above.dtype)
+        return (above - below).exp().clamp(limits.tiny, limits.max)
 
     def log_prob(self, value: Tensor) -> Tensor:
         value = self._validate_sample(value)
         first, second = 0.5 * self.df1, 0.5 * self.df2
         ratio = self.df1 / self.df2
         size = lgamma(first + second) - lgamma(first) - lgamma(second)
-        logs = size + first * ratio.log() + (first - 1) * value.log() - (first + second) * (ratio * value).log1p()
+
+        def logs(value: Tensor) -> Tensor:
+            return size + first * ratio.log() + (first - 1) * value.log() - (first + second) * (ratio * value).log1p()
+
         return self._drawn(value, logs)
+
+    def _safe(self) -> Any:
+        return 1.0

@@ -17,7 +17,7 @@ from lucid.distributions.utils import lazy_property, named_tensors, standard_nor
 from lucid.errors import ArgumentError, SettingError
 from lucid.ops.base.dims import common_shape
 from lucid.ops.base.promotion import promote_to_tensors
-from lucid.ops.creation.ranges import arange
+from lucid.ops.creation.ranges import arange, eye
 from lucid.ops.decomposition.inverses import slogdet
 from lucid.ops.decomposition.triangular import cholesky, cholesky_inverse, solve_triangular
 from lucid.ops.elementwise.selection import where
@@ -135,10 +135,17 @@ class Wishart(ExponentialFamily):
     def log_prob(self, value: Tensor) -> Tensor:
         value = self._validate_sample(value)
         nu, n = self.df, self.event_shape[-1]
-        factor, value = promote_to_tensors(self._unbroadcasted_scale_tril, value)
-        within = solve_triangular(factor, cholesky(value), upper=False)
         size = nu * (0.5 * n * math.log(2) + self._half_log_det()) + mvlgamma(0.5 * nu, n)
-        return 0.5 * (nu - n - 1) * slogdet(value).logabsdet - 0.5 * within.square().sum((-2, -1)) - size
+
+        def logs(value: Tensor) -> Tensor:
+            factor, value = promote_to_tensors(self._unbroadcasted_scale_tril, value)
+            within = solve_triangular(factor, cholesky(value), upper=False)
+            return 0.5 * (nu - n - 1) * slogdet(value).logabsdet - 0.5 * within.square().sum((-2, -1)) - size
+
+        return self._drawn(value, logs)
+
+    def _safe(self) -> Any:
+        return eye(self.event_shape[-1], dtype=self.df.dtype, device=self.df.device)
 
     def entropy(self) -> Tensor:
         nu, n = self.df, self.event_shape[-1]
@@ -200,8 +207,13 @@ class LKJCholesky(Distribution):
     def log_prob(self, value: Tensor) -> Tensor:
         value = self._validate_sample(value)
         c, n = self.concentration, self.dim - 1
-        diag = value.diagonal(dim1=-2, dim2=-1)[..., 1:]
         power = 2 * (c.unsqueeze(-1) - 1) + arange(n - 1, -1, -1, dtype=c.dtype, device=c.device)
         alpha = c + 0.5 * n
         size = 0.5 * n * math.log(math.pi) + mvlgamma(alpha - 0.5, n) - n * lgamma(alpha)
-        return (power * diag.log()).sum(-1) - size
+        return self._drawn(
+            value, lambda value: (power * value.diagonal(dim1=-2, dim2=-1)[..., 1:].log()).sum(-1) - size
+        )
+
+    def _safe(self) -> Any:
+        c = self.concentration
+        return eye(self.dim, dtype=c.dtype, device=c.device)

@@ -141,8 +141,12 @@ class Bernoulli(Odds, ExponentialFamily):
 
     def log_prob(self, value: Tensor) -> Tensor:
         value = self._validate_sample(value)
-        logits, wanted = broadcast_tensors(*promote_to_tensors(self._finite_logits(), value))
-        return self._drawn(value, -binary_cross_entropy_with_logits(logits, wanted, reduction="none"))
+
+        def logs(value: Tensor) -> Tensor:
+            logits, wanted = broadcast_tensors(*promote_to_tensors(self._finite_logits(), value))
+            return -binary_cross_entropy_with_logits(logits, wanted, reduction="none")
+
+        return self._drawn(value, logs)
 
     def entropy(self) -> Tensor:
         return binary_cross_entropy_with_logits(self._finite_logits(), self.probs, reduction="none")
@@ -210,8 +214,12 @@ class Binomial(Odds):
     def log_prob(self, value: Tensor) -> Tensor:
         value = self._validate_sample(value)
         n = self.total_count
-        ways = lgamma(n + 1) - lgamma(value + 1) - lgamma(n - value + 1)
-        return self._drawn(value, ways + self._log_chance(value, n - value))
+
+        def logs(value: Tensor) -> Tensor:
+            ways = lgamma(n + 1) - lgamma(value + 1) - lgamma(n - value + 1)
+            return ways + self._log_chance(value, n - value)
+
+        return self._drawn(value, logs)
 
     def entropy(self) -> Tensor:
         logs = self.log_prob(self.enumerate_support(expand=False))
@@ -267,7 +275,7 @@ class Geometric(Odds):
 
     def log_prob(self, value: Tensor) -> Tensor:
         value = self._validate_sample(value)
-        return self._drawn(value, self._log_chance(1.0, value))
+        return self._drawn(value, lambda value: self._log_chance(1.0, value))
 
     def _log_chance(self, wins: Any, losses: Any) -> Tensor:
         if self._by_logits:
@@ -327,9 +335,13 @@ class NegativeBinomial(Odds):
     def log_prob(self, value: Tensor) -> Tensor:
         value = self._validate_sample(value)
         n = self.total_count
-        chance = self._log_chance(value, n)
-        ways = lgamma(n + value) - lgamma(1 + value) - lgamma(n)
-        return self._drawn(value, chance + where(n + value == 0, 0.0, ways))
+
+        def logs(value: Tensor) -> Tensor:
+            chance = self._log_chance(value, n)
+            ways = lgamma(n + value) - lgamma(1 + value) - lgamma(n)
+            return chance + where(n + value == 0, 0.0, ways)
+
+        return self._drawn(value, logs)
 
 
 class Poisson(ExponentialFamily):
@@ -366,7 +378,7 @@ class Poisson(ExponentialFamily):
     def log_prob(self, value: Tensor) -> Tensor:
         value = self._validate_sample(value)
         # that of a gamma variate, at the rate
-        return self._drawn(value, log_gamma_density(value + 1, self.rate))
+        return self._drawn(value, lambda value: log_gamma_density(value + 1, self.rate))
 
     @property
     def _natural_params(self) -> tuple[Tensor, ...]:

@@ -132,6 +132,10 @@ class Transform:
             self._as_kept = self._state(), is_grad_enabled()
         return x, y
 
+    def _made(self, y: Tensor) -> bool:
+        """Tell whether y is in the cache, so that it is in the image, however it was rounded."""
+        return self._is_kept(y, 1)
+
     def _state(self) -> list[Any]:
         """Return the identities, versions and needs of gradients of x, y and the tensors of the settings."""
         return [(id(each), version(each), each.requires_grad) for each in (*self._kept, *tensors_of(self))]
@@ -213,6 +217,9 @@ class _InverseTransform(Transform):
 
     def __call__(self, x: Tensor) -> Tensor:
         return self._inv._inv_call(x)  # noqa: SLF001 - one of its own kind
+
+    def _made(self, y: Tensor) -> bool:
+        return self._inv._is_kept(y, 0)  # noqa: SLF001 - one of its own kind
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         return -self._inv.log_abs_det_jacobian(y, x)

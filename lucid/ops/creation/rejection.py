@@ -189,8 +189,8 @@ def _of(name: str, attempt: Callable[..., Any], generator: Generator | None, *te
     return drawn(name, make, generator, device_of(arrays[-1]))
 
 
-def standard_gamma(alpha: Tensor, generator: Generator | None = None) -> Tensor:
-    """Return gamma variates of rate 1, above 0, for each alpha."""
+def standard_gamma(alpha: Tensor, generator: Generator | None = None, logs: bool = False) -> Tensor:
+    """Return gamma variates of rate 1, above 0, for each alpha, or their logarithms, also of those that underflow."""
     array = tensor_operand(alpha).array
     wanted = dtype_of(array)
 
@@ -199,9 +199,12 @@ def standard_gamma(alpha: Tensor, generator: Generator | None = None) -> Tensor:
         values = _tried(xp, stream, (shape,), _gamma)
         lift = draw.exponential(stream, array.shape, np.float64, xp=xp)
         with np.errstate(all="ignore"):
-            values = xp.where(shape < 1, values * xp.exp(-lift / shape), values)
-        values = xp.where(shape > 0, xp.maximum(values, finfo(wanted).tiny), np.nan)
-        return astype(values, wanted)
+            lift = xp.where(shape < 1, lift / shape, 0.0)
+            if logs:
+                values = xp.maximum(xp.log(values) - lift, finfo(wanted).min)
+            else:
+                values = xp.maximum(values * xp.exp(-lift), finfo(wanted).tiny)
+        return astype(xp.where(shape > 0, values, np.nan), wanted)
 
     return drawn("standard_gamma", make, generator, device_of(array))
 
