@@ -74,6 +74,8 @@ from lucid.base.dtype import int64 as long
 from lucid.base.limits import finfo, iinfo
 from lucid.compat import addresses as _addresses
 from lucid.cuda.switches import are_deterministic_algorithms_enabled, use_deterministic_algorithms
+
+# imports, of tests/namespaces/ops.txt by `python -m tests.namespaces.exports`
 from lucid.ops.activation.elu import celu, selu
 from lucid.ops.activation.hard import hardshrink, threshold
 from lucid.ops.activation.prelu import prelu, rrelu
@@ -262,6 +264,8 @@ if _typing.TYPE_CHECKING:
     from lucid.compat.compilers import compile
     from lucid.func import vmap
     from lucid.futures import Future
+
+    # later imports, of tests/namespaces/ops.txt by `python -m tests.namespaces.exports`
     from lucid.ops.decomposition.chains import matrix_power
     from lucid.ops.decomposition.inverses import det, slogdet
     from lucid.ops.decomposition.inverses import inv as inverse
@@ -336,37 +340,20 @@ else:
 
 __version__ = version.Version("0.1.0")
 
-# PyTorch's second names
-unsafe_split_with_sizes = split_with_sizes
-unsafe_split = split
-unsafe_chunk = chunk
-trapz = trapezoid
-row_stack = vstack
-ger = outer
-absolute = abs
-arccos = acos
-arccosh = acosh
-arcsin = asin
-arcsinh = asinh
-arctan = atan
-arctan2 = atan2
-arctanh = atanh
-concatenate = cat
-conj_physical = conj
-divide = div
-fix = trunc
 is_distributed = is_neg = is_conj
-greater = gt
-greater_equal = ge
-less = lt
-less_equal = le
-moveaxis = movedim
-multiply = mul
-negative = neg
-not_equal = ne
-subtract = sub
-swapdims = transpose
-true_divide = div
+
+# second names, of tests/namespaces/ops.txt by `python -m tests.namespaces.exports`
+multiply, negative, subtract = mul, neg, sub
+greater_equal, greater, less_equal, less, not_equal = ge, gt, le, lt, ne
+absolute, conj_physical = abs, conj
+divide, true_divide = div, div
+fix = trunc
+arccos, arccosh, arcsin, arcsinh, arctan, arctan2, arctanh = acos, acosh, asin, asinh, atan, atan2, atanh
+ger = outer
+trapz = trapezoid
+moveaxis, swapdims = movedim, transpose
+concatenate, row_stack = cat, vstack
+unsafe_chunk, unsafe_split, unsafe_split_with_sizes = chunk, split, split_with_sizes
 
 BFloat16Tensor = _TYPES["lucid.BFloat16Tensor"]
 BoolTensor = _TYPES["lucid.BoolTensor"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+# imports, of tests/namespaces/ops.txt by `python -m tests.namespaces.exports`
 from lucid.ops.base import keywords as _keywords
 from lucid.ops.creation.frequencies import fftfreq, rfftfreq
 from lucid.ops.fft.one_dimension import fft, hfft, ifft, ihfft, irfft, rfft

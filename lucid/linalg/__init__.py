@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 from lucid.errors import LinAlgError
+
+# imports, of tests/namespaces/ops.txt by `python -m tests.namespaces.exports`
 from lucid.ops.base import keywords as _keywords
 from lucid.ops.decomposition.chains import cross, diagonal, matrix_power, multi_dot, vander, vecdot
 from lucid.ops.decomposition.eigen import eig, eigvals
-from lucid.ops.decomposition.inverses import (
-    det,
-    inv,
-    inv_ex,
-    slogdet,
-    solve,
-    solve_ex,
-    tensorinv,
-    tensorsolve,
-)
+from lucid.ops.decomposition.inverses import det, inv, inv_ex, slogdet, solve, solve_ex, tensorinv, tensorsolve
 from lucid.ops.decomposition.lu import lu, lu_factor, lu_factor_ex, lu_solve
 from lucid.ops.decomposition.matrix_exp import matrix_exp
 from lucid.ops.decomposition.matrix_norms import matrix_norm, norm, vector_norm

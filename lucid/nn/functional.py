@@ -20,12 +20,14 @@ import inspect
 from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.recording.views import live_edge
-from lucid.ops.activation import elu as exponential
-from lucid.ops.activation import hard
-from lucid.ops.activation import mish as mishes
-from lucid.ops.activation import prelu as sloped
-from lucid.ops.activation import relu as activation
-from lucid.ops.activation import sigmoid as logistic
+
+# imports, of tests/namespaces/ops.txt by `python -m tests.namespaces.exports`
+from lucid.ops.activation import elu as _elu
+from lucid.ops.activation import hard as _hard
+from lucid.ops.activation import mish as _mish
+from lucid.ops.activation import prelu as _prelu
+from lucid.ops.activation import relu as _relu
+from lucid.ops.activation import sigmoid as _sigmoid
 from lucid.ops.activation.bias_activation import bias_activation
 from lucid.ops.activation.gelu import gelu
 from lucid.ops.activation.glu import glu
@@ -41,22 +43,8 @@ from lucid.ops.embedding.embedding_bag import embedding_bag
 from lucid.ops.index.gather import one_hot
 from lucid.ops.layers.attention import scaled_dot_product_attention
 from lucid.ops.layers.batch_normalisation import batch_norm, instance_norm
-from lucid.ops.layers.convolution import (
-    conv1d,
-    conv2d,
-    conv3d,
-    conv_transpose1d,
-    conv_transpose2d,
-    conv_transpose3d,
-)
-from lucid.ops.layers.dropout import (
-    alpha_dropout,
-    dropout,
-    dropout1d,
-    dropout2d,
-    dropout3d,
-    feature_alpha_dropout,
-)
+from lucid.ops.layers.convolution import conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d, conv_transpose3d
+from lucid.ops.layers.dropout import alpha_dropout, dropout, dropout1d, dropout2d, dropout3d, feature_alpha_dropout
 from lucid.ops.layers.linear import bilinear, linear
 from lucid.ops.layers.multi_head_attention import multi_head_attention_forward
 from lucid.ops.layers.normalisation import group_norm, layer_norm, local_response_norm, rms_norm
@@ -99,16 +87,7 @@ from lucid.ops.shape.padding import pad
 from lucid.ops.shape.shuffling import channel_shuffle, pixel_shuffle, pixel_unshuffle
 from lucid.public import publish as _publish
 from lucid.settings.documents import document as _document
-from lucid.tensor.inplace_methods import (
-    celu_,
-    elu_,
-    hardtanh_,
-    leaky_relu_,
-    relu_,
-    rrelu_,
-    selu_,
-    threshold_,
-)
+from lucid.tensor.inplace_methods import celu_, elu_, hardtanh_, leaky_relu_, relu_, rrelu_, selu_, threshold_
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -153,19 +132,21 @@ def with_inplace(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-relu = with_inplace(activation.relu)
-relu6 = with_inplace(activation.relu6)
-leaky_relu = with_inplace(activation.leaky_relu)
-elu = with_inplace(exponential.elu)
-selu = with_inplace(exponential.selu)
-celu = with_inplace(exponential.celu)
-hardtanh = with_inplace(activation.hardtanh)
-silu = with_inplace(logistic.silu)
-mish = with_inplace(mishes.mish)
-hardsigmoid = with_inplace(hard.hardsigmoid)
-hardswish = with_inplace(hard.hardswish)
-threshold = with_inplace(hard.threshold)
-rrelu = with_inplace(sloped.rrelu)
+# with a parameter `inplace`, of tests/namespaces/ops.txt by `python -m tests.namespaces.exports`
+# activation
+celu = with_inplace(_elu.celu)
+selu = with_inplace(_elu.selu)
+elu = with_inplace(_elu.elu)
+hardsigmoid = with_inplace(_hard.hardsigmoid)
+hardswish = with_inplace(_hard.hardswish)
+threshold = with_inplace(_hard.threshold)
+mish = with_inplace(_mish.mish)
+rrelu = with_inplace(_prelu.rrelu)
+hardtanh = with_inplace(_relu.hardtanh)
+leaky_relu = with_inplace(_relu.leaky_relu)
+relu6 = with_inplace(_relu.relu6)
+relu = with_inplace(_relu.relu)
+silu = with_inplace(_sigmoid.silu)
 
 for _loss in OLDER_PLACES:
     globals()[_loss] = with_older_reduction(globals()[_loss], __name__)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import json
 import re
 from collections import Counter
 from pathlib import Path
@@ -23,6 +24,7 @@ from tests.optim import test_formulas
 from tests.optimizers import COUNTED_ROWS, NAMES, OTHERS, SETTINGS, USUAL
 
 ROOT = Path(__file__).parents[2]
+PYTORCH = json.loads((ROOT / "lucid" / "compat" / "names.json").read_text(encoding="utf-8"))
 CHANGELOG = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
 PICTURE = (ROOT / "examples" / "hooks_order.py").read_text(encoding="utf-8")
 HOOKS = (ROOT / "docs" / "hooks.md").read_text(encoding="utf-8")
@@ -187,22 +189,11 @@ def test_no_row_of_a_kind_that_is_none():
 
 # ---- ops ----
 
-# Functions of a tensor that are no methods, as in PyTorch.
-NO_METHODS = {
-    *("channel_shuffle", "pixel_shuffle", "pixel_unshuffle"),
-    *("adaptive_avg_pool1d", "avg_pool1d", "max_pool1d", "max_pool2d", "max_pool3d"),
-    *("bucketize", "combinations", "view_as_complex", "view_as_real"),
-    *("conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d"),
-    *("dropout", "poisson", "rsub", "std_mean", "var_mean"),
-    *("group_norm", "layer_norm", "rms_norm"),
-    *("celu", "celu_", "pdist", "rrelu", "rrelu_", "selu", "selu_", "threshold", "threshold_"),
-    *("empty_like", "full_like", "ones_like", "rand_like", "randint_like", "randn_like", "zeros_like"),
-}
-
 
 def test_every_function_of_a_tensor_is_a_method():
-    """What `lucid` does with a tensor, the tensor does too."""
-    functions = {name: getattr(lucid, name) for name in lucid.__all__ if name not in NO_METHODS}
+    """What `lucid` does with a tensor, the tensor does too, but for what PyTorch has as a function alone."""
+    alone = {*PYTORCH["torch"]} - {*PYTORCH["torch.Tensor"]}
+    functions = {name: getattr(lucid, name) for name in lucid.__all__ if name.rstrip("_") not in alone}
     missing = [
         name
         for name, function in functions.items()
@@ -212,7 +203,7 @@ def test_every_function_of_a_tensor_is_a_method():
         and not hasattr(lucid.Tensor, name)
     ]
     assert not missing, (
-        f"{missing}: add them to lucid/tensor/methods.py, or to NO_METHODS if PyTorch has no such method"
+        f"{missing}: say `method` of them in tests/namespaces/ops.txt, and run python -m tests.namespaces.exports"
     )
 
 
@@ -220,7 +211,10 @@ def test_numpys_functions_of_the_same_name_are_recorded():
     """A ufunc of NumPy that lucid has under the same name is recorded when it is called with a tensor."""
     ufuncs = {name: getattr(np, name, None) for name in lucid.__all__}
     missing = [name for name, ufunc in ufuncs.items() if isinstance(ufunc, np.ufunc) and ufunc.__name__ not in UFUNCS]
-    assert not missing, f"{missing}: add them to UFUNCS in lucid/tensor/numpy_calls/ufuncs.py"
+    assert not missing, (
+        f"{missing}: say `numpy` of them in tests/namespaces/ops.txt, and run python -m tests.namespaces.exports; or, "
+        "if the op is not all that the ufunc is, add a function to UFUNCS in lucid/tensor/numpy_calls/ufuncs.py"
+    )
 
 
 # ---- the changelog ----
@@ -311,13 +305,6 @@ def test_no_entry_stands_twice():
     assert not found, f"entries that stand twice in a list: leave one of each: {found}"
 
 
-def no_methods():
-    """Return the functions of `lucid` of which there is no method."""
-    return {
-        name for name in lucid.__all__ if inspect.isfunction(getattr(lucid, name)) and not hasattr(lucid.Tensor, name)
-    }
-
-
 def parts():
     """Return the folders and files of lucid."""
     return {path.stem for path in Path(lucid.__file__).parent.iterdir() if path.suffix == ".py" or path.is_dir()}
@@ -354,7 +341,6 @@ def parameters():
 
 
 NEEDED = {
-    "NO_METHODS of tests/laws/test_lists.py": (NO_METHODS, no_methods),
     "WITHOUT_VALUES of tests/laws/test_lists.py": (WITHOUT_VALUES, layers),
     "LAYERS of tests/laws/test_layers.py": (test_layers.RANK, lambda: parts() | {"lucid"}),
     "LAZY of tests/laws/test_layers.py": (test_layers.LAZY, imported_lazily),

@@ -1,15 +1,16 @@
-"""What a module exports, which its imports say already: the name of an op is typed once there, where it is imported.
+"""What a module exports, and what stands in it of the names of ops.
 
-`python -m tests.namespaces.exports` writes `__all__` of each of `FILES`, and the table of what is imported when it is
-first asked for, `_LATER`: the imports that type checkers see.
+`python -m tests.namespaces.exports` writes the sections of `FILES` that follow from `ops.txt`; then, from the imports,
+`__all__` and the table of what is imported when it is first asked for, `_LATER`: the imports that type checkers see.
 """
 
 from __future__ import annotations
 
 import ast
-import re
 import textwrap
 from pathlib import Path
+
+from tests.namespaces.sections import TABLE, in_order, table, with_sections
 
 LUCID = Path(__file__).parents[2] / "lucid"
 PACKAGES = (
@@ -19,14 +20,10 @@ PACKAGES = (
 FILES = (
     *(LUCID / package / "__init__.py" for package in PACKAGES),
     *(LUCID / name for name in ("cuda/amp.py", "distributions/transforms.py", "nn/functional.py")),
+    *(LUCID / "tensor" / name for name in ("methods.py", "inplace_methods.py", "numpy_calls/ufuncs.py")),
 )
 # What a module needs for itself.
-INNER = {
-    "functional": {
-        "OLDER_PLACES", "activation", "clone", "exponential", "hard", "live_edge", "logistic", "mishes", "sloped",
-        "with_inplace", "with_older_reduction",
-    },
-}  # fmt: skip
+INNER = {"functional": {"OLDER_PLACES", "clone", "live_edge", "with_inplace", "with_older_reduction"}}
 VERSION = "__version__"
 
 
@@ -49,16 +46,11 @@ def exported(tree):
     names = {one.asname or one.name for _, one in imported(statements) if one.asname != one.name}
     for each in statements:
         if isinstance(each, ast.Assign):
-            names |= {target.id for target in each.targets if isinstance(target, ast.Name)}
+            targets = [one for target in each.targets for one in getattr(target, "elts", [target])]
+            names |= {target.id for target in targets if isinstance(target, ast.Name)}
         elif isinstance(each, ast.FunctionDef | ast.ClassDef):
             names.add(each.name)
     return {name for name in names if not name.startswith("_") or name == VERSION}
-
-
-def by_kind(name):
-    """Return what sorts constants, classes and the others as ruff does."""
-    kind = 0 if name.isupper() and len(name) > 1 else 1 if name[0].isupper() else 2
-    return kind, [(part.isdigit(), int(part) if part.isdigit() else part) for part in re.split(r"(\d+)", name) if part]
 
 
 def imported_later(tree, package):
@@ -82,12 +74,12 @@ def packed(head, entries, end, indent):
 
 def written(path):
     """Return the text of a file with what follows from its imports."""
-    source = path.read_text(encoding="utf-8")
+    source = with_sections(path, path.read_text(encoding="utf-8"), table(TABLE.read_text(encoding="utf-8")))
     tree, lines = ast.parse(source), source.split("\n")
     package = ".".join(["lucid", *path.relative_to(LUCID).with_suffix("").parts]).removesuffix(".__init__")
     places = [each for each in ast.walk(tree) if isinstance(each, ast.Assign)]
     places = {each.targets[0].id: each for each in places if isinstance(each.targets[0], ast.Name)}
-    names = sorted(exported(tree) - INNER.get(path.stem, set()), key=by_kind)
+    names = sorted(exported(tree) - INNER.get(path.stem, set()), key=in_order)
     later = [f'"{name}": "{place}",' for name, place in imported_later(tree, package).items()]
     made = {
         "__all__": packed("__all__ = [", [f'"{name}",' for name in names], "]", 0),

@@ -13,7 +13,9 @@ from lucid.base.device import device_of
 from lucid.base.dtype import as_dtype, dtype_of
 from lucid.base.gpu import is_gpu_array
 from lucid.errors import DtypeError, ShapeError
-from lucid.ops.activation.sigmoid import tanh
+
+# imports, of tests/namespaces/ops.txt by `python -m tests.namespaces.exports`
+from lucid.ops.activation import sigmoid
 from lucid.ops.base.operands import float_operand
 from lucid.ops.base.promotion import cast_to, no_matrix
 from lucid.ops.elementwise import (
@@ -167,6 +169,21 @@ def vector_matrix(a: Tensor, b: Tensor) -> Any:
 
 
 UFUNCS: dict[str, Callable[..., Any]] = {
+    "divmod": operators.quotient_and_rest,
+    "float_power": float_powers,
+    "fmax": chosen(comparison.fmax, np.fmax),
+    "fmin": chosen(comparison.fmin, np.fmin),
+    "ldexp": scaled,
+    "matvec": matrix_vector,
+    "maximum": chosen(comparison.maximum, np.maximum),
+    "minimum": chosen(comparison.minimum, np.minimum),
+    "nextafter": next_after,
+    "power": powers,
+    "rint": rounded,
+    "sign": sign,
+    "vecdot": vector_products,
+    "vecmat": vector_matrix,
+    # ufuncs, of tests/namespaces/ops.txt by `python -m tests.namespaces.exports`
     "absolute": parts.abs,
     "add": arithmetic.add,
     "arccos": trigonometry.acos,
@@ -188,17 +205,13 @@ UFUNCS: dict[str, Callable[..., Any]] = {
     "deg2rad": trigonometry.deg2rad,
     "degrees": trigonometry.rad2deg,
     "divide": division.div,
-    "divmod": operators.quotient_and_rest,
     "equal": comparison.eq,
     "exp": exponential.exp,
     "exp2": exponential.exp2,
     "expm1": exponential.expm1,
     "fabs": parts.abs,
-    "float_power": float_powers,
     "floor": rounding.floor,
     "floor_divide": division.floor_divide,
-    "fmax": chosen(comparison.fmax, np.fmax),
-    "fmin": chosen(comparison.fmin, np.fmin),
     "fmod": division.fmod,
     "frexp": power.frexp,
     "gcd": division.gcd,
@@ -211,7 +224,6 @@ UFUNCS: dict[str, Callable[..., Any]] = {
     "isinf": nonfinite.isinf,
     "isnan": nonfinite.isnan,
     "lcm": division.lcm,
-    "ldexp": scaled,
     "left_shift": logic.bitwise_left_shift,
     "less": comparison.lt,
     "less_equal": comparison.le,
@@ -226,23 +238,16 @@ UFUNCS: dict[str, Callable[..., Any]] = {
     "logical_or": logic.logical_or,
     "logical_xor": logic.logical_xor,
     "matmul": products.matmul,
-    "matvec": matrix_vector,
-    "maximum": chosen(comparison.maximum, np.maximum),
-    "minimum": chosen(comparison.minimum, np.minimum),
     "modf": rounding.modf,
     "multiply": arithmetic.mul,
     "negative": arithmetic.neg,
-    "nextafter": next_after,
     "not_equal": comparison.ne,
     "positive": arithmetic.positive,
-    "power": powers,
     "rad2deg": trigonometry.rad2deg,
     "radians": trigonometry.deg2rad,
     "reciprocal": division.reciprocal,
     "remainder": division.remainder,
     "right_shift": logic.bitwise_right_shift,
-    "rint": rounded,
-    "sign": sign,
     "signbit": nonfinite.signbit,
     "sin": trigonometry.sin,
     "sinh": trigonometry.sinh,
@@ -250,10 +255,8 @@ UFUNCS: dict[str, Callable[..., Any]] = {
     "square": power.square,
     "subtract": arithmetic.sub,
     "tan": trigonometry.tan,
-    "tanh": tanh,
+    "tanh": sigmoid.tanh,
     "trunc": rounding.trunc,
-    "vecdot": vector_products,
-    "vecmat": vector_matrix,
 }
 """By the name of a ufunc, the op that it is in lucid; NumPy's other names are those of the same objects."""
 
