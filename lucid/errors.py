@@ -14,6 +14,8 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from lucid.public import publish as _publish
 
 __all__ = [
@@ -116,7 +118,7 @@ class OutOfMemoryError(LucidError, RuntimeError, MemoryError):
     """A device has no room for an allocation."""
 
 
-class LinAlgError(LucidError, RuntimeError, ValueError):
+class LinAlgError(LucidError, RuntimeError, np.linalg.LinAlgError):
     """A matrix has no inverse or factors of the kind asked for, or the iteration for them does not converge.
 
     Examples

@@ -6,11 +6,14 @@ from typing import Any, cast
 
 import numpy as np
 
-from lucid.autograd.base import TensorBase
-from lucid.numpy.border import any_recorded, called, following, plain
+from lucid.autograd.base import TensorBase, wrap
+from lucid.base.arrays import asarray
+from lucid.base.device import device_of
+from lucid.base.gpu import is_gpu_array
+from lucid.numpy.border import any_recorded, as_tensors, called, following, plain
 from lucid.numpy.results import settled
 from lucid.ops.shape.diagonal import diag_embed
-from lucid.tensor.numpy_calls.operands import operand
+from lucid.tensor.numpy_calls.operands import operand, tensors_in
 from lucid.tensor.numpy_calls.rules.places import selected
 
 
@@ -28,10 +31,14 @@ class Joining(ByIndex):
     """Joins the parts of its index, as NumPy's object of the name does: slices are ranges, strings directions."""
 
     def __getitem__(self, key: object) -> Any:
-        parts = cast("Any", key if type(key) is tuple else (key,))
-        if not any_recorded(parts) and not any(map(is_recorded_range, parts)):
-            return following(f"{self.name}.__getitem__", self.numpys.__getitem__, (plain_ranges(key),), {})
-        parts = [range_of(part) if isinstance(part, slice) else part for part in parts]
+        parts = ranges_in(key)
+        numbers = numbers_in(parts)
+        is_recorded = any_recorded(numbers)
+        like = next(tensors_in(as_tensors(numbers)), None)
+        if like is not None and (is_recorded or is_gpu_array(like.array)):
+            parts = tuple([range_of(part, like) if isinstance(part, slice) else part for part in parts])
+        if not is_recorded:
+            return following(f"{self.name}.__getitem__", self.numpys.__getitem__, (plain_ranges(parts),), {})
         moved = {str(k): part for k, part in enumerate(parts) if not isinstance(part, str)}
 
         def join(**numbers: object) -> Any:
@@ -45,10 +52,12 @@ class Grids(ByIndex):
 
     def __getitem__(self, key: Any) -> Any:
         parts = ranges_in(key)
-        if not any(map(is_recorded_range, parts)):
+        numbers = numbers_in(parts)
+        if not any_recorded(numbers):
             return following(f"{self.name}.__getitem__", self.numpys.__getitem__, (plain_ranges(key),), {})
+        like = next(tensors_in(numbers))
         dtype = np.result_type(*[number for part in parts for number in numbers_of(part)])
-        lines = [called("asarray", np.asarray, (range_of(part), dtype), {}) for part in parts]
+        lines = [called("asarray", np.asarray, (range_of(part, like), dtype), {}) for part in parts]
         if type(key) is not tuple:
             return lines[0]
         is_open = self.name == "ogrid"
@@ -66,9 +75,9 @@ def ends_of(part: Any) -> tuple[Any, Any, Any]:
     return 0 if part.start is None else part.start, part.stop, 1 if part.step is None else part.step
 
 
-def is_recorded_range(part: Any) -> bool:
-    """Return whether a slice has an end or a step that is recorded."""
-    return isinstance(part, slice) and any_recorded(ends_of(part))
+def numbers_in(parts: Any) -> list[Any]:
+    """Return the parts of an index, in place of slices their ends and steps."""
+    return [each for part in parts for each in (ends_of(part) if isinstance(part, slice) else (part,))]
 
 
 def numbers_of(part: Any) -> list[Any]:
@@ -92,12 +101,14 @@ def plain_ranges(key: Any) -> Any:
     return slice(*plain([part.start, part.stop, part.step])) if isinstance(key, slice) else key
 
 
-def range_of(part: Any) -> Any:
-    """Return the range of a slice."""
+def range_of(part: Any, like: TensorBase) -> Any:
+    """Return the range of a slice, on the device of `like`."""
     start, stop, step = ends_of(part)
     if is_count(step):
-        return called("linspace", np.linspace, (start, stop, int(abs(step))), {})
-    return called("arange", np.arange, (start, stop, step), {})
+        made = called("linspace", np.linspace, (start, stop, int(abs(step))), {})
+    else:
+        made = called("arange", np.arange, (start, stop, step), {})
+    return made if isinstance(made, TensorBase) else wrap(asarray(made, device=device_of(like.array)))
 
 
 r_, c_, mgrid, ogrid = Joining("r_"), Joining("c_"), Grids("mgrid"), Grids("ogrid")

@@ -88,9 +88,13 @@ def test_lists_come_to_the_device(rng, recorded):
         "np.add(t, [1.0, 2.0, 3.0])", "np.maximum(t, [t[0], 1, 5.0])", "np.greater(t, [1.0, t[1], 1.0])",
         "np.logical_and(t, [1, 0, 1])", "np.digitize(t, [0.5])", "np.isin(t, [t[0]])", "np.array_equal(t, [1.0, 2.0])",
         "np.lexsort((t, t))", "np.searchsorted([0.0, 1.0], t)", "np.where(True, t, 0)",
+        "np.gradient(t, [0.0, 1.0, 3.0])", "np.gradient(t, [0, 1, 2])", "np.r_[t, 2:4]", "np.r_[0:1:3j, t]",
+        "np.c_[t, 0:3]", "np.unique(t, return_inverse=True, return_counts=True)[1]",
     ]  # fmt: skip
     if recorded:  # of CuPy's own arrays the operators are CuPy's
         calls += ["t + [1.0, 2.0, 3.0]", "t @ [t[0], 2.0, 3.0]", "t ** [1.0, 2.0, 3.0]", "t > [1.0, 0.0, -1.0]"]
+        calls += ["np.mgrid[0 : t[0] : 3j, 0:2]", "np.ogrid[0:2, 0 : t[0] : 3j][0]", "np.r_[t[0] : 2 : 3j, 0:3]"]
+        calls += ["np.r_['0,2', t, 0:3]"]  # CuPy's takes no words
         t = t * 1
         t += [1.0, 2.0, 3.0]
         values = values + np.array([1.0, 2.0, 3.0])

@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 
 from lucid.autograd.base import TensorBase
+from lucid.errors import ShapeError
 from lucid.tensor.numpy_calls.operands import (
     NO_VALUE,
     SETTINGS,
     WEAK,
+    MatrixShapeError,
     NumpyCallError,
     any_recorded,
     dtype_named,
@@ -250,4 +252,9 @@ def applied(
     elif len(shared) > 1:
         to_one_dtype(shared, common)
     constants = {**rule.constants, "common": common} if "common" in rule.constants else rule.constants
-    return rule.function(**constants, **{rule.names[key]: value for key, value in arguments.items()})
+    try:
+        return rule.function(**constants, **{rule.names[key]: value for key, value in arguments.items()})
+    except ShapeError as error:
+        if name.startswith("linalg."):
+            raise MatrixShapeError(*error.args) from None
+        raise

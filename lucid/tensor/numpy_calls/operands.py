@@ -16,7 +16,7 @@ from lucid.base.arrays import asarray
 from lucid.base.device import device_of
 from lucid.base.dtype import as_dtype, result_type
 from lucid.base.gpu import is_gpu_array
-from lucid.errors import LucidError, warn
+from lucid.errors import LinAlgError, LucidError, ShapeError, warn
 from lucid.ops.base.dims import sizes_in
 from lucid.ops.base.promotion import as_operand, cast_to, is_settled, no_matrix
 from lucid.ops.shape.joining import stack
@@ -32,6 +32,10 @@ if TYPE_CHECKING:
 
 class NumpyCallError(LucidError, TypeError):
     """A NumPy function was called with a tensor that lucid cannot follow."""
+
+
+class MatrixShapeError(ShapeError, LinAlgError):
+    """Shapes that a function of `numpy.linalg` does not take, which NumPy reports by either of the two classes."""
 
 
 Axis: TypeAlias = "int | tuple[int, ...] | None"

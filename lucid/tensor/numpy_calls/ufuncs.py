@@ -149,13 +149,13 @@ def rounded(x: Tensor) -> Any:
     return parts.complex(rounding.round(parts.real(x)), rounding.round(parts.imag(x)))
 
 
-def vector_products(a: Tensor, b: Tensor, axis: int = -1) -> Any:
-    """Return ``numpy.vecdot``: sums over an axis, of the conjugate of the first operand, in the dtype of both."""
-    sizes = [x.array.shape[axis] for x in (a, b) if -x.array.ndim <= axis < x.array.ndim]
-    if len({*sizes}) > 1:
+def vector_products(a: Tensor, b: Tensor) -> Any:
+    """Return ``numpy.vecdot``: sums over the last axis, of the conjugate of the first operand, in the dtype of both."""
+    sizes = [x.array.shape[-1] for x in (a, b)]
+    if sizes[0] != sizes[1]:
         raise ShapeError(f"numpy.vecdot: shapes not aligned: an axis of size {sizes[0]} meets one of size {sizes[1]}")
     line = arithmetic.mul(parts.conj(a), b)
-    return cast_to(sums.sum(line, axis), as_dtype(line.array.dtype))
+    return cast_to(sums.sum(line, -1), as_dtype(line.array.dtype))
 
 
 def matrix_vector(a: Tensor, b: Tensor) -> Any:
@@ -337,8 +337,9 @@ def ufunc_result(
         return added_at(ufunc, inputs[0], inputs[1], operand(inputs[2], inputs[0], strong=True))
     if method != "__call__":
         raise NumpyCallError(f"{title}.{method} cannot be recorded: use lucid's function, or tensor.detach().numpy()")
+    casting = "safe" if options.get("casting") == "safe" and options.pop("casting") else "same_kind"
     if wanted := options.pop("dtype", None):
-        inputs = in_loop_of(ufunc, [operand(value, None, strong=True) for value in inputs], dtype_named(wanted))
+        inputs = in_loop_of(ufunc, inputs, dtype_named(wanted), casting)
     if options:
         raise NumpyCallError(
             f"{title}: {', '.join(options)} cannot be used with a Tensor{what_to_do(ufunc, inputs, options)}, or use "
@@ -357,13 +358,21 @@ def ufunc_result(
     return op(*inputs)
 
 
-def in_loop_of(ufunc: np.ufunc, operands: list[Any], wanted: dtype) -> tuple[Any, ...]:
-    """Return operands in the dtype that a ufunc computes a result of the dtype `wanted` in."""
-    if not wanted.is_complex and any(map(is_complex, operands)):
-        if ufunc is not np.absolute:
-            raise DtypeError(f"{title_of(ufunc)}: complex operands cannot be cast to {wanted}: use their real parts")
-        wanted = wanted.to_complex()
-    return tuple([cast_to(x, wanted) for x in operands])
+def in_loop_of(ufunc: np.ufunc, inputs: tuple[Any, ...], wanted: dtype, casting: str) -> tuple[Any, ...]:
+    """Return operands in the dtypes that NumPy's ufunc computes a result of the dtype `wanted` in."""
+    operands = [operand(value, None, strong=True) for value in inputs]
+    own: list[Any] = [
+        type(value) if type(value) in WEAK and type(value) is not bool else x.array.dtype
+        for value, x in zip(inputs, operands, strict=True)
+    ]
+    signature = (*[None] * ufunc.nin, *[wanted.numpy] * ufunc.nout)
+    try:
+        loop = ufunc.resolve_dtypes(
+            (*own, *[None] * ufunc.nout), signature=cast("Any", signature), casting=cast("Any", casting)
+        )
+    except TypeError as error:
+        raise DtypeError(f"{title_of(ufunc)}: {error}: use astype() on the operands") from None
+    return tuple([cast_to(x, as_dtype(dtype)) for x, dtype in zip(operands, loop, strict=False)])
 
 
 OPERATORS = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/", "power": "**", "matmul": "@"}

@@ -10,7 +10,7 @@ import lucid
 from lucid import numpy as lnp
 from lucid.errors import ShapeError
 from lucid.tensor.numpy_calls.table import CONSTANT, RULES
-from tests.device import DEVICE
+from tests.device import DEVICE, shares_memory
 from tests.tensor.numpy_calls.samples import OPERANDS
 from tests.tensor.numpy_calls.test_rules import GONE, NOT_ASKED, ROWS, evaluated, leaf_of, plain
 
@@ -334,3 +334,48 @@ def test_no_lines_to_apply_a_function_to():
     """`apply_along_axis` says that there is no line along the axis, as NumPy does."""
     with pytest.raises(ShapeError, match="any iteration dimensions are 0"):
         lnp.apply_along_axis(lnp.sum, 0, lucid.ones(2, 0, requires_grad=True))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "np.linalg.cholesky(-m @ m.T)", "np.linalg.inv(m * 0)", "np.linalg.solve(m * 0, x)",
+        "np.linalg.svd(m * np.nan)",
+        "np.linalg.eig(m * np.nan)", "np.linalg.inv(x)", "np.linalg.det(x)", "np.linalg.det(v)", "np.linalg.slogdet(x)",
+        "np.linalg.cholesky(x)", "np.linalg.eigh(x)", "np.linalg.lstsq(x, v)", "np.linalg.qr(v)", "np.linalg.pinv(v)",
+        "np.linalg.matrix_power(x, 2)", "np.linalg.solve(x, x)", "np.linalg.cond(x[:0])",
+    ],
+)  # fmt: skip
+def test_what_has_no_factors(call, rng):
+    """The class of NumPy's error catches lucid's, of a matrix without factors and of a shape, which is a ShapeError."""
+    values = operands_of(call, rng)
+    with np.errstate(invalid="ignore"), pytest.raises(np.linalg.LinAlgError):
+        eval(call, {"np": np, **values})
+    with pytest.raises(np.linalg.LinAlgError) as caught:
+        eval(call, {"np": lnp, **{key: lnp.asarray(leaf_of(value)) for key, value in values.items()}})
+    assert isinstance(caught.value, ShapeError) == ("x" in call.replace("(m * 0, x)", "") or "v)" in call[-3:])
+
+
+def test_a_copy_of_a_shape_in_any_order(rng):
+    """What `reshape` copies lies in memory of its own; what it must not copy is a view, or is refused."""
+    for order in "CFA":
+        for turned in (False, True):
+            for shape in ((3, 2), (2, 3), 6):
+                values = rng.standard_normal((2, 3))
+                array, x = values, lnp.asarray(leaf_of(values)) * 1
+                array, x = (array.T, x.T) if turned else (array, x)
+                made, expected = (f.reshape(y, shape, order, copy=True) for f, y in ((lnp, x), (np, array)))
+                assert not shares_memory(made, x)
+                assert made.array.strides == expected.strides
+                np.testing.assert_array_equal(plain(made), expected)
+                for copy in (None, False):
+                    try:
+                        np.reshape(array, shape, order, copy=False)
+                    except ValueError:
+                        if copy is None:
+                            assert not shares_memory(lnp.reshape(x, shape, order), x)
+                        else:
+                            with pytest.raises(ValueError, match="Unable to avoid"):
+                                lnp.reshape(x, shape, order, copy=False)
+                    else:
+                        assert shares_memory(lnp.reshape(x, shape, order, copy=copy), x)

@@ -24,7 +24,6 @@ from lucid.ops.shape import axes, joining, reshape
 from lucid.tensor.numpy_calls.definition import enter, rule
 from lucid.tensor.numpy_calls.operands import (
     NumpyCallError,
-    any_recorded,
     axis_in,
     is_sequence,
     is_tensor,
@@ -112,7 +111,7 @@ def gradient(f: Tensor, varargs: tuple[Any, ...] = (), axis: Axis = None, edge_o
     dims = range(f.array.ndim) if axis is None else axes_in(f, axis)
     if len({*dims}) < len(dims):
         raise SettingError(f"numpy.gradient: expected each axis once, got {axis}")
-    spacings = [operand(step, f) if any_recorded((step,)) else plain_places(step) for step in varargs] or [1.0]
+    spacings = [operand(step, f) if is_sequence(step) or is_tensor(step) else step for step in varargs] or [1.0]
     steps = spacings * len(dims) if len(spacings) == 1 and not shape_of(spacings[0]) else spacings
     if len(steps) != len(dims):
         raise NumpyCallError(f"numpy.gradient: expected a spacing for each of {len(dims)} axes, got {len(steps)}")
@@ -126,11 +125,6 @@ def gradient(f: Tensor, varargs: tuple[Any, ...] = (), axis: Axis = None, edge_o
         raise SettingError(f"numpy.gradient: expected edge_order 1 or 2, got {edge_order}")
     results = [_slope(f, k, step, edge_order) for k, step in zip(dims, steps, strict=True)]
     return results[0] if len(results) == 1 else tuple(results)
-
-
-def plain_places(step: Any) -> Any:
-    """Return a step without a gradient as it is, and a list of places as an array."""
-    return np.asarray(plain(step)) if is_sequence(step) else step
 
 
 def shape_of(step: Any) -> tuple[int, ...]:

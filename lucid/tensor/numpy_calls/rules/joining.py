@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from lucid.errors import DtypeError, ShapeError
+from lucid.errors import DtypeError, SettingError, ShapeError
 from lucid.ops.shape import joining, reshape, splitting, stacking
 from lucid.tensor.numpy_calls.definition import rule
 from lucid.tensor.numpy_calls.operands import axis_in, dtype_named, operand, tensors_in, the_axis
@@ -19,24 +19,30 @@ if TYPE_CHECKING:
     from lucid.tensor.numpy_calls.operands import Sizes
 
 
-def of_one_kind(parts: Sequence[Tensor], dtype: object) -> list[Any]:
+def of_one_kind(parts: Sequence[Tensor], dtype: object, casting: str) -> list[Any]:
     """Return arrays in the dtype of a join, if any; refuse a cast that drops an imaginary part or a fraction."""
+    if casting not in {"same_kind", "safe"}:
+        raise SettingError(
+            f"expected casting 'same_kind' or 'safe' with a Tensor, got {casting!r}: use astype() on the parts"
+        )
     wanted = None if dtype is None else dtype_named(dtype)
     for own in [part.array.dtype for part in parts]:
-        if wanted is not None and not np.can_cast(own, wanted.numpy, "same_kind"):
-            raise DtypeError(f"cannot cast from {own} to {wanted} by the rule 'same_kind': use astype() on the parts")
+        if wanted is not None and not np.can_cast(own, wanted.numpy, cast("Any", casting)):
+            raise DtypeError(f"cannot cast from {own} to {wanted} by the rule {casting!r}: use astype() on the parts")
     return [in_dtype(part, wanted) for part in parts]
 
 
-@rule("concatenate concat", "**arrays axis dtype")
-def concatenated(arrays: Sequence[Tensor], axis: int | None = 0, dtype: object = None) -> Any:
+@rule("concatenate concat", "**arrays axis dtype casting")
+def concatenated(
+    arrays: Sequence[Tensor], axis: int | None = 0, dtype: object = None, casting: str = "same_kind"
+) -> Any:
     """Return ``numpy.concatenate``: without an axis, of all elements in a row."""
     parts = [reshape.ravel(part) for part in arrays] if axis is None else arrays
     if any(not part.array.ndim for part in parts):
         raise ShapeError("numpy.concatenate: arrays of no dimension cannot be concatenated: stack() joins them")
     check_dimensions(parts)
     k = 0 if axis is None or not parts else axis_in(axis, parts[0].array.ndim)
-    return joining.cat(of_one_kind(parts, dtype), k)
+    return joining.cat(of_one_kind(parts, dtype, casting), k)
 
 
 def check_dimensions(parts: Sequence[Tensor]) -> None:
@@ -46,19 +52,19 @@ def check_dimensions(parts: Sequence[Tensor]) -> None:
         raise ShapeError(f"all the input array dimensions must match, got arrays of {counts} dimensions")
 
 
-@rule("stack", "**arrays axis dtype")
-def stacked(arrays: Sequence[Tensor], axis: int = 0, dtype: object = None) -> Any:
+@rule("stack", "**arrays axis dtype casting")
+def stacked(arrays: Sequence[Tensor], axis: int = 0, dtype: object = None, casting: str = "same_kind") -> Any:
     """Return ``numpy.stack``."""
-    return joining.stack(of_one_kind(arrays, dtype), axis)
+    return joining.stack(of_one_kind(arrays, dtype, casting), axis)
 
 
 def _enter_stack(name: str, function: Callable[[Any], Any], *, typed: bool) -> None:
-    def stack(tup: Sequence[Tensor], dtype: object = None) -> Any:
+    def stack(tup: Sequence[Tensor], dtype: object = None, casting: str = "same_kind") -> Any:
         if name == "hstack":
             check_dimensions(tup)
-        return function(of_one_kind(tup, dtype))
+        return function(of_one_kind(tup, dtype, casting))
 
-    rule(name, "**tup dtype" if typed else "**tup")(stack)
+    rule(name, "**tup dtype casting" if typed else "**tup")(stack)
 
 
 _enter_stack("hstack", joining.hstack, typed=True)

@@ -24,9 +24,10 @@ from lucid.ops.elementwise.complex import conj, real
 from lucid.ops.index.indexing import getitem
 from lucid.ops.linalg import composed, einsum, products
 from lucid.ops.reduction import sums
-from lucid.ops.shape import axes, broadcasting, diagonal, joining, reshape
+from lucid.ops.shape import axes, diagonal, joining, reshape
 from lucid.tensor.numpy_calls.definition import enter, rule
 from lucid.tensor.numpy_calls.operands import (
+    NO_VALUE,
     NumpyCallError,
     axis_in,
     dtype_named,
@@ -124,7 +125,11 @@ def tensordot(a: Tensor, b: Tensor, axes: int | Sequence[Sizes] = 2) -> Any:
 
 
 def sum_of_products(
-    operands: tuple[Any, ...], common: Callable[[list[Any]], dtype_], optimize: object = None, dtype: object = None
+    operands: tuple[Any, ...],
+    common: Callable[[list[Any]], dtype_],
+    optimize: object = None,
+    dtype: object = None,
+    casting: str = "safe",
 ) -> Any:
     """Return ``numpy.einsum``, of both forms; `optimize` is left to `lucid.einsum`."""
     del optimize
@@ -138,13 +143,15 @@ def sum_of_products(
     places = [(arguments, k) for k in at]
     if len(at) == 1 and not any_summed(arguments):
         pass  # a view, whose dtype NumPy leaves as it is
-    elif dtype is None:
+    elif dtype is None and casting == "safe":
         to_one_dtype(places, common)
     else:
-        wanted = dtype_named(dtype)
+        wanted = common([arguments[k] for k in at]) if dtype is None else dtype_named(dtype)
         for own in [arguments[k].array.dtype for k in at]:
-            if not np.can_cast(own, wanted.numpy):
-                raise DtypeError(f"numpy.einsum: {own} is not safely cast to {wanted}: use astype() on the operands")
+            if not np.can_cast(own, wanted.numpy, cast("Any", casting)):
+                raise DtypeError(
+                    f"numpy.einsum: {own} cannot be cast to {wanted} by the rule {casting!r}: use astype()"
+                )
         to_one_dtype(places, lambda _: wanted)
     return einsum.einsum(*arguments)
 
@@ -167,7 +174,7 @@ def any_summed(arguments: list[Any]) -> bool:
     return not set(labels) <= set(rest[0]) if rest else len(set(labels)) < len(labels)
 
 
-enter("einsum", "+operands optimize dtype", sum_of_products, common=None)
+enter("einsum", "+operands optimize dtype casting", sum_of_products, common=None)
 
 
 @rule("cross", "*a *b axisa axisb axisc axis")
@@ -213,9 +220,7 @@ def cross_of_three(x1: Tensor, x2: Tensor, axis: int = -1) -> Any:
 @rule("linalg.vecdot", "*x1 *x2 axis")
 def dot_of_vectors(x1: Tensor, x2: Tensor, axis: int = -1) -> Any:
     """Return ``numpy.linalg.vecdot``."""
-    for x in (x1, x2):
-        axis_in(axis, x.array.ndim)
-    return vector_products(x1, x2, axis)
+    return vector_products(*(axes.movedim(x, axis_in(axis, x.array.ndim), -1) for x in (x1, x2)))
 
 
 @rule("linalg.norm", "*x ord axis keepdims")
@@ -275,9 +280,8 @@ def solve(a: Tensor, b: Tensor) -> Any:
     """Return ``numpy.linalg.solve``: a right side of one axis is a vector, any other one matrices."""
     if b.array.ndim == 1:
         return reshape.squeeze(inverses.solve(a, reshape.unsqueeze(b, -1)), -1)
-    if b.array.ndim == a.array.ndim - 1:
-        b = broadcasting.broadcast_to(b, (*a.array.shape[:-2], *b.array.shape[-2:]))
-    return inverses.solve(a, b)
+    # lucid's takes one of the shape of `a` without its last axis as vectors
+    return inverses.solve(a, reshape.unsqueeze(b, 0) if b.array.ndim == a.array.ndim - 1 else b)
 
 
 def lstsq(a: Tensor, b: Tensor, rcond: float | None = None) -> Any:
@@ -358,18 +362,21 @@ def eigvals(a: Tensor) -> Any:
 
 
 @rule("linalg.pinv", "*a rcond hermitian rtol")
-def pinv(a: Tensor, rcond: float | None = None, hermitian: bool = False, rtol: float | None = None) -> Any:
-    """Return ``numpy.linalg.pinv``: its default cutoff is 1e-15."""
-    limit = rtol if rcond is None else rcond
+def pinv(a: Tensor, rcond: object = None, hermitian: bool = False, rtol: object = NO_VALUE) -> Any:
+    """Return ``numpy.linalg.pinv``: its default cutoff is 1e-15, that of an `rtol` of None by the dtype."""
+    if rcond is None:
+        rcond = 1e-15 if rtol is NO_VALUE else rtol
+    elif rtol is not NO_VALUE:
+        raise SettingError("numpy.linalg.pinv: rtol and rcond can't be both set: leave one of them out")
     a = hermitian_of(a) if hermitian else a
-    return pseudoinverse.pinv(a, rtol=1e-15 if limit is None else limit, hermitian=hermitian)
+    return pseudoinverse.pinv(a, rtol=operand(rcond, a), hermitian=hermitian)
 
 
 @rule("linalg.cond", "*x p")
 def cond(x: Tensor, p: float | str | None = None) -> Any:
     """Return ``numpy.linalg.cond``; NumPy has none of matrices without elements."""
     if not x.array.size:
-        raise np.linalg.LinAlgError(f"numpy.linalg.cond: not defined on empty arrays, got shape {x.array.shape}")
+        raise ShapeError(f"numpy.linalg.cond: not defined on empty arrays, got shape {x.array.shape}")
     result = pseudoinverse.cond(x, p)
     # that of zeros alone is a quotient of zeros
     unknown = logic.logical_and(nonfinite.isnan(result), logic.logical_not(sums.any(nonfinite.isnan(x), (-2, -1))))

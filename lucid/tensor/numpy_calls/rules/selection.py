@@ -208,7 +208,7 @@ def unique(ar: Tensor, return_index: bool = False, return_inverse: bool = False,
     _, first, *rest = unique_of(plain(ar), True, return_inverse, return_counts, axis, equal_nan=equal_nan)
     values = taken(ar, first, axis)
     rest = [*([first] if return_index else []), *rest]
-    return (values, *rest) if rest else values
+    return (values, *(asarray(each, device=device_of(ar.array)) for each in rest)) if rest else values
 
 
 @rule("unique_values", "*x")

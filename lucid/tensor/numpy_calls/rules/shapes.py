@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
 from lucid.errors import SettingError, ShapeError
 from lucid.ops.index.indexing import getitem
@@ -31,15 +31,17 @@ def reshaped(a: Tensor, shape: Sizes, order: Any = "C", copy: object = None) -> 
         np.reshape(0, (), order)  # refuses what NumPy refuses
         order = (order or "C").upper()
     flags = a.array.flags
-    if order == "C" or (order == "A" and (flags.c_contiguous or not flags.f_contiguous)):
+    if order == "A":
+        order = "F" if flags.f_contiguous and not flags.c_contiguous else "C"
+    if copy is False:
+        # NumPy's own error where there is no view, of the same strides
+        np.reshape(as_strided(np.empty((), a.array.dtype), a.array.shape, a.array.strides), shape, order, copy=False)
+    if order == "C":
         result = reshape.reshape(a, shape)
-        return reshape.clone(result) if copy else result
-    sizes = tuple(
-        np.reshape(
-            np.empty(0, bool) if not math.prod(a.array.shape) else np.broadcast_to(True, a.array.shape), shape
-        ).shape
-    )
-    return transposed(reshape.reshape(transposed(a), sizes[::-1]))
+    else:
+        sizes = np.reshape(np.broadcast_to(True, a.array.shape), shape).shape
+        result = transposed(reshape.reshape(transposed(a), sizes[::-1]))
+    return in_layout(result, order) if copy else result
 
 
 @rule("ravel", "*a order")
