@@ -138,7 +138,7 @@ def test_a_ufuncs_dtype_drops_no_imaginary_part():
     x = lucid.tensor([3 + 4j, 1j], dtype=lucid.complex64, requires_grad=True)
     assert np.allclose(lnp.abs(x, dtype="f4").tolist(), [5.0, 1.0])
     for ufunc in (lnp.exp, lnp.sin, lnp.negative, lnp.conjugate):
-        with pytest.raises(DtypeError, match="complex operands cannot be cast to lucid"):
+        with pytest.raises(DtypeError, match="Cannot cast ufunc"):
             ufunc(x, dtype="f4")
 
 
@@ -157,7 +157,7 @@ def test_einsum_casts_safely():
     x = lucid.tensor([1.0, 2.0], requires_grad=True)
     assert lnp.einsum("i,i->", x, x, dtype="f8").dtype == np.float64
     for dtype in ("f2", "i8"):
-        with pytest.raises(DtypeError, match="not safely cast"):
+        with pytest.raises(DtypeError, match="by the rule 'safe'"):
             lnp.einsum("i,i->", x, x, dtype=dtype)
 
 

@@ -152,7 +152,7 @@ def _slope(f: Tensor, k: int, step: Any, edge_order: int) -> Any:
     rises = differences.diff(part(f, k, 0, 2), dim=k), differences.diff(part(f, k, -2), dim=k)
     if shape_of(step):
         sizes = [-1 if j == k else 1 for j in range(f.array.ndim)]
-        widths = reshape.reshape(differences.diff(tensor_of(step, f)), sizes)
+        widths = reshape.reshape(differences.diff(in_fractions(tensor_of(step, f))), sizes)
         inner = _weighed(three, *_parabola(part(widths, k, None, -1), part(widths, k, 1))[1])
         near, far = part(widths, k, 0, 1), part(widths, k, -1)
         if edge_order == 2:
