@@ -35,7 +35,7 @@ class NumpyCallError(LucidError, TypeError):
 
 
 class MatrixShapeError(ShapeError, LinAlgError):
-    """Shapes that a function of `numpy.linalg` does not take, which NumPy reports by either of the two classes."""
+    """Shapes that a function of `numpy.linalg` does not take: NumPy reports them by either of the two classes."""
 
 
 Axis: TypeAlias = "int | tuple[int, ...] | None"
