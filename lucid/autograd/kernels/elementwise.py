@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.base import is_tuple
-from lucid.autograd.kernels.expressions import Term, assignments, names_in, parse, replaced
-from lucid.autograd.kernels.formulas import Formulas, seeds_of
+from lucid.autograd.kernels.expressions import FLOATING, Term, assignments, names_in, parse, replaced
+from lucid.autograd.kernels.formulas import Formulas, macros_of, seeds_of
 from lucid.autograd.kernels.recording import KernelWithDerivative, no_derivative
 from lucid.autograd.kernels.slopes import gradients
 from lucid.base import gpu
@@ -77,6 +77,13 @@ class _Parameters(KernelWithDerivative):
         kinds = {self.parameters[name].ctype for name in floating}
         return kinds if len(kinds) == 1 else set()
 
+    def check_known(self, kernel: Any, term: Term, known: Sequence[str]) -> None:
+        """Raise `KernelError` if a name in a term is none of those, and no constant of the preprocessor's."""
+        read = macros_of(kernel.preamble, self.options(kernel), known)
+        unknown = [name for name in sorted(names_in(term) - {*known}) if name in read or not name.isupper()]
+        if unknown:
+            raise KernelError(f"{', '.join(unknown)} in {str(term)!r} is no parameter of the kernel, and no constant")
+
     def types(self, names: Sequence[str], arrays: Sequence[Any]) -> dict[str, np.dtype[Any]]:
         """Return the dtypes of the letters of types: by arrays, and by numbers for a letter without any."""
         dtypes: dict[str, np.dtype[Any]] = {}
@@ -110,12 +117,6 @@ class _Parameters(KernelWithDerivative):
             )
         names = names[: len(args)]
         return names, {name: index for index, name in enumerate(names) if index >= nin}
-
-
-def check_known(term: Term, known: Sequence[str]) -> None:
-    """Raise `KernelError` if a name in a term is none of those, and no constant of the preprocessor's."""
-    if unknown := sorted(name for name in names_in(term) if name not in known and not name.isupper()):
-        raise KernelError(f"{', '.join(unknown)} in {str(term)!r} is no parameter of the kernel")
 
 
 class Elementwise(_Parameters):
@@ -161,7 +162,7 @@ class Elementwise(_Parameters):
         """Return the gradients of the terms assigned to the outputs."""
         terms = assignments(kernel.operation, results, types)
         for term in terms.values():
-            check_known(term, inputs)
+            self.check_known(kernel, term, inputs)
         by_result = {name: Term(seed) for name, seed in seeds.items()}
         return gradients(terms, by_result, floating, floats=self.floats(floating))
 
@@ -212,6 +213,9 @@ class Reduction(_Parameters):
         """Return the gradients of a function of a sum of functions."""
         if len(results) != 1:
             raise KernelError(f"it has the results {', '.join(results)}, and one is read")
+        kind, of_result = kernel.reduce_type, self.parameters[results[0]].ctype
+        if kind is not None and kind not in FLOATING | self.floats(floating) | {of_result}:
+            raise KernelError(f"it sums in {kind}, which is no floating-point type")
         total = Term("a")
         if "a" in inputs or parse(kernel.reduce_expr) not in {
             Term("+", (total, Term("b"))),
@@ -219,9 +223,9 @@ class Reduction(_Parameters):
         }:
             raise KernelError(f"the reduction {kernel.reduce_expr!r} is not read as the sum a + b")
         (after,) = assignments(kernel.post_map_expr, results, types).values()
-        check_known(after, ["a", *inputs])
+        self.check_known(kernel, after, ["a", *inputs])
         mapped = parse(kernel.map_expr, types)
-        check_known(mapped, inputs)
+        self.check_known(kernel, mapped, inputs)
         if names_in(after) & set(floating):
             raise KernelError(f"{after} depends on the sum and on an input")
         of_sum = gradients({results[0]: after}, {results[0]: Term(seeds[results[0]])}, ["a"])["a"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import inspect
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
@@ -133,11 +133,11 @@ def _put(text: str, parts: Sequence[Term]) -> Term:
     return replaced(parse(text), dict(zip(map(Term, "abc"), parts, strict=False)))
 
 
-def _kind(value: Any) -> _Kind:
+def _kind(value: object) -> _Kind:
     """Return the kind of an operand, which is a number if it is not traced."""
+    kind = type(value)
     if isinstance(value, Traced):
         return value.kind
-    kind: type[object] = type(value)
     if isinstance(value, NUMBERS):
         return _Kind(np.dtype(kind), kind)
     raise KernelError(f"{kind.__name__} among the arguments of a function is not read")
@@ -180,7 +180,7 @@ def _kind_of(value: object) -> _Kind | None:
     if array is None:
         return None
     if isinstance(array, NUMBERS):
-        return _kind(array)
+        return _kind(cast("object", array))
     dtype: Any = getattr(array, "dtype", None)
     if not hasattr(dtype, "kind"):  # an array of another library's
         lent: Any = getattr(array, "__cuda_array_interface__", None)
