@@ -52,13 +52,13 @@ def computed_in(dtype: np.dtype[Any]) -> str:
 
 def macros_of(preamble: str, options: Sequence[str], names: Collection[str]) -> set[str]:
     """Return the macros of a kernel's preamble and its compiler's options that stand for something of some names."""
-    given = [f"#define {option[2:]}" for option in options if option.startswith("-D")]
-    text = "\n".join([preamble.replace("\\\n", " "), *given])
+    by_option = [f"#define {option[2:]}" for option in options if option.startswith("-D")]
+    text = "\n".join([preamble.replace("\\\n", " "), *by_option])
     bodies = {name: words_in(body) for name, body in re.findall(r"#[ \t]*define[ \t]+(\w+)(.*)", text)}
-    found: set[str] = set()
-    while more := {name for name, words in bodies.items() if name not in found and words & {*names, *found}}:
-        found |= more
-    return found
+    macros: set[str] = set()
+    while more := {name for name, words in bodies.items() if name not in macros and words & {*names, *macros}}:
+        macros |= more
+    return macros
 
 
 class Shapes(NamedTuple):

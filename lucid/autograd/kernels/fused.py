@@ -134,7 +134,7 @@ def _put(text: str, parts: Sequence[Term]) -> Term:
 
 
 def _kind(value: object) -> _Kind:
-    """Return the kind of an operand, which is a number if it is not traced."""
+    """Return the kind of an operand, traced or a number."""
     kind = type(value)
     if isinstance(value, Traced):
         return value.kind
@@ -144,7 +144,7 @@ def _kind(value: object) -> _Kind:
 
 
 def _loop(name: str, ufunc: Any, inputs: Sequence[object]) -> tuple[list[np.dtype[Any]], np.dtype[Any]]:
-    """Return the dtypes in which CuPy computes a ufunc in a fused function: of the operands, and of the result."""
+    """Return the dtypes of CuPy's loop of a ufunc in a fused function: of the operands, and of the result."""
     kinds = list(map(_kind, inputs))
     # asked of CuPy as it asks itself: beside numbers it takes other dtypes than NumPy does
     numbers = tuple([kind.number or False for kind in kinds])
@@ -156,7 +156,7 @@ def _loop(name: str, ufunc: Any, inputs: Sequence[object]) -> tuple[list[np.dtyp
     return taken[:-1], taken[-1]
 
 
-def _written(value: Any, dtype: np.dtype[Any]) -> Term:
+def _written(value: object, dtype: np.dtype[Any]) -> Term:
     """Return an operand in a dtype; for bools anything that is true or not."""
     if isinstance(value, Traced):
         return value.term if dtype in {value.dtype, _BOOL} else _cast(value.term, dtype)
@@ -275,8 +275,7 @@ class Fused(KernelWithDerivative):
 
         return variant.record(args, self.parameters, launch, {})
 
-    def number(self, name: str, value: Any, types: Mapping[str, np.dtype[Any]], result: np.dtype[Any]) -> Any:
+    def number(self, name: str, value: object, types: Mapping[str, np.dtype[Any]], result: np.dtype[Any]) -> Any:
         """Return a number as the function computes with it: a Python float beside float32 is one."""
         # gradients that are found cast it themselves
-        single = isinstance(value, float) and result.itemsize <= 4 and not self.derived
-        return np.float32(value) if single else value
+        return np.float32(value) if isinstance(value, float) and result.itemsize <= 4 and not self.derived else value
