@@ -53,7 +53,8 @@ def derivative(
     - of an ElementwiseKernel, whose operation assigns to each output once, ``y = x * sin(x)``;
     - of a ReductionKernel, which reduces by ``a + b``, what is mapped may be any known function, and what is made of
       the sum ``a`` any whose gradient needs no sum, such as ``y = a``, ``y = a / n``, ``y = sqrt(a)``;
-    - of a function of `cupy.fuse`, which is called once to see what it computes.
+    - of a function of `cupy.fuse`, which is called to see what it computes, here with float64 in mind, and by the
+      first call with arguments of other dtypes, whose gradients are not shown.
 
     Known are ``+ - * /``, ``? :`` with comparisons, casts, and functions of `math.h` of floating-point numbers: powers,
     exponentials, logarithms, trigonometric and hyperbolic functions and their inverses, roots, `erf`, `fabs`, and `max`

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.base import is_tuple
-from lucid.autograd.kernels.expressions import Term, assignments, names_in, parse, replaced
-from lucid.autograd.kernels.formulas import Formulas, seeds_of
+from lucid.autograd.kernels.expressions import FLOATING, Term, assignments, names_in, parse, replaced
+from lucid.autograd.kernels.formulas import Formulas, macros_of, seeds_of
 from lucid.autograd.kernels.recording import KernelWithDerivative, no_derivative
 from lucid.autograd.kernels.slopes import gradients
 from lucid.base import gpu
@@ -24,6 +24,7 @@ class _Parameters(KernelWithDerivative):
     """Base of both kinds: parameters with types, and letters for types of any dtype."""
 
     def __init__(self, kernel: Any, texts: Mapping[str, str], backward: Callable[..., Any] | None) -> None:
+        self.kernel = kernel
         self.parameters = {p.name: p for p in (*kernel.in_params, *kernel.out_params)}
         inputs, results = [p.name for p in kernel.in_params], [p.name for p in kernel.out_params]
         types = frozenset(p.ctype for p in self.parameters.values() if p.dtype is None)
@@ -32,7 +33,7 @@ class _Parameters(KernelWithDerivative):
         if derived:
             texts = self.derived_texts(kernel, inputs, results, seeds, types)
         raw = {p.name for p in self.parameters.values() if p.raw}
-        formulas = Formulas(kernel.name, texts, kernel.preamble, tuple(self.options(kernel)), types=types)
+        formulas = Formulas(kernel.name, texts, kernel.preamble, tuple(self.options()), types=types)
         if raw & {*texts, *formulas.used(tuple(texts))}:
             raise KernelError(
                 f"{kernel.name}: {', '.join(sorted(raw))} is a raw array, whose elements are read in any order, and "
@@ -40,7 +41,7 @@ class _Parameters(KernelWithDerivative):
             )
         super().__init__(kernel, kernel.name, inputs, results, seeds, formulas, backward, derived=derived)
 
-    def options(self, kernel: Any) -> Sequence[str]:
+    def options(self) -> Sequence[str]:
         """Return the options of the kernel's compiler."""
         raise NotImplementedError
 
@@ -77,6 +78,13 @@ class _Parameters(KernelWithDerivative):
         kinds = {self.parameters[name].ctype for name in floating}
         return kinds if len(kinds) == 1 else set()
 
+    def check_known(self, term: Term, known: Sequence[str]) -> None:
+        """Raise `KernelError` if a name in a term is none of those, and no constant of the preprocessor's."""
+        read = macros_of(self.kernel.preamble, self.options(), known)
+        unknown = [name for name in sorted(names_in(term) - {*known}) if name in read or not name.isupper()]
+        if unknown:
+            raise KernelError(f"{', '.join(unknown)} in {str(term)!r} is no parameter of the kernel, and no constant")
+
     def types(self, names: Sequence[str], arrays: Sequence[Any]) -> dict[str, np.dtype[Any]]:
         """Return the dtypes of the letters of types: by arrays, and by numbers for a letter without any."""
         dtypes: dict[str, np.dtype[Any]] = {}
@@ -112,12 +120,6 @@ class _Parameters(KernelWithDerivative):
         return names, {name: index for index, name in enumerate(names) if index >= nin}
 
 
-def check_known(term: Term, known: Sequence[str]) -> None:
-    """Raise `KernelError` if a name in a term is none of those, and no constant of the preprocessor's."""
-    if unknown := sorted(name for name in names_in(term) if name not in known and not name.isupper()):
-        raise KernelError(f"{', '.join(unknown)} in {str(term)!r} is no parameter of the kernel")
-
-
 class Elementwise(_Parameters):
     """An ElementwiseKernel that takes Tensors: ``f(x, y)``, or ``f(x, y, out)`` to write into a tensor."""
 
@@ -145,9 +147,9 @@ class Elementwise(_Parameters):
 
         return self.record(args, names, launch, written)
 
-    def options(self, kernel: Any) -> Sequence[str]:
+    def options(self) -> Sequence[str]:
         """Return the options of the kernel's compiler."""
-        return kernel.kwargs.get("options", ())
+        return self.kernel.kwargs.get("options", ())
 
     def terms(
         self,
@@ -161,7 +163,7 @@ class Elementwise(_Parameters):
         """Return the gradients of the terms assigned to the outputs."""
         terms = assignments(kernel.operation, results, types)
         for term in terms.values():
-            check_known(term, inputs)
+            self.check_known(term, inputs)
         by_result = {name: Term(seed) for name, seed in seeds.items()}
         return gradients(terms, by_result, floating, floats=self.floats(floating))
 
@@ -196,9 +198,9 @@ class Reduction(_Parameters):
 
         return self.record(args, names, launch, written, kept=kept)
 
-    def options(self, kernel: Any) -> Sequence[str]:
+    def options(self) -> Sequence[str]:
         """Return the options of the kernel's compiler."""
-        return kernel.options
+        return self.kernel.options
 
     def terms(
         self,
@@ -212,6 +214,9 @@ class Reduction(_Parameters):
         """Return the gradients of a function of a sum of functions."""
         if len(results) != 1:
             raise KernelError(f"it has the results {', '.join(results)}, and one is read")
+        kind, of_result = kernel.reduce_type, self.parameters[results[0]].ctype
+        if kind is not None and kind not in FLOATING | self.floats(floating) | {of_result}:
+            raise KernelError(f"it sums in {kind}, which is no floating-point type")
         total = Term("a")
         if "a" in inputs or parse(kernel.reduce_expr) not in {
             Term("+", (total, Term("b"))),
@@ -219,9 +224,9 @@ class Reduction(_Parameters):
         }:
             raise KernelError(f"the reduction {kernel.reduce_expr!r} is not read as the sum a + b")
         (after,) = assignments(kernel.post_map_expr, results, types).values()
-        check_known(after, ["a", *inputs])
+        self.check_known(after, ["a", *inputs])
         mapped = parse(kernel.map_expr, types)
-        check_known(mapped, inputs)
+        self.check_known(mapped, inputs)
         if names_in(after) & set(floating):
             raise KernelError(f"{after} depends on the sum and on an input")
         of_sum = gradients({results[0]: after}, {results[0]: Term(seeds[results[0]])}, ["a"])["a"]

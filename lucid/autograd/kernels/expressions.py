@@ -6,9 +6,12 @@ order of operations, so that what is written again gives the same bits.
 
 from __future__ import annotations
 
+import math
 import operator
 import re
 from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
 
 from lucid.errors import KernelError
 
@@ -64,9 +67,11 @@ _WORDS = frozenset(
 _MOST = 2_000
 # M_PI, CUDART_INF_F and the like: a constant that the preprocessor knows
 _CONSTANT = re.compile("[A-Z][A-Z0-9_]+")
+_NUMBER = re.compile(r"0|[1-9]\d{0,8}|(?:\d+\.\d*|\.\d+|\d+(?=[eE]))(?:[eE][+-]?\d+)?[fF]?")
 _COMPARE: Mapping[str, Callable[[float, float], bool]] = {
     "==": operator.eq, "!=": operator.ne, "<": operator.lt, ">": operator.gt, "<=": operator.le, ">=": operator.ge,
 }  # fmt: skip
+_FOLDED: Mapping[str, Callable[[float, float], float]] = {"+": operator.add, "-": operator.sub, "*": operator.mul}
 
 
 # ---- reading ----
@@ -311,22 +316,29 @@ def write(term: Term, level: int = 0) -> str:
 # ---- putting together ----
 
 
-def number(value: float) -> Term:
-    """Return the term of a number; of a whole one that no integer of C holds as a floating-point one."""
-    value = float(value) if abs(value) >= 2**63 else value
-    return Term("neg", (number(-value),)) if value < 0 else Term(repr(value))
+def number(value: float, *, single: bool = False) -> Term:
+    """Return the term of a number, `single` of a float; of a whole one that no integer of C holds of a double."""
+    if value < 0:
+        return Term("neg", (number(-value, single=single),))
+    if not math.isfinite(value):
+        return Term("/", (number(0.0 if math.isnan(value) else 1.0, single=single), number(0.0, single=single)))
+    if single and value < 3e38:
+        return Term(f"{np.float32(value)!s}f")
+    return Term(repr(float(value) if value >= 2**63 else value))
 
 
 ZERO, ONE = Term("0"), Term("1")
 
 
 def _value(term: Term) -> int | float | None:
-    """Return the value of a number without a suffix, the same in C and Python; None for any other term."""
+    """Return the value of a number with no suffix but f, the same in C and Python; None for any other term."""
     if term.head == "neg":
         value = _value(term.parts[0])
         return None if value is None else -value
-    if term.parts or not re.fullmatch(r"0|[1-9]\d{0,8}|(?:\d+\.\d*|\.\d+|\d+(?=[eE]))(?:[eE][+-]?\d+)?", term.head):
+    if term.parts or not _NUMBER.fullmatch(term.head):
         return None
+    if term.head[-1] in "fF":
+        return float(np.float32(term.head[:-1]))
     return int(term.head) if term.head.isdigit() else float(term.head)
 
 
@@ -339,6 +351,10 @@ def made(head: str, *parts: Term) -> Term:
         return ONE if _COMPARE[head](first, second) else ZERO  # pyright: ignore[reportArgumentType]
     simplify = _SIMPLER.get(head)
     simpler = None if simplify is None else simplify(parts, first, second)
+    if simpler is None and known and head in _FOLDED:
+        folded = _FOLDED[head](first, second)  # pyright: ignore[reportArgumentType]
+        kinds = [type(value) if str(part)[-1] not in "fF" else None for part, value in zip(parts, values, strict=True)]
+        return number(folded, single=None in kinds and float not in kinds)
     return Term(head, parts) if simpler is None else simpler
 
 
@@ -348,8 +364,6 @@ def _sum(parts: tuple[Term, ...], first: float | None, second: float | None) -> 
         return b
     if second == 0:
         return a
-    if first is not None and second is not None:
-        return number(first + second)
     if a == b:
         return made("*", a, Term("2"))
     positive = _opposite(b)
@@ -362,8 +376,6 @@ def _difference(parts: tuple[Term, ...], first: float | None, second: float | No
         return a
     if first == 0:
         return made("neg", b)
-    if first is not None and second is not None:
-        return number(first - second)
     return None
 
 
@@ -387,8 +399,6 @@ def _product(parts: tuple[Term, ...], first: float | None, second: float | None)
         return b
     if second == 1:
         return a
-    if first is not None and second is not None:
-        return number(first * second)
     return made("neg", a) if second == -1 else None
 
 

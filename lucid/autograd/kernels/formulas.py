@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 # asked once: it looks at CuPy's classes
 array_maker = functools.cache(gpu.array_maker)
 
-__all__ = ["Formulas", "Shapes", "computed_in", "seeds_of"]
+__all__ = ["Formulas", "Shapes", "computed_in", "macros_of", "seeds_of"]
 
 _COMPLEX = {np.dtype(np.complex64): "complex<float>", np.dtype(np.complex128): "complex<double>"}
 
@@ -47,6 +48,17 @@ def computed_in(dtype: np.dtype[Any]) -> str:
     if dtype.kind == "u" and dtype.itemsize > 1:
         return f"unsigned {C_TYPES[np.dtype(f'i{dtype.itemsize}')]}"
     return "float" if dtype.itemsize == 2 and dtype.kind in "fV" else C_TYPES.get(dtype, "")
+
+
+def macros_of(preamble: str, options: Sequence[str], names: Collection[str]) -> set[str]:
+    """Return the macros of a kernel's preamble and its compiler's options that stand for something of some names."""
+    by_option = [f"#define {option[2:]}" for option in options if option.startswith("-D")]
+    text = "\n".join([preamble.replace("\\\n", " "), *by_option])
+    bodies = {name: words_in(body) for name, body in re.findall(r"#[ \t]*define[ \t]+(\w+)(.*)", text)}
+    macros: set[str] = set()
+    while more := {name for name, words in bodies.items() if name not in macros and words & {*names, *macros}}:
+        macros |= more
+    return macros
 
 
 class Shapes(NamedTuple):
@@ -168,6 +180,8 @@ class Formulas:
         key = wanted, needed
         if key not in self._next:
             try:
+                if hidden := names & macros_of(self._preamble, self._options, needed):
+                    raise KernelError(f"{', '.join(sorted(hidden))} is a macro that reads {' or '.join(needed)}")
                 results = {name: parse(self.texts[name], self.types) for name in wanted}
                 # a result has the name of the input whose gradient it is, which means another thing here
                 terms = gradients(results, {name: Term(seed) for name, seed in seeds.items()}, needed, keep=False)

@@ -27,6 +27,7 @@ FUNCTIONS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("<", ">", "<=", ">=", "==", "!=", "&&", "||"), ("0", "0")),
     "!": ("0",),
     **dict.fromkeys(("floor", "ceil", "round", "rint", "nearbyint", "trunc", "isnan", "isinf", "isfinite"), ("0",)),
+    "signbit": ("0",),
     "exp": ("g * exp(a)",),
     "exp2": ("g * exp2(a) * 0.6931471805599453",),
     "expm1": ("g * (expm1(a) + 1)",),

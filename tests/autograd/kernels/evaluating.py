@@ -14,6 +14,7 @@ OPERATORS = {
 FUNCTIONS = {
     "abs": abs,
     "max": max, "min": min, "fmax": max, "fmin": min,
+    "signbit": lambda a: math.copysign(1, a) < 0,
     "rsqrt": lambda a: 1 / math.sqrt(a),
     "round": lambda a: math.floor(a + 0.5),
     "rint": round, "nearbyint": round,

@@ -146,6 +146,28 @@ def test_given_expressions(rng):
         first.sum().backward()
 
 
+MACROS = "#define ORDER 3\n#define XX (x * \\\n x)\n#  define H exp(XX)\n#define HALF (ORDER / 2.0)"
+
+
+@pytest.mark.parametrize("name", ["XX", "H"])
+def test_macros(rng, name):
+    """A macro is a constant unless what it stands for reads a parameter: then the derivative is refused."""
+    said = rf"its derivative is not found: {name} in 'z . {name}' is no parameter of the kernel, and no constant"
+    for settings in ({"preamble": MACROS}, {"options": (f"-D{name}=x*x",)}):
+        with pytest.raises(NotDifferentiableError, match=said):
+            derivative(elementwise("T x, T z", "T y", f"y = z * {name}", **settings))
+        with pytest.raises(NotDifferentiableError, match=said):
+            derivative(reduction("T x, T z", f"z * {name}", **settings))
+    x, z = drawn(rng, 4), drawn(rng, 4)
+    f = derivative(elementwise("T x, T z", "T y", "y = pow(x, HALF) * z * ORDER", preamble=MACROS))
+    assert is_right(f, x, z)
+    f = derivative(elementwise("T x, T z", "T y", "y = z * XX * x", preamble=MACROS), x="g * z * (XX + 2 * x * x)")
+    z = z.detach()
+    (first,) = lucid.autograd.grad(f(x, z).sum(), x, create_graph=True)
+    with pytest.raises(NotDifferentiableError, match="no second derivative is found, because XX is a macro that reads"):
+        first.sum().backward()
+
+
 def test_several_outputs(rng):
     """Of several outputs the gradients are g_NAME; one that gets none counts as zero."""
     f = derivative(elementwise("T x, T a", "T y, T z", "y = x * a; z = x + a"), x="g_y * a + g_z", a="g_y * x + g_z")
@@ -263,6 +285,7 @@ def test_a_reduction_of_a_raw_array(rng):
         ({"after": "y = a * a"}, r"the gradient of a \* a needs the sum a, which is not kept"),
         ({"after": "y = a * x"}, r"a \* x depends on the sum and on an input"),
         ({"mapped": "x[0]"}, r"'\[0\]' is not understood"),
+        ({"reduce_type": "int"}, "it sums in int, which is no floating-point type"),
         ({"mapped": "x * k"}, "k in 'x . k' is no parameter of the kernel"),
         ({"after": "y = a / _in_ind.size()"}, "is not understood"),
     ],

@@ -145,6 +145,108 @@ def test_integers_and_bools_count_as_in_numpy(rng, function, m):
     np.testing.assert_allclose(grad.cpu().numpy(), slope, rtol=1e-7, atol=1e-8)
 
 
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda cp, x, k: cp.where(x % 2 > 1, x * x, x) + x * cp.floor(x % 2),
+        lambda cp, x, k: cp.where((x + 0.1) % 2 > 1, x * x, x) + (x % 0.7) * (0.7 % x) * (x // 0.31),
+        lambda cp, x, k: x * (k % 3) + x * (k // 3) + x * (k % -3) + x * (k // -3),
+        lambda cp, x, k: cp.maximum(x, 0) ** 2 + cp.maximum(x, 0) * cp.minimum(x, 1),
+        lambda cp, x, k: cp.where(cp.maximum(x, 0) > 1, 2, x) * cp.where(x < np.inf, x * x, x),
+        lambda cp, x, k: cp.sin(cp.maximum(x, k)) + cp.where(cp.minimum(k, 2) > 1, x * cp.exp(k), x),
+        lambda cp, x, k: cp.where((x > 0) & (x < 1), x * x, x) + cp.where(~(x > 0) | (x > 2), x, cp.sin(x)),
+        lambda cp, x, k: cp.where((x > 0) ^ (k > 0), x * x, x) + cp.where(cp.logical_xor(x > 0, k), x * x, x),
+        lambda cp, x, k: x * cp.sqrt(cp.absolute(k)) + x * cp.arctan2(k, 2) + cp.absolute(x) ** k + x * cp.fmax(k, 1),
+        lambda cp, x, k: cp.where(cp.signbit(x), x * x, x) + cp.where(x > -np.inf, x, 1),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("dtype", ["int64", "uint32"])
+def test_ufuncs_are_those_of_numpy_in_numpys_dtypes(function, dtype):
+    """Where C has another function of the same name, or none for operands of two types, the gradient is right too."""
+    f = derivative(fused(lambda x, k: function(gpu.cupy(), x, k), kernel_name="mixed"))
+    k = np.array([3, 20, 1, 7, 0, 5, 2]) if dtype == "uint32" else np.array([3, -2, 1, 7, 0, -1, 2])
+    at, step = np.array([1.5, 2.25, -0.4, 0.5, 5.1, -1.3, 0.15]), 1e-6
+    operand = gpu.cupy().asarray(k.astype(dtype))
+    x = lucid.tensor(at).cuda().requires_grad_()
+    (grad,) = lucid.autograd.grad(f(x, operand).sum(), x)
+    above, below = (f(lucid.tensor(at + move).cuda(), operand) for move in (step, -step))
+    slope = ((above - below) / (2 * step)).cpu().numpy()
+    np.testing.assert_allclose(grad.cpu().numpy(), slope, rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda np, x, k, j: np.where(k > j, x * x, x),
+        lambda np, x, k, j: np.where(k == j, x * x, x) + np.where(k != j, 3 * x, x),
+        lambda np, x, k, j: np.where(j <= k, x * x, x) + np.where(j >= k, 3 * x, x),
+        lambda np, x, k, j: x * np.where(x > 0, k, j) + x * np.maximum(k, j) + x * np.minimum(k, j),
+        lambda np, x, k, j: x * (k + j) + x * (k - j),
+    ],
+)
+@pytest.mark.parametrize(("first", "second"), [("u4", "i4"), ("u8", "i8"), ("i1", "u1"), ("i8", "u4")])
+def test_integers_of_two_dtypes(function, first, second):
+    """They are compared, chosen and added as NumPy does it, and not in C's conversions."""
+    f = derivative(fused(lambda x, k, j: function(gpu.cupy(), x, k, j), kernel_name="mixed"))
+    at = np.array([0.5, 2.0, -1.0, 3.0])
+    k, j = np.array([3, 3, 3, -1]).astype(first), np.array([-1, -3, 5, -1]).astype(second)
+    x = lucid.tensor(at).cuda().requires_grad_()
+    (grad,) = lucid.autograd.grad(f(x, *map(gpu.cupy().asarray, (k, j))).sum(), x)
+    # of a polynomial of degree two differences of any step are exact
+    slope = (function(np, at + 0.125, k, j) - function(np, at - 0.125, k, j)) / 0.25
+    np.testing.assert_allclose(grad.cpu().numpy(), slope, rtol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda cp, x: cp.where(x <= 0.1, 3 * x, x),
+        lambda cp, x: cp.where(x >= 0.7, 3 * x, x),
+        lambda cp, x: cp.where(x * 3 >= 2.1, 3 * x, x),
+        lambda cp, x: cp.where(x == 0.1, 3 * x, x),
+        lambda cp, x: x * cp.floor(x * 10.0),
+        lambda cp, x: x * ((x > 0.2) * 0.3),
+    ],
+)
+def test_numbers_have_the_dtype_of_the_arrays(function, dtype):
+    """The gradient takes the branch of the function: numbers, and what is computed with them, are rounded alike."""
+    f = derivative(fused(lambda x: function(gpu.cupy(), x), kernel_name="rounded"))
+    x = lucid.tensor([0.1, 0.05, 0.3, 0.7, 0.6999], dtype=getattr(lucid, dtype)).cuda().requires_grad_()
+    y = f(x)
+    (grad,) = lucid.autograd.grad(y.sum(), x)
+    # each of these functions is linear around each of these numbers
+    expected = (y.detach().double() / x.detach().double()).cpu().numpy()
+    np.testing.assert_allclose(grad.double().cpu().numpy(), expected, rtol=1e-2 if "16" in dtype else 1e-6)
+
+
+def test_a_tie_with_a_number():
+    """At a tie with a number half of the gradient is handed on, in single precision too, and of one that is given."""
+    cp = gpu.cupy()
+    x = lucid.tensor([0.1, 0.2, 0.05]).cuda().requires_grad_()
+    f = derivative(fused(lambda x: cp.maximum(x, 0.1), kernel_name="most"))
+    assert lucid.autograd.grad(f(x).sum(), x)[0].tolist() == [0.5, 1.0, 0.0]
+    f = derivative(fused(lambda x, a: cp.maximum(x, a), kernel_name="most"))
+    assert lucid.autograd.grad(f(x, 0.1).sum(), x)[0].tolist() == [0.5, 1.0, 0.0]
+    f = derivative(fused(lambda x: x**3, kernel_name="cube"))
+    (grad,) = lucid.autograd.grad(f(x).sum(), x, create_graph=True)
+    assert (lucid.autograd.grad(grad.sum(), x)[0] - 6 * x.detach()).abs().max().item() < 1e-6
+
+
+def test_variables_from_outside(rng):
+    """What a function finds outside of its arguments is read when CuPy reads it: by the first call of a kind."""
+    box = [2.0]
+    f = derivative(fused(lambda x: x * box[0], kernel_name="boxed"))
+    for number, shape in ((5.0, (3,)), (7.0, (2, 2))):
+        box[0] = number
+        x = drawn(rng, *shape)
+        for _ in range(2):
+            y = f(x)
+            (grad,) = lucid.autograd.grad(y.sum(), x)
+            assert (grad - y.detach() / x.detach()).abs().max().item() < 1e-12
+            box[0] = 11.0
+
+
 def test_what_is_not_read():
     """What a function does beyond ufuncs is said with the remedy; one that writes into an argument is no function."""
     cp = gpu.cupy()
@@ -166,13 +268,25 @@ def test_what_is_not_read():
     def unknown(x):
         return cp.isnan(x) * cp.sinc(x)
 
-    for function in (total, branches, unknown):
+    def condition(x):
+        return cp.where(cp.sinc(x) > 0.5, x * x, x)
+
+    for function in (total, branches, unknown, condition):
         with pytest.raises(NotDifferentiableError, match=rf"{function.__name__}: its derivative is not found: .*x=\"g"):
             derivative(fused(function))
-    for function in (inplace, sets):
+
+    def position(x, y):
+        return cp.add(x, y, x)
+
+    for function in (inplace, sets, position):
         for given in ({}, {"x": "g"}):
             with pytest.raises(GraphError, match=f"{function.__name__} writes into an argument, which is not recorded"):
                 derivative(fused(function), **given)
+    f = derivative(fused(lambda x, k: x * cp.where(k == 0, 2, k), kernel_name="later"))
+    x, k = lucid.ones(1).cuda(), lucid.tensor([1j]).cuda()
+    assert f(x, k).item() == 1j
+    with pytest.raises(NotDifferentiableError, match=r"later: its derivative is not found: equal of complex64, int64"):
+        f(x.requires_grad_(), k)
     with pytest.raises(KernelError, match=r"<lambda>: CuPy compiles no function of this name: use def"):
         derivative(fused(lambda x: x))
     assert derivative(fused(lambda x: x * x, kernel_name="squared")).gradients == {"x": "g * x * 2"}
