@@ -32,12 +32,16 @@ def one_axis(name: str, axis: object) -> int | None:
     return None if len(places) == 2 else places.pop()
 
 
+def is_librarys(self: Any) -> bool:
+    """Return whether the library reduces: plain values, but CuPy's sums have two dimensions, of an array too."""
+    return not is_recorded(self.data) and not (self.is_array and gpu.is_gpu_array(plain(self.data)))
+
+
 def sum_along(self: Any, axis: int | tuple[int, ...] | None = None, dtype: object = None, out: None = None) -> Any:
     """Return the sum, or the sums along an axis: of one dimension of an array, of two of a matrix."""
     no_out("sum", out)
     axis = one_axis("sum", axis)
-    # CuPy's sums have two dimensions, of what is an array too
-    if not is_recorded(self.data) and not (self.is_array and gpu.is_gpu_array(plain(self.data))):
+    if is_librarys(self):
         return array_like(self.to_scipy().sum(axis, dtype=dtype), None)
     if dtype is None:
         with on(plain(self.data)):
@@ -53,7 +57,7 @@ def mean_along(self: Any, axis: int | tuple[int, ...] | None = None, dtype: obje
     """Return the mean, or the means along an axis."""
     no_out("mean", out)
     axis = one_axis("mean", axis)
-    if not is_recorded(self.data) and not (self.is_array and gpu.is_gpu_array(plain(self.data))):
+    if is_librarys(self):
         return array_like(self.to_scipy().mean(axis, dtype=dtype), None)
     return self.sum(axis, dtype) / (self.shape[0] * self.shape[1] if axis is None else self.shape[axis])
 
