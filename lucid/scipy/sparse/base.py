@@ -11,6 +11,7 @@ import numpy as np
 
 from lucid import numpy as lnp
 from lucid.autograd.base import TensorBase
+from lucid.autograd.hooks.structure import rebuilt
 from lucid.base import gpu
 from lucid.base.arrays import on, to_device
 from lucid.base.device import device_of
@@ -197,11 +198,9 @@ def recorded_in(values: object) -> bool:
 def replaced(value: object, function: Callable[[Any], Any]) -> Any:
     """Return arguments with a function of each, also of those in lists and tuples."""
     parts: Any = value
-    return (
-        type(parts)([replaced(each, function) for each in parts])
-        if isinstance(value, list | tuple)
-        else function(value)
-    )
+    if not isinstance(value, list | tuple):
+        return function(value)
+    return rebuilt(parts, [replaced(each, function) for each in parts])
 
 
 def plain_matrix(value: object) -> Any:
