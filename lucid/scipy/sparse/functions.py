@@ -138,7 +138,7 @@ def stacking(name: str) -> Callable[..., Any]:
     return call
 
 
-def of_block(value: Any) -> Any:
+def of_block(value: object) -> Any:
     """Return a dense block as a sparse matrix; anything else as it is."""
     if not is_array(value) or plain(value).ndim != 2:
         return value

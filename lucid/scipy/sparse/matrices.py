@@ -224,14 +224,14 @@ class Sparse(Stored):
         return self
 
     def _elementwise(
-        self, what: str, scipys: Callable[[Any, Any], Any], rule: Callable[[Any, Any], Elements], other: Any
+        self, what: str, scipys: Callable[[Any, Any], Any], rule: Callable[[Any, Any], Elements], other: object
     ) -> Any:
-        """Return SciPy's result for plain values, which leaves out zeros; CuPy's matrices hold no integers."""
-        other = wrapped(other)
-        arrays = plain(self.data), plain(other.data)
-        if recorded_in([self, other]) or any(map(gpu.is_gpu_array, arrays)):
-            return self._made_of(rule(self, other), self._sum_format)
-        return of_two(what, scipys, self, other)
+        """Return SciPy's result of plain values, without zeros; that of a rule on a device: CuPy's hold no integers."""
+        second = wrapped(other)
+        arrays = plain(self.data), plain(second.data)
+        if recorded_in([self, second]) or any(map(gpu.is_gpu_array, arrays)):
+            return self._made_of(rule(self, second), self._sum_format)
+        return of_two(what, scipys, self, second)
 
     def multiply(self, other: Any) -> Any:
         """Return the matrix times a number, or elementwise times another that broadcasts to its shape."""
@@ -318,7 +318,7 @@ class Sparse(Stored):
         if dtype.kind == "b":
             return of_two("a difference", operator.sub, self, other)
 
-        def rule(one: Any, two: Any) -> Elements:
+        def rule(one: Sparse, two: Sparse) -> Elements:
             # unsigned numbers and bools have no negative ones, and are added as such
             return added(one, -(two if two.dtype == dtype else two.made(*canonical(two)).astype(dtype)))
 

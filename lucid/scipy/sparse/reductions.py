@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lucid import numpy as lnp
 from lucid.base import gpu
@@ -12,6 +12,9 @@ from lucid.numpy.border import plain
 from lucid.scipy.sparse.building import in_dtype
 from lucid.scipy.sparse.operands import MatrixSizeError, array_like, sums_at, taken
 from lucid.tensor.numpy_calls.operands import NumpyCallError, is_recorded
+
+if TYPE_CHECKING:
+    from lucid.scipy.sparse.base import Stored
 
 
 def no_out(name: str, out: object) -> None:
@@ -32,7 +35,7 @@ def one_axis(name: str, axis: object) -> int | None:
     return None if len(places) == 2 else places.pop()
 
 
-def is_librarys(self: Any) -> bool:
+def is_librarys(self: Stored) -> bool:
     """Return whether the library reduces: plain values, but CuPy's sums have two dimensions, of an array too."""
     return not is_recorded(self.data) and not (self.is_array and gpu.is_gpu_array(plain(self.data)))
 

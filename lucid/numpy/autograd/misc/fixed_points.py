@@ -73,7 +73,7 @@ def _of_parameters(ans: object, f: Any, a: object, _x0: Any, distance: Any, tol:
         by_point, _ = make_vjp(f(a))(x)
         return lambda u: refilled(g, [p + q for p, q in zip(leaves(by_point(u)), leaves(g), strict=True)])
 
-    def gradient(g: Any) -> Any:
+    def gradient(g: object) -> Any:
         # `tol` is meant for numbers of the size of the point, and the gradient is linear in g
         scale = _size(ans) / _size(g)
         scaled = refilled(g, [scale * leaf for leaf in leaves(g)])
