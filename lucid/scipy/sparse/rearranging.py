@@ -137,7 +137,7 @@ def broadcast_product(one: Any, other: Any) -> Elements | None:
     (height, width), shape = one.pattern.shape, other.pattern.shape
     if shape == (1, 1):
         pattern, values = canonical(one)
-        return Elements(pattern, lnp.multiply(values, sums_at(other.data, other.pattern.places[0], 1)))
+        return Elements(pattern, lnp.multiply(values, sums_at(other.data, other.pattern.places[0], 1)[0]))
     if width == 1 and shape[0] == 1:
         return multiplied(one, other)
     places = other.pattern.places
