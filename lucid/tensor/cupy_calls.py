@@ -19,22 +19,21 @@ import numpy as np
 
 from lucid.autograd.base import INFERENCE, TensorBase, version_of
 from lucid.autograd.hooks.structure import map_leaves
-from lucid.autograd.modes.state import thread
-from lucid.autograd.recording.views import before_change, check_change, live_edge
+from lucid.autograd.recording.views import before_change, check_change
 from lucid.base import gpu
 from lucid.ops.base.promotion import as_operand
 from lucid.ops.elementwise.selection import where
 from lucid.tensor.interop import OF_KERNELS, export_error
 from lucid.tensor.numpy_calls.definition import applied
-from lucid.tensor.numpy_calls.operands import NumpyCallError, operand, pytorch_dtype, tensors_in
+from lucid.tensor.numpy_calls.operands import NumpyCallError, any_recorded, operand, pytorch_dtype, tensors_in
 from lucid.tensor.numpy_calls.table import RULES
 from lucid.tensor.numpy_calls.ufuncs import UFUNCS, ufunc_result
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
 
-NUMPYS = {"true_divide": "divide", "nan_to_num_": "nan_to_num", "is_close": "isclose"}
+NUMPYS = {"true_divide": "divide"}
 """By the names of CuPy's kernels, where they are not NumPy's, NumPy's."""
 
 OPS: dict[Any, Callable[..., Any]] = {}
@@ -69,7 +68,8 @@ def kernel_call(_self: object, kernel: Any, *args: object, **options: object) ->
         If it requires grad and the result is to be written into an array, or the rule does not take an option.
     """
     if not options and len(args) == kernel.nin and (op := OPS.get(kernel)) is not None:
-        return op(*on_one_device(args))
+        # the rule of `where` gives np.float64 its dtype, ufuncs take it for a number of Python's
+        return op(*on_one_device(args, strong=op is where))
     name = name_of(kernel) if isinstance(kernel, gpu.cupy().ufunc) else ""
     if name and options.get("out") is None and len(args) == kernel.nin:
         if name in UFUNCS:
@@ -78,7 +78,7 @@ def kernel_call(_self: object, kernel: Any, *args: object, **options: object) ->
         if name == "where":
             OPS[kernel] = where
         if name in RULES:
-            return applied(name, getattr(np, name), args, options, pytorch_dtype)
+            return in_numpys_form(_self, name, args, options)
     targets = [*tensors_in((*args[kernel.nin :], options.get("out")))]
     if any_recorded((*args, *targets)):
         if name in UFUNCS or name in RULES:
@@ -98,23 +98,24 @@ def kernel_call(_self: object, kernel: Any, *args: object, **options: object) ->
     return map_leaves(result, lambda array: by_array.get(id(array), array))
 
 
-def on_one_device(args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return operands, NumPy's numbers as tensors on the device of the first tensor."""
+def on_one_device(args: tuple[Any, ...], *, strong: bool = False) -> tuple[Any, ...]:
+    """Return operands, NumPy's numbers as tensors on the device of the first tensor; all of them if `strong`."""
     return tuple(
         [
             x
             if isinstance(x, TensorBase)
             else operand(x, next(tensors_in(args)))
-            if is_number_of_numpys(x)
+            if is_number_of_numpys(x, strong=strong)
             else as_operand(x)
             for x in args
         ]
     )
 
 
-def is_number_of_numpys(value: object) -> bool:
-    """Return whether a value is a number of NumPy's, and none of Python's by inheritance."""
-    return isinstance(value, np.ndarray | np.generic) and not value.ndim and not isinstance(value, float | complex)
+def is_number_of_numpys(value: object, *, strong: bool) -> bool:
+    """Return whether a value is a number of NumPy's, and none of Python's by inheritance unless `strong`."""
+    is_numpys = isinstance(value, np.ndarray | np.generic) and not value.ndim
+    return is_numpys and (strong or not isinstance(value, float | complex))
 
 
 def reduction_call(self: Any, kernel: Any, axis: object, dtype: object, out: object, keepdims: object) -> Any:
@@ -140,13 +141,6 @@ def refused(kernel: Any) -> Exception:
             "or tensor.detach()"
         )
     return export_error(f"the kernel {kernel.name}", OF_KERNELS)
-
-
-def any_recorded(values: Iterable[object]) -> bool:
-    """Return whether one of the values requires grad, and ops on it are recorded."""
-    return thread.state.grad_mode.enabled and any(
-        isinstance(value, TensorBase) and live_edge(value) is not None for value in values
-    )
 
 
 def plain(value: object) -> Any:

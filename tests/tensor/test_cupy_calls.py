@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 
 import lucid
+import lucid.numpy as lnp
 from lucid.errors import DeviceError, DtypeError, GraphError, InplaceError, ShapeError
+from lucid.tensor.cupy_calls import OPS
 from lucid.tensor.interop import ExportError
 from lucid.tensor.numpy_calls.operands import NumpyCallError
 from lucid.tensor.numpy_calls.ufuncs import UFUNCS
@@ -270,6 +272,38 @@ def test_a_kernel_that_is_called_again(cp, name, number):
         else:
             found, wanted = getattr(cp, name)(x, number), getattr(np, name)(given, number)
         np.testing.assert_allclose(found.detach().cpu().numpy(), wanted, rtol=1e-12)
+
+
+@pytest.mark.parametrize("number", [np.float64(2.5), np.complex128(1j), np.float32(2.5), np.int8(3), 2, 2.5, 1j])
+def test_the_dtype_of_a_choice_does_not_depend_on_what_ran(cp, number):
+    """The second call of a process gives the dtype of the first, which is NumPy's, beside integers and bools."""
+    mask, given = np.array([True, False, True]), np.array([1, 2, 3])
+    m, k = (lucid.tensor(array, device="cuda") for array in (mask, given))
+    calls = [lambda xp, m, k: xp.where(m, k, number), lambda xp, m, k: xp.where(m, number, k > 1)]
+    calls += [lambda xp, m, k: xp.where(m, number, np.complex128(2))]
+    for call in calls:
+        OPS.clear()
+        found = [call(cp, m, k) for _ in range(2)]
+        assert found[0].dtype is found[1].dtype
+        wanted = call(np, mask, given)
+        np.testing.assert_array_equal(found[1].cpu().numpy(), wanted)
+        if isinstance(number, np.float64 | np.complex128):
+            assert found[0].cpu().numpy().dtype == wanted.dtype
+
+
+@pytest.mark.parametrize("name", ["add", "power", "arctan2", "maximum"])
+def test_a_dtype_beside_a_number(cp, name):
+    """Numbers of Python's and NumPy's come to the device of the tensor, by either library and by lucid.numpy."""
+    given = np.array([1.0, 2.0], np.float32)
+    x = lucid.tensor(given, device="cuda")
+    for number in (2, 2.5, np.float64(2.5), np.int64(3)):
+        for dtype in ("f4", "f8"):
+            for xp in (cp, np, lnp):
+                for operands, values in (((x, number), (given, number)), ((number, x), (number, given))):
+                    found = getattr(xp, name)(*operands, dtype=dtype)
+                    found = found.cpu().numpy() if isinstance(found, lucid.Tensor) else found.get()
+                    assert found.dtype == np.dtype(dtype)
+                    np.testing.assert_allclose(found, getattr(np, name)(*values, dtype=dtype), rtol=1e-6)
 
 
 WHOLE = {

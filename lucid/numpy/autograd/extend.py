@@ -60,6 +60,7 @@ class Primitive:
 
     def __call__(self, *args: object, **kwargs: object) -> Any:
         """Return the function's result of plain arrays, recorded if an argument is."""
+        kwargs = map_leaves(kwargs, lambda leaf: leaf if is_recorded(leaf) else plain_leaf(leaf))
         tensors = [leaf for leaf in leaves(args) if isinstance(leaf, TensorBase)]
         if not any(is_recorded(leaf) for leaf in tensors):
             return self.fun(*plain_tree(args), **kwargs)
@@ -181,12 +182,13 @@ class Recorded(Function):
 
 def plain_tree(tree: object) -> Any:
     """Return a tree with arrays for tensors; those of no dimension as NumPy's scalars."""
+    return map_leaves(tree, plain_leaf)
 
-    def bare(leaf: object) -> Any:
-        array: Any = plain(leaf)
-        return array[()] if leaf is not array and type(array) is np.ndarray and not array.ndim else array
 
-    return map_leaves(tree, bare)
+def plain_leaf(leaf: object) -> Any:
+    """Return a leaf of `plain_tree`."""
+    array: Any = plain(leaf)
+    return array[()] if leaf is not array and type(array) is np.ndarray and not array.ndim else array
 
 
 def shown_inside(tensor: Any) -> Any:

@@ -148,7 +148,9 @@ def grad_named(fun: Callable[..., Any], argname: str) -> Callable[..., Any]:
     >>> float(grad_named(lambda a, b: a * b, "b")(3.0, 4.0))
     3.0
     """
-    return grad(fun, inspect.getfullargspec(fun).args.index(argname))
+    # the signature of a bound method has no `self`
+    parameters = inspect.signature(fun).parameters.values()
+    return grad(fun, [p.name for p in parameters if p.kind <= p.POSITIONAL_OR_KEYWORD].index(argname))
 
 
 def multigrad_dict(fun: Callable[..., Any]) -> Callable[..., dict[str, Any]]:

@@ -7,8 +7,11 @@ from functools import partial
 from types import MethodType
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+
 from lucid import numpy as lnp
 from lucid.autograd.base import TensorBase
+from lucid.autograd.hooks.structure import rebuilt
 from lucid.base import gpu
 from lucid.base.arrays import on, to_device
 from lucid.base.device import device_of
@@ -120,7 +123,11 @@ class Stored:
         if name in PARTS:
             names = PARTS[:2] if self.format == "coo" else PARTS[2:]
             if name in names:
-                return self.pattern.parts[names.index(name)]
+                part: Any = self.pattern.parts[names.index(name)].view()
+                if not gpu.is_gpu_array(part):
+                    # SciPy sorts a matrix of these arrays in place
+                    part.flags.writeable = False
+                return part
         matrix = self.to_scipy()
         value = getattr(matrix, name)
         if is_recorded(self.data) and name not in ABOUT:
@@ -142,11 +149,18 @@ class Stored:
     def __bool__(self) -> bool:
         return bool(self.to_scipy())
 
-    def __array__(self, *_: object, **__: object) -> Any:
-        """Refuse the conversion, as it would give an array of one object."""
+    def __array__(self, dtype: object = None, **_: object) -> Any:
+        """Refuse the conversion, as it would give an array of one object, unless that is asked for."""
+        if isinstance(dtype, np.dtype) and dtype.kind == "O":
+            one: Any = np.empty((), object)
+            one[()] = self
+            return one
         if defers_to_tensor(sys._getframe(1)):  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - who asks
             return NO_ARRAY
-        raise TypeError("a sparse matrix is no array of NumPy's: use A.toarray()")
+        raise TypeError(
+            "a sparse matrix is no array of NumPy's: use A.toarray(), and lucid's class at the left of a product with "
+            "one of SciPy's, csr_array(S) * A"
+        )
 
     def to_scipy(self) -> Any:
         """Return a copy as SciPy's matrix, or CuPy's, of the plain values."""
@@ -184,11 +198,9 @@ def recorded_in(values: object) -> bool:
 def replaced(value: object, function: Callable[[Any], Any]) -> Any:
     """Return arguments with a function of each, also of those in lists and tuples."""
     parts: Any = value
-    return (
-        type(parts)([replaced(each, function) for each in parts])
-        if isinstance(value, list | tuple)
-        else function(value)
-    )
+    if not isinstance(value, list | tuple):
+        return function(value)
+    return rebuilt(parts, [replaced(each, function) for each in parts])
 
 
 def plain_matrix(value: object) -> Any:
@@ -197,7 +209,10 @@ def plain_matrix(value: object) -> Any:
 
 
 def wrapped(matrix: object) -> Any:
-    """Return a matrix of SciPy's or CuPy's as one of this module, in its format or in rows; one of this as it is."""
+    """Return a matrix of SciPy's or CuPy's as one of this module, in its format or in rows; one of this as it is.
+
+    It shares the arrays of what it was made of, so it is an operand, and no result.
+    """
     if isinstance(matrix, Stored):
         return matrix
     return CLASSES["csr", is_sparray(matrix)].made(*of_scipy(matrix))

@@ -117,7 +117,8 @@ def of_elements(format: str, data: Dense, parts: Sequence[Any], shape: tuple[int
     with on(values):
         zeros = namespace(values).zeros(values.size)
         arguments = (zeros, tuple(index)) if format == "coo" else (zeros, *index)
-        made = getattr(library(values), f"{format}_matrix")(arguments, shape=shape)
+        # a pattern is never changed: index arrays that somebody else holds may be
+        made = getattr(library(values), f"{format}_matrix")(arguments, shape=shape, copy=True)
     pattern = Pattern.of(made)
     # rows and columns may have room to spare, which is no part of the matrix
     return Elements(pattern, data if pattern.count == values.size else data[: pattern.count])
@@ -139,7 +140,10 @@ def of_dense(matrix: Any, *, is_array: bool, is_full: bool = False) -> Elements:
 
 def of_argument(format: str, argument: Any, shape: tuple[int, int] | None, dtype: Any, *, is_array: bool) -> Elements:
     """Return the elements of a constructor's argument."""
-    if is_scipys(argument) or hasattr(argument, "pattern"):
+    if is_scipys(argument):
+        # SciPy sorts a matrix in place, its values along with its indices
+        return converted(argument.copy(), format)
+    if hasattr(argument, "pattern"):
         return converted(argument, format)
     parts: Any = argument
     if not isinstance(argument, tuple):

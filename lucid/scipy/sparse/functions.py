@@ -12,6 +12,7 @@ from lucid.autograd.base import TensorBase
 from lucid.base import gpu
 from lucid.base.arrays import on
 from lucid.numpy.border import any_recorded, plain
+from lucid.numpy.promotion import is_array
 from lucid.scipy.sparse.base import (
     CLASSES,
     Stored,
@@ -23,10 +24,11 @@ from lucid.scipy.sparse.base import (
     replaced,
     wrapped,
 )
-from lucid.scipy.sparse.building import Elements, converted, is_scipys
+from lucid.scipy.sparse.building import Elements, converted, is_scipys, of_dense
 from lucid.scipy.sparse.operands import no_rule
 from lucid.scipy.sparse.pattern import library
 from lucid.scipy.sparse.rearranging import chosen, numbered, rearranged
+from lucid.tensor.numpy_calls.operands import is_recorded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -50,7 +52,8 @@ def module_of(values: Sequence[Any], part: str) -> Any:
 
 def made(result: Any) -> Any:
     """Return a sparse matrix of SciPy's or CuPy's as one of lucid's."""
-    return wrapped(result) if is_scipys(result) and len(result.shape) == 2 else result
+    # it may be the argument itself
+    return wrapped(result.copy()) if is_scipys(result) and len(result.shape) == 2 else result
 
 
 def makes_array(name: str, operands: Sequence[Any]) -> bool:
@@ -110,11 +113,15 @@ def stacking(name: str) -> Callable[..., Any]:
         bound = inspect.signature(getattr(library(None), name)).bind(*args, **kwargs)
         blocks, *others = bound.arguments.values()
         options = dict(zip([*bound.arguments][1:], others, strict=True))
+        if is_array(blocks) and plain(blocks).dtype.kind == "O":
+            blocks = blocks.tolist()
+        if recorded_in([blocks]):
+            blocks = replaced(blocks, of_block)
         parts = leaves(blocks)
         matrices = [wrapped(value) for value in parts if issparse(value)]
         if not any_recorded([matrix.data for matrix in matrices]) or len(matrices) < sum(x is not None for x in parts):
             return otherwise(blocks, **options)
-        is_array = makes_array(name, matrices)
+        in_arrays = makes_array(name, matrices)
         format, dtype = options.pop("format", None), options.pop("dtype", None)
 
         def function(*numbers: Any) -> Any:
@@ -122,13 +129,20 @@ def stacking(name: str) -> Callable[..., Any]:
             moved = replaced(blocks, lambda value: next(remaining) if issparse(value) else value)
             return getattr(library(plain(matrices[0].data)), name)(moved, **options)
 
-        result = rearranged(function, matrices, array=is_array and not on_gpu(matrices[0]))
+        result = rearranged(function, matrices, array=in_arrays and not on_gpu(matrices[0]), keeps_coo=True)
         wanted = format or result.pattern.format
-        matrix = CLASSES[result.pattern.format, is_array].made(*converted(result, wanted))
+        matrix = CLASSES[result.pattern.format, in_arrays].made(*converted(result, wanted))
         return matrix if dtype is None else matrix.astype(dtype, copy=False)
 
     call.__name__ = name
     return call
+
+
+def of_block(value: object) -> Any:
+    """Return a dense block as a sparse matrix; anything else as it is."""
+    if not is_array(value) or plain(value).ndim != 2:
+        return value
+    return CLASSES["coo", False].made(*of_dense(value, is_array=False, is_full=is_recorded(value)))
 
 
 def on_gpu(matrix: Any) -> bool:

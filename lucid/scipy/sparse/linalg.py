@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from lucid import numpy as lnp
 from lucid.base import gpu
 from lucid.base.arrays import namespace, on
+from lucid.errors import warn
 from lucid.numpy.border import plain
 from lucid.numpy.results import settled
 from lucid.scipy.sparse.base import issparse, plain_matrix, recorded_in, wrapped
@@ -87,33 +88,39 @@ def cg(
     """Return the solution of ``A x = b`` by conjugate gradients, and 0, or SciPy's code of one that is not reached.
 
     `A` is symmetric, or Hermitian. The gradients are those of the solution, by a system with the same matrix, whatever
-    way it was found.
+    way it was found: to `rtol`, or the part of `b` that `atol` is, in no less than SciPy's default number of steps. Of
+    one that needs more there is a warning.
     """
     if not issparse(A) and hasattr(A, "matvec"):
         return called("cg", "linalg")(A, b, x0, rtol=rtol, atol=atol, maxiter=maxiter, M=M, callback=callback)
     matrix, right = _system("cg", A, b)
     if recorded_in([x0, M]):
         raise no_rule("cg with x0 or M that requires grad")
-    preconditioner, told = plain_matrix(M), [0]
+    preconditioner = plain_matrix(M)
+    told: list[float] = []
 
     def solve(pattern: Pattern, values: Array, right: Array) -> Array:
-        is_first = not told[1:]
-        start = plain(x0) if is_first else None
+        limits: dict[str, Any] = {"x0": plain(x0), "rtol": rtol, "atol": atol, "maxiter": maxiter, "callback": callback}
+        if told:
+            # a gradient may be much smaller than `b`, and farther from where its steps begin
+            limits = {"rtol": told[1], "maxiter": maxiter and max(maxiter, 10 * right.shape[0])}
         with on(right):
             a = pattern.matrix(values).copy().asformat("csr")
             columns = right.reshape(right.shape[0], -1)
             solutions = [
-                library(right, "linalg").cg(
-                    a, columns[:, j], start, rtol=rtol, atol=atol, maxiter=maxiter, M=preconditioner,
-                    callback=callback if is_first else None,
-                )
+                library(right, "linalg").cg(a, columns[:, j], M=preconditioner, **limits)
                 for j in range(columns.shape[1])
-            ]  # fmt: skip
-            if is_first:
-                told[:] = [max((int(info) for _, info in solutions), default=0), 1]
+            ]
+            code = max((int(info) for _, info in solutions), default=0)
+            if not told:
+                size = float(namespace(right).linalg.norm(right))
+                told[:] = code, max(rtol, min(1e-5, atol / size if size else atol))
+            elif code:
+                warn(f"cg: a gradient has not converged to rtol={told[1]:.1g} in {code} steps: use spsolve, or give M")
             return namespace(right).stack([x for x, _ in solutions], axis=1).reshape(right.shape)
 
-    return _solved("cg", matrix, right, solve), told[0]
+    solution = _solved("cg", matrix, right, solve)
+    return solution, int(told[0])
 
 
 def norm(x: Any, ord: Any = None, axis: Any = None) -> Any:

@@ -47,7 +47,8 @@ class Sparse(Stored):
     dtype : dtype, optional
         Of the values.
     copy : bool
-        Whether the values are copied; else they stay the Tensor or the array that was given.
+        Whether the values are copied; else they stay the Tensor or the array that was given. Index arrays are copied
+        always, and so is a matrix of SciPy's or CuPy's.
 
     Notes
     -----
@@ -146,6 +147,8 @@ class Sparse(Stored):
         return self.made(self.pattern, lnp.conj(self.data))
 
     conjugate = conj
+    real = property(lambda self: self.made(self.pattern, lnp.real(self.data)))
+    imag = property(lambda self: self.made(self.pattern, lnp.imag(self.data)))
 
     def __getitem__(self, key: Any) -> Any:
         """Return a part of the matrix, or an element."""
@@ -198,6 +201,9 @@ class Sparse(Stored):
         return self.multiply(other) if self.is_array or is_scalar(other) else self @ other
 
     def __rmul__(self, other: Any) -> Any:
+        if issparse(other):
+            # SciPy's, which decides by its own class as the left operand
+            return wrapped(other) * self
         return self.multiply(other) if self.is_array or is_scalar(other) else other @ self
 
     def __imul__(self, other: object) -> Any:
@@ -217,12 +223,22 @@ class Sparse(Stored):
         self.data = in_dtype(other.data, self.dtype)
         return self
 
+    def _elementwise(
+        self, what: str, scipys: Callable[[Any, Any], Any], rule: Callable[[Any, Any], Elements], other: object
+    ) -> Any:
+        """Return SciPy's result of plain values, without zeros; that of a rule on a device: CuPy's hold no integers."""
+        second = wrapped(other)
+        arrays = plain(self.data), plain(second.data)
+        if recorded_in([self, second]) or any(map(gpu.is_gpu_array, arrays)):
+            return self._made_of(rule(self, second), self._sum_format)
+        return of_two(what, scipys, self, second)
+
     def multiply(self, other: Any) -> Any:
         """Return the matrix times a number, or elementwise times another that broadcasts to its shape."""
         if is_scalar(other):
             return self.made(self.pattern, lnp.multiply(self.data, other))
         if issparse(other):
-            return self._made_of(in_both(self, wrapped(other)), self._sum_format)
+            return self._elementwise("a product", lambda a, b: a.multiply(b), in_both, other)
         other = beside(self.data, other)
         other = other.reshape(1, -1) if plain(other).ndim == 1 else other
         sizes = tuple(plain(other).shape)
@@ -248,6 +264,10 @@ class Sparse(Stored):
         pattern, values = canonical(self)
         return self._made_of(Elements(pattern, lnp.abs(values)), self.format)
 
+    def __round__(self, ndigits: int = 0) -> Any:
+        pattern, values = canonical(self)
+        return self._made_of(Elements(pattern, lnp.round(values, ndigits)), self.format)
+
     def __pow__(self, power: Any) -> Any:
         if self.is_array:
             return self.power(power)
@@ -259,8 +279,10 @@ class Sparse(Stored):
             )
         if power == 0:
             return wrapped(self.to_scipy() ** 0)
-        half = self if power == 1 else (self @ self) ** (power // 2)
-        return half @ self if power % 2 and power > 1 else half
+        if power == 1:
+            return self.copy()
+        half = (self @ self) ** (power // 2)
+        return half @ self if power % 2 else half
 
     def power(self, n: Any, dtype: Any = None) -> Any:
         """Return the matrix with each element to the power of a number, but 0: that would fill it."""
@@ -275,7 +297,7 @@ class Sparse(Stored):
 
     def __add__(self, other: Any) -> Any:
         if issparse(other):
-            return self._made_of(added(self, wrapped(other)), self._sum_format)
+            return self._elementwise("a sum", operator.add, added, other)
         if is_scalar(other):
             if other == 0 and not is_recorded(other):
                 return self.copy()
@@ -292,11 +314,15 @@ class Sparse(Stored):
             return self + other
         if not issparse(other):
             return lnp.subtract(self.toarray(), beside(self.data, other))
-        dtype = np.result_type(self.dtype, (other := wrapped(other)).dtype)
+        dtype = np.result_type(self.dtype, wrapped(other).dtype)
         if dtype.kind == "b":
             return of_two("a difference", operator.sub, self, other)
-        # unsigned numbers and bools have no negative ones
-        return self + -(other if other.dtype == dtype else other.astype(dtype))
+
+        def rule(one: Sparse, two: Sparse) -> Elements:
+            # unsigned numbers and bools have no negative ones, and are added as such
+            return added(one, -(two if two.dtype == dtype else two.made(*canonical(two)).astype(dtype)))
+
+        return self._elementwise("a difference", operator.sub, rule, other)
 
     def __rsub__(self, other: Any) -> Any:
         if is_scalar(other):

@@ -9,8 +9,8 @@ import numpy as np
 from lucid import numpy as lnp
 from lucid.base.arrays import namespace, on
 from lucid.numpy.border import plain
-from lucid.scipy.sparse.building import Elements, canonical, is_scipys, of_scipy, summed
-from lucid.scipy.sparse.operands import MatrixSizeError, on_one_device, taken
+from lucid.scipy.sparse.building import Elements, canonical, converted, is_scipys, of_scipy, summed
+from lucid.scipy.sparse.operands import MatrixSizeError, on_one_device, sums_at, taken
 from lucid.scipy.sparse.pattern import Pattern
 
 if TYPE_CHECKING:
@@ -36,7 +36,9 @@ def numbered(values: Sequence[Dense]) -> tuple[list[Any], Any]:
     return numbers, flat[0] if len(flat) == 1 else lnp.concatenate(flat)
 
 
-def rearranged(function: Callable[..., Any], matrices: Sequence[Any], *, array: bool = False) -> Elements | Any:
+def rearranged(
+    function: Callable[..., Any], matrices: Sequence[Any], *, array: bool = False, keeps_coo: bool = False
+) -> Elements | Any:
     """Return the result for sparse matrices of a function that only moves elements, and leaves zeros.
 
     Parameters
@@ -47,6 +49,8 @@ def rearranged(function: Callable[..., Any], matrices: Sequence[Any], *, array: 
         What has places and values.
     array : bool
         Whether the function gets matrices in the sense of SciPy's ``csr_array``.
+    keeps_coo : bool
+        Whether it gets those of COO in COO, and not in rows.
 
     Returns
     -------
@@ -55,6 +59,11 @@ def rearranged(function: Callable[..., Any], matrices: Sequence[Any], *, array: 
     for other in matrices[1:]:
         on_one_device(matrices[0].data, other.data)
     sources = [canonical(matrix) for matrix in matrices]
+    if keeps_coo:
+        sources = [
+            converted(one, "coo") if matrix.pattern.format == "coo" else one
+            for one, matrix in zip(sources, matrices, strict=True)
+        ]
     numbers, values = numbered([source.data for source in sources])
     with on(numbers[0]):
         result = function(
@@ -84,6 +93,9 @@ def added(one: Any, other: Any) -> Elements:
         raise MatrixSizeError(f"a sum of sparse matrices of shapes {one.pattern.shape} and {other.pattern.shape}")
     if one.pattern is other.pattern:
         return Elements(one.pattern, lnp.add(one.data, other.data))
+    if one.data.dtype != other.data.dtype:
+        # repeated elements are added in their own dtype
+        one, other = canonical(one), canonical(other)
     with on(one.pattern.parts[0]):
         xp = namespace(one.pattern.parts[0])
         parts = [xp.concatenate(pair) for pair in zip(one.pattern.places, other.pattern.places, strict=True)]
@@ -124,7 +136,8 @@ def broadcast_product(one: Any, other: Any) -> Elements | None:
     """
     (height, width), shape = one.pattern.shape, other.pattern.shape
     if shape == (1, 1):
-        return Elements(one.pattern, lnp.multiply(one.data, lnp.sum(other.data)))
+        pattern, values = canonical(one)
+        return Elements(pattern, lnp.multiply(values, sums_at(other.data, other.pattern.places[0], 1)[0]))
     if width == 1 and shape[0] == 1:
         return multiplied(one, other)
     places = other.pattern.places

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lucid import numpy as lnp
 from lucid.base import gpu
@@ -12,6 +12,9 @@ from lucid.numpy.border import plain
 from lucid.scipy.sparse.building import in_dtype
 from lucid.scipy.sparse.operands import MatrixSizeError, array_like, sums_at, taken
 from lucid.tensor.numpy_calls.operands import NumpyCallError, is_recorded
+
+if TYPE_CHECKING:
+    from lucid.scipy.sparse.base import Stored
 
 
 def no_out(name: str, out: object) -> None:
@@ -32,12 +35,16 @@ def one_axis(name: str, axis: object) -> int | None:
     return None if len(places) == 2 else places.pop()
 
 
+def is_librarys(self: Stored) -> bool:
+    """Return whether the library reduces: plain values, but CuPy's sums have two dimensions, of an array too."""
+    return not is_recorded(self.data) and not (self.is_array and gpu.is_gpu_array(plain(self.data)))
+
+
 def sum_along(self: Any, axis: int | tuple[int, ...] | None = None, dtype: object = None, out: None = None) -> Any:
     """Return the sum, or the sums along an axis: of one dimension of an array, of two of a matrix."""
     no_out("sum", out)
     axis = one_axis("sum", axis)
-    # CuPy's sums have two dimensions, of what is an array too
-    if not is_recorded(self.data) and not (self.is_array and gpu.is_gpu_array(plain(self.data))):
+    if is_librarys(self):
         return array_like(self.to_scipy().sum(axis, dtype=dtype), None)
     if dtype is None:
         with on(plain(self.data)):
@@ -53,7 +60,7 @@ def mean_along(self: Any, axis: int | tuple[int, ...] | None = None, dtype: obje
     """Return the mean, or the means along an axis."""
     no_out("mean", out)
     axis = one_axis("mean", axis)
-    if not is_recorded(self.data) and not (self.is_array and gpu.is_gpu_array(plain(self.data))):
+    if is_librarys(self):
         return array_like(self.to_scipy().mean(axis, dtype=dtype), None)
     return self.sum(axis, dtype) / (self.shape[0] * self.shape[1] if axis is None else self.shape[axis])
 

@@ -360,7 +360,8 @@ def ufunc_result(
 
 def in_loop_of(ufunc: np.ufunc, inputs: tuple[Any, ...], wanted: dtype, casting: str) -> tuple[Any, ...]:
     """Return operands in the dtypes that NumPy's ufunc computes a result of the dtype `wanted` in."""
-    operands = [operand(value, None, strong=True) for value in inputs]
+    like = next(tensors_in(inputs), None)
+    operands = [operand(value, like, strong=True) for value in inputs]
     own: list[Any] = [
         type(value) if type(value) in WEAK and type(value) is not bool else x.array.dtype
         for value, x in zip(inputs, operands, strict=True)

@@ -176,6 +176,17 @@ def test_what_would_lose_its_gradient_is_refused():
     assert w.grad.item() == 7.0
 
 
+def test_keywords_are_plain_inside():
+    """A function gets plain arrays and numbers by keyword too, recorded or not; so does its derivative."""
+    seen = []
+    f = primitive(lambda x, s=None: seen.extend([s["a"][0], s["b"]]) or x * s["b"])
+    defvjp(f, lambda ans, x, s=None: lambda g: seen.extend([s["a"][0], s["b"]]) or g * s["b"])
+    keyword = {"a": [lucid.tensor(Y)], "b": lucid.tensor(2.0)}
+    assert f(3.0, s=keyword) == f(lucid.tensor(3.0, requires_grad=True), s=keyword).item() == 6.0
+    equal(grad(lambda x: f(x, s=keyword))(3.0), 2.0)
+    assert not any(isinstance(value, lucid.Tensor) for value in seen)
+
+
 def test_a_result_has_memory_of_its_own():
     """What is written into a result changes no argument, also where the function returns a part of it."""
     f = primitive(lambda x, c: (x[::2], c.T, x + 1))

@@ -53,6 +53,19 @@ ROWS = {
 }  # fmt: skip
 
 
+def test_names_of_a_method():
+    """The parameters of a bound method are those that a call gives."""
+
+    class Loss:
+        def of(self, a, b, *, c=2.0):
+            return a * b**c
+
+    equal(ag.grad_named(Loss().of, "a")(3.0, 4.0), 16.0)
+    equal(ag.grad_named(Loss().of, "b")(3.0, 4.0), 24.0)
+    with pytest.raises(ValueError, match="not in list"):
+        ag.grad_named(Loss().of, "c")
+
+
 def test_defaults_are_arguments_by_name():
     """The gradients by name have those of parameters that were left to their defaults."""
     slopes_of = ag.multigrad_dict(lambda a, b=3.0, *, c=2.0: a * b * c)

@@ -51,6 +51,41 @@ def test_a_vector_is_a_matrix_of_one_row(rng):
         sparse.csr_array(v)
 
 
+MAKERS = {
+    "a copy": lambda S: sparse.csr_matrix(S, copy=True),
+    "a matrix": lambda S: sparse.csr_matrix(S),
+    "an array": lambda S: sparse.csr_array(S),
+    "copy": lambda S: sparse.csr_matrix(S).copy(),
+    "times a number": lambda S: sparse.csr_matrix(S) * 1.0,
+    "transposed": lambda S: sparse.csr_matrix(S).T,
+    "parts": lambda S: sparse.csr_matrix((S.data.copy(), S.indices, S.indptr), shape=S.shape),
+    "recorded parts": lambda S: sparse.csr_matrix(
+        (lucid.tensor(S.data, requires_grad=True), S.indices, S.indptr), shape=S.shape
+    ).detach(),
+    "tril": lambda S: sparse.tril(S, k=5),
+    "vstack": lambda S: sparse.vstack([S]),
+    "triples": lambda S: sparse.coo_matrix((S.data.copy(), (np.zeros(3, np.int32), S.indices)), S.shape),
+}
+
+
+@pytest.mark.cpu("SciPy's own matrices")
+@pytest.mark.parametrize("name", MAKERS)
+def test_elements_stay_where_they_are(name):
+    """Neither SciPy, which sorts a matrix in place, nor somebody who writes into index arrays, moves an element."""
+    S = scipy.sparse.csr_matrix(
+        (np.array([1.0, 2.0, 3.0]), np.array([2, 0, 1], np.int32), np.array([0, 2, 3], np.int32)), shape=(2, 3)
+    )
+    A = MAKERS[name](S)
+    before = A.toarray()
+    S.sort_indices()
+    np.testing.assert_array_equal(A.toarray(), before)
+    S.indices[:] = 1
+    np.testing.assert_array_equal(A.toarray(), before)
+    for part in ("row", "col") if A.format == "coo" else ("indices", "indptr"):
+        with pytest.raises(ValueError, match="read-only"):
+            getattr(A, part)[0] = 1
+
+
 @pytest.mark.cpu("NumPy's own classes")
 @pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")
 def test_numpys_matrix_is_an_array(rng):

@@ -83,6 +83,32 @@ def test_formats_that_lucid_lacks(rng):
             call()
 
 
+@pytest.mark.cpu("SciPy's own matrices beside")
+@pytest.mark.parametrize("name", ["hstack", "vstack", "bmat", "block_diag"])
+def test_formats_of_stacks(rng, name):
+    """A stack has SciPy's format, whether or not it is recorded: COO of what has one matrix of COO."""
+    for kinds in ("coo coo", "coo csr", "csr csr", "csc csc", "csc csr"):
+        recorded, own = zip(*[both(rng, f"{kind}_matrix") for kind in kinds.split()], strict=True)
+        blocks = (lambda parts: [parts]) if name == "bmat" else list
+        wanted = getattr(scipy.sparse, name)(blocks(own))
+        for parts in (recorded, [matrix.detach() for matrix in recorded]):
+            result = getattr(sparse, name)(blocks(parts))
+            assert result.format == wanted.format
+            np.testing.assert_array_equal(dense(result), wanted.toarray())
+
+
+@pytest.mark.cpu("SciPy's own matrices beside")
+def test_an_array_of_blocks(rng):
+    """An array of objects holds matrices, as `bmat` takes them; any other array of them is refused."""
+    A, own = both(rng)
+    for matrix in (A, A.detach()):
+        blocks = np.array([[matrix, None], [None, matrix]], dtype=object)
+        assert (blocks.shape, blocks[1, 1] is matrix) == ((2, 2), True)
+        np.testing.assert_array_equal(dense(sparse.bmat(blocks)), scipy.sparse.block_diag([own, own]).toarray())
+        with pytest.raises(TypeError, match=r"a sparse matrix is no array of NumPy's: use A.toarray\(\)"):
+            np.asarray(matrix)
+
+
 def test_bases_of_scipys_classes(rng):
     """`spmatrix` and `sparray` are the classes of lucid's matrices, too, and of recorded ones."""
     for kind in ("coo_matrix", "csr_array", "csc_matrix"):
@@ -111,3 +137,9 @@ def test_missing_arguments():
     """A stack of nothing is refused in Python's words."""
     with pytest.raises(TypeError, match="missing a required argument: 'blocks'"):
         sparse.hstack(format="csr")
+
+
+@pytest.mark.cpu("SciPy's own matrices beside")
+def test_the_triangle_of_a_dense_matrix():
+    """It keeps its dtype."""
+    assert sparse.tril(np.eye(2, dtype=np.float32)).dtype == np.float32

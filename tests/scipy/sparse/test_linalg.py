@@ -72,6 +72,32 @@ def test_what_cg_calls(rng):
     np.testing.assert_allclose(steps[-1], dense(x)[:, 1])
 
 
+def test_gradients_of_any_size(rng):
+    """An `atol` that is meant for the right side does not end the steps to a gradient that is much smaller."""
+    values, b = draw(rng, 8), draw(rng, 4)
+    A = system(lucid.tensor(values, requires_grad=True), is_symmetric=True)
+    right = lucid.tensor(b, requires_grad=True)
+    x, _ = sparse.linalg.cg(A, right, rtol=0.0, atol=1e-10)
+    (gradient,) = lucid.autograd.grad(1e-12 * x.sum(), right)
+    np.testing.assert_allclose(1e12 * dense(gradient), np.linalg.solve(dense(A), np.ones(4)), rtol=1e-8)
+
+
+def test_steps_to_gradients(rng):
+    """A solution that few steps reach has gradients that take more; those that are not reached are told."""
+    root, w = draw(rng, 20, 20), draw(rng, 20)
+    for matrix, is_reached in ((root @ root.T + np.eye(20), True), (np.diag(10.0 ** np.arange(-20, 20, 2)), False)):
+        # one step reaches the solution for an eigenvector
+        right = lucid.tensor(np.linalg.eigh(matrix)[1][:, -1], requires_grad=True)
+        x, info = sparse.linalg.cg(sparse.csr_matrix(matrix).to(DEVICE), right, rtol=1e-10, maxiter=2)
+        assert info == 0
+        if is_reached:
+            (gradient,) = lucid.autograd.grad((x * lucid.tensor(w)).sum(), right)
+            np.testing.assert_allclose(dense(gradient), np.linalg.solve(matrix, w), rtol=1e-6)
+        else:
+            with pytest.warns(UserWarning, match=r"cg: a gradient has not converged to rtol=1e-10 in 200 steps"):
+                x.sum().backward()
+
+
 def test_norm(rng):
     """The norm of Frobenius is recorded, of sums of repeated elements; others are SciPy's own."""
     values, places = draw(rng, 3), (np.array([0, 0, 1]), np.array([1, 1, 0]))

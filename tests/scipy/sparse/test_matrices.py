@@ -86,6 +86,9 @@ OPERATIONS = {
     "a row times dense": lambda A, D, **_: A.tocsr()[[2], :].multiply(D),
     "a column times a dense row": lambda A, x, **_: A.tocsr()[:, [3]].multiply(x[None]),
     "multiply sparse": lambda A, **_: A.multiply(A.T + A),
+    "-A": lambda A, **_: -A,
+    "round": lambda A, **_: round(A, 1),
+    "imaginary part": lambda A, **_: (A * 1j).imag,
     "power": lambda A, **_: A.power(2),
     "sum": lambda A, **_: A.sum(),
     "sum over both axes": lambda A, **_: A.sum(axis=(0, 1)),
@@ -110,6 +113,7 @@ OPERATIONS = {
     "block_array": lambda A, S, **_: S.block_array([[A, None], [None, A.T]]),
     "block_diag by name": lambda A, S, **_: S.block_diag(mats=[A, A]),
     "tril by name": lambda A, S, **_: S.tril(k=1, A=A),
+    "dense blocks": lambda A, S, D, **_: S.block_diag([A, S.csr_matrix(D[:2]), D[2:]]),
     "block_diag": lambda A, S, **_: S.block_diag([A, A * 2]),
     "bmat": lambda A, S, **_: S.bmat([[A, None], [A.T, A]]),
     "tril": lambda A, S, **_: S.tril(A),
@@ -210,6 +214,16 @@ def test_powers(rng):
     np.testing.assert_allclose(dense(B**2), wanted @ wanted, rtol=1e-12)
 
 
+def test_the_first_power_is_a_matrix_of_its_own():
+    """What changes it in place leaves the matrix that it was taken of."""
+    for values in (on_device(np.array([1.0, 2.0])), lucid.tensor([1.0, 2.0], requires_grad=True) * 1):
+        A = sparse.csr_matrix((values, (np.array([0, 1]), np.array([0, 1]))), shape=(2, 2))
+        B = A**1
+        B *= 3
+        np.testing.assert_array_equal(dense(A), np.diag([1.0, 2.0]))
+        np.testing.assert_array_equal(dense(B), np.diag([3.0, 6.0]))
+
+
 @pytest.mark.parametrize("sizes", [(4, 5, 6), (3, 0, 2), (1, 7, 1), (0, 3, 4)])
 def test_products_of_two(sizes, rng):
     """Of all formats, of SciPy's own too, the values on both sides get the gradients of a dense product."""
@@ -241,6 +255,57 @@ def test_products_beside_scipys_own(rng):
     for product in (A @ own.tocsr(), own.tocsr() @ A, own.tocoo() @ A):
         assert product.requires_grad
         np.testing.assert_allclose(dense(product), (own @ own).toarray(), rtol=1e-12)
+
+
+@pytest.mark.cpu("with SciPy's arrays beside")
+def test_the_left_operand_says_what_a_star_is(rng):
+    """A matrix of SciPy's times an array or a matrix of lucid's is what it is of two of SciPy's."""
+    own, numbers = scipy.sparse.random(5, 5, 0.4, rng=rng), draw(rng, 5, 5)
+    v = lucid.tensor(numbers.ravel(), requires_grad=True)
+    for form in FORMATS:
+        left = getattr(scipy.sparse, f"{form}_matrix")(own)
+        for family in ("matrix", "array"):
+            wanted = left * getattr(scipy.sparse, f"csr_{family}")(numbers)
+            for values in (v, v.detach().numpy()):
+                right = getattr(sparse, f"csr_{family}")((values, np.indices((5, 5)).reshape(2, -1)), shape=(5, 5))
+                product = left * right
+                assert isinstance(product, sparse.spmatrix)
+                np.testing.assert_allclose(dense(product), wanted.toarray(), rtol=1e-12)
+    with pytest.raises(TypeError, match=r"lucid's class at the left of a product with one of SciPy's"):
+        scipy.sparse.csr_array(own) * right
+
+
+@pytest.mark.parametrize("dtypes", [("f4", "i1"), ("F", "?"), ("f4", "f8"), ("i1", "i1"), ("?", "?"), ("?", "i1")])
+@pytest.mark.cpu("CuPy's sparse matrices hold no integers")
+def test_sums_and_products_of_any_dtypes(rng, dtypes):
+    """They have SciPy's dtype and numbers; repeated elements are added in their own dtype, so that bools stay such."""
+    for shapes in (((3, 3), (3, 3)), ((3, 3), (1, 1)), ((3, 3), (1, 3)), ((3, 1), (3, 3))):
+        given = []
+        for shape, dtype in zip(shapes, dtypes, strict=True):
+            places = [rng.integers(0, size, 6) for size in shape]
+            values = rng.integers(1, 3, 6).astype(dtype)
+            own = scipy.sparse.coo_array((values, places), shape=shape)
+            leaf = lucid.tensor(values, requires_grad=True) if own.dtype.kind in "fc" else values
+            given.append((own, sparse.coo_array((values, places), shape), sparse.coo_array((leaf, places), shape)))
+        (own, A, recorded), (others, B, recorded_other) = given
+        operations = [lambda a, b: a.multiply(b)]
+        if shapes[0] == shapes[1]:
+            operations += [lambda a, b: a + b] + [lambda a, b: a - b] * (own.dtype != bool or others.dtype != bool)
+        for operation in operations:
+            wanted = operation(own, others)
+            for result in (operation(A, B), operation(recorded, recorded_other)):
+                assert result.dtype == wanted.dtype
+                np.testing.assert_array_equal(dense(result), wanted.toarray())
+
+
+@pytest.mark.cpu("CuPy's sums hold zeros")
+def test_sums_of_plain_values_have_no_zeros(rng):
+    """Whether a matrix is symmetric is asked by the number of elements of a difference, as SciPy gives it."""
+    values = draw(rng, 4, 4)
+    for form in FORMATS:
+        A = sparse.csr_matrix(values + values.T).asformat(form)
+        assert ((A - A.T).nnz, (A + -A).nnz, (A - 2 * A.T).nnz) == (0, 0, 16)
+        assert A.multiply(sparse.csr_matrix(np.eye(4))).nnz == 4
 
 
 def test_indices_of_large_matrices():

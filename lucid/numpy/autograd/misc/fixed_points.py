@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
+import lucid.numpy as np
 from lucid.func.trees import leaves, refilled
 from lucid.numpy.autograd.extend import defvjp, primitive
 from lucid.numpy.autograd.products import make_vjp
+from lucid.numpy.border import plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -70,9 +73,21 @@ def _of_parameters(ans: object, f: Any, a: object, _x0: Any, distance: Any, tol:
         by_point, _ = make_vjp(f(a))(x)
         return lambda u: refilled(g, [p + q for p, q in zip(leaves(by_point(u)), leaves(g), strict=True)])
 
-    return lambda g: by_parameters(
-        fixed_point(adjoint, (a, ans, g), refilled(g, [0.0 * leaf for leaf in leaves(g)]), distance, tol)
-    )
+    def gradient(g: object) -> Any:
+        # `tol` is meant for numbers of the size of the point, and the gradient is linear in g
+        scale = _size(ans) / _size(g)
+        scaled = refilled(g, [scale * leaf for leaf in leaves(g)])
+        start = refilled(g, [0.0 * leaf for leaf in leaves(g)])
+        u = fixed_point(adjoint, (a, ans, scaled), start, distance, tol)
+        return by_parameters(refilled(u, [leaf / scale for leaf in leaves(u)]))
+
+    return gradient
+
+
+def _size(tree: object) -> float:
+    """Return the largest absolute value in a tree; 1 if that is zero or not finite."""
+    size = max([float(np.max(np.abs(plain(leaf)), initial=0)) for leaf in leaves(tree)], default=0.0)
+    return size if size and isfinite(size) else 1.0
 
 
 defvjp(fixed_point, None, _of_parameters, None)

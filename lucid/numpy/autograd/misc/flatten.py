@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 import lucid.numpy as np
+from lucid.autograd.hooks.structure import rebuilt
 from lucid.errors import ShapeError
 
 if TYPE_CHECKING:
@@ -55,9 +56,9 @@ def _collected(value: object, parts: list[Any]) -> Callable[[Any], Any]:
         entries = [(key, _collected(dictionary[key], parts)) for key in sorted(dictionary)]
         return lambda flat: {key: take(flat) for key, take in entries}
     if isinstance(value, tuple | list):
-        takes = [_collected(each, parts) for each in cast("list[Any]", value)]
-        kind: Any = tuple if isinstance(value, tuple) else list
-        return lambda flat: kind([take(flat) for take in takes])
+        sequence = cast("list[Any]", value)
+        takes = [_collected(each, parts) for each in sequence]
+        return lambda flat: rebuilt(sequence, [take(flat) for take in takes])
     begin = sum(len(part) for part in parts)
     parts.append(np.ravel(value))
     end, shape, real = begin + len(parts[-1]), np.shape(value), not np.iscomplexobj(value)

@@ -36,6 +36,24 @@ def test_parameters_and_points_may_be_arrays_in_containers(rng):
     np.testing.assert_allclose(on_host(by_m), inverse[:, :, None] * expected, rtol=1e-8, atol=1e-10)
 
 
+@pytest.mark.parametrize("scale", [1e-12, 1.0, 1e12])
+def test_derivatives_of_any_size(scale):
+    """`tol` is meant for the points: neither small points nor small gradients end the iteration early or never."""
+
+    def point(a, size=1.0):
+        step = lambda a: lambda x: size * lnp.cos(a * x / size)
+        return fixed_point(step, a, size, distance, 1e-13 * size)
+
+    y = float(on_host(point(0.9)))
+    slope = lambda a, y: -y * np.sin(a * y) / (1 + a * np.sin(a * y))
+    equal(grad(lambda a: scale * point(a))(0.9) / scale, slope(0.9, y))
+    equal(grad(lambda a: point(a, scale))(0.9) / scale, slope(0.9, y))
+    above, below = (slope(a, float(on_host(point(a)))) for a in (0.9 + 1e-4, 0.9 - 1e-4))
+    equal(grad(grad(lambda a: scale * point(a)))(0.9) / scale, (above - below) / 2e-4, rtol=1e-6)
+    # the fixed point is zero
+    equal(grad(lambda a: scale * fixed_point(lambda a: lambda x: x / 2 + a, a, 0.0, distance, 1e-12))(0.0), 2 * scale)
+
+
 def test_a_parameter_from_outside_is_refused():
     """It would be taken for a constant; among the parameters it has its gradient, of 2 b**2 here."""
     step = lambda a, b: lambda x: 0.5 * x + a * b

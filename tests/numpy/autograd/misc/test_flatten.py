@@ -1,5 +1,7 @@
 """Nested containers as vectors, and back."""
 
+from typing import NamedTuple
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,7 @@ import lucid.numpy as lnp
 from lucid.errors import ShapeError
 from lucid.numpy.autograd import grad
 from lucid.numpy.autograd.misc.flatten import flatten, flatten_func
+from lucid.numpy.autograd.misc.optimizers import sgd
 from tests.numpy.autograd.calls import equal, on_host
 
 VALUE = (1.0, np.arange(6.0).reshape(2, 3), [np.ones((1, 2)), {"y": 2.0, "x": np.zeros(0)}, ()])
@@ -22,6 +25,22 @@ def test_numbers_come_in_order_and_go_back():
     equal(flatten(back)[0], on_host(flat))
     with pytest.raises(ShapeError, match="expected an array of shape"):
         unflatten(flat[1:])
+
+
+class Layer(NamedTuple):
+    w: object
+    b: object
+
+
+def test_named_tuples_keep_their_names():
+    """So that optimizers give the gradient of parameters in the form of these."""
+    start = Layer(np.array([1.0, 2.0]), [3.0])
+    back = flatten(start)[1](np.arange(3.0))
+    assert type(back) is Layer
+    equal(back.w, [0.0, 1.0])
+    found = sgd(lambda p, i: Layer(2 * p.w, [p.b[0]]), start, num_iters=1, step_size=1.0, mass=0.0)
+    equal(found.w, [-1.0, -2.0])
+    equal(found.b[0], 0.0)
 
 
 def test_it_is_differentiated_both_ways():
