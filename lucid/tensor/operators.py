@@ -86,7 +86,7 @@ def reflected(function: Callable[[Any, Any], Any], *, as_it_is: bool = False) ->
             if guarded:
                 no_matrix(a)
             # the short path takes no other
-            return function(as_operand(a), b)
+            return function(as_operand(a, b), b)
         except OperandTypeError:
             return beside_sparse(name, a, b)
 
@@ -95,7 +95,7 @@ def reflected(function: Callable[[Any, Any], Any], *, as_it_is: bool = False) ->
 
 def quotient_and_rest(a: Any, b: Any) -> tuple[Tensor, Tensor]:
     """Return ``divmod(a, b)``."""
-    a, b = as_operand(a), as_operand(b)
+    a, b = as_operand(a, b), as_operand(b, a)
     return division.floor_divide(a, b), division.remainder(a, b)
 
 

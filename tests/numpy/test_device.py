@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import re
 import warnings
 
 import numpy as np
@@ -12,6 +13,8 @@ import lucid
 from lucid import numpy as lnp
 from lucid.base import gpu
 from lucid.numpy.border import by_rule
+from lucid.tensor.numpy_calls.operands import NumpyCallError
+from tests.laws.elsewhere import default_device
 from tests.tensor.numpy_calls.samples import OPERANDS
 from tests.tensor.numpy_calls.test_rules import ROWS, evaluated
 
@@ -29,16 +32,6 @@ def on_host(value):
     return value.get() if gpu.is_gpu_array(value) else np.asarray(value)
 
 
-@pytest.fixture
-def default_device():
-    """Let what is made lie on the device."""
-    before = lucid.get_default_device()
-    lucid.set_default_device("cuda")
-    yield
-    lucid.set_default_device(before)
-
-
-@pytest.mark.usefixtures("default_device")
 @pytest.mark.parametrize(("name", "call"), ROWS, ids=[f"{name}-{call}" for name, call in ROWS])
 def test_what_is_not_recorded(name, call, rng):
     """A call of plain arrays on a device is CuPy's, or the rule where CuPy has none: NumPy's values, on the device.
@@ -46,12 +39,36 @@ def test_what_is_not_recorded(name, call, rng):
     Of recorded ones say `test_rules.py` and the device suite.
     """
     values = {key: draw(rng) for key, draw in OPERANDS.items()}
-    results = evaluated(call, lnp, {key: lnp.array(value) for key, value in values.items()})
+    with default_device("cuda"):
+        results = evaluated(call, lnp, {key: lnp.array(value) for key, value in values.items()})
     for one, other in zip(results, evaluated(call, np, values), strict=True):
         assert name in ON_HOST or gpu.is_gpu_array(one)
         one, other = (abs(x) if name in SIGNED else x for x in (on_host(one), np.asarray(other)))
         assert one.shape == other.shape
         np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+
+
+MAKES = re.compile(r"np\.(arange|array|eye|tri|zeros)\(")
+"""What a call makes itself, on the default device."""
+BESIDE = [(name, call) for name, call in ROWS if not MAKES.search(call)]
+
+
+@pytest.mark.parametrize(("name", "call"), BESIDE, ids=[f"{name}-{call}" for name, call in BESIDE])
+def test_arrays_beside_what_is_on_the_cpu(name, call, rng):
+    """NumPy's arrays beside a recorded one on the CPU stay there, whatever the default device."""
+    values = {key: draw(rng) for key, draw in OPERANDS.items()}
+    for key in [key for key in values if re.search(rf"\b{key}\b", call) and values[key].dtype.kind in "fc"]:
+        operands = {**values, key: lucid.tensor(values[key], device="cpu", requires_grad=True)}
+        found = []
+        for device in ("cpu", "cuda"):
+            with default_device(device):
+                try:
+                    found.append(evaluated(call, lnp, operands))
+                except NumpyCallError:
+                    found.append([])
+        for one, other in zip(*found, strict=True):
+            assert not gpu.is_gpu_array(other.array if isinstance(other, lucid.Tensor) else other)
+            np.testing.assert_array_equal(on_host(other), on_host(one))
 
 
 def test_medians_of_integers_by_the_rule(rng):

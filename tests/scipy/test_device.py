@@ -12,13 +12,15 @@ from lucid import numpy as lnp
 from lucid.base import gpu
 from lucid.errors import DeviceError
 from tests.gradients import is_floating, random_like
-from tests.scipy.checks import by_name, drawn, parts, values
+from tests.laws.elsewhere import default_device
+from tests.scipy.checks import Row, between, by_name, drawn, parts, values
 from tests.scipy.test_table import TABLES
 
 pytestmark = pytest.mark.gpu
 
 ON_THE_CPU = {"odeint"}
 """Functions that have no arrays on a device, and say so."""
+ALL = [(module, row) for module, tables in TABLES.items() for rows in tables for row in rows]
 FIRST = [
     (module, row)
     for module, tables in TABLES.items()
@@ -29,30 +31,76 @@ FIRST = [
 """A call of each function, and each of those of objects, whose arrays meet numbers of the host in every method."""
 
 
-def recorded(row, module, arrays, device, upstream):
-    """Return the results of a call and its gradients, on a device."""
-    before = lucid.get_default_device()
-    lucid.set_default_device(device)
-    leaves = [lucid.tensor(array, requires_grad=True) for array in arrays]
-    results = [each for each in parts(row.call(module, *leaves)) if isinstance(each, lucid.Tensor)]
-    if not upstream:
-        upstream += [random_like(np.random.default_rng(0), values(each)) for each in results]
-    grads = lucid.autograd.grad(results, leaves, [lucid.tensor(each) for each in upstream], allow_unused=True)
-    lucid.set_default_device(before)
-    return results, [each for each in grads if each is not None]
+def recorded(row, module, arrays, device, upstream, default):
+    """Return the results of a call and its gradients, on a device, under a default one."""
+    with default_device(default):
+        leaves = [lucid.tensor(array, device=device, requires_grad=True) for array in arrays]
+        results = [each for each in parts(row.call(module, *leaves)) if isinstance(each, lucid.Tensor)]
+        if not upstream:
+            upstream += [random_like(np.random.default_rng(0), values(each)) for each in results]
+        seeds = [lucid.tensor(each, device=device) for each in upstream]
+        grads = lucid.autograd.grad(results, leaves, seeds, allow_unused=True)
+    return [*results, *[each for each in grads if each is not None]]
 
 
 @pytest.mark.parametrize(("name", "row"), FIRST, ids=[f"{name}.{row.name}" for name, row in FIRST])
 def test_what_is_recorded(name, row, rng):
     """Values and gradients are those of the CPU, and lie on the device."""
     module, arrays, upstream = import_module(f"lucid.scipy.{name}"), drawn(row, rng), []
-    for one, other in zip(
-        recorded(row, module, arrays, "cpu", upstream), recorded(row, module, arrays, "cuda", upstream), strict=True
-    ):
-        for x, y in zip(one, other, strict=True):
-            assert y.device.type == "cuda"
-            assert x.dtype == y.dtype
-            np.testing.assert_allclose(values(y), values(x), rtol=1e-9, atol=1e-9)
+    expected = recorded(row, module, arrays, "cpu", upstream, "cpu")
+    for x, y in zip(expected, recorded(row, module, arrays, "cuda", upstream, "cuda"), strict=True):
+        assert y.device.type == "cuda"
+        assert x.dtype == y.dtype
+        np.testing.assert_allclose(values(y), values(x), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize(("name", "row"), ALL, ids=[f"{name}.{row.name}" for name, row in ALL])
+def test_the_cpu_beside_another_default(name, row, rng):
+    """Of operands on the CPU results are there, whatever the default device: constants lie beside the operands."""
+    module, arrays, upstream = import_module(f"lucid.scipy.{name}"), drawn(row, rng), []
+    expected = recorded(row, module, arrays, "cpu", upstream, "cpu")
+    for x, y in zip(expected, recorded(row, module, arrays, "cpu", upstream, "cuda"), strict=True):
+        assert y.device.type == "cpu"
+        np.testing.assert_array_equal(values(y), values(x))
+
+
+GIVEN = {
+    "integrate": (
+        lambda l, y: l.cumulative_simpson(y, initial=2.0),
+        lambda l, y: l.cumulative_simpson([y, y], axis=0, initial=[[2.0] * 5]),
+        lambda l, y: l.trapezoid(y, dx=[0.5, 1.0, 0.5, 1.0]),
+        lambda l, y: l.cumulative_trapezoid(y, dx=[0.5, 1.0, 0.5, 1.0], initial=0),
+    ),
+    "interpolate": (
+        lambda l, y: l.make_interp_spline(range(5), y, 3, [0] * 4 + [2] + [4] * 4)([0.3, 1.2]),
+        lambda l, y: l.RegularGridInterpolator((range(5),), y)(([0.3, 1.2],)),
+        lambda l, y: l.RegularGridInterpolator((range(2), range(5)), [y, y * y])((0.3, [1.2, 0.5])),
+        lambda l, y: l.interpn((range(2), range(5)), [y, y * y], (0.3, 1.2)),
+    ),
+    "ndimage": (lambda l, y: l.affine_transform(y, [0.5], offset=[0.2]),),
+    "special": (
+        lambda l, y: l.jvp([0, 1, 2, 3, 4], y),
+        lambda l, y: l.kvp([0.5, 1, 2, 3, 4], y, 2),
+        lambda l, y: l.logsumexp(y, b=[1, 2, 1, 1, 3]),
+        lambda l, y: l.polygamma([0, 1, 2, 1, 0], y),
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [(name, call) for name, calls in GIVEN.items() for call in calls],
+    ids=lambda x: "" if callable(x) else x,
+)
+def test_lists_and_numbers_come_to_the_device(name, call, rng):
+    """What is given beside an array on a device as a list or a number of Python's moves there by itself."""
+    row, upstream = Row(name, call, (between(1, 2, 5),)), []
+    module, arrays = import_module(f"lucid.scipy.{name}"), drawn(row, rng)
+    expected = recorded(row, module, arrays, "cpu", upstream, "cpu")
+    np.testing.assert_allclose(values(expected[0]), call(import_module(f"scipy.{name}"), *arrays), rtol=1e-9)
+    for x, y in zip(expected, recorded(row, module, arrays, "cuda", upstream, "cpu"), strict=True):
+        assert y.device.type == "cuda"
+        np.testing.assert_allclose(values(y), values(x), rtol=1e-9, atol=1e-9)
 
 
 PLAIN = {

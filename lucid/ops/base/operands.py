@@ -44,7 +44,7 @@ def shorten(op: Primitive, general: Callable[[Any, Any], Any]) -> None:
     def ready(a: Any, b: Any) -> Any:
         if isinstance(a, READY) and isinstance(b, READY):
             return general(a, b)
-        return op.call(as_operand(a), as_operand(b))
+        return op.call(as_operand(a, b), as_operand(b, a))
 
     op.shorten(ready)
 

@@ -13,6 +13,7 @@ from lucid.autograd.modes.state import unusual
 from lucid.autograd.recording.primitive import primitive
 from lucid.base import gpu
 from lucid.base.arrays import Array, asarray, astype
+from lucid.base.device import CPU
 from lucid.base.dtype import as_dtype, bfloat16, dtype_of, float16, get_default_dtype, result_type
 from lucid.base.dtype import dtype as dtype_class
 from lucid.base.foreign.reading import NUMPY
@@ -55,8 +56,10 @@ def cast_to(x: Any, dtype: dtype_class) -> Any:
     return x if x.array.dtype == dtype.numpy else cast(x, dtype=dtype.numpy)
 
 
-def as_operand(value: Any) -> Any:
+def as_operand(value: Any, like: object = None) -> Any:
     """Return `value` as an operand: tensors and numbers stay, arrays become tensors.
+
+    Beside a tensor `like` on the CPU an array of NumPy's stays there, whatever the default device.
 
     Raises
     ------
@@ -74,8 +77,13 @@ def as_operand(value: Any) -> Any:
     if isinstance(value, bool | int | float | complex):
         return value
     if isinstance(value, np.ndarray | np.generic) or gpu.is_gpu_array(value):
-        return borrowed(asarray(value))
+        return borrowed(asarray(value, device=host_beside(like)))
     raise unfit(value, "a Tensor, an array or a number", kind=OperandTypeError)
+
+
+def host_beside(like: Any) -> Any:
+    """Return the CPU for what lies beside a tensor there; None otherwise, which leaves it to the default device."""
+    return CPU if isinstance(like, TensorBase) and not gpu.is_gpu_array(like.array) else None
 
 
 def no_matrix(*operands: Any) -> None:
@@ -138,7 +146,8 @@ def promote(*operands: Any, at_least_float: bool = False) -> tuple[Any, ...]:
     """
     if is_settled(operands):
         return operands
-    known = [as_operand(operand) for operand in operands]
+    tensor = next((o for o in operands if isinstance(o, TensorBase)), None)
+    known = [as_operand(operand, tensor) for operand in operands]
     dtype = result_type(*[o.array if isinstance(o, TensorBase) else o for o in known])
     if at_least_float and not (dtype.is_floating_point or dtype.is_complex):
         dtype = get_default_dtype()

@@ -251,7 +251,7 @@ def float_power(input: Tensor | Number, exponent: Tensor | Number) -> Tensor:
     >>> lucid.float_power(lucid.tensor([2, 3]), -1)
     tensor([0.5000, 0.3333], dtype=lucid.float64)
     """
-    operands = [as_operand(operand) for operand in (input, exponent)]
+    operands = [as_operand(input, exponent), as_operand(exponent, input)]
     if all(isinstance(o, TensorBase) and o.array.dtype.kind in "fV" for o in operands):
         return GRAPH.float_power(*operands)
     is_complex = [o.array.dtype.kind == "c" if isinstance(o, TensorBase) else isinstance(o, complex) for o in operands]

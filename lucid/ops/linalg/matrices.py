@@ -90,9 +90,9 @@ def of_dimensions(name: str, *expected: tuple[str, Any, int]) -> None:
             )
 
 
-def factor_of(name: str, operand: object) -> Any:
-    """Return an operand of a product as a tensor; a number is refused."""
-    tensor = as_operand(operand)
+def factor_of(name: str, operand: object, like: object = None) -> Any:
+    """Return an operand of a product as a tensor, beside the other one; a number is refused."""
+    tensor = as_operand(operand, like)
     if not isinstance(tensor, TensorBase):
         raise ShapeError(f"{name}: expected tensors of at least 1 dimension, got the number {operand!r}")
     return tensor

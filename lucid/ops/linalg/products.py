@@ -106,9 +106,9 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
         if out is not NotImplemented:
             return out
     if not isinstance(input, TensorBase):
-        input = factor_of("matmul", input)
+        input = factor_of("matmul", input, other)
     if not isinstance(other, TensorBase):
-        other = factor_of("matmul", other)
+        other = factor_of("matmul", other, input)
     x, y = input.array, other.array
     if x.dtype is not y.dtype or x.dtype.kind == "b":
         same_dtype("matmul", input, other)

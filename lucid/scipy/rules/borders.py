@@ -8,7 +8,7 @@ import numpy as np
 
 from lucid import numpy as lnp
 from lucid.numpy.border import plain
-from lucid.scipy.rules.rule import Array, in_dtype, put
+from lucid.scipy.rules.rule import Array, as_array, in_dtype, put
 from lucid.tensor.numpy_calls.operands import axis_in, is_tensor
 
 MODES = {
@@ -55,5 +55,5 @@ def extended(x: Array, axis: int, before: int, after: int, mode: str, cval: Arra
 def filled(x: Array, shape: list[int], value: Array) -> Any:
     """Return a constant in a shape, beside an array and in its dtype; a recorded one is broadcast."""
     if is_tensor(value):
-        return lnp.broadcast_to(in_dtype(lnp.asarray(value), x.dtype), shape)
+        return lnp.broadcast_to(in_dtype(as_array(value), x.dtype), shape)
     return put(np.full(shape, value, x.dtype), plain(x))

@@ -5,7 +5,9 @@ Some are ufuncs behind a check, or with other values outside of where these have
 
 from __future__ import annotations
 
+import functools
 import math
+import operator
 from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -18,14 +20,13 @@ from lucid.numpy.border import plain, ufunc_called
 from lucid.ops.activation import softmax as activations
 from lucid.ops.elementwise import special
 from lucid.scipy.rules.recursions import in_one_dtype
-from lucid.scipy.rules.rule import Array, PerAxis, by_op, host, host_library, in_double, put, rule
+from lucid.scipy.rules.rule import Array, PerAxis, by_op, host, in_double, put, rule
 from lucid.tensor.numpy_calls.operands import NumpyCallError, axis_in, is_recorded
 from lucid.tensor.numpy_calls.slopes import SLOPES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from lucid.tensor import Tensor
 
 UFUNCS: Any = import_module("scipy.special._ufuncs")
 
@@ -197,24 +198,30 @@ for _name, _parity in (("spherical_in", 1), ("spherical_jn", 1), ("spherical_kn"
     _enter_spherical(_name, _parity)
 
 
-def _enter_derivative(name: str) -> None:
+def _enter_derivative(name: str, bessel: str, phase: int, sign: int = 1) -> None:
+    """Enter the n-th derivative of a Bessel function, as a sum of those of other orders, which record."""
+
     def function(v: Array, z: Array, n: int = 1) -> Any:
         if is_recorded(v):
             raise NumpyCallError(f"scipy.special.{name}: with a Tensor the order v must not require grad: v.detach()")
-
-        def derivative(z: Tensor) -> Any:
-            # SciPy writes it as a sum of functions of other orders, which record
-            # of a number of Python's the precision is that of z
-            order = v if type(v) in {bool, int, float} else host(v)
-            return getattr(host_library("special"), name)(order, z, n)
-
-        return by_op(derivative, *in_one_dtype(z))
+        n = operator.index(n)
+        if n < 0:
+            raise ValueError(f"scipy.special.{name}: n must be a non-negative integer, got {n}")
+        (z,) = in_one_dtype(z)
+        # of a number of Python's the precision is that of z where SciPy makes no array of it
+        order = v if type(v) in {bool, int, float} and not n else np.asarray(host(v))
+        terms = [by_ufunc(bessel, order + (2 * k - n), z) * float(math.comb(n, k) * phase**k) for k in range(n + 1)]
+        return functools.reduce(operator.add, terms) * (sign**n / 2.0**n)
 
     rule(f"special.{name}")(function)
 
 
-for _name in ("h1vp", "h2vp", "ivp", "jvp", "kvp", "yvp"):
-    _enter_derivative(_name)
+_enter_derivative("h1vp", "hankel1", -1)
+_enter_derivative("h2vp", "hankel2", -1)
+_enter_derivative("ivp", "iv", 1)
+_enter_derivative("jvp", "jv", -1)
+_enter_derivative("kvp", "kv", 1, -1)
+_enter_derivative("yvp", "yv", -1)
 
 
 # ---- counts ----

@@ -10,7 +10,7 @@ import numpy as np
 from lucid import numpy as lnp
 from lucid.numpy.border import plain
 from lucid.scipy.rules.recursions import in_one_dtype
-from lucid.scipy.rules.rule import Array, arrays, host, host_library, in_dtype, put, rule
+from lucid.scipy.rules.rule import Array, arrays, as_array, host, host_library, in_dtype, put, rule
 from lucid.tensor.numpy_calls.operands import NumpyCallError, axis_in
 from lucid.tensor.numpy_calls.protocols import REMEDIES
 
@@ -35,7 +35,7 @@ def samples(y: Array, x: Array, dx: Array, axis: int) -> tuple[Any, Any, int]:
         (y,) = in_one_dtype(y)
         axis = axis_in(axis, y.ndim)
         if lnp.ndim(dx):
-            (dx,) = arrays(dx)
+            _, dx = arrays(y, dx)
             dx = lnp.moveaxis(lnp.reshape(dx, (1,) * (y.ndim - dx.ndim) + tuple(dx.shape)), axis, -1)
         return lnp.moveaxis(y, axis, -1), dx, axis
     y, x = in_one_dtype(y, x)
@@ -54,7 +54,7 @@ def samples(y: Array, x: Array, dx: Array, axis: int) -> tuple[Any, Any, int]:
 def trapezoid(y: Array, x: Array = None, dx: Array = 1.0, axis: int = -1) -> Any:
     """Return ``scipy.integrate.trapezoid``."""
     result = lnp.trapezoid(y, x, dx, axis)
-    dtype = plain(lnp.asarray(y)).dtype
+    dtype = plain(as_array(y)).dtype
     if result.dtype.kind == "c" != dtype.kind:
         raise NumpyCallError("scipy.integrate.trapezoid: expected real places of real samples, got complex ones")
     # SciPy's sum has the dtype of the samples, whatever that of the places
@@ -106,7 +106,7 @@ def simpson(y: Array, x: Array = None, *, dx: Array = 1.0, axis: int = -1) -> An
     if lnp.ndim(dx):
         # it belongs to the integrals, which have no such axis; SciPy multiplied these in place
         (y,) = in_one_dtype(y)
-        (dx,) = arrays(dx)
+        _, dx = arrays(y, dx)
         of_y = WIDENS and y.shape[axis] != 2
         dx = lnp.expand_dims(in_dtype(dx, y.dtype) if of_y else dx, axis_in(axis, y.ndim))
     y, steps, _ = samples(y, x, dx, axis)
@@ -152,7 +152,7 @@ def cumulative_simpson(y: Array, *, x: Array = None, dx: Array = 1.0, axis: int 
         inner = lnp.where(is_first, forth, lnp.concatenate([forth[..., :1], back[..., :-1]], -1))
         sums = lnp.cumsum(lnp.concatenate([inner, back[..., -1:]], -1), -1)
     if initial is not None:
-        (start,) = arrays(initial)
+        _, start = arrays(y, initial)
         start = lnp.moveaxis(start, axis, -1) if start.ndim else start
         start = lnp.broadcast_to(start, (*y.shape[:-1], 1))
         sums = lnp.concatenate([start, sums + start], -1)

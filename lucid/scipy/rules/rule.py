@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from lucid import numpy as lnp
-from lucid.autograd.base import TensorBase, wrap
+from lucid.autograd.base import TensorBase
 from lucid.autograd.borrowing import borrowed
 from lucid.base import gpu
 from lucid.base.arrays import asarray, on
 from lucid.base.device import device_of
 from lucid.errors import DeviceError
-from lucid.numpy.border import OTHERS, plain
+from lucid.numpy.border import OTHERS, any_recorded, array_on_device, plain
 from lucid.numpy.results import settled
 from lucid.numpy.writes import is_plain
 from lucid.tensor.numpy_calls.definition import Rule
@@ -77,17 +77,27 @@ def counted(count: int) -> Any:
 
 def arrays(*values: Array) -> list[Any]:
     """Return operands as arrays, recorded or plain; lists and numbers come to the device of the others."""
-    like = next((array for value in values if gpu.is_gpu_array(array := plain(value))), None)
+    found = [as_array(value) for value in values]
+    like = array_on_device(map(plain, found))
     if like is not None:
-        for value in values:
-            array = plain(value)
-            if isinstance(value, Arrays) and array.ndim and device_of(array) != device_of(like):
-                one, other = device_of(like), device_of(array)
+        for value, x in zip(values, map(plain, found), strict=True):
+            if isinstance(value, Arrays) and x.ndim and device_of(x) != device_of(like):
+                one, other = device_of(like), device_of(x)
                 raise DeviceError(
                     f"expected all arrays on one device, got shape {tuple(like.shape)} on {one} and shape "
-                    f"{tuple(array.shape)} on {other}: move one, lucid.as_tensor(x).to({str(one)!r})"
+                    f"{tuple(x.shape)} on {other}: move one, lucid.as_tensor(x).to({str(one)!r})"
                 )
-    return [lnp.asarray(value) if isinstance(value, Arrays) else put(lnp.asarray(value), like) for value in values]
+    return [x if isinstance(value, Arrays) else put(x, like) for value, x in zip(values, found, strict=True)]
+
+
+def as_array(value: Array) -> Any:
+    """Return a value as an array where it lies, recorded or plain: of lists and numbers, on the host.
+
+    The default device is that of what a program makes, and not of what stands beside its arrays.
+    """
+    array = plain(value)
+    stays = any_recorded((value,)) or array_on_device((array,)) is not None
+    return lnp.asarray(value) if stays else np.asarray(array)
 
 
 def put(value: Array, like: Plain) -> Any:
@@ -149,8 +159,10 @@ def recorded(function: type[Function], *values: Array) -> Any:
 
 def by_op(op: Callable[..., Any], *values: Array, **settings: Array) -> Any:
     """Return the result of an op of lucid for arrays, converted to tensors."""
+    like = array_on_device(map(plain, values))
     # a product of arrays without dimensions is a number of NumPy's
-    operands = [wrap(asarray(x)) if type(x) in NUMBERS else borrowed(x) if is_plain(x) else x for x in values]
+    known = [put(np.asarray(x), like) if type(x) in NUMBERS else x for x in values]
+    operands = [borrowed(x) if is_plain(x) else x for x in known]
     return settled(op(*operands, **settings), ())
 
 

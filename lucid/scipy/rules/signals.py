@@ -20,6 +20,7 @@ from lucid.scipy.rules.rule import (
     Array,
     PerAxis,
     arrays,
+    as_array,
     at_least_single,
     host_library,
     in_dtype,
@@ -351,7 +352,7 @@ def freqz(
     if b.ndim != 1 or a.ndim != 1:
         raise NumpyCallError("scipy.signal.freqz: with a Tensor the coefficients must be vectors")
     worN = 512 if worN is None else worN
-    angles = lnp.asarray(frequencies(worN, whole, include_nyquist))
+    angles = as_array(frequencies(worN, whole, include_nyquist))
     chosen = not is_count(worN)
     if chosen:
         angles = angles * (2 * math.pi / fs)

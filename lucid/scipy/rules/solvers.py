@@ -16,11 +16,10 @@ from lucid import numpy as lnp
 from lucid.arguments import shown
 from lucid.autograd.base import TensorBase, wrap
 from lucid.autograd.function import Function
-from lucid.base.arrays import asarray
 from lucid.errors import DeviceError, GraphError
 from lucid.numpy.autograd import make_vjp
 from lucid.numpy.border import any_recorded, array_on_device, plain
-from lucid.scipy.rules.rule import Array, by_op, host_library, in_double, rule
+from lucid.scipy.rules.rule import Array, as_array, by_op, host_library, in_double, rule
 from lucid.tensor.numpy_calls.operands import NumpyCallError, is_recorded
 from lucid.utils._pytree import TreeSpec, tree_flatten, tree_unflatten
 
@@ -66,7 +65,7 @@ class Equation(NamedTuple):
     def slope(self, y: Array, t: Array, *values: Array) -> Any:
         """Return y' as an array."""
         args = self.args(values)
-        return lnp.atleast_1d(lnp.asarray(self.func(t, y, *args) if self.tfirst else self.func(y, t, *args)))
+        return lnp.atleast_1d(as_array(self.func(t, y, *args) if self.tfirst else self.func(y, t, *args)))
 
     def solved(self, y0: Array, t: Array, values: Sequence[Any], **options: object) -> Any:
         """Return SciPy's solution for plain arrays."""
@@ -101,7 +100,12 @@ class Solution(Function):
         y, t, *values = [lnp.asarray(each) if is_recorded(each) else each.array for each in ctx.saved_tensors]
         (g,) = [lnp.asarray(each) if is_recorded(each) else each.array for each in grads]
         slopes = gradients(ctx.equation, y, t, values, g, of_times=ctx.needs_input_grad[2])
-        return None, *[each if each is None or isinstance(each, TensorBase) else wrap(asarray(each)) for each in slopes]
+        return None, *[None if each is None else on_host(each) for each in slopes]
+
+
+def on_host(value: Array) -> Any:
+    """Return an array of the host as a tensor there, whatever the default device; a tensor as it is."""
+    return value if isinstance(value, TensorBase) else wrap(np.asarray(value))
 
 
 def gradients(
@@ -179,8 +183,8 @@ def augmented(equation: Equation, size: int, count: int) -> Equation:
         def slope_at(point: tuple[Any, list[Any]]) -> Any:
             return equation.slope(point[0], t, *point[1])
 
-        vjp, slope = make_vjp(slope_at)((y, [*values]))
-        by_y, by_values = vjp(-a)
+        vjp, slope = make_vjp(slope_at)((on_host(y), [*map(on_host, values)]))
+        by_y, by_values = vjp(on_host(-a))
         return lnp.concatenate([slope, by_y, *[lnp.ravel(each) for each in by_values]])
 
     return Equation(rates, False, tree_flatten((0,) * count)[1], (Place,) * count, within(equation))

@@ -18,7 +18,7 @@ from lucid.base.dtype import as_dtype, result_type
 from lucid.base.gpu import is_gpu_array
 from lucid.errors import LinAlgError, LucidError, ShapeError, warn
 from lucid.ops.base.dims import sizes_in
-from lucid.ops.base.promotion import as_operand, cast_to, is_settled, no_matrix
+from lucid.ops.base.promotion import as_operand, cast_to, host_beside, is_settled, no_matrix
 from lucid.ops.shape.joining import stack
 
 if TYPE_CHECKING:
@@ -148,12 +148,12 @@ def remade(value: object, entries: Iterable[Any]) -> Any:
 
 
 def tensors_in(values: Any) -> Iterator[Any]:
-    """Yield the tensors among values, also those in sequences."""
+    """Yield the tensors among values, also those in sequences and dictionaries."""
     for value in values:
         if isinstance(value, TensorBase):
             yield value
-        elif isinstance(value, SEQUENCES):
-            yield from tensors_in(value)
+        elif isinstance(value, CONTAINERS):
+            yield from tensors_in(entries_of(value))
 
 
 def operand(value: object, like: TensorBase | None, *, strong: bool = False) -> Any:
@@ -171,7 +171,7 @@ def operand(value: object, like: TensorBase | None, *, strong: bool = False) -> 
         if not array.ndim and like is not None and is_gpu_array(like.array):
             # a number of NumPy's, of which its operators make an array without dimensions, is one on the device too
             return wrap(asarray(untyped.asarray(array), device=device_of(like.array)))
-        return borrowed(asarray(array))
+        return borrowed(asarray(array, device=host_beside(like)))
     if is_sequence(value) and next(tensors_in(value), None) is not None:
         entries = [operand(entry, like, strong=True) for entry in value]
         to_one_dtype([(entries, k) for k in range(len(entries))], numpy_dtype)

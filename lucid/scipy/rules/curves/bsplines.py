@@ -198,7 +198,7 @@ def make_interp_spline(
         knots = lnp.concatenate([x, x[-1:]]) if k == 0 else lnp.concatenate([x[:1], x, x[-1:]])
         return spline_of(knots, y, k, True, axis)
     if t is not None:
-        (t,) = in_double(t)
+        t, _ = in_double(t, x)
     elif starts or stops:
         t = ends_repeated(x, x[1:-1], k + 1)
     else:

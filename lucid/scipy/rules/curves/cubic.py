@@ -10,7 +10,7 @@ from lucid import numpy as lnp
 from lucid.numpy.border import plain
 from lucid.scipy.rules.banded import banded_solution
 from lucid.scipy.rules.curves.piecewise import CubicHermiteSpline, hermite, samples_of
-from lucid.scipy.rules.rule import Array, host, in_double, put
+from lucid.scipy.rules.rule import Array, as_array, host, in_double, put
 
 KINDS = ("not-a-knot", "periodic", "clamped", "natural")
 
@@ -97,14 +97,14 @@ def at_end(end: Array, h: Array, wide: Array, rise: Array, near: int, far: int, 
 
 def line(parts: list[Any], like: Array) -> Any:
     """Return numbers, recorded ones among them, and vectors, as one vector."""
-    vectors = [lnp.reshape(put(lnp.asarray(each), plain(like)), (-1,)) for each in parts]
+    vectors = [lnp.reshape(put(as_array(each), plain(like)), (-1,)) for each in parts]
     return lnp.concatenate(vectors)
 
 
 def solved(h: Array, wide: Array, rise: Array, first: tuple[Any, Any, Any], last: tuple[Any, Any, Any]) -> Any:
     """Return the slopes that the equations between give, with one at each end."""
     inner = 3.0 * (wide[1:] * rise[:-1] + wide[:-1] * rise[1:])
-    right = lnp.concatenate([lnp.asarray(first[2])[None], inner, lnp.asarray(last[2])[None]])
+    right = lnp.concatenate([as_array(first[2])[None], inner, as_array(last[2])[None]])
     upper = line([0.0, first[1], h[:-1]], h)
     middle = line([first[0], 2.0 * (h[:-1] + h[1:]), last[0]], h)
     lower = line([h[1:], last[1], 0.0], h)

@@ -193,9 +193,10 @@ class RegularGridInterpolator(Interpolator):
         is_one = isinstance(xi, tuple)
         if is_one and len(xi) == 1:
             xi, is_one = xi[0], False
-        if is_one:
-            xi = lnp.stack(lnp.broadcast_arrays(*in_double(*xi)), -1)
-        *grid, values, xi = in_double(*self.grid, self.values, xi)
+        count = len(self.grid)
+        parts = in_double(*self.grid, self.values, *(xi if is_one else [xi]))
+        grid, values = parts[:count], parts[count]
+        xi = lnp.stack(lnp.broadcast_arrays(*parts[count + 1 :]), -1) if is_one else parts[-1]
         if xi.ndim == 1 and not xi.size % len(grid) and (len(grid) == 1 or not is_one):
             xi = lnp.reshape(xi, (-1, len(grid)))
         if xi.shape[-1] != len(grid):

@@ -12,7 +12,18 @@ from lucid.numpy.border import plain
 from lucid.scipy.rules.images.filters import for_each
 from lucid.scipy.rules.images.places import along_axes, at_places
 from lucid.scipy.rules.images.splines import of_parts, prefiltered
-from lucid.scipy.rules.rule import Array, PerAxis, arrays, host, host_library, in_dtype, put, real_or_complex, rule
+from lucid.scipy.rules.rule import (
+    Array,
+    PerAxis,
+    arrays,
+    as_array,
+    host,
+    host_library,
+    in_dtype,
+    put,
+    real_or_complex,
+    rule,
+)
 from lucid.tensor.numpy_calls.operands import axis_in, is_tensor
 
 if TYPE_CHECKING:
@@ -176,7 +187,7 @@ def rotate(
         shape = (np.ptp(bounds, axis=1) + 0.5).astype(int)
     matrix: Array = put(turned, plain(x))
     if is_tensor(angle):
-        way = lnp.asarray(angle) * (math.pi / 180)
+        way = as_array(angle) * (math.pi / 180)
         cosine, sine = lnp.cos(way), lnp.sin(way)
         turn = lnp.stack([lnp.stack([cosine, sine]), lnp.stack([-sine, cosine])])
         matrix = matrix + (turn - plain(turn))
