@@ -56,7 +56,7 @@ def cast_to(x: Any, dtype: dtype_class) -> Any:
     return x if x.array.dtype == dtype.numpy else cast(x, dtype=dtype.numpy)
 
 
-def as_operand(value: Any, like: object = None) -> Any:
+def as_operand(value: Any, like: Any = None) -> Any:
     """Return `value` as an operand: tensors and numbers stay, arrays become tensors.
 
     Beside a tensor `like` on the CPU an array of NumPy's stays there, whatever the default device.
@@ -81,7 +81,7 @@ def as_operand(value: Any, like: object = None) -> Any:
     raise unfit(value, "a Tensor, an array or a number", kind=OperandTypeError)
 
 
-def host_beside(like: Any) -> Any:
+def host_beside(like: object) -> Any:
     """Return the CPU for what lies beside a tensor there; None otherwise, which leaves it to the default device."""
     return CPU if isinstance(like, TensorBase) and not gpu.is_gpu_array(like.array) else None
 

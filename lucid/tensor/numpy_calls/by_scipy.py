@@ -12,7 +12,7 @@ import numpy as np
 
 from lucid.autograd.base import TensorBase
 from lucid.autograd.function import Function
-from lucid.base.dtype import as_dtype
+from lucid.base.dtype import as_dtype, complex128, dtype_of, float64
 from lucid.base.gpu import is_gpu_array
 from lucid.ops.base.one_device import check_one_device
 from lucid.ops.base.promotion import cast_to, promote_to_tensors
@@ -74,15 +74,24 @@ class SpecialFunction(Function):
 
 
 def _gradient(name: str, place: int, operands: tuple[Any, ...], grads: tuple[Any, ...]) -> Any:
-    """Return the gradient by the argument of a place: a sum over results."""
-    result: Any = SLOPES[name][place](*operands)
+    """Return the gradient by the argument of a place: a sum over results.
+
+    It is computed in double precision, as SciPy's values are: some slopes are differences of near numbers.
+    """
+    result: Any = SLOPES[name][place](*map(_in_double, operands))
     slopes: tuple[Any, ...] = result if len(grads) > 1 else (result,)
     used = [(grad, slope) for grad, slope in zip(grads, slopes, strict=True) if grad is not None]
     total: Any = None
     for grad, slope in used:
         product = arithmetic.mul(grad, parts.conj(slope))
         total = product if total is None else arithmetic.add(total, product)
-    return total
+    return None if total is None else cast_to(total, dtype_of(operands[place].array))
+
+
+def _in_double(x: Any) -> Any:
+    """Return a tensor in double precision, and one of integers as it is."""
+    kind = x.array.dtype.kind
+    return x if kind in "biu" else cast_to(x, complex128 if kind == "c" else float64)
 
 
 def _ufunc(name: str) -> np.ufunc:

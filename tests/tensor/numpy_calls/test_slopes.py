@@ -48,11 +48,23 @@ LIMITS = {
     "cbrt": {(0.0,): (INF, None)},
     "y1": {(0.0,): (INF, None)},
     "k0e": {(0.0,): (-INF, None)},
-    "gammainc": {(2.0, INF): (0.0, None)},
     "rgamma": {(INF,): (0.0, None)},
     "eval_chebyu": {(0.0, -1.5): (0.0, 0.0)},
     "voigt_profile": {(2.0, 0.0, 0.5): (3.75 / (math.pi * 4.25**2), None)},
     "binom": {(5.0, 6.0): (-1 / 6, None)},
+    "hyp1f1": {(-2.0, -2.0, 0.9): (1.9, 1.0), (-1.0, -1.0, 0.9): (1.0, 0.0), (-1.0, 2.0, 0.9): (-0.5, 0.0)},
+    "eval_jacobi": {(1.0, -2.0, -0.5, 9.0): (-0.25, 0.0)},
+    "eval_gegenbauer": {(1.0, -1.5, 0.3): (-3.0, 0.0)},
+    "eval_genlaguerre": {(1.0, -2.0, 0.3): (-1.0, 0.0)},
+    # of Stirling's formula, at the top of the densities
+    "gammainc": {(2.0, INF): (0.0, None), (1.0, 0.0): (1.0, -1.0), (1e12, 1e12): (1 / math.sqrt(2e12 * math.pi), None)},
+    "betainc": {
+        (1e12, 1e12, 0.5): (2e6 / math.sqrt(math.pi), None),
+        (3.0, 1.0, 1.0): (3.0, 6.0),
+        (1.0, 3.0, 0.0): (3.0, -6.0),
+    },
+    "pdtr": {(1e12, 1e12): (-1 / math.sqrt(2e12 * math.pi), None)},
+    "fdtr": {(2e12, 2e12, 1.0): (5e5 / math.sqrt(math.pi), None), (4.0, 2.0, INF): (0.0, None)},
 }
 """By the arguments, the slope by the last of them, and its slope."""
 
@@ -145,6 +157,26 @@ def test_slopes_at_limits(name):
         assert slope.item() == pytest.approx(wanted, rel=1e-12), arguments
         if bend is not None:
             assert lucid.autograd.grad(slope, x)[0].item() == pytest.approx(bend, rel=1e-8, abs=1e-40), arguments
+
+
+IN_SINGLE = {
+    "gammainc": (1e6, 1.001e6), "gammaincc": (1e5, 1.001e5), "betainc": (1e5, 1e5, 0.5), "betaincc": (1e4, 1e4, 0.5),
+    "chdtr": (1e6, 1.001e6), "fdtr": (1e6, 1e6, 1.0), "pdtr": (1e6, 1e6), "struve": (50.0, 50.0),
+    "modstruve": (20.0, 20.0), "voigt_profile": (25.0, 0.125, -0.5), "k0e": (200.0,), "stdtr": (1e6, 0.5),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", IN_SINGLE)
+def test_slopes_in_single_precision(name):
+    """In all arguments the slope has the digits of the dtype, also where it is a difference of near numbers."""
+    for place in places_of(name):
+        arrays = [np.array(each) for each in IN_SINGLE[name]]
+        leaves = [lucid.tensor(each, dtype=lucid.float32) for each in arrays]
+        leaves[place].requires_grad_()
+        (slope,) = lucid.autograd.grad(SPECIAL[name](*leaves), leaves[place])
+        wanted, error = differences(name, [each.numpy(force=True).astype(float) for each in leaves], place)
+        assert slope.dtype == lucid.float32
+        np.testing.assert_allclose(slope.item(), wanted, rtol=1e-6, atol=30 * error, err_msg=f"{name} {place}")
 
 
 def test_slopes_by_the_first_argument():

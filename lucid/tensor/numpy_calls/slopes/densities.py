@@ -6,16 +6,15 @@ import functools
 import math
 from typing import TYPE_CHECKING, Any
 
-from lucid.base.dtype import float64
-from lucid.ops.base.promotion import cast_to, tensor_dtype
-from lucid.ops.elementwise.comparison import eq, gt
-from lucid.ops.elementwise.exponential import exp, log, log1p, xlog1py, xlogy
-from lucid.ops.elementwise.logic import logical_or
+from lucid.ops.elementwise.comparison import eq, ge, gt, lt
+from lucid.ops.elementwise.exponential import exp, log, log1p, xlogy
+from lucid.ops.elementwise.logic import logical_and, logical_or
 from lucid.ops.elementwise.power import sqrt, square
 from lucid.ops.elementwise.rounding import floor
 from lucid.ops.elementwise.selection import where
 from lucid.ops.elementwise.special import erf, lgamma
 from lucid.tensor.numpy_calls.by_scipy import SLOPES, by_scipy, enter
+from lucid.tensor.numpy_calls.known import series
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,11 +22,29 @@ if TYPE_CHECKING:
     from lucid.tensor import Tensor
 
 
+def above_lgamma(a: Tensor) -> Any:
+    """Return Stirling's rest: ``lgamma(a + 1)`` less ``a * log(a) - a + log(2 * pi * a) / 2``, of `a` from 1 on."""
+    is_small = lt(a, 32)
+    small, large = where(is_small, a, 1.0), where(is_small, 32.0, a)
+    rest = lgamma(small + 1) - (small * log(small) - small + log(small * (2 * math.pi)) * 0.5)
+    return where(is_small, rest, series(1 / square(large), [1 / 12, -1 / 360, 1 / 1260, -1 / 1680]) / large)
+
+
+def below_top(a: Tensor, x: Tensor) -> Any:
+    """Return ``a * log(x / a) - x + a``: no difference of large numbers near its top at a."""
+    away = (x - a) / a
+    return a * (log1p(away) - away)
+
+
 def of_gamma(a: Tensor, x: Tensor) -> Any:
     """Return the density of the gamma distribution of scale 1."""
     is_end = eq(x, math.inf)
     x = where(is_end, 1.0, x)
-    return where(is_end, 0.0, exp(xlogy(a - 1, x) - x - lgamma(a)))
+    is_large = ge(a, 2)
+    small, large = where(is_large, 1.0, a), where(is_large, a, 2.0) - 1
+    usual = exp(xlogy(small - 1, x) - x - lgamma(small))
+    far = exp(below_top(large, where(is_large, x, 1.0)) - above_lgamma(large)) / sqrt(large * (2 * math.pi))
+    return where(is_end, 0.0, where(is_large, far, usual))
 
 
 def of_chi_square(v: Tensor, x: Tensor) -> Any:
@@ -35,18 +52,30 @@ def of_chi_square(v: Tensor, x: Tensor) -> Any:
     return of_gamma(v * 0.5, x * 0.5) * 0.5
 
 
+def of_shares(a: Tensor, b: Tensor, x: Tensor, rest: Tensor) -> Any:
+    """Return the density of the beta distribution at `x`, with the rest to 1 given too."""
+    is_large = logical_and(ge(a, 2), ge(b, 2))
+    size = lgamma(a) + lgamma(b) - lgamma(a + b)
+    usual = exp(where(is_large, 0.0, xlogy(a - 1, x) + xlogy(b - 1, rest) - size))
+    one, other = where(is_large, a, 2.0) - 1, where(is_large, b, 2.0) - 1
+    both = one + other
+    far = below_top(one, where(is_large, x, 0.5) * both) + below_top(other, where(is_large, rest, 0.5) * both)
+    far = far + above_lgamma(both) - above_lgamma(one) - above_lgamma(other)
+    far = exp(far) * (both + 1) * sqrt(both / one / other * (0.5 / math.pi))
+    return where(is_large, far, usual)
+
+
 def of_beta(a: Tensor, b: Tensor, x: Tensor) -> Any:
     """Return the density of the beta distribution."""
-    return exp(xlogy(a - 1, x) + xlog1py(b - 1, -x) - (lgamma(a) + lgamma(b) - lgamma(a + b)))
+    return of_shares(a, b, x, 1 - x)
 
 
 def of_f(m: Tensor, n: Tensor, x: Tensor) -> Any:
     """Return the density of the F distribution."""
     is_end = eq(x, math.inf)
-    x = where(is_end, 1.0, x)
-    half, other = m * 0.5, n * 0.5
-    size = half * log(m / n) - (lgamma(half) + lgamma(other) - lgamma(half + other))
-    return where(is_end, 0.0, exp(xlogy(half - 1, x) - (half + other) * log1p(m * x / n) + size))
+    ratio = where(is_end, 1.0, x) * m / n
+    rest = 1 / (ratio + 1)
+    return where(is_end, 0.0, of_shares(m * 0.5, n * 0.5, ratio * rest, rest) * square(rest) * m / n)
 
 
 def of_student(v: Tensor, t: Tensor) -> Any:
@@ -74,11 +103,10 @@ def inverted(name: str, density: Callable[..., Any], sign: float = 1.0) -> Calla
     """Return the slope of the inverse of a distribution function, of the name of the inverse; 0 of one at a point."""
 
     def slope(*operands: Tensor) -> Any:
-        # in float32 nothing may be left between the place and its end
-        *parameters, share = [cast_to(each, float64) for each in operands]
+        *parameters, share = operands
         is_point = functools.reduce(logical_or, [eq(each, 0) for each in parameters])
         height = density(*[where(is_point, 1.0, each) for each in parameters], by_scipy(name)(*parameters, share))
-        return cast_to(where(is_point, 0.0, sign / height), tensor_dtype(operands[-1]))
+        return where(is_point, 0.0, sign / height)
 
     return slope
 

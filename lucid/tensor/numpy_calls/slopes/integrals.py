@@ -48,6 +48,13 @@ def _gauss_slope(a: Tensor, b: Tensor, c: Tensor, z: Tensor) -> Any:
     return where(is_flat, 0.0, by_scipy("hyp2f1")(a + 1, b + 1, c + 1, where(is_flat, 0.0, z)) * rest)
 
 
+def _kummer_slope(a: Tensor, b: Tensor, z: Tensor) -> Any:
+    # SciPy's function of a = b = -n is the polynomial of degree n, and infinite where both are 0
+    is_line = eq(a, -1)
+    above = [where(is_line, other, each) for each, other in ((a + 1, 1.0), (b + 1, 1.0), (z, 0.0))]
+    return where(is_line, 1.0, by_scipy("hyp1f1")(*above)) * (a / b)
+
+
 def _fresnel_slopes(z: Tensor) -> Any:
     quarters = square(z)
     # less whole turns, as the product with pi is rounded
@@ -120,7 +127,7 @@ enter(
         "wrightomega": _omega_slope,
         "wofz": lambda z: z * by_scipy("wofz")(z) * -2 + HEIGHT * 1j,
         "hyp0f1": lambda v, z: by_scipy("hyp0f1")(v + 1, z) / v,
-        "hyp1f1": lambda a, b, z: by_scipy("hyp1f1")(a + 1, b + 1, z) * (a / b),
+        "hyp1f1": _kummer_slope,
         "hyp2f1": _gauss_slope,
     },
     is_holomorphic=True,

@@ -24,14 +24,20 @@ def below(n: Tensor) -> Any:
     return where(eq(n, 0), n, n - 1)
 
 
+def lower(name: str, n: Tensor, *others: Any) -> Any:
+    """Return a polynomial of the degree below n: of degree 0 it is 1, where SciPy has NaN for some parameters."""
+    is_first = eq(n, 1)
+    return where(is_first, 1.0, by_scipy(name)(where(is_first, 1, n - 1), *others))
+
+
 def of_gegenbauer(n: Tensor, alpha: Tensor | float, x: Tensor) -> Any:
     """Return the slope of Gegenbauer's polynomial."""
-    return by_scipy("eval_gegenbauer")(n - 1, alpha + 1, x) * (alpha * 2)
+    return lower("eval_gegenbauer", n, alpha + 1, x) * (alpha * 2)
 
 
 def of_laguerre(n: Tensor, alpha: Tensor | float, x: Tensor) -> Any:
     """Return the slope of Laguerre's polynomial."""
-    return -by_scipy("eval_genlaguerre")(n - 1, alpha + 1, x)
+    return -lower("eval_genlaguerre", n, alpha + 1, x)
 
 
 def of_first_kind(n: Tensor, x: Tensor) -> Any:
@@ -41,7 +47,7 @@ def of_first_kind(n: Tensor, x: Tensor) -> Any:
 
 def of_jacobi(n: Tensor, alpha: Tensor, beta: Tensor, x: Tensor) -> Any:
     """Return the slope of Jacobi's polynomial."""
-    return by_scipy("eval_jacobi")(n - 1, alpha + 1, beta + 1, x) * ((n + alpha + beta + 1) * 0.5)
+    return lower("eval_jacobi", n, alpha + 1, beta + 1, x) * ((n + alpha + beta + 1) * 0.5)
 
 
 def unless_constant(slope: Slope) -> Callable[..., Any]:
