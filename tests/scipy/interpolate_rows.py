@@ -217,5 +217,21 @@ TABLES = [
     ),
     Row("interp1d", lambda l, y: l.interp1d([0, 1, 2, 3], y, assume_sorted=True)([0.3, 1.0, 2.9]), ((2, 4),)),
     Row("interpn", lambda l, v, p: l.interpn(GRID, v, p), ((6, 7), inside(9, 2))),
+    *[
+        Row("interpn", lambda l, v, x, y, m=m: l.interpn(GRID, v, (x, y), m), (
+            shape, between(0.1, 0.3, *xs), between(0.1, 0.3, *ys)))
+        for m, shape, xs, ys in (
+            ("linear", (6, 7), (), ()), ("slinear", (6, 7, 2), (), ()), ("linear", (6, 7), (2, 1), (3,)))
+    ],
+    *[
+        Row("BSpline", lambda l, c, k=k, t=t, o=o: l.BSpline(t, c, k)([-1.0, 0.0, 0.5, 1.0, 2.5, 3.0, 3.5], o), (
+            (len(t) - k - 1,),))
+        for k, t in ((1, [0] * 3 + [1] + [3] * 3), (2, [0] * 4 + [1, 1, 2] + [3] * 5), (2, [0] * 3 + [1] * 3 + [3] * 3))
+        for o in (0, 1, 2)
+    ],
+    Row("make_interp_spline", lambda l, y: l.make_interp_spline(range(4), y, 0).antiderivative()([2.5, 3, 4]), ((4,),)),
+    Row("make_interp_spline", lambda l, y: l.make_interp_spline([0, 1, 2, 3], y, 0).integrate(0.5, 2.5), ((4,),)),
+    Row("interpn", lambda l, v: l.interpn(GRID, v, (0.3, 0.5), "nearest"), ((6, 7),)),
+    Row("interpn", lambda l, v: l.interpn(([0, 1, 2, 3],), v, ([0.3, 0.5],)), ((4,),)),
     Row("interpn", lambda l, v, p: l.interpn(GRID, v, p, "slinear", False, 2.0), ((6, 7), inside(9, 2, scale=1.5))),
 ]  # fmt: skip

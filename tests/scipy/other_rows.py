@@ -96,6 +96,12 @@ INTEGRATE = [
         Row("simpson", lambda l, y, x=x: l.simpson(y, x), ((3, len(x)),))
         for x in ([0, 1, 1, 2.0], [0, 0, 1, 2.0], [0, 1, 2, 2.0], [0, 1, 1, 1.0])
     ],
+    *[
+        Row("simpson", lambda l, y, d=d: l.simpson(y, dx=d), (shape,))
+        for d in (np.float64(0.3), np.int64(2), np.array(0.3))
+        for shape in ((5,), (3, 2), (3, 5), (3, 6))
+    ],
+    *[Row("simpson", lambda l, y, d: l.simpson(y, dx=d, axis=0), ((k, 3), between(1, 2))) for k in (2, 3, 4)],
     Row("simpson", lambda l, y, x: l.simpson(y, l.cumulative_trapezoid(x * x + 0.1, initial=0)), (WIDE, WIDE)),
     *[
         Row("cumulative_trapezoid", lambda l, y, d: l.cumulative_trapezoid(y, dx=d, axis=0), (

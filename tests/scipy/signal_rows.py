@@ -82,6 +82,9 @@ FILTERS = [
     Row("medfilt", lambda l, x: l.medfilt(x, [3, 5]), (spaced(6, 9),)),
     Row("freqz", lambda l, b, a: l.freqz(b, division(a), 7), ((3,), STABLE)),
     Row("freqz", lambda l, b: l.freqz(b, worN=6, whole=True), ((3,),)),
+    *[Row("freqz", lambda l, b, n=n: l.freqz(b, worN=n), ((9,),)) for n in (2, 4, 5)],
+    *[Row("freqz", lambda l, b, n=n: l.freqz(b, worN=n, whole=True), ((9,),)) for n in (8, 9)],
+    *[Row("freqz", lambda l, b, n=n: l.freqz(b, worN=n, include_nyquist=True), ((9,),)) for n in (5, 6)],
     Row("freqz", lambda l, b: l.freqz(b, worN=6, include_nyquist=True), ((3,),)),
     *[Row("freqz", lambda l, b, w=w: l.freqz(b, worN=w), ((3,),)) for w in (2.0, np.float64(1), np.int64(3), None)],
     *[Row("freqz", lambda l, b, w=w: l.freqz(b, worN=w, fs=3.0), ((3,),)) for w in ([0.1, 0.2], 0.4)],
@@ -103,6 +106,12 @@ RATES = [
     Row("resample", lambda l, x: l.resample(x, 4, axis=1, window="hann"), ((6, 9),)),
     *[Row("resample", lambda l, x, n=n: l.resample(x, n), (complex_of(6, 2),)) for n in (4, 12)],
     Row("resample", lambda l, x: l.resample(x, 9, 2 + np.arange(6.0)), ((6, 2),)),
+    *[
+        Row("resample", lambda l, x, w, n=n: l.resample(x, n, window=w), ((k, 2), complex_of(k)))
+        for k in (5, 6)
+        for n in (3, 4, k, 8, 9)
+    ],
+    Row("resample", lambda l, x: l.resample(x, 9, window=lambda f: (0.8 - 0.5j) ** f), ((6, 2),)),
     Row("resample", lambda l, x: l.resample(x, 9, domain="freq"), (complex_of(6, 2),)),
     Row("upfirdn", lambda l, h, x: l.upfirdn(h, x, 3, 2), ((5,), LINE), True),
     Row("upfirdn", lambda l, h, x: l.upfirdn(h, x, 3, mode="constant", cval=0), ((5,), LINE)),

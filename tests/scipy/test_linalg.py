@@ -119,3 +119,14 @@ def test_eigenvectors_have_the_signs_of_scipys_driver(rng):
                     assert made.dtype == other.dtype
     same = linalg.eigh(lnp.asarray(lucid.eye(3, requires_grad=True)))[1]
     np.testing.assert_array_equal(abs(same.detach().numpy()), np.eye(3))
+
+
+@pytest.mark.parametrize("shape", [(0,), (0, 2), (4, 0)])
+def test_no_equation(shape):
+    """Of no equation, or of no right side, the solution is empty, and so are the gradients."""
+    diagonals = lucid.tensor(np.ones((3, shape[0])), requires_grad=True)
+    right = lucid.tensor(np.zeros(shape), requires_grad=True)
+    solution = linalg.solve_banded((1, 1), diagonals, right)
+    assert solution.shape == scipy.linalg.solve_banded((1, 1), np.ones((3, shape[0])), np.zeros(shape)).shape
+    lnp.sum(solution).backward()
+    assert (tuple(right.grad.shape), tuple(diagonals.grad.shape)) == (shape, (3, shape[0]))

@@ -6,6 +6,7 @@ The adjoint of a solution is a solution with the transposed matrix, and the grad
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.base import wrap
@@ -63,5 +64,5 @@ def _moved(x: Tensor, steps: int, size: int) -> Any:
 
 def banded_solution(diagonals: Array, right: Array, below: int, above: int) -> Any:
     """Return the solution, along the first axis of any right side."""
-    columns = right.reshape(right.shape[0], -1)
+    columns = right.reshape(right.shape[0], math.prod(right.shape[1:]))
     return recorded(BandedSolution, diagonals, columns, below, above).reshape(right.shape)

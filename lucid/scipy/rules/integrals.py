@@ -103,12 +103,13 @@ def first_interval(y: tuple[Any, Any, Any], h0: Array, h1: Array) -> Any:
 @rule("integrate.simpson")
 def simpson(y: Array, x: Array = None, *, dx: Array = 1.0, axis: int = -1) -> Any:
     """Return ``scipy.integrate.simpson``; of an even number of samples the last interval has a parabola of its own."""
-    if lnp.ndim(dx):
+    if lnp.ndim(dx) or hasattr(dx, "dtype"):
         # it belongs to the integrals, which have no such axis; SciPy multiplied these in place
         (y,) = in_one_dtype(y)
         _, dx = arrays(y, dx)
-        of_y = WIDENS and y.shape[axis] != 2
-        dx = lnp.expand_dims(in_dtype(dx, y.dtype) if of_y else dx, axis_in(axis, y.ndim))
+        if WIDENS and y.shape[axis] != 2 and y.ndim > 1:
+            dx = in_dtype(dx, y.dtype)
+        dx = lnp.expand_dims(dx, axis_in(axis, y.ndim)) if dx.ndim else dx
     y, steps, _ = samples(y, x, dx, axis)
     n = y.shape[-1]
 

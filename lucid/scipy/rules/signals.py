@@ -22,6 +22,7 @@ from lucid.scipy.rules.rule import (
     arrays,
     as_array,
     at_least_single,
+    counted,
     host_library,
     in_dtype,
     put,
@@ -93,7 +94,12 @@ def resample(x: Array, num: int, t: Array = None, axis: int = 0, window: Array =
     size = x.shape[-1]
     spectrum = lnp.fft.fft(x) if domain == "time" else x
     if window is not None:
-        spectrum = spectrum * window_of(window, size, spectrum)
+        factors = window_of(window, size, spectrum)
+        if is_real and domain == "time" and factors.dtype.kind == "c":
+            # SciPy keeps half of the spectrum, with the means of both frequencies' factors
+            factors = (factors + lnp.roll(lnp.flip(factors, 0), 1)) * 0.5
+            factors = lnp.where(put(counted(size) <= size // 2, plain(x)), factors, lnp.conj(factors))
+        spectrum = spectrum * factors
     kept = min(num, size)
     low = spectrum[..., : (kept + 1) // 2]
     high = spectrum[..., size - (kept - 1) // 2 :] if kept > 1 else spectrum[..., :0]
@@ -107,7 +113,7 @@ def resample(x: Array, num: int, t: Array = None, axis: int = 0, window: Array =
         if num < size:
             middle = [positive + negative]
         elif num > size:
-            middle = [positive * 0.5, positive * 0.5]
+            middle = [positive * 0.5, (lnp.conj(positive) if is_real else positive) * 0.5]
         else:
             middle = [positive]
         zeros -= len(middle)
@@ -363,7 +369,7 @@ def freqz(
         return lnp.exp(lnp.reshape(angles, (-1, 1)) * steps * -1j) @ (c + 0j)
 
     responses = response(b) / response(a)
-    if not chosen and a.shape[0] == 1:
-        # SciPy transforms b alone
+    # SciPy transforms b alone, if that is as long
+    if not chosen and a.shape[0] == 1 and (worN if whole else 2 * (worN - include_nyquist)) >= b.shape[0]:
         responses = responses.astype(np.result_type(numerator.dtype, np.complex64))
     return angles * (fs / (2 * math.pi)), responses

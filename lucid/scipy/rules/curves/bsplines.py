@@ -10,6 +10,7 @@ from lucid import numpy as lnp
 from lucid.numpy.border import plain
 from lucid.scipy.rules.banded import banded_solution
 from lucid.scipy.rules.curves.piecewise import Interpolator, finite, outside_as_nan, with_axis, wrapped_places
+from lucid.scipy.rules.integrals import over
 from lucid.scipy.rules.rule import Array, host, in_double, put, rule
 from lucid.tensor.numpy_calls.operands import NumpyCallError, axis_in
 
@@ -26,7 +27,7 @@ def basis(t: Array, k: int, x: Array, interval: Array) -> list[Any]:
         raised: list[Any] = [0.0] * (p + 1)
         for r in range(p):
             left, right = lnp.take(t, interval + (r + 1 - p)), lnp.take(t, interval + (r + 1))
-            share = elements[r] / (right - left)
+            share = over(elements[r], right - left)
             raised[r] = raised[r] + (right - x) * share
             raised[r + 1] = raised[r + 1] + (x - left) * share
         elements = raised
@@ -42,7 +43,8 @@ def basis_slopes(t: Array, k: int, nu: int, x: Array, interval: Array) -> list[A
     for p in range(k - nu + 1, k + 1):
         raised: list[Any] = [0.0] * (p + 1)
         for r in range(p):
-            share = elements[r] * float(p) / (lnp.take(t, interval + (r + 1)) - lnp.take(t, interval + (r + 1 - p)))
+            width = lnp.take(t, interval + (r + 1)) - lnp.take(t, interval + (r + 1 - p))
+            share = over(elements[r] * float(p), width)
             raised[r] = raised[r] - share
             raised[r + 1] = raised[r + 1] + share
         elements = raised
@@ -50,11 +52,11 @@ def basis_slopes(t: Array, k: int, nu: int, x: Array, interval: Array) -> list[A
 
 
 def knot_interval(t: Array, k: int, count: int, x: Array) -> Any:
-    """Return the index of the knot before each place, limited to the interval of the complete basis."""
-    index = lnp.searchsorted(plain(t), plain(x), side="right") - 1
-    # not one of several knots at one place
-    last = int((host(t) < host(t)[count]).sum()) - 1 if k else count - 1
-    return lnp.clip(index, k, last)
+    """Return the index of the knot before each place, limited to the interval of the complete basis.
+
+    At more than k + 1 equal knots at an end that is empty, and SciPy's basis is zero there.
+    """
+    return lnp.clip(lnp.searchsorted(plain(t), plain(x), side="right") - 1, k, count - 1)
 
 
 class BSpline(Interpolator):
@@ -103,6 +105,8 @@ class BSpline(Interpolator):
         for _ in range(nu):
             n = t.shape[0] - k - 1
             widths = lnp.reshape(t[k + 1 : k + n] - t[1:n], (-1, *(1,) * (c.ndim - 1)))
+            if not (host(widths) != 0).all():
+                raise ValueError(f"The spline has internal repeated knots and is not differentiable {nu} times")
             c = (c[1:n] - c[: n - 1]) * float(k) / widths
             t, k = t[1:-1], k - 1
         return spline_of(t, c, k, self.extrapolate, self.axis)

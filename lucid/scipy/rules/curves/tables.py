@@ -287,4 +287,9 @@ def interpn(
 ) -> Any:
     """Return ``scipy.interpolate.interpn``."""
     (values,) = arrays(values)
+    is_tuple = isinstance(xi, tuple)
+    if is_tuple and len(xi) > 1:
+        # one place of coordinates is an array of one here
+        xi = lnp.stack(lnp.broadcast_arrays(*in_double(values, *xi)[1:]), -1)
+        xi = xi if xi.ndim > 1 else xi[None]
     return RegularGridInterpolator(points, values, method, bounds_error, fill_value)(xi)

@@ -11,7 +11,7 @@ from lucid import numpy as lnp
 from lucid.numpy.border import plain
 from lucid.scipy.rules.borders import extended
 from lucid.scipy.rules.products import windows
-from lucid.scipy.rules.rule import Array, PerAxis, host, in_dtype, put, real_or_complex, rule
+from lucid.scipy.rules.rule import Array, PerAxis, as_array, host, in_dtype, put, real_or_complex, rule
 from lucid.tensor.numpy_calls.operands import axis_in, is_sequence
 
 if TYPE_CHECKING:
@@ -118,9 +118,7 @@ def gaussian_weights(sigma: Number, order: int, radius: int, like: Array) -> Any
     if order < 0:
         raise ValueError("order must be non-negative")
     x = put(np.arange(-radius, radius + 1.0), plain(like))
-    inverse = (
-        1 / lnp.square(lnp.asarray(sigma)) if lnp.ndim(sigma) == 0 and not isinstance(sigma, float) else 1 / sigma**2
-    )
+    inverse = 1 / lnp.square(as_array(sigma)) if lnp.ndim(sigma) == 0 and not isinstance(sigma, float) else 1 / sigma**2
     weights = lnp.exp(x * x * inverse * -0.5)
     weights = weights / lnp.sum(weights)
     # the factors of the density in its derivatives: q' - q * x / sigma**2
