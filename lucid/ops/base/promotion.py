@@ -82,7 +82,7 @@ def as_operand(value: Any, like: Any = None) -> Any:
 
 
 def host_beside(like: object) -> Any:
-    """Return the CPU for what lies beside a tensor there; None otherwise, which leaves it to the default device."""
+    """Return the CPU beside a tensor there; None otherwise, for the default device."""
     return CPU if isinstance(like, TensorBase) and not gpu.is_gpu_array(like.array) else None
 
 

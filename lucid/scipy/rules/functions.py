@@ -199,7 +199,7 @@ for _name, _parity in (("spherical_in", 1), ("spherical_jn", 1), ("spherical_kn"
 
 
 def _enter_derivative(name: str, bessel: str, phase: int, sign: int = 1) -> None:
-    """Enter the n-th derivative of a Bessel function, as a sum of those of other orders, which record."""
+    """Enter the n-th derivative of a Bessel function, as a sum of functions of other orders."""
 
     def function(v: Array, z: Array, n: int = 1) -> Any:
         if is_recorded(v):

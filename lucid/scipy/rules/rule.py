@@ -77,21 +77,21 @@ def counted(count: int) -> Any:
 
 def arrays(*values: Array) -> list[Any]:
     """Return operands as arrays, recorded or plain; lists and numbers come to the device of the others."""
-    found = [as_array(value) for value in values]
-    like = array_on_device(map(plain, found))
+    operands = [as_array(value) for value in values]
+    like = array_on_device(map(plain, operands))
     if like is not None:
-        for value, x in zip(values, map(plain, found), strict=True):
+        for value, x in zip(values, map(plain, operands), strict=True):
             if isinstance(value, Arrays) and x.ndim and device_of(x) != device_of(like):
                 one, other = device_of(like), device_of(x)
                 raise DeviceError(
                     f"expected all arrays on one device, got shape {tuple(like.shape)} on {one} and shape "
                     f"{tuple(x.shape)} on {other}: move one, lucid.as_tensor(x).to({str(one)!r})"
                 )
-    return [x if isinstance(value, Arrays) else put(x, like) for value, x in zip(values, found, strict=True)]
+    return [x if isinstance(value, Arrays) else put(x, like) for value, x in zip(values, operands, strict=True)]
 
 
 def as_array(value: Array) -> Any:
-    """Return a value as an array where it lies, recorded or plain: of lists and numbers, on the host.
+    """Return a value as an array on its own device, recorded or plain; lists and numbers on the host.
 
     The default device is that of what a program makes, and not of what stands beside its arrays.
     """

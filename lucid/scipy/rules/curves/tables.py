@@ -12,7 +12,7 @@ from lucid.numpy.border import plain
 from lucid.scipy.rules.curves.bsplines import basis_slopes, knot_interval, make_interp_spline
 from lucid.scipy.rules.curves.piecewise import Interpolator, interval_of, with_axis
 from lucid.scipy.rules.rule import Array, arrays, host, in_double, in_dtype, put, rule
-from lucid.tensor.numpy_calls.operands import NumpyCallError
+from lucid.tensor.numpy_calls.operands import NumpyCallError, is_sequence
 
 DEGREES = {"zero": 0, "slinear": 1, "quadratic": 2, "cubic": 3}
 STEPS = ("nearest", "nearest-up", "previous", "next")
@@ -287,8 +287,7 @@ def interpn(
 ) -> Any:
     """Return ``scipy.interpolate.interpn``."""
     (values,) = arrays(values)
-    is_tuple = isinstance(xi, tuple)
-    if is_tuple and len(xi) > 1:
+    if is_sequence(xi) and isinstance(xi, tuple) and len(xi) > 1:
         # one place of coordinates is an array of one here
         xi = lnp.stack(lnp.broadcast_arrays(*in_double(values, *xi)[1:]), -1)
         xi = xi if xi.ndim > 1 else xi[None]
