@@ -25,7 +25,8 @@ def below(n: Tensor) -> Any:
 
 
 def lower(name: str, n: Tensor, *others: Any) -> Any:
-    """Return a polynomial of the degree below n: of degree 0 it is 1, and SciPy's NaN for some parameters."""
+    """Return a polynomial of the degree below n, 1 of degree 0."""
+    # of floats SciPy has NaN there for some parameters
     is_first = eq(n, 1)
     return where(is_first, 1.0, by_scipy(name)(where(is_first, 1, n - 1), *others))
 
