@@ -94,3 +94,12 @@ def test_arguments_in_dictionaries():
     result = integrate.odeint(lambda y, t, d: -d["k"] * y, [1.0], [0.0, 1.0], args=({"k": k},), rtol=1e-10, atol=1e-10)
     (gradient,) = lucid.autograd.grad(result[1, 0], k)
     np.testing.assert_allclose([result[1, 0].item(), gradient.item()], [np.exp(-0.3), -np.exp(-0.3)], rtol=1e-8)
+
+
+@pytest.mark.parametrize("limits", [(0.0, np.inf), (-np.inf, 0.0)])
+def test_infinite_limits(limits):
+    """`fixed_quad` refuses them as SciPy does, whichever of them is recorded."""
+    for recorded in (0, 1):
+        a, b = (lucid.tensor(x, requires_grad=True) if k == recorded else x for k, x in enumerate(limits))
+        with pytest.raises(ValueError, match=r"fixed_quad: expected finite limits"):
+            integrate.fixed_quad(lnp.exp, a, b)

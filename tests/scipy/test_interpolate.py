@@ -230,3 +230,77 @@ def test_functions_of_splines_and_class_methods(rng):
             call()
     with pytest.raises(AttributeError, match=r"type object 'BSpline' has no attribute 'nothing'"):
         interpolate.BSpline.nothing
+
+
+REFUSED = {
+    "falling knots": lambda l, y: l.BSpline([0, 1, 3, 2, 4, 5, 6.0], y[:4], 2),
+    "knots at one place": lambda l, y: l.BSpline(np.ones(7), y[:4], 2),
+    "NaN among knots": lambda l, y: l.BSpline([0, 1, 2, np.nan, 4, 5, 6], y[:4], 2),
+    "few knots": lambda l, y: l.BSpline(np.arange(4.0), y[:1], 2),
+    "half a degree": lambda l, y: l.BSpline(np.arange(7.0), y[:4], 2.5),
+    "falling knots of samples": lambda l, y: l.make_interp_spline(range(6), y, 3, t=[0, 0, 0, 0, 3, 2, 5, 5, 5, 5.0]),
+    "samples outside": lambda l, y: l.make_interp_spline(range(6), y, 3, t=[1, 1, 1, 1, 2, 3, 4, 4, 4, 4.0]),
+    "negative degree": lambda l, y: l.make_interp_spline(range(6), y, -1),
+    "negative degree of a table": lambda l, y: l.interp1d(range(6), y, -1),
+    "repeated samples": lambda l, y: l.interp1d([0, 1, 1, 2, 3, 4], y, "cubic"),
+    "negative derivative": lambda l, y: l.BSpline(np.arange(9.0), y[:5], 3)([3.3], -1),
+    "complex places": lambda l, y: l.CubicSpline(np.arange(6) + 0j, y),
+    "no coefficients": lambda l, y: l.PPoly(y[:0, None] * np.ones(5), range(6)),
+    "no interval": lambda l, y: l.PPoly(y[:2, None][:, :0], [1.0]),
+    "negative derivative of a grid": lambda l, y: l.RegularGridInterpolator((range(6),), y, "cubic")([[0.3]], nu=(-1,)),
+    "complex fill": lambda l, y: l.RegularGridInterpolator((range(6),), y, bounds_error=False, fill_value=1j),
+    "fill for each place": lambda l, y: l.interp1d(range(6), y, bounds_error=False, fill_value=np.arange(3.0)),
+    "list of two fills": lambda l, y: l.interp1d(range(6), y, bounds_error=False, fill_value=[1.0, 2.0]),
+    "matrix of fills": lambda l, y: l.interp1d(range(6), y, bounds_error=False, fill_value=(np.ones((1, 1)), 1.0)),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_scipy_refuses_too(name, rng):
+    """What SciPy refuses of plain arrays is refused of recorded ones: it has no number."""
+    y = rng.standard_normal(6)
+    for package, samples in ((theirs, y), (interpolate, y), (interpolate, lucid.tensor(y, requires_grad=True))):
+        with pytest.raises((ValueError, TypeError, NotImplementedError)):
+            REFUSED[name](package, samples)
+
+
+def test_a_refused_fill_changes_nothing(rng):
+    """An object keeps its treatment of places outside where another one is refused."""
+    y = lucid.tensor(rng.standard_normal(5), requires_grad=True)
+    table = interpolate.interp1d(range(5), y, bounds_error=False, fill_value=(1.0, 2.0))
+    for value in ("extrap", [1.0, 2.0]):
+        with pytest.raises(ValueError, match=r"fill_value: expected"):
+            table.fill_value = value
+        assert values(table([-1.0, 7.0])).tolist() == [1.0, 2.0]
+        assert table.fill_value == (1.0, 2.0)
+    table = interpolate.interp1d(range(5), y, bounds_error=True)
+    with pytest.raises(ValueError, match=r"Cannot extrapolate and raise"):
+        table.fill_value = "extrapolate"
+    table.bounds_error = False
+    assert np.isnan(values(table(-1.0)))
+
+
+def test_fills_that_broadcast(rng):
+    """A fill is that of one sample, whatever places there are, and has a gradient."""
+    y = rng.standard_normal((2, 5, 3))
+    for fill in (np.arange(3.0), (np.ones((2, 1)), 7.0), np.ones((2, 3))):
+        mine = interpolate.interp1d(range(5), lucid.tensor(y, requires_grad=True), "nearest", 1, True, False, fill)
+        expected = theirs.interp1d(range(5), y, "nearest", 1, True, False, fill)
+        np.testing.assert_array_equal(values(mine([-1, 7.0, 2])), expected([-1, 7.0, 2]))
+    leaf = lucid.tensor([9.0], dtype=lucid.float64, requires_grad=True)
+    table = interpolate.interp1d(range(5), y[0, :, 0], bounds_error=False, fill_value=leaf)
+    assert table(7.0).shape == ()
+    lnp.sum(table([-1.0, 2.0, 7.0])).backward()
+    assert leaf.grad.tolist() == [2.0]
+
+
+def test_coefficients_of_derivatives_and_integrals(rng):
+    """They are as many as the knots, as SciPy has them, so that other functions of splines take them."""
+    t, c = np.sort(rng.standard_normal(9)), rng.standard_normal((5, 2))
+    mine, expected = interpolate.BSpline(t, lucid.tensor(c, requires_grad=True), 3), theirs.BSpline(t, c, 3)
+    for order in (-2, -1, 0, 1, 2, 3):
+        one, other = mine.derivative(order), expected.derivative(order)
+        assert one.k == other.k
+        np.testing.assert_allclose(values(one.c), other.c, atol=1e-12)
+        np.testing.assert_allclose(values(one.t), other.t)
+    assert interpolate.make_interp_spline([2.0], lucid.tensor([3.0], requires_grad=True), 0)(2.0).item() == 3.0

@@ -12,7 +12,7 @@ import scipy.linalg
 import lucid
 from lucid import numpy as lnp
 from lucid.scipy import integrate, linalg, ndimage, signal
-from tests.scipy.checks import by_name, check_all
+from tests.scipy.checks import by_name, check_all, values
 from tests.scipy.other_rows import LINALG
 
 ROWS = by_name(LINALG)
@@ -130,3 +130,24 @@ def test_no_equation(shape):
     assert solution.shape == scipy.linalg.solve_banded((1, 1), np.ones((3, shape[0])), np.zeros(shape)).shape
     lnp.sum(solution).backward()
     assert (tuple(right.grad.shape), tuple(diagonals.grad.shape)) == (shape, (3, shape[0]))
+
+
+def test_singular_triangles():
+    """A zero on the diagonal that is read raises, as in SciPy; `cho_solve` divides by it there, too."""
+    a, b = np.array([[1.0, 1.0], [1.0, 0.0]]), np.ones(2)
+    leaf = lucid.tensor(a, requires_grad=True)
+    for package, matrix in ((scipy.linalg, a), (linalg, leaf), (linalg, lnp.stack([leaf, leaf]))):
+        with pytest.raises(ValueError, match=r"singular.*(diagonal 1|element 1 of its diagonal)"):
+            package.solve_triangular(matrix, b, lower=True)
+    assert values(linalg.solve_triangular(leaf, b, lower=True, unit_diagonal=True)).tolist() == [1, 0]
+    np.testing.assert_array_equal(values(linalg.cho_solve((leaf, True), b)), scipy.linalg.cho_solve((a, True), b))
+
+
+def test_banded_systems_of_several_right_sides(rng):
+    """The equations of one matrix are solved for vectors, matrices and batches of these."""
+    diagonals = rng.standard_normal((3, 4))
+    diagonals[1] += 4
+    for shape in ((4,), (4, 2), (3, 4, 2)):
+        b = rng.standard_normal(shape)
+        result = linalg.solve_banded((1, 1), lucid.tensor(diagonals, requires_grad=True), b)
+        np.testing.assert_allclose(values(result), scipy.linalg.solve_banded((1, 1), diagonals, b), atol=1e-14)

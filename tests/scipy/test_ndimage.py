@@ -202,6 +202,9 @@ def test_places_between_and_nowhere(mode, rng):
     [
         (lambda x: ndimage.map_coordinates(x[:0], [[1.0]]), r"has no element that could be read"),
         (lambda x: ndimage.zoom(x[0], 2.0), r"rank must be > 0"),
+        (lambda x: ndimage.zoom(x, -1), r"zoom: expected factors of 0 or more, got -1.0"),
+        (lambda x: ndimage.affine_transform(x, [[1.0]], [1, 2]), r"must have length equal to input rank, 1: got 2"),
+        (lambda x: ndimage.affine_transform(x, [1.0], x[:2]), r"must have length equal to input rank, 1: got 2"),
         (lambda x: ndimage.zoom(x, 1.0, order=7), r"spline order not supported: expected 0 to 5, got 7"),
         (lambda x: ndimage.rank_filter(x, 9, 3), r"expected -3 to 2, got 9"),
         (lambda x: ndimage.percentile_filter(x, 101, 3), r"invalid percentile"),

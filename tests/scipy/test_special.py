@@ -7,6 +7,7 @@ import pytest
 from scipy import special as theirs
 
 import lucid
+from lucid import numpy as lnp
 from lucid.scipy import special
 from lucid.tensor.numpy_calls.operands import NumpyCallError
 from tests.scipy.checks import by_name, check_all, values
@@ -130,3 +131,34 @@ def test_softmax_of_nothing():
     """Of no lines there are none, along several axes too."""
     for function in (special.softmax, special.log_softmax):
         assert function(lucid.zeros(0, 3, requires_grad=True), axis=(1,)).shape == (0, 3)
+
+
+def test_sums_of_complex_exponentials(rng):
+    """They are SciPy's, with real and complex factors, also where the phases stand apart as a sign."""
+    x = rng.standard_normal((3, 4)) * 3 + rng.standard_normal((3, 4)) * 9j
+    b = rng.standard_normal((3, 4))
+    b[:, 1] = 0
+    for options in (
+        {}, {"axis": (0, 1), "keepdims": True}, {"b": b}, {"b": b + 1j}, {"return_sign": True},
+        {"b": b - 1j, "return_sign": True},
+    ):  # fmt: skip
+        settings = {"axis": 1, **options}
+        leaf = lucid.tensor(x, requires_grad=True)
+        made, wanted = special.logsumexp(leaf, **settings), theirs.logsumexp(x, **settings)
+        made, wanted = ((made,), (wanted,)) if "return_sign" not in settings else (made, wanted)
+        weights = [rng.standard_normal(each.shape) - 1j * rng.standard_normal(each.shape) for each in wanted]
+        for mine, other in zip(made, wanted, strict=True):
+            assert (mine.shape, values(mine).dtype) == (other.shape, other.dtype)
+            np.testing.assert_allclose(values(mine), other, rtol=1e-12)
+        total = sum(lnp.sum(lnp.real(mine * w)) for mine, w in zip(made, weights, strict=True))
+        (gradient,) = lucid.autograd.grad(total, leaf)
+        way = rng.standard_normal(x.shape) + 1j * rng.standard_normal(x.shape)
+        ends = [theirs.logsumexp(x + step * way, **settings) for step in (1e-6, -1e-6)]
+        ends = [each if isinstance(each, tuple) else (each,) for each in ends]
+        slope = sum(np.sum(np.real((a - z) * w)) / 2e-6 for a, z, w in zip(*ends, weights, strict=True))
+        np.testing.assert_allclose(np.sum(np.real(np.conj(values(gradient)) * way)), slope, rtol=1e-5, atol=1e-7)
+    for each in ([0, -60 + 1j], [-np.inf, -np.inf + 0j], [np.inf + 1j, 2.0], [1000 + 1j, 1000 - 2j]):
+        leaf = lucid.tensor(np.array(each), requires_grad=True)
+        np.testing.assert_allclose(values(special.logsumexp(leaf)), theirs.logsumexp(each), rtol=1e-14)
+        size, _ = theirs.logsumexp(each, return_sign=True)
+        np.testing.assert_allclose(values(special.logsumexp(leaf, return_sign=True)[0]), size, rtol=1e-14)

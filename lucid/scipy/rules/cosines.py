@@ -68,16 +68,8 @@ for _name in ("fftn", "ifftn", "rfftn", "irfftn"):
     _enter_of_several(_name, None)
 
 
-@rule("fft.fftshift")
-def fftshift(x: Array, axes: PerAxis = None) -> Any:
-    """Return ``scipy.fft.fftshift``."""
-    return lnp.fft.fftshift(x, axes)
-
-
-@rule("fft.ifftshift")
-def ifftshift(x: Array, axes: PerAxis = None) -> Any:
-    """Return ``scipy.fft.ifftshift``."""
-    return lnp.fft.ifftshift(x, axes)
+rule("fft.fftshift")(lnp.fft.fftshift)
+rule("fft.ifftshift")(lnp.fft.ifftshift)
 
 
 # ---- cosines and sines ----

@@ -40,14 +40,14 @@ def all_or_some(axis: PerAxis, ndim: int) -> Any:
 def logsumexp(
     a: Array, axis: PerAxis = None, b: Array = None, keepdims: bool = False, return_sign: bool = False
 ) -> Any:
-    """Return ``scipy.special.logsumexp``, of real numbers; `b` are factors."""
+    """Return ``scipy.special.logsumexp``; `b` are factors."""
     # a number of Python's has no dtype of its own
     a, b = (*in_one_dtype(a), b) if type(b) in {bool, int, float} else in_one_dtype(a, b)
-    if a.dtype.kind == "c":
-        raise NumpyCallError("scipy.special.logsumexp: with a Tensor the numbers must be real")
     if b is not None:
         a, b = lnp.broadcast_arrays(a, b) if hasattr(b, "dtype") else (a, lnp.full_like(plain(a), b))
-    values, factors = plain(a), plain(b)
+    is_complex = a.dtype.kind == "c"
+    # the real parts of the exponents say the sizes of the terms
+    values, factors = lnp.real(plain(a)), plain(b)
     counted = values if b is None else lnp.where(factors == 0, -np.inf, values)
     # of nothing, the zeros that the sum of nothing is
     top = (lnp.max if values.size else lnp.sum)(counted, axis=axis, keepdims=True)
@@ -57,17 +57,23 @@ def logsumexp(
         powers = _uncounted(powers, factors)
     terms = lnp.exp(powers) if b is None else lnp.exp(powers) * b
     total = lnp.sum(terms, axis=axis, keepdims=keepdims)
-    sign = lnp.sign(plain(total))
+    sign: Array = lnp.sign(plain(total))
+    if is_complex:
+        sign = total / lnp.where(sign == 0, 1.0, lnp.abs(total))
     # of a rest that is small beside the largest, the logarithm is exact by that rest alone
     largest = lnp.sum(lnp.where(counted == top, terms, 0.0), axis=axis, keepdims=keepdims)
     rest = lnp.sum(lnp.where(counted == top, 0.0, terms), axis=axis, keepdims=keepdims)
     is_small = abs(plain(rest)) < abs(plain(largest)) * 0.5
-    if return_sign:
+    if return_sign and not is_complex:
         largest, total = largest * sign, total * sign
         rest = rest * sign
     with np.errstate(divide="ignore", invalid="ignore"):
         large = lnp.log(lnp.where(is_small, largest, total))
         result = large + lnp.log1p(lnp.where(is_small, rest / lnp.where(is_small, largest, 1.0), 0.0))
+    if is_complex:
+        # the angles of two logarithms can be more than half a turn together
+        turns = lnp.round(lnp.imag(plain(result)) / (2 * math.pi))
+        result = lnp.real(result) if return_sign else result - 2j * math.pi * turns
     result = result + (top if keepdims else lnp.squeeze(top, all_or_some(axis, a.ndim)))
     if b is not None:
         # SciPy counts them where the sum is infinite without
@@ -82,7 +88,7 @@ def _uncounted(powers: Array, factors: Array) -> Any:
 
     What is finite keeps its slope by the factor, as far as its exponential has one.
     """
-    values = plain(powers)
+    values = lnp.real(plain(powers))
     limit = float(np.log(np.finfo(values.dtype).max)) - 1
     is_out = (factors == 0) & ~(values <= limit)
     return lnp.where(is_out & lnp.isfinite(values), limit, lnp.where(is_out, -np.inf, powers))
@@ -143,10 +149,7 @@ def multigammaln(a: Array, d: int) -> Any:
     return by_op(special.mvlgamma, a, int(d))
 
 
-@rule("special.sinc")
-def sinc(x: Array) -> Any:
-    """Return ``scipy.special.sinc``, the same function as NumPy's."""
-    return lnp.sinc(x)
+rule("special.sinc")(lnp.sinc)
 
 
 # ---- ufuncs under another name ----

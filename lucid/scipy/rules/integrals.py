@@ -176,6 +176,8 @@ def fixed_quad(
     """Return ``scipy.integrate.fixed_quad``: the function is called with places that may be recorded."""
     places, weights = np.polynomial.legendre.leggauss(n)
     a, b = in_one_dtype(a, b)
+    if np.isinf([*map(host, (a, b))]).any():
+        raise ValueError("scipy.integrate.fixed_quad: expected finite limits, got an infinity: transform the function")
     if not WIDENS:
         places, weights = (each.astype(a.dtype) for each in (places, weights))
     half = (b - a) * 0.5

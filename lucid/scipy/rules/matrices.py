@@ -8,6 +8,7 @@ import numpy as np
 
 from lucid import numpy as lnp
 from lucid.base import gpu
+from lucid.errors import LinAlgError
 from lucid.numpy.border import plain
 from lucid.ops.decomposition import matrix_exp, triangular
 from lucid.ops.shape import stacking
@@ -20,6 +21,7 @@ from lucid.scipy.rules.rule import (
     at_least_single,
     by_op,
     counted,
+    host,
     host_library,
     in_double,
     in_dtype,
@@ -114,12 +116,22 @@ def solve_triangular(
 ) -> Any:
     """Return ``scipy.linalg.solve_triangular``."""
     a, b = in_lapacks(a, b)
+    zeros = np.argwhere(host(a).diagonal(axis1=-2, axis2=-1) == 0)
+    if zeros.size and not unit_diagonal:
+        raise LinAlgError(
+            f"scipy.linalg.solve_triangular: the matrix is singular: element {zeros[0, -1]} of its diagonal is zero"
+        )
+    right = b if b.ndim > 1 else b[:, None]
+    solution = triangular_solution(a, right, trans, lower=lower, unit_diagonal=unit_diagonal)
+    return solution if b.ndim > 1 else solution[..., 0]
+
+
+def triangular_solution(a: Array, b: Array, trans: int | str, *, lower: bool, unit_diagonal: bool = False) -> Any:
+    """Return the solutions, as columns, for a triangular matrix, its transpose (1, "T") or its adjoint (2, "C")."""
     if trans not in {0, "N"}:
         a, lower = lnp.swapaxes(a, -1, -2), not lower
         a = lnp.conj(a) if trans in {2, "C"} and a.dtype.kind == "c" else a
-    right = b if b.ndim > 1 else b[:, None]
-    solution = by_op(triangular.solve_triangular, a, right, upper=not lower, unitriangular=unit_diagonal)
-    return solution if b.ndim > 1 else solution[..., 0]
+    return by_op(triangular.solve_triangular, a, b, upper=not lower, unitriangular=unit_diagonal)
 
 
 @rule("linalg.cholesky")
@@ -141,9 +153,10 @@ def cho_solve(c_and_lower: tuple[Array, bool], b: Array, overwrite_b: bool = Fal
     # SciPy's `cho_factor` of a batch says it once for each matrix
     lower = bool(np.all(lower))
     c, b = in_lapacks(c, b)
+    # of a batch of matrices both steps take the vector as a column
     right = b if b.ndim > 1 else b[:, None]
-    half = solve_triangular(c, right, 0 if lower else 2, lower)
-    solution = solve_triangular(c, half, 2 if lower else 0, lower)
+    half = triangular_solution(c, right, 0 if lower else 2, lower=lower)
+    solution = triangular_solution(c, half, 2 if lower else 0, lower=lower)
     return solution if b.ndim > 1 else solution[..., 0]
 
 
@@ -278,11 +291,8 @@ def solve_banded(
     if ab.shape[-2:] != (below + above + 1, rows):
         raise ValueError(f"expected ab of shape ({below + above + 1}, {rows}), got {ab.shape}")
     if ab.ndim == 2:
-        return (
-            lnp.moveaxis(banded_solution(ab, lnp.moveaxis(b, -2, 0), below, above), 0, -2)
-            if b.ndim > 2
-            else (banded_solution(ab, b, below, above))
-        )
+        axis = max(b.ndim - 2, 0)
+        return lnp.moveaxis(banded_solution(ab, lnp.moveaxis(b, axis, 0), below, above), 0, axis)
     core = b.shape[-2:]
     batch = np.broadcast_shapes(ab.shape[:-2], b.shape[:-2])
     pairs = zip(

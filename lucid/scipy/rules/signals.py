@@ -218,8 +218,6 @@ def resample_poly(
         raise ValueError(
             f"padtype must be one of {', '.join(map(repr, (*BACKGROUNDS, *UPFIRDN_MODES)))}, got {padtype!r}"
         )
-    if cval is not None and padtype != "constant":
-        raise ValueError(f"cval has no effect when padtype is {padtype!r}")
     if up != int(up) or down != int(down) or up < 1 or down < 1:
         raise ValueError("up and down must be integers, and >= 1")
     shared = math.gcd(int(up), int(down))
@@ -328,7 +326,7 @@ def medfilt(volume: Array, kernel_size: PerAxis = None) -> Any:
 def frequencies(worN: Array, whole: bool, include_nyquist: bool) -> Any:
     """Return the angles of a requested frequency response."""
     if not is_count(worN):
-        return worN if np.ndim(worN) else np.atleast_1d(worN)
+        return lnp.atleast_1d(worN)
     end = 2 * np.pi if whole else np.pi
     return np.linspace(0, end, worN, endpoint=include_nyquist and not whole)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,8 @@ def basis(t: Array, k: int, x: Array, interval: Array) -> list[Any]:
 
 def basis_slopes(t: Array, k: int, nu: int, x: Array, interval: Array) -> list[Any]:
     """Return the derivatives of a degree of the same elements."""
+    if nu < 0:
+        raise ValueError(f"Cannot do derivative order nu={nu}: expected 0 or more; antiderivative() is of the integral")
     if nu > k:
         # SciPy's of degree zero are zero everywhere
         return [constant_at(x, 0.0) if k else lnp.zeros_like(plain(x))] * (k + 1)
@@ -59,17 +62,46 @@ def knot_interval(t: Array, k: int, count: int, x: Array) -> Any:
     return lnp.clip(lnp.searchsorted(plain(t), plain(x), side="right") - 1, k, count - 1)
 
 
+def checked_degree(k: object) -> int:
+    """Return a degree after checking that it is a whole number."""
+    if (degree := operator.index(k)) < 0:  # pyright: ignore[reportArgumentType] - what has no index is refused so
+        raise ValueError(f"expected a degree of 0 or more, got {degree}")
+    return degree
+
+
+def checked_knots(t: Array, k: int) -> None:
+    """Refuse knots that are no basis of a degree."""
+    knots = host(t)
+    if knots.ndim != 1 or knots.shape[0] < 2 * k + 2:
+        raise ValueError(f"expected a vector of at least {2 * k + 2} knots for degree {k}, got shape {knots.shape}")
+    if not np.isfinite(knots).all() or (np.diff(knots) < 0).any():
+        raise ValueError("expected knots in a non-decreasing order without NaN and infinities: sort them, np.sort(t)")
+    if knots[k] == knots[knots.shape[0] - k - 1]:
+        raise ValueError("expected at least two internal knots: those between which the spline is are one place")
+
+
 class BSpline(Interpolator):
     """``scipy.interpolate.BSpline``, with gradients by knots, coefficients and places."""
 
     def __init__(self, t: Array, c: Array, k: int, extrapolate: Array = True, axis: int = 0) -> None:
         if not self._begin(t, c, k, extrapolate=extrapolate, axis=axis):
             t, c = in_double(t, c)
-            self.k, self.extrapolate = k, extrapolate
-            self.axis = axis % c.ndim
-            self.t, self.c = t, lnp.moveaxis(c, axis, 0)
-            if self.c.shape[0] < t.shape[0] - k - 1:
+            axis, k = axis_in(axis, c.ndim), checked_degree(k)
+            checked_knots(t, k)
+            if c.shape[axis] < t.shape[0] - k - 1:
                 raise ValueError("Knots, coefficients and degree are inconsistent.")
+            self._set(t, lnp.moveaxis(c, axis, 0), k, extrapolate, axis)
+
+    def _set(self, t: Array, c: Array, k: int, extrapolate: Array, axis: int) -> None:
+        self.t, self.c, self.k, self.extrapolate, self.axis = t, c, k, extrapolate, axis
+
+    @classmethod
+    def construct_fast(cls, t: Array, c: Array, k: int, extrapolate: Array = True, axis: int = 0) -> BSpline:
+        """Return a spline of coefficients with the axis of the basis first, without checks."""
+        spline: Any = cls.__new__(cls)
+        if not spline._begin(t, lnp.moveaxis(c, 0, axis), k, extrapolate=extrapolate, axis=axis):  # noqa: SLF001 - its own
+            spline._set(t, c, k, extrapolate, axis)  # noqa: SLF001
+        return spline
 
     @property
     def tck(self) -> tuple[Any, Any, int]:
@@ -109,11 +141,13 @@ class BSpline(Interpolator):
                 raise ValueError(f"The spline has internal repeated knots and is not differentiable {nu} times")
             c = (c[1:n] - c[: n - 1]) * float(k) / widths
             t, k = t[1:-1], k - 1
-        return spline_of(t, c, k, self.extrapolate, self.axis)
+        # as many as knots, as SciPy has them
+        c = lnp.pad(c, [(0, t.shape[0] - c.shape[0]), *[(0, 0)] * (c.ndim - 1)])
+        return BSpline.construct_fast(t, c, k, self.extrapolate, self.axis)
 
     def antiderivative(self, nu: int = 1) -> Any:
         """Return the integral from the first knot on, as a spline of a higher degree."""
-        if nu < 0:
+        if nu <= 0:
             return self.derivative(-nu)
         t, c = in_double(self.t, self.c)
         k = self.k
@@ -123,7 +157,8 @@ class BSpline(Interpolator):
             sums = lnp.cumsum(c[:n] * widths, 0) / float(k + 1)
             c = lnp.concatenate([sums[:1] * 0.0, sums])
             t, k = lnp.concatenate([t[:1], t, t[-1:]]), k + 1
-        return spline_of(t, c, k, False if self.extrapolate == "periodic" else self.extrapolate, self.axis)
+        c = lnp.pad(c, [(0, t.shape[0] - c.shape[0]), *[(0, 0)] * (c.ndim - 1)], mode="edge")
+        return BSpline.construct_fast(t, c, k, False if self.extrapolate == "periodic" else self.extrapolate, self.axis)
 
     def integrate(self, a: Array, b: Array, extrapolate: Array = None) -> Any:
         """Return the integral between two places."""
@@ -142,11 +177,6 @@ class BSpline(Interpolator):
             )
         whole = self.antiderivative()
         return whole(b, extrapolate=True) - whole(a, extrapolate=True)
-
-
-def spline_of(t: Array, c: Array, k: int, extrapolate: Array, axis: int) -> BSpline:
-    """Return a spline of coefficients with the axis of the basis first, moved to the axis of the values."""
-    return BSpline(t, lnp.moveaxis(c, 0, axis), k, extrapolate, axis)
 
 
 def usual_knots(x: Array, k: int) -> Any:
@@ -181,7 +211,7 @@ def make_interp_spline(
 ) -> Any:
     """Return ``scipy.interpolate.make_interp_spline``."""
     x, y = in_double(x, y)
-    axis = axis_in(axis, y.ndim)
+    axis, k = axis_in(axis, y.ndim), checked_degree(k)
     y = lnp.moveaxis(y, axis, 0)
     if check_finite:
         finite(x=x, y=y)
@@ -200,9 +230,12 @@ def make_interp_spline(
         if starts or stops:
             raise ValueError(f"Too much info for k={k}: bc_type can only be None.")
         knots = lnp.concatenate([x, x[-1:]]) if k == 0 else lnp.concatenate([x[:1], x, x[-1:]])
-        return spline_of(knots, y, k, True, axis)
+        return BSpline.construct_fast(knots, y, k, True, axis)
     if t is not None:
         t, _ = in_double(t, x)
+        checked_knots(t, k)
+        if host(x)[0] < host(t)[k] or host(x)[-1] > host(t)[-k - 1]:
+            raise ValueError(f"Out of bounds: expected x between the knots {k} and {-k - 1}, got {host(x)[[0, -1]]}")
     elif starts or stops:
         t = ends_repeated(x, x[1:-1], k + 1)
     else:
@@ -215,7 +248,7 @@ def make_interp_spline(
         )
     rows = [(x[:1], order) for order, _ in starts], [(x[-1:], order) for order, _ in stops]
     right = lnp.concatenate([*[v[None] for _, v in starts], y, *[v[None] for _, v in stops]])
-    return spline_of(t, banded_solution(collocation(t, k, count, x, *rows), right, k, k), k, True, axis)
+    return BSpline.construct_fast(t, banded_solution(collocation(t, k, count, x, *rows), right, k, k), k, True, axis)
 
 
 def collocation(t: Array, k: int, count: int, x: Array, starts: list[Any], stops: list[Any]) -> Any:

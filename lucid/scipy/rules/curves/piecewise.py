@@ -120,8 +120,8 @@ class Interpolator(metaclass=_Kind):
 
 def checked_places(x: Array) -> Any:
     """Return breakpoints after checking that they increase."""
-    if x.ndim != 1:
-        raise ValueError("`x` must be 1-dimensional.")
+    if x.ndim != 1 or x.dtype.kind == "c":
+        raise ValueError(f"expected `x` as a vector of real values, got shape {x.shape} of {x.dtype}")
     if x.shape[0] < 2:
         raise ValueError("`x` must contain at least 2 elements.")
     if not (np.diff(host(x)) > 0).all():
@@ -168,8 +168,10 @@ class PPoly(Interpolator):
                 raise ValueError(f"axis={axis} must be between 0 and {c.ndim - 2}")
             if axis:
                 c = lnp.moveaxis(lnp.moveaxis(c, axis + 1, 0), axis + 1, 0)
-            if x.ndim != 1 or c.ndim < 2 or c.shape[1] != x.shape[0] - 1:
-                raise ValueError("number of coefficients != len(x)-1")
+            if x.ndim != 1 or c.ndim < 2 or 0 in c.shape[:2] or c.shape[1] != x.shape[0] - 1:
+                raise ValueError(
+                    f"expected x of shape (n + 1,) and c of shape (k, n, ...), k and n > 0, got {x.shape} and {c.shape}"
+                )
             steps = np.diff(host(x))
             if not ((steps >= 0).all() or (steps <= 0).all()):
                 raise ValueError("`x` must be strictly increasing or decreasing.")

@@ -9,7 +9,7 @@ import numpy as np
 
 from lucid import numpy as lnp
 from lucid.numpy.border import plain
-from lucid.scipy.rules.curves.bsplines import basis_slopes, knot_interval, make_interp_spline
+from lucid.scipy.rules.curves.bsplines import basis_slopes, checked_degree, knot_interval, make_interp_spline
 from lucid.scipy.rules.curves.piecewise import Interpolator, interval_of, with_axis
 from lucid.scipy.rules.rule import Array, arrays, host, in_double, in_dtype, put, rule
 from lucid.tensor.numpy_calls.operands import NumpyCallError, is_sequence
@@ -55,15 +55,17 @@ class interp1d(Interpolator):  # SciPy's name
         if own is None:
             self.y = lnp.moveaxis(y, 0, self.axis)
         self._fill(fill_value, bounds_error)
-        if kind not in {"linear", *STEPS} and own is None:
+        if kind not in {"linear", *STEPS}:
             if isinstance(kind, str) and kind not in DEGREES:
                 raise NotImplementedError(
                     f"{kind} is unsupported: expected a degree or one of {', '.join(['linear', *STEPS, *DEGREES])}"
                 )
-            degree = DEGREES[kind] if isinstance(kind, str) else int(kind)
-            if x.shape[0] <= degree:
-                raise ValueError(f"x and y arrays must have at least {degree + 1} entries, got {x.shape[0]}")
-            self._spline = make_interp_spline(x, y, degree, check_finite=False)
+            self._degree = DEGREES[kind] if isinstance(kind, str) else checked_degree(kind)
+            if x.shape[0] <= self._degree:
+                raise ValueError(f"x and y arrays must have at least {self._degree + 1} entries, got {x.shape[0]}")
+            # the spline itself is solved for in each call, each with a graph of its own
+            if (np.diff(host(x)) <= 0).any():
+                raise ValueError("expected `x` without repeated values, for a spline through the samples")
         self._own = own
 
     @property
@@ -77,21 +79,36 @@ class interp1d(Interpolator):  # SciPy's name
 
     def _fill(self, fill_value: Array, bounds_error: bool | None) -> None:
         """Set the treatment of places outside: an error, values, or extrapolation."""
-        self._fill_value = fill_value
-        self.extrapolates = isinstance(fill_value, str)
-        if self.extrapolates and fill_value != "extrapolate":
-            raise ValueError(f"fill_value: expected numbers, a pair of them, or 'extrapolate', got {fill_value!r}")
-        if self.extrapolates and bounds_error:
-            raise ValueError("Cannot extrapolate and raise at the same time.")
-        self.bounds_error = not self.extrapolates if bounds_error is None else bounds_error
-        if self.extrapolates and self.kind in {"previous", "next"}:
-            # before the first sample there is no previous one
-            fill_value = (np.nan, self._y[-1]) if self.kind == "previous" else (self._y[0], np.nan)
-            self.extrapolates = False
+        extrapolates = isinstance(fill_value, str)
         pair: Any = fill_value
-        self.fills: tuple[Any, Any] = (
-            pair if isinstance(fill_value, tuple) and len(pair) == 2 else (fill_value, fill_value)
-        )
+        if extrapolates and fill_value != "extrapolate":
+            raise ValueError(f"fill_value: expected numbers, a pair of them, or 'extrapolate', got {fill_value!r}")
+        if extrapolates and bounds_error:
+            raise ValueError("Cannot extrapolate and raise at the same time.")
+        if extrapolates and self.kind in {"previous", "next"}:
+            # before the first sample there is no previous one
+            pair = (np.nan, self._y[-1]) if self.kind == "previous" else (self._y[0], np.nan)
+        elif not isinstance(fill_value, tuple) or len(pair) != 2:
+            pair = (fill_value, fill_value)
+        # all is set at the end: what is refused changes nothing
+        self.fills: tuple[Any, ...] = () if isinstance(pair[0], str) else tuple([self._filling(each) for each in pair])
+        self._fill_value: Any = fill_value
+        self.extrapolates = not self.fills
+        self.bounds_error = not extrapolates if bounds_error is None else bounds_error
+
+    def _filling(self, value: Array) -> Any:
+        """Return a value outside of the samples, after checking that it broadcasts to one sample."""
+        (value,) = in_double(value)
+        shape = self._y.shape[1:]
+        # SciPy takes a vector of one element for a number
+        if value.ndim > max(len(shape), 1) or any(
+            n not in {1, m} for n, m in zip(value.shape[::-1], shape[::-1] or (1,), strict=False)
+        ):
+            raise ValueError(
+                f"fill_value: expected a number or an array that broadcasts to the shape {shape} of a sample, got "
+                f"{value.shape}: give a value below and one above as a tuple"
+            )
+        return lnp.broadcast_to(value, shape) if shape else lnp.reshape(value, ())
 
     def __call__(self, x: Array) -> Any:
         """Return the values at places."""
@@ -116,13 +133,11 @@ class interp1d(Interpolator):  # SciPy's name
         elif self.kind in STEPS:
             result = lnp.take(y, self._step(plain(breaks), values), axis=0)
         else:
-            degree = DEGREES[self.kind] if isinstance(self.kind, str) else int(self.kind)
-            spline = make_interp_spline(breaks, y, degree, check_finite=False)
-            result = spline(place)
+            result = make_interp_spline(breaks, y, self._degree, check_finite=False)(place)
         if not self.extrapolates:
             shape = (*place.shape, *rest)
             for where, fill in zip((is_below, is_above), self.fills, strict=True):
-                result = lnp.where(lnp.reshape(where, shape), put(in_double(fill)[0], values), result)
+                result = lnp.where(lnp.reshape(where, shape), put(fill, values), result)
         return with_axis(in_dtype(result, self._dtype(x)), self.axis, place.ndim)
 
     def _dtype(self, places: Array) -> np.dtype[Any]:
@@ -168,7 +183,12 @@ class RegularGridInterpolator(Interpolator):
         # what is set below is kept here, and is no setting of SciPy's object
         own, self._own = self._own, None
         self.method, self.bounds_error, self.fill_value = method, bounds_error, fill_value
-        dtype = arrays(values)[0].dtype
+        (values,) = arrays(values)
+        dtype = values.dtype
+        if fill_value is not None and not np.can_cast(arrays(fill_value)[0].dtype, dtype, "same_kind"):
+            raise ValueError(
+                f"fill_value: expected None or a value that is cast to {dtype} of the values, got {fill_value!r}"
+            )
         self._dtype = dtype if dtype.kind in "fc" else np.dtype(np.float64)
         *grid, values = in_double(*points, values)
         if len(grid) > values.ndim:

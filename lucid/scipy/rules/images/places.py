@@ -76,7 +76,7 @@ def taps(place: Array, size: int, order: int, mode: str) -> tuple[Any, Any, Any]
 
     An index of -1 is that of a constant.
     """
-    if mode not in {*MODES, "wrap"}:
+    if mode not in MODES:
         raise RuntimeError(f"boundary mode not supported: expected one of {', '.join(MODES)}, got {mode!r}")
     mode = "reflect" if mode == "grid-mirror" else mode
     values = plain(place)

@@ -96,7 +96,8 @@ def affine_transform(
         raise RuntimeError("affine matrix has wrong number of rows")
     if m.ndim == 2 and m.shape[1] != len(shape):
         raise RuntimeError("affine matrix has wrong number of columns")
-    shifts = for_each(offset, n) if not lnp.ndim(offset) else arrays(offset, m)[0]
+    shifts = arrays(offset, m)[0] if lnp.ndim(offset) else offset
+    shifts = for_each(shifts, n)
     if m.ndim == 1:
         places = [counting(size, x) * m[k] + shifts[k] for k, size in enumerate(shape)]
         return read(x, places, along_axes, order, mode, cval, prefilter=prefilter)
@@ -151,7 +152,10 @@ def zoom(
     less = 0 if grid_mode else 1
     places: list[Any] = []
     for n, z in zip(x.shape, factors, strict=True):
-        size = round(n * z)
+        if (size := round(n * z)) < 0:
+            raise ValueError(
+                f"scipy.ndimage.zoom: expected factors of 0 or more, got {z}: np.flip(x) turns an axis round"
+            )
         scale = (n - less) / (size - less) if size != less else 1.0
         middle = 0.5 if grid_mode else 0.0
         places.append((counting(size, x) + middle) * scale - middle)
