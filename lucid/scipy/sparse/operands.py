@@ -37,11 +37,31 @@ class SparseCallError(NumpyCallError, AttributeError):
     """An operation on a sparse matrix has no rule and a value requires grad, or would change its constant pattern."""
 
 
+ELEMENTS = (
+    "collect rows, columns and values in lists, and make the matrix of them at the end, "
+    "coo_matrix((np.stack(values), (rows, columns)), shape=(m, n)): values of one place are added"
+)
+DIAGONALS = "use diags([x, y], [0, 1]), whose diagonals have the lengths that the matrix has room for"
+SOLVED = "use spsolve(A, b), for all columns of b at once"
+REMEDIES = {
+    "[...] = value": ELEMENTS,
+    **dict.fromkeys(("lil_matrix", "lil_array", "dok_matrix", "dok_array"), ELEMENTS),
+    **dict.fromkeys(("spdiags", "dia_matrix", "dia_array"), DIAGONALS),
+    **dict.fromkeys(("bsr_matrix", "bsr_array"), "use csr_matrix or csr_array"),
+    **dict.fromkeys(("splu", "spilu", "factorized", "spsolve_triangular"), SOLVED),
+    **dict.fromkeys(("gmres", "lgmres", "bicg", "bicgstab", "cgs", "minres", "gcrotmk", "qmr", "tfqmr"), SOLVED),
+    "setdiag": "add what is to change, A + diags(x - A.diagonal())",
+    "eliminate_zeros": "leave it out: zeros are elements like others, and have gradients",
+}
+"""Remedies, by the ends of the names of operations, where it is not a dense matrix."""
+
+
 def no_rule(name: str) -> SparseCallError:
     """Return the error of an operation that is not recorded, with the remedy."""
+    dense = "compute it of A.toarray(), or of values without a gradient, x.detach()"
+    remedy = next((text for end, text in REMEDIES.items() if name.endswith(end)), dense)
     return SparseCallError(
-        f"scipy.sparse: {name} has no rule, so it would leave the graph, and a value requires grad: compute it of "
-        "A.toarray(), or of values without a gradient, x.detach()"
+        f"scipy.sparse: {name} has no rule, so it would leave the graph, and a value requires grad: {remedy}"
     )
 
 

@@ -129,7 +129,7 @@ class Pattern:
         xp, in_columns = namespace(self.parts[0]), format == "csc"
         with on(self.parts[0]):
             major, minor = self.places[::-1] if in_columns else self.places
-            order = xp.lexsort(xp.stack([minor, major]))
+            order = xp.lexsort(xp.stack([minor, major])) if xp is not np else self._order_of_scipys(format)
             major, minor = major[order], minor[order]
             first = xp.ones(self.count, bool)
             first[1:] = (major[1:] != major[:-1]) | (minor[1:] != minor[:-1])
@@ -140,6 +140,15 @@ class Pattern:
             parts = minor, begins.astype(minor.dtype)
             pattern = Pattern(format, parts, self.shape, is_canonical=True)
         return None if is_sorted else order, groups, pattern
+
+    def _order_of_scipys(self, format: str) -> Array:
+        """Return the indices that sort the elements, with repeated ones in the order in which SciPy adds them."""
+        matrix = library(None).coo_matrix((np.arange(self.count), self.places), shape=self.shape)
+        # else repeated ones are added at once
+        matrix.has_canonical_format = True
+        matrix = matrix.asformat(format)
+        matrix.sort_indices()
+        return matrix.data
 
     def _arranged_at_all(self) -> Arranged:
         for format in ("csr", "csc"):

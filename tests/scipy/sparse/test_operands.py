@@ -65,3 +65,24 @@ def test_lists_of_recorded_elements_are_not_written(rng):
     for value in ([t[0], t[1]], [[t[0], t[1]]], t):
         with pytest.raises(operands.SparseCallError, match=r"csr_matrix\[...\] = value has no rule"):
             A[0, [0, 1]] = value
+
+
+REMEDIES = {
+    "an element": (lambda A, x: A.__setitem__((0, 0), x[0]), r"\[...\] = value has no rule.*coo_matrix\(\(np.stack"),
+    "lil_matrix": (lambda A, x: sparse.lil_matrix(A), r"lil_matrix has no rule.*collect rows, columns and values"),
+    "eliminate_zeros": (lambda A, x: A.eliminate_zeros(), r"csr_matrix.eliminate_zeros has no rule.*leave it out"),
+    "setdiag": (lambda A, x: A.setdiag(x), r"setdiag has no rule.*A \+ diags\(x - A.diagonal"),
+    "spdiags": (lambda A, x: sparse.spdiags(x, 0, 3, 3), r"spdiags has no rule.*use diags\("),
+    "dia_array": (lambda A, x: sparse.dia_array((x[None], [0]), shape=(3, 3)), r"dia_array has no rule.*use diags\("),
+    "splu": (lambda A, x: sparse.linalg.splu(A), r"linalg.splu has no rule.*use spsolve\(A, b\)"),
+    "kron": (lambda A, x: sparse.kron(A, A), r"kron has no rule.*compute it of A.toarray\(\)"),
+}
+
+
+@pytest.mark.parametrize("name", REMEDIES)
+def test_remedies(rng, name):
+    """The error of an operation without a rule says what is recorded in its place."""
+    x = lucid.tensor(draw(rng, 3), requires_grad=True)
+    call, message = REMEDIES[name]
+    with pytest.raises(operands.SparseCallError, match=message):
+        call(sparse.csr_matrix((x, (ROWS[:3], COLUMNS[:3])), shape=(5, 5)), x)

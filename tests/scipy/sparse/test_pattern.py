@@ -43,3 +43,19 @@ def test_second_derivatives_of_a_sum(rng):
         # the sum of the gradients of the values is the sum of the elements of x at their columns
         (second,) = lucid.autograd.grad(of_values.sum(), [x])
         np.testing.assert_array_equal(dense(second), np.ones(shape))
+
+
+def test_repeated_elements_are_added_in_scipys_order(rng):
+    """Sums of many elements of one place are SciPy's to the bit, of plain values and of recorded ones."""
+    places, v = rng.integers(0, 3, (2, 300)), draw(rng, 300)
+    for name in ("coo_matrix", "csr_matrix", "csc_array"):
+        for form in ("csr", "csc"):
+            wanted = getattr(scipy.sparse, name)((v, tuple(places)), shape=(3, 3)).asformat(form)
+            for values in (v, lucid.tensor(v, device="cpu", requires_grad=True)):
+                A = getattr(sparse, name)((values, tuple(places)), shape=(3, 3)).asformat(form)
+                np.testing.assert_array_equal(dense(A), wanted.toarray())
+    parts = v, places[1], [0, 100, 100, 300]
+    A, wanted = sparse.csr_matrix(parts, shape=(3, 3)), scipy.sparse.csr_matrix(parts, shape=(3, 3))
+    A.sum_duplicates()
+    wanted.sum_duplicates()
+    np.testing.assert_array_equal(A.data, wanted.data)
