@@ -3,7 +3,8 @@
 Every function has SciPy's name, parameters and meaning. A call of which no operand requires grad is SciPy's own, or
 CuPy's where an array is on a CUDA device, and gives plain arrays; else it is recorded, and gives an `ndarray` of
 `lucid.numpy`, as functions there do. A function without a rule, or a parameter that a rule lacks, is refused by name
-where something requires grad. ``docs/numpy.md`` lists the rules.
+where something requires grad. ``docs/numpy.md`` lists the rules. Modules of SciPy's that are not here, as
+``optimize``, are SciPy's own, which take plain arrays.
 
 >>> import lucid
 >>> from lucid import numpy as np
@@ -21,6 +22,9 @@ from importlib.util import find_spec
 if find_spec("scipy") is None:
     raise ModuleNotFoundError("lucid.scipy needs SciPy: install it with pip install 'lucid-cupy[scipy]'", name="scipy")
 
+from lucid.numpy.border import names_of, wrapped
 from lucid.scipy import fft, integrate, interpolate, linalg, ndimage, signal, sparse, special
 
 __all__ = ["fft", "integrate", "interpolate", "linalg", "ndimage", "signal", "sparse", "special"]
+
+__getattr__, __dir__ = names_of("scipy", globals(), wrapped, "scipy")

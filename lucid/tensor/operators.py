@@ -186,8 +186,9 @@ def warn_of_lost_gradient(self: Tensor, name: str) -> None:
     if thread.state.grad_mode.enabled and live_edge(self) is not None:
         warn(
             f"converting a tensor with requires_grad=True to a number loses its gradient: {name}(x) is called by "
-            "functions of math, and by writing x into a plain array, array[0] = x. Where that is meant, use x.item() "
-            "or x.detach(); otherwise functions of lucid or lucid.numpy, and stack in place of writing"
+            "functions of math, by scipy.integrate.quad, and by writing x into a plain array, array[0] = x. Where that "
+            "is meant, use x.item() or x.detach(); otherwise functions of lucid or lucid.numpy, fixed_quad of "
+            "lucid.scipy.integrate, and stack in place of writing"
         )
 
 

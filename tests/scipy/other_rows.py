@@ -227,6 +227,12 @@ def complex_square(rng):
     return square(rng) + 1j * rng.standard_normal((4, 4))
 
 
+def complex_definite(rng):
+    """Return a Hermitian matrix of positive eigenvalues."""
+    factor = complex_square(rng)
+    return factor @ factor.conj().T / 5
+
+
 def small(rng):
     """Return a matrix of which exponentials are of about its own size."""
     return rng.standard_normal((3, 3)) * 0.4
@@ -311,6 +317,18 @@ LINALG = [
     Row("eigh", lambda l, a: l.eigh(a, eigvals_only=True), (positive_definite,)),
     *[Row("eigh", lambda l, a, k=k: l.eigh(a, lower=k)[1] ** 2, (positive_definite,)) for k in (True, False)],
     Row("eigvalsh", lambda l, a: l.eigvalsh(a, lower=False), (positive_definite,)),
+    *[Row("eigh", lambda l, a, b, k=k: l.eigh(a, b, lower=k), (square, positive_definite), k) for k in (True, False)],
+    Row("eigh", lambda l, a, b: abs(l.eigh(a, b)[1]), (complex_square, complex_definite)),
+    Row("eigvalsh", lambda l, a, b: l.eigvalsh(a, b), (square, positive_definite)),
+    *[Row("qr", lambda l, a: l.qr(a, mode="economic"), (shape,), shape == (4, 3)) for shape in ((4, 3), (2, 4))],
+    *[Row("qr", lambda l, a: l.qr(a), (draw,)) for draw in (square, complex_square, (2, 3))],
+    *[Row("qr", lambda l, a: l.qr(a, mode="r"), (shape,)) for shape in ((4, 3), (2, 4), (3, 4, 2))],
+    *[
+        Row("lstsq", lambda l, a, b, k=kept: tuple(l.lstsq(a, b)[i] for i in k), (shape, (shape[0], *columns)), True)
+        for shape, kept in (((5, 3), (0, 1, 3)), ((3, 5), (0, 3)))
+        for columns in ((), (2,))
+    ],
+    Row("lstsq", lambda l, a, b: l.lstsq(a, b, 0.3)[0], (square, (4,))),
     Row("block_diag", lambda l, a, b: l.block_diag(a, b, 2.0), ((2, 3), (2,))),
     Row("toeplitz", lambda l, c, r: l.toeplitz(c, r), ((4,), (3,))),
     Row("toeplitz", lambda l, c: l.toeplitz(c), (complex_of(4),)),

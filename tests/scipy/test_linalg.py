@@ -11,6 +11,7 @@ import scipy.linalg
 
 import lucid
 from lucid import numpy as lnp
+from lucid.errors import NotDifferentiableError
 from lucid.scipy import integrate, linalg, ndimage, signal
 from tests.scipy.checks import by_name, check_all, values
 from tests.scipy.other_rows import LINALG
@@ -151,3 +152,21 @@ def test_banded_systems_of_several_right_sides(rng):
         b = rng.standard_normal(shape)
         result = linalg.solve_banded((1, 1), lucid.tensor(diagonals, requires_grad=True), b)
         np.testing.assert_allclose(values(result), scipy.linalg.solve_banded((1, 1), diagonals, b), atol=1e-14)
+
+
+def test_least_squares_that_are_singular():
+    """The rank is SciPy's, and nothing remains of equations that are fewer than unknowns or of one rank."""
+    a, b = np.outer([1.0, 2, 3, 4], [1.0, 1]), np.array([1.0, 0, 0, 0])
+    for mine, other in zip(linalg.lstsq(lucid.tensor(a, requires_grad=True), b), scipy.linalg.lstsq(a, b), strict=True):
+        np.testing.assert_allclose(values(mine), other, atol=1e-14)
+
+
+def test_modes_of_qr():
+    """Those without a derivative or a rule are refused with what to take."""
+    leaf = lucid.tensor(np.eye(4)[:, :2], requires_grad=True)
+    with pytest.raises(TypeError, match=r"the mode can be 'full', 'economic' or 'r', got 'raw'"):
+        linalg.qr(leaf, mode="raw")
+    with pytest.raises(TypeError, match=r"pivoting"):
+        linalg.qr(leaf, pivoting=True)
+    with pytest.raises(NotDifferentiableError, match=r"mode='complete' has no derivative"):
+        linalg.qr(leaf)[0].sum().backward()

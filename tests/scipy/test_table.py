@@ -7,10 +7,13 @@ import re
 from importlib import import_module
 from pathlib import Path
 
+import numpy as np
 import pytest
+import scipy
 
 import lucid.scipy
 from lucid.numpy.border import OTHERS
+from lucid.tensor.interop import ExportError
 from tests.scipy import interpolate_rows, ndimage_rows, other_rows, signal_rows
 from tests.scipy.checks import by_name, drawn
 
@@ -20,7 +23,7 @@ CLASSES = {f"scipy.interpolate.{name}" for name in lucid.scipy.interpolate.__all
 RULES = {name: rule.function for name, rule in OTHERS.items() if rule is not None}
 UNTRIED = {"scipy.linalg.cho_factor"}
 """What others that are tried call."""
-IDLE = ("overwrite_", "check_finite", "workers", "lapack_driver", "copy")
+IDLE = ("overwrite_", "check_finite", "workers", "lapack_driver", "lwork", "copy")
 """Parameters that say nothing of the result."""
 TABLES = {
     "ndimage": (ndimage_rows.FILTERS, ndimage_rows.TRANSFORMS),
@@ -103,3 +106,56 @@ def test_constants_are_scipys():
     """Functions of which no result carries a gradient are SciPy's by their names."""
     for name in set(OTHERS) - set(RULES):
         assert callable(theirs(name))
+
+
+def test_names_that_are_scipys():
+    """Modules and names without a counterpart here are SciPy's own, and take no array that requires grad."""
+    for name in ("__version__", "constants", "optimize", "stats"):
+        assert getattr(lucid.scipy, name) is getattr(scipy, name)
+    assert {"optimize", "ndimage"} <= set(dir(lucid.scipy))
+    assert lucid.scipy.ndimage is not scipy.ndimage
+    with pytest.raises(AttributeError, match=r"module 'lucid.scipy' has no attribute 'nothing', nor has SciPy's"):
+        lucid.scipy.nothing
+    with pytest.raises(ExportError, match=r"requires grad"):
+        lucid.scipy.stats.rankdata(lucid.tensor([2.0, 1.0], requires_grad=True))
+
+
+REFUSED = {
+    "integrate.quad": (lambda x: (lambda t: t, 0.0, x[0, 0]), r"use fixed_quad"),
+    "linalg.solve_continuous_are": (lambda x: (x, x, x, x), r"a step of Newton's .* by solve_continuous_lyapunov"),
+    "linalg.solve_discrete_are": (lambda x: (x, x, x, x), r"a step of Newton's .* by solve_discrete_lyapunov"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_remedies(name):
+    """Functions without a rule are refused with what is recorded in their place."""
+    operands, message = REFUSED[name]
+    module, _, function = name.rpartition(".")
+    with pytest.raises(TypeError, match=rf"scipy.{name} has no counterpart here.*{message}"):
+        getattr(getattr(lucid.scipy, module), function)(*operands(lucid.tensor([[2.0]], requires_grad=True)))
+
+
+@pytest.mark.parametrize("kind", ["continuous", "discrete"])
+def test_riccati_by_a_step_of_newtons(kind, rng):
+    """The remedy's step has the gradient of the solution, as differences of SciPy's solutions have it."""
+    a, b, q, r = rng.standard_normal((3, 3)) / 3, rng.standard_normal((3, 2)), np.eye(3), np.eye(2)
+    solve = getattr(scipy.linalg, f"solve_{kind}_are")
+    lyapunov = getattr(lucid.scipy.linalg, f"solve_{kind}_lyapunov")
+
+    def step(a, b):
+        x = solve(a.detach().numpy(), b.detach().numpy(), q, r)
+        if kind == "continuous":
+            gain = b.mT @ lucid.tensor(x)
+            return lyapunov((a - b @ gain).mT, -(lucid.tensor(q) + gain.mT @ gain))
+        gain = lucid.linalg.solve(lucid.tensor(r) + b.mT @ lucid.tensor(x) @ b, b.mT @ lucid.tensor(x) @ a).detach()
+        return lyapunov((a - b @ gain).mT, lucid.tensor(q) + gain.mT @ gain)
+
+    leaves = [lucid.tensor(each, requires_grad=True) for each in (a, b)]
+    result = step(*leaves)
+    np.testing.assert_allclose(result.detach().numpy(), solve(a, b, q, r), atol=1e-12)
+    weights, ways = rng.standard_normal((3, 3)), [rng.standard_normal(each.shape) for each in (a, b)]
+    gradients = lucid.autograd.grad((result * lucid.tensor(weights)).sum(), leaves)
+    one, two = (np.sum(weights * solve(a + h * ways[0], b + h * ways[1], q, r)) for h in (1e-5, -1e-5))
+    found = sum(np.sum(g.numpy() * way) for g, way in zip(gradients, ways, strict=True))
+    np.testing.assert_allclose(found, (one - two) / 2e-5, rtol=1e-6)

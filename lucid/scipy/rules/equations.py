@@ -26,9 +26,16 @@ from lucid.ops.shape.joining import cat
 from lucid.scipy.rules.products import like_operand
 from lucid.scipy.rules.recursions import in_one_dtype
 from lucid.scipy.rules.rule import Array, host, host_library, in_double, put, recorded, rule
+from lucid.tensor.numpy_calls.protocols import REMEDIES
 
 if TYPE_CHECKING:
     from lucid.tensor import Tensor
+
+for _kind in ("continuous", "discrete"):
+    REMEDIES[f"scipy.linalg.solve_{_kind}_are"] = (
+        f"solve it of values without a gradient, and take a step of Newton's from there by solve_{_kind}_lyapunov, "
+        "which has the gradient of the solution"
+    )
 
 
 def adjoint(x: Tensor) -> Any:

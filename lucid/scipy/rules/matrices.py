@@ -91,17 +91,22 @@ def solve(
     """Return ``scipy.linalg.solve``; the assumed structure of the matrix selects the triangle that is read."""
     a, b = in_lapacks(a, b)
     if assume_a in {"sym", "her", "pos", "symmetric", "hermitian", "positive definite"}:
-        half = lnp.tril(a, -1) if lower else lnp.triu(a, 1)
-        other = lnp.swapaxes(half, -1, -2)
-        line = lnp.diagonal(a, axis1=-2, axis2=-1)
-        if a.dtype.kind == "c" and assume_a not in {"sym", "symmetric"}:
-            # of a Hermitian matrix the imaginary part of the diagonal is not read either
-            other, line = lnp.conj(other), lnp.real(line)
-        unit = put(np.eye(a.shape[-1], dtype=plain(line).dtype), plain(a))
-        a = half + other + line[..., None] * unit
+        a = of_triangle(a, lower=lower, is_hermitian=assume_a not in {"sym", "symmetric"})
     elif assume_a not in {None, "gen", "general"}:
         raise NumpyCallError(f"scipy.linalg.solve: with a Tensor assume_a={assume_a!r} cannot be used: leave it out")
     return lnp.linalg.solve(lnp.swapaxes(a, -1, -2) if transposed else a, b)
+
+
+def of_triangle(a: Array, *, lower: bool, is_hermitian: bool = True) -> Any:
+    """Return the Hermitian or the symmetric matrix that has a triangle of another one."""
+    half = lnp.tril(a, -1) if lower else lnp.triu(a, 1)
+    other = lnp.swapaxes(half, -1, -2)
+    line = lnp.diagonal(a, axis1=-2, axis2=-1)
+    if a.dtype.kind == "c" and is_hermitian:
+        # the imaginary part of the diagonal is not read either
+        other, line = lnp.conj(other), lnp.real(line)
+    unit = put(np.eye(a.shape[-1], dtype=plain(line).dtype), plain(a))
+    return half + other + line[..., None] * unit
 
 
 @rule("linalg.solve_triangular")
@@ -162,26 +167,86 @@ def cho_solve(c_and_lower: tuple[Array, bool], b: Array, overwrite_b: bool = Fal
 
 @rule("linalg.eigh")
 def eigh(
-    a: Array, *, lower: bool = True, eigvals_only: bool = False, overwrite_a: bool = False, check_finite: bool = True
+    a: Array,
+    b: Array = None,
+    *,
+    lower: bool = True,
+    eigvals_only: bool = False,
+    overwrite_a: bool = False,
+    overwrite_b: bool = False,
+    check_finite: bool = True,
 ) -> Any:
-    """Return ``scipy.linalg.eigh``, of one matrix."""
-    (a,) = at_least_single(a)
-    values, vectors = lnp.linalg.eigh(a, "L" if lower else "U")
+    """Return ``scipy.linalg.eigh``, of one matrix or of the problem ``a v = w b v``."""
+    a, b = (*at_least_single(a), None) if b is None else in_lapacks(a, b)
+    if b is None:
+        values, vectors = lnp.linalg.eigh(a, "L" if lower else "U")
+    else:
+        # with b = f f^H, those of f^-1 a f^-H and f^H v
+        f = lnp.linalg.cholesky(of_triangle(b, lower=lower))
+        half = triangular_solution(f, of_triangle(a, lower=lower), 0, lower=True)
+        values, turned = lnp.linalg.eigh(triangular_solution(f, adjoint(half), 0, lower=True))
+        vectors = triangular_solution(f, turned, 2, lower=True)
     if eigvals_only:
         return values
     if not gpu.is_gpu_array(plain(a)):
         # of each vector's signs, or phases, SciPy's driver chooses another one than NumPy's
-        chosen = host_library("linalg").eigh(plain(a), lower=lower)[1]
+        chosen = host_library("linalg").eigh(plain(a), plain(b), lower=lower)[1]
         along = np.sum(np.conj(plain(vectors)) * chosen, axis=-2, keepdims=True)
         size = np.abs(along)
         vectors = vectors * np.divide(along, size, out=np.ones_like(along), where=size > 0)
     return values, vectors
 
 
+def adjoint(a: Array) -> Any:
+    """Return the conjugate transpose of matrices."""
+    return lnp.swapaxes(lnp.conj(a) if a.dtype.kind == "c" else a, -1, -2)
+
+
 @rule("linalg.eigvalsh")
-def eigvalsh(a: Array, *, lower: bool = True, overwrite_a: bool = False, check_finite: bool = True) -> Any:
-    """Return ``scipy.linalg.eigvalsh``, of one matrix."""
+def eigvalsh(
+    a: Array,
+    b: Array = None,
+    *,
+    lower: bool = True,
+    overwrite_a: bool = False,
+    overwrite_b: bool = False,
+    check_finite: bool = True,
+) -> Any:
+    """Return ``scipy.linalg.eigvalsh``, of one matrix or of the problem ``a v = w b v``."""
+    if b is not None:
+        return eigh(a, b, lower=lower, eigvals_only=True)
     return lnp.linalg.eigvalsh(*at_least_single(a), "L" if lower else "U")
+
+
+@rule("linalg.qr")
+def qr(
+    a: Array, overwrite_a: bool = False, lwork: int | None = None, mode: str = "full", check_finite: bool = True
+) -> tuple[Any, ...]:
+    """Return ``scipy.linalg.qr``; of more rows than columns ``mode="full"`` has no derivative."""
+    (a,) = at_least_single(a)
+    if mode not in {"full", "economic", "r"}:
+        raise NumpyCallError(f"scipy.linalg.qr: with a Tensor the mode can be 'full', 'economic' or 'r', got {mode!r}")
+    if mode != "r":
+        return tuple(lnp.linalg.qr(a, "complete" if mode == "full" else "reduced"))
+    r = lnp.linalg.qr(a, "r")
+    # SciPy has the zeros below it, too
+    return (lnp.pad(r, [*[(0, 0)] * (r.ndim - 2), (0, a.shape[-2] - r.shape[-2]), (0, 0)]),)
+
+
+@rule("linalg.lstsq")
+def lstsq(
+    a: Array,
+    b: Array,
+    cond: float | None = None,
+    overwrite_a: bool = False,
+    overwrite_b: bool = False,
+    check_finite: bool = True,
+    lapack_driver: str | None = None,
+) -> tuple[Any, Any, int, Any]:
+    """Return ``scipy.linalg.lstsq``, by the singular values whatever the driver."""
+    a, b = in_lapacks(a, b)
+    x, residues, rank, s = lnp.linalg.lstsq(a, b, float(np.finfo(a.dtype).eps) if cond is None else cond)
+    return x, residues[0] if b.ndim == 1 and residues.shape[0] else residues, int(rank), s
 
 
 @rule("linalg.svd")
