@@ -287,6 +287,9 @@ def test_fills_that_broadcast(rng):
         mine = interpolate.interp1d(range(5), lucid.tensor(y, requires_grad=True), "nearest", 1, True, False, fill)
         expected = theirs.interp1d(range(5), y, "nearest", 1, True, False, fill)
         np.testing.assert_array_equal(values(mine([-1, 7.0, 2])), expected([-1, 7.0, 2]))
+    places = lucid.tensor(np.arange(5.0), requires_grad=True)
+    whole = interpolate.RegularGridInterpolator((places,), np.arange(5), bounds_error=False)
+    assert np.isnan(values(whole([[7.0], [2.5]]))).tolist() == [True, False]
     leaf = lucid.tensor([9.0], dtype=lucid.float64, requires_grad=True)
     table = interpolate.interp1d(range(5), y[0, :, 0], bounds_error=False, fill_value=leaf)
     assert table(7.0).shape == ()

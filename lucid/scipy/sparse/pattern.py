@@ -142,7 +142,7 @@ class Pattern:
         return None if is_sorted else order, groups, pattern
 
     def _order_of_scipys(self, format: str) -> Array:
-        """Return the indices that sort the elements, with repeated ones in the order in which SciPy adds them."""
+        """Return the indices that sort the elements, with repeated ones in SciPy's order of addition."""
         matrix = library(None).coo_matrix((np.arange(self.count), self.places), shape=self.shape)
         # else repeated ones are added at once
         matrix.has_canonical_format = True

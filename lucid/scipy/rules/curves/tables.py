@@ -85,13 +85,13 @@ class interp1d(Interpolator):  # SciPy's name
             raise ValueError(f"fill_value: expected numbers, a pair of them, or 'extrapolate', got {fill_value!r}")
         if extrapolates and bounds_error:
             raise ValueError("Cannot extrapolate and raise at the same time.")
-        if extrapolates and self.kind in {"previous", "next"}:
+        if extrapolates:
             # before the first sample there is no previous one
-            pair = (np.nan, self._y[-1]) if self.kind == "previous" else (self._y[0], np.nan)
+            pair = {"previous": (np.nan, self._y[-1]), "next": (self._y[0], np.nan)}.get(self.kind, ())
         elif not isinstance(fill_value, tuple) or len(pair) != 2:
             pair = (fill_value, fill_value)
         # all is set at the end: what is refused changes nothing
-        self.fills: tuple[Any, ...] = () if isinstance(pair[0], str) else tuple([self._filling(each) for each in pair])
+        self.fills: tuple[Any, ...] = tuple([self._filling(each) for each in pair])
         self._fill_value: Any = fill_value
         self.extrapolates = not self.fills
         self.bounds_error = not extrapolates if bounds_error is None else bounds_error
@@ -183,13 +183,12 @@ class RegularGridInterpolator(Interpolator):
         # what is set below is kept here, and is no setting of SciPy's object
         own, self._own = self._own, None
         self.method, self.bounds_error, self.fill_value = method, bounds_error, fill_value
-        (values,) = arrays(values)
-        dtype = values.dtype
-        if fill_value is not None and not np.can_cast(arrays(fill_value)[0].dtype, dtype, "same_kind"):
-            raise ValueError(
-                f"fill_value: expected None or a value that is cast to {dtype} of the values, got {fill_value!r}"
-            )
+        dtype = arrays(values)[0].dtype
         self._dtype = dtype if dtype.kind in "fc" else np.dtype(np.float64)
+        if fill_value is not None and not np.can_cast(arrays(fill_value)[0].dtype, self._dtype, "same_kind"):
+            raise ValueError(
+                f"fill_value: expected None or a value that is cast to {self._dtype} of the values, got {fill_value!r}"
+            )
         *grid, values = in_double(*points, values)
         if len(grid) > values.ndim:
             raise ValueError(f"There are {len(grid)} point arrays, but values has {values.ndim} dimensions")
