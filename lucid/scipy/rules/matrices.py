@@ -121,7 +121,7 @@ def solve_triangular(
 ) -> Any:
     """Return ``scipy.linalg.solve_triangular``."""
     a, b = in_lapacks(a, b)
-    zeros = np.argwhere(host(a).diagonal(axis1=-2, axis2=-1) == 0)
+    zeros = np.argwhere(host(plain(a).diagonal(axis1=-2, axis2=-1)) == 0)
     if zeros.size and not unit_diagonal:
         raise LinAlgError(
             f"scipy.linalg.solve_triangular: the matrix is singular: element {zeros[0, -1]} of its diagonal is zero"
