@@ -27,7 +27,10 @@ if TYPE_CHECKING:
 
     from lucid.tensor import Tensor
 
-__all__ = ["dirichlet_from", "gamma_share", "lgamma_rise", "log_gamma_density", "standard_gamma"]
+__all__ = [
+    "digamma_rise", "dirichlet_from", "fall", "gamma_entropy", "gamma_share", "lgamma_bend", "lgamma_rise",
+    "log_gamma_density", "standard_gamma",
+]  # fmt: skip
 
 # From here on four terms of Stirling's series are exact to the last place.
 LARGE = 30.0
@@ -125,6 +128,48 @@ def lgamma_rise(alpha: Tensor, step: Tensor) -> Tensor:
     return where(large, far, lgamma(low + where(large, 1.0, step)) - lgamma(low))
 
 
+def _digamma_rest(a: Tensor) -> Any:
+    """Return the series of ``log(a) - 1 / (2 * a) - digamma(a)`` for a large a."""
+    inverse = 1 / a.square()
+    return (1 / 12 - (1 / 120 - (1 / 252 - 1 / 240 * inverse) * inverse) * inverse) * inverse
+
+
+def digamma_rise(alpha: Tensor, step: Tensor) -> Tensor:
+    """Return ``digamma(alpha + step) - digamma(alpha)``, step of 0 or more, with digits that both have lost."""
+    large = alpha > LARGE
+    a, low = where(large, alpha, LARGE), where(large, 1.0, alpha)
+    far = (step / a).log1p() + 0.5 * step / (a * (a + step)) + _digamma_rest(a) - _digamma_rest(a + step)
+    return where(large, far, digamma(low + step) - digamma(low))
+
+
+def gamma_entropy(alpha: Tensor) -> Tensor:
+    """Return the entropy of gamma variates of rate 1, of a large alpha by Stirling's series as well."""
+    large = alpha > LARGE
+    a, low = where(large, alpha, LARGE), where(large, 1.0, alpha)
+    far = 0.5 * ((2 * math.pi * a).log() + 1 - 1 / a) + _stirling(a) + (a - 1) * _digamma_rest(a)
+    return where(large, far, low + lgamma(low) + (1 - low) * digamma(low))
+
+
+def lgamma_bend(alpha: Tensor, step: Tensor) -> Tensor:
+    """Return ``lgamma(alpha + step) - lgamma(alpha) - step * digamma(alpha)``."""
+    large = (alpha > LARGE) & (alpha + step > LARGE)
+    a, by = where(large, alpha, LARGE), where(large, step, 1.0)
+    by_slope = by * (0.5 / a + _digamma_rest(a))
+    far = (by - 0.5) * (by / a).log1p() - a * fall(by / a) + _stirling(a + by) - _stirling(a) + by_slope
+    low, by = where(large, 1.0, alpha), where(large, 1.0, step)
+    return where(large, far, lgamma(low + by) - lgamma(low) - by * digamma(low))
+
+
+def fall(x: Tensor) -> Tensor:
+    """Return ``x - log(1 + x)``, with digits that both have lost if x is small."""
+    near = x.abs() < 0.01
+    small = where(near, x, 0.0)
+    terms: Any = 1 / 10
+    for k in range(9, 1, -1):
+        terms = 1 / k - small * terms
+    return where(near, small.square() * terms, x - where(near, 0.0, x).log1p())
+
+
 def log_gamma_density(alpha: Tensor, z: Tensor) -> Tensor:
     """Return the logarithm of the density of a gamma variate at z of 0 or more.
 
@@ -134,13 +179,7 @@ def log_gamma_density(alpha: Tensor, z: Tensor) -> Tensor:
     large = alpha > LARGE
     a = where(large, alpha, LARGE)
     away = (where(large, z, LARGE) - a) / a
-    near = away.abs() < 0.01
-    small = where(near, away, 0.0)
-    terms: Any = 1 / 10
-    for k in range(9, 1, -1):
-        terms = 1 / k - small * terms
-    fall = where(near, small.square() * terms, away - where(near, 0.0, away).log1p())
-    far = -(a - 1) * fall - away - 0.5 * (2 * math.pi * a).log() - _stirling(a)
+    far = -(a - 1) * fall(away) - away - 0.5 * (2 * math.pi * a).log() - _stirling(a)
     b = where(large, 1.0, alpha)
     return where(large, far, xlogy(b - 1, z) - z - lgamma(b))
 

@@ -15,7 +15,7 @@ from lucid.distributions.families.location import Cauchy, Gumbel, Laplace
 from lucid.distributions.families.multivariate import LowRankMultivariateNormal, MultivariateNormal
 from lucid.distributions.families.normal import HalfNormal, Normal
 from lucid.distributions.families.trials import Bernoulli, Binomial, Geometric, Poisson
-from lucid.distributions.implicit import lgamma_rise
+from lucid.distributions.implicit import fall, lgamma_bend
 from lucid.distributions.kl import kl_divergence, register_kl
 from lucid.distributions.utils import euler_constant, sum_rightmost
 from lucid.ops.activation.sigmoid import softplus
@@ -88,9 +88,8 @@ def _uniform(p: Uniform, q: Uniform) -> Tensor:
 
 @register_kl(Gamma, Gamma)
 def _gamma(p: Gamma, q: Gamma) -> Tensor:
-    shape = lgamma_rise(p.concentration, q.concentration - p.concentration)
-    shape = shape + (p.concentration - q.concentration) * digamma(p.concentration)
-    return q.concentration * (p.rate / q.rate).log() + shape + (q.rate - p.rate) * (p.concentration / p.rate)
+    step, ratio = q.concentration - p.concentration, (q.rate - p.rate) / p.rate
+    return lgamma_bend(p.concentration, step) + q.concentration * fall(ratio) - step * ratio
 
 
 @register_kl(Dirichlet, Dirichlet)
@@ -154,8 +153,8 @@ def _geometric(p: Geometric, q: Geometric) -> Tensor:
 def _poisson(p: Poisson, q: Poisson) -> Tensor:
     # as q can have a rate of 0 where p has
     none = p.rate == 0
-    ratio = where(none, 1.0, p.rate) / where(none, 1.0, q.rate)
-    return p.rate * ratio.log() - p.rate + q.rate
+    rate = where(none, 1.0, p.rate)
+    return where(none, q.rate - p.rate, rate * fall((where(none, 1.0, q.rate) - rate) / rate))
 
 
 @register_kl(Categorical, Categorical)

@@ -69,9 +69,10 @@ class Uniform(Distribution):
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         drawn = self.low + (self.high - self.low) * self._uniform(sample_shape, self.low)
-        # a sum that is rounded up to the end is the last number before it, with the slope of the sum
+        # a sum that is rounded up to the end is the last number before it, with the slope of the sum; half a step is
+        # a tie where a power of two ends a negative range
         end = self.high.detach()
-        last = end - end.abs() * (0.5 * finfo(end.dtype).eps)
+        last = end - end.abs() * (0.75 * finfo(end.dtype).eps)
         return drawn - (drawn.detach() - last).clamp(min=0)
 
     def log_prob(self, value: Tensor) -> Tensor:

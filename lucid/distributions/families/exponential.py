@@ -274,7 +274,9 @@ class GeneralizedPareto(Distribution):
 
     @property
     def mode(self) -> Tensor:
-        return self.loc
+        # of these the density grows to the end
+        grows = self.concentration < -1
+        return where(grows, self.loc - self.scale / where(grows, self.concentration, -1.0), self.loc)
 
     @property
     def variance(self) -> Tensor:

@@ -102,7 +102,11 @@ class HalfCauchy(Half):
         return 2 / math.pi * (value / self.scale).atan()
 
     def icdf(self, value: Tensor) -> Tensor:
-        return self.scale * (math.pi / 2 * self._validate_share(value)).tan()
+        value = self._validate_share(value)
+        above = value > 0.5
+        # from the nearer end on, as 1 has few digits less than the share
+        tail = (math.pi / 2 * where(above, 1 - value, value)).tan()
+        return self.scale * where(above, 1 / where(above, tail, 1.0), tail)
 
     @property
     def mean(self) -> Tensor:
