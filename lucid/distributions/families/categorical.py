@@ -7,11 +7,13 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.modes.state import no_grad
+from lucid.base.limits import finfo
 from lucid.distributions import constraints
 from lucid.distributions.distribution import Distribution
 from lucid.distributions.families.trials import Binomial, Chances
 from lucid.distributions.utils import lazy_property, logits_to_probs, named_tensors, probs_to_logits
 from lucid.errors import ArgumentError, SettingError
+from lucid.ops.activation.softmax import log_softmax
 from lucid.ops.creation.ranges import arange, eye
 from lucid.ops.creation.sampling import multinomial
 from lucid.ops.elementwise.selection import where
@@ -71,7 +73,7 @@ class Categorical(Chances):
         (param,) = named_tensors(name, {"logits": logits} if probs is None else {"probs": probs})
         if param.dim() < 1 or not param.shape[-1]:
             raise SettingError(f"{name}: expected at least one dimension, with events, got shape {tuple(param.shape)}")
-        self._num_events = param.shape[-1]
+        self._num_events, self._by_logits = param.shape[-1], probs is None
         # looked at before they are normalised, so that a message shows what was given
         super().__init__(param.shape[:-1], validate_args=validate_args)
         if logits is None:
@@ -284,15 +286,24 @@ class Multinomial(OfCategorical):
 
     def log_prob(self, value: Tensor) -> Tensor:
         value = self._validate_sample(value)
-        logits, value = broadcast_tensors(self.logits, value)
-        sure = (value == 0) & (logits == -math.inf)
-        powers = where(sure, 0.0, logits) * value
-        return lgamma(value.sum(-1) + 1) - lgamma(value + 1).sum(-1) + powers.sum(-1)
+        # large logarithms cancel
+        logits, counts = broadcast_tensors(self._wide_logits(), value.double())
+        sure = (counts == 0) & (logits == -math.inf)
+        powers = where(sure, 0.0, logits) * counts
+        return (lgamma(counts.sum(-1) + 1) - lgamma(counts + 1).sum(-1) + powers.sum(-1)).to(value.dtype)
 
     def entropy(self) -> Tensor:
         n = self.total_count
-        own = n * self._categorical.entropy() - math.lgamma(n + 1)
-        each = Binomial(n, probs=self.probs, validate_args=False)
+        logits = self._wide_logits()
+        own = n * Categorical(logits=logits, validate_args=False).entropy() - math.lgamma(n + 1)
+        each = Binomial(n, probs=logits.exp(), validate_args=False)
         counts = each.enumerate_support(expand=False)[1:]
         lost = (each.log_prob(counts).exp() * lgamma(counts + 1)).sum((0, -1)) if n else 0.0
-        return own + lost
+        return (own + lost).to(self._param.dtype)
+
+    def _wide_logits(self) -> Tensor:
+        """Return the logarithms of the probabilities with the digits of float64."""
+        given = self._categorical
+        if given._by_logits:  # noqa: SLF001 - its own  # pyright: ignore[reportPrivateUsage]
+            return log_softmax(given.logits.double(), -1)
+        return log_softmax(given.probs.double().clamp(min=finfo(given.probs.dtype).tiny).log(), -1)

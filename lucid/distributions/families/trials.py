@@ -10,7 +10,7 @@ from lucid.base.limits import finfo
 from lucid.distributions import constraints
 from lucid.distributions.distribution import Distribution, ExponentialFamily
 from lucid.distributions.implicit import log_gamma_density
-from lucid.distributions.utils import lazy_property, logits_to_probs, named_tensors, probs_to_logits
+from lucid.distributions.utils import lazy_property, log_chances, logits_to_probs, named_tensors, probs_to_logits
 from lucid.errors import SettingError
 from lucid.ops.activation.sigmoid import logsigmoid, sigmoid, softplus
 from lucid.ops.base.promotion import promote_to_tensors
@@ -86,9 +86,14 @@ class Odds(Chances):
         """The probability of failure, with its own digits near 0."""
         return sigmoid(-self.logits) if self._by_logits else 1 - self.probs
 
-    def _log_chance(self, wins: Any, losses: Any) -> Tensor:
-        """Return ``wins * log(p) + losses * log(1 - p)``."""
-        return _times_log(wins, self.logits) + _times_log(losses, -self.logits)
+    def _log_chance(self, wins: Any, losses: Any, wide: bool = False) -> Tensor:
+        """Return ``wins * log(p) + losses * log(1 - p)``, by float64 if `wide`."""
+        if self._by_logits:
+            logits = self.logits.double() if wide else self.logits
+            return _times_log(wins, logits) + _times_log(losses, -logits)
+        # not by the logits, which have no slope at the ends
+        won, lost = log_chances(self.probs, wide)
+        return wins * won + losses * lost
 
     def _counted(self, most: int, expand: bool) -> Tensor:
         """Return the whole numbers up to one, for each element of the batch or once."""
@@ -141,6 +146,8 @@ class Bernoulli(Odds, ExponentialFamily):
 
     def log_prob(self, value: Tensor) -> Tensor:
         value = self._validate_sample(value)
+        if not self._by_logits:
+            return self._drawn(value, self._log_chance(value, 1 - value))
         logits, wanted = broadcast_tensors(*promote_to_tensors(self._finite_logits(), value))
         return self._drawn(value, -binary_cross_entropy_with_logits(logits, wanted, reduction="none"))
 
@@ -209,9 +216,10 @@ class Binomial(Odds):
 
     def log_prob(self, value: Tensor) -> Tensor:
         value = self._validate_sample(value)
-        n = self.total_count
-        ways = lgamma(n + 1) - lgamma(value + 1) - lgamma(n - value + 1)
-        return self._drawn(value, ways + self._log_chance(value, n - value))
+        # large logarithms cancel
+        n, k = self.total_count.double(), value.double()
+        ways = lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1)
+        return self._drawn(value, (ways + self._log_chance(k, n - k, wide=True)).to(value.dtype))
 
     def entropy(self) -> Tensor:
         logs = self.log_prob(self.enumerate_support(expand=False))
@@ -269,9 +277,9 @@ class Geometric(Odds):
         value = self._validate_sample(value)
         return self._drawn(value, self._log_chance(1.0, value))
 
-    def _log_chance(self, wins: Any, losses: Any) -> Tensor:
+    def _log_chance(self, wins: Any, losses: Any, wide: bool = False) -> Tensor:
         if self._by_logits:
-            return super()._log_chance(wins, losses)
+            return super()._log_chance(wins, losses, wide)
         return xlogy(wins, self.probs) + xlog1py(losses, -self.probs)
 
     def entropy(self) -> Tensor:
@@ -326,10 +334,11 @@ class NegativeBinomial(Odds):
 
     def log_prob(self, value: Tensor) -> Tensor:
         value = self._validate_sample(value)
-        n = self.total_count
-        chance = self._log_chance(value, n)
-        ways = lgamma(n + value) - lgamma(1 + value) - lgamma(n)
-        return self._drawn(value, chance + where(n + value == 0, 0.0, ways))
+        # large logarithms cancel
+        n, k = self.total_count.double(), value.double()
+        none = n + k == 0
+        ways = lgamma(where(none, 1.0, n + k)) - lgamma(1 + k) - lgamma(where(none, 1.0, n))
+        return self._drawn(value, (ways + self._log_chance(k, n, wide=True)).to(value.dtype))
 
 
 class Poisson(ExponentialFamily):

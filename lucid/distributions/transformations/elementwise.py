@@ -9,7 +9,7 @@ from lucid.arguments import unfit
 from lucid.base.limits import finfo
 from lucid.distributions import constraints
 from lucid.distributions.transformations.base import Transform
-from lucid.distributions.utils import is_whole, sum_rightmost, tensor_or_number
+from lucid.distributions.utils import count_of, is_whole, sum_rightmost, tensor_or_number
 from lucid.ops.activation.sigmoid import sigmoid, softplus
 from lucid.ops.base.dims import common_shape
 from lucid.ops.base.promotion import promote_to_tensors
@@ -229,7 +229,8 @@ class AffineTransform(Transform):
 
     def __init__(self, loc: Tensor | float, scale: Tensor | float, event_dim: int = 0, cache_size: int = 0) -> None:
         super().__init__(cache_size)
-        self.loc, self.scale, self._event_dim = _number(loc, "loc"), _number(scale, "scale"), event_dim
+        self.loc, self.scale = _number(loc, "loc"), _number(scale, "scale")
+        self._event_dim = count_of("AffineTransform: event_dim", event_dim)
 
     @property
     def event_dim(self) -> int:
