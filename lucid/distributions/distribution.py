@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from lucid.arguments import unfit
@@ -20,11 +20,11 @@ from lucid.tensor import Tensor
 from lucid.tensor.layout import Size
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from lucid.distributions.constraints import Constraint
 
-__all__ = ["Distribution", "ExponentialFamily"]
+__all__ = ["Distribution", "ExponentialFamily", "Symmetric"]
 
 
 class Distribution:
@@ -222,6 +222,14 @@ class Distribution:
         """Return the quantiles of these probabilities, the inverse of `cdf`."""
         raise self._none("icdf")
 
+    def _above(self, value: Tensor) -> Tensor:
+        """Return the probability of draws above a value, with the digits of small ones where a family has them."""
+        return 1 - self.cdf(value)
+
+    def _icdf_above(self, share: Tensor) -> Tensor:
+        """Return the inverse of `_above`."""
+        return self.icdf(1 - share)
+
     def entropy(self) -> Tensor:
         """Return the entropy, in nats."""
         raise self._none("entropy")
@@ -268,6 +276,9 @@ class Distribution:
 
     def _extended_shape(self, sample_shape: Sequence[int] = ()) -> Size:
         """Return the shape of draws."""
+        if isinstance(sample_shape, Iterator):
+            # a family may need it twice
+            raise unfit(sample_shape, "a sequence of sizes, as tuple(sizes) of an iterator, which is read once")
         shape = tuple(sample_shape) if isinstance(sample_shape, Iterable) else sample_shape
         return Size((*sizes_in((shape,)), *self._batch_shape, *self._event_shape))
 
@@ -297,6 +308,20 @@ class Distribution:
         parameters = {name: vars(self)[name] for name in self._constraints() if name in vars(self)}
         words = (f"{name}: {value if value.numel() == 1 else value.shape}" for name, value in parameters.items())
         return f"{type(self).__name__}({', '.join(words)})"
+
+
+class Symmetric:
+    """Part of families that are symmetric about `loc`."""
+
+    loc: Tensor
+    cdf: Callable[[Tensor], Tensor]
+    icdf: Callable[[Tensor], Tensor]
+
+    def _above(self, value: Tensor) -> Tensor:
+        return self.cdf(2 * self.loc - value)
+
+    def _icdf_above(self, share: Tensor) -> Tensor:
+        return 2 * self.loc - self.icdf(share)
 
 
 class ExponentialFamily(Distribution):

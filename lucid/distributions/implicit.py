@@ -259,22 +259,24 @@ class _DirichletFrom(Function):
 
 
 class _GammaShare(Function):
-    """The share of gamma variates of rate 1 below z."""
+    """The share of gamma variates of rate 1 below z, or above it."""
 
     @staticmethod
-    def forward(ctx: Any, alpha: Tensor, z: Tensor) -> Tensor:
+    def forward(ctx: Any, alpha: Tensor, z: Tensor, above: bool) -> Tensor:
         ctx.save_for_backward(alpha, z)
+        ctx.above = above
         a, at = alpha.double(), z.double()
         inside = (at > 0) & (at < math.inf)
         at = where(inside, at, 1.0)
         upper, part, _ = _gamma_sides(a, at)
         part = part * at * log_gamma_density(a, at).exp()
-        share = where(inside, where(upper, 1 - part, part), where(z > 0, 1.0, z.double() * 0.0))
+        end = where(z > 0, 1.0, z.double() * 0.0)
+        share = where(inside, where(upper ^ above, 1 - part, part), 1 - end if above else end)
         return share.to(z.dtype)
 
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Any) -> Any:
-        (grad_output,) = grad_outputs
+        grad_output = -grad_outputs[0] if ctx.above else grad_outputs[0]
         alpha, z = ctx.saved_tensors
         by_alpha = by_z = None
         if ctx.needs_input_grad[0]:
@@ -287,7 +289,7 @@ class _GammaShare(Function):
             inside = (z >= 0) & (z < math.inf)
             density = log_gamma_density(alpha, where(inside, z, 1.0)).exp()
             by_z = grad_output * where(inside, density, 0.0)
-        return by_alpha, by_z
+        return by_alpha, by_z, None
 
 
 def standard_gamma(alpha: Tensor) -> Tensor:
@@ -300,7 +302,7 @@ def dirichlet_from(concentration: Tensor) -> Tensor:
     return _DirichletFrom.apply(concentration)
 
 
-def gamma_share(alpha: Tensor, z: Tensor) -> Tensor:
-    """Return the regularised lower incomplete gamma function, with gradients by both."""
+def gamma_share(alpha: Tensor, z: Tensor, above: bool = False) -> Tensor:
+    """Return the regularised lower incomplete gamma function, or the upper one, with gradients by both."""
     alpha, z = broadcast_tensors(alpha, z)
-    return _GammaShare.apply(alpha, z)
+    return _GammaShare.apply(alpha, z, above)

@@ -158,15 +158,11 @@ def _poisson(p: Poisson, q: Poisson) -> Tensor:
 
 
 @register_kl(Categorical, Categorical)
+@register_kl(OneHotCategorical, OneHotCategorical)
 def _categorical(p: Any, q: Any) -> Tensor:
     none = p.probs == 0
     each = p.probs * where(none, 0.0, p.logits - q.logits)
     return where(~none & (q.probs == 0), math.inf, each).sum(-1)
-
-
-@register_kl(OneHotCategorical, OneHotCategorical)
-def _one_hot(p: OneHotCategorical, q: OneHotCategorical) -> Tensor:
-    return _categorical(p, q)
 
 
 # ---- normal vectors ----

@@ -88,6 +88,12 @@ class Uniform(Distribution):
         value = self._validate_share(value)
         return self.low + (self.high - self.low) * value
 
+    def _above(self, value: Tensor) -> Tensor:
+        return ((self.high - value) / (self.high - self.low)).clamp(0, 1)
+
+    def _icdf_above(self, share: Tensor) -> Tensor:
+        return self.high - (self.high - self.low) * share
+
     def entropy(self) -> Tensor:
         return (self.high - self.low).log()
 
@@ -154,10 +160,6 @@ class ContinuousBernoulli(Odds, ExponentialFamily):
     def variance(self) -> Tensor:
         near, small, a, share = self._apart(self._slope())
         return where(near, _even(small, lambda k: 2 * k - 1), (1 / a).square() - share * (1 + share))
-
-    @property
-    def stddev(self) -> Tensor:
-        return self.variance.sqrt()
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         return self._quantile(self._uniform(sample_shape, self.logits))

@@ -20,9 +20,11 @@ from lucid.ops.reduction.norms import logsumexp
 from lucid.tensor import Tensor
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from lucid.distributions.constraints import Constraint
+
+    _Side = Callable[[Tensor], Tensor]
 
 __all__ = ["Half", "Independent", "MixtureSameFamily", "TransformedDistribution"]
 
@@ -74,8 +76,8 @@ class Independent(Distribution):
     @constraints.dependent_property
     def support(self) -> Any:
         """That of the base, in all of these dimensions."""
-        count = self.reinterpreted_batch_ndims
-        return constraints.independent(self.base_dist.support, count) if count else self.base_dist.support
+        count, base = self.reinterpreted_batch_ndims, self.base_dist.support
+        return constraints.independent(base, count) if count and not constraints.is_dependent(base) else base
 
     @property
     def mean(self) -> Tensor:
@@ -96,6 +98,9 @@ class Independent(Distribution):
         return self.base_dist.rsample(sample_shape)
 
     def log_prob(self, value: Tensor) -> Tensor:
+        if "_validate_args" in vars(self):
+            # by default the base looks at them, by its own setting
+            value = self._validate_sample(value)
         return sum_rightmost(self.base_dist.log_prob(value), self.reinterpreted_batch_ndims)
 
     def entropy(self) -> Tensor:
@@ -142,9 +147,14 @@ class TransformedDistribution(Distribution):
             raise ShapeError(f"{title}: expected a base of at least {taken} dimensions, got shape {shape}")
         transformed = tuple(transform.forward_shape(shape))
         wide = tuple(transform.inverse_shape(transformed))
-        if wide != shape:
-            base = base.expand(wide[: len(wide) - len(base.event_shape)])
         own = len(base.event_shape)
+        if wide[len(wide) - own :] != tuple(base.event_shape):
+            raise ShapeError(
+                f"{title}: expected transforms that keep the shape of a draw of the base, {tuple(base.event_shape)}, "
+                f"got some that widen it to {wide[len(wide) - own :]}, of repeated numbers; use a base of that shape"
+            )
+        if wide != shape:
+            base = base.expand(wide[: len(wide) - own])
         if taken > own:
             base = Independent(base, taken - own)
         self.base_dist = base
@@ -195,36 +205,57 @@ class TransformedDistribution(Distribution):
         # each element of an event has its part in the determinant; a value of its shape stays the one in a cache
         y = value if value.shape == (*batch, *event) else value.expand(*batch, *event)
         dims, total = len(event), 0.0
+        support = self.base_dist._known_support()  # noqa: SLF001 - one of its own kind
+        counted = support is not None and support.is_discrete
         for transform in reversed(self.transforms):
             x = transform.inv(y)
             dims += transform.domain.event_dim - transform.codomain.event_dim
-            term = transform.log_abs_det_jacobian(x, y)
-            total, y = total - sum_rightmost(term, dims - transform.domain.event_dim), x
+            if not counted:
+                # a probability stays what it is, a density does not
+                term = transform.log_abs_det_jacobian(x, y)
+                total = total - sum_rightmost(term, dims - transform.domain.event_dim)
+            y = x
         logs = total + sum_rightmost(self.base_dist.log_prob(y), dims - len(self.base_dist.event_shape))
         return logs if self.event_shape else self._drawn(value, logs)
 
-    def _turned(self, value: Tensor) -> Tensor:
-        """Return shares reflected to the other side if the transforms decrease."""
+    def _turned(self, rising: _Side, falling: _Side, value: Tensor, share: bool = False) -> Tensor:
+        """Return what one function of a value, or of a share, gives, or another where the transforms fall."""
         sign: Any = 1
         for transform in self.transforms:
             sign = sign * transform.sign
-        if isinstance(sign, Tensor):
-            return where(sign < 0, 1 - value, value)
-        return 1 - value if sign < 0 else value
+        if not isinstance(sign, Tensor):
+            return falling(value) if sign < 0 else rising(value)
+        falls = sign < 0
+        if not share:
+            return where(falls, falling(value), rising(value))
+        # no function of both sides has a slope at both ends
+        return where(falls, falling(where(falls, value, 0.5)), rising(where(falls, 0.5, value)))
 
     def cdf(self, value: Tensor) -> Tensor:
+        base = self.base_dist
+        return self._turned(base.cdf, base._above, self._untransformed(value))  # noqa: SLF001 - one of its own kind
+
+    def _above(self, value: Tensor) -> Tensor:
+        base = self.base_dist
+        return self._turned(base._above, base.cdf, self._untransformed(value))  # noqa: SLF001 - one of its own kind
+
+    def _untransformed(self, value: Tensor) -> Tensor:
+        """Return the value of the base for one whose share is asked for."""
         value = self._bounded(self._beside(value))
         for transform in reversed(self.transforms):
             value = transform.inv(value)
         # a base that a family makes for itself looks at nothing
         if not constraints.is_dependent(self.base_dist.support):
             self._check("values before the transforms", value, self.base_dist.support)
-        self.base_dist._validate_sample(value)  # noqa: SLF001 - a distribution of its own
-        return self._turned(self.base_dist.cdf(value))
+        return self.base_dist._validate_sample(value)  # noqa: SLF001 - a distribution of its own
 
     def icdf(self, value: Tensor) -> Tensor:
-        value = self._validate_share(value)
-        return self._through(self.base_dist.icdf(self._turned(value)))
+        base, value = self.base_dist, self._validate_share(value)
+        return self._through(self._turned(base.icdf, base._icdf_above, value, share=True))  # noqa: SLF001 - its own kind
+
+    def _icdf_above(self, share: Tensor) -> Tensor:
+        base = self.base_dist
+        return self._through(self._turned(base._icdf_above, base.icdf, share, share=True))  # noqa: SLF001 - its own kind
 
 
 class Half(TransformedDistribution):
@@ -247,6 +278,12 @@ class Half(TransformedDistribution):
     def log_prob(self, value: Tensor) -> Tensor:
         value = self._validate_sample(value)
         return where(value >= 0, self.base_dist.log_prob(value) + math.log(2), -math.inf)
+
+    def _above(self, value: Tensor) -> Tensor:
+        return 2 * self.base_dist._above(self._bounded(value))  # noqa: SLF001 - one of its own kind
+
+    def _icdf_above(self, share: Tensor) -> Tensor:
+        return self.base_dist._icdf_above(0.5 * share)  # noqa: SLF001 - one of its own kind
 
     def entropy(self) -> Tensor:
         return self.base_dist.entropy() - math.log(2)
@@ -350,6 +387,10 @@ class MixtureSameFamily(Distribution):
             raise self._none("cdf", ": its components draw vectors")
         value = self._beside(value)
         return (self._component_distribution.cdf(self._pad(value)) * self._mixture_distribution.probs).sum(-1)
+
+    def _above(self, value: Tensor) -> Tensor:
+        each = self._component_distribution._above(self._pad(value))  # noqa: SLF001 - one of its own kind
+        return (each * self._mixture_distribution.probs).sum(-1)
 
     def log_prob(self, value: Tensor) -> Tensor:
         value = self._validate_sample(value)

@@ -82,6 +82,12 @@ class Exponential(ExponentialFamily):
         value = self._validate_share(value)
         return -(-value).log1p() / self.rate
 
+    def _above(self, value: Tensor) -> Tensor:
+        return (-self.rate * self._bounded(value)).exp()
+
+    def _icdf_above(self, share: Tensor) -> Tensor:
+        return -share.log() / self.rate
+
     def entropy(self) -> Tensor:
         return 1 - self.rate.log()
 
@@ -265,6 +271,12 @@ class GeneralizedPareto(Distribution):
     def icdf(self, value: Tensor) -> Tensor:
         value = self._validate_share(value)
         return self._beyond(-(-value).log1p())
+
+    def _above(self, value: Tensor) -> Tensor:
+        return self.log_survival_function(value).exp()
+
+    def _icdf_above(self, share: Tensor) -> Tensor:
+        return self._beyond(-share.log())
 
     @property
     def mean(self) -> Tensor:

@@ -78,6 +78,9 @@ class Gamma(ExponentialFamily):
         value = self._bounded(self._validate_sample(value))
         return gamma_share(self.concentration, self.rate * value)
 
+    def _above(self, value: Tensor) -> Tensor:
+        return gamma_share(self.concentration, self.rate * self._bounded(value), above=True)
+
     def entropy(self) -> Tensor:
         return gamma_entropy(self.concentration) - self.rate.log()
 

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from lucid.distributions import constraints
-from lucid.distributions.distribution import Distribution
+from lucid.distributions.distribution import Distribution, Symmetric
 from lucid.distributions.families.composed import Half, TransformedDistribution
 from lucid.distributions.families.exponential import Exponential
 from lucid.distributions.transformations.elementwise import AbsTransform, AffineTransform, ExpTransform
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["Cauchy", "Gumbel", "HalfCauchy", "Laplace"]
 
 
-class _Located(Distribution):
+class _Located(Symmetric, Distribution):
     """The base of distributions shifted by `loc` and stretched by a positive `scale`."""
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}

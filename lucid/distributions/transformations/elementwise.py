@@ -114,8 +114,7 @@ class PowerTransform(Transform):
     def forward_shape(self, shape: Sequence[int]) -> Size:
         return _broadcast(shape, self.exponent)
 
-    def inverse_shape(self, shape: Sequence[int]) -> Size:
-        return _broadcast(shape, self.exponent)
+    inverse_shape = forward_shape
 
 
 class SigmoidTransform(Transform):
@@ -130,7 +129,7 @@ class SigmoidTransform(Transform):
 
     domain, codomain = constraints.real, constraints.unit_interval
     bijective, sign = True, +1
-    _settings = ()
+    _settings, _takes_whole = (), False
 
     @staticmethod
     def _inside(y: Tensor) -> Tensor:
@@ -160,7 +159,7 @@ class SoftplusTransform(Transform):
 
     domain, codomain = constraints.real, constraints.positive
     bijective, sign = True, +1
-    _settings = ()
+    _settings, _takes_whole = (), False
 
     def _call(self, x: Tensor) -> Tensor:
         return softplus(x)
@@ -266,8 +265,7 @@ class AffineTransform(Transform):
     def forward_shape(self, shape: Sequence[int]) -> Size:
         return _broadcast(shape, self.loc, self.scale)
 
-    def inverse_shape(self, shape: Sequence[int]) -> Size:
-        return _broadcast(shape, self.loc, self.scale)
+    inverse_shape = forward_shape
 
 
 class CumulativeDistributionTransform(Transform):
