@@ -223,7 +223,8 @@ class Distribution:
         raise self._none("icdf")
 
     def _above(self, value: Tensor) -> Tensor:
-        """Return the probability of draws above a value, with the digits of small ones where a family has them."""
+        """Return the probability of draws above a value."""
+        # families with a formula of small ones have their own
         return 1 - self.cdf(value)
 
     def _icdf_above(self, share: Tensor) -> Tensor:

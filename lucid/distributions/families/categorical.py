@@ -303,7 +303,7 @@ class Multinomial(OfCategorical):
 
     def _wide_logits(self) -> Tensor:
         """Return the logarithms of the probabilities with the digits of float64."""
-        given = self._categorical
-        if given._by_logits:  # noqa: SLF001 - its own  # pyright: ignore[reportPrivateUsage]
-            return log_softmax(given.logits.double(), -1)
-        return log_softmax(given.probs.double().clamp(min=finfo(given.probs.dtype).tiny).log(), -1)
+        choice = self._categorical
+        if choice._by_logits:  # noqa: SLF001 - its own  # pyright: ignore[reportPrivateUsage]
+            return log_softmax(choice.logits.double(), -1)
+        return log_softmax(choice.probs.double().clamp(min=finfo(choice.probs.dtype).tiny).log(), -1)

@@ -219,7 +219,7 @@ class TransformedDistribution(Distribution):
         return logs if self.event_shape else self._drawn(value, logs)
 
     def _turned(self, rising: _Side, falling: _Side, value: Tensor, share: bool = False) -> Tensor:
-        """Return what one function of a value, or of a share, gives, or another where the transforms fall."""
+        """Return one function of a value, or of a share, if the transforms rise, and another if they fall."""
         sign: Any = 1
         for transform in self.transforms:
             sign = sign * transform.sign
@@ -240,7 +240,7 @@ class TransformedDistribution(Distribution):
         return self._turned(base._above, base.cdf, self._untransformed(value))  # noqa: SLF001 - one of its own kind
 
     def _untransformed(self, value: Tensor) -> Tensor:
-        """Return the value of the base for one whose share is asked for."""
+        """Return the value before the transforms, in the support of the base."""
         value = self._bounded(self._beside(value))
         for transform in reversed(self.transforms):
             value = transform.inv(value)
