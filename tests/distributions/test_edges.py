@@ -34,6 +34,73 @@ def test_shares_of_gamma_variates_of_large_shapes(alpha):
     np.testing.assert_allclose(slope.cpu().numpy() * root, (ends[0] - ends[1]) / 2e-3, rtol=1e-4)
 
 
+LARGE_ONES = np.array([2.5, 29.0, 31.0, 40.0, 1e4, 1e6, 1e8])
+
+
+@pytest.mark.parametrize(("dtype", "close"), [(lucid.float32, 2e-6), (lucid.float64, 1e-12)])
+def test_entropies_of_large_parameters(dtype, close):
+    """They are SciPy's, whose asymptotic series begin somewhere else; so are divergences that are made of them."""
+    a = of(LARGE_ONES, dtype)
+    gamma = 0.5 * np.log(2 * np.pi * np.e * LARGE_ONES) - 1 / (3 * LARGE_ONES) - 1 / (12 * LARGE_ONES**2)
+    gamma = np.where(LARGE_ONES < 1e3, stats.gamma(LARGE_ONES).entropy(), gamma)
+    np.testing.assert_allclose(d.Gamma(a, 1.0).entropy().cpu().numpy(), gamma, rtol=close, atol=close)
+    inverse = gamma - 2 * special.digamma(LARGE_ONES)
+    np.testing.assert_allclose(d.InverseGamma(a, 1.0).entropy().cpu().numpy(), inverse, rtol=close, atol=close)
+    student = np.where(LARGE_ONES < 50, stats.t(LARGE_ONES).entropy(), stats.norm.entropy() + 1 / LARGE_ONES)
+    close_to = max(close, 3e-9)
+    np.testing.assert_allclose(d.StudentT(a).entropy().cpu().numpy(), student, rtol=close_to, atol=close_to)
+    found = d.kl_divergence(d.Gamma(of(1e6, dtype), 1.0), d.Normal(of(1e6, dtype), 1e3)).item()
+    assert found == pytest.approx(1e-6 / 3, abs=2e-6 if dtype is lucid.float32 else 1e-11)
+
+
+@pytest.mark.parametrize("name", ["Gamma", "InverseGamma", "StudentT"])
+def test_derivatives_of_entropies_of_large_parameters(name):
+    """On either side of the parameter from which on series are taken, and far beyond."""
+    a = of([5.0, 29.9, 30.1, 59.0, 61.0, 1e3], requires_grad=True)
+    make = {
+        "Gamma": lambda a: d.Gamma(a, 1.0),
+        "InverseGamma": lambda a: d.InverseGamma(a, 1.0),
+        "StudentT": d.StudentT,
+    }
+    assert gradcheck(lambda a: make[name](a).entropy(), (a,))
+    assert gradgradcheck(lambda a: make[name](a).entropy(), (a,))
+
+
+@pytest.mark.parametrize("dtype", [lucid.float32, lucid.float64])
+def test_divergences_of_large_counts(dtype):
+    """Of two that are near each other they are half of the square of the distance, in units of the deviation."""
+    for size, far in ((1e4, 0.5), (1e6, 1.0), (1e8, 2.0)):
+        root = math.sqrt(size)
+        # in float32 the distance is that of the parameters as they are rounded
+        one, other = of(size, dtype), of(size + far * root, dtype)
+        step = (other.double() - one.double()).item()
+        s = step / size
+        wanted = size * (s**2 / 2 - s**3 / 3 + s**4 / 4 - s**5 / 5)
+        assert d.kl_divergence(d.Poisson(one), d.Poisson(other)).item() == pytest.approx(wanted, rel=2e-6)
+        ratio = of(1 + 0.5 / root, dtype)
+        s = ratio.double().item() - 1
+        wanted = size * (s**2 / 2 - s**3 / 3 + s**4 / 4 - s**5 / 5)
+        assert d.kl_divergence(d.Gamma(one, 1.0), d.Gamma(one, ratio)).item() == pytest.approx(wanted, rel=2e-6)
+        e = step / size
+        wanted = size * (e**2 / 2 - e**3 / 6 + e**4 / 12) - (e / 2 - e**2 / 4) + 0.5 * e
+        found = d.kl_divergence(d.Gamma(one, 2.0), d.Gamma(other, 2.0)).item()
+        assert found == pytest.approx(wanted, rel=2e-6 if size < 1e8 else 1e-4)
+    assert d.kl_divergence(d.Poisson(of([1.0, 0.0], dtype)), d.Poisson(of(0.0, dtype))).tolist() == [math.inf, 0.0]
+    for a, b in ((10.0, 31.0), (31.0, 10.0), (31.0, 35.0), (2e3, 1e3)):
+        wanted = (
+            special.gammaln(b) - special.gammaln(a) - (b - a) * special.digamma(a) + b * math.log(1 / 1.5) + 0.5 * a
+        )
+        found = d.kl_divergence(d.Gamma(of(a, dtype), 1.0), d.Gamma(of(b, dtype), 1.5)).item()
+        assert found == pytest.approx(wanted, rel=2e-6 if dtype is lucid.float32 else 1e-11)
+
+
+def test_derivatives_of_divergences_of_large_counts():
+    """By all parameters, near each other and far, on both sides of where series begin."""
+    a, b, ratio = (of(v, requires_grad=True) for v in ([40.0, 28.0, 500.0], [41.0, 33.0, 29.0], [1.001, 2.0, 0.999]))
+    assert gradcheck(lambda a, b, r: d.kl_divergence(d.Gamma(a, 1.0), d.Gamma(b, r)), (a, b, ratio))
+    assert gradcheck(lambda a, b: d.kl_divergence(d.Poisson(a), d.Poisson(b)), (a, b))
+
+
 def test_the_density_of_gamma_variates_at_both_ends():
     """The slope of the share is the density at 0, also where that has a value, and 0 at infinity."""
     at = of([0.0, math.inf], requires_grad=True)

@@ -63,6 +63,21 @@ def test_small_shares_are_scipys(row, dtype, rtol, least):
     np.testing.assert_allclose(made.icdf(of(wanted, dtype)).cpu().numpy(), quantiles, rtol=rtol, atol=rtol)
 
 
+@pytest.mark.parametrize(("dtype", "rtol"), [(lucid.float32, 1e-6), (lucid.float64, 1e-13)])
+@pytest.mark.parametrize(
+    ("kind", "reference"), [(d.HalfCauchy, stats.halfcauchy(scale=2)), (d.HalfNormal, stats.halfnorm(scale=2))]
+)
+def test_quantiles_of_shares_near_one(kind, reference, dtype, rtol):
+    """They are those of what is left above, infinite of a share of 1, and have slopes."""
+    steps = np.array([1, 2, 2**4, 2**12, 2**20]) * np.finfo(np.float32 if dtype is lucid.float32 else float).eps / 2
+    made = kind(of(2.0, dtype))
+    found = made.icdf(of(1 - steps, dtype))
+    np.testing.assert_allclose(found.cpu().numpy(), reference.isf(steps), rtol=rtol)
+    assert made.icdf(of([0.0, 1.0], dtype)).tolist() == [0.0, math.inf]
+    share = of([1e-3, 0.2, 0.4999, 0.5001, 0.9], requires_grad=True)
+    assert gradcheck(kind(of(2.0)).icdf, (share,))
+
+
 @pytest.mark.parametrize("kind", [d.Normal, d.Laplace, d.Cauchy])
 def test_ends_and_derivatives_of_quantiles(kind):
     """Quantiles of 0 and 1 are infinite, and all have derivatives of both orders, also the median."""
@@ -98,6 +113,9 @@ def test_shares_by_transforms_that_fall():
         (1.0, 2.0, lucid.float16),
         (1.0, 2.0, lucid.bfloat16),
         (-1.0, 0.0, lucid.float16),
+        (-1.5, -1.0, lucid.float16),
+        (-2.5, -2.0, lucid.bfloat16),
+        (-1.001, -1.0, lucid.float32),
     ],
 )
 def test_the_upper_bound_of_uniform_numbers_is_not_drawn(low, high, dtype):
@@ -140,6 +158,32 @@ def test_the_last_of_generalized_pareto_numbers():
         np.testing.assert_allclose(found, stats.genpareto(c).logpdf([0.0, 0.25, -1 / c]), rtol=1e-12)
     c = of(-1.0, requires_grad=True)
     assert gradcheck(lambda c: d.GeneralizedPareto(of(0.0), 1.0, c).log_prob(of([0.0, 0.25, 0.5])), (c,))
+
+
+def test_the_largest_density_is_that_of_the_mode():
+    """Also where it grows to an end, at which it may be infinite."""
+    c = of([-3.0, -2.0, -0.5, 0.5], requires_grad=True)
+    made = d.GeneralizedPareto(of(1.0), 2.0, c)
+    np.testing.assert_allclose(made.mode.detach().cpu().numpy(), [1 + 2 / 3, 2.0, 1.0, 1.0], rtol=1e-12)
+    assert d.GeneralizedPareto(of(0.0), 1.0, -2.0).log_prob(of(0.5)).item() == math.inf
+    (slope,) = lucid.autograd.grad(made.mode.sum(), c)
+    np.testing.assert_allclose(slope.cpu().numpy(), [2 / 9, 2 / 4, 0.0, 0.0], rtol=1e-12)
+
+
+def test_numbers_of_infinite_freedom():
+    """They are normal, beside others."""
+    for dtype, rtol in ((lucid.float16, 3e-3), (lucid.float32, 1e-6), (lucid.float64, 1e-13)):
+        freedom = of([math.inf, 4.0], dtype)
+        normal = d.StudentT(freedom, 0.5, 2.0)
+        assert normal.df.tolist() == [math.inf, 4.0]
+        x = np.array([[0.25], [-3.0]])
+        expected = np.hstack([stats.norm(0.5, 2).logpdf(x), stats.t(4, 0.5, 2).logpdf(x)])
+        np.testing.assert_allclose(normal.log_prob(of(x, dtype)).double().cpu().numpy(), expected, rtol=rtol)
+        entropies = [stats.norm(0.5, 2).entropy(), stats.t(4, 0.5, 2).entropy()]
+        np.testing.assert_allclose(normal.entropy().double().cpu().numpy(), entropies, rtol=rtol)
+        np.testing.assert_allclose(normal.variance.double().cpu().numpy(), [4.0, 8.0], rtol=rtol)
+        lucid.manual_seed(0)
+        assert normal.sample((4000,))[:, 0].double().std().item() == pytest.approx(2, rel=0.1)
 
 
 @pytest.mark.parametrize("kind", [d.Beta, d.Kumaraswamy])

@@ -15,8 +15,8 @@ from lucid.distributions.families.gamma import Beta, Dirichlet, Gamma
 from lucid.distributions.families.location import Cauchy, Gumbel, HalfCauchy, Laplace
 from lucid.distributions.families.multivariate import LowRankMultivariateNormal, MultivariateNormal
 from lucid.distributions.families.normal import HalfNormal, Normal
-from lucid.distributions.families.trials import Bernoulli, Binomial, Geometric, Poisson
-from lucid.distributions.implicit import lgamma_rise
+from lucid.distributions.families.trials import Bernoulli, Binomial, Geometric, Poisson, log_ways
+from lucid.distributions.implicit import fall, lgamma_bend
 from lucid.distributions.kl import kl_divergence, register_kl
 from lucid.distributions.transformations.base import tensors_of
 from lucid.distributions.utils import euler_constant, sum_rightmost
@@ -98,9 +98,8 @@ def _uniform(p: Uniform, q: Uniform) -> Tensor:
 
 @register_kl(Gamma, Gamma)
 def _gamma(p: Gamma, q: Gamma) -> Tensor:
-    shape = lgamma_rise(p.concentration, q.concentration - p.concentration)
-    shape = shape + (p.concentration - q.concentration) * digamma(p.concentration)
-    return q.concentration * (p.rate / q.rate).log() + shape + (q.rate - p.rate) * (p.concentration / p.rate)
+    step, ratio = q.concentration - p.concentration, (q.rate - p.rate) / p.rate
+    return lgamma_bend(p.concentration, step) + q.concentration * fall(ratio) - step * ratio
 
 
 @register_kl(Dirichlet, Dirichlet)
@@ -142,7 +141,7 @@ def _binomial(p: Binomial, q: Binomial) -> Tensor:
         # the numbers of ways differ, and trials of q that p has not fail
         counts = p._counted(int(p.total_count.max().item()), expand=False)
         few = where(counts <= p.total_count, counts, 0.0)
-        ways = _log_ways(p.total_count, few) - _log_ways(q.total_count, few)
+        ways = log_ways(p.total_count, few) - log_ways(q.total_count, few)
         chance = where(counts <= p.total_count, Binomial(p.total_count, p.probs, None, False).log_prob(few).exp(), 0.0)
         more = (q.total_count - p.total_count).clamp(min=0)
         # where there are none their logarithm may be infinite, and is not asked for
@@ -157,10 +156,6 @@ def _trial(of: Binomial) -> Bernoulli:
     return Bernoulli(None, of.logits, False) if of._by_logits else Bernoulli(of.probs, None, False)
 
 
-def _log_ways(n: Tensor, k: Tensor) -> Tensor:
-    return lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1)
-
-
 @register_kl(Geometric, Geometric)
 def _geometric(p: Geometric, q: Geometric) -> Tensor:
     return -p.entropy() - q._log_chance(1.0, p.mean)
@@ -170,11 +165,12 @@ def _geometric(p: Geometric, q: Geometric) -> Tensor:
 def _poisson(p: Poisson, q: Poisson) -> Tensor:
     # as q can have a rate of 0 where p has
     none = p.rate == 0
-    ratio = where(none, 1.0, p.rate) / where(none, 1.0, q.rate)
-    return p.rate * ratio.log() - p.rate + q.rate
+    rate = where(none, 1.0, p.rate)
+    return where(none, q.rate - p.rate, rate * fall((where(none, 1.0, q.rate) - rate) / rate))
 
 
 @register_kl(Categorical, Categorical)
+@register_kl(OneHotCategorical, OneHotCategorical)
 def _categorical(p: Any, q: Any) -> Tensor:
     if p._num_events != q._num_events:
         raise ShapeError(f"kl_divergence: expected as many choices of both, got {p._num_events} and {q._num_events}")
@@ -182,11 +178,6 @@ def _categorical(p: Any, q: Any) -> Tensor:
     each = p.probs * where(none, 0.0, p.logits - q.logits)
     never = q.logits == -math.inf if q._by_logits else q.probs == 0
     return where(~none & never, math.inf, each).sum(-1)
-
-
-@register_kl(OneHotCategorical, OneHotCategorical)
-def _one_hot(p: OneHotCategorical, q: OneHotCategorical) -> Tensor:
-    return _categorical(p._categorical, q._categorical)
 
 
 # ---- normal vectors ----

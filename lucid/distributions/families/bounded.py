@@ -69,9 +69,10 @@ class Uniform(Distribution):
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         drawn = self.low + (self.high - self.low) * self._uniform(sample_shape, self.low)
-        # a sum that is rounded up to the end is the last number before it, with the slope of the sum
+        # a sum that is rounded up to the end is the last number before it, with the slope of the sum; half a step is
+        # a tie where a power of two ends a negative range
         end = self.high.detach()
-        last = end - end.abs() * (0.5 * finfo(end.dtype).eps)
+        last = end - end.abs() * (0.75 * finfo(end.dtype).eps)
         return drawn - (drawn.detach() - last).clamp(min=0)
 
     def log_prob(self, value: Tensor) -> Tensor:
@@ -88,6 +89,12 @@ class Uniform(Distribution):
     def icdf(self, value: Tensor) -> Tensor:
         value = self._validate_share(value)
         return self.low + (self.high - self.low) * value
+
+    def _above(self, value: Tensor) -> Tensor:
+        return ((self.high - value) / (self.high - self.low)).clamp(0, 1)
+
+    def _icdf_above(self, share: Tensor) -> Tensor:
+        return self.high - (self.high - self.low) * share
 
     def entropy(self) -> Tensor:
         return (self.high - self.low).log()
@@ -155,10 +162,6 @@ class ContinuousBernoulli(Odds, ExponentialFamily):
     def variance(self) -> Tensor:
         near, small, a, share = self._apart(self._slope())
         return where(near, _even(small, lambda k: 2 * k - 1), (1 / a).square() - share * (1 + share))
-
-    @property
-    def stddev(self) -> Tensor:
-        return self.variance.sqrt()
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         return self._quantile(self._uniform(sample_shape, self.logits))

@@ -10,7 +10,7 @@ from lucid.autograd.modes.state import no_grad
 from lucid.base.limits import finfo
 from lucid.distributions import constraints
 from lucid.distributions.constraint_base import all_of
-from lucid.distributions.distribution import Distribution, boundless
+from lucid.distributions.distribution import Distribution, boundless, within
 from lucid.distributions.families.categorical import Categorical
 from lucid.distributions.transformations.base import ComposeTransform, Transform
 from lucid.distributions.utils import sum_rightmost, value_beside
@@ -25,9 +25,11 @@ from lucid.tensor import Tensor
 # pyright: reportPrivateUsage=false
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from lucid.distributions.constraints import Constraint
+
+    _Side = Callable[[Tensor], Tensor]
 
 __all__ = ["Half", "Independent", "MixtureSameFamily", "TransformedDistribution"]
 
@@ -79,8 +81,8 @@ class Independent(Distribution):
     @constraints.dependent_property
     def support(self) -> Any:
         """That of the base, in all of these dimensions."""
-        count = self.reinterpreted_batch_ndims
-        return constraints.independent(self.base_dist.support, count) if count else self.base_dist.support
+        count, base = self.reinterpreted_batch_ndims, self.base_dist.support
+        return constraints.independent(base, count) if count and not constraints.is_dependent(base) else base
 
     @property
     def mean(self) -> Tensor:
@@ -101,6 +103,9 @@ class Independent(Distribution):
         return self.base_dist.rsample(sample_shape)
 
     def log_prob(self, value: Tensor) -> Tensor:
+        if "_validate_args" in vars(self):
+            # by default the base looks at them, by its own setting
+            value = self._validate_sample(value)
         return sum_rightmost(self.base_dist.log_prob(value), self.reinterpreted_batch_ndims)
 
     def _safe(self) -> Any:
@@ -167,9 +172,14 @@ class TransformedDistribution(Distribution):
             raise ShapeError(f"{title}: expected a base of at least {taken} dimensions, got shape {shape}")
         transformed = tuple(transform.forward_shape(shape))
         wide = tuple(transform.inverse_shape(transformed))
-        if wide != shape:
-            base = base.expand(wide[: len(wide) - len(base.event_shape)])
         own = len(base.event_shape)
+        if wide[len(wide) - own :] != tuple(base.event_shape):
+            raise ShapeError(
+                f"{title}: expected transforms that keep the shape of a draw of the base, {tuple(base.event_shape)}, "
+                f"got some that widen it to {wide[len(wide) - own :]}, of repeated numbers; use a base of that shape"
+            )
+        if wide != shape:
+            base = base.expand(wide[: len(wide) - own])
         if taken > own:
             base = Independent(base, taken - own)
         self.base_dist = base
@@ -242,6 +252,8 @@ class TransformedDistribution(Distribution):
 
     def _log_density(self, value: Tensor) -> Tensor:
         y, dims, total = value, len(self.event_shape), 0.0
+        support = self.base_dist._known_support()  # noqa: SLF001 - one of its own kind
+        counted = support is not None and support.is_discrete
         chain = _parts(self.transforms)
         guards, looks, out, points = self._guards(chain), self._looks(value), None, None
         for place, (transform, image) in reversed([*enumerate(zip(chain, guards, strict=True))]):
@@ -257,34 +269,51 @@ class TransformedDistribution(Distribution):
                     y = where(met.reshape(*met.shape, *(1 for _ in range(dims))), y, points[place + 1])
             x = transform.inv(y)
             dims += transform.domain.event_dim - transform.codomain.event_dim
-            term = transform.log_abs_det_jacobian(x, y)
-            total, y = total - sum_rightmost(term, dims - transform.domain.event_dim), x
+            if not counted:
+                # a probability stays what it is, a density does not
+                term = transform.log_abs_det_jacobian(x, y)
+                total = total - sum_rightmost(term, dims - transform.domain.event_dim)
+            y = x
         logs = total + sum_rightmost(self.base_dist.log_prob(y), dims - len(self.base_dist.event_shape))
         return logs if out is None else where(out, -math.inf, logs)
 
-    def _turned(self, value: Tensor) -> Tensor:
-        """Return shares reflected to the other side if the transforms decrease."""
+    def _turned(self, rising: _Side, falling: _Side, value: Tensor, share: bool = False) -> Tensor:
+        """Return one function of a value, or of a share, if the transforms rise, and another if they fall."""
         sign: Any = 1
         for transform in self.transforms:
             sign = sign * transform.sign
-        if isinstance(sign, Tensor):
-            return where(sign < 0, 1 - value, value)
-        return 1 - value if sign < 0 else value
+        if not isinstance(sign, Tensor):
+            return falling(value) if sign < 0 else rising(value)
+        falls = sign < 0
+        if not share:
+            return where(falls, falling(value), rising(value))
+        # no function of both sides has a slope at both ends
+        return where(falls, falling(where(falls, value, 0.5)), rising(where(falls, 0.5, value)))
 
     def _moved(self, value: Tensor, image: Constraint | None) -> Tensor:
         """Return a value moved to the bound that it is beyond; raise if values are looked at, and it is not rounding.
 
         The bounds have a share, also of those that they do not belong to.
         """
-        low, high = (getattr(image, name, None) for name in ("lower_bound", "upper_bound"))
-        if image is None or (low is None and high is None):
-            return value
-        inside = value.clamp(low, high)
-        if self._looks(value) and ((value - inside).abs() > _rounding(value) * value.abs()).any().item():
+        inside = within(image, value)
+        if (
+            image is not None
+            and self._looks(value)
+            and ((value - inside).abs() > _rounding(value) * value.abs()).any().item()
+        ):
             self._check("values", value, image)
         return inside
 
     def cdf(self, value: Tensor) -> Tensor:
+        base = self.base_dist
+        return self._turned(base.cdf, base._above, self._untransformed(value))  # noqa: SLF001 - one of its own kind
+
+    def _above(self, value: Tensor) -> Tensor:
+        base = self.base_dist
+        return self._turned(base._above, base.cdf, self._untransformed(value))  # noqa: SLF001 - one of its own kind
+
+    def _untransformed(self, value: Tensor) -> Tensor:
+        """Return the value before the transforms, in the support of the base."""
         value = self._moved(self._beside(value), self._known_support())
         chain = _parts(self.transforms)
         for transform, image in reversed([*zip(chain, self._guards(chain), strict=True)]):
@@ -292,12 +321,15 @@ class TransformedDistribution(Distribution):
         # a base that a family makes for itself looks at nothing
         if not constraints.is_dependent(self.base_dist.support):
             self._check("values before the transforms", value, self.base_dist.support)
-        self.base_dist._validate_sample(value)  # noqa: SLF001 - a distribution of its own
-        return self._turned(self.base_dist.cdf(value))
+        return self.base_dist._validate_sample(value)  # noqa: SLF001 - a distribution of its own
 
     def icdf(self, value: Tensor) -> Tensor:
-        value = self._validate_share(value)
-        return self._through(self.base_dist.icdf(self._turned(value)))
+        base, value = self.base_dist, self._validate_share(value)
+        return self._through(self._turned(base.icdf, base._icdf_above, value, share=True))  # noqa: SLF001 - its own kind
+
+    def _icdf_above(self, share: Tensor) -> Tensor:
+        base = self.base_dist
+        return self._through(self._turned(base._icdf_above, base.icdf, share, share=True))  # noqa: SLF001 - its own kind
 
 
 class Half(TransformedDistribution):
@@ -320,6 +352,12 @@ class Half(TransformedDistribution):
     def log_prob(self, value: Tensor) -> Tensor:
         value = self._validate_sample(value)
         return self._drawn(value, lambda value: self.base_dist.log_prob(value) + math.log(2))
+
+    def _above(self, value: Tensor) -> Tensor:
+        return 2 * self.base_dist._above(self._bounded(value))  # noqa: SLF001 - one of its own kind
+
+    def _icdf_above(self, share: Tensor) -> Tensor:
+        return self.base_dist._icdf_above(0.5 * share)  # noqa: SLF001 - one of its own kind
 
     def entropy(self) -> Tensor:
         return self.base_dist.entropy() - math.log(2)
@@ -423,6 +461,10 @@ class MixtureSameFamily(Distribution):
             raise self._none("cdf", ": its components draw vectors")
         value = self._beside(value)
         return (self._component_distribution.cdf(self._pad(value)) * self._mixture_distribution.probs).sum(-1)
+
+    def _above(self, value: Tensor) -> Tensor:
+        each = self._component_distribution._above(self._pad(value))  # noqa: SLF001 - one of its own kind
+        return (each * self._mixture_distribution.probs).sum(-1)
 
     def log_prob(self, value: Tensor) -> Tensor:
         value = self._validate_sample(value)

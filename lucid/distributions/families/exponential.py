@@ -86,6 +86,12 @@ class Exponential(ExponentialFamily):
         value = self._validate_share(value)
         return -(-value).log1p() / self.rate
 
+    def _above(self, value: Tensor) -> Tensor:
+        return (-self.rate * self._bounded(value)).exp()
+
+    def _icdf_above(self, share: Tensor) -> Tensor:
+        return -share.log() / self.rate
+
     def entropy(self) -> Tensor:
         return 1 - self.rate.log()
 
@@ -275,6 +281,12 @@ class GeneralizedPareto(Distribution):
         value = self._validate_share(value)
         return self._beyond(-(-value).log1p())
 
+    def _above(self, value: Tensor) -> Tensor:
+        return self.log_survival_function(value).exp()
+
+    def _icdf_above(self, share: Tensor) -> Tensor:
+        return self._beyond(-share.log())
+
     @property
     def mean(self) -> Tensor:
         c = self.concentration
@@ -283,7 +295,9 @@ class GeneralizedPareto(Distribution):
 
     @property
     def mode(self) -> Tensor:
-        return self.loc
+        # of these the density grows to the end
+        grows = self.concentration < -1
+        return where(grows, self.loc - self.scale / where(grows, self.concentration, -1.0), self.loc)
 
     @property
     def variance(self) -> Tensor:

@@ -10,7 +10,9 @@ from lucid.distributions import constraints
 from lucid.distributions.distribution import Distribution, ExponentialFamily
 from lucid.distributions.families.composed import TransformedDistribution
 from lucid.distributions.implicit import (
+    digamma_rise,
     dirichlet_from,
+    gamma_entropy,
     gamma_share,
     lgamma_rise,
     log_gamma,
@@ -82,9 +84,11 @@ class Gamma(ExponentialFamily):
         value = self._bounded(self._validate_sample(value))
         return gamma_share(self.concentration, self.rate * value)
 
+    def _above(self, value: Tensor) -> Tensor:
+        return gamma_share(self.concentration, self.rate * self._bounded(value), above=True)
+
     def entropy(self) -> Tensor:
-        a = self.concentration
-        return a - self.rate.log() + lgamma(a) + (1 - a) * digamma(a)
+        return gamma_entropy(self.concentration) - self.rate.log()
 
     @property
     def _natural_params(self) -> tuple[Tensor, ...]:
@@ -165,7 +169,7 @@ class InverseGamma(TransformedDistribution):
 
     def entropy(self) -> Tensor:
         a = self.concentration
-        return a + self.rate.log() + lgamma(a) - (1 + a) * digamma(a)
+        return gamma_entropy(a) + self.rate.log() - 2 * digamma(a)
 
 
 class Dirichlet(ExponentialFamily):
@@ -334,6 +338,12 @@ class StudentT(Distribution):
         self._set(validate_args, df=df, loc=loc, scale=scale)
 
     @property
+    def _finite_df(self) -> Tensor:
+        """Return `df`, of infinite ones so large a number that the difference is lost."""
+        limits = finfo(self.df.dtype)
+        return self.df.clamp(max=min(limits.eps**-2, limits.max / 4))
+
+    @property
     def mean(self) -> Tensor:
         return where(self.df > 1, self.loc, math.nan)
 
@@ -344,28 +354,28 @@ class StudentT(Distribution):
     @property
     def variance(self) -> Tensor:
         finite = self.df > 2
-        df = where(finite, self.df, 3.0)
+        df = where(finite, self._finite_df, 3.0)
         value = where(finite, self.scale.square() * df / (df - 2), math.inf)
         return where(self.df > 1, value, math.nan)
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         number = self._normal(sample_shape, self.df)
-        mean = standard_gamma((0.5 * self.df).expand(shape)) / (0.5 * self.df)
+        mean = standard_gamma((0.5 * self._finite_df).expand(shape)) / (0.5 * self._finite_df)
         return self.loc + self.scale * number * mean.rsqrt()
 
     def log_prob(self, value: Tensor) -> Tensor:
         value = self._validate_sample(value)
-        df = self.df
+        df = self._finite_df
         y = (value - self.loc) / self.scale
         size = self.scale.log() + 0.5 * (df.log() + math.log(math.pi)) - lgamma_rise(0.5 * df, df.new_full((), 0.5))
         return -0.5 * (df + 1) * (y.square() / df).log1p() - size
 
     def entropy(self) -> Tensor:
-        df = self.df
-        half, more = 0.5 * df, 0.5 * (df + 1)
-        beta = math.lgamma(0.5) + lgamma(half) - lgamma(more)
-        return self.scale.log() + more * (digamma(more) - digamma(half)) + 0.5 * df.log() + beta
+        df = self._finite_df
+        half, step = 0.5 * df, df.new_full((), 0.5)
+        size = self.scale.log() + 0.5 * (df.log() + math.log(math.pi)) - lgamma_rise(half, step)
+        return size + (half + 0.5) * digamma_rise(half, step)
 
 
 class FisherSnedecor(Distribution):

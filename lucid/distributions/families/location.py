@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from lucid.distributions import constraints
-from lucid.distributions.distribution import Distribution
+from lucid.distributions.distribution import Distribution, Symmetric
 from lucid.distributions.families.composed import Half, TransformedDistribution
 from lucid.distributions.families.exponential import Exponential
 from lucid.distributions.transformations.elementwise import AbsTransform, AffineTransform, ExpTransform
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["Cauchy", "Gumbel", "HalfCauchy", "Laplace"]
 
 
-class _Located(Distribution):
+class _Located(Symmetric, Distribution):
     """The base of distributions shifted by `loc` and stretched by a positive `scale`."""
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
@@ -102,7 +102,11 @@ class HalfCauchy(Half):
         return 2 / math.pi * (value / self.scale).atan()
 
     def icdf(self, value: Tensor) -> Tensor:
-        return self.scale * (math.pi / 2 * self._validate_share(value)).tan()
+        value = self._validate_share(value)
+        above = value > 0.5
+        # from the nearer end on, as 1 has few digits less than the share
+        tail = (math.pi / 2 * where(above, 1 - value, value)).tan()
+        return self.scale * where(above, 1 / where(above, tail, 1.0), tail)
 
     @property
     def mean(self) -> Tensor:

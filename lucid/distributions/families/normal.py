@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from lucid.autograd.function import Function
 from lucid.base.limits import finfo
 from lucid.distributions import constraints
-from lucid.distributions.distribution import ExponentialFamily
+from lucid.distributions.distribution import ExponentialFamily, Symmetric
 from lucid.distributions.families.composed import Half, TransformedDistribution
 from lucid.distributions.transformations.elementwise import AbsTransform, ExpTransform
 from lucid.ops.elementwise.selection import where
@@ -51,7 +51,7 @@ class _Quantile(Function):
         return grad_outputs[0] * (math.sqrt(2 * math.pi) * (0.5 * x.square()).exp())
 
 
-class Normal(ExponentialFamily):
+class Normal(Symmetric, ExponentialFamily):
     """Numbers around `loc` with the density ``exp(-((x - loc) / scale)**2 / 2) / (scale * sqrt(2 * pi))``.
 
     `scale` is above 0.
