@@ -17,7 +17,7 @@ from lucid.distributions.families.normal import HalfNormal, Normal
 from lucid.distributions.families.trials import Bernoulli, Binomial, Geometric, Poisson
 from lucid.distributions.implicit import lgamma_rise
 from lucid.distributions.kl import kl_divergence, register_kl
-from lucid.distributions.utils import euler_constant, sum_rightmost
+from lucid.distributions.utils import euler_constant, log1p_square, sum_rightmost
 from lucid.ops.activation.sigmoid import softplus
 from lucid.ops.base.dims import common_shape
 from lucid.ops.decomposition.triangular import solve_triangular
@@ -40,8 +40,8 @@ def _of_one_batch(p: Any, q: Any) -> tuple[Any, Any]:
 
 @register_kl(Normal, Normal)
 def _normal(p: Normal, q: Normal) -> Tensor:
-    ratio = (p.scale / q.scale).square()
-    return 0.5 * (ratio + ((p.loc - q.loc) / q.scale).square() - 1 - ratio.log())
+    ratio = p.scale / q.scale
+    return 0.5 * (ratio.square() + ((p.loc - q.loc) / q.scale).square() - 1) - ratio.log()
 
 
 @register_kl(HalfNormal, HalfNormal)
@@ -51,8 +51,8 @@ def _half_normal(p: HalfNormal, q: HalfNormal) -> Tensor:
 
 @register_kl(Cauchy, Cauchy)
 def _cauchy(p: Cauchy, q: Cauchy) -> Tensor:
-    near = (p.scale + q.scale).square() + (p.loc - q.loc).square()
-    return near.log() - (4 * p.scale * q.scale).log()
+    ratio = p.scale / q.scale
+    return log1p_square(0.5 * (1 - ratio) / ratio.sqrt()) + log1p_square((p.loc - q.loc) / (p.scale + q.scale))
 
 
 @register_kl(Laplace, Laplace)
@@ -90,7 +90,7 @@ def _uniform(p: Uniform, q: Uniform) -> Tensor:
 def _gamma(p: Gamma, q: Gamma) -> Tensor:
     shape = lgamma_rise(p.concentration, q.concentration - p.concentration)
     shape = shape + (p.concentration - q.concentration) * digamma(p.concentration)
-    return q.concentration * (p.rate / q.rate).log() + shape + (q.rate - p.rate) * (p.concentration / p.rate)
+    return q.concentration * (p.rate / q.rate).log() + shape + (q.rate - p.rate) / p.rate * p.concentration
 
 
 @register_kl(Dirichlet, Dirichlet)
