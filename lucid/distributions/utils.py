@@ -158,7 +158,7 @@ def probs_to_logits(probs: Tensor, is_binary: bool = False) -> Tensor:
 
 
 def steady(ends: Tensor, *parameters: Tensor) -> tuple[Tensor, ...]:
-    """Return parameters, without slopes beside values where a mask says so.
+    """Return parameters, without slopes at the elements of a mask.
 
     A formula that is 0 times infinity by its chain rule there has the slope 0.
     """
@@ -166,7 +166,7 @@ def steady(ends: Tensor, *parameters: Tensor) -> tuple[Tensor, ...]:
 
 
 def log1p_square(x: Tensor) -> Tensor:
-    """Return ``log(1 + x**2)`` of numbers whose squares may overflow."""
+    """Return ``log(1 + x**2)``, without an overflow of the square."""
     # from the largest on whose square does not the logarithm grows as that of the square does
     most = 0.5 * math.sqrt(finfo(x.dtype).max)
     return x.clamp(-most, most).square().log1p() + 2 * (x.abs() / most).clamp(min=1.0).log()

@@ -96,7 +96,8 @@ ENDS = [
     ("LogNormal", (0.3, 2.0), [math.inf, 0.0, 1.0]),
     ("InverseGamma", (0.5, 2.0), [math.inf, 1.0]),
     ("Weibull", (1.5, 2.5), [math.inf, 1e300, 0.0, 1.0]),
-    ("Weibull", (1.5, 0.01), [math.inf, 1e300, 1.0]),
+    ("Weibull", (1.5, 0.01), [math.inf, 1e300, 0.0, 1.0]),
+    ("Weibull", (1.5, 0.5), [0.0, 1.0]),
     ("Pareto", (0.5, 2.5), [math.inf, 1.0]),
     ("Kumaraswamy", (2.0, 3.0), [0.0, 1.0, 0.3]),
     ("Kumaraswamy", (0.5, 0.7), [0.0, 1.0, 0.3]),
@@ -150,6 +151,9 @@ def test_quantiles_at_ends_have_slopes():
     assert last.item() == 2.0
     assert [slope.item() for slope in lucid.autograd.grad(last, ps)] == [1.0, 2.0, 4.0]
     assert d.GeneralizedPareto(*(each.abs() for each in ps)).icdf(of(1.0)).item() == math.inf
+    place, scale = of(0.5, requires_grad=True), of(2.0, requires_grad=True)
+    least = d.LogNormal(place, scale).icdf(of(0.0))
+    assert [least.item(), *(slope.item() for slope in lucid.autograd.grad(least, (place, scale)))] == [0.0, 0.0, 0.0]
     for ps in ((2.0, 3.0), (0.5, 0.7)):
         a, b = (of(p, requires_grad=True) for p in ps)
         ends = d.Kumaraswamy(a, b).icdf(of([0.0, 1.0]))

@@ -49,10 +49,9 @@ def spread_series(x: Tensor, step: Tensor) -> Tensor:
     )
 
 
-def _of_finite(value: Tensor, share: Callable[[Tensor], Tensor], inside: Tensor) -> Tensor:
-    """Return shares below values, which are 1 below infinity, without slopes."""
-    endless = value == math.inf
-    return where(endless, 1.0, share(where(endless, inside.detach(), value)))
+def _with_ends(ends: Tensor, value: Tensor, share: Callable[[Tensor], Tensor], inside: Tensor) -> Tensor:
+    """Return shares below values, 0 or 1 at the ends, without slopes."""
+    return where(ends, (value > 0).to(value.dtype), share(where(ends, inside.detach(), value)))
 
 
 class Exponential(ExponentialFamily):
@@ -164,7 +163,8 @@ class Weibull(TransformedDistribution):
     def cdf(self, value: Tensor) -> Tensor:
         # beyond this the share rounds to 1, and later the power overflows
         last = self.scale * 1000.0**self.concentration_reciprocal
-        return _of_finite(self._beside(value).clamp(max=last.detach()), super().cdf, self.scale)
+        value = self._beside(value).clamp(max=last.detach())
+        return _with_ends((value == 0) | (value == math.inf), value, super().cdf, self.scale)
 
     def entropy(self) -> Tensor:
         size = self.scale.log() - self.concentration.log()
@@ -213,7 +213,8 @@ class Pareto(TransformedDistribution):
         return where(finite, self.scale * (a / (a - 2)).sqrt() / (a - 1), math.inf)
 
     def cdf(self, value: Tensor) -> Tensor:
-        return _of_finite(self._beside(value), super().cdf, self.scale)
+        value = self._beside(value)
+        return _with_ends(value == math.inf, value, super().cdf, self.scale)
 
     def entropy(self) -> Tensor:
         return (self.scale / self.alpha).log() + (1 + 1 / self.alpha)

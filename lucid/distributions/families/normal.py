@@ -103,7 +103,10 @@ class Normal(ExponentialFamily):
         value = self._validate_share(value)
         above = value > 0.5
         below: Any = _Quantile.apply(where(above, 1 - value, value))
-        return self.loc + self.scale * where(above, -below, below)
+        place = where(above, -below, below)
+        # that of 0 or 1 may be the logarithm of a number
+        (scale,) = steady(place.isinf(), self.scale)
+        return self.loc + scale * place
 
     def entropy(self) -> Tensor:
         return self.scale.log() + 0.5 * math.log(2 * math.pi * math.e)
