@@ -217,7 +217,10 @@ class Distribution:
     @property
     def variance(self) -> Tensor:
         """The mean of the squared distance from the mean."""
-        raise self._none("variance")
+        # a family has one of both by a formula: its deviation, where the square would overflow before that does
+        if type(self).stddev is Distribution.stddev:
+            raise self._none("variance")
+        return self.stddev.square()
 
     @property
     def stddev(self) -> Tensor:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "digamma_rise", "dirichlet_from", "fall", "gamma_entropy", "gamma_share", "lgamma_bend", "lgamma_rise", "log_gamma",
-    "log_gamma_density", "standard_gamma",
+    "log_gamma_density", "log_ratio", "standard_gamma",
 ]  # fmt: skip
 
 # From here on four terms of Stirling's series are exact to the last place.
@@ -152,24 +152,33 @@ def gamma_entropy(alpha: Tensor) -> Tensor:
     return where(large, far, low + lgamma(low) + (1 - low) * digamma(low))
 
 
-def lgamma_bend(alpha: Tensor, step: Tensor) -> Tensor:
-    """Return ``lgamma(alpha + step) - lgamma(alpha) - step * digamma(alpha)``."""
-    large = (alpha > LARGE) & (alpha + step > LARGE)
-    a, by = where(large, alpha, LARGE), where(large, step, 1.0)
-    by_slope = by * (0.5 / a + _digamma_rest(a))
-    far = (by - 0.5) * (by / a).log1p() - a * fall(by / a) + _stirling(a + by) - _stirling(a) + by_slope
-    low, by = where(large, 1.0, alpha), where(large, 1.0, step)
-    return where(large, far, lgamma(low + by) - lgamma(low) - by * digamma(low))
+def lgamma_bend(alpha: Tensor, beta: Tensor) -> Tensor:
+    """Return ``lgamma(beta) - lgamma(alpha) - (beta - alpha) * digamma(alpha)``."""
+    large = (alpha > LARGE) & (beta > LARGE)
+    a, b = (where(large, each, LARGE) for each in (alpha, beta))
+    step = b - a
+    rest = _stirling(b) - _stirling(a) + step * (0.5 / a + _digamma_rest(a))
+    far = (step - 0.5) * log_ratio(a, b)[1] - a * fall(a, b) + rest
+    a, b = (where(large, 1.0, each) for each in (alpha, beta))
+    return where(large, far, lgamma(b) - lgamma(a) - (b - a) * digamma(a))
 
 
-def fall(x: Tensor) -> Tensor:
-    """Return ``x - log(1 + x)``, with digits that both have lost if x is small."""
+def log_ratio(start: Tensor, end: Tensor) -> tuple[Tensor, Tensor]:
+    """Return ``end / start - 1`` and ``log(end / start)``, with the digits of numbers near each other and far apart."""
+    x = (end - start) / start
+    near = x.abs() < 0.5
+    return x, where(near, where(near, x, 0.0).log1p(), where(near, 1.0, end / start).log())
+
+
+def fall(start: Tensor, end: Tensor) -> Tensor:
+    """Return ``x - log(1 + x)`` of ``x = end / start - 1``, with digits that both have lost if x is small."""
+    x, log = log_ratio(start, end)
     near = x.abs() < 0.01
     small = where(near, x, 0.0)
     terms: Any = 1 / 10
     for k in range(9, 1, -1):
         terms = 1 / k - small * terms
-    return where(near, small.square() * terms, x - where(near, 0.0, x).log1p())
+    return where(near, small.square() * terms, x - log)
 
 
 def log_gamma_density(alpha: Tensor, z: Tensor) -> Tensor:
@@ -180,8 +189,8 @@ def log_gamma_density(alpha: Tensor, z: Tensor) -> Tensor:
     """
     large = alpha > LARGE
     a = where(large, alpha, LARGE)
-    away = (where(large, z, LARGE) - a) / a
-    far = -(a - 1) * fall(away) - away - 0.5 * (2 * math.pi * a).log() - _stirling(a)
+    at = where(large, z, LARGE)
+    far = -(a - 1) * fall(a, at) - (at - a) / a - 0.5 * (2 * math.pi * a).log() - _stirling(a)
     b = where(large, 1.0, alpha)
     return where(large, far, xlogy(b - 1, z) - z - lgamma(b))
 

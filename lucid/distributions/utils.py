@@ -175,6 +175,21 @@ def log_chances(probs: Tensor, wide: bool = False) -> tuple[Tensor, Tensor]:
     return won, where(sure, 1 - probs + math.log(tiny), (-where(sure, 0.5, probs)).log1p())
 
 
+def steady(ends: Tensor, *parameters: Tensor) -> tuple[Tensor, ...]:
+    """Return parameters, without slopes at the elements of a mask.
+
+    A formula that is 0 times infinity by its chain rule there has the slope 0.
+    """
+    return tuple(where(ends, each.detach(), each) if each.requires_grad else each for each in parameters)
+
+
+def log1p_square(x: Tensor) -> Tensor:
+    """Return ``log(1 + x**2)``, without an overflow of the square."""
+    # from the largest on whose square does not the logarithm grows as that of the square does
+    most = 0.5 * math.sqrt(finfo(x.dtype).max)
+    return x.clamp(-most, most).square().log1p() + 2 * (x.abs() / most).clamp(min=1.0).log()
+
+
 def version(tensor: object) -> int | None:
     """Return the number of changes in place of a tensor; None of an inference tensor, as it counts none."""
     if not isinstance(tensor, Tensor):

@@ -185,6 +185,93 @@ def test_variances_of_weibulls_numbers(concentration):
     assert slope.item() == pytest.approx(np.euler_gamma * 1e12, rel=1e-3)
 
 
+def known_moments(log, log_density, s):
+    """Return mean and variance of ``exp(log)`` by sums over s, with the digits that are left of 1."""
+    weight = np.exp(log_density)
+    weight = weight / weight.sum()
+    y = np.expm1(log)
+    mean = (weight * y).sum()
+    return 1 + mean, (weight * (y - mean) ** 2).sum()
+
+
+@pytest.mark.parametrize(("dtype", "rtol"), [(lucid.float32, 3e-5), (lucid.float64, 1e-9)])
+@pytest.mark.parametrize("k", [3.0, 12.0, 40.0, 300.0, 410.0, 1e3, 1e4, 1e6, 1e8])
+def test_moments_of_narrow_distributions(k, dtype, rtol):
+    """Of large powers variances of a Weibull and a Kumaraswamy distribution are those of sums over their logarithms."""
+    s = np.arange(-45, 5, 0.01)
+    # the logarithm of a waiting time
+    wanted = known_moments(s / k, s - np.exp(s), s)[1]
+    parameter = of(k, dtype, requires_grad=True)
+    found = d.Weibull(of(1.0, dtype), parameter).variance
+    assert found.item() == pytest.approx(wanted, rel=rtol)
+    (slope,) = lucid.autograd.grad(found, parameter)
+    ends = [known_moments(s / (k * (1 + step)), s - np.exp(s), s)[1] for step in (1e-5, -1e-5)]
+    assert slope.item() * k == pytest.approx((ends[0] - ends[1]) / 2e-5, rel=max(30 * rtol, 1e-6))
+    s = np.arange(-45, 90, 0.01)
+    for b in (0.5, 2.0, 7.0, 1e3):
+        # the logarithm of a power, by its logit
+        log, density = special.log_expit(s), special.log_expit(s) + b * special.log_expit(-s)
+        mean, wanted = known_moments(log / k, density, s)
+        made = d.Kumaraswamy(of(k, dtype), of(b, dtype))
+        assert made.mean.item() == pytest.approx(mean, rel=rtol)
+        assert made.variance.item() == pytest.approx(wanted, rel=rtol)
+
+
+@pytest.mark.parametrize(("dtype", "rtol"), [(lucid.float32, 1e-5), (lucid.float64, 1e-12)])
+@pytest.mark.parametrize("b", [1, 2, 5])
+def test_means_of_kumaraswamys_numbers_of_small_powers(b, dtype, rtol):
+    """They are a product, of the smallest powers too, with its slope."""
+    s = 1 / np.array([1e-10, 1e-8, 1e-4, 0.01, 0.3, 2.0, 1 / b, 1e3])
+    a = of(1 / s, dtype, requires_grad=True)
+    mean = d.Kumaraswamy(a, float(b)).mean
+    terms = np.arange(1, b + 1)
+    wanted = math.factorial(b) / np.prod(s[:, None] + terms, -1)
+    np.testing.assert_allclose(mean.detach().cpu().numpy(), wanted, rtol=rtol * b, atol=1e-37)
+    (slope,) = lucid.autograd.grad(mean.sum(), a)
+    steep = wanted * s**2 * (1 / (s[:, None] + terms)).sum(-1)
+    np.testing.assert_allclose(slope.cpu().numpy(), steep, rtol=30 * rtol, atol=1e-37)
+
+
+# parameters of float32 whose variance overflows or underflows, and SciPy's deviation
+SPREADS = {
+    "HalfNormal": ((1e20,), 1e20 * stats.halfnorm.std()),
+    "HalfNormal, small": ((1e-30,), 1e-30 * stats.halfnorm.std()),
+    "Normal": ((0.0, 1e-30), 1e-30),
+    "Gamma": ((1.0, 1e-20), 1e20),
+    "Chi2": ((8.0,), 4.0),
+    "InverseGamma": ((3.0, 1e20), 1e20 * stats.invgamma(3).std()),
+    "StudentT": ((3.0, 0.0, 1e-25), 1e-25 * stats.t(3).std()),
+    "Geometric": ((1e-30,), 1e30),
+    "Weibull": ((1e-30, 1.0), 1e-30),
+    "Pareto": ((1e-30, 1e3), 1e-30 * stats.pareto(1e3).std()),
+    "LogNormal": ((0.0, 1e-30), 1e-30),
+    "LogNormal, far": ((60.0, 0.5), math.exp(60) * stats.lognorm(0.5).std()),
+    "GeneralizedPareto": ((0.0, 1e20, -0.5), 1e20 * stats.genpareto(-0.5).std()),
+    "Laplace": ((0.0, 1e-30), 1e-30 * stats.laplace.std()),
+    "Gumbel": ((0.0, 1e25), 1e25 * stats.gumbel_r.std()),
+    "Beta": ((1e-25, 3e-25), math.sqrt(3) / 4),
+}
+
+
+@pytest.mark.parametrize("row", SPREADS)
+def test_deviations_whose_squares_overflow(row):
+    """They are known in the dtype in which the square of them is not, with the slope by a scale."""
+    ps, wanted = SPREADS[row]
+    tensors = [of(p, lucid.float32, requires_grad=True) for p in ps]
+    made = getattr(d, row.split(",")[0])(*tensors)
+    assert made.stddev.item() == pytest.approx(wanted, rel=1e-5)
+    if "scale" in made.arg_constraints and row != "LogNormal, far":
+        scale = tensors[list(made.arg_constraints).index("scale")]
+        (slope,) = lucid.autograd.grad(made.stddev, scale)
+        assert slope.item() * scale.item() == pytest.approx(wanted, rel=1e-5)
+
+
+def test_the_deviation_of_a_negative_binomial_of_large_odds():
+    """It is in proportion to the odds, and its square would overflow."""
+    made = d.NegativeBinomial(of(4.0, lucid.float32), logits=of(60.0, lucid.float32))
+    assert made.stddev.item() == pytest.approx(2 * math.exp(60), rel=1e-5)
+
+
 @pytest.mark.parametrize("row", FAMILIES)
 def test_wider_values_keep_their_digits(row):
     """Of float64 beside parameters of float32 the logarithm of a density is float64, and a share has all its digits."""

@@ -108,8 +108,8 @@ def _of_moments(order: int) -> Callable[[Any], Any]:
 @_of(Normal, Beta, ContinuousBernoulli, Exponential, Gamma, Gumbel, Laplace, Pareto, Uniform)
 @_of_moments(2)
 def _normal(p: Any, q: Normal) -> Tensor:
-    far = p.variance + (p.mean - q.loc).square()
-    return 0.5 * (far / q.variance + math.log(2 * math.pi)) + q.scale.log() - p.entropy()
+    far = (p.stddev / q.scale).square() + ((p.mean - q.loc) / q.scale).square()
+    return 0.5 * (far + math.log(2 * math.pi)) + q.scale.log() - p.entropy()
 
 
 @_of(Exponential, Beta, ContinuousBernoulli, Gamma, Pareto, Uniform)

@@ -16,10 +16,10 @@ from lucid.distributions.families.location import Cauchy, Gumbel, HalfCauchy, La
 from lucid.distributions.families.multivariate import LowRankMultivariateNormal, MultivariateNormal
 from lucid.distributions.families.normal import HalfNormal, Normal
 from lucid.distributions.families.trials import Bernoulli, Binomial, Geometric, Poisson, log_ways
-from lucid.distributions.implicit import fall, lgamma_bend
+from lucid.distributions.implicit import fall, lgamma_bend, log_ratio
 from lucid.distributions.kl import kl_divergence, register_kl
 from lucid.distributions.transformations.base import tensors_of
-from lucid.distributions.utils import euler_constant, sum_rightmost
+from lucid.distributions.utils import euler_constant, log1p_square, sum_rightmost
 from lucid.errors import ShapeError
 from lucid.ops.activation.sigmoid import logsigmoid, softplus
 from lucid.ops.base.dims import common_shape
@@ -43,8 +43,8 @@ def _of_one_batch(p: Any, q: Any) -> tuple[Any, Any]:
 
 @register_kl(Normal, Normal)
 def _normal(p: Normal, q: Normal) -> Tensor:
-    ratio = (p.scale / q.scale).square()
-    return 0.5 * (ratio + ((p.loc - q.loc) / q.scale).square() - 1 - ratio.log())
+    ratio = p.scale / q.scale
+    return 0.5 * (ratio.square() + ((p.loc - q.loc) / q.scale).square() - 1) - ratio.log()
 
 
 @register_kl(HalfNormal, HalfNormal)
@@ -59,8 +59,8 @@ def _half_cauchy(p: HalfCauchy, q: HalfCauchy) -> Tensor:
 
 @register_kl(Cauchy, Cauchy)
 def _cauchy(p: Cauchy, q: Cauchy) -> Tensor:
-    near = (p.scale + q.scale).square() + (p.loc - q.loc).square()
-    return near.log() - (4 * p.scale * q.scale).log()
+    ratio = p.scale / q.scale
+    return log1p_square(0.5 * (1 - ratio) / ratio.sqrt()) + log1p_square((p.loc - q.loc) / (p.scale + q.scale))
 
 
 @register_kl(Laplace, Laplace)
@@ -98,8 +98,9 @@ def _uniform(p: Uniform, q: Uniform) -> Tensor:
 
 @register_kl(Gamma, Gamma)
 def _gamma(p: Gamma, q: Gamma) -> Tensor:
-    step, ratio = q.concentration - p.concentration, (q.rate - p.rate) / p.rate
-    return lgamma_bend(p.concentration, step) + q.concentration * fall(ratio) - step * ratio
+    step = q.concentration - p.concentration
+    by_rate = p.concentration * fall(p.rate, q.rate) - step * log_ratio(p.rate, q.rate)[1]
+    return lgamma_bend(p.concentration, q.concentration) + by_rate
 
 
 @register_kl(Dirichlet, Dirichlet)
@@ -166,7 +167,7 @@ def _poisson(p: Poisson, q: Poisson) -> Tensor:
     # as q can have a rate of 0 where p has
     none = p.rate == 0
     rate = where(none, 1.0, p.rate)
-    return where(none, q.rate - p.rate, rate * fall((where(none, 1.0, q.rate) - rate) / rate))
+    return where(none, q.rate - p.rate, rate * fall(rate, where(none, 1.0, q.rate)))
 
 
 @register_kl(Categorical, Categorical)

@@ -20,7 +20,7 @@ from lucid.distributions.implicit import (
     standard_gamma,
 )
 from lucid.distributions.transformations.elementwise import PowerTransform
-from lucid.distributions.utils import named_tensors
+from lucid.distributions.utils import log1p_square, named_tensors, steady
 from lucid.errors import SettingError
 from lucid.ops.elementwise.exponential import xlogy
 from lucid.ops.elementwise.selection import where
@@ -65,8 +65,8 @@ class Gamma(ExponentialFamily):
         return ((self.concentration - 1) / self.rate).clamp(min=0)
 
     @property
-    def variance(self) -> Tensor:
-        return self.concentration / self.rate.square()
+    def stddev(self) -> Tensor:
+        return self.concentration.sqrt() / self.rate
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         return standard_gamma(self.concentration.expand(self._extended_shape(sample_shape))) / self.rate
@@ -81,11 +81,16 @@ class Gamma(ExponentialFamily):
         return self.mean
 
     def cdf(self, value: Tensor) -> Tensor:
-        value = self._bounded(self._validate_sample(value))
-        return gamma_share(self.concentration, self.rate * value)
+        return gamma_share(self.concentration, self._at_rate(self._validate_sample(value)))
 
     def _above(self, value: Tensor) -> Tensor:
-        return gamma_share(self.concentration, self.rate * self._bounded(value), above=True)
+        return gamma_share(self.concentration, self._at_rate(value), above=True)
+
+    def _at_rate(self, value: Tensor) -> Tensor:
+        """Return values of rate 1, without slopes at the ends: at 0 the density may be infinite."""
+        value = self._bounded(value)
+        (rate,) = steady((value == 0) | value.isinf(), self.rate)
+        return rate * value
 
     def entropy(self) -> Tensor:
         return gamma_entropy(self.concentration) - self.rate.log()
@@ -161,11 +166,11 @@ class InverseGamma(TransformedDistribution):
         return self.rate / (self.concentration + 1)
 
     @property
-    def variance(self) -> Tensor:
+    def stddev(self) -> Tensor:
         a = self.concentration
         finite = a > 2
         above = where(finite, a, 3.0)
-        return where(finite, self.rate.square() / ((above - 1).square() * (above - 2)), math.inf)
+        return where(finite, self.rate / ((above - 1) * (above - 2).sqrt()), math.inf)
 
     def entropy(self) -> Tensor:
         a = self.concentration
@@ -210,7 +215,7 @@ class Dirichlet(ExponentialFamily):
     def variance(self) -> Tensor:
         a = self.concentration
         total = a.sum(-1, keepdim=True)
-        return a * (total - a) / (total.square() * (total + 1))
+        return a / total * ((total - a) / total) / (total + 1)
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         return dirichlet_from(self.concentration.expand(self._extended_shape(sample_shape)))
@@ -282,7 +287,7 @@ class Beta(ExponentialFamily):
     def variance(self) -> Tensor:
         a, b = self.concentration1, self.concentration0
         total = a + b
-        return a * b / (total.square() * (total + 1))
+        return a / total * (b / total) / (total + 1)
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         return self._dirichlet.rsample(sample_shape)[..., 0]
@@ -352,10 +357,10 @@ class StudentT(Distribution):
         return self.loc
 
     @property
-    def variance(self) -> Tensor:
+    def stddev(self) -> Tensor:
         finite = self.df > 2
         df = where(finite, self._finite_df, 3.0)
-        value = where(finite, self.scale.square() * df / (df - 2), math.inf)
+        value = where(finite, self.scale * (df / (df - 2)).sqrt(), math.inf)
         return where(self.df > 1, value, math.nan)
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
@@ -369,7 +374,7 @@ class StudentT(Distribution):
         df = self._finite_df
         y = (value - self.loc) / self.scale
         size = self.scale.log() + 0.5 * (df.log() + math.log(math.pi)) - lgamma_rise(0.5 * df, df.new_full((), 0.5))
-        return -0.5 * (df + 1) * (y.square() / df).log1p() - size
+        return -0.5 * (df + 1) * log1p_square(y / df.sqrt()) - size
 
     def entropy(self) -> Tensor:
         df = self._finite_df

@@ -10,7 +10,7 @@ from lucid.distributions.distribution import Distribution, Symmetric
 from lucid.distributions.families.composed import Half, TransformedDistribution
 from lucid.distributions.families.exponential import Exponential
 from lucid.distributions.transformations.elementwise import AbsTransform, AffineTransform, ExpTransform
-from lucid.distributions.utils import euler_constant, named_tensors
+from lucid.distributions.utils import euler_constant, log1p_square, named_tensors, steady
 from lucid.ops.elementwise.selection import where
 from lucid.ops.elementwise.trigonometry import atan2
 
@@ -62,11 +62,12 @@ class Cauchy(_Located):
 
     def log_prob(self, value: Tensor) -> Tensor:
         value = self._validate_sample(value)
-        return -math.log(math.pi) - self.scale.log() - ((value - self.loc) / self.scale).square().log1p()
+        return -math.log(math.pi) - self.scale.log() - log1p_square((value - self.loc) / self.scale)
 
     def cdf(self, value: Tensor) -> Tensor:
         value = self._validate_sample(value)
-        z = (value - self.loc) / self.scale
+        loc, scale = steady(value.isinf(), self.loc, self.scale)
+        z = (value - loc) / scale
         # the angle from the far end below, which is small there
         return atan2(z.new_ones(()), -z) / math.pi
 
@@ -99,7 +100,8 @@ class HalfCauchy(Half):
 
     def cdf(self, value: Tensor) -> Tensor:
         value = self._bounded(self._validate_sample(value))
-        return 2 / math.pi * (value / self.scale).atan()
+        (scale,) = steady(value.isinf(), self.scale)
+        return 2 / math.pi * (value / scale).atan()
 
     def icdf(self, value: Tensor) -> Tensor:
         value = self._validate_share(value)
@@ -130,10 +132,6 @@ class Laplace(_Located):
         return self.loc
 
     @property
-    def variance(self) -> Tensor:
-        return 2 * self.scale.square()
-
-    @property
     def stddev(self) -> Tensor:
         return math.sqrt(2) * self.scale
 
@@ -148,7 +146,8 @@ class Laplace(_Located):
 
     def cdf(self, value: Tensor) -> Tensor:
         value = self._validate_sample(value)
-        away = (value - self.loc) / self.scale
+        loc, scale = steady(value.isinf(), self.loc, self.scale)
+        away = (value - loc) / scale
         below = away < 0
         share = 0.5 * where(below, away, -away).exp()
         return where(below, share, 1 - share)
@@ -196,10 +195,6 @@ class Gumbel(TransformedDistribution):
     def stddev(self) -> Tensor:
         return math.pi / math.sqrt(6) * self.scale
 
-    @property
-    def variance(self) -> Tensor:
-        return self.stddev.square()
-
     def log_prob(self, value: Tensor) -> Tensor:
         value = self._validate_sample(value)
         z = (value - self.loc) / self.scale
@@ -207,7 +202,9 @@ class Gumbel(TransformedDistribution):
 
     def cdf(self, value: Tensor) -> Tensor:
         value = self._validate_sample(value)
-        return (-(-(value - self.loc) / self.scale).exp()).exp()
+        loc, scale = steady(value.isinf(), self.loc, self.scale)
+        # from 10 on the share is 0 in each dtype, and later the exponential overflows
+        return (-(-(value - loc) / scale).clamp(max=10.0).exp()).exp()
 
     def icdf(self, value: Tensor) -> Tensor:
         value = self._validate_share(value)

@@ -280,6 +280,10 @@ class Geometric(Odds):
     def variance(self) -> Tensor:
         return self._failed / self.probs / self.probs
 
+    @property
+    def stddev(self) -> Tensor:
+        return self._failed.sqrt() / self.probs
+
     def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         with no_grad():
             # of a rate of failure q the count is above k with probability q**k
@@ -337,6 +341,10 @@ class NegativeBinomial(Odds):
     @property
     def variance(self) -> Tensor:
         return self.mean / (-self.logits).sigmoid()
+
+    @property
+    def stddev(self) -> Tensor:
+        return self.mean.sqrt() / (-self.logits).sigmoid().sqrt()
 
     def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
