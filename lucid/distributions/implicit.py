@@ -158,27 +158,27 @@ def lgamma_bend(alpha: Tensor, beta: Tensor) -> Tensor:
     a, b = (where(large, each, LARGE) for each in (alpha, beta))
     step = b - a
     rest = _stirling(b) - _stirling(a) + step * (0.5 / a + _digamma_rest(a))
-    far = (step - 0.5) * log_ratio(a, b)[1] - a * fall(a, b) + rest
+    far = (step - 0.5) * log_ratio(a, b) - a * fall(a, b) + rest
     a, b = (where(large, 1.0, each) for each in (alpha, beta))
     return where(large, far, lgamma(b) - lgamma(a) - (b - a) * digamma(a))
 
 
-def log_ratio(start: Tensor, end: Tensor) -> tuple[Tensor, Tensor]:
-    """Return ``end / start - 1`` and ``log(end / start)``, with the digits of numbers near each other and far apart."""
+def log_ratio(start: Tensor, end: Tensor) -> Tensor:
+    """Return ``log(end / start)``, with the digits of numbers near each other and far apart."""
     x = (end - start) / start
     near = x.abs() < 0.5
-    return x, where(near, where(near, x, 0.0).log1p(), where(near, 1.0, end / start).log())
+    return where(near, where(near, x, 0.0).log1p(), where(near, 1.0, end / start).log())
 
 
 def fall(start: Tensor, end: Tensor) -> Tensor:
     """Return ``x - log(1 + x)`` of ``x = end / start - 1``, with digits that both have lost if x is small."""
-    x, log = log_ratio(start, end)
+    x = (end - start) / start
     near = x.abs() < 0.01
     small = where(near, x, 0.0)
     terms: Any = 1 / 10
     for k in range(9, 1, -1):
         terms = 1 / k - small * terms
-    return where(near, small.square() * terms, x - log)
+    return where(near, small.square() * terms, x - log_ratio(start, end))
 
 
 def log_gamma_density(alpha: Tensor, z: Tensor) -> Tensor:

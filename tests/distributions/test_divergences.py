@@ -157,6 +157,23 @@ def test_ratios_whose_squares_underflow(make, wanted, size):
     assert slope.item() * size == pytest.approx((ends[0] - ends[1]) / 2e-5, rel=1e-4, abs=1e-5)
 
 
+def test_rates_far_apart():
+    """In float32 as well the divergences are finite, and that of shapes far apart keeps its digits."""
+    for kind, one, other in (
+        (d.Poisson, (1e10,), (1e-10,)), (d.Gamma, (2.0, 1e10), (3.0, 1e-10)), (d.Gamma, (1e-3, 1.0), (1e3, 1e6)),
+        (d.Gamma, (1e10, 1.0), (40.0, 1.0)),
+    ):  # fmt: skip
+        found = []
+        for dtype in (lucid.float32, lucid.float64):
+            p, q = (kind(*(lucid.tensor(each, dtype=dtype, device=DEVICE) for each in ps)) for ps in (one, other))
+            found.append(d.kl_divergence(p, q).item())
+        assert found[0] == pytest.approx(found[1], rel=1e-6)
+    # rate * log(rate / other) - rate
+    assert d.kl_divergence(d.Poisson(n(1e10)), d.Poisson(n(1e-10))).item() == pytest.approx(
+        1e10 * math.log(1e20) - 1e10
+    )
+
+
 def test_near_cauchys_have_digits_and_second_derivatives():
     """Of nearly the same place and scale: the divergence is a half of Fisher's information, times a square."""
     away = 1e-4

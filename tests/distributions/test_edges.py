@@ -266,6 +266,11 @@ def test_deviations_whose_squares_overflow(row):
         assert slope.item() * scale.item() == pytest.approx(wanted, rel=1e-5)
 
 
+def test_the_deviation_of_independent_parts():
+    """It is theirs, where their variance is not known in the dtype too."""
+    assert d.Independent(d.Normal(of([0.0], lucid.float32), 1e30), 1).stddev.item() == pytest.approx(1e30)
+
+
 def test_the_deviation_of_a_negative_binomial_of_large_odds():
     """It is in proportion to the odds, and its square would overflow."""
     made = d.NegativeBinomial(of(4.0, lucid.float32), logits=of(60.0, lucid.float32))

@@ -146,6 +146,36 @@ def test_shares_at_ends_have_slopes(name, parameters, values):
         assert slope.item() == pytest.approx((sums[0] - sums[1]) / (2 * step), rel=1e-5, abs=1e-5)
 
 
+@pytest.mark.parametrize("scale", [-1.0, "tensor"])
+@pytest.mark.parametrize(("name", "parameters", "values"), ENDS)
+def test_shares_above_have_slopes_at_ends(name, parameters, values, scale):
+    """Turned round, shares below are those above, with the opposite slopes by the parameters."""
+    scale = of(-1.0) if scale == "tensor" else scale
+    found, below = [], []
+    for shares in (found, below):
+        ps = [of(p, requires_grad=True) for p in parameters]
+        made = getattr(d, name)(*ps, validate_args=False)
+        if shares is found:
+            made = d.TransformedDistribution(made, d.AffineTransform(0.0, scale), validate_args=False)
+        share = made.cdf(of(values) * (-1 if shares is found else 1))
+        shares += [share.detach().cpu().numpy(), *(each.item() for each in lucid.autograd.grad(share.sum(), ps))]
+    np.testing.assert_allclose(found[0], 1 - below[0], atol=1e-13)
+    np.testing.assert_allclose(found[1:], [-slope for slope in below[1:]], rtol=1e-9, atol=1e-12)
+
+
+def test_shares_of_one_side_have_no_slope_of_the_other():
+    """Of scales of both signs each share has the slope of its side by the value, which is infinite at 0."""
+    value = of([0.0, -1.0], requires_grad=True)
+    base = d.Gamma(of(0.5), 2.0, validate_args=False)
+    shares = d.TransformedDistribution(base, d.AffineTransform(0.0, of([1.0, -1.0])), validate_args=False).cdf(value)
+    (slope,) = lucid.autograd.grad(shares.sum(), value)
+    assert slope.tolist() == [math.inf, pytest.approx(stats.gamma(0.5, scale=0.5).pdf(1.0))]
+    falls = of([0.0], requires_grad=True)
+    made = d.TransformedDistribution(base, d.AffineTransform(0.0, of([-1.0])), validate_args=False)
+    (slope,) = lucid.autograd.grad(made.cdf(falls).sum(), falls)
+    assert slope.tolist() == [math.inf]
+
+
 def test_shares_of_values_that_overflow_in_float32():
     """A power and an exponential that overflow are of a share of 0 or 1, whose slopes are 0."""
     for made, ps, value, wanted in (
@@ -156,6 +186,28 @@ def test_shares_of_values_that_overflow_in_float32():
         share = made(*tensors).cdf(of(value, lucid.float32))
         assert share.item() == wanted
         assert [slope.item() for slope in lucid.autograd.grad(share, tensors)] == [0.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters", "share"),
+    [
+        ("GeneralizedPareto", (0.0, 1.0, -0.5), 1.0), ("Kumaraswamy", (2.0, 3.0), 0.0),
+        ("Kumaraswamy", (2.0, 3.0), 1.0), ("Kumaraswamy", (0.5, 0.7), 1.0), ("LogNormal", (0.5, 2.0), 0.0),
+        ("Pareto", (1.5, 2.0), 0.0), ("Uniform", (0.5, 1.0), 1.0), ("Weibull", (1.5, 0.5), 0.0),
+    ],
+)  # fmt: skip
+def test_quantiles_of_shares_above_at_ends(name, parameters, share):
+    """Turned round they are the opposite of those of shares below, with their slopes."""
+    found = []
+    for falls in (False, True):
+        ps = [of(p, requires_grad=True) for p in parameters]
+        made = getattr(d, name)(*ps)
+        if falls:
+            made = d.TransformedDistribution(made, d.AffineTransform(0.0, -1.0))
+        end = made.icdf(of(1 - share if falls else share))
+        found.append([each.item() for each in (end, *lucid.autograd.grad(end, ps))])
+    assert found[1] == [-each for each in found[0]]
+    assert all(math.isfinite(each) for each in found[0])
 
 
 def test_quantiles_at_ends_have_slopes():
@@ -345,3 +397,9 @@ def test_moments_without_end_have_no_slopes():
                 assert (slope[ends] == 0).all()
                 assert slope[~ends].isfinite().all()
                 assert (slope[~ends] != 0).all()
+
+
+def test_counts_far_above_a_rate():
+    """Of a rate that is lost beside the count the probability has a logarithm, as a density far below a shape has."""
+    assert d.Poisson(of(1e-20)).log_prob(of(100.0)).item() == pytest.approx(stats.poisson(1e-20).logpmf(100))
+    assert d.Gamma(of(100.0), 1.0).log_prob(of(1e-30)).item() == pytest.approx(stats.gamma(100).logpdf(1e-30))

@@ -99,7 +99,7 @@ def _uniform(p: Uniform, q: Uniform) -> Tensor:
 @register_kl(Gamma, Gamma)
 def _gamma(p: Gamma, q: Gamma) -> Tensor:
     step = q.concentration - p.concentration
-    by_rate = p.concentration * fall(p.rate, q.rate) - step * log_ratio(p.rate, q.rate)[1]
+    by_rate = p.concentration * fall(p.rate, q.rate) - step * log_ratio(p.rate, q.rate)
     return lgamma_bend(p.concentration, q.concentration) + by_rate
 
 
@@ -171,7 +171,6 @@ def _poisson(p: Poisson, q: Poisson) -> Tensor:
 
 
 @register_kl(Categorical, Categorical)
-@register_kl(OneHotCategorical, OneHotCategorical)
 def _categorical(p: Any, q: Any) -> Tensor:
     if p._num_events != q._num_events:
         raise ShapeError(f"kl_divergence: expected as many choices of both, got {p._num_events} and {q._num_events}")
@@ -179,6 +178,11 @@ def _categorical(p: Any, q: Any) -> Tensor:
     each = p.probs * where(none, 0.0, p.logits - q.logits)
     never = q.logits == -math.inf if q._by_logits else q.probs == 0
     return where(~none & never, math.inf, each).sum(-1)
+
+
+@register_kl(OneHotCategorical, OneHotCategorical)
+def _one_hot(p: OneHotCategorical, q: OneHotCategorical) -> Tensor:
+    return _categorical(p._categorical, q._categorical)
 
 
 # ---- normal vectors ----

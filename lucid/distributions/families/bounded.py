@@ -304,9 +304,15 @@ class Kumaraswamy(TransformedDistribution):
         return full, self.concentration0 * (-where(full, 0.0, power)).log1p()
 
     def icdf(self, value: Tensor) -> Tensor:
-        value = self._validate_share(value)
-        a, b = steady((value == 0) | (value == 1), self.concentration1, self.concentration0)
-        return (-((-value).log1p() / b).expm1()) ** (1 / a)
+        return self._quantile((-self._validate_share(value)).log1p())
+
+    def _icdf_above(self, share: Tensor) -> Tensor:
+        return self._quantile(share.log())
+
+    def _quantile(self, log: Tensor) -> Tensor:
+        """Return quantiles for the logarithms of the shares above them."""
+        a, b = steady((log == 0) | (log == -math.inf), self.concentration1, self.concentration0)
+        return (-(log / b).expm1()) ** (1 / a)
 
     def entropy(self) -> Tensor:
         a, b = self.concentration1, self.concentration0

@@ -201,10 +201,16 @@ class Gumbel(TransformedDistribution):
         return -z - (-z).exp() - self.scale.log()
 
     def cdf(self, value: Tensor) -> Tensor:
-        value = self._validate_sample(value)
+        return (-self._waited(self._validate_sample(value))).exp()
+
+    def _above(self, value: Tensor) -> Tensor:
+        return -(-self._waited(value)).expm1()
+
+    def _waited(self, value: Tensor) -> Tensor:
+        """Return the waiting time that a value is the logarithm of."""
         loc, scale = steady(value.isinf(), self.loc, self.scale)
         # from 10 on the share is 0 in each dtype, and later the exponential overflows
-        return (-(-(value - loc) / scale).clamp(max=10.0).exp()).exp()
+        return (-(value - loc) / scale).clamp(max=10.0).exp()
 
     def icdf(self, value: Tensor) -> Tensor:
         value = self._validate_share(value)
