@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from lucid.arguments import unfit
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from lucid.distributions.constraints import Constraint
 
-__all__ = ["Distribution", "ExponentialFamily", "boundless"]
+__all__ = ["Distribution", "ExponentialFamily", "Symmetric", "boundless", "within"]
 
 
 def boundless(support: Constraint) -> bool:
@@ -33,6 +33,12 @@ def boundless(support: Constraint) -> bool:
     while isinstance(support, constraints.independent):
         support = support.base_constraint
     return support is constraints.real
+
+
+def within(support: Constraint | None, value: Tensor) -> Tensor:
+    """Return a value moved to the bound of a set that it is beyond."""
+    low, high = (getattr(support, name, None) for name in ("lower_bound", "upper_bound"))
+    return value if low is None and high is None else value.clamp(low, high)
 
 
 class Distribution:
@@ -163,11 +169,7 @@ class Distribution:
 
     def _bounded(self, value: Tensor) -> Tensor:
         """Return a value moved to the bound that it is beyond, if values are not looked at; for `cdf`."""
-        if self._looks(value):
-            return value
-        support = self._known_support()
-        low, high = (getattr(support, name, None) for name in ("lower_bound", "upper_bound"))
-        return value if low is None and high is None else value.clamp(low, high)
+        return value if self._looks(value) else within(self._known_support(), value)
 
     def _safe(self) -> Any:
         """Return a value with a density that has slopes: of counts none, of others a place that they are around."""
@@ -215,7 +217,10 @@ class Distribution:
     @property
     def variance(self) -> Tensor:
         """The mean of the squared distance from the mean."""
-        raise self._none("variance")
+        # a family has one of both by a formula: its deviation, where the square would overflow before that does
+        if type(self).stddev is Distribution.stddev:
+            raise self._none("variance")
+        return self.stddev.square()
 
     @property
     def stddev(self) -> Tensor:
@@ -246,6 +251,15 @@ class Distribution:
     def icdf(self, value: Tensor) -> Tensor:
         """Return the quantiles of these probabilities, the inverse of `cdf`."""
         raise self._none("icdf")
+
+    def _above(self, value: Tensor) -> Tensor:
+        """Return the probability of draws above a value."""
+        # families with a formula of small ones have their own
+        return 1 - self.cdf(value)
+
+    def _icdf_above(self, share: Tensor) -> Tensor:
+        """Return the inverse of `_above`."""
+        return self.icdf(1 - share)
 
     def entropy(self) -> Tensor:
         """Return the entropy, in nats."""
@@ -293,6 +307,9 @@ class Distribution:
 
     def _extended_shape(self, sample_shape: Sequence[int] = ()) -> Size:
         """Return the shape of draws."""
+        if isinstance(sample_shape, Iterator):
+            # a family may need it twice
+            raise unfit(sample_shape, "a sequence of sizes, as tuple(sizes) of an iterator, which is read once")
         shape = tuple(sample_shape) if isinstance(sample_shape, Iterable) else sample_shape
         return Size((*sizes_in((shape,)), *self._batch_shape, *self._event_shape))
 
@@ -322,6 +339,20 @@ class Distribution:
         parameters = {name: vars(self)[name] for name in self._constraints() if name in vars(self)}
         words = (f"{name}: {value if value.numel() == 1 else value.shape}" for name, value in parameters.items())
         return f"{type(self).__name__}({', '.join(words)})"
+
+
+class Symmetric:
+    """Part of families that are symmetric about `loc`."""
+
+    loc: Tensor
+    cdf: Callable[[Tensor], Tensor]
+    icdf: Callable[[Tensor], Tensor]
+
+    def _above(self, value: Tensor) -> Tensor:
+        return self.cdf(2 * self.loc - value)
+
+    def _icdf_above(self, share: Tensor) -> Tensor:
+        return 2 * self.loc - self.icdf(share)
 
 
 class ExponentialFamily(Distribution):

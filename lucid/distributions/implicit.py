@@ -29,7 +29,10 @@ if TYPE_CHECKING:
 
     from lucid.tensor import Tensor
 
-__all__ = ["dirichlet_from", "gamma_share", "lgamma_rise", "log_gamma", "log_gamma_density", "standard_gamma"]
+__all__ = [
+    "digamma_rise", "dirichlet_from", "fall", "gamma_entropy", "gamma_share", "lgamma_bend", "lgamma_rise", "log_gamma",
+    "log_gamma_density", "log_ratio", "standard_gamma",
+]  # fmt: skip
 
 # From here on four terms of Stirling's series are exact to the last place.
 LARGE = 30.0
@@ -127,6 +130,57 @@ def lgamma_rise(alpha: Tensor, step: Tensor) -> Tensor:
     return where(large, far, lgamma(low + where(large, 1.0, step)) - lgamma(low))
 
 
+def _digamma_rest(a: Tensor) -> Any:
+    """Return the series of ``log(a) - 1 / (2 * a) - digamma(a)`` for a large a."""
+    inverse = 1 / a.square()
+    return (1 / 12 - (1 / 120 - (1 / 252 - 1 / 240 * inverse) * inverse) * inverse) * inverse
+
+
+def digamma_rise(alpha: Tensor, step: Tensor) -> Tensor:
+    """Return ``digamma(alpha + step) - digamma(alpha)``, step of 0 or more, with digits that both have lost."""
+    large = alpha > LARGE
+    a, low = where(large, alpha, LARGE), where(large, 1.0, alpha)
+    far = (step / a).log1p() + 0.5 * step / (a * (a + step)) + _digamma_rest(a) - _digamma_rest(a + step)
+    return where(large, far, digamma(low + step) - digamma(low))
+
+
+def gamma_entropy(alpha: Tensor) -> Tensor:
+    """Return the entropy of gamma variates of rate 1, of a large alpha by Stirling's series as well."""
+    large = alpha > LARGE
+    a, low = where(large, alpha, LARGE), where(large, 1.0, alpha)
+    far = 0.5 * ((2 * math.pi * a).log() + 1 - 1 / a) + _stirling(a) + (a - 1) * _digamma_rest(a)
+    return where(large, far, low + lgamma(low) + (1 - low) * digamma(low))
+
+
+def lgamma_bend(alpha: Tensor, beta: Tensor) -> Tensor:
+    """Return ``lgamma(beta) - lgamma(alpha) - (beta - alpha) * digamma(alpha)``."""
+    large = (alpha > LARGE) & (beta > LARGE)
+    a, b = (where(large, each, LARGE) for each in (alpha, beta))
+    step = b - a
+    rest = _stirling(b) - _stirling(a) + step * (0.5 / a + _digamma_rest(a))
+    far = (step - 0.5) * log_ratio(a, b) - a * fall(a, b) + rest
+    a, b = (where(large, 1.0, each) for each in (alpha, beta))
+    return where(large, far, lgamma(b) - lgamma(a) - (b - a) * digamma(a))
+
+
+def log_ratio(start: Tensor, end: Tensor) -> Tensor:
+    """Return ``log(end / start)``, with the digits of numbers near each other and far apart."""
+    x = (end - start) / start
+    near = x.abs() < 0.5
+    return where(near, where(near, x, 0.0).log1p(), where(near, 1.0, end / start).log())
+
+
+def fall(start: Tensor, end: Tensor) -> Tensor:
+    """Return ``x - log(1 + x)`` of ``x = end / start - 1``, with digits that both have lost if x is small."""
+    x = (end - start) / start
+    near = x.abs() < 0.01
+    small = where(near, x, 0.0)
+    terms: Any = 1 / 10
+    for k in range(9, 1, -1):
+        terms = 1 / k - small * terms
+    return where(near, small.square() * terms, x - log_ratio(start, end))
+
+
 def log_gamma_density(alpha: Tensor, z: Tensor) -> Tensor:
     """Return the logarithm of the density of a gamma variate at z of 0 or more.
 
@@ -135,14 +189,8 @@ def log_gamma_density(alpha: Tensor, z: Tensor) -> Tensor:
     """
     large = alpha > LARGE
     a = where(large, alpha, LARGE)
-    away = (where(large, z, LARGE) - a) / a
-    near = away.abs() < 0.01
-    small = where(near, away, 0.0)
-    terms: Any = 1 / 10
-    for k in range(9, 1, -1):
-        terms = 1 / k - small * terms
-    fall = where(near, small.square() * terms, away - where(near, 0.0, away).log1p())
-    far = -(a - 1) * fall - away - 0.5 * (2 * math.pi * a).log() - _stirling(a)
+    at = where(large, z, LARGE)
+    far = -(a - 1) * fall(a, at) - (at - a) / a - 0.5 * (2 * math.pi * a).log() - _stirling(a)
     b = where(large, 1.0, alpha)
     return where(large, far, xlogy(b - 1, z) - z - lgamma(b))
 
@@ -245,22 +293,24 @@ class _DirichletFrom(Function):
 
 
 class _GammaShare(Function):
-    """The share of gamma variates of rate 1 below z."""
+    """The share of gamma variates of rate 1 below z, or above it."""
 
     @staticmethod
-    def forward(ctx: Any, alpha: Tensor, z: Tensor) -> Tensor:
+    def forward(ctx: Any, alpha: Tensor, z: Tensor, above: bool) -> Tensor:
         ctx.save_for_backward(alpha, z)
+        ctx.above = above
         a, at = alpha.double(), z.double()
         inside = (at > 0) & (at < math.inf)
         at = where(inside, at, 1.0)
         upper, part, _ = _gamma_sides(a, at)
         part = part * at * log_gamma_density(a, at).exp()
-        share = where(inside, where(upper, 1 - part, part), where(z > 0, 1.0, z.double() * 0.0))
+        end = where(z > 0, 1.0, z.double() * 0.0)
+        share = where(inside, where(upper ^ above, 1 - part, part), 1 - end if above else end)
         return share.to(z.dtype)
 
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Any) -> Any:
-        (grad_output,) = grad_outputs
+        grad_output = -grad_outputs[0] if ctx.above else grad_outputs[0]
         alpha, z = ctx.saved_tensors
         by_alpha = by_z = None
         if ctx.needs_input_grad[0]:
@@ -273,7 +323,7 @@ class _GammaShare(Function):
             inside = (z >= 0) & (z < math.inf)
             density = log_gamma_density(alpha, where(inside, z, 1.0)).exp()
             by_z = grad_output * where(inside, density, 0.0)
-        return by_alpha, by_z
+        return by_alpha, by_z, None
 
 
 def standard_gamma(alpha: Tensor) -> Tensor:
@@ -291,7 +341,7 @@ def dirichlet_from(concentration: Tensor) -> Tensor:
     return _DirichletFrom.apply(concentration)
 
 
-def gamma_share(alpha: Tensor, z: Tensor) -> Tensor:
-    """Return the regularised lower incomplete gamma function, with gradients by both."""
+def gamma_share(alpha: Tensor, z: Tensor, above: bool = False) -> Tensor:
+    """Return the regularised lower incomplete gamma function, or the upper one, with gradients by both."""
     alpha, z = broadcast_tensors(alpha, z)
-    return _GammaShare.apply(alpha, z)
+    return _GammaShare.apply(alpha, z, above)

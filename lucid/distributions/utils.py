@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -14,7 +15,7 @@ from lucid.autograd.modes.state import enable_grad, is_inference_mode_enabled
 from lucid.base.dtype import get_default_dtype, promote_types, result_type
 from lucid.base.gpu import is_gpu_array
 from lucid.base.limits import finfo
-from lucid.errors import ArgumentError, ShapeError
+from lucid.errors import ArgumentError, SettingError, ShapeError
 from lucid.ops.activation.sigmoid import sigmoid
 from lucid.ops.activation.softmax import softmax
 from lucid.ops.base.promotion import cast_to, promote_to_tensors
@@ -88,6 +89,13 @@ def parameters_of(title: str, named: dict[str, Any]) -> list[Tensor]:
     ]
 
 
+def count_of(name: str, value: object) -> int:
+    """Return a number of dimensions; raise if it is none."""
+    if not isinstance(value, Integral) or value < 0:
+        raise SettingError(f"{name}: expected a whole number from 0 on, got {value!r}")
+    return int(value)
+
+
 def is_whole(value: Tensor) -> bool:
     """Tell whether a tensor is one of integers or bools."""
     return not (value.is_floating_point() or value.is_complex())
@@ -149,16 +157,43 @@ def probs_to_logits(probs: Tensor, is_binary: bool = False) -> Tensor:
     >>> lucid.distributions.utils.probs_to_logits(lucid.tensor([0.5, 0.75]), is_binary=True)
     tensor([0.0000, 1.0986])
     """
-    tiny = finfo(probs.dtype).tiny
-    log = probs.clamp(min=tiny).log()
     if not is_binary:
-        return log
-    sure = probs >= 1
-    return log - where(sure, math.log(tiny), (-where(sure, 0.5, probs)).log1p())
+        return probs.clamp(min=finfo(probs.dtype).tiny).log()
+    log, rest = log_chances(probs)
+    return log - rest
 
 
-def version(tensor: Tensor) -> int | None:
+def log_chances(probs: Tensor, wide: bool = False) -> tuple[Tensor, Tensor]:
+    """Return the logarithms of probabilities p and of ``1 - p``, in float64 if `wide`.
+
+    That of 0 is the one of the smallest number, with a slope of 1: that of the limit is infinite.
+    """
+    tiny = finfo(probs.dtype).tiny
+    probs = probs.double() if wide else probs
+    never, sure = probs < tiny, probs >= 1
+    won = where(never, probs + math.log(tiny), where(never, 0.5, probs).log())
+    return won, where(sure, 1 - probs + math.log(tiny), (-where(sure, 0.5, probs)).log1p())
+
+
+def steady(ends: Tensor, *parameters: Tensor) -> tuple[Tensor, ...]:
+    """Return parameters, without slopes at the elements of a mask.
+
+    A formula that is 0 times infinity by its chain rule there has the slope 0.
+    """
+    return tuple(where(ends, each.detach(), each) if each.requires_grad else each for each in parameters)
+
+
+def log1p_square(x: Tensor) -> Tensor:
+    """Return ``log(1 + x**2)``, without an overflow of the square."""
+    # from the largest on whose square does not the logarithm grows as that of the square does
+    most = 0.5 * math.sqrt(finfo(x.dtype).max)
+    return x.clamp(-most, most).square().log1p() + 2 * (x.abs() / most).clamp(min=1.0).log()
+
+
+def version(tensor: object) -> int | None:
     """Return the number of changes in place of a tensor; None of an inference tensor, as it counts none."""
+    if not isinstance(tensor, Tensor):
+        return None
     counter = version_of(tensor)
     return None if counter is INFERENCE else counter[0]
 
@@ -166,8 +201,8 @@ def version(tensor: Tensor) -> int | None:
 class lazy_property:
     """A value that is computed, with gradients, when it is asked for, and kept by the instance.
 
-    It is computed anew after a change in place of what the instance was given, and what was computed in inference mode
-    is not for use outside. A value that is set stays.
+    It is computed anew after a change in place of what the instance was given, or of the value itself, and what was
+    computed in inference mode is not for use outside. A value that is set stays.
     """
 
     def __init__(self, wrapped: Callable[[Any], Any]) -> None:
@@ -177,7 +212,10 @@ class lazy_property:
         self.name = name
 
     def __set__(self, instance: Any, value: Any) -> None:
-        vars(instance)[self.name] = value
+        values = cast("dict[str, Any]", vars(instance))
+        made = cast("dict[str, Any]", values.get("_made", {}))
+        values[self.name] = value
+        values["_made"] = {name: state for name, state in made.items() if name != self.name}
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         if instance is None:
@@ -193,13 +231,13 @@ class lazy_property:
         ]
         inference = is_inference_mode_enabled()
         if name in values:
-            before, was_inference = made[name]
-            if before == state and (inference or not was_inference):
+            before, was_inference, kept = made[name]
+            if before == state and kept == version(values[name]) and (inference or not was_inference):
                 return values[name]
         with enable_grad():
             value = self.wrapped(instance)
         # what it called may have made others
-        values["_made"] = {**values.get("_made", {}), name: (state, inference)}
+        values["_made"] = {**values.get("_made", {}), name: (state, inference, version(value))}
         values[name] = value
         return value
 
@@ -215,6 +253,8 @@ def tril_matrix_to_vec(mat: Tensor, diag: int = 0) -> Tensor:
     >>> lucid.distributions.utils.tril_matrix_to_vec(lucid.tensor([[1.0, 0.0], [2.0, 3.0]]))
     tensor([1., 2., 3.])
     """
+    if mat.dim() < 2 or mat.shape[-2] != mat.shape[-1]:
+        raise ShapeError(f"tril_matrix_to_vec: expected square matrices, got shape {tuple(mat.shape)}")
     size = mat.shape[-1]
     if not -size <= diag < size:
         raise ShapeError(f"tril_matrix_to_vec: expected diag from {-size} to {size - 1}, got {diag}")

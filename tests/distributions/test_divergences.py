@@ -112,6 +112,86 @@ def test_batches_broadcast(first, second):
         np.testing.assert_allclose(found.tolist(), np.full(shape, expected), rtol=1e-12)
 
 
+SCALED = [
+    (d.Normal, d.Normal), (d.Cauchy, d.Cauchy), (d.Laplace, d.Laplace), (d.Gumbel, d.Gumbel), (d.Laplace, d.Normal),
+    (d.Gumbel, d.Normal), (d.Normal, d.Laplace), (d.Normal, d.Gumbel),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("first", "second"), SCALED)
+@pytest.mark.parametrize("unit", [1e-25, 1e-20, 1.0, 1e20, 1e25])
+def test_the_unit_does_not_count(first, second, unit):
+    """In float32 the divergence of numbers in any unit is that of float64 in unit 1, and none from itself."""
+    one, other = (0.25, 1.5), (-0.5, 2.0)
+    wanted = d.kl_divergence(first(*map(n, one)), second(*map(n, other))).item()
+    p, q = (
+        kind(*(lucid.tensor(unit * value, dtype=lucid.float32, device=DEVICE) for value in values))
+        for kind, values in ((first, one), (second, other))
+    )
+    assert d.kl_divergence(p, q).item() == pytest.approx(wanted, rel=1e-4)
+    if first is second:
+        assert d.kl_divergence(p, p).item() == pytest.approx(0, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("make", "wanted"),
+    [
+        (lambda s: (d.Normal(0 * s, s), d.Normal(0 * s, 1 + 0 * s)), lambda s: 0.5 * (s * s - 1) - math.log(s)),
+        (lambda s: (d.HalfNormal(s), d.HalfNormal(1 + 0 * s)), lambda s: 0.5 * (s * s - 1) - math.log(s)),
+        (lambda s: (d.LogNormal(0 * s, s), d.LogNormal(0 * s, 1 + 0 * s)), lambda s: 0.5 * (s * s - 1) - math.log(s)),
+        (
+            lambda s: (d.Cauchy(0 * s, s), d.Cauchy(0 * s, 1 + 0 * s)),
+            lambda s: 2 * math.log(0.5 + 0.5 * s) - math.log(s),
+        ),
+        (lambda s: (d.HalfCauchy(s), d.HalfCauchy(1 + 0 * s)), lambda s: 2 * math.log(0.5 + 0.5 * s) - math.log(s)),
+    ],
+)
+@pytest.mark.parametrize("size", [1e-30, 1e-23, 0.3, 1.0, 3.0])
+def test_ratios_whose_squares_underflow(make, wanted, size):
+    """They are a logarithm away."""
+    scale = lucid.tensor(size, dtype=lucid.float32, device=DEVICE, requires_grad=True)
+    value = d.kl_divergence(*make(scale))
+    assert value.item() == pytest.approx(wanted(size), rel=1e-5, abs=1e-6)
+    (slope,) = lucid.autograd.grad(value, scale)
+    ends = [wanted(size * (1 + step)) for step in (1e-5, -1e-5)]
+    assert slope.item() * size == pytest.approx((ends[0] - ends[1]) / 2e-5, rel=1e-4, abs=1e-5)
+
+
+def test_rates_far_apart():
+    """In float32 as well the divergences are finite, and that of shapes far apart keeps its digits."""
+    for kind, one, other in (
+        (d.Poisson, (1e10,), (1e-10,)), (d.Gamma, (2.0, 1e10), (3.0, 1e-10)), (d.Gamma, (1e-3, 1.0), (1e3, 1e6)),
+        (d.Gamma, (1e10, 1.0), (40.0, 1.0)),
+    ):  # fmt: skip
+        found = []
+        for dtype in (lucid.float32, lucid.float64):
+            p, q = (kind(*(lucid.tensor(each, dtype=dtype, device=DEVICE) for each in ps)) for ps in (one, other))
+            found.append(d.kl_divergence(p, q).item())
+        assert found[0] == pytest.approx(found[1], rel=1e-6)
+    # rate * log(rate / other) - rate
+    assert d.kl_divergence(d.Poisson(n(1e10)), d.Poisson(n(1e-10))).item() == pytest.approx(
+        1e10 * math.log(1e20) - 1e10
+    )
+
+
+def test_near_cauchys_have_digits_and_second_derivatives():
+    """Of nearly the same place and scale: the divergence is a half of Fisher's information, times a square."""
+    away = 1e-4
+    value = d.kl_divergence(d.Cauchy(n(0.0), 1.0), d.Cauchy(n(away), 1.0 + away))
+    # both have the information 1 / (2 * scale**2)
+    assert value.item() == pytest.approx(0.5 * away**2, rel=2e-4)
+    narrow = [lucid.tensor([0.0, 1.0 + k * 2.0**-10], dtype=lucid.float32, device=DEVICE) for k in (0, 1)]
+    near = d.kl_divergence(*(d.Cauchy(*each.unbind()) for each in narrow)).item()
+    assert near == pytest.approx(2.0**-22, rel=2e-3)
+    parameters = tuple(n(each).requires_grad_() for each in (0.5, 2.0))
+
+    def divergence(loc, scale):
+        return d.kl_divergence(d.Cauchy(loc, scale), d.Cauchy(n(0.5), 2.0))
+
+    assert lucid.autograd.gradcheck(divergence, parameters)
+    assert lucid.autograd.gradgradcheck(divergence, parameters)
+
+
 def test_transforms_that_change_dimensions():
     """The divergence of each of a batch is its base's, with events that gain or lose dimensions by the transforms."""
     away = n([1.0, 2.0, 3.0])

@@ -34,6 +34,73 @@ def test_shares_of_gamma_variates_of_large_shapes(alpha):
     np.testing.assert_allclose(slope.cpu().numpy() * root, (ends[0] - ends[1]) / 2e-3, rtol=1e-4)
 
 
+LARGE_ONES = np.array([2.5, 29.0, 31.0, 40.0, 1e4, 1e6, 1e8])
+
+
+@pytest.mark.parametrize(("dtype", "close"), [(lucid.float32, 2e-6), (lucid.float64, 1e-12)])
+def test_entropies_of_large_parameters(dtype, close):
+    """They are SciPy's, whose asymptotic series begin somewhere else; so are divergences that are made of them."""
+    a = of(LARGE_ONES, dtype)
+    gamma = 0.5 * np.log(2 * np.pi * np.e * LARGE_ONES) - 1 / (3 * LARGE_ONES) - 1 / (12 * LARGE_ONES**2)
+    gamma = np.where(LARGE_ONES < 1e3, stats.gamma(LARGE_ONES).entropy(), gamma)
+    np.testing.assert_allclose(d.Gamma(a, 1.0).entropy().cpu().numpy(), gamma, rtol=close, atol=close)
+    inverse = gamma - 2 * special.digamma(LARGE_ONES)
+    np.testing.assert_allclose(d.InverseGamma(a, 1.0).entropy().cpu().numpy(), inverse, rtol=close, atol=close)
+    student = np.where(LARGE_ONES < 50, stats.t(LARGE_ONES).entropy(), stats.norm.entropy() + 1 / LARGE_ONES)
+    close_to = max(close, 3e-9)
+    np.testing.assert_allclose(d.StudentT(a).entropy().cpu().numpy(), student, rtol=close_to, atol=close_to)
+    found = d.kl_divergence(d.Gamma(of(1e6, dtype), 1.0), d.Normal(of(1e6, dtype), 1e3)).item()
+    assert found == pytest.approx(1e-6 / 3, abs=2e-6 if dtype is lucid.float32 else 1e-11)
+
+
+@pytest.mark.parametrize("name", ["Gamma", "InverseGamma", "StudentT"])
+def test_derivatives_of_entropies_of_large_parameters(name):
+    """On either side of the parameter from which on series are taken, and far beyond."""
+    a = of([5.0, 29.9, 30.1, 59.0, 61.0, 1e3], requires_grad=True)
+    make = {
+        "Gamma": lambda a: d.Gamma(a, 1.0),
+        "InverseGamma": lambda a: d.InverseGamma(a, 1.0),
+        "StudentT": d.StudentT,
+    }
+    assert gradcheck(lambda a: make[name](a).entropy(), (a,))
+    assert gradgradcheck(lambda a: make[name](a).entropy(), (a,))
+
+
+@pytest.mark.parametrize("dtype", [lucid.float32, lucid.float64])
+def test_divergences_of_large_counts(dtype):
+    """Of two that are near each other they are half of the square of the distance, in units of the deviation."""
+    for size, far in ((1e4, 0.5), (1e6, 1.0), (1e8, 2.0)):
+        root = math.sqrt(size)
+        # in float32 the distance is that of the parameters as they are rounded
+        one, other = of(size, dtype), of(size + far * root, dtype)
+        step = (other.double() - one.double()).item()
+        s = step / size
+        wanted = size * (s**2 / 2 - s**3 / 3 + s**4 / 4 - s**5 / 5)
+        assert d.kl_divergence(d.Poisson(one), d.Poisson(other)).item() == pytest.approx(wanted, rel=2e-6)
+        ratio = of(1 + 0.5 / root, dtype)
+        s = ratio.double().item() - 1
+        wanted = size * (s**2 / 2 - s**3 / 3 + s**4 / 4 - s**5 / 5)
+        assert d.kl_divergence(d.Gamma(one, 1.0), d.Gamma(one, ratio)).item() == pytest.approx(wanted, rel=2e-6)
+        e = step / size
+        wanted = size * (e**2 / 2 - e**3 / 6 + e**4 / 12) - (e / 2 - e**2 / 4) + 0.5 * e
+        found = d.kl_divergence(d.Gamma(one, 2.0), d.Gamma(other, 2.0)).item()
+        assert found == pytest.approx(wanted, rel=2e-6 if size < 1e8 else 1e-4)
+    assert d.kl_divergence(d.Poisson(of([1.0, 0.0], dtype)), d.Poisson(of(0.0, dtype))).tolist() == [math.inf, 0.0]
+    for a, b in ((10.0, 31.0), (31.0, 10.0), (31.0, 35.0), (2e3, 1e3)):
+        wanted = (
+            special.gammaln(b) - special.gammaln(a) - (b - a) * special.digamma(a) + b * math.log(1 / 1.5) + 0.5 * a
+        )
+        found = d.kl_divergence(d.Gamma(of(a, dtype), 1.0), d.Gamma(of(b, dtype), 1.5)).item()
+        assert found == pytest.approx(wanted, rel=2e-6 if dtype is lucid.float32 else 1e-11)
+
+
+def test_derivatives_of_divergences_of_large_counts():
+    """By all parameters, near each other and far, on both sides of where series begin."""
+    a, b, ratio = (of(v, requires_grad=True) for v in ([40.0, 28.0, 500.0], [41.0, 33.0, 29.0], [1.001, 2.0, 0.999]))
+    assert gradcheck(lambda a, b, r: d.kl_divergence(d.Gamma(a, 1.0), d.Gamma(b, r)), (a, b, ratio))
+    assert gradcheck(lambda a, b: d.kl_divergence(d.Poisson(a), d.Poisson(b)), (a, b))
+
+
 def test_the_density_of_gamma_variates_at_both_ends():
     """The slope of the share is the density at 0, also where that has a value, and 0 at infinity."""
     at = of([0.0, math.inf], requires_grad=True)
@@ -116,6 +183,98 @@ def test_variances_of_weibulls_numbers(concentration):
     k = of(1e-6, lucid.float32, requires_grad=True)
     (slope,) = lucid.autograd.grad(d.Weibull(scale, k).entropy(), k)
     assert slope.item() == pytest.approx(np.euler_gamma * 1e12, rel=1e-3)
+
+
+def known_moments(log, log_density, s):
+    """Return mean and variance of ``exp(log)`` by sums over s, with the digits that are left of 1."""
+    weight = np.exp(log_density)
+    weight = weight / weight.sum()
+    y = np.expm1(log)
+    mean = (weight * y).sum()
+    return 1 + mean, (weight * (y - mean) ** 2).sum()
+
+
+@pytest.mark.parametrize(("dtype", "rtol"), [(lucid.float32, 3e-5), (lucid.float64, 1e-9)])
+@pytest.mark.parametrize("k", [3.0, 12.0, 40.0, 300.0, 410.0, 1e3, 1e4, 1e6, 1e8])
+def test_moments_of_narrow_distributions(k, dtype, rtol):
+    """Of large powers variances of a Weibull and a Kumaraswamy distribution are those of sums over their logarithms."""
+    s = np.arange(-45, 5, 0.01)
+    # the logarithm of a waiting time
+    wanted = known_moments(s / k, s - np.exp(s), s)[1]
+    parameter = of(k, dtype, requires_grad=True)
+    found = d.Weibull(of(1.0, dtype), parameter).variance
+    assert found.item() == pytest.approx(wanted, rel=rtol)
+    (slope,) = lucid.autograd.grad(found, parameter)
+    ends = [known_moments(s / (k * (1 + step)), s - np.exp(s), s)[1] for step in (1e-5, -1e-5)]
+    assert slope.item() * k == pytest.approx((ends[0] - ends[1]) / 2e-5, rel=max(30 * rtol, 1e-6))
+    s = np.arange(-45, 90, 0.01)
+    for b in (0.5, 2.0, 7.0, 1e3):
+        # the logarithm of a power, by its logit
+        log, density = special.log_expit(s), special.log_expit(s) + b * special.log_expit(-s)
+        mean, wanted = known_moments(log / k, density, s)
+        made = d.Kumaraswamy(of(k, dtype), of(b, dtype))
+        assert made.mean.item() == pytest.approx(mean, rel=rtol)
+        assert made.variance.item() == pytest.approx(wanted, rel=rtol)
+
+
+@pytest.mark.parametrize(("dtype", "rtol"), [(lucid.float32, 1e-5), (lucid.float64, 1e-12)])
+@pytest.mark.parametrize("b", [1, 2, 5])
+def test_means_of_kumaraswamys_numbers_of_small_powers(b, dtype, rtol):
+    """They are a product, of the smallest powers too, with its slope."""
+    s = 1 / np.array([1e-10, 1e-8, 1e-4, 0.01, 0.3, 2.0, 1 / b, 1e3])
+    a = of(1 / s, dtype, requires_grad=True)
+    mean = d.Kumaraswamy(a, float(b)).mean
+    terms = np.arange(1, b + 1)
+    wanted = math.factorial(b) / np.prod(s[:, None] + terms, -1)
+    np.testing.assert_allclose(mean.detach().cpu().numpy(), wanted, rtol=rtol * b, atol=1e-37)
+    (slope,) = lucid.autograd.grad(mean.sum(), a)
+    steep = wanted * s**2 * (1 / (s[:, None] + terms)).sum(-1)
+    np.testing.assert_allclose(slope.cpu().numpy(), steep, rtol=30 * rtol, atol=1e-37)
+
+
+# parameters of float32 whose variance overflows or underflows, and SciPy's deviation
+SPREADS = {
+    "HalfNormal": ((1e20,), 1e20 * stats.halfnorm.std()),
+    "HalfNormal, small": ((1e-30,), 1e-30 * stats.halfnorm.std()),
+    "Normal": ((0.0, 1e-30), 1e-30),
+    "Gamma": ((1.0, 1e-20), 1e20),
+    "Chi2": ((8.0,), 4.0),
+    "InverseGamma": ((3.0, 1e20), 1e20 * stats.invgamma(3).std()),
+    "StudentT": ((3.0, 0.0, 1e-25), 1e-25 * stats.t(3).std()),
+    "Geometric": ((1e-30,), 1e30),
+    "Weibull": ((1e-30, 1.0), 1e-30),
+    "Pareto": ((1e-30, 1e3), 1e-30 * stats.pareto(1e3).std()),
+    "LogNormal": ((0.0, 1e-30), 1e-30),
+    "LogNormal, far": ((60.0, 0.5), math.exp(60) * stats.lognorm(0.5).std()),
+    "GeneralizedPareto": ((0.0, 1e20, -0.5), 1e20 * stats.genpareto(-0.5).std()),
+    "Laplace": ((0.0, 1e-30), 1e-30 * stats.laplace.std()),
+    "Gumbel": ((0.0, 1e25), 1e25 * stats.gumbel_r.std()),
+    "Beta": ((1e-25, 3e-25), math.sqrt(3) / 4),
+}
+
+
+@pytest.mark.parametrize("row", SPREADS)
+def test_deviations_whose_squares_overflow(row):
+    """They are known in the dtype in which the square of them is not, with the slope by a scale."""
+    ps, wanted = SPREADS[row]
+    tensors = [of(p, lucid.float32, requires_grad=True) for p in ps]
+    made = getattr(d, row.split(",")[0])(*tensors)
+    assert made.stddev.item() == pytest.approx(wanted, rel=1e-5)
+    if "scale" in made.arg_constraints and row != "LogNormal, far":
+        scale = tensors[list(made.arg_constraints).index("scale")]
+        (slope,) = lucid.autograd.grad(made.stddev, scale)
+        assert slope.item() * scale.item() == pytest.approx(wanted, rel=1e-5)
+
+
+def test_the_deviation_of_independent_parts():
+    """It is theirs, where their variance is not known in the dtype too."""
+    assert d.Independent(d.Normal(of([0.0], lucid.float32), 1e30), 1).stddev.item() == pytest.approx(1e30)
+
+
+def test_the_deviation_of_a_negative_binomial_of_large_odds():
+    """It is in proportion to the odds, and its square would overflow."""
+    made = d.NegativeBinomial(of(4.0, lucid.float32), logits=of(60.0, lucid.float32))
+    assert made.stddev.item() == pytest.approx(2 * math.exp(60), rel=1e-5)
 
 
 @pytest.mark.parametrize("row", FAMILIES)

@@ -251,6 +251,39 @@ def test_transforms_of_numbers_and_arrays():
         assert isinstance(d.AffineTransform(0.0, 1.0)(given), lucid.Tensor)
 
 
+@pytest.mark.parametrize(
+    "make",
+    [
+        d.ExpTransform, d.SigmoidTransform, d.SoftplusTransform, lambda: d.TanhTransform(),
+        lambda: d.SigmoidTransform().inv, lambda: d.SoftplusTransform().inv, d.SoftmaxTransform,
+        d.StickBreakingTransform, lambda: d.StickBreakingTransform().inv, d.CorrCholeskyTransform,
+        lambda: d.CorrCholeskyTransform().inv, d.LowerCholeskyTransform, d.PositiveDefiniteTransform,
+        lambda: d.PositiveDefiniteTransform().inv, lambda: d.IndependentTransform(d.SigmoidTransform(), 1),
+        lambda: d.ComposeTransform([d.AffineTransform(0, 1), d.SoftplusTransform()]),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("dtype", [lucid.int64, lucid.uint8, lucid.bool])
+def test_transforms_of_whole_numbers(make, dtype):
+    """They have the default dtype, and the values of the same numbers as floats."""
+    square = any(word in repr(make()) for word in ("Lower", "Positive", "Inverse"))
+    given = of([[1, 0, 0], [0, 1, 0], [0, 0, 1]] if square else [1, 0, 1], dtype)
+    found = make()(given)
+    assert found.dtype is lucid.float32
+    np.testing.assert_array_equal(found.cpu().numpy(), make()(given.float()).cpu().numpy())
+
+
+def test_transforms_that_keep_whole_numbers():
+    """Those that compute with no functions of theirs."""
+    whole = of([-1, 2], lucid.int64)
+    for transform in (
+        d.AbsTransform(),
+        d.AffineTransform(1, 2),
+        d.ReshapeTransform((2,), (1, 2)),
+        d.ComposeTransform([]),
+    ):
+        assert transform(whole).dtype is lucid.int64
+
+
 OUTSIDE = {
     "Bernoulli": (d.Bernoulli, (0.3,), [-1.0, 2.0, 0.5]),
     "Beta": (d.Beta, (1.0, 1.0), [-0.5, 1.5]),
@@ -312,6 +345,29 @@ def test_weights_of_each_row_choose_among_the_same_components():
         expected = [np.log((row * stats.norm(loc, 1).pdf(99.0)).sum()) for row in weights[[0, 2]]]
         np.testing.assert_allclose(made.log_prob(of(99.0)).cpu().numpy()[[0, 2]], expected, rtol=1e-10)
         assert made.expand((2, 3)).sample((4,)).shape == (4, 2, 3)
+
+
+@pytest.mark.parametrize("name", ["sample", "rsample"])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: d.StudentT(of(3.0)),
+        lambda: d.Normal(of(0.0), 1.0),
+        lambda: d.LowRankMultivariateNormal(of([0.0, 0.0]), of([[0.0], [0.0]]), of([1.0, 1.0])),
+        lambda: d.LKJCholesky(3, of(1.0)),
+        lambda: d.MixtureSameFamily(d.Categorical(of([1.0, 1.0])), d.Normal(of([0.0, 0.0]), 1.0)),
+        lambda: d.RelaxedBernoulli(of(1.0), of(0.5)),
+    ],
+)
+def test_an_iterator_is_no_shape(make, name):
+    """As one that is used up gave all draws the same numbers."""
+    made = make()
+    if name == "rsample" and not made.has_rsample:
+        return
+    for sizes in (iter([1000]), map(int, ["1000"]), (size for size in (1000,))):
+        with pytest.raises(ArgumentError, match=r"sample_shape: expected a sequence of sizes, as tuple\(sizes\)"):
+            getattr(made, name)(sizes)
+    assert getattr(made, name)(np.array([2, 3])).shape[:2] == (2, 3)
 
 
 def test_one_number_of_draws():

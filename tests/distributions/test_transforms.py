@@ -33,6 +33,20 @@ def numbers(value):
     return lucid.tensor(np.array(value), dtype=lucid.float64, device=DEVICE)
 
 
+@pytest.mark.parametrize("count", [-1, 0.5, "a"])
+def test_numbers_of_dimensions(count):
+    """They are 0 or more: of fewer all dimensions were summed up."""
+    for name, make in (
+        (
+            "IndependentTransform: reinterpreted_batch_ndims",
+            lambda: distributions.IndependentTransform(ExpTransform(), count),
+        ),
+        ("AffineTransform: event_dim", lambda: AffineTransform(0.0, 2.0, event_dim=count)),
+    ):
+        with pytest.raises(SettingError, match=f"{name}: expected a whole number from 0 on, got"):
+            make()
+
+
 SIMPLE = {
     "affine": lambda: AffineTransform(numbers(0.5), numbers([2.0, -0.5, 1.5])),
     "affine of events": lambda: AffineTransform(0.5, numbers([2.0, -0.5, 1.5]), event_dim=1),

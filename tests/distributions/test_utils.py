@@ -29,6 +29,9 @@ def test_triangles():
         vec_to_tril_matrix(numbers([1.0, 2.0]))
     with pytest.raises(ShapeError, match="expected diag from -2 to 1, got 5"):
         tril_matrix_to_vec(numbers([[1.0, 0.0], [0.0, 1.0]]), 5)
+    for shape in ((3, 2), (2, 3), (6,)):
+        with pytest.raises(ShapeError, match=r"tril_matrix_to_vec: expected square matrices, got shape \("):
+            tril_matrix_to_vec(numbers(np.ones(shape)))
     with pytest.raises(ShapeError, match="expected one dimension or more, got a number"):
         vec_to_tril_matrix(numbers(1.0))
 
@@ -87,6 +90,33 @@ def test_what_is_kept_follows_changes_in_place(row):
     if row == "Bernoulli":
         given.fill_(50.0)
         assert kept.sample((100,)).min().item() == 1
+
+
+def test_what_is_set_stays():
+    """Whether it was asked for before or not, and after changes of what it would be computed of."""
+    for early in (False, True):
+        given = numbers(0.5)
+        made = distributions.Bernoulli(probs=given)
+        if early:
+            assert made.logits.item() == 0
+        made.logits = numbers(7.0)
+        given.add_(0.1)
+        assert made.logits.item() == 7
+        assert made.expand((2,)).logits.tolist() == [7, 7]
+
+
+def test_a_write_into_what_is_kept_changes_no_distribution():
+    """What was computed and handed out is computed anew if it has changed."""
+    made = distributions.Categorical(logits=numbers(np.zeros(3)))
+    wide = made.expand((2,))
+    for each in (made, wide):
+        probs = each.probs
+        probs[..., 0] = 0.0
+        each.probs.fill_(9.0)
+        assert each.probs.tolist() == pytest.approx(np.full(each.probs.shape, 1 / 3))
+        assert each.entropy().exp().tolist() == pytest.approx(np.full(each.batch_shape, 3.0))
+    made.probs[0] = 0.0
+    assert made.expand((2,)).probs.tolist() == pytest.approx(np.full((2, 3), 1 / 3))
 
 
 @pytest.mark.parametrize("mode", [lucid.no_grad, lucid.inference_mode])

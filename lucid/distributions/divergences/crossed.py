@@ -108,8 +108,8 @@ def _of_moments(order: int) -> Callable[[Any], Any]:
 @_of(Normal, Beta, ContinuousBernoulli, Exponential, Gamma, Gumbel, Laplace, Pareto, Uniform)
 @_of_moments(2)
 def _normal(p: Any, q: Normal) -> Tensor:
-    far = p.variance + (p.mean - q.loc).square()
-    return 0.5 * (far / q.variance + math.log(2 * math.pi)) + q.scale.log() - p.entropy()
+    far = (p.stddev / q.scale).square() + ((p.mean - q.loc) / q.scale).square()
+    return 0.5 * (far + math.log(2 * math.pi)) + q.scale.log() - p.entropy()
 
 
 @_of(Exponential, Beta, ContinuousBernoulli, Gamma, Pareto, Uniform)
@@ -172,6 +172,14 @@ def _bernoulli_poisson(p: Bernoulli, q: Poisson) -> Tensor:
     return q.rate - xlogy(p.probs, q.rate) - p.entropy()
 
 
+@_of(Bernoulli, Poisson)
+@_of(Binomial, Poisson)
+def _poisson_trials(p: Poisson, q: Any) -> Tensor:
+    # of a rate of 0 there is 0 alone, otherwise each count, also those that are more than the trials
+    losses = q.total_count if isinstance(q, Binomial) else 1.0
+    return where(p.rate == 0, -q._log_chance(0.0, losses), math.inf)
+
+
 # what p draws that q cannot
 _NEVER: dict[type, tuple[type, ...]] = {
     Beta: (Pareto,),
@@ -182,7 +190,6 @@ _NEVER: dict[type, tuple[type, ...]] = {
     Laplace: (Beta, ContinuousBernoulli, Exponential, Gamma, Pareto, Uniform),
     Normal: (Beta, ContinuousBernoulli, Exponential, Gamma, Pareto, Uniform),
     Pareto: (Beta, ContinuousBernoulli, Uniform),
-    Poisson: (Bernoulli, Binomial),
 }
 
 

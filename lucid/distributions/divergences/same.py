@@ -15,11 +15,11 @@ from lucid.distributions.families.gamma import Beta, Dirichlet, Gamma
 from lucid.distributions.families.location import Cauchy, Gumbel, HalfCauchy, Laplace
 from lucid.distributions.families.multivariate import LowRankMultivariateNormal, MultivariateNormal
 from lucid.distributions.families.normal import HalfNormal, Normal
-from lucid.distributions.families.trials import Bernoulli, Binomial, Geometric, Poisson
-from lucid.distributions.implicit import lgamma_rise
+from lucid.distributions.families.trials import Bernoulli, Binomial, Geometric, Poisson, log_ways
+from lucid.distributions.implicit import fall, lgamma_bend, log_ratio
 from lucid.distributions.kl import kl_divergence, register_kl
 from lucid.distributions.transformations.base import tensors_of
-from lucid.distributions.utils import euler_constant, sum_rightmost
+from lucid.distributions.utils import euler_constant, log1p_square, sum_rightmost
 from lucid.errors import ShapeError
 from lucid.ops.activation.sigmoid import logsigmoid, softplus
 from lucid.ops.base.dims import common_shape
@@ -43,8 +43,8 @@ def _of_one_batch(p: Any, q: Any) -> tuple[Any, Any]:
 
 @register_kl(Normal, Normal)
 def _normal(p: Normal, q: Normal) -> Tensor:
-    ratio = (p.scale / q.scale).square()
-    return 0.5 * (ratio + ((p.loc - q.loc) / q.scale).square() - 1 - ratio.log())
+    ratio = p.scale / q.scale
+    return 0.5 * (ratio.square() + ((p.loc - q.loc) / q.scale).square() - 1) - ratio.log()
 
 
 @register_kl(HalfNormal, HalfNormal)
@@ -59,8 +59,8 @@ def _half_cauchy(p: HalfCauchy, q: HalfCauchy) -> Tensor:
 
 @register_kl(Cauchy, Cauchy)
 def _cauchy(p: Cauchy, q: Cauchy) -> Tensor:
-    near = (p.scale + q.scale).square() + (p.loc - q.loc).square()
-    return near.log() - (4 * p.scale * q.scale).log()
+    ratio = p.scale / q.scale
+    return log1p_square(0.5 * (1 - ratio) / ratio.sqrt()) + log1p_square((p.loc - q.loc) / (p.scale + q.scale))
 
 
 @register_kl(Laplace, Laplace)
@@ -98,9 +98,9 @@ def _uniform(p: Uniform, q: Uniform) -> Tensor:
 
 @register_kl(Gamma, Gamma)
 def _gamma(p: Gamma, q: Gamma) -> Tensor:
-    shape = lgamma_rise(p.concentration, q.concentration - p.concentration)
-    shape = shape + (p.concentration - q.concentration) * digamma(p.concentration)
-    return q.concentration * (p.rate / q.rate).log() + shape + (q.rate - p.rate) * (p.concentration / p.rate)
+    step = q.concentration - p.concentration
+    by_rate = p.concentration * fall(p.rate, q.rate) - step * log_ratio(p.rate, q.rate)
+    return lgamma_bend(p.concentration, q.concentration) + by_rate
 
 
 @register_kl(Dirichlet, Dirichlet)
@@ -142,7 +142,7 @@ def _binomial(p: Binomial, q: Binomial) -> Tensor:
         # the numbers of ways differ, and trials of q that p has not fail
         counts = p._counted(int(p.total_count.max().item()), expand=False)
         few = where(counts <= p.total_count, counts, 0.0)
-        ways = _log_ways(p.total_count, few) - _log_ways(q.total_count, few)
+        ways = log_ways(p.total_count, few) - log_ways(q.total_count, few)
         chance = where(counts <= p.total_count, Binomial(p.total_count, p.probs, None, False).log_prob(few).exp(), 0.0)
         more = (q.total_count - p.total_count).clamp(min=0)
         # where there are none their logarithm may be infinite, and is not asked for
@@ -157,10 +157,6 @@ def _trial(of: Binomial) -> Bernoulli:
     return Bernoulli(None, of.logits, False) if of._by_logits else Bernoulli(of.probs, None, False)
 
 
-def _log_ways(n: Tensor, k: Tensor) -> Tensor:
-    return lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1)
-
-
 @register_kl(Geometric, Geometric)
 def _geometric(p: Geometric, q: Geometric) -> Tensor:
     return -p.entropy() - q._log_chance(1.0, p.mean)
@@ -170,8 +166,8 @@ def _geometric(p: Geometric, q: Geometric) -> Tensor:
 def _poisson(p: Poisson, q: Poisson) -> Tensor:
     # as q can have a rate of 0 where p has
     none = p.rate == 0
-    ratio = where(none, 1.0, p.rate) / where(none, 1.0, q.rate)
-    return p.rate * ratio.log() - p.rate + q.rate
+    rate = where(none, 1.0, p.rate)
+    return where(none, q.rate - p.rate, rate * fall(rate, where(none, 1.0, q.rate)))
 
 
 @register_kl(Categorical, Categorical)

@@ -9,11 +9,11 @@ from lucid.base.limits import finfo
 from lucid.distributions import constraints
 from lucid.distributions.distribution import Distribution, ExponentialFamily
 from lucid.distributions.families.composed import TransformedDistribution
-from lucid.distributions.families.exponential import TERMS, Exponential, power_series
+from lucid.distributions.families.exponential import TERMS, Exponential, near_zero, power_series, spread_series
 from lucid.distributions.families.trials import Odds
 from lucid.distributions.implicit import lgamma_rise
 from lucid.distributions.transformations.elementwise import AffineTransform, ExpTransform, PowerTransform
-from lucid.distributions.utils import euler_constant, named_tensors
+from lucid.distributions.utils import euler_constant, named_tensors, steady
 from lucid.ops.elementwise.exponential import xlog1py, xlogy
 from lucid.ops.elementwise.selection import where
 from lucid.ops.elementwise.special import BERNOULLI, digamma, lgamma
@@ -63,15 +63,12 @@ class Uniform(Distribution):
     def stddev(self) -> Tensor:
         return (self.high - self.low) / math.sqrt(12)
 
-    @property
-    def variance(self) -> Tensor:
-        return (self.high - self.low).square() / 12
-
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         drawn = self.low + (self.high - self.low) * self._uniform(sample_shape, self.low)
-        # a sum that is rounded up to the end is the last number before it, with the slope of the sum
+        # a sum that is rounded up to the end is the last number before it, with the slope of the sum; half a step is
+        # a tie where a power of two ends a negative range
         end = self.high.detach()
-        last = end - end.abs() * (0.5 * finfo(end.dtype).eps)
+        last = end - end.abs() * (0.75 * finfo(end.dtype).eps)
         return drawn - (drawn.detach() - last).clamp(min=0)
 
     def log_prob(self, value: Tensor) -> Tensor:
@@ -82,12 +79,18 @@ class Uniform(Distribution):
         return self.mean
 
     def cdf(self, value: Tensor) -> Tensor:
-        value = self._validate_sample(value)
-        return ((value - self.low) / (self.high - self.low)).clamp(0, 1)
+        value = self._bounded(self._validate_sample(value))
+        return (value - self.low) / (self.high - self.low)
 
     def icdf(self, value: Tensor) -> Tensor:
         value = self._validate_share(value)
         return self.low + (self.high - self.low) * value
+
+    def _above(self, value: Tensor) -> Tensor:
+        return (self.high - self._bounded(value)) / (self.high - self.low)
+
+    def _icdf_above(self, share: Tensor) -> Tensor:
+        return self.high - (self.high - self.low) * share
 
     def entropy(self) -> Tensor:
         return (self.high - self.low).log()
@@ -152,13 +155,10 @@ class ContinuousBernoulli(Odds, ExponentialFamily):
         return where(near, 0.5 + small * _even(small, lambda _: 1), where(t < 0, low, 1 - low))
 
     @property
-    def variance(self) -> Tensor:
-        near, small, a, share = self._apart(self._slope())
-        return where(near, _even(small, lambda k: 2 * k - 1), (1 / a).square() - share * (1 + share))
-
-    @property
     def stddev(self) -> Tensor:
-        return self.variance.sqrt()
+        near, small, a, share = self._apart(self._slope())
+        far = (1 - a * share * (a * (1 + share))).sqrt() / a
+        return where(near, _even(small, lambda k: 2 * k - 1).sqrt(), far)
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         return self._quantile(self._uniform(sample_shape, self.logits))
@@ -250,14 +250,16 @@ class Kumaraswamy(TransformedDistribution):
         super().__init__(base, chain, validate_args)
 
     def _log_moment(self, n: int) -> Tensor:
-        """Return the logarithm of the mean of ``x**n``: ``b * B(1 + n / a, b)``."""
-        a, b = self.concentration1, self.concentration0
-        first = 1 + n / a
-        return b.log() + lgamma(first) - lgamma_rise(b, first)
+        """Return the logarithm of the mean of ``x**n``: that of ``b * B(1 + n / a, b)``."""
+        # differences of large logarithms, in float64
+        r, b = n / self.concentration1.double(), self.concentration0.double()
+        # symmetric in both, with digits by the step that is smaller
+        swapped = r > b
+        return lgamma(1 + where(swapped, b, r)) - lgamma_rise(1 + where(swapped, r, b), where(swapped, b, r))
 
     @property
     def mean(self) -> Tensor:
-        return self._log_moment(1).exp()
+        return self._log_moment(1).exp().to(self.concentration1.dtype)
 
     @property
     def mode(self) -> Tensor:
@@ -272,8 +274,12 @@ class Kumaraswamy(TransformedDistribution):
     @property
     def variance(self) -> Tensor:
         first, second = self._log_moment(1), self._log_moment(2)
+        r, b = 1 / self.concentration1.double(), self.concentration0.double()
+        near, small = near_zero(r)
+        close = spread_series(r.new_ones(()), small) - spread_series(1 + b, small)
         # the second moment times a share: less the square of the first it could be below 0
-        return -second.exp() * (-(second - 2 * first).clamp(min=0)).expm1()
+        share = -(-where(near, close, second - 2 * first).clamp(min=0)).expm1()
+        return (second.exp() * share).to(self.concentration1.dtype)
 
     def log_prob(self, value: Tensor) -> Tensor:
         value = self._validate_sample(value)
@@ -284,14 +290,29 @@ class Kumaraswamy(TransformedDistribution):
         return 0.5
 
     def cdf(self, value: Tensor) -> Tensor:
-        value = self._bounded(self._validate_sample(value))
-        a, b = self.concentration1, self.concentration0
-        return -(b * (-(value**a)).log1p()).expm1()
+        full, log = self._log_above(self._validate_sample(value))
+        return where(full, 1.0, -log.expm1())
+
+    def _above(self, value: Tensor) -> Tensor:
+        full, log = self._log_above(value)
+        return where(full, 0.0, log.exp())
+
+    def _log_above(self, value: Tensor) -> tuple[Tensor, Tensor]:
+        """Return a mask of values that nothing is above, and logarithms of the shares above the others."""
+        power = self._bounded(value) ** self.concentration1
+        full = power >= 1
+        return full, self.concentration0 * (-where(full, 0.0, power)).log1p()
 
     def icdf(self, value: Tensor) -> Tensor:
-        value = self._validate_share(value)
-        a, b = self.concentration1, self.concentration0
-        return (-((-value).log1p() / b).expm1()) ** (1 / a)
+        return self._quantile((-self._validate_share(value)).log1p())
+
+    def _icdf_above(self, share: Tensor) -> Tensor:
+        return self._quantile(share.log())
+
+    def _quantile(self, log: Tensor) -> Tensor:
+        """Return quantiles for the logarithms of the shares above them."""
+        a, b = steady((log == 0) | (log == -math.inf), self.concentration1, self.concentration0)
+        return (-(log / b).expm1()) ** (1 / a)
 
     def entropy(self) -> Tensor:
         a, b = self.concentration1, self.concentration0

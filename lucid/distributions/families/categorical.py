@@ -7,11 +7,13 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.modes.state import no_grad
+from lucid.base.limits import finfo
 from lucid.distributions import constraints
 from lucid.distributions.distribution import Distribution
 from lucid.distributions.families.trials import Binomial, Chances
 from lucid.distributions.utils import lazy_property, logits_to_probs, named_tensors, probs_to_logits
 from lucid.errors import ArgumentError, SettingError
+from lucid.ops.activation.softmax import log_softmax
 from lucid.ops.creation.ranges import arange, eye
 from lucid.ops.creation.sampling import multinomial
 from lucid.ops.elementwise.selection import where
@@ -289,17 +291,26 @@ class Multinomial(OfCategorical):
         value = self._validate_sample(value)
 
         def logs(value: Tensor) -> Tensor:
-            logits, value = broadcast_tensors(self.logits, value)
-            sure = (value == 0) & (logits == -math.inf)
-            powers = where(sure, 0.0, logits) * value
-            return lgamma(value.sum(-1) + 1) - lgamma(value + 1).sum(-1) + powers.sum(-1)
+            # large logarithms cancel
+            logits, counts = broadcast_tensors(self._wide_logits(), value.double())
+            sure = (counts == 0) & (logits == -math.inf)
+            powers = where(sure, 0.0, logits) * counts
+            return (lgamma(counts.sum(-1) + 1) - lgamma(counts + 1).sum(-1) + powers.sum(-1)).to(value.dtype)
 
         return self._drawn(value, logs)
 
     def entropy(self) -> Tensor:
         n = self.total_count
-        own = n * self._categorical.entropy() - math.lgamma(n + 1)
-        each = Binomial(n, probs=self.probs, validate_args=False)
+        logits = self._wide_logits()
+        own = n * Categorical(logits=logits, validate_args=False).entropy() - math.lgamma(n + 1)
+        each = Binomial(n, probs=logits.exp(), validate_args=False)
         counts = each.enumerate_support(expand=False)[1:]
         lost = (each.log_prob(counts).exp() * lgamma(counts + 1)).sum((0, -1)) if n else 0.0
-        return own + lost
+        return (own + lost).to(self._param.dtype)
+
+    def _wide_logits(self) -> Tensor:
+        """Return the logarithms of the probabilities with the digits of float64."""
+        choice = self._categorical
+        if choice._by_logits:  # noqa: SLF001 - its own  # pyright: ignore[reportPrivateUsage]
+            return log_softmax(choice.logits.double(), -1)
+        return log_softmax(choice.probs.double().clamp(min=finfo(choice.probs.dtype).tiny).log(), -1)

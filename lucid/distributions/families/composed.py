@@ -1,4 +1,4 @@
-"""Distributions made of others: of several dimensions at once, of a function of draws, of several components."""
+"""Distributions made of others: of several dimensions at once, of a function of draws."""
 
 from __future__ import annotations
 
@@ -10,29 +10,28 @@ from lucid.autograd.modes.state import no_grad
 from lucid.base.limits import finfo
 from lucid.distributions import constraints
 from lucid.distributions.constraint_base import all_of
-from lucid.distributions.distribution import Distribution, boundless
-from lucid.distributions.families.categorical import Categorical
+from lucid.distributions.distribution import Distribution, boundless, within
 from lucid.distributions.transformations.base import ComposeTransform, Transform
 from lucid.distributions.utils import sum_rightmost, value_beside
 from lucid.errors import ArgumentError, SettingError, ShapeError
-from lucid.ops.activation.softmax import log_softmax
-from lucid.ops.base.dims import common_shape
 from lucid.ops.elementwise.selection import where
-from lucid.ops.reduction.norms import logsumexp
 from lucid.tensor import Tensor
 
 # transforms and other distributions have their own parts under an underscore
 # pyright: reportPrivateUsage=false
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from lucid.distributions.constraints import Constraint
 
-__all__ = ["Half", "Independent", "MixtureSameFamily", "TransformedDistribution"]
+    _Side = Callable[[Tensor], Tensor]
+
+__all__ = ["Half", "Independent", "TransformedDistribution", "checked_distribution"]
 
 
-def _distribution(value: object, title: str) -> Any:
+def checked_distribution(value: object, title: str) -> Any:
+    """Return a distribution that was given; raise if it is none."""
     if not isinstance(value, Distribution):
         raise ArgumentError(f"{title}: expected a distribution, got {type(value).__name__}")
     return value
@@ -55,7 +54,7 @@ class Independent(Distribution):
     def __init__(
         self, base_distribution: Distribution, reinterpreted_batch_ndims: int, validate_args: bool | None = None
     ) -> None:
-        base = _distribution(base_distribution, "Independent: base_distribution")
+        base = checked_distribution(base_distribution, "Independent: base_distribution")
         batch, count = base.batch_shape, reinterpreted_batch_ndims
         if not isinstance(count, Integral) or not 0 <= count <= len(batch):
             raise SettingError(
@@ -79,8 +78,8 @@ class Independent(Distribution):
     @constraints.dependent_property
     def support(self) -> Any:
         """That of the base, in all of these dimensions."""
-        count = self.reinterpreted_batch_ndims
-        return constraints.independent(self.base_dist.support, count) if count else self.base_dist.support
+        count, base = self.reinterpreted_batch_ndims, self.base_dist.support
+        return constraints.independent(base, count) if count and not constraints.is_dependent(base) else base
 
     @property
     def mean(self) -> Tensor:
@@ -94,6 +93,10 @@ class Independent(Distribution):
     def variance(self) -> Tensor:
         return self.base_dist.variance
 
+    @property
+    def stddev(self) -> Tensor:
+        return self.base_dist.stddev
+
     def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         return self.base_dist.sample(sample_shape)
 
@@ -101,6 +104,9 @@ class Independent(Distribution):
         return self.base_dist.rsample(sample_shape)
 
     def log_prob(self, value: Tensor) -> Tensor:
+        if "_validate_args" in vars(self):
+            # by default the base looks at them, by its own setting
+            value = self._validate_sample(value)
         return sum_rightmost(self.base_dist.log_prob(value), self.reinterpreted_batch_ndims)
 
     def _safe(self) -> Any:
@@ -155,7 +161,7 @@ class TransformedDistribution(Distribution):
         validate_args: bool | None = None,
     ) -> None:
         title = type(self).__name__
-        base = _distribution(base_distribution, f"{title}: base_distribution")
+        base = checked_distribution(base_distribution, f"{title}: base_distribution")
         chain: Any = [transforms] if isinstance(transforms, Transform) else transforms
         if not isinstance(chain, list | tuple) or any(not isinstance(each, Transform) for each in cast("Any", chain)):
             raise ArgumentError(f"{title}: transforms: expected a Transform or a list of them, got {transforms!r}")
@@ -167,9 +173,14 @@ class TransformedDistribution(Distribution):
             raise ShapeError(f"{title}: expected a base of at least {taken} dimensions, got shape {shape}")
         transformed = tuple(transform.forward_shape(shape))
         wide = tuple(transform.inverse_shape(transformed))
-        if wide != shape:
-            base = base.expand(wide[: len(wide) - len(base.event_shape)])
         own = len(base.event_shape)
+        if wide[len(wide) - own :] != tuple(base.event_shape):
+            raise ShapeError(
+                f"{title}: expected transforms that keep the shape of a draw of the base, {tuple(base.event_shape)}, "
+                f"got some that widen it to {wide[len(wide) - own :]}, of repeated numbers; use a base of that shape"
+            )
+        if wide != shape:
+            base = base.expand(wide[: len(wide) - own])
         if taken > own:
             base = Independent(base, taken - own)
         self.base_dist = base
@@ -242,6 +253,8 @@ class TransformedDistribution(Distribution):
 
     def _log_density(self, value: Tensor) -> Tensor:
         y, dims, total = value, len(self.event_shape), 0.0
+        support = self.base_dist._known_support()  # noqa: SLF001 - one of its own kind
+        counted = support is not None and support.is_discrete
         chain = _parts(self.transforms)
         guards, looks, out, points = self._guards(chain), self._looks(value), None, None
         for place, (transform, image) in reversed([*enumerate(zip(chain, guards, strict=True))]):
@@ -257,34 +270,54 @@ class TransformedDistribution(Distribution):
                     y = where(met.reshape(*met.shape, *(1 for _ in range(dims))), y, points[place + 1])
             x = transform.inv(y)
             dims += transform.domain.event_dim - transform.codomain.event_dim
-            term = transform.log_abs_det_jacobian(x, y)
-            total, y = total - sum_rightmost(term, dims - transform.domain.event_dim), x
+            if not counted:
+                # a probability stays what it is, a density does not
+                term = transform.log_abs_det_jacobian(x, y)
+                total = total - sum_rightmost(term, dims - transform.domain.event_dim)
+            y = x
         logs = total + sum_rightmost(self.base_dist.log_prob(y), dims - len(self.base_dist.event_shape))
         return logs if out is None else where(out, -math.inf, logs)
 
-    def _turned(self, value: Tensor) -> Tensor:
-        """Return shares reflected to the other side if the transforms decrease."""
+    def _turned(self, rising: _Side, falling: _Side, value: Tensor, spare: Any) -> Tensor:
+        """Return one function of a value if the transforms rise, and another if they fall.
+
+        Of several signs each is asked for `spare` where the other is: it may have no finite slope at the value.
+        """
         sign: Any = 1
         for transform in self.transforms:
             sign = sign * transform.sign
-        if isinstance(sign, Tensor):
-            return where(sign < 0, 1 - value, value)
-        return 1 - value if sign < 0 else value
+        if not isinstance(sign, Tensor):
+            return falling(value) if sign < 0 else rising(value)
+        falls = sign < 0
+        return where(falls, falling(where(falls, value, spare)), rising(where(falls, spare, value)))
 
     def _moved(self, value: Tensor, image: Constraint | None) -> Tensor:
         """Return a value moved to the bound that it is beyond; raise if values are looked at, and it is not rounding.
 
         The bounds have a share, also of those that they do not belong to.
         """
-        low, high = (getattr(image, name, None) for name in ("lower_bound", "upper_bound"))
-        if image is None or (low is None and high is None):
-            return value
-        inside = value.clamp(low, high)
-        if self._looks(value) and ((value - inside).abs() > _rounding(value) * value.abs()).any().item():
-            self._check("values", value, image)
+        inside = within(image, value)
+        if image is not None and self._looks(value):
+            beyond = (value - inside).abs() > _rounding(value) * value.abs()
+            if beyond.any().item():
+                self._check("values", value, image)
         return inside
 
     def cdf(self, value: Tensor) -> Tensor:
+        base = self.base_dist
+        return self._share(base.cdf, base._above, value)  # noqa: SLF001 - one of its own kind
+
+    def _above(self, value: Tensor) -> Tensor:
+        base = self.base_dist
+        return self._share(base._above, base.cdf, value)  # noqa: SLF001 - one of its own kind
+
+    def _share(self, rising: _Side, falling: _Side, value: Tensor) -> Tensor:
+        with no_grad():
+            spare = self.base_dist._safe()  # noqa: SLF001 - one of its own kind
+        return self._turned(rising, falling, self._untransformed(value), spare)
+
+    def _untransformed(self, value: Tensor) -> Tensor:
+        """Return the value before the transforms, in the support of the base."""
         value = self._moved(self._beside(value), self._known_support())
         chain = _parts(self.transforms)
         for transform, image in reversed([*zip(chain, self._guards(chain), strict=True)]):
@@ -292,12 +325,15 @@ class TransformedDistribution(Distribution):
         # a base that a family makes for itself looks at nothing
         if not constraints.is_dependent(self.base_dist.support):
             self._check("values before the transforms", value, self.base_dist.support)
-        self.base_dist._validate_sample(value)  # noqa: SLF001 - a distribution of its own
-        return self._turned(self.base_dist.cdf(value))
+        return self.base_dist._validate_sample(value)  # noqa: SLF001 - a distribution of its own
 
     def icdf(self, value: Tensor) -> Tensor:
-        value = self._validate_share(value)
-        return self._through(self.base_dist.icdf(self._turned(value)))
+        base, value = self.base_dist, self._validate_share(value)
+        return self._through(self._turned(base.icdf, base._icdf_above, value, 0.5))  # noqa: SLF001 - its own kind
+
+    def _icdf_above(self, share: Tensor) -> Tensor:
+        base = self.base_dist
+        return self._through(self._turned(base._icdf_above, base.icdf, share, 0.5))  # noqa: SLF001 - its own kind
 
 
 class Half(TransformedDistribution):
@@ -321,121 +357,11 @@ class Half(TransformedDistribution):
         value = self._validate_sample(value)
         return self._drawn(value, lambda value: self.base_dist.log_prob(value) + math.log(2))
 
+    def _above(self, value: Tensor) -> Tensor:
+        return 2 * self.base_dist._above(self._bounded(value))  # noqa: SLF001 - one of its own kind
+
+    def _icdf_above(self, share: Tensor) -> Tensor:
+        return self.base_dist._icdf_above(0.5 * share)  # noqa: SLF001 - one of its own kind
+
     def entropy(self) -> Tensor:
         return self.base_dist.entropy() - math.log(2)
-
-
-class MixtureSameFamily(Distribution):
-    """Draws of one of several components, chosen by `mixture_distribution`, a `Categorical`.
-
-    The components are the last batch dimension of `component_distribution`. The density is the sum of
-    ``weight * density`` over them.
-
-    >>> import lucid
-    >>> from lucid.distributions import Categorical, MixtureSameFamily, Normal
-    >>> mixture = MixtureSameFamily(Categorical(lucid.ones(2)), Normal(lucid.tensor([-1.0, 1.0]), 1.0))
-    >>> mixture.mean, mixture.variance
-    (tensor(0.), tensor(2.))
-    """
-
-    arg_constraints = {}
-    has_rsample = False
-
-    def __init__(
-        self,
-        mixture_distribution: Categorical,
-        component_distribution: Distribution,
-        validate_args: bool | None = None,
-    ) -> None:
-        if not isinstance(mixture_distribution, Categorical):
-            raise ArgumentError(
-                "MixtureSameFamily: mixture_distribution: expected a Categorical, got "
-                f"{type(mixture_distribution).__name__}"
-            )
-        parts = _distribution(component_distribution, "MixtureSameFamily: component_distribution")
-        weights, batch = mixture_distribution, tuple(parts.batch_shape)
-        count = weights.param_shape[-1]
-        if not batch or batch[-1] != count:
-            raise ShapeError(f"MixtureSameFamily: expected {count} components in the last batch dimension, got {batch}")
-        chosen = tuple(weights.batch_shape)
-        if any(a != b and 1 not in {a, b} for a, b in zip(chosen[::-1], batch[-2::-1], strict=False)):
-            raise ShapeError(
-                f"MixtureSameFamily: expected batch shapes that broadcast, got {chosen} of the mixture and "
-                f"{batch[:-1]} of the components"
-            )
-        shape = common_shape(chosen, batch[:-1])
-        if shape != batch[:-1]:
-            parts = parts.expand((*shape, count))
-        self._component_distribution, self._mixture_distribution = parts, weights
-        self._num_component, self._event_ndims = count, len(parts.event_shape)
-        super().__init__(shape, parts.event_shape, validate_args)
-
-    @property
-    def mixture_distribution(self) -> Categorical:
-        """The distribution of the index of the component."""
-        return self._mixture_distribution
-
-    @property
-    def component_distribution(self) -> Distribution:
-        """The components."""
-        return self._component_distribution
-
-    @constraints.dependent_property
-    def support(self) -> Constraint:
-        """That of the components."""
-        return constraints.MixtureSameFamilyConstraint(self._component_distribution.support)
-
-    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Any:
-        new: Any = self._get_checked_instance(type(self), _instance)
-        shape = self._expanded_shape(batch_shape)
-        parts = self._component_distribution.expand((*shape, self._num_component))
-        weights = self._mixture_distribution.expand(shape)
-        changed = {"_component_distribution": parts, "_mixture_distribution": weights, "_batch_shape": shape}
-        new.__dict__.update({**vars(self), **changed})
-        return new
-
-    def _beside(self, value: Tensor) -> Tensor:
-        return self._component_distribution._beside(value)  # noqa: SLF001 - a distribution of its own
-
-    def _pad(self, x: Tensor) -> Tensor:
-        """Return a value once for all components."""
-        return x.unsqueeze(-1 - self._event_ndims)
-
-    def _weights(self) -> Tensor:
-        probs = self._mixture_distribution.probs
-        return probs.reshape(*probs.shape, *(1 for _ in range(self._event_ndims)))
-
-    def _averaged(self, value: Tensor) -> Tensor:
-        return (self._weights() * value).sum(-1 - self._event_ndims)
-
-    @property
-    def mean(self) -> Tensor:
-        return self._averaged(self._component_distribution.mean)
-
-    @property
-    def variance(self) -> Tensor:
-        means = self._component_distribution.mean
-        apart = means - self._pad(self.mean)
-        return self._averaged(self._component_distribution.variance) + self._averaged(apart.square())
-
-    def cdf(self, value: Tensor) -> Tensor:
-        if self._event_ndims:
-            raise self._none("cdf", ": its components draw vectors")
-        value = self._beside(value)
-        return (self._component_distribution.cdf(self._pad(value)) * self._mixture_distribution.probs).sum(-1)
-
-    def log_prob(self, value: Tensor) -> Tensor:
-        value = self._validate_sample(value)
-        logs = self._component_distribution.log_prob(self._pad(value))
-        return logsumexp(logs + log_softmax(self._mixture_distribution.logits, -1), -1)
-
-    def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        with no_grad():
-            drawn = self._component_distribution.sample(sample_shape)
-            index = self._mixture_distribution.expand(self.batch_shape).sample(sample_shape)
-            place = index.reshape(*index.shape, 1, *(1 for _ in range(self._event_ndims)))
-            place = place.expand(*index.shape, 1, *self.event_shape)
-            return drawn.gather(-1 - self._event_ndims, place).squeeze(-1 - self._event_ndims)
-
-    def __repr__(self) -> str:
-        return f"MixtureSameFamily(\n  {self._mixture_distribution!r},\n  {self._component_distribution!r})"

@@ -10,28 +10,48 @@ from lucid.distributions import constraints
 from lucid.distributions.distribution import Distribution, ExponentialFamily
 from lucid.distributions.families.composed import TransformedDistribution
 from lucid.distributions.transformations.elementwise import AffineTransform, ExpTransform, PowerTransform
-from lucid.distributions.utils import euler_constant, named_tensors
+from lucid.distributions.utils import euler_constant, named_tensors, steady
 from lucid.ops.elementwise.selection import where
-from lucid.ops.elementwise.special import lgamma
+from lucid.ops.elementwise.special import lgamma, polygamma
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from lucid.tensor import Tensor
 
-__all__ = ["TERMS", "Exponential", "GeneralizedPareto", "Pareto", "Weibull", "power_series"]
+__all__ = [
+    "TERMS", "Exponential", "GeneralizedPareto", "Pareto", "Weibull", "near_zero", "power_series", "spread_series",
+]  # fmt: skip
 
 
 TERMS = 6
 """Of the series by which a concentration near 0 is computed, so that it has derivatives at 0 as well."""
 
 
-def power_series(u: Tensor, factor: Callable[[int], float], sign: int) -> Any:
+def near_zero(u: Tensor) -> tuple[Tensor, Tensor]:
+    """Return a mask of numbers so small that a series is closer than its formula, and these, 0 in place of others."""
+    near = u.abs() < finfo(u.dtype).eps ** (1 / TERMS)
+    return near, where(near, u, 0.0)
+
+
+def power_series(u: Tensor, factor: Callable[[int], Any], sign: int) -> Any:
     """Return the sum of ``factor(k) * (sign * u)**k``."""
     total: Any = factor(TERMS - 1)
     for k in range(TERMS - 2, -1, -1):
         total = factor(k) + sign * u * total
     return total
+
+
+def spread_series(x: Tensor, step: Tensor) -> Tensor:
+    """Return ``lgamma(x + 2 * step) - 2 * lgamma(x + step) + lgamma(x)`` for a small step."""
+    return step.square() * power_series(
+        step, lambda k: polygamma(k + 1, x) * ((2 ** (k + 2) - 2) / math.factorial(k + 2)), 1
+    )
+
+
+def _with_ends(ends: Tensor, value: Tensor, waited: Callable[[Tensor], Tensor], inside: Tensor) -> Tensor:
+    """Return waiting times of values, those of the ends 0 or infinity, as they are, without slopes."""
+    return where(ends, value.detach(), waited(where(ends, inside.detach(), value)))
 
 
 class Exponential(ExponentialFamily):
@@ -63,10 +83,6 @@ class Exponential(ExponentialFamily):
     def stddev(self) -> Tensor:
         return 1 / self.rate
 
-    @property
-    def variance(self) -> Tensor:
-        return 1 / self.rate.square()
-
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         return self._exponential(sample_shape, self.rate) / self.rate
 
@@ -80,11 +96,20 @@ class Exponential(ExponentialFamily):
 
     def cdf(self, value: Tensor) -> Tensor:
         value = self._bounded(self._validate_sample(value))
-        return -(-self.rate * value).expm1()
+        (rate,) = steady(value.isinf(), self.rate)
+        return -(-rate * value).expm1()
 
     def icdf(self, value: Tensor) -> Tensor:
         value = self._validate_share(value)
         return -(-value).log1p() / self.rate
+
+    def _above(self, value: Tensor) -> Tensor:
+        value = self._bounded(value)
+        (rate,) = steady(value.isinf(), self.rate)
+        return (-rate * value).exp()
+
+    def _icdf_above(self, share: Tensor) -> Tensor:
+        return -share.log() / self.rate
 
     def entropy(self) -> Tensor:
         return 1 - self.rate.log()
@@ -139,11 +164,19 @@ class Weibull(TransformedDistribution):
         return self.scale * (((k - 1) / k).clamp(min=0)) ** self.concentration_reciprocal
 
     @property
-    def variance(self) -> Tensor:
+    def stddev(self) -> Tensor:
         r = self.concentration_reciprocal
         first, second = lgamma(1 + r), lgamma(1 + 2 * r)
+        near, small = near_zero(r)
+        apart = where(near, spread_series(r.new_ones(()), small), second - 2 * first)
         # the second moment times a share: less the square of the first it could be below 0, or of two infinities
-        return self.scale.square() * -second.exp() * (-(second - 2 * first).clamp(min=0)).expm1()
+        return self.scale * (0.5 * second).exp() * (-(-apart).expm1()).sqrt()
+
+    def _untransformed(self, value: Tensor) -> Tensor:
+        # beyond this the share rounds to 1, and later the power overflows
+        last = self.scale * 1000.0**self.concentration_reciprocal
+        value = self._moved(self._beside(value), self.support).clamp(max=last.detach())
+        return _with_ends((value == 0) | (value == math.inf), value, super()._untransformed, self.scale)
 
     def entropy(self) -> Tensor:
         size = self.scale.log() - self.concentration.log()
@@ -186,10 +219,14 @@ class Pareto(TransformedDistribution):
         return self.scale
 
     @property
-    def variance(self) -> Tensor:
+    def stddev(self) -> Tensor:
         finite = self.alpha > 2
         a = where(finite, self.alpha, 3.0)
-        return where(finite, self.scale.square() * a / ((a - 1).square() * (a - 2)), math.inf)
+        return where(finite, self.scale * (a / (a - 2)).sqrt() / (a - 1), math.inf)
+
+    def _untransformed(self, value: Tensor) -> Tensor:
+        value = self._beside(value)
+        return _with_ends(value == math.inf, value, super()._untransformed, self.scale)
 
     def entropy(self) -> Tensor:
         return (self.scale / self.alpha).log() + (1 + 1 / self.alpha)
@@ -228,31 +265,37 @@ class GeneralizedPareto(Distribution):
         last = where(c < 0, self.loc - self.scale / where(c < 0, c, -1.0), math.inf)
         return constraints.interval(self.loc, last)
 
-    def _scaled(self, z: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Return a mask of ``c * z`` so small that a series is closer, a divisor c, and ``c * z``."""
-        c = self.concentration
+    @staticmethod
+    def _scaled(c: Tensor, z: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Return a mask of ``c * z`` so small that a series is closer, these, a divisor c, and the other ``c * z``."""
         u = where((c == 0) & z.isinf(), 0.0, c * z)
-        near = u.abs() < finfo(u.dtype).eps ** (1 / TERMS)
-        return near, where(near, 1.0, c), u
+        near, small = near_zero(u)
+        return near, small, where(near, 1.0, c), where(near, 0.0, u)
 
     def _beyond(self, waited: Tensor) -> Tensor:
         """Return the quantile of a waiting time of the exponential distribution: ``expm1(c * waited) / c``."""
-        near, c, u = self._scaled(waited)
-        close = waited * power_series(u, lambda k: 1 / math.factorial(k + 1), 1)
-        return self.loc + self.scale * where(near, close, where(near, 0.0, u).expm1() / c)
+        near, small, c, u = self._scaled(self.concentration, waited)
+        close = waited * power_series(small, lambda k: 1 / math.factorial(k + 1), 1)
+        return self.loc + self.scale * where(near, close, u.expm1() / c)
 
     def log_survival_function(self, value: Tensor) -> Tensor:
         """Return the logarithm of the probability of draws greater than the value."""
         return self._log_survival(self._bounded(self._validate_sample(value)))
 
     def _log_survival(self, value: Tensor) -> Tensor:
-        z = (value - self.loc) / self.scale
-        near, c, u = self._scaled(z)
-        return where(near, -z * power_series(u, lambda k: 1 / (k + 1), -1), -where(near, 0.0, u).log1p() / c)
+        loc, scale, c = steady(value.isinf(), self.loc, self.scale, self.concentration)
+        z = (value - loc) / scale
+        near, small, c, u = self._scaled(c, z)
+        # nothing is drawn beyond the last number, which rounding may be
+        past = u <= -1
+        far = where(past, -math.inf, -where(past, 0.0, u).log1p() / c)
+        return where(near, -z * power_series(small, lambda k: 1 / (k + 1), -1), far)
 
     def log_cdf(self, value: Tensor) -> Tensor:
         """Return the logarithm of `cdf`."""
-        return (-self.log_survival_function(value).exp()).log1p()
+        log = self.log_survival_function(value)
+        near = log > -math.log(2)
+        return where(near, -where(near, log, -1.0).expm1(), 1.0).log() + (-where(near, -math.inf, log).exp()).log1p()
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         return self._beyond(self._exponential(sample_shape, self.loc))
@@ -273,7 +316,15 @@ class GeneralizedPareto(Distribution):
 
     def icdf(self, value: Tensor) -> Tensor:
         value = self._validate_share(value)
-        return self._beyond(-(-value).log1p())
+        full = value == 1
+        return where(full, self.support.upper_bound, self._beyond(-(-where(full, 0.0, value)).log1p()))
+
+    def _above(self, value: Tensor) -> Tensor:
+        return self.log_survival_function(value).exp()
+
+    def _icdf_above(self, share: Tensor) -> Tensor:
+        none = share == 0
+        return where(none, self.support.upper_bound, self._beyond(-where(none, 1.0, share).log()))
 
     @property
     def mean(self) -> Tensor:
@@ -283,14 +334,16 @@ class GeneralizedPareto(Distribution):
 
     @property
     def mode(self) -> Tensor:
-        return self.loc
+        # of these the density grows to the end
+        grows = self.concentration < -1
+        return where(grows, self.loc - self.scale / where(grows, self.concentration, -1.0), self.loc)
 
     @property
-    def variance(self) -> Tensor:
+    def stddev(self) -> Tensor:
         c = self.concentration
         low = c < 0.5
         b = where(low, c, 0.0)
-        return where(low, self.scale.square() / ((1 - b).square() * (1 - 2 * b)), math.inf)
+        return where(low, self.scale / ((1 - b) * (1 - 2 * b).sqrt()), math.inf)
 
     def entropy(self) -> Tensor:
         return (self.scale.log() + self.concentration + 1).expand(self.batch_shape)

@@ -10,7 +10,9 @@ from lucid.distributions import constraints
 from lucid.distributions.distribution import Distribution, ExponentialFamily
 from lucid.distributions.families.composed import TransformedDistribution
 from lucid.distributions.implicit import (
+    digamma_rise,
     dirichlet_from,
+    gamma_entropy,
     gamma_share,
     lgamma_rise,
     log_gamma,
@@ -18,7 +20,7 @@ from lucid.distributions.implicit import (
     standard_gamma,
 )
 from lucid.distributions.transformations.elementwise import PowerTransform
-from lucid.distributions.utils import named_tensors
+from lucid.distributions.utils import log1p_square, named_tensors, steady
 from lucid.errors import SettingError
 from lucid.ops.elementwise.exponential import xlogy
 from lucid.ops.elementwise.selection import where
@@ -63,8 +65,8 @@ class Gamma(ExponentialFamily):
         return ((self.concentration - 1) / self.rate).clamp(min=0)
 
     @property
-    def variance(self) -> Tensor:
-        return self.concentration / self.rate.square()
+    def stddev(self) -> Tensor:
+        return self.concentration.sqrt() / self.rate
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         return standard_gamma(self.concentration.expand(self._extended_shape(sample_shape))) / self.rate
@@ -79,12 +81,19 @@ class Gamma(ExponentialFamily):
         return self.mean
 
     def cdf(self, value: Tensor) -> Tensor:
-        value = self._bounded(self._validate_sample(value))
-        return gamma_share(self.concentration, self.rate * value)
+        return gamma_share(self.concentration, self._at_rate(self._validate_sample(value)))
+
+    def _above(self, value: Tensor) -> Tensor:
+        return gamma_share(self.concentration, self._at_rate(value), above=True)
+
+    def _at_rate(self, value: Tensor) -> Tensor:
+        """Return values of rate 1, without slopes at the ends: at 0 the density may be infinite."""
+        value = self._bounded(value)
+        (rate,) = steady((value == 0) | value.isinf(), self.rate)
+        return rate * value
 
     def entropy(self) -> Tensor:
-        a = self.concentration
-        return a - self.rate.log() + lgamma(a) + (1 - a) * digamma(a)
+        return gamma_entropy(self.concentration) - self.rate.log()
 
     @property
     def _natural_params(self) -> tuple[Tensor, ...]:
@@ -157,15 +166,15 @@ class InverseGamma(TransformedDistribution):
         return self.rate / (self.concentration + 1)
 
     @property
-    def variance(self) -> Tensor:
+    def stddev(self) -> Tensor:
         a = self.concentration
         finite = a > 2
         above = where(finite, a, 3.0)
-        return where(finite, self.rate.square() / ((above - 1).square() * (above - 2)), math.inf)
+        return where(finite, self.rate / ((above - 1) * (above - 2).sqrt()), math.inf)
 
     def entropy(self) -> Tensor:
         a = self.concentration
-        return a + self.rate.log() + lgamma(a) - (1 + a) * digamma(a)
+        return gamma_entropy(a) + self.rate.log() - 2 * digamma(a)
 
 
 class Dirichlet(ExponentialFamily):
@@ -206,7 +215,7 @@ class Dirichlet(ExponentialFamily):
     def variance(self) -> Tensor:
         a = self.concentration
         total = a.sum(-1, keepdim=True)
-        return a * (total - a) / (total.square() * (total + 1))
+        return a / total * ((total - a) / total) / (total + 1)
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         return dirichlet_from(self.concentration.expand(self._extended_shape(sample_shape)))
@@ -278,7 +287,7 @@ class Beta(ExponentialFamily):
     def variance(self) -> Tensor:
         a, b = self.concentration1, self.concentration0
         total = a + b
-        return a * b / (total.square() * (total + 1))
+        return a / total * (b / total) / (total + 1)
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         return self._dirichlet.rsample(sample_shape)[..., 0]
@@ -334,6 +343,12 @@ class StudentT(Distribution):
         self._set(validate_args, df=df, loc=loc, scale=scale)
 
     @property
+    def _finite_df(self) -> Tensor:
+        """Return `df`, of infinite ones so large a number that the difference is lost."""
+        limits = finfo(self.df.dtype)
+        return self.df.clamp(max=min(limits.eps**-2, limits.max / 4))
+
+    @property
     def mean(self) -> Tensor:
         return where(self.df > 1, self.loc, math.nan)
 
@@ -342,30 +357,30 @@ class StudentT(Distribution):
         return self.loc
 
     @property
-    def variance(self) -> Tensor:
+    def stddev(self) -> Tensor:
         finite = self.df > 2
-        df = where(finite, self.df, 3.0)
-        value = where(finite, self.scale.square() * df / (df - 2), math.inf)
+        df = where(finite, self._finite_df, 3.0)
+        value = where(finite, self.scale * (df / (df - 2)).sqrt(), math.inf)
         return where(self.df > 1, value, math.nan)
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         number = self._normal(sample_shape, self.df)
-        mean = standard_gamma((0.5 * self.df).expand(shape)) / (0.5 * self.df)
+        mean = standard_gamma((0.5 * self._finite_df).expand(shape)) / (0.5 * self._finite_df)
         return self.loc + self.scale * number * mean.rsqrt()
 
     def log_prob(self, value: Tensor) -> Tensor:
         value = self._validate_sample(value)
-        df = self.df
+        df = self._finite_df
         y = (value - self.loc) / self.scale
         size = self.scale.log() + 0.5 * (df.log() + math.log(math.pi)) - lgamma_rise(0.5 * df, df.new_full((), 0.5))
-        return -0.5 * (df + 1) * (y.square() / df).log1p() - size
+        return -0.5 * (df + 1) * log1p_square(y / df.sqrt()) - size
 
     def entropy(self) -> Tensor:
-        df = self.df
-        half, more = 0.5 * df, 0.5 * (df + 1)
-        beta = math.lgamma(0.5) + lgamma(half) - lgamma(more)
-        return self.scale.log() + more * (digamma(more) - digamma(half)) + 0.5 * df.log() + beta
+        df = self._finite_df
+        half, step = 0.5 * df, df.new_full((), 0.5)
+        size = self.scale.log() + 0.5 * (df.log() + math.log(math.pi)) - lgamma_rise(half, step)
+        return size + (half + 0.5) * digamma_rise(half, step)
 
 
 class FisherSnedecor(Distribution):

@@ -6,11 +6,11 @@ import math
 from typing import TYPE_CHECKING
 
 from lucid.distributions import constraints
-from lucid.distributions.distribution import Distribution
+from lucid.distributions.distribution import Distribution, Symmetric
 from lucid.distributions.families.composed import Half, TransformedDistribution
 from lucid.distributions.families.exponential import Exponential
 from lucid.distributions.transformations.elementwise import AbsTransform, AffineTransform, ExpTransform
-from lucid.distributions.utils import euler_constant, named_tensors
+from lucid.distributions.utils import euler_constant, log1p_square, named_tensors, steady
 from lucid.ops.elementwise.selection import where
 from lucid.ops.elementwise.trigonometry import atan2
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["Cauchy", "Gumbel", "HalfCauchy", "Laplace"]
 
 
-class _Located(Distribution):
+class _Located(Symmetric, Distribution):
     """The base of distributions shifted by `loc` and stretched by a positive `scale`."""
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
@@ -62,11 +62,12 @@ class Cauchy(_Located):
 
     def log_prob(self, value: Tensor) -> Tensor:
         value = self._validate_sample(value)
-        return -math.log(math.pi) - self.scale.log() - ((value - self.loc) / self.scale).square().log1p()
+        return -math.log(math.pi) - self.scale.log() - log1p_square((value - self.loc) / self.scale)
 
     def cdf(self, value: Tensor) -> Tensor:
         value = self._validate_sample(value)
-        z = (value - self.loc) / self.scale
+        loc, scale = steady(value.isinf(), self.loc, self.scale)
+        z = (value - loc) / scale
         # the angle from the far end below, which is small there
         return atan2(z.new_ones(()), -z) / math.pi
 
@@ -99,10 +100,15 @@ class HalfCauchy(Half):
 
     def cdf(self, value: Tensor) -> Tensor:
         value = self._bounded(self._validate_sample(value))
-        return 2 / math.pi * (value / self.scale).atan()
+        (scale,) = steady(value.isinf(), self.scale)
+        return 2 / math.pi * (value / scale).atan()
 
     def icdf(self, value: Tensor) -> Tensor:
-        return self.scale * (math.pi / 2 * self._validate_share(value)).tan()
+        value = self._validate_share(value)
+        above = value > 0.5
+        # from the nearer end on, as 1 has few digits less than the share
+        tail = (math.pi / 2 * where(above, 1 - value, value)).tan()
+        return self.scale * where(above, 1 / where(above, tail, 1.0), tail)
 
     @property
     def mean(self) -> Tensor:
@@ -126,10 +132,6 @@ class Laplace(_Located):
         return self.loc
 
     @property
-    def variance(self) -> Tensor:
-        return 2 * self.scale.square()
-
-    @property
     def stddev(self) -> Tensor:
         return math.sqrt(2) * self.scale
 
@@ -144,7 +146,8 @@ class Laplace(_Located):
 
     def cdf(self, value: Tensor) -> Tensor:
         value = self._validate_sample(value)
-        away = (value - self.loc) / self.scale
+        loc, scale = steady(value.isinf(), self.loc, self.scale)
+        away = (value - loc) / scale
         below = away < 0
         share = 0.5 * where(below, away, -away).exp()
         return where(below, share, 1 - share)
@@ -192,18 +195,22 @@ class Gumbel(TransformedDistribution):
     def stddev(self) -> Tensor:
         return math.pi / math.sqrt(6) * self.scale
 
-    @property
-    def variance(self) -> Tensor:
-        return self.stddev.square()
-
     def log_prob(self, value: Tensor) -> Tensor:
         value = self._validate_sample(value)
         z = (value - self.loc) / self.scale
         return -z - (-z).exp() - self.scale.log()
 
     def cdf(self, value: Tensor) -> Tensor:
-        value = self._validate_sample(value)
-        return (-(-(value - self.loc) / self.scale).exp()).exp()
+        return (-self._waited(self._validate_sample(value))).exp()
+
+    def _above(self, value: Tensor) -> Tensor:
+        return -(-self._waited(value)).expm1()
+
+    def _waited(self, value: Tensor) -> Tensor:
+        """Return the waiting time that a value is the logarithm of."""
+        loc, scale = steady(value.isinf(), self.loc, self.scale)
+        # from 10 on the share is 0 in each dtype, and later the exponential overflows
+        return (-(value - loc) / scale).clamp(max=10.0).exp()
 
     def icdf(self, value: Tensor) -> Tensor:
         value = self._validate_share(value)

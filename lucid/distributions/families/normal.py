@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 from lucid.autograd.function import Function
 from lucid.base.limits import finfo
 from lucid.distributions import constraints
-from lucid.distributions.distribution import ExponentialFamily
+from lucid.distributions.distribution import ExponentialFamily, Symmetric
 from lucid.distributions.families.composed import Half, TransformedDistribution
 from lucid.distributions.transformations.elementwise import AbsTransform, ExpTransform
+from lucid.distributions.utils import steady
 from lucid.ops.elementwise.selection import where
 from lucid.ops.elementwise.special import erf, erfc, erfinv
 
@@ -51,7 +52,7 @@ class _Quantile(Function):
         return grad_outputs[0] * (math.sqrt(2 * math.pi) * (0.5 * x.square()).exp())
 
 
-class Normal(ExponentialFamily):
+class Normal(Symmetric, ExponentialFamily):
     """Numbers around `loc` with the density ``exp(-((x - loc) / scale)**2 / 2) / (scale * sqrt(2 * pi))``.
 
     `scale` is above 0.
@@ -84,10 +85,6 @@ class Normal(ExponentialFamily):
     def stddev(self) -> Tensor:
         return self.scale
 
-    @property
-    def variance(self) -> Tensor:
-        return self.scale.square()
-
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         return self.loc + self.scale * self._normal(sample_shape, self.loc)
 
@@ -98,14 +95,18 @@ class Normal(ExponentialFamily):
 
     def cdf(self, value: Tensor) -> Tensor:
         value = self._validate_sample(value)
+        loc, scale = steady(value.isinf(), self.loc, self.scale)
         # divided by the scale alone: times a number it would be rounded to its own dtype, however wide the value is
-        return 0.5 * erfc((self.loc - value) / self.scale / math.sqrt(2))
+        return 0.5 * erfc((loc - value) / scale / math.sqrt(2))
 
     def icdf(self, value: Tensor) -> Tensor:
         value = self._validate_share(value)
         above = value > 0.5
         below: Any = _Quantile.apply(where(above, 1 - value, value))
-        return self.loc + self.scale * where(above, -below, below)
+        place = where(above, -below, below)
+        # that of 0 or 1 may be the logarithm of a number
+        (scale,) = steady(place.isinf(), self.scale)
+        return self.loc + scale * place
 
     def entropy(self) -> Tensor:
         return self.scale.log() + 0.5 * math.log(2 * math.pi * math.e)
@@ -156,9 +157,11 @@ class LogNormal(TransformedDistribution):
         return (self.loc - self.scale.square()).exp()
 
     @property
-    def variance(self) -> Tensor:
+    def stddev(self) -> Tensor:
         square = self.scale.square()
-        return square.expm1() * (2 * self.loc + square).exp()
+        small = square < finfo(square.dtype).eps
+        spread = where(small, self.scale, where(small, 1.0, square).expm1().sqrt())
+        return spread * (self.loc + 0.5 * square).exp()
 
     def entropy(self) -> Tensor:
         return self.base_dist.entropy() + self.loc
@@ -184,12 +187,13 @@ class HalfNormal(Half):
         return self.scale * math.sqrt(2 / math.pi)
 
     @property
-    def variance(self) -> Tensor:
-        return self.scale.square() * (1 - 2 / math.pi)
+    def stddev(self) -> Tensor:
+        return self.scale * math.sqrt(1 - 2 / math.pi)
 
     def cdf(self, value: Tensor) -> Tensor:
         value = self._bounded(self._validate_sample(value))
-        return erf(value / self.scale / math.sqrt(2))
+        (scale,) = steady(value.isinf(), self.scale)
+        return erf(value / scale / math.sqrt(2))
 
     def icdf(self, value: Tensor) -> Tensor:
         return self.scale * (math.sqrt(2) * erfinv(self._validate_share(value)))

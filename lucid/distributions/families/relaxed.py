@@ -45,7 +45,11 @@ class LogitRelaxedBernoulli(Odds):
     tensor(0.2500)
     """
 
-    arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
+    arg_constraints = {
+        "temperature": constraints.positive,
+        "probs": constraints.unit_interval,
+        "logits": constraints.real,
+    }
     support = constraints.real
     has_rsample = True
     temperature: Tensor
@@ -144,6 +148,7 @@ class ExpRelaxedCategorical(OfCategorical):
         # of one element, of any shape, it is that of all rows
         one = made["temperature"]
         one = one.reshape(()) if one.numel() == 1 else one
+        self._check("temperature", one, constraints.positive)
         self.temperature, rows = broadcast_all(one, self._param[..., 0])
         self._categorical = self._categorical.expand(rows.shape)
         self._batch_shape = rows.shape

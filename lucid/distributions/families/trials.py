@@ -10,7 +10,7 @@ from lucid.base.limits import finfo
 from lucid.distributions import constraints
 from lucid.distributions.distribution import Distribution, ExponentialFamily
 from lucid.distributions.implicit import log_gamma_density
-from lucid.distributions.utils import lazy_property, logits_to_probs, named_tensors, probs_to_logits
+from lucid.distributions.utils import lazy_property, log_chances, logits_to_probs, named_tensors, probs_to_logits
 from lucid.errors import SettingError
 from lucid.ops.activation.sigmoid import logsigmoid, sigmoid, softplus
 from lucid.ops.base.promotion import promote_to_tensors
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from lucid.tensor import Tensor
 
-__all__ = ["Bernoulli", "Binomial", "Chances", "Geometric", "NegativeBinomial", "Odds", "Poisson"]
+__all__ = ["Bernoulli", "Binomial", "Chances", "Geometric", "NegativeBinomial", "Odds", "Poisson", "log_ways"]
 
 
 class Chances(Distribution):
@@ -51,6 +51,11 @@ class Chances(Distribution):
 def _times_log(count: Tensor | float, logit: Tensor) -> Tensor:
     """Return a count times ``log(sigmoid(logit))``, 0 of nothing that is impossible."""
     return count * logsigmoid(where((count == 0) & (logit == -math.inf), 0.0, logit))
+
+
+def log_ways(n: Tensor, k: Tensor) -> Tensor:
+    """Return the logarithm of the number of ways to choose k of n."""
+    return lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1)
 
 
 class Odds(Chances):
@@ -86,9 +91,14 @@ class Odds(Chances):
         """The probability of failure, with its own digits near 0."""
         return sigmoid(-self.logits) if self._by_logits else 1 - self.probs
 
-    def _log_chance(self, wins: Any, losses: Any) -> Tensor:
-        """Return ``wins * log(p) + losses * log(1 - p)``."""
-        return _times_log(wins, self.logits) + _times_log(losses, -self.logits)
+    def _log_chance(self, wins: Any, losses: Any, wide: bool = False) -> Tensor:
+        """Return ``wins * log(p) + losses * log(1 - p)``, by float64 if `wide`."""
+        if self._by_logits:
+            logits = self.logits.double() if wide else self.logits
+            return _times_log(wins, logits) + _times_log(losses, -logits)
+        # not by the logits, which have no slope at the ends
+        won, lost = log_chances(self.probs, wide)
+        return wins * won + losses * lost
 
     def _counted(self, most: int, expand: bool) -> Tensor:
         """Return the whole numbers up to one, for each element of the batch or once."""
@@ -143,6 +153,8 @@ class Bernoulli(Odds, ExponentialFamily):
         value = self._validate_sample(value)
 
         def logs(value: Tensor) -> Tensor:
+            if not self._by_logits:
+                return self._log_chance(value, 1 - value)
             logits, wanted = broadcast_tensors(*promote_to_tensors(self._finite_logits(), value))
             return -binary_cross_entropy_with_logits(logits, wanted, reduction="none")
 
@@ -213,11 +225,11 @@ class Binomial(Odds):
 
     def log_prob(self, value: Tensor) -> Tensor:
         value = self._validate_sample(value)
-        n = self.total_count
 
         def logs(value: Tensor) -> Tensor:
-            ways = lgamma(n + 1) - lgamma(value + 1) - lgamma(n - value + 1)
-            return ways + self._log_chance(value, n - value)
+            # large logarithms cancel
+            n, k = self.total_count.double(), value.double()
+            return (log_ways(n, k) + self._log_chance(k, n - k, wide=True)).to(value.dtype)
 
         return self._drawn(value, logs)
 
@@ -268,6 +280,10 @@ class Geometric(Odds):
     def variance(self) -> Tensor:
         return self._failed / self.probs / self.probs
 
+    @property
+    def stddev(self) -> Tensor:
+        return self._failed.sqrt() / self.probs
+
     def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         with no_grad():
             # of a rate of failure q the count is above k with probability q**k
@@ -277,9 +293,9 @@ class Geometric(Odds):
         value = self._validate_sample(value)
         return self._drawn(value, lambda value: self._log_chance(1.0, value))
 
-    def _log_chance(self, wins: Any, losses: Any) -> Tensor:
+    def _log_chance(self, wins: Any, losses: Any, wide: bool = False) -> Tensor:
         if self._by_logits:
-            return super()._log_chance(wins, losses)
+            return super()._log_chance(wins, losses, wide)
         return xlogy(wins, self.probs) + xlog1py(losses, -self.probs)
 
     def entropy(self) -> Tensor:
@@ -326,6 +342,10 @@ class NegativeBinomial(Odds):
     def variance(self) -> Tensor:
         return self.mean / (-self.logits).sigmoid()
 
+    @property
+    def stddev(self) -> Tensor:
+        return self.mean.sqrt() / (-self.logits).sigmoid().sqrt()
+
     def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         with no_grad():
@@ -334,12 +354,13 @@ class NegativeBinomial(Odds):
 
     def log_prob(self, value: Tensor) -> Tensor:
         value = self._validate_sample(value)
-        n = self.total_count
 
         def logs(value: Tensor) -> Tensor:
-            chance = self._log_chance(value, n)
-            ways = lgamma(n + value) - lgamma(1 + value) - lgamma(n)
-            return chance + where(n + value == 0, 0.0, ways)
+            # large logarithms cancel
+            n, k = self.total_count.double(), value.double()
+            none = n + k == 0
+            ways = lgamma(where(none, 1.0, n + k)) - lgamma(1 + k) - lgamma(where(none, 1.0, n))
+            return (ways + self._log_chance(k, n, wide=True)).to(value.dtype)
 
         return self._drawn(value, logs)
 

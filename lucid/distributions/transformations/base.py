@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from lucid.autograd.modes.state import is_grad_enabled, is_inference_mode_enabled
+from lucid.base.dtype import get_default_dtype
 from lucid.distributions import constraints
 from lucid.distributions.distribution import Distribution
-from lucid.distributions.utils import sum_rightmost, value_beside, version
+from lucid.distributions.utils import is_whole, sum_rightmost, value_beside, version
 from lucid.errors import ArgumentError, SettingError
 from lucid.tensor import Tensor
 
@@ -63,6 +64,8 @@ class Transform:
     codomain: Any
     _settings: tuple[str, ...] | None = None
     """By which attributes two of one class are equal; None where each equals itself alone."""
+    _takes_whole = True
+    """Whether whole numbers stay such: otherwise they have the default dtype."""
 
     def __init__(self, cache_size: int = 0) -> None:
         if cache_size not in {0, 1}:
@@ -116,14 +119,18 @@ class Transform:
         """Return y for x."""
         if self._is_kept(x, 0):
             return self._kept[1]
-        x = value_beside(type(self).__name__, x)
+        x = self._read(x)
         return self._keep(x, self._call(x))[1]
+
+    def _read(self, value: Tensor) -> Tensor:
+        value = value_beside(type(self).__name__, value)
+        return value if self._takes_whole or not is_whole(value) else value.to(get_default_dtype())
 
     def _inv_call(self, y: Tensor) -> Tensor:
         """Return x for y."""
         if self._is_kept(y, 1):
             return self._kept[0]
-        y = value_beside(type(self).__name__, y)
+        y = self._read(y)
         return self._keep(self._inverse(y), y)[0]
 
     def _keep(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:

@@ -9,7 +9,7 @@ from lucid.arguments import unfit
 from lucid.base.limits import finfo
 from lucid.distributions import constraints
 from lucid.distributions.transformations.base import Transform
-from lucid.distributions.utils import is_whole, sum_rightmost, tensor_or_number
+from lucid.distributions.utils import count_of, is_whole, sum_rightmost, tensor_or_number
 from lucid.ops.activation.sigmoid import sigmoid, softplus
 from lucid.ops.base.dims import common_shape
 from lucid.ops.base.promotion import promote_to_tensors
@@ -114,8 +114,7 @@ class PowerTransform(Transform):
     def forward_shape(self, shape: Sequence[int]) -> Size:
         return _broadcast(shape, self.exponent)
 
-    def inverse_shape(self, shape: Sequence[int]) -> Size:
-        return _broadcast(shape, self.exponent)
+    inverse_shape = forward_shape
 
 
 class SigmoidTransform(Transform):
@@ -130,7 +129,7 @@ class SigmoidTransform(Transform):
 
     domain, codomain = constraints.real, constraints.unit_interval
     bijective, sign = True, +1
-    _settings = ()
+    _settings, _takes_whole = (), False
 
     @staticmethod
     def _inside(y: Tensor) -> Tensor:
@@ -160,7 +159,7 @@ class SoftplusTransform(Transform):
 
     domain, codomain = constraints.real, constraints.positive
     bijective, sign = True, +1
-    _settings = ()
+    _settings, _takes_whole = (), False
 
     def _call(self, x: Tensor) -> Tensor:
         return softplus(x)
@@ -229,7 +228,8 @@ class AffineTransform(Transform):
 
     def __init__(self, loc: Tensor | float, scale: Tensor | float, event_dim: int = 0, cache_size: int = 0) -> None:
         super().__init__(cache_size)
-        self.loc, self.scale, self._event_dim = _number(loc, "loc"), _number(scale, "scale"), event_dim
+        self.loc, self.scale = _number(loc, "loc"), _number(scale, "scale")
+        self._event_dim = count_of("AffineTransform: event_dim", event_dim)
 
     @property
     def event_dim(self) -> int:
@@ -265,8 +265,7 @@ class AffineTransform(Transform):
     def forward_shape(self, shape: Sequence[int]) -> Size:
         return _broadcast(shape, self.loc, self.scale)
 
-    def inverse_shape(self, shape: Sequence[int]) -> Size:
-        return _broadcast(shape, self.loc, self.scale)
+    inverse_shape = forward_shape
 
 
 class CumulativeDistributionTransform(Transform):

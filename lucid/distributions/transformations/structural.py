@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from lucid.distributions import constraints
 from lucid.distributions.constraint_base import from_end, of_pieces
 from lucid.distributions.transformations.base import Transform
-from lucid.distributions.utils import sum_rightmost
+from lucid.distributions.utils import count_of, sum_rightmost
 from lucid.errors import ArgumentError, SettingError, ShapeError
 from lucid.ops.base.dims import common_shape
 from lucid.ops.shape.joining import cat, stack
@@ -53,7 +53,8 @@ class IndependentTransform(Transform):
         super().__init__(cache_size)
         base = _is_transform(base_transform, "IndependentTransform: base_transform")
         self.base_transform: Transform = base.with_cache(cache_size)
-        self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
+        name = "IndependentTransform: reinterpreted_batch_ndims"
+        self.reinterpreted_batch_ndims = count_of(name, reinterpreted_batch_ndims)
 
     def with_cache(self, cache_size: int = 1) -> Transform:
         if self._cache_size == cache_size:

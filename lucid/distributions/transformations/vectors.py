@@ -50,7 +50,7 @@ class SoftmaxTransform(Transform):
     """
 
     domain, codomain = constraints.real_vector, constraints.simplex
-    _settings = ()
+    _settings, _takes_whole = (), False
 
     def _call(self, x: Tensor) -> Tensor:
         self.forward_shape(x.shape)
@@ -77,7 +77,7 @@ class StickBreakingTransform(Transform):
 
     domain, codomain = constraints.real_vector, constraints.simplex
     bijective = True
-    _settings = ()
+    _settings, _takes_whole = (), False
 
     @staticmethod
     def _to_come(x: Tensor) -> Tensor:
@@ -127,7 +127,7 @@ class CorrCholeskyTransform(Transform):
 
     domain, codomain = constraints.real_vector, constraints.corr_cholesky
     bijective = True
-    _settings = ()
+    _settings, _takes_whole = (), False
 
     def _call(self, x: Tensor) -> Tensor:
         n, tiny = self.forward_shape(x.shape)[-1], finfo(x.dtype).tiny
@@ -197,7 +197,7 @@ class PositiveDefiniteTransform(Transform):
     """
 
     domain, codomain = constraints.independent(constraints.real, 2), constraints.positive_definite
-    _settings = ()
+    _settings, _takes_whole = (), False
 
     def _call(self, x: Tensor) -> Tensor:
         factor = LowerCholeskyTransform()(x)

@@ -11,6 +11,7 @@ from scipy import special
 import lucid
 from lucid import distributions as d
 from lucid.distributions.relaxed_categorical import ExpRelaxedCategorical
+from lucid.errors import SettingError
 from tests.device import DEVICE
 
 
@@ -70,6 +71,16 @@ def test_low_temperatures(n, temperature):
     relaxed = d.RelaxedOneHotCategorical(of(temperature, lucid.float32), logits=logits, validate_args=True)
     draws = relaxed.rsample((200,))
     assert relaxed.log_prob(draws).isfinite().all()
+
+
+@pytest.mark.parametrize("temperature", [0.0, -1.0, math.nan])
+@pytest.mark.parametrize("kind", [d.RelaxedBernoulli, d.RelaxedOneHotCategorical, ExpRelaxedCategorical])
+def test_temperatures_that_are_not_above_zero(kind, temperature):
+    """They are refused where parameters are looked at."""
+    for given in (temperature, of([0.5, temperature])):
+        with pytest.raises(SettingError, match=r"expected temperature above 0, got"):
+            kind(given, of([[0.5, 0.5]] * 2), validate_args=True)
+    kind(temperature, of([0.5, 0.5]), validate_args=False)
 
 
 def test_what_is_never_chosen():

@@ -103,6 +103,72 @@ def test_binomial_counts_of_large_logits():
     assert sure.item() == pytest.approx(n * special.log_expit(12.0), rel=1e-5)
 
 
+@pytest.mark.parametrize(("dtype", "rtol"), [(lucid.float32, 1e-6), (lucid.float64, 1e-8)])
+def test_probabilities_of_large_counts(dtype, rtol):
+    """They are SciPy's where the logarithms that cancel have no digits left of float32."""
+    n = np.array([1e4, 1e6])
+    shares = np.array([0.25, 0.25, 0.5])
+    for name, p in (("probs", 0.5), ("logits", 0.0)):
+        given = {name: of(p, dtype)}
+        close(d.Binomial(of(n, dtype), **given).log_prob(of(n / 2, dtype)), stats.binom(n, 0.5).logpmf(n / 2), rtol)
+        found = d.NegativeBinomial(of(n, dtype), **given).log_prob(of(n, dtype))
+        close(found, stats.nbinom(n, 0.5).logpmf(n), rtol)
+        given = {name: of(shares if name == "probs" else np.log(shares), dtype)}
+        counts = np.array([2501.0, 2499.0, 5000.0])
+        made = d.Multinomial(10_000, **given)
+        assert made.log_prob(of(counts, dtype)).dtype is dtype
+        close(made.log_prob(of(counts, dtype)), stats.multinomial(10_000, shares).logpmf(counts), 5 * rtol)
+    # 10001 chances times logarithms of up to 80000 are added up, of which 5 are left
+    entropy = stats.multinomial(10_000, [0.5, 0.5]).entropy()
+    close(d.Multinomial(10_000, of([0.5, 0.5], dtype)).entropy(), entropy, max(rtol, 2e-7))
+    # rounded probabilities sum to 1 all the same
+    counts, shares = np.array([3e5, 3e5, 4e5]), np.array([0.3, 0.3, 0.4]).astype(np.float32).astype(float)
+    expected = stats.multinomial(1_000_000, shares / shares.sum()).logpmf(counts)
+    close(d.Multinomial(1_000_000, of(shares, dtype)).log_prob(of(counts, dtype)), expected, 2e-3)
+
+
+@pytest.mark.parametrize("dtype", [lucid.float32, lucid.float64])
+def test_slopes_by_chances_of_zero_and_one(dtype):
+    """Of what is drawn with probability 1 they are those of one side, of what is never drawn finite, and its sign."""
+    value = of([0.0, 1.0], dtype)
+    for make, times in (
+        (d.Bernoulli, 1),
+        (lambda p: d.Binomial(3, p), 3),
+        (lambda p: d.NegativeBinomial(2.0, p, validate_args=False), 2),
+    ):
+        probs = of([0.0, 1.0], dtype, requires_grad=True)
+        if times == 2:
+            probs = of([0.0], dtype, requires_grad=True)
+            logs = make(probs).log_prob(of([0.0], dtype))
+        else:
+            logs = make(probs).log_prob(times * value)
+        (slope,) = lucid.autograd.grad(logs.sum(), probs)
+        close(logs, 0.0)
+        close(slope, [-times, times][: len(slope)])
+        if times != 2:
+            logs = make(probs).log_prob(times * (1 - value))
+            (slope,) = lucid.autograd.grad(logs.sum(), probs)
+            assert (logs < -80).all()
+            assert logs.isfinite().all()
+            assert slope.isfinite().all()
+            assert (slope.sign() == of([1.0, -1.0], dtype)).all()
+    n = of(0.0, dtype, requires_grad=True)
+    logs = d.NegativeBinomial(n, of(0.4, dtype)).log_prob(of(0.0, dtype))
+    assert lucid.autograd.grad(logs, n)[0].item() == pytest.approx(math.log(0.6))
+
+
+def test_divergences_of_no_events():
+    """From trials they are those of drawing 0, and infinite of any other rate."""
+    rate, p = of([0.0, 1.0]), of(0.3, requires_grad=True)
+    found = d.kl_divergence(d.Poisson(rate), d.Bernoulli(p))
+    assert found.tolist() == [pytest.approx(-math.log(0.7)), math.inf]
+    assert lucid.autograd.grad(found[0], p)[0].item() == pytest.approx(1 / 0.7)
+    trials = of([[2.0], [3.0]])
+    found = d.kl_divergence(d.Poisson(rate), d.Binomial(trials, p)).tolist()
+    assert found == [[pytest.approx(-n * math.log(0.7)), math.inf] for n in (2, 3)]
+    assert d.kl_divergence(d.Poisson(of(0.0)), d.Bernoulli(logits=of(math.inf))).item() == math.inf
+
+
 @pytest.mark.parametrize("factor", [1.0, 2.0, 1e4])
 def test_gradients_beside_masked_choices(factor):
     """A logit of minus infinity has the gradient 0, and the others those that they have without it."""
