@@ -79,13 +79,15 @@ def _transform(line: Tensor, lmbda: Tensor) -> Any:
 
 def _transform_by_degree(line: Tensor, lmbda: Tensor) -> Any:
     """Return its slope by the degree, ``(1 + exp(growth) * (growth - 1)) / lmbda ** 2``."""
-    growth = _growth(line, lmbda)
+    # an exponential of 0, at the end of the domain, is none of an infinite line, of which slopes would be NaN
+    is_end = comparison.eq(_growth(line, lmbda), -math.inf)
+    line = selection.where(is_end, 0.0, line)
+    growth = selection.where(is_end, -1000.0, _growth(line, lmbda))
     is_near, is_far = comparison.lt(parts.abs(growth), NEAR_EXP), comparison.gt(growth, FAR)
     slope = series(selection.where(is_near, growth, 0.0), EXP_SLOPE_TERMS)
     near = arithmetic.mul(power.square(line), slope)
     safe = selection.where(is_near, 1.0, lmbda)
-    # of an exponential that is 0 the product is 0
-    usual = selection.where(logic.logical_or(is_far, comparison.eq(growth, -math.inf)), -1000.0, growth)
+    usual = selection.where(is_far, -1000.0, growth)
     rest = arithmetic.mul(exponential.exp(usual), arithmetic.sub(usual, 1))
     middle = division.div(division.div(arithmetic.add(rest, 1), safe), safe)
     far = selection.where(is_far, growth, 1.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from itertools import product
 
 import numpy as np
@@ -32,10 +33,12 @@ LIMITS = {
     "boxcox": {
         (2.0, 0.0): (LOG_2**2 / 2, LOG_2**3 / 3),
         (2.0, 1e-12): (LOG_2**2 / 2, LOG_2**3 / 3),
-        (0.0, 1.0): (1.0, None),
-        (0.0, 2.0): (0.25, None),
+        (0.0, 0.3): (1 / 0.09, -2 / 0.027),
+        (0.0, 1.0): (1.0, -2.0),
+        (0.0, 2.0): (0.25, -0.25),
+        (INF, -0.5): (4.0, 16.0),
     },
-    "boxcox1p": {(1.0, 0.0): (LOG_2**2 / 2, LOG_2**3 / 3), (-1.0, 2.0): (0.25, None)},
+    "boxcox1p": {(1.0, 0.0): (LOG_2**2 / 2, LOG_2**3 / 3), (-1.0, 2.0): (0.25, -0.25)},
     "inv_boxcox": {(0.5, 0.0): (-math.exp(0.5) / 8, math.exp(0.5) * (1 / 12 + 1 / 64))},
     "inv_boxcox1p": {(0.5, 0.0): (-math.exp(0.5) / 8, math.exp(0.5) * (1 / 12 + 1 / 64))},
     "j1": {(0.0,): (0.5, 0.0)},
@@ -191,6 +194,22 @@ def test_slopes_by_the_first_argument():
         x = lucid.tensor(first, dtype=lucid.float64, requires_grad=True)
         made = SPECIAL[name](x, lucid.tensor(other, dtype=lucid.float64))
         assert lucid.autograd.grad(made, x)[0].item() == pytest.approx(wanted, rel=1e-12), (name, first, other)
+
+
+@pytest.mark.parametrize("name", ["expn", "kn", "yn"])
+@pytest.mark.parametrize("order", [0.7, 1.0, 2.7])
+def test_slopes_of_orders_that_are_truncated(name, order):
+    """The slope, and its own, are those of the order that SciPy computes with, the one without its fraction."""
+    taken = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # SciPy's, of the truncation
+        for each in (order, float(int(order))):
+            x = lucid.tensor([0.3, 2.0], dtype=lucid.float64, requires_grad=True)
+            (slope,) = lucid.autograd.grad(SPECIAL[name](each, x).sum(), x, create_graph=True)
+            taken.append([slope.numpy(force=True), lucid.autograd.grad(slope.sum(), x)[0].numpy()])
+            wanted, _ = differences(name, [np.full(2, float(int(order))), x.numpy(force=True)], -1)
+            np.testing.assert_allclose(slope.numpy(force=True), wanted, rtol=1e-7)
+    np.testing.assert_array_equal(*taken)
 
 
 @pytest.mark.parametrize("name", ["fresnel", "sici", "shichi", "airy"])

@@ -15,6 +15,7 @@ from lucid.ops.elementwise.complex import sgn
 from lucid.ops.elementwise.logic import logical_and
 from lucid.ops.elementwise.nonfinite import isinf
 from lucid.ops.elementwise.power import pow as raised
+from lucid.ops.elementwise.rounding import trunc
 from lucid.ops.elementwise.selection import where
 from lucid.tensor.numpy_calls.by_scipy import TO_COMPLEX, Slope, by_scipy, enter
 from lucid.tensor.numpy_calls.slopes.polynomials import below
@@ -33,6 +34,15 @@ def between(name: str, above: float, scale: float = 0.5) -> Callable[..., Any]:
         return (bessel(v - 1, x) + above * bessel(v + 1, x)) * scale
 
     return slope
+
+
+def of_whole_order(slope: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the slope of a function of which SciPy truncates the order."""
+
+    def function(n: Tensor, x: Tensor) -> Any:
+        return slope(trunc(n), x)
+
+    return function
 
 
 def scaled(name: str, above: float, scale: float, rate: complex) -> Callable[..., Any]:
@@ -123,8 +133,8 @@ enter_with_poles(
         "y1": lambda x: by_scipy("y0")(x) - by_scipy("y1")(x) / x,
         "ive": lambda v, x: between("ive", 1.0)(v, x) - by_scipy("ive")(v, x) * sgn(x),
         "jve": between("jve", -1.0),
-        "kn": between("kv", 1.0, -0.5),
-        "yn": between("yv", -1.0),
+        "kn": of_whole_order(between("kv", 1.0, -0.5)),
+        "yn": of_whole_order(between("yv", -1.0)),
         "yve": between("yve", -1.0),
     }
 )

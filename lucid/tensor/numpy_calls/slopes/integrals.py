@@ -12,6 +12,7 @@ from lucid.ops.elementwise.exponential import exp, log
 from lucid.ops.elementwise.logic import logical_and, logical_or
 from lucid.ops.elementwise.power import sqrt, square
 from lucid.ops.elementwise.rounding import round as rint
+from lucid.ops.elementwise.rounding import trunc
 from lucid.ops.elementwise.selection import where
 from lucid.ops.elementwise.trigonometry import cos, cosh, sin
 from lucid.tensor.numpy_calls.box_cox import NEAR_LOG, relative_logarithm
@@ -100,7 +101,8 @@ def _lambert_slope(z: Tensor, k: Tensor, tol: Tensor) -> Any:
 
 
 def _next_integral(n: Tensor, x: Tensor) -> Any:
-    """Return the slope of ``expn``, minus that of the order below; SciPy has orders from 0 on."""
+    """Return the slope of ``expn``, minus that of the order below; SciPy has orders from 0 on, and truncates them."""
+    n = trunc(n)
     lowest = -((exp(-x) + by_scipy("expn")(n, x)) / x)
     return where(eq(n, 0), lowest, -by_scipy("expn")(below(n), x))
 
