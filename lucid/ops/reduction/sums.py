@@ -283,6 +283,7 @@ def nanmean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Dt
     tensor(2.)
     """
     x = tensor_operand(input)
-    float_dtype_of(x, "nanmean", dtype)
-    total = nansum(x, dim, keepdim, dtype=dtype)
-    return total / sum(x.isnan().logical_not(), dim, keepdim)
+    x = cast_to(x, float_dtype_of(x, "nanmean", dtype))
+    # the count may be beyond the range of half precision
+    total = nansum(cast_to(x, as_dtype(accumulation_dtype(x.array.dtype))), dim, keepdim)
+    return cast_to(total / sum(x.isnan().logical_not(), dim, keepdim), dtype_of(x.array))

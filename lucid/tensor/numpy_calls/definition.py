@@ -17,6 +17,7 @@ from lucid.errors import ShapeError
 from lucid.tensor.numpy_calls.operands import (
     NO_VALUE,
     SETTINGS,
+    UNSIGNED,
     WEAK,
     MatrixShapeError,
     NumpyCallError,
@@ -88,6 +89,15 @@ BESIDE: dict[str, Callable[[dict[str, Any]], Any]] = {
     "geomspace": lambda arguments: np.zeros((), dtype_named(arguments.get("dtype") or np.float64).numpy)[()],
 }
 """What NumPy's functions compute with beside their operands, and promote these by; quantiles enter theirs."""
+
+
+OF_FIRST_DTYPE = frozenset(
+    (
+        "amax", "amin", "ediff1d", "full_like", "insert", "max", "min", "nanmax", "nanmin", "nanprod", "nansum", "pad",
+        "piecewise", "prod", "sum",
+    )
+)  # fmt: skip
+"""Functions whose result has the dtype of the first operand, whatever the others are."""
 
 
 def enter(names: str, takes: str, function: Callable[..., Any], **constants: object) -> None:
@@ -227,6 +237,12 @@ def applied(
                 f"{full_name(name)}: {key} requires grad, and the result would not be recorded by it: use "
                 f"{key}.detach()"
             )
+    first: Any = arguments.get(next(iter(rule.names))) if name in OF_FIRST_DTYPE else None
+    if getattr(first, "dtype", None) in UNSIGNED:
+        raise NumpyCallError(
+            f"{full_name(name)}: the result would have the dtype of the first operand, of which lucid holds no "
+            f"elements: expected another one than {first.dtype}: use astype on it"
+        )
     for key, mark in rule.operands.items():
         value = arguments.get(key)
         if value is None or mark == "+":

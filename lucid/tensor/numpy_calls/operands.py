@@ -164,10 +164,10 @@ def operand(value: object, like: TensorBase | None, *, strong: bool = False) -> 
     if isinstance(value, TensorBase) or value is None or (type(value) in WEAK and not strong):
         return value
     if is_gpu_array(value):
-        return as_operand(value)
+        return as_operand(of_known_dtype(value))
     if isinstance(value, np.ndarray | np.generic):
         no_matrix(value)
-        array = in_native_order(value)
+        array = of_known_dtype(in_native_order(value))
         if not array.ndim and like is not None and is_gpu_array(like.array):
             # a number of NumPy's, of which its operators make an array without dimensions, is one on the device too
             return wrap(asarray(untyped.asarray(array), device=device_of(like.array)))
@@ -176,13 +176,23 @@ def operand(value: object, like: TensorBase | None, *, strong: bool = False) -> 
         entries = [operand(entry, like, strong=True) for entry in value]
         to_one_dtype([(entries, k) for k in range(len(entries))], numpy_dtype)
         return stack(entries)
-    return wrap(asarray(np.asarray(value), device=None if like is None else device_of(like.array)))
+    return wrap(asarray(of_known_dtype(np.asarray(value)), device=None if like is None else device_of(like.array)))
 
 
 def listed(value: Any, like: TensorBase | None) -> Any:
     """Return a sequence as an array, of any dtype; as a tensor if it has tensors, or `like` is on a device."""
     on_host = like is None or not is_gpu_array(like.array)
     return np.asarray(value) if on_host and next(tensors_in((value,)), None) is None else operand(value, like)
+
+
+UNSIGNED = {np.dtype(np.uint16): np.float32, np.dtype(np.uint32): np.int64, np.dtype(np.uint64): np.float64}
+"""What unsigned integers are taken as that lucid has no dtype for: with floats they promote to NumPy's dtypes."""
+
+
+def of_known_dtype(array: Any) -> Any:
+    """Return an array or scalar of NumPy's, or an array of CuPy's, with its values in a dtype that lucid has."""
+    other = UNSIGNED.get(array.dtype)
+    return array if other is None else array.astype(other)
 
 
 def in_native_order(array: Any) -> Any:

@@ -16,9 +16,6 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 
 def ufunc_call(_self: object, ufunc: np.ufunc, method: str, *inputs: object, **options: object) -> Any:
     """Return the result of NumPy's `ufunc`, by lucid's op of the same meaning.

@@ -44,6 +44,7 @@ from lucid.tensor.numpy_calls.operands import (
     any_recorded,
     beside,
     dtype_named,
+    is_sequence,
     is_tensor,
     numpy_dtype,
     operand,
@@ -355,6 +356,9 @@ def ufunc_result(
                 )
         to_one_dtype([(operands, k) for k in range(len(operands))], common)
         inputs = tuple(operands)
+    elif any(map(is_sequence, inputs)):
+        like = next(tensors_in(inputs))
+        inputs = tuple([operand(x, like) if is_sequence(x) else x for x in inputs])
     return op(*inputs)
 
 

@@ -91,6 +91,16 @@ def test_nanmean_keeps_dimensions(dim, keepdim, rng):
     np.testing.assert_allclose(gradient(call, array, upstream), np.where(np.isnan(array), 0, share), rtol=1e-12)
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_nanmean_of_more_than_half_precision_counts(dtype):
+    """Beyond 65504 numbers, the count has no half precision, the mean and its gradient are those of single."""
+    x = lucid.full((2, 70000), 3.0, dtype=dtype, requires_grad=True)
+    result = lucid.nanmean(x, 1)
+    assert (result.dtype, result.tolist()) == (x.dtype, [3.0, 3.0])
+    (result * 7e3).sum().backward()
+    np.testing.assert_allclose(x.grad.float().cpu().numpy(), 0.1, rtol=1e-2)
+
+
 def test_numbers_are_no_tensors():
     """A list in place of a tensor is refused."""
     with pytest.raises(DtypeError, match="expected a Tensor"):

@@ -73,6 +73,27 @@ def test_ends(end, rng):
     assert tried > 1000
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        *[
+            "np.add(x, [1.0, 2.0, 3.0])",
+            "np.maximum((1, 5, 2), x)",
+            "np.power(x, [[1], [2]])",
+            "np.divmod(x, [1, 2, 2])[1]",
+        ],
+        *["np.matmul(x, [1, 2, 3])", "np.arctan2([[1.0], [2.0]], x)", "np.add(x, [1, 2, 3], dtype='f8')"],
+        *["np.multiply([x[0], 2.0, x[1]], x)", "np.less(x, [2, 2, 2])"],
+    ],
+)
+def test_lists_beside_tensors(call):
+    """A list, also one with tensors, is an array to NumPy's own ufuncs on Tensors, on either side."""
+    x = lucid.tensor([1.0, 2.0, 3.0], dtype=lucid.float64, requires_grad=True)
+    made, wanted = eval(call, {"np": np, "x": x}), eval(call, {"np": np, "x": x.numpy(force=True)})
+    np.testing.assert_allclose(made.numpy(force=True), wanted)
+    assert made.requires_grad is (wanted.dtype.kind == "f")
+
+
 UNLIKE = {"argsort", "divmod", "ediff1d", "max", "min", "power", "reciprocal"}
 """Of integers: which of equal ones comes first, a rest that jumps, and what PyTorch
 promotes or NumPy refuses."""

@@ -103,6 +103,18 @@ def outer(a: Tensor, b: Tensor) -> Any:
     return arithmetic.mul(*outer_operands(reshape.ravel(a), reshape.ravel(b)))
 
 
+@rule("linalg.outer", "*x1 *x2")
+def outer_of_vectors(x1: Tensor, x2: Tensor) -> Any:
+    """Return ``numpy.linalg.outer``, of vectors alone."""
+    x1, x2 = pair(x1, x2)
+    if not x1.array.ndim == x2.array.ndim == 1:
+        raise ShapeError(
+            f"numpy.linalg.outer: expected two vectors, got {x1.array.ndim} and {x2.array.ndim} dimensions: np.outer "
+            "takes all elements"
+        )
+    return outer(x1, x2)
+
+
 @rule("kron", "*a *b")
 def kron(a: Tensor, b: Tensor) -> Any:
     """Return ``numpy.kron``."""
@@ -413,7 +425,6 @@ _permuted = axes.permute
 _enter_of_two("linalg.solve", "?a ?b", solve)
 _enter_of_two("linalg.lstsq", "?a ?b rcond", lstsq)
 _enter_of_two("linalg.tensorsolve", "?a ?b axes", tensorsolve)
-enter("linalg.outer", "*x1:a *x2:b", outer)
 enter("linalg.tensordot", "*x1:a *x2:b axes", tensordot)
 enter("linalg.det", "*a:A", inverses.det)
 enter("linalg.slogdet", "*a:A", inverses.slogdet)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 
@@ -17,8 +17,9 @@ from lucid.ops.elementwise import arithmetic, comparison, nonfinite, selection
 from lucid.ops.index.gather import take_along_dim
 from lucid.ops.reduction import cumulative, extremes, running, sums
 from lucid.ops.shape import axes, broadcasting, diagonal, joining, reshape
-from lucid.tensor.numpy_calls.definition import rule
+from lucid.tensor.numpy_calls.definition import enter, rule
 from lucid.tensor.numpy_calls.operands import (
+    NO_VALUE,
     NumpyCallError,
     axis_in,
     dtype_named,
@@ -35,6 +36,9 @@ if TYPE_CHECKING:
     from lucid.base.arrays import Array
     from lucid.tensor import Tensor
     from lucid.tensor.numpy_calls.operands import Axis
+
+Initial: TypeAlias = "Tensor | complex | None"
+"""What a reduction begins with; None is its first element."""
 
 
 # ---- axes ----
@@ -101,9 +105,14 @@ def in_line(a: Tensor, dims: tuple[int, ...]) -> Any:
     return reshape.reshape(ordered, (*[shape[k] for k in stay], length))
 
 
-def with_initial(result: Tensor, initial: Tensor | complex | None, op: Callable[[Any, Any], Any]) -> Any:
-    """Return the result of a reduction that begins with `initial`, none if it is None; it takes the dtype."""
-    if initial is None:
+def with_initial(a: Tensor, result: Tensor, initial: Initial, op: Callable[[Any, Any], Any]) -> Any:
+    """Return the result of a reduction of `a` that begins with `initial`, if one is given; it takes the dtype.
+
+    None needs a first element, as in NumPy.
+    """
+    if initial is NO_VALUE or initial is None:
+        if initial is None and result.array.size and not a.array.size:
+            raise ShapeError("a reduction of no elements has no initial value: expected a number as initial, got None")
         return result
     if is_tensor(initial):
         initial = in_dtype(initial, result.array.dtype)
@@ -129,41 +138,38 @@ def in_fractions(a: Tensor) -> Any:
 
 @rule("sum", "*a axis dtype keepdims +initial")
 def total(
-    a: Tensor, axis: Axis = None, dtype: object = None, keepdims: bool = False, initial: Tensor | complex | None = None
+    a: Tensor, axis: Axis = None, dtype: object = None, keepdims: bool = False, initial: Initial = NO_VALUE
 ) -> Any:
     """Return ``numpy.sum``."""
     result = in_dtype(sums.sum(*over(in_dtype(a, dtype), axis, keepdims)), dtype)
-    return with_initial(result, initial, arithmetic.add)
+    return with_initial(a, result, initial, arithmetic.add)
 
 
 @rule("prod", "*a axis dtype keepdims +initial")
 def product(
-    a: Tensor, axis: Axis = None, dtype: object = None, keepdims: bool = False, initial: Tensor | complex | None = None
+    a: Tensor, axis: Axis = None, dtype: object = None, keepdims: bool = False, initial: Initial = NO_VALUE
 ) -> Any:
     """Return ``numpy.prod``."""
     result = in_dtype(over_axes(cumulative.prod, in_dtype(a, dtype), axis, keepdims), dtype)
-    return with_initial(result, initial, arithmetic.mul)
-
-
-@rule("nansum", "*a axis dtype keepdims +initial")
-def total_without_nan(
-    a: Tensor, axis: Axis = None, dtype: object = None, keepdims: bool = False, initial: Tensor | complex | None = None
-) -> Any:
-    """Return ``numpy.nansum``."""
-    return total(without_nan(a, 0), axis, dtype, keepdims, initial)
-
-
-@rule("nanprod", "*a axis dtype keepdims +initial")
-def product_without_nan(
-    a: Tensor, axis: Axis = None, dtype: object = None, keepdims: bool = False, initial: Tensor | complex | None = None
-) -> Any:
-    """Return ``numpy.nanprod``."""
-    return product(without_nan(a, 1), axis, dtype, keepdims, initial)
+    return with_initial(a, result, initial, arithmetic.mul)
 
 
 def without_nan(a: Tensor, instead: float) -> Any:
     """Return `a` with a number in the place of each NaN."""
     return selection.where(nonfinite.isnan(a), tensor_of(instead, a), a)
+
+
+def enter_without_nan(name: str, takes: str, reduce: Callable[..., Any], instead: float) -> None:
+    """Enter a reduction with a number in the place of each NaN."""
+
+    def reduced(a: Tensor, **settings: object) -> Any:
+        return reduce(without_nan(a, instead), **settings)
+
+    enter(name, takes, reduced)
+
+
+enter_without_nan("nansum", "*a axis dtype keepdims +initial", total, 0)
+enter_without_nan("nanprod", "*a axis dtype keepdims +initial", product, 1)
 
 
 @rule("trace", "*a offset axis1 axis2 dtype")
@@ -190,20 +196,18 @@ def extreme(a: Tensor, axis: Axis, keepdims: bool, reduce: Callable[..., Any], p
     )
 
 
-def from_initial(
-    a: Tensor, axis: Axis, keepdims: bool, initial: Tensor | complex | None, reduce: Callable[[], Any], name: str
-) -> Any:
+def from_initial(a: Tensor, axis: Axis, keepdims: bool, initial: Initial, reduce: Callable[[], Any], name: str) -> Any:
     """Return the ufunc of a name of `initial` and the result of `reduce`; of no elements `initial`."""
     if initial is None:
         return reduce()
     x, dims, keep = over(a, axis, keepdims)
     if not math.prod([x.array.shape[k] for k in dims]):
-        return with_initial(sums.sum(x, dims, keep), initial, arithmetic.add)
-    return with_initial(reduce(), initial, UFUNCS[name])
+        return with_initial(a, sums.sum(x, dims, keep), initial, arithmetic.add)
+    return with_initial(a, reduce(), initial, UFUNCS[name])
 
 
 @rule("max amax", "*a axis keepdims +initial")
-def largest(a: Tensor, axis: Axis = None, keepdims: bool = False, initial: Tensor | complex | None = None) -> Any:
+def largest(a: Tensor, axis: Axis = None, keepdims: bool = False, initial: Initial = None) -> Any:
     """Return ``numpy.max``."""
     return from_initial(
         a, axis, keepdims, initial, lambda: extreme(a, axis, keepdims, extremes.amax, np.argmax), "maximum"
@@ -211,27 +215,11 @@ def largest(a: Tensor, axis: Axis = None, keepdims: bool = False, initial: Tenso
 
 
 @rule("min amin", "*a axis keepdims +initial")
-def smallest(a: Tensor, axis: Axis = None, keepdims: bool = False, initial: Tensor | complex | None = None) -> Any:
+def smallest(a: Tensor, axis: Axis = None, keepdims: bool = False, initial: Initial = None) -> Any:
     """Return ``numpy.min``."""
     return from_initial(
         a, axis, keepdims, initial, lambda: extreme(a, axis, keepdims, extremes.amin, np.argmin), "minimum"
     )
-
-
-@rule("nanmax", "*a axis keepdims +initial")
-def largest_number(
-    a: Tensor, axis: Axis = None, keepdims: bool = False, initial: Tensor | complex | None = None
-) -> Any:
-    """Return ``numpy.nanmax``: NaN if there is nothing else."""
-    return from_initial(a, axis, keepdims, initial, lambda: of_numbers(a, axis, keepdims, -np.inf, largest), "fmax")
-
-
-@rule("nanmin", "*a axis keepdims +initial")
-def smallest_number(
-    a: Tensor, axis: Axis = None, keepdims: bool = False, initial: Tensor | complex | None = None
-) -> Any:
-    """Return ``numpy.nanmin``: NaN if there is nothing else."""
-    return from_initial(a, axis, keepdims, initial, lambda: of_numbers(a, axis, keepdims, np.inf, smallest), "fmin")
 
 
 def of_numbers(a: Tensor, axis: Axis, keepdims: bool, last: float, reduce: Callable[..., Any]) -> Any:
@@ -241,6 +229,19 @@ def of_numbers(a: Tensor, axis: Axis, keepdims: bool, last: float, reduce: Calla
     # of complex numbers one of them, as only one of their parts may be NaN
     nan = reduce(a, axis, keepdims) if a.array.dtype.kind == "c" else tensor_of(np.nan, a)
     return selection.where(nothing, nan, result)
+
+
+def enter_of_numbers(name: str, last: float, reduce: Callable[..., Any], ufunc: str) -> None:
+    """Enter an extreme of all elements but NaN, `last` in their place."""
+
+    def extreme_number(a: Tensor, axis: Axis = None, keepdims: bool = False, initial: Initial = None) -> Any:
+        return from_initial(a, axis, keepdims, initial, lambda: of_numbers(a, axis, keepdims, last, reduce), ufunc)
+
+    enter(name, "*a axis keepdims +initial", extreme_number)
+
+
+enter_of_numbers("nanmax", -np.inf, largest, "fmax")
+enter_of_numbers("nanmin", np.inf, smallest, "fmin")
 
 
 @rule("ptp", "*a axis keepdims")
@@ -320,16 +321,8 @@ def running_product(a: Tensor, axis: int | None = None, dtype: object = None) ->
     return in_dtype(cumulative.cumprod(*running_along(in_dtype(a, dtype), axis)), dtype)
 
 
-@rule("nancumsum", "*a axis dtype")
-def running_sum_without_nan(a: Tensor, axis: int | None = None, dtype: object = None) -> Any:
-    """Return ``numpy.nancumsum``."""
-    return running_sum(without_nan(a, 0), axis, dtype)
-
-
-@rule("nancumprod", "*a axis dtype")
-def running_product_without_nan(a: Tensor, axis: int | None = None, dtype: object = None) -> Any:
-    """Return ``numpy.nancumprod``."""
-    return running_product(without_nan(a, 1), axis, dtype)
+enter_without_nan("nancumsum", "*a axis dtype", running_sum, 0)
+enter_without_nan("nancumprod", "*a axis dtype", running_product, 1)
 
 
 def _with_first(x: Tensor, axis: int | None, include_initial: bool, running: Callable[..., Any], first: int) -> Any:
@@ -360,18 +353,6 @@ def accumulated_axis(name: str, array: Tensor, axis: Axis) -> int:
     return axis_in(one_axis(f"{name}.accumulate", array, axis), array.array.ndim)
 
 
-@rule("add.accumulate", "*array axis dtype")
-def accumulated_sum(array: Tensor, axis: Axis = 0, dtype: object = None) -> Any:
-    """Return ``numpy.add.accumulate``."""
-    return running_sum(array, accumulated_axis("add", array, axis), dtype)
-
-
-@rule("multiply.accumulate", "*array axis dtype")
-def accumulated_product(array: Tensor, axis: Axis = 0, dtype: object = None) -> Any:
-    """Return ``numpy.multiply.accumulate``."""
-    return running_product(array, accumulated_axis("multiply", array, axis), dtype)
-
-
 def running_extreme(a: Tensor, axis: int, run: Callable[..., Any], ufunc: np.ufunc) -> Any:
     """Return running extremes; of complex numbers in NumPy's order, each from its first place."""
     if a.array.dtype.kind != "c":
@@ -386,13 +367,16 @@ def running_extreme(a: Tensor, axis: int, run: Callable[..., Any], ufunc: np.ufu
     return axes.movedim(take_along_dim(axes.movedim(a, axis, -1), place, -1), -1, axis)
 
 
-@rule("maximum.accumulate", "*array axis")
-def running_maximum(array: Tensor, axis: Axis = 0) -> Any:
-    """Return ``numpy.maximum.accumulate``."""
-    return running_extreme(array, accumulated_axis("maximum", array, axis), running.cummax, np.maximum)
+def enter_accumulation(name: str, takes: str, run: Callable[..., Any], *functions: object) -> None:
+    """Enter the method ``accumulate`` of a ufunc."""
+
+    def accumulated(array: Tensor, axis: Axis = 0, **settings: object) -> Any:
+        return run(array, accumulated_axis(name, array, axis), *functions, **settings)
+
+    enter(f"{name}.accumulate", takes, accumulated)
 
 
-@rule("minimum.accumulate", "*array axis")
-def running_minimum(array: Tensor, axis: Axis = 0) -> Any:
-    """Return ``numpy.minimum.accumulate``."""
-    return running_extreme(array, accumulated_axis("minimum", array, axis), running.cummin, np.minimum)
+enter_accumulation("add", "*array axis dtype", running_sum)
+enter_accumulation("multiply", "*array axis dtype", running_product)
+enter_accumulation("maximum", "*array axis", running_extreme, running.cummax, np.maximum)
+enter_accumulation("minimum", "*array axis", running_extreme, running.cummin, np.minimum)

@@ -12,7 +12,7 @@ from lucid.base.arrays import asarray, zeros_beside
 from lucid.base.device import device_of
 from lucid.base.dtype import as_dtype
 from lucid.base.gpu import is_gpu_array
-from lucid.errors import SettingError
+from lucid.errors import IndexKindError, SettingError
 from lucid.ops.base.promotion import cast_to
 from lucid.ops.elementwise import arithmetic, comparison, division, nonfinite, rounding, selection
 from lucid.ops.elementwise.complex import complex as of_parts
@@ -120,6 +120,8 @@ def taken_along(arr: Tensor, indices: Indices, axis: int | None = -1) -> Any:
     """Return ``numpy.take_along_axis``."""
     line, k = along(arr, axis)
     index = index_beside(indices, arr)
+    if index.array.dtype.kind != "i":
+        raise IndexKindError(f"numpy.take_along_axis: `indices` must be an integer array, got {index.array.dtype}")
     size = line.array.shape[k]
     return take_along_dim(line, selection.where(comparison.lt(index, 0), arithmetic.add(index, size), index), k)
 

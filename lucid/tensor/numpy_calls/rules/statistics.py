@@ -12,9 +12,9 @@ import numpy as np
 from lucid.autograd.base import wrap
 from lucid.base.arrays import asarray, zeros_beside
 from lucid.base.device import device_of
-from lucid.base.dtype import dtype_of, float64, int64
+from lucid.base.dtype import as_dtype, dtype_of, float64, int64
 from lucid.errors import DtypeError, SettingError, ShapeError
-from lucid.ops.base.promotion import cast_to
+from lucid.ops.base.promotion import accumulation_dtype, cast_to
 from lucid.ops.elementwise import arithmetic, comparison, division, nonfinite, power, selection
 from lucid.ops.elementwise.complex import conj, real
 from lucid.ops.index.index_select import index_add
@@ -166,7 +166,14 @@ def mean_of_numbers(a: Tensor, axis: Axis = None, dtype: object = None, keepdims
 
 def _mean_of_numbers(x: Tensor, dims: tuple[int, ...], keep: bool) -> Any:
     known = comparison.eq(nonfinite.isnan(x), 0)
-    return division.div(sums.sum(selection.where(known, x, tensor_of(0, x)), dims, keep), sums.sum(known, dims, keep))
+    return _sums_over(sums.sum(known, dims, keep), selection.where(known, x, tensor_of(0, x)), dims, keep)
+
+
+def _sums_over(counts: Tensor, x: Tensor, dims: tuple[int, ...], keep: bool) -> Any:
+    """Return sums divided by counts: of half precision in single, as counts may be beyond its range."""
+    wide = cast_to(x, as_dtype(accumulation_dtype(x.array.dtype)))
+    shares = division.div(sums.sum(wide, dims, keep), counts)
+    return shares if wide is x else cast_to(shares, dtype_of(x.array))
 
 
 @rule("nanvar", "*a axis dtype ddof keepdims *mean correction")
@@ -186,13 +193,14 @@ def variance_of_numbers(
     if x.array.dtype.kind in "fc":
         away = cast_to(away, dtype_of(x.array))
     away = selection.where(known, away, tensor_of(0, x))
-    squares = sums.sum(in_dtype(real(arithmetic.mul(away, conj(away))), dtype), dims, keep)
+    squares = in_dtype(real(arithmetic.mul(away, conj(away))), dtype)
     less = correction_of(ddof, correction)
     count = sums.sum(known, dims, keep)
-    freedom = arithmetic.sub(count if isinstance(less, int) else cast_to(count, dtype_of(squares.array)), less)
+    exact = as_dtype(accumulation_dtype(squares.array.dtype))
+    freedom = arithmetic.sub(count if isinstance(less, int) else cast_to(count, exact), less)
     enough = comparison.gt(freedom, 0)
-    spread = division.div(squares, selection.where(enough, freedom, tensor_of(1, freedom)))
-    return selection.where(enough, spread, tensor_of(np.nan, squares))
+    spread = _sums_over(selection.where(enough, freedom, tensor_of(1, freedom)), squares, dims, keep)
+    return selection.where(enough, spread, tensor_of(np.nan, spread))
 
 
 @rule("nanstd", "*a axis dtype ddof keepdims *mean correction")
@@ -410,7 +418,7 @@ def weighted_counts(x: Tensor, weights: Tensor | Array | None = None, minlength:
     values = in_fractions(weights)
     if values.array.dtype.kind == "c":
         raise DtypeError("numpy.bincount: expected real weights, got complex ones: count by their parts")
-    return counts_of(indices, values, minlength)
+    return counts_of(indices.astype(np.int64), values, minlength)  # of uint8 there is no index -1
 
 
 def counts_of(indices: Array, values: Tensor, minlength: int) -> Any:
