@@ -45,7 +45,7 @@ def rule(names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     def entered(function: Callable[..., Any]) -> Callable[..., Any]:
         parameters = {name: name for name in inspect.signature(function).parameters}
         for name in names.split():
-            OTHERS[f"scipy.{name}"] = Rule(function, parameters, {}, {})
+            OTHERS[f"scipy.{name}"] = Rule(function, parameters, {})
         return function
 
     return entered

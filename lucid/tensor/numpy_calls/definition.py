@@ -52,15 +52,14 @@ class Rule(NamedTuple):
         Which of these may be recorded: ``"*"`` an array that comes to the common dtype of all such, ``"?"`` one that
         keeps its own, ``"**"`` a sequence of arrays that come to the common dtype, ``"+"`` what is passed as it is,
         as `function` makes tensors of it or asks only what has no slope. Any other that is recorded is refused.
-    constants : dict
-        What is passed besides, because the defaults differ; `common` is what gives the dtype of operands in the call,
-        for a function that finds these itself.
+    finds_common : bool
+        Whether `function` brings its operands to one dtype itself, by `common`, which it is given too.
     """
 
     function: Callable[..., Any]
     names: dict[str, str]
     operands: dict[str, str]
-    constants: dict[str, Any]
+    finds_common: bool = False
 
 
 Indices: TypeAlias = "Tensor | Array | Sequence[int] | int"
@@ -100,7 +99,7 @@ OF_FIRST_DTYPE = frozenset(
 """Functions whose result has the dtype of the first operand, whatever the others are."""
 
 
-def enter(names: str, takes: str, function: Callable[..., Any], **constants: object) -> None:
+def enter(names: str, takes: str, function: Callable[..., Any], *, finds_common: bool = False) -> None:
     """Enter a rule under each of NumPy's `names`.
 
     Parameters
@@ -111,7 +110,8 @@ def enter(names: str, takes: str, function: Callable[..., Any], **constants: obj
         NumPy's parameters, in order, each as ``name``, or ``name:parameter`` where `function` calls it otherwise; an
         array has ``*``, ``?``, ``**`` or ``+`` in front, as `Rule` says.
     function : callable
-    **constants
+    finds_common : bool, default False
+        See `Rule`.
     """
     parameters, operands = {}, {}
     for entry in takes.split():
@@ -120,7 +120,7 @@ def enter(names: str, takes: str, function: Callable[..., Any], **constants: obj
         if mark := entry[: len(entry) - len(entry.lstrip("*?+"))]:
             operands[theirs] = mark
     for name in names.split():
-        RULES[name] = Rule(function, parameters, operands, constants)
+        RULES[name] = Rule(function, parameters, operands, finds_common)
 
 
 def rule(names: str, takes: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -267,9 +267,9 @@ def applied(
         to_one_dtype(shared, lambda values: numpy_dtype([*values, beside]))
     elif len(shared) > 1:
         to_one_dtype(shared, common)
-    constants = {**rule.constants, "common": common} if "common" in rule.constants else rule.constants
+    given = {rule.names[key]: value for key, value in arguments.items()}
     try:
-        return rule.function(**constants, **{rule.names[key]: value for key, value in arguments.items()})
+        return rule.function(**given, common=common) if rule.finds_common else rule.function(**given)
     except ShapeError as error:
         if name.startswith("linalg."):
             raise MatrixShapeError(*error.args) from None

@@ -143,11 +143,11 @@ def chosen(op: Callable[[Any, Any], Any], ufunc: np.ufunc) -> Callable[[Any, Any
     return choose
 
 
-def rounded(x: Tensor) -> Any:
-    """Return ``numpy.rint``; of complex numbers of both parts."""
-    if not is_complex(x):
-        return rounding.round(x)
-    return parts.complex(rounding.round(parts.real(x)), rounding.round(parts.imag(x)))
+def to_decimals(x: Tensor, decimals: int = 0) -> Any:
+    """Return ``numpy.rint``, or to some decimals; of complex numbers of both parts."""
+    if is_complex(x):
+        return parts.complex(to_decimals(parts.real(x), decimals), to_decimals(parts.imag(x), decimals))
+    return rounding.round(x, decimals=decimals)
 
 
 def vector_products(a: Tensor, b: Tensor) -> Any:
@@ -180,7 +180,7 @@ UFUNCS: dict[str, Callable[..., Any]] = {
     "minimum": chosen(comparison.minimum, np.minimum),
     "nextafter": next_after,
     "power": powers,
-    "rint": rounded,
+    "rint": to_decimals,
     "sign": sign,
     "vecdot": vector_products,
     "vecmat": vector_matrix,

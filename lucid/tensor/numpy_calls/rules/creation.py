@@ -205,7 +205,7 @@ def logspace(
     return axes.movedim(in_dtype(power.pow(*factors), dtype), 0, the_axis(axis))
 
 
-enter("logspace", "?start ?stop num endpoint ?base dtype axis", logspace, common=None)
+enter("logspace", "?start ?stop num endpoint ?base dtype axis", logspace, finds_common=True)
 
 
 @rule("geomspace", "*start *stop num endpoint dtype axis")

@@ -102,7 +102,7 @@ def trapezoid(
     return sums.sum(areas, axis_in(axis, areas.array.ndim))
 
 
-enter("trapezoid", "?y ?x ?dx axis", trapezoid, common=None)
+enter("trapezoid", "?y ?x ?dx axis", trapezoid, finds_common=True)
 
 
 @rule("gradient", "*f +varargs axis edge_order")

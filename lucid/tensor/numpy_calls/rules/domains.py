@@ -83,4 +83,4 @@ def power(x: Operand, p: Operand, common: Callable[[list[Any]], dtype]) -> Any:
     return UFUNCS["power"](*factors)
 
 
-enter("lib.scimath.power", "?x ?p", power, common=None)
+enter("lib.scimath.power", "?x ?p", power, finds_common=True)

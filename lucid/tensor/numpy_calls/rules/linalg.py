@@ -186,7 +186,7 @@ def any_summed(arguments: list[Any]) -> bool:
     return not set(labels) <= set(rest[0]) if rest else len(set(labels)) < len(labels)
 
 
-enter("einsum", "+operands optimize dtype casting", sum_of_products, common=None)
+enter("einsum", "+operands optimize dtype casting", sum_of_products, finds_common=True)
 
 
 @rule("cross", "*a *b axisa axisb axisc axis")
@@ -285,7 +285,7 @@ def _enter_of_two(name: str, takes: str, function: Callable[..., Any]) -> None:
         to_one_dtype([(both, 0), (both, 1)], common)
         return function(*both, **options)
 
-    enter(name, takes, of_two, common=None)
+    enter(name, takes, of_two, finds_common=True)
 
 
 def solve(a: Tensor, b: Tensor) -> Any:

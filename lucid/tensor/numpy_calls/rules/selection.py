@@ -34,7 +34,7 @@ from lucid.tensor.numpy_calls.operands import (
 )
 from lucid.tensor.numpy_calls.rules.places import plain
 from lucid.tensor.numpy_calls.rules.reductions import along, running_along
-from lucid.tensor.numpy_calls.ufuncs import UFUNCS, is_complex
+from lucid.tensor.numpy_calls.ufuncs import UFUNCS, is_complex, to_decimals
 
 if TYPE_CHECKING:
     from lucid.tensor import Tensor
@@ -244,14 +244,12 @@ def imaginary(val: Tensor) -> Any:
 @rule("round around", "*a decimals")
 def rounded(a: Tensor, decimals: int = 0) -> Any:
     """Return ``numpy.round``."""
-    if is_complex(a):
-        return of_parts(rounding.round(real(a), decimals=decimals), rounding.round(imag(a), decimals=decimals))
     if a.array.dtype.char == "e" and decimals:
         # in half precision, too, where the products overflow
         ten = tensor_of(10.0 ** abs(decimals), a)
         scale, unscale = (arithmetic.mul, division.div) if decimals > 0 else (division.div, arithmetic.mul)
         return unscale(rounding.round(scale(a, ten)), ten)
-    return rounding.round(a, decimals=decimals)
+    return to_decimals(a, decimals)
 
 
 @rule("fix", "*x")

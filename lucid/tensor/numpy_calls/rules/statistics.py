@@ -21,7 +21,7 @@ from lucid.ops.index.index_select import index_add
 from lucid.ops.index.indexing import getitem
 from lucid.ops.reduction import covariance, statistics, sums
 from lucid.ops.shape import axes, joining, reshape
-from lucid.tensor.numpy_calls.definition import BESIDE, rule
+from lucid.tensor.numpy_calls.definition import BESIDE, enter, rule
 from lucid.tensor.numpy_calls.operands import (
     WEAK,
     NumpyCallError,
@@ -335,18 +335,6 @@ def dtype_by(name: str) -> Callable[[dict[str, Any]], Any]:
 BESIDE.update({name: dtype_by(name) for name in ("nanpercentile", "nanquantile", "percentile", "quantile")})
 
 
-@rule("quantile", "*a q axis method keepdims")
-def quantile(a: Tensor, q: object, axis: Axis = None, method: str = "linear", keepdims: bool = False) -> Any:
-    """Return ``numpy.quantile``, by any of its methods."""
-    return quantiles(a, plain(q), axis, keepdims, method)
-
-
-@rule("percentile", "*a q axis method keepdims")
-def percentile(a: Tensor, q: Any, axis: Axis = None, method: str = "linear", keepdims: bool = False) -> Any:
-    """Return ``numpy.percentile``."""
-    return quantile(a, np.true_divide(plain(q), 100), axis, method, keepdims)
-
-
 @rule("median", "*a axis keepdims")
 def median(a: Tensor, axis: Axis = None, keepdims: bool = False) -> Any:
     """Return ``numpy.median``: of an even count the mean of the two in the middle, with half the gradient each."""
@@ -384,18 +372,19 @@ def _known_quantiles(line: Tensor, q: Array | float, method: str | None) -> Any:
     return wrap(asarray(np.full(np.shape(q), np.nan, line.array.dtype), device=device_of(line.array)))
 
 
-@rule("nanquantile", "*a q axis method keepdims")
-def quantile_of_numbers(a: Tensor, q: object, axis: Axis = None, method: str = "linear", keepdims: bool = False) -> Any:
-    """Return ``numpy.nanquantile``."""
-    return _of_numbers(a, plain(q), axis, keepdims, method)
+def enter_quantiles(name: str, find: Callable[..., Any], whole: int) -> None:
+    """Enter quantiles in shares of `whole`."""
+
+    def of_shares(a: Tensor, q: object, axis: Axis = None, method: str = "linear", keepdims: bool = False) -> Any:
+        return find(a, plain(q) if whole == 1 else np.true_divide(plain(q), whole), axis, keepdims, method)
+
+    enter(name, "*a q axis method keepdims", of_shares)
 
 
-@rule("nanpercentile", "*a q axis method keepdims")
-def percentile_of_numbers(
-    a: Tensor, q: object, axis: Axis = None, method: str = "linear", keepdims: bool = False
-) -> Any:
-    """Return ``numpy.nanpercentile``."""
-    return _of_numbers(a, np.true_divide(plain(q), 100), axis, keepdims, method)
+enter_quantiles("quantile", quantiles, 1)
+enter_quantiles("percentile", quantiles, 100)
+enter_quantiles("nanquantile", _of_numbers, 1)
+enter_quantiles("nanpercentile", _of_numbers, 100)
 
 
 @rule("nanmedian", "*a axis keepdims")
