@@ -267,9 +267,9 @@ def applied(
         to_one_dtype(shared, lambda values: numpy_dtype([*values, beside]))
     elif len(shared) > 1:
         to_one_dtype(shared, common)
-    given = {rule.names[key]: value for key, value in arguments.items()}
+    passed = {rule.names[key]: value for key, value in arguments.items()}
     try:
-        return rule.function(**given, common=common) if rule.finds_common else rule.function(**given)
+        return rule.function(**passed, common=common) if rule.finds_common else rule.function(**passed)
     except ShapeError as error:
         if name.startswith("linalg."):
             raise MatrixShapeError(*error.args) from None

@@ -206,7 +206,7 @@ def test_slopes_of_orders_that_are_truncated(name, order):
         for each in (order, float(int(order))):
             x = lucid.tensor([0.3, 2.0], dtype=lucid.float64, requires_grad=True)
             (slope,) = lucid.autograd.grad(SPECIAL[name](each, x).sum(), x, create_graph=True)
-            taken.append([slope.numpy(force=True), lucid.autograd.grad(slope.sum(), x)[0].numpy()])
+            taken.append([slope.numpy(force=True), lucid.autograd.grad(slope.sum(), x)[0].numpy(force=True)])
             wanted, _ = differences(name, [np.full(2, float(int(order))), x.numpy(force=True)], -1)
             np.testing.assert_allclose(slope.numpy(force=True), wanted, rtol=1e-7)
     np.testing.assert_array_equal(*taken)

@@ -37,7 +37,7 @@ def between(name: str, above: float, scale: float = 0.5) -> Callable[..., Any]:
 
 
 def of_whole_order(slope: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the slope of a function of which SciPy truncates the order."""
+    """Return a slope at the truncated order, as SciPy truncates it in the value."""
 
     def function(n: Tensor, x: Tensor) -> Any:
         return slope(trunc(n), x)
