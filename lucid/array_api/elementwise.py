@@ -21,8 +21,8 @@ from lucid.ops.elementwise import (
 )
 from lucid.ops.elementwise import complex as parts
 from lucid.tensor.numpy_calls.rules.selection import clipped, imaginary
-from lucid.tensor.numpy_calls.ufuncs import rounded
 from lucid.tensor.numpy_calls.ufuncs import sign as sign_or_nan
+from lucid.tensor.numpy_calls.ufuncs import to_decimals
 
 if TYPE_CHECKING:
     from lucid.tensor import Tensor
@@ -92,7 +92,7 @@ pow = of_two("pow", power.pow)
 real = of_one("real", parts.real)
 reciprocal = of_one("reciprocal", division.reciprocal)
 remainder = of_two("remainder", division.remainder)
-round = of_one("round", rounded)
+round = of_one("round", to_decimals)
 sign = of_one("sign", sign_or_nan)
 signbit = of_one("signbit", nonfinite.signbit)
 sin = of_one("sin", trigonometry.sin)

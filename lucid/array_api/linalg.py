@@ -14,7 +14,6 @@ from lucid.ops.linalg import products
 from lucid.ops.shape import broadcasting
 from lucid.tensor.numpy_calls.rules import linalg as rules
 from lucid.tensor.numpy_calls.rules import shapes
-from lucid.tensor.numpy_calls.ufuncs import vector_products
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -73,7 +72,7 @@ def vecdot(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
             f"vecdot: expected two equal sizes along axis {axis}, got {first.array.shape[axis]} and "
             f"{second.array.shape[axis]}"
         )
-    return vector_products(first, second, axis)
+    return rules.dot_of_vectors(first, second, axis)
 
 
 # ---- products of the extension ----
