@@ -12,7 +12,7 @@ from lucid.autograd.base import TensorBase
 from lucid.autograd.recording.mutation import allows_mutation
 from lucid.base import gpu
 from lucid.base.dtype import as_dtype
-from lucid.errors import DtypeError, SettingError
+from lucid.errors import DtypeError, SettingError, ShapeError
 from lucid.numpy import attributes
 from lucid.numpy.border import REDUCTIONS, called, is_operand, plain, ufunc_called
 from lucid.numpy.keys import has_ellipsis, is_plain_index, is_scalar, on_host, places, plain_key, written_once
@@ -131,7 +131,10 @@ def in_place_operator_of(symbol: str, name: str) -> Callable[[Any, Any], Any]:
                 )
             if np.result_type(own, theirs) != own:
                 # computed in the wider dtype, and rounded when it is written
-                self[...] = unchanged(self, other)
+                result = unchanged(self, other)
+                if np.shape(plain(result)) != self.array.shape:
+                    raise ShapeError(f"{symbol}: a result of shape {result.shape} does not fit into {self.array.shape}")
+                self[...] = result
                 return self
             if theirs != own:
                 other = called("astype", np.astype, (other, own), {})

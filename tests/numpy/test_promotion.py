@@ -264,3 +264,13 @@ def test_a_change_in_place_by_a_wider_operand_keeps_gradients(rng):
         lnp.sum(x * weights).backward()
         for leaf, slope in zip((first, second), slopes, strict=True):
             np.testing.assert_allclose(leaf.grad.numpy(), slope * weights, rtol=1e-5)
+
+
+@pytest.mark.cpu("with arrays of NumPy's beside")
+def test_a_result_that_does_not_fit_is_not_written():
+    """An operand with more dimensions is refused in place, also of size 1, in its dtype and in a wider one."""
+    for other in (np.ones((1, 2), np.float32), np.ones((1, 2)), np.ones((3, 1)), np.ones(3), np.ones((1, 1, 1), int)):
+        x = lnp.asarray(lucid.tensor([1.0, 2.0], requires_grad=True)) * 1
+        with pytest.raises(ValueError, match="shape"):
+            x += other
+        assert x.detach().tolist() == [1, 2]
