@@ -16,16 +16,18 @@ class ContentsVersion(list[int]):
     """The version counter of an array that others own and may write to unseen: one more once its contents differ.
 
     All of up to `FEW` elements are looked at, and as many in a grid of more: where an array is saved and where it is
-    used, which takes a microsecond.
+    used, which takes a microsecond. `is_read_by_others` says that somebody keeps the memory, and would see values that
+    are written later, and no gradient of theirs.
     """
 
     FEW = 256
-    __slots__ = ("array", "contents")
+    __slots__ = ("array", "contents", "is_read_by_others")
 
     def __init__(self, array: Array) -> None:
         super().__init__((0,))
         self.array = array
         self.contents = b""
+        self.is_read_by_others = False
 
     def __getitem__(self, index: Any) -> Any:
         array: Any = self.array
@@ -34,9 +36,12 @@ class ContentsVersion(list[int]):
             array = array[tuple([slice(None, None, -(-size // share)) for size in array.shape])]
         # what is looked at first is what it is compared with
         contents = array.tobytes()
-        self.contents = self.contents or contents
         count: int = super().__getitem__(0)
-        return count + (contents != self.contents)
+        if self.contents and contents != self.contents:
+            count += 1
+            super().__setitem__(0, count)
+        self.contents = contents
+        return count
 
     def __setitem__(self, index: Any, value: Any) -> None:
         # the next look is at the contents after this change

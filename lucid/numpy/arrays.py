@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from lucid.autograd.base import TensorBase
+from lucid.autograd.modes.state import is_grad_enabled
 from lucid.autograd.recording.mutation import allows_mutation
 from lucid.base import gpu
 from lucid.base.dtype import as_dtype
@@ -41,9 +42,6 @@ OPERATORS = {
 OPERATIONS = {getattr(np, name): UFUNCS[name] for name in OPERATORS.values() if name != "divmod"}
 """By the ufunc of an operator, the op that it is."""
 
-COMPARISONS = {
-    "lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal", "eq": "equal", "ne": "not_equal",
-}  # fmt: skip
 SIGNS = {"neg": "negative", "pos": "positive", "abs": "absolute", "invert": "invert"}
 
 METHODS = (
@@ -294,11 +292,11 @@ class ndarray(Tensor, metaclass=_Kind):
             part = indexing.getitem(ravel(self), places(key, self.array.shape))
         if not part.array.ndim and not has_ellipsis(key):
             part = clone(part)
-        elif part.origin is not None and is_to_fill(self):
-            # what is written into the view is written into the array
+        elif part.origin is not None and (is_to_fill(self) or not is_grad_enabled()):
+            # what is written into the view is written into the array, and counted
             part.__class__ = ndarray
             return part
-        return settled(part, ())
+        return to_fill(part) if part.array.ndim and is_to_fill(self) else settled(part, ())
 
     def __setitem__(self, key: Any, value: Any) -> None:
         """Write into a part, by NumPy's rules."""
@@ -440,7 +438,7 @@ def _give_methods() -> None:
         setattr(ndarray, f"__r{symbol}__", reflected_operator_of(name))
         if symbol != "divmod":
             setattr(ndarray, f"__i{symbol}__", in_place_operator_of(symbol, name))
-    for symbol, name in COMPARISONS.items():
+    for symbol, name in attributes.COMPARISONS.items():
         setattr(ndarray, f"__{symbol}__", attributes.comparison_of(symbol, name))
     for symbol, name in SIGNS.items():
         setattr(ndarray, f"__{symbol}__", sign_of(name))

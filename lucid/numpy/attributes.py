@@ -10,6 +10,7 @@ import numpy as np
 from lucid.errors import DtypeError
 from lucid.numpy.border import called, is_operand, plain, ufunc_called
 from lucid.numpy.keys import is_scalar, on_host
+from lucid.numpy.results import hand_over
 from lucid.tensor import interop
 from lucid.tensor.numpy_calls.operands import NumpyCallError, is_recorded
 
@@ -33,6 +34,11 @@ def part_of(name: str, words: str) -> Any:
         (self if self.array.dtype.kind != "c" else read(self))[...] = value
 
     return property(read, write, doc=words)
+
+
+COMPARISONS = {
+    "lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal", "eq": "equal", "ne": "not_equal",
+}  # fmt: skip
 
 
 def comparison_of(symbol: str, name: str) -> Callable[[Any, Any], Any]:
@@ -91,6 +97,8 @@ def array_of(self: Any, dtype: object = None, copy: bool | None = None) -> Any:
     if interop.defers_to_tensor(sys._getframe(1)):  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - who asks
         return interop.NO_ARRAY
     plain = dtype is not None and np.dtype(cast("Any", dtype)).kind in "biu"
+    if not copy and (dtype is None or dtype == self.array.dtype):
+        hand_over([self])
     return interop.to_array(self.detach() if plain else self, dtype, copy)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from lucid.numpy.promotion import (
     op_and_dtypes,
     promoted,
 )
-from lucid.numpy.results import arrays, is_to_fill, made, new_to_fill, rebuilt, settled, to_fill, view_in
+from lucid.numpy.results import arrays, hand_over, is_to_fill, made, new_to_fill, rebuilt, settled, to_fill, view_in
 from lucid.numpy.writes import apart, array_of, counted, shares_memory, written
 from lucid.ops.reduction import extremes, sums
 from lucid.ops.shape.reshape import clone
@@ -69,6 +69,9 @@ FILLED = {"copy", "empty_like", "full_like", "ones_like", "zeros_like"}
 
 REDUCTIONS = {"max": extremes.amax, "mean": sums.mean, "min": extremes.amin, "sum": sums.sum}
 """By the names of NumPy's reductions the ops that these are of real floating-point numbers, over an axis or all."""
+
+VALUES = (np.ndarray, np.generic, np.dtype, type, int, float, complex, str, bytes, list, tuple, type(None))
+"""Types of results that keep no array, but for those among them; any other object may."""
 
 PLAIN = frozenset((np.ndarray, *WEAK, np.float64, np.float32, np.int64, np.complex128, np.bool_))
 """Types of which no value is a tensor, nor on a device: most calls have no others, which is seen at once."""
@@ -299,14 +302,19 @@ def following(name: str, function: Callable[..., Any], args: tuple[Any, ...], kw
     NumpyCallError
         If it is a view of such an array, and no rule gives it: neither would have the gradient of the other.
     """
-    result = computed(name, function, args, kwargs)
     operands = (*args, *kwargs.values())
-    filled = [x for x in tensors_in(operands) if is_to_fill(x)]
+    tensors = [*tensors_in(operands)]
+    result = (computed if tensors else computed_only)(name, function, args, kwargs)
+    filled = [x for x in tensors if is_to_fill(x)]
+    if not filled:
+        return new_to_fill(result, operands) if unusual and allows_mutation() else result
     for x in filled:
         if result is array_of(x):
             return x
     if not any(shares_memory(each, filled) for each in (result if is_sequence(result) else (result,))):
-        return new_to_fill(result, operands) if filled or (unusual and allows_mutation()) else result
+        if not isinstance(cast("object", result), VALUES) and not gpu.is_gpu_array(result):
+            hand_over(filled)
+        return new_to_fill(result, operands)
     if name in RULES and not is_sequence(result):
         return checked_view(name, applied(name, function, args, kwargs, numpy_dtype), filled)
 

@@ -10,9 +10,8 @@ from lucid.autograd.recording.mutation import allows_mutation
 from lucid.base import gpu
 from lucid.base.device import as_device, device_of
 from lucid.numpy.border import any_recorded, array_on_device, called, computed, on_device, plain, wrapped
-from lucid.numpy.results import is_to_fill, settled, to_fill
-from lucid.numpy.writes import shares_memory
-from lucid.tensor.numpy_calls.operands import is_recorded, is_sequence
+from lucid.numpy.results import is_to_fill, new_to_fill, settled
+from lucid.tensor.numpy_calls.operands import is_recorded, is_sequence, tensors_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,11 +44,10 @@ def creating(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
             device = device_of(like.array)
         elif like is not None:
             kwargs["like"] = like
+        can_be_filled = allows_mutation() or is_recorded(like) or any(map(is_to_fill, tensors_in(args)))
         args, kwargs = plain(args), {key: plain(value) for key, value in kwargs.items()}
         made = plain_of(args, device, kwargs)
-        if (allows_mutation() or is_recorded(like)) and not shares_memory(made, args):
-            return to_fill(made)
-        return made
+        return new_to_fill(made, args) if can_be_filled else made
 
     def plain_of(args: tuple[object, ...], device: Any, kwargs: dict[str, object]) -> Any:
         if device is None and array_on_device((*args, *kwargs.values())) is not None:

@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lucid.autograd.base import TensorBase, wrap
-from lucid.autograd.borrowing import counter_of
+from lucid.autograd.base import TensorBase, version_of, wrap
+from lucid.autograd.borrowing import ContentsVersion, counter_of
 from lucid.autograd.recording.views import live_edge
+from lucid.base import gpu
 from lucid.base.dtype import DTYPES
 from lucid.errors import ShapeError
 from lucid.numpy.writes import array_of, is_plain, shares_memory
 from lucid.ops.base.strided import address_of, as_strided, offset_of, strides_of
 from lucid.ops.index.indexing import getitem
-from lucid.tensor.numpy_calls.operands import is_sequence
+from lucid.tensor.numpy_calls.operands import is_sequence, tensors_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -79,7 +80,9 @@ def is_to_fill(value: object) -> bool:
 def to_fill(array: object) -> Any:
     """Return a new array as an `ndarray` without a gradient so far, to be filled; integers as a plain array."""
     values: Any = array_of(array)
-    if not (is_plain(values) and values.dtype in CAN_REQUIRE_GRAD):
+    # a matrix or a masked array stays one
+    is_array = type(values) is np.ndarray or gpu.is_gpu_array(values)
+    if not (is_array and values.dtype in CAN_REQUIRE_GRAD):
         return settled(array, ())
     result: Any = array if isinstance(array, TensorBase) else wrap(array)
     if not hasattr(result, "version"):
@@ -93,13 +96,27 @@ def new_to_fill(result: object, operands: tuple[object, ...]) -> Any:
     """Return results of plain values with new arrays as such that can be filled; views and numbers as they are."""
     if is_sequence(result):
         return rebuilt(result, [new_to_fill(each, operands) for each in result])
-    return to_fill(result) if is_plain(result) and not shares_memory(result, operands) else result
+    # of memory that is no array's, as a buffer, there may be other arrays
+    is_own = is_plain(result) and isinstance(getattr(result, "base", None), np.ndarray | None)
+    return to_fill(result) if is_own and not shares_memory(result, operands) else result
+
+
+def hand_over(values: Iterable[object]) -> None:
+    """Mark arrays to be filled as kept by others, so that nothing that requires grad is written into their memory."""
+    for x in tensors_in(values):
+        if is_to_fill(x) and type(version := version_of(x)) is ContentsVersion:
+            version.is_read_by_others = True
 
 
 def view_in(array: Array, tensors: list[Any]) -> Any:
     """Return a plain view as one of the tensor with its memory; one of none, or with negative steps, as it is."""
     for x in tensors:
-        if shares_memory(array, (x,)) and array.dtype == x.array.dtype and min(array.strides, default=0) >= 0:
+        if (
+            shares_memory(array, (x,))
+            and array.dtype == x.array.dtype
+            and type(array) is type(x.array)
+            and min(array.strides, default=0) >= 0
+        ):
             start = offset_of(x) + (address_of(array) - address_of(x.array)) // array.dtype.itemsize
             with suppress(ShapeError):
                 return as_strided(x, array.shape, strides_of(array), start)

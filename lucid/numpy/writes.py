@@ -102,7 +102,7 @@ def shares_memory(result: object, arguments: Iterable[object]) -> bool:
     return is_plain(array) and any(
         shares_memory(array, x)
         if is_sequence(x)
-        else type(x) is type(array) and namespace(array).may_share_memory(array, x)
+        else is_plain(x) and namespace(x) is namespace(array) and namespace(array).may_share_memory(array, x)
         for x in map(array_of, arguments)
     )
 

@@ -1,5 +1,8 @@
 """Arrays to be filled: made like a recorded one, they do not require grad until what does is written into them."""
 
+import contextlib
+import threading
+
 import numpy as np
 import pytest
 
@@ -10,6 +13,7 @@ from lucid.errors import InplaceError
 from lucid.numpy import results
 from lucid.numpy.creation import CREATED
 from lucid.numpy.writes import shares_memory
+from lucid.scipy import interpolate, sparse
 from tests.device import DEVICE
 from tests.numpy.test_arrays import KEYS
 from tests.tensor.numpy_calls.samples import CALLS, OPERANDS
@@ -297,3 +301,119 @@ def test_a_program_that_fills_and_changes_runs_in_the_block(rng):
     turned = np.linalg.solve(a.T, weights)
     np.testing.assert_allclose(second.grad.cpu().numpy(), turned, rtol=1e-10)
     np.testing.assert_allclose(first.grad.cpu().numpy(), -np.outer(turned, plain), rtol=1e-10)
+
+
+OF_OTHERS = [
+    "N.asarray(y)", "sparse.dia_array((y, [0]), shape=(3, 3))", "sparse.linalg.aslinearoperator(y[None])",
+    "interpolate.RegularGridInterpolator((N.arange(3.0),), y)", "interpolate.PPoly(y[None], N.arange(4.0))",
+    "interpolate.BSpline(N.arange(6.0), y, 2)", "N.ma.array(y)", "N.nditer(y)",
+]  # fmt: skip
+
+
+@pytest.mark.cpu("objects of SciPy's")
+@pytest.mark.parametrize("call", OF_OTHERS)
+def test_what_others_keep_is_not_filled_then(call):
+    """Somebody who keeps the memory would see the values and no gradient: numbers may be written, and a copy filled."""
+    leaf = leaf_of(np.array([1.0, 2.0, 3.0]))
+    for y in (lnp.ones_like(leaf), lnp.zeros(6, like=leaf)[::2]):
+        kept = eval(call, {"np": lnp, "N": np, "y": y, "sparse": sparse, "interpolate": interpolate})
+        y[1] = 2.0
+        for write in (lnp.copyto, lnp.ndarray.__iadd__, lambda y, x: y.__setitem__(0, x[0])):
+            with pytest.raises(InplaceError, match=r"handed on as an array.*write into a copy\(\)"):
+                write(y, leaf)
+        assert not y.requires_grad
+        other = y.copy()
+        other[0] = leaf[0]
+        assert other.requires_grad
+        del kept
+
+
+@pytest.mark.cpu("NumPy's own views")
+def test_each_unseen_write_is_noticed():
+    """Also the second one, and the one after a change that was seen."""
+    leaf = leaf_of(np.array([1.0, 2.0, 3.0]))
+    y = lnp.ones_like(leaf)
+    memory = np.asarray(y)
+    first = lnp.sum(y * leaf)
+    memory[:] = 2
+    second = lnp.sum(y * leaf)
+    memory[:] = 3
+    for loss in (first, second):
+        with pytest.raises(InplaceError):
+            loss.backward()
+    y[:] = 4.0
+    third = lnp.sum(y * leaf)
+    memory[0] = 5
+    with pytest.raises(InplaceError):
+        third.backward()
+
+
+def test_parts_changed_without_recording_are_kept():
+    """``W[:2] -= step`` under `no_grad`: what the gradient needs is kept in the block, and missed outside."""
+    for in_block in (True, False):
+        leaf = leaf_of(np.array([1.0, 2.0, 3.0]))
+        with allow_mutation_on_saved_tensors() if in_block else contextlib.nullcontext():
+            w = lnp.asarray(leaf)
+            loss = lnp.sum(w**3)
+            with lucid.no_grad():
+                w[:2] -= 0.5
+                part = w[1:]
+                part *= 2
+            assert leaf.detach().tolist() == [0.5, 3.0, 6.0]
+            if in_block:
+                loss.backward()
+                assert leaf.grad.tolist() == [3.0, 12.0, 27.0]
+            else:
+                with pytest.raises(InplaceError):
+                    loss.backward()
+
+
+def test_changes_where_the_block_does_not_hold_are_missed():
+    """While it was left, and by another thread."""
+    leaf = leaf_of(np.array([1.0, 2.0, 3.0]))
+    block = allow_mutation_on_saved_tensors()
+    with block:
+        y = lnp.asarray(leaf) * 2
+        loss = lnp.sum(y * y)
+    y[:] = 0.0
+    with block, pytest.raises(InplaceError, match=r"changed where that block does not hold"):
+        loss.backward()
+    with block:
+        y = lnp.asarray(leaf) * 2
+        loss = lnp.sum(y * y)
+        thread = threading.Thread(target=lambda: y.__setitem__(slice(None), 0.0))
+        thread.start()
+        thread.join()
+        with pytest.raises(InplaceError, match=r"by another thread"):
+            loss.backward()
+
+
+@pytest.mark.cpu("classes of NumPy's")
+@pytest.mark.filterwarnings("ignore:the matrix subclass")
+def test_matrices_and_masked_arrays_stay_themselves():
+    """Their products and masks are NumPy's, in the block too."""
+    with allow_mutation_on_saved_tensors():
+        matrix = lnp.asmatrix([[1.0, 2.0], [3.0, 4.0]])
+        assert (matrix * np.ones((2, 2))).tolist() == [[3, 3], [7, 7]]
+        masked = lnp.add(np.ma.array([1.0, 2.0], mask=[True, False]), 1.0)
+        assert masked.mask.tolist() == [True, False]
+        with pytest.raises(TypeError, match=r"numpy.asmatrix: gives a view of an array that is to be filled"):
+            lnp.asmatrix(lnp.zeros((2, 2)))
+        pair = [np.frombuffer(buffer) for buffer in [bytearray(24)] * 2]
+        assert not any(results.is_to_fill(lnp.asarray(each)) for each in pair)
+
+
+@pytest.mark.parametrize("key", ["[0, 2]", "x > 1.5", "np.ix_([0, 2])"])
+def test_chosen_elements_are_added_to(key):
+    """``y[key] += x[key]`` before anything was written, and what is chosen can be filled itself."""
+    leaf = leaf_of(np.array([1.0, 2.0, 3.0]))
+    x = lnp.asarray(leaf)
+    y = lnp.ones_like(x)
+    names = {"np": lnp, "x": x, "y": y}
+    exec(f"y[{key}] += x[{key}] ** 2; z = y[{key}] * 1; z[0] = x[1]", names)
+    plain = {"np": np, "x": np.array([1.0, 2.0, 3.0]), "y": np.ones(3)}
+    exec(f"y[{key}] += x[{key}] ** 2; z = y[{key}] * 1; z[0] = x[1]", plain)
+    for name in "yz":
+        np.testing.assert_array_equal(names[name].detach().cpu().numpy(), plain[name])
+    lnp.sum(y).backward()
+    np.testing.assert_array_equal(leaf.grad.cpu().numpy(), np.where(plain["y"] > 1, 2 * plain["x"], 0))

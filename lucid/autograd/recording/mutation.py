@@ -11,7 +11,7 @@ from lucid.autograd.modes.state import thread
 from lucid.autograd.recording.saved import saved_tensors_hooks
 from lucid.base.arrays import copied
 from lucid.base.locks import new_rlock
-from lucid.errors import GraphError
+from lucid.errors import GraphError, InplaceError
 
 if TYPE_CHECKING:
     from lucid.base.arrays import Array
@@ -26,12 +26,16 @@ def _lives(reference: weakref.ref[Any]) -> bool:
 
 
 class Kept:
-    """The values that a tensor has now: its array, shared until that is changed in place."""
+    """The values that a tensor has now: its array, shared until that is changed in place.
 
-    __slots__ = ("__weakref__", "array")
+    Until then `counter` is the version counter of the tensor, and `version` what it was.
+    """
 
-    def __init__(self, array: Array) -> None:
-        self.array = array
+    __slots__ = ("__weakref__", "array", "counter", "version")
+
+    def __init__(self, array: Array, counter: list[int] | None = None) -> None:
+        self.array, self.counter = array, counter
+        self.version = None if counter is None else counter[0]
 
 
 class Keeping:
@@ -49,7 +53,7 @@ class Keeping:
         counter = version_of(tensor)
         if isinstance(counter, ContentsVersion):  # of others, who write to it unseen
             return Kept(copied(tensor.array))
-        kept = Kept(tensor.array)
+        kept = Kept(tensor.array, counter)
         with self._lock:
             if self._count >= self._most:
                 self._leave_out_dead()
@@ -74,7 +78,7 @@ class Keeping:
         for reference in references:
             kept = reference()
             if kept is not None:
-                kept.array = copied(kept.array)
+                kept.array, kept.counter = copied(kept.array), None
 
 
 # Those whose values are kept whichever thread changes them, as long as they live.
@@ -96,6 +100,11 @@ class _Block(Keeping):
             raise GraphError(
                 "backward needs a tensor saved under allow_mutation_on_saved_tensors, but that block was left: "
                 "call backward inside of it"
+            )
+        if kept.counter is not None and kept.counter[0] != kept.version:
+            raise InplaceError(
+                "a tensor saved under allow_mutation_on_saved_tensors was changed where that block does not hold, by "
+                "another thread or while the block was left: change it inside of the block, or change a clone()"
             )
         return wrap(kept.array)
 

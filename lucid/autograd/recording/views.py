@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from lucid.autograd.base import INFERENCE, Lent, TensorBase, describe, is_tuple, version_of, wrap, wrap_on_graph
+from lucid.autograd.borrowing import ContentsVersion
 from lucid.autograd.engine.node import AccumulateGrad, Node
 from lucid.autograd.hooks.functions import seen
 from lucid.autograd.modes.state import inference_mode, intercepted, thread
@@ -242,10 +243,16 @@ def check_change(target: TensorBase, *, recording: bool) -> None:
         For a leaf that requires grad, a view of one, and a view whose kind refuses, while the change is recorded.
     """
     view = target.origin
-    if version_of(target) is INFERENCE and not thread.state.grad_mode.inference:
+    version = version_of(target)
+    if version is INFERENCE and not thread.state.grad_mode.inference:
         INFERENCE[0]
     if not recording:
         return
+    if type(version) is ContentsVersion and version.is_read_by_others:
+        raise InplaceError(
+            f"this tensor of {describe(target)} was handed on as an array, to numpy.asarray or an object of a library, "
+            "that would see what is written now and not its gradient: write into a copy() of it, or hand on a copy()"
+        )
     if view is None:
         if target.edge is not None and type(target.edge[0]) is AccumulateGrad:
             raise InplaceError(

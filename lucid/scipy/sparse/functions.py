@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -11,8 +11,9 @@ from lucid import numpy as lnp
 from lucid.autograd.base import TensorBase
 from lucid.base import gpu
 from lucid.base.arrays import on
-from lucid.numpy.border import any_recorded, plain
+from lucid.numpy.border import VALUES, any_recorded, plain
 from lucid.numpy.promotion import is_array
+from lucid.numpy.results import hand_over
 from lucid.scipy.sparse.base import (
     CLASSES,
     Stored,
@@ -69,8 +70,11 @@ def called(name: str, part: str = "", made: Callable[[Any], Any] = made) -> Call
         if name not in QUESTIONS and recorded_in(operands):
             raise no_rule(f"{part}.{name}".lstrip("."))
         function = getattr(module_of(operands, part), name)
+        values = [*args, *kwargs.values()]
         args, kwargs = replaced(args, plain_matrix), {key: replaced(one, plain_matrix) for key, one in kwargs.items()}
         result = made(function(*args, **kwargs))
+        if not isinstance(cast("object", result), (Stored, *VALUES)):
+            hand_over(values)
         if not isinstance(result, Stored) or not on_gpu(result):
             return result
         # CuPy gets matrices for arrays

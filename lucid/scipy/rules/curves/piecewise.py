@@ -11,6 +11,7 @@ import numpy as np
 
 from lucid import numpy as lnp
 from lucid.numpy.border import any_recorded, array_on_device, plain, wrapped
+from lucid.numpy.results import hand_over
 from lucid.scipy.rules.rule import Array, host, host_library, in_double
 from lucid.tensor.numpy_calls.operands import NumpyCallError
 
@@ -83,6 +84,7 @@ class Interpolator(metaclass=_Kind):
         values = (*operands, *settings.values())
         if not any_recorded(values) and array_on_device(plain(values)) is None:
             kind = getattr(host_library("interpolate"), type(self).__name__)
+            hand_over(values)
             self._own = kind(*plain(operands), **{key: plain(value) for key, value in settings.items()})
         return self._own is not None
 
