@@ -41,7 +41,7 @@ from lucid.tensor.numpy_calls.operands import (
     remade,
     tensors_in,
 )
-from lucid.tensor.numpy_calls.protocols import no_rule
+from lucid.tensor.numpy_calls.protocols import full_name, no_rule
 from lucid.tensor.numpy_calls.table import ABOUT, CONSTANT, CONSTANT_UFUNCS, RULES
 from lucid.tensor.numpy_calls.ufuncs import ufunc_result
 
@@ -335,7 +335,7 @@ def checked_view(name: str, view: object, filled: list[Any]) -> Any:
     """
     if not (isinstance(view, TensorBase) and shares_memory(view, filled)):
         raise NumpyCallError(
-            f"{name}: gives a view of an array that is to be filled, and what is written into one of both would be "
+            f"{full_name(name)}: gives a view of an array that is to be filled, and what is written into one of both would be "
             "missing in the other: fill it before, or use numpy.copy(x)"
         )
     return to_fill(view)
