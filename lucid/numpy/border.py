@@ -335,8 +335,8 @@ def checked_view(name: str, view: object, filled: list[Any]) -> Any:
     """
     if not (isinstance(view, TensorBase) and shares_memory(view, filled)):
         raise NumpyCallError(
-            f"{full_name(name)}: gives a view of an array that is to be filled, and what is written into one of both would be "
-            "missing in the other: fill it before, or use numpy.copy(x)"
+            f"{full_name(name)}: gives a view of an array that is to be filled, and what is written into one of both "
+            "would be missing in the other: fill it before, or use numpy.copy(x)"
         )
     return to_fill(view)
 
