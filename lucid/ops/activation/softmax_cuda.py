@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from lucid.cuda.launch.kernels import C_TYPES, FLOATS, VECTOR_BYTES, Kernel
+from lucid.cuda.launch.kernels import C_TYPES, EACH_FLOAT, FLOATS, VECTOR_BYTES, Kernel
 from lucid.cuda.launch.plans import empty, planned
 from lucid.cuda.launch.reduction import (
     BLOCK,
@@ -22,12 +22,10 @@ if TYPE_CHECKING:
 
 __all__ = ["softmax", "softmax_grad"]
 
-_ONE_TYPE = tuple((name,) for name in FLOATS)
-
-_ROWS = Kernel("softmax", "lucid::softmax_rows", _ONE_TYPE)
-_LINES = Kernel("softmax", "lucid::softmax_lines", _ONE_TYPE)
-_GRAD_ROWS = Kernel("softmax", "lucid::softmax_grad_rows", _ONE_TYPE)
-_GRAD_LINES = Kernel("softmax", "lucid::softmax_grad_lines", _ONE_TYPE)
+_ROWS = Kernel("softmax", "lucid::softmax_rows", EACH_FLOAT)
+_LINES = Kernel("softmax", "lucid::softmax_lines", EACH_FLOAT)
+_GRAD_ROWS = Kernel("softmax", "lucid::softmax_grad_rows", EACH_FLOAT)
+_GRAD_LINES = Kernel("softmax", "lucid::softmax_grad_lines", EACH_FLOAT)
 
 
 class Traversal(NamedTuple):
