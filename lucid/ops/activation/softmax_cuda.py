@@ -94,17 +94,7 @@ def softmax(x: Array, dim: int, *, logarithm: bool) -> Any:
     y = empty(x.shape, x.dtype)
     if not y.size:
         return y
-    if traversal.held:
-        _ROWS[name](
-            traversal.grid, traversal.block, x.data.ptr, y.data.ptr,
-            *traversal.kept, traversal.lines, traversal.length, traversal.vectors, logarithm,
-        )  # fmt: skip
-    else:
-        _LINES[name](
-            traversal.grid, traversal.block, x.data.ptr, y.data.ptr,
-            *traversal.kept, traversal.lines, traversal.length, traversal.stride, traversal.inner, logarithm,
-            shared=2 * total_bytes(x.dtype) * traversal.block[0] * traversal.block[1],
-        )  # fmt: skip
+    _launch((_ROWS, _LINES), name, traversal, (x, y), logarithm, 2 * total_bytes(x.dtype))
     return y
 
 
@@ -119,15 +109,19 @@ def softmax_grad(grad: Array, y: Array, dim: int, *, logarithm: bool) -> Any:
     out = empty(y.shape, y.dtype)
     if not y.size:
         return out
-    if traversal.held:
-        _GRAD_ROWS[name](
-            traversal.grid, traversal.block, grad.data.ptr, y.data.ptr, out.data.ptr,
-            *traversal.kept, traversal.lines, traversal.length, traversal.vectors, logarithm,
-        )  # fmt: skip
-    else:
-        _GRAD_LINES[name](
-            traversal.grid, traversal.block, grad.data.ptr, y.data.ptr, out.data.ptr,
-            *traversal.kept, traversal.lines, traversal.length, traversal.stride, traversal.inner, logarithm,
-            shared=total_bytes(y.dtype) * traversal.block[0] * traversal.block[1],
-        )  # fmt: skip
+    _launch((_GRAD_ROWS, _GRAD_LINES), name, traversal, (grad, y, out), logarithm, total_bytes(y.dtype))
     return out
+
+
+def _launch(
+    kernels: tuple[Kernel, Kernel], name: str, traversal: Traversal, arrays: tuple[Array, ...], logarithm: bool,
+    shared: int,
+) -> None:  # fmt: skip
+    """Launch the kernel of rows, or that of lines with as many bytes of shared memory for each thread."""
+    grid, block, lines = traversal.grid, traversal.block, (*traversal.kept, traversal.lines, traversal.length)
+    pointers = [array.data.ptr for array in arrays]
+    if traversal.held:
+        kernels[0][name](grid, block, *pointers, *lines, traversal.vectors, logarithm)
+    else:
+        between = traversal.stride, traversal.inner
+        kernels[1][name](grid, block, *pointers, *lines, *between, logarithm, shared=shared * block[0] * block[1])
