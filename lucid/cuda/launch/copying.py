@@ -20,23 +20,6 @@ if TYPE_CHECKING:
 
     from lucid.base.arrays import Array
 
-__all__ = [
-    "cat",
-    "getitem_grad",
-    "masked_put",
-    "masked_scatter",
-    "pad",
-    "pad_edges",
-    "pad_edges_grad",
-    "repeat",
-    "roll",
-    "split_grad",
-    "stack",
-    "tril",
-    "triu",
-    "unbind_grad",
-    "unfold_grad",
-]
 
 _MOVED = [(unit,) for unit in UNITS.values()]
 _join = Kernel("copying", "lucid::join", _MOVED)

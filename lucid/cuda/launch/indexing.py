@@ -20,23 +20,6 @@ if TYPE_CHECKING:
 
     from lucid.base.arrays import Array
 
-__all__ = [
-    "MAX_BLOCKS",
-    "REMEMBERED",
-    "UNITS",
-    "Form",
-    "Walk",
-    "add",
-    "along",
-    "bits_of",
-    "contiguous",
-    "form_of",
-    "launch_for",
-    "read",
-    "selected",
-    "steps_of",
-    "write",
-]
 
 THREADS = 256
 MAX_BLOCKS = 2**31 - 1

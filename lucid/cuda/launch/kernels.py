@@ -28,10 +28,6 @@ if TYPE_CHECKING:
     from lucid.base.arrays import Array
     from lucid.cuda.launch.plans import Bind, Slot
 
-__all__ = [
-    "C_TYPES", "EACH_FLOAT", "FLOATS", "KERNELS", "VECTOR_BYTES", "Driver", "Kernel", "Launcher", "Unit", "address_of",
-    "drive", "driver", "load", "unit",
-]  # fmt: skip
 
 FLOATS = ("float", "double", "__half", "__nv_bfloat16")
 EACH_FLOAT = tuple((name,) for name in FLOATS)

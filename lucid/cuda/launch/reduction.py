@@ -17,26 +17,6 @@ if TYPE_CHECKING:
 
     from lucid.base.arrays import Array
 
-__all__ = [
-    "BLOCK",
-    "FULL",
-    "LARGEST",
-    "PRODUCT",
-    "SMALLEST",
-    "SUM",
-    "Reduction",
-    "block_of",
-    "dtype_code",
-    "merged_axes",
-    "packed_axes",
-    "power_of_two",
-    "reduced_as",
-    "rows_shape",
-    "steps_of",
-    "sum_over",
-    "too_many",
-    "total_bytes",
-]
 
 # Loads of a thread before it is worth another one, and threads of a block.
 LOADS = 8

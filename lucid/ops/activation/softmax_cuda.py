@@ -20,7 +20,6 @@ from lucid.cuda.source.signature import constant
 if TYPE_CHECKING:
     from lucid.base.arrays import Array
 
-__all__ = ["softmax", "softmax_grad"]
 
 _ROWS = Kernel("softmax", "lucid::softmax_rows", EACH_FLOAT)
 _LINES = Kernel("softmax", "lucid::softmax_lines", EACH_FLOAT)

@@ -16,19 +16,6 @@ from lucid.ops.base.promotion import accumulation_dtype
 if TYPE_CHECKING:
     from lucid.base.arrays import Array
 
-__all__ = [
-    "embedding",
-    "embedding_grad",
-    "embedding_shares",
-    "gather",
-    "gather_grad",
-    "index",
-    "index_grad",
-    "index_put",
-    "scatter",
-    "scatter_add",
-    "shorten",
-]
 
 _shorten_rows = Kernel("embedding", "lucid::shorten_rows", EACH_FLOAT)
 

@@ -21,7 +21,6 @@ from lucid.cuda.source.signature import constant
 if TYPE_CHECKING:
     from lucid.base.arrays import Array
 
-__all__ = ["attention", "attention_grad"]
 
 # Scores, in bytes: of as many heads as are computed at a time, and of one head beyond which none are stored.
 BLOCK, LONGEST = 128 << 20, 64 << 20

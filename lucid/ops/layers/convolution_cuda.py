@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from lucid.base.arrays import Array
 
-__all__ = ["col2im", "forward", "im2col", "input_grad", "weight_grad"]
 
 # The columns of one block of images, in bytes: the memory that a convolution may take, and what is worth a launch.
 BLOCK = 256 << 20

@@ -30,7 +30,6 @@ from lucid.ops.layers.batch_normalisation_cuda import (
 if TYPE_CHECKING:
     from lucid.base.arrays import Array
 
-__all__ = ["normalise", "normalise_grad"]
 
 MAX_LENGTH = 2**31 - 1
 # Of so many tiles of rows, one after the other, a block adds up gradients of weights: more would round more.

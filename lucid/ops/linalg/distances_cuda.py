@@ -14,7 +14,6 @@ from lucid.cuda.source.signature import constant
 if TYPE_CHECKING:
     from lucid.base.arrays import Array
 
-__all__ = ["cdist", "cdist_a", "cdist_b"]
 
 _DISTANCES = Kernel("distances", "lucid::distances", EACH_FLOAT)
 _GRAD = Kernel("distances", "lucid::distances_grad", EACH_FLOAT)

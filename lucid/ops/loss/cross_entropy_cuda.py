@@ -16,7 +16,6 @@ from lucid.ops.base.promotion import accumulation_dtype
 if TYPE_CHECKING:
     from lucid.base.arrays import Array
 
-__all__ = ["cross_entropy", "cross_entropy_grad", "nll_loss", "nll_loss_grad"]
 
 _CLASS = np.dtype(np.int64)
 

@@ -13,7 +13,6 @@ from lucid.ops.base.promotion import accumulation_dtype
 if TYPE_CHECKING:
     from lucid.base.arrays import Array
 
-__all__ = ["ctc_loss", "ctc_loss_grad"]
 
 _ALPHA = Kernel("ctc", "lucid::ctc_alpha", EACH_FLOAT)
 _BETA = Kernel("ctc", "lucid::ctc_beta", EACH_FLOAT)

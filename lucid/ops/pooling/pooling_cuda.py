@@ -14,7 +14,6 @@ from lucid.cuda.launch.windows import LARGEST_INT, addressable, images, launch_s
 if TYPE_CHECKING:
     from lucid.base.arrays import Array
 
-__all__ = ["avg_pool", "avg_pool_grad", "max_pool", "max_pool_grad", "max_pool_select", "part_means"]
 
 # The integers that number the positions in a window, and windows of more positions than this are shared by a warp.
 _NUMBERS = ("unsigned char", "unsigned short")

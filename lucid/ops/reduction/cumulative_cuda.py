@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from lucid.base.arrays import Array
 
-__all__ = ["PRODUCT", "RECURRENCE", "SUM", "Scan", "shift"]
 
 # Elements that one thread goes through by itself, and lines that fill a device with one thread each.
 SHORT = 32

@@ -22,14 +22,6 @@ from lucid.cuda.launch.reduction import (
 if TYPE_CHECKING:
     from lucid.base.arrays import Array
 
-__all__ = [
-    "INDEX_OF_LARGEST",
-    "INDEX_OF_SMALLEST",
-    "SHARE_OF_LARGEST",
-    "SHARE_OF_SMALLEST",
-    "element_at",
-    "element_at_grad",
-]
 
 INDEX_OF_LARGEST = Reduction("extremes", "PlaceOfLargest", lambda _: 16, C_TYPES.values(), ordered=True)
 INDEX_OF_SMALLEST = Reduction("extremes", "PlaceOfSmallest", lambda _: 16, C_TYPES.values(), ordered=True)

@@ -15,7 +15,6 @@ from lucid.ops.base.promotion import accumulation_dtype
 if TYPE_CHECKING:
     from lucid.base.arrays import Array
 
-__all__ = ["grid_drift", "grid_sampled", "grid_spread"]
 
 _MODES = {mode: f"lucid::{mode.upper()}" for mode in ("bilinear", "nearest", "bicubic")}
 _TYPED = tuple((t, mode) for t in FLOATS for mode in _MODES.values())
