@@ -360,15 +360,7 @@ def vhp(
     >>> lucid.autograd.functional.vhp(lambda x: (x**3).sum(), x, lucid.tensor([1.0, 10.0]))
     (tensor(9.), tensor([  6., 120.]))
     """
-    with enable_grad():
-        several, tensors = _as_tuple(inputs, "vhp: inputs")
-        vectors = _vector(v, tensors, several, "vhp")
-        at = _joined(tensors, create_graph=create_graph)
-        outputs, slopes = _slopes(func, at, "vhp", strict=strict)
-    with _recorded(create_graph):
-        products = pulled(slopes, at, vectors, create_graph=create_graph)
-        products = _filled(products, at, "vhp", strict=strict, create_graph=create_graph)
-    return _final(outputs, False, create_graph=create_graph), _final(products, several, create_graph=create_graph)
+    return _times_hessian("vhp", func, inputs, v, create_graph=create_graph, strict=strict)
 
 
 @checked
@@ -389,16 +381,24 @@ def hvp(
     >>> lucid.autograd.functional.hvp(lambda x: (x**3).sum(), x, lucid.tensor([1.0, 10.0]))
     (tensor(9.), tensor([  6., 120.]))
     """
+    return _times_hessian("hvp", func, inputs, v, create_graph=create_graph, strict=strict)
+
+
+def _times_hessian(
+    what: str, func: Callable[..., Any], inputs: Any, v: Any, *, create_graph: bool, strict: bool
+) -> tuple[Any, Any]:
+    """Return ``func(*inputs)``, and the product of its Hessian with `v`, from the side that `what` says."""
     with enable_grad():
-        several, tensors = _as_tuple(inputs, "hvp: inputs")
-        vectors = _vector(v, tensors, several, "hvp")
-        at = _joined(tensors, create_graph=create_graph)
-        outputs, slopes = _slopes(func, at, "hvp", strict=strict)
-        cotangents = _joined(tuple(zeros_of(x) for x in at), create_graph=False)
-        grads = pulled(slopes, at, cotangents, create_graph=True)
+        several, tensors = _as_tuple(inputs, f"{what}: inputs")
+        vectors = _vector(v, tensors, several, what)
+        at = by = _joined(tensors, create_graph=create_graph)
+        outputs, slopes = _slopes(func, at, what, strict=strict)
+        if what == "hvp":
+            by = _joined(tuple(zeros_of(x) for x in at), create_graph=False)
+            slopes = pulled(slopes, at, by, create_graph=True)
     with _recorded(create_graph):
-        products = pulled(grads, cotangents, vectors, create_graph=create_graph)
-        products = _filled(products, at, "hvp", strict=strict, create_graph=create_graph)
+        products = pulled(slopes, by, vectors, create_graph=create_graph)
+        products = _filled(products, at, what, strict=strict, create_graph=create_graph)
     return _final(outputs, False, create_graph=create_graph), _final(products, several, create_graph=create_graph)
 
 

@@ -83,10 +83,8 @@ def gradcheck(
     >>> lucid.autograd.gradcheck(lambda x: x * x.detach(), x, raise_exception=False)
     False
     """
-    if not callable(func):
-        raise unfit(func, "a callable", "func")
     arguments = sequence(inputs)
-    moved = _checked_inputs(arguments)
+    moved = _checked_inputs(func, arguments)
     try:
         with enable_grad():
             check = Point(func, arguments, moved, eps, atol, rtol)
@@ -152,10 +150,8 @@ def gradgradcheck(
     >>> lucid.autograd.gradgradcheck(lambda x: x * x * x, x)
     True
     """
-    if not callable(func):
-        raise unfit(func, "a callable", "func")
     arguments = sequence(inputs)
-    moved = _checked_inputs(arguments)
+    moved = _checked_inputs(func, arguments)
     with enable_grad():
         outputs = differentiable(func(*arguments))
     if grad_outputs is None:
@@ -184,8 +180,10 @@ def gradgradcheck(
     )
 
 
-def _checked_inputs(arguments: tuple[Any, ...]) -> list[tuple[int, TensorBase]]:
-    """Return the inputs that require grad, each with its number."""
+def _checked_inputs(func: object, arguments: tuple[Any, ...]) -> list[tuple[int, TensorBase]]:
+    """Return the inputs that require grad, each with its number; raise unless `func` can be called."""
+    if not callable(func):
+        raise unfit(func, "a callable", "func")
     moved = differentiable(arguments)
     if not moved:
         raise SettingError("inputs: gradcheck expects at least one input that requires grad, and got none")

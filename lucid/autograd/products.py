@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from lucid.autograd.recording.namespace import Namespace
     from lucid.base.arrays import Array
 
-__all__ = ["Level", "Running", "by_elements", "pulled", "zeros_of"]
-
 
 def zeros_of(like: TensorBase) -> Any:
     """Return zeros of the shape, dtype and device of a tensor."""

@@ -30,21 +30,6 @@ from lucid.errors import DeviceError, DtypeError, NumberRangeError, ShapeError
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
-__all__ = [
-    "Array",
-    "Ints",
-    "Number",
-    "asarray",
-    "astype",
-    "copied",
-    "infer_dtype",
-    "is_array",
-    "namespace",
-    "on",
-    "ones_beside",
-    "to_device",
-    "zeros_beside",
-]
 
 Array: TypeAlias = Any
 """A NumPy or CuPy array. The two share no base class, so types cannot say more."""

@@ -15,10 +15,6 @@ if TYPE_CHECKING:
     from lucid.graphs.capture import Capture
     from lucid.graphs.outside import Watch
 
-__all__ = [
-    "REMEDY", "Changes", "capture_of_this_thread", "captures", "changes", "check_device", "check_not_capturing",
-    "note_arrays", "note_assigned", "note_places", "waiting",
-]  # fmt: skip
 
 REMEDY = (
     "a capture records work and reads no values: move out of it what reads them (item(), bool(), tolist(), cpu()), "

@@ -15,10 +15,6 @@ if TYPE_CHECKING:
     from lucid.base.arrays import Array
 
 
-__all__ = [
-    "CPU", "Device", "as_device", "beside", "device", "device_of", "get_default_device", "set_default_device",
-]  # fmt: skip
-
 _SPELLING = re.compile(r"(cpu|cuda)(?::(0|[1-9][0-9]*))?")
 
 

@@ -19,7 +19,6 @@ from lucid.base.memory import check_size
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["cupy_functions", "with_weak_numbers"]
 
 _BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 _NUMBERS = frozenset((bool, int, float))

@@ -27,32 +27,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-__all__ = [
-    "array_maker",
-    "array_type",
-    "cupy",
-    "current_device",
-    "current_stream",
-    "default_stream",
-    "device_count",
-    "device_index",
-    "is_available",
-    "is_capturing",
-    "is_default",
-    "is_gpu_array",
-    "is_loaded",
-    "is_pinned",
-    "is_simulated",
-    "mark",
-    "on_this_threads_streams",
-    "part",
-    "raise_for",
-    "run_on",
-    "simulate",
-    "transfer",
-    "use_device",
-    "use_stream",
-]
 
 _INSTALL = "install it with: pip install 'lucid-cupy[cuda12]' (or [cuda13], by the CUDA version of the driver)"
 

@@ -11,8 +11,6 @@ import numpy as np
 from lucid.base.dtype import as_dtype, bfloat16, get_default_dtype, int8
 from lucid.errors import DtypeError
 
-__all__ = ["finfo", "iinfo"]
-
 
 class finfo:
     """Limits of a floating dtype, as Python floats; of a complex dtype, those of its parts.

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["ARGUMENT", "SOLE", "getrefcount", "references", "unwatched"]
 
 T = TypeVar("T")
 

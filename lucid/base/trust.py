@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["distrusted", "others_may_write"]
-
 
 def distrusted(folder: Path, *, ours: bool = True) -> str | None:
     """Reason why another user could change or replace a folder's files; None if only this user and root can.

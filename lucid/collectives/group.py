@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from lucid.collectives.job.watch import Watch
     from lucid.collectives.work import Steps
 
-__all__ = ["ProcessGroup"]
-
 
 class ProcessGroup:
     """Processes that compute together, as `init_process_group` and `new_group` make them.

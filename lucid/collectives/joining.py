@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from lucid.base.device import device
     from lucid.collectives.group import ProcessGroup
 
-__all__ = ["Join", "JoinHook", "Joinable"]
-
 
 class JoinHook:
     """The part of a `Joinable` in a process without further batches, instead of calls of it."""

@@ -19,7 +19,6 @@ from lucid.errors import DistributedError, DistributedTimeoutError, SettingError
 if TYPE_CHECKING:
     from lucid.collectives.group import ProcessGroup
 
-__all__ = ["DEFAULT_TIMEOUT", "arrive", "give_back", "meet", "start", "started", "world"]
 
 DEFAULT_TIMEOUT = timedelta(minutes=10)
 

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from lucid.base.arrays import Array
     from lucid.collectives.work import Steps
 
-__all__ = ["Target", "check_same_form", "contiguous", "device_type", "filled", "stacked", "tensors_of"]
-
 
 def contiguous(array: Array) -> Array:
     """Return `array`, or a copy of it in one piece."""

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from lucid.collectives.reduction import ReduceOp
     from lucid.collectives.work import Steps
 
-__all__ = ["all_gathered", "all_reduced", "broadcasted", "gathered", "on_device"]
-
 
 def on_device(*arrays: NDArray[Any]) -> tuple[Any, ...]:
     """Return copies on the current CUDA device."""

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from lucid.collectives.group import ProcessGroup
 
-__all__ = ["all_gather_object", "broadcast_object_list", "gather_object", "scatter_object_list"]
-
 
 @functools.cache
 def _say_pickled() -> None:

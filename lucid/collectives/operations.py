@@ -43,8 +43,6 @@ if TYPE_CHECKING:
     from lucid.collectives.work import Steps, Work
     from lucid.tensor import Tensor
 
-__all__ = ["all_reduce", "barrier", "broadcast", "reduce", "root_of", "run"]
-
 
 def run(
     kind: str,

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from lucid.collectives.work import Work
     from lucid.tensor import Tensor
 
-__all__ = ["P2POp", "batch_isend_irecv", "irecv", "isend", "monitored_barrier", "recv", "send"]
-
 
 def isend(
     tensor: Tensor,

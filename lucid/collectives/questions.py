@@ -18,26 +18,6 @@ from lucid.errors import SettingError
 if TYPE_CHECKING:
     from datetime import timedelta
 
-__all__ = [
-    "GroupMember",
-    "get_backend",
-    "get_default_backend_for_device",
-    "get_global_rank",
-    "get_group_rank",
-    "get_node_local_rank",
-    "get_process_group_ranks",
-    "get_rank",
-    "get_world_size",
-    "group",
-    "is_available",
-    "is_gloo_available",
-    "is_initialized",
-    "is_mpi_available",
-    "is_nccl_available",
-    "is_torchelastic_launched",
-    "set_timeout",
-]  # fmt: skip
-
 
 class _Members(type):
     """The metaclass with the properties of the groups that always exist."""

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from lucid.base.arrays import Array
 
-__all__ = ["ORDERED", "ReduceOp", "as_ordered", "check_op", "from_ordered", "tree_sum"]
-
 
 class ReduceOp(Enum):
     """How values of several processes become one.

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from lucid.autograd.base import TensorBase
     from lucid.collectives.group import ProcessGroup
 
-__all__ = ["share"]
-
 
 def share(
     tensors: Iterable[TensorBase], group: ProcessGroup, root: int, what: str, *, spare_equal: bool = False

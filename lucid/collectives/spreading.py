@@ -19,11 +19,6 @@ if TYPE_CHECKING:
     from lucid.collectives.work import Work
     from lucid.tensor import Tensor
 
-__all__ = [
-    "all_gather", "all_gather_into_tensor", "all_to_all", "all_to_all_single", "gather", "reduce_scatter",
-    "reduce_scatter_tensor", "scatter",
-]  # fmt: skip
-
 
 def all_gather(
     tensor_list: list[Tensor], tensor: Tensor, group: ProcessGroup | None = None, async_op: bool = False

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from lucid.collectives.group import ProcessGroup
     from lucid.collectives.job.watchdog import Flight
 
-__all__ = ["Call", "Steps", "Work", "as_seconds"]
 
 # What a collective does: it yields what it has begun, a request of the engine's, and goes on when that is complete.
 Steps: TypeAlias = Generator[Any, None, None]

@@ -25,16 +25,6 @@ if TYPE_CHECKING:
 
     from lucid.collectives.engines.base import Engine
 
-__all__ = [
-    "BACKEND_OF",
-    "NON_MEMBER",
-    "default_group",
-    "destroy_process_group",
-    "init_process_group",
-    "member",
-    "new_group",
-    "world",
-]
 
 _BACKENDS = {"mpi": "cpu", "gloo": "cpu", "nccl": "cuda"}
 BACKEND_OF = {"cpu": "mpi", "cuda": "nccl"}

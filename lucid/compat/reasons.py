@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["REFUSED", "reason"]
-
 # What lucid has only to say what to use instead.
 REFUSED = {
     "torch.nn.DataParallel",

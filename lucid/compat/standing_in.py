@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from types import ModuleType
 
-__all__ = ["stand_in"]
 
 PYTORCH = "2.13.0"
 # Packages of PyTorch's with an underscore that libraries import from all the same, and where their modules are here.

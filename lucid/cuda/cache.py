@@ -25,7 +25,6 @@ from lucid.base.trust import distrusted, others_may_write
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-__all__ = ["alone", "find", "folder", "keep", "read"]
 
 _log = logging.getLogger("lucid.cuda")
 _temporary: Path | None = None

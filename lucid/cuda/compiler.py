@@ -25,8 +25,6 @@ from lucid.errors import DeviceError, DtypeError, KernelError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["Function", "Module", "compile"]
-
 
 # A NUL would end the text for NVRTC, and half a character has no bytes.
 _NOT_TEXT = re.compile("[\0\ud800-\udfff]")

@@ -14,7 +14,6 @@ from lucid.errors import DeviceError
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-__all__ = ["CudaDevice", "cuda_index", "current_device", "device", "get_device_name", "set_device", "synchronize"]
 
 CudaDevice: TypeAlias = "devices.device | int | str | None"
 """A CUDA device, its index or its name; None for the current one."""

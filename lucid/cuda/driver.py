@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from lucid.cuda.launch.kernels import Unit
 
-__all__ = ["CudaDriver"]
-
 
 _OPTIONS = ("--std=c++17",)
 _INVALID_CONTEXT = 201

@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from lucid.base.arrays import Array
 
 
-__all__ = ["hold", "release"]
-
-
 class _Use:
     """One block of memory, the streams that read it, and events at the ends of these once nobody else holds it."""
 

@@ -9,11 +9,6 @@ from lucid.base import gpu
 from lucid.cuda.devices import CudaDevice, cuda_index
 from lucid.cuda.memory import max_memory_allocated, memory_allocated, memory_reserved
 
-__all__ = [
-    "DeviceProperties", "get_device_capability", "get_device_properties", "init", "ipc_collect", "is_bf16_supported",
-    "is_initialized", "mem_get_info", "memory_summary",
-]  # fmt: skip
-
 MIB = 2**20
 BFLOAT16_IN_HARDWARE = (8, 0)
 

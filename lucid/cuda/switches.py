@@ -13,14 +13,6 @@ if TYPE_CHECKING:
     from lucid.base.arrays import Array
 
 
-__all__ = [
-    "are_deterministic_algorithms_enabled",
-    "is_debug",
-    "looked_at",
-    "set_debug",
-    "use_deterministic_algorithms",
-]
-
 _deterministic = False
 _debug = os.environ.get("LUCID_CUDA_DEBUG", "0") not in {"", "0"}
 

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from lucid.base.random.generator import Generator
     from lucid.tensor import Tensor
 
-__all__ = ["vmap"]
 
 P = ParamSpec("P")
 

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from lucid.tensor import Tensor
 
-__all__ = ["grad", "grad_and_value", "jvp", "linearize", "vjp"]
 
 P = ParamSpec("P")
 

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from lucid.tensor import Tensor
 
-__all__ = ["stack_module_state"]
-
 
 def stack_module_state(models: Sequence[Module] | Module) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
     """Return the parameters of several modules, and their buffers, stacked along a first dimension, by their names.

@@ -15,7 +15,6 @@ from lucid.ops.shape.axes import permute
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["hessian", "jacfwd", "jacrev"]
 
 P = ParamSpec("P")
 

@@ -10,8 +10,6 @@ from lucid.nn.layers.normalisation.batch import BatchNorm
 if TYPE_CHECKING:
     from lucid.nn.module.module import Module
 
-__all__ = ["replace_all_batch_norm_modules_"]
-
 
 @checked
 def replace_all_batch_norm_modules_(root: Module) -> Module:

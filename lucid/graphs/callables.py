@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
     from lucid.cuda.memory import Pool
 
-__all__ = ["make_graphed_callables"]
-
 
 class Graphed(NamedTuple):
     """Tensors that the replays of one function read and write."""

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from lucid.base.random.generator import Generator as RandomGenerator
 
-__all__ = ["Capture", "capture_of_this_thread", "captures"]
-
 
 class Draws:
     """Numbers that a capture draws from one generator: their count, and the beginning of each replay's."""

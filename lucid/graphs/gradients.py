@@ -10,8 +10,6 @@ from lucid.errors import CaptureError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-__all__ = ["Gradients"]
-
 
 class Gradients:
     """Gradients of leaves before and after a captured step.

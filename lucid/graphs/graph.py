@@ -25,8 +25,6 @@ from lucid.ops.base.scalars import as_bool
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-__all__ = ["CUDAGraph", "graph", "graph_pool_handle", "is_current_stream_capturing"]
-
 
 def is_current_stream_capturing() -> bool:
     """Return whether work queued now is recorded for a CUDA graph, by lucid or by CuPy."""

@@ -7,8 +7,6 @@ from weakref import finalize
 
 from lucid.base import gpu
 
-__all__ = ["Instance"]
-
 
 class Instance:
     """Executable of a graph of CuPy's as it is now: the one made by CuPy at the end of the capture knows no changes."""

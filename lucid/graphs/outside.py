@@ -18,8 +18,6 @@ from lucid.errors import CaptureError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-__all__ = ["Watch", "holding"]
-
 
 class Watched(NamedTuple):
     """A tensor from outside, and the array that it had when the capture began."""

@@ -11,8 +11,6 @@ from lucid.graphs.outside import holding
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["Reading"]
-
 
 class Reading:
     """Values read by the backward of one of several callables, captured in order, and backwards from the last.

@@ -11,8 +11,6 @@ from lucid.autograd.modes.state import no_grad
 from lucid.base import gpu
 from lucid.errors import ArgumentError, DeviceError, DtypeError, ShapeError
 
-__all__ = ["check_form", "copy_to_static", "detached", "static_input", "tensors_in", "tensors_like"]
-
 _DEVICE_TO_DEVICE = 3
 
 

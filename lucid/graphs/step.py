@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from lucid.cuda.memory import Pool
     from lucid.graphs.graph import CUDAGraph
 
-__all__ = ["GraphedStep", "graphed_step"]
-
 
 def graphed_step(
     step: Callable[..., Any], *inputs: Any, warmup: int = 3, pool: Pool | CUDAGraph | None = None

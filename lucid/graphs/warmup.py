@@ -19,7 +19,6 @@ from lucid.graphs.graph import CUDAGraph, graph
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-__all__ = ["warmup"]
 
 # Those that take part in calls and in backward passes.
 _HOOK_TABLES = ("_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks", "_output_hooks")

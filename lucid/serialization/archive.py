@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from lucid.base.arrays import Array
     from lucid.serialization.bounded import Bounded
 
-__all__ = ["Archive"]
 
 BLOCK = 1 << 16
 STORED, DEFLATED = 0, 8

@@ -22,10 +22,6 @@ from lucid.tensor.layout import Size
 if TYPE_CHECKING:
     from lucid.base.arrays import Array
 
-__all__ = [
-    "DICT", "LEVELS", "LIST", "NODE", "NUMBER", "ROOM", "SLOT", "TENSOR", "TIMES", "TUPLE", "Bounded", "Budget", "fill",
-    "is_shape", "weight",
-]  # fmt: skip
 
 TIMES = 9  # of a file's length, which objects may take beside the file itself
 ROOM = 1 << 19  # bytes that they may take anyway

@@ -20,8 +20,6 @@ from lucid.tensor.layout import Size
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["STORAGES", "Name", "Storage", "called", "expect", "is_a", "named"]
-
 
 class Storage(NamedTuple):
     """Memory that tensors share: an array of one dimension on its device."""

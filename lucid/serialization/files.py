@@ -22,8 +22,6 @@ from lucid.errors import CheckpointError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["open_regular", "replace"]
-
 
 def kind(mode: int) -> str:
     """Return the kind of a path that is neither a regular file nor a directory."""

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from lucid.base.arrays import Array
     from lucid.serialization.bounded import Bounded
 
-__all__ = ["PLACE", "Contents", "as_bytes", "encode", "read_contents"]
 
 LONGEST_HEADER = 100_000_000  # what readers of the format accept
 PLACE = 200  # bytes of an entry in memory

@@ -7,8 +7,6 @@ from typing import Any, cast
 from lucid.base.device import as_device, device
 from lucid.errors import ArgumentError
 
-__all__ = ["Locations", "Saved"]
-
 
 class Saved:
     """The memory of a saved tensor, as the argument of a `map_location` function; its device is the tensor's.

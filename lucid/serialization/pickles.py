@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from lucid.serialization.bounded import Bounded
 
-__all__ = ["unpickle"]
 
 SMALL = 8  # entries of a container that is sooner looked through again than noted
 BATCH = 2000  # entries that pickle puts into a container at once

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from lucid.base.arrays import Array
     from lucid.serialization.locations import Locations
 
-__all__ = ["is_pytorch", "read_pytorch"]
 
 # how the old form begins: a pickle, of protocol 2 or later, of a number
 OLD = re.compile(rb"\x80[\x02-\x05](\x95.{8})?\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19", re.DOTALL)

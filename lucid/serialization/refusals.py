@@ -12,7 +12,6 @@ if TYPE_CHECKING:
 
     from lucid.serialization.locations import Locations
 
-__all__ = ["LONGEST", "MOST_SHOWN", "NotLoaded", "NotLoadedError", "TooMuch", "checked", "plain", "shown", "some"]
 
 MOST_SHOWN = 80  # letters of a name in a file
 LONGEST = 300  # letters of what is wrong with it

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from lucid.base.arrays import Array
     from lucid.serialization.bounded import Bounded
 
-__all__ = ["Source"]
 
 PENDING = 256 << 20  # bytes of page-locked memory that may wait for the device
 SMALL = 1 << 16  # bytes that are not worth page-locked memory

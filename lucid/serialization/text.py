@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
     from lucid.serialization.bounded import Budget
 
-__all__ = ["Json", "Parsed", "read_json"]
 
 SPACE = re.compile(r"[ \t\n\r]*")
 LEAF = json.JSONDecoder()

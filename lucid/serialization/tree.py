@@ -48,7 +48,6 @@ if TYPE_CHECKING:
     from lucid.serialization.source import Source
     from lucid.serialization.text import Parsed
 
-__all__ = ["Reader", "UnsupportedObjectError", "Writer"]
 
 # of arrays: tensors have these, and NumPy's own generators of random numbers keep their state in others
 ARRAYS = {

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from lucid.serialization.format import Contents, Entry
     from lucid.serialization.locations import Locations
 
-__all__ = ["read_index", "read_weights"]
 
 KINDS = {code: DTYPES[name].numpy for name, code in NAMES.items() if name in DTYPES}
 LONGEST_INDEX = 100_000_000

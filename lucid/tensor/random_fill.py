@@ -19,6 +19,7 @@ from lucid.base.dtype import dtype_of
 from lucid.base.random.draws import bernoulli, exponential, normal, randint, uniform
 from lucid.errors import DtypeError, SettingError
 from lucid.ops.base.one_device import check_one_device
+from lucid.ops.base.promotion import accumulation_dtype
 from lucid.ops.base.scalars import as_int
 from lucid.ops.creation.generators import stream_for
 from lucid.tensor.inplace import check_target, copy_
@@ -49,11 +50,6 @@ def filled(name: str, self: Tensor, generator: Generator | None, draw: Callable[
         return copy_(self, wrap(thread.state.quiet(draw, chosen, np)))
     with gpu.use_device(gpu.device_index(array)):
         return copy_(self, wrap(thread.state.quiet(draw, chosen, namespace(array))))
-
-
-def working(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Return the dtype of random numbers that are computed with before they are stored: float32 for half types."""
-    return np.dtype(np.float32) if dtype.itemsize == 2 else dtype
 
 
 def check_float(self: Tensor, name: str) -> None:
@@ -192,7 +188,7 @@ def log_normal_(self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator:
     if not std > 0:
         raise SettingError(f"log_normal_: expected std > 0, got {std}")
     array = self.array
-    wide = working(array.dtype)
+    wide = accumulation_dtype(array.dtype)
     return filled(
         "log_normal_", self, generator, lambda chosen, xp: xp.exp(normal(chosen, array.shape, wide, mean, std, xp))
     )
@@ -228,7 +224,7 @@ def cauchy_(self: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator:
     if not sigma > 0:
         raise SettingError(f"cauchy_: expected sigma > 0, got {sigma}")
     array = self.array
-    wide = working(array.dtype)
+    wide = accumulation_dtype(array.dtype)
 
     def draw(chosen: Generator, xp: Any) -> Array:
         # a tangent of an angle between -pi / 2 and pi / 2
@@ -269,7 +265,7 @@ def geometric_(self: Tensor, p: float, *, generator: Generator | None = None) ->
         raise DtypeError(f"geometric_: expected a tensor of real numbers, got {dtype}")
     if not 0 < p < 1:
         raise SettingError(f"geometric_: expected 0 < p < 1, got {p}")
-    wide = working(array.dtype) if dtype.is_floating_point else np.dtype(np.float64)
+    wide = accumulation_dtype(array.dtype) if dtype.is_floating_point else np.dtype(np.float64)
     rate = -math.log1p(-p)
 
     def draw(chosen: Generator, xp: Any) -> Array:

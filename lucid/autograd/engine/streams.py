@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from lucid.autograd.engine.node import Node
     from lucid.autograd.engine.passes import Pass
 
-__all__ = ["PassStreams", "follow"]
-
 
 class PassStreams:
     """The streams that a pass has gone to, from those that were current when it began.

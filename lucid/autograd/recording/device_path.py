@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
     Caller = Callable[[Sequence[Any], dict[str, Any]], Any]
 
-__all__ = ["caller"]
 
 # What an operand may be beside a tensor: it is part of the form.
 _CONSTANTS = frozenset((type(None), bool, int, float))

@@ -16,8 +16,6 @@ from lucid.base.dtype import bfloat16, dtype_of
 from lucid.base.memory import check_size, forwards
 from lucid.errors import DeviceError, DtypeError, LucidError, SettingError
 
-__all__ = ["CopyNeededError", "StepsError", "capsule_of", "read", "writeable"]
-
 # DLPack's numbers of devices: the CPU and page-locked memory of the host; CUDA and memory that CUDA manages.
 CPU, HOSTS, CUDA = 1, {1, 3}, {2, 13}
 _UNSIGNED, _BFLOAT = 1, 4

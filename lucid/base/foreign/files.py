@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from lucid.base.arrays import Array
 
-__all__ = ["reduced"]
-
 
 def reduced(array: Array) -> tuple[Callable[..., Any], tuple[Any, ...]] | None:
     """Return pickle's recipe that maps the array's file in another process; None if mapping would not give this array.

@@ -17,9 +17,6 @@ from lucid.base.foreign import dlpack
 from lucid.base.memory import check_size
 from lucid.errors import DtypeError
 
-__all__ = ["check_unmasked", "is_masked", "plain", "read"]
-
-
 NUMPY = {d.numpy for d in DTYPES.values()}
 
 

@@ -24,18 +24,6 @@ if TYPE_CHECKING:
     from lucid.base.arrays import Array
     from lucid.cuda.launch.random import DeviceSeed
 
-__all__ = [
-    "Generator",
-    "default_generator",
-    "default_generator_for",
-    "get_rng_state",
-    "get_rng_states",
-    "manual_seed",
-    "set_rng_state",
-    "set_rng_states",
-    "use_generator",
-    "watch_draws",
-]
 
 _STATE_TAG = b"philox10"
 _STATE_BYTES = 24

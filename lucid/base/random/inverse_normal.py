@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from lucid.base.arrays import Array
 
-__all__ = ["inverse_normal", "minus_log"]
 
 # Coefficients of PPND16 in AS 241, lowest power first; each pair is numerator and denominator.
 # fmt: off

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
     from lucid.base.arrays import Array
 
-__all__ = ["philox4x32_10", "random_bits", "word_chunks"]
 
 _ROUNDS = 10
 _MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)

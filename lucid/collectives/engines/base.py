@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from lucid.collectives.reduction import ReduceOp
     from lucid.collectives.work import Steps, Work
 
-__all__ = ["Engine", "Single"]
-
 
 class Engine:
     """Collectives of contiguous arrays of one kind of device, each as the steps that it takes.

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from lucid.collectives.job.watch import Watch
     from lucid.collectives.work import Work
 
-__all__ = ["IN_PROGRESS", "SUCCESS", "Peers", "library", "nccl_is_available", "settle"]
 
 _INSTALL = "pip install 'lucid-cupy[nccl13]', which brings nccl4py and NCCL for CUDA 13"
 _ID_BYTES = 128  # of ncclUniqueId

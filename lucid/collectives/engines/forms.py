@@ -14,7 +14,6 @@ from lucid.errors import DtypeError
 if TYPE_CHECKING:
     from lucid.base.arrays import Array
 
-__all__ = ["Form", "form_of"]
 
 _BOOLEANS = {ReduceOp.SUM: "MAX", ReduceOp.MAX: "MAX", ReduceOp.PRODUCT: "MIN", ReduceOp.MIN: "MIN"}
 _NAMES = {

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 CALLS = new_rlock()
 """Threads of this process call MPI one after the other."""
 
-__all__ = ["CALLS", "MpiEngine", "MpiMailbox", "mpi"]
 
 _BOOLEANS = {ReduceOp.SUM: "MAX", ReduceOp.PRODUCT: "MIN"}  # of bytes of 0 and 1
 _NAMES = {ReduceOp.AVG: "SUM", ReduceOp.PRODUCT: "PROD"}

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from lucid.base.arrays import Array
     from lucid.collectives.work import Steps
 
-__all__ = ["NcclEngine"]
-
 
 class NcclEngine(QueuedEngine):
     """Collectives of a group of processes, each on the CUDA arrays of one device.

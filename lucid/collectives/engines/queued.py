@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from lucid.collectives.engines.communicator import Peers
     from lucid.collectives.work import Work
 
-__all__ = ["QueuedEngine"]
-
 
 class QueuedEngine(Engine):
     """The base of engines that compute on a device: communicator, stream, order, ends.

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from lucid.collectives.engines.base import Engine
     from lucid.collectives.group import ProcessGroup
 
-__all__ = ["agree", "debugging"]
 
 _PACKAGE = f"{Path(__file__).parents[1]}/"
 _BYTES = 512  # what a process says of its call

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from lucid.collectives.job.watch import Watch
 
-__all__ = ["end_together"]
 
 # So many seconds a launcher has to read what processes have printed last, which it drops when the job is aborted.
 _READING = 0.3

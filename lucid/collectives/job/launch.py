@@ -7,8 +7,6 @@ from typing import NamedTuple
 
 from lucid.errors import SettingError
 
-__all__ = ["Place", "number_of", "place", "place_on_machine", "rank_under_mpi", "several", "under_mpi"]
-
 # What launchers of MPI set in each process: Hydra (MPICH, Intel), PMIx (Open MPI 5), Open MPI, MVAPICH.
 _MPI = ("PMI_SIZE", "PMIX_RANK", "OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE")
 

@@ -13,7 +13,6 @@ from lucid.collectives.job.launch import rank_under_mpi
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-__all__ = ["within"]
 
 _LONGEST = 1e6  # seconds, that `select` takes
 # A process that ends when its input does; or says why, and kills who has started it.

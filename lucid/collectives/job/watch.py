@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from lucid.collectives.engines.base import Engine
     from lucid.collectives.work import Work
 
-__all__ = ["GRACE", "Apart", "Mailbox", "Watch"]
 
 GRACE = 0.5
 """For so many seconds answers are waited for."""

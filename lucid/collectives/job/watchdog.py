@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from lucid.collectives.engines.queued import QueuedEngine
 
-__all__ = ["WATCHDOG", "Flight", "Watchdog"]
 
 _PAUSE = 0.02
 

@@ -30,7 +30,6 @@ from lucid.errors import LucidError
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = ["main", "units"]
 
 _PACKAGE = Path(__file__).parents[2]
 # The floating dtypes, by the names that users give them.

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from lucid.cuda.launch.kernels import Unit
 
-__all__ = ["COMMAND", "Entry", "distrust", "find", "folder", "standard", "write"]
 
 # What an archive holds.
 Entry = tuple["Unit", Image]

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
 
     from lucid.cuda.launch.kernels import Unit
 
-__all__ = ["OPTIONS", "Image", "fitting", "key_of"]
 
 # Those that CuPy gives NVRTC for the kernels of its users, so that both give the same code.
 OPTIONS = ("--std=c++17", "-ftz=true", "--device-as-default-execution-space")

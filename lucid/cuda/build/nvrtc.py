@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from lucid.cuda.launch.kernels import Unit
 
-__all__ = ["Compiler", "compiler"]
 
 _INSTALL = "install both with: pip install 'lucid-cupy[nvrtc]', or name the folder of a CUDA toolkit in CUDA_PATH"
 _HEADER = "cuda_bf16.h"

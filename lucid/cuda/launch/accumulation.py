@@ -11,7 +11,6 @@ from lucid.cuda.launch.kernels import C_TYPES, FLOATS
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["MAX_TERMS", "SUMMABLE", "total"]
 
 MAX_TERMS = max(KINDS)
 

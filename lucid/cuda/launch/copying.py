@@ -11,7 +11,7 @@ import numpy as np
 from lucid.base import gpu
 from lucid.base.functions import cupy_functions
 from lucid.cuda.launch.indexing import REMEMBERED, UNITS, bits_of, launch_for, steps_of
-from lucid.cuda.launch.kernels import C_TYPES, FLOATS, VECTOR_BYTES, Kernel
+from lucid.cuda.launch.kernels import C_TYPES, EACH_FLOAT, FLOATS, VECTOR_BYTES, Kernel, address_of
 from lucid.cuda.launch.plans import empty, planned
 from lucid.cuda.source.signature import constant, packer
 
@@ -20,33 +20,15 @@ if TYPE_CHECKING:
 
     from lucid.base.arrays import Array
 
-__all__ = [
-    "cat",
-    "getitem_grad",
-    "masked_put",
-    "masked_scatter",
-    "pad",
-    "pad_edges",
-    "pad_edges_grad",
-    "repeat",
-    "roll",
-    "split_grad",
-    "stack",
-    "tril",
-    "triu",
-    "unbind_grad",
-    "unfold_grad",
-]
 
 _MOVED = [(unit,) for unit in UNITS.values()]
-_TYPED = [(t,) for t in FLOATS]
 _join = Kernel("copying", "lucid::join", _MOVED)
 _frame = Kernel("copying", "lucid::frame", _MOVED, packed=("Frame",))
 _roll = Kernel("copying", "lucid::roll", _MOVED, packed=("Frame",))
 _triangle = Kernel("copying", "lucid::triangle", _MOVED)
-_unfold_grad = Kernel("copying", "lucid::unfold_grad", _TYPED)
+_unfold_grad = Kernel("copying", "lucid::unfold_grad", EACH_FLOAT)
 _pad_edges = Kernel("copying", "lucid::pad_edges", _MOVED)
-_pad_edges_grad = Kernel("copying", "lucid::pad_edges_grad", _TYPED)
+_pad_edges_grad = Kernel("copying", "lucid::pad_edges_grad", EACH_FLOAT)
 _masked_scatter = Kernel("copying", "lucid::masked_scatter", _MOVED)
 
 
@@ -89,7 +71,7 @@ def _joined(parts: Sequence[Array | None], lengths: tuple[int, ...], outer: int,
         return out
     contiguous = gpu.cupy().ascontiguousarray
     arrays = [part if part is None or part.flags.c_contiguous else contiguous(part) for part in parts]
-    pointers = [0 if a is None else a.data.ptr for a in arrays]
+    pointers = list(map(address_of, arrays))
     addresses = 0
     for pointer in pointers:
         addresses |= pointer
@@ -384,7 +366,7 @@ def masked_scatter(x: Array | None, mask: Array, values: Array) -> Any:
         x = None if x is None else xp.ascontiguousarray(x)
         rank = xp.cumsum(mask.reshape(-1), dtype=np.int64)
         _masked_scatter[UNITS[out.dtype.itemsize]](
-            *launch_for(out.size), 0 if x is None else x.data.ptr, mask.data.ptr, rank.data.ptr, values.data.ptr,
+            *launch_for(out.size), address_of(x), mask.data.ptr, rank.data.ptr, values.data.ptr,
             out.data.ptr, values.size, out.size,
         )  # fmt: skip
     return out

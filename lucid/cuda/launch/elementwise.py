@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from lucid.base.arrays import Array
     from lucid.cuda.launch.layout import Form
 
-__all__ = ["ALL", "BOOL", "INTEGERS", "NUMBERS", "Elementwise", "converted", "overlap"]
 
 # Dtypes that a function has kernels for, as C names them.
 BOOL = ("bool",)

@@ -10,7 +10,7 @@ import numpy as np
 
 from lucid.base import gpu
 from lucid.base.functions import cupy_functions
-from lucid.cuda.launch.kernels import C_TYPES, FLOATS, VECTOR_BYTES, Kernel
+from lucid.cuda.launch.kernels import C_TYPES, FLOATS, VECTOR_BYTES, Kernel, address_of
 from lucid.cuda.launch.plans import empty
 from lucid.cuda.source.signature import constant, packer
 from lucid.cuda.switches import are_deterministic_algorithms_enabled
@@ -20,23 +20,6 @@ if TYPE_CHECKING:
 
     from lucid.base.arrays import Array
 
-__all__ = [
-    "MAX_BLOCKS",
-    "REMEMBERED",
-    "UNITS",
-    "Form",
-    "Walk",
-    "add",
-    "along",
-    "bits_of",
-    "contiguous",
-    "form_of",
-    "launch_for",
-    "read",
-    "selected",
-    "steps_of",
-    "write",
-]
 
 THREADS = 256
 MAX_BLOCKS = 2**31 - 1
@@ -311,7 +294,7 @@ def write(table: Array, walk: Walk, value: Array | float) -> bool:
         walk = _last_only(table, walk)
     dtype, address = table.dtype, table.data.ptr
     array: Any = value if hasattr(value, "shape") else None
-    source = 0 if array is None else array.data.ptr
+    source = address_of(array)
     bits = bits_of(value, dtype) if array is None else (0, 0)
     move = _move_of(walk.dims, walk.along, dtype.itemsize, (address | source) % VECTOR_BYTES == 0)
     if move is None:
@@ -412,8 +395,8 @@ def add(table: Array, walk: Walk, value: Array | float, *, use_count: Array | No
         return True
     bits = bits_of(value, table.dtype) if array is None else (0, 0)
     _add_at[name, INDICES[walk.index.dtype]](
-        *launch, table.data.ptr, walk.index.data.ptr, 0 if array is None else array.data.ptr, *bits,
-        0 if use_count is None else use_count.data.ptr, skipped, dims,
+        *launch, table.data.ptr, walk.index.data.ptr, address_of(array), *bits,
+        address_of(use_count), skipped, dims,
         walk.size, walk.along, int(walk.wrap), count,
     )  # fmt: skip
     return True
@@ -435,7 +418,7 @@ def _add_in_order(name: str, table: Array, walk: Walk, value: Array, use_count: 
     grid = launch_for(windows * across)
     _add_sorted[name](
         *grid, table.data.ptr, lines.ordered.data.ptr, lines.order.data.ptr, value.data.ptr, carry.data.ptr,
-        0 if use_count is None else use_count.data.ptr, skipped, _flattened(columns), across, step, lines.along, count,
+        address_of(use_count), skipped, _flattened(columns), across, step, lines.along, count,
     )  # fmt: skip
     if windows > 1:
         _add_carries[name](

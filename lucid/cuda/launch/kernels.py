@@ -25,14 +25,13 @@ if TYPE_CHECKING:
 
     import numpy as np
 
+    from lucid.base.arrays import Array
     from lucid.cuda.launch.plans import Bind, Slot
 
-__all__ = [
-    "C_TYPES", "FLOATS", "KERNELS", "VECTOR_BYTES", "Driver", "Kernel", "Launcher", "Unit", "drive", "driver", "load",
-    "unit",
-]  # fmt: skip
 
 FLOATS = ("float", "double", "__half", "__nv_bfloat16")
+EACH_FLOAT = tuple((name,) for name in FLOATS)
+"""The instances of a kernel of one floating-point dtype."""
 
 C_TYPES: Mapping[np.dtype[Any], str] = {
     number.dtype: name for name, number in NUMBERS.items() if number.dtype.kind != "u" or number.dtype.itemsize == 1
@@ -426,6 +425,11 @@ def _handle(stem: str, group: str | None, name: str) -> int:
         return handle
     # A kernel that was declared after its unit was compiled is missing there.
     return handles(name)[name]
+
+
+def address_of(x: Array | None) -> int:
+    """Return a kernel's argument for an array; 0 for none."""
+    return 0 if x is None else x.data.ptr
 
 
 def load(unit: Unit) -> dict[str, int]:

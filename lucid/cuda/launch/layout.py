@@ -12,7 +12,6 @@ from lucid.cuda.source.signature import constant, packer
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Form", "Layout", "Layouts", "layouts_of"]
 
 THREADS = 256
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = ["Parameters", "last_packer"]
 
 # Of cuLaunchKernel: the parameters lie in one buffer.
 _BUFFER_POINTER, _BUFFER_SIZE, _END = 1, 2, 0

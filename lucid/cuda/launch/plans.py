@@ -29,10 +29,6 @@ if TYPE_CHECKING:
 
     from lucid.base.arrays import Array
 
-__all__ = [
-    "Bind", "LaunchPlan", "LaunchPlans", "Slot", "can_be_noted", "empty", "is_planned", "launches_only", "not_planned",
-    "note", "number_form", "off_plan", "planned", "recordings", "with_plan",
-]  # fmt: skip
 
 F = TypeVar("F", bound="Callable[..., Any]")
 

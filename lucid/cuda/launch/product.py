@@ -11,7 +11,6 @@ from lucid.cuda.source.signature import constant
 if TYPE_CHECKING:
     from lucid.base.arrays import Array
 
-__all__ = ["LONGEST_SUM", "MOST_WORK", "Loop", "multiply"]
 
 Loop = tuple[int, int, int, int]
 """One loop over a stack: its count, and the steps of both factors and of the product in elements."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from lucid.base import gpu
 from lucid.base.random import draws as random
-from lucid.cuda.launch.kernels import C_TYPES, FLOATS, Kernel
+from lucid.cuda.launch.kernels import C_TYPES, EACH_FLOAT, FLOATS, Kernel
 
 if TYPE_CHECKING:
     from lucid.base.arrays import Array
@@ -27,7 +27,7 @@ FILLS = {
         ("bernoulli", ("bool",)),
     )
 }
-_dropout = Kernel("random", "lucid::dropout", [(dtype,) for dtype in FLOATS])
+_dropout = Kernel("random", "lucid::dropout", EACH_FLOAT)
 
 
 _store_seed = Kernel("random", "lucid::store_seed", [()])

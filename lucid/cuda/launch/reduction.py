@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from lucid.cuda.launch.kernels import C_TYPES, FLOATS, VECTOR_BYTES, Kernel
+from lucid.cuda.launch.kernels import C_TYPES, FLOATS, VECTOR_BYTES, Kernel, address_of
 from lucid.cuda.launch.plans import empty, planned
 from lucid.cuda.source.signature import constant
 
@@ -17,25 +17,6 @@ if TYPE_CHECKING:
 
     from lucid.base.arrays import Array
 
-__all__ = [
-    "BLOCK",
-    "FULL",
-    "LARGEST",
-    "PRODUCT",
-    "SMALLEST",
-    "SUM",
-    "Reduction",
-    "dtype_code",
-    "merged_axes",
-    "packed_axes",
-    "power_of_two",
-    "reduced_as",
-    "rows_shape",
-    "steps_of",
-    "sum_over",
-    "too_many",
-    "total_bytes",
-]
 
 # Loads of a thread before it is worth another one, and threads of a block.
 LOADS = 8
@@ -168,7 +149,7 @@ class Reduction:
             across, shared = -(-traversal.rows // (wide * traversal.columns)), shared // 2
         kernel[instance](
             (across, chunks, 1), (wide, deep, 1),
-            address + traversal.first * itemsize, out.data.ptr, 0 if partial is None else partial.data.ptr,
+            address + traversal.first * itemsize, out.data.ptr, address_of(partial),
             *traversal.kept, *traversal.reduced, traversal.rows, traversal.length, traversal.vectors, setting, flavour,
             shared=shared,
         )  # fmt: skip
@@ -196,6 +177,11 @@ def dtype_code(dtype: Any) -> int | None:
 def power_of_two(count: int) -> int:
     """Return the smallest power of two that is at least `count`."""
     return 1 << max(count - 1, 0).bit_length()
+
+
+def block_of(count: int) -> int:
+    """Return the threads of a block that has `count` of something to go through together: whole warps."""
+    return max(32, min(BLOCK, power_of_two(count)))
 
 
 def result_shape(shape: tuple[int, ...], dim: tuple[int, ...], keepdim: bool) -> tuple[int, ...]:

@@ -15,7 +15,6 @@ from lucid.cuda.source.signature import constant
 if TYPE_CHECKING:
     from lucid.base.arrays import Array
 
-__all__ = ["transposed"]
 
 # Rows of threads that go over a tile together.
 ROWS = 8

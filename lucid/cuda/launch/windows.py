@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from lucid.base.arrays import Array
 
-__all__ = ["LARGEST_INT", "Images", "addressable", "images", "launch_shape", "packed"]
 
 _THREADS = 256
 _LARGEST_GRID_Y = 65_535

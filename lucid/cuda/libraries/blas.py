@@ -214,7 +214,7 @@ def _call(
     """Call cuBLAS on the current device and stream, with the addresses first."""
     if recordings:
         note((b, a, out, alpha, beta, problem, form_b, form_a, rest), (0, 1, 2), _bind)
-    cublas = _cublas()
+    cublas = cublas_library()
     handle = gpu.cupy().cuda.device.get_cublas_handle()
     # of half types alone are parts of a sum added in their own precision, unless the mode says otherwise
     mode = cublas.getMathMode(handle) if rest[0] in HALVES else FULL_SUMS
@@ -246,7 +246,7 @@ def _bind(values: tuple[Any, ...], slots: Sequence[Slot]) -> Callable[[Sequence[
         return lambda addresses: _call(
             addresses[b] + b_skip, addresses[a] + a_skip, addresses[out] + out_skip, *values[3:]
         )
-    cublas, device_of = _cublas(), gpu.cupy().cuda.runtime.getDevice
+    cublas, device_of = cublas_library(), gpu.cupy().cuda.runtime.getDevice
 
     def again(addresses: Sequence[int]) -> None:
         values = (
@@ -279,7 +279,8 @@ _handles = _Handles()
 
 
 @functools.cache
-def _cublas() -> Any:
+def cublas_library() -> Any:
+    """Return CuPy's module of cuBLAS."""
     return gpu.part("cupy_backends.cuda.libs.cublas")
 
 

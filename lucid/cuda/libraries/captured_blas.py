@@ -13,8 +13,6 @@ from lucid.base.capture import capture_of_this_thread
 from lucid.base.functions import cupy_functions
 from lucid.errors import CaptureError, KernelError
 
-__all__ = ["captured_product", "prepare"]
-
 # What cuBLAS works in unless it is told otherwise, by the device's major version: other sizes may sum in another order.
 _WORKSPACE_BYTES = {9: 32 << 20, 10: 32 << 20, 12: 12 << 20}
 _OTHER_WORKSPACE_BYTES = 4 << 20

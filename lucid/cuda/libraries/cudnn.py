@@ -24,8 +24,6 @@ from lucid.cuda.launch.kernels import C_TYPES
 if TYPE_CHECKING:
     from lucid.base.arrays import Array
 
-__all__ = ["is_able", "run"]
-
 
 # cuDNN's names of dtypes. Its operations on float64 are slow and rarely there.
 _DTYPES = {"float": "FLOAT", "__half": "HALF", "__nv_bfloat16": "BFLOAT16"}

@@ -17,7 +17,6 @@ from lucid.cuda.switches import are_deterministic_algorithms_enabled
 if TYPE_CHECKING:
     from lucid.base.arrays import Array
 
-__all__ = ["backward", "forward"]
 
 _HALVES = {"__half", "__nv_bfloat16"}
 _ALIGNED = 16

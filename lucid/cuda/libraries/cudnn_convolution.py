@@ -10,8 +10,6 @@ from lucid.cuda.libraries import cudnn
 if TYPE_CHECKING:
     from lucid.base.arrays import Array
 
-__all__ = ["forward", "input_grad", "weight_grad"]
-
 
 def _two(values: Any, neutral: int) -> tuple[int, ...]:
     """Return one number for each of two dimensions, or of three."""

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from lucid.base.arrays import Array
 
-__all__ = ["in_turn"]
-
 
 class _Last(threading.local):
     """By the device, the stream of this thread's last transform and the event at its end."""

@@ -23,6 +23,7 @@ import numpy as np
 
 from lucid.base import gpu
 from lucid.base.functions import cupy_functions
+from lucid.cuda.libraries.blas import cublas_library
 from lucid.errors import LinAlgError
 
 if TYPE_CHECKING:
@@ -35,11 +36,6 @@ LETTERS = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}
 LOWER, UPPER = 0, 1
 PLAIN = 0
 RIGHT = 1
-
-
-@functools.cache
-def _cublas() -> Any:
-    return gpu.part("cupy_backends.cuda.libs.cublas")
 
 
 @functools.cache
@@ -71,7 +67,7 @@ def _addresses(stack: Array) -> Array:
 
 def _handle(library: Any) -> int:
     device = gpu.cupy().cuda.device
-    return device.get_cublas_handle() if library is _cublas() else device.get_cusolver_handle()
+    return device.get_cublas_handle() if library is cublas_library() else device.get_cusolver_handle()
 
 
 def lu(a: Array) -> tuple[Array, Array, Array]:
@@ -88,7 +84,7 @@ def lu(a: Array) -> tuple[Array, Array, Array]:
     pivots, info = cp.empty((len(turned), k), np.int32), cp.empty(len(turned), np.int32)
     # where CuPy stops to take the call for stacks
     if rows == columns and len(turned) << 16 >= rows * rows:
-        cublas, matrices = _cublas(), _addresses(turned)
+        cublas, matrices = cublas_library(), _addresses(turned)
         _named(cublas, a, "getrfBatched")(
             _handle(cublas), rows, matrices.data.ptr, rows, pivots.data.ptr, info.data.ptr, len(turned)
         )
@@ -122,7 +118,7 @@ def solve(a: Array, b: Array) -> tuple[Array, Array]:
             _handle(solver), PLAIN, n, b.shape[-1], factors.data.ptr, n, pivots.data.ptr, x.data.ptr, n, code.data.ptr
         )
     else:
-        cublas, answer = _cublas(), np.zeros(1, np.int32)
+        cublas, answer = cublas_library(), np.zeros(1, np.int32)
         matrices, sides = _addresses(factors), _addresses(x)
         _named(cublas, a, "getrsBatched")(
             _handle(cublas), PLAIN, n, b.shape[-1], matrices.data.ptr, n, pivots.data.ptr, sides.data.ptr, n,
@@ -146,7 +142,7 @@ def triangular(a: Array, b: Array, *, upper: bool, unitriangular: bool) -> Array
     if not x.size:
         return x
     factors = cp.ascontiguousarray(cp.broadcast_to(a, (*stack, n, n)))
-    cublas, one = _cublas(), np.ones(1, a.dtype)
+    cublas, one = cublas_library(), np.ones(1, a.dtype)
     form = (RIGHT, LOWER if upper else UPPER, PLAIN, int(unitriangular), columns, n, one.ctypes.data)
     if math.prod(stack) == 1:
         _named(cublas, a, "trsm")(_handle(cublas), *form, factors.data.ptr, n, x.data.ptr, columns)

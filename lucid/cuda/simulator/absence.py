@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import ModuleType
 
-__all__ = ["refuse_what_is_absent"]
 
 _RANDOM = "generators of cupy.random.default_rng, which are machine code inside of CuPy: use cupy.random.RandomState"
 _JITIFY = "Jitify: leave out jitify=True, g++ finds headers without it"

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from types import ModuleType
 
-__all__ = ["Blocks"]
 
 # What CuPy's pools round sizes up to.
 _UNIT = 512

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from lucid.cuda.simulator.source.declarations import Symbol
     from lucid.cuda.simulator.wheels import Cuda
 
-__all__ = ["start"]
 
 _COMPILATION_FAILED = 6
 # Of these files.

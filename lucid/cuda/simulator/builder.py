@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     import re
     from collections.abc import Callable, Sequence
 
-__all__ = ["build", "portable"]
 
 _log = logging.getLogger("lucid.cuda")
 

@@ -17,7 +17,6 @@ from lucid.errors import KernelError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["FOLDER", "compiled", "line_of", "sanitizes", "source_for_host"]
 
 FOLDER = Path(__file__).parent
 _OPTIONS = (

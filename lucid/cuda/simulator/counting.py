@@ -8,8 +8,6 @@ from typing import ClassVar
 
 from lucid.cuda.simulator.runtime import runtime
 
-__all__ = ["Counters", "counters"]
-
 
 class _Counts(ctypes.Structure):
     """``lucid_simulator::Counts``."""

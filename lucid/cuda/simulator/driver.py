@@ -14,8 +14,6 @@ from lucid.errors import KernelError
 if TYPE_CHECKING:
     from lucid.cuda.launch.kernels import Unit
 
-__all__ = ["SimulatedDriver"]
-
 
 class SimulatedDriver(CudaDriver):
     """Refuses kernels that are declared with other parameters than they have; NVRTC is the simulated one, of CuPy."""

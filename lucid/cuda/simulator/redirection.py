@@ -17,7 +17,6 @@ from lucid.errors import CudaUnavailableError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["functions", "redirect"]
 
 # Of ELF: a table of symbols, a function among them; sizes and places of the fields that are read.
 _SYMBOL_TABLE, _FUNCTION = 2, 2

@@ -18,7 +18,6 @@ from lucid.errors import CudaUnavailableError
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-__all__ = ["FOLDER", "SOURCES", "capacity", "executes", "library", "only_blocks", "runtime", "seed", "set_seed"]
 
 FOLDER = Path(__file__).parent
 # The driver holds the CUDA runtime, NVRTC, and what runs kernels.

@@ -6,8 +6,6 @@ import os
 
 from lucid.errors import SettingError
 
-__all__ = ["NVRTC", "nvrtc", "whole_number"]
-
 NVRTC = "LUCID_SIMULATOR_NVRTC"
 
 

@@ -16,7 +16,6 @@ from lucid.errors import CudaUnavailableError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["INSTALL", "WHEELS", "Cuda", "installed"]
 
 INSTALL = "pip install 'lucid-cupy[simulator]'"
 

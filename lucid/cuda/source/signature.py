@@ -24,8 +24,6 @@ from lucid.errors import KernelError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-__all__ = ["NUMBERS", "Declared", "Layout", "Number", "Source", "constant", "declared", "is_const", "packer", "source"]
-
 
 class Number(NamedTuple):
     """A type of CUDA C++ that is a number."""

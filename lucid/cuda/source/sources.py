@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-__all__ = ["files", "folder", "joined", "made", "make", "named", "paste"]
 
 _INCLUDE = (
     r'(?m)^[ \t]*#[ \t]*(?:include|import|embed)(?:_next)?\b[ \t]*(?:"(?P<ours>[^"\n]+)"|<(?P<theirs>[^>\n]+)>)?.*$'

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from lucid.base.arrays import Array
 
-__all__ = ["NumbersKernel", "RowNumbers", "SettingsMemory", "StepSettings"]
 
 _THREADS = 128
 

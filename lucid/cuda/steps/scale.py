@@ -10,7 +10,6 @@ from lucid.cuda.launch.kernels import Kernel
 if TYPE_CHECKING:
     from lucid.base.arrays import Array
 
-__all__ = ["following_scale", "update_scale"]
 
 # Scales between which float32 has the reciprocal too: 140 overflows in a row would make it infinite.
 LEAST, MOST = 2.0**-126, 2.0**127

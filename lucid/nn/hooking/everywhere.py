@@ -18,17 +18,6 @@ if TYPE_CHECKING:
 
     from lucid.autograd.hooks.table import RemovableHandle
 
-__all__ = [
-    "register_module_backward_hook",
-    "register_module_buffer_registration_hook",
-    "register_module_forward_hook",
-    "register_module_forward_pre_hook",
-    "register_module_full_backward_hook",
-    "register_module_full_backward_pre_hook",
-    "register_module_module_registration_hook",
-    "register_module_parameter_registration_hook",
-]
-
 
 def register_module_forward_pre_hook(hook: Callable[..., Any], *, every_step: bool = False) -> RemovableHandle:
     """Return the handle of a forward pre-hook of every module, ``hook(module, args)``.

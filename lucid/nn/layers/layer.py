@@ -40,3 +40,10 @@ def draw_uniform(weight: Parameter, bias: Parameter | None) -> None:
         fan_in, _ = init.fans(weight)
         bound = 1 / math.sqrt(fan_in) if fan_in > 0 else 0
         init.uniform_(bias, -bound, bound)
+
+
+def draw_within(module: Module, features: int) -> None:
+    """Draw the parameters anew, uniform in [-k, k), k = 1 / sqrt(features)."""
+    bound = 1 / math.sqrt(features)
+    for parameter in module.parameters():
+        init.uniform_(parameter, -bound, bound)

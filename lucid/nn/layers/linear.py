@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
-from lucid.nn import init
-from lucid.nn.layers.layer import Layer, draw_uniform
+from lucid.nn.layers.layer import Layer, draw_uniform, draw_within
 from lucid.nn.module.module import Module
 from lucid.nn.module.parameters import empty_parameter
 from lucid.ops.layers.linear import bilinear, linear
@@ -119,9 +117,7 @@ class Bilinear(Layer):
 
     def reset_parameters(self) -> None:
         """Draw the parameters anew."""
-        bound = 1 / math.sqrt(self.in1_features)
-        for parameter in self.parameters():
-            init.uniform_(parameter, -bound, bound)
+        draw_within(self, self.in1_features)
 
     def forward(self, input1: Tensor, input2: Tensor) -> Tensor:
         return bilinear(input1, input2, self.weight, self.bias)

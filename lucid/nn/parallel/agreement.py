@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from lucid.nn.parallel.reducer import Reducer
     from lucid.nn.parameter import Parameter
 
-__all__ = ["Form", "check_parameters", "check_replicas", "reducers", "same", "share_buffers", "watch_for_grad"]
 
 _TABLES = itemgetter("_modules", "_parameters")
 _VALUES = cast("Callable[[Any], Iterable[object]]", cast("Any", dict).values)

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from lucid.nn.parameter import Parameter
     from lucid.tensor import Tensor
 
-__all__ = ["Bucket", "GradBucket", "divided"]
 
 MIB = 2**20
 FIRST_MIB = 1.0

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from lucid.nn.module.module import Module
     from lucid.nn.parallel.reducer import Reducer
 
-__all__ = ["JoinableModel"]
-
 
 class JoinableModel(Joinable):
     """The base of `DistributedDataParallel` for `Join` blocks."""

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from lucid.collectives.group import ProcessGroup
     from lucid.nn.parameter import Parameter
 
-__all__ = ["Reducer"]
 
 MOST_NAMES = 3  # of a bucket's parameters in a message
 

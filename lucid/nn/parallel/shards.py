@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from lucid.nn.parallel.reducer import Reducer
     from lucid.tensor import Tensor
 
-__all__ = ["PairwiseSum", "bit_reversed", "check_shards", "shards_of"]
-
 
 def check_shards(shards: int, processes: int) -> None:
     """Raise `SettingError` unless a batch in so many shards can be divided among so many processes."""

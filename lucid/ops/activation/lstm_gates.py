@@ -9,7 +9,7 @@ from lucid.autograd.recording.primitive import primitive
 from lucid.base import gpu
 from lucid.base.dtype import dtype_of
 from lucid.cuda.launch.indexing import launch_for
-from lucid.cuda.launch.kernels import C_TYPES, FLOATS, Kernel
+from lucid.cuda.launch.kernels import C_TYPES, EACH_FLOAT, Kernel
 from lucid.cuda.launch.plans import empty
 from lucid.ops.activation.sigmoid import SIGMOID
 from lucid.ops.base.promotion import accumulation_dtype, promote
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from lucid.base.arrays import Array
     from lucid.tensor import Tensor
 
-_forward = Kernel("lstm_gates", "lucid::lstm_gates", [(t,) for t in FLOATS])
-_backward = Kernel("lstm_gates", "lucid::lstm_gates_grad", [(t,) for t in FLOATS])
+_forward = Kernel("lstm_gates", "lucid::lstm_gates", EACH_FLOAT)
+_backward = Kernel("lstm_gates", "lucid::lstm_gates_grad", EACH_FLOAT)
 
 
 def _each(gates: Array) -> list[Any]:

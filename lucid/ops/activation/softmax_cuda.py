@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from lucid.cuda.launch.kernels import C_TYPES, FLOATS, VECTOR_BYTES, Kernel
+from lucid.cuda.launch.kernels import C_TYPES, EACH_FLOAT, FLOATS, VECTOR_BYTES, Kernel
 from lucid.cuda.launch.plans import empty, planned
 from lucid.cuda.launch.reduction import (
     BLOCK,
@@ -20,14 +20,11 @@ from lucid.cuda.source.signature import constant
 if TYPE_CHECKING:
     from lucid.base.arrays import Array
 
-__all__ = ["softmax", "softmax_grad"]
 
-_ONE_TYPE = tuple((name,) for name in FLOATS)
-
-_ROWS = Kernel("softmax", "lucid::softmax_rows", _ONE_TYPE)
-_LINES = Kernel("softmax", "lucid::softmax_lines", _ONE_TYPE)
-_GRAD_ROWS = Kernel("softmax", "lucid::softmax_grad_rows", _ONE_TYPE)
-_GRAD_LINES = Kernel("softmax", "lucid::softmax_grad_lines", _ONE_TYPE)
+_ROWS = Kernel("softmax", "lucid::softmax_rows", EACH_FLOAT)
+_LINES = Kernel("softmax", "lucid::softmax_lines", EACH_FLOAT)
+_GRAD_ROWS = Kernel("softmax", "lucid::softmax_grad_rows", EACH_FLOAT)
+_GRAD_LINES = Kernel("softmax", "lucid::softmax_grad_lines", EACH_FLOAT)
 
 
 class Traversal(NamedTuple):
@@ -96,17 +93,7 @@ def softmax(x: Array, dim: int, *, logarithm: bool) -> Any:
     y = empty(x.shape, x.dtype)
     if not y.size:
         return y
-    if traversal.held:
-        _ROWS[name](
-            traversal.grid, traversal.block, x.data.ptr, y.data.ptr,
-            *traversal.kept, traversal.lines, traversal.length, traversal.vectors, logarithm,
-        )  # fmt: skip
-    else:
-        _LINES[name](
-            traversal.grid, traversal.block, x.data.ptr, y.data.ptr,
-            *traversal.kept, traversal.lines, traversal.length, traversal.stride, traversal.inner, logarithm,
-            shared=2 * total_bytes(x.dtype) * traversal.block[0] * traversal.block[1],
-        )  # fmt: skip
+    _launch((_ROWS, _LINES), name, traversal, (x, y), logarithm, 2 * total_bytes(x.dtype))
     return y
 
 
@@ -121,15 +108,19 @@ def softmax_grad(grad: Array, y: Array, dim: int, *, logarithm: bool) -> Any:
     out = empty(y.shape, y.dtype)
     if not y.size:
         return out
-    if traversal.held:
-        _GRAD_ROWS[name](
-            traversal.grid, traversal.block, grad.data.ptr, y.data.ptr, out.data.ptr,
-            *traversal.kept, traversal.lines, traversal.length, traversal.vectors, logarithm,
-        )  # fmt: skip
-    else:
-        _GRAD_LINES[name](
-            traversal.grid, traversal.block, grad.data.ptr, y.data.ptr, out.data.ptr,
-            *traversal.kept, traversal.lines, traversal.length, traversal.stride, traversal.inner, logarithm,
-            shared=total_bytes(y.dtype) * traversal.block[0] * traversal.block[1],
-        )  # fmt: skip
+    _launch((_GRAD_ROWS, _GRAD_LINES), name, traversal, (grad, y, out), logarithm, total_bytes(y.dtype))
     return out
+
+
+def _launch(
+    kernels: tuple[Kernel, Kernel], name: str, traversal: Traversal, arrays: tuple[Array, ...], logarithm: bool,
+    shared: int,
+) -> None:  # fmt: skip
+    """Launch the kernel of rows, or that of lines with as many bytes of shared memory for each thread."""
+    grid, block, lines = traversal.grid, traversal.block, (*traversal.kept, traversal.lines, traversal.length)
+    pointers = [array.data.ptr for array in arrays]
+    if traversal.held:
+        kernels[0][name](grid, block, *pointers, *lines, traversal.vectors, logarithm)
+    else:
+        between = traversal.stride, traversal.inner
+        kernels[1][name](grid, block, *pointers, *lines, *between, logarithm, shared=shared * block[0] * block[1])

@@ -39,9 +39,6 @@ if TYPE_CHECKING:
     from lucid.base.arrays import Array
     from lucid.ops.base.formula.formulas import Function
 
-__all__ = [
-    "FLOATING", "REAL", "Formula", "Fused", "Slope", "adjoint", "declare", "elementwise", "flat", "fused", "of_formula",
-]  # fmt: skip
 
 F = TypeVar("F", bound="Callable[..., Any]")
 

@@ -8,15 +8,14 @@ import numpy as np
 
 from lucid.base import gpu
 from lucid.base.functions import cupy_functions
-from lucid.cuda.launch.indexing import steps_of
-from lucid.cuda.launch.kernels import C_TYPES, FLOATS, Kernel
-from lucid.ops.layers.batch_normalisation_cuda import flat_launch
+from lucid.cuda.launch.indexing import launch_for, steps_of
+from lucid.cuda.launch.kernels import C_TYPES, EACH_FLOAT, FLOATS, Kernel, address_of
 
 if TYPE_CHECKING:
     from lucid.base.arrays import Array
 
-_sums = Kernel("embedding_bag", "lucid::bag_sums", [(t,) for t in FLOATS])
-_most = Kernel("embedding_bag", "lucid::bag_most", [(t,) for t in FLOATS])
+_sums = Kernel("embedding_bag", "lucid::bag_sums", EACH_FLOAT)
+_most = Kernel("embedding_bag", "lucid::bag_most", EACH_FLOAT)
 _numbers = Kernel("embedding_bag", "lucid::bag_numbers", [()])
 
 
@@ -31,9 +30,8 @@ def sums(
     out = cupy_functions().empty((starts.size, weight.shape[1]), weight.dtype)
     shares = None if shares is None else gpu.cupy().ascontiguousarray(shares)
     if out.size:
-        address = 0 if shares is None else shares.data.ptr
         _sums[str(name)](
-            *flat_launch(out.size), weight.data.ptr, index.data.ptr, starts.data.ptr, address, out.data.ptr,
+            *launch_for(out.size), weight.data.ptr, index.data.ptr, starts.data.ptr, address_of(shares), out.data.ptr,
             *_sizes(weight, index, starts, padding),
         )  # fmt: skip
     return out
@@ -44,7 +42,7 @@ def most(weight: Array, index: Array, starts: Array, *, padding: int | None) -> 
     out = cupy_functions().empty((starts.size, weight.shape[1]), np.int64)
     if out.size:
         _most[str(C_TYPES[weight.dtype])](
-            *flat_launch(out.size), weight.data.ptr, index.data.ptr, starts.data.ptr, out.data.ptr,
+            *launch_for(out.size), weight.data.ptr, index.data.ptr, starts.data.ptr, out.data.ptr,
             *_sizes(weight, index, starts, padding),
         )  # fmt: skip
     return out
@@ -54,7 +52,7 @@ def numbers(starts: Array, places: int) -> Array:
     """Return the number of the bag that each place is in."""
     out = cupy_functions().empty(places, np.int64)
     if places:
-        _numbers[()](*flat_launch(places), starts.data.ptr, out.data.ptr, starts.size, places)
+        _numbers[()](*launch_for(places), starts.data.ptr, out.data.ptr, starts.size, places)
     return out
 
 

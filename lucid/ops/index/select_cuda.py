@@ -9,32 +9,15 @@ import numpy as np
 from lucid.base import gpu
 from lucid.base.functions import cupy_functions
 from lucid.cuda.launch.indexing import MAX_BLOCKS, add, along, contiguous, form_of, read, selected, steps_of, write
-from lucid.cuda.launch.kernels import C_TYPES, FLOATS, Kernel
+from lucid.cuda.launch.kernels import C_TYPES, EACH_FLOAT, FLOATS, Kernel
 from lucid.cuda.launch.plans import planned
+from lucid.ops.base.promotion import accumulation_dtype
 
 if TYPE_CHECKING:
     from lucid.base.arrays import Array
 
-__all__ = [
-    "embedding",
-    "embedding_grad",
-    "embedding_shares",
-    "gather",
-    "gather_grad",
-    "index",
-    "index_grad",
-    "index_put",
-    "scatter",
-    "scatter_add",
-    "shorten",
-]
 
-_shorten_rows = Kernel("embedding", "lucid::shorten_rows", [(t,) for t in FLOATS])
-
-
-def _wide(dtype: Any) -> Any:
-    """Return the dtype of sums."""
-    return np.dtype(np.float32) if dtype.itemsize == 2 and dtype.kind in "fV" else dtype
+_shorten_rows = Kernel("embedding", "lucid::shorten_rows", EACH_FLOAT)
 
 
 # ---- an index of the rank of the table ----
@@ -48,7 +31,7 @@ def gather(x: Array, index: Array, *, dim: int) -> Any:
 
 def gather_grad(grad: Array, index: Array, *, shape: tuple[int, ...], dim: int, unique: bool) -> Any:
     """Return zeros of `shape` with `grad` added, or written if no index is named twice, at `index`."""
-    out = cupy_functions().zeros(shape, grad.dtype if unique else _wide(grad.dtype))
+    out = cupy_functions().zeros(shape, grad.dtype if unique else accumulation_dtype(grad.dtype))
     walk = along(contiguous(shape), index, dim, grad)
     done = write(out, walk, grad) if unique else add(out, walk, grad)
     return out.astype(grad.dtype, copy=False) if done else NotImplemented
@@ -72,7 +55,7 @@ def scatter(x: Array, index: Array, src: Any, *, dim: int) -> Any:
 
 def scatter_add(x: Array, index: Array, src: Any, *, dim: int) -> Any:
     """Return a copy of `x` with `src`, an array or a number, added at `index` along a dimension."""
-    prepared = _scattered(x, index, src, dim, _wide(x.dtype))
+    prepared = _scattered(x, index, src, dim, accumulation_dtype(x.dtype))
     if prepared is None:
         return NotImplemented
     walk, out = prepared
@@ -93,7 +76,7 @@ def index(x: Array, *indices: Array, dims: tuple[int, ...]) -> Any:
 def index_grad(grad: Array, *indices: Array, shape: tuple[int, ...], dims: tuple[int, ...]) -> Any:
     """Return zeros of `shape` with `grad` added at the elements that `indices` select along `dims`."""
     walk = selected(contiguous(shape), dims, indices, grad, wrap=True)
-    out = cupy_functions().zeros(shape, _wide(grad.dtype))
+    out = cupy_functions().zeros(shape, accumulation_dtype(grad.dtype))
     return out.astype(grad.dtype, copy=False) if walk and add(out, walk, grad) else NotImplemented
 
 
@@ -107,7 +90,7 @@ def index_put(x: Array, value: Any, *indices: Array, dims: tuple[int, ...], accu
         value = xp.broadcast_to(value, tuple([dim[0] for dim in walk.dims]))
         steps = steps_of(value)
         walk = walk._replace(dims=tuple([(*dim[:3], step) for dim, step in zip(walk.dims, steps, strict=True)]))
-    out = xp.array(x, _wide(x.dtype) if accumulate else x.dtype, order="C")
+    out = xp.array(x, accumulation_dtype(x.dtype) if accumulate else x.dtype, order="C")
     done = add(out, walk, value) if accumulate else write(out, walk, value)
     return out.astype(x.dtype, copy=False) if done else NotImplemented
 
@@ -137,7 +120,7 @@ def embedding_grad(grad: Array, index: Array, *, rows: int, padding: int | None,
         return NotImplemented
     shape = (rows, grad.shape[-1])
     walk = selected(contiguous(shape), (0,), (index,), grad, wrap=False)
-    out = cupy_functions().zeros(shape, _wide(grad.dtype))
+    out = cupy_functions().zeros(shape, accumulation_dtype(grad.dtype))
     uses = _use_count(index, rows) if by_frequency else None
     if walk is None or not add(out, walk, grad, use_count=uses, skipped=-1 if padding is None else padding):
         return NotImplemented

@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from lucid.base.functions import cupy_functions
-from lucid.cuda.launch.kernels import C_TYPES, FLOATS, Kernel
+from lucid.cuda.launch.kernels import C_TYPES, EACH_FLOAT, FLOATS, Kernel
 from lucid.cuda.libraries import blas, cudnn_attention
 from lucid.cuda.source.signature import constant
 
 if TYPE_CHECKING:
     from lucid.base.arrays import Array
 
-__all__ = ["attention", "attention_grad"]
 
 # Scores, in bytes: of as many heads as are computed at a time, and of one head beyond which none are stored.
 BLOCK, LONGEST = 128 << 20, 64 << 20
@@ -79,10 +78,9 @@ def _instances(tiles: dict[int, dict[int, Tiles]]) -> tuple[tuple[str, ...], ...
     return tuple(t.key(name) for name in FLOATS for t in tiles[8 if name == "double" else 4].values())
 
 
-_typed = tuple((name,) for name in FLOATS)
-_weights = Kernel("attention", "lucid::attention_weights", _typed)
-_weights_grad = Kernel("attention", "lucid::attention_weights_grad", _typed)
-_delta = Kernel("attention", "lucid::attention_delta", _typed)
+_weights = Kernel("attention", "lucid::attention_weights", EACH_FLOAT)
+_weights_grad = Kernel("attention", "lucid::attention_weights_grad", EACH_FLOAT)
+_delta = Kernel("attention", "lucid::attention_delta", EACH_FLOAT)
 _forward = Kernel("attention_tiles", "lucid::attention_forward", _instances(_FORWARD))
 _query_grad = Kernel("attention_tiles", "lucid::attention_query_grad", _instances(_BACKWARD))
 _key_grad = Kernel("attention_tiles", "lucid::attention_key_grad", _instances(_BACKWARD))

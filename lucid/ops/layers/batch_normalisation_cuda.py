@@ -6,12 +6,12 @@ import math
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
 from lucid.base import gpu
-from lucid.cuda.launch.kernels import C_TYPES, VECTOR_BYTES, Kernel
+from lucid.cuda.launch.indexing import MAX_BLOCKS, REMEMBERED, launch_for
+from lucid.cuda.launch.kernels import C_TYPES, EACH_FLOAT, FLOATS, VECTOR_BYTES, Kernel, address_of
 from lucid.cuda.launch.plans import empty
-from lucid.cuda.launch.reduction import LONGEST, MOST_CHUNKS
+from lucid.cuda.launch.reduction import LONGEST, MOST_CHUNKS, power_of_two
+from lucid.ops.base.promotion import accumulation_dtype
 
 if TYPE_CHECKING:
     from lucid.base.arrays import Array
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 BLOCKS = 264
 # Numbers of Moments in normalisation.cuh.
 _MOMENTS = 4
-# What a grid has at most.
-MAX_BLOCKS = 2**31 - 1
 
 # Element, its bytes, and the types that weights beside it have.
 TYPES = (
@@ -32,19 +30,14 @@ TYPES = (
 )
 PACKED = tuple((t, str(vec)) for t, size, _ in TYPES for vec in (1, VECTOR_BYTES // size))
 WEIGHTED = tuple((t, w, str(vec)) for t, size, weights in TYPES for w in weights for vec in (1, VECTOR_BYTES // size))
-PLAIN = tuple((t,) for t, _, _ in TYPES)
 
 _channel_moments = Kernel("batch_normalisation", "lucid::channel_moments", PACKED)
-_merge_moments = Kernel("batch_normalisation", "lucid::merge_moments", PLAIN)
+_merge_moments = Kernel("batch_normalisation", "lucid::merge_moments", EACH_FLOAT)
 _channel_apply = Kernel("batch_normalisation", "lucid::channel_apply", WEIGHTED)
 _channel_sums = Kernel("batch_normalisation", "lucid::channel_sums", PACKED)
-_merge_sums = Kernel("batch_normalisation", "lucid::merge_sums", PLAIN)
+_merge_sums = Kernel("batch_normalisation", "lucid::merge_sums", EACH_FLOAT)
 _channel_backward = Kernel("batch_normalisation", "lucid::channel_backward", WEIGHTED)
-_follow = Kernel("batch_normalisation", "lucid::follow", PLAIN)
-
-# Plans of each kind that are remembered, by shapes and strides.
-REMEMBERED = 1024
-_FLOAT = np.dtype(np.float32)
+_follow = Kernel("batch_normalisation", "lucid::follow", EACH_FLOAT)
 
 
 @lru_cache(REMEMBERED)
@@ -107,22 +100,6 @@ def _vec_of(elements: int, itemsize: int, *strides: tuple[int, int, int]) -> int
     return vec if fits and elements % vec == 0 else 1
 
 
-def power_of_two(count: int) -> int:
-    """Return the least power of two that is no smaller than `count`."""
-    return 1 << max(count - 1, 0).bit_length()
-
-
-def real_of(x: Array) -> Any:
-    """Return the dtype that numbers of this array are worked on in."""
-    dtype = x.dtype
-    return _FLOAT if dtype.itemsize == 2 else dtype
-
-
-def address_of(x: Array | None) -> int:
-    """Return a kernel's argument for an array; 0 for none."""
-    return 0 if x is None else x.data.ptr
-
-
 def names_of(x: Array, *weights: Array | None) -> tuple[str, str] | None:
     """Return the C types of elements and weights; None without a kernel for them."""
     return _names_of(x.dtype, *[None if weight is None else weight.dtype for weight in weights])
@@ -142,13 +119,6 @@ def _names_of(dtype: Any, *weights: Any) -> tuple[str, str] | None:
 def side_by_side(weight: Array | None) -> Array | None:
     """Return weights that a kernel reads as one row."""
     return weight if weight is None or weight.flags.c_contiguous else gpu.cupy().ascontiguousarray(weight)
-
-
-@lru_cache(REMEMBERED)
-def flat_launch(count: int) -> tuple[int, int]:
-    """Return grid and block for one thread each."""
-    block = min(256, max(32, power_of_two(count)))
-    return min(-(-count // block), MAX_BLOCKS), block
 
 
 @lru_cache(REMEMBERED)
@@ -193,7 +163,7 @@ def apply(
     vec = vec_of(pixels, part)
     shape = (samples, channels, pixels // vec)
     pointers = [address_of(a) for a in (part.array, mean, variance, weight, bias, out)]
-    _channel_apply[(*names, str(vec))](*flat_launch(math.prod(shape)), *pointers, *shape, *part.strides, eps)
+    _channel_apply[(*names, str(vec))](*launch_for(math.prod(shape)), *pointers, *shape, *part.strides, eps)
 
 
 def channel_sums(
@@ -246,15 +216,15 @@ def channels_grad(
         shape = (samples, channels, pixels // vec)
         launch = _channel_backward[(*names, str(vec))]
         launch(
-            *flat_launch(math.prod(shape)), *[address_of(a) for a in arrays], *shape, *grads.strides, *values.strides,
+            *launch_for(math.prod(shape)), *[address_of(a) for a in arrays], *shape, *grads.strides, *values.strides,
             eps, float(samples * pixels), int(center),
         )  # fmt: skip
 
 
 def _forms_by_channel(x: Array, broadcast: tuple[int, ...], *stats: Array, weights: tuple[Array | None, ...]) -> Any:
     """Return the C types and the cuts of an array with statistics given for each channel; or None."""
-    names = names_of(x, *weights)
-    if names is None or not x.size or any(s.dtype != real_of(x) or not s.flags.c_contiguous for s in stats):
+    names, real = names_of(x, *weights), accumulation_dtype(x.dtype)
+    if names is None or not x.size or any(s.dtype != real or not s.flags.c_contiguous for s in stats):
         return None
     channel = 1 if len(broadcast) > 1 else 0
     return names, (channel, channel + 1)
@@ -295,7 +265,7 @@ def rescale_weight_grad(
     if known is None or grad.dtype != x.dtype:
         return NotImplemented
     names, cuts = known
-    out, unused = empty(weight_shape, real_of(x)), empty(0, real_of(x))
+    out, unused = empty(weight_shape, accumulation_dtype(x.dtype)), empty(0, accumulation_dtype(x.dtype))
     sizes, stats = sizes_of(x.shape, cuts), (mean, variance)
     channel_sums(names[0], cut(grad, cuts), cut(x, cuts), sizes, stats, out, unused, 0, 1, eps)
     return out
@@ -325,13 +295,13 @@ def follow(
     """
     running = [r for r in (running_mean, running_variance) if r is not None]
     names = {C_TYPES.get(r.dtype) for r in running}
-    if len(names) != 1 or any(not r.flags.c_contiguous or real_of(r) != mean.dtype for r in running):
+    if len(names) != 1 or any(not r.flags.c_contiguous or accumulation_dtype(r.dtype) != mean.dtype for r in running):
         return False
     name = str(names.pop())
     channels = running[0].size
-    if name not in [t for t, _, _ in TYPES] or not channels:
+    if name not in FLOATS or not channels:
         return False
     number, batches = (momentum, None) if isinstance(momentum, float) else (0.0, momentum)
     pointers = [address_of(a) for a in (running_mean, running_variance, mean, variance, batches)]
-    _follow[name](*flat_launch(channels), *pointers, mean.size // channels, channels, number, correction)
+    _follow[name](*launch_for(channels), *pointers, mean.size // channels, channels, number, correction)
     return True

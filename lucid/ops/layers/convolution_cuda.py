@@ -10,20 +10,18 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
 from lucid.base import gpu
 from lucid.base.functions import cupy_functions
-from lucid.cuda.launch.kernels import C_TYPES, FLOATS, Kernel
+from lucid.cuda.launch.kernels import C_TYPES, EACH_FLOAT, FLOATS, Kernel, address_of
 from lucid.cuda.launch.windows import LARGEST_INT, addressable, images, launch_shape, packed
 from lucid.cuda.libraries import blas, cudnn_convolution
+from lucid.ops.base.promotion import accumulation_dtype
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from lucid.base.arrays import Array
 
-__all__ = ["col2im", "forward", "im2col", "input_grad", "weight_grad"]
 
 # The columns of one block of images, in bytes: the memory that a convolution may take, and what is worth a launch.
 BLOCK = 256 << 20
@@ -31,13 +29,12 @@ BLOCK = 256 << 20
 _REDUCE_THREADS = 256
 _LARGEST_GRID_Y = 65_535
 
-_TYPED = tuple((t,) for t in FLOATS)
-im2col = Kernel("convolution", "lucid::im2col", _TYPED)
-col2im = Kernel("convolution", "lucid::col2im", _TYPED)
-_rearrange = Kernel("convolution", "lucid::rearrange", _TYPED)
-_depthwise = Kernel("convolution", "lucid::depthwise", _TYPED)
-_depthwise_input_grad = Kernel("convolution", "lucid::depthwise_input_grad", _TYPED)
-_depthwise_weight_grad = Kernel("convolution", "lucid::depthwise_weight_grad", _TYPED)
+im2col = Kernel("convolution", "lucid::im2col", EACH_FLOAT)
+col2im = Kernel("convolution", "lucid::col2im", EACH_FLOAT)
+_rearrange = Kernel("convolution", "lucid::rearrange", EACH_FLOAT)
+_depthwise = Kernel("convolution", "lucid::depthwise", EACH_FLOAT)
+_depthwise_input_grad = Kernel("convolution", "lucid::depthwise_input_grad", EACH_FLOAT)
+_depthwise_weight_grad = Kernel("convolution", "lucid::depthwise_weight_grad", EACH_FLOAT)
 
 
 class Problem(NamedTuple):
@@ -156,9 +153,8 @@ def _arrange(
     planes = math.prod(lead)
     grid, block = _over(planes, p.axes, 1)
     columns = p.axes[-1][1]
-    offset = 0 if bias is None else bias.data.ptr
     _rearrange[p.name](
-        grid, block, x.data.ptr, offset, out.data.ptr, planes, lead[1], p.area // columns, columns, *steps
+        grid, block, x.data.ptr, address_of(bias), out.data.ptr, planes, lead[1], p.area // columns, columns, *steps
     )
 
 
@@ -181,7 +177,7 @@ def forward(
     if y is NotImplemented and p.of_volumes:
         return NotImplemented
     if y is NotImplemented and p.depthwise:
-        return _depthwise_forward(p, x, weight, bias, shape)
+        return _by_planes(p, _depthwise, x, (weight.data.ptr, address_of(bias)), shape, 1)
     kernels = weight.reshape(groups, p.made // groups, -1)
     if y is NotImplemented and p.pointwise:
         y = _by_pixels(p, kernels, x).reshape(shape)
@@ -209,7 +205,7 @@ def input_grad(g: Array, weight: Array, *, size: Any, stride: Any, before: Any, 
     if dx is not NotImplemented or p.of_volumes:
         return dx
     if p.depthwise:
-        return _depthwise_backward(p, g, weight, shape)
+        return _by_planes(p, _depthwise_input_grad, g, (weight.data.ptr,), shape, 0)
     kernels = weight.reshape(groups, p.made // groups, -1).swapaxes(-1, -2)
     if p.pointwise:
         return _by_pixels(p, kernels, g).reshape(shape)
@@ -235,34 +231,24 @@ def weight_grad(g: Array, x: Array, *, kernel: Any, stride: Any, before: Any, di
     if p.depthwise and p.made <= _LARGEST_GRID_Y:
         return _depthwise_weights(p, g, x, shape)
     buffer = _buffer(p, x.dtype)
-    wide = np.dtype(np.float32) if x.dtype.itemsize == 2 else x.dtype
-    total = cupy_functions().empty((groups, p.made // groups, p.channels // groups * p.window_size), wide)
+    shape_of_total = groups, p.made // groups, p.channels // groups * p.window_size
+    total = cupy_functions().empty(shape_of_total, accumulation_dtype(x.dtype))
     for block in p.blocks(x.dtype.itemsize):
         columns = _columns(p, x[block], buffer).swapaxes(-1, -2)
         blas.matmul(_rows(p, g[block]), columns, total, beta=float(block.start > 0))
     return total.reshape(shape).astype(x.dtype, copy=False)
 
 
-def _depthwise_forward(p: Problem, x: Array, weight: Array, bias: Array | None, shape: Any) -> Array:
-    y = cupy_functions().empty(shape, x.dtype)
+def _by_planes(p: Problem, kernel: Kernel, x: Array, beside: tuple[int, ...], shape: Any, which: int) -> Array:
+    """Return the result, of `shape`, of a depthwise kernel; `beside`: the addresses that it takes after that of `x`."""
+    out = cupy_functions().empty(shape, x.dtype)
     read: Any = images(x, len(p.axes))
-    grid, block = _over(p.batch * p.made, p.axes, 1)
-    _depthwise[p.name](
-        grid, block, x.data.ptr, weight.data.ptr, 0 if bias is None else bias.data.ptr, y.data.ptr,
+    grid, block = _over(shape[0] * shape[1], p.axes, which)
+    kernel[p.name](
+        grid, block, x.data.ptr, *beside, out.data.ptr,
         p.batch, p.channels, p.made // p.channels, *read.steps, *packed(p.axes),
     )  # fmt: skip
-    return y
-
-
-def _depthwise_backward(p: Problem, g: Array, weight: Array, shape: Any) -> Array:
-    dx = cupy_functions().empty(shape, g.dtype)
-    read: Any = images(g, len(p.axes))
-    grid, block = _over(p.batch * p.channels, p.axes, 0)
-    _depthwise_input_grad[p.name](
-        grid, block, g.data.ptr, weight.data.ptr, dx.data.ptr,
-        p.batch, p.channels, p.made // p.channels, *read.steps, *packed(p.axes),
-    )  # fmt: skip
-    return dx
+    return out
 
 
 def _depthwise_weights(p: Problem, g: Array, x: Array, shape: Any) -> Array:

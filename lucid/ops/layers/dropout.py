@@ -70,15 +70,15 @@ def _scale(keep: float) -> float:
     return 1 / keep if keep else 0.0
 
 
-def _operand(name: str, input: Tensor, p: float) -> tuple[Tensor, float]:
-    """Return the input and the probability of a function named `name`; raise if one of them is wrong."""
-    p = as_number(p, "p")
+def _checked(name: str, input: Tensor, p: float, training: bool, inplace: bool) -> tuple[Tensor, float, bool, bool]:
+    """Return the arguments of a function named `name`; raise if one of them is wrong."""
+    training, inplace, p = as_bool(training, "training"), as_bool(inplace, "inplace"), as_number(p, "p")
     if not 0 <= p <= 1:
         raise ProbabilityError(f"dropout probability has to be between 0 and 1, but got {p}")
     x = tensor_operand(input)
     if not dtype_of(x.array).is_floating_point:
         raise DtypeError(f"{name}: expected a real floating-point tensor, got {dtype_of(x.array)}")
-    return x, p
+    return x, p, training, inplace
 
 
 def _dropped(x: Tensor, p: float) -> Tensor:
@@ -102,9 +102,7 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
     >>> sorted(set(lucid.nn.functional.dropout(lucid.ones(1000), p=0.5).tolist()))
     [0.0, 2.0]
     """
-    training = as_bool(training, "training")
-    inplace = as_bool(inplace, "inplace")
-    x, p = _operand("dropout", input, p)
+    x, p, training, inplace = _checked("dropout", input, p, training, inplace)
     if not training or p == 0:
         return x
     out = _dropped(x, p)
@@ -124,9 +122,7 @@ def _of_channels(name: str, x: Tensor, p: float, *, batched: bool = True) -> Ten
 
 
 def _channels_dropped(name: str, input: Tensor, p: float, training: bool, inplace: bool, dimensions: int) -> Tensor:
-    training = as_bool(training, "training")
-    inplace = as_bool(inplace, "inplace")
-    x, p = _operand(name, input, p)
+    x, p, training, inplace = _checked(name, input, p, training, inplace)
     missing = dimensions - len(x.array.shape)
     if missing not in {0, 1}:
         raise ShapeError(
@@ -201,9 +197,7 @@ def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace
     >>> bool(lucid.nn.functional.alpha_dropout(lucid.randn(10000), 0.3, training=True).mean().abs() < 0.05)
     True
     """
-    training = as_bool(training, "training")
-    inplace = as_bool(inplace, "inplace")
-    x, p = _operand("alpha_dropout", input, p)
+    x, p, training, inplace = _checked("alpha_dropout", input, p, training, inplace)
     if not training or p == 0:
         return x
     # moved by ALPHA, what is dropped is 0
@@ -221,9 +215,7 @@ def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False,
     >>> bool((out == out[:, :, :1]).all()), len(set(out.flatten().tolist()))
     (True, 2)
     """
-    training = as_bool(training, "training")
-    inplace = as_bool(inplace, "inplace")
-    x, p = _operand("feature_alpha_dropout", input, p)
+    x, p, training, inplace = _checked("feature_alpha_dropout", input, p, training, inplace)
     if not training or p == 0:
         return x
     noise = mul(_of_channels("feature_alpha_dropout", x, p), 0.0 if p == 1 else _factor(p) * (1 - p))

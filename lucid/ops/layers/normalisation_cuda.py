@@ -6,14 +6,15 @@ import math
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from lucid.cuda.launch.kernels import Kernel
+from lucid.cuda.launch.kernels import Kernel, address_of
 from lucid.cuda.launch.plans import empty, planned
+from lucid.cuda.launch.reduction import power_of_two
 from lucid.cuda.source.signature import constant
+from lucid.ops.base.promotion import accumulation_dtype
 from lucid.ops.layers.batch_normalisation_cuda import (
     BLOCKS,
     REMEMBERED,
     WEIGHTED,
-    address_of,
     apply,
     channel_sums,
     channels_grad,
@@ -21,8 +22,6 @@ from lucid.ops.layers.batch_normalisation_cuda import (
     merge_sums,
     moments,
     names_of,
-    power_of_two,
-    real_of,
     side_by_side,
     sizes_of,
     vec_of,
@@ -31,7 +30,6 @@ from lucid.ops.layers.batch_normalisation_cuda import (
 if TYPE_CHECKING:
     from lucid.base.arrays import Array
 
-__all__ = ["normalise", "normalise_grad"]
 
 MAX_LENGTH = 2**31 - 1
 # Of so many tiles of rows, one after the other, a block adds up gradients of weights: more would round more.
@@ -155,7 +153,7 @@ def _rows_grad(
     elif columns or wanted:
         tiles = -(-rows // block[1])
         blocks = min(tiles, max(BLOCKS, -(-tiles // TILES_AT_ONCE))) if columns else tiles
-        parts = empty((2, blocks, length) if columns else 0, real_of(x))
+        parts = empty((2, blocks, length) if columns else 0, accumulation_dtype(x.dtype))
         sums = _two(parts, to_weight, to_bias, blocks * length)
         shared = block[0] * block[1] * vec * parts.dtype.itemsize if columns else 0
         launch = _rows_backward[(*names, str(vec), "true" if columns else "false")]
@@ -186,12 +184,8 @@ def normalise(
         return NotImplemented
     if problem.by_channel and not center:
         return NotImplemented
-    real = real_of(x)
-    out, mean, variance = (
-        empty(x.shape, x.dtype),
-        empty(problem.statistics, real),
-        empty(problem.statistics, real),
-    )
+    real = accumulation_dtype(x.dtype)
+    out, mean, variance = empty(x.shape, x.dtype), empty(problem.statistics, real), empty(problem.statistics, real)
     weight, bias = side_by_side(weight), side_by_side(bias)
     if problem.by_channel:
         part = cut(x, problem.cuts)
@@ -217,8 +211,8 @@ def normalise_grad(
         return NotImplemented
     outs = (
         empty(x.shape if wants[0] else 0, x.dtype),
-        empty(broadcast if wants[1] else 0, real_of(x)),
-        empty(broadcast if wants[2] else 0, real_of(x)),
+        empty(broadcast if wants[1] else 0, accumulation_dtype(x.dtype)),
+        empty(broadcast if wants[2] else 0, accumulation_dtype(x.dtype)),
     )
     weight, stats = side_by_side(weight), (mean, variance)
     if problem.by_channel:

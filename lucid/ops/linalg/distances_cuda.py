@@ -7,18 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.autograd.recording.namespace import CUDA
 from lucid.base import gpu
-from lucid.cuda.launch.kernels import C_TYPES, FLOATS, Kernel
+from lucid.cuda.launch.kernels import C_TYPES, EACH_FLOAT, Kernel
 from lucid.cuda.launch.plans import empty
 from lucid.cuda.source.signature import constant
 
 if TYPE_CHECKING:
     from lucid.base.arrays import Array
 
-__all__ = ["cdist", "cdist_a", "cdist_b"]
 
-_ONE_TYPE = tuple((name,) for name in FLOATS)
-_DISTANCES = Kernel("distances", "lucid::distances", _ONE_TYPE)
-_GRAD = Kernel("distances", "lucid::distances_grad", _ONE_TYPE)
+_DISTANCES = Kernel("distances", "lucid::distances", EACH_FLOAT)
+_GRAD = Kernel("distances", "lucid::distances_grad", EACH_FLOAT)
 # The orders that need no powers, by the kernels' numbers.
 _ORDERS = {0.0: 0, 1.0: 1, 2.0: 2, math.inf: 3}
 _POWER = 4

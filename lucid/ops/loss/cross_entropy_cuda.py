@@ -7,25 +7,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lucid.cuda.launch.kernels import C_TYPES, FLOATS, VECTOR_BYTES, Kernel
+from lucid.cuda.launch.indexing import REMEMBERED, launch_for
+from lucid.cuda.launch.kernels import C_TYPES, EACH_FLOAT, FLOATS, VECTOR_BYTES, Kernel, address_of
 from lucid.cuda.launch.plans import empty, planned
-from lucid.cuda.launch.reduction import BLOCK, power_of_two, rows_shape, sum_over
+from lucid.cuda.launch.reduction import block_of, rows_shape, sum_over
+from lucid.ops.base.promotion import accumulation_dtype
 
 if TYPE_CHECKING:
     from lucid.base.arrays import Array
 
-__all__ = ["cross_entropy", "cross_entropy_grad", "nll_loss", "nll_loss_grad"]
 
-# Plans that are remembered, by shapes and strides.
-REMEMBERED = 1024
-_FLOAT, _DOUBLE, _CLASS = np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.int64)
-_ONE_TYPE = tuple((name,) for name in FLOATS)
+_CLASS = np.dtype(np.int64)
 
-_CROSS_ENTROPY = Kernel("cross_entropy", "lucid::cross_entropy", _ONE_TYPE)
-_CROSS_ENTROPY_GRAD = Kernel("cross_entropy", "lucid::cross_entropy_grad", _ONE_TYPE)
-_NLL = Kernel("cross_entropy", "lucid::nll_rows", _ONE_TYPE)
-_NLL_GRAD = Kernel("cross_entropy", "lucid::nll_grad", _ONE_TYPE)
-_TOTAL = Kernel("cross_entropy", "lucid::loss_total", _ONE_TYPE)
+_CROSS_ENTROPY = Kernel("cross_entropy", "lucid::cross_entropy", EACH_FLOAT)
+_CROSS_ENTROPY_GRAD = Kernel("cross_entropy", "lucid::cross_entropy_grad", EACH_FLOAT)
+_NLL = Kernel("cross_entropy", "lucid::nll_rows", EACH_FLOAT)
+_NLL_GRAD = Kernel("cross_entropy", "lucid::nll_grad", EACH_FLOAT)
+_TOTAL = Kernel("cross_entropy", "lucid::loss_total", EACH_FLOAT)
 
 
 def _classes_known(x: Array, target: Array, weight: Array | None) -> bool:
@@ -36,14 +34,6 @@ def _classes_known(x: Array, target: Array, weight: Array | None) -> bool:
         and target.flags.c_contiguous
         and (weight is None or (weight.dtype == x.dtype and weight.flags.c_contiguous))
     )
-
-
-def _work(dtype: Any) -> Any:
-    return _DOUBLE if dtype.itemsize == 8 else _FLOAT
-
-
-def _address(x: Array | None) -> int:
-    return 0 if x is None else x.data.ptr
 
 
 def _rows_of(x: Array, *beside: Array) -> tuple[tuple[int, ...], int, Any]:
@@ -68,7 +58,7 @@ def _rows_in(
 
 def _summed(name: str, losses: Array, weights: Array, loss: Array, total: Array, reduction: str) -> None:
     rows = len(weights)
-    block = max(32, min(BLOCK, power_of_two(-(-rows // 4))))
+    block = block_of(-(-rows // 4))
     final = reduction == "none"
     _TOTAL[name](
         1, block, losses.data.ptr, weights.data.ptr, loss.data.ptr, total.data.ptr, rows, final, reduction == "mean"
@@ -82,14 +72,14 @@ def cross_entropy(
     """Return the loss of logits (N, C) and classes (N), each row's peak and mass, and the sum of the weights."""
     if not _classes_known(x, target, weight) or not len(x):
         return NotImplemented
-    name, work = C_TYPES[x.dtype], _work(x.dtype)
+    name, work = C_TYPES[x.dtype], accumulation_dtype(x.dtype)
     sizes, vectors, (grid, block) = _rows_of(x)
     rows = sizes[0]
     final = reduction == "none"
     losses, loss = empty(rows, x.dtype if final else work), empty((), x.dtype)
     peak, mass, weights, total = empty(rows, work), empty(rows, work), empty(rows, work), empty((), work)
     _CROSS_ENTROPY[name](
-        grid, block, x.data.ptr, target.data.ptr, _address(weight), peak.data.ptr, mass.data.ptr, losses.data.ptr,
+        grid, block, x.data.ptr, target.data.ptr, address_of(weight), peak.data.ptr, mass.data.ptr, losses.data.ptr,
         weights.data.ptr, *sizes, vectors, final, ignore_index, label_smoothing,
     )  # fmt: skip
     _summed(name, losses, weights, loss, total, reduction)
@@ -106,14 +96,14 @@ def cross_entropy_grad(
         return NotImplemented
     weights: Any = None
     if weight is not None and label_smoothing:
-        weights = sum_over(weight, (0,), False, _work(x.dtype))
+        weights = sum_over(weight, (0,), False, accumulation_dtype(x.dtype))
     out = empty(x.shape, x.dtype)
     if not out.size:
         return out
     sizes, vectors, (grid, block) = _rows_of(x, out)
     _CROSS_ENTROPY_GRAD[C_TYPES[x.dtype]](
-        grid, block, *_upstream(grad), x.data.ptr, target.data.ptr, _address(weight), peak.data.ptr, mass.data.ptr,
-        total.data.ptr, _address(weights), out.data.ptr, *sizes, vectors, reduction == "mean", ignore_index,
+        grid, block, *_upstream(grad), x.data.ptr, target.data.ptr, address_of(weight), peak.data.ptr, mass.data.ptr,
+        total.data.ptr, address_of(weights), out.data.ptr, *sizes, vectors, reduction == "mean", ignore_index,
         label_smoothing,
     )  # fmt: skip
     return out
@@ -131,15 +121,14 @@ def nll_loss(x: Array, target: Array, weight: Array | None, *, ignore_index: int
     """Return the loss of log-probabilities (N, C) and classes (N), and the sum of the weights of the rows."""
     if not _classes_known(x, target, weight):
         return NotImplemented
-    name, work = C_TYPES[x.dtype], _work(x.dtype)
+    name, work = C_TYPES[x.dtype], accumulation_dtype(x.dtype)
     (rows, *sizes), _, _ = _rows_of(x)
     final = reduction == "none"
     losses, loss = empty(rows, x.dtype if final else work), empty((), x.dtype)
     weights, total = empty(rows, work), empty((), work)
     if rows:
-        block = max(32, min(BLOCK, power_of_two(rows)))
         _NLL[name](
-            -(-rows // block), block, x.data.ptr, target.data.ptr, _address(weight), losses.data.ptr, weights.data.ptr,
+            *launch_for(rows), x.data.ptr, target.data.ptr, address_of(weight), losses.data.ptr, weights.data.ptr,
             rows, *sizes, final, ignore_index,
         )  # fmt: skip
     _summed(name, losses, weights, loss, total, reduction)
@@ -156,9 +145,8 @@ def nll_loss_grad(
     out = empty((len(target), classes), grad.dtype)
     if out.size:
         address, step, _ = _upstream(grad)
-        block = max(32, min(BLOCK, power_of_two(out.size)))
         _NLL_GRAD[C_TYPES[grad.dtype]](
-            -(-out.size // block), block, address, step, target.data.ptr, _address(weight), total.data.ptr,
+            *launch_for(out.size), address, step, target.data.ptr, address_of(weight), total.data.ptr,
             out.data.ptr, len(target), classes, reduction == "mean", ignore_index,
         )  # fmt: skip
     return out

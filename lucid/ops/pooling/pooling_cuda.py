@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from lucid.cuda.launch.kernels import C_TYPES, FLOATS, Kernel
+from lucid.cuda.launch.kernels import C_TYPES, EACH_FLOAT, FLOATS, Kernel
 from lucid.cuda.launch.plans import empty, planned
 from lucid.cuda.launch.windows import LARGEST_INT, addressable, images, launch_shape, packed
 
 if TYPE_CHECKING:
     from lucid.base.arrays import Array
 
-__all__ = ["avg_pool", "avg_pool_grad", "max_pool", "max_pool_grad", "max_pool_select", "part_means"]
 
 # The integers that number the positions in a window, and windows of more positions than this are shared by a warp.
 _NUMBERS = ("unsigned char", "unsigned short")
@@ -25,8 +24,8 @@ _max_pool = Kernel("pooling", "lucid::max_pool", _TYPED)
 _max_pool_grad = Kernel("pooling", "lucid::max_pool_grad", _TYPED)
 _max_pool_select = Kernel("pooling", "lucid::max_pool_select", _TYPED)
 _avg_pool = Kernel("pooling", "lucid::avg_pool", tuple((t, n) for t in FLOATS for n in ("1", "32")))
-_avg_pool_grad = Kernel("pooling", "lucid::avg_pool_grad", tuple((t,) for t in FLOATS))
-_part_means = Kernel("pooling", "lucid::part_means", tuple((t,) for t in FLOATS))
+_avg_pool_grad = Kernel("pooling", "lucid::avg_pool_grad", EACH_FLOAT)
+_part_means = Kernel("pooling", "lucid::part_means", EACH_FLOAT)
 
 
 class Work(NamedTuple):

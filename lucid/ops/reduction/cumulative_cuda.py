@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from lucid.base.functions import cupy_functions
-from lucid.cuda.launch.kernels import C_TYPES, FLOATS, Kernel
+from lucid.cuda.launch.indexing import launch_for
+from lucid.cuda.launch.kernels import C_TYPES, EACH_FLOAT, FLOATS, Kernel
 from lucid.cuda.launch.reduction import (
-    BLOCK,
     FULL,
+    block_of,
     dtype_code,
     merged_axes,
     packed_axes,
-    power_of_two,
     steps_of,
     too_many,
     total_bytes,
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from lucid.base.arrays import Array
 
-__all__ = ["PRODUCT", "RECURRENCE", "SUM", "Scan", "shift"]
 
 # Elements that one thread goes through by itself, and lines that fill a device with one thread each.
 SHORT = 32
@@ -101,10 +100,9 @@ class Scan:
             *of_x.kept, *of_factor.kept, lines, length, of_x.step, of_factor.step, step, first, inner, code
         )  # fmt: skip
         if length <= SHORT or (inner >= SHORT and lines >= MANY_LINES):
-            block = max(32, min(BLOCK, power_of_two(lines)))
-            self.lines[instance](-(-lines // block), block, of_x.address, of_factor.address, out.data.ptr, *numbers)
+            self.lines[instance](*launch_for(lines), of_x.address, of_factor.address, out.data.ptr, *numbers)
             return out
-        block = max(32, min(BLOCK, power_of_two(length)))
+        block = block_of(length)
         chunks = max(1, min(FULL // lines, length // (8 * block), block)) if lines < FULL // 2 else 1
         totals = 0
         if chunks > 1:
@@ -125,7 +123,7 @@ SUM = Scan("CumulativeSum", total_bytes, C_TYPES.values())
 PRODUCT = Scan("CumulativeProduct", _running_bytes, C_TYPES.values())
 RECURRENCE = Scan("Recurrence", lambda dtype: 2 * total_bytes(dtype), FLOATS)
 
-_SHIFT = Kernel("cumulative", "lucid::shift", tuple((name,) for name in FLOATS))
+_SHIFT = Kernel("cumulative", "lucid::shift", EACH_FLOAT)
 
 
 def shift(x: Array, dim: int, by: int, fill: float) -> Any:
@@ -137,9 +135,8 @@ def shift(x: Array, dim: int, by: int, fill: float) -> Any:
     out = cupy_functions().empty(x.shape, x.dtype)
     if out.size:
         length, inner = x.shape[dim], math.prod(x.shape[dim + 1 :])
-        block = max(32, min(BLOCK, power_of_two(out.size)))
         _SHIFT[name](
-            -(-out.size // block), block, lines.address, out.data.ptr,
+            *launch_for(out.size), lines.address, out.data.ptr,
             *lines.kept, out.size // length, length, lines.step, inner, by, fill,
         )  # fmt: skip
     return out

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.base.functions import cupy_functions
-from lucid.cuda.launch.kernels import C_TYPES, FLOATS, Kernel
+from lucid.cuda.launch.indexing import launch_for
+from lucid.cuda.launch.kernels import C_TYPES, EACH_FLOAT, FLOATS, Kernel
 from lucid.cuda.launch.reduction import (
-    BLOCK,
     Reduction,
     merged_axes,
     packed_axes,
-    power_of_two,
     steps_of,
     too_many,
     total_bytes,
@@ -23,14 +22,6 @@ from lucid.cuda.launch.reduction import (
 if TYPE_CHECKING:
     from lucid.base.arrays import Array
 
-__all__ = [
-    "INDEX_OF_LARGEST",
-    "INDEX_OF_SMALLEST",
-    "SHARE_OF_LARGEST",
-    "SHARE_OF_SMALLEST",
-    "element_at",
-    "element_at_grad",
-]
 
 INDEX_OF_LARGEST = Reduction("extremes", "PlaceOfLargest", lambda _: 16, C_TYPES.values(), ordered=True)
 INDEX_OF_SMALLEST = Reduction("extremes", "PlaceOfSmallest", lambda _: 16, C_TYPES.values(), ordered=True)
@@ -38,11 +29,7 @@ SHARE_OF_LARGEST = Reduction("extremes", "ShareOfLargest", lambda dtype: 2 * tot
 SHARE_OF_SMALLEST = Reduction("extremes", "ShareOfSmallest", lambda dtype: 2 * total_bytes(dtype))
 
 _ELEMENT_AT = Kernel("extremes", "lucid::element_at", tuple((name,) for name in C_TYPES.values()))
-_ELEMENT_AT_GRAD = Kernel("extremes", "lucid::element_at_grad", tuple((name,) for name in FLOATS))
-
-
-def _block(count: int) -> int:
-    return max(32, min(BLOCK, power_of_two(count)))
+_ELEMENT_AT_GRAD = Kernel("extremes", "lucid::element_at_grad", EACH_FLOAT)
 
 
 def element_at(x: Array, index: Array, dim: int) -> Any:
@@ -53,9 +40,8 @@ def element_at(x: Array, index: Array, dim: int) -> Any:
         return NotImplemented
     out = cupy_functions().empty(index.shape, x.dtype)
     if out.size:
-        block = _block(out.size)
         _ELEMENT_AT[name](
-            -(-out.size // block), block, x.data.ptr, index.data.ptr, out.data.ptr,
+            *launch_for(out.size), x.data.ptr, index.data.ptr, out.data.ptr,
             *packed_axes(kept), out.size, x.shape[dim], x.strides[dim] // x.dtype.itemsize,
         )  # fmt: skip
     return out
@@ -73,9 +59,8 @@ def element_at_grad(grad: Array, index: Array, dim: int, *, keepdim: bool, size:
     behind = grad.shape[dim + 1 :] if keepdim else grad.shape[dim:]
     out = cupy_functions().empty((*before, size, *behind), grad.dtype)
     if out.size:
-        block = _block(out.size)
         _ELEMENT_AT_GRAD[name](
-            -(-out.size // block), block, grad.data.ptr, index.data.ptr, out.data.ptr,
+            *launch_for(out.size), grad.data.ptr, index.data.ptr, out.data.ptr,
             *packed_axes(kept), math.prod(before), size, math.prod(behind),
         )  # fmt: skip
     return out

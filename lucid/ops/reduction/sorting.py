@@ -101,9 +101,7 @@ def _topk(xp: ModuleType, x: Array, *, k: int, dim: int, largest: bool) -> tuple
     return xp.take_along_axis(x, order, dim), order
 
 
-@_topk.vjp
-def _topk_vjp(m: Namespace, grad: list[Array | None], indices: Array, x_shape: Ints, dim: int) -> Any:
-    return gradient_of_chosen(m, grad[0], indices, x_shape, dim)
+_topk.vjp(_sort_vjp)
 
 
 def check_real(input: Tensor, name: str) -> None:

@@ -14,8 +14,6 @@ from lucid.ops.layers.convolution_cuda import col2im, im2col
 if TYPE_CHECKING:
     from lucid.base.arrays import Array
 
-__all__ = ["columns_of", "sum_of_columns"]
-
 
 def _launch(dtype: Any, lead: tuple[int, ...], axes: Any, over: str) -> Any:
     """Return the dtype in C, how many planes there are, grid and block; None without a kernel."""

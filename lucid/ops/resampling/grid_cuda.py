@@ -5,18 +5,16 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from lucid.base import gpu
 from lucid.base.functions import cupy_functions
 from lucid.cuda.launch.kernels import C_TYPES, FLOATS, Kernel
 from lucid.cuda.launch.windows import LARGEST_INT
 from lucid.cuda.source.signature import constant
+from lucid.ops.base.promotion import accumulation_dtype
 
 if TYPE_CHECKING:
     from lucid.base.arrays import Array
 
-__all__ = ["grid_drift", "grid_sampled", "grid_spread"]
 
 _MODES = {mode: f"lucid::{mode.upper()}" for mode in ("bilinear", "nearest", "bicubic")}
 _TYPED = tuple((t, mode) for t in FLOATS for mode in _MODES.values())
@@ -65,7 +63,7 @@ def grid_spread(g: Array, grid: Array, *, size: Any, how: Any, orders: Any) -> A
         return NotImplemented
     instance, launch, rest = work
     g, grid = map(gpu.cupy().ascontiguousarray, (g, grid))
-    out = cupy_functions().zeros((*g.shape[:2], *size), np.dtype(np.float32) if g.dtype.itemsize == 2 else g.dtype)
+    out = cupy_functions().zeros((*g.shape[:2], *size), accumulation_dtype(g.dtype))
     _spread[instance](*launch, g.data.ptr, grid.data.ptr, out.data.ptr, *rest)
     return out.astype(g.dtype, copy=False)
 

@@ -14,7 +14,6 @@ from lucid.cuda.source.signature import constant
 if TYPE_CHECKING:
     from lucid.base.arrays import Array
 
-__all__ = ["interpolated", "interpolated_grad"]
 
 # How the kernels call what elements of the result are made of, and which filter that is.
 _KINDS = {

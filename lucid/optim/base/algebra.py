@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     Chain: TypeAlias = Callable[..., None]
 
-__all__ = ["HOST", "Step", "descent", "moved", "scaled", "source_of", "state_forms"]
-
 
 class _Host:
     """The namespace of `numbers` on the host: functions of floats by the names of a `Tracer`."""

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from lucid.tensor import Tensor
 
-__all__ = ["Entries", "State", "as_state", "note_replaced"]
-
 
 def note_replaced(value: object) -> None:
     """Tell graphs that an optimizer no longer has the tensors of this value: a tensor, or dicts of them."""

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     # makes an array without values of a shape and dtype
     Memory = Callable[[tuple[int, ...], np.dtype[Any]], np.ndarray[Any, Any]]
 
-__all__ = ["default_collate", "default_convert"]
-
 
 def default_collate(batch: Sequence[Any]) -> Any:
     """Return a batch of samples, stacked along a new first dimension.

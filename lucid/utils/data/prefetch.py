@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from lucid.base.device import Device, device
     from lucid.tensor import Tensor
 
-__all__ = ["prefetch"]
-
 
 @checked
 def prefetch(

@@ -19,7 +19,6 @@ from lucid.ops.creation import generators
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__all__ = ["sample_seed"]
 
 T = TypeVar("T")
 

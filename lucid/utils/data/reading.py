@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from lucid.utils.data.collate import Memory
 
-__all__ = ["WorkerInfo", "get_worker_info"]
-
 
 class WorkerInfo(NamedTuple):
     """The identity of a worker, for a dataset that divides itself among them.

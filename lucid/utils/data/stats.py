@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["LoaderStats"]
-
 
 class LoaderStats:
     """The times of one pass over a `DataLoader`, in seconds, as returned by `DataLoader.stats`.

@@ -533,7 +533,7 @@ def test_plans_are_bounded(rng, monkeypatch):
 @pytest.mark.parametrize("tf32", [False, True])
 def test_a_switch_is_part_of_the_form(tf32, monkeypatch, rng):
     """Products are planned by `allow_tf32`, too: setting it takes effect on shapes that are known."""
-    cublas, seen = blas._cublas(), []
+    cublas, seen = blas.cublas_library(), []
     multiply = cublas.gemmStridedBatchedEx
     monkeypatch.setattr(
         cublas, "gemmStridedBatchedEx", lambda *arguments: (seen.append(arguments[-2]), multiply(*arguments))[1]

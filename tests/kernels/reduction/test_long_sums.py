@@ -7,7 +7,6 @@ import pytest
 
 from lucid.cuda.launch import reduction
 from lucid.ops.layers import batch_normalisation_cuda, normalisation_cuda
-from lucid.ops.loss import cross_entropy_cuda
 from lucid.ops.reduction import cumulative_cuda
 from tests.stress.rounding import ROWS, errors_of
 
@@ -20,8 +19,7 @@ MANY, MORE = 8221, 12347
 @pytest.fixture(autouse=True)
 def small_device(monkeypatch):
     """Launch few threads, so that each has as many terms as on a large device of arrays that fill its memory."""
-    for module in (reduction, cumulative_cuda, cross_entropy_cuda):
-        monkeypatch.setattr(module, "BLOCK", 32)
+    monkeypatch.setattr(reduction, "BLOCK", 32)
     for module in (reduction, cumulative_cuda):
         monkeypatch.setattr(module, "FULL", 1)
     monkeypatch.setattr(reduction, "FEW", 1)

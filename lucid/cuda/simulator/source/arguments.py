@@ -21,7 +21,6 @@ from lucid.errors import KernelError, warn
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = ["compare", "compare_arguments"]
 
 # By the codes of runtime.h; l is a long long.
 _DTYPES = {code: np.dtype(code) for code in "?bBhHiIqQfd"} | {"l": np.dtype(np.int64), "L": np.dtype(np.uint64)}

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-__all__ = ["Symbol", "Symbols", "marked", "symbols"]
 
 # Of a variable: offset in its library, size, name.
 Symbol = tuple[int, int, bytes]

@@ -19,7 +19,6 @@ from lucid.cuda.simulator.compilation import FOLDER
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["TESTED", "compiles"]
 
 # Sources of kernels/, which tests/kernels/test_nvrtc.py compiles for three architectures: not once more by each device.
 TESTED: set[str] = set()

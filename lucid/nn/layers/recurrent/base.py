@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from lucid.arguments import unfit
 from lucid.autograd.modes.casting import lower_in_autocast
 from lucid.errors import SettingError, ShapeError, warn
-from lucid.nn import init
 from lucid.nn.layers.declared import declared
+from lucid.nn.layers.layer import draw_within
 from lucid.nn.layers.recurrent.steps import GATES, STEPS, sequence
 from lucid.nn.module.module import Module
 from lucid.nn.module.parameters import empty_parameter
@@ -87,9 +86,7 @@ class RNNBase(Module):
 
     def reset_parameters(self) -> None:
         """Draw the parameters anew."""
-        bound = 1 / math.sqrt(self.hidden_size)
-        for parameter in self.parameters():
-            init.uniform_(parameter, -bound, bound)
+        draw_within(self, self.hidden_size)
 
     @property
     def all_weights(self) -> list[list[Parameter]]:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any, cast
 
 from lucid.arguments import unfit
 from lucid.autograd.modes.casting import lower_in_autocast
 from lucid.errors import ShapeError
-from lucid.nn import init
-from lucid.nn.layers.layer import Layer
+from lucid.nn.layers.layer import Layer, draw_within
 from lucid.nn.layers.recurrent.steps import STEPS
 from lucid.nn.module.parameters import empty_parameter
 from lucid.ops.base.promotion import only_tensors
@@ -65,9 +63,7 @@ class RNNCellBase(Layer):
 
     def reset_parameters(self) -> None:
         """Draw the parameters anew."""
-        bound = 1 / math.sqrt(self.hidden_size)
-        for parameter in self.parameters():
-            init.uniform_(parameter, -bound, bound)
+        draw_within(self, self.hidden_size)
 
     def step(self, mode: str, input: Tensor, hx: tuple[Any, ...] | None) -> State:
         """Return the state after a step of this mode, from `hx` or from zeros."""

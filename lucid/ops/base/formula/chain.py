@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from lucid.base.arrays import Array
     from lucid.ops.base.formula.trace import Node, Traced
 
-__all__ = ["chain", "chain_in_place", "conditions"]
-
 
 def _expm1_below(xp: ModuleType, out: Array, x: Array, spare: Array) -> None:
     """Write ``exp(x) - 1`` of numbers up to 0 to `out`; it may be `x`."""

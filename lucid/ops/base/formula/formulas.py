@@ -22,8 +22,6 @@ if TYPE_CHECKING:
         | Callable[..., Any]
     )
 
-__all__ = ["Formula", "Function", "module_of", "settings_of"]
-
 
 def module_of(function: Callable[..., Any]) -> str:
     """Return the name of the file that is made of a module: ``elementwise_power`` of lucid.ops.elementwise.power."""

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from lucid.ops.base.formula.trace import Node, Traced
 
-__all__ = ["expressions", "functor"]
 
 _CALL = re.compile(r"\w+\(.*\)")
 _OPERATOR = re.compile(r"[^\w(){}, ]")

@@ -16,19 +16,6 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 
-__all__ = [
-    "FORMULAS",
-    "OPERATIONS",
-    "Node",
-    "Operation",
-    "Symbol",
-    "Traced",
-    "Tracer",
-    "behind_operands",
-    "text",
-    "trace",
-]
-
 
 class Operation(NamedTuple):
     """An elementwise primitive in both languages.
