@@ -129,3 +129,12 @@ def test_one_element_for_an_event(looks):
     assert third.item() == pytest.approx(stats.dirichlet([2, 2, 2]).logpdf([1 / 3] * 3), rel=1e-12)
     with pytest.raises(ShapeError, match=r"expected values whose last dimensions are \(1,\), got shape \(3,\)"):
         d.Independent(d.Normal(of([0.0]), 1.0), 1, looks)._validate_sample(of([0.0, 1.0, 2.0]))
+
+
+@pytest.mark.parametrize("dtype", [lucid.float32, lucid.float64])
+def test_slopes_by_small_rates_beside_a_value_out_of_the_support(dtype):
+    """The value that stands for one out of the support has a finite density for every rate."""
+    for rate in (1e-3, 1e-6, 1e3):
+        a = of(rate, dtype).requires_grad_()
+        d.Pareto(of(1.0, dtype), a, validate_args=False).log_prob(of([0.5, 3.0], dtype)).sum().backward()
+        assert a.grad.item() == pytest.approx(1 / rate - math.log(3), rel=1e-5)

@@ -170,3 +170,13 @@ def test_modes_of_qr():
         linalg.qr(leaf, pivoting=True)
     with pytest.raises(NotDifferentiableError, match=r"mode='complete' has no derivative"):
         linalg.qr(leaf)[0].sum().backward()
+
+
+def test_the_cutoff_of_single_precision():
+    """Singular values below the precision of the dtype count as zero, as in SciPy."""
+    for dtype in (np.float32, np.float64):
+        a, b = np.diag([1.0, 0.5, 3e-8]).astype(dtype), np.ones(3, dtype)
+        x, _, rank, _ = linalg.lstsq(lucid.tensor(a, requires_grad=True), b)
+        expected = scipy.linalg.lstsq(a, b)
+        assert int(rank) == expected[2] == (2 if dtype == np.float32 else 3)
+        np.testing.assert_allclose(x.detach().numpy(), expected[0], rtol=1e-5)

@@ -146,7 +146,7 @@ def test_given_expressions(rng):
         first.sum().backward()
 
 
-MACROS = "#define ORDER 3\n#define XX (x * \\\n x)\n#  define H exp(XX)\n#define HALF (ORDER / 2.0)"
+MACROS = "#define ORDER 3\n#define XX \\\n (x * x)\n#  define H exp(XX)\n#define HALF (ORDER / 2.0)"
 
 
 @pytest.mark.parametrize("name", ["XX", "H"])

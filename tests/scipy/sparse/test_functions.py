@@ -143,3 +143,14 @@ def test_missing_arguments():
 def test_the_triangle_of_a_dense_matrix():
     """It keeps its dtype."""
     assert sparse.tril(np.eye(2, dtype=np.float32)).dtype == np.float32
+
+
+@pytest.mark.cpu("SciPy's own matrices")
+def test_a_result_that_is_the_argument_is_a_copy():
+    """A write into it leaves SciPy's matrix as it is."""
+    matrix = scipy.sparse.csr_matrix(np.diag([1.0, 2.0]))
+    for name in ("permute_dims", "tril", "triu"):
+        function = getattr(sparse, name)
+        made = function(matrix, (0, 1)) if name == "permute_dims" else function(matrix)
+        made.data[...] = 5.0
+        assert matrix.data.tolist() == [1, 2]

@@ -400,3 +400,25 @@ def test_a_copy_of_a_shape_in_any_order(rng):
                                 lnp.reshape(x, shape, order, copy=False)
                     else:
                         assert shares_memory(lnp.reshape(x, shape, order, copy=copy), x)
+
+
+@pytest.mark.cpu("with NumPy's own")
+@pytest.mark.filterwarnings("ignore")
+def test_one_observation():
+    """`cov` of columns of one row is NumPy's, NaN, and another row beside is refused."""
+    row = np.array([[1.0, 2.0, 4.0]])
+    x = lnp.asarray(lucid.tensor(row, requires_grad=True))
+    np.testing.assert_array_equal(lnp.cov(x, rowvar=False).detach().numpy(), np.cov(row, rowvar=False))
+    for module, first in ((np, row), (lnp, x)):
+        with pytest.raises(ValueError, match=r"."):
+            module.cov(first, row, rowvar=False)
+
+
+@pytest.mark.cpu("with NumPy's own")
+def test_orders_of_what_is_contiguous_both_ways():
+    """A vector under another shape has its elements by rows in the order "A", as in NumPy."""
+    values = np.arange(6.0)
+    x = lnp.asarray(lucid.tensor(values, requires_grad=True)) * 1
+    for order in "AC":
+        np.testing.assert_array_equal(lnp.reshape(x, (2, 3), order=order).detach().numpy(), values.reshape(2, 3))
+        np.testing.assert_array_equal(lnp.ravel(x, order).detach().numpy(), values)

@@ -220,3 +220,19 @@ def test_results_that_are_not_used(name):
     wanted = wanted or [ufuncs.airy(0.0)[1], 0.0, ufuncs.airy(0.0)[3], 0.0]
     for place, slope in enumerate(wanted):
         assert lucid.autograd.grad(SPECIAL[name](x)[place], x)[0].item() == pytest.approx(slope)
+
+
+@pytest.mark.parametrize("a", [20.0, 33.0, 60.0, 200.0])
+def test_densities_of_large_parameters(a):
+    """The slope of `gammainc` and `betainc` by their argument is the density, to eleven digits."""
+    special = pytest.importorskip("scipy.special")
+    for share in (0.8, 1.0, 1.3):
+        x = lucid.tensor(a * share, dtype=lucid.float64, requires_grad=True)
+        special.gammainc(a, x).backward()
+        density = math.exp((a - 1) * math.log(a * share) - a * share - math.lgamma(a))
+        assert x.grad.item() == pytest.approx(density, rel=1e-11)
+        p = lucid.tensor(share / 2, dtype=lucid.float64, requires_grad=True)
+        special.betainc(a, a + 1, p).backward()
+        ways = math.lgamma(2 * a + 1) - math.lgamma(a) - math.lgamma(a + 1)
+        density = math.exp((a - 1) * math.log(share / 2) + a * math.log1p(-share / 2) + ways)
+        assert p.grad.item() == pytest.approx(density, rel=1e-11)

@@ -5,7 +5,7 @@ import pytest
 
 import lucid.numpy as lnp
 from lucid.errors import NotDifferentiableError
-from lucid.numpy.autograd import grad, jacobian
+from lucid.numpy.autograd import grad, jacobian, make_vjp
 from lucid.numpy.autograd.misc.fixed_points import fixed_point
 from tests.numpy.autograd.calls import equal, on_host
 
@@ -62,3 +62,14 @@ def test_a_parameter_from_outside_is_refused():
     with pytest.raises(NotDifferentiableError, match="fixed_point: the result depends on a tensor that requires grad"):
         grad(outside)(2.0)
     equal(grad(lambda b: fixed_point(lambda p: step(*p), (b, b), 0.0, distance, 1e-13))(2.0), 8.0)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("other", [np.inf, np.nan])
+def test_gradients_that_are_not_finite_stay_with_their_elements(other):
+    """Of points that do not depend on each other, each has the gradient by its own parameter."""
+    newton = lambda a: lambda x: 0.5 * (x + a / x)
+    pullback, _ = make_vjp(lambda a: fixed_point(newton, a, lnp.ones(2), distance, 1e-13))(lnp.array([2.0, 9.0]))
+    made = on_host(pullback(lnp.array([other, 1.0])))
+    assert not np.isfinite(made[0])
+    assert made[1] == pytest.approx(1 / 6)
