@@ -12,7 +12,7 @@ from lucid.autograd import gradcheck
 from lucid.distributions.implicit import _log_gamma_slope, log_gamma
 from tests.device import DEVICE
 
-MANY = 20_000
+MANY = 20_000 if DEVICE == "cpu" else 2_000
 
 
 def of(value, dtype=lucid.float64, **settings):
@@ -78,7 +78,7 @@ def test_gradients_of_draws_with_logarithms():
     logs = d.FisherSnedecor(df1, df2).rsample((MANY,)).log()
     slopes = lucid.autograd.grad(logs.mean(), (df1, df2))
     for slope, df, sign in zip(slopes, (3.0, 9.0), (1, -1), strict=True):
-        assert slope.item() == pytest.approx(sign * (special.polygamma(1, df / 2) / 2 - 1 / df), rel=0.05)
+        assert slope.item() == pytest.approx(sign * (special.polygamma(1, df / 2) / 2 - 1 / df), rel=7 / MANY**0.5)
     at = log_gamma(of([1e-3, 0.5, 3.0])).detach()
     assert gradcheck(
         lambda a, z: _log_gamma_slope(a, z), (of([1e-2, 0.5, 3.0], requires_grad=True), at.requires_grad_())
