@@ -60,7 +60,8 @@ def _shuffling(kind: Any) -> Any:
             return
         # NumPy would exchange rows in place, of which each is a view, and lose some
         into: Any = x
-        order: Any = np.arange(into.array.shape[axis])
+        size: int = into.array.shape[axis]
+        order = np.arange(size)
         kind.shuffle(self, order)
         into[...] = called("take", np.take, (into, order, axis), {})
 
