@@ -82,11 +82,13 @@ NUMPYS = np.ndarray, np.generic
 class _Registered:
     """The class that ops return, and its constructor; `lucid.tensor` registers its own once it exists.
 
-    `new` does not call the constructor, which is the user's, and makes a tensor of sizes or data.
+    `new` does not call the constructor, which is the user's, and makes a tensor of sizes or data. `arrays` holds the
+    class of `lucid.numpy` once that is imported.
     """
 
     tensor: type[TensorBase]
     new: Callable[[], Any]
+    arrays: tuple[type[TensorBase], ...] = ()
 
     def __init__(self) -> None:
         self.register(TensorBase)

@@ -7,7 +7,7 @@ import inspect
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-from lucid.autograd.base import INFERENCE, TensorBase, is_numpy, version_of, wrap_on_graph
+from lucid.autograd.base import INFERENCE, TensorBase, is_numpy, registered, version_of, wrap, wrap_on_graph
 from lucid.autograd.engine.node import AccumulateGrad, Node
 from lucid.autograd.hooks.firing import check_callable
 from lucid.autograd.hooks.functions import seen
@@ -17,8 +17,9 @@ from lucid.autograd.recording.attach import attach, created
 from lucid.autograd.recording.context import FunctionCtx
 from lucid.autograd.recording.function_node import BackwardCFunction, FunctionNode
 from lucid.autograd.recording.views import View, check_change, detached, live_edge, place_anew
-from lucid.base.arrays import namespace
+from lucid.base.arrays import copied, is_array, namespace
 from lucid.base.device import device_of
+from lucid.base.dtype import DTYPES
 from lucid.errors import GraphError, HookTypeError, NotDifferentiableError, warn
 from lucid.public import publish as _publish
 
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from lucid.autograd.recording.namespace import Namespace
     from lucid.base.arrays import Array
     from lucid.base.dtype import dtype
+
+_FLOATS = frozenset([each.numpy for each in DTYPES.values() if each.is_floating_point or each.is_complex])
 
 F = TypeVar("F", bound="Callable[..., Any]")
 
@@ -138,8 +141,9 @@ class Function(metaclass=_FunctionMeta):
         Returns
         -------
         Tensor, or a tuple of tensors and other values
-            What forward returned. An input returned as it is becomes a view; one marked dirty stays the same object,
-            and one that gets no gradient comes back detached.
+            What forward returned; once `lucid.numpy` is imported plain arrays of floats, as its functions give there,
+            as recorded ones. An input returned as it is becomes a view; one marked dirty stays the same object, and one
+            that gets no gradient comes back detached.
 
         Raises
         ------
@@ -211,6 +215,9 @@ class Function(metaclass=_FunctionMeta):
         call = ctx.__lucid__
         recording = bool(thread.state.recording) and any(edge is not None for edge in edges)
         inputs = {id(arg): edge for arg, edge in zip(args, edges, strict=True) if isinstance(arg, TensorBase)}
+        if recording and registered.arrays:
+            # results of `lucid.numpy` are plain without grad mode, as in forward
+            outputs = [_in_array(output) for output in outputs]
         # of an output returned twice the last position is where its gradient comes
         positions = {id(output): index for index, output in enumerate(outputs)}
         no_gradient = {id(tensor) for tensor in call.not_differentiable}
@@ -327,6 +334,15 @@ class Function(metaclass=_FunctionMeta):
         on_device = next((o.array for o in outputs if isinstance(o, TensorBase) and not is_numpy(o.array)), None)
         attach(node, tuple(edges[k] for k in positions), on_device, whole=False)
         return node
+
+
+def _in_array(value: Any) -> Any:
+    """Return a plain array of floats, or a number of NumPy's, as a new array of `lucid.numpy`; others as they are."""
+    if not is_array(value) or value.dtype not in _FLOATS:
+        return value
+    tensor = wrap(copied(value))
+    (tensor.__class__,) = registered.arrays
+    return tensor
 
 
 def _alias(tensor: TensorBase, refuses: str) -> TensorBase:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from lucid.arguments import shown
-from lucid.autograd.base import INFERENCE, version_of
+from lucid.autograd.base import INFERENCE, registered, version_of
 from lucid.autograd.modes.state import enable_grad, is_inference_mode_enabled
 from lucid.base.dtype import get_default_dtype, promote_types, result_type
 from lucid.base.gpu import is_gpu_array
@@ -23,6 +23,7 @@ from lucid.ops.creation.data import tensor
 from lucid.ops.creation.random import randn
 from lucid.ops.creation.ranges import tril_indices
 from lucid.ops.elementwise.selection import where
+from lucid.ops.index.indexing import getitem
 from lucid.ops.shape.broadcasting import broadcast_tensors
 from lucid.tensor import Tensor
 
@@ -41,7 +42,10 @@ euler_constant = 0.57721566490153286060
 
 
 def tensor_or_number(value: Any, device: Any = None) -> Tensor | float | None:
-    """Return a tensor or a number, and an array as a tensor; None for anything else."""
+    """Return a tensor or a number, and an array, also one of `lucid.numpy`, as a tensor; None for anything else."""
+    if isinstance(value, Tensor) and isinstance(value, registered.arrays):
+        # its methods, attributes and operators are those of NumPy's arrays
+        return getitem(value, ...)
     if isinstance(value, Tensor | int | float):
         return value
     if is_gpu_array(value) or isinstance(value, np.ndarray):

@@ -22,6 +22,7 @@ True
 
 from __future__ import annotations
 
+from lucid.autograd.base import registered as _registered
 from lucid.numpy import autograd, fft, lib, linalg, random, testing, typing
 from lucid.numpy.arrays import ndarray
 from lucid.numpy.border import names_of as _names_of
@@ -35,4 +36,5 @@ __all__ = [
     "testing", "typing", "vectorize",
 ]  # fmt: skip
 
+_registered.arrays = (ndarray,)
 __getattr__, __dir__ = _names_of("", globals(), _creating)

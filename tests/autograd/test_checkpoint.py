@@ -16,7 +16,8 @@ import pytest
 
 import lucid
 from lucid import nn
-from lucid.autograd.graph import saved_tensors_hooks
+from lucid import numpy as lnp
+from lucid.autograd.graph import allow_mutation_on_saved_tensors, saved_tensors_hooks
 from lucid.errors import CheckpointError, HookError, HookTypeError, InplaceError
 from lucid.public import written_in
 from lucid.utils.checkpoint import (
@@ -718,3 +719,50 @@ def test_a_second_run_moves_no_buffer(make, reentrant, rng):
     checkpoint(module, x, use_reentrant=reentrant).sum().backward()
     for (name, buffer), (_, other) in zip(module.named_buffers(), twin.named_buffers(), strict=True):
         assert lucid.equal(buffer, other), name
+
+
+@pytest.mark.parametrize("in_block", [False, True], ids=["", "in a block"])
+def test_results_of_lucid_numpy_have_their_gradients(in_block, rng):
+    """The reentrant form records arrays and numbers, which `lucid.numpy` gives plain where nothing is recorded."""
+    x = leaf(rng, 4)
+    with allow_mutation_on_saved_tensors() if in_block else contextlib.nullcontext():
+        number, array, constant = checkpoint(
+            lambda z: (lnp.sum(lnp.asarray(z) ** 2), lnp.sin(z), 2.5),
+            x,
+            use_reentrant=True,
+        )
+        (lnp.sum(array * array) + number + lnp.sum(x)).backward()
+    assert type(array) is type(number) is lnp.ndarray
+    assert constant == 2.5
+    values = x.detach().cpu().numpy()
+    np.testing.assert_allclose(x.grad.cpu().numpy(), np.sin(2 * values) + 2 * values + 1, rtol=1e-12)
+    with lucid.no_grad():
+        plain = checkpoint(lambda z: lnp.sin(lnp.asarray(z)), x, use_reentrant=True)
+    assert not isinstance(plain, lucid.Tensor)
+
+
+@pytest.mark.parametrize("fills", [True, False], ids=["an array that is filled", "a tensor of an op"])
+def test_values_that_change_while_the_function_runs_again(fills, rng):
+    """In a block that keeps what changes in place a recomputation keeps it, too, as the first run does."""
+    x = leaf(rng, 5)
+
+    def f(z):
+        y = z**2 + 0.5
+        if fills:
+            y, square = lnp.zeros(5), lnp.asarray(y)
+            y[:] = square
+        for k in range(1, 5):
+            y[k:] = y[k:] * y[k - 1]
+        return (y * y).sum()
+
+    def of_numpys(values):
+        y = values**2 + 0.5
+        for k in range(1, 5):
+            y[k:] = y[k:] * y[k - 1]
+        return (y * y).sum()
+
+    with allow_mutation_on_saved_tensors():
+        checkpoint(f, x, use_reentrant=False).backward()
+    values, step = x.detach().cpu().numpy(), 1e-6
+    wanted = [(of_numpys(values + e) - of_numpys(values - e)) / (2 * step) for e in np.eye(5) * step]
+    np.testing.assert_allclose(x.grad.cpu().numpy(), wanted, rtol=1e-6, atol=1e-8)

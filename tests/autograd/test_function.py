@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+import numpy as np
 import pytest
 
 import lucid
+from lucid import numpy as lnp
 from lucid.autograd import Function
 from lucid.autograd.function import FunctionCtx, once_differentiable
 from lucid.errors import HookTypeError
@@ -467,3 +469,29 @@ def test_a_saved_output_that_is_returned_twice() -> None:
     gradient.backward()
     # 20 y' / x - 20 y / x**2, where y' comes through the last position too
     assert x.grad.item() == pytest.approx(20 * 60 / 3 - 20)
+
+
+def test_a_forward_of_lucid_numpy_is_recorded(rng):
+    """Plain arrays and numbers of floats that forward returns, beside tensors too, get the gradients of backward."""
+
+    class Written(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return lnp.sin(lnp.asarray(x)), lnp.sum(lnp.asarray(x) ** 2), x * 2, lnp.argmax(x), "words"
+
+        @staticmethod
+        def backward(ctx, of_sines, of_sum, of_twice, *others):
+            assert others == (None, None)
+            (x,) = ctx.saved_tensors
+            return of_sines * x.cos() + of_sum * 2 * x + of_twice * 2
+
+    values = rng.standard_normal(3)
+    x = lucid.tensor(values, requires_grad=True)
+    sines, total, twice, place, words = Written.apply(x)
+    assert type(sines) is type(total) is lnp.ndarray
+    assert (int(place), words) == (values.argmax(), "words")
+    (lnp.sum(sines * sines) + total + twice.sum()).backward()
+    np.testing.assert_allclose(x.grad.cpu().numpy(), np.sin(2 * values) + 2 * values + 2, rtol=1e-12)
+    with lucid.no_grad():
+        assert not isinstance(Written.apply(x)[0], lucid.Tensor)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.stats
 
 import lucid
 from lucid import distributions
+from lucid import numpy as lnp
 from lucid.distributions.utils import tril_matrix_to_vec, vec_to_tril_matrix
 from lucid.errors import ShapeError
 from tests.device import DEVICE
@@ -134,3 +136,47 @@ def test_what_was_asked_for_without_a_graph_has_its_gradients(row, mode):
         found.append(lucid.autograd.grad(getattr(kept, name).square().sum(), given)[0].tolist())
     assert found[0] == found[1]
     assert 0 not in found[0]
+
+
+OF_ARRAYS = {
+    "Normal": lambda x: distributions.Normal(x, 1.0),
+    "Gamma": lambda x: distributions.Gamma(x, x),
+    "Weibull": lambda x: distributions.Weibull(1.0, x),
+    "Categorical": lambda x: distributions.Categorical(logits=x),
+    "MultivariateNormal": lambda x: distributions.MultivariateNormal(x, scale_tril=lnp.diag(x)),
+    "TransformedDistribution": lambda x: distributions.TransformedDistribution(
+        distributions.Normal(x, x), [distributions.transforms.AffineTransform(x, x)]
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", ["recorded", "filled"])
+@pytest.mark.parametrize("name", OF_ARRAYS)
+def test_parameters_and_values_may_be_arrays_of_lucid_numpy(name, kind, rng):
+    """Of a recorded array, and of one that is filled, it is the distribution of that as a tensor, with gradients."""
+    numbers_of = rng.random(3) + 0.5
+    found = []
+    for as_array in (False, True):
+        x = numbers(numbers_of).requires_grad_()
+        y = x * 1
+        if as_array:
+            y = lnp.asarray(y)
+            if kind == "filled":
+                y = lnp.zeros_like(y)
+                y[:] = x
+        made = OF_ARRAYS[name](y)
+        lucid.manual_seed(0)
+        draw = made.sample()
+        logs = made.log_prob(lnp.asarray(draw.requires_grad_()) * 1 if as_array and draw.is_floating_point() else draw)
+        (logs.sum() + made.expand((2, *made.batch_shape)).log_prob(draw).sum()).backward()
+        assert type(draw) is type(logs) is lucid.Tensor
+        found.append((logs.tolist(), x.grad.tolist()))
+    for as_tensor, as_array in zip(*found, strict=True):
+        np.testing.assert_allclose(as_array, as_tensor, rtol=1e-12, atol=1e-14)
+
+
+def test_an_array_without_a_gradient_is_a_parameter(rng):
+    """Densities of an array that is to be filled, and no gradient so far, are SciPy's."""
+    x = lnp.asarray(numbers(rng.random(3)).requires_grad_())
+    logs = distributions.Normal(lnp.full_like(x, 0.5), lnp.ones_like(x)).log_prob(lnp.zeros_like(x))
+    np.testing.assert_allclose(logs.cpu().numpy(), scipy.stats.norm(0.5).logpdf(np.zeros(3)))

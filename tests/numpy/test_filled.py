@@ -1,6 +1,8 @@
 """Arrays to be filled: made like a recorded one, they do not require grad until what does is written into them."""
 
 import contextlib
+import copy
+import pickle
 import threading
 
 import numpy as np
@@ -15,6 +17,7 @@ from lucid.numpy.creation import CREATED
 from lucid.numpy.writes import shares_memory
 from lucid.scipy import interpolate, sparse
 from tests.device import DEVICE
+from tests.laws.elsewhere import default_device
 from tests.numpy.test_arrays import KEYS
 from tests.tensor.numpy_calls.samples import CALLS, OPERANDS
 
@@ -417,3 +420,55 @@ def test_chosen_elements_are_added_to(key):
         np.testing.assert_array_equal(names[name].detach().cpu().numpy(), plain[name])
     lnp.sum(y).backward()
     np.testing.assert_array_equal(leaf.grad.cpu().numpy(), np.where(plain["y"] > 1, 2 * plain["x"], 0))
+
+
+GENERATORS = {
+    "default_rng": lambda random: random.default_rng(3),
+    "of a generator": lambda random: random.default_rng(np.random.default_rng(3)),
+    "Generator": lambda random: random.Generator(random.MT19937(3)),
+    "RandomState": lambda random: random.RandomState(3),
+    "a copy": lambda random: copy.deepcopy(random.default_rng(3)),
+    "an old copy": lambda random: pickle.loads(pickle.dumps(random.RandomState(3))),
+}
+
+
+@pytest.mark.parametrize("recorded", [False, True], ids=["to be filled", "recorded"])
+@pytest.mark.parametrize("shape", [(7,), (6, 2), (5, 3, 2)], ids=str)
+@pytest.mark.parametrize("name", GENERATORS)
+def test_a_generator_shuffles_rows(name, shape, recorded, rng):
+    """Rows come into the order that NumPy's generator brings those of a plain array in, and gradients along."""
+    with default_device("cpu"):
+        theirs, own = GENERATORS[name](np.random), GENERATORS[name](lnp.random)
+    assert isinstance(theirs, lnp.random.Generator | lnp.random.RandomState)
+    assert isinstance(own, type(theirs))
+    values, weights = rng.standard_normal(shape), rng.standard_normal(shape)
+    wanted, places, plain = values.copy(), np.arange(len(values)), values.copy()
+    leaf = leaf_of(values)
+    x = lnp.asarray(leaf)
+    y = x * 1 if recorded else lnp.array(x.detach(), like=x)
+    for array, generator in ((wanted, theirs), (y, own), (plain, own)):
+        generator.shuffle(array)
+    theirs.shuffle(places)
+    np.testing.assert_array_equal(y.detach().cpu().numpy(), wanted)
+    np.testing.assert_array_equal(plain, values[places])
+    if recorded:
+        (y * lucid.tensor(weights)).sum().backward()
+        gradient = leaf.grad.cpu().numpy()
+        for row, place in zip(values, gradient, strict=True):
+            (found,) = np.flatnonzero((wanted == row).reshape(len(wanted), -1).all(1))
+            np.testing.assert_array_equal(place, weights[found])
+
+
+def test_a_generator_shuffles_columns(rng):
+    """Along another axis it is as in NumPy; what is saved for backward is noticed."""
+    values = rng.standard_normal((3, 5))
+    with default_device("cpu"):
+        theirs, own = np.random.default_rng(0), lnp.random.default_rng(0)
+    x = lnp.asarray(leaf_of(values))
+    y = x * 1
+    total = (y * y).sum()
+    theirs.shuffle(values, axis=1)
+    own.shuffle(y, axis=1)
+    np.testing.assert_array_equal(y.detach().cpu().numpy(), values)
+    with pytest.raises(InplaceError, match="modified by an inplace operation"):
+        total.backward()

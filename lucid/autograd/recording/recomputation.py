@@ -135,6 +135,8 @@ class Region:
                 self.recomputed[passes[-1]] = table
         # a graph that is kept would otherwise keep what it has used, too
         tensor, count = table.pop(slot) if passes and passes[-1].keep else table[slot]
+        if isinstance(tensor, Packed):
+            return tensor.unpack()
         if version_of(tensor)[0] != count:
             raise changed_error(f"checkpoint of {self.name}", slot.index, count, version_of(tensor))
         return tensor
@@ -164,6 +166,8 @@ class Rerun:
         self.reads = Reads(region.name, region.reads, check=region.check)
         # the versions of what the first run has saved, before this run changes anything
         self.before = [0 if (slot := each()) is None else slot.version[0] for each in region.slots]
+        # the block around that keeps values which change in place, as they may before this run ends
+        self.keeping = next((hooks for hooks in thread.state.saved_hooks[:1] if hooks.before_change is not None), None)
 
     def run(self) -> weakref.WeakKeyDictionary[Slot, tuple[Any, int]]:
         """Return the tensors of the living slots of the region."""
@@ -213,7 +217,8 @@ class Rerun:
                 same = version_of(tensor) is slot.version
                 if self.region.check and same and self.reads.changed(slot.count, before):
                     raise changed_error(f"checkpoint of {self.region.name}", index, slot.count, [before])
-                self.recomputed[slot] = alias, version_of(alias)[0]
+                kept = alias if self.keeping is None else Packed(self.keeping, alias)
+                self.recomputed[slot] = kept, version_of(alias)[0]
         elif not self.stops:
             # at once: the traceback shows what saves more, and no later hook fires
             self.fail(f"a different number of tensors was saved: expected {len(slots)} as in the first run, got more")

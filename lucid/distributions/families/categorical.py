@@ -11,7 +11,7 @@ from lucid.base.limits import finfo
 from lucid.distributions import constraints
 from lucid.distributions.distribution import Distribution
 from lucid.distributions.families.trials import Binomial, Chances
-from lucid.distributions.utils import lazy_property, logits_to_probs, named_tensors, probs_to_logits
+from lucid.distributions.utils import lazy_property, logits_to_probs, named_tensors, probs_to_logits, value_beside
 from lucid.errors import ArgumentError, SettingError
 from lucid.ops.activation.softmax import log_softmax
 from lucid.ops.creation.ranges import arange, eye
@@ -123,7 +123,7 @@ class Categorical(Chances):
 
     def _beside(self, value: Tensor) -> Tensor:
         # an index stays one
-        return value if isinstance(value, Tensor) else super()._beside(value)
+        return value_beside(type(self).__name__, value) if isinstance(value, Tensor) else super()._beside(value)
 
     def log_prob(self, value: Tensor) -> Tensor:
         value = self._validate_sample(value)

@@ -93,7 +93,9 @@ def converted(source: Any, format: str) -> Elements:
         return Elements(pattern, source.data)
     if format == "coo":
         return Elements(Pattern("coo", pattern.places, pattern.shape), source.data)
-    return summed(source, format)
+    pattern, values = summed(source, format)
+    # new memory, as SciPy's: the array of the values may be filled again for the next matrix
+    return Elements(pattern, lnp.copy(values) if values is source.data else values)
 
 
 def of_elements(format: str, data: Dense, parts: Sequence[Any], shape: tuple[int, ...] | None) -> Elements:

@@ -7,7 +7,9 @@ import pytest
 import scipy.sparse
 
 import lucid
+from lucid import numpy as lnp
 from lucid.scipy import sparse
+from tests.device import DEVICE
 from tests.scipy.sparse.test_matrices import dense, draw, on_device
 
 
@@ -103,3 +105,29 @@ def test_numpys_matrix_is_an_array(rng):
     np.testing.assert_array_equal(dense(sparse.csr_matrix(whole)), whole)
     system = scipy.sparse.csc_matrix(np.diag([2.0, 4.0]))
     np.testing.assert_allclose(sparse.linalg.spsolve(system, column), [column[0, 0] / 2, column[1, 0] / 4])
+
+
+CONVERSIONS = {
+    "csr of places": lambda lib, v, i: lib.csr_matrix((v, (i, i)), shape=(3, 3)),
+    "csc of places": lambda lib, v, i: lib.csc_array((v, (i, i)), shape=(3, 3)),
+    "csr of coo": lambda lib, v, i: lib.coo_matrix((v, (i, i)), shape=(3, 3)).tocsr(),
+    "csc of csr": lambda lib, v, i: lib.csr_array((v, i, np.arange(4)), shape=(3, 3)).tocsc(),
+    "csr of parts": lambda lib, v, i: lib.csr_matrix((v, i, np.arange(4)), shape=(3, 3)),
+    "coo": lambda lib, v, i: lib.coo_matrix((v, (i, i)), shape=(3, 3)),
+    "coo of csr": lambda lib, v, i: lib.csr_matrix((v, i, np.arange(4)), shape=(3, 3)).asformat("coo"),
+}
+
+
+@pytest.mark.parametrize("form", CONVERSIONS)
+@pytest.mark.parametrize("kind", ["plain", "to be filled", "recorded"])
+def test_values_that_are_filled_again_change_what_shares_them(form, kind):
+    """An array of values that is written to changes the matrices that share it in SciPy, and no others."""
+    index, before, after = np.arange(3), np.array([4.0, 5.0, 6.0]), np.array([1.0, 2.0, 3.0])
+    values = before.copy()
+    S = CONVERSIONS[form](scipy.sparse, values, index)
+    values[:] = after
+    x = lnp.asarray(lucid.tensor(before, device=DEVICE, requires_grad=True))
+    v = {"plain": on_device(before), "to be filled": lnp.array(on_device(before), like=x), "recorded": x * 1}[kind]
+    A = CONVERSIONS[form](sparse, v, on_device(index))
+    v[:] = on_device(after)
+    np.testing.assert_array_equal(dense(A), S.toarray())
