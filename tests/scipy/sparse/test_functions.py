@@ -140,6 +140,7 @@ def test_missing_arguments():
 
 
 @pytest.mark.cpu("SciPy's own matrices beside")
+@pytest.mark.filterwarnings("ignore:.*is switching to the sparse array interface")
 def test_the_triangle_of_a_dense_matrix():
     """It keeps its dtype."""
     assert sparse.tril(np.eye(2, dtype=np.float32)).dtype == np.float32
