@@ -80,7 +80,11 @@ def test_second_derivatives_of_three_shares_are_those_of_their_mean():
 
 def test_second_derivatives_of_shares_of_gamma_variates():
     """The share below a value has those of its differences by both, and the mixed one."""
-    a, x = of([0.4, 1.0, 2.5, 7.0, 40.0], requires_grad=True), of([0.5, 0.7, 1.7, 9.0, 35.0], requires_grad=True)
+    few = slice(0, 5, 1 if DEVICE == "cpu" else 4)  # each takes long on simulated devices
+    a, x = (
+        of([0.4, 1.0, 2.5, 7.0, 40.0][few], requires_grad=True),
+        of([0.5, 0.7, 1.7, 9.0, 35.0][few], requires_grad=True),
+    )
     assert gradcheck(lambda a, x: d.Gamma(a, 1.0).cdf(x), (a, x))
     assert gradgradcheck(lambda a, x: d.Gamma(a, 1.0).cdf(x), (a, x), atol=1e-5, rtol=1e-4)
     at, step = 2.5, 1e-3
