@@ -236,36 +236,21 @@ def _dirichlet_slope(concentration: Tensor, shares: Tensor) -> Tensor:
     return where(alone, 0.0, slope / (1 - x))
 
 
-class _StandardGamma(Function):
-    """Gamma variates of rate 1."""
+class _GammaVariates(Function):
+    """Gamma variates of rate 1, or their logarithms."""
 
     @staticmethod
-    def forward(ctx: Any, alpha: Tensor) -> Tensor:
-        z = drawn_gamma(alpha)
-        ctx.save_for_backward(alpha, z)
-        return z
-
-    @staticmethod
-    def backward(ctx: Any, *grad_outputs: Any) -> Any:
-        (grad_output,) = grad_outputs
-        alpha, z = ctx.saved_tensors
-        return grad_output * _Later.apply(_gamma_slope, alpha.double(), z.double()).to(z.dtype)
-
-
-class _LogGamma(Function):
-    """Logarithms of gamma variates of rate 1."""
-
-    @staticmethod
-    def forward(ctx: Any, alpha: Tensor) -> Tensor:
-        log_z = drawn_gamma(alpha, logs=True)
-        ctx.save_for_backward(alpha, log_z)
-        return log_z
+    def forward(ctx: Any, alpha: Tensor, logs: bool) -> Tensor:
+        draws = drawn_gamma(alpha, logs=logs)
+        ctx.save_for_backward(alpha, draws)
+        ctx.slope = _log_gamma_slope if logs else _gamma_slope
+        return draws
 
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Any) -> Any:
         (grad_output,) = grad_outputs
-        alpha, log_z = ctx.saved_tensors
-        return grad_output * _Later.apply(_log_gamma_slope, alpha.double(), log_z.double()).to(log_z.dtype)
+        alpha, draws = ctx.saved_tensors
+        return grad_output * _Later.apply(ctx.slope, alpha.double(), draws.double()).to(draws.dtype), None
 
 
 class _DirichletFrom(Function):
@@ -328,12 +313,12 @@ class _GammaShare(Function):
 
 def standard_gamma(alpha: Tensor) -> Tensor:
     """Return gamma variates of rate 1 for each alpha, with gradients."""
-    return _StandardGamma.apply(alpha)
+    return _GammaVariates.apply(alpha, False)
 
 
 def log_gamma(alpha: Tensor) -> Tensor:
     """Return logarithms of gamma variates of rate 1 for each alpha, with gradients."""
-    return _LogGamma.apply(alpha)
+    return _GammaVariates.apply(alpha, True)
 
 
 def dirichlet_from(concentration: Tensor) -> Tensor:

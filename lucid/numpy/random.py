@@ -76,7 +76,26 @@ Generator, RandomState = _shuffling(np.random.Generator), _shuffling(np.random.R
 
 
 def default_rng(seed: object = None) -> Any:
-    """Return a generator of NumPy's, or CuPy's if the default device is a CUDA device."""
+    """Return a generator of NumPy's, or CuPy's if the default device is a CUDA device.
+
+    Parameters
+    ----------
+    seed : int, sequence of int, SeedSequence, BitGenerator or Generator, optional
+        What NumPy's takes; without one the system's entropy.
+
+    Raises
+    ------
+    NumpyCallError
+        If `seed` requires grad.
+
+    Examples
+    --------
+    >>> import lucid.numpy as np
+    >>> x = np.arange(4.0)
+    >>> np.random.default_rng(0).shuffle(x)
+    >>> sorted(x.tolist())
+    [0.0, 1.0, 2.0, 3.0]
+    """
     made = drawing("random.default_rng", np.random.default_rng)(seed)
     return Generator(made.bit_generator) if type(made) is np.random.Generator else made
 
