@@ -12,7 +12,7 @@ import lucid
 from lucid import numpy as lnp
 from lucid.autograd.graph import allow_mutation_on_saved_tensors
 from lucid.errors import InplaceError
-from lucid.numpy import results
+from lucid.numpy import border, results
 from lucid.numpy.creation import CREATED
 from lucid.numpy.writes import shares_memory
 from lucid.scipy import interpolate, sparse
@@ -329,6 +329,20 @@ def test_what_others_keep_is_not_filled_then(call):
         other[0] = leaf[0]
         assert other.requires_grad
         del kept
+
+
+@pytest.mark.cpu("a version counter that objects are noted in")
+@pytest.mark.parametrize("keeps", [lambda y: {"kept": y}, lambda y: lambda: y, lambda y: iter(y)])
+def test_objects_that_functions_give_keep_arrays(keeps):
+    """Of a function without a rule each result but arrays, numbers and sequences of them may keep the memory."""
+    leaf = leaf_of(np.array([1.0, 2.0, 3.0]))
+    y = lnp.ones_like(leaf)
+    border.following("scipy.signal.own", lambda y: y.sum(), (y,), {})
+    y[:2] = 2.0
+    kept = border.following("scipy.signal.own", keeps, (y,), {})
+    with pytest.raises(InplaceError, match="handed on as an array"):
+        y[0] = leaf[0]
+    del kept
 
 
 @pytest.mark.cpu("NumPy's own views")
