@@ -1,7 +1,7 @@
 """The order of everything that fires in one training step, as a table and a picture, recorded in a real run.
 
-    python examples/hooks_order.py                          # prints the table
-    python examples/hooks_order.py --write docs             # brings docs/hooks.md and docs/hooks_order.svg up to date
+    python examples/hooks_order.py                      # prints the table
+    python examples/hooks_order.py --write docs/users   # the tables in hooks.md, and hooks_order.svg
 
 A hook of every kind is put on a small model, which then takes one step and is saved and loaded.
 """

@@ -7,7 +7,7 @@ import collections
 import re
 from pathlib import Path
 
-CONTRACT = Path(__file__).parents[1] / "docs" / "contract.md"
+CONTRACT = Path(__file__).parents[1] / "docs" / "dev" / "contract.md"
 
 
 def lines() -> dict[str, str]:

@@ -1,6 +1,6 @@
 """Twelve things that people do with hooks, with lucid and other libraries: lines, names, time, and what goes wrong.
 
-python -m benchmarks.compared [--write docs/hooks-compared.md]
+python -m benchmarks.compared [--write docs/users/hooks-compared.md]
 
 Libraries that are not installed are left out; they are captum, baukit, nnsight, pyvene and transformer-lens.
 """

@@ -13,7 +13,7 @@ from benchmarks.gpu.summary import brief, digest, words
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
+DOCS = Path(__file__).resolve().parents[2] / "docs" / "dev"
 TABLE, PAGE = "gpu.json", "gpu.md"
 SIMULATED = "**The facts on this page come from a simulated device: no figure is one of a GPU.**"
 

@@ -2,7 +2,7 @@
 
 python examples/hooks/nan_at_step_57.py [--out FOLDER]
 
-docs/hooks-debugging.md walks through what it prints. With --out the page of a trace and the graph are written, too.
+docs/users/hooks-debugging.md explains what it prints. With --out the page of a trace and the graph are written, too.
 """
 
 from __future__ import annotations

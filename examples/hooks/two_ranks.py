@@ -1,7 +1,7 @@
 """When hooks fire in a pass of two processes, recorded in a run of two, as a table and a picture.
 
-    python examples/hooks/two_ranks.py                  # prints the table
-    python examples/hooks/two_ranks.py --write docs     # brings docs/distributed.md and its picture up to date
+    python examples/hooks/two_ranks.py                      # prints the table
+    python examples/hooks/two_ranks.py --write docs/users   # brings distributed.md and its picture up to date
 
 Each process multiplies by a number of its own, so that a gradient tells whose it is: the sum of its elements is 32 in
 one process, 64 in the other, and 48 when it is the mean.

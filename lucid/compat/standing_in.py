@@ -87,8 +87,8 @@ def stand_in() -> None:
     """Let lucid stand for PyTorch in this process: ``import torch`` gives lucid, and ``import torch.nn`` its `nn`.
 
     It has to be called before PyTorch is imported, or a LucidError is raised. For scripts `python -m lucid.compat --run
-    script.py` does it; `docs/tools.md` says which libraries run so. Processes that Python's `multiprocessing` starts
-    from here, workers of a `DataLoader` among them, do the same. `lucid.__version__` is then PyTorch's, with
+    script.py` does it; `docs/users/tools.md` lists libraries that run so. Processes that Python's `multiprocessing`
+    starts from here, workers of a `DataLoader` among them, do the same. `lucid.__version__` is then PyTorch's, with
     lucid's own behind a ``+``: libraries ask it for what they may use.
     """
     if any(isinstance(finder, _Finder) for finder in sys.meta_path):

@@ -1,6 +1,6 @@
 """Functions of functions, under PyTorch's address: derivatives, and functions of single elements over batches.
 
-`lucid.func.derivatives` says what holds for all derivatives, `docs/func.md` what differs from PyTorch.
+`lucid.func.derivatives` says what holds for all derivatives, `docs/users/func.md` what differs from PyTorch.
 """
 
 from __future__ import annotations

@@ -313,7 +313,7 @@ class graph:
     It waits for the device, and enters a stream. Nothing inside may read values on the host, copy from it, or make
     shapes that depend on values: that raises where it stands, and leaves graph, stream, device and memory as they were.
     What has state on the host needs its own care: optimizers ask for ``capturable=True``, hooks run once, at the
-    capture. `lucid.cuda.graphed_step` cares for a whole training step. See docs/speed.md.
+    capture. `lucid.cuda.graphed_step` cares for a whole training step. See docs/users/speed.md.
 
     Parameters
     ----------

@@ -38,7 +38,7 @@ def graphed_step(
     Each call is one step, with its own inputs. The first `warmup` run as always, on a stream of their own. The next one
     is captured and launched. Later ones copy the inputs to where the graph reads them, and launch it. Random numbers
     are those of the same steps without a graph. What is returned lies in the graph's memory, which the next call
-    overwrites, and is detached: clone it to keep it. See docs/speed.md.
+    overwrites, and is detached: clone it to keep it. See docs/users/speed.md.
 
     Parameters
     ----------

@@ -80,7 +80,7 @@ class capture(tool):
 
     Notes
     -----
-    In a step that is captured as a CUDA graph the hooks run when that is captured, as all do; see docs/speed.md.
+    In a step that is captured as a CUDA graph the hooks run when that is captured, as all do; see docs/users/speed.md.
 
     Examples
     --------

@@ -9,7 +9,7 @@ NumPy's own, or CuPy's where an array is on a CUDA device, and gives plain array
   that is made inside of `lucid.autograd.graph.allow_mutation_on_saved_tensors`.
 - What is created lies on the CPU, or where `device` or the default device of `lucid.set_default_device` says.
 - `out` and `where` of functions and ufuncs are refused where something requires grad, and so is each function that has
-  no rule; ``docs/numpy.md`` lists the rules.
+  no rule; ``docs/users/numpy.md`` lists the rules.
 
 >>> import lucid
 >>> import lucid.numpy as np

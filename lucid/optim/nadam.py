@@ -24,8 +24,8 @@ class NAdam(ElementwiseOptimizer):
     With :math:`m` and :math:`v` as in `Adam`, and :math:`\mu_t = \beta_1 (1 - 0.96^{t \cdot momentum\_decay} / 2)`,
     step `t` is
 
-    .. math:: p \leftarrow p - lr \left(\frac{(1 - \mu_t) g}{1 - \prod_{i=1}^t \mu_i}
-        + \frac{\mu_{t+1} m}{1 - \prod_{i=1}^{t+1} \mu_i}\right) \Big/ \left(\sqrt{v / (1 - \beta_2^t)} + eps\right)
+    .. math:: p \leftarrow p - \frac{lr}{\sqrt{v / (1 - \beta_2^t)} + eps} \left(
+        \frac{(1 - \mu_t) g}{1 - \prod_{i=1}^t \mu_i} + \frac{\mu_{t+1} m}{1 - \prod_{i=1}^{t+1} \mu_i}\right)
 
     `lucid.optim` says what holds for all optimizers.
 

@@ -3,7 +3,7 @@
 Every function has SciPy's name, parameters and meaning. A call of which no operand requires grad is SciPy's own, or
 CuPy's where an array is on a CUDA device, and gives plain arrays; else it is recorded, and gives an `ndarray` of
 `lucid.numpy`, as functions there do. A function without a rule, or a parameter that a rule lacks, is refused by name
-where something requires grad. ``docs/numpy.md`` lists the rules. Modules of SciPy's that are not here, as
+where something requires grad. ``docs/users/numpy.md`` lists the rules. Modules of SciPy's that are not here, as
 ``optimize``, are SciPy's own, which take plain arrays.
 
 >>> import lucid

@@ -1,4 +1,4 @@
-"""What `docs/numpy.md` says of SciPy and scikit-learn: ``python -m tests.array_api.table`` writes it."""
+"""What `docs/users/numpy.md` says of SciPy and scikit-learn: ``python -m tests.array_api.table`` writes it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 from importlib.metadata import version
 from pathlib import Path
 
-PAGE = Path(__file__).parents[2] / "docs" / "numpy.md"
+PAGE = Path(__file__).parents[2] / "docs" / "users" / "numpy.md"
 BEGIN, END = "<!-- the table of tests/array_api/table.py -->", "<!-- the end of that table -->"
 
 

@@ -29,6 +29,6 @@ def test_a_library_runs(name):
 
 
 def test_the_page_names_each():
-    """docs/tools.md has a row for each library that is tried."""
-    text = (ROOT / "docs" / "tools.md").read_text(encoding="utf-8")
+    """docs/users/tools.md has a row for each library that is tried."""
+    text = (ROOT / "docs" / "users" / "tools.md").read_text(encoding="utf-8")
     assert [package for _, package in TOOLS.values() if f"| {package} |" not in text] == []

@@ -1,4 +1,4 @@
-"""Libraries for PyTorch on lucid: `python -m tests.compat.tools` tries those that are installed, as docs/tools.md says.
+"""Libraries for PyTorch on lucid: `python -m tests.compat.tools` tries those installed, for docs/users/tools.md.
 
 Each function uses a library as its documentation does, with `torch` standing for lucid, and compares with what NumPy or
 arithmetic says.

@@ -1,4 +1,4 @@
-"""The order of hooks in docs/hooks.md is that of a run now, and PyTorch's."""
+"""The order of hooks in docs/users/hooks.md is that of a run now, and PyTorch's."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def script():
 
 def test_the_document_has_what_a_run_gives(script):
     """The tables of the document are, to the letter, those of a run now."""
-    page = (ROOT / "docs" / "hooks.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "users" / "hooks.md").read_text(encoding="utf-8")
     record = script["table"](script["record"]())
     assert script["document"](page, record) == page
     assert record in page
@@ -29,7 +29,7 @@ def test_the_picture_has_what_a_run_gives(script, tmp_path):
     events = script["record"]()
     script["picture"](events, tmp_path / "now.svg")
     drawn, kept = ((folder / name).read_text(encoding="utf-8") for folder, name in (
-        (tmp_path, "now.svg"), (ROOT / "docs", "hooks_order.svg"),
+        (tmp_path, "now.svg"), (ROOT / "docs" / "users", "hooks_order.svg"),
     ))  # fmt: skip
 
     def labels(svg):

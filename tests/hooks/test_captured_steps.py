@@ -1,4 +1,4 @@
-"""Each tool in a step that is a CUDA graph does what docs/hooks.md says of it."""
+"""Each tool in a step that is a CUDA graph does what docs/users/hooks.md says of it."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def test_what_fires_nothing():
 
 
 def test_every_tool_is_in_the_table():
-    text = (Path(__file__).parents[2] / "docs" / "hooks.md").read_text(encoding="utf-8")
+    text = (Path(__file__).parents[2] / "docs" / "users" / "hooks.md").read_text(encoding="utf-8")
     rows = text.partition("| tool | in a captured step |")[2].partition("\n## ")[0]
     named = set(re.findall(r"`(\w+)`", rows))
     kinds = {"Call", "Captured", "FunctionHook", "HookContext", "Leak", "NotFiniteError", "Row", "Table"}

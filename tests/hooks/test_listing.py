@@ -338,7 +338,7 @@ def test_handles_of_one_function_act_on_their_own_registrations(register):
 
 
 def test_the_handle_of_a_hook_over_several_tensors():
-    """Rule 4 of docs/hooks.md holds for it: it names its function, rests and fires again, and counts."""
+    """Rule 4 of docs/users/hooks.md holds for it: it names its function, rests and fires again, and counts."""
     x, y = (lucid.ones(1, requires_grad=True, device=DEVICE) for _ in range(2))
     for mode, each in (("all", [1]), ("any", [1])):
         fired = []

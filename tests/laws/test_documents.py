@@ -5,11 +5,8 @@ Each example's source stands as in its document, with the indentation of classes
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import inspect
-import io
-import textwrap
 
 import pytest
 
@@ -17,17 +14,9 @@ import lucid
 from lucid import nn
 from lucid.autograd import Function
 from lucid.nn.modules.module import register_module_full_backward_hook
+from tests.docs.pages import run
 
 contract = pytest.mark.contract
-
-
-def run(source):
-    """Return (the names that a piece of code defines, the lines that it prints)."""
-    names = {}
-    printed = io.StringIO()
-    with contextlib.redirect_stdout(printed):
-        exec(textwrap.dedent(source), names)
-    return names, printed.getvalue().splitlines()
 
 
 # ---- S000: RemovableHandle of Tensor.register_hook ----

@@ -1,4 +1,4 @@
-"""The layers of docs/design.md: who may import whom, read from the sources without running them."""
+"""The layers of docs/dev/design.md: who may import whom, read from the sources without running them."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def test_imports_point_downwards():
     """A module of lucid imports only from lower layers and from its own part; a new part must be given a layer."""
     parts = {part(name) for _, name, *_ in MODULES}
     parts |= {part(each.name) for _, _, each in every_import() if each.name.split(".")[0] == "lucid"}
-    assert not parts - RANK.keys(), "they have no layer: add them to LAYERS here and to docs/design.md"
+    assert not parts - RANK.keys(), "they have no layer: add them to LAYERS here and to docs/dev/design.md"
     upwards = [
         f"{name}:{each.line} imports {each.name}"
         for _, name, each in every_import()

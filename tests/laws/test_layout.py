@@ -40,7 +40,7 @@ def test_a_folder_is_seen_at_a_glance(top):
     full = {f"{top}/{folder}".removesuffix("/."): n for folder, n in counts.items() if n > MOST_FILES}
     assert not full, (
         f"more than {MOST_FILES} files in a folder: {full}: move those of one kind, with their tests, into one below "
-        "it, in a commit before this one, and give that a row in docs/design.md"
+        "it, in a commit before this one, and give that a row in docs/dev/design.md"
     )
 
 

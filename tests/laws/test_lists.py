@@ -27,7 +27,7 @@ ROOT = Path(__file__).parents[2]
 PYTORCH = json.loads((ROOT / "lucid" / "compat" / "names.json").read_text(encoding="utf-8"))
 CHANGELOG = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
 PICTURE = (ROOT / "examples" / "hooks_order.py").read_text(encoding="utf-8")
-HOOKS = (ROOT / "docs" / "hooks.md").read_text(encoding="utf-8")
+HOOKS = (ROOT / "docs" / "users" / "hooks.md").read_text(encoding="utf-8")
 BROKEN = (ROOT / "tests" / "nn" / "hooking" / "test_hook_errors.py").read_text(encoding="utf-8")
 
 
@@ -127,7 +127,7 @@ HEADING = "## Where each kind is registered"
 
 
 def kinds_of_hooks():
-    """Return what hooks are registered by, as docs/hooks.md names it: a function or class, or Class.method."""
+    """Return what hooks are registered by, as docs/users/hooks.md names it: a function or class, or Class.method."""
     found = set()
     for name in public_names():
         *_, owner, last = name.split(".")
@@ -139,7 +139,7 @@ def kinds_of_hooks():
 
 
 def rows_of_hooks():
-    """Return the first and last cell of each row of the table in docs/hooks.md."""
+    """Return the first and last cell of each row of the table in docs/users/hooks.md."""
     section = HOOKS.partition(HEADING)[2].partition("\n## ")[0]
     cells = [
         [cell.strip() for cell in line.split("|")[1:-1]] for line in section.splitlines() if line.startswith("| `")
@@ -149,24 +149,24 @@ def rows_of_hooks():
 
 @pytest.mark.parametrize("kind", sorted(kinds_of_hooks()))
 def test_every_kind_of_hook_is_explained(kind):
-    """The table in docs/hooks.md says of each kind when it fires, and which line of the contract holds, or why none."""
+    """The table in docs/users/hooks.md says of each kind when it fires, and its line of the contract, or why none."""
     places = [last for kinds, last in rows_of_hooks() if kind in kinds]
     assert places, (
-        f'{kind} registers hooks, and docs/hooks.md does not name it: add a row to "{HEADING}", with the line that you '
-        "add to docs/contract.md, or the reason why the contract has none"
+        f'{kind} registers hooks, and docs/users/hooks.md does not name it: add a row to "{HEADING}", with the line '
+        "that you add to docs/dev/contract.md, or the reason why the contract has none"
     )
     (place,) = places
     line = re.match(r"[\d.]+", place)
-    assert place, f"docs/hooks.md, row of {kind}: name its line of docs/contract.md, or the reason why it has none"
-    assert not line or line[0] in contract.LINES, f"docs/hooks.md, row of {kind}: the contract has no line {place}"
+    assert place, f"users/hooks.md, row of {kind}: name its line of dev/contract.md, or the reason why it has none"
+    assert not line or line[0] in contract.LINES, f"users/hooks.md, row of {kind}: the contract has no line {place}"
 
 
 @pytest.mark.parametrize("kind", sorted(kinds_of_hooks()))
 def test_every_kind_of_hook_is_in_the_picture(kind):
-    """Each is drawn in the order of one training step, or docs/hooks.md says below the tables why it is not."""
+    """Each is drawn in the order of one training step, or docs/users/hooks.md says below the tables why it is not."""
     beside = HOOKS.partition("Not in the tables")[2].partition("\n## ")[0]
     assert re.search(rf"\b{kind.rpartition('.')[2]}\b", PICTURE + beside), (
-        f"{kind} is not in the picture of docs/hooks.md: add it to KINDS and to the run in examples/hooks_order.py, "
+        f"{kind} is not in the picture of users/hooks.md: add it to KINDS and to the run in examples/hooks_order.py, "
         'and write both anew by it, or say in the paragraph "Not in the tables" why it is not in them'
     )
 
@@ -182,9 +182,9 @@ def test_every_kind_of_a_module_is_broken(kind):
 
 
 def test_no_row_of_a_kind_that_is_none():
-    """What the table in docs/hooks.md names is there."""
+    """What the table in docs/users/hooks.md names is there."""
     gone = {kind for kinds, _ in rows_of_hooks() for kind in kinds} - kinds_of_hooks()
-    assert not gone, f'docs/hooks.md, "{HEADING}": {sorted(gone)} register no hooks, or are not public'
+    assert not gone, f'docs/users/hooks.md, "{HEADING}": {sorted(gone)} register no hooks, or are not public'
 
 
 # ---- ops ----

@@ -1,4 +1,4 @@
-"""The table in `docs/numpy.md` of what is recorded of NumPy: ``python -m tests.numpy.table`` writes it."""
+"""The table in `docs/users/numpy.md` of what is recorded of NumPy: ``python -m tests.numpy.table`` writes it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from lucid.tensor.numpy_calls.table import ABOUT, CONSTANT, CONSTANT_UFUNCS, RULES
 from lucid.tensor.numpy_calls.ufuncs import UFUNCS
 
-PAGE = Path(__file__).parents[2] / "docs" / "numpy.md"
+PAGE = Path(__file__).parents[2] / "docs" / "users" / "numpy.md"
 BEGIN, END = "<!-- the table of tests/numpy/table.py -->", "<!-- its end -->"
 
 

@@ -26,6 +26,6 @@ def test_a_difference_is_seen(monkeypatch):
 
 
 def test_the_page_has_the_table_of_today():
-    """Each rule, its parameters and what has none stand in `docs/numpy.md`."""
+    """Each rule, its parameters and what has none stand in `docs/users/numpy.md`."""
     page = table.PAGE.read_text(encoding="utf-8")
     assert table.written(page) == page, "python -m tests.numpy.table writes it"

@@ -739,7 +739,7 @@ def test_updates_run_without_gradients(outside):
 
 @each_optimizer
 def test_a_step_in_inference_mode_is_followed_by_one_outside(name):
-    """docs/hooks.md, modules and optimizers: the state made there serves the next step."""
+    """docs/users/hooks.md, modules and optimizers: the state made there serves the next step."""
     params, inside = make(name, steps=0)
     expected, outside = make(name, steps=0)
     for step in range(2):

@@ -1,4 +1,4 @@
-"""`lucid.utils.data` against `torch.utils.data`: which names are there, as docs/data.md says, and what they take."""
+"""`lucid.utils.data` against `torch.utils.data`: which names are there, as users/data.md says, and what they take."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import torch.utils.data
 
 import lucid.utils.data
 
-DATA = (Path(__file__).parents[2] / "docs" / "data.md").read_text(encoding="utf-8")
+DATA = (Path(__file__).parents[2] / "docs" / "users" / "data.md").read_text(encoding="utf-8")
 HEADING = "| name in `torch.utils.data` | here |"
 
 
 def rows():
-    """Return the names, and whether they are here, of each row of the table in docs/data.md."""
+    """Return the names, and whether they are here, of each row of the table in docs/users/data.md."""
     lines = DATA.partition(HEADING)[2].split("\n\n")[0].splitlines()[2:]
     cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines]
     return [(re.findall(r"`([^`]+)`", names), here) for names, here, *_ in cells]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.utils.data.test_docs import ROOT, printed
+from tests.docs.pages import ROOT, printed_by_script
 
 pytestmark = pytest.mark.cpu("data are read on the host")
 
@@ -165,4 +165,4 @@ def test_script(name, tmp_path, monkeypatch):
     """A changed import is all that a script needs."""
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     source = SCRIPTS[name]
-    assert printed(source.replace("torch", "lucid"), tmp_path) == printed(source, tmp_path)
+    assert printed_by_script(source.replace("torch", "lucid"), tmp_path) == printed_by_script(source, tmp_path)

@@ -62,12 +62,12 @@ def test_each_rule_is_tried_and_documented():
     tried = {f"scipy.{module}.{name}" for module, tables in TABLES.items() for name in by_name(*tables)}
     differ = sorted(({*RULES, *CLASSES} - tried) ^ UNTRIED)
     assert not differ, f"add a row of {differ} to a table in tests/scipy, or take it away from UNTRIED if it has one"
-    page = (Path(__file__).parents[2] / "docs" / "numpy.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "users" / "numpy.md").read_text(encoding="utf-8")
     section = re.search(r"\n## `lucid.scipy`\n(.*?)\n## ", page, re.DOTALL)
     assert section is not None
     named = set(re.findall(r"`(\w+)`", section[1]))
     unnamed = sorted({name.rpartition(".")[2] for name in {*RULES, *CLASSES}} - named)
-    assert not unnamed, f'docs/numpy.md, "## `lucid.scipy`", does not name {unnamed}: add them there'
+    assert not unnamed, f'docs/users/numpy.md, "## `lucid.scipy`", does not name {unnamed}: add them there'
 
 
 class Noted:

@@ -49,7 +49,7 @@ def refuse_what_is_absent() -> None:
 
 
 def _sentence(what: str) -> str:
-    return f"lucid's simulated CUDA devices have no {what}; docs/simulator.md lists what there is"
+    return f"lucid's simulated CUDA devices have no {what}; docs/users/simulator.md lists what there is"
 
 
 def _change(module: ModuleType) -> None:

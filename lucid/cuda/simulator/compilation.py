@@ -317,7 +317,7 @@ def _explained(said: str, text: str) -> str:
     if unknown := list(dict.fromkeys(_UNKNOWN.findall(said))):
         words.append(
             f"the simulated device does not know {', '.join(unknown)}: if that is a function or type of CUDA's, a GPU "
-            "may have it; docs/simulator.md says what is there"
+            "may have it; docs/users/simulator.md says what is there"
         )
     if "/usr/" in said and (hosts := _headers_of_the_host(text)):
         words.append(_OF_THE_HOST.format(hosts[0]))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 REMEDIES["scipy.integrate.solve_ivp"] = (
     "its solver sees numbers alone: use odeint, which is recorded, or take steps of fixed size in a loop of "
-    "lucid.numpy, such as y = y + h * f(y, t) or the Runge-Kutta steps in docs/from-cupy.md"
+    "lucid.numpy, such as y = y + h * f(y, t) or the Runge-Kutta steps in docs/users/from-cupy.md"
 )
 for _name in ("quad", "dblquad", "tplquad", "nquad", "quad_vec"):
     REMEDIES[f"scipy.integrate.{_name}"] = "use fixed_quad, one in the function of another for several variables"

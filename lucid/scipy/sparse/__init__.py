@@ -1,8 +1,8 @@
 """Sparse matrices, differentiated: ``from lucid.scipy import sparse``.
 
 Where elements stand is constant, what they are may require grad: ``A @ x``, ``x @ A``, sums, conversions, slices,
-stacks and `linalg.spsolve` are recorded, to any order, without a dense matrix in between. ``docs/numpy.md`` lists what
-is there.
+stacks and `linalg.spsolve` are recorded, to any order, without a dense matrix in between. ``docs/users/numpy.md`` lists
+them.
 
 >>> import lucid
 >>> from lucid.scipy import sparse

@@ -1,4 +1,4 @@
-"""Reading data: datasets, the order of their samples, batches, and workers that read ahead; see `docs/data.md`."""
+"""Datasets, the order of their samples, batches, and workers that read ahead; see `docs/users/data.md`."""
 
 from __future__ import annotations
 

@@ -59,7 +59,8 @@ class DataLoader(Generic[T_co]):
     """Batches of a dataset: each ``for batch in loader`` is one pass over it, the next epoch.
 
     What is in a batch, and the random numbers with which its samples are read, depend on the seed (of `generator`, or
-    of `lucid.manual_seed`), the epoch and the position alone: not on the workers. `docs/data.md` says what to use when.
+    of `lucid.manual_seed`), the epoch and the position alone: not on the workers. `docs/users/data.md` compares the
+    ways to read data.
 
     Parameters
     ----------

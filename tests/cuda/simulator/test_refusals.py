@@ -191,7 +191,7 @@ for text in {list(ABSENT)!r}:
     told = ran.stdout.splitlines()
     for (text, words), line in zip(ABSENT.items(), told, strict=True):
         assert line.startswith(f"lucid's simulated CUDA devices have no {words}"), text
-        assert line.endswith("docs/simulator.md lists what there is")
+        assert line.endswith("docs/users/simulator.md lists what there is")
 
 
 @needs_cupy

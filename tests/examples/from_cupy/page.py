@@ -1,4 +1,4 @@
-"""The programs in `docs/from-cupy.md` and what has changed: ``python -m tests.examples.from_cupy.page`` writes them."""
+"""The programs in `docs/users/from-cupy.md`, and changes: ``python -m tests.examples.from_cupy.page`` writes them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.examples.from_cupy.programs import LINE, NAMES, before, source
 
-PAGE = Path(__file__).parents[3] / "docs" / "from-cupy.md"
+PAGE = Path(__file__).parents[3] / "docs" / "users" / "from-cupy.md"
 END = "<!-- the end of the program -->"
 
 
@@ -34,7 +34,7 @@ def changes(name):
 
 def shown(name):
     """Return the text between the marks of a program."""
-    return f"\n\n```python\n{plain(name)}\n```\n\n```diff\n{changes(name)}\n```\n\n"
+    return f"\n\n<!-- run by tests/examples/from_cupy/test_page.py -->\n```python\n{plain(name)}\n```\n\n```diff\n{changes(name)}\n```\n\n"
 
 
 def written(page):

@@ -61,9 +61,9 @@ def test_interpretability(monkeypatch, capsys):
 
 @pytest.mark.cpu("the words of the page are those of the CPU")
 def test_the_walk_through(monkeypatch, capsys, tmp_path):
-    """The example prints what docs/hooks-debugging.md shows, and writes a page and a graph."""
+    """The example prints what docs/users/hooks-debugging.md shows, and writes a page and a graph."""
     text = printed(monkeypatch, capsys, "nan_at_step_57.py", "--out", str(tmp_path))
-    page = (FOLDER.parents[1] / "docs" / "hooks-debugging.md").read_text(encoding="utf-8")
+    page = (FOLDER.parents[1] / "docs" / "users" / "hooks-debugging.md").read_text(encoding="utf-8")
     blocks = re.findall(r"^```\n```\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
     said = [line for block in blocks for line in block.splitlines()]
     printed_lines = text.replace(f"{FOLDER}{os.sep}", "").splitlines()

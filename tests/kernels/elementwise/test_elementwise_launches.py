@@ -23,7 +23,7 @@ COMPOSED = {
 # Derivatives that are zero everywhere: memory is cleared, by CuPy.
 CLEARED = {"div:floor", "div:trunc", "floor_divide", "sign", "sgn", "floor", "ceil", "trunc", "round", "round:decimals",
            "round:tens"}  # fmt: skip
-# Complex numbers have no kernels, nor has the angle of real ones: see docs/kernels-long-tail.md.
+# Complex numbers have no kernels, nor has the angle of real ones: see docs/dev/kernels-long-tail.md.
 WITHOUT = {"complex", "polar", "view_as_complex", "angle", "mul:real and complex number"}
 ROWS = [row for row in (*elementwise.ROWS, *activation.ROWS) if row.dtypes and row.name not in WITHOUT]
 

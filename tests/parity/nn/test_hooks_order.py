@@ -1,4 +1,4 @@
-"""The order of hooks in docs/hooks.md is PyTorch's, for every kind that PyTorch has."""
+"""The order of hooks in docs/users/hooks.md is PyTorch's, for every kind that PyTorch has."""
 
 from __future__ import annotations
 

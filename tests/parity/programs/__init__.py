@@ -4,7 +4,7 @@
 programs, `compare` runs both sides; ``python -m tests.parity.programs FIRST COUNT`` runs as many as one likes and
 prints those that differ.
 
-Where lucid differs from PyTorch on purpose, programs keep away from the difference; docs/hooks.md has the reasons.
+Where lucid differs from PyTorch on purpose, programs keep away from the difference; users/hooks.md has the reasons.
 These are all. Of hooks:
 
 - Backward hooks fire for tensors in lists and dictionaries, PyTorch fires none (5.8): such programs have none

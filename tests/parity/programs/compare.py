@@ -28,7 +28,7 @@ torch.set_num_threads(1)
 def outcome(lib, program):
     """Return the machine that has run a program."""
     # between forward and backward parameters change and hooks come, so that a checkpoint reads something else when it
-    # runs again, which PyTorch's does not see: docs/hooks.md
+    # runs again, which PyTorch's does not see: docs/users/hooks.md
     with patch.multiple(Reads, changed=lambda *_: False, _refuse=lambda *_: None):
         machine = Machine(lib, program)
         machine.run(program.steps)

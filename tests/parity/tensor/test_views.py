@@ -113,7 +113,7 @@ def run(lib, base_kind, takes, changed, change_mode, operand):
 
 
 def differs(torchs, lucids, takes):
-    """Return the parts in which the results differ other than as docs/hooks.md says."""
+    """Return the parts in which the results differ other than as docs/users/hooks.md says."""
     parts = {part for part in torchs if torchs[part] != lucids[part]}
     if any(mode != "normal" for _, mode in takes):
         # a view of a tensor on the graph that was taken without recording is in no graph, before and after changes

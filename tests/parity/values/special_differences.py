@@ -1,4 +1,4 @@
-"""What lucid does otherwise than PyTorch at special values, on purpose, and why; docs/values.md has it in short."""
+"""What lucid does otherwise than PyTorch at special values, on purpose, and why; users/values.md has it in short."""
 
 from __future__ import annotations
 

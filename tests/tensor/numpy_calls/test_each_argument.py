@@ -20,7 +20,7 @@ from tests.tensor.numpy_calls.test_rules import GONE, ROWS, evaluated, leaf_of, 
 
 STEP = 1e-6
 WITHOUT_SLOPE = {"histogram": 0}
-"""Edges of bins go with the array, and docs/numpy.md says that they are not recorded by it."""
+"""Edges of bins go with the array, and docs/users/numpy.md says that they are not recorded by it."""
 
 
 VECTORS = {"linalg.eig", "linalg.eigh", "linalg.svd"}

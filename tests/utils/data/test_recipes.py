@@ -1,4 +1,4 @@
-"""The recipes in docs/data-recipes.md, each run as it is printed where its library is installed."""
+"""The recipes in docs/users/data-recipes.md, each run as it is printed where its library is installed."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 import lucid
-from tests.utils.data.test_docs import ROOT, printed
+from tests.docs.pages import ROOT, blocks, printed_by_script
 
-TEXT = (ROOT / "docs" / "data-recipes.md").read_text(encoding="utf-8")
-BEGINNING = re.search(r"^```python\n(.*?)^```$", TEXT, re.DOTALL | re.MULTILINE)[1]
-RECIPES = dict(re.findall(r"^<!-- recipe: (\S+) -->\n```python\n(.*?)^```$", TEXT, re.DOTALL | re.MULTILINE))
+PAGE = blocks((ROOT / "docs" / "users" / "data-recipes.md").read_text(encoding="utf-8"))
+RECIPES = {block.mark.rpartition(": ")[2]: block.code for block in PAGE}
+BEGINNING = RECIPES.pop("beginning")
 
 
 def write_shards(folder):
@@ -34,7 +34,7 @@ def write_shards(folder):
 def write_table(folder):
     columns = {"x": np.zeros((10, 2)).tolist(), "y": list(range(10))}
     source = f"import datasets\ndatasets.Dataset.from_dict({columns}).to_parquet('rows.parquet')"
-    printed(source, folder)
+    printed_by_script(source, folder)
 
 
 def write_images(folder):
@@ -91,4 +91,4 @@ def test_recipe(library, tmp_path, monkeypatch):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     write, lines = CASES[library]
     write(tmp_path)
-    assert printed(BEGINNING + RECIPES[library], tmp_path) == lines
+    assert printed_by_script(BEGINNING + RECIPES[library], tmp_path) == lines

@@ -282,7 +282,7 @@ def test_what_is_refused(cusolver, handle, capfd):
     arguments = [LOWER, 3, a.at, 3, work.start, 9, info.start]
     assert cusolver("cusolverDnDpotrf", handle, *arguments, code=1) == EXECUTION_FAILED
     assert cusolver("cusolverDnDgebrd", handle) == NOT_SUPPORTED
-    assert "no cusolverDnDgebrd; docs/simulator.md" in capfd.readouterr().err
+    assert "no cusolverDnDgebrd; docs/users/simulator.md" in capfd.readouterr().err
 
 
 def test_version(cusolver):

@@ -231,5 +231,5 @@ def test_what_is_refused(cusparse, handle, random):
     assert cusparse("cusparseCreateCsrilu02Info") == NOT_SUPPORTED
     cusparse.c.cusparseGetErrorString.restype = ctypes.c_char_p
     words = cusparse.c.cusparseGetErrorString(NOT_SUPPORTED).decode()
-    assert words.startswith("lucid's simulated CUDA devices have no cusparseCreateCsrilu02Info; docs/simulator.md")
+    assert words.startswith("lucid's simulated CUDA devices have no cusparseCreateCsrilu02Info; docs/users/")
     assert cusparse.c.cusparseGetErrorString(INVALID) == b"CUSPARSE_STATUS_INVALID_VALUE"
