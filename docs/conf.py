@@ -1,11 +1,15 @@
 """Settings of the site: `make docs` builds it, without a network, and every warning is an error."""
 
+# ruff: noqa: ARG001 - events have the arguments that Sphinx gives them
 from __future__ import annotations
 
 import sys
 from pathlib import Path
 from types import FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from docutils import nodes
+from docutils.utils.math.latex2mathml import tex2mathml
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -19,20 +23,18 @@ if TYPE_CHECKING:
 
 project = "lucid"
 author = "lucid developers"
-copyright = author  # noqa: A001 - Sphinx's name
+copyright = author
 version = release = str(lucid.__version__)
 
 extensions = [
     "myst_parser",
     "numpydoc",
     "sphinx.ext.autodoc",
-    "sphinx.ext.intersphinx",
     "sphinx.ext.viewcode",
     "sphinx_copybutton",
-    "sphinx_design",
 ]
 exclude_patterns = ["_build"]
-myst_enable_extensions = ["colon_fence", "dollarmath", "deflist"]
+myst_enable_extensions = ["colon_fence", "dollarmath"]
 myst_heading_anchors = 4
 numpydoc_show_class_members = False
 autodoc_typehints = "none"
@@ -42,16 +44,13 @@ default_role = "code"
 html_math_renderer = "mathml"
 html_theme = "furo"
 html_title = f"lucid {release}"
-html_static_path = ["_static"]
-templates_path = []
-nitpicky = False
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """Write the pages of the reference before they are read."""
     app.connect("builder-inited", lambda app: reference.write(Path(app.srcdir) / "reference"))
     app.connect("viewcode-follow-imported", source_of)
-    app.connect("autodoc-process-docstring", escape_stars, priority=600)  # behind numpydoc
+    app.connect("autodoc-process-docstring", keep_plain_text, priority=600)  # behind numpydoc
     app.add_html_math_renderer("mathml", inline_renderers=(inline_math, None), block_renderers=(block_math, None))
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
@@ -64,24 +63,18 @@ def source_of(app: Sphinx, module: str, attribute: str) -> str | None:
     return written_in(owner) if isinstance(owner, FunctionType | type) else None
 
 
-def escape_stars(app: Sphinx, what: str, name: str, value: object, options: object, lines: list[str]) -> None:
-    """Escape the stars of shapes, as in ``(batch, *sizes)``, which would begin an emphasis."""
-    lines[:] = [reference.with_escaped_stars(line) for line in lines]
+def keep_plain_text(app: Sphinx, what: str, name: str, value: object, options: object, lines: list[str]) -> None:
+    """Take out of a docstring what markup would take otherwise than it is meant."""
+    lines[:] = [reference.with_plain_text(line) for line in lines]
 
 
-def inline_math(writer: Any, node: Any) -> None:
+def inline_math(writer: Any, node: Any) -> NoReturn:
     """Write a formula as MathML, which browsers show without a script."""
-    from docutils import nodes
-    from docutils.utils.math.latex2mathml import tex2mathml
-
     writer.body.append(tex2mathml(node.astext(), as_block=False))
     raise nodes.SkipNode
 
 
-def block_math(writer: Any, node: Any) -> None:
+def block_math(writer: Any, node: Any) -> NoReturn:
     """Write a formula of its own line as MathML."""
-    from docutils import nodes
-    from docutils.utils.math.latex2mathml import tex2mathml
-
     writer.body.append(f'<div class="math">{tex2mathml(node.astext(), as_block=True)}</div>')
     raise nodes.SkipNode

@@ -1,7 +1,7 @@
 """The pages of the reference, from what each public module exports.
 
-A module has a page; a class has one of its own; the functions of a module stand on it, or where it has many, on a page
-for each folder that they are written in, behind the rules that hold for all of them.
+A module has a page, a class one of its own. Functions stand on the page of their module; those of a module with many,
+on a page for each folder that they are written in, behind the rules that hold for all of them.
 """
 
 from __future__ import annotations
@@ -10,27 +10,43 @@ import importlib
 import inspect
 import re
 from collections import defaultdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lucid.public import written_in
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
     from types import ModuleType
 
-# Beside what `lucid` exports.
-MODULES = ("lucid.hooks", "lucid.viz", "lucid.numpy", "lucid.scipy", "lucid.array_api")
-# Functions of a module that stand on its page; more go to pages by folder.
+# Public modules that `lucid` does not export, beside itself.
+MODULES = ("lucid", "lucid.hooks", "lucid.viz", "lucid.numpy", "lucid.scipy", "lucid.array_api")
+# More functions than these go to pages by folder.
 MOST = 60
+# The order in the navigation; other modules are reached from these.
+FIRST = (
+    *("lucid", "lucid.nn", "lucid.nn.functional", "lucid.nn.init", "lucid.nn.utils"),
+    *("lucid.optim", "lucid.optim.lr_scheduler", "lucid.hooks", "lucid.autograd", "lucid.autograd.graph"),
+    *("lucid.numpy", "lucid.scipy", "lucid.func", "lucid.distributions", "lucid.linalg", "lucid.fft"),
+    *("lucid.special", "lucid.utils.data", "lucid.amp", "lucid.cuda", "lucid.distributed", "lucid.viz", "lucid.errors"),
+)
 
 
 def write(folder: Path) -> None:
     """Write the pages into a folder, those that have changed, and remove others."""
-    pages = dict(pages_of(importlib.import_module("lucid")))
+    pages: dict[str, str] = {}
+    modules: list[str] = []
     for name in MODULES:
-        pages.update(pages_of(importlib.import_module(name)))
-    modules = sorted(name for name in pages if name in MODULES or inspect.ismodule(_at(name)))
-    pages["index"] = _heading("Reference") + _toctree(modules)
+        add_pages(importlib.import_module(name), pages, modules)
+    for name in modules:
+        if name not in FIRST:
+            pages[name] = ORPHAN + pages[name]
+    pages["index"] = (
+        heading("Reference")
+        + toctree(FIRST)
+        + heading("Further modules", "-")
+        + "".join(f"* :doc:`{name}`\n" for name in sorted(set(modules) - set(FIRST)))
+    )
     folder.mkdir(exist_ok=True)
     for name, text in pages.items():
         path = folder / f"{name}.rst"
@@ -41,146 +57,131 @@ def write(folder: Path) -> None:
             path.unlink()
 
 
-def _at(name: str) -> Any:
-    try:
-        return importlib.import_module(name)
-    except ImportError:
-        module, _, own = name.rpartition(".")
-        return getattr(importlib.import_module(module), own, None) if module else None
-
-
-def pages_of(module: ModuleType) -> dict[str, str]:
-    """Return the pages of a module and of the modules that it exports, by name."""
+def add_pages(module: ModuleType, pages: dict[str, str], modules: list[str]) -> None:
+    """Add the pages of a module, and of the modules that it exports, by name."""
     name = module.__name__
-    pages: dict[str, str] = {}
+    modules.append(name)
     kinds: defaultdict[str, list[str]] = defaultdict(list)
     for own in sorted(getattr(module, "__all__", ()), key=str.lower):
-        if own.startswith("_"):
-            continue
         value = getattr(module, own)
-        kind = _kind(value)
-        if kind == "module":
-            if value.__name__ == f"{name}.{own}":
-                pages.update(pages_of(value))
-            continue
-        own_place = getattr(value, "__module__", name) == name and getattr(value, "__name__", own) == own
-        if kind in {"class", "function"} and not str(value.__module__).startswith("lucid"):
-            kind = "foreign"
-        elif kind in {"class", "function"} and not own_place:
-            kind = "alias"
+        kind = kind_of(value, name, own)
         kinds[kind].append(own)
-    text = f"{_heading(name)}.. py:module:: {name}\n\n{_docstring(module)}"
+        if kind == "module" and value.__name__ == f"{name}.{own}":
+            add_pages(value, pages, modules)
+    text = f"{heading(name)}.. py:module:: {name}\n\n{docstring(module)}"
     for own in kinds["class"]:
-        pages[f"{name}.{own}"] = ":orphan:\n\n" + _heading(f"{name}.{own}") + f".. autoclass:: {name}.{own}\n"
+        pages[f"{name}.{own}"] = f"{ORPHAN}{heading(f'{name}.{own}')}.. autoclass:: {name}.{own}\n"
     if kinds["class"]:
-        text += _heading("Classes", "-") + _table(module, kinds["class"], "class")
-    functions = kinds["function"]
-    if len(functions) > MOST:
-        families: defaultdict[str, list[str]] = defaultdict(list)
-        for own in functions:
-            families[_family(getattr(module, own), name)].append(own)
-        for family, members in families.items():
-            pages[f"{name}-{family}"] = _family_page(module, family, members)
-            text += _heading(family.replace("_", " ").capitalize(), "-") + _table(module, members, "func")
-        text += _toctree([f"{name}-{family}" for family in families], hidden=True)
-    elif functions:
-        text += _heading("Functions", "-") + "".join(f".. autofunction:: {name}.{own}\n\n" for own in functions)
+        text += heading("Classes", "-") + table(module, kinds["class"], "class")
+    if len(kinds["function"]) > MOST:
+        for family, members in by(kinds["function"], lambda own: family_of(getattr(module, own))).items():
+            pages[f"{name}-{family}"] = ORPHAN + family_page(module, family, members)
+            title = f":doc:`{family.replace('_', ' ').capitalize()} <{name}-{family}>`"
+            text += heading(title, "-") + table(module, members, "func")
+    elif kinds["function"]:
+        text += heading("Functions", "-") + functions(name, kinds["function"])
     if kinds["alias"]:
-        text += (
-            _heading("Under a second name", "-")
-            + "".join(
-                f"* ``{name}.{own}``: :{'class' if inspect.isclass(getattr(module, own)) else 'func'}:`~{getattr(module, own).__module__}.{getattr(module, own).__name__}`\n"
-                for own in kinds["alias"]
-            )
-            + "\n"
+        text += heading("Under a second name", "-") + listed(
+            f"``{name}.{own}`` is :py:obj:`{value.__module__}.{value.__name__}`"
+            for own in kinds["alias"]
+            if (value := getattr(module, own))
         )
     if kinds["foreign"]:
-        text += _heading("As they are", "-") + "".join(f"* ``{name}.{own}``\n" for own in kinds["foreign"]) + "\n"
+        text += heading("As they are in NumPy or Python", "-") + listed(f"``{name}.{own}``" for own in kinds["foreign"])
     if kinds["data"]:
-        text += (
-            _heading("Data", "-")
-            + "".join(f"* ``{name}.{own}``, {_article(getattr(module, own))}\n" for own in kinds["data"])
-            + "\n"
+        text += heading("Data", "-") + listed(
+            f"``{name}.{own}``, {shown(getattr(module, own))}" for own in kinds["data"]
         )
     pages[name] = text
-    return pages
 
 
-def _article(value: Any) -> str:
-    """Return a constant as it prints, or the class of what has no short form."""
-    text = repr(value)
-    return (
-        f"``{text}``"
-        if len(text) < 60 and "`" not in text and " at 0x" not in text
-        else f"a ``{type(value).__name__}``"
-    )
-
-
-def _kind(value: Any) -> str:
+def kind_of(value: Any, module: str, name: str) -> str:
+    """Return the kind of an export: module, class, function, alias, foreign, or data."""
     if inspect.ismodule(value):
         return "module"
-    if inspect.isclass(value):
-        return "class"
-    return "function" if inspect.isroutine(value) else "data"
+    if not (inspect.isclass(value) or inspect.isroutine(value)):
+        return "data"
+    if not str(value.__module__).startswith("lucid"):
+        return "foreign"
+    if value.__module__ != module or value.__name__ != name:
+        return "alias"
+    return "class" if inspect.isclass(value) else "function"
 
 
-def _family(function: Any, name: str) -> str:
-    """Return the folder of ops in which a function is written, or of other functions their package."""
-    parts = written_in(function).split(".")
-    if parts[:2] == ["lucid", "ops"]:
-        return parts[2]
-    return parts[1] if written_in(function) != name else "other"
+def family_of(function: Any) -> str:
+    """Return the folder of `lucid.ops`, or of lucid, in which a function is written."""
+    _, *parts = written_in(function).split(".")
+    return parts[1] if parts[0] == "ops" else parts[0]
 
 
-def _family_page(module: ModuleType, family: str, members: list[str]) -> str:
-    text = _heading(f"{module.__name__}: {family.replace('_', ' ')}")
-    files: defaultdict[str, list[str]] = defaultdict(list)
-    for own in members:
-        files[written_in(getattr(module, own))].append(own)
-    rules: list[str] = []
-    for file in files:
-        for rule in re.findall(r"`(lucid\.ops\.[a-z_.]+)`", importlib.import_module(file).__doc__ or ""):
-            if rule not in rules:
-                rules.append(rule)
+def family_page(module: ModuleType, family: str, members: list[str]) -> str:
+    """Return the page of functions that are written in one folder: common rules, then those of each file."""
+    text = heading(f"{module.__name__}: {family.replace('_', ' ')}")
+    files = by(members, lambda own: written_in(getattr(module, own)))
+    docs = {file: importlib.import_module(file).__doc__ or file for file in files}
+    rules = dict.fromkeys(rule for doc in docs.values() for rule in re.findall(r"`(lucid\.ops\.[a-z_.]+)`", doc))
     for rule in rules:
-        text += _docstring(importlib.import_module(rule))
+        text += docstring(importlib.import_module(rule))
     for file, names in files.items():
-        title = (importlib.import_module(file).__doc__ or file).splitlines()[0].split(". ")[0].rstrip(".:")
-        text += _heading(title, "-") + "".join(f".. autofunction:: {module.__name__}.{own}\n\n" for own in names)
+        title = docs[file].splitlines()[0].partition(". ")[0].rstrip(".:")
+        text += heading(title, "-") + functions(module.__name__, names)
     return text
 
 
-def _heading(text: str, mark: str = "=") -> str:
+ORPHAN = ":orphan:\n\n"
+
+
+def by(names: Iterable[str], key: Any) -> dict[str, list[str]]:
+    """Return names by their key, in the order in which keys come."""
+    groups: defaultdict[str, list[str]] = defaultdict(list)
+    for name in names:
+        groups[key(name)].append(name)
+    return groups
+
+
+def heading(text: str, mark: str = "=") -> str:
+    """Return a heading."""
     return f"{text}\n{mark * len(text)}\n\n"
 
 
-def _docstring(module: ModuleType) -> str:
-    return with_escaped_stars(inspect.cleandoc(module.__doc__ or "")) + "\n\n"
+def docstring(module: ModuleType) -> str:
+    """Return what a module says of itself."""
+    return with_plain_text(inspect.cleandoc(module.__doc__ or "")) + "\n\n"
 
 
-def _table(module: ModuleType, names: list[str], role: str) -> str:
-    rows = "".join(
-        f"   * - :{role}:`~{module.__name__}.{own}`\n     - {_first_line(getattr(module, own))}\n" for own in names
-    )
+def functions(module: str, names: Iterable[str]) -> str:
+    """Return the documentation of functions."""
+    return "".join(f".. autofunction:: {module}.{name}\n\n" for name in names)
+
+
+def listed(lines: Iterable[str]) -> str:
+    """Return a list."""
+    return "".join(f"* {line}\n" for line in lines) + "\n"
+
+
+def shown(value: Any) -> str:
+    """Return a constant as it prints, or the class of what has no short form."""
+    text = repr(value)
+    short = len(text) < 60 and "`" not in text and " at 0x" not in text
+    return f"``{text}``" if short else f"a ``{type(value).__name__}``"
+
+
+def table(module: ModuleType, names: Iterable[str], role: str) -> str:
+    """Return a table of names, each with the first sentence of its docstring."""
+    rows = ""
+    for name in names:
+        first = (inspect.getdoc(getattr(module, name)) or "").partition("\n\n")[0]
+        sentence = with_plain_text(" ".join(first.split()))
+        rows += f"   * - :{role}:`~{module.__name__}.{name}`\n     - {sentence}\n"
     return f".. list-table::\n   :widths: 30 70\n\n{rows}\n"
 
 
-def _first_line(value: Any) -> str:
-    text = inspect.getdoc(value) or ""
-    return with_escaped_stars(" ".join(text.split("\n\n")[0].split()))
+def toctree(names: Iterable[str]) -> str:
+    """Return the entries of the navigation."""
+    return ".. toctree::\n   :maxdepth: 1\n\n" + "".join(f"   {name}\n" for name in names) + "\n"
 
 
-def with_escaped_stars(text: str) -> str:
+def with_plain_text(text: str) -> str:
     """Return a text with the stars of shapes escaped, as in (batch, *sizes), and labels of NumPy's pages as words."""
     text = re.sub(r":ref:`([^`<]*?)(?: <[^>]*>)?`", r"\1", text)
     return re.sub(r"(?<=[ (,])\*(?=[\w),])", r"\\*", text)
-
-
-def _toctree(names: list[str], *, hidden: bool = False) -> str:
-    return (
-        ".. toctree::\n"
-        + ("   :hidden:\n" if hidden else "")
-        + "   :maxdepth: 1\n\n"
-        + "".join(f"   {name}\n" for name in names)
-        + "\n"
-    )

@@ -34,7 +34,8 @@ def changes(name):
 
 def shown(name):
     """Return the text between the marks of a program."""
-    return f"\n\n<!-- run by tests/examples/from_cupy/test_page.py -->\n```python\n{plain(name)}\n```\n\n```diff\n{changes(name)}\n```\n\n"
+    run_by = "<!-- run by tests/examples/from_cupy/test_page.py -->"
+    return f"\n\n{run_by}\n```python\n{plain(name)}\n```\n\n```diff\n{changes(name)}\n```\n\n"
 
 
 def written(page):

@@ -6,9 +6,9 @@ import re
 
 import pytest
 
+from tests.docs.pages import run
 from tests.examples.from_cupy import page
 from tests.examples.from_cupy.programs import NAMES
-from tests.docs.pages import run
 
 TEXT = page.PAGE.read_text(encoding="utf-8")
 

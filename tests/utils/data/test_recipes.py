@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import io
 import os
-import re
 import tarfile
 
 import numpy as np
