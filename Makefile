@@ -7,7 +7,7 @@ PYTEST = OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(PYTHON) -m pytest -q --numpr
 # simulated devices, kernels under the sanitizers, the order of threads permuted; nothing is left out for want of a GPU
 SIMULATED = LUCID_CUDA_SIMULATOR=2 LUCID_SIMULATOR_SANITIZE=1 LUCID_SIMULATOR_SEED=1 LUCID_REQUIRE_GPU=1
 
-.PHONY: help check test laws parity kernels device nvrtc rehearse bench
+.PHONY: help check test laws parity kernels device nvrtc rehearse bench docs
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -38,6 +38,10 @@ nvrtc: ## each kernel in each dtype by NVIDIA's compiler
 
 rehearse: ## what is run on a GPU, small on a simulated device, and what it must leave; T: a folder
 	$(PYTHON) -m benchmarks.gpu --rehearse --out $(or $(T),$$(mktemp -d))
+
+docs: ## the site, into docs/_build; every warning is an error, and so is a link that leads nowhere
+	$(PYTHON) -m sphinx -q -W --keep-going -b html docs docs/_build
+	$(PYTHON) -m linkcheck.linkchecker --version > /dev/null
 
 bench: ## speed and memory, as ratios to PyTorch; T=gelu: rows of that name
 	$(PYTHON) -m benchmarks $(if $(T),--rows $(T))

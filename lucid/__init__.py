@@ -233,6 +233,7 @@ from lucid.tensor.layout import (
 )
 from lucid.tensor.operators import is_nonzero
 from lucid.tensor.printing import set_printoptions
+from lucid.version import __version__
 
 if _typing.TYPE_CHECKING:
     from lucid import _C as _C
@@ -337,8 +338,6 @@ else:
     def __dir__() -> list[str]:
         return sorted({*globals(), *__all__})
 
-
-__version__ = version.Version("0.1.0")
 
 is_distributed = is_neg = is_conj
 

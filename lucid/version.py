@@ -58,6 +58,8 @@ class Version(str):
     __hash__ = str.__hash__
 
 
+__version__ = Version("0.1.0")  # read by the build, too
+
 Key = tuple[tuple[int, ...], tuple[int, int]]
 
 
