@@ -13,6 +13,7 @@ from docutils.utils.math.latex2mathml import tex2mathml
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import figures
 import reference
 
 import lucid
@@ -30,29 +31,51 @@ extensions = [
     "myst_parser",
     "numpydoc",
     "sphinx.ext.autodoc",
+    "sphinx.ext.intersphinx",
     "sphinx.ext.viewcode",
     "sphinx_copybutton",
 ]
 exclude_patterns = ["_build"]
+intersphinx_mapping = {
+    "numpy": ("https://numpy.org/doc/stable/", "inventories/numpy.inv"),
+    "scipy": ("https://docs.scipy.org/doc/scipy/", "inventories/scipy.inv"),
+    "cupy": ("https://docs.cupy.dev/en/stable/", "inventories/cupy.inv"),
+    "torch": ("https://docs.pytorch.org/docs/stable/", "inventories/torch.inv"),
+}
 myst_enable_extensions = ["colon_fence", "dollarmath"]
 myst_heading_anchors = 4
 numpydoc_show_class_members = False
+numpydoc_xref_param_type = True
+numpydoc_xref_aliases = {
+    **{name: f"lucid.{name}" for name in ("Tensor", "Generator", "device", "dtype")},
+    **{name: f"lucid.nn.{name}" for name in ("Module", "Parameter")},
+    "Optimizer": "lucid.optim.Optimizer",
+    "Dataset": "lucid.utils.data.Dataset",
+}
+numpydoc_xref_ignore = {"optional", "default", "of", "or", "to", "and", "a", "an", "array", "sequence", "iterable"}
 autodoc_typehints = "none"
 autodoc_default_options = {"members": True}
 add_module_names = False
-default_role = "code"
+default_role = "py:obj"  # what stands between backticks is a link, where it is a public name
 html_math_renderer = "mathml"
 html_theme = "furo"
 html_title = f"lucid {release}"
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Write the pages of the reference before they are read."""
-    app.connect("builder-inited", lambda app: reference.write(Path(app.srcdir) / "reference"))
+    """Connect what the pages need."""
+    app.connect("builder-inited", write_pages)
     app.connect("viewcode-follow-imported", source_of)
     app.connect("autodoc-process-docstring", keep_plain_text, priority=600)  # behind numpydoc
     app.add_html_math_renderer("mathml", inline_renderers=(inline_math, None), block_renderers=(block_math, None))
     return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+def write_pages(app: Sphinx) -> None:
+    """Write the pages that follow from lucid, and from what was measured, before they are read."""
+    docs = Path(app.srcdir)
+    reference.write(docs / "reference")
+    figures.write(docs.parent / "benchmarks" / "results", docs / "reference" / "figures.md")
 
 
 def source_of(app: Sphinx, module: str, attribute: str) -> str | None:

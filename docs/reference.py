@@ -110,20 +110,20 @@ def kind_of(value: Any, module: str, name: str) -> str:
 
 def family_of(function: Any) -> str:
     """Return the folder of `lucid.ops`, or of lucid, in which a function is written."""
-    _, *parts = written_in(function).split(".")
+    _, *parts = written_in(inspect.unwrap(function)).split(".")
     return parts[1] if parts[0] == "ops" else parts[0]
 
 
 def family_page(module: ModuleType, family: str, members: list[str]) -> str:
     """Return the page of functions that are written in one folder: common rules, then those of each file."""
     text = heading(f"{module.__name__}: {family.replace('_', ' ')}")
-    files = by(members, lambda own: written_in(getattr(module, own)))
+    files = by(members, lambda own: written_in(inspect.unwrap(getattr(module, own))))
     docs = {file: importlib.import_module(file).__doc__ or file for file in files}
     rules = dict.fromkeys(rule for doc in docs.values() for rule in re.findall(r"`(lucid\.ops\.[a-z_.]+)`", doc))
     for rule in rules:
         text += docstring(importlib.import_module(rule))
     for file, names in files.items():
-        title = docs[file].splitlines()[0].partition(". ")[0].rstrip(".:")
+        title = re.split(r"\. |; |: |, elementwise", docs[file].splitlines()[0])[0].rstrip(".")
         text += heading(title, "-") + functions(module.__name__, names)
     return text
 
@@ -162,7 +162,7 @@ def listed(lines: Iterable[str]) -> str:
 def shown(value: Any) -> str:
     """Return a constant as it prints, or the class of what has no short form."""
     text = repr(value)
-    short = len(text) < 60 and "`" not in text and " at 0x" not in text
+    short = len(text) < 60 and not any(mark in text for mark in ("`", "\n", " at 0x"))
     return f"``{text}``" if short else f"a ``{type(value).__name__}``"
 
 
