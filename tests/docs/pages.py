@@ -65,7 +65,8 @@ def said(code):
 def check(code, names=None):
     """Run a block, and fail unless it prints what its comments say; the spaces of arrays do not count."""
     names, lines = run(code, names)
-    assert " ".join(" ".join(lines).split()) == said(code)
+    printed = " ".join(" ".join(lines).split())
+    assert printed == said(code), f"expected {said(code)!r}, as the page says, got {printed!r}"
     return names
 
 
