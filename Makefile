@@ -41,7 +41,7 @@ rehearse: ## what is run on a GPU, small on a simulated device, and what it must
 
 docs: ## the site, into docs/_build; every warning is an error, and so is a link that leads nowhere
 	$(PYTHON) -m sphinx -q -W --keep-going -b html docs docs/_build
-	$(PYTHON) -m linkcheck.linkchecker --version > /dev/null
+	$(PYTHON) docs/links.py docs/_build
 
 bench: ## speed and memory, as ratios to PyTorch; T=gelu: rows of that name
 	$(PYTHON) -m benchmarks $(if $(T),--rows $(T))

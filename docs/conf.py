@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from types import FunctionType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from docutils import nodes
@@ -15,9 +14,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import figures
 import reference
+import sources
 
 import lucid
-from lucid.public import written_in
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -32,7 +31,7 @@ extensions = [
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.intersphinx",
-    "sphinx.ext.viewcode",
+    "sphinx.ext.linkcode",
     "sphinx_copybutton",
 ]
 exclude_patterns = ["_build"]
@@ -58,6 +57,7 @@ autodoc_default_options = {"members": True}
 add_module_names = False
 default_role = "py:obj"  # what stands between backticks is a link, where it is a public name
 html_math_renderer = "mathml"
+linkcode_resolve = sources.link
 html_theme = "furo"
 html_title = f"lucid {release}"
 
@@ -65,10 +65,10 @@ html_title = f"lucid {release}"
 def setup(app: Sphinx) -> dict[str, Any]:
     """Connect what the pages need."""
     app.connect("builder-inited", write_pages)
-    app.connect("viewcode-follow-imported", source_of)
     app.connect("autodoc-process-docstring", keep_plain_text, priority=600)  # behind numpydoc
+    app.connect("build-finished", sources.write)
     app.add_html_math_renderer("mathml", inline_renderers=(inline_math, None), block_renderers=(block_math, None))
-    return {"parallel_read_safe": True, "parallel_write_safe": True}
+    return {"parallel_read_safe": False}  # what is linked is gathered in one process
 
 
 def write_pages(app: Sphinx) -> None:
@@ -76,14 +76,6 @@ def write_pages(app: Sphinx) -> None:
     docs = Path(app.srcdir)
     reference.write(docs / "reference")
     figures.write(docs.parent / "benchmarks" / "results", docs / "reference" / "figures.md")
-
-
-def source_of(app: Sphinx, module: str, attribute: str) -> str | None:
-    """Return the module in which something public is written, for the link to its source."""
-    owner: Any = sys.modules.get(module)
-    for name in attribute.split("."):
-        owner = getattr(owner, name, None)
-    return written_in(owner) if isinstance(owner, FunctionType | type) else None
 
 
 def keep_plain_text(app: Sphinx, what: str, name: str, value: object, options: object, lines: list[str]) -> None:
