@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
+import numpydoc.xref
 from docutils import nodes
 from docutils.utils.math.latex2mathml import tex2mathml
 
@@ -43,21 +44,24 @@ intersphinx_mapping = {
 }
 myst_enable_extensions = ["colon_fence", "dollarmath"]
 myst_heading_anchors = 4
+numpydoc.xref.DEFAULT_LINKS.clear()  # they are terms of Python's glossary, which is not asked
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = True
 numpydoc_xref_aliases = {
     **{name: f"lucid.{name}" for name in ("Tensor", "Generator", "device", "dtype")},
     **{name: f"lucid.nn.{name}" for name in ("Module", "Parameter")},
+    **{name: f"collections.abc.{name.capitalize()}" for name in ("sequence", "iterable")},
     "Optimizer": "lucid.optim.Optimizer",
     "Dataset": "lucid.utils.data.Dataset",
 }
-numpydoc_xref_ignore = {"optional", "default", "of", "or", "to", "and", "a", "an", "array", "sequence", "iterable"}
+numpydoc_xref_ignore = {"optional", "default", "of", "or", "to", "and", "a", "an", "array"}
 autodoc_typehints = "none"
 autodoc_default_options = {"members": True}
 add_module_names = False
 default_role = "py:obj"  # what stands between backticks is a link, where it is a public name
 html_math_renderer = "mathml"
 linkcode_resolve = sources.link
+suppress_warnings = ["ref.python"]  # `grad` is an attribute of tensors, and several functions
 html_theme = "furo"
 html_title = f"lucid {release}"
 

@@ -75,7 +75,7 @@ def add_pages(module: ModuleType, pages: dict[str, str], modules: list[str]) -> 
         text += heading("Classes", "-") + table(module, kinds["class"], "class")
     if len(kinds["function"]) > MOST:
         for family, members in by(kinds["function"], lambda own: family_of(getattr(module, own))).items():
-            pages[f"{name}-{family}"] = ORPHAN + family_page(module, family, members)
+            pages[f"{name}-{family}"] = ORPHAN + family_page(module, family, members, pages)
             title = f":doc:`{family.replace('_', ' ').capitalize()} <{name}-{family}>`"
             text += heading(title, "-") + table(module, members, "func")
     elif kinds["function"]:
@@ -114,14 +114,16 @@ def family_of(function: Any) -> str:
     return parts[1] if parts[0] == "ops" else parts[0]
 
 
-def family_page(module: ModuleType, family: str, members: list[str]) -> str:
-    """Return the page of functions that are written in one folder: common rules, then those of each file."""
+def family_page(module: ModuleType, family: str, members: list[str], pages: dict[str, str]) -> str:
+    """Return the page of functions that are written in one folder, behind their rules; these get pages of their own."""
     text = heading(f"{module.__name__}: {family.replace('_', ' ')}")
     files = by(members, lambda own: written_in(inspect.unwrap(getattr(module, own))))
     docs = {file: importlib.import_module(file).__doc__ or file for file in files}
     rules = dict.fromkeys(rule for doc in docs.values() for rule in re.findall(r"`(lucid\.ops\.[a-z_.]+)`", doc))
     for rule in rules:
-        text += docstring(importlib.import_module(rule))
+        words = docstring(importlib.import_module(rule))
+        pages[rule] = f"{ORPHAN}{heading(rule)}.. py:module:: {rule}\n\n{words}"
+        text += words
     for file, names in files.items():
         title = re.split(r"\. |; |: |, elementwise", docs[file].splitlines()[0])[0].rstrip(".")
         text += heading(title, "-") + functions(module.__name__, names)
