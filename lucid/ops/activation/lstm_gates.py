@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from lucid.autograd.recording.namespace import GRAPH
+from lucid.autograd.recording.namespace import GRAPH, Namespace
 from lucid.autograd.recording.primitive import primitive
 from lucid.base import gpu
 from lucid.base.dtype import dtype_of
@@ -17,7 +17,6 @@ from lucid.ops.base.promotion import accumulation_dtype, promote
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from lucid.autograd.recording.namespace import Namespace
     from lucid.base.arrays import Array
     from lucid.tensor import Tensor
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lucid.autograd.recording.namespace import GRAPH
+from lucid.autograd.recording.namespace import GRAPH, Namespace
 from lucid.cuda.launch.elementwise import NUMBERS
 from lucid.errors import SettingError
 from lucid.ops.base.declaration import FLOATING, Formula, Slope, elementwise, flat
@@ -20,7 +20,6 @@ from lucid.ops.elementwise.selection import CLAMP
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from lucid.autograd.recording.namespace import Namespace
     from lucid.base.arrays import Array
     from lucid.tensor import Tensor
 

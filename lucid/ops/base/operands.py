@@ -9,7 +9,7 @@ import numpy as np
 from lucid.arguments import unfit
 from lucid.autograd.base import TensorBase
 from lucid.autograd.recording.namespace import CUDA
-from lucid.base.arrays import is_array
+from lucid.base.arrays import Array, is_array
 from lucid.base.dtype import result_type, scalar_dtype
 from lucid.errors import DtypeError
 from lucid.ops.base.promotion import OperandTypeError, as_operand, float_operand, promote, tensor_dtype
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from lucid.autograd.recording.primitive import Primitive
-    from lucid.base.arrays import Array
 
 
 READY = (TensorBase, int, float, complex, np.complexfloating)

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from lucid.arguments import shown
 from lucid.autograd.base import TensorBase, describe, mark_inference, registered, version_of
-from lucid.base.arrays import asarray, is_array
-from lucid.base.device import as_device, device_of
+from lucid.base.arrays import Array, asarray, is_array
+from lucid.base.device import Device, as_device, device_of
 from lucid.base.dtype import (
     bfloat16,
     bool_,
@@ -34,8 +34,6 @@ from lucid.errors import ArgumentError, DeviceError, DtypeError
 from lucid.ops.creation.filling import empty
 
 if TYPE_CHECKING:
-    from lucid.base.arrays import Array
-    from lucid.base.device import Device
     from lucid.base.dtype import dtype as Dtype
     from lucid.tensor import Tensor
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lucid.base.arrays import astype
+from lucid.base.arrays import Array, astype
 from lucid.base.device import device_of
 from lucid.base.dtype import dtype_of
 from lucid.base.limits import finfo
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import ModuleType
 
-    from lucid.base.arrays import Array
     from lucid.base.random.generator import Generator
     from lucid.tensor import Tensor
 

@@ -10,8 +10,8 @@ from lucid.autograd.base import TensorBase
 from lucid.autograd.hooks.functions import seen_as_one
 from lucid.autograd.recording.primitive import primitive
 from lucid.base import gpu
-from lucid.base.arrays import astype
-from lucid.base.device import device_of
+from lucid.base.arrays import Array, astype
+from lucid.base.device import Device, device_of
 from lucid.base.dtype import dtype_of
 from lucid.base.memory import check_size
 from lucid.base.random import draws as draw
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from lucid.autograd.recording.namespace import Namespace
-    from lucid.base.arrays import Array
-    from lucid.base.device import Device
     from lucid.base.dtype import dtype as Dtype
     from lucid.base.random.generator import Generator
     from lucid.tensor import Tensor

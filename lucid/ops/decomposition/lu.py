@@ -8,7 +8,7 @@ import numpy as np
 
 from lucid.autograd.base import wrap
 from lucid.autograd.recording.primitive import primitive
-from lucid.base.arrays import namespace
+from lucid.base.arrays import Array, namespace
 from lucid.errors import DtypeError, SettingError
 from lucid.ops.base.one_device import on_one_device
 from lucid.ops.base.promotion import array_of, tensor_dtype
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from lucid.autograd.recording.namespace import Namespace
-    from lucid.base.arrays import Array
     from lucid.tensor import Tensor
 
 

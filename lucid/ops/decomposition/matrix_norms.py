@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from lucid.base.dtype import as_dtype
 from lucid.errors import DtypeError, SettingError, ShapeError
-from lucid.ops.base.dims import dims_in
+from lucid.ops.base.dims import Dims, dims_in
 from lucid.ops.base.operands import tensor_operand
 from lucid.ops.base.promotion import cast_to, tensor_dtype
 from lucid.ops.base.scalars import as_bool, as_number
@@ -25,7 +25,6 @@ from lucid.ops.shape.reshape import unsqueeze
 
 if TYPE_CHECKING:
     from lucid.base.dtype import dtype as Dtype
-    from lucid.ops.base.dims import Dims
     from lucid.tensor import Tensor
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.modes.casting import wide_in_autocast
-from lucid.autograd.recording.namespace import GRAPH
+from lucid.autograd.recording.namespace import GRAPH, Namespace
 from lucid.autograd.recording.primitive import primitive
 from lucid.cuda.launch.elementwise import ALL, NUMBERS
 from lucid.errors import DtypeError, ShapeError
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import ModuleType
 
-    from lucid.autograd.recording.namespace import Namespace
     from lucid.base.arrays import Array, Ints
     from lucid.tensor import Tensor
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from lucid.autograd.base import TensorBase
-from lucid.autograd.recording.namespace import GRAPH
+from lucid.autograd.recording.namespace import GRAPH, Namespace
 from lucid.cuda.launch.elementwise import INTEGERS, NUMBERS
 from lucid.errors import CallError, LucidError
 from lucid.ops.base.declaration import Fused, declare, elementwise
@@ -23,7 +23,6 @@ from lucid.ops.elementwise.logic import of_integers_alone
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from lucid.autograd.recording.namespace import Namespace
     from lucid.autograd.recording.primitive import Primitive
     from lucid.base.arrays import Array, Ints, Number
     from lucid.tensor import Tensor

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lucid.autograd.recording.namespace import GRAPH
+from lucid.autograd.recording.namespace import GRAPH, Namespace
 from lucid.base.limits import finfo
 from lucid.cuda.launch.elementwise import ALL
 from lucid.ops.base.core import clone
@@ -20,7 +20,6 @@ from lucid.ops.elementwise.comparison import eq
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from lucid.autograd.recording.namespace import Namespace
     from lucid.base.arrays import Array
     from lucid.tensor import Tensor
 

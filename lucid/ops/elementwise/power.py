@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from lucid.autograd.base import TensorBase
-from lucid.autograd.recording.namespace import GRAPH
-from lucid.autograd.recording.primitive import primitive
+from lucid.autograd.recording.namespace import GRAPH, Namespace
+from lucid.autograd.recording.primitive import Primitive, primitive
 from lucid.base.dtype import complex128, float64
 from lucid.cuda.launch.elementwise import NUMBERS, Elementwise
 from lucid.cuda.launch.plans import launches_only
@@ -25,8 +25,6 @@ from lucid.ops.elementwise.arithmetic import mul
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from lucid.autograd.recording.namespace import Namespace
-    from lucid.autograd.recording.primitive import Primitive
     from lucid.base.arrays import Array, Ints, Number
     from lucid.tensor import Tensor
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lucid.autograd.recording.namespace import GRAPH
-from lucid.autograd.recording.primitive import primitive
+from lucid.autograd.recording.namespace import GRAPH, Namespace
+from lucid.autograd.recording.primitive import Primitive, primitive
 from lucid.cuda.launch.plans import launches_only
 from lucid.errors import DtypeError
 from lucid.ops.base.blocks import rounded_once
@@ -25,8 +25,6 @@ from lucid.ops.base.scalars import as_int
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from lucid.autograd.recording.namespace import Namespace
-    from lucid.autograd.recording.primitive import Primitive
     from lucid.base.arrays import Array
     from lucid.tensor import Tensor
 

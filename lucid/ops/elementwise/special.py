@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lucid.autograd.recording.namespace import GRAPH
+from lucid.autograd.recording.namespace import GRAPH, Namespace
 from lucid.errors import SettingError
 from lucid.ops.base.declaration import REAL, Fused, declare, elementwise
 from lucid.ops.base.operands import refuse
@@ -26,7 +26,6 @@ from lucid.ops.elementwise.normal_tail import erf_into, erfc_into, erfinv_into
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from lucid.autograd.recording.namespace import Namespace
     from lucid.base.arrays import Array
     from lucid.tensor import Tensor
 

@@ -14,7 +14,7 @@ from lucid.autograd.base import TensorBase, wrap
 from lucid.autograd.modes.casting import wide_in_autocast
 from lucid.autograd.recording.primitive import primitive
 from lucid.base import gpu
-from lucid.base.arrays import namespace
+from lucid.base.arrays import Array, namespace
 from lucid.base.capture import check_not_capturing
 from lucid.base.dtype import dtype_of
 from lucid.cuda.switches import looked_at
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from lucid.autograd.recording.namespace import Namespace
-    from lucid.base.arrays import Array
     from lucid.tensor import Tensor
 
 

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.ops.base.blocks import choose, drop_where, keep_where, repeated
-from lucid.ops.base.formula.trace import OPERATIONS, Symbol, text
+from lucid.ops.base.formula.trace import OPERATIONS, Node, Symbol, Traced, text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from types import ModuleType
 
     from lucid.base.arrays import Array
-    from lucid.ops.base.formula.trace import Node, Traced
 
 
 def _expm1_below(xp: ModuleType, out: Array, x: Array, spare: Array) -> None:

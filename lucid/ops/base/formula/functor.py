@@ -7,12 +7,10 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from lucid.ops.base.formula.trace import OPERATIONS, Symbol, behind_operands
+from lucid.ops.base.formula.trace import OPERATIONS, Node, Symbol, Traced, behind_operands
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-    from lucid.ops.base.formula.trace import Node, Traced
 
 
 _CALL = re.compile(r"\w+\(.*\)")
