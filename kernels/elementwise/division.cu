@@ -21,7 +21,7 @@ template <class A> __device__ __forceinline__ A whole_rest(A a, A b) {
 
 // The remainder with the sign of the divisor; exact before the last step.
 template <class A> __device__ __forceinline__ A rest_of(A a, A b) {
-    if constexpr (IsFloating<A>::value) {
+    if constexpr (is_floating<A>) {
         const A rest = fmod(a, b);
         if (b == 0) return rest;
         if (rest == 0) return copysign(A(0), b);
@@ -34,7 +34,7 @@ template <class A> __device__ __forceinline__ A rest_of(A a, A b) {
 
 // floor(a / b), with the remainder taken off first: 1 // 0.1 is 9.
 template <class A> __device__ __forceinline__ A floor_of(A a, A b) {
-    if constexpr (IsFloating<A>::value) {
+    if constexpr (is_floating<A>) {
         if (b == 0) return a / b;
         const A rest = fmod(a, b);
         A quotient = (a - rest) / b;
@@ -50,11 +50,8 @@ template <class A> __device__ __forceinline__ A floor_of(A a, A b) {
 
 // trunc(a / b), of a quotient in the precision of T.
 template <class T, class A> __device__ __forceinline__ A trunc_of(A a, A b) {
-    if constexpr (IsFloating<A>::value) {
-        return trunc(through<T>(a / b));
-    } else {
-        return whole_quotient(a, b);
-    }
+    if constexpr (is_floating<A>) return trunc(through<T>(a / b));
+    return whole_quotient(a, b);
 }
 
 struct FloorDivide {
@@ -75,7 +72,7 @@ struct RemainderGradB {
 
 struct Fmod {
     template <class A> __device__ A operator()(A a, A b) const {
-        if constexpr (IsFloating<A>::value) {
+        if constexpr (is_floating<A>) {
             return fmod(a, b);
         } else {
             return whole_rest(a, b);

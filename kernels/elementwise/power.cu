@@ -5,7 +5,7 @@
 
 // Integers wrap around; to negative powers fractions become zero.
 template <class A> __device__ __forceinline__ A power_of(A a, A b) {
-    if constexpr (IsFloating<A>::value) {
+    if constexpr (is_floating<A>) {
         return b == 2 ? a * a : b == 3 ? a * a * a : b == -1 ? 1 / a : pow(a, b);
     } else {
         if (b < 0) return a == 1 ? A(1) : a == A(-1) ? (b & 1 ? A(-1) : A(1)) : A(0);
