@@ -25,7 +25,7 @@ READY = (TensorBase, int, float, complex, np.complexfloating)
 """What an op takes as it is; NumPy's complex numbers so that they are refused as Python's are."""
 
 
-def of_two(op: Primitive, *, at_least_float: bool = False, refused: tuple[str, str] | None = None) -> Primitive:
+def of_two(op: Primitive, *, at_least_float: bool = False, refused: tuple[str, str] | None = None) -> None:
     """Give a primitive of two operands its caller: the short path, or promotion and the general one."""
 
     def general(a: Any, b: Any) -> Any:
@@ -34,7 +34,6 @@ def of_two(op: Primitive, *, at_least_float: bool = False, refused: tuple[str, s
         return op(*promote(a, b, at_least_float=at_least_float))
 
     shorten(op, general)
-    return op
 
 
 def shorten(op: Primitive, general: Callable[[Any, Any], Any]) -> None:
@@ -48,7 +47,7 @@ def shorten(op: Primitive, general: Callable[[Any, Any], Any]) -> None:
     op.shorten(ready)
 
 
-def of_one(op: Primitive, *, at_least_float: bool = True, refused: tuple[str, str] | None = None) -> Primitive:
+def of_one(op: Primitive, *, at_least_float: bool = True, refused: tuple[str, str] | None = None) -> None:
     """Give a primitive of one operand its caller: the short path, or the general one.
 
     Integers and bools become the default dtype, unless the op is defined on them. With settings there is no short path.
@@ -64,7 +63,6 @@ def of_one(op: Primitive, *, at_least_float: bool = True, refused: tuple[str, st
         op.call = general
     else:
         op.shorten(general)
-    return op
 
 
 def summed(kernel: Callable[..., Any]) -> Callable[..., Any]:

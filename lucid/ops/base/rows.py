@@ -140,9 +140,7 @@ def array_sum(x: Array, axes: Ints | None, dtype: np.dtype[Any] | None = None, k
     if in_order and (axes is None or axes == (x.ndim - 1,)) and (dtype is None or dtype == x.dtype):
         return _add_reduce(x, axes, dtype, None, keepdims)
     reduced = range(x.ndim) if axes is None else axes
-    count = 1
-    for axis in reduced:
-        count *= x.shape[axis]
+    count = math.prod([x.shape[axis] for axis in reduced])
     if count <= ROWS_AT_ONCE and (x.size <= FEW or not in_order):
         return _add_reduce(x, axes, dtype, None, keepdims)
     if not in_order:

@@ -48,9 +48,6 @@ def _binary(m: Namespace, x: Any, t: Any) -> Any:
     return (other - one) * t - other
 
 
-_binary_cross_entropy = fused("binary_cross_entropy", _binary)
-
-
 def _binary_cross_entropy_x(m: Namespace, grad: Array, x: Array, t: Array) -> Any:
     spread = m.maximum(m.mul(m.sub(1.0, x), x), LEAST_SPREAD)
     return m.div(m.mul(grad, m.sub(x, t)), spread)
@@ -60,8 +57,9 @@ def _binary_cross_entropy_t(m: Namespace, grad: Array, x: Array) -> Any:
     return m.mul(grad, m.sub(m.log1p(m.neg(x)), m.log(x)))
 
 
-Fused(_binary_cross_entropy_x).attach(_binary_cross_entropy, "x")
-Fused(_binary_cross_entropy_t).attach(_binary_cross_entropy, "t")
+_binary_cross_entropy = fused(
+    "binary_cross_entropy", _binary, Fused(_binary_cross_entropy_x), Fused(_binary_cross_entropy_t)
+)
 
 
 def binary_cross_entropy(
@@ -153,12 +151,8 @@ def _logits_cross_entropy_positive(m: Namespace, grad: Array, x: Array, t: Array
 
 
 _logits_cross_entropy.cuda(_with_or_without(_logits, "CrossEntropy"))
-Fused(_logits_cross_entropy_x, _with_or_without(_logits_cross_entropy_x, "CrossEntropyGradX")).attach(
-    _logits_cross_entropy, "x"
-)
-Fused(_logits_cross_entropy_t, _with_or_without(_logits_cross_entropy_t, "CrossEntropyGradT")).attach(
-    _logits_cross_entropy, "t"
-)
+for _operand, _rule in (("x", _logits_cross_entropy_x), ("t", _logits_cross_entropy_t)):
+    _logits_cross_entropy.vjp(_operand, cuda=_with_or_without(_rule, f"CrossEntropyGrad{_operand.upper()}"))(_rule)
 _logits_cross_entropy.vjp(
     "positive", cuda=of_formula(_logits_cross_entropy_positive, "WeighedCrossEntropyGradPositive")
 )(_logits_cross_entropy_positive)
