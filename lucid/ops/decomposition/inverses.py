@@ -21,10 +21,10 @@ from lucid.ops.decomposition.operands import (
     numbers_of,
     raise_where,
     square_of,
-    transposed,
 )
 from lucid.ops.decomposition.triangular import fitting
 from lucid.ops.elementwise.complex import holds_complex
+from lucid.ops.linalg.products import swap_last
 from lucid.ops.shape.axes import movedim
 from lucid.ops.shape.reshape import reshape, squeeze, unsqueeze
 
@@ -224,8 +224,8 @@ def _solved(name: str, A: Tensor, B: Tensor, left: bool) -> tuple[Any, Any]:
     wide = unsqueeze(b, -1) if one else matrices_of(name, b, "B")
     fitting(name, a, wide, left=left)
     if not left:
-        x, info = _solve(transposed(a), transposed(wide))
-        return transposed(x), info
+        x, info = _solve(swap_last(a), swap_last(wide))
+        return swap_last(x), info
     x, info = _solve(a, wide)
     return (squeeze(x, -1) if one else x), info
 

@@ -121,9 +121,10 @@ def _over_lower(m: Namespace, x: Any, square: Any) -> Any:
     return m.triangular(adjoint_in(m, square), x, upper=True, unitriangular=True)
 
 
-def _refuse_no_pivots(name: str, pivot: bool) -> None:
+def _factored(name: str, A: Tensor, pivot: bool) -> tuple[Tensor, ...]:
     if not as_bool(pivot, "pivot"):
         raise SettingError(f"{name}: expected pivot=True, got False: rows are always exchanged")
+    return _lu(matrices_of(name, A))
 
 
 def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -> lu_factor_ex_result:
@@ -135,8 +136,7 @@ def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -
     >>> lucid.linalg.lu_factor_ex(lucid.zeros(1, 1)).info
     tensor(1, dtype=lucid.int32)
     """
-    _refuse_no_pivots("linalg.lu_factor_ex", pivot)
-    packed, pivots, info, _ = _lu(matrices_of("linalg.lu_factor_ex", A))
+    packed, pivots, info, _ = _factored("linalg.lu_factor_ex", A, pivot)
     if as_bool(check_errors, "check_errors"):
         raise_where("linalg.lu_factor_ex", info, SINGULAR)
     return lu_factor_ex_result(packed, pivots, info)
@@ -152,8 +152,7 @@ def lu_factor(A: Tensor, *, pivot: bool = True) -> lu_factor_result:
     lu_factor_result(LU=tensor([[4.0000, 4.0000],
             [0.2500, 1.0000]]), pivots=tensor([2, 2], dtype=lucid.int32))
     """
-    _refuse_no_pivots("linalg.lu_factor", pivot)
-    packed, pivots, info, _ = _lu(matrices_of("linalg.lu_factor", A))
+    packed, pivots, info, _ = _factored("linalg.lu_factor", A, pivot)
     raise_where("linalg.lu_factor", info, SINGULAR)
     return lu_factor_result(packed, pivots)
 
@@ -168,8 +167,7 @@ def lu(A: Tensor, *, pivot: bool = True) -> lu_result:
     tensor([[1.0000, 0.0000],
             [0.2500, 1.0000]])
     """
-    _refuse_no_pivots("linalg.lu", pivot)
-    packed, pivots, _, _ = _lu(matrices_of("linalg.lu", A))
+    packed, pivots, _, _ = _factored("linalg.lu", A, pivot)
     return lu_unpack(packed, pivots)
 
 

@@ -172,14 +172,15 @@ def svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> 
     >>> lucid.linalg.svd(lucid.tensor([[0.0, 2.0], [3.0, 0.0]])).S
     tensor([3., 2.])
     """
-    a = matrices_of("linalg.svd", A)
-    _refuse_driver("linalg.svd", driver)
+    a = _without_driver("linalg.svd", A, driver)
     return svd_result(*_svd(a, full=as_bool(full_matrices, "full_matrices")))
 
 
-def _refuse_driver(name: str, driver: str | None) -> None:
+def _without_driver(name: str, A: Tensor, driver: str | None) -> Any:
+    a = matrices_of(name, A)
     if driver is not None:
         raise SettingError(f"{name}: expected driver=None, got {driver!r}: CuPy chooses the function of cuSOLVER")
+    return a
 
 
 def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
@@ -189,9 +190,7 @@ def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
     >>> lucid.linalg.svdvals(lucid.tensor([[0.0, 2.0], [3.0, 0.0]]))
     tensor([3., 2.])
     """
-    a = matrices_of("linalg.svdvals", A)
-    _refuse_driver("linalg.svdvals", driver)
-    return _singular_values(a)
+    return _singular_values(_without_driver("linalg.svdvals", A, driver))
 
 
 def _is_upper(name: str, UPLO: str) -> bool:
