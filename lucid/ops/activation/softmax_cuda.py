@@ -7,14 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lucid.cuda.launch.kernels import C_TYPES, EACH_FLOAT, FLOATS, VECTOR_BYTES, Kernel
 from lucid.cuda.launch.plans import empty, planned
-from lucid.cuda.launch.reduction import (
-    BLOCK,
-    merged_axes,
-    packed_axes,
-    power_of_two,
-    too_many,
-    total_bytes,
-)
+from lucid.cuda.launch.reduction import BLOCK, merged_axes, packed_axes, power_of_two, too_many, total_bytes
 from lucid.cuda.source.signature import constant
 
 if TYPE_CHECKING:

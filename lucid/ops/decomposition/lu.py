@@ -25,9 +25,7 @@ from lucid.ops.decomposition.operands import (
     raise_where,
     square_of,
 )
-from lucid.ops.decomposition.operands import (
-    adjoint as adjoint_of,
-)
+from lucid.ops.decomposition.operands import adjoint as adjoint_of
 from lucid.ops.decomposition.triangular import fitting, solve_triangular
 from lucid.ops.elementwise.arithmetic import add
 from lucid.ops.index.gather import take_along_dim

@@ -12,14 +12,7 @@ from lucid.autograd.base import TensorBase
 from lucid.autograd.recording.primitive import primitive
 from lucid.errors import NotDifferentiableError, SettingError
 from lucid.ops.base.scalars import as_bool
-from lucid.ops.decomposition.operands import (
-    adjoint_in,
-    diagonal_in,
-    library,
-    matrices_of,
-    on_diagonal_in,
-    square_of,
-)
+from lucid.ops.decomposition.operands import adjoint_in, diagonal_in, library, matrices_of, on_diagonal_in, square_of
 from lucid.ops.elementwise.complex import holds_complex
 
 if TYPE_CHECKING:
