@@ -13,7 +13,7 @@ from lucid.base.dtype import dtype_of
 from lucid.errors import DtypeError, SettingError, ShapeError
 from lucid.ops.activation.relu import floating, leaky_relu
 from lucid.ops.base.blocks import rounded_once
-from lucid.ops.base.declaration import Formula, Fused, declare
+from lucid.ops.base.declaration import Formula, Fused, elementwise
 from lucid.ops.base.operands import tensor_operand
 from lucid.ops.base.scalars import as_bool, as_number
 from lucid.ops.creation.random import rand_like
@@ -34,8 +34,7 @@ def _sloped(xp: ModuleType, x: Array, slope: Array) -> Array:
     return rounded_once(_chosen, xp, x, slope)
 
 
-declare(
-    "prelu",
+@elementwise(
     Formula(lambda m, x, slope: m.where(x > 0, x, x * slope), _sloped),
     Fused(
         lambda m, grad, x, slope, x_shape: m.sum_to(m.where(m.gt(x, 0), grad, m.mul(grad, slope)), shape=x_shape),
@@ -45,8 +44,6 @@ declare(
     ),
     saved_as={"slope": "weight"},
 )
-
-
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """Return `input` above zero and ``weight * input`` elsewhere, elementwise, of a floating-point tensor.
 

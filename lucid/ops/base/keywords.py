@@ -246,8 +246,7 @@ def _into(title: str, out: Any, function: Any, args: tuple[Any, ...], kwargs: di
         return targets[0]
     # a named tuple takes its parts one by one
     kind: Any = cast("Any", type(results))
-    whole: Any = targets if kind is tuple else kind(*targets)
-    return whole
+    return targets if kind is tuple else kind(*targets)
 
 
 def _check(title: str, target: Any, result: Any) -> None:

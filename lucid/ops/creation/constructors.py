@@ -12,24 +12,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 from lucid.arguments import shown
 from lucid.autograd.base import TensorBase, describe, mark_inference, registered, version_of
+from lucid.base import dtype as dtypes
 from lucid.base.arrays import Array, asarray, is_array
 from lucid.base.device import Device, as_device, device_of
-from lucid.base.dtype import (
-    bfloat16,
-    bool_,
-    complex64,
-    complex128,
-    dtype_of,
-    float16,
-    float32,
-    float64,
-    get_default_dtype,
-    int8,
-    int16,
-    int32,
-    int64,
-    uint8,
-)
+from lucid.base.dtype import dtype_of, get_default_dtype
 from lucid.errors import ArgumentError, DeviceError, DtypeError
 from lucid.ops.creation.filling import empty
 
@@ -121,9 +107,10 @@ class TensorType:
 
 
 _DTYPES = {
-    "DoubleTensor": float64, "FloatTensor": float32, "HalfTensor": float16, "BFloat16Tensor": bfloat16,
-    "ByteTensor": uint8, "CharTensor": int8, "ShortTensor": int16, "IntTensor": int32, "LongTensor": int64,
-    "BoolTensor": bool_, "ComplexFloatTensor": complex64, "ComplexDoubleTensor": complex128,
+    "DoubleTensor": dtypes.float64, "FloatTensor": dtypes.float32, "HalfTensor": dtypes.float16,
+    "BFloat16Tensor": dtypes.bfloat16, "ByteTensor": dtypes.uint8, "CharTensor": dtypes.int8,
+    "ShortTensor": dtypes.int16, "IntTensor": dtypes.int32, "LongTensor": dtypes.int64, "BoolTensor": dtypes.bool_,
+    "ComplexFloatTensor": dtypes.complex64, "ComplexDoubleTensor": dtypes.complex128,
 }  # fmt: skip
 TYPES = {
     made.name: made

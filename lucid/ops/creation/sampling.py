@@ -21,6 +21,7 @@ from lucid.ops.base.one_device import check_one_device, on_one_device
 from lucid.ops.base.operands import tensor_operand
 from lucid.ops.base.scalars import as_bool, as_int, as_number
 from lucid.ops.creation import rejection
+from lucid.ops.creation.data import plain
 from lucid.ops.creation.filling import shape_of
 from lucid.ops.creation.generators import drawn
 from lucid.ops.creation.random import ProbabilityError, real_dtype
@@ -106,10 +107,8 @@ def normal(
     wanted = real_dtype("normal", dtype)
     if not tensors:
         shape = shape_of((size,), "normal", wanted)
-    middle: Any = mean.array if isinstance(mean, TensorBase) else mean
-    width: Any = std.array if isinstance(std, TensorBase) else std
-    on_cpu = not isinstance(std, TensorBase) or type(std.array) is np.ndarray
-    if on_cpu and not np.all(np.greater_equal(width, 0)):
+    middle, width = plain(mean), plain(std)
+    if not gpu.is_gpu_array(width) and not np.all(np.greater_equal(width, 0)):
         raise ProbabilityError(f"normal: expects std >= 0.0, but found std {std}")
 
     def make(stream: Generator, xp: ModuleType) -> Array:

@@ -221,13 +221,7 @@ def _float_power(xp: ModuleType, a: Array, b: Array) -> Array:
     return _power_on(xp, *[x.astype(np.float64, copy=False) for x in (a, b)])
 
 
-_FLOAT_POW = Elementwise("power", "FloatPow", "TT", out="double")
-
-
-@_float_power.cuda
-@launches_only
-def _float_power_cuda(a: Array, b: Array) -> Any:
-    return _FLOAT_POW(a, b)
+_float_power.cuda(launches_only(Elementwise("power", "FloatPow", "TT", out="double")))
 
 
 @_float_power.vjp("a")
@@ -274,13 +268,7 @@ def _scale(xp: ModuleType, x: Array, exponent: Array) -> Array:
     return xp.ldexp(x.astype(accumulation_dtype(x.dtype), copy=False), exponent).astype(x.dtype, copy=False)
 
 
-_SCALE = Elementwise("power", "Ldexp", "TI")
-
-
-@_scale.cuda
-@launches_only
-def _scale_cuda(x: Array, exponent: Array) -> Any:
-    return _SCALE(x, exponent)
+_scale.cuda(launches_only(Elementwise("power", "Ldexp", "TI")))
 
 
 @_scale.vjp("x")

@@ -17,7 +17,7 @@ import numpy as np
 
 from lucid.autograd.recording.namespace import GRAPH, Namespace
 from lucid.errors import SettingError
-from lucid.ops.base.declaration import REAL, Fused, declare, elementwise
+from lucid.ops.base.declaration import REAL, Fused, elementwise
 from lucid.ops.base.operands import refuse
 from lucid.ops.base.promotion import float_operand
 from lucid.ops.base.scalars import as_int
@@ -198,15 +198,12 @@ def digamma(input: Tensor) -> Tensor:
     return GRAPH.digamma(input)
 
 
-declare(
-    "polygamma",
+@elementwise(
     _polygamma_into,
     lambda m, grad, x, n: m.mul(grad, m.polygamma(x, n=n + 1)),
     kernel="special.Polygamma",
     refused=REAL,
 )
-
-
 def polygamma(n: int, input: Tensor) -> Tensor:
     """Return derivative number `n` of `digamma`, elementwise; `n` below zero raises a ValueError.
 
@@ -279,9 +276,6 @@ def _i1_slope(m: Namespace, grad: Array, x: Array, out: Array) -> Any:
     return m.mul(grad, m.where(zero, 0.5, m.sub(m.i0(x), m.div(out, m.where(zero, 1, x)))))
 
 
-declare("i1", _i1_into, _i1_slope, kernel="special.BesselI1", refused=REAL)
-
-
 @elementwise(_i0_into, lambda m, grad, x: m.mul(grad, m.i1(x)), kernel="special.BesselI0", refused=REAL)
 def i0(input: Tensor) -> Tensor:
     """Return the modified Bessel function of the first kind, of order 0, elementwise.
@@ -293,6 +287,7 @@ def i0(input: Tensor) -> Tensor:
     return GRAPH.i0(input)
 
 
+@elementwise(_i1_into, _i1_slope, kernel="special.BesselI1", refused=REAL)
 def i1(input: Tensor) -> Tensor:
     """Return the modified Bessel function of the first kind, of order 1, elementwise.
 

@@ -182,7 +182,6 @@ def operand_of(name: str, input: Tensor, *, real: bool = False) -> Any:
     DtypeError
         If it is of a half type, or complex where it must be `real`.
     """
-    array_of(input)
     x = float_operand(wide_in_autocast(input, cpu=True, cuda=False))
     if x.array.dtype.itemsize == 2:
         raise DtypeError(f"{name}: Unsupported dtype {tensor_dtype(x)}; convert to float32 first")
