@@ -11,11 +11,11 @@ from lucid.arguments import among
 from lucid.autograd.recording.primitive import primitive
 from lucid.errors import CallError, DtypeError, ShapeError
 from lucid.ops.activation.gelu import GELU, GELU_GRAD, GELU_TANH, GELU_TANH_GRAD, gelu_grad_x, gelu_tanh_grad_x
-from lucid.ops.activation.relu import floating, relu_grad
+from lucid.ops.activation.relu import relu_grad
 from lucid.ops.activation.sigmoid import SIGMOID, SILU, SILU_GRAD, silu_grad_x
 from lucid.ops.base.blocks import in_blocks
 from lucid.ops.base.declaration import Formula, adjoint, of_formula
-from lucid.ops.base.operands import tensor_operand
+from lucid.ops.base.operands import floating, tensor_operand
 from lucid.ops.base.promotion import tensor_dtype
 
 if TYPE_CHECKING:

@@ -193,10 +193,7 @@ def _prepared(name: str, input: Tensor, dim: int | None, dtype: Dtype | None) ->
             f"{name}: expected a real floating-point dtype, got {wanted}; convert the input, or pass dtype="
         )
     if dim is None:
-        warn(
-            f"implicit dimension choice for {name}: pass dim= to say which dimension is meant",
-            UserWarning,
-        )
+        warn(f"implicit dimension choice for {name}: pass dim= to say which dimension is meant")
         dim = 0 if x.array.ndim in {0, 1, 3} else 1
     return x if dtype is None else cast_to(x, wanted), dim_in(dim, x.array.ndim)
 

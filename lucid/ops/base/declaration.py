@@ -56,12 +56,7 @@ def flat(m: Namespace, grad: Array) -> Any:
 
 
 def of_formula(
-    formula: Function | Formula,
-    name: str,
-    *,
-    stem: str = "",
-    dtypes: tuple[str, ...] = FLOATS,
-    out: str = "T",
+    formula: Function | Formula, name: str, *, stem: str = "", dtypes: tuple[str, ...] = FLOATS, out: str = "T"
 ) -> Elementwise:
     """Return the kernel of a formula, or of a rule's work on each element, by the name of its functor.
 

@@ -125,6 +125,12 @@ def refuse(name: str, kinds: str, *operands: Any, instead: str) -> None:
             raise unfit(cast("Any", operand), f"a real number: {instead}", kind=DtypeError)
 
 
+def floating(name: str, x: Any) -> Any:
+    """Return `x` as a floating-point tensor; a DtypeError if it is of another dtype."""
+    refuse(name, "biuc", x, instead="convert to a floating-point dtype first")
+    return tensor_operand(x)
+
+
 def as_factor(name: str, word: str, value: Any, *operands: Any) -> tuple[Any, Any]:
     """Return the factor of some of the operands, a number, and the common dtype of all.
 

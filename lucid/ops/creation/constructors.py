@@ -112,11 +112,8 @@ _DTYPES = {
     "ShortTensor": dtypes.int16, "IntTensor": dtypes.int32, "LongTensor": dtypes.int64, "BoolTensor": dtypes.bool_,
     "ComplexFloatTensor": dtypes.complex64, "ComplexDoubleTensor": dtypes.complex128,
 }  # fmt: skip
-TYPES = {
-    made.name: made
-    for is_cuda in (False, True)
-    for made in [TensorType(name, dtype, is_cuda=is_cuda) for name, dtype in _DTYPES.items()]
-}
+_ALL = [TensorType(name, dtype, is_cuda=is_cuda) for is_cuda in (False, True) for name, dtype in _DTYPES.items()]
+TYPES = {made.name: made for made in _ALL}
 """The types by their names, ``lucid.FloatTensor`` and ``lucid.cuda.FloatTensor`` among them."""
 
 

@@ -110,8 +110,7 @@ def _parts(m: Namespace, x: Any, k: int) -> tuple[Any, Any, Any]:
 
 def _over_upper(m: Namespace, x: Any, square: Any) -> Any:
     """Return ``x @ inverse(U).mH``."""
-    turned = m.triangular(square, adjoint_in(m, x), upper=True, unitriangular=False)
-    return adjoint_in(m, turned)
+    return adjoint_in(m, m.triangular(square, adjoint_in(m, x), upper=True, unitriangular=False))
 
 
 def _over_lower(m: Namespace, x: Any, square: Any) -> Any:

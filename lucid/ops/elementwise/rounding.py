@@ -18,7 +18,7 @@ from lucid.errors import DtypeError
 from lucid.ops.base.blocks import rounded_once
 from lucid.ops.base.core import clone
 from lucid.ops.base.declaration import FLOATING, elementwise, flat, of_formula
-from lucid.ops.base.operands import refuse, tensor_operand
+from lucid.ops.base.operands import floating, refuse, tensor_operand
 from lucid.ops.base.promotion import accumulation_dtype, tensor_dtype
 from lucid.ops.base.scalars import as_int
 
@@ -165,5 +165,4 @@ def modf(x: Tensor) -> tuple[Tensor, Tensor]:
     >>> lucid.ops.elementwise.rounding.modf(lucid.tensor([1.5, -2.0]))
     (tensor([0.5000, -0.0000]), tensor([ 1., -2.]))
     """
-    refuse("modf", FLOATING[0], x, instead=FLOATING[1])
-    return GRAPH.modf(x)
+    return GRAPH.modf(floating("modf", x))

@@ -38,11 +38,7 @@ BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 
 FAR, BESSEL_FAR = 10, 20
 
 
-@elementwise(
-    erf_into,
-    Fused(lambda m, grad, x: m.mul(grad, m.mul(m.exp(m.neg(m.square(x))), SLOPE))),
-    refused=REAL,
-)
+@elementwise(erf_into, Fused(lambda m, grad, x: m.mul(grad, m.mul(m.exp(m.neg(m.square(x))), SLOPE))), refused=REAL)
 def erf(input: Tensor) -> Tensor:
     """Return the error function ``2 / sqrt(pi) * integral of exp(-t**2) from 0 to input``, elementwise.
 
@@ -53,11 +49,7 @@ def erf(input: Tensor) -> Tensor:
     return GRAPH.erf(input)
 
 
-@elementwise(
-    erfc_into,
-    Fused(lambda m, grad, x: m.mul(grad, m.mul(m.exp(m.neg(m.square(x))), -SLOPE))),
-    refused=REAL,
-)
+@elementwise(erfc_into, Fused(lambda m, grad, x: m.mul(grad, m.mul(m.exp(m.neg(m.square(x))), -SLOPE))), refused=REAL)
 def erfc(input: Tensor) -> Tensor:
     """Return ``1 - erf(input)``, elementwise, exact also for small results.
 

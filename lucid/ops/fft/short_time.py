@@ -211,9 +211,7 @@ def istft(
         )
     out = div(*promote(narrow(signal, 1, start, extent), envelope))
     if end > whole:
-        warn(
-            "istft: length is beyond the last frame; zeros are added, as nothing is known of the samples there",
-        )
+        warn("istft: length is beyond the last frame; zeros are added, as nothing is known of the samples there")
         out = pad(out, (0, end - whole))
     return out if len(shape) == 3 else squeeze(out, 0)
 

@@ -36,11 +36,8 @@ def weights_of(
     """Return whether each row counts, a class to read for every row, and the weight of each row."""
     valid = target != ignore_index
     known = xp.where(valid, target, 0)
-    return (
-        valid,
-        known,
-        valid.astype(work) if weight is None else xp.where(valid, weight.astype(work)[known], work.type(0)),
-    )
+    weights = valid.astype(work) if weight is None else xp.where(valid, weight.astype(work)[known], work.type(0))
+    return valid, known, weights
 
 
 def row_factors(

@@ -197,21 +197,20 @@ def _divergence(xp: ModuleType, x: Array, t: Array, *, log_target: bool) -> Arra
 
 
 def _of_either_kind(function: Callable[..., Any], name: str) -> Any:
-    """Return the launcher of a formula, or of a rule, of true numbers or, by its last argument, their logarithms."""
+    """Return the launcher of a formula, or of a rule, of true numbers or, by its last argument, their logarithms.
+
+    An op gives this by name, a rule in its place.
+    """
     kinds = {kind: of_formula(Formula(function, log_target=kind), ("", "Log")[kind] + name) for kind in (False, True)}
 
-    def run(*operands: Any) -> Any:
-        return kinds[operands[-1]](*operands[:-1])
+    def run(*operands: Any, **settings: Any) -> Any:
+        *arrays, log_target = *operands, *settings.values()
+        return kinds[log_target](*arrays)
 
     return run
 
 
-_divergence_kernel = _of_either_kind(_true_or_logarithm, "Divergence")
-
-
-@_divergence.cuda
-def _divergence_cuda(x: Array, t: Array, *, log_target: bool) -> Any:
-    return _divergence_kernel(x, t, log_target)
+_divergence.cuda(_of_either_kind(_true_or_logarithm, "Divergence"))
 
 
 def _divergence_x(m: Namespace, grad: Array, t: Array, log_target: bool) -> Any:
