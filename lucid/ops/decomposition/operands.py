@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.modes.casting import wide_in_autocast
+from lucid.autograd.recording.primitive import Primitive
 from lucid.cuda.libraries import solver
 from lucid.errors import DtypeError, LinAlgError, ShapeError
 from lucid.ops.base.operands import tensor_operand
@@ -19,12 +20,22 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from lucid.autograd.recording.namespace import Namespace
+    from lucid.base.arrays import Array
     from lucid.tensor import Tensor
 
 
 def library(xp: ModuleType) -> Any:
     """Return the module that computes factors of arrays of `xp`."""
     return host if xp is np else solver
+
+
+def of_library(name: str, inputs: tuple[str, ...] = ("a",), **details: Any) -> Primitive:
+    """Return the primitive of a function of the libraries, by its name there; `details` are as for `Primitive`."""
+
+    def factors(xp: ModuleType, *arrays: Array, **settings: object) -> Any:
+        return getattr(library(xp), name)(*arrays, **settings)
+
+    return Primitive(factors, name=name, inputs=inputs, **details)
 
 
 def numbers_of(name: str, x: Tensor) -> Any:

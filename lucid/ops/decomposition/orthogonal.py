@@ -19,6 +19,7 @@ from lucid.ops.decomposition.operands import (
     library,
     matrices_of,
     numbers_of,
+    of_library,
 )
 from lucid.ops.elementwise.arithmetic import add, mul, sub
 from lucid.ops.elementwise.complex import conj
@@ -51,9 +52,7 @@ class geqrf_result(NamedTuple):
     tau: Tensor
 
 
-@primitive(outputs=("q", "r"), differentiable=(0, 1), holomorphic=False)
-def _qr(xp: ModuleType, a: Array, *, complete: bool) -> tuple[Array, Array]:
-    return library(xp).qr(a, complete=complete)
+_qr = of_library("qr", settings=("complete",), outputs=("q", "r"), differentiable=(0, 1), holomorphic=False)
 
 
 @_qr.vjp
@@ -74,9 +73,7 @@ def _qr_vjp(m: Namespace, grad: list[Array | None], q: Array, r: Array, complete
     return adjoint_in(m, m.triangular(r, adjoint_in(m, out), upper=True, unitriangular=False))
 
 
-@primitive(outputs=("packed", "tau"))
-def _reflectors(xp: ModuleType, a: Array) -> tuple[Array, Array]:
-    return library(xp).reflectors(a)
+_reflectors = of_library("reflectors", outputs=("packed", "tau"))
 
 
 @_reflectors.vjp

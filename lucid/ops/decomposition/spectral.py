@@ -9,15 +9,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lucid.autograd.base import TensorBase
-from lucid.autograd.recording.primitive import primitive
 from lucid.errors import NotDifferentiableError, SettingError
 from lucid.ops.base.scalars import as_bool
-from lucid.ops.decomposition.operands import adjoint_in, diagonal_in, library, matrices_of, on_diagonal_in, square_of
+from lucid.ops.decomposition.operands import adjoint_in, diagonal_in, matrices_of, of_library, on_diagonal_in, square_of
 from lucid.ops.elementwise.complex import holds_complex
 
 if TYPE_CHECKING:
-    from types import ModuleType
-
     from lucid.autograd.recording.namespace import Namespace
     from lucid.base.arrays import Array
     from lucid.tensor import Tensor
@@ -67,9 +64,7 @@ def check_phase(name: str, turning: Any) -> None:
 PHASE = 1e-2
 
 
-@primitive(outputs=("u", "s", "vh"), differentiable=(0, 1, 2), holomorphic=False)
-def _svd(xp: ModuleType, a: Array, *, full: bool) -> tuple[Array, Array, Array]:
-    return library(xp).svd(a, full=full)
+_svd = of_library("svd", settings=("full",), outputs=("u", "s", "vh"), differentiable=(0, 1, 2), holomorphic=False)
 
 
 @_svd.vjp
@@ -110,9 +105,7 @@ def _svd_vjp(m: Namespace, grad: list[Array | None], u: Array, s: Array, vh: Arr
     return out
 
 
-@primitive(holomorphic=False)
-def _singular_values(xp: ModuleType, a: Array) -> Array:
-    return library(xp).singular_values(a)
+_singular_values = of_library("singular_values", holomorphic=False)
 
 
 @_singular_values.vjp
@@ -121,9 +114,7 @@ def _singular_values_vjp(m: Namespace, grad: Array, a: Array) -> Any:
     return m.matmul(m.mul(u, m.unsqueeze(grad, dim=len(grad.shape) - 1)), vh)
 
 
-@primitive(outputs=("values", "vectors"), differentiable=(0, 1), holomorphic=False)
-def _eigh(xp: ModuleType, a: Array, *, upper: bool) -> tuple[Array, Array]:
-    return library(xp).eigh(a, upper=upper)
+_eigh = of_library("eigh", settings=("upper",), outputs=("values", "vectors"), differentiable=(0, 1), holomorphic=False)
 
 
 @_eigh.vjp
@@ -144,9 +135,7 @@ def _eigh_vjp(m: Namespace, grad: list[Array | None], values: Array, vectors: Ar
     return m.matmul(m.matmul(vectors, inner), turned)
 
 
-@primitive(holomorphic=False)
-def _eigenvalues(xp: ModuleType, a: Array, *, upper: bool) -> Array:
-    return library(xp).eigenvalues(a, upper=upper)
+_eigenvalues = of_library("eigenvalues", settings=("upper",), holomorphic=False)
 
 
 @_eigenvalues.vjp

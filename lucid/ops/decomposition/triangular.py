@@ -16,6 +16,7 @@ from lucid.ops.decomposition.operands import (
     hermitian_in,
     library,
     matrices_of,
+    of_library,
     raise_where,
     square_of,
 )
@@ -38,9 +39,7 @@ class cholesky_ex_result(NamedTuple):
     info: Tensor
 
 
-@primitive
-def _triangular(xp: ModuleType, a: Array, b: Array, *, upper: bool, unitriangular: bool) -> Array:
-    return library(xp).triangular(a, b, upper=upper, unitriangular=unitriangular)
+_triangular = of_library("triangular", ("a", "b"), settings=("upper", "unitriangular"))
 
 
 @_triangular.vjp("a", "b")
