@@ -63,7 +63,7 @@ def _tried(
 
     ``attempt(xp, first, second, *parameters)`` gives values, and which of them fit, for two numbers in (-1/2, 1/2).
     """
-    flat = [np.ravel(each) if xp is np else xp.ravel(each) for each in parameters]
+    flat = [xp.ravel(each) for each in parameters]
     count = flat[0].size
     seed, offset = generator.reserve(count * ATTEMPTS)
     if not isinstance(seed, int):

@@ -182,8 +182,7 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpa
     packed = matrices_of("lu_unpack", LU_data, "LU_data")
     rows, columns = packed.array.shape[-2:]
     k = min(rows, columns)
-    nothing = empty(0, dtype=packed.dtype, device=packed.device)
-    lower = upper = permutation = nothing
+    lower = upper = permutation = empty(0, dtype=packed.dtype, device=packed.device)
     if as_bool(unpack_data, "unpack_data"):
         ones = eye(rows, k, dtype=packed.dtype, device=packed.device)
         lower = add(tril(narrow(packed, -1, 0, k), -1), ones)
@@ -200,8 +199,7 @@ def _order(pivots: Tensor, rows: int) -> Array:
     array = array_of(pivots)
     if array.dtype != np.int32 or not array.ndim:
         raise DtypeError(f"expected pivots of int32, as linalg.lu_factor gives them, got {tensor_dtype(pivots)}")
-    order = host.permutation(array if isinstance(array, np.ndarray) else array.get(), rows)
-    return namespace(array).asarray(order)
+    return namespace(array).asarray(host.permutation(array if isinstance(array, np.ndarray) else array.get(), rows))
 
 
 @on_one_device

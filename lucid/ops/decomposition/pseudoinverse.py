@@ -92,8 +92,7 @@ def _tolerance(name: str, value: Any, argument: str, like: Any) -> Any:
         if tensor.requires_grad:
             raise no_number(tensor, "a tensor that does not require grad", argument)
         return numbers_of(name, tensor).to(like.dtype)
-    number = float(as_number(value, argument))
-    return full((), number, dtype=like.dtype, device=like.device)
+    return full((), float(as_number(value, argument)), dtype=like.dtype, device=like.device)
 
 
 def pinv(

@@ -191,8 +191,7 @@ def eigh(A: Tensor, UPLO: str = "L") -> eigh_result:
     >>> lucid.linalg.eigh(lucid.tensor([[0.0, 2.0], [2.0, 0.0]])).eigenvalues
     tensor([-2.,  2.])
     """
-    a = square_of("linalg.eigh", A)
-    return eigh_result(*_eigh(a, upper=_is_upper("linalg.eigh", UPLO)))
+    return eigh_result(*_eigh(square_of("linalg.eigh", A), upper=_is_upper("linalg.eigh", UPLO)))
 
 
 def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
@@ -202,5 +201,4 @@ def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
     >>> lucid.linalg.eigvalsh(lucid.tensor([[0.0, 2.0], [2.0, 0.0]]))
     tensor([-2.,  2.])
     """
-    a = square_of("linalg.eigvalsh", A)
-    return _eigenvalues(a, upper=_is_upper("linalg.eigvalsh", UPLO))
+    return _eigenvalues(square_of("linalg.eigvalsh", A), upper=_is_upper("linalg.eigvalsh", UPLO))
