@@ -119,9 +119,7 @@ def is_numpys_form(code: CodeType, args: tuple[Any, ...], kwargs: dict[str, Any]
     """
     if "out" in kwargs:
         return not ({"dim", "keepdim"} & kwargs.keys() or isinstance(kwargs["out"], TensorBase | tuple | list))
-    if {"ddof", "kind"} & kwargs.keys():
-        return True
-    return len(args) > code.co_argcount
+    return len(args) > code.co_argcount or "ddof" in kwargs or "kind" in kwargs
 
 
 def __getattr__(name: str) -> object:

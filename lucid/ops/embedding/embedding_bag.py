@@ -106,11 +106,10 @@ def _bag_sums_weight(
     by_frequency: bool,
 ) -> Any:
     grads = m.embedding(grad, bag, padding=None, by_frequency=False)
-    if shares is None:
-        return m.embedding_grad(grads, index, rows=weight_shape[0], padding=padding, by_frequency=by_frequency)
-    grads = m.mul(m.cast(grads, dtype=accumulation_dtype(weight_dtype)), m.unsqueeze(shares, dim=1))
+    if shares is not None:
+        grads = m.mul(m.cast(grads, dtype=accumulation_dtype(weight_dtype)), m.unsqueeze(shares, dim=1))
     total = m.embedding_grad(grads, index, rows=weight_shape[0], padding=padding, by_frequency=by_frequency)
-    return m.cast(total, dtype=weight_dtype)
+    return total if shares is None else m.cast(total, dtype=weight_dtype)
 
 
 @_bag_sums.vjp("shares")
