@@ -51,7 +51,9 @@ def _lstm_gates(xp: ModuleType, x: Array, hidden: Array, cell: Array) -> tuple[A
 def _launch(kernel: Kernel, cell: Array, inputs: Iterable[Array], outputs: Iterable[Array]) -> None:
     """Launch a kernel for each element of the cell."""
     if cell.size:
-        addresses = [array.data.ptr for array in (*map(gpu.cupy().ascontiguousarray, inputs), *outputs)]
+        # copies are held until the launch
+        arrays = [*map(gpu.cupy().ascontiguousarray, inputs), *outputs]
+        addresses = [array.data.ptr for array in arrays]
         kernel[C_TYPES[cell.dtype]](*launch_for(cell.size), *addresses, cell.size, cell.shape[1])
 
 
