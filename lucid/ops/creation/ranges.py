@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.autograd.base import wrap
-from lucid.base.arrays import Number, asarray, astype
+from lucid.base.arrays import Array, Number, asarray, astype
 from lucid.base.device import Device, as_device
 from lucid.base.dtype import as_dtype, get_default_dtype, int64
 from lucid.base.memory import check_size
@@ -159,7 +159,7 @@ def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Dtype = int64, d
     tensor([[0, 1, 1],
             [0, 0, 1]])
     """
-    return corner_indices(np.tril_indices, row, col, offset, dtype, device)
+    return corner_indices(np.tril, row, col, offset, dtype, device)
 
 
 def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Dtype = int64, device: Device = None) -> Tensor:
@@ -172,14 +172,14 @@ def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Dtype = int64, d
     tensor([[0, 0, 1],
             [0, 1, 1]])
     """
-    return corner_indices(np.triu_indices, row, col, offset, dtype, device)
+    return corner_indices(np.triu, row, col, offset, dtype, device)
 
 
-def corner_indices(corner: Callable[..., Any], row: int, col: int, offset: int, dtype: Dtype, device: Device) -> Any:
-    """Return the indices that `corner`, NumPy's tril_indices or triu_indices, gives of a matrix, as one tensor."""
+def corner_indices(corner: Callable[..., Array], row: int, col: int, offset: int, dtype: Dtype, device: Device) -> Any:
+    """Return the indices that `corner`, NumPy's tril or triu, keeps of a matrix."""
     row, col = as_int(row, "row"), as_int(col, "col")
     if row < 0 or col < 0:
         raise ShapeError(f"expected sizes of zero or more, got {row} rows and {col} columns")
-    check_size(corner.__name__, (row, col), 16)
-    indices = np.stack(corner(row, as_int(offset, "offset"), col))
+    check_size(f"{corner.__name__}_indices", (row, col), 16)
+    indices = np.stack(np.nonzero(corner(np.ones((row, col), np.bool_), as_int(offset, "offset"))))
     return wrap(asarray(indices.astype(as_dtype(dtype).numpy), device=as_device(device)))
