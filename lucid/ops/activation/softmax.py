@@ -243,10 +243,13 @@ def _launch(
 def _along(name: str, into: Callable[..., None], kernel: Callable[..., Any], *inputs: str) -> Primitive:
     """Return the primitive of `into`; its kernel of two functions gets a flag for the one to compute."""
 
-    def along(xp: ModuleType, *arrays: Array, dim: int) -> Array:
-        return _by_rows(into, dim, *arrays) if xp is np else _whole(xp, into, dim, *arrays)
+    def whole(xp: ModuleType, *arrays: Array, dim: int) -> Array:
+        return _whole(xp, into, dim, *arrays)
 
-    op = Primitive(along, name=name, inputs=inputs)
+    def by_rows(*arrays: Array, dim: int) -> Array:
+        return _by_rows(into, dim, *arrays)
+
+    op = Primitive(whole, cpu=by_rows, name=name, inputs=inputs)
     op.cuda(functools.partial(kernel, logarithm=name.startswith("log")))
     return op
 

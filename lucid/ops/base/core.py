@@ -111,7 +111,11 @@ def clone_vjp(m: Namespace, grad: Array) -> Any:
     return grad
 
 
-@primitive(holomorphic=False)
+def _conj_cpu(x: Array) -> Array:
+    return np.conjugate(x) if x.dtype.kind == "c" else x
+
+
+@primitive(cpu=_conj_cpu, holomorphic=False)
 def conj(xp: ModuleType, x: Array) -> Array:
     """Return the complex conjugate of `x`; `x` itself if it is real."""
     return xp.conjugate(x) if x.dtype.kind == "c" else x
