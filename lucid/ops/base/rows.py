@@ -148,18 +148,15 @@ def array_sum(x: Array, axes: Ints | None, dtype: np.dtype[Any] | None = None, k
             return array_sum(x.T, tuple([x.ndim - 1 - axis for axis in reduced]), dtype, keepdims).T
         if any(not stride and size > 1 for stride, size in zip(x.strides, x.shape, strict=True)):
             return _sum_of_repeated(x, reduced, dtype, keepdims)
+    kept = [1 if axis in reduced else size for axis, size in enumerate(x.shape) if keepdims or axis not in reduced]
     if x.size <= FEW:
         stay = [axis for axis in range(x.ndim) if axis not in reduced]
         lines = np.ascontiguousarray(x.transpose(*stay, *reduced))
-        total = _add_reduce(lines, tuple(range(len(stay), x.ndim)), dtype)
-        return (
-            total.reshape([1 if axis in reduced else size for axis, size in enumerate(x.shape)]) if keepdims else total
-        )
+        return _add_reduce(lines, tuple(range(len(stay), x.ndim)), dtype).reshape(kept)
     if not in_order:
         x = np.ascontiguousarray(x)
     # of lengths, in turns those of dimensions that stay and that are summed over, last first
     shape = [(axis in reduced, size) for axis, size in enumerate(x.shape)]
-    kept = [1 if inside else size for inside, size in shape if keepdims or not inside]
     total = x
     while any(inside for inside, _ in shape):
         tail = 1
