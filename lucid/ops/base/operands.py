@@ -11,6 +11,7 @@ from lucid.autograd.base import TensorBase
 from lucid.autograd.recording.namespace import CUDA
 from lucid.base.arrays import Array, is_array
 from lucid.base.dtype import result_type, scalar_dtype
+from lucid.cuda.launch.plans import launches_only
 from lucid.errors import DtypeError
 from lucid.ops.base.promotion import OperandTypeError, as_operand, float_operand, promote, tensor_dtype
 from lucid.ops.base.scalars import as_scalar
@@ -74,6 +75,16 @@ def summed(kernel: Callable[..., Any]) -> Callable[..., Any]:
         return out if out is NotImplemented or shape is None or out.shape == shape else CUDA.sum_to(out, shape=shape)
 
     return run
+
+
+def both(first: Callable[..., Any], second: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the launcher of an op with the results of two kernels of one array."""
+
+    def run(x: Array) -> Any:
+        out = first(x)
+        return NotImplemented if out is NotImplemented else (out, second(x))
+
+    return launches_only(run)
 
 
 def tensor_operand(x: Any) -> Any:

@@ -18,7 +18,7 @@ from lucid.cuda.launch.elementwise import NUMBERS, Elementwise
 from lucid.cuda.launch.plans import launches_only
 from lucid.errors import CallError
 from lucid.ops.base.declaration import FLOATING, REAL, Fused, elementwise
-from lucid.ops.base.operands import is_bool, refuse, shorten, summed, tensor_operand
+from lucid.ops.base.operands import both, is_bool, refuse, shorten, summed, tensor_operand
 from lucid.ops.base.promotion import accumulation_dtype, as_operand, cast_to, promote, promote_to_tensors
 from lucid.ops.elementwise.arithmetic import mul
 
@@ -299,15 +299,7 @@ def _frexp(xp: ModuleType, x: Array) -> tuple[Array, Array]:
     return mantissa.astype(x.dtype, copy=False), exponent.astype(np.int32, copy=False)
 
 
-_MANTISSA = Elementwise("power", "Mantissa")
-_EXPONENT = Elementwise("power", "Exponent", out="int")
-
-
-@_frexp.cuda
-@launches_only
-def _frexp_cuda(x: Array) -> Any:
-    mantissa = _MANTISSA(x)
-    return NotImplemented if mantissa is NotImplemented else (mantissa, _EXPONENT(x))
+_frexp.cuda(both(Elementwise("power", "Mantissa"), Elementwise("power", "Exponent", out="int")))
 
 
 @_frexp.vjp

@@ -13,12 +13,11 @@ import numpy as np
 
 from lucid.autograd.recording.namespace import GRAPH, Namespace
 from lucid.autograd.recording.primitive import Primitive, primitive
-from lucid.cuda.launch.plans import launches_only
 from lucid.errors import DtypeError
 from lucid.ops.base.blocks import rounded_once
 from lucid.ops.base.core import clone
 from lucid.ops.base.declaration import FLOATING, elementwise, flat, of_formula
-from lucid.ops.base.operands import floating, refuse, tensor_operand
+from lucid.ops.base.operands import both, floating, refuse, tensor_operand
 from lucid.ops.base.promotion import accumulation_dtype, tensor_dtype
 from lucid.ops.base.scalars import as_int
 
@@ -143,14 +142,7 @@ def _modf(xp: ModuleType, x: Array) -> tuple[Array, ...]:
 
 
 _FRACTION = of_formula(lambda m, x: m.copysign(m.where(m.isinf(x), 0, m.frac(x)), x), "Fraction")
-_TRUNC = of_formula(lambda m, x: m.trunc(x), "Trunc")
-
-
-@_modf.cuda
-@launches_only
-def _modf_cuda(x: Array) -> Any:
-    fraction = _FRACTION(x)
-    return NotImplemented if fraction is NotImplemented else (fraction, _TRUNC(x))
+_modf.cuda(both(_FRACTION, of_formula(lambda m, x: m.trunc(x), "Trunc")))
 
 
 @_modf.vjp
