@@ -89,12 +89,8 @@ def with_keywords(function: Callable[..., Any], path: str) -> Callable[..., Any]
                 return function(input)
             args = input, *more
             if not kwargs:
-                try:
-                    if len(args) <= most:
-                        return function(*args)
-                except TypeError:
-                    if not is_numpys_form(code, args, kwargs):
-                        raise
+                if len(args) <= most:
+                    return function(*args)
             elif kwargs.keys() <= names:
                 return function(*args, **kwargs)
             elif not is_numpys_form(code, args, kwargs):
