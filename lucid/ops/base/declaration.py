@@ -188,7 +188,7 @@ def declare(
     caller: Callable[[Primitive], Any] | None = None,
     **details: Any,
 ) -> None:
-    """Declare an elementwise op by its name: with `elementwise` for one of several behind one public function.
+    """Declare an elementwise op by its name, as `elementwise` does; for one of several behind one public function.
 
     Parameters
     ----------
