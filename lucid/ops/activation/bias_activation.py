@@ -80,17 +80,22 @@ ACTIVATIONS = {
 }
 
 
-def _of_sum_into(
-    xp: ModuleType, out: Array, bias: Array, x: Array, total: Array, *spare: Array, activation: str
-) -> None:
-    xp.add(x, bias, out=total)
-    ACTIVATIONS[activation].formula.chain[0](xp, out, total, *spare)
+def _of_sum(xp: ModuleType, formula: Formula, *arrays: Array) -> Array:
+    """Return a formula of all arrays but the last two, which are bias and input, and of the sum of these."""
+    chain, scratch = formula.chain
+    count = len(arrays) - 2
+
+    def into(xp: ModuleType, out: Array, *operands: Array) -> None:
+        bias, x, total, *spare = operands[count:]
+        xp.add(x, bias, out=total)
+        chain(xp, out, *operands[:count], total, *spare)
+
+    return in_blocks(xp, into, scratch + 1, *arrays)
 
 
 @primitive(saved_as={"x": "input"})
 def _bias_activation(xp: ModuleType, x: Array, bias: Array, *, activation: str) -> Array:
-    _, scratch = ACTIVATIONS[activation].formula.chain
-    return in_blocks(xp, _of_sum_into, scratch + 1, bias, x, activation=activation)
+    return _of_sum(xp, ACTIVATIONS[activation].formula, bias, x)
 
 
 @_bias_activation.cuda
@@ -98,18 +103,10 @@ def _bias_activation_cuda(x: Array, bias: Array, *, activation: str) -> Any:
     return ACTIVATIONS[activation].kernel(x, bias)
 
 
-def _sum_grad_into(
-    xp: ModuleType, out: Array, g: Array, bias: Array, x: Array, total: Array, *spare: Array, activation: str
-) -> None:
-    xp.add(x, bias, out=total)
-    ACTIVATIONS[activation].slope.chain[0](xp, out, g, total, *spare)
-
-
 @primitive
 def _bias_activation_grad(xp: ModuleType, g: Array, x: Array, bias: Array, *, activation: str) -> Array:
     """Return the gradient of the sum, also that of the input."""
-    _, scratch = ACTIVATIONS[activation].slope.chain
-    return in_blocks(xp, _sum_grad_into, scratch + 1, g, bias, x, activation=activation)
+    return _of_sum(xp, ACTIVATIONS[activation].slope, g, bias, x)
 
 
 @_bias_activation_grad.cuda
