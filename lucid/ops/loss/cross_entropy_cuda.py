@@ -38,10 +38,8 @@ def _classes_known(x: Array, target: Array, weight: Array | None) -> bool:
 
 def _rows_of(x: Array, *beside: Array) -> tuple[tuple[int, ...], int, Any]:
     """Return rows, classes and their steps; whether vectors fit; and the launch shape."""
-    addresses = x.data.ptr
-    for array in beside:
-        addresses |= array.data.ptr
-    return _rows_in(x.shape, x.strides, x.dtype.itemsize, addresses % VECTOR_BYTES == 0)
+    aligned = all(array.data.ptr % VECTOR_BYTES == 0 for array in (x, *beside))
+    return _rows_in(x.shape, x.strides, x.dtype.itemsize, aligned)
 
 
 @lru_cache(REMEMBERED)

@@ -204,7 +204,7 @@ def chain(name: str, traced: Traced) -> tuple[Callable[..., None], int]:
     Half types are given to it in float32, as `in_blocks` does.
     """
     written = _Writer(traced)
-    result = written.text(traced.result)
+    result = written.text(traced.results[0])
     lines, rooms = written.lines, written.rooms
     if result in rooms:
         # the room in which the result comes to lie is the output

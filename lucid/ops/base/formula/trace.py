@@ -272,11 +272,6 @@ class Traced(NamedTuple):
     settings: tuple[str, ...]
     results: tuple[Node, ...]
 
-    @property
-    def result(self) -> Node:
-        """The first of the results."""
-        return self.results[0]
-
     def operations(self) -> Iterator[Symbol]:
         """Yield each operation once, behind its operands."""
         return behind_operands(self.results)
