@@ -97,11 +97,7 @@ def sgn(input: Tensor) -> Tensor:
     return GRAPH.sgn(input)
 
 
-def _sign_or_nan(xp: ModuleType, x: Array) -> Array:
-    return xp.where(xp.isnan(x), x, _sgn(xp, x))
-
-
-@elementwise(_sign_or_nan, flat, refused=REAL)
+@elementwise(lambda xp, x: xp.where(xp.isnan(x), x, _sgn(xp, x)), flat, refused=REAL)
 def sign_or_nan(input: Tensor) -> Tensor:
     """Return ``numpy.sign`` of floating-point numbers, elementwise: as `sign`, but NaN of NaN.
 

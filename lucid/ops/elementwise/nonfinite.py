@@ -127,12 +127,8 @@ def isreal(input: Tensor) -> Tensor:
     return eq(x.imag, 0) if x.array.dtype.kind == "c" else eq(x, x).fill_(True)
 
 
-def _signbit(xp: ModuleType, x: Array) -> Any:
-    return xp.signbit(x) if x.dtype.kind in "fV" else xp.less(x, 0)
-
-
 @elementwise(
-    _signbit,
+    lambda xp, x: xp.signbit(x) if x.dtype.kind in "fV" else xp.less(x, 0),
     kernel="elementwise.SignBit",
     dtypes=ALL,
     out="bool",

@@ -121,11 +121,7 @@ def round(input: Tensor, *, decimals: int = 0) -> Tensor:
     return clone(x)
 
 
-def _frac(xp: ModuleType, x: Array) -> Array:
-    return xp.subtract(x, xp.trunc(x))
-
-
-@elementwise(_frac, lambda m, grad: grad, refused=FLOATING)
+@elementwise(lambda xp, x: xp.subtract(x, xp.trunc(x)), lambda m, grad: grad, refused=FLOATING)
 def frac(input: Tensor) -> Tensor:
     """Return ``input - trunc(input)``, elementwise, of a floating-point tensor: the fraction, with the sign of `input`.
 

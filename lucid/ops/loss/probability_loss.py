@@ -99,13 +99,9 @@ def _same_shape(name: str, input: Tensor, target: Tensor) -> tuple[Tensor, Tenso
     return x, t
 
 
-def _softplus_of_minus(m: Namespace, x: Any) -> Any:
-    """Return ``log(1 + exp(-x))``."""
-    return m.log1p(m.exp(-abs(x))) - m.minimum(x, 0)
-
-
 def _logits(m: Namespace, x: Any, t: Any, positive: Any) -> Any:
-    entropy: Any = _softplus_of_minus(m, x)
+    # log(1 + exp(-x))
+    entropy: Any = m.log1p(m.exp(-abs(x))) - m.minimum(x, 0)
     if positive is not None:
         entropy *= (positive - 1) * t + 1
     return entropy + (1 - t) * x
