@@ -81,7 +81,7 @@ ACTIVATIONS = {
 
 
 def _of_sum(xp: ModuleType, formula: Formula, *arrays: Array) -> Array:
-    """Return a formula of all arrays but the last two, which are bias and input, and of the sum of these."""
+    """Return a formula of arrays with the sum of the last two, bias and input, in the place of both."""
     chain, scratch = formula.chain
     count = len(arrays) - 2
 

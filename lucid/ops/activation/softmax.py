@@ -170,7 +170,7 @@ def _traversal_of(
 
 
 def _launched(kernels: tuple[Kernel, Kernel], dim: int, logarithm: bool, shared: int, *arrays: Array) -> Any:
-    """Return what is made of arrays along `dim` by the kernel of rows, or that of lines; NotImplemented if by none.
+    """Return the result of the kernel of rows, or that of lines, for arrays along `dim`; NotImplemented without one.
 
     That of lines takes `shared` bytes of shared memory for each thread.
     """
