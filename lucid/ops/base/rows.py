@@ -140,7 +140,9 @@ def array_sum(x: Array, axes: Ints | None, dtype: np.dtype[Any] | None = None, k
     if in_order and (axes is None or axes == (x.ndim - 1,)) and (dtype is None or dtype == x.dtype):
         return _add_reduce(x, axes, dtype, None, keepdims)
     reduced = range(x.ndim) if axes is None else axes
-    count = math.prod([x.shape[axis] for axis in reduced])
+    count = 1
+    for axis in reduced:
+        count *= x.shape[axis]
     if count <= ROWS_AT_ONCE and (x.size <= FEW or not in_order):
         return _add_reduce(x, axes, dtype, None, keepdims)
     if not in_order:
@@ -148,15 +150,18 @@ def array_sum(x: Array, axes: Ints | None, dtype: np.dtype[Any] | None = None, k
             return array_sum(x.T, tuple([x.ndim - 1 - axis for axis in reduced]), dtype, keepdims).T
         if any(not stride and size > 1 for stride, size in zip(x.strides, x.shape, strict=True)):
             return _sum_of_repeated(x, reduced, dtype, keepdims)
-    kept = [1 if axis in reduced else size for axis, size in enumerate(x.shape) if keepdims or axis not in reduced]
     if x.size <= FEW:
         stay = [axis for axis in range(x.ndim) if axis not in reduced]
         lines = np.ascontiguousarray(x.transpose(*stay, *reduced))
-        return _add_reduce(lines, tuple(range(len(stay), x.ndim)), dtype).reshape(kept)
+        total = _add_reduce(lines, tuple(range(len(stay), x.ndim)), dtype)
+        return (
+            total.reshape([1 if axis in reduced else size for axis, size in enumerate(x.shape)]) if keepdims else total
+        )
     if not in_order:
         x = np.ascontiguousarray(x)
     # of lengths, in turns those of dimensions that stay and that are summed over, last first
     shape = [(axis in reduced, size) for axis, size in enumerate(x.shape)]
+    kept = [1 if inside else size for inside, size in shape if keepdims or not inside]
     total = x
     while any(inside for inside, _ in shape):
         tail = 1
