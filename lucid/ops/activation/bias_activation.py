@@ -80,22 +80,17 @@ ACTIVATIONS = {
 }
 
 
-def _of_sum(xp: ModuleType, formula: Formula, *arrays: Array) -> Array:
-    """Return a formula of arrays with the sum of the last two, bias and input, in the place of both."""
-    chain, scratch = formula.chain
-    count = len(arrays) - 2
-
-    def into(xp: ModuleType, out: Array, *operands: Array) -> None:
-        bias, x, total, *spare = operands[count:]
-        xp.add(x, bias, out=total)
-        chain(xp, out, *operands[:count], total, *spare)
-
-    return in_blocks(xp, into, scratch + 1, *arrays)
+def _of_sum_into(
+    xp: ModuleType, out: Array, bias: Array, x: Array, total: Array, *spare: Array, activation: str
+) -> None:
+    xp.add(x, bias, out=total)
+    ACTIVATIONS[activation].formula.chain[0](xp, out, total, *spare)
 
 
 @primitive(saved_as={"x": "input"})
 def _bias_activation(xp: ModuleType, x: Array, bias: Array, *, activation: str) -> Array:
-    return _of_sum(xp, ACTIVATIONS[activation].formula, bias, x)
+    _, scratch = ACTIVATIONS[activation].formula.chain
+    return in_blocks(xp, _of_sum_into, scratch + 1, bias, x, activation=activation)
 
 
 @_bias_activation.cuda
@@ -103,10 +98,18 @@ def _bias_activation_cuda(x: Array, bias: Array, *, activation: str) -> Any:
     return ACTIVATIONS[activation].kernel(x, bias)
 
 
+def _sum_grad_into(
+    xp: ModuleType, out: Array, g: Array, bias: Array, x: Array, total: Array, *spare: Array, activation: str
+) -> None:
+    xp.add(x, bias, out=total)
+    ACTIVATIONS[activation].slope.chain[0](xp, out, g, total, *spare)
+
+
 @primitive
 def _bias_activation_grad(xp: ModuleType, g: Array, x: Array, bias: Array, *, activation: str) -> Array:
     """Return the gradient of the sum, also that of the input."""
-    return _of_sum(xp, ACTIVATIONS[activation].slope, g, bias, x)
+    _, scratch = ACTIVATIONS[activation].slope.chain
+    return in_blocks(xp, _sum_grad_into, scratch + 1, g, bias, x, activation=activation)
 
 
 @_bias_activation_grad.cuda

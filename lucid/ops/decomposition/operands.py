@@ -35,7 +35,7 @@ def of_library(name: str, inputs: tuple[str, ...] = ("a",), **details: Any) -> P
     def factors(xp: ModuleType, *arrays: Array, **settings: object) -> Any:
         return getattr(library(xp), name)(*arrays, **settings)
 
-    return Primitive(factors, name=name, inputs=inputs, **details)
+    return Primitive(factors, cpu=getattr(host, name), name=name, inputs=inputs, **details)
 
 
 def numbers_of(name: str, x: Tensor) -> Any:
